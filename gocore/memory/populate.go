@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"go.uber.org/atomic"
+	"golang.org/x/sys/unix"
+)
+
+// populateStep bounds one system call, so that Populate in the background holds the process's
+// memory lock only briefly while others fault pages in.
+const populateStep = 16 << 20
+
+// Populate makes the pages of [off, off+n) resident and writable, so that a later first write does
+// not fault. It changes no contents and may run beside any use of any part of the mapping, also of
+// the same part. It costs about 0.1–0.4 s per GiB of new pages and little for resident ones. The
+// error wraps the errno when memory runs out. Unmap must wait for it.
+func (m *Mapping) Populate(off, n int64) error {
+	return m.populate(off, n, func(p []byte) error { return unix.Madvise(p, unix.MADV_POPULATE_WRITE) })
+}
+
+func (m *Mapping) populate(off, n int64, advise func([]byte) error) error {
+	if !m.holds(off, n) {
+		return fmt.Errorf("populate [%d, %d+%d) of %s: %w", off, off, n, m.purpose, ErrRange)
+	}
+	page := int64(unix.Getpagesize())
+	for end := off + n; off < end; {
+		if m.gone.Load() {
+			return fmt.Errorf("populate %s: %w", m.purpose, ErrUnmapped)
+		}
+		first := off &^ (page - 1)
+		next := min(first+populateStep, end)
+		p := unsafe.Slice((*byte)(unsafe.Add(m.base, first)), (next-first+page-1)&^(page-1))
+		switch err := advise(p); {
+		case err == nil:
+			off = next
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS): // kernel before 5.14
+			touch(p, page)
+			off = next
+		default:
+			return fmt.Errorf("populate %s: %w", m.purpose, err)
+		}
+	}
+	return nil
+}
+
+// touch writes to every page without changing it: adding zero atomically cannot undo what another
+// goroutine stores in the same word meanwhile.
+func touch(p []byte, page int64) {
+	for i := int64(0); i < int64(len(p)); i += page {
+		(*atomic.Int64)(unsafe.Pointer(&p[i])).Add(0)
+	}
+}
