@@ -1,0 +1,109 @@
+package checksum
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+	"pgregory.net/rapid"
+)
+
+func pattern(n int) []byte {
+	p := make([]byte, n)
+	src := rand.NewChaCha8([32]byte{1})
+	_, _ = src.Read(p)
+	return p
+}
+
+// The numbers are part of the on-disk format: they may never change.
+func TestGolden(t *testing.T) {
+	p := make([]byte, 3*LeafBytes+17)
+	for i := range p {
+		p[i] = byte(i*131 + i>>13)
+	}
+	for _, c := range []struct {
+		n    int
+		want uint64
+	}{
+		{0, 0x2d06800538d394c2},
+		{1, 0xc44bdff4074eecdb}, {240, 0xb80284837259eee4}, {241, 0x44dbd3180a664e27},
+		{LeafBytes, 0xce8844fddd543b7c}, {LeafBytes + 1, 0xf81876285d3999be}, {3*LeafBytes + 17, 0x662649e4d0f19381},
+	} {
+		if got := Sum(p[:c.n]); got != c.want {
+			t.Errorf("Sum of %d bytes: %#x, want %#x", c.n, got, c.want)
+		}
+	}
+}
+
+func TestLeaves(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		want int
+	}{
+		{-1, 0}, {0, 0}, {1, 1}, {LeafBytes - 1, 1}, {LeafBytes, 1}, {LeafBytes + 1, 2}, {2 * LeafBytes, 2}, {5 << 40, 5 << 20},
+	} {
+		if got := Leaves(c.n); got != c.want {
+			t.Errorf("Leaves(%d) = %d, want %d", c.n, got, c.want)
+		}
+	}
+}
+
+// The definition, written down a second time, leaf by leaf in random order.
+func TestSumIsTheDefinition(t *testing.T) {
+	data := pattern(4*LeafBytes + 5)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(0, len(data)), rapid.SampledFrom([]int{LeafBytes, LeafBytes + 1, 2 * LeafBytes})).Draw(t, "n")
+		p := data[:n]
+		count := Leaves(int64(n))
+		leaves := make([]uint64, count)
+		for _, i := range rand.Perm(count) {
+			leaves[i] = Leaf(p[i*LeafBytes : min(n, (i+1)*LeafBytes)])
+		}
+		want := xxh3.Hash(p)
+		if n > LeafBytes {
+			text := make([]byte, 8*count)
+			for i, leaf := range leaves {
+				binary.LittleEndian.PutUint64(text[8*i:], leaf)
+			}
+			want = xxh3.Hash(text)
+		}
+		if Sum(p) != want || Combine(leaves) != want {
+			t.Fatalf("%d bytes: Sum %#x, Combine %#x, want %#x", n, Sum(p), Combine(leaves), want)
+		}
+	})
+}
+
+func TestEveryBitCounts(t *testing.T) {
+	data := pattern(2*LeafBytes + 100)
+	rapid.Check(t, func(t *rapid.T) {
+		want := Sum(data)
+		bit := rapid.IntRange(0, len(data)*8-1).Draw(t, "bit")
+		data[bit/8] ^= 1 << (bit % 8)
+		got := Sum(data)
+		data[bit/8] ^= 1 << (bit % 8)
+		if got == want {
+			t.Fatalf("bit %d does not change the checksum", bit)
+		}
+	})
+}
+
+func TestCombineOfManyLeaves(t *testing.T) {
+	leaves := make([]uint64, 5000)
+	text := make([]byte, 0, 8*len(leaves))
+	for i := range leaves {
+		leaves[i] = rand.Uint64()
+		text = binary.LittleEndian.AppendUint64(text, leaves[i])
+	}
+	if Combine(leaves) != xxh3.Hash(text) {
+		t.Error("5000 leaves")
+	}
+}
+
+func BenchmarkLeaf(b *testing.B) {
+	p := pattern(LeafBytes)
+	b.SetBytes(LeafBytes)
+	for b.Loop() {
+		Leaf(p)
+	}
+}
