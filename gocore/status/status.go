@@ -1,0 +1,175 @@
+// Package status holds the numbers of the C contract (cshim/velocpy_abi.h) and the error type that
+// carries them from where something went wrong to the boundary.
+package status
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// Code is a status of the C contract: errors are negative. A test compares the numbers with the header.
+type Code int32
+
+const (
+	OK      Code = 0
+	Pending Code = 1 // wait on the event fd, then step
+	Again   Code = 2 // more work at hand: step at once
+
+	Invalid     Code = -1  // an argument is wrong
+	NotFound    Code = -2  // no checkpoint of this key
+	Closed      Code = -3  // the store is closed
+	Stale       Code = -4  // the handle names nothing (any more)
+	TierFull    Code = -5  // no room, and nothing the engine does by itself would make room
+	IO          Code = -6  // a tier failed; Errno says how
+	Corrupt     Code = -7  // checksum mismatch; Region and Tier say where
+	Dropped     Code = -8  // dropped, replaced or consumed while the operation ran
+	Changed     Code = -9  // the checkpoint's layout is not the expected one
+	Poisoned    Code = -10 // the core panicked earlier
+	Forked      Code = -11 // a forked child called; given by the shim alone
+	Timeout     Code = -12 // given by the shim alone
+	Unavailable Code = -13 // the tier does not exist in this build or on this machine
+	Internal    Code = -14 // an invariant of the engine broke
+	Durability  Code = -15 // the bytes can never reach the tier asked for
+)
+
+// Tiers as the contract numbers them.
+const (
+	TierNone    = -1
+	TierDevice  = 0
+	TierHost    = 1
+	TierDisk    = 2
+	TierArchive = 3
+)
+
+// RegionNone stands where no region is concerned.
+const RegionNone = -1
+
+var names = map[Code]string{
+	OK: "ok", Pending: "pending", Again: "again",
+	Invalid: "invalid argument", NotFound: "not found", Closed: "closed", Stale: "stale handle",
+	TierFull: "tier full", IO: "i/o error", Corrupt: "corrupt", Dropped: "dropped", Changed: "layout changed",
+	Poisoned: "poisoned", Forked: "forked", Timeout: "timeout", Unavailable: "unavailable",
+	Internal: "internal error", Durability: "not durable",
+}
+
+// String returns a short name, and the number for a code that is none.
+func (c Code) String() string {
+	if name, ok := names[c]; ok {
+		return name
+	}
+	return fmt.Sprintf("status %d", int32(c))
+}
+
+var tierNames = []string{"device", "host", "disk", "archive"}
+
+// TierName returns the word for a tier, "" for TierNone and what is no tier.
+func TierName(tier int) string {
+	if tier < 0 || tier >= len(tierNames) {
+		return ""
+	}
+	return tierNames[tier]
+}
+
+// Error is what crosses the boundary: a status with its details. Build one with the functions
+// below, which fill in TierNone and RegionNone.
+type Error struct {
+	Code   Code
+	Errno  int // 0, or an errno
+	Tier   int // Tier*, TierNone where no tier is concerned
+	Region int // index of the region concerned, or RegionNone
+	Text   string
+	Cause  error
+}
+
+// Error says what happened, where, and why.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if name := TierName(e.Tier); name != "" {
+		fmt.Fprintf(&b, "%s tier: ", name)
+	}
+	if e.Region >= 0 {
+		fmt.Fprintf(&b, "region %d: ", e.Region)
+	}
+	if e.Text != "" {
+		b.WriteString(e.Text)
+	} else {
+		b.WriteString(e.Code.String())
+	}
+	if e.Cause != nil {
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause, so that errors.Is(err, syscall.ENOSPC) works.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Is makes two status errors of the same code equal for errors.Is when the target has nothing but
+// a code: errors.Is(err, &status.Error{Code: status.Closed}) and errors.Is(err, status.Of(status.Closed)).
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code && t.Text == "" && t.Cause == nil
+}
+
+// Of returns an error that is nothing but its code: for comparisons.
+func Of(code Code) *Error { return &Error{Code: code, Tier: TierNone, Region: RegionNone} }
+
+// New returns an error with a text.
+func New(code Code, format string, args ...any) *Error {
+	e := Of(code)
+	e.Text = fmt.Sprintf(format, args...)
+	return e
+}
+
+// Wrap returns an error with a text and a cause; the cause's errno, if it has one, becomes Errno.
+// A nil cause is allowed.
+func Wrap(code Code, cause error, format string, args ...any) *Error {
+	e := New(code, format, args...)
+	e.Cause = cause
+	e.Errno = Errno(cause)
+	return e
+}
+
+// AtTier returns a copy that names the tier.
+func (e *Error) AtTier(tier int) *Error {
+	c := *e
+	c.Tier = tier
+	return &c
+}
+
+// AtRegion returns a copy that names the region.
+func (e *Error) AtRegion(region int) *Error {
+	c := *e
+	c.Region = region
+	return &c
+}
+
+// Errno returns the errno that err wraps, 0 if none.
+func Errno(err error) int {
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		return int(no)
+	}
+	return 0
+}
+
+// From returns err as a status error: the one it wraps, with err's whole text, or else a new one
+// of the given code. nil stays nil.
+func From(err error, fallback Code) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*Error); ok {
+		return e
+	}
+	var inner *Error
+	if !errors.As(err, &inner) {
+		e := Of(fallback)
+		e.Cause, e.Errno = err, Errno(err)
+		e.Text = fallback.String()
+		return e
+	}
+	return &Error{Code: inner.Code, Errno: inner.Errno, Tier: inner.Tier, Region: inner.Region, Cause: err, Text: inner.Code.String()}
+}
