@@ -1,0 +1,81 @@
+package plan
+
+// A constant is a key that comes back every few restores, beside the sweep over the others: a velocity model, a weight. It is kept
+// apart from the sweep, which would otherwise look like no order at all.
+type constant struct {
+	key    Key
+	seen   int64 // restore at which it came last
+	period int64
+	times  int // recurrences in a row with this period
+}
+
+const (
+	recentSize    = 4 // a key that comes back within so many restores is a constant
+	constantLimit = 4 // constants followed at once
+	constantProof = 2 // equal periods before a constant is expected again
+)
+
+type constants struct {
+	recent [recentSize]Key // the last restores of any kind, by tick
+	list   []constant
+	tick   int64 // restores so far
+}
+
+// observe counts a restore and tells whether k is a constant, and whether its recurrence, or another's absence, changes what to expect.
+func (c *constants) observe(k Key) (recurs, changed bool) {
+	gap := c.gap(k)
+	c.recent[c.tick%recentSize] = k
+	now := c.tick
+	c.tick++
+	changed = c.forget(now)
+	for i := range c.list {
+		if c.list[i].key == k {
+			return true, c.list[i].again(now) || changed
+		}
+	}
+	if gap == 0 {
+		return false, changed
+	}
+	if len(c.list) == constantLimit {
+		c.list = append(c.list[:0], c.list[1:]...)
+		changed = true
+	}
+	c.list = append(c.list, constant{key: k, seen: now, period: gap, times: 1})
+	return true, changed
+}
+
+// gap is the number of restores since k's last one, 0 if that is too long ago.
+func (c *constants) gap(k Key) int64 {
+	for g := int64(1); g <= min(recentSize, c.tick); g++ {
+		if c.recent[(c.tick-g)%recentSize] == k {
+			return g
+		}
+	}
+	return 0
+}
+
+func (c *constant) again(now int64) (changed bool) {
+	gap := now - c.seen
+	c.seen = now
+	if gap == c.period {
+		c.times++
+		return c.times == constantProof
+	}
+	changed = c.times >= constantProof
+	c.period, c.times = gap, 1
+	return changed
+}
+
+// forget drops constants that stayed away for several periods.
+func (c *constants) forget(now int64) (changed bool) {
+	kept := c.list[:0]
+	for _, x := range c.list {
+		if now-x.seen > 4*x.period+recentSize {
+			changed = changed || x.times >= constantProof
+			continue
+		}
+		kept = append(kept, x)
+	}
+	c.list = kept
+	return changed
+}

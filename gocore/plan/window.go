@@ -1,0 +1,101 @@
+package plan
+
+// window is the part of a guess that is spelled out: the next restores, up to a limit, as a queue.
+type window struct {
+	queue
+	limit int
+	stale bool // must be built anew before it is used
+	ended bool // the guess ends before the limit
+	sim   sweep
+	due   [constantLimit]constant
+	dues  int
+	tick  int64
+}
+
+// refresh brings the window up to date and appends to lost the keys which it does not expect any more.
+// O(1) if nothing but the restore of its head happened, O(limit) otherwise.
+func (g *guess) refresh(from int64, lost []Key) []Key {
+	w := &g.ahead
+	if !w.stale {
+		return lost
+	}
+	w.stale = false
+	before := w.expected()
+	w.reset(from)
+	w.start(g)
+	w.fill(g)
+	for _, k := range before {
+		if _, ok := w.find(k); !ok {
+			lost = append(lost, k)
+		}
+	}
+	return lost
+}
+
+// expected lists the keys in the window.
+func (w *window) expected() []Key {
+	if w.size() == 0 {
+		return nil
+	}
+	keys := make([]Key, 0, w.size())
+	w.walk(w.head, func(_ int64, k Key, _ bool) bool {
+		keys = append(keys, k)
+		return true
+	})
+	return keys
+}
+
+// start places the simulation where the application is.
+func (w *window) start(g *guess) {
+	w.sim, w.tick, w.dues, w.ended = g.sweep, g.constants.tick, 0, false
+	for _, c := range g.constants.list {
+		if c.times >= constantProof {
+			w.due[w.dues] = c
+			w.dues++
+		}
+	}
+}
+
+func (w *window) fill(g *guess) {
+	for w.size() < w.limit && !w.ended {
+		if k, ok := w.step(g); ok {
+			w.push(k, false)
+		} else {
+			w.ended = true
+		}
+	}
+}
+
+// step simulates one restore: a constant that is due, or the next of the sweep. When the sweep ends, each constant is expected once more.
+func (w *window) step(g *guess) (Key, bool) {
+	for i := range w.dues {
+		if c := &w.due[i]; c.seen+c.period <= w.tick {
+			c.seen = w.tick
+			w.tick++
+			return c.key, true
+		}
+	}
+	if g.trusted != undecided {
+		if k, ok := w.sim.step(g.trusted, &g.live, &g.trail); ok {
+			w.tick++
+			return k, true
+		}
+	}
+	for _, c := range w.due[:w.dues] {
+		if _, ok := w.find(c.key); !ok {
+			return c.key, true
+		}
+	}
+	return Key{}, false
+}
+
+// met moves the window on after the restore of k was observed: by one if k was its head and nothing else changed.
+func (g *guess) met(k Key) {
+	w := &g.ahead
+	if w.stale || w.size() == 0 || w.key(w.head) != k {
+		w.stale = true
+		return
+	}
+	w.take(w.head, nil)
+	w.fill(g)
+}
