@@ -1,0 +1,16 @@
+// Whether this process is a forked child of one in which the core was already running.
+#pragma once
+
+namespace velocpy {
+
+// Registers the child handler once. Called when the extension is imported: registering starts nothing.
+void watch_forks();
+
+// From now on a fork makes an unusable child. Called just before the core is opened: a child forked in the middle of loading is as
+// unusable as one forked after it, while a child whose parent never loaded the core may load one of its own.
+void core_lives_here();
+
+// True in a child that inherited the memory of a running core but none of its threads. Whatever needs Go's scheduler hangs there.
+bool forked() noexcept;
+
+}  // namespace velocpy

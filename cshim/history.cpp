@@ -1,0 +1,328 @@
+#include "history.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "failure.h"
+#include "key.h"
+#include "regions.h"
+
+namespace velocpy {
+namespace {
+
+constexpr size_t kSourcesAsked = 4;  // per checkpoint: twice as fast as new ones come would be enough
+
+// A layout changes under a lookup only when another thread rewrites the key; whoever loses this often has a livelock of its own.
+constexpr int kLookups = 100;
+
+}  // namespace
+
+// Which regions a restore wants, and where to.
+struct History::Choice {
+  std::vector<int32_t> select;  // ascending
+  std::vector<py::object> into;
+};
+
+History::History(std::shared_ptr<Store> store, py::str name) : store_(std::move(store)), name_(std::move(name)) {
+  const Core& table = core();
+  std::string own;
+  const char* text;
+  int64_t length;
+  utf8(name_, &own, &text, &length);
+  veloc_error error;
+  const int32_t status = table.history(store_->handle(), text, length, &handle_, &error);
+  if (status < 0) raise(error, where());
+}
+
+py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout) {
+  const Core& table = core();
+  if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle(), kSourcesAsked);
+  const Deadline deadline = Deadline::from(timeout);
+  const Key named(key, true);
+  Sources sources(regions);
+
+  veloc_checkpoint_args args{};
+  args.key = *named.get();
+  args.regions = sources.list.seal();
+  args.n_regions = static_cast<int64_t>(sources.list.size());
+  args.layout = sources.layout.bytes().data();
+  args.layout_len = static_cast<int64_t>(sources.layout.bytes().size());
+  args.slot_bytes = sources.layout.slot_bytes();
+  if (!meta.is_none()) {
+    char* bytes;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(meta.ptr(), &bytes, &length) != 0) throw py::error_already_set();
+    args.meta = bytes;
+    args.meta_len = length;
+  }
+  args.flags = copy ? 0 : VELOC_CP_SOURCE_STAYS;
+  args.tier = tier;
+
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status;
+  drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+    args.event_fd = fd;
+    return table.checkpoint(handle_, &args, o, e);
+  });
+  if (status < 0) raise(error, where(key));
+  if (!copy) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
+  return py::make_tuple(out.ticket, out.hints_left, named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
+}
+
+namespace {
+
+void require_once(std::vector<int32_t>* select, const Layout& layout) {
+  const auto twice = std::adjacent_find(select->begin(), select->end());
+  if (twice != select->end()) {
+    raise_invalid("region " + py::repr(layout.region_label(static_cast<size_t>(*twice))).cast<std::string>() + " is named twice.");
+  }
+}
+
+// Brings regions and their destinations into the order of the slot.
+void sort_together(std::vector<int32_t>* select, std::vector<py::object>* into) {
+  std::vector<size_t> order(select->size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return (*select)[a] < (*select)[b]; });
+  std::vector<int32_t> sorted;
+  std::vector<py::object> sorted_into;
+  for (size_t i : order) {
+    sorted.push_back((*select)[i]);
+    if (!into->empty()) sorted_into.push_back((*into)[i]);
+  }
+  select->swap(sorted);
+  into->swap(sorted_into);
+}
+
+}  // namespace
+
+void History::choose(const Layout& layout, py::handle regions, py::handle into, Choice* choice) const {
+  const bool by_name = PyDict_Check(into.ptr());
+  if (!regions.is_none()) {
+    for (py::handle label : regions) choice->select.push_back(layout.find(label));
+  } else if (by_name) {
+    for (auto item : py::reinterpret_borrow<py::dict>(into)) choice->select.push_back(layout.find(item.first));
+  } else {
+    choice->select.resize(layout.regions.size());
+    std::iota(choice->select.begin(), choice->select.end(), 0);
+  }
+  if (by_name) {
+    const auto destinations = py::reinterpret_borrow<py::dict>(into);
+    if (destinations.size() != choice->select.size()) raise_invalid("into= and regions name different regions.");
+    std::vector<py::object> found(choice->select.size());
+    for (auto item : destinations) {
+      const int32_t region = layout.find(item.first);
+      const auto at = std::find(choice->select.begin(), choice->select.end(), region);
+      if (at == choice->select.end()) raise_invalid("into= names region " + py::repr(item.first).cast<std::string>() + ", regions does not.");
+      found[static_cast<size_t>(at - choice->select.begin())] = py::reinterpret_borrow<py::object>(item.second);
+    }
+    choice->into = std::move(found);
+  } else if (!into.is_none()) {
+    for (py::handle array : into) choice->into.push_back(py::reinterpret_borrow<py::object>(array));
+    if (choice->into.size() != choice->select.size()) {
+      raise_invalid("into= has " + std::to_string(choice->into.size()) + " arrays for " + std::to_string(choice->select.size()) + " regions.");
+    }
+  }
+  sort_together(&choice->select, &choice->into);
+  require_once(&choice->select, layout);
+  for (const py::object& array : choice->into) {
+    if (!array) raise_invalid("into= names one region twice.");
+  }
+}
+
+py::tuple History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout) {
+  const Core& table = core();
+  const Deadline deadline = Deadline::from(timeout);
+  const Key named(key);
+  veloc_restore_args args{};
+  args.key = *named.get();
+  args.flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0);
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status = VELOC_E_CHANGED;
+  Choice choice;
+  for (int lookup = 0; lookup < kLookups && status == VELOC_E_CHANGED; ++lookup) {
+    if (!regions.is_none()) {
+      veloc_info info;
+      if (table.lookup(handle_, named.get(), &info, &error) < 0) raise(error, where(key));
+      choice = {};
+      choose(*store_->layout(info.layout), regions, py::none(), &choice);
+      static const int32_t nothing = 0;
+      args.select = choice.select.empty() ? &nothing : choice.select.data();
+      args.n_select = static_cast<int64_t>(choice.select.size());
+      args.expected_layout = info.layout;
+    }
+    drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+      args.event_fd = fd;
+      return table.restore(handle_, &args, o, e);
+    });
+  }
+  if (status < 0) {
+    Where failed = where(key);
+    std::shared_ptr<const Layout> layout;
+    if (error.region >= 0 && out.layout != 0) layout = store_->layout(out.layout);
+    failed.layout = layout.get();
+    raise(error, failed);
+  }
+  auto layout = store_->layout(out.layout);
+  if (regions.is_none()) {
+    choice.select.resize(layout->regions.size());
+    std::iota(choice.select.begin(), choice.select.end(), 0);
+  }
+  return py::make_tuple(std::make_unique<LeaseMemory>(out, std::move(layout), std::move(choice.select)), out.hints_left);
+}
+
+int64_t History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout) {
+  const Core& table = core();
+  const Deadline deadline = Deadline::from(timeout);
+  const Key named(key);
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status = VELOC_E_CHANGED;
+  std::shared_ptr<const Layout> layout;
+  for (int lookup = 0; lookup < kLookups && status == VELOC_E_CHANGED; ++lookup) {
+    veloc_info info;
+    if (table.lookup(handle_, named.get(), &info, &error) < 0) raise(error, where(key));
+    layout = store_->layout(info.layout);
+    Choice choice;
+    choose(*layout, regions, into, &choice);
+    RegionList list = destinations(*layout, choice.select, choice.into);
+    static const int32_t nothing = 0;
+    static const veloc_region nowhere{};
+    veloc_restore_args args{};
+    args.key = *named.get();
+    args.select = choice.select.empty() ? &nothing : choice.select.data();
+    args.n_select = static_cast<int64_t>(choice.select.size());
+    args.into = list.size() == 0 ? &nowhere : list.seal();
+    args.n_into = static_cast<int64_t>(list.size());
+    args.expected_layout = info.layout;
+    args.flags = last ? VELOC_RS_LAST : 0;
+    drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+      args.event_fd = fd;
+      return table.restore(handle_, &args, o, e);
+    });
+  }
+  if (status < 0) {
+    Where failed = where(key);
+    failed.layout = layout.get();
+    raise(error, failed);
+  }
+  return out.hints_left;
+}
+
+bool History::drop(py::handle key) {
+  const Key named(key);
+  const Core* table = core_if_usable();
+  if (table == nullptr) return false;  // a forked child has nothing to drop, and destructors call this
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table->drop(handle_, named.get(), &error);
+  nogil.end();
+  if (status == VELOC_E_NOT_FOUND || status == VELOC_E_CLOSED || status == VELOC_E_STALE) return false;
+  if (status < 0) raise(error, where(key));
+  return true;
+}
+
+void History::clear() {
+  const Core& table = core();
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table.history_clear(handle_, &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
+}
+
+int64_t History::size() const {
+  int64_t count = 0;
+  veloc_error error;
+  if (core().history_len(handle_, &count, &error) < 0) raise(error, where());
+  return count;
+}
+
+py::list History::keys() const {
+  const Core& table = core();
+  const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.keys(handle_, buffer, capacity, length, error);
+  });
+  struct Head {
+    int32_t kind;
+    int32_t text_length;
+    int64_t number;
+  };
+  py::list keys;
+  for (size_t at = 0; at + sizeof(Head) <= bytes.size();) {
+    Head head;
+    bytes.copy(reinterpret_cast<char*>(&head), sizeof head, at);
+    at += sizeof head;
+    if (head.kind == VELOC_KEY_STR) {
+      keys.append(text_from(bytes.data() + at, static_cast<size_t>(head.text_length)));
+      at += static_cast<size_t>(head.text_length);
+    } else {
+      keys.append(py::int_(head.number));
+    }
+  }
+  return keys;
+}
+
+py::object History::lookup(py::handle key) const {
+  const Core& table = core();
+  const Key named(key);
+  veloc_info info;
+  veloc_error error;
+  const int32_t status = table.lookup(handle_, named.get(), &info, &error);
+  if (status == VELOC_E_NOT_FOUND) return py::none();
+  if (status < 0) raise(error, where(key));
+  return py::make_tuple(info.payload_bytes, info.slot_bytes, info.meta_len, info.tiers, info.ready != 0, info.ticket);
+}
+
+int64_t History::hint(py::sequence items) {
+  const Core& table = core();
+  std::deque<Key> keys;  // a deque: a Key stays where it is
+  std::vector<veloc_hint_item> raw;
+  raw.reserve(items.size());
+  for (py::handle item : items) {
+    const auto pair = py::reinterpret_borrow<py::tuple>(item);
+    keys.emplace_back(pair[1]);
+    veloc_hint_item hint{};
+    hint.op = pair[0].cast<int32_t>();
+    hint.key = *keys.back().get();
+    raw.push_back(hint);
+  }
+  int64_t queued = 0;
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table.hint(handle_, raw.data(), static_cast<int64_t>(raw.size()), &queued, &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
+  return queued;
+}
+
+void History::hint_clear() {
+  const Core& table = core();
+  veloc_error error;
+  if (table.hint_clear(handle_, &error) < 0) raise(error, where());
+}
+
+void History::prefetch() {
+  const Core& table = core();
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table.prefetch(handle_, &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
+}
+
+void History::wait(int32_t tier, py::handle timeout) { store_->wait(where(), handle_, 0, tier, timeout); }
+
+void History::wait_ticket(uint64_t ticket, py::handle key, int32_t tier, py::handle timeout) {
+  store_->wait(where(key), handle_, ticket, tier, timeout);
+}
+
+void History::corrupt(py::handle key, int32_t tier, int64_t offset) {
+  const Key named(key);
+  veloc_error error;
+  if (core().test_corrupt(handle_, named.get(), tier, offset, &error) < 0) raise(error, where(key));
+}
+
+}  // namespace velocpy

@@ -1,0 +1,195 @@
+#include "layout.h"
+
+#include <cstring>
+#include <limits>
+
+#include "failure.h"
+#include "key.h"
+
+namespace velocpy {
+namespace {
+
+constexpr char kMagic = 'L';
+constexpr uint8_t kVersion = 1;
+constexpr int64_t kSmallRegion = 64 << 10;
+constexpr int64_t kCacheLine = 64;
+constexpr int64_t kPage = 4096;
+constexpr int64_t kLargestSlot = int64_t{1} << 62;
+constexpr size_t kLayoutsKept = 4096;
+
+template <class T>
+void append(std::string* bytes, T value) {
+  char raw[sizeof value];
+  std::memcpy(raw, &value, sizeof value);
+  bytes->append(raw, sizeof value);
+}
+
+class Reader {
+ public:
+  Reader(const char* data, size_t length) : at_(data), end_(data + length) {}
+
+  template <class T>
+  T take() {
+    T value;
+    std::memcpy(&value, advance(sizeof value), sizeof value);
+    return value;
+  }
+
+  const char* advance(size_t length) {
+    if (static_cast<size_t>(end_ - at_) < length) raise_invalid("the description of a checkpoint ends too early.");
+    const char* at = at_;
+    at_ += length;
+    return at;
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+int64_t aligned(int64_t offset, int64_t nbytes) {
+  const int64_t alignment = nbytes < kSmallRegion ? kCacheLine : kPage;
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+std::vector<uint8_t> read_order(Reader* reader, int ndim) {
+  std::vector<uint8_t> order(static_cast<size_t>(ndim));
+  switch (static_cast<AxisOrder>(reader->take<uint8_t>())) {
+    case AxisOrder::c:
+      for (int i = 0; i < ndim; ++i) order[i] = static_cast<uint8_t>(i);
+      break;
+    case AxisOrder::fortran:
+      for (int i = 0; i < ndim; ++i) order[i] = static_cast<uint8_t>(ndim - 1 - i);
+      break;
+    case AxisOrder::listed:
+      std::memcpy(order.data(), reader->advance(order.size()), order.size());
+      for (uint8_t axis : order) {
+        if (axis >= ndim) raise_invalid("the description of a checkpoint names an axis that does not exist.");
+      }
+      break;
+    default:
+      raise_invalid("the description of a checkpoint has an unknown order of axes.");
+  }
+  return order;
+}
+
+std::vector<int64_t> dense_strides(const RegionLayout& region) {
+  std::vector<int64_t> strides(region.shape.size());
+  int64_t stride = region.itemsize;
+  for (size_t i = region.order.size(); i-- > 0;) {
+    const auto axis = region.order[i];
+    strides[axis] = stride;
+    if (region.shape[axis] > 1) stride *= region.shape[axis];
+  }
+  return strides;
+}
+
+RegionLayout read_region(Reader* reader, bool sequence) {
+  RegionLayout region;
+  const auto name_length = reader->take<uint32_t>();
+  const char* name = reader->advance(name_length);
+  region.name = sequence ? py::object(py::none()) : text_from(name, name_length);
+  region.library = static_cast<Library>(reader->take<uint8_t>());
+  const auto text_length = reader->take<uint32_t>();
+  region.dtype_text.assign(reader->advance(text_length), text_length);
+  region.itemsize = reader->take<int64_t>();
+  const int ndim = reader->take<uint8_t>();
+  for (int i = 0; i < ndim; ++i) region.shape.push_back(reader->take<int64_t>());
+  region.order = read_order(reader, ndim);
+  region.offset = reader->take<int64_t>();
+  region.nbytes = reader->take<int64_t>();
+  region.strides = dense_strides(region);
+  return region;
+}
+
+}  // namespace
+
+py::object Layout::region_label(size_t region) const {
+  if (sequence || region >= regions.size()) return py::int_(region);
+  return regions[region].name;
+}
+
+int32_t Layout::find(py::handle name) const {
+  if (!sequence && PyUnicode_Check(name.ptr())) {
+    std::string own;
+    const char* data;
+    int64_t length;
+    utf8(name, &own, &data, &length);
+    const auto found = index.find(std::string(data, static_cast<size_t>(length)));
+    if (found != index.end()) return found->second;
+  }
+  const auto count = static_cast<Py_ssize_t>(regions.size());
+  if (sequence && PyIndex_Check(name.ptr()) && !PyBool_Check(name.ptr())) {
+    Py_ssize_t number = PyNumber_AsSsize_t(name.ptr(), PyExc_IndexError);
+    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (number < 0) number += count;
+    if (number >= 0 && number < count) return static_cast<int32_t>(number);
+  }
+  py::list names;
+  for (size_t i = 0; i < regions.size() && i < 20; ++i) names.append(region_label(i));
+  raise_invalid("the checkpoint has no region " + py::repr(name).cast<std::string>() + "; it has " + std::to_string(count) + ": " +
+                py::repr(names).cast<std::string>() + (regions.size() > 20 ? " and more." : "."));
+}
+
+LayoutWriter::LayoutWriter(bool sequence, size_t regions) {
+  bytes_.reserve(16 + 96 * regions);
+  append(&bytes_, kMagic);
+  append(&bytes_, kVersion);
+  append(&bytes_, static_cast<uint8_t>(sequence));
+  append(&bytes_, static_cast<uint32_t>(regions));
+}
+
+int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, const std::string& dtype_text, int64_t itemsize,
+                          int ndim, const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes) {
+  const int64_t offset = aligned(end_, nbytes);
+  if (nbytes > kLargestSlot - offset) raise_invalid("the regions of one checkpoint add up to more than 2^62 bytes.");
+  end_ = offset + nbytes;
+  append(&bytes_, static_cast<uint32_t>(name_length));
+  bytes_.append(name, static_cast<size_t>(name_length));
+  append(&bytes_, static_cast<uint8_t>(library));
+  append(&bytes_, static_cast<uint32_t>(dtype_text.size()));
+  bytes_.append(dtype_text);
+  append(&bytes_, itemsize);
+  append(&bytes_, static_cast<uint8_t>(ndim));
+  bytes_.append(reinterpret_cast<const char*>(shape), sizeof(int64_t) * static_cast<size_t>(ndim));
+  append(&bytes_, static_cast<uint8_t>(kind));
+  if (kind == AxisOrder::listed) bytes_.append(reinterpret_cast<const char*>(order), static_cast<size_t>(ndim));
+  append(&bytes_, offset);
+  append(&bytes_, nbytes);
+  return offset;
+}
+
+std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
+  Reader reader(data, length);
+  auto layout = std::make_shared<Layout>();
+  if (reader.take<char>() != kMagic || reader.take<uint8_t>() != kVersion) raise_invalid("these bytes do not describe a checkpoint.");
+  layout->sequence = reader.take<uint8_t>() != 0;
+  const auto count = reader.take<uint32_t>();
+  for (uint32_t i = 0; i < count; ++i) {
+    layout->regions.push_back(read_region(&reader, layout->sequence));
+    if (layout->sequence) continue;
+    std::string own;
+    const char* name;
+    int64_t name_length;
+    utf8(layout->regions.back().name, &own, &name, &name_length);
+    layout->index.emplace(std::string(name, static_cast<size_t>(name_length)), static_cast<int32_t>(i));
+  }
+  return layout;
+}
+
+py::object dtype_of_region(const RegionLayout& region) {
+  if (!region.dtype) region.dtype = py::module_::import("velocpy.arrays").attr("dtype_from_text")(region.dtype_text);
+  return region.dtype;
+}
+
+std::shared_ptr<const Layout> LayoutCache::find(uint64_t id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+void LayoutCache::put(uint64_t id, std::shared_ptr<const Layout> layout) {
+  if (by_id_.size() >= kLayoutsKept) by_id_.clear();
+  by_id_.emplace(id, std::move(layout));
+}
+
+}  // namespace velocpy

@@ -1,0 +1,81 @@
+// The description of a checkpoint: which regions, of what names, types and shapes, lie where in its slot. The core keeps it as opaque bytes.
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace velocpy {
+
+namespace py = pybind11;
+
+// Which library an array came from and goes back to.
+enum class Library : uint8_t { numpy = 0, torch = 1, raw = 2 };
+
+// The axes of an array in the order in which they lie in the slot, the slowest first.
+enum class AxisOrder : uint8_t { c = 0, fortran = 1, listed = 2 };
+
+struct RegionLayout {
+  py::object name;  // str; None in a sequence
+  Library library = Library::numpy;
+  std::string dtype_text;
+  mutable py::object dtype;  // numpy.dtype; null until asked for
+  int64_t itemsize = 0;
+  int64_t offset = 0;
+  int64_t nbytes = 0;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  // bytes, dense in the slot
+  std::vector<uint8_t> order;
+};
+
+struct Layout {
+  bool sequence = false;
+  std::vector<RegionLayout> regions;
+  std::unordered_map<std::string, int32_t> index;  // by UTF-8 name
+
+  // Name or number of a region, for errors; the number where it has no name.
+  py::object region_label(size_t region) const;
+  // Index of a region by name or, in a sequence, by number; raises InvalidArgument that lists what there is.
+  int32_t find(py::handle name) const;
+};
+
+// Writes a layout region by region and hands out the offsets: 64-byte aligned for regions below 64 KiB, page-aligned for larger ones,
+// so that a memory copy runs at full speed while a thousand small regions do not eat a page each.
+class LayoutWriter {
+ public:
+  LayoutWriter(bool sequence, size_t regions);
+
+  // Appends a region and returns its offset. order: axes by decreasing distance, of length ndim; null with c and fortran.
+  // Raises InvalidArgument when the slot would pass 2^62 bytes.
+  int64_t add(const char* name, int64_t name_length, Library library, const std::string& dtype_text, int64_t itemsize, int ndim,
+              const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes);
+
+  const std::string& bytes() const { return bytes_; }
+  int64_t slot_bytes() const { return end_; }
+
+ private:
+  std::string bytes_;
+  int64_t end_ = 0;
+};
+
+// Reads what LayoutWriter wrote; raises InvalidArgument when the bytes are no layout.
+std::shared_ptr<const Layout> read_layout(const char* data, size_t length);
+
+// The numpy dtype of a region; made on the first call.
+py::object dtype_of_region(const RegionLayout& region);
+
+// Layouts by the core's id. Bounded; forgetting one costs a call into the core.
+class LayoutCache {
+ public:
+  std::shared_ptr<const Layout> find(uint64_t id) const;
+  void put(uint64_t id, std::shared_ptr<const Layout> layout);
+
+ private:
+  std::unordered_map<uint64_t, std::shared_ptr<const Layout>> by_id_;
+};
+
+}  // namespace velocpy

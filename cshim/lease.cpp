@@ -1,0 +1,115 @@
+#include "lease.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "failure.h"
+
+namespace velocpy {
+namespace {
+
+constexpr size_t kFailuresKept = 100;
+
+// Guarded by the GIL, which destructors of Python objects hold.
+std::deque<std::string>& release_failures() {
+  static auto* failures = new std::deque<std::string>;
+  return *failures;
+}
+
+py::array array_over(py::object base, const py::dtype& dtype, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
+                     const char* data, bool writable) {
+  py::array array(dtype, shape, strides, data, std::move(base));
+  if (!writable) py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return array;
+}
+
+}  // namespace
+
+LeaseMemory::LeaseMemory(const veloc_outcome& outcome, std::shared_ptr<const Layout> layout, std::vector<int32_t> select)
+    : handle_(outcome.lease),
+      layout_(std::move(layout)),
+      select_(std::move(select)),
+      base_(static_cast<char*>(outcome.base)),
+      slot_bytes_(outcome.slot_bytes),
+      meta_length_(outcome.meta_len),
+      flags_(outcome.flags) {}
+
+LeaseMemory::~LeaseMemory() {
+  const Core* core = core_if_usable();
+  if (core == nullptr) return;
+  veloc_error error;
+  if (core->lease_release(handle_, &error) == VELOC_OK) return;
+  if (release_failures().size() >= kFailuresKept) release_failures().pop_front();
+  const auto length = std::clamp<int32_t>(error.text_len, 0, static_cast<int32_t>(sizeof error.text));
+  release_failures().emplace_back(error.text, static_cast<size_t>(length));
+}
+
+bool LeaseMemory::restored(int32_t region) const { return std::binary_search(select_.begin(), select_.end(), region); }
+
+py::list LeaseMemory::labels() const {
+  py::list labels;
+  for (int32_t region : select_) labels.append(layout_->region_label(static_cast<size_t>(region)));
+  return labels;
+}
+
+int32_t LeaseMemory::find(py::handle label) const {
+  int32_t region = -1;
+  if (!layout_->sequence && PyUnicode_Check(label.ptr())) {
+    Py_ssize_t size = 0;
+    const char* name = PyUnicode_AsUTF8AndSize(label.ptr(), &size);
+    if (name == nullptr) {
+      PyErr_Clear();
+      for (size_t i = 0; i < layout_->regions.size(); ++i) {
+        if (layout_->regions[i].name.equal(label)) region = static_cast<int32_t>(i);
+      }
+    } else {
+      const auto found = layout_->index.find(std::string(name, static_cast<size_t>(size)));
+      if (found != layout_->index.end()) region = found->second;
+    }
+  } else if (layout_->sequence && PyIndex_Check(label.ptr())) {
+    Py_ssize_t number = PyNumber_AsSsize_t(label.ptr(), PyExc_IndexError);
+    if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
+    if (number < 0) number += static_cast<Py_ssize_t>(layout_->regions.size());
+    if (number >= 0 && number < static_cast<Py_ssize_t>(layout_->regions.size())) region = static_cast<int32_t>(number);
+  }
+  if (region >= 0 && restored(region)) return region;
+  if (layout_->sequence) throw py::index_error("the lease holds no region " + py::repr(label).cast<std::string>());
+  PyErr_SetObject(PyExc_KeyError, label.ptr());
+  throw py::error_already_set();
+}
+
+py::tuple LeaseMemory::description(int32_t region) const {
+  const RegionLayout& described = layout_->regions[static_cast<size_t>(region)];
+  return py::make_tuple(described.dtype_text, described.itemsize, py::tuple(py::cast(described.shape)), py::tuple(py::cast(described.strides)));
+}
+
+py::array LeaseMemory::array(py::object self, int32_t region) {
+  const auto& lease = self.cast<const LeaseMemory&>();
+  const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
+  const auto dtype = py::reinterpret_borrow<py::dtype>(dtype_of_region(shown));
+  return array_over(std::move(self), dtype, shown.shape, shown.strides, lease.data(shown), lease.writable());
+}
+
+py::array LeaseMemory::bytes(py::object self, int32_t region) {
+  const auto& lease = self.cast<const LeaseMemory&>();
+  const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
+  return array_over(std::move(self), py::dtype::of<uint8_t>(), {shown.nbytes}, {1}, lease.data(shown), true);
+}
+
+py::object LeaseMemory::meta() const {
+  if (meta_length_ == 0) return py::none();
+  std::string bytes(static_cast<size_t>(meta_length_), '\0');
+  int64_t length = 0;
+  veloc_error error;
+  const int32_t status = core().lease_meta(handle_, bytes.data(), meta_length_, &length, &error);
+  if (status < 0) raise(error, {});
+  return py::bytes(bytes.data(), static_cast<size_t>(std::min(length, meta_length_)));
+}
+
+std::vector<std::string> take_release_failures() {
+  std::vector<std::string> taken(release_failures().begin(), release_failures().end());
+  release_failures().clear();
+  return taken;
+}
+
+}  // namespace velocpy

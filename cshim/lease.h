@@ -1,0 +1,60 @@
+// The memory of a lease: what keeps restored bytes alive under the arrays that show them.
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <memory>
+#include <vector>
+
+#include "layout.h"
+#include "loader.h"
+
+namespace velocpy {
+
+// Base object of every array of a lease. The last reference gives the lease back: without waiting, in any thread, also after close and
+// at the end of the interpreter; in a forked child it does nothing.
+class LeaseMemory {
+ public:
+  LeaseMemory(const veloc_outcome& outcome, std::shared_ptr<const Layout> layout, std::vector<int32_t> select);
+  ~LeaseMemory();
+  LeaseMemory(const LeaseMemory&) = delete;
+  LeaseMemory& operator=(const LeaseMemory&) = delete;
+
+  bool writable() const { return (flags_ & VELOC_OUT_WRITABLE) != 0; }
+  bool hit() const { return (flags_ & VELOC_OUT_HIT) != 0; }
+  bool sequence() const { return layout_->sequence; }
+  int64_t slot_bytes() const { return slot_bytes_; }
+
+  // Names of the regions restored; numbers in a sequence.
+  py::list labels() const;
+  // Index of a restored region; raises KeyError or IndexError, as the mapping or the sequence it is.
+  int32_t find(py::handle label) const;
+  Library library(int32_t region) const { return layout_->regions[static_cast<size_t>(region)].library; }
+  // (dtype text, element bytes, shape, strides in bytes)
+  py::tuple description(int32_t region) const;
+
+  // A NumPy array of the region whose base is self; read-only unless the lease is writable.
+  static py::array array(py::object self, int32_t region);
+  // All bytes of the region, one-dimensional and writable whatever the lease is: for libraries that cannot say read-only.
+  static py::array bytes(py::object self, int32_t region);
+
+  // The bytes given as meta; None without. Costs a call into the core.
+  py::object meta() const;
+
+ private:
+  bool restored(int32_t region) const;
+  char* data(const RegionLayout& region) const { return base_ + region.offset; }
+
+  uint64_t handle_;
+  std::shared_ptr<const Layout> layout_;
+  std::vector<int32_t> select_;  // ascending
+  char* base_;
+  int64_t slot_bytes_;
+  int64_t meta_length_;
+  int32_t flags_;
+};
+
+// What destructors could not raise, for the log: taken out once. Needs the GIL.
+std::vector<std::string> take_release_failures();
+
+}  // namespace velocpy

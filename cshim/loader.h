@@ -1,0 +1,63 @@
+// Opens the Go core and holds the table of its functions.
+#pragma once
+
+#include <string>
+
+#include "velocpy_abi.h"
+
+namespace velocpy {
+
+// One row per function of the contract; a missing one is found when the core is loaded, not when it is called.
+#define VELOC_FUNCTIONS(X) \
+  X(abi_version)           \
+  X(init)                  \
+  X(build_info)            \
+  X(drain_log)             \
+  X(test_panic)            \
+  X(test_corrupt)          \
+  X(open)                  \
+  X(close)                 \
+  X(stats)                 \
+  X(timeline)              \
+  X(history)               \
+  X(history_clear)         \
+  X(history_len)           \
+  X(keys)                  \
+  X(lookup)                \
+  X(checkpoint)            \
+  X(restore)               \
+  X(drop)                  \
+  X(layout)                \
+  X(lease_meta)            \
+  X(lease_release)         \
+  X(hint)                  \
+  X(hint_clear)            \
+  X(prefetch)              \
+  X(ticket)                \
+  X(wait)                  \
+  X(step)                  \
+  X(cancel)
+
+struct Core {
+#define VELOC_MEMBER(name) decltype(&::veloc_##name) name = nullptr;
+  VELOC_FUNCTIONS(VELOC_MEMBER)
+#undef VELOC_MEMBER
+};
+
+// Opens the core at path and hands it its configuration. A second call is nothing when the core is there already and config is the
+// same as before; otherwise the core refuses. Raises CoreUnavailable with a remedy. Needs the GIL; costs about a millisecond once.
+void load(const std::string& path, const std::string& config);
+
+bool loaded() noexcept;
+
+// The path the core was opened from; empty before.
+const std::string& loaded_from();
+
+// The table; raises ForkedProcessError in a child that cannot use it and CoreUnavailable when load() was not called. Costs two
+// loads, so every entry into the core begins with it.
+const Core& core();
+
+// For destructors, which must neither raise nor enter Go where it hangs: null when the core is out of reach.
+const Core* core_if_usable() noexcept;
+
+}  // namespace velocpy

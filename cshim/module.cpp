@@ -1,0 +1,135 @@
+// The extension module: what Python sees of the shim. Importing it starts nothing.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "failure.h"
+#include "fork.h"
+#include "history.h"
+#include "lease.h"
+#include "loader.h"
+#include "probe.h"
+#include "store.h"
+
+namespace velocpy {
+namespace {
+
+py::bytes core_build_info() {
+  const Core& table = core();
+  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.build_info(buffer, capacity, length, error);
+  }));
+}
+
+py::bytes core_log() {
+  const Core& table = core();
+  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.drain_log(buffer, capacity, length, error);
+  }));
+}
+
+void test_panic(int where) {
+  veloc_error error;
+  if (core().test_panic(where, &error) < 0) raise(error, {});
+}
+
+py::dict shim_info() {
+  py::dict info;
+  info["abi_version"] = VELOC_ABI_VERSION;
+  info["compiler"] = __VERSION__;
+  info["pybind11"] = PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_MINOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_PATCH);
+  info["python"] = PY_VERSION;
+  return info;
+}
+
+py::dict status_codes() {
+  py::dict codes;
+  codes["OK"] = static_cast<int>(VELOC_OK);
+  codes["PENDING"] = static_cast<int>(VELOC_PENDING);
+  codes["AGAIN"] = static_cast<int>(VELOC_AGAIN);
+  codes["INVALID"] = static_cast<int>(VELOC_E_INVALID);
+  codes["NOT_FOUND"] = static_cast<int>(VELOC_E_NOT_FOUND);
+  codes["CLOSED"] = static_cast<int>(VELOC_E_CLOSED);
+  codes["STALE"] = static_cast<int>(VELOC_E_STALE);
+  codes["TIER_FULL"] = static_cast<int>(VELOC_E_TIER_FULL);
+  codes["IO"] = static_cast<int>(VELOC_E_IO);
+  codes["CORRUPT"] = static_cast<int>(VELOC_E_CORRUPT);
+  codes["DROPPED"] = static_cast<int>(VELOC_E_DROPPED);
+  codes["CHANGED"] = static_cast<int>(VELOC_E_CHANGED);
+  codes["POISONED"] = static_cast<int>(VELOC_E_POISONED);
+  codes["FORKED"] = static_cast<int>(VELOC_E_FORKED);
+  codes["TIMEOUT"] = static_cast<int>(VELOC_E_TIMEOUT);
+  codes["UNAVAILABLE"] = static_cast<int>(VELOC_E_UNAVAILABLE);
+  codes["INTERNAL"] = static_cast<int>(VELOC_E_INTERNAL);
+  codes["DURABILITY"] = static_cast<int>(VELOC_E_DURABILITY);
+  return codes;
+}
+
+void bind_functions(py::module_& m) {
+  m.def("load", &load, py::arg("path"), py::arg("config"));
+  m.def("loaded", &loaded);
+  m.def("loaded_from", &loaded_from);
+  m.def("forked", &forked);
+  m.def("core_build_info", &core_build_info);
+  m.def("core_log", &core_log);
+  m.def("release_failures", &take_release_failures);
+  m.def("test_panic", &test_panic, py::arg("where"));
+  m.def("shim_info", &shim_info);
+  m.def("status_codes", &status_codes);
+  m.def("readable", &readable, py::arg("address"), py::arg("nbytes"));
+}
+
+void bind_store(py::module_& m) {
+  py::class_<Store, std::shared_ptr<Store>>(m, "Store")
+      .def(py::init<const std::string&>(), py::arg("config"))
+      .def("close", &Store::close, py::arg("timeout"))
+      .def("wait", [](Store& store, int32_t tier, py::handle timeout) { store.wait({}, 0, 0, tier, timeout); }, py::arg("tier"), py::arg("timeout"))
+      .def("stats", &Store::stats)
+      .def("timeline", &Store::timeline, py::arg("clear"))
+      .def("ticket", &Store::ticket, py::arg("ticket"))
+      .def("history", [](std::shared_ptr<Store> store, py::str name) { return std::make_unique<History>(std::move(store), std::move(name)); }, py::arg("name"))
+      .def("kept_sources", [](Store& store) { return store.sources().size(); });
+}
+
+void bind_history(py::module_& m) {
+  py::class_<History>(m, "History")
+      .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"), py::arg("timeout"))
+      .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"))
+      .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"))
+      .def("drop", &History::drop, py::arg("key"))
+      .def("clear", &History::clear)
+      .def("size", &History::size)
+      .def("keys", &History::keys)
+      .def("lookup", &History::lookup, py::arg("key"))
+      .def("hint", &History::hint, py::arg("items"))
+      .def("hint_clear", &History::hint_clear)
+      .def("prefetch", &History::prefetch)
+      .def("wait", &History::wait, py::arg("tier"), py::arg("timeout"))
+      .def("wait_ticket", &History::wait_ticket, py::arg("ticket"), py::arg("key"), py::arg("tier"), py::arg("timeout"))
+      .def("corrupt", &History::corrupt, py::arg("key"), py::arg("tier"), py::arg("offset"));
+}
+
+void bind_lease(py::module_& m) {
+  py::class_<LeaseMemory>(m, "LeaseMemory")
+      .def_property_readonly("writable", &LeaseMemory::writable)
+      .def_property_readonly("hit", &LeaseMemory::hit)
+      .def_property_readonly("sequence", &LeaseMemory::sequence)
+      .def_property_readonly("slot_bytes", &LeaseMemory::slot_bytes)
+      .def("labels", &LeaseMemory::labels)
+      .def("find", &LeaseMemory::find, py::arg("label"))
+      .def("library", [](const LeaseMemory& lease, int32_t region) { return static_cast<int>(lease.library(region)); }, py::arg("region"))
+      .def("description", &LeaseMemory::description, py::arg("region"))
+      .def("array", [](py::object self, int32_t region) { return LeaseMemory::array(std::move(self), region); }, py::arg("region"))
+      .def("bytes", [](py::object self, int32_t region) { return LeaseMemory::bytes(std::move(self), region); }, py::arg("region"))
+      .def("meta", &LeaseMemory::meta);
+}
+
+}  // namespace
+}  // namespace velocpy
+
+PYBIND11_MODULE(_core, m) {
+  velocpy::watch_forks();
+  velocpy::bind_functions(m);
+  velocpy::bind_store(m);
+  velocpy::bind_history(m);
+  velocpy::bind_lease(m);
+}

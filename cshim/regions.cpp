@@ -1,0 +1,203 @@
+#include "regions.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "dtype.h"
+#include "failure.h"
+#include "key.h"
+
+namespace velocpy {
+namespace {
+
+constexpr int kMaxDims = 64;                       // NumPy's limit
+constexpr int64_t kLargestElement = int64_t{1} << 30;  // the contract's element size has 32 bits
+
+char g_nothing[64];  // where regions without bytes point
+
+struct Order {
+  AxisOrder kind;
+  uint8_t axes[kMaxDims];
+};
+
+// The order in which the axes already lie in memory, so that a capture of dense memory is one copy whatever the strides say.
+Order memory_order(const View& view) {
+  Order order;
+  const auto ndim = static_cast<size_t>(view.ndim);
+  std::iota(order.axes, order.axes + ndim, uint8_t{0});
+  order.kind = AxisOrder::c;
+  if (view.c_order || ndim < 2) return order;
+  if (view.f_order) {
+    std::reverse(order.axes, order.axes + ndim);
+    order.kind = AxisOrder::fortran;
+    return order;
+  }
+  const auto distance = [&](uint8_t axis) { return view.shape[axis] > 1 ? std::llabs(view.strides[axis]) : INT64_MAX; };
+  std::stable_sort(order.axes, order.axes + ndim, [&](uint8_t a, uint8_t b) { return distance(a) > distance(b); });
+  if (!std::is_sorted(order.axes, order.axes + ndim)) order.kind = AxisOrder::listed;
+  return order;
+}
+
+std::string spelled(py::handle label) { return py::repr(label).cast<std::string>(); }
+
+std::string shape_text(int ndim, const int64_t* shape) {
+  std::string text = "(";
+  for (int i = 0; i < ndim; ++i) text += std::to_string(shape[i]) + (ndim == 1 || i + 1 < ndim ? "," : "");
+  return text + ")";
+}
+
+bool same_dtype(const View& view, const RegionLayout& region) {
+  if (*view.dtype_text == region.dtype_text) return true;
+  return py::module_::import("velocpy.arrays").attr("same_dtype")(*view.dtype_text, region.dtype_text).cast<bool>();
+}
+
+void require_writable(const View& view, py::handle label) {
+  if (!view.writable) raise_invalid("the destination of region " + spelled(label) + " is read-only; restore into an array that may be written.");
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.shape[i] > 1 && view.strides[i] == 0) {
+      raise_invalid("the destination of region " + spelled(label) + " repeats its elements (a stride is 0); restore into an array of its own.");
+    }
+  }
+}
+
+void require_match(const View& view, const RegionLayout& region, py::handle label) {
+  require_writable(view, label);
+  if (view.library == Library::raw) {
+    if (view.nbytes != region.nbytes) {
+      raise_invalid("the destination of region " + spelled(label) + " has " + std::to_string(view.nbytes) + " bytes, the region has " +
+                    std::to_string(region.nbytes) + ".");
+    }
+    return;
+  }
+  const bool same_shape = view.ndim == static_cast<int>(region.shape.size()) && std::equal(region.shape.begin(), region.shape.end(), view.shape);
+  if (!same_shape) {
+    raise_invalid("the destination of region " + spelled(label) + " has the shape " + shape_text(view.ndim, view.shape) + ", the region " +
+                  shape_text(static_cast<int>(region.shape.size()), region.shape.data()) + ".");
+  }
+  if (!same_dtype(view, region)) {
+    raise_invalid("the destination of region " + spelled(label) + " has the dtype " + *view.dtype_text + ", the region " + region.dtype_text +
+                  "; a restore does not convert.");
+  }
+}
+
+}  // namespace
+
+RegionList::RegionList(size_t expected) {
+  regions_.reserve(expected);
+  owners_.reserve(expected);
+}
+
+void RegionList::add(View* view, const uint8_t* order, int64_t offset) {
+  veloc_region region{};
+  region.data = view->data != nullptr && view->nbytes > 0 ? view->data : g_nothing;
+  region.offset = offset;
+  region.nbytes = view->nbytes;
+  region.itemsize = 1;
+  owners_.push_back(std::move(view->owner));
+  if (view->c_order || view->nbytes == 0) {
+    regions_.push_back(region);
+    return;
+  }
+  int64_t shape[kMaxDims];
+  int64_t strides[kMaxDims];
+  int axes = 0;
+  for (int i = 0; i < view->ndim; ++i) {
+    const int64_t extent = view->shape[order[i]];
+    const int64_t stride = view->strides[order[i]];
+    if (extent == 1) continue;
+    if (axes > 0 && strides[axes - 1] == stride * extent) {
+      shape[axes - 1] *= extent;
+      strides[axes - 1] = stride;
+      continue;
+    }
+    shape[axes] = extent;
+    strides[axes] = stride;
+    ++axes;
+  }
+  int64_t element = view->itemsize;
+  if (axes > 0 && strides[axes - 1] == element && element <= kLargestElement / shape[axes - 1]) element *= shape[--axes];
+  if (axes == 1 && strides[0] == element) axes = 0;
+  region.ndim = axes;
+  region.itemsize = static_cast<int32_t>(axes == 0 ? 1 : element);
+  numbers_.insert(numbers_.end(), shape, shape + axes);
+  numbers_.insert(numbers_.end(), strides, strides + axes);
+  regions_.push_back(region);
+}
+
+const veloc_region* RegionList::seal() {
+  const int64_t* at = numbers_.data();
+  for (veloc_region& region : regions_) {
+    if (region.ndim == 0) continue;
+    region.shape = at;
+    region.strides = at + region.ndim;
+    at += 2 * region.ndim;
+  }
+  return regions_.data();
+}
+
+namespace {
+
+bool is_sequence(py::handle regions) { return PyTuple_Check(regions.ptr()); }
+
+size_t count_of(py::handle regions) {
+  trim_dtypes();
+  const Py_ssize_t count = PyObject_Size(regions.ptr());
+  if (count < 0) throw py::error_already_set();
+  return static_cast<size_t>(count);
+}
+
+void add_source(Sources* sources, py::handle label, const char* name, int64_t length, py::handle array) {
+  View view;
+  view.fill(array, label);
+  if (view.ndim > kMaxDims) raise_invalid("region " + spelled(label) + " has more than 64 axes.");
+  if (view.itemsize > INT32_MAX) raise_invalid("region " + spelled(label) + " has elements of more than 2 GiB.");
+  const Order order = memory_order(view);
+  const int64_t offset = sources->layout.add(name, length, view.library, *view.dtype_text, view.itemsize, view.ndim, view.shape,
+                                             order.kind, order.axes, view.nbytes);
+  sources->list.add(&view, order.axes, offset);
+}
+
+}  // namespace
+
+Sources::Sources(py::handle regions) : list(count_of(regions)), layout(is_sequence(regions), count_of(regions)) {
+  if (is_sequence(regions)) {
+    size_t number = 0;
+    for (py::handle array : py::reinterpret_borrow<py::sequence>(regions)) add_source(this, py::int_(number++), "", 0, array);
+    return;
+  }
+  PyObject* name;
+  PyObject* array;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(regions.ptr(), &position, &name, &array)) {
+    if (!PyUnicode_Check(name)) raise_wrong_type("a region's name is a str, not " + type_name(name) + ".");
+    std::string own;
+    const char* text;
+    int64_t length;
+    utf8(name, &own, &text, &length);
+    add_source(this, name, text, length, array);
+  }
+}
+
+RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into) {
+  trim_dtypes();
+  RegionList list(select.size());
+  for (size_t i = 0; i < select.size(); ++i) {
+    const auto number = static_cast<size_t>(select[i]);
+    const RegionLayout& region = layout.regions[number];
+    const py::object label = layout.region_label(number);
+    View view;
+    view.fill(into[i], label);
+    require_match(view, region, label);
+    if (view.library == Library::raw || view.ndim == 0) {
+      list.add(&view, nullptr, 0);
+      continue;
+    }
+    // c_order speaks of the destination alone; the bytes come in the order of the slot.
+    view.c_order = view.c_order && std::is_sorted(region.order.begin(), region.order.end());
+    list.add(&view, region.order.data(), 0);
+  }
+  return list;
+}
+
+}  // namespace velocpy

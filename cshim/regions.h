@@ -1,0 +1,47 @@
+// Arrays of the caller as regions of the contract: sources with their layout, destinations checked against one. No bytes are copied here.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <vector>
+
+#include "layout.h"
+#include "velocpy_abi.h"
+#include "view.h"
+
+namespace velocpy {
+
+// A list of veloc_region whose shapes and strides live beside it.
+class RegionList {
+ public:
+  explicit RegionList(size_t expected);
+
+  // Appends the view with its axes in the given order, adjacent axes merged and what is contiguous folded into the element.
+  // Takes over the view's owner.
+  void add(View* view, const uint8_t* order, int64_t offset);
+
+  // Complete once everything is added; valid while the list is.
+  const veloc_region* seal();
+  size_t size() const { return regions_.size(); }
+  std::vector<py::object>& owners() { return owners_; }
+
+ private:
+  std::vector<veloc_region> regions_;
+  std::vector<int64_t> numbers_;  // shapes and strides, per region one after the other
+  std::vector<py::object> owners_;
+};
+
+// Sources of a checkpoint from a dict of str to arrays or a tuple of arrays that nobody else can change meanwhile.
+struct Sources {
+  explicit Sources(py::handle regions);
+
+  RegionList list;
+  LayoutWriter layout;
+};
+
+// Destinations of a restore: one array per index of select, in the same order, each with the shape and the dtype of its region and
+// writable; raises InvalidArgument before any byte moves. Raw memory takes the region as it lies in the slot.
+RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into);
+
+}  // namespace velocpy

@@ -1,0 +1,87 @@
+#include "store.h"
+
+#include "failure.h"
+
+namespace velocpy {
+
+Store::Store(const std::string& config) {
+  const Core& table = core();
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table.open(config.data(), static_cast<int64_t>(config.size()), &handle_, &error);
+  nogil.end();
+  if (status < 0) raise(error, {});
+}
+
+Store::~Store() {
+  const Core* table = core_if_usable();
+  if (table == nullptr || handle_ == 0) return;
+  try {
+    EventFd fd;
+    veloc_outcome out{};
+    veloc_error error;
+    if (table->close(handle_, fd.get(), &out, &error) > 0) table->cancel(out.op, &error);
+  } catch (const py::error_already_set&) {
+    // no descriptor left: the store ends with the process
+  }
+}
+
+void Store::close(py::handle timeout) {
+  const Core& table = core();
+  const Deadline deadline = Deadline::from(timeout);
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status;
+  drive(table, {}, deadline, &out, &error, &status,
+        [&](int fd, veloc_outcome* o, veloc_error* e) { return table.close(handle_, fd, o, e); });
+  if (status < 0 && status != VELOC_E_CLOSED && status != VELOC_E_STALE) raise(error, {});
+  sources_.release_all();
+}
+
+void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t tier, py::handle timeout) {
+  const Core& table = core();
+  const Deadline deadline = Deadline::from(timeout);
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status;
+  drive(table, where, deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+    return table.wait(handle_, history, ticket, tier, fd, o, e);
+  });
+  if (status < 0) raise(error, where);
+  sources_.drain(table, handle_, sources_.size());
+}
+
+py::bytes Store::stats() {
+  const Core& table = core();
+  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.stats(handle_, buffer, capacity, length, error);
+  }));
+}
+
+py::bytes Store::timeline(bool clear) {
+  const Core& table = core();
+  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.timeline(handle_, clear ? 1 : 0, buffer, capacity, length, error);
+  }));
+}
+
+py::tuple Store::ticket(uint64_t ticket) {
+  veloc_ticket_state state{};
+  veloc_error error;
+  const int32_t status = core().ticket(handle_, ticket, &state, &error);
+  if (status < 0) raise(error, {});
+  return py::make_tuple(state.flags, state.durable, state.failed);
+}
+
+std::shared_ptr<const Layout> Store::layout(uint64_t id) {
+  if (auto known = layouts_.find(id)) return known;
+  const Core& table = core();
+  const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.layout(handle_, id, buffer, capacity, length, error);
+  });
+  auto layout = read_layout(bytes.data(), bytes.size());
+  layouts_.put(id, layout);
+  return layout;
+}
+
+}  // namespace velocpy

@@ -1,0 +1,66 @@
+// A store of the core, with what the shim keeps beside it.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+
+#include "layout.h"
+#include "loader.h"
+#include "sources.h"
+#include "wait.h"
+
+namespace velocpy {
+
+class Store {
+ public:
+  // config: the JSON of veloc_open.
+  explicit Store(const std::string& config);
+  // Closes without waiting; transfers in flight end in the background. Nothing in a forked child.
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  void close(py::handle timeout);
+  // ticket 0: all of the history, history 0: all of the store. tier NONE: captured.
+  void wait(const Where& where, uint64_t history, uint64_t ticket, int32_t tier, py::handle timeout);
+  py::bytes stats();
+  py::bytes timeline(bool clear);
+  // (flags, durable, failed) as veloc_ticket_state has them.
+  py::tuple ticket(uint64_t ticket);
+
+  // The layout of an id; asks the core once.
+  std::shared_ptr<const Layout> layout(uint64_t id);
+
+  uint64_t handle() const { return handle_; }
+  KeptSources& sources() { return sources_; }
+
+ private:
+  uint64_t handle_ = 0;
+  LayoutCache layouts_;
+  KeptSources sources_;
+};
+
+// Runs a call that fills a caller's buffer until the buffer is large enough; call gets (buffer, capacity, length, error).
+// Without the GIL around each call.
+template <class Call>
+std::string filled(Call&& call) {
+  std::string buffer(4096, '\0');
+  veloc_error error;
+  while (true) {
+    int64_t length = 0;
+    Nogil nogil;
+    const int32_t status = call(buffer.data(), static_cast<int64_t>(buffer.size()), &length, &error);
+    nogil.end();
+    if (status < 0) raise(error, {});
+    const auto needed = static_cast<size_t>(length);
+    if (needed <= buffer.size()) {
+      buffer.resize(needed);
+      return buffer;
+    }
+    buffer.resize(needed + needed / 4);  // it may have grown meanwhile
+  }
+}
+
+}  // namespace velocpy

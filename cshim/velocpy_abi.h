@@ -1,0 +1,234 @@
+/* The contract between the Go core and whoever loads it.
+ *
+ * Fixed-width integers, 64-bit handles, (pointer, length) into memory that the caller owns, and a
+ * status code. No Go pointer crosses. Every call takes a veloc_error that is written only on failure
+ * (status < 0). No call waits: what cannot be finished at once comes back as VELOC_PENDING or
+ * VELOC_AGAIN together with an operation, which the caller drives:
+ *
+ *     status = veloc_restore(history, &args, &out, &err);
+ *     while (status == VELOC_PENDING || status == VELOC_AGAIN) {
+ *         if (status == VELOC_PENDING) wait until event_fd is readable, read it, look for Ctrl-C and the timeout;
+ *         status = veloc_step(out.op, &out, &err);          // VELOC_AGAIN: at once, look for Ctrl-C in between
+ *     }
+ *
+ * An operation ends when a call returns VELOC_OK or an error, or by veloc_cancel. Until then the
+ * core may write to its event_fd at any time, afterwards never; the memory named in the arguments
+ * (sources, destinations) must stay alive until then. Argument structs themselves are read only
+ * during the first call. One AGAIN slice takes a few tens of milliseconds at the most.
+ */
+#ifndef VELOCPY_ABI_H
+#define VELOCPY_ABI_H
+
+#include <stdint.h>
+
+#define VELOC_ABI_VERSION 1
+
+/* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
+enum {
+  VELOC_OK = 0,
+  VELOC_PENDING = 1, /* wait on event_fd, then veloc_step */
+  VELOC_AGAIN = 2,   /* more work at hand: veloc_step at once */
+
+  VELOC_E_INVALID = -1,     /* an argument is wrong */
+  VELOC_E_NOT_FOUND = -2,   /* no checkpoint of this key (never written, dropped, or consumed) */
+  VELOC_E_CLOSED = -3,      /* the store is closed */
+  VELOC_E_STALE = -4,       /* the handle names nothing (any more) */
+  VELOC_E_TIER_FULL = -5,   /* no room, and nothing the engine does by itself would make room */
+  VELOC_E_IO = -6,          /* a tier failed; os_errno says how */
+  VELOC_E_CORRUPT = -7,     /* checksum mismatch; region and tier say where */
+  VELOC_E_DROPPED = -8,     /* the checkpoint was dropped, replaced or consumed while the operation ran */
+  VELOC_E_CHANGED = -9,     /* the checkpoint's layout is not expected_layout: look up again */
+  VELOC_E_POISONED = -10,   /* the core panicked earlier; text has the stacks */
+  VELOC_E_FORKED = -11,     /* shim only: a forked child called */
+  VELOC_E_TIMEOUT = -12,    /* shim only */
+  VELOC_E_UNAVAILABLE = -13,/* the tier does not exist in this build or on this machine */
+  VELOC_E_INTERNAL = -14,   /* an invariant of the engine broke */
+  VELOC_E_DURABILITY = -15  /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
+};
+
+enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };
+
+typedef struct veloc_error {
+  int32_t status;
+  int32_t os_errno; /* 0, or an errno */
+  int32_t tier;     /* VELOC_TIER_*; NONE where no tier is concerned */
+  int32_t region;   /* index of the region concerned, or -1 */
+  int32_t text_len;
+  char text[1004]; /* UTF-8, not NUL-terminated, cut to fit */
+} veloc_error;     /* 1024 bytes */
+
+enum { VELOC_KEY_INT = 0, VELOC_KEY_STR = 1, VELOC_KEY_AUTO = 2 /* checkpoint only: the store picks an unused integer */ };
+
+typedef struct veloc_key {
+  int64_t number;   /* KEY_INT */
+  const char* text; /* KEY_STR: UTF-8 (surrogates as surrogatepass writes them), may hold NUL */
+  int64_t text_len;
+  int32_t kind;
+  int32_t reserved;
+} veloc_key;
+
+/* One region, as source or destination. ndim == 0: nbytes contiguous bytes at data. Otherwise an array of elements of itemsize bytes,
+ * shape[ndim], strides[ndim] in bytes (may be negative or zero), laid densely into the slot with the last axis fastest.
+ * The shim collapses and orders the axes; product(shape) * itemsize == nbytes. */
+typedef struct veloc_region {
+  void* data;
+  int64_t offset; /* of the region in the checkpoint's slot; sources: ascending, no overlap */
+  int64_t nbytes;
+  const int64_t* shape;
+  const int64_t* strides;
+  int32_t ndim;
+  int32_t itemsize;
+} veloc_region;
+
+enum {
+  VELOC_CP_SOURCE_STAYS = 1, /* copy=False: the caller leaves the source alone until the ticket is captured */
+  VELOC_CP_KEEP_SMALL = 2    /* reserved */
+};
+
+typedef struct veloc_checkpoint_args {
+  veloc_key key;
+  const veloc_region* regions;
+  int64_t n_regions;
+  const char* layout; /* opaque bytes that describe names, dtypes, shapes; interned by the core, equal bytes give equal ids.
+                         The same layout must always come with the same region offsets and sizes. */
+  int64_t layout_len;
+  int64_t slot_bytes; /* >= end of the last region */
+  const char* meta;   /* opaque, small; given back by veloc_meta */
+  int64_t meta_len;
+  int32_t flags;
+  int32_t tier;     /* VELOC_TIER_NONE, or the tier whose promise the caller wants kept first (a schedule's level):
+                       VELOC_TIER_DISK = write down at once and free the faster tiers early */
+  int32_t event_fd; /* eventfd, owned by the caller, not shared with another live operation */
+  int32_t reserved;
+} veloc_checkpoint_args;
+
+enum {
+  VELOC_RS_LAST = 1,    /* the checkpoint is consumed by this restore */
+  VELOC_RS_PEEK = 2,    /* does not advance the plan and teaches nothing about the order */
+  VELOC_RS_PRIVATE = 4  /* the lease must be writable by the caller: a private copy unless LAST */
+};
+
+typedef struct veloc_restore_args {
+  veloc_key key;
+  const int32_t* select; /* indices of the regions wanted, ascending; NULL with n_select 0: all */
+  int64_t n_select;
+  const veloc_region* into; /* destinations, one per region wanted (offset is ignored); NULL: a lease */
+  int64_t n_into;
+  uint64_t expected_layout; /* 0: any; otherwise VELOC_E_CHANGED when the checkpoint has another one */
+  int32_t flags;
+  int32_t event_fd;
+} veloc_restore_args;
+
+enum {
+  VELOC_OUT_HIT = 1,     /* the bytes were in the fastest tier when asked for */
+  VELOC_OUT_WRITABLE = 2 /* the lease belongs to the caller alone */
+};
+
+typedef struct veloc_outcome {
+  uint64_t op;     /* set with PENDING and AGAIN */
+  uint64_t ticket; /* checkpoint: names this version for veloc_ticket and veloc_wait */
+  uint64_t lease;  /* restore without into: give back by veloc_lease_release */
+  uint64_t layout; /* layout id */
+  void* base;      /* lease: address of slot byte 0. With a selection only the bytes of the regions selected are valid.
+                      Not NULL for an empty slot. Valid until the lease is released, also after close. */
+  int64_t slot_bytes;
+  int64_t meta_len;
+  int64_t hints_left; /* restores still queued in the history's plan: refill when low */
+  int64_t key_number; /* checkpoint with KEY_AUTO: the key chosen */
+  int64_t waited_ns;  /* time this operation spent waiting, so far */
+  int32_t flags;      /* VELOC_OUT_* */
+  int32_t reserved;
+} veloc_outcome;
+
+typedef struct veloc_info {
+  uint64_t ticket;
+  uint64_t layout;
+  int64_t slot_bytes;
+  int64_t payload_bytes; /* sum of the regions */
+  int64_t meta_len;
+  int32_t tiers; /* bit t set: complete copy in tier t */
+  int32_t ready; /* 1: a restore would find it in the fastest tier */
+} veloc_info;
+
+enum { VELOC_HINT_RESTORE = 0, VELOC_HINT_LAST = 1, VELOC_HINT_DROP = 2, VELOC_HINT_ADVANCE = 3 };
+
+typedef struct veloc_hint_item {
+  veloc_key key; /* ADVANCE: number = how many restore intervals pass */
+  int32_t op;    /* VELOC_HINT_* */
+  int32_t reserved;
+} veloc_hint_item;
+
+enum { VELOC_TICKET_CAPTURED = 1, VELOC_TICKET_GONE = 2 /* dropped, replaced or consumed: owes nothing any more */ };
+
+typedef struct veloc_ticket_state {
+  int32_t flags;
+  int32_t durable; /* bit t set: the bytes lie in tier t or below it */
+  int32_t failed;  /* bit t set: the flush to tier t failed; veloc_wait tells why */
+  int32_t reserved;
+} veloc_ticket_state;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Process. */
+uint32_t veloc_abi_version(void);
+/* Idempotent; another configuration than the first one's is VELOC_E_INVALID. JSON object, all optional:
+ * {"max_procs": int, "gc_percent": int, "memory_limit": bytes, "test_hooks": bool} */
+int32_t veloc_init(const char* json, int64_t json_len, veloc_error* err);
+/* JSON object with version, go version, revision, build tags, modules. *len = bytes needed; written when they fit in cap. */
+int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* Takes log records (JSON lines {"level","message","time_ns"}) out of the core's ring. */
+int32_t veloc_drain_log(char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* Test hooks; VELOC_E_UNAVAILABLE unless init said test_hooks. where: 0 in the call, 1 in a goroutine. */
+int32_t veloc_test_panic(int32_t where, veloc_error* err);
+/* Flips one bit of the checkpoint's bytes in a tier. */
+int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier, int64_t slot_offset, veloc_error* err);
+
+/* Stores. JSON: {"host": bytes|null, "disk": bytes|null, "path": str|null, "flush": "lazy"|"eager", "policy": "score"|"lru"|"fifo",
+ * "verify": "first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool, "debug": bool, "workers": int, "copiers": int,
+ * "direct": bool, "timeline": int events kept (0: none)} */
+int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
+/* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice. */
+int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);
+/* JSON: tiers, histories, counters, waits by reason, bandwidths. */
+int32_t veloc_stats(uint64_t store, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* JSON array of the events kept since the store was opened (or last cleared): for pictures. */
+int32_t veloc_timeline(uint64_t store, int32_t clear, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+
+/* Histories: the same name gives the same handle. */
+int32_t veloc_history(uint64_t store, const char* name, int64_t name_len, uint64_t* history, veloc_error* err);
+int32_t veloc_history_clear(uint64_t history, veloc_error* err); /* drops every checkpoint and the plan */
+int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
+/* Keys in the order of their latest writing: per key int32 kind, int32 text_len, int64 number, text. */
+int32_t veloc_keys(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+int32_t veloc_lookup(uint64_t history, const veloc_key* key, veloc_info* info, veloc_error* err);
+
+/* Checkpoints. */
+int32_t veloc_checkpoint(uint64_t history, const veloc_checkpoint_args* args, veloc_outcome* out, veloc_error* err);
+int32_t veloc_restore(uint64_t history, const veloc_restore_args* args, veloc_outcome* out, veloc_error* err);
+int32_t veloc_drop(uint64_t history, const veloc_key* key, veloc_error* err);
+int32_t veloc_layout(uint64_t store, uint64_t layout, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+int32_t veloc_lease_meta(uint64_t lease, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease. */
+int32_t veloc_lease_release(uint64_t lease, veloc_error* err);
+
+/* Plans: appends to the history's restore order. ready: *queued = restores queued now. */
+int32_t veloc_hint(uint64_t history, const veloc_hint_item* items, int64_t n, int64_t* queued, veloc_error* err);
+int32_t veloc_hint_clear(uint64_t history, veloc_error* err);
+int32_t veloc_prefetch(uint64_t history, veloc_error* err);
+
+/* Tickets. */
+int32_t veloc_ticket(uint64_t store, uint64_t ticket, veloc_ticket_state* state, veloc_error* err);
+/* Operation that ends when the ticket's bytes are captured (tier NONE) or durable in tier. ticket 0: all of the history (history != 0) or
+ * the store. Asking makes a lazy flush urgent. */
+int32_t veloc_wait(uint64_t store, uint64_t history, uint64_t ticket, int32_t tier, int32_t event_fd, veloc_outcome* out, veloc_error* err);
+
+/* Operations. */
+int32_t veloc_step(uint64_t op, veloc_outcome* out, veloc_error* err);
+int32_t veloc_cancel(uint64_t op, veloc_error* err); /* undoes a checkpoint or restore that has not ended; the store stays usable */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+#include "view.h"
+
+#include "dtype.h"
+#include "failure.h"
+
+namespace velocpy {
+namespace {
+
+static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "NumPy's shapes are read as the contract's");
+
+const py::object& describe() {
+  static auto* function = new py::object(py::module_::import("velocpy.arrays").attr("describe"));
+  return *function;
+}
+
+}  // namespace
+
+void View::fill(py::handle object, py::handle label) {
+  const auto& numpy = py::detail::npy_api::get();
+  if (Py_TYPE(object.ptr()) == numpy.PyArray_Type_) {
+    fill_from_numpy(object.ptr());
+    return;
+  }
+  py::object described = describe()(object, label);
+  if (numpy.PyArray_Check_(described.ptr())) {
+    fill_from_numpy(described.ptr());
+  } else {
+    fill_from_description(described);
+  }
+}
+
+void View::fill_from_numpy(PyObject* array) {
+  const auto* proxy = py::detail::array_proxy(array);
+  const Dtype& dtype = dtype_of(proxy->descr);
+  owner = py::reinterpret_borrow<py::object>(array);
+  data = proxy->data;
+  ndim = proxy->nd;
+  shape = reinterpret_cast<const int64_t*>(proxy->dimensions);
+  strides = reinterpret_cast<const int64_t*>(proxy->strides);
+  itemsize = dtype.itemsize;
+  dtype_text = &dtype.text;
+  writable = (proxy->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_) != 0;
+  c_order = (proxy->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0;
+  f_order = (proxy->flags & py::detail::npy_api::NPY_ARRAY_F_CONTIGUOUS_) != 0;
+  measure();
+}
+
+void View::fill_from_description(py::tuple description) {
+  if (description.size() != 8) raise_invalid("velocpy.arrays.describe gave no description.");
+  library = static_cast<Library>(description[0].cast<int>());
+  own_text_ = description[1].cast<std::string>();
+  data = reinterpret_cast<char*>(description[2].cast<uintptr_t>());
+  itemsize = description[3].cast<int64_t>();
+  own_shape_ = description[4].cast<std::vector<int64_t>>();
+  own_strides_ = description[5].cast<std::vector<int64_t>>();
+  writable = description[6].cast<bool>();
+  owner = description[7];
+  dtype_text = &own_text_;
+  ndim = static_cast<int>(own_shape_.size());
+  shape = own_shape_.data();
+  strides = own_strides_.data();
+  measure();
+  int64_t dense = itemsize;
+  c_order = true;
+  for (int i = ndim; i-- > 0; dense *= shape[i]) c_order = c_order && (shape[i] <= 1 || strides[i] == dense);
+  c_order = c_order || nbytes == 0;
+}
+
+void View::measure() {
+  nbytes = itemsize;
+  for (int i = 0; i < ndim; ++i) {
+    if (shape[i] < 0 || __builtin_mul_overflow(nbytes, shape[i], &nbytes)) raise_invalid("an array has an impossible shape.");
+  }
+}
+
+}  // namespace velocpy

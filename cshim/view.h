@@ -1,0 +1,47 @@
+// One array of the caller, whatever its library, as the shim sees it.
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <string>
+#include <vector>
+
+#include "layout.h"
+
+namespace velocpy {
+
+// Borrowed from the caller's object, which owner keeps alive. Pointers to shape and strides follow the object or the vectors here, so
+// a View is filled in place and neither moved nor copied.
+struct View {
+  View() = default;
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+
+  // Takes a NumPy array as it is; anything else through velocpy.arrays.describe, which raises the typed errors.
+  // label goes into their text.
+  void fill(py::handle object, py::handle label);
+
+  py::object owner;
+  char* data = nullptr;
+  int ndim = 0;
+  const int64_t* shape = nullptr;
+  const int64_t* strides = nullptr;  // bytes
+  int64_t itemsize = 0;
+  int64_t nbytes = 0;
+  Library library = Library::numpy;
+  const std::string* dtype_text = nullptr;
+  bool writable = false;
+  bool c_order = false;  // contiguous, last axis fastest
+  bool f_order = false;  // contiguous, first axis fastest
+
+ private:
+  void fill_from_numpy(PyObject* array);
+  void fill_from_description(py::tuple description);
+  void measure();
+
+  std::vector<int64_t> own_shape_;
+  std::vector<int64_t> own_strides_;
+  std::string own_text_;
+};
+
+}  // namespace velocpy
