@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+	"velocpy/gocore/plan"
+)
+
+// Phase is how far an operation has come.
+type Phase uint8
+
+// Waiting: for room or a transfer. Ready: the caller's turn (copy in, copy out). Ended: nothing more happens.
+const (
+	Waiting Phase = iota
+	Ready
+	Ended
+)
+
+// Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to Offset of Tier and calls EndCapture.
+// A Spill is copied by a transfer straight from the caller's memory instead, and is Ended when that is done.
+type Capture struct {
+	Rec    *Record
+	Tier   int
+	Phase  Phase
+	Spill  bool
+	Err    error
+	Notify any // handed to TakeWoken when Phase changes after BeginCapture returned
+	claim  *claim
+	quiet  bool
+	early  bool // visible to restores before its bytes are there: copy=False
+}
+
+// CaptureOptions are the caller's wishes.
+type CaptureOptions struct {
+	SourceStays bool // the source stays as it is until the bytes are captured: it may be read later, by a transfer
+	Down        int  // write it down to this tier at once; 0: no wish
+	Patient     bool // wait for room also when only the application can make some
+}
+
+// BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
+func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int64, body any, o CaptureOptions) (*Capture, error) {
+	rec := e.newRecord(h, k, size, align, body)
+	t, err := e.captureTier(rec, o.SourceStays)
+	if err != nil {
+		e.abandon(now, rec, err)
+		return nil, err
+	}
+	c := &Capture{Rec: rec, Tier: t, quiet: true}
+	c.early = o.SourceStays
+	c.Spill = t > 0 || o.SourceStays
+	if o.Down > 0 && o.Down < len(e.tiers) {
+		c.Rec.wants |= 1 << o.Down
+	}
+	if c.early {
+		e.publish(now, c.Rec)
+	}
+	tr := e.tiers[t]
+	tr.captured, tr.captures = max(size, tr.captured), e.count
+	c.claim = &claim{rec: c.Rec, patient: o.Patient,
+		granted: func(now int64) { e.beginCopy(now, c) },
+		denied:  func(now int64, err error) { e.denyCapture(now, c, err) },
+	}
+	e.demand(now, t, c.claim)
+	c.quiet = false
+	return c, nil
+}
+
+// captureTier is the fastest tier that can hold the checkpoint at all; a source that stays goes past the fastest, whose room it
+// does not need.
+func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
+	first := 0
+	if sourceStays && len(e.tiers) > 1 && e.tiers[1].fits(r) {
+		first = 1
+	}
+	for t := first; t < len(e.tiers); t++ {
+		if e.tiers[t].fits(r) {
+			return t, nil
+		}
+	}
+	last := len(e.tiers) - 1
+	return 0, full(last, "the checkpoint has %d bytes, the largest budget is %d", r.Size, e.tiers[last].Capacity)
+}
+
+func (e *Engine) beginCopy(now int64, c *Capture) {
+	e.place(c.Rec, c.Tier, c.Rec.copies[c.Tier], lifecycle.BeginWrite)
+	if c.Spill {
+		f := e.Fragment(c.Rec, c.Tier)
+		f.Transfers++
+		e.spills.push(&Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
+	} else {
+		e.capturing++
+		c.Phase = Ready
+	}
+	if !c.quiet {
+		e.wake(c.Notify)
+	}
+}
+
+func (e *Engine) denyCapture(now int64, c *Capture, err error) {
+	c.Phase, c.Err = Ended, err
+	e.abandon(now, c.Rec, err)
+	if !c.quiet {
+		e.wake(c.Notify)
+	}
+}
+
+// EndCapture ends a capture that was Ready: the bytes are in place, or the caller gave up (ok false).
+func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
+	c.Phase = Ended
+	e.capturing--
+	if !ok {
+		e.step(c.Rec, c.Tier, lifecycle.Abort)
+		e.abandon(now, c.Rec, ErrDropped)
+		e.pump(now)
+		return
+	}
+	e.captured(now, c)
+	e.pump(now)
+}
+
+// CancelCapture gives up a capture that is still waiting for room. One that a transfer is already copying cannot be stopped: false.
+func (e *Engine) CancelCapture(now int64, c *Capture) bool {
+	switch {
+	case c.Phase == Ended:
+		return true
+	case c.Phase == Ready:
+		e.EndCapture(now, c, false)
+		return true
+	case c.Rec.copies[c.Tier] != fragment.None:
+		return false
+	}
+	c.claim.dead = true
+	c.claim.tried = false
+	e.serve(now, c.Tier)
+	return true
+}
+
+// captured makes the checkpoint visible, whatever tier its bytes went to.
+func (e *Engine) captured(now int64, c *Capture) {
+	r := c.Rec
+	r.captured = true
+	e.step(r, c.Tier, lifecycle.WriteDone)
+	e.Stats.Captured += r.Size
+	e.Stats.Captures++
+	e.trace(now, Captured, r, c.Tier, 0)
+	if r.gone { // replaced or dropped before its bytes were there
+		e.settle(now, r, c.Tier)
+		e.wakeWaits(now, r)
+		return
+	}
+	if !c.early {
+		e.publish(now, r)
+	}
+	e.lookAgain(r.Hist, c.Tier, r.seq)
+	e.settle(now, r, c.Tier)
+	e.flushWanted(now, r, c.Tier)
+	e.wakeWaits(now, r)
+	e.resume(now, r)
+}
+
+// publish makes r the checkpoint of its key.
+func (e *Engine) publish(now int64, r *Record) {
+	h := r.Hist
+	if old := h.records[r.Key]; old != nil {
+		e.remove(now, old)
+	}
+	h.records[r.Key] = r
+	h.order.Written(r.Key)
+	if seq, ok := h.order.Seq(r.Key); ok {
+		e.expect(r, seq)
+	}
+	if !r.Key.IsText && r.Key.Number >= h.auto {
+		h.auto = r.Key.Number + 1
+	}
+}
+
+// AutoKey is an integer key that the history does not use.
+func (e *Engine) AutoKey(h *History) plan.Key {
+	for {
+		k := plan.Key{Number: h.auto}
+		h.auto++
+		if h.records[k] == nil {
+			return k
+		}
+	}
+}
+
+// abandon removes a record whose capture failed.
+func (e *Engine) abandon(now int64, r *Record, err error) {
+	r.failed = err
+	if !r.gone && r.Hist.records[r.Key] == r {
+		e.remove(now, r)
+		return
+	}
+	e.discard(now, r)
+}
+
+// Drop removes a checkpoint; false when there is none.
+func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
+	r := h.records[k]
+	if r == nil {
+		return false
+	}
+	e.count++
+	e.trace(now, Dropped, r, -1, 0)
+	e.remove(now, r)
+	e.pump(now)
+	return true
+}
+
+// Clear removes all checkpoints of a history and its plan.
+func (e *Engine) Clear(now int64, h *History) {
+	h.order.Clear()
+	for _, r := range h.records {
+		e.remove(now, r)
+	}
+	e.resetPlan(now, h)
+	e.pump(now)
+}
+
+// remove takes r out of its history and gives back, now or when its readers have gone, all room that it has: it owes no flush.
+func (e *Engine) remove(now int64, r *Record) {
+	delete(r.Hist.records, r.Key)
+	r.Hist.order.Dropped(r.Key)
+	e.discard(now, r)
+}
+
+func (e *Engine) discard(now int64, r *Record) {
+	r.gone = true
+	for k, l := range e.links {
+		if bit := uint8(1) << k; r.queuedOn&bit != 0 && r.runs&bit == 0 {
+			r.queuedOn &^= bit
+			l.queued--
+			e.Stats.CancelledFlush += r.Size
+		} else if e.Complete(r, k) && r.queuedOn&bit == 0 && e.lower(r, k) < 0 {
+			e.Stats.AvoidedFlush += r.Size
+		}
+		e.unstick(r, k)
+	}
+	e.cancelLoads(now, r)
+	for t := range e.tiers {
+		e.settle(now, r, t)
+	}
+	e.failWaiting(now, r, ErrDropped)
+	e.wakeWaits(now, r)
+	e.forget(r)
+}
+
+// cancelLoads takes back the loads of r that have room but have not begun.
+func (e *Engine) cancelLoads(now int64, r *Record) {
+	for k, l := range e.links {
+		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {
+			r.loadsOn &^= bit
+			l.loads--
+			e.Fragment(r, k+1).Transfers--
+		}
+	}
+}
+
+func (e *Engine) unstick(r *Record, k int) {
+	if bit := uint8(1) << k; r.stuckOn&bit != 0 {
+		r.stuckOn &^= bit
+		e.links[k].stuck--
+	}
+}

@@ -1,0 +1,206 @@
+// Package engine is the policy of the checkpoint cache: which checkpoint lies in which tier, what is flushed, prefetched and
+// evicted, and when (seed 000, section 4). It is a pure state machine. Every call takes the time; transfers are handed out by
+// Next and reported back by Done; nothing here sleeps, locks, allocates buffers or touches bytes. The store drives it with real
+// memory and disks, the simulator with a virtual clock: both run this same code.
+//
+// The caller serialises all calls.
+package engine
+
+import (
+	"velocpy/gocore/bandwidth"
+	"velocpy/gocore/evict"
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/plan"
+)
+
+// MaxTiers bounds the depth of the hierarchy: device, host, disk, archive.
+const MaxTiers = 4
+
+// FlushMode says when a checkpoint is written down a tier.
+type FlushMode uint8
+
+// Eager writes everything down as soon as it is captured. Lazy writes only what space will demand: it keeps a part of each
+// tier evictable, beginning with what the restore order needs last.
+const (
+	Lazy FlushMode = iota
+	Eager
+)
+
+// TierConfig describes one tier and its link to the tier below.
+type TierConfig struct {
+	Name     string
+	Capacity int64 // bytes: a hard budget
+	Grain    int64 // sizes are rounded up to, and places aligned to, multiples of this; 0: 1
+	// WriteRate and ReadRate are what the link to the next tier down is assumed to do (bytes/s) until it has been measured.
+	WriteRate, ReadRate float64
+}
+
+// Config is fixed for the life of an Engine.
+type Config struct {
+	Tiers    []TierConfig // fastest first
+	Flush    FlushMode
+	Policy   evict.Kind
+	Prefetch bool
+	Guess    bool
+	Trace    func(Event) // every event, while the caller's lock is held; nil: none
+}
+
+// lowWater is the part of a tier that lazy flushing keeps evictable or empty (as a divisor of the capacity): room for a burst
+// of captures, at the price of that many bytes written down that might have died in the tier.
+const lowWater = 4
+
+// scanLimit bounds the fragments that one eviction decision looks at, so that its cost does not grow with the store. With
+// fewer fragments the decision is algorithm 1 over the whole table.
+const scanLimit = 4096
+
+// maxLoads bounds the prefetches that have room reserved but have not ended, per link.
+const maxLoads = 8
+
+// Engine holds all the state of one store's cache.
+type Engine struct {
+	cfg       Config
+	tiers     []*tier
+	links     []*link
+	histories []*History // by lane; nil after a history was removed
+	byName    map[string]*History
+	heads     []int64 // by lane
+	slots     []*Record
+	vacant    []uint32
+	count     int64 // operations so far: the clock of staleness
+	waiting   map[*Record][]*Restore
+	spills    fifo[*Transfer]
+	fetches   fifo[*Transfer]
+	woken     []any
+	durable   map[*Record][]*Wait
+	lost      map[uint64]error
+	stirred   []*History // those whose prefetcher may have something to do
+	resting   []*History // the list's other buffer
+	running   int        // transfers handed out by Next
+	capturing int        // captures that have room and are being copied
+	copying   int        // restores that end by themselves (into the caller's arrays)
+	Stats     Stats
+}
+
+// tier is one level of the hierarchy.
+type tier struct {
+	TierConfig
+	index    int
+	table    *fragment.Table[*Record]
+	bytes    [fragment.Held + 1]int64 // by class
+	claims   fifo[*claim]
+	version  uint64 // grows when something became evictable or free
+	hand     fragment.ID
+	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
+	captures int64 // e.count at the last capture
+}
+
+// link joins a tier to the one below it.
+type link struct {
+	upper, lower int
+	down, up     *bandwidth.Estimator
+	dirty        dirtyHeap // complete only in the upper tier, no flush queued
+	urgent       fifo[*Record]
+	normal       fifo[*Record]
+	demand       fifo[*Record] // loads that a restore waits for
+	ahead        fifo[*Record] // loads of what will be wanted
+	queued       int           // flushes queued (urgent or normal), each counted once
+	backlog      int64         // time at which the flushes queued so far are predicted to end
+	loads        int           // loads with room reserved that have not ended
+	blocked      bool          // the lower tier had no room for a flush
+	stuck        int           // records whose flush failed and that nobody has asked to retry
+	err          error         // why the latest flush failed
+}
+
+// New returns the engine of an empty store.
+func New(cfg Config) *Engine {
+	e := &Engine{
+		cfg:     cfg,
+		byName:  map[string]*History{},
+		waiting: map[*Record][]*Restore{},
+		durable: map[*Record][]*Wait{},
+		lost:    map[uint64]error{},
+	}
+	for i, c := range cfg.Tiers {
+		t := &tier{TierConfig: c, index: i, table: fragment.New[*Record](c.Capacity), hand: fragment.None}
+		t.bytes[fragment.Gap] = c.Capacity
+		e.tiers = append(e.tiers, t)
+		if i > 0 {
+			above := cfg.Tiers[i-1]
+			l := &link{upper: i - 1, lower: i, down: bandwidth.New(above.WriteRate), up: bandwidth.New(above.ReadRate)}
+			l.dirty.link = i - 1
+			e.links = append(e.links, l)
+		}
+	}
+	return e
+}
+
+// Tiers is the number of tiers.
+func (e *Engine) Tiers() int { return len(e.tiers) }
+
+// Capacity is the budget of a tier in bytes.
+func (e *Engine) Capacity(t int) int64 { return e.tiers[t].Capacity }
+
+// TakeWoken returns the Notify values of the operations whose state has changed since the last call. The slice is
+// valid until the next call of any method.
+func (e *Engine) TakeWoken() []any {
+	w := e.woken
+	e.woken = e.woken[:0]
+	return w
+}
+
+func (e *Engine) wake(notify any) {
+	if notify != nil {
+		e.woken = append(e.woken, notify)
+	}
+}
+
+// History is one named sequence of checkpoints with its own restore order.
+type History struct {
+	Name    string
+	lane    int32
+	records map[plan.Key]*Record
+	order   *plan.Order
+	auto    int64
+	stirs   bool // in Engine.stirred
+	started bool // prefetching has been allowed: by a restore or by the application
+	// promised[t]: everything expected before this place of the order has been looked at by the prefetcher of tier t.
+	promised [MaxTiers]int64
+	stuck    [MaxTiers]uint64 // the tier's version when a prefetch found no room
+	readyTo  int64            // everything expected before this place was in the fastest tier
+	assigned int64            // everything guessed before this place has been noted in the records
+	Stats    HistoryStats
+}
+
+// History returns the history of this name and creates it when there is none.
+func (e *Engine) History(name string) *History {
+	if h := e.byName[name]; h != nil {
+		return h
+	}
+	h := &History{
+		Name: name, lane: int32(len(e.histories)), records: map[plan.Key]*Record{},
+		order: plan.New(plan.Options{Guess: e.cfg.Guess}),
+	}
+	e.histories = append(e.histories, h)
+	e.heads = append(e.heads, h.order.Head())
+	e.byName[name] = h
+	return h
+}
+
+// Histories lists the histories in the order of their creation.
+func (e *Engine) Histories() []*History { return e.histories }
+
+// Len is the number of checkpoints that can be restored.
+func (h *History) Len() int { return len(h.records) }
+
+// Queued is the number of restores in the plan.
+func (h *History) Queued() int { return h.order.Len() }
+
+// Get returns the checkpoint of this key, or nil.
+func (h *History) Get(k plan.Key) *Record { return h.records[k] }
+
+// Each calls f for every checkpoint, in no particular order.
+func (h *History) Each(f func(*Record)) {
+	for _, r := range h.records {
+		f(r)
+	}
+}

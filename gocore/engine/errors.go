@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can go wrong with an operation. The store translates them for its callers.
+var (
+	ErrNotFound = errors.New("no such checkpoint")
+	ErrDropped  = errors.New("the checkpoint was dropped, replaced or consumed meanwhile")
+	ErrFull     = errors.New("tier full")
+)
+
+// TierError says which tier an error comes from.
+type TierError struct {
+	Tier int
+	Err  error
+}
+
+func (e *TierError) Error() string { return fmt.Sprintf("tier %d: %v", e.Tier, e.Err) }
+
+// Unwrap gives the cause.
+func (e *TierError) Unwrap() error { return e.Err }
+
+func full(tier int, format string, args ...any) error {
+	return &TierError{Tier: tier, Err: fmt.Errorf("%w: %s", ErrFull, fmt.Sprintf(format, args...))}
+}

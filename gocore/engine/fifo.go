@@ -1,0 +1,35 @@
+package engine
+
+// fifo is a queue whose memory is reused; it holds no more than twice what was ever queued at once.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *fifo[T]) push(x T) { q.items = append(q.items, x) }
+
+func (q *fifo[T]) len() int { return len(q.items) - q.head }
+
+func (q *fifo[T]) pop() (T, bool) {
+	var zero T
+	if q.head == len(q.items) {
+		return zero, false
+	}
+	x := q.items[q.head]
+	q.items[q.head] = zero
+	q.head++
+	if q.head*2 >= len(q.items) {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	return x, true
+}
+
+func (q *fifo[T]) peek() (T, bool) {
+	var zero T
+	if q.head == len(q.items) {
+		return zero, false
+	}
+	return q.items[q.head], true
+}

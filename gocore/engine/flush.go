@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+)
+
+// queueFlush asks for rec's copy in tier t to be written down. Asking again with more urgency moves it forward.
+func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
+	if t >= len(e.links) || rec.gone {
+		return
+	}
+	l, bit := e.links[t], uint8(1)<<t
+	if rec.runs&bit != 0 {
+		return
+	}
+	if rec.queuedOn&bit == 0 {
+		if !e.Complete(rec, t) || e.lower(rec, t) >= 0 {
+			return
+		}
+		e.unstick(rec, t)
+		rec.queuedOn |= bit
+		l.queued++
+		l.backlog = max(l.backlog, now) + l.down.Predict(rec.Size)
+		e.Fragment(rec, t).ETA = l.backlog
+		e.settle(now, rec, t)
+	} else if !urgent {
+		return
+	}
+	if urgent {
+		l.urgent.push(rec) // an entry in the other queue is skipped when it comes up
+	} else {
+		l.normal.push(rec)
+	}
+}
+
+// flushWanted queues the flush of a fresh copy when somebody wants it: the eager mode, or the caller.
+func (e *Engine) flushWanted(now int64, rec *Record, t int) {
+	if below := rec.wants >> (t + 1); below != 0 {
+		e.queueFlush(now, t, rec, true)
+	} else if e.cfg.Flush == Eager {
+		e.queueFlush(now, t, rec, false)
+	}
+}
+
+// flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
+func (e *Engine) flushMore(now int64, l *link) {
+	if l.blocked || l.dirty.Len() == 0 {
+		return
+	}
+	tr := e.tiers[l.upper]
+	for l.dirty.Len() > 0 {
+		ready := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
+		if ready >= tr.Capacity/lowWater {
+			return
+		}
+		rec := l.dirty.recs[0]
+		if e.queueFlush(now, l.upper, rec, false); rec.queuedOn&(1<<l.upper) == 0 {
+			return
+		}
+	}
+}
+
+// retryStuck gives the failed flushes of tier t another chance; false when there are none.
+func (e *Engine) retryStuck(now int64, t int) bool {
+	l := e.links[t]
+	if l.stuck == 0 {
+		return false
+	}
+	for id := e.tiers[t].table.First(); id != fragment.None; id = e.tiers[t].table.Next(id) {
+		if f := e.tiers[t].table.At(id); f.Class == fragment.Held && f.Owner != nil && f.Owner.stuckOn&(1<<t) != 0 {
+			rec := f.Owner
+			e.unstick(rec, t)
+			e.settle(now, rec, t)
+		}
+	}
+	e.tiers[t].version++
+	return true
+}
+
+// nextFlush takes the next flush over the link whose lower tier has room.
+func (e *Engine) nextFlush(now int64, l *link) *Transfer {
+	bit := uint8(1) << l.upper
+	for l.queued > 0 && !l.blocked {
+		rec, ok := l.urgent.peek()
+		q := &l.urgent
+		if !ok {
+			if rec, ok = l.normal.peek(); !ok {
+				return nil
+			}
+			q = &l.normal
+		}
+		if rec.gone || rec.queuedOn&bit == 0 || rec.runs&bit != 0 {
+			q.pop()
+			continue
+		}
+		switch e.room(now, l.lower, rec) {
+		case stuck:
+			e.block(now, l)
+			return nil
+		case waits:
+			return nil
+		}
+		q.pop()
+		return e.startFlush(now, l, rec)
+	}
+	return nil
+}

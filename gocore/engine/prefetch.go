@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+	"velocpy/gocore/plan"
+)
+
+// headroomFor is how many operations a capture is remembered: while captures go on, prefetches leave room for two of them.
+const headroomFor = 16
+
+// Hint appends to the restore order of a history.
+func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
+	wasGuessing := h.order.Guessing()
+	h.order.Append(hints...)
+	if wasGuessing {
+		e.resetPlan(now, h)
+	} else {
+		for _, x := range hints {
+			e.renew(h, x.Key)
+		}
+	}
+	e.pump(now)
+}
+
+// ClearHints withdraws the plan of a history.
+func (e *Engine) ClearHints(now int64, h *History) {
+	h.order.Clear()
+	e.resetPlan(now, h)
+	e.pump(now)
+}
+
+// StartPrefetch allows prefetching before the first restore.
+func (e *Engine) StartPrefetch(now int64, h *History) {
+	h.started = true
+	e.stir(h)
+	e.pump(now)
+}
+
+// renew notes where the order expects the checkpoint of k next.
+func (e *Engine) renew(h *History, k plan.Key) {
+	rec := h.records[k]
+	if rec == nil {
+		return
+	}
+	seq, ok := h.order.Seq(k)
+	if !ok {
+		e.expect(rec, fragment.Unexpected)
+		return
+	}
+	e.expect(rec, seq)
+	for t := range e.tiers {
+		if id := rec.copies[t]; id == fragment.None || e.tiers[t].table.At(id).State != lifecycle.ReadComplete {
+			e.lookAgain(h, t, seq)
+		}
+	}
+}
+
+// lookAgain makes the prefetcher of tier t go over the order again from seq on.
+func (e *Engine) lookAgain(h *History, t int, seq int64) {
+	if seq < h.promised[t] {
+		h.promised[t] = seq
+	}
+	e.stir(h)
+}
+
+// stir puts the history on the list of those whose prefetcher may have something to do.
+func (e *Engine) stir(h *History) {
+	if h.started && !h.stirs && e.cfg.Prefetch {
+		h.stirs = true
+		e.stirred = append(e.stirred, h)
+	}
+}
+
+// resetPlan reads the whole order anew: promises that it does not confirm are withdrawn.
+func (e *Engine) resetPlan(now int64, h *History) {
+	for k, rec := range h.records {
+		seq, ok := h.order.Seq(k)
+		if !ok {
+			seq = fragment.Unexpected
+		}
+		e.expect(rec, seq)
+		if !ok {
+			e.withdraw(now, rec)
+		}
+	}
+	e.heads[h.lane] = h.order.Head()
+	for t := range h.promised {
+		h.promised[t] = h.order.Head()
+		h.stuck[t] = 0
+	}
+	h.readyTo, h.assigned = h.order.Head(), h.order.Head()
+	e.assign(h)
+	e.stir(h)
+}
+
+// withdraw ends the promises of rec's copies that nobody reads.
+func (e *Engine) withdraw(now int64, rec *Record) {
+	for t := range e.tiers {
+		if id := rec.copies[t]; id != fragment.None && len(e.waiting[rec]) == 0 {
+			if f := e.tiers[t].table.At(id); f.State == lifecycle.ReadComplete && f.Pins == 0 {
+				e.release(now, rec, t)
+			}
+		}
+	}
+}
+
+// advance moves the order past the restore of rec and tells whether it was the last one; hit: found in the fastest tier.
+func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last bool) {
+	e.noteDistance(h, rec, hit)
+	h.started = true
+	e.stir(h)
+	v := h.order.Restored(rec.Key)
+	e.heads[h.lane] = h.order.Head()
+	for t := range h.promised {
+		h.promised[t] = max(h.promised[t], h.order.Head())
+	}
+	for _, k := range v.Withdrawn {
+		if w := h.records[k]; w != nil {
+			e.renew(h, k)
+			if w.seq == fragment.Unexpected {
+				e.withdraw(now, w)
+			}
+		}
+	}
+	e.renew(h, rec.Key)
+	e.assign(h)
+	for _, k := range v.Drops {
+		if d := h.records[k]; d != nil && d != rec {
+			e.trace(now, Dropped, d, -1, 0)
+			e.remove(now, d)
+		}
+	}
+	return v.Last
+}
+
+// assign notes in the records what a guess has come to expect since the last call.
+func (e *Engine) assign(h *History) {
+	if !h.order.Guessing() {
+		return
+	}
+	h.order.Upcoming(h.assigned, func(seq int64, k plan.Key, _ bool) bool {
+		h.assigned = seq + 1
+		if rec := h.records[k]; rec != nil && (rec.seq == fragment.Unexpected || rec.seq < e.heads[h.lane]) {
+			e.expect(rec, seq)
+		}
+		return true
+	})
+}
+
+// noteDistance measures the prefetch distance: how many of the next expected checkpoints lie in the fastest tier when a restore is asked
+// for (seed 000, section 5.3.5). The walk goes on where the last one ended.
+func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
+	head := h.order.Head()
+	h.readyTo = max(h.readyTo, head)
+	h.order.Upcoming(h.readyTo, func(seq int64, k plan.Key, _ bool) bool {
+		if r := h.records[k]; r == nil || !e.Complete(r, 0) {
+			return false
+		}
+		h.readyTo = seq + 1
+		return true
+	})
+	distance := h.readyTo - head
+	if distance > 0 && rec.seq == head {
+		distance-- // the one asked for is not a successor
+	}
+	h.Stats.Restores++
+	h.Stats.DistanceSum += distance
+	h.Stats.LastDistance = distance
+	if hit {
+		h.Stats.Hits++
+	}
+}
+
+// prefetchStirred runs the prefetchers that may have something to do; those that must go on later stay on the list.
+func (e *Engine) prefetchStirred(now int64) {
+	list := e.stirred
+	e.stirred = e.resting[:0]
+	for _, h := range list {
+		h.stirs = false
+		if !e.prefetch(now, h) {
+			e.stir(h)
+		}
+	}
+	clear(list)
+	e.resting = list
+}
+
+// prefetch promises what the order wants next, and loads what is not there: for each tier up to the room it may take. It tells
+// whether the end of what is expected was reached in every tier: then nothing is left to do until something changes.
+func (e *Engine) prefetch(now int64, h *History) (ended bool) {
+	ended = true
+	for t := max(len(e.tiers)-2, 0); t >= 0; t-- {
+		ended = e.prefetchTier(now, h, t) && ended
+	}
+	return ended
+}
+
+func (e *Engine) prefetchTier(now int64, h *History, t int) (ended bool) {
+	tr := e.tiers[t]
+	if h.stuck[t] == tr.version+1 {
+		return false // no room at the last attempt and none has appeared since
+	}
+	h.stuck[t] = 0
+	ended = true
+	h.order.Upcoming(h.promised[t], func(seq int64, k plan.Key, _ bool) bool {
+		if rec := h.records[k]; rec != nil && rec.seq == seq && rec.captured {
+			if !e.ahead(now, h, rec, t) {
+				ended = false
+				return false
+			}
+		}
+		h.promised[t] = seq + 1
+		return true
+	})
+	return ended
+}
+
+// ahead promises rec's copy in tier t or begins to load it; false when that has to wait.
+func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
+	tr := e.tiers[t]
+	if !tr.fits(rec) {
+		return true
+	}
+	if id := rec.copies[t]; id != fragment.None {
+		f := tr.table.At(id)
+		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {
+			if f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t) {
+				return false
+			}
+			e.step(rec, t, lifecycle.Promise)
+			e.settle(now, rec, t)
+		}
+		return true
+	}
+	if t == len(e.tiers)-1 || rec.loadsOn&(1<<t) != 0 {
+		return true
+	}
+	if !e.Complete(rec, t+1) {
+		return false // it comes up there first
+	}
+	l := e.links[t]
+	if l.loads >= maxLoads {
+		return false
+	}
+	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 {
+		return false
+	}
+	if e.spare(now, t, rec) != granted {
+		h.stuck[t] = tr.version + 1
+		return false
+	}
+	e.Fragment(rec, t+1).Transfers++
+	e.settle(now, rec, t+1)
+	rec.loadsOn |= 1 << t
+	e.beginLoad(now, rec, t, false)
+	return true
+}
+
+// headroom is the room of tier t that prefetches leave to captures.
+func (e *Engine) headroom(t int) int64 {
+	tr := e.tiers[t]
+	if tr.captured == 0 || e.count-tr.captures > headroomFor {
+		tr.captured = 0
+		return 0
+	}
+	return min(2*tr.captured, tr.Capacity/2)
+}

@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"container/heap"
+
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+	"velocpy/gocore/plan"
+)
+
+// Record is one version of one checkpoint. It lives until it has been dropped, replaced or consumed and the last reader of
+// its bytes has gone.
+type Record struct {
+	Hist     *History
+	Key      plan.Key
+	ID       uint64 // names this version, never reused
+	Size     int64  // bytes of its slot
+	Align    int64
+	Body     any   // the store's part: layout, checksums, meta
+	written  int64 // the engine's count when it was captured: the order of writing
+	seq      int64 // place in the restore order, or fragment.Unexpected
+	touched  int64
+	copies   [MaxTiers]fragment.ID
+	dirtyAt  [MaxTiers - 1]int32 // index in the link's heap of dirty records, or -1
+	queuedOn uint8               // bit k: a flush over link k is queued or running
+	runs     uint8               // bit k: it is running
+	loadRuns uint8               // bit k: a load over link k is running
+	loadsOn  uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
+	stuckOn  uint8               // bit k: the flush over link k failed
+	wants    uint8               // bit t: a caller wants it durable in tier t soon
+	captured bool
+	gone     bool
+	failed   error // why its capture or its latest flush failed
+}
+
+// Written orders records by their capture.
+func (r *Record) Written() int64 { return r.written }
+
+// Gone tells whether the version has been dropped, replaced or consumed.
+func (r *Record) Gone() bool { return r.gone }
+
+// Captured tells whether all bytes have been taken from the source.
+func (r *Record) Captured() bool { return r.captured }
+
+// Failed is why the capture or the latest flush failed, or nil.
+func (r *Record) Failed() error { return r.failed }
+
+// newRecord returns a record with a fresh ID: the low half finds its slot, the high half is the slot's generation.
+func (e *Engine) newRecord(h *History, k plan.Key, size, align int64, body any) *Record {
+	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Body: body, seq: fragment.Unexpected}
+	for i := range r.copies {
+		r.copies[i] = fragment.None
+	}
+	for i := range r.dirtyAt {
+		r.dirtyAt[i] = -1
+	}
+	e.count++
+	r.written, r.touched = e.count, e.count
+	if n := len(e.vacant); n > 0 {
+		slot := e.vacant[n-1]
+		e.vacant = e.vacant[:n-1]
+		r.ID = uint64(e.count&0xffffffff)<<32 | uint64(slot)
+		e.slots[slot] = r
+		return r
+	}
+	r.ID = uint64(e.count&0xffffffff)<<32 | uint64(len(e.slots))
+	e.slots = append(e.slots, r)
+	return r
+}
+
+// Record finds a version by its ID; nil when it has gone and nobody reads it any more.
+func (e *Engine) Record(id uint64) *Record {
+	if slot := id & 0xffffffff; slot < uint64(len(e.slots)) {
+		if r := e.slots[slot]; r != nil && r.ID == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// Complete tells whether tier t holds all bytes of r.
+func (e *Engine) Complete(r *Record, t int) bool {
+	id := r.copies[t]
+	return id != fragment.None && e.tiers[t].table.At(id).State.HasBytes()
+}
+
+// Fastest is the fastest tier with all bytes of r, or -1.
+func (e *Engine) Fastest(r *Record) int {
+	for t := range e.tiers {
+		if e.Complete(r, t) {
+			return t
+		}
+	}
+	return -1
+}
+
+// Fragment is the row of r's copy in tier t; it must have one.
+func (e *Engine) Fragment(r *Record, t int) *fragment.Fragment[*Record] {
+	return e.tiers[t].table.At(r.copies[t])
+}
+
+// step takes the copy of r in tier t through one transition of its life cycle. A transition that the state machine forbids is a
+// defect of the engine; it is reported by panicking, which the core turns into a clean failure of every later call.
+func (e *Engine) step(r *Record, t int, ev lifecycle.Event) {
+	f := e.Fragment(r, t)
+	next, err := f.State.Next(ev)
+	if err != nil {
+		panic("engine: " + r.Hist.Name + "/" + r.Key.String() + " in " + e.tiers[t].Name + ": " + err.Error())
+	}
+	f.State = next
+}
+
+// settle brings the class of r's copy in tier t, and what depends on it, in line with its state; a copy of a record that has gone
+// is freed as soon as nobody reads it.
+func (e *Engine) settle(now int64, r *Record, t int) {
+	id := r.copies[t]
+	if id == fragment.None {
+		return
+	}
+	f := e.tiers[t].table.At(id)
+	if r.gone {
+		if f.Pins == 0 && f.Transfers == 0 {
+			e.free(r, t)
+		}
+		return
+	}
+	f.Seq, f.Touched, f.Lane = r.seq, r.touched, r.Hist.lane
+	e.setClass(t, f, e.classify(r, t, f))
+	if t < len(e.links) {
+		e.links[t].dirty.set(r, f.Class == fragment.Dirty)
+	}
+}
+
+func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragment.Class {
+	bit := uint8(1) << t
+	switch {
+	case f.Pins > 0:
+		return fragment.Held
+	case f.State == lifecycle.ReadComplete:
+		return fragment.Promised
+	case f.State.Evictable() && f.Transfers == 0:
+		return fragment.Free
+	case f.State != lifecycle.WriteComplete || r.stuckOn&bit != 0:
+		return fragment.Held
+	case r.queuedOn&bit != 0:
+		return fragment.Flushing
+	default:
+		return fragment.Dirty
+	}
+}
+
+func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class) {
+	tr := e.tiers[t]
+	if c == fragment.Free && f.Class != c {
+		tr.version++
+	}
+	tr.bytes[f.Class] -= f.Size
+	tr.bytes[c] += f.Size
+	f.Class = c
+}
+
+// place notes that r's copy in tier t lies in fragment id, and begins its life cycle there.
+func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
+	tr := e.tiers[t]
+	f := tr.table.At(id)
+	tr.bytes[fragment.Gap] -= f.Size
+	tr.bytes[fragment.Held] += f.Size
+	f.Born, f.Touched, f.Seq, f.Lane = e.count, r.touched, r.seq, r.Hist.lane
+	r.copies[t] = id
+	e.step(r, t, ev)
+	e.Stats.noteUsed(t, tr.table.Used())
+}
+
+// free gives r's fragment in tier t back.
+func (e *Engine) free(r *Record, t int) fragment.ID {
+	tr := e.tiers[t]
+	id := r.copies[t]
+	f := tr.table.At(id)
+	tr.bytes[f.Class] -= f.Size
+	tr.bytes[fragment.Gap] += f.Size
+	if t < len(e.links) {
+		e.links[t].dirty.set(r, false)
+	}
+	r.copies[t] = fragment.None
+	gap := tr.table.Free(id)
+	tr.hand = fragment.None
+	tr.version++
+	if t > 0 {
+		e.links[t-1].blocked = false
+	}
+	if h := r.Hist; !r.gone {
+		e.lookAgain(h, t, r.seq)
+		if t == 0 {
+			h.readyTo = min(h.readyTo, r.seq)
+		}
+	}
+	e.forget(r)
+	return gap
+}
+
+// forget gives the slot of a record back when it has gone and no tier holds bytes of it.
+func (e *Engine) forget(r *Record) {
+	if !r.gone {
+		return
+	}
+	for t := range e.tiers {
+		if r.copies[t] != fragment.None {
+			return
+		}
+	}
+	if slot := uint32(r.ID); e.slots[slot] == r {
+		e.slots[slot] = nil
+		e.vacant = append(e.vacant, slot)
+	}
+}
+
+// expect notes where the restore order wants r next.
+func (e *Engine) expect(r *Record, seq int64) {
+	if r.seq == seq {
+		return
+	}
+	r.seq = seq
+	for t := range e.tiers {
+		if id := r.copies[t]; id != fragment.None {
+			e.tiers[t].table.At(id).Seq = seq
+			if t < len(e.links) {
+				e.links[t].dirty.moved(r)
+			}
+		}
+	}
+}
+
+// dirtyHeap orders the records that only the upper tier of a link holds by how little it would hurt to have them down: first
+// what nobody expects, longest untouched first; then what is expected last.
+type dirtyHeap struct {
+	link int
+	recs []*Record
+}
+
+func (d *dirtyHeap) Len() int { return len(d.recs) }
+
+func (d *dirtyHeap) Less(i, j int) bool {
+	a, b := d.recs[i], d.recs[j]
+	if a.seq != b.seq {
+		return a.seq > b.seq
+	}
+	return a.touched < b.touched
+}
+
+func (d *dirtyHeap) Swap(i, j int) {
+	d.recs[i], d.recs[j] = d.recs[j], d.recs[i]
+	d.recs[i].dirtyAt[d.link], d.recs[j].dirtyAt[d.link] = int32(i), int32(j)
+}
+
+// Push and Pop are container/heap's.
+func (d *dirtyHeap) Push(x any) {
+	r := x.(*Record)
+	r.dirtyAt[d.link] = int32(len(d.recs))
+	d.recs = append(d.recs, r)
+}
+
+func (d *dirtyHeap) Pop() any {
+	n := len(d.recs) - 1
+	r := d.recs[n]
+	d.recs[n] = nil
+	d.recs = d.recs[:n]
+	r.dirtyAt[d.link] = -1
+	return r
+}
+
+// set puts r into the heap or takes it out.
+func (d *dirtyHeap) set(r *Record, in bool) {
+	switch at := r.dirtyAt[d.link]; {
+	case in && at < 0:
+		heap.Push(d, r)
+	case !in && at >= 0:
+		heap.Remove(d, int(at))
+	}
+}
+
+func (d *dirtyHeap) moved(r *Record) {
+	if at := r.dirtyAt[d.link]; at >= 0 {
+		heap.Fix(d, int(at))
+	}
+}

@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+	"velocpy/gocore/plan"
+)
+
+// Restore is one checkpoint being given back. When Ready, the bytes lie at the record's copy in Tier and stay there until EndRestore;
+// or, with Direct, a transfer has brought them past the cache into memory of the caller's.
+type Restore struct {
+	Rec     *Record
+	Tier    int
+	Phase   Phase
+	Direct  bool
+	Last    bool
+	Hit     bool // the fastest tier had the bytes when they were asked for
+	Err     error
+	Notify  any
+	options RestoreOptions
+	quiet   bool
+	copies  bool // counted in e.copying
+	over    bool
+}
+
+// RestoreOptions are the caller's wishes.
+type RestoreOptions struct {
+	Last    bool // for the last time: consume
+	Peek    bool // leaves the plan alone
+	Partial bool // not all regions: what is not in the fastest tier comes directly from below, without taking cache room
+	Into    bool // the caller copies out and ends the restore by itself; false: a lease, ended by the application
+	Patient bool // wait for room also when only the application can make some
+}
+
+// BeginRestore asks for the checkpoint of a key.
+func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOptions) (*Restore, error) {
+	rec := h.records[k]
+	if rec == nil {
+		return nil, ErrNotFound
+	}
+	e.count++
+	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
+	r.Hit = e.Complete(rec, 0)
+	rec.touched = e.count
+	if !o.Peek {
+		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
+	}
+	e.locate(now, r)
+	if r.Phase != Ended {
+		e.pump(now)
+	}
+	r.quiet = false
+	return r, r.Err
+}
+
+// locate brings the restore as far as it can go now: to Ready, or to waiting for a transfer.
+func (e *Engine) locate(now int64, r *Restore) {
+	rec := r.Rec
+	switch {
+	case rec.gone:
+		e.endWaiting(r, ErrDropped)
+	case e.Complete(rec, 0):
+		e.pin(now, r, 0)
+	case !rec.captured:
+		e.await(r)
+	case rec.copies[0] != fragment.None:
+		e.hasten(rec)
+		e.await(r)
+	case r.options.Partial || r.Direct || !e.tiers[0].fits(rec):
+		e.fetch(now, r)
+	default:
+		e.await(r)
+		e.lift(now, rec, 0, r.options)
+	}
+}
+
+func (e *Engine) pin(now int64, r *Restore, t int) {
+	e.Fragment(r.Rec, t).Pins++
+	r.Tier, r.Phase = t, Ready
+	if r.options.Into || t > 0 {
+		r.copies = true
+		e.copying++
+	}
+	e.settle(now, r.Rec, t)
+	if !r.quiet {
+		e.wake(r.Notify)
+	}
+}
+
+// fetch reads past the cache, from the fastest tier that has the bytes.
+func (e *Engine) fetch(now int64, r *Restore) {
+	t := e.Fastest(r.Rec)
+	f := e.Fragment(r.Rec, t)
+	f.Pins++
+	r.Tier, r.Direct = t, true
+	r.copies = true
+	e.copying++
+	e.settle(now, r.Rec, t)
+	e.fetches.push(&Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
+}
+
+// lift brings the bytes of a record up into tier t, through the tiers between, because a restore waits for it.
+func (e *Engine) lift(now int64, rec *Record, t int, o RestoreOptions) {
+	bit := uint8(1) << t
+	if rec.copies[t] != fragment.None || rec.loadsOn&bit != 0 {
+		e.hasten(rec)
+		return
+	}
+	if !e.Complete(rec, t+1) {
+		if t+2 < len(e.tiers) {
+			e.lift(now, rec, t+1, o)
+		}
+		return
+	}
+	rec.loadsOn |= bit
+	src := e.Fragment(rec, t+1)
+	src.Transfers++
+	e.settle(now, rec, t+1)
+	e.demand(now, t, &claim{rec: rec, patient: o.Patient,
+		granted: func(now int64) { e.beginLoad(now, rec, t, true) },
+		denied: func(now int64, err error) {
+			rec.loadsOn &^= bit
+			e.Fragment(rec, t+1).Transfers--
+			e.settle(now, rec, t+1)
+			e.passBy(now, rec, err)
+		},
+	})
+}
+
+// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead.
+func (e *Engine) passBy(now int64, rec *Record, err error) {
+	for _, r := range e.takeWaiting(rec) {
+		if r.options.Into && !rec.gone {
+			e.fetch(now, r)
+		} else {
+			e.endWaiting(r, err)
+		}
+	}
+}
+
+// beginLoad reserves the copy in tier t and queues the transfer that fills it.
+func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
+	e.place(rec, t, rec.copies[t], lifecycle.BeginRead)
+	l := e.links[t]
+	l.loads++
+	if urgent {
+		l.demand.push(rec)
+	} else {
+		l.ahead.push(rec)
+	}
+}
+
+// hasten moves the loads of rec that are queued before those that nobody waits for.
+func (e *Engine) hasten(rec *Record) {
+	for k, l := range e.links {
+		if rec.loadsOn&(1<<k) != 0 && rec.copies[k] != fragment.None {
+			l.demand.push(rec) // the entry in the other queue is skipped when it comes up
+		}
+	}
+}
+
+func (e *Engine) await(r *Restore) {
+	r.Phase = Waiting
+	e.waiting[r.Rec] = append(e.waiting[r.Rec], r)
+}
+
+func (e *Engine) takeWaiting(rec *Record) []*Restore {
+	w := e.waiting[rec]
+	if w != nil {
+		delete(e.waiting, rec)
+	}
+	return w
+}
+
+// resume looks again at the restores that wait for rec.
+func (e *Engine) resume(now int64, rec *Record) {
+	for _, r := range e.takeWaiting(rec) {
+		e.locate(now, r)
+	}
+}
+
+func (e *Engine) failWaiting(now int64, rec *Record, err error) {
+	for _, r := range e.takeWaiting(rec) {
+		e.endWaiting(r, err)
+	}
+}
+
+func (e *Engine) endWaiting(r *Restore, err error) {
+	r.Phase, r.Err = Ended, err
+	if !r.quiet {
+		e.wake(r.Notify)
+	}
+}
+
+// HandOver tells that the caller has the bytes, exact and complete: a restore for the last time consumes the checkpoint.
+func (e *Engine) HandOver(now int64, r *Restore) {
+	e.Stats.Restored += r.Rec.Size
+	e.trace(now, Restored, r.Rec, r.Tier, 0)
+	if !r.Last || r.Rec.gone {
+		return
+	}
+	e.Stats.Consumed++
+	if id := r.Rec.copies[r.Tier]; id != fragment.None {
+		if f := e.tiers[r.Tier].table.At(id); f.State.HasBytes() && !f.State.Busy() {
+			e.step(r.Rec, r.Tier, lifecycle.Consume)
+		}
+	}
+	e.remove(now, r.Rec)
+	e.pump(now)
+}
+
+// EndRestore gives the bytes back: a copy out has ended (well or not), or a lease.
+func (e *Engine) EndRestore(now int64, r *Restore) {
+	if r.over {
+		return
+	}
+	r.over = true
+	switch {
+	case r.Phase == Waiting && r.Direct: // a transfer is at it: fetched ends it
+		return
+	case r.Phase == Waiting:
+		e.forgetWaiting(r)
+		return
+	case r.Phase == Ended:
+		return
+	}
+	r.Phase = Ended
+	if r.copies {
+		e.copying--
+	}
+	rec, t := r.Rec, r.Tier
+	if rec.copies[t] == fragment.None {
+		return
+	}
+	f := e.Fragment(rec, t)
+	f.Pins--
+	if !rec.gone && f.Pins == 0 && !e.expectedSoon(rec, t) {
+		e.release(now, rec, t)
+	}
+	e.settle(now, rec, t)
+	e.pump(now)
+}
+
+// expectedSoon tells whether the promise of rec's copy in tier t still stands: the restore order wants it again, within what
+// has been prefetched, or a restore waits for it.
+func (e *Engine) expectedSoon(rec *Record, t int) bool {
+	return len(e.waiting[rec]) > 0 || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
+}
+
+func (e *Engine) forgetWaiting(r *Restore) {
+	r.Phase = Ended
+	w := e.waiting[r.Rec]
+	for i, x := range w {
+		if x == r {
+			w = append(w[:i], w[i+1:]...)
+			break
+		}
+	}
+	if len(w) == 0 {
+		delete(e.waiting, r.Rec)
+	} else {
+		e.waiting[r.Rec] = w
+	}
+}

@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"velocpy/gocore/evict"
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+)
+
+// claim is a demand for room that could not be met at once. Claims of a tier are served in order: one that waits for a flush is
+// not overtaken, so that large checkpoints do not starve.
+type claim struct {
+	rec     *Record
+	patient bool // also wait for what only the application can bring about
+	retried bool // failed flushes have been tried once more on behalf of this claim
+	dead    bool
+	seen    uint64 // the tier's version at the last attempt
+	tried   bool
+	granted func(now int64)
+	denied  func(now int64, err error)
+}
+
+// extent is the room that r takes in the tier, align where it may begin.
+func (tr *tier) extent(r *Record) int64 {
+	g := max(tr.Grain, 1)
+	return (r.Size + g - 1) / g * g
+}
+
+func (tr *tier) align(r *Record) int64 { return max(tr.Grain, r.Align, 1) }
+
+// fits tells whether the tier could hold r were it empty.
+func (tr *tier) fits(r *Record) bool { return tr.extent(r) <= tr.Capacity }
+
+// verdict is the outcome of one attempt to make room.
+type verdict uint8
+
+const (
+	granted verdict = iota
+	waits           // flushes that are queued or running will make room
+	stuck           // nothing that is evictable, or becomes so by a flush
+)
+
+// room tries to place r in tier t, evicting what algorithm 1 chooses. For demands only: promises are broken when nothing else helps,
+// and flushes that the room depends on become urgent.
+func (e *Engine) room(now int64, t int, r *Record) verdict {
+	tr := e.tiers[t]
+	for range 64 {
+		if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
+			r.copies[t] = id
+			return granted
+		}
+		w, ok := e.choose(now, t, r, evict.Request{Floor: -1})
+		if !ok {
+			w, ok = e.choose(now, t, r, evict.Request{Floor: -1, Break: true})
+		}
+		switch {
+		case !ok:
+			return stuck
+		case w.Promises > 0:
+			e.breakPromises(now, t, w)
+		case w.Wait > 0:
+			e.urge(now, t, w)
+			return waits
+		default:
+			e.evict(now, t, w, r)
+			return granted
+		}
+	}
+	return stuck
+}
+
+// spare is the same for a prefetch: it takes nothing that is expected sooner than r and breaks no promise.
+func (e *Engine) spare(now int64, t int, r *Record) verdict {
+	tr := e.tiers[t]
+	if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
+		r.copies[t] = id
+		return granted
+	}
+	w, ok := e.choose(now, t, r, evict.Request{Floor: max(r.seq-r.Hist.order.Head(), 0)})
+	switch {
+	case !ok:
+		return stuck
+	case w.Wait > 0:
+		e.urge(now, t, w)
+		return waits
+	}
+	e.evict(now, t, w, r)
+	return granted
+}
+
+func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.Window, bool) {
+	tr := e.tiers[t]
+	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.heads
+	req.Limit, req.Start = scanLimit, tr.hand
+	if t < len(e.links) {
+		l := e.links[t]
+		req.Backlog = max(l.backlog-now, 0)
+		if !l.blocked {
+			req.FlushRate = 1e9 / l.down.Rate()
+		}
+	}
+	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
+	if !ok && tr.table.Count() >= scanLimit/2 {
+		req.Limit, req.Start = 0, fragment.None
+		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
+	}
+	e.Stats.Decisions++
+	return w, ok
+}
+
+// evict frees the window, all of which is evictable, and places r in it.
+func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
+	tr := e.tiers[t]
+	gap := w.First
+	for id := w.First; ; {
+		last := id == w.Last
+		f := tr.table.At(id)
+		next := tr.table.Next(id)
+		if f.Class == fragment.Gap {
+			gap = id
+		} else {
+			victim := f.Owner
+			e.step(victim, t, lifecycle.Evict)
+			e.Stats.Tiers[t].Evicted += victim.Size
+			e.trace(now, Evicted, victim, t, 0)
+			gap = e.free(victim, t)
+		}
+		if last {
+			break
+		}
+		id = next
+	}
+	id, ok := tr.table.PlaceIn(gap, tr.extent(r), tr.align(r), r)
+	if !ok {
+		panic("engine: the window chosen does not hold what it was chosen for")
+	}
+	tr.hand = tr.table.Next(id)
+	r.copies[t] = id
+}
+
+// urge makes the flushes urgent that the window waits for.
+func (e *Engine) urge(now int64, t int, w evict.Window) {
+	tr := e.tiers[t]
+	for id := w.First; ; id = tr.table.Next(id) {
+		f := tr.table.At(id)
+		if f.Class == fragment.Dirty || f.Class == fragment.Flushing {
+			e.queueFlush(now, t, f.Owner, true)
+		}
+		if id == w.Last {
+			return
+		}
+	}
+}
+
+// breakPromises withdraws what was prefetched into the window: a demand that someone waits for goes before a prediction.
+func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
+	tr := e.tiers[t]
+	for id := w.First; ; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Class == fragment.Promised {
+			r := f.Owner
+			e.release(now, r, t)
+			r.Hist.promised[t] = min(r.Hist.promised[t], r.seq)
+			e.Stats.BrokenPromises++
+		}
+		if id == w.Last {
+			return
+		}
+	}
+}
+
+// release ends a promise without consuming: the copy becomes what it would be had nobody asked for it.
+func (e *Engine) release(now int64, r *Record, t int) {
+	if e.Fragment(r, t).State != lifecycle.ReadComplete {
+		return
+	}
+	e.step(r, t, lifecycle.Release(e.lower(r, t) >= 0))
+	e.settle(now, r, t)
+}
+
+// lower is the fastest tier below t with all bytes of r, or -1.
+func (e *Engine) lower(r *Record, t int) int {
+	for t++; t < len(e.tiers); t++ {
+		if e.Complete(r, t) {
+			return t
+		}
+	}
+	return -1
+}
+
+// demand asks for room in tier t for r, now or later, and calls one of the two functions, at once when it can.
+func (e *Engine) demand(now int64, t int, c *claim) {
+	tr := e.tiers[t]
+	if tr.claims.len() == 0 && e.attempt(now, t, c) {
+		return
+	}
+	tr.claims.push(c)
+	e.failStalled(now, t)
+}
+
+// attempt serves a claim if it can be served now.
+func (e *Engine) attempt(now int64, t int, c *claim) bool {
+	tr := e.tiers[t]
+	if c.dead || c.rec.gone {
+		c.denied(now, ErrDropped)
+		return true
+	}
+	if c.tried && c.seen == tr.version {
+		return false
+	}
+	switch v := e.room(now, t, c.rec); v {
+	case granted:
+		c.granted(now)
+		return true
+	default:
+		c.tried, c.seen = true, tr.version
+		return false
+	}
+}
+
+// serve gives room to the claims of tier t as far as there is any.
+func (e *Engine) serve(now int64, t int) {
+	tr := e.tiers[t]
+	for {
+		c, ok := tr.claims.peek()
+		if !ok || !e.attempt(now, t, c) {
+			break
+		}
+		tr.claims.pop()
+	}
+	e.failStalled(now, t)
+}
+
+// failStalled ends the claims at the head of the queue that nothing under the engine's control will ever serve: everything is held
+// by leases or has nowhere to go. Failed flushes are tried once more first.
+func (e *Engine) failStalled(now int64, t int) {
+	tr := e.tiers[t]
+	for {
+		c, ok := tr.claims.peek()
+		if !ok || e.progressing() {
+			return
+		}
+		if t < len(e.links) && !c.retried {
+			c.retried, c.tried = true, false
+			if e.retryStuck(now, t) {
+				if e.attempt(now, t, c) {
+					tr.claims.pop()
+				}
+				continue
+			}
+		}
+		if c.patient && !c.dead && !c.rec.gone {
+			return
+		}
+		tr.claims.pop()
+		c.denied(now, e.whyFull(t, c.rec))
+	}
+}
+
+// whyFull says why there is no room in tier t.
+func (e *Engine) whyFull(t int, r *Record) error {
+	tr := e.tiers[t]
+	if t < len(e.links) {
+		if l := e.links[t]; l.stuck > 0 && l.err != nil {
+			return &TierError{Tier: t + 1, Err: l.err}
+		}
+	}
+	kept := tr.bytes[fragment.Dirty] + tr.bytes[fragment.Flushing]
+	return full(t, "%d of %d bytes used: %d held by leases and running copies, %d kept because no lower tier has room for them; %d bytes wanted",
+		tr.table.Used(), tr.Capacity, tr.bytes[fragment.Held], kept, r.Size)
+}
+
+// progressing tells whether anything is under way that ends by itself.
+func (e *Engine) progressing() bool {
+	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.spills.len() > 0 || e.fetches.len() > 0 {
+		return true
+	}
+	for _, l := range e.links {
+		if l.demand.len() > 0 || l.ahead.len() > 0 || (l.queued > 0 && !l.blocked) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package engine
+
+import "velocpy/gocore/fragment"
+
+// Stats counts what the engine has done; all sums are bytes unless said otherwise.
+type Stats struct {
+	Captures, Captured int64 // number, bytes
+	Restored           int64
+	Consumed           int64 // number
+	CancelledFlush     int64 // queued, then not needed any more
+	AvoidedFlush       int64 // dropped or consumed before a flush was asked for
+	BrokenPromises     int64 // number of prefetched copies that a demand took the room of
+	Decisions          int64 // number of eviction decisions
+	Tiers              [MaxTiers]TierStats
+}
+
+// TierStats counts for one tier.
+type TierStats struct {
+	Evicted   int64 // bytes evicted from it
+	Written   int64 // bytes written to it by flushes and spills
+	Read      int64 // bytes read from it by loads and fetches
+	HighWater int64 // the most that was ever in use
+}
+
+func (s *Stats) noteUsed(t int, used int64) {
+	s.Tiers[t].HighWater = max(s.Tiers[t].HighWater, used)
+}
+
+// HistoryStats counts for one history.
+type HistoryStats struct {
+	Restores     int64 // number
+	Hits         int64 // number found in the fastest tier
+	DistanceSum  int64 // of the prefetch distances seen at the restores
+	LastDistance int64
+}
+
+// TierUse is the state of one tier now, bytes by kind of fragment.
+type TierUse struct {
+	Name                                  string
+	Capacity, Used                        int64
+	Free, Flushing, Dirty, Promised, Held int64
+	Fragments                             int
+	WriteRate, ReadRate                   float64 // bytes/s of the link to the next tier down, measured
+	FlushesQueued, LoadsRunning           int
+	Blocked                               bool
+}
+
+// Use describes tier t.
+func (e *Engine) Use(t int) TierUse {
+	tr := e.tiers[t]
+	u := TierUse{
+		Name: tr.Name, Capacity: tr.Capacity, Used: tr.table.Used(), Fragments: tr.table.Count(),
+		Free: tr.bytes[fragment.Free], Flushing: tr.bytes[fragment.Flushing], Dirty: tr.bytes[fragment.Dirty],
+		Promised: tr.bytes[fragment.Promised], Held: tr.bytes[fragment.Held],
+	}
+	if t < len(e.links) {
+		l := e.links[t]
+		u.WriteRate, u.ReadRate = l.down.Rate(), l.up.Rate()
+		u.FlushesQueued, u.LoadsRunning, u.Blocked = l.queued, l.loads, l.blocked
+	}
+	return u
+}
+
+// EventKind says what happened to a checkpoint.
+type EventKind uint8
+
+// The kinds of event.
+const (
+	Captured EventKind = iota
+	Flushed
+	Loaded
+	Restored
+	Dropped
+	Evicted
+)
+
+// Event is one thing that happened, for pictures and tests.
+type Event struct {
+	At, Took int64 // ns
+	Kind     EventKind
+	Tier     int // where the bytes now lie, or were; -1: none
+	Rec      *Record
+}
+
+func (e *Engine) trace(now int64, k EventKind, r *Record, t int, took int64) {
+	if e.cfg.Trace != nil {
+		e.cfg.Trace(Event{At: now, Took: took, Kind: k, Tier: t, Rec: r})
+	}
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+)
+
+// TransferKind says where a transfer's bytes come from and go to.
+type TransferKind uint8
+
+// The kinds of transfer.
+const (
+	Flush TransferKind = iota // tier From to From+1
+	Load                      // tier From to From-1
+	Spill                     // the caller's memory to tier To, past the faster ones
+	Fetch                     // tier From to the caller's memory, past the faster ones
+)
+
+// Transfer is a piece of work for the caller: move Rec.Size bytes. It must be reported to Done exactly once.
+type Transfer struct {
+	Kind           TransferKind
+	Rec            *Record
+	From, To       int // tiers; -1: the caller's memory
+	FromOff, ToOff int64
+	Capture        *Capture // Spill
+	Restore        *Restore // Fetch
+	began          int64
+}
+
+// Direction is what a worker does: Down transfers write to lower tiers, Up transfers read from them.
+type Direction uint8
+
+// The directions run beside each other; each has its own workers.
+const (
+	Down Direction = iota
+	Up
+)
+
+// Next returns the most urgent transfer of a direction, or nil.
+func (e *Engine) Next(now int64, d Direction) *Transfer {
+	var x *Transfer
+	if d == Up {
+		x = e.nextUp(now)
+	} else {
+		x = e.nextDown(now)
+	}
+	if x != nil {
+		x.began = now
+		e.running++
+	}
+	return x
+}
+
+func (e *Engine) nextUp(now int64) *Transfer {
+	if x, ok := e.fetches.pop(); ok {
+		return x
+	}
+	for _, l := range e.links {
+		if rec := l.nextLoad(&l.demand); rec != nil {
+			return e.startLoad(l, rec)
+		}
+	}
+	for _, l := range e.links {
+		if rec := l.nextLoad(&l.ahead); rec != nil {
+			return e.startLoad(l, rec)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) nextDown(now int64) *Transfer {
+	if x, ok := e.spills.pop(); ok {
+		return x
+	}
+	for k := len(e.links) - 1; k >= 0; k-- {
+		if x := e.nextFlush(now, e.links[k]); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// nextLoad takes the first load of the queue that has not been started through the other one.
+func (l *link) nextLoad(q *fifo[*Record]) *Record {
+	for {
+		rec, ok := q.pop()
+		if !ok {
+			return nil
+		}
+		if bit := uint8(1) << l.upper; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[l.upper] != fragment.None {
+			return rec
+		}
+	}
+}
+
+func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
+	rec.loadRuns |= 1 << l.upper
+	f := e.Fragment(rec, l.upper)
+	f.Transfers++
+	return &Transfer{Kind: Load, Rec: rec, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
+}
+
+func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
+	rec.runs |= 1 << l.upper
+	e.place(rec, l.lower, rec.copies[l.lower], lifecycle.BeginWrite)
+	from, to := e.Fragment(rec, l.upper), e.Fragment(rec, l.lower)
+	from.Transfers++
+	to.Transfers++
+	e.settle(now, rec, l.upper)
+	return &Transfer{Kind: Flush, Rec: rec, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
+}
+
+// block notes that the lower tier has no room: what was queued is not under way any more.
+func (e *Engine) block(now int64, l *link) {
+	l.blocked = true
+	l.backlog = now
+	bit := uint8(1) << l.upper
+	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
+		for {
+			rec, ok := q.pop()
+			if !ok {
+				break
+			}
+			if rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
+				rec.queuedOn &^= bit
+				l.queued--
+				e.settle(now, rec, l.upper)
+				e.wakeWaits(now, rec)
+			}
+		}
+	}
+	e.tiers[l.upper].version++
+	e.serve(now, l.upper)
+}
+
+// Done reports the end of a transfer.
+func (e *Engine) Done(now int64, x *Transfer, err error) {
+	e.running--
+	switch x.Kind {
+	case Flush:
+		e.flushed(now, x, err)
+	case Load:
+		e.loaded(now, x, err)
+	case Spill:
+		e.spilled(now, x, err)
+	case Fetch:
+		e.fetched(now, x, err)
+	}
+	e.pump(now)
+}
+
+func (e *Engine) flushed(now int64, x *Transfer, err error) {
+	rec, l := x.Rec, e.links[x.From]
+	bit := uint8(1) << x.From
+	rec.runs &^= bit
+	rec.queuedOn &^= bit
+	l.queued--
+	e.Fragment(rec, x.From).Transfers--
+	e.Fragment(rec, x.To).Transfers--
+	if err != nil {
+		e.step(rec, x.To, lifecycle.Abort)
+		e.free(rec, x.To)
+		l.err, rec.failed = err, err
+		if !rec.gone {
+			rec.stuckOn |= bit
+			l.stuck++
+		}
+	} else {
+		l.down.Observe(rec.Size, now-x.began)
+		e.Stats.Tiers[x.To].Written += rec.Size
+		rec.failed = nil
+		e.step(rec, x.To, lifecycle.WriteDone)
+		if e.Fragment(rec, x.From).State == lifecycle.WriteComplete {
+			e.step(rec, x.From, lifecycle.FlushDone)
+		}
+		e.trace(now, Flushed, rec, x.To, now-x.began)
+	}
+	e.settle(now, rec, x.From)
+	e.settle(now, rec, x.To)
+	if err == nil && !rec.gone {
+		e.flushWanted(now, rec, x.To)
+	}
+	e.wakeWaits(now, rec)
+}
+
+func (e *Engine) loaded(now int64, x *Transfer, err error) {
+	rec, l := x.Rec, e.links[x.To]
+	bit := uint8(1) << x.To
+	rec.loadsOn &^= bit
+	rec.loadRuns &^= bit
+	l.loads--
+	e.Fragment(rec, x.From).Transfers--
+	f := e.Fragment(rec, x.To)
+	f.Transfers--
+	if err != nil {
+		e.step(rec, x.To, lifecycle.Abort)
+		if !rec.gone {
+			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
+		}
+		h, seen := rec.Hist, rec.Hist.promised[x.To]
+		e.free(rec, x.To)
+		h.promised[x.To] = seen // only a restore tries again
+		e.settle(now, rec, x.From)
+		return
+	}
+	l.up.Observe(rec.Size, now-x.began)
+	e.Stats.Tiers[x.From].Read += rec.Size
+	e.step(rec, x.To, lifecycle.ReadDone)
+	f.Verified = true
+	e.trace(now, Loaded, rec, x.To, now-x.began)
+	if !rec.gone && !e.expectedSoon(rec, x.To) {
+		e.release(now, rec, x.To)
+	}
+	e.settle(now, rec, x.To)
+	e.settle(now, rec, x.From)
+	e.resume(now, rec)
+}
+
+func (e *Engine) spilled(now int64, x *Transfer, err error) {
+	c, rec := x.Capture, x.Rec
+	c.Phase, c.Err = Ended, err
+	e.Fragment(rec, x.To).Transfers--
+	if err != nil {
+		e.step(rec, x.To, lifecycle.Abort)
+		e.lose(rec, err)
+		e.abandon(now, rec, err)
+	} else {
+		e.Stats.Tiers[x.To].Written += rec.Size
+		e.captured(now, c)
+	}
+	e.wake(c.Notify)
+}
+
+func (e *Engine) fetched(now int64, x *Transfer, err error) {
+	r := x.Restore
+	if err != nil {
+		r.Err = &TierError{Tier: x.From, Err: err}
+	} else {
+		e.Stats.Tiers[x.From].Read += r.Rec.Size
+	}
+	r.Phase = Ready
+	if r.over { // cancelled meanwhile: nobody else ends it
+		r.over = false
+		e.EndRestore(now, r)
+		return
+	}
+	e.wake(r.Notify)
+}
+
+// pump does what the latest change has made possible: room for who waits, flushes, prefetches.
+func (e *Engine) pump(now int64) {
+	for t := len(e.tiers) - 1; t >= 0; t-- {
+		if e.tiers[t].claims.len() > 0 {
+			e.serve(now, t)
+		}
+	}
+	for _, l := range e.links {
+		e.flushMore(now, l)
+	}
+	e.prefetchStirred(now)
+}

@@ -1,0 +1,102 @@
+package fragment
+
+import "math/bits"
+
+// Gaps are found through segregated lists: one list for each eighth of a power of two, with a bit map of the lists that
+// are not empty, so that a gap that fits is found without walking the table however many fragments there are.
+const (
+	subBits  = 3
+	nBins    = 64 << subBits
+	probes   = 8 // gaps of the request's own list that are looked at before a surely larger one is taken
+	mapWords = nBins / 64
+)
+
+type bins struct {
+	head [nBins]ID
+	full [mapWords]uint64
+	next []ID // by row
+	prev []ID
+}
+
+func (b *bins) reset() {
+	for i := range b.head {
+		b.head[i] = None
+	}
+}
+
+// binOf is the list for gaps of this size: the lower bounds of the lists grow with their index.
+func binOf(size int64) int {
+	if size < 1<<subBits {
+		return int(size)
+	}
+	top := bits.Len64(uint64(size)) - 1
+	return (top-subBits+1)<<subBits + int(size>>(top-subBits))&(1<<subBits-1)
+}
+
+func (t *Table[O]) binIn(id ID) {
+	b := &t.gaps
+	for len(b.next) <= int(id) {
+		b.next, b.prev = append(b.next, None), append(b.prev, None)
+	}
+	i := binOf(t.rows[id].Size)
+	b.next[id], b.prev[id] = b.head[i], None
+	if h := b.head[i]; h != None {
+		b.prev[h] = id
+	}
+	b.head[i] = id
+	b.full[i/64] |= 1 << (i % 64)
+}
+
+func (t *Table[O]) binOut(id ID) {
+	b := &t.gaps
+	i := binOf(t.rows[id].Size)
+	n, p := b.next[id], b.prev[id]
+	if n != None {
+		b.prev[n] = p
+	}
+	if p != None {
+		b.next[p] = n
+		return
+	}
+	b.head[i] = n
+	if n == None {
+		b.full[i/64] &^= 1 << (i % 64)
+	}
+}
+
+// findGap returns a gap with room for size aligned bytes, or None. Near the request's own size a few gaps are tried;
+// beyond, any gap of a list whose lower bound covers the worst padding fits.
+func (t *Table[O]) findGap(size, align int64) ID {
+	i := binOf(size)
+	for id, n := t.gaps.head[i], 0; id != None && n < probes; id, n = t.gaps.next[id], n+1 {
+		if t.fits(id, size, align) {
+			return id
+		}
+	}
+	for i = t.nextBin(i + 1); i >= 0; i = t.nextBin(i + 1) {
+		for id, n := t.gaps.head[i], 0; id != None && n < probes; id, n = t.gaps.next[id], n+1 {
+			if t.fits(id, size, align) {
+				return id
+			}
+		}
+	}
+	return None
+}
+
+func (t *Table[O]) fits(id ID, size, align int64) bool {
+	f := &t.rows[id]
+	return f.Size-Padding(f.Offset, align) >= size
+}
+
+func (t *Table[O]) nextBin(from int) int {
+	for w := from / 64; w < mapWords; w++ {
+		m := t.gaps.full[w]
+		if w == from/64 {
+			m &= ^uint64(0) << (from % 64)
+		}
+		if m != 0 {
+			return w*64 + bits.TrailingZeros64(m)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,191 @@
+// Package sim runs the policies of the engine on a virtual clock: tiers are bandwidths, checkpoints are sizes, and a day of
+// computation takes milliseconds. It is the same engine that the store drives with real memory and disks; only time and bytes
+// are imagined.
+package sim
+
+import (
+	"container/heap"
+
+	"velocpy/gocore/engine"
+)
+
+// Clock is virtual time with a queue of things that will happen.
+type Clock struct {
+	now   int64
+	order int64
+	queue events
+}
+
+type event struct {
+	at, order int64
+	do        func()
+}
+
+type events []event
+
+func (q events) Len() int { return len(q) }
+func (q events) Less(i, j int) bool {
+	return q[i].at < q[j].at || (q[i].at == q[j].at && q[i].order < q[j].order)
+}
+func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *events) Pop() any {
+	n := len(*q) - 1
+	x := (*q)[n]
+	*q = (*q)[:n]
+	return x
+}
+
+// Now is the virtual time, ns.
+func (c *Clock) Now() int64 { return c.now }
+
+// At schedules do; of two at the same time the first scheduled comes first.
+func (c *Clock) At(t int64, do func()) {
+	c.order++
+	heap.Push(&c.queue, event{at: max(t, c.now), order: c.order, do: do})
+}
+
+// Step lets the next thing happen; false when there is none.
+func (c *Clock) Step() bool {
+	if len(c.queue) == 0 {
+		return false
+	}
+	e := heap.Pop(&c.queue).(event)
+	c.now = e.at
+	e.do()
+	return true
+}
+
+// Medium is how fast a link between two tiers is, each way, and how many transfers share it.
+type Medium struct {
+	WriteRate, ReadRate float64 // bytes/s
+	Latency             int64   // ns per transfer
+	Workers             int     // transfers at once per direction; they share the rate
+}
+
+// Machine is an engine whose transfers take virtual time.
+type Machine struct {
+	Clock
+	Engine *engine.Engine
+	media  []Medium // by link
+	copies float64  // bytes/s of captures into and copies out of the fastest tier
+	free   [2][]int64
+	fail   func(*engine.Transfer) error
+}
+
+// NewMachine builds the engine of cfg over the media; copies is the rate of copies to and from the fastest tier.
+func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
+	for i := range media {
+		cfg.Tiers[i].WriteRate, cfg.Tiers[i].ReadRate = media[i].WriteRate, media[i].ReadRate
+	}
+	m := &Machine{Engine: engine.New(cfg), media: media, copies: copies}
+	workers := 1
+	for _, x := range media {
+		workers = max(workers, x.Workers)
+	}
+	for d := range m.free {
+		m.free[d] = make([]int64, workers)
+	}
+	return m
+}
+
+// Fail makes transfers fail for which f returns an error.
+func (m *Machine) Fail(f func(*engine.Transfer) error) { m.fail = f }
+
+// Kick starts the transfers that idle workers can take.
+func (m *Machine) Kick() {
+	for d := range m.free {
+		for w, busyUntil := range m.free[d] {
+			if busyUntil > m.now {
+				continue
+			}
+			x := m.Engine.Next(m.now, engine.Direction(d))
+			if x == nil {
+				break
+			}
+			m.start(x, d, w)
+		}
+	}
+}
+
+func (m *Machine) start(x *engine.Transfer, d, w int) {
+	link := max(x.From, x.To) - 1
+	rate, latency, share := m.copies, int64(0), 1.0
+	if link >= 0 && link < len(m.media) {
+		md := m.media[link]
+		rate, latency, share = md.WriteRate, md.Latency, float64(max(md.Workers, 1))
+		if engine.Direction(d) == engine.Up {
+			rate = md.ReadRate
+		}
+	}
+	end := m.now + latency + int64(float64(x.Rec.Size)*share/rate*1e9)
+	m.free[d][w] = end
+	m.At(end, func() {
+		var err error
+		if m.fail != nil {
+			err = m.fail(x)
+		}
+		m.Engine.Done(m.now, x, err)
+		m.Kick()
+	})
+}
+
+// CopyTime is how long the caller is busy copying so many bytes into or out of the fastest tier.
+func (m *Machine) CopyTime(bytes int64) int64 { return int64(float64(bytes) / m.copies * 1e9) }
+
+// Until lets time pass until done says so; false when nothing is left to happen before that.
+func (m *Machine) Until(done func() bool) bool {
+	m.Kick()
+	for !done() {
+		if !m.Step() {
+			return false
+		}
+	}
+	return true
+}
+
+// Pass lets ns of virtual time go by.
+func (m *Machine) Pass(ns int64) {
+	over := false
+	m.At(m.now+ns, func() { over = true })
+	m.Until(func() bool { return over })
+}
+
+// Capture takes a checkpoint and returns the time that its caller was blocked, copying included.
+func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64, err error) {
+	began := m.now
+	c, err := m.Engine.BeginCapture(m.now, h, Key(k), size, 1, nil, engine.CaptureOptions{})
+	if err != nil {
+		return 0, err
+	}
+	if !m.Until(func() bool { return c.Phase != engine.Waiting }) {
+		panic("sim: a capture waits for ever")
+	}
+	if c.Phase == engine.Ready {
+		m.Pass(m.CopyTime(size))
+		m.Engine.EndCapture(m.now, c, true)
+	}
+	m.Kick()
+	return m.now - began, c.Err
+}
+
+// Restore brings a checkpoint back and returns the time that its caller was blocked, copying included, and whether it was found in the
+// fastest tier.
+func (m *Machine) Restore(h *engine.History, k int64, o engine.RestoreOptions) (blocked int64, hit bool, err error) {
+	began := m.now
+	o.Into = true
+	r, err := m.Engine.BeginRestore(m.now, h, Key(k), o)
+	if err != nil {
+		return 0, false, err
+	}
+	if !m.Until(func() bool { return r.Phase != engine.Waiting }) {
+		panic("sim: a restore waits for ever")
+	}
+	if r.Phase == engine.Ready {
+		m.Pass(m.CopyTime(r.Rec.Size))
+		m.Engine.HandOver(m.now, r)
+	}
+	m.Engine.EndRestore(m.now, r)
+	m.Kick()
+	return m.now - began, r.Hit, r.Err
+}
