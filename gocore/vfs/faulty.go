@@ -1,0 +1,356 @@
+package vfs
+
+import (
+	"io"
+	"sync"
+	"time"
+)
+
+// Op is a kind of call; kinds can be or-ed together.
+type Op int
+
+const (
+	OpMkdir Op = 1 << iota
+	OpStat
+	OpFree
+	OpOpen
+	OpRead
+	OpWrite
+	OpAllocate
+	OpPunch
+	OpSize
+	OpSync
+	OpClose
+
+	OpAny = OpClose<<1 - 1
+)
+
+// Rule says which calls of a Faulty go wrong, and how. Fill in the exported fields before use, and
+// leave them alone afterwards; the methods may be called at any time from any goroutine.
+//
+// Which: all conditions that are not zero must hold.
+type Rule struct {
+	Ops      Op    // kinds of calls
+	File     int   // the file's number: 1 is the first one opened
+	From, To int64 // only calls whose range touches [From, To); To 0 means without end
+	Skip     int64 // that many matching calls pass first
+	Times    int64 // that many calls go wrong, then none any more
+
+	// How, in this order; zero fields do nothing.
+	Delay time.Duration // the call takes that much longer
+	Block bool          // the call waits until Release
+	Err   error         // the call fails
+	Short bool          // with Err (io.ErrUnexpectedEOF if nil): a read or write transfers its first ShortBytes bytes first
+	// ShortBytes is the length of a short transfer.
+	ShortBytes int
+	// Flip lists bits, counted from the start of the transfer and modulo its length, that a
+	// successful read or write turns over. The buffer of a write stays as it is.
+	Flip []int64
+
+	mu      sync.Mutex
+	off     bool
+	seen    int64
+	fired   int64
+	blocked int
+	gate    chan struct{}
+	open    bool
+}
+
+// Disable lets all further calls pass. Calls that are blocked stay so until Release.
+func (r *Rule) Disable() { r.set(true) }
+
+// Enable undoes Disable. A rule starts enabled.
+func (r *Rule) Enable() { r.set(false) }
+
+func (r *Rule) set(off bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.off = off
+}
+
+// Release lets all blocked calls go on, and stops the rule from blocking further ones.
+func (r *Rule) Release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.open {
+		r.open = true
+		close(r.gateLocked())
+	}
+}
+
+// Seen returns how many calls met the conditions while the rule was enabled, Fired how many of them
+// went wrong.
+func (r *Rule) Seen() int64  { return r.read(func() int64 { return r.seen }) }
+func (r *Rule) Fired() int64 { return r.read(func() int64 { return r.fired }) }
+
+// Blocked returns how many calls wait for Release now.
+func (r *Rule) Blocked() int { return int(r.read(func() int64 { return int64(r.blocked) })) }
+
+func (r *Rule) read(get func() int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return get()
+}
+
+func (r *Rule) gateLocked() chan struct{} {
+	if r.gate == nil {
+		r.gate = make(chan struct{})
+	}
+	return r.gate
+}
+
+// fires counts the call and says whether it goes wrong.
+func (r *Rule) fires(op Op, file int, off, n int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.off, r.Ops != 0 && r.Ops&op == 0, r.File != 0 && r.File != file,
+		off+n <= r.From && r.From > 0, r.To > 0 && off >= r.To:
+		return false
+	}
+	r.seen++
+	if r.seen <= r.Skip || r.Times > 0 && r.fired >= r.Times {
+		return false
+	}
+	r.fired++
+	return true
+}
+
+func (r *Rule) stall() {
+	if r.Delay > 0 {
+		time.Sleep(r.Delay)
+	}
+	if !r.Block {
+		return
+	}
+	r.mu.Lock()
+	gate := r.gateLocked()
+	r.blocked++
+	r.mu.Unlock()
+	<-gate
+	r.mu.Lock()
+	r.blocked--
+	r.mu.Unlock()
+}
+
+// Faulty passes calls on to another file system, but for those that a rule names. It counts all calls.
+type Faulty struct {
+	inner FS
+	mu    sync.Mutex
+	rules []*Rule
+	calls map[Op]int64
+	files int
+}
+
+// NewFaulty wraps inner. Rules are asked in order; the first one that fires decides.
+func NewFaulty(inner FS, rules ...*Rule) *Faulty {
+	return &Faulty{inner: inner, rules: rules, calls: map[Op]int64{}}
+}
+
+// Add appends a rule and returns it.
+func (f *Faulty) Add(r *Rule) *Rule {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = append(f.rules, r)
+	return r
+}
+
+// Calls returns how many calls of the given kinds there were.
+func (f *Faulty) Calls(ops Op) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var sum int64
+	for op, n := range f.calls {
+		if op&ops != 0 {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// meet counts a call, lets it wait if a rule says so, and returns the rule.
+func (f *Faulty) meet(op Op, file int, off, n int64) *Rule {
+	f.mu.Lock()
+	f.calls[op]++
+	rules := f.rules
+	f.mu.Unlock()
+	for _, r := range rules {
+		if r.fires(op, file, off, n) {
+			r.stall()
+			return r
+		}
+	}
+	return nil
+}
+
+// plain handles calls that transfer no bytes.
+func (f *Faulty) plain(op Op, file int, off, n int64) error {
+	if r := f.meet(op, file, off, n); r != nil {
+		return r.Err
+	}
+	return nil
+}
+
+// MkdirAll implements FS.
+func (f *Faulty) MkdirAll(dir string) error {
+	if err := f.plain(OpMkdir, 0, 0, 0); err != nil {
+		return err
+	}
+	return f.inner.MkdirAll(dir)
+}
+
+// Stat implements FS.
+func (f *Faulty) Stat(name string) (Info, error) {
+	if err := f.plain(OpStat, 0, 0, 0); err != nil {
+		return Info{}, err
+	}
+	return f.inner.Stat(name)
+}
+
+// Free implements FS.
+func (f *Faulty) Free(dir string) (int64, error) {
+	if err := f.plain(OpFree, 0, 0, 0); err != nil {
+		return 0, err
+	}
+	return f.inner.Free(dir)
+}
+
+// OpenScratch implements FS.
+func (f *Faulty) OpenScratch(dir string, direct bool) (File, error) {
+	f.mu.Lock()
+	number := f.files + 1
+	f.mu.Unlock()
+	if err := f.plain(OpOpen, number, 0, 0); err != nil {
+		return nil, err
+	}
+	inner, err := f.inner.OpenScratch(dir, direct)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.files++
+	return &faultyFile{File: inner, fs: f, number: f.files}, nil
+}
+
+type faultyFile struct {
+	File
+	fs     *Faulty
+	number int
+}
+
+func (f *faultyFile) ReadAt(p []byte, off int64) (int, error) {
+	r := f.fs.meet(OpRead, f.number, off, int64(len(p)))
+	if r == nil {
+		return f.File.ReadAt(p, off)
+	}
+	if r.Short {
+		return r.short(f.File.ReadAt, p, off)
+	}
+	if r.Err != nil {
+		return 0, r.Err
+	}
+	n, err := f.File.ReadAt(p, off)
+	r.flip(p[:n])
+	return n, err
+}
+
+func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
+	r := f.fs.meet(OpWrite, f.number, off, int64(len(p)))
+	if r == nil {
+		return f.File.WriteAt(p, off)
+	}
+	if r.Short {
+		return r.short(f.File.WriteAt, p, off)
+	}
+	if r.Err != nil {
+		return 0, r.Err
+	}
+	n, err := f.File.WriteAt(p, off)
+	if len(r.Flip) == 0 || err != nil {
+		return n, err
+	}
+	return n, f.corrupt(r, off, n)
+}
+
+// corrupt turns bits over in what was written, in units that direct files allow.
+func (f *faultyFile) corrupt(r *Rule, off int64, n int) error {
+	for _, bit := range r.Flip {
+		if n == 0 {
+			return nil
+		}
+		at := off + bit/8%int64(n)
+		align := int64(f.Align())
+		block := alignedBlock(int(align))
+		start := at &^ (align - 1)
+		got, err := f.File.ReadAt(block, start)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		block[at-start] ^= 1 << (bit % 8)
+		if !f.Direct() {
+			block = block[:got]
+		}
+		if _, err := f.File.WriteAt(block, start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// short transfers the beginning, rounded down to what a direct file allows.
+func (r *Rule) short(call func([]byte, int64) (int, error), p []byte, off int64) (int, error) {
+	n, err := call(p[:min(len(p), r.ShortBytes)], off)
+	if err == nil {
+		err = r.Err
+	}
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (r *Rule) flip(p []byte) {
+	for _, bit := range r.Flip {
+		if len(p) > 0 {
+			p[bit/8%int64(len(p))] ^= 1 << (bit % 8)
+		}
+	}
+}
+
+func (f *faultyFile) Allocate(off, n int64) error {
+	if err := f.fs.plain(OpAllocate, f.number, off, n); err != nil {
+		return err
+	}
+	return f.File.Allocate(off, n)
+}
+
+func (f *faultyFile) PunchHole(off, n int64) error {
+	if err := f.fs.plain(OpPunch, f.number, off, n); err != nil {
+		return err
+	}
+	return f.File.PunchHole(off, n)
+}
+
+func (f *faultyFile) Size() (int64, error) {
+	if err := f.fs.plain(OpSize, f.number, 0, 0); err != nil {
+		return 0, err
+	}
+	return f.File.Size()
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.fs.plain(OpSync, f.number, 0, 0); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+// Close closes the inner file even when it has to report an error, as the real one does.
+func (f *faultyFile) Close() error {
+	failed := f.fs.plain(OpClose, f.number, 0, 0)
+	if err := f.File.Close(); err != nil {
+		return err
+	}
+	return failed
+}

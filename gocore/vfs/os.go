@@ -1,0 +1,328 @@
+package vfs
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"unsafe"
+
+	"go.uber.org/atomic"
+	"golang.org/x/sys/unix"
+)
+
+// OS returns the operating system's file systems. System calls interrupted by a signal are repeated
+// (the Go runtime sends SIGURG to its own threads).
+func OS() FS { return osFS{} }
+
+type osFS struct{}
+
+func (osFS) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
+
+func (osFS) Stat(name string) (Info, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Dir: info.IsDir(), Size: info.Size()}, nil
+}
+
+func (osFS) Free(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := again(func() error { return unix.Statfs(dir, &st) }); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return freeBytes(&st), nil
+}
+
+func (osFS) OpenScratch(dir string, direct bool) (File, error) {
+	fd, direct, err := openScratch(dir, direct, openUnnamed, openUnlinked)
+	if err != nil {
+		return nil, fmt.Errorf("create a scratch file in %s: %w", dir, err)
+	}
+	f := &osFile{dir: dir, fd: fd, align: alignOf(fd)}
+	f.direct.Store(direct)
+	return f, nil
+}
+
+// opener creates a file in dir with extra flags and returns its descriptor.
+type opener func(dir string, flags int) (int, error)
+
+// openScratch tries the ways in order, first with direct I/O if asked for.
+func openScratch(dir string, direct bool, ways ...opener) (fd int, isDirect bool, err error) {
+	flags := []int{0}
+	if direct {
+		flags = []int{unix.O_DIRECT, 0}
+	}
+	for _, extra := range flags {
+		for _, way := range ways {
+			fd, err = way(dir, extra|unix.O_RDWR|unix.O_CLOEXEC)
+			if err == nil {
+				return fd, extra == unix.O_DIRECT, nil
+			}
+			if !unsupported(err) {
+				return -1, false, err
+			}
+		}
+	}
+	return -1, false, err
+}
+
+// openUnnamed makes a file that never has a name: nothing is left behind, whatever happens.
+func openUnnamed(dir string, flags int) (int, error) {
+	return open(dir, flags|unix.O_TMPFILE|unix.O_EXCL)
+}
+
+// openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file.
+func openUnlinked(dir string, flags int) (int, error) {
+	var tag [12]byte
+	if _, err := rand.Read(tag[:]); err != nil {
+		return -1, err
+	}
+	name := filepath.Join(dir, ".velocpy-scratch-"+hex.EncodeToString(tag[:]))
+	fd, err := open(name, flags|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		_ = unix.Unlink(name) // some file systems create the file before they refuse O_DIRECT
+		return -1, err
+	}
+	if err := again(func() error { return unix.Unlink(name) }); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func open(name string, flags int) (fd int, err error) {
+	err = again(func() error {
+		fd, err = unix.Open(name, flags, 0o600)
+		return err
+	})
+	return fd, err
+}
+
+// unsupported tells errors that say "not in this way" from those that another way would meet too.
+func unsupported(err error) bool {
+	// EISDIR is how kernels answer that do not know O_TMPFILE.
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR)
+}
+
+// again repeats an interrupted system call.
+func again(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+func alignOf(fd int) int {
+	var st unix.Statx_t
+	err := again(func() error { return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st) })
+	if err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
+		return DefaultAlign
+	}
+	align := int(max(st.Dio_mem_align, st.Dio_offset_align))
+	if align == 0 || align&(align-1) != 0 {
+		return DefaultAlign
+	}
+	return align
+}
+
+type osFile struct {
+	dir    string
+	align  int
+	direct atomic.Bool
+	mu     sync.RWMutex // held shared by every call, exclusively by Close: no call may meet a reused descriptor
+	fd     int
+	closed bool
+}
+
+// use runs a call on the open descriptor.
+func (f *osFile) use(what string, call func(fd int) error) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return fmt.Errorf("%s of a scratch file in %s: %w", what, f.dir, fs.ErrClosed)
+	}
+	if err := call(f.fd); err != nil {
+		if err == io.EOF {
+			return err
+		}
+		return fmt.Errorf("%s of a scratch file in %s: %w", what, f.dir, err)
+	}
+	return nil
+}
+
+func (f *osFile) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read at %d: %w", off, unix.EINVAL)
+	}
+	err = f.use("read", func(fd int) error {
+		n, err = f.transfer(fd, unix.Pread, p, off)
+		if err == errNoProgress || n > 0 && n < len(p) && err == unix.EINVAL && f.atEnd(fd, off+int64(n)) {
+			return io.EOF // direct reads end at an odd place only where the file does
+		}
+		return err
+	})
+	return n, err
+}
+
+func (f *osFile) WriteAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("write at %d: %w", off, unix.EINVAL)
+	}
+	err = f.use("write", func(fd int) error {
+		n, err = f.transfer(fd, unix.Pwrite, p, off)
+		if err == errNoProgress {
+			return io.ErrShortWrite
+		}
+		return err
+	})
+	return n, err
+}
+
+// errNoProgress: the kernel transferred nothing and gave no error.
+var errNoProgress = errors.New("no progress")
+
+func (f *osFile) transfer(fd int, call func(int, []byte, int64) (int, error), p []byte, off int64) (done int, err error) {
+	for done < len(p) {
+		n, err := call(fd, p[done:], off+int64(done))
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EINVAL && f.aligned(p[done:], off+int64(done)) && f.refused(fd):
+		case err != nil:
+			return done, err
+		case n == 0:
+			return done, errNoProgress
+		default:
+			done += n
+		}
+	}
+	return done, nil
+}
+
+func (f *osFile) aligned(p []byte, off int64) bool {
+	mask := uint64(f.align - 1)
+	return (uint64(off)|uint64(len(p))|uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))))&mask == 0
+}
+
+// refused handles file systems that accept O_DIRECT at opening and refuse the I/O: it turns the
+// flag off, and tells whether a repetition makes sense.
+func (f *osFile) refused(fd int) bool {
+	if !f.direct.Load() {
+		return false
+	}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		return false
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^unix.O_DIRECT); err != nil {
+		return false
+	}
+	f.direct.Store(false)
+	return true
+}
+
+func (f *osFile) atEnd(fd int, off int64) bool {
+	size, err := sizeOf(fd)
+	return err == nil && off >= size
+}
+
+func (f *osFile) Allocate(off, n int64) error {
+	return f.use("allocation", func(fd int) error {
+		if n == 0 {
+			return nil
+		}
+		var before unix.Stat_t
+		if err := again(func() error { return unix.Fstat(fd, &before) }); err != nil {
+			return err
+		}
+		if !roomFor(fd, n-before.Blocks*512) {
+			return unix.ENOSPC
+		}
+		err := again(func() error { return unix.Fallocate(fd, 0, off, n) })
+		if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+			if before.Size >= off+n {
+				return nil
+			}
+			return again(func() error { return unix.Ftruncate(fd, off+n) })
+		}
+		if err != nil {
+			// What was allocated before the disk was full must not stay so.
+			_ = again(func() error { return unix.Ftruncate(fd, before.Size) })
+		}
+		return err
+	})
+}
+
+// roomFor asks before a file system is filled to the brim only to learn that the rest does not fit.
+func roomFor(fd int, n int64) bool {
+	var st unix.Statfs_t
+	if err := again(func() error { return unix.Fstatfs(fd, &st) }); err != nil || st.Blocks == 0 {
+		return true // it does not say
+	}
+	return n <= freeBytes(&st)
+}
+
+func freeBytes(st *unix.Statfs_t) int64 {
+	unit := st.Frsize
+	if unit == 0 {
+		unit = st.Bsize
+	}
+	return int64(st.Bavail) * unit
+}
+
+func (f *osFile) PunchHole(off, n int64) error {
+	return f.use("hole", func(fd int) error {
+		if n == 0 {
+			return nil
+		}
+		err := again(func() error {
+			return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+		})
+		if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+			return nil
+		}
+		return err
+	})
+}
+
+func (f *osFile) Size() (size int64, err error) {
+	err = f.use("size", func(fd int) error {
+		size, err = sizeOf(fd)
+		return err
+	})
+	return size, err
+}
+
+func sizeOf(fd int) (int64, error) {
+	var st unix.Stat_t
+	err := again(func() error { return unix.Fstat(fd, &st) })
+	return st.Size, err
+}
+
+func (f *osFile) Sync() error {
+	return f.use("sync", func(fd int) error { return again(func() error { return unix.Fdatasync(fd) }) })
+}
+
+func (f *osFile) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return fmt.Errorf("close of a scratch file in %s: %w", f.dir, fs.ErrClosed)
+	}
+	f.closed = true
+	// Not repeated when interrupted: Linux has freed the descriptor by then.
+	if err := unix.Close(f.fd); err != nil && err != unix.EINTR {
+		return fmt.Errorf("close of a scratch file in %s: %w", f.dir, err)
+	}
+	return nil
+}
+
+func (f *osFile) Direct() bool { return f.direct.Load() }
+func (f *osFile) Align() int   { return f.align }
