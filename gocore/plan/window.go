@@ -69,7 +69,7 @@ func (w *window) fill(g *guess) {
 // step simulates one restore: a constant that is due, or the next of the sweep. When the sweep ends, each constant is expected once more.
 func (w *window) step(g *guess) (Key, bool) {
 	for i := range w.dues {
-		if c := &w.due[i]; c.seen+c.period <= w.tick {
+		if c := &w.due[i]; c.seen+c.period <= w.tick && g.live.has(c.key) {
 			c.seen = w.tick
 			w.tick++
 			return c.key, true
@@ -82,7 +82,7 @@ func (w *window) step(g *guess) (Key, bool) {
 		}
 	}
 	for _, c := range w.due[:w.dues] {
-		if _, ok := w.find(c.key); !ok {
+		if _, ok := w.find(c.key); !ok && g.live.has(c.key) {
 			return c.key, true
 		}
 	}

@@ -1,0 +1,396 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// model is a queue of hints as one would write it without a thought for speed: a slice, searched from the front.
+type model struct {
+	items    []modelItem
+	next     int64 // number of the next restore
+	patience int
+	previous *Key
+}
+
+type modelItem struct {
+	Hint
+	seq       int64
+	overtaken int
+}
+
+func (m *model) append(hints ...Hint) {
+	for _, h := range hints {
+		it := modelItem{Hint: h}
+		if h.Op == Restore || h.Op == Last {
+			it.seq = m.next
+			m.next++
+		}
+		m.items = append(m.items, it)
+	}
+}
+
+func (it modelItem) restores() bool { return it.Op == Restore || it.Op == Last }
+
+// first returns the index of the first restore of k in items, or of any restore if k is nil.
+func (m *model) first(k *Key) int {
+	for i, it := range m.items {
+		if it.restores() && (k == nil || it.Key == *k) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *model) head() int64 {
+	if i := m.first(nil); i >= 0 {
+		return m.items[i].seq
+	}
+	return m.next
+}
+
+func (m *model) distance(at int) (d int64) {
+	for _, it := range m.items[:at] {
+		switch {
+		case it.restores():
+			d++
+		case it.Op == Advance:
+			d += max(it.Steps, 0)
+		}
+	}
+	return d
+}
+
+func (m *model) upcoming(from int64) (list []string) {
+	for _, it := range m.items {
+		if it.restores() && it.seq >= from {
+			list = append(list, fmt.Sprint(it.seq, it.Key, it.Op == Last))
+		}
+	}
+	return list
+}
+
+// popHead removes the first restore and all ops up to the next one, and returns the drops among them.
+func (m *model) popHead() (drops []Key) {
+	drops = m.due()
+	i := m.first(nil)
+	m.items = m.items[i+1:]
+	drops = append(drops, m.due()...)
+	for len(m.items) > 0 && m.items[0].Op == Advance {
+		m.items = m.items[1:]
+	}
+	return drops
+}
+
+// due removes the drops before the first restore.
+func (m *model) due() (drops []Key) {
+	end := m.first(nil)
+	if end < 0 {
+		end = len(m.items)
+	}
+	var kept []modelItem
+	for _, it := range m.items[:end] {
+		if it.Op == Drop {
+			drops = append(drops, it.Key)
+		} else {
+			kept = append(kept, it)
+		}
+	}
+	m.items = append(kept, m.items[end:]...)
+	return drops
+}
+
+func (m *model) restored(k Key) (v Verdict) {
+	again := m.previous != nil && *m.previous == k
+	m.previous = &k
+	i := m.first(&k)
+	if i < 0 || (again && i != m.first(nil)) {
+		v.Drops = m.due()
+		return v
+	}
+	v.Expected, v.Last = true, m.items[i].Op == Last
+	for j := range m.items[:i] {
+		if m.items[j].restores() {
+			m.items[j].overtaken++
+			v.Ahead++
+		}
+	}
+	if v.Ahead == 0 {
+		v.Drops = m.popHead()
+		return v
+	}
+	m.items = append(m.items[:i:i], m.items[i+1:]...)
+	for h := m.first(nil); h >= 0 && m.items[h].overtaken > m.patience; h = m.first(nil) {
+		key := m.items[h].Key
+		v.Drops = append(v.Drops, m.popHead()...)
+		if m.first(&key) < 0 {
+			v.Withdrawn = append(v.Withdrawn, key)
+		}
+	}
+	v.Drops = append(v.Drops, m.due()...)
+	return v
+}
+
+func someKey(n int64) *rapid.Generator[Key] {
+	return rapid.Custom(func(t *rapid.T) Key {
+		k := rapid.Int64Range(0, n-1).Draw(t, "number")
+		if k%3 == 2 {
+			return Text(fmt.Sprint("t", k))
+		}
+		return Number(k)
+	})
+}
+
+func someHint(keys int64) *rapid.Generator[Hint] {
+	return rapid.Custom(func(t *rapid.T) Hint {
+		h := Hint{Op: rapid.SampledFrom([]Op{Restore, Restore, Restore, Restore, Last, Drop, Advance}).Draw(t, "op")}
+		if h.Op == Advance {
+			h.Steps = rapid.Int64Range(-2, 9).Draw(t, "steps")
+		} else {
+			h.Key = someKey(keys).Draw(t, "key")
+		}
+		return h
+	})
+}
+
+// The queue of hints does what the slice does, under every mixture of appending, restoring in and out of turn, and clearing.
+func TestQueueIsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		patience := rapid.SampledFrom([]int{-1, 1, 2, 8}).Draw(t, "patience")
+		keys := rapid.SampledFrom([]int64{3, 12, 2000}).Draw(t, "keys")
+		o := New(Options{Patience: patience})
+		m := &model{patience: max(patience, 0)}
+		var steps int
+		t.Repeat(map[string]func(*rapid.T){
+			"append": func(t *rapid.T) {
+				list := rapid.SliceOfN(someHint(keys), 0, 6).Draw(t, "hints")
+				o.Append(list...)
+				m.append(list...)
+			},
+			"append many": func(t *rapid.T) { // across the borders of chunks
+				if len(m.items) > 600 {
+					return
+				}
+				n := rapid.IntRange(100, 400).Draw(t, "n")
+				for i := range n {
+					h := Hint{Op: Restore, Key: Number(int64(i))}
+					o.Append(h)
+					m.append(h)
+				}
+			},
+			"restore the head": func(t *rapid.T) {
+				for range rapid.IntRange(1, 200).Draw(t, "n") {
+					i := m.first(nil)
+					if i < 0 {
+						return
+					}
+					sameVerdict(t, o, m, m.items[i].Key)
+				}
+			},
+			"restore near the head": func(t *rapid.T) {
+				i := rapid.IntRange(0, 12).Draw(t, "ahead")
+				if i < len(m.items) && m.items[i].restores() {
+					sameVerdict(t, o, m, m.items[i].Key)
+				}
+			},
+			"restore any": func(t *rapid.T) { sameVerdict(t, o, m, someKey(keys).Draw(t, "key")) },
+			"clear": func(t *rapid.T) {
+				if rapid.IntRange(0, 9).Draw(t, "rarely") == 0 {
+					o.Clear()
+					m.items = nil
+				}
+			},
+			"": func(t *rapid.T) {
+				if steps++; steps%4 == 0 || len(m.items) < 64 {
+					sameState(t, o, m, keys)
+				}
+			},
+		})
+	})
+}
+
+func sameVerdict(t *rapid.T, o *Order, m *model, k Key) {
+	got, want := o.Restored(k), m.restored(k)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("restored %v: %+v, want %+v", k, got, want)
+	}
+}
+
+func sameState(t *rapid.T, o *Order, m *model, keys int64) {
+	var n int
+	for _, it := range m.items {
+		if it.restores() {
+			n++
+		}
+	}
+	if o.Len() != n || o.Head() != m.head() {
+		t.Fatalf("len %d, head %d, want %d, %d", o.Len(), o.Head(), n, m.head())
+	}
+	for i := range min(keys, 64) {
+		for _, k := range []Key{Number(i), Text(fmt.Sprint("t", i))} {
+			d, ok := o.Distance(k)
+			seq, ok2 := o.Seq(k)
+			at := m.first(&k)
+			if ok != (at >= 0) || ok2 != ok || (ok && (d != m.distance(at) || seq != m.items[at].seq)) {
+				t.Fatalf("%v: distance %d, seq %d, expected %v; in the model: %d", k, d, seq, ok, at)
+			}
+		}
+	}
+	for _, from := range []int64{math.MinInt64, m.head() + 5, m.next + 1} {
+		var got []string
+		o.Upcoming(from, func(seq int64, k Key, last bool) bool {
+			got = append(got, fmt.Sprint(seq, k, last))
+			return true
+		})
+		if want := m.upcoming(from); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("upcoming from %d: %v, want %v", from, got, want)
+		}
+	}
+}
+
+// Whatever an application does, a guessing order keeps its promises: the three views of what is expected agree, numbers only grow and never serve
+// twice, and every key that was ever expected is restored, reported as withdrawn, or still expected.
+func TestGuessKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SampledFrom([]int64{3, 8, 40}).Draw(t, "keys")
+		o := New(Options{Guess: true, Lookahead: rapid.SampledFrom([]int{1, 5, 32}).Draw(t, "lookahead")})
+		promised := map[Key]bool{}
+		excused := map[Key]bool{} // were expected when the hints were cleared: whether a guess lost some of them as well is of no interest
+		named := map[int64]Key{}
+		alive := map[Key]bool{}
+		var head int64
+		cursor := int64(0)
+		see := func() {
+			o.Upcoming(0, func(_ int64, k Key, _ bool) bool {
+				promised[k] = true
+				return true
+			})
+		}
+		restore := func(k Key) {
+			see()
+			_, expected := o.Seq(k)
+			v := o.Restored(k)
+			if v.Expected && !expected {
+				t.Fatalf("%v was not expected before, %+v", k, v)
+			}
+			delete(promised, k)
+			for _, w := range v.Withdrawn {
+				if _, ok := o.Seq(w); ok {
+					t.Fatalf("%v is withdrawn and expected", w)
+				}
+				if !promised[w] && !excused[w] && w != k {
+					t.Fatalf("%v is withdrawn but was not expected", w)
+				}
+				delete(promised, w)
+			}
+			for p := range promised {
+				if _, ok := o.Seq(p); !ok {
+					t.Fatalf("%v is neither expected nor withdrawn after %v", p, k)
+				}
+			}
+			see()
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"write": func(t *rapid.T) {
+				k := someKey(keys).Draw(t, "key")
+				o.Written(k)
+				alive[k] = true
+			},
+			"write all": func(t *rapid.T) {
+				for i := range keys {
+					o.Written(Number(i))
+					alive[Number(i)] = true
+				}
+			},
+			"drop": func(t *rapid.T) {
+				k := someKey(keys).Draw(t, "key")
+				o.Dropped(k)
+				delete(alive, k)
+			},
+			"restore": func(t *rapid.T) { restore(someKey(keys).Draw(t, "key")) },
+			"sweep": func(t *rapid.T) {
+				step := rapid.SampledFrom([]int64{-2, -1, 1, 3}).Draw(t, "step")
+				k := rapid.Int64Range(0, keys-1).Draw(t, "from")
+				for range rapid.IntRange(1, 12).Draw(t, "n") {
+					restore(Number(k))
+					if k += step; k < 0 || k >= keys {
+						break
+					}
+				}
+			},
+			"sweep and drop": func(t *rapid.T) {
+				for k := keys - 1; k >= 0; k-- {
+					restore(Number(k))
+					o.Dropped(Number(k))
+					delete(alive, Number(k))
+				}
+			},
+			"hint": func(t *rapid.T) { o.Append(rapid.SliceOfN(someHint(keys), 0, 3).Draw(t, "hints")...) },
+			"clear": func(t *rapid.T) {
+				if o.Len() > 0 {
+					maps.Copy(excused, promised)
+					clear(promised)
+				}
+				o.Clear()
+			},
+			"": func(t *rapid.T) {
+				if h := o.Head(); h < head {
+					t.Fatalf("head went back from %d to %d", head, h)
+				} else {
+					head = h
+				}
+				first := map[Key]int64{}
+				before := int64(math.MinInt64)
+				var n, place int64
+				o.Upcoming(0, func(seq int64, k Key, _ bool) bool {
+					if seq <= before || seq < head {
+						t.Fatalf("number %d after %d, head %d", seq, before, head)
+					}
+					if x, ok := named[seq]; ok && x != k {
+						t.Fatalf("number %d served %v and %v", seq, x, k)
+					}
+					named[seq] = k
+					before = seq
+					if _, ok := first[k]; !ok {
+						first[k] = seq
+						if s, ok := o.Seq(k); !ok || s != seq {
+							t.Fatalf("%v comes up as %d, but its number is %d %v", k, seq, s, ok)
+						}
+						if d, ok := o.Distance(k); o.Guessing() && (!ok || d != place) {
+							t.Fatalf("%v is the %d-th to come, but its distance is %d %v", k, place, d, ok)
+						}
+						if o.Guessing() && !alive[k] {
+							t.Fatalf("%v is guessed but does not exist", k)
+						}
+					}
+					promised[k] = true
+					place++
+					n++
+					return true
+				})
+				if o.Guessing() != (n > 0 && o.Len() == 0) {
+					t.Fatalf("guessing %v with %d upcoming and %d queued", o.Guessing(), n, o.Len())
+				}
+				// A reader that goes on where it stopped sees every number once, and misses none that matters.
+				o.Upcoming(cursor, func(seq int64, _ Key, _ bool) bool {
+					cursor = seq + 1
+					return true
+				})
+				for i := range keys {
+					if _, ok := o.Seq(Number(i)); ok != (mapHas(first, Number(i))) {
+						t.Fatalf("%d: expected %v, but it does not come up", i, ok)
+					}
+				}
+			},
+		})
+	})
+}
+
+func mapHas(m map[Key]int64, k Key) bool {
+	_, ok := m[k]
+	return ok
+}
