@@ -46,7 +46,9 @@ class BuildGo(Command):
         self.editable_mode = False
 
     def finalize_options(self) -> None:
-        self.set_undefined_options("build", ("build_lib", "build_lib"), ("build_base", "build_base"), ("force", "force"))
+        self.set_undefined_options(
+            "build", ("build_lib", "build_lib"), ("build_base", "build_base"), ("force", "force")
+        )
         self.prebuilt_core = self.prebuilt_core or os.environ.get("VELOCPY_PREBUILT_CORE")
 
     def run(self) -> None:
@@ -80,7 +82,9 @@ class BuildGo(Command):
         except OSError as error:
             raise FileError(f"the prebuilt core {str(path)!r} cannot be read: {error.strerror}.") from None
         if not content.startswith(b"\x7fELF") or b"veloc_abi_version" not in content:
-            raise FileError(f"the prebuilt core {str(path)!r} is not a core of velocpy: it is no library, or lacks veloc_abi_version.")
+            raise FileError(
+                f"the prebuilt core {str(path)!r} is not a core of velocpy: it is no library, or lacks veloc_abi_version."
+            )
         return path
 
     def _built(self) -> Path:
@@ -105,12 +109,23 @@ class BuildGo(Command):
     def _compile(self, go: str, library: Path, version: str, revision: str) -> None:
         # The linker's options are split at blanks and commas on their way, so its script goes where the name has neither.
         exports = shutil.copy(EXPORTS, library.with_name("exports.map"))
-        command = [go, "build", *_build_flags(), "-ldflags", _linker_flags(exports, version, revision), "-o", str(library), PACKAGE]
+        command = [
+            go,
+            "build",
+            *_build_flags(),
+            "-ldflags",
+            _linker_flags(exports, version, revision),
+            "-o",
+            str(library),
+            PACKAGE,
+        ]
         self.announce("building the Go core: " + " ".join(command), level=2)
         try:
             subprocess.run(command, env=toolchain.go_environment(), check=True, stdout=sys.stderr)
         except subprocess.CalledProcessError as error:
-            raise CompileError(f"`go build` of the core failed (exit status {error.returncode}); its messages stand above.") from None
+            raise CompileError(
+                f"`go build` of the core failed (exit status {error.returncode}); its messages stand above."
+            ) from None
 
 
 def _build_flags() -> list[str]:
@@ -137,8 +152,21 @@ def _sources() -> Iterator[Path]:
 def _fingerprint(go: str, version: str, revision: str) -> str:
     """A digest of everything that the library depends on."""
     digest = hashlib.sha256()
-    names = ["GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOFLAGS", "GOEXPERIMENT", "CC", "CGO_CFLAGS", "CGO_LDFLAGS"]
-    settings = subprocess.run([go, "env", *names], env=toolchain.go_environment(), capture_output=True, check=True).stdout
+    names = [
+        "GOVERSION",
+        "GOOS",
+        "GOARCH",
+        "GOAMD64",
+        "GOARM64",
+        "GOFLAGS",
+        "GOEXPERIMENT",
+        "CC",
+        "CGO_CFLAGS",
+        "CGO_LDFLAGS",
+    ]
+    settings = subprocess.run(
+        [go, "env", *names], env=toolchain.go_environment(), capture_output=True, check=True
+    ).stdout
     for part in (settings, repr(_build_flags()).encode(), _linker_flags("", version, revision).encode()):
         digest.update(hashlib.sha256(part).digest())
     for path in _sources():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from glob import glob
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from pybind11.setup_helpers import build_ext as pybind11_build_ext
@@ -10,14 +13,16 @@ from setuptools.command.build import build
 
 from . import toolchain
 
+SOURCES = Path("cshim")
+
 
 def extension() -> Pybind11Extension:
     """The shim. It opens the core at run time and is not linked to it, so it needs libdl and the C++ runtime alone."""
     return Pybind11Extension(
         "velocpy._core",
-        sorted(glob("cshim/*.cpp")),
-        depends=sorted(glob("cshim/*.h") + glob("cshim/*.hpp")),
-        include_dirs=["cshim"],
+        sorted(map(str, SOURCES.glob("*.cpp"))),
+        depends=_headers(),
+        include_dirs=[str(SOURCES)],
         libraries=["dl"],
         cxx_std=17,
         extra_compile_args=["-O2", "-Wall", "-Wextra"],
@@ -30,12 +35,35 @@ class Build(build):
 
     sub_commands = [("build_go", None), *build.sub_commands]
 
+    def run(self) -> None:
+        # A module that was deleted since the last build would still be packed.
+        shutil.rmtree(Path(self.build_lib, "velocpy"), ignore_errors=True)
+        super().run()
+
 
 class BuildExt(pybind11_build_ext):
-    """The stock command behind a check for the compiler and Python's headers."""
+    """The stock command behind a check of the compiler, with objects that are kept from one build to the next."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        # Editable builds are given a temporary directory, which would forget the objects.
+        flavour = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+        self.build_temp = str(Path(self.get_finalized_command("build").build_base, "shim", flavour))
 
     def build_extensions(self) -> None:
         compiler = getattr(self.compiler, "compiler_so_cxx", None) or self.compiler.compiler_cxx
         toolchain.check_cxx_compiler(compiler)
-        with ParallelCompile("VELOCPY_BUILD_JOBS", default=0):
+        with ParallelCompile("VELOCPY_BUILD_JOBS", default=0, needs_recompile=_stale):
             super().build_extensions()
+
+
+def _headers() -> list[str]:
+    return sorted(map(str, SOURCES.glob("*.h")))
+
+
+def _stale(compiled: str, source: str) -> bool:
+    """Whether an object is older than its source, any header, or the flags in this file."""
+    if not Path(compiled).exists():
+        return True
+    made = Path(compiled).stat().st_mtime
+    return any(Path(path).stat().st_mtime >= made for path in (source, __file__, *_headers()))

@@ -18,9 +18,7 @@ GO_ADVICE = (
     "get it from https://go.dev/dl/ and put its bin folder on PATH, install a wheel of velocpy, "
     "or point VELOCPY_PREBUILT_CORE at a libvelocpy_core.so"
 )
-COMPILER_ADVICE = (
-    "get it with `apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` (Fedora, RHEL), or install a wheel of velocpy"
-)
+COMPILER_ADVICE = "get it with `apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` (Fedora, RHEL), or install a wheel of velocpy"
 
 
 def check_platform() -> None:
@@ -52,12 +50,16 @@ def find_go() -> str:
     floor = ".".join(map(str, GO_FLOOR))
     go = shutil.which("go")
     if go is None:
-        raise ExecError(f"velocpy's core is written in Go, and no `go` is on PATH: Go {floor} or later is needed; {GO_ADVICE}.")
+        raise ExecError(
+            f"velocpy's core is written in Go, and no `go` is on PATH: Go {floor} or later is needed; {GO_ADVICE}."
+        )
     # Outside of the project, whose go.mod an older Go refuses to read.
     answer = subprocess.run([go, "version"], capture_output=True, text=True, env=go_environment(), cwd="/", check=False)
     found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
     if found is None:
-        raise ExecError(f"`{go} version` failed: {(answer.stderr or answer.stdout).strip()}. Go {floor} or later is needed; {GO_ADVICE}.")
+        raise ExecError(
+            f"`{go} version` failed: {(answer.stderr or answer.stdout).strip()}. Go {floor} or later is needed; {GO_ADVICE}."
+        )
     if (int(found[1]), int(found[2])) < GO_FLOOR:
         raise ExecError(f"{go} is Go {found[1]}.{found[2]}, and velocpy's core needs Go {floor} or later; {GO_ADVICE}.")
     return go

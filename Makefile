@@ -1,0 +1,112 @@
+# velocpy: every task of the project. `make` alone explains them.
+
+PYTHON    ?= python3
+VENV_DEMO ?= .venv-demo
+VENV_TEST ?= .venv-test
+FUZZTIME  ?= 20s
+# Options for pytest, as in: make test PYTEST="-k lease -x"
+PYTEST    ?=
+
+EXTRAS  := dev,torch,demo,adjoint,notebook,bench
+PINS    := requirements/test.txt
+BIN     := $(VENV_TEST)/bin
+# The environment is made again when its requirements or the Python changed; its stamp carries their digest.
+DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS) pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
+STAMP   := $(VENV_TEST)/.requirements-$(DIGEST)
+NO_CABI  = $$(go list ./gocore/... | grep -v /cabi)
+
+export GOTOOLCHAIN ?= local
+export PYTHONUNBUFFERED = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast test-go race nocgo test-python doctest install lint format fuzz bench wheel clean distclean machine
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: machine ## Install velocpy into its own environment and run a reverse time migration on it
+	@test -x $(VENV_DEMO)/bin/pip || $(PYTHON) -m venv $(VENV_DEMO)
+	$(VENV_DEMO)/bin/pip install --quiet --upgrade ".[demo]"
+	$(VENV_DEMO)/bin/velocpy demo
+
+test: machine test-go test-python doctest ## Run every test, in an environment of its own
+	@echo "make test: everything passed"
+
+test-fast: install ## Run what takes a minute: Go without the race detector, Python without the slow tests
+	go test ./gocore/...
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
+
+test-go: race nocgo
+
+race: ## Run the Go tests under the race detector
+	go test -race ./gocore/...
+
+nocgo: ## Run the Go tests without cgo: everything but the C ABI has to build that way
+	CGO_ENABLED=0 go test $(NO_CABI)
+
+test-python: install
+	$(BIN)/python -m pytest $(PYTEST)
+
+doctest: install ## Run the examples in the docstrings
+	$(BIN)/python -m pytest --doctest-modules python/velocpy
+
+lint: install ## Check format, types, stubs and what the linters know
+	@unformatted="$$(gofmt -l gocore)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
+	go vet ./gocore/...
+	go tool -modfile=tools/go.mod staticcheck ./gocore/...
+	go mod tidy -diff
+	go mod verify
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/stubtest velocpy._core
+	$(BIN)/clang-format --dry-run -Werror cshim/*.cpp cshim/*.h
+	@echo "make lint: nothing to complain about"
+
+format: install ## Format Go, Python and C++
+	gofmt -w gocore
+	$(BIN)/ruff check --fix --exit-zero --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h
+
+fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each
+	@grep -rlE '^func Fuzz' --include='*_test.go' gocore | while read -r file; do \
+	  grep -oE '^func Fuzz[A-Za-z0-9_]+' "$$file" | cut -c6- | while read -r target; do \
+	    echo "fuzzing $$target in $$(dirname "$$file")"; \
+	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+	  done || exit 1; \
+	done
+
+bench: install ## Run the benchmarks: Go's, then velocpy's against its peers
+	go test -run '^$$' -bench . ./gocore/...
+	$(BIN)/python -m velocpy.bench
+
+wheel: install ## Build the sdist, and the wheel from it, into dist/
+	$(BIN)/python -m build --outdir dist
+
+install: machine $(STAMP)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+
+# Made new rather than repaired: what an older list installed does not linger.
+$(STAMP):
+	rm -rf $(VENV_TEST)
+	$(PYTHON) -m venv $(VENV_TEST)
+	$(BIN)/pip install --quiet -c $(PINS) pybind11 setuptools
+	$(BIN)/pip install --quiet -c $(PINS) --no-build-isolation --editable ".[$(EXTRAS)]"
+	touch $@
+
+clean: ## Remove what was built
+	rm -rf build dist wheelhouse demo-out python/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f python/velocpy/*.so
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the environments too
+	rm -rf $(VENV_DEMO) $(VENV_TEST)
+
+machine:
+	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "velocpy needs Python 3.10 or later with venv: apt-get install python3 python3-venv python3-dev" >&2; exit 1; }
+	@command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
+	  echo "velocpy's build needs a C++ compiler: apt-get install g++" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "velocpy's build needs Go 1.25 or later: https://go.dev/dl/" >&2; exit 1; }

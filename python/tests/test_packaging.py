@@ -1,0 +1,285 @@
+"""The sdist, the wheel, the editable install, and what the build says when a compiler is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import velocpy
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+CORE = Path(velocpy.__file__).with_name("libvelocpy_core.so")
+
+# Writes and reads a history that does not fit its memory, from nothing but the installed package.
+WORK = """
+import tempfile
+from pathlib import Path
+import numpy as np
+import velocpy
+
+rng = np.random.default_rng(7)
+states = [rng.integers(0, 256, 300_000 + 17 * i, dtype=np.uint8) for i in range(24)]
+with tempfile.TemporaryDirectory() as folder:
+    with velocpy.open(path=folder, host="2MiB", disk="64MiB") as store:
+        history = store.history("forward")
+        for i, state in enumerate(states):
+            history.checkpoint(i, u=state)
+        for i in reversed(range(len(states))):
+            with history.restore(i) as lease:
+                assert np.array_equal(lease["u"], states[i]), i
+print("works", Path(velocpy.__file__).parent)
+"""
+
+
+def run(
+    *command: object, env: Mapping[str, str] | None = None, cwd: Path, ok: bool = True
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [str(part) for part in command],
+        env=dict(env) if env is not None else None,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if ok:
+        assert done.returncode == 0, done.stdout
+    return done
+
+
+def without_path(**changes: str) -> dict[str, str]:
+    """This environment without anything that names a compiler."""
+    hidden = ("PATH", "CC", "CXX", "GOROOT", "VELOCPY_PREBUILT_CORE")
+    return {**{k: v for k, v in os.environ.items() if k not in hidden}, "PATH": "", **changes}
+
+
+def folder_of(path: Path, *commands: str) -> str:
+    """A folder for PATH that holds these commands of the machine and no others."""
+    path.mkdir()
+    for command in commands:
+        found = shutil.which(command)
+        assert found, command
+        (path / command).symlink_to(found)
+    return str(path)
+
+
+def setup(
+    tree: Path, *arguments: object, env: Mapping[str, str] | None = None, ok: bool = True
+) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "setup.py", "--quiet", *arguments, env=env, cwd=tree, ok=ok)
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a failed build ends with."""
+    assert done.returncode != 0
+    assert "Traceback" not in done.stdout
+    lines = done.stdout.strip().splitlines()
+    assert lines[-1].startswith("error: "), done.stdout
+    return lines[-1]
+
+
+@pytest.fixture(scope="session")
+def dist(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist, and the wheel that pip's isolated build makes from it."""
+    out = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", out, cwd=root)
+    return out
+
+
+@pytest.fixture(scope="session")
+def sdist(dist: Path) -> Path:
+    return next(dist.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="session")
+def wheel(dist: Path) -> Path:
+    return next(dist.glob("*.whl"))
+
+
+@pytest.fixture
+def tree(sdist: Path, tmp_path: Path) -> Path:
+    """The unpacked sdist, in a folder whose name tries the quoting of every step on the way to the linker."""
+    place = tmp_path / "a folder, with blanks"
+    place.mkdir()
+    run("tar", "xzf", sdist, cwd=place)
+    return next(place.iterdir())
+
+
+def test_sdist_holds_the_sources_and_nothing_built(sdist: Path, root: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = {
+        "go.mod",
+        "go.sum",
+        "cshim/velocpy_abi.h",
+        "gocore/cabi/exports.map",
+        "setup.py",
+        "Makefile",
+        "README.md",
+        ".ci/run",
+    }
+    for folder, pattern in [
+        ("gocore", "*.go"),
+        ("cshim", "*.cpp"),
+        ("cshim", "*.h"),
+        ("python/velocpy", "*.py"),
+        ("python/tests", "*.py"),
+    ]:
+        found = {str(path.relative_to(root)) for path in (root / folder).rglob(pattern)}
+        assert found
+        tracked |= found
+    assert tracked <= names
+    assert not [name for name in names if name.endswith((".so", ".o", ".pyc"))]
+
+
+def test_one_go_library_in_wheel(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    libraries = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    from_go = [path for path in libraries if has_section(path, ".go.buildinfo")]
+    assert [path.name for path in from_go] == ["libvelocpy_core.so"]
+    assert len(libraries) == 2
+
+
+def has_section(path: Path, name: str) -> bool:
+    with path.open("rb") as file:
+        return ELFFile(file).get_section_by_name(name) is not None
+
+
+def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    modules = {str(path.relative_to(root / "python")) for path in (root / "python" / "velocpy").rglob("*.py")}
+    assert modules <= names
+    assert {"velocpy/py.typed", "velocpy/_core.pyi", "velocpy/libvelocpy_core.so"} <= names
+    assert all(name.startswith("velocpy/") for name in names)
+    assert f"-cp{sys.version_info.major}{sys.version_info.minor}-" in wheel.name
+
+
+def test_wheel_works_without_go_and_compiler(wheel: Path, tmp_path: Path) -> None:
+    environment = without_path(HOME=str(tmp_path))
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--only-binary=:all:", wheel, env=environment, cwd=tmp_path)
+    for command in ("go", "gcc", "g++", "cc"):
+        assert shutil.which(command, path=environment["PATH"]) is None
+    done = run(python, "-c", WORK, env=environment, cwd=tmp_path)
+    assert done.stdout.strip().endswith("site-packages/velocpy")
+    assert f"works {tmp_path}" in done.stdout
+    done = run(tmp_path / "venv" / "bin" / "velocpy", "--version", env=environment, cwd=tmp_path)
+    assert velocpy.__version__ in done.stdout
+
+
+@pytest.mark.parametrize("mode", ["lenient", "strict"])
+def test_editable_install(tree: Path, tmp_path: Path, mode: str) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    settings = ["--config-settings", "editable_mode=strict"] if mode == "strict" else []
+    run(python, "-m", "pip", "install", "--quiet", *settings, "--editable", tree, cwd=tmp_path)
+    run(python, "-c", WORK, cwd=tmp_path)
+    # An edit is seen without another install.
+    (tree / "python" / "velocpy" / "_version.py").write_text('__version__ = "0.0.1+edited"\n')
+    done = run(python, "-c", "from velocpy._version import __version__; print(__version__)", cwd=tmp_path)
+    assert done.stdout.strip() == "0.0.1+edited"
+
+
+def test_core_is_built_again_only_when_its_sources_changed(tree: Path) -> None:
+    made = tree / "build" / "core" / "libvelocpy_core.so"
+    setup(tree, "build_go", "--build-lib", "first")
+    before = made.stat().st_mtime_ns
+    setup(tree, "build_go", "--build-lib", "second")
+    assert made.stat().st_mtime_ns == before
+    assert (tree / "second" / "velocpy" / "libvelocpy_core.so").read_bytes() == made.read_bytes()
+    with (tree / "gocore" / "cabi" / "main.go").open("a") as source:
+        source.write("\n// Changed.\n")
+    setup(tree, "build_go", "--build-lib", "third")
+    assert made.stat().st_mtime_ns > before
+
+
+def test_lazy_binding_survives_a_hardened_toolchain(tree: Path) -> None:
+    setup(tree, "build_go", "--build-lib", "out", env={**os.environ, "CGO_LDFLAGS": "-Wl,-z,now"})
+    with (tree / "out" / "velocpy" / "libvelocpy_core.so").open("rb") as file:
+        dynamic = ELFFile(file).get_section_by_name(".dynamic")
+        assert not [tag for tag in dynamic.iter_tags("DT_FLAGS") if tag.entry.d_val & 0x8]
+        assert not [tag for tag in dynamic.iter_tags("DT_FLAGS_1") if tag.entry.d_val & 0x1]
+
+
+def test_prebuilt_core_env(tree: Path) -> None:
+    setup(tree, "build_go", "--build-lib", "out", env=without_path(VELOCPY_PREBUILT_CORE=str(CORE)))
+    assert (tree / "out" / "velocpy" / "libvelocpy_core.so").read_bytes() == CORE.read_bytes()
+
+
+def test_prebuilt_core_option(tree: Path) -> None:
+    setup(tree, "build_go", "--build-lib", "out", "--prebuilt-core", CORE, env=without_path())
+    assert (tree / "out" / "velocpy" / "libvelocpy_core.so").read_bytes() == CORE.read_bytes()
+
+
+def test_prebuilt_core_that_is_none(tree: Path) -> None:
+    done = setup(tree, "build_go", env=without_path(VELOCPY_PREBUILT_CORE="/nowhere/core.so"), ok=False)
+    assert "'/nowhere/core.so' cannot be read: No such file or directory" in sentence(done)
+    done = setup(tree, "build_go", env=without_path(VELOCPY_PREBUILT_CORE=sys.executable), ok=False)
+    assert "is not a core of velocpy" in sentence(done)
+
+
+def test_missing_go_message(tree: Path) -> None:
+    text = sentence(setup(tree, "build_go", env=without_path(), ok=False))
+    assert "no `go` is on PATH" in text
+    assert "Go 1.25 or later" in text
+    assert "https://go.dev/dl/" in text
+    assert "VELOCPY_PREBUILT_CORE" in text
+
+
+def test_missing_go_message_through_pip(tree: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        tree / "out",
+        tree,
+    ]
+    done = run(*command, env=without_path(), cwd=tree, ok=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stdout
+    assert done.stdout.count("Go 1.25 or later is needed") == 1
+
+
+def test_old_go_message(tree: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "old"
+    folder.mkdir()
+    (folder / "go").write_text("#!/bin/sh\necho go version go1.21.4 linux/amd64\n")
+    (folder / "go").chmod(0o755)
+    text = sentence(setup(tree, "build_go", env=without_path(PATH=str(folder)), ok=False))
+    assert "is Go 1.21" in text
+    assert "needs Go 1.25 or later" in text
+
+
+def test_missing_c_compiler_message(tree: Path, tmp_path: Path) -> None:
+    path = folder_of(tmp_path / "bin", "go")
+    text = sentence(setup(tree, "build_go", env=without_path(PATH=path), ok=False))
+    assert "a C compiler (gcc or clang)" in text
+    assert "apt-get install g++" in text
+
+
+def test_missing_cxx_compiler_message(tree: Path, tmp_path: Path) -> None:
+    path = folder_of(tmp_path / "bin", "gcc")
+    text = sentence(setup(tree, "build_ext", env=without_path(PATH=path), ok=False))
+    assert "C++17 compiler" in text
+    assert "apt-get install g++" in text
