@@ -1,0 +1,5 @@
+//go:build !race
+
+package copier
+
+const raceEnabled = false
