@@ -11,7 +11,7 @@ EXTRAS  := dev,torch,demo,adjoint,notebook,bench
 PINS    := requirements/test.txt
 BIN     := $(VENV_TEST)/bin
 # The environment is made again when its requirements or the Python changed; its stamp carries their digest.
-DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS) pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
+DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS); sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
 STAMP   := $(VENV_TEST)/.requirements-$(DIGEST)
 NO_CABI  = $$(go list ./gocore/... | grep -v /cabi)
 

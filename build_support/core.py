@@ -20,13 +20,17 @@ LIBRARY = "libvelocpy_core.so"
 PACKAGE = "./gocore/cabi"
 EXPORTS = Path("gocore", "cabi", "exports.map")
 SOURCES = ("go.mod", "go.sum", "gocore", "cshim/velocpy_abi.h")
+GO_SETTINGS = (
+    *("GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOFLAGS", "GOEXPERIMENT"),
+    *("CC", "CGO_CFLAGS", "CGO_LDFLAGS"),
+)
 SUFFIXES = {".go", ".mod", ".sum", ".h", ".c", ".s", ".map"}
 
 
 class BuildGo(Command):
     """Builds the core, or copies a prebuilt one.
 
-    The library is made in build/core and made again only when its sources, the version, the compiler or the flags changed.
+    The library is made in build/core and again only when its sources, the version, the compiler or the flags changed.
     It needs nothing but libc and exports nothing but the functions of the ABI.
     """
 
@@ -46,9 +50,7 @@ class BuildGo(Command):
         self.editable_mode = False
 
     def finalize_options(self) -> None:
-        self.set_undefined_options(
-            "build", ("build_lib", "build_lib"), ("build_base", "build_base"), ("force", "force")
-        )
+        self.set_undefined_options("build", *((name, name) for name in ("build_lib", "build_base", "force")))
         self.prebuilt_core = self.prebuilt_core or os.environ.get("VELOCPY_PREBUILT_CORE")
 
     def run(self) -> None:
@@ -82,9 +84,7 @@ class BuildGo(Command):
         except OSError as error:
             raise FileError(f"the prebuilt core {str(path)!r} cannot be read: {error.strerror}.") from None
         if not content.startswith(b"\x7fELF") or b"veloc_abi_version" not in content:
-            raise FileError(
-                f"the prebuilt core {str(path)!r} is not a core of velocpy: it is no library, or lacks veloc_abi_version."
-            )
+            raise FileError(f"the prebuilt core {str(path)!r} is not a core of velocpy: it has no veloc_abi_version.")
         return path
 
     def _built(self) -> Path:
@@ -107,18 +107,10 @@ class BuildGo(Command):
         return library
 
     def _compile(self, go: str, library: Path, version: str, revision: str) -> None:
-        # The linker's options are split at blanks and commas on their way, so its script goes where the name has neither.
+        # The linker's options are split at blanks and commas on their way: its script goes where the name has neither.
         exports = shutil.copy(EXPORTS, library.with_name("exports.map"))
-        command = [
-            go,
-            "build",
-            *_build_flags(),
-            "-ldflags",
-            _linker_flags(exports, version, revision),
-            "-o",
-            str(library),
-            PACKAGE,
-        ]
+        linker_flags = _linker_flags(exports, version, revision)
+        command = [go, "build", *_build_flags(), "-ldflags", linker_flags, "-o", str(library), PACKAGE]
         self.announce("building the Go core: " + " ".join(command), level=2)
         try:
             subprocess.run(command, env=toolchain.go_environment(), check=True, stdout=sys.stderr)
@@ -135,7 +127,7 @@ def _build_flags() -> list[str]:
 
 
 def _linker_flags(exports: str, version: str, revision: str) -> str:
-    # -z lazy comes last: it wins over the -z now of hardened toolchains. Lazy binding keeps optional driver symbols optional.
+    # -z lazy comes last and wins over the -z now of hardened toolchains: symbols of absent drivers may stay unbound.
     options = ["-z,noexecstack", f"-soname,{LIBRARY}", f"--version-script={exports}", "-z,lazy"]
     external = " ".join(f"-Wl,{option}" for option in options)
     return f"-s -w -X main.version={version} -X main.revision={revision} -extldflags '{external}'"
@@ -152,21 +144,8 @@ def _sources() -> Iterator[Path]:
 def _fingerprint(go: str, version: str, revision: str) -> str:
     """A digest of everything that the library depends on."""
     digest = hashlib.sha256()
-    names = [
-        "GOVERSION",
-        "GOOS",
-        "GOARCH",
-        "GOAMD64",
-        "GOARM64",
-        "GOFLAGS",
-        "GOEXPERIMENT",
-        "CC",
-        "CGO_CFLAGS",
-        "CGO_LDFLAGS",
-    ]
-    settings = subprocess.run(
-        [go, "env", *names], env=toolchain.go_environment(), capture_output=True, check=True
-    ).stdout
+    question = [go, "env", *GO_SETTINGS]
+    settings = subprocess.run(question, env=toolchain.go_environment(), capture_output=True, check=True).stdout
     for part in (settings, repr(_build_flags()).encode(), _linker_flags("", version, revision).encode()):
         digest.update(hashlib.sha256(part).digest())
     for path in _sources():
@@ -176,7 +155,7 @@ def _fingerprint(go: str, version: str, revision: str) -> str:
 
 
 def _revision() -> str:
-    """The commit that last changed the core's sources, with a plus when they differ from it; unknown outside of a checkout."""
+    """The commit that last changed the core's sources, with a plus when they differ; unknown outside of a checkout."""
     if not Path(".git").exists() or shutil.which("git") is None:
         return "unknown"
     commit = _git("log", "-1", "--format=%H", "--", *SOURCES)
@@ -187,15 +166,14 @@ def _revision() -> str:
 
 
 def _git(*arguments: str) -> str | None:
-    answer = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    answer = subprocess.run(["git", "--no-optional-locks", *arguments], capture_output=True, text=True, check=False)
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
 def _copy_atomically(source: Path, destination: Path) -> None:
     """Replaces the file as a whole: a process that has the old one mapped keeps it."""
     destination.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
-    os.close(handle)
-    shutil.copyfile(source, scratch)
-    os.chmod(scratch, 0o755)
-    os.replace(scratch, destination)
+    with tempfile.TemporaryDirectory(prefix=".velocpy-", dir=destination.parent) as scratch:
+        copy = Path(shutil.copyfile(source, Path(scratch, destination.name)))
+        copy.chmod(0o755)
+        copy.replace(destination)

@@ -18,7 +18,10 @@ GO_ADVICE = (
     "get it from https://go.dev/dl/ and put its bin folder on PATH, install a wheel of velocpy, "
     "or point VELOCPY_PREBUILT_CORE at a libvelocpy_core.so"
 )
-COMPILER_ADVICE = "get it with `apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` (Fedora, RHEL), or install a wheel of velocpy"
+COMPILER_ADVICE = (
+    "get it with `apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` (Fedora, RHEL), "
+    "or install a wheel of velocpy"
+)
 
 
 def check_platform() -> None:
@@ -33,59 +36,50 @@ def _knows_glibc() -> bool:
 
 
 def go_environment() -> dict[str, str]:
-    """The environment for the go command: nothing is downloaded behind the user's back but the modules that go.sum names."""
+    """The environment for the go command: it fetches the modules that go.sum names, and no toolchain."""
     environment = dict(os.environ)
     environment.setdefault("GOTOOLCHAIN", "local")
     environment["GOWORK"] = "off"
     environment["CGO_ENABLED"] = "1"
-    if "CC" not in environment:
-        compiler = _first_on_path("gcc", "cc", "clang")
-        if compiler:
-            environment["CC"] = compiler
+    if "CC" not in environment and not shutil.which("gcc"):
+        environment["CC"] = next(filter(shutil.which, ("cc", "clang")), "gcc")
     return environment
 
 
 def find_go() -> str:
     """The go command, or an error that names the version needed."""
-    floor = ".".join(map(str, GO_FLOOR))
+    needed = f"velocpy's core needs Go {GO_FLOOR[0]}.{GO_FLOOR[1]} or later; {GO_ADVICE}."
     go = shutil.which("go")
     if go is None:
-        raise ExecError(
-            f"velocpy's core is written in Go, and no `go` is on PATH: Go {floor} or later is needed; {GO_ADVICE}."
-        )
+        raise ExecError(f"no `go` is on PATH, and {needed}")
     # Outside of the project, whose go.mod an older Go refuses to read.
-    answer = subprocess.run([go, "version"], capture_output=True, text=True, env=go_environment(), cwd="/", check=False)
+    command = [go, "version"]
+    answer = subprocess.run(command, capture_output=True, text=True, env=go_environment(), cwd="/", check=False)
     found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
     if found is None:
-        raise ExecError(
-            f"`{go} version` failed: {(answer.stderr or answer.stdout).strip()}. Go {floor} or later is needed; {GO_ADVICE}."
-        )
+        raise ExecError(f"`{go} version` failed ({(answer.stderr or answer.stdout).strip()}), and {needed}")
     if (int(found[1]), int(found[2])) < GO_FLOOR:
-        raise ExecError(f"{go} is Go {found[1]}.{found[2]}, and velocpy's core needs Go {floor} or later; {GO_ADVICE}.")
+        raise ExecError(f"{go} is Go {found[1]}.{found[2]}, and {needed}")
     return go
 
 
 def check_c_compiler() -> None:
     """Go calls a C compiler for the ABI of the core."""
-    named = go_environment().get("CC")
-    if named is None or shutil.which(shlex.split(named)[0]) is None:
-        missing = f"the C compiler {named!r} (from CC)" if named else "a C compiler (gcc or clang)"
-        raise ExecError(f"velocpy's core needs {missing}, which is not on PATH; {COMPILER_ADVICE}.")
+    command = go_environment().get("CC", "gcc")
+    if shutil.which(shlex.split(command)[0]) is None:
+        raise ExecError(f"velocpy's core needs a C compiler, and {command!r} is not on PATH; {COMPILER_ADVICE}.")
 
 
 def check_cxx_compiler(command: list[str]) -> None:
     """The extension needs a C++17 compiler and the headers of this Python."""
     if shutil.which(command[0]) is None:
         raise ExecError(
-            f"velocpy's extension needs a C++17 compiler (GCC 8 or later, or clang), and {command[0]!r} is not on PATH; {COMPILER_ADVICE}."
+            "velocpy's extension needs a C++17 compiler (GCC 8 or later, or clang), "
+            f"and {command[0]!r} is not on PATH; {COMPILER_ADVICE}."
         )
     header = Path(sysconfig.get_path("include"), "Python.h")
     if not header.exists():
         raise ExecError(
             f"velocpy's extension needs the headers of Python, and {header} does not exist; "
-            "get them with `apt-get install python3-dev` (Debian, Ubuntu) or `dnf install python3-devel` (Fedora, RHEL)."
+            "get them with `apt-get install python3-dev` (Debian, Ubuntu) or `dnf install python3-devel` (Fedora)."
         )
-
-
-def _first_on_path(*names: str) -> str | None:
-    return next((name for name in names if shutil.which(name)), None)

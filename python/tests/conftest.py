@@ -1,4 +1,4 @@
-"""What all tests share: what this machine lacks is skipped, and code that may crash or hang runs in an interpreter of its own."""
+"""What tests share: skips for what a machine lacks, and interpreters of their own for code that may crash."""
 
 from __future__ import annotations
 

@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 CORE = Path(velocpy.__file__).with_name("libvelocpy_core.so")
 
+SOURCES = ["gocore/**/*.go", "cshim/*.cpp", "cshim/*.h", "python/velocpy/**/*.py", "python/tests/**/*.py"]
+
 # Writes and reads a history that does not fit its memory, from nothing but the installed package.
 WORK = """
 import tempfile
@@ -122,27 +124,12 @@ def tree(sdist: Path, tmp_path: Path) -> Path:
 def test_sdist_holds_the_sources_and_nothing_built(sdist: Path, root: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    tracked = {
-        "go.mod",
-        "go.sum",
-        "cshim/velocpy_abi.h",
-        "gocore/cabi/exports.map",
-        "setup.py",
-        "Makefile",
-        "README.md",
-        ".ci/run",
-    }
-    for folder, pattern in [
-        ("gocore", "*.go"),
-        ("cshim", "*.cpp"),
-        ("cshim", "*.h"),
-        ("python/velocpy", "*.py"),
-        ("python/tests", "*.py"),
-    ]:
-        found = {str(path.relative_to(root)) for path in (root / folder).rglob(pattern)}
-        assert found
-        tracked |= found
-    assert tracked <= names
+    wanted = {"go.mod", "go.sum", "setup.py", "Makefile", "README.md", ".ci/run", "gocore/cabi/exports.map"}
+    for pattern in SOURCES:
+        found = {str(path.relative_to(root)) for path in root.glob(pattern)}
+        assert found, pattern
+        wanted |= found
+    assert wanted <= names
     assert not [name for name in names if name.endswith((".so", ".o", ".pyc"))]
 
 
@@ -238,27 +225,17 @@ def test_prebuilt_core_that_is_none(tree: Path) -> None:
 def test_missing_go_message(tree: Path) -> None:
     text = sentence(setup(tree, "build_go", env=without_path(), ok=False))
     assert "no `go` is on PATH" in text
-    assert "Go 1.25 or later" in text
+    assert "needs Go 1.25 or later" in text
     assert "https://go.dev/dl/" in text
     assert "VELOCPY_PREBUILT_CORE" in text
 
 
 def test_missing_go_message_through_pip(tree: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        tree / "out",
-        tree,
-    ]
-    done = run(*command, env=without_path(), cwd=tree, ok=False)
+    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", tree / "out"]
+    done = run(sys.executable, "-m", "pip", "wheel", *options, tree, env=without_path(), cwd=tree, ok=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stdout
-    assert done.stdout.count("Go 1.25 or later is needed") == 1
+    assert done.stdout.count("needs Go 1.25 or later") == 1
 
 
 def test_old_go_message(tree: Path, tmp_path: Path) -> None:
@@ -274,7 +251,7 @@ def test_old_go_message(tree: Path, tmp_path: Path) -> None:
 def test_missing_c_compiler_message(tree: Path, tmp_path: Path) -> None:
     path = folder_of(tmp_path / "bin", "go")
     text = sentence(setup(tree, "build_go", env=without_path(PATH=path), ok=False))
-    assert "a C compiler (gcc or clang)" in text
+    assert "a C compiler" in text
     assert "apt-get install g++" in text
 
 
