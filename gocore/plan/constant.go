@@ -22,26 +22,35 @@ type constants struct {
 }
 
 // observe counts a restore and tells whether k is a constant, and whether its recurrence, or another's absence, changes what to expect.
-func (c *constants) observe(k Key) (recurs, changed bool) {
+// What the sweep foresaw is none, nor what came back once only.
+func (c *constants) observe(k Key, foreseen bool) (recurs, changed bool) {
 	gap := c.gap(k)
 	c.recent[c.tick%recentSize] = k
 	now := c.tick
 	c.tick++
-	changed = c.forget(now)
+	changed = c.forget(now, k, foreseen)
+	if foreseen {
+		return false, changed
+	}
 	for i := range c.list {
 		if c.list[i].key == k {
 			return true, c.list[i].again(now) || changed
 		}
 	}
-	if gap == 0 {
-		return false, changed
+	if gap > 0 {
+		changed = c.enlist(constant{key: k, seen: now, period: gap, times: 1}) || changed
 	}
+	return gap == 1, changed // the same once more: nothing follows from it
+}
+
+// enlist follows one more key that came back; the one that was followed for the longest time makes room.
+func (c *constants) enlist(x constant) (changed bool) {
 	if len(c.list) == constantLimit {
+		changed = c.list[0].times >= constantProof
 		c.list = append(c.list[:0], c.list[1:]...)
-		changed = true
 	}
-	c.list = append(c.list, constant{key: k, seen: now, period: gap, times: 1})
-	return true, changed
+	c.list = append(c.list, x)
+	return changed
 }
 
 // gap is the number of restores since k's last one, 0 if that is too long ago.
@@ -66,16 +75,17 @@ func (c *constant) again(now int64) (changed bool) {
 	return changed
 }
 
-// forget drops constants that stayed away for several periods.
-func (c *constants) forget(now int64) (changed bool) {
+// forget drops constants that stayed away for several periods, and k if the sweep foresaw it.
+func (c *constants) forget(now int64, k Key, foreseen bool) (changed bool) {
 	kept := c.list[:0]
 	for _, x := range c.list {
-		if now-x.seen > 4*x.period+recentSize {
+		if now-x.seen > 2*x.period || (foreseen && x.key == k) {
 			changed = changed || x.times >= constantProof
 			continue
 		}
 		kept = append(kept, x)
 	}
+	clear(c.list[len(kept):])
 	c.list = kept
 	return changed
 }

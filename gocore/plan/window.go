@@ -47,7 +47,7 @@ func (w *window) expected() []Key {
 
 // start places the simulation where the application is.
 func (w *window) start(g *guess) {
-	w.sim, w.tick, w.dues, w.ended = g.sweep, g.constants.tick, 0, false
+	w.sim, w.tick, w.dues, w.ended = *g.anchor(), g.constants.tick, 0, false
 	for _, c := range g.constants.list {
 		if c.times >= constantProof {
 			w.due[w.dues] = c
@@ -89,13 +89,17 @@ func (w *window) step(g *guess) (Key, bool) {
 	return Key{}, false
 }
 
-// met moves the window on after the restore of k was observed: by one if k was its head and nothing else changed.
+// met moves the window on after the restore of k was observed: by one if k was its head and nothing else changed, not at all by an interruption.
 func (g *guess) met(k Key) {
 	w := &g.ahead
+	if g.holding && !w.stale {
+		return
+	}
 	if w.stale || w.size() == 0 || w.key(w.head) != k {
 		w.stale = true
 		return
 	}
 	w.take(w.head, nil)
+	w.ended = w.ended && g.trusted != repeated // the trail has grown by this restore
 	w.fill(g)
 }
