@@ -82,7 +82,7 @@ typedef struct veloc_region {
 
 enum {
   VELOC_CP_SOURCE_STAYS = 1, /* copy=False: the caller leaves the source alone until the ticket is captured */
-  VELOC_CP_KEEP_SMALL = 2    /* reserved */
+  VELOC_CP_PATIENT = 2       /* wait for room also while only the application (another thread) can make some; otherwise that is VELOC_E_TIER_FULL */
 };
 
 typedef struct veloc_checkpoint_args {
@@ -105,7 +105,7 @@ typedef struct veloc_checkpoint_args {
 enum {
   VELOC_RS_LAST = 1,    /* the checkpoint is consumed by this restore */
   VELOC_RS_PEEK = 2,    /* does not advance the plan and teaches nothing about the order */
-  VELOC_RS_PRIVATE = 4  /* the lease must be writable by the caller: a private copy unless LAST */
+  VELOC_RS_PATIENT = 4  /* as VELOC_CP_PATIENT */
 };
 
 typedef struct veloc_restore_args {

@@ -1,7 +1,8 @@
 // Package main is the C ABI of the core: the only place with exported symbols. The functions are declared in
 // cshim/velocpy_abi.h, which is included here, so a signature that differs from the contract does not compile.
 //
-// It is built with -buildmode=c-shared into velocpy/libvelocpy_core.so.
+// Exports are thin: they translate arguments, call gocore/store, translate back. Every one recovers: a panic poisons the core and
+// becomes a status. It is built with -buildmode=c-shared into velocpy/libvelocpy_core.so.
 package main
 
 /*
@@ -11,14 +12,22 @@ package main
 
 // cgo drops const from the pointers of an export; through these names it keeps it, and the prototypes agree.
 typedef const char veloc_const_char;
+typedef const veloc_key veloc_const_key;
+typedef const veloc_checkpoint_args veloc_const_checkpoint_args;
+typedef const veloc_restore_args veloc_const_restore_args;
+typedef const veloc_hint_item veloc_const_hint_item;
 */
 import "C"
 
 import (
-	"encoding/json"
-	"runtime"
-	"runtime/debug"
+	"errors"
 	"unsafe"
+
+	"velocpy/gocore/handle"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/status"
+	"velocpy/gocore/store"
 )
 
 // version is stamped by the build: -ldflags "-X main.version=…".
@@ -27,29 +36,143 @@ var version = "unknown"
 // main never runs: the library is opened, not executed.
 func main() {}
 
-//export veloc_abi_version
-func veloc_abi_version() C.uint32_t { return C.VELOC_ABI_VERSION }
+var (
+	stores    handle.Table[*store.Store]
+	histories handle.Table[*store.History]
+	ops       handle.Table[*store.Op]
+	leases    handle.Table[*store.Lease]
+)
 
-//export veloc_init
-func veloc_init(config *C.veloc_const_char, length C.int64_t, failure *C.veloc_error) C.int32_t {
-	return C.VELOC_OK
+// guard runs the body of an export: it refuses when the core is poisoned, recovers, and writes the error where the caller wants it.
+func guard(failure *C.veloc_error, body func() (status.Code, error)) (code C.int32_t) {
+	defer func() {
+		if v := recover(); v != nil {
+			safego.Poison("a call into the core", v)
+			text, _ := safego.Poisoned()
+			code = fail(failure, status.New(status.Poisoned, "%s", text))
+		}
+	}()
+	if text, bad := safego.Poisoned(); bad {
+		return fail(failure, status.New(status.Poisoned, "%s", text))
+	}
+	got, err := body()
+	if err != nil {
+		return fail(failure, err)
+	}
+	return C.int32_t(got)
 }
 
-//export veloc_build_info
-func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
-	info := map[string]string{"version": version, "go": runtime.Version()}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range build.Settings {
-			info[setting.Key] = setting.Value
-		}
+// fail writes an error into the caller's struct.
+func fail(failure *C.veloc_error, err error) C.int32_t {
+	var e *status.Error
+	if !errors.As(err, &e) {
+		e = status.Wrap(status.Internal, err, "unexpected")
 	}
-	text, err := json.Marshal(info)
-	if err != nil {
-		return C.VELOC_E_INTERNAL
+	if failure != nil {
+		text := e.Message()
+		failure.status = C.int32_t(e.Code)
+		failure.os_errno = C.int32_t(e.Errno)
+		failure.tier = C.int32_t(e.Tier)
+		failure.region = C.int32_t(e.Region)
+		room := unsafe.Slice((*byte)(unsafe.Pointer(&failure.text[0])), len(failure.text))
+		failure.text_len = C.int32_t(cut(room, text))
+	}
+	return C.int32_t(e.Code)
+}
+
+// cut copies as much of text as fits without splitting a character, and returns how much.
+func cut(room []byte, text string) int {
+	n := min(len(text), len(room))
+	for n > 0 && n < len(text) && text[n]&0xc0 == 0x80 {
+		n--
+	}
+	return copy(room, text[:n])
+}
+
+// give copies text to the caller when it fits; *length says how much room it needs either way.
+func give(text string, buf *C.char, capacity C.int64_t, length *C.int64_t) error {
+	if length == nil || capacity < 0 || (buf == nil && capacity > 0) {
+		return status.New(status.Invalid, "no place for the answer")
 	}
 	*length = C.int64_t(len(text))
-	if len(text) <= int(capacity) {
+	if len(text) <= int(capacity) && len(text) > 0 {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(buf)), len(text)), text)
 	}
-	return C.VELOC_OK
+	return nil
+}
+
+// bytesAt views the caller's bytes for the length of a call.
+func bytesAt(p *C.veloc_const_char, n C.int64_t) ([]byte, error) {
+	if n < 0 || (p == nil && n > 0) {
+		return nil, status.New(status.Invalid, "%d bytes at no address", int64(n))
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), int(n)), nil
+}
+
+func keyOf(k *C.veloc_const_key) (plan.Key, error) {
+	if k == nil {
+		return plan.Key{}, status.New(status.Invalid, "no key")
+	}
+	switch k.kind {
+	case C.VELOC_KEY_INT:
+		return plan.Key{Number: int64(k.number)}, nil
+	case C.VELOC_KEY_STR:
+		text, err := bytesAt(k.text, k.text_len)
+		return plan.Key{Text: string(text), IsText: true}, err
+	}
+	return plan.Key{}, status.New(status.Invalid, "key kind %d", int32(k.kind))
+}
+
+func stale(kind string) error {
+	return status.New(status.Stale, "this %s does not exist, or not any more", kind)
+}
+
+func storeOf(h C.uint64_t) (*store.Store, error) {
+	if s, ok := stores.Get(uint64(h)); ok {
+		return s, nil
+	}
+	return nil, stale("store")
+}
+
+func historyOf(h C.uint64_t) (*store.History, error) {
+	if x, ok := histories.Get(uint64(h)); ok {
+		return x, nil
+	}
+	return nil, stale("history")
+}
+
+// begun gives an operation that has not ended a handle, and the outcome to the caller.
+func begun(op *store.Op, code status.Code, out *C.veloc_outcome, o *store.Outcome) {
+	if code == status.Pending || code == status.Again {
+		out.op = C.uint64_t(ops.Put(op))
+		return
+	}
+	tell(out, o)
+}
+
+// tell translates an outcome.
+func tell(out *C.veloc_outcome, o *store.Outcome) {
+	out.op = 0
+	out.ticket = C.uint64_t(o.Ticket)
+	out.layout = C.uint64_t(o.Layout)
+	out.slot_bytes = C.int64_t(o.Slot)
+	out.meta_len = C.int64_t(o.Meta)
+	out.hints_left = C.int64_t(o.HintsLeft)
+	out.key_number = C.int64_t(o.Key.Number)
+	out.waited_ns = C.int64_t(o.Waited)
+	out.flags = 0
+	if o.Hit {
+		out.flags |= C.VELOC_OUT_HIT
+	}
+	out.lease, out.base = 0, nil
+	if o.Lease != nil {
+		out.lease = C.uint64_t(leases.Put(o.Lease))
+		out.base = o.Lease.Base
+		if o.Lease.Writable {
+			out.flags |= C.VELOC_OUT_WRITABLE
+		}
+	}
 }

@@ -47,7 +47,7 @@ func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int
 	}
 	c := &Capture{Rec: rec, Tier: t, quiet: true}
 	c.early = o.SourceStays
-	c.Spill = t > 0 || o.SourceStays
+	c.Spill = e.tiers[t].Remote || o.SourceStays
 	if o.Down > 0 && o.Down < len(e.tiers) {
 		c.Rec.wants |= 1 << o.Down
 	}

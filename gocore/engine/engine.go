@@ -31,6 +31,7 @@ type TierConfig struct {
 	Name     string
 	Capacity int64 // bytes: a hard budget
 	Grain    int64 // sizes are rounded up to, and places aligned to, multiples of this; 0: 1
+	Remote   bool  // callers cannot address its bytes: what they write to or read from it goes by transfers
 	// WriteRate and ReadRate are what the link to the next tier down is assumed to do (bytes/s) until it has been measured.
 	WriteRate, ReadRate float64
 }
@@ -42,7 +43,8 @@ type Config struct {
 	Policy   evict.Kind
 	Prefetch bool
 	Guess    bool
-	Trace    func(Event) // every event, while the caller's lock is held; nil: none
+	Forget   func(*Record) // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
+	Trace    func(Event)   // every event, while the caller's lock is held; nil: none
 }
 
 // lowWater is the part of a tier that lazy flushing keeps evictable or empty (as a divisor of the capacity): room for a burst
@@ -104,6 +106,7 @@ type link struct {
 	demand       fifo[*Record] // loads that a restore waits for
 	ahead        fifo[*Record] // loads of what will be wanted
 	queued       int           // flushes queued (urgent or normal), each counted once
+	flushing     int           // of these, running
 	backlog      int64         // time at which the flushes queued so far are predicted to end
 	loads        int           // loads with room reserved that have not ended
 	blocked      bool          // the lower tier had no room for a flush
@@ -147,6 +150,9 @@ func (e *Engine) TakeWoken() []any {
 	e.woken = e.woken[:0]
 	return w
 }
+
+// IsMemory tells whether callers can address the bytes of tier t.
+func (e *Engine) IsMemory(t int) bool { return !e.tiers[t].Remote }
 
 func (e *Engine) wake(notify any) {
 	if notify != nil {

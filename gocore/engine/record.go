@@ -211,6 +211,9 @@ func (e *Engine) forget(r *Record) {
 	if slot := uint32(r.ID); e.slots[slot] == r {
 		e.slots[slot] = nil
 		e.vacant = append(e.vacant, slot)
+		if e.cfg.Forget != nil {
+			e.cfg.Forget(r)
+		}
 	}
 }
 

@@ -59,10 +59,12 @@ func (e *Engine) locate(now int64, r *Restore) {
 	switch {
 	case rec.gone:
 		e.endWaiting(r, ErrDropped)
-	case e.Complete(rec, 0):
-		e.pin(now, r, 0)
 	case !rec.captured:
 		e.await(r)
+	case e.tiers[0].Remote:
+		e.fetch(now, r)
+	case e.Complete(rec, 0):
+		e.pin(now, r, 0)
 	case rec.copies[0] != fragment.None:
 		e.hasten(rec)
 		e.await(r)

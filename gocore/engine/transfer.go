@@ -36,6 +36,19 @@ const (
 	Up
 )
 
+// Pending tells whether Next may have a transfer of this direction.
+func (e *Engine) Pending(d Direction) bool {
+	if d == Up && e.fetches.len() > 0 || d == Down && e.spills.len() > 0 {
+		return true
+	}
+	for _, l := range e.links {
+		if d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.queued > l.flushing && !l.blocked {
+			return true
+		}
+	}
+	return false
+}
+
 // Next returns the most urgent transfer of a direction, or nil.
 func (e *Engine) Next(now int64, d Direction) *Transfer {
 	var x *Transfer
@@ -102,6 +115,7 @@ func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
 
 func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
 	rec.runs |= 1 << l.upper
+	l.flushing++
 	e.place(rec, l.lower, rec.copies[l.lower], lifecycle.BeginWrite)
 	from, to := e.Fragment(rec, l.upper), e.Fragment(rec, l.lower)
 	from.Transfers++
@@ -155,6 +169,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 	rec.runs &^= bit
 	rec.queuedOn &^= bit
 	l.queued--
+	l.flushing--
 	e.Fragment(rec, x.From).Transfers--
 	e.Fragment(rec, x.To).Transfers--
 	if err != nil {

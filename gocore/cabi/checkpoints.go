@@ -1,0 +1,211 @@
+package main
+
+/*
+#include "velocpy_abi.h"
+typedef const char veloc_const_char;
+typedef const veloc_checkpoint_args veloc_const_checkpoint_args;
+typedef const veloc_restore_args veloc_const_restore_args;
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/status"
+	"velocpy/gocore/store"
+)
+
+// Limits on what one call may name: a slip in a count or a rank must give an error, not a walk through memory.
+const (
+	maxRegions = 1 << 20
+	maxAxes    = 64
+)
+
+// regionsOf views the caller's regions; shapes and strides stay in the caller's memory.
+func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
+	if n < 0 || n > maxRegions || (p == nil && n > 0) {
+		return nil, status.New(status.Invalid, "%d regions", int64(n))
+	}
+	regions := make([]store.Region, int(n))
+	for i, r := range unsafe.Slice(p, int(n)) {
+		axes := int(r.ndim)
+		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) || r.nbytes < 0 || r.itemsize < 0 {
+			return nil, status.New(status.Invalid, "%d bytes, %d axes, elements of %d bytes", int64(r.nbytes), axes, int32(r.itemsize)).AtRegion(i)
+		}
+		to := &regions[i]
+		to.Offset, to.Bytes = int64(r.offset), int64(r.nbytes)
+		to.Mem = copier.Strided{Base: r.data, Item: int64(r.itemsize)}
+		if axes > 0 {
+			to.Mem.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
+			to.Mem.Strides = unsafe.Slice((*int64)(unsafe.Pointer(r.strides)), axes)
+		}
+	}
+	return regions, nil
+}
+
+//export veloc_checkpoint
+func veloc_checkpoint(history C.uint64_t, args *C.veloc_const_checkpoint_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		h, err := historyOf(history)
+		if err != nil {
+			return 0, err
+		}
+		a, err := checkpointArgs(args)
+		if err != nil {
+			return 0, err
+		}
+		var o store.Outcome
+		op, code, err := h.Checkpoint(a, &o)
+		if err != nil {
+			return code, err
+		}
+		begun(op, code, out, &o)
+		return code, nil
+	})
+}
+
+func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs, error) {
+	a := &store.CheckpointArgs{
+		Slot: int64(args.slot_bytes), Tier: int(args.tier), FD: int32(args.event_fd),
+		SourceStays: args.flags&C.VELOC_CP_SOURCE_STAYS != 0, Patient: args.flags&C.VELOC_CP_PATIENT != 0,
+	}
+	var err error
+	if args.key.kind == C.VELOC_KEY_AUTO {
+		a.AutoKey = true
+	} else if a.Key, err = keyOf(&args.key); err != nil {
+		return nil, err
+	}
+	if a.Regions, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.regions)), args.n_regions); err != nil {
+		return nil, err
+	}
+	if a.Layout, err = bytesAt(args.layout, args.layout_len); err != nil {
+		return nil, err
+	}
+	if a.Meta, err = bytesAt(args.meta, args.meta_len); err != nil {
+		return nil, err
+	}
+	if a.Slot < 0 {
+		return nil, status.New(status.Invalid, "a slot of %d bytes", a.Slot)
+	}
+	return a, nil
+}
+
+//export veloc_restore
+func veloc_restore(history C.uint64_t, args *C.veloc_const_restore_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		h, err := historyOf(history)
+		if err != nil {
+			return 0, err
+		}
+		a, err := restoreArgs(args)
+		if err != nil {
+			return 0, err
+		}
+		var o store.Outcome
+		op, code, err := h.Restore(a, &o)
+		if err != nil {
+			return code, err
+		}
+		begun(op, code, out, &o)
+		return code, nil
+	})
+}
+
+func restoreArgs(args *C.veloc_const_restore_args) (*store.RestoreArgs, error) {
+	a := &store.RestoreArgs{
+		Expected: uint64(args.expected_layout), FD: int32(args.event_fd), Lease: args.into == nil,
+		Last: args.flags&C.VELOC_RS_LAST != 0, Peek: args.flags&C.VELOC_RS_PEEK != 0, Patient: args.flags&C.VELOC_RS_PATIENT != 0,
+	}
+	var err error
+	if a.Key, err = keyOf(&args.key); err != nil {
+		return nil, err
+	}
+	if args.n_select < 0 || args.n_select > maxRegions || (args._select == nil && args.n_select > 0) {
+		return nil, status.New(status.Invalid, "%d regions selected", int64(args.n_select))
+	}
+	if args._select != nil {
+		a.Select = unsafe.Slice((*int32)(unsafe.Pointer(args._select)), int(args.n_select))
+	}
+	if !a.Lease {
+		a.Into, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.into)), args.n_into)
+	}
+	return a, err
+}
+
+//export veloc_lease_meta
+func veloc_lease_meta(lease C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		l, ok := leases.Get(uint64(lease))
+		if !ok {
+			return 0, stale("lease")
+		}
+		return status.OK, give(l.Meta(), buf, capacity, length)
+	})
+}
+
+//export veloc_lease_release
+func veloc_lease_release(lease C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		l, ok := leases.Take(uint64(lease))
+		if !ok {
+			return 0, stale("lease")
+		}
+		return status.OK, l.Release()
+	})
+}
+
+//export veloc_wait
+func veloc_wait(handle, history, ticket C.uint64_t, tier, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		var h *store.History
+		if history != 0 {
+			if h, err = historyOf(history); err != nil {
+				return 0, err
+			}
+		}
+		var o store.Outcome
+		op, code, err := s.Wait(h, uint64(ticket), int(tier), int32(fd))
+		if err != nil {
+			return code, err
+		}
+		begun(op, code, out, &o)
+		return code, nil
+	})
+}
+
+//export veloc_step
+func veloc_step(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		op, ok := ops.Get(uint64(handle))
+		if !ok {
+			return 0, stale("operation")
+		}
+		var o store.Outcome
+		code, err := op.Step(&o)
+		if err == nil && (code == status.Pending || code == status.Again) {
+			return code, nil
+		}
+		ops.Take(uint64(handle))
+		if err == nil {
+			tell(out, &o)
+		}
+		return code, err
+	})
+}
+
+//export veloc_cancel
+func veloc_cancel(handle C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		op, ok := ops.Take(uint64(handle))
+		if !ok {
+			return 0, stale("operation")
+		}
+		op.Cancel()
+		return status.OK, nil
+	})
+}

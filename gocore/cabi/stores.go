@@ -1,0 +1,282 @@
+package main
+
+/*
+#include "velocpy_abi.h"
+typedef const char veloc_const_char;
+typedef const veloc_key veloc_const_key;
+typedef const veloc_hint_item veloc_const_hint_item;
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"unsafe"
+
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/store"
+)
+
+//export veloc_open
+func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		text, err := bytesAt(config, length)
+		if err != nil {
+			return 0, err
+		}
+		c, err := store.ParseConfig(text)
+		if err != nil {
+			return 0, err
+		}
+		s, err := store.Open(c)
+		if err != nil {
+			return 0, err
+		}
+		*handle = C.uint64_t(stores.Put(s))
+		return status.OK, nil
+	})
+}
+
+//export veloc_close
+func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		op := s.Close(int32(fd))
+		var o store.Outcome
+		code, err := op.Step(&o)
+		begun(op, code, out, &o)
+		return code, err
+	})
+}
+
+//export veloc_stats
+func veloc_stats(handle C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		st, err := s.Stats()
+		if err != nil {
+			return 0, err
+		}
+		text, err := json.Marshal(st)
+		if err != nil {
+			return 0, err
+		}
+		return status.OK, give(string(text), buf, capacity, length)
+	})
+}
+
+//export veloc_timeline
+func veloc_timeline(handle C.uint64_t, forget C.int32_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		text, err := json.Marshal(s.Timeline(false))
+		if err != nil {
+			return 0, err
+		}
+		if forget != 0 && len(text) <= int(capacity) {
+			s.Timeline(true)
+		}
+		return status.OK, give(string(text), buf, capacity, length)
+	})
+}
+
+//export veloc_history
+func veloc_history(handle C.uint64_t, name *C.veloc_const_char, length C.int64_t, history *C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		text, err := bytesAt(name, length)
+		if err != nil {
+			return 0, err
+		}
+		h, err := s.History(string(text))
+		if err != nil {
+			return 0, err
+		}
+		*history = C.uint64_t(h.Number(histories.Put))
+		return status.OK, nil
+	})
+}
+
+// withHistory runs body for a history that exists.
+func withHistory(handle C.uint64_t, failure *C.veloc_error, body func(h *store.History) error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		h, err := historyOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		return status.OK, body(h)
+	})
+}
+
+//export veloc_history_clear
+func veloc_history_clear(history C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, (*store.History).Clear)
+}
+
+//export veloc_history_len
+func veloc_history_len(history C.uint64_t, n *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		got, err := h.Len()
+		*n = C.int64_t(got)
+		return err
+	})
+}
+
+//export veloc_keys
+func veloc_keys(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		keys, err := h.Keys()
+		if err != nil {
+			return err
+		}
+		var b []byte
+		for _, k := range keys {
+			kind := uint32(C.VELOC_KEY_INT)
+			if k.IsText {
+				kind = C.VELOC_KEY_STR
+			}
+			b = binary.LittleEndian.AppendUint32(b, kind)
+			b = binary.LittleEndian.AppendUint32(b, uint32(len(k.Text)))
+			b = binary.LittleEndian.AppendUint64(b, uint64(k.Number))
+			b = append(b, k.Text...)
+		}
+		return give(string(b), buf, capacity, length)
+	})
+}
+
+//export veloc_lookup
+func veloc_lookup(history C.uint64_t, key *C.veloc_const_key, info *C.veloc_info, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		k, err := keyOf(key)
+		if err != nil {
+			return err
+		}
+		i, err := h.Lookup(k)
+		if err != nil {
+			return err
+		}
+		info.ticket, info.layout = C.uint64_t(i.Ticket), C.uint64_t(i.Layout)
+		info.slot_bytes, info.payload_bytes, info.meta_len = C.int64_t(i.Slot), C.int64_t(i.Payload), C.int64_t(i.Meta)
+		info.tiers, info.ready = C.int32_t(i.Tiers), 0
+		if i.Ready {
+			info.ready = 1
+		}
+		return nil
+	})
+}
+
+//export veloc_drop
+func veloc_drop(history C.uint64_t, key *C.veloc_const_key, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		k, err := keyOf(key)
+		if err != nil {
+			return err
+		}
+		return h.Drop(k)
+	})
+}
+
+// maxHints bounds one call: a slip in a count must not read for ever.
+const maxHints = 1 << 24
+
+//export veloc_hint
+func veloc_hint(history C.uint64_t, items *C.veloc_const_hint_item, n C.int64_t, queued *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		if n < 0 || n > maxHints || (items == nil && n > 0) {
+			return status.New(status.Invalid, "%d hints", int64(n))
+		}
+		hints := make([]plan.Hint, 0, int(n))
+		for i := range unsafe.Slice((*C.veloc_hint_item)(unsafe.Pointer(items)), int(n)) {
+			x, err := hintOf((*C.veloc_hint_item)(unsafe.Add(unsafe.Pointer(items), uintptr(i)*unsafe.Sizeof(C.veloc_hint_item{}))))
+			if err != nil {
+				return err
+			}
+			hints = append(hints, x)
+		}
+		got, err := h.Hint(hints)
+		if queued != nil {
+			*queued = C.int64_t(got)
+		}
+		return err
+	})
+}
+
+func hintOf(item *C.veloc_hint_item) (plan.Hint, error) {
+	if item.op == C.VELOC_HINT_ADVANCE {
+		return plan.Hint{Op: plan.Advance, Steps: int64(item.key.number)}, nil
+	}
+	k, err := keyOf((*C.veloc_const_key)(unsafe.Pointer(&item.key)))
+	if err != nil {
+		return plan.Hint{}, err
+	}
+	switch item.op {
+	case C.VELOC_HINT_RESTORE:
+		return plan.Hint{Op: plan.Restore, Key: k}, nil
+	case C.VELOC_HINT_LAST:
+		return plan.Hint{Op: plan.Last, Key: k}, nil
+	case C.VELOC_HINT_DROP:
+		return plan.Hint{Op: plan.Drop, Key: k}, nil
+	}
+	return plan.Hint{}, status.New(status.Invalid, "hint operation %d", int32(item.op))
+}
+
+//export veloc_hint_clear
+func veloc_hint_clear(history C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, (*store.History).ClearHints)
+}
+
+//export veloc_prefetch
+func veloc_prefetch(history C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, (*store.History).Prefetch)
+}
+
+//export veloc_layout
+func veloc_layout(handle C.uint64_t, layout C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		text, err := s.Layout(uint64(layout))
+		if err != nil {
+			return 0, err
+		}
+		return status.OK, give(text, buf, capacity, length)
+	})
+}
+
+//export veloc_ticket
+func veloc_ticket(handle C.uint64_t, ticket C.uint64_t, state *C.veloc_ticket_state, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return 0, err
+		}
+		st, err := s.Ticket(uint64(ticket))
+		if err != nil {
+			return 0, err
+		}
+		state.flags = 0
+		if st.Captured {
+			state.flags |= C.VELOC_TICKET_CAPTURED
+		}
+		if st.Gone {
+			state.flags |= C.VELOC_TICKET_GONE
+		}
+		state.durable, state.failed = C.int32_t(st.Durable), C.int32_t(st.Failed)
+		return status.OK, nil
+	})
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"encoding/json"
+	"strings"
+
+	"velocpy/gocore/engine"
+	"velocpy/gocore/evict"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// Config describes a store. All sizes are hard budgets in bytes; nil means that the tier is not used.
+type Config struct {
+	Host     *int64 `json:"host"`
+	Disk     *int64 `json:"disk"`
+	Path     string `json:"path"`     // the folder for the disk tier's private files
+	Flush    string `json:"flush"`    // lazy (default), eager
+	Policy   string `json:"policy"`   // score (default), lru, fifo
+	Verify   string `json:"verify"`   // first (default), always, off
+	Checksum bool   `json:"checksum"` // taken in the capture pass
+	Prefetch bool   `json:"prefetch"`
+	Guess    bool   `json:"guess"`
+	Debug    bool   `json:"debug"`    // finds who writes into a shared lease
+	Workers  int    `json:"workers"`  // transfers at once, per direction; 0: 2
+	Copiers  int    `json:"copiers"`  // goroutines that help large copies; 0: what the machine has, at most 8
+	Direct   bool   `json:"direct"`   // O_DIRECT where the file system allows it
+	Timeline int    `json:"timeline"` // events kept for pictures
+
+	FS vfs.FS `json:"-"` // nil: the operating system's
+}
+
+// ParseConfig reads a Config; what is not said has its default.
+func ParseConfig(text []byte) (Config, error) {
+	c := Config{Checksum: true, Prefetch: true, Guess: true, Direct: true}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, status.Wrap(status.Invalid, err, "the configuration is not understood")
+	}
+	return c, nil
+}
+
+// verification says when the bytes in the fastest tier are checked before they are lent.
+type verification uint8
+
+const (
+	verifyFirst  verification = iota // once since they arrived there
+	verifyAlways                     // each time
+	verifyOff
+)
+
+// settings is a Config that has been checked.
+type settings struct {
+	Config
+	flush  engine.FlushMode
+	policy evict.Kind
+	verify verification
+}
+
+func (c Config) check() (settings, error) {
+	s := settings{Config: c}
+	var ok bool
+	switch strings.ToLower(c.Flush) {
+	case "", "lazy":
+	case "eager":
+		s.flush = engine.Eager
+	default:
+		return s, status.New(status.Invalid, "flush is %q; it can be lazy or eager", c.Flush)
+	}
+	if c.Policy == "" {
+		c.Policy = evict.Score.String()
+	}
+	if s.policy, ok = evict.ParseKind(c.Policy); !ok {
+		return s, status.New(status.Invalid, "policy is %q; it can be score, lru or fifo", c.Policy)
+	}
+	switch c.Verify {
+	case "", "first":
+	case "always":
+		s.verify = verifyAlways
+	case "off":
+		s.verify = verifyOff
+	default:
+		return s, status.New(status.Invalid, "verify is %q; it can be first, always or off", c.Verify)
+	}
+	if !c.Checksum {
+		s.verify = verifyOff
+	}
+	return s, s.checkSizes()
+}
+
+func (s *settings) checkSizes() error {
+	for name, n := range map[string]*int64{"host": s.Host, "disk": s.Disk} {
+		if n != nil && *n <= 0 {
+			return status.New(status.Invalid, "the budget of %s is %d bytes; it must be above zero", name, *n)
+		}
+	}
+	switch {
+	case s.Host == nil && s.Disk == nil:
+		return status.New(status.Invalid, "no tier has a budget")
+	case s.Disk != nil && s.Path == "":
+		return status.New(status.Invalid, "the disk tier has a budget but no path")
+	case s.Workers < 0 || s.Copiers < 0 || s.Timeline < 0:
+		return status.New(status.Invalid, "workers, copiers and timeline cannot be negative")
+	}
+	if s.Workers == 0 {
+		s.Workers = defaultWorkers
+	}
+	if s.FS == nil {
+		s.FS = vfs.OS()
+	}
+	return nil
+}
+
+// defaultWorkers keeps a disk busy while one transfer is being finished and the next begun; a large transfer is cut into pieces
+// that run beside each other anyway.
+const defaultWorkers = 2

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+)
+
+// Corrupt flips one bit of a checkpoint's bytes in a tier: for tests of what happens then.
+func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
+	s := h.s
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	rec := h.h.Get(k)
+	if rec == nil {
+		return h.notFound(k)
+	}
+	t, err := s.tierIndex(tier)
+	if err != nil {
+		return err
+	}
+	if !s.eng.Complete(rec, t) || offset < 0 || offset >= rec.Size {
+		return status.New(status.Invalid, "the %s tier has no byte %d of this checkpoint", status.TierName(tier), offset)
+	}
+	f := s.eng.Fragment(rec, t)
+	if s.eng.IsMemory(t) {
+		s.host.Bytes(f.Offset, f.Size)[offset] ^= 1
+		f.Verified = false
+		return nil
+	}
+	block := make([]byte, diskGrain)
+	at := f.Offset + offset/diskGrain*diskGrain
+	if err := s.disk.Read(at, block); err != nil {
+		return s.diskError(err)
+	}
+	block[offset%diskGrain] ^= 1
+	return s.diskError(s.disk.Write(at, block))
+}

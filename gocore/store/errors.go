@@ -1,0 +1,67 @@
+package store
+
+import (
+	"errors"
+
+	"velocpy/gocore/engine"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/status"
+)
+
+// diskError gives an error of the disk tier its place and its errno; nil stays nil.
+func (s *Store) diskError(err error) error {
+	var known *status.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, segment.ErrNotDirectory):
+		return status.Wrap(status.Invalid, err, "path %q is not a folder", s.set.Path).AtTier(status.TierDisk)
+	}
+	return status.Wrap(status.IO, err, "I/O in %q failed", s.set.Path).AtTier(status.TierDisk)
+}
+
+// explain turns an error of the engine into one of the contract; rec, if any, is the checkpoint concerned.
+func (s *Store) explain(err error, rec *engine.Record) *status.Error {
+	var known *status.Error
+	var at *engine.TierError
+	tier := status.TierNone
+	if errors.As(err, &at) && at.Tier < len(s.tiers) {
+		tier = s.tiers[at.Tier]
+	}
+	switch {
+	case errors.As(err, &known):
+		if known.Tier == status.TierNone {
+			return known.AtTier(tier)
+		}
+		return known
+	case errors.Is(err, engine.ErrNotFound):
+		return status.Wrap(status.NotFound, err, "nothing to restore")
+	case errors.Is(err, engine.ErrDropped):
+		return status.New(status.Dropped, "the checkpoint was dropped, replaced or consumed meanwhile")
+	case errors.Is(err, engine.ErrFull):
+		return status.Wrap(status.TierFull, err, "no room; nothing that was captured is lost; release leases, drop checkpoints or raise the budget").AtTier(tier)
+	case errors.Is(err, errAbandoned):
+		return status.Wrap(status.Dropped, err, "not captured")
+	case errors.Is(err, safego.ErrPoisoned):
+		return status.Wrap(status.Poisoned, err, "the core panicked")
+	}
+	return status.Wrap(status.Internal, err, "unexpected")
+}
+
+// corrupt is the error of bytes in a memory tier that are not those captured.
+func (s *Store) corrupt(rec *engine.Record, region, t int) *status.Error {
+	return status.New(status.Corrupt, "history %q, checkpoint %s: the bytes are not those that were captured (checksum mismatch)", rec.Hist.Name, rec.Key).
+		AtTier(s.tiers[t]).AtRegion(region)
+}
+
+// codeOf is the status of an error of this package.
+func codeOf(err error) status.Code {
+	var known *status.Error
+	if errors.As(err, &known) {
+		return known.Code
+	}
+	return status.Internal
+}

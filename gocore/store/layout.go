@@ -1,0 +1,105 @@
+package store
+
+import (
+	"velocpy/gocore/checksum"
+	"velocpy/gocore/status"
+)
+
+// Span is where a region lies in its checkpoint's slot.
+type Span struct{ Offset, Bytes int64 }
+
+// layout is what checkpoints of the same shape share: the caller's description, opaque here, and the places of the regions. It
+// lives as long as a checkpoint or a lease refers to it.
+type layout struct {
+	id      uint64
+	text    string
+	spans   []Span
+	slot    int64
+	payload int64
+	users   int64
+}
+
+// layouts interns them. The store's lock guards it.
+type layouts struct {
+	byText map[string]*layout
+	byID   map[uint64]*layout
+	next   uint64
+}
+
+func newLayouts() layouts {
+	return layouts{byText: map[string]*layout{}, byID: map[uint64]*layout{}, next: 1}
+}
+
+// take returns the layout of this text for one more user. text is copied when it is new.
+func (ls *layouts) take(text []byte, regions []Region, slot int64) (*layout, error) {
+	if l := ls.byText[string(text)]; l != nil {
+		if !l.matches(regions, slot) {
+			return nil, status.New(status.Invalid, "the same layout came with other regions before")
+		}
+		l.users++
+		return l, nil
+	}
+	l := &layout{id: ls.next, text: string(text), slot: slot, users: 1, spans: make([]Span, len(regions))}
+	end := int64(0)
+	for i := range regions {
+		s := Span{Offset: regions[i].Offset, Bytes: regions[i].Bytes}
+		if s.Offset < end || s.Bytes < 0 || s.Offset > slot-s.Bytes {
+			return nil, status.New(status.Invalid, "region %d (%d bytes at %d) overlaps another or leaves the slot of %d bytes", i, s.Bytes, s.Offset, slot)
+		}
+		l.spans[i], end = s, s.Offset+s.Bytes
+		l.payload += s.Bytes
+	}
+	ls.next++
+	ls.byText[l.text], ls.byID[l.id] = l, l
+	return l, nil
+}
+
+func (l *layout) matches(regions []Region, slot int64) bool {
+	if len(l.spans) != len(regions) || l.slot != slot {
+		return false
+	}
+	for i, s := range l.spans {
+		if s.Offset != regions[i].Offset || s.Bytes != regions[i].Bytes {
+			return false
+		}
+	}
+	return true
+}
+
+func (ls *layouts) give(l *layout) {
+	if l.users--; l.users == 0 {
+		delete(ls.byText, l.text)
+		delete(ls.byID, l.id)
+	}
+}
+
+// body is the store's part of a record.
+type body struct {
+	layout *layout
+	sums   []uint64 // per region; nil without checksums
+	meta   string
+	source *source // copy=False: where the bytes still are
+}
+
+// mismatch returns the first of the regions asked for whose bytes at slot do not have the checksum they should have, or -1.
+func (b *body) mismatch(slot []byte, want []int32) int {
+	if b.sums == nil {
+		return -1
+	}
+	for _, i := range want {
+		s := b.layout.spans[i]
+		if checksum.Sum(slot[s.Offset:s.Offset+s.Bytes]) != b.sums[i] {
+			return int(i)
+		}
+	}
+	return -1
+}
+
+// all lists the indices of all regions.
+func (l *layout) all() []int32 {
+	idx := make([]int32, len(l.spans))
+	for i := range idx {
+		idx[i] = int32(i)
+	}
+	return idx
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"slices"
+
+	"velocpy/gocore/engine"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/plan"
+)
+
+// Counters add up the callers' time by reason, ns. The store's lock guards them.
+type Counters struct {
+	CaptureWait int64 `json:"capture"`      // for room
+	CaptureCopy int64 `json:"capture_copy"` // copying in
+	RestoreWait int64 `json:"restore"`      // for bytes to come up
+	RestoreCopy int64 `json:"restore_copy"` // copying out and verifying
+	DurableWait int64 `json:"durable"`      // for tickets
+}
+
+// TierStats describes one tier.
+type TierStats struct {
+	Capacity  int64   `json:"capacity"`
+	Used      int64   `json:"used"`
+	HighWater int64   `json:"high_water"`
+	Fragments int     `json:"fragments"`
+	Evictable int64   `json:"evictable"`
+	Flushing  int64   `json:"flushing"`
+	Dirty     int64   `json:"dirty"`
+	Promised  int64   `json:"promised"`
+	Held      int64   `json:"held"`
+	Evicted   int64   `json:"evicted_bytes"`
+	Written   int64   `json:"written_bytes"`
+	Read      int64   `json:"read_bytes"`
+	WriteRate float64 `json:"flush_bytes_per_s"` // of the link to the tier below, measured
+	ReadRate  float64 `json:"load_bytes_per_s"`
+	Direct    bool    `json:"direct_io"`
+}
+
+// RestoreStats describes the restores.
+type RestoreStats struct {
+	Count    int64   `json:"count"`
+	Hits     int64   `json:"hits"`
+	Distance float64 `json:"prefetch_distance_mean"`
+	Last     int64   `json:"prefetch_distance_last"`
+}
+
+// HistoryStats describes one history.
+type HistoryStats struct {
+	Checkpoints int          `json:"checkpoints"`
+	Hints       int          `json:"hints_queued"`
+	Restores    RestoreStats `json:"restores"`
+}
+
+// ByteStats adds up bytes over the life of the store.
+type ByteStats struct {
+	Captured       int64 `json:"captured"`
+	Restored       int64 `json:"restored"`
+	CancelledFlush int64 `json:"flush_cancelled"`
+	AvoidedFlush   int64 `json:"flush_avoided"`
+}
+
+// Stats is a picture of the whole store.
+type Stats struct {
+	Tiers          map[string]TierStats    `json:"tiers"`
+	Waits          Counters                `json:"waits_ns"`
+	Restores       RestoreStats            `json:"restores"`
+	Bytes          ByteStats               `json:"bytes"`
+	Histories      map[string]HistoryStats `json:"histories"`
+	Captures       int64                   `json:"captures"`
+	Consumed       int64                   `json:"consumed"`
+	BrokenPromises int64                   `json:"broken_promises"`
+	Decisions      int64                   `json:"eviction_decisions"`
+	Mapped         int64                   `json:"mapped_bytes"`
+	Leases         int                     `json:"users"`
+	EventsLost     int64                   `json:"timeline_lost"`
+}
+
+// Stats takes the picture. Cost: O(histories).
+func (s *Store) Stats() (Stats, error) {
+	if err := s.enter(); err != nil {
+		return Stats{}, err
+	}
+	defer s.mu.Unlock()
+	e := &s.eng.Stats
+	st := Stats{
+		Tiers: map[string]TierStats{}, Histories: map[string]HistoryStats{}, Waits: s.counters,
+		Bytes:    ByteStats{Captured: e.Captured, Restored: e.Restored, CancelledFlush: e.CancelledFlush, AvoidedFlush: e.AvoidedFlush},
+		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
+		Mapped: memory.Total(), Leases: s.users - s.workers, EventsLost: s.line.lost,
+	}
+	for t := range s.tiers {
+		st.Tiers[s.eng.Use(t).Name] = s.tierStats(t)
+	}
+	var distance int64
+	for _, h := range s.eng.Histories() {
+		r := restoreStats(h.Stats)
+		st.Histories[h.Name] = HistoryStats{Checkpoints: h.Len(), Hints: h.Queued(), Restores: r}
+		st.Restores.Count += r.Count
+		st.Restores.Hits += r.Hits
+		st.Restores.Last = r.Last
+		distance += h.Stats.DistanceSum
+	}
+	st.Restores.Distance = float64(distance) / float64(max(st.Restores.Count, 1))
+	return st, nil
+}
+
+func restoreStats(h engine.HistoryStats) RestoreStats {
+	return RestoreStats{
+		Count: h.Restores, Hits: h.Hits, Distance: float64(h.DistanceSum) / float64(max(h.Restores, 1)), Last: h.LastDistance,
+	}
+}
+
+func (s *Store) tierStats(t int) TierStats {
+	u, x := s.eng.Use(t), s.eng.Stats.Tiers[t]
+	st := TierStats{
+		Capacity: u.Capacity, Used: u.Used, HighWater: x.HighWater, Fragments: u.Fragments, Evictable: u.Free, Flushing: u.Flushing,
+		Dirty: u.Dirty, Promised: u.Promised, Held: u.Held, Evicted: x.Evicted, Written: x.Written, Read: x.Read,
+		WriteRate: u.WriteRate, ReadRate: u.ReadRate,
+	}
+	if !s.eng.IsMemory(t) {
+		st.Direct = s.disk.Direct()
+	}
+	return st
+}
+
+// inWritingOrder lists the keys of a history by their latest writing.
+func inWritingOrder(h *engine.History) []plan.Key {
+	recs := make([]*engine.Record, 0, h.Len())
+	h.Each(func(r *engine.Record) { recs = append(recs, r) })
+	slices.SortFunc(recs, func(a, b *engine.Record) int { return int(a.Written() - b.Written()) })
+	keys := make([]plan.Key, len(recs))
+	for i, r := range recs {
+		keys[i] = r.Key
+	}
+	return keys
+}

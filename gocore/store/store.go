@@ -1,0 +1,302 @@
+// Package store drives the engine with real memory, real disks and real time: it copies the bytes, runs the transfers, and
+// gives every caller an operation that never waits inside the core.
+//
+// One mutex guards the engine; it is held for microseconds and never during a copy or I/O. Memory that holds checkpoints is
+// mapped, never Go heap.
+package store
+
+import (
+	"sync"
+	"time"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/status"
+)
+
+// Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
+type Store struct {
+	set   settings
+	began time.Time
+	host  *memory.Mapping // nil without a host tier
+	disk  *segment.Space  // nil without a disk tier
+	pool  *copier.Pool
+	tiers []int // the contract's number of each of the engine's tiers
+
+	mu        sync.Mutex
+	eng       *engine.Engine
+	layouts   layouts
+	work      [2]*sync.Cond // workers wait here, by direction
+	resting   [2]int        // how many do
+	ops       map[*Op]struct{}
+	histories map[string]*History
+	workers   int // running
+	users     int // workers, operations that touch memory, leases: while there are any, the memory stays
+	closing   bool
+	freed     bool
+	freeErr   error
+	warm      warmth
+	line      timeline
+	counters  Counters
+
+	unhook func() // takes the poison callback back
+}
+
+// diskGrain is the unit of room on disk: what O_DIRECT demands of every device in use.
+const diskGrain = 4096
+
+// hostGrain keeps regions on cache lines.
+const hostGrain = 64
+
+// Assumed until the link has been measured: a middling NVMe drive.
+const (
+	assumedWriteRate = 1.0e9
+	assumedReadRate  = 1.5e9
+)
+
+// Open maps the memory and opens the disk space of a new store and starts its workers.
+func Open(c Config) (*Store, error) {
+	set, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}}
+	s.line.limit = set.Timeline
+	if err := s.openTiers(); err != nil {
+		s.free()
+		return nil, err
+	}
+	s.pool = copier.NewPool(helpers(set.Copiers))
+	for d := range s.work {
+		s.work[d] = sync.NewCond(&s.mu)
+		for range set.Workers {
+			s.users++
+			s.workers++
+			safego.Go("transfer worker", func() { s.run(engine.Direction(d)) })
+		}
+	}
+	s.startWarming()
+	s.unhook = safego.OnPoison(s.wakeEverybody)
+	return s, nil
+}
+
+func (s *Store) openTiers() error {
+	cfg := engine.Config{Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget}
+	if s.set.Timeline > 0 {
+		cfg.Trace = s.note
+	}
+	if s.set.Host != nil {
+		m, err := memory.Map("host tier", *s.set.Host)
+		if err != nil {
+			return status.Wrap(status.IO, err, "cannot map the budget of %d bytes", *s.set.Host).AtTier(status.TierHost)
+		}
+		s.host = m
+		s.tiers = append(s.tiers, status.TierHost)
+		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
+			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
+		})
+	}
+	if s.set.Disk != nil {
+		capacity := *s.set.Disk / diskGrain * diskGrain
+		d, err := segment.Open(segment.Options{FS: s.set.FS, Dir: s.set.Path, Capacity: capacity, Direct: s.set.Direct})
+		if err != nil {
+			return s.diskError(err)
+		}
+		s.disk = d
+		s.tiers = append(s.tiers, status.TierDisk)
+		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: capacity, Grain: diskGrain, Remote: true})
+	}
+	s.eng = engine.New(cfg)
+	return nil
+}
+
+// now is the time since the store was opened: the engine's clock.
+func (s *Store) now() int64 { return time.Since(s.began).Nanoseconds() }
+
+// enter takes the lock for a call from outside; it fails when the store is closed or the core has panicked.
+func (s *Store) enter() error {
+	if text, bad := safego.Poisoned(); bad {
+		return status.New(status.Poisoned, "%s", text)
+	}
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return status.New(status.Closed, "the store is closed")
+	}
+	return nil
+}
+
+// leave tells those whose operations have moved, sends workers to new work, and gives the lock back. Every section that changes the engine
+// ends with it, by defer: a panic must not leave the lock behind.
+func (s *Store) leave() {
+	defer s.mu.Unlock()
+	s.settle()
+}
+
+func (s *Store) settle() {
+	for _, x := range s.eng.TakeWoken() {
+		x.(*Op).signal()
+	}
+	for d, c := range s.work {
+		if c != nil && s.resting[d] > 0 && s.eng.Pending(engine.Direction(d)) {
+			c.Signal()
+		}
+	}
+	s.warm.follow(s.hostUsed())
+}
+
+// History is one of a store's histories. There is one value for each name.
+type History struct {
+	s      *Store
+	h      *engine.History
+	number uint64
+}
+
+// Number is the handle of the history: what name returned when it was asked for first.
+func (h *History) Number(name func(*History) uint64) uint64 {
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	if h.number == 0 {
+		h.number = name(h)
+	}
+	return h.number
+}
+
+// Store is the store that the history belongs to.
+func (h *History) Store() *Store { return h.s }
+
+// History returns the history of this name and creates it when there is none.
+func (s *Store) History(name string) (*History, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	h := s.histories[name]
+	if h == nil {
+		h = &History{s: s, h: s.eng.History(name)}
+		s.histories[name] = h
+	}
+	return h, nil
+}
+
+// Info describes one checkpoint.
+type Info struct {
+	Ticket, Layout      uint64
+	Slot, Payload, Meta int64
+	Tiers               int32 // bit t: a complete copy in tier t of the contract
+	Ready               bool  // a restore would find it in the fastest tier
+}
+
+// Lookup describes the checkpoint of a key.
+func (h *History) Lookup(k plan.Key) (Info, error) {
+	s := h.s
+	if err := s.enter(); err != nil {
+		return Info{}, err
+	}
+	defer s.mu.Unlock()
+	r := h.h.Get(k)
+	if r == nil {
+		return Info{}, h.notFound(k)
+	}
+	b := r.Body.(*body)
+	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.slot, Payload: b.layout.payload, Meta: int64(len(b.meta))}
+	for t, number := range s.tiers {
+		if s.eng.Complete(r, t) {
+			i.Tiers |= 1 << number
+		}
+	}
+	i.Ready = s.eng.Complete(r, 0)
+	return i, nil
+}
+
+func (h *History) notFound(k plan.Key) error {
+	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.h.Name, k)
+}
+
+// Len is the number of checkpoints.
+func (h *History) Len() (int64, error) {
+	if err := h.s.enter(); err != nil {
+		return 0, err
+	}
+	defer h.s.mu.Unlock()
+	return int64(h.h.Len()), nil
+}
+
+// Keys lists the keys in the order of their latest writing.
+func (h *History) Keys() ([]plan.Key, error) {
+	if err := h.s.enter(); err != nil {
+		return nil, err
+	}
+	defer h.s.mu.Unlock()
+	return inWritingOrder(h.h), nil
+}
+
+// Drop removes a checkpoint. It owes no flush afterwards; leases of it stay exact.
+func (h *History) Drop(k plan.Key) error {
+	if err := h.s.enter(); err != nil {
+		return err
+	}
+	defer h.s.leave()
+	if !h.s.eng.Drop(h.s.now(), h.h, k) {
+		return h.notFound(k)
+	}
+	return nil
+}
+
+// Clear removes every checkpoint and the plan.
+func (h *History) Clear() error {
+	if err := h.s.enter(); err != nil {
+		return err
+	}
+	defer h.s.leave()
+	h.s.eng.Clear(h.s.now(), h.h)
+	return nil
+}
+
+// Hint appends to the restore order and returns how many restores it holds.
+func (h *History) Hint(hints []plan.Hint) (int64, error) {
+	if err := h.s.enter(); err != nil {
+		return 0, err
+	}
+	defer h.s.leave()
+	if len(hints) > 0 {
+		h.s.eng.Hint(h.s.now(), h.h, hints)
+	}
+	return int64(h.h.Queued()), nil
+}
+
+// ClearHints withdraws the restore order.
+func (h *History) ClearHints() error {
+	if err := h.s.enter(); err != nil {
+		return err
+	}
+	defer h.s.leave()
+	h.s.eng.ClearHints(h.s.now(), h.h)
+	return nil
+}
+
+// Prefetch starts prefetching before the first restore.
+func (h *History) Prefetch() error {
+	if err := h.s.enter(); err != nil {
+		return err
+	}
+	defer h.s.leave()
+	h.s.eng.StartPrefetch(h.s.now(), h.h)
+	return nil
+}
+
+// Layout returns the description that checkpoints of this layout came with.
+func (s *Store) Layout(id uint64) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.layouts.byID[id]; l != nil {
+		return l.text, nil
+	}
+	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
+}
+
+func (s *Store) forget(r *engine.Record) { s.layouts.give(r.Body.(*body).layout) }

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"velocpy/gocore/engine"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/status"
+)
+
+// move carries a transfer out. It runs in a worker, without the lock: the engine holds both places for it.
+func (s *Store) move(x *engine.Transfer) (fetched *memory.Mapping, err error) {
+	b := x.Rec.Body.(*body)
+	switch x.Kind {
+	case engine.Flush:
+		return nil, s.diskError(s.disk.Write(x.ToOff, s.host.Bytes(x.FromOff, x.Rec.Size)))
+	case engine.Load:
+		return nil, s.load(s.host.Bytes(x.ToOff, x.Rec.Size), x.FromOff, b)
+	case engine.Spill:
+		return nil, s.diskError(s.spill(x))
+	default:
+		return s.fetch(x, b)
+	}
+}
+
+// load reads a whole checkpoint into its slot and verifies it.
+func (s *Store) load(slot []byte, from int64, b *body) error {
+	if err := s.disk.Read(from, slot); err != nil {
+		return s.diskError(err)
+	}
+	if s.set.verify == verifyOff {
+		return nil
+	}
+	return damaged(b.mismatch(slot, b.layout.all()))
+}
+
+// fetch reads the regions wanted into memory beside the cache and verifies them.
+func (s *Store) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
+	op := x.Restore.Notify.(*Op)
+	m, err := memory.Map("private restore", max(b.layout.slot, 1))
+	if err != nil {
+		return nil, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", b.layout.slot)
+	}
+	slot := m.Bytes(0, m.Size())
+	for _, i := range op.want {
+		span := b.layout.spans[i]
+		if err := s.disk.Read(x.FromOff+span.Offset, slot[span.Offset:span.Offset+span.Bytes]); err != nil {
+			return m, s.diskError(err)
+		}
+	}
+	if s.set.verify == verifyOff {
+		return m, nil
+	}
+	return m, damaged(b.mismatch(slot, op.want))
+}
+
+// damaged is the error of a region that is not what was captured; nil for -1.
+func damaged(region int) error {
+	if region < 0 {
+		return nil
+	}
+	return status.New(status.Corrupt, "the bytes read from disk are not those that were captured (checksum mismatch)").
+		AtTier(status.TierDisk).AtRegion(region)
+}

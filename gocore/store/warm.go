@@ -1,0 +1,92 @@
+package store
+
+import (
+	"runtime"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/memory"
+	"velocpy/gocore/safego"
+)
+
+// warmth keeps the first touch of memory out of captures: a goroutine of its own makes pages of the host tier present ahead of the
+// place that captures have reached. What is never reached is never touched, so a generous budget costs nothing until it is used.
+type warmth struct {
+	reached atomic.Int64
+	want    chan struct{}
+	stop    chan struct{}
+}
+
+const (
+	warmAhead = 512 << 20 // pages made present ahead of the captures
+	warmPiece = 32 << 20  // at once
+)
+
+func (s *Store) startWarming() {
+	if s.host == nil {
+		return
+	}
+	s.warm.want, s.warm.stop = make(chan struct{}, 1), make(chan struct{})
+	s.hold()
+	safego.Go("warming", func() {
+		defer s.drop()
+		s.warm.run(s.host)
+	})
+}
+
+func (s *Store) stopWarming() {
+	if s.warm.stop != nil {
+		close(s.warm.stop)
+	}
+}
+
+// run populates the mapping piece by piece.
+func (w *warmth) run(m *memory.Mapping) {
+	for done := int64(0); done < m.Size(); {
+		if done >= w.reached.Load()+warmAhead {
+			select {
+			case <-w.stop:
+				return
+			case <-w.want:
+			}
+			continue
+		}
+		select {
+		case <-w.stop:
+			return
+		default:
+		}
+		n := min(warmPiece, m.Size()-done)
+		if m.Populate(done, n) != nil {
+			return // no memory left to populate: captures will meet the same and say so
+		}
+		done += n
+	}
+}
+
+// follow tells how far into the buffer captures have come.
+func (w *warmth) follow(used int64) {
+	if w.want == nil || used < w.reached.Load()+warmAhead/4 {
+		return
+	}
+	w.reached.Store(used)
+	select {
+	case w.want <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Store) hostUsed() int64 {
+	if s.host == nil {
+		return 0
+	}
+	return s.eng.Stats.Tiers[0].HighWater
+}
+
+// helpers is the number of goroutines that help large copies beside the caller.
+func helpers(asked int) int {
+	if asked > 0 {
+		return asked
+	}
+	return min(runtime.GOMAXPROCS(0), 8) - 1
+}
