@@ -92,11 +92,10 @@ func (g *guess) anchor() *sweep {
 // score counts for each predictor whether it expected k. A trusted one that expected nothing neither gains nor loses.
 func (g *guess) score(k Key) {
 	for kind := range g.run {
-		n := g.sweep.next(kind, &g.trail)
 		switch {
-		case n.ok && n.key == k:
+		case g.sweep.foresees(kind, k, &g.trail):
 			g.run[kind]++
-		case kind != g.trusted || g.existing(n).ok:
+		case kind != g.trusted || g.goesOn(kind):
 			g.run[kind] = 1
 		}
 	}

@@ -52,8 +52,17 @@ func (s *sweep) next(kind int, t *trail) likely {
 	return likely{Number(2*s.number(lag) - s.number(2*lag)), true}
 }
 
+// foresees tells whether next expects k.
+func (s *sweep) foresees(kind int, k Key, t *trail) bool {
+	if lag := kind - strided + 1; lag > 0 {
+		return s.count >= 2*lag && !k.IsText && k.Number == 2*s.number(lag)-s.number(2*lag)
+	}
+	n := s.next(kind, t)
+	return n.ok && n.key == k
+}
+
 // number is the one restored back restores ago.
-func (s *sweep) number(back int) int64 { return s.recent[(s.count-back)%len(s.recent)] }
+func (s *sweep) number(back int) int64 { return s.recent[uint(s.count-back)%uint(len(s.recent))] }
 
 // follow makes k the last restore, for every predictor.
 func (s *sweep) follow(k Key, w *written, t *trail) {
