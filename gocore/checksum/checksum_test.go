@@ -1,9 +1,12 @@
 package checksum
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
@@ -105,5 +108,53 @@ func BenchmarkLeaf(b *testing.B) {
 	b.SetBytes(LeafBytes)
 	for b.Loop() {
 		Leaf(p)
+	}
+}
+
+// alignedPattern returns n bytes at an address that is a multiple of 64.
+func alignedPattern(n int) []byte {
+	p := pattern(n + 64)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(p))) & 63)
+	return p[skip : skip+n : skip+n]
+}
+
+func TestCopyLeaf(t *testing.T) {
+	data := pattern(LeafBytes)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(0, 5000), rapid.IntRange(0, LeafBytes)).Draw(t, "n")
+		dst := make([]byte, n+3)
+		if got := CopyLeaf(dst, data[:n], rapid.Bool().Draw(t, "stream")); got != Leaf(data[:n]) {
+			t.Fatalf("%d bytes: %#x, want %#x", n, got, Leaf(data[:n]))
+		}
+		if !bytes.Equal(dst[:n], data[:n]) || !bytes.Equal(dst[n:], make([]byte, 3)) {
+			t.Fatalf("%d bytes: copy differs", n)
+		}
+	})
+}
+
+// Copy and hash together, beside each alone: over buffers that fit the cache and ones that do not.
+func BenchmarkCopyLeaf(b *testing.B) {
+	for _, total := range []int{2 << 20, 256 << 20} {
+		src, dst := alignedPattern(total), alignedPattern(total)
+		for _, c := range []struct {
+			name string
+			leaf func(dst, src []byte)
+		}{
+			{"copy", func(dst, src []byte) { copy(dst, src) }},
+			{"hash", func(dst, src []byte) { Leaf(src) }},
+			{"copy then hash", func(dst, src []byte) { copyThenHash(dst, src) }},
+			{"hash then copy", func(dst, src []byte) { Leaf(src); copy(dst, src) }},
+			{"fused", func(dst, src []byte) { CopyLeaf(dst, src, false) }},
+			{"fused, streaming", func(dst, src []byte) { CopyLeaf(dst, src, true) }},
+		} {
+			b.Run(fmt.Sprintf("%dMiB/%s", total>>20, c.name), func(b *testing.B) {
+				b.SetBytes(LeafBytes)
+				at := 0
+				for b.Loop() {
+					c.leaf(dst[at:at+LeafBytes], src[at:at+LeafBytes])
+					at = (at + LeafBytes) % total
+				}
+			})
+		}
 	}
 }

@@ -1,0 +1,46 @@
+package checksum
+
+import (
+	"bytes"
+	"testing"
+
+	"golang.org/x/sys/cpu"
+	"pgregory.net/rapid"
+)
+
+// Every vector variant against the library and copy, at all lengths and alignments; bytes around
+// the destination stay.
+func TestFusedAgainstPlain(t *testing.T) {
+	variants := map[string]blocksFunc{}
+	if cpu.X86.HasAVX512F {
+		variants["512"] = blocks512
+	}
+	if cpu.X86.HasAVX2 {
+		variants["256"] = blocks256
+	}
+	data := pattern(LeafBytes + 4096)
+	for name, run := range variants {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				n := rapid.OneOf(rapid.IntRange(241, 5000), rapid.IntRange(241, LeafBytes),
+					rapid.SampledFrom([]int{241, 1024, 1025, 2048, LeafBytes - 1, LeafBytes})).Draw(t, "n")
+				from := rapid.IntRange(0, 200).Draw(t, "from")
+				to := rapid.SampledFrom([]int{0, 0, 1, 8, 32, 64, 100}).Draw(t, "to")
+				src := data[from : from+n]
+				area := alignedPattern(n + 300)
+				before := bytes.Clone(area)
+				got := fuse(run, area[to:to+n], src, rapid.Bool().Draw(t, "stream"))
+				copy(before[to:], src)
+				if got != Leaf(src) {
+					t.Fatalf("%d bytes: hash %#x, want %#x", n, got, Leaf(src))
+				}
+				if !bytes.Equal(area, before) {
+					t.Fatalf("%d bytes to offset %d: destination differs", n, to)
+				}
+			})
+		})
+	}
+	if len(variants) == 0 {
+		t.Skip("no vector code for this machine")
+	}
+}
