@@ -2,7 +2,7 @@
 //
 // Definition (part of the on-disk format):
 //
-//   - The region's bytes are cut into leaves of LeafBytes = 1 MiB = 1048576 bytes; the last one may
+//   - The region's bytes are cut into leaves of LeafBytes = 256 KiB = 262144 bytes; the last one may
 //     be shorter. A region of n bytes has ceil(n / LeafBytes) leaves; an empty region has none.
 //   - The hash of a leaf is XXH3-64 of its bytes, with seed 0 and the default secret.
 //   - The checksum of a region with at most one leaf is XXH3-64 of its bytes (of the empty string
@@ -19,8 +19,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// LeafBytes is the length of every leaf but the last.
-const LeafBytes = 1 << 20
+// LeafBytes is the length of every leaf but the last: what two threads can share a region of 1 MiB
+// with, and what stays in a core's cache between copying and hashing.
+const LeafBytes = 256 << 10
 
 // Leaves returns how many leaves a region of n bytes has; 0 for n <= 0.
 func Leaves(n int64) int {
@@ -34,7 +35,7 @@ func Leaves(n int64) int {
 func Leaf(p []byte) uint64 { return xxh3.Hash(p) }
 
 // Combine returns the checksum of the region whose leaves have the given hashes, in order. It
-// allocates nothing below 4 GiB worth of leaves, and then 8 bytes per leaf.
+// allocates nothing up to 64 leaves, and then 8 bytes per leaf.
 func Combine(leaves []uint64) uint64 {
 	switch len(leaves) {
 	case 0:
@@ -42,7 +43,7 @@ func Combine(leaves []uint64) uint64 {
 	case 1:
 		return leaves[0]
 	}
-	var few [4096 * 8]byte
+	var few [64 * 8]byte
 	text := few[:0]
 	if len(leaves)*8 > len(few) {
 		text = make([]byte, 0, len(leaves)*8)

@@ -19,7 +19,8 @@ func pattern(n int) []byte {
 	return p
 }
 
-// The numbers are part of the on-disk format: they may never change.
+// The numbers are part of the on-disk format: they may never change. They were computed by another
+// implementation of XXH3.
 func TestGolden(t *testing.T) {
 	p := make([]byte, 3*LeafBytes+17)
 	for i := range p {
@@ -31,7 +32,7 @@ func TestGolden(t *testing.T) {
 	}{
 		{0, 0x2d06800538d394c2},
 		{1, 0xc44bdff4074eecdb}, {240, 0xb80284837259eee4}, {241, 0x44dbd3180a664e27},
-		{LeafBytes, 0xce8844fddd543b7c}, {LeafBytes + 1, 0xf81876285d3999be}, {3*LeafBytes + 17, 0x662649e4d0f19381},
+		{LeafBytes, 0xd76a545ca694b739}, {LeafBytes + 1, 0xa2d7499965a7dcc1}, {3*LeafBytes + 17, 0x725568720a2f8282},
 	} {
 		if got := Sum(p[:c.n]); got != c.want {
 			t.Errorf("Sum of %d bytes: %#x, want %#x", c.n, got, c.want)
@@ -44,7 +45,7 @@ func TestLeaves(t *testing.T) {
 		n    int64
 		want int
 	}{
-		{-1, 0}, {0, 0}, {1, 1}, {LeafBytes - 1, 1}, {LeafBytes, 1}, {LeafBytes + 1, 2}, {2 * LeafBytes, 2}, {5 << 40, 5 << 20},
+		{-1, 0}, {0, 0}, {1, 1}, {LeafBytes - 1, 1}, {LeafBytes, 1}, {LeafBytes + 1, 2}, {2 * LeafBytes, 2}, {5 << 40, 5 << 22},
 	} {
 		if got := Leaves(c.n); got != c.want {
 			t.Errorf("Leaves(%d) = %d, want %d", c.n, got, c.want)

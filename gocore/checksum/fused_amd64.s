@@ -1,3 +1,5 @@
+//go:build !race
+
 #include "textflag.h"
 
 // The stripes of XXH3-64 over whole 1024-byte blocks, with every stripe also stored to dst.

@@ -6,6 +6,7 @@
 package copier
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -47,6 +48,11 @@ type Options struct {
 // unitBytes is what one thread takes at a time: a leaf of the checksum.
 const unitBytes = checksum.LeafBytes
 
+// streamFrom says from which size of a job on stores bypass the cache. Slots are cold when they are
+// written and not needed soon, so that streaming gains half the time and leaves the cache to the
+// caller. What is restored is needed next: unless the cache would not hold it, it should lie there.
+var streamFrom = [...]int64{Gather: 256 << 10, Scatter: 8 << 20, Verify: math.MaxInt64}
+
 // helpBytes is the size from which on helpers are called: waking one costs up to 25 µs, in which
 // one thread copies some hundred KiB.
 const helpBytes = 512 << 10
@@ -59,6 +65,7 @@ const watchBytes = 512 << 10
 type Job struct {
 	dir    Direction
 	check  bool
+	stream bool
 	pool   *Pool
 	parts  []part
 	axes   []axis
@@ -99,6 +106,7 @@ func NewJob(dir Direction, pieces []Piece, opt Options) *Job {
 	for i := range pieces {
 		j.add(&pieces[i])
 	}
+	j.stream = j.bytes >= streamFrom[dir]
 	if j.check {
 		j.leaves = room(j.leaves, int(j.units))
 		j.sums = room(j.sums, len(pieces))
@@ -239,24 +247,35 @@ func (j *Job) unit(p *part, unit int64) int64 {
 	from := (unit - p.first) * unitBytes
 	to := min(from+unitBytes, p.bytes)
 	slot := unsafe.Slice((*byte)(unsafe.Add(p.slot, from)), to-from)
-	if j.dir == Gather {
-		if len(p.axes) == 0 {
-			copy(slot, unsafe.Slice((*byte)(unsafe.Add(p.base, from)), to-from))
-		} else {
-			walk(p.base, p.axes, p.item, from, to, unsafe.Add(p.slot, from), false)
-		}
-	}
-	if j.check {
+	switch {
+	case j.dir == Verify:
 		j.leaves[unit] = checksum.Leaf(slot)
-	}
-	if j.dir == Scatter {
-		if len(p.axes) == 0 {
-			copy(unsafe.Slice((*byte)(unsafe.Add(p.base, from)), to-from), slot)
+	case len(p.axes) == 0:
+		mem := unsafe.Slice((*byte)(unsafe.Add(p.base, from)), to-from)
+		if j.dir == Gather {
+			j.copy(slot, mem, unit)
 		} else {
-			walk(p.base, p.axes, p.item, from, to, unsafe.Add(p.slot, from), true)
+			j.copy(mem, slot, unit)
+		}
+	default:
+		walk(p.base, p.axes, p.item, from, to, unsafe.Pointer(unsafe.SliceData(slot)), j.dir == Scatter)
+		if j.check {
+			j.leaves[unit] = checksum.Leaf(slot)
 		}
 	}
 	return to - from
+}
+
+// copy copies a contiguous unit, and takes its hash on the way.
+func (j *Job) copy(dst, src []byte, unit int64) {
+	switch {
+	case j.check:
+		j.leaves[unit] = checksum.CopyLeaf(dst, src, j.stream)
+	case j.stream:
+		copyStream(dst, src)
+	default:
+		copy(dst, src)
+	}
 }
 
 // finish combines the leaves' hashes.
