@@ -10,8 +10,8 @@ namespace velocpy {
 namespace py = pybind11;
 
 struct Dtype {
-  py::object descr;   // keeps the identity that the cache goes by
-  std::string text;   // as velocpy.arrays.dtype_text writes it
+  py::object descr;  // keeps the identity that the cache goes by
+  std::string text;  // as velocpy.arrays.dtype_text writes it
   int64_t itemsize = 0;
 };
 

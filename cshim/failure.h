@@ -15,9 +15,9 @@ struct Layout;
 
 // What a call was about; whatever is known goes into the exception.
 struct Where {
-  py::handle history;             // name
+  py::handle history;  // name
   py::handle key;
-  const Layout* layout = nullptr; // turns the index of a region into its name
+  const Layout* layout = nullptr;  // turns the index of a region into its name
 };
 
 // All of them need the GIL and leave through a Python exception.
@@ -25,8 +25,8 @@ struct Where {
 [[noreturn]] void raise_forked();
 [[noreturn]] void raise_unavailable(const std::string& text);
 [[noreturn]] void raise_timeout(const Where& where, double seconds);
-[[noreturn]] void raise_invalid(const std::string& text);       // a wrong value
-[[noreturn]] void raise_wrong_type(const std::string& text);    // a wrong type
+[[noreturn]] void raise_invalid(const std::string& text);     // a wrong value
+[[noreturn]] void raise_wrong_type(const std::string& text);  // a wrong type
 
 // The name of obj's type, for messages.
 std::string type_name(py::handle obj);

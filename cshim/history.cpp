@@ -56,7 +56,7 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
     args.meta = bytes;
     args.meta_len = length;
   }
-  args.flags = copy ? 0 : VELOC_CP_SOURCE_STAYS;
+  args.flags = (copy ? 0 : VELOC_CP_SOURCE_STAYS) | (timeout.is_none() ? 0 : VELOC_CP_PATIENT);
   args.tier = tier;
 
   veloc_outcome out{};
@@ -68,7 +68,8 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   });
   if (status < 0) raise(error, where(key));
   if (!copy) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
-  return py::make_tuple(out.ticket, out.hints_left, named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
+  return py::make_tuple(out.ticket, out.hints_left,
+                        named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
 }
 
 namespace {
@@ -114,14 +115,16 @@ void History::choose(const Layout& layout, py::handle regions, py::handle into, 
     for (auto item : destinations) {
       const int32_t region = layout.find(item.first);
       const auto at = std::find(choice->select.begin(), choice->select.end(), region);
-      if (at == choice->select.end()) raise_invalid("into= names region " + py::repr(item.first).cast<std::string>() + ", regions does not.");
+      if (at == choice->select.end())
+        raise_invalid("into= names region " + py::repr(item.first).cast<std::string>() + ", regions does not.");
       found[static_cast<size_t>(at - choice->select.begin())] = py::reinterpret_borrow<py::object>(item.second);
     }
     choice->into = std::move(found);
   } else if (!into.is_none()) {
     for (py::handle array : into) choice->into.push_back(py::reinterpret_borrow<py::object>(array));
     if (choice->into.size() != choice->select.size()) {
-      raise_invalid("into= has " + std::to_string(choice->into.size()) + " arrays for " + std::to_string(choice->select.size()) + " regions.");
+      raise_invalid("into= has " + std::to_string(choice->into.size()) + " arrays for " + std::to_string(choice->select.size()) +
+                    " regions.");
     }
   }
   sort_together(&choice->select, &choice->into);
@@ -137,7 +140,7 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
   const Key named(key);
   veloc_restore_args args{};
   args.key = *named.get();
-  args.flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0);
+  args.flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
   veloc_outcome out{};
   veloc_error error;
   int32_t status = VELOC_E_CHANGED;
@@ -197,7 +200,7 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
     args.expected_layout = info.layout;
-    args.flags = last ? VELOC_RS_LAST : 0;
+    args.flags = (last ? VELOC_RS_LAST : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
     drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);

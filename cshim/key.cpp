@@ -45,7 +45,8 @@ Key::Key(py::handle key, bool may_be_none) {
   int overflow = 0;
   raw_.kind = VELOC_KEY_INT;
   raw_.number = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  if (overflow != 0) raise_invalid("an integer key has 64 bits with a sign; " + py::str(number).cast<std::string>().substr(0, 40) + " does not fit.");
+  if (overflow != 0)
+    raise_invalid("an integer key has 64 bits with a sign; " + py::str(number).cast<std::string>().substr(0, 40) + " does not fit.");
 }
 
 }  // namespace velocpy

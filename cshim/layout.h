@@ -1,4 +1,5 @@
-// The description of a checkpoint: which regions, of what names, types and shapes, lie where in its slot. The core keeps it as opaque bytes.
+// The description of a checkpoint: which regions, of what names, types and shapes, lie where in its slot. The core keeps it as opaque
+// bytes.
 #pragma once
 
 #include <pybind11/numpy.h>

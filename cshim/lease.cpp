@@ -1,5 +1,7 @@
 #include "lease.h"
 
+#include <pybind11/stl.h>
+
 #include <algorithm>
 #include <deque>
 
@@ -80,7 +82,8 @@ int32_t LeaseMemory::find(py::handle label) const {
 
 py::tuple LeaseMemory::description(int32_t region) const {
   const RegionLayout& described = layout_->regions[static_cast<size_t>(region)];
-  return py::make_tuple(described.dtype_text, described.itemsize, py::tuple(py::cast(described.shape)), py::tuple(py::cast(described.strides)));
+  return py::make_tuple(described.dtype_text, described.itemsize, py::tuple(py::cast(described.shape)),
+                        py::tuple(py::cast(described.strides)));
 }
 
 py::array LeaseMemory::array(py::object self, int32_t region) {
@@ -90,7 +93,7 @@ py::array LeaseMemory::array(py::object self, int32_t region) {
   return array_over(std::move(self), dtype, shown.shape, shown.strides, lease.data(shown), lease.writable());
 }
 
-py::array LeaseMemory::bytes(py::object self, int32_t region) {
+py::array LeaseMemory::raw(py::object self, int32_t region) {
   const auto& lease = self.cast<const LeaseMemory&>();
   const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
   return array_over(std::move(self), py::dtype::of<uint8_t>(), {shown.nbytes}, {1}, lease.data(shown), true);

@@ -36,7 +36,7 @@ class LeaseMemory {
   // A NumPy array of the region whose base is self; read-only unless the lease is writable.
   static py::array array(py::object self, int32_t region);
   // All bytes of the region, one-dimensional and writable whatever the lease is: for libraries that cannot say read-only.
-  static py::array bytes(py::object self, int32_t region);
+  static py::array raw(py::object self, int32_t region);
 
   // The bytes given as meta; None without. Costs a call into the core.
   py::object meta() const;

@@ -51,8 +51,8 @@ std::string loader_error() {
 
 Core table_of(void* library, const std::string& path) {
   Core table;
-#define VELOC_FETCH(name)                                                                      \
-  table.name = reinterpret_cast<decltype(table.name)>(dlsym(library, "veloc_" #name));         \
+#define VELOC_FETCH(name)                                                              \
+  table.name = reinterpret_cast<decltype(table.name)>(dlsym(library, "veloc_" #name)); \
   if (table.name == nullptr) raise_unavailable(path + " is no core of velocpy: " + loader_error() + ".");
   VELOC_FUNCTIONS(VELOC_FETCH)
 #undef VELOC_FETCH
@@ -63,7 +63,8 @@ void require_version(const Core& table, const std::string& path) {
   const uint32_t version = table.abi_version();
   if (version != VELOC_ABI_VERSION) {
     raise_unavailable("the core at " + path + " speaks version " + std::to_string(version) + " of the contract, this package version " +
-                      std::to_string(VELOC_ABI_VERSION) + ". Install both from one release; in a notebook, restart the kernel after an upgrade.");
+                      std::to_string(VELOC_ABI_VERSION) +
+                      ". Install both from one release; in a notebook, restart the kernel after an upgrade.");
   }
 }
 

@@ -36,7 +36,8 @@ py::dict shim_info() {
   py::dict info;
   info["abi_version"] = VELOC_ABI_VERSION;
   info["compiler"] = __VERSION__;
-  info["pybind11"] = PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_MINOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_PATCH);
+  info["pybind11"] =
+      PYBIND11_TOSTRING(PYBIND11_VERSION_MAJOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_MINOR) "." PYBIND11_TOSTRING(PYBIND11_VERSION_PATCH);
   info["python"] = PY_VERSION;
   return info;
 }
@@ -82,17 +83,23 @@ void bind_store(py::module_& m) {
   py::class_<Store, std::shared_ptr<Store>>(m, "Store")
       .def(py::init<const std::string&>(), py::arg("config"))
       .def("close", &Store::close, py::arg("timeout"))
-      .def("wait", [](Store& store, int32_t tier, py::handle timeout) { store.wait({}, 0, 0, tier, timeout); }, py::arg("tier"), py::arg("timeout"))
+      .def(
+          "wait", [](Store& store, int32_t tier, py::handle timeout) { store.wait({}, 0, 0, tier, timeout); }, py::arg("tier"),
+          py::arg("timeout"))
       .def("stats", &Store::stats)
       .def("timeline", &Store::timeline, py::arg("clear"))
       .def("ticket", &Store::ticket, py::arg("ticket"))
-      .def("history", [](std::shared_ptr<Store> store, py::str name) { return std::make_unique<History>(std::move(store), std::move(name)); }, py::arg("name"))
+      .def(
+          "history",
+          [](std::shared_ptr<Store> store, py::str name) { return std::make_unique<History>(std::move(store), std::move(name)); },
+          py::arg("name"))
       .def("kept_sources", [](Store& store) { return store.sources().size(); });
 }
 
 void bind_history(py::module_& m) {
   py::class_<History>(m, "History")
-      .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"), py::arg("timeout"))
+      .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"),
+           py::arg("timeout"))
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"))
       .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"))
       .def("drop", &History::drop, py::arg("key"))
@@ -116,10 +123,13 @@ void bind_lease(py::module_& m) {
       .def_property_readonly("slot_bytes", &LeaseMemory::slot_bytes)
       .def("labels", &LeaseMemory::labels)
       .def("find", &LeaseMemory::find, py::arg("label"))
-      .def("library", [](const LeaseMemory& lease, int32_t region) { return static_cast<int>(lease.library(region)); }, py::arg("region"))
+      .def(
+          "library", [](const LeaseMemory& lease, int32_t region) { return static_cast<int>(lease.library(region)); }, py::arg("region"))
       .def("description", &LeaseMemory::description, py::arg("region"))
-      .def("array", [](py::object self, int32_t region) { return LeaseMemory::array(std::move(self), region); }, py::arg("region"))
-      .def("bytes", [](py::object self, int32_t region) { return LeaseMemory::bytes(std::move(self), region); }, py::arg("region"))
+      .def(
+          "array", [](py::object self, int32_t region) { return LeaseMemory::array(std::move(self), region); }, py::arg("region"))
+      .def(
+          "raw", [](py::object self, int32_t region) { return LeaseMemory::raw(std::move(self), region); }, py::arg("region"))
       .def("meta", &LeaseMemory::meta);
 }
 

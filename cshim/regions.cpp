@@ -11,7 +11,7 @@
 namespace velocpy {
 namespace {
 
-constexpr int kMaxDims = 64;                       // NumPy's limit
+constexpr int kMaxDims = 64;                           // NumPy's limit
 constexpr int64_t kLargestElement = int64_t{1} << 30;  // the contract's element size has 32 bits
 
 char g_nothing[64];  // where regions without bytes point
@@ -53,10 +53,12 @@ bool same_dtype(const View& view, const RegionLayout& region) {
 }
 
 void require_writable(const View& view, py::handle label) {
-  if (!view.writable) raise_invalid("the destination of region " + spelled(label) + " is read-only; restore into an array that may be written.");
+  if (!view.writable)
+    raise_invalid("the destination of region " + spelled(label) + " is read-only; restore into an array that may be written.");
   for (int i = 0; i < view.ndim; ++i) {
     if (view.shape[i] > 1 && view.strides[i] == 0) {
-      raise_invalid("the destination of region " + spelled(label) + " repeats its elements (a stride is 0); restore into an array of its own.");
+      raise_invalid("the destination of region " + spelled(label) +
+                    " repeats its elements (a stride is 0); restore into an array of its own.");
     }
   }
 }
@@ -70,14 +72,15 @@ void require_match(const View& view, const RegionLayout& region, py::handle labe
     }
     return;
   }
-  const bool same_shape = view.ndim == static_cast<int>(region.shape.size()) && std::equal(region.shape.begin(), region.shape.end(), view.shape);
+  const bool same_shape =
+      view.ndim == static_cast<int>(region.shape.size()) && std::equal(region.shape.begin(), region.shape.end(), view.shape);
   if (!same_shape) {
     raise_invalid("the destination of region " + spelled(label) + " has the shape " + shape_text(view.ndim, view.shape) + ", the region " +
                   shape_text(static_cast<int>(region.shape.size()), region.shape.data()) + ".");
   }
   if (!same_dtype(view, region)) {
-    raise_invalid("the destination of region " + spelled(label) + " has the dtype " + *view.dtype_text + ", the region " + region.dtype_text +
-                  "; a restore does not convert.");
+    raise_invalid("the destination of region " + spelled(label) + " has the dtype " + *view.dtype_text + ", the region " +
+                  region.dtype_text + "; a restore does not convert.");
   }
 }
 
@@ -153,8 +156,8 @@ void add_source(Sources* sources, py::handle label, const char* name, int64_t le
   if (view.ndim > kMaxDims) raise_invalid("region " + spelled(label) + " has more than 64 axes.");
   if (view.itemsize > INT32_MAX) raise_invalid("region " + spelled(label) + " has elements of more than 2 GiB.");
   const Order order = memory_order(view);
-  const int64_t offset = sources->layout.add(name, length, view.library, *view.dtype_text, view.itemsize, view.ndim, view.shape,
-                                             order.kind, order.axes, view.nbytes);
+  const int64_t offset = sources->layout.add(name, length, view.library, *view.dtype_text, view.itemsize, view.ndim, view.shape, order.kind,
+                                             order.axes, view.nbytes);
   sources->list.add(&view, order.axes, offset);
 }
 

@@ -44,9 +44,8 @@ void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t 
   veloc_outcome out{};
   veloc_error error;
   int32_t status;
-  drive(table, where, deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
-    return table.wait(handle_, history, ticket, tier, fd, o, e);
-  });
+  drive(table, where, deadline, &out, &error, &status,
+        [&](int fd, veloc_outcome* o, veloc_error* e) { return table.wait(handle_, history, ticket, tier, fd, o, e); });
   if (status < 0) raise(error, where);
   sources_.drain(table, handle_, sources_.size());
 }

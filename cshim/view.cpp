@@ -1,5 +1,7 @@
 #include "view.h"
 
+#include <pybind11/stl.h>
+
 #include "dtype.h"
 #include "failure.h"
 

@@ -12,8 +12,8 @@
 namespace velocpy {
 namespace {
 
-constexpr int kSliceMilliseconds = 100;                              // half of the promise on Ctrl-C
-constexpr auto kSignalInterval = std::chrono::milliseconds(40);     // between looks for signals while an operation never has to wait
+constexpr int kSliceMilliseconds = 100;                          // half of the promise on Ctrl-C
+constexpr auto kSignalInterval = std::chrono::milliseconds(40);  // between looks for signals while an operation never has to wait
 
 struct Stock {
   std::vector<int> fds;

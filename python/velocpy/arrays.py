@@ -1,0 +1,277 @@
+"""Arrays of every library as the shim wants them, and back.
+
+NumPy arrays never come through here on their way in: the shim reads them itself. No framework is imported unless an
+array of it was given.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+from .errors import InvalidArgument, InvalidType, TierUnavailable
+
+if TYPE_CHECKING:
+    import torch
+
+NUMPY, TORCH, RAW = 0, 1, 2
+
+#: (library, dtype text, address, bytes of an element, shape, strides in bytes, writable, owner)
+Description = tuple[int, str, int, int, tuple[int, ...], tuple[int, ...], bool, Any]
+
+# torch's dtypes that NumPy has as well, so that one may be restored into the other.
+_SHARED = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+
+
+def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
+    """A NumPy array that shows the same memory, or a description of the memory.
+
+    Raises
+    ------
+    InvalidType
+        When ``array`` is nothing that has bytes; ``label`` goes into the message.
+    """
+    if type(array).__module__.partition(".")[0] == "torch" or _is_tensor(array):
+        return _describe_tensor(array, label)
+    if isinstance(array, np.ndarray):
+        return _plain(array, label)
+    if isinstance(array, np.generic):
+        copied = np.asarray(array)
+        copied.flags.writeable = False
+        return copied
+    if isinstance(array, tuple):
+        return _describe_raw(array, label)
+    if hasattr(type(array), "__cuda_array_interface__"):
+        raise _on_device(label)
+    shown = _from_buffer(array, label)
+    if shown is None:
+        shown = _from_dlpack(array, label)
+    if shown is None:
+        raise InvalidType(
+            f"region {label!r} is a {type(array).__name__}; give an array (NumPy, torch, anything with the buffer protocol"
+            " or DLPack) or a tuple (address, bytes)."
+        )
+    return shown
+
+
+def _plain(array: np.ndarray[Any, Any], label: Any) -> np.ndarray[Any, Any]:
+    if isinstance(array, np.ma.MaskedArray):
+        raise InvalidType(
+            f"region {label!r} is a masked array, whose mask would get lost; store .data and .mask as two regions."
+        )
+    return array
+
+
+def _describe_raw(pair: tuple[Any, ...], label: Any) -> Description:
+    numbers = len(pair) == 2 and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in pair)
+    if not numbers:
+        raise InvalidType(f"region {label!r} is a tuple; raw memory is (address, bytes), two ints.")
+    address, nbytes = int(pair[0]), int(pair[1])
+    if nbytes < 0 or not 0 <= address < 1 << 64 or address + nbytes > 1 << 64:
+        raise InvalidArgument(f"region {label!r} is {nbytes} bytes at {address:#x}, which no memory can be.")
+    if not _core.readable(address, nbytes):
+        raise InvalidArgument(
+            f"region {label!r} is {nbytes} bytes at {address:#x}, and not all of that is mapped: was it freed?"
+        )
+    return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair)
+
+
+def _from_buffer(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
+    try:
+        view = memoryview(array)
+    except TypeError:
+        return None
+    except (ValueError, BufferError) as error:
+        raise InvalidArgument(f"region {label!r} does not give out its buffer: {error}.") from error
+    try:
+        return np.asarray(view)
+    except (ValueError, NotImplementedError, RuntimeError, TypeError):
+        pass  # a format that NumPy has no word for: its bytes
+    try:
+        return np.frombuffer(view, dtype=np.uint8)
+    except (ValueError, BufferError) as error:
+        raise InvalidType(
+            f"region {label!r} has a buffer of format {view.format!r} that NumPy cannot read: {error}."
+        ) from error
+
+
+def _from_dlpack(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
+    if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
+        return None
+    if int(array.__dlpack_device__()[0]) not in (1, 3):  # kDLCPU and pinned memory
+        raise _on_device(label)
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidType(f"region {label!r} cannot be read through DLPack: {error}.") from error
+
+
+def _on_device(label: Any) -> TierUnavailable:
+    return TierUnavailable(
+        f"region {label!r} lies on a device; this version keeps arrays of host memory. Copy it to the host first.",
+        region=label,
+    )
+
+
+# --- torch
+# ------------------------------------------------------------------------------------------------------------------
+
+
+def _is_tensor(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "Tensor") and isinstance(array, torch.Tensor)
+
+
+def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        raise InvalidType(f"region {label!r} is a {type(tensor).__name__}; give its tensors.")
+    if tensor.device.type != "cpu":
+        raise _on_device(label)
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        raise InvalidType(
+            f"region {label!r} is a tensor without plain strides ({tensor.layout}); store the tensors it is made of."
+        )
+    resolved = tensor.is_conj() or tensor.is_neg()
+    if resolved:
+        tensor = tensor.detach().resolve_conj().resolve_neg()
+    itemsize = tensor.element_size()
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError as error:
+        raise InvalidType(f"region {label!r} is a tensor without memory: {error}.") from error
+    strides = tuple(stride * itemsize for stride in tensor.stride())
+    return (TORCH, _torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor)
+
+
+def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
+    """The region of a lease as a tensor that keeps the lease alive."""
+    import torch
+
+    text, itemsize, shape, strides = memory.description(region)
+    dtype = _torch_dtype(text)
+    flat = memory.raw(region)
+    if flat.size == 0:
+        return torch.empty(shape, dtype=dtype)
+    elements = torch.from_numpy(flat).view(dtype)
+    return elements.as_strided(shape, [stride // itemsize for stride in strides])
+
+
+@lru_cache(maxsize=256)
+def _torch_text(dtype: torch.dtype) -> str:
+    name = str(dtype).removeprefix("torch.")
+    return np.dtype(name).str if name in _SHARED else "=" + name
+
+
+@lru_cache(maxsize=256)
+def _torch_dtype(text: str) -> torch.dtype:
+    import torch
+
+    name = text[1:] if text.startswith("=") else np.dtype(text).name
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
+
+
+# --- dtypes
+# -----------------------------------------------------------------------------------------------------------------
+
+
+def dtype_text(dtype: np.dtype[Any]) -> str:
+    """A dtype as text, from which `dtype_from_text` makes an equal one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from velocpy.arrays import dtype_text
+    >>> dtype_text(np.dtype("complex64")), dtype_text(np.dtype("datetime64[ms]"))
+    ('<c8', '<M8[ms]')
+    """
+    if dtype.hasobject or dtype.kind == "T":
+        raise InvalidType(
+            f"arrays of dtype {dtype} hold references, not bytes; store numbers or fixed-length texts, or pickle them."
+        )
+    if dtype.names is not None:
+        return json.dumps(_structure(dtype), sort_keys=True, ensure_ascii=True)
+    if dtype.subdtype is not None:
+        return json.dumps(_subarray(dtype))
+    if dtype.type.__module__.partition(".")[0] != "numpy":
+        return "=" + dtype.name
+    return dtype.str
+
+
+def dtype_from_text(text: str) -> np.dtype[Any]:
+    """The dtype that `dtype_text` wrote."""
+    if text.startswith("="):
+        return _extension(text[1:])
+    if text.startswith(("{", "[")):
+        return _from_json(json.loads(text))
+    return np.dtype(text)
+
+
+def same_dtype(one: str, other: str) -> bool:
+    """Whether two texts mean equal dtypes."""
+    if one.startswith("=") or other.startswith("="):
+        return one == other
+    return bool(dtype_from_text(one) == dtype_from_text(other))
+
+
+def _structure(dtype: np.dtype[Any]) -> dict[str, Any]:
+    assert dtype.names is not None
+    assert dtype.fields is not None
+    fields = [dtype.fields[name] for name in dtype.names]
+    return {
+        "names": list(dtype.names),
+        "formats": [dtype_text(field[0]) for field in fields],
+        "offsets": [field[1] for field in fields],
+        "titles": [field[2] if len(field) > 2 else None for field in fields],
+        "itemsize": dtype.itemsize,
+        "aligned": dtype.isalignedstruct,
+    }
+
+
+def _subarray(dtype: np.dtype[Any]) -> list[Any]:
+    assert dtype.subdtype is not None
+    return [dtype_text(dtype.subdtype[0]), list(dtype.subdtype[1])]
+
+
+def _from_json(described: Any) -> np.dtype[Any]:
+    if isinstance(described, list):
+        return np.dtype((dtype_from_text(described[0]), tuple(described[1])))
+    aligned = described.pop("aligned")
+    if not any(described["titles"]):
+        del described["titles"]
+    described["formats"] = [dtype_from_text(text) for text in described["formats"]]
+    dtype: np.dtype[Any] = np.dtype(described, align=aligned)
+    return dtype
+
+
+def _extension(name: str) -> np.dtype[Any]:
+    try:
+        dtype: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+    except (ImportError, AttributeError) as error:
+        raise InvalidType(
+            f"a region has the dtype {name}, which NumPy knows through the package ml_dtypes only."
+        ) from error
+    return dtype

@@ -1,0 +1,144 @@
+"""Budgets of the tiers: sizes as people write them, and what "auto" means on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from numbers import Integral, Real
+from pathlib import Path
+
+from .errors import InvalidBudget
+
+KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
+
+#: Letters alone are powers of 1024, as in ulimit and dd; with a B they are what the standards say.
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": KIB,
+    "m": MIB,
+    "g": GIB,
+    "t": TIB,
+    "kib": KIB,
+    "mib": MIB,
+    "gib": GIB,
+    "tib": TIB,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*", re.ASCII)
+_LARGEST = 1 << 60
+_FORMS = 'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "auto", or None for a tier that is not used.'
+
+_AUTO_SHARE = 4
+_AUTO_MOST = 32 * GIB
+_AUTO_LEAST = 64 * MIB
+
+
+def parse_size(size: object, name: str) -> int:
+    """Bytes of a size.
+
+    Examples
+    --------
+    >>> from velocpy.budget import parse_size
+    >>> parse_size("1.5 KiB", "host"), parse_size("2kB", "host"), parse_size(7, "host")
+    (1536, 2000, 7)
+    """
+    nbytes = _bytes_of(size, name)
+    if not 0 < nbytes <= _LARGEST:
+        raise InvalidBudget(f"{name} is {size!r}: a budget lies between 1 byte and 2^60. {_FORMS}")
+    return nbytes
+
+
+def _bytes_of(size: object, name: str) -> int:
+    if isinstance(size, bool):
+        raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
+    if isinstance(size, Integral):
+        return int(size)
+    if isinstance(size, Real):
+        number = float(size)
+        if not number.is_integer():
+            raise InvalidBudget(f"{name} is {size!r}, which is no whole number of bytes. {_FORMS}")
+        return int(number)
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size)
+        if match and match[2].lower() in _UNITS:
+            return (
+                int(float(match[1]) * _UNITS[match[2].lower()])
+                if "." in match[1]
+                else int(match[1]) * _UNITS[match[2].lower()]
+            )
+    raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
+
+
+def host_budget(size: object) -> int | None:
+    """Bytes of the host tier; "auto" is a quarter of the memory available here, at most 32 GiB."""
+    if size is None:
+        return None
+    if size == "auto":
+        return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE))
+    return parse_size(size, "host")
+
+
+def disk_budget(size: object, path: Path | None) -> int | None:
+    """Bytes of the disk tier; "auto" is half of the free space at a path, and no disk tier without one."""
+    if size is None:
+        return None
+    if size == "auto":
+        if path is None:
+            return None
+        return max(_AUTO_LEAST, shutil.disk_usage(path).free // 2)
+    return parse_size(size, "disk")
+
+
+def available_memory() -> int:
+    """Bytes that this process may still use: what the machine has left, or less where its cgroup says so."""
+    return min(_machine_memory(), _cgroup_memory(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")))
+
+
+def _machine_memory() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * KIB
+    except (OSError, ValueError, IndexError):
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cgroup_memory(root: Path, membership: Path) -> int:
+    """What is left in the tightest cgroup above this process, in either version of the hierarchy."""
+    left = _LARGEST
+    for directory, limit_name, use_name in _cgroups(root, membership):
+        limit, use = _number(directory / limit_name), _number(directory / use_name)
+        if limit is not None and use is not None:
+            left = min(left, max(0, limit - use))
+    return left
+
+
+def _cgroups(root: Path, membership: Path) -> list[tuple[Path, str, str]]:
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        below = Path(path.lstrip("/"))
+        levels = [below, *below.parents]
+        if controllers == "":
+            found += [(root / level, "memory.max", "memory.current") for level in levels]
+        elif "memory" in controllers.split(","):
+            v1 = root / "memory"
+            found += [(v1 / level, "memory.limit_in_bytes", "memory.usage_in_bytes") for level in levels]
+    return found
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None  # "max", or not there

@@ -1,0 +1,255 @@
+"""Everything that can go wrong, as exceptions: what happened, where, what is still safe, what to do.
+
+All of them are `VelocError`; each is also the builtin that fits, so ``except KeyError`` or ``except TimeoutError``
+works too.
+
+Examples
+--------
+>>> import velocpy
+>>> with velocpy.open(host="16MiB") as store:
+...     try:
+...         store.history("forward").restore(7)
+...     except velocpy.CheckpointNotFound as error:
+...         print(error.history, error.key)
+forward 7
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import Any
+
+__all__ = [
+    "VelocError",
+    "CheckpointDropped",
+    "CheckpointNotFound",
+    "CoreFault",
+    "CorePoisoned",
+    "CoreUnavailable",
+    "CorruptCheckpoint",
+    "DurabilityLost",
+    "ForkedProcessError",
+    "InvalidArgument",
+    "InvalidBudget",
+    "InvalidType",
+    "LeaseReleased",
+    "LeaseWritten",
+    "StoreClosed",
+    "TierFull",
+    "TierIOError",
+    "TierUnavailable",
+    "WaitTimeout",
+]
+
+
+class Status(enum.IntEnum):
+    """Status codes of the contract with the core; velocpy_abi.h has the same numbers."""
+
+    OK = 0
+    PENDING = 1
+    AGAIN = 2
+    INVALID = -1
+    NOT_FOUND = -2
+    CLOSED = -3
+    STALE = -4
+    TIER_FULL = -5
+    IO = -6
+    CORRUPT = -7
+    DROPPED = -8
+    CHANGED = -9
+    POISONED = -10
+    FORKED = -11
+    TIMEOUT = -12
+    UNAVAILABLE = -13
+    INTERNAL = -14
+    DURABILITY = -15
+
+
+#: Names of the tiers by the contract's numbers.
+TIERS = ("device", "host", "disk", "archive")
+
+
+class VelocError(RuntimeError):
+    """Base of all exceptions of velocpy."""
+
+    #: Name of the history concerned, or None.
+    history: str | None
+    #: Key of the checkpoint concerned, or None.
+    key: int | str | None
+    #: Name of the region concerned (its number in a sequence), or None.
+    region: str | int | None
+    #: Name of the tier concerned, or None.
+    tier: str | None
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        history: str | None = None,
+        key: int | str | None = None,
+        region: str | int | None = None,
+        tier: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.history = history
+        self.key = key
+        self.region = region
+        self.tier = tier
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidArgument(VelocError, ValueError):
+    """An argument cannot mean anything. Nothing was changed."""
+
+
+class InvalidType(InvalidArgument, TypeError):
+    """An argument has a type that cannot be used here. Nothing was changed."""
+
+
+class InvalidBudget(InvalidArgument):
+    """A size of a tier cannot be understood."""
+
+
+class CheckpointNotFound(VelocError, KeyError):
+    """The history has no checkpoint of this key: never written, dropped, or restored as last."""
+
+
+class CheckpointDropped(VelocError):
+    """The checkpoint was dropped, replaced or consumed while the call waited for it."""
+
+
+class StoreClosed(VelocError):
+    """The store is closed. Leases taken before stay valid."""
+
+
+class TierFull(VelocError, MemoryError):
+    """A tier has no room, and nothing that the store may do by itself would make room."""
+
+
+class TierIOError(VelocError, OSError):
+    """A tier failed; ``errno`` says how."""
+
+
+class TierUnavailable(VelocError):
+    """The tier does not exist in this build or on this machine."""
+
+
+class CorruptCheckpoint(VelocError):
+    """Bytes came back that are not those captured: the checksum of ``region`` in ``tier`` differs."""
+
+
+class DurabilityLost(VelocError):
+    """The bytes will never reach the tier asked for: their flush failed for good or was cancelled."""
+
+
+class LeaseReleased(VelocError):
+    """The lease was released before this use of it."""
+
+
+class LeaseWritten(VelocError):
+    """Debug mode: somebody wrote into a lease that others may share."""
+
+
+class WaitTimeout(VelocError, TimeoutError):
+    """The timeout passed. What was begun has been undone; a wait for a ticket has changed nothing."""
+
+
+class ForkedProcessError(VelocError):
+    """A forked child used a store of its parent. The parent's store is unharmed."""
+
+
+class CorePoisoned(VelocError):
+    """The core panicked earlier in this process; nothing in it can be trusted any more. The message has its stacks."""
+
+
+class CoreFault(VelocError):
+    """The core contradicts itself: a defect of velocpy."""
+
+
+class CoreUnavailable(VelocError, ImportError):
+    """The Go core cannot be loaded."""
+
+
+_CLASSES: dict[int, type[VelocError]] = {
+    Status.INVALID: InvalidArgument,
+    Status.NOT_FOUND: CheckpointNotFound,
+    Status.CLOSED: StoreClosed,
+    Status.STALE: StoreClosed,
+    Status.TIER_FULL: TierFull,
+    Status.IO: TierIOError,
+    Status.CORRUPT: CorruptCheckpoint,
+    Status.DROPPED: CheckpointDropped,
+    Status.CHANGED: CheckpointDropped,
+    Status.POISONED: CorePoisoned,
+    Status.FORKED: ForkedProcessError,
+    Status.TIMEOUT: WaitTimeout,
+    Status.UNAVAILABLE: TierUnavailable,
+    Status.INTERNAL: CoreFault,
+    Status.DURABILITY: DurabilityLost,
+}
+
+# What is still safe and what to do, where the core cannot know it.
+_REMEDIES: dict[int, str] = {
+    Status.NOT_FOUND: "It was never written, was dropped, or was restored as last; `key in history` asks first.",
+    Status.CLOSED: "Leases taken before stay valid; open a new store for anything else.",
+    Status.STALE: "It belonged to a store that is closed.",
+    Status.TIER_FULL: "What was written is safe. Raise the budget, add a tier, drop checkpoints or give back leases.",
+    Status.IO: "What lies in the other tiers is safe.",
+    Status.CORRUPT: "Other checkpoints are not affected. Write this one again, and suspect the memory or the disk.",
+    Status.DROPPED: "Another thread dropped or replaced it; its new version, if any, can be restored.",
+    Status.CHANGED: "Another thread keeps rewriting this key with other regions; synchronise with it.",
+    Status.POISONED: "Restart the process; in a notebook, the kernel. Please report the stacks.",
+    Status.INTERNAL: "Please report this; close the store and restart the process.",
+    Status.DURABILITY: "The checkpoint can still be restored while the store is open, unless it was dropped.",
+}
+
+
+def from_core(
+    status: int,
+    text: str,
+    os_errno: int,
+    tier: int,
+    region: str | int | None,
+    history: str | None,
+    key: int | str | None,
+) -> VelocError:
+    """The exception for a failure that the core reports."""
+    tier_name = TIERS[tier] if 0 <= tier < len(TIERS) else None
+    message = _sentence(text or _CLASSES.get(status, VelocError).__name__, _place(history, key, region, tier_name))
+    if os_errno:
+        message += f" ({os.strerror(os_errno)})"
+    remedy = _REMEDIES.get(status)
+    message = f"{message}. {remedy}" if remedy else f"{message}."
+    error = _CLASSES.get(status, VelocError)(message, history=history, key=key, region=region, tier=tier_name)
+    if isinstance(error, OSError) and os_errno:
+        error.errno = os_errno
+        error.strerror = os.strerror(os_errno)
+    return error
+
+
+def timed_out(seconds: float, history: str | None, key: int | str | None) -> WaitTimeout:
+    """The exception of a wait that passed its deadline."""
+    message = _sentence(f"not done after {seconds:g} s", _place(history, key, None, None))
+    return WaitTimeout(f"{message}. The store stays usable; call again to go on.", history=history, key=key)
+
+
+def forked() -> ForkedProcessError:
+    """The exception of a forked child."""
+    return ForkedProcessError(
+        f"process {os.getpid()} was forked from one that had velocpy in use, and Go's threads do not survive a fork. "
+        "The parent's store is unharmed. Start workers with the method 'spawn' or 'forkserver', or fork before the "
+        "first store is opened and open one in the child."
+    )
+
+
+def _place(history: str | None, key: Any, region: Any, tier: str | None) -> str:
+    named = (("history", history), ("key", key), ("region", region), ("tier", tier))
+    return ", ".join(f"{what} {value!r}" for what, value in named if value is not None)
+
+
+def _sentence(text: str, place: str) -> str:
+    text = text.rstrip(". \n")
+    return f"{text} ({place})" if place else text

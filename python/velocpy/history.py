@@ -1,0 +1,366 @@
+"""Histories: named sequences of checkpoints, each with its own restore order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, overload
+
+from .errors import InvalidArgument, InvalidType
+from .lease import Lease
+from .plan import Advance, Drop, Feed, Key, Last, Restore
+from .ticket import NO_TIER, Ticket, tier_number
+
+if TYPE_CHECKING:
+    from .store import Store
+
+#: Most bytes of one checkpoint's meta, as JSON: it lies in memory for as long as its checkpoint lives in any tier.
+META_LIMIT = 64 << 10
+
+
+class History:
+    """A named sequence of checkpoints of a `Store`; `Store.history` makes it.
+
+    Any thread may call anything at any time. A key is an int (64 bits) or a str (any text).
+
+    Examples
+    --------
+    >>> import numpy, velocpy
+    >>> with velocpy.open(host="16MiB") as store:
+    ...     forward = store.history("forward")
+    ...     for i in range(3):
+    ...         _ = forward.checkpoint(i, u=numpy.full(2, i))
+    ...     forward.hint(reversed(range(3)))
+    ...     for i, state in forward.restore_iter(last=True):
+    ...         print(i, state["u"])
+    2 [2 2]
+    1 [1 1]
+    0 [0 0]
+    """
+
+    __slots__ = ("__weakref__", "_core", "_feed", "_name", "_store")
+
+    def __init__(self, store: Store, name: str) -> None:
+        if not isinstance(name, str):
+            raise InvalidType(f"the name of a history is a str, not {type(name).__name__}.")
+        self._core = store._core.history(name)
+        self._store = store
+        self._name = name
+        self._feed = Feed(store._lookahead)
+
+    @property
+    def name(self) -> str:
+        """Name of the history."""
+        return self._name
+
+    @property
+    def store(self) -> Store:
+        """The store it belongs to."""
+        return self._store
+
+    # --- checkpoints in ---
+
+    def checkpoint(
+        self,
+        key: Key | None = None,
+        regions: Mapping[str, Any] | Sequence[Any] | None = None,
+        /,
+        *,
+        copy: bool = True,
+        meta: Any = None,
+        tier: str | None = None,
+        timeout: float | None = None,
+        **named: Any,
+    ) -> Ticket:
+        """Captures arrays under a key and returns a ticket; writing a key again replaces its checkpoint.
+
+        When it returns, the arrays may be overwritten (unless ``copy=False``) and the checkpoint can be restored.
+        Without room in the fastest tier it waits for it, interruptible by Ctrl-C, after which nothing has changed.
+
+        Parameters
+        ----------
+        key
+            None: the store chooses an integer that is not used; ``Ticket.key`` tells it.
+        regions
+            Arrays by name, or a sequence of arrays, which are then regions 0, 1, …; or give them as keywords. NumPy and
+            torch CPU arrays, anything with the buffer protocol or DLPack, and tuples (address, bytes). They come back
+            as the library they came from, buffers as NumPy arrays.
+        copy
+            False: the arrays stay untouched by the caller until ``Ticket.captured``; the store then reads them where
+            they are and keeps them alive meanwhile.
+        meta
+            Something small that JSON can say, given back by `Lease.meta` and `meta`.
+        tier
+            The tier whose promise is wanted first: ``"disk"`` writes down at once and frees the faster tiers early.
+        timeout
+            Seconds to wait for room.
+
+        Raises
+        ------
+        InvalidArgument, TierFull, TierIOError, WaitTimeout, StoreClosed
+            In each case the previous checkpoint of the key is what it was.
+        """
+        if regions is None:
+            if not named:
+                raise InvalidArgument("checkpoint() was given no regions: name them, as in checkpoint(key, u=u).")
+            source: dict[str, Any] | tuple[Any, ...] = named
+        else:
+            source = _regions_of(regions, named)
+        feed = self._feed
+        if feed.active and feed.hungry:
+            feed.top_up(self._core.hint)
+        identity, left, chosen = self._core.checkpoint(
+            key,
+            source,
+            copy,
+            None if meta is None else _meta_bytes(meta),
+            NO_TIER if tier is None else tier_number(tier),
+            timeout,
+        )
+        if feed.active:
+            feed.noted(left)
+        return Ticket(self, chosen if key is None else key, identity)
+
+    def drop(self, key: Key, missing_ok: bool = True) -> None:
+        """Forgets a checkpoint; leases of it stay exact.
+
+        From any thread, destructors included, and also when the key, the store or this side of a fork is gone already,
+        unless ``missing_ok`` is false.
+        """
+        if not self._core.drop(key) and not missing_ok:
+            self._require(key)
+
+    def clear(self) -> None:
+        """Drops every checkpoint and the plan."""
+        self._feed.clear()
+        self._core.clear()
+
+    # --- checkpoints out ---
+
+    @overload
+    def restore(
+        self,
+        key: Key,
+        regions: str | int | Iterable[str | int] | None = None,
+        *,
+        last: bool = False,
+        timeout: float | None = None,
+    ) -> Lease: ...
+    @overload
+    def restore(
+        self,
+        key: Key,
+        regions: str | int | Iterable[str | int] | None = None,
+        *,
+        into: Any,
+        last: bool = False,
+        timeout: float | None = None,
+    ) -> Any: ...
+    def restore(
+        self,
+        key: Key,
+        regions: str | int | Iterable[str | int] | None = None,
+        *,
+        into: Any = None,
+        last: bool = False,
+        timeout: float | None = None,
+    ) -> Any:
+        """Brings a checkpoint back: as a lease without a copy, or into arrays that exist.
+
+        Parameters
+        ----------
+        regions
+            Only these: one name or several (numbers where a sequence was written).
+        into
+            Arrays to fill: a mapping by name (which also says which regions are wanted), or a sequence for all regions
+            or for ``regions``, or one array for one region. Any strides; shape and dtype must be those of the region.
+            Returned.
+        last
+            The checkpoint is consumed: the lease belongs to the caller, and the key is gone.
+        timeout
+            Seconds to wait.
+
+        Raises
+        ------
+        CheckpointNotFound, CheckpointDropped, CorruptCheckpoint, TierIOError, WaitTimeout, StoreClosed
+            The checkpoint, if there is one, stays restorable.
+        InvalidArgument
+            Before any byte was written.
+        """
+        feed = self._feed
+        if feed.active and feed.hungry:
+            feed.top_up(self._core.hint)
+        return self._restore(key, regions, into, last, timeout, False)
+
+    def restore_iter(
+        self, last: bool = False, timeout: float | None = None, into: Any = None
+    ) -> Iterator[tuple[Key, Any]]:
+        """Yields (key, lease) for each restore of the plan, in its order, until the plan is used up.
+
+        A lease is given back when the loop moves on and nobody holds it or one of its arrays any more. With ``into``
+        the second item is ``into``. With ``last`` every restore consumes its checkpoint; those hinted as `Last` do
+        anyway. ``timeout`` holds for each restore.
+        """
+        feed = self._feed
+        feed.iterate(+1)
+        try:
+            while True:
+                if feed.hungry:
+                    feed.top_up(self._core.hint)
+                step = feed.take()
+                if step is None:
+                    return
+                try:
+                    restored = self._restore(step[0], None, into, last or step[1], timeout, True)
+                except BaseException:
+                    feed.put_back(step)
+                    raise
+                yield step[0], restored
+                del restored
+        finally:
+            feed.iterate(-1)
+
+    def _restore(self, key: Key, regions: Any, into: Any, last: bool, timeout: float | None, iterated: bool) -> Any:
+        wanted = _labels_of(regions)
+        if into is None:
+            memory, left = self._core.restore(key, wanted, last, False, timeout)
+            result: Any = Lease(memory, self._name, key, self._store._debug)
+        else:
+            left = self._core.restore_into(key, wanted, _destinations_of(into), last, timeout)
+            result = into
+        feed = self._feed
+        if feed.active and feed.restored(key, left, iterated):
+            self._core.hint_clear()
+        return result
+
+    # --- plans ---
+
+    def hint(self, plan: Key | Restore | Last | Drop | Advance | Iterable[Any], *, last: bool = False) -> None:
+        """Tells what will be restored next, behind what was told before.
+
+        ``plan`` is a key, a hint, a `Plan`, or any iterable of keys and hints, read lazily from inside later calls: its
+        code runs in the caller's thread, may use the store, and what it raises surfaces once, in the call that read on;
+        that call and the plan's rest are then not carried out. Hints may be wrong: that costs time only.
+
+        Parameters
+        ----------
+        last
+            Keys alone count as `Last`.
+        """
+        alone = isinstance(plan, (str, Integral, Restore, Last, Drop, Advance))
+        self._feed.add((plan,) if alone else plan, last)  # type: ignore[arg-type]
+        self._feed.top_up(self._core.hint)
+
+    def hint_clear(self) -> None:
+        """Withdraws everything that was hinted."""
+        self._feed.clear()
+        self._core.hint_clear()
+
+    def prefetch(self) -> None:
+        """Starts to bring back what the plan wants first, before the first restore asks for it."""
+        self._core.prefetch()
+
+    def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
+        """Waits until every checkpoint is captured, or durable in ``tier``."""
+        self._core.wait(tier_number(tier), timeout)
+
+    # --- what is there ---
+
+    def size(self, key: Key) -> int:
+        """Bytes of the checkpoint's regions."""
+        return self._require(key)[0]
+
+    def ready(self, key: Key) -> bool:
+        """Whether a restore would find it in the fastest tier now."""
+        return self._require(key)[4]
+
+    def tiers(self, key: Key) -> tuple[str, ...]:
+        """Names of the tiers that have a complete copy, the fastest first."""
+        from .errors import TIERS
+
+        held = self._require(key)[3]
+        return tuple(name for number, name in enumerate(TIERS) if held >> number & 1)
+
+    def meta(self, key: Key) -> Any:
+        """What was given as ``meta``, or None. Moves no array."""
+        if self._require(key)[2] == 0:
+            return None
+        memory, _ = self._core.restore(key, (), False, True, None)
+        return Lease(memory, self._name, key).meta
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, bool) or not isinstance(key, (str, Integral)):
+            return False
+        return self._core.lookup(key) is not None  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return self._core.size()
+
+    def __bool__(self) -> bool:
+        return True  # an empty history is one all the same
+
+    def __iter__(self) -> Iterator[Key]:
+        """Keys in the order of their latest writing, as they are at this moment."""
+        return iter(self._core.keys())
+
+    def _require(self, key: Key) -> tuple[int, int, int, int, bool, int]:
+        found = self._core.lookup(key)
+        if found is None:
+            from .errors import Status, from_core
+
+            raise from_core(Status.NOT_FOUND, "no such checkpoint", 0, NO_TIER, None, self._name, key)
+        return found
+
+    def __repr__(self) -> str:
+        if self._store.closed:
+            return f"<History {self._name!r}: store closed>"
+        return f"<History {self._name!r}: {len(self)} checkpoints>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.history(self)
+
+
+def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tuple[Any, ...]:
+    if named:
+        raise InvalidArgument("regions come as a mapping, as a sequence or as keywords, not as two of them at once.")
+    if isinstance(regions, Mapping):
+        return dict(regions)
+    if isinstance(regions, (list, tuple)):
+        return tuple(regions)
+    raise InvalidType(
+        f"regions are a mapping of names to arrays or a list of arrays, not a {type(regions).__name__}; for one array "
+        "write checkpoint(key, u=array) or checkpoint(key, [array])."
+    )
+
+
+def _labels_of(regions: Any) -> tuple[Any, ...] | None:
+    if regions is None:
+        return None
+    return (regions,) if isinstance(regions, (str, Integral)) else tuple(regions)
+
+
+def _destinations_of(into: Any) -> dict[Any, Any] | tuple[Any, ...]:
+    if isinstance(into, Mapping):
+        return dict(into)
+    if isinstance(into, list) or (isinstance(into, tuple) and not _is_raw(into)):
+        return tuple(into)
+    return (into,)
+
+
+def _is_raw(pair: tuple[Any, ...]) -> bool:
+    return len(pair) == 2 and all(isinstance(n, Integral) for n in pair)
+
+
+def _meta_bytes(meta: Any) -> bytes:
+    try:
+        raw = json.dumps(meta, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidType(f"meta is something JSON cannot say: {error}. Store arrays as regions.") from error
+    if len(raw) > META_LIMIT:
+        raise InvalidArgument(
+            f"meta takes {len(raw)} bytes as JSON; at most {META_LIMIT} fit. Store large things as regions."
+        )
+    return raw

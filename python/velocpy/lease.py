@@ -1,0 +1,157 @@
+"""Leases: restored arrays that show the store's own memory."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import arrays
+from .errors import LeaseReleased, LeaseWritten
+
+if TYPE_CHECKING:
+    from . import _core
+
+
+_UNKNOWN = object()
+
+
+class Lease(Mapping[Any, Any]):
+    """What `History.restore` returns: a mapping of region names to arrays that show restored bytes without a copy.
+
+    The arrays stay exact through drop, rewrite and `Store.close`, and an array that outlives its lease keeps the bytes
+    alive. While any of them lives, the checkpoint's memory stays in use: let go of it, or use ``with``.
+
+    NumPy arrays are read-only unless the lease is ``writable`` (restored as last: it belongs to the caller). torch
+    tensors cannot be read-only: do not write into them unless the lease is writable; a store opened with ``debug=True``
+    finds out who does.
+
+    Regions of a sequence are named by their numbers: ``lease[0]``.
+
+    Examples
+    --------
+    >>> import numpy, velocpy
+    >>> with velocpy.open(host="16MiB") as store:
+    ...     forward = store.history("forward")
+    ...     _ = forward.checkpoint(0, {"u": numpy.arange(3)}, meta={"t": 0.5})
+    ...     with forward.restore(0) as state:
+    ...         print(state["u"], state.meta, state["u"].flags.writeable)
+    [0 1 2] {'t': 0.5} False
+    """
+
+    __slots__ = ("__weakref__", "_arrays", "_history", "_key", "_mark", "_memory", "_meta")
+
+    def __init__(self, memory: _core.LeaseMemory, history: str, key: int | str, debug: bool = False) -> None:
+        self._memory: _core.LeaseMemory | None = memory
+        self._history = history
+        self._key = key
+        self._arrays: dict[int, Any] = {}
+        self._meta: Any = _UNKNOWN
+        self._mark = _checksum(memory) if debug and not memory.writable else None
+
+    @property
+    def key(self) -> int | str:
+        """Key of the checkpoint."""
+        return self._key
+
+    @property
+    def meta(self) -> Any:
+        """What was given as ``meta``, or None."""
+        if self._meta is _UNKNOWN:
+            raw = self._held().meta()
+            self._meta = None if raw is None else json.loads(raw)
+        return self._meta
+
+    @property
+    def writable(self) -> bool:
+        """Whether the bytes belong to the caller alone."""
+        return self._held().writable
+
+    @property
+    def released(self) -> bool:
+        """Whether `release` was called."""
+        return self._memory is None
+
+    def release(self) -> None:
+        """Gives the lease back; a second call is nothing. Arrays taken from it stay valid and keep the memory in use.
+
+        Raises
+        ------
+        LeaseWritten
+            In debug mode, when somebody wrote into bytes that others share.
+        """
+        memory, self._memory = self._memory, None
+        self._arrays.clear()
+        if memory is not None and self._mark is not None and _checksum(memory) != self._mark:
+            raise LeaseWritten(
+                f"somebody wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
+                "of it get wrong bytes. Copy before writing, or restore with last=True.",
+                history=self._history,
+                key=self._key,
+            )
+
+    def __getitem__(self, label: str | int) -> Any:
+        memory = self._held()
+        region = memory.find(label)
+        array = self._arrays.get(region)
+        if array is None:
+            array = arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
+            self._arrays[region] = array
+        return array
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._held().labels())
+
+    def __len__(self) -> int:
+        return len(self._held().labels())
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._held().labels()
+
+    # As a mapping it would compare arrays; two leases are the same when they are one.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.release()
+        except LeaseWritten as written:
+            if error is None:
+                raise
+            logging.getLogger("velocpy").error("%s", written)  # the exception under way matters more
+
+    def __repr__(self) -> str:
+        name = f"{self._history!r}[{self._key!r}]"
+        if self._memory is None:
+            return f"<Lease {name}: released>"
+        return f"<Lease {name}: {', '.join(map(str, self._memory.labels()))}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.lease(self)
+
+    def _held(self) -> _core.LeaseMemory:
+        if self._memory is None:
+            raise LeaseReleased(
+                f"the lease of key {self._key!r}, history {self._history!r}, was released; arrays taken before stay "
+                "valid. Restore again.",
+                history=self._history,
+                key=self._key,
+            )
+        return self._memory
+
+
+def _checksum(memory: _core.LeaseMemory) -> int:
+    total = 0
+    for label in memory.labels():
+        total = zlib.crc32(memory.raw(memory.find(label)).data, total)
+    return total

@@ -1,0 +1,308 @@
+"""Stores: open velocpy instances, with their tiers and background work."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import logging
+import os
+import tempfile
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from . import _core, knobs
+from .budget import disk_budget, host_budget
+from .errors import InvalidArgument, InvalidType, StoreClosed, TierUnavailable, VelocError, WaitTimeout
+from .history import History
+from .ticket import tier_number
+
+log = logging.getLogger("velocpy")
+log.addHandler(logging.NullHandler())
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+_open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def open(  # noqa: A001
+    path: str | os.PathLike[str] | None = None,
+    *,
+    device: Any = None,
+    host: int | str | None = "auto",
+    disk: int | str | None = "auto",
+    archive: Any = None,
+    flush: str = "lazy",
+    policy: str = "score",
+    verify: str = "first",
+    checksum: bool = True,
+    prefetch: bool = True,
+    guess: bool = True,
+    debug: bool = False,
+    lookahead: int = 256,
+    timeline: int = 0,
+    workers: int | None = None,
+    copiers: int | None = None,
+    direct: bool | None = None,
+) -> Store:
+    """Opens a store.
+
+    Sizes are hard budgets: bytes as an int, texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, None for a tier that is
+    not used, or ``"auto"``.
+
+    Parameters
+    ----------
+    path
+        Directory for the disk tier's files, made when it is missing. The files are private to the process and go with
+        it, also after a kill. None: the system's directory for temporary files, if a disk budget is given.
+    host
+        Host memory. "auto": a quarter of what this process may still use, at most 32 GiB.
+    disk
+        Local disk. "auto": half of the free space at ``path``; without a path no disk tier.
+    device, archive
+        Not in this version.
+    flush
+        "lazy" writes down only what space will demand; "eager" writes down everything at once.
+    policy
+        Which checkpoint leaves a full tier: "score" (by plan, sizes and gaps), or "lru" and "fifo" for comparison.
+    verify
+        When checksums are compared on the way back: "first" time bytes come back from a lower tier or to the caller,
+        "always", or "off".
+    checksum
+        Whether captures take checksums at all.
+    prefetch, guess
+        Whether to bring back ahead of restores, and to guess their order where no plan tells it.
+    debug
+        Find those who write into shared leases; every lease costs a pass over its bytes.
+    lookahead
+        How many restores of a lazy plan are read ahead.
+    timeline
+        How many events `Store.timeline` keeps.
+    workers, copiers, direct
+        Threads for disk transfers and for large copies, and whether to go past the page cache; None: chosen by the
+        store.
+
+    Examples
+    --------
+    >>> import velocpy
+    >>> with velocpy.open(host="16MiB") as store:
+    ...     store
+    <Store host 16.0 MiB: 0 histories>
+    """
+    for name, value in (("device", device), ("archive", archive)):
+        if value is not None:
+            raise TierUnavailable(
+                f"the {name} tier comes with a later version; open the store without {name}=.", tier=name
+            )
+    _require_choice("flush", flush, ("lazy", "eager"))
+    _require_choice("policy", policy, ("score", "lru", "fifo"))
+    _require_choice("verify", verify, ("first", "always", "off"))
+    _require_whole("lookahead", lookahead, 1)
+    _require_whole("timeline", timeline, 0)
+    directory = _directory(path)
+    host_bytes, disk_bytes = host_budget(host), disk_budget(disk, directory)
+    if host_bytes is None and disk_bytes is None:
+        raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
+    if disk_bytes is not None and directory is None:
+        directory = Path(tempfile.gettempdir())
+    config: dict[str, Any] = {
+        "host": host_bytes,
+        "disk": disk_bytes,
+        "path": None if directory is None else str(directory),
+        "flush": flush,
+        "policy": policy,
+        "verify": verify,
+        "checksum": bool(checksum),
+        "prefetch": bool(prefetch),
+        "guess": bool(guess),
+        "debug": bool(debug),
+        "timeline": timeline,
+    }
+    for name, count in (("workers", workers), ("copiers", copiers)):
+        if count is not None:
+            config[name] = _require_whole(name, count, 1)
+    if direct is not None:
+        config["direct"] = bool(direct)
+    return Store(config, lookahead)
+
+
+class Store:
+    """One open velocpy instance: its tiers, their budgets, the background work. `velocpy.open` makes it.
+
+    Any number of them may be open at once. Closed by `close`, by ``with``, when it is collected, or when Python exits.
+    """
+
+    def __init__(self, config: dict[str, Any], lookahead: int) -> None:
+        knobs.load_core()
+        self._closed = False
+        self._config = config
+        self._debug = bool(config["debug"])
+        self._lookahead = lookahead
+        self._histories: dict[str, History] = {}
+        self._lock = threading.Lock()
+        self._core = _core.Store(json.dumps(config))
+        _open_stores.add(self)
+        _drain_log()
+
+    def history(self, name: str) -> History:
+        """The history of this name, made when it is new. Any text is a name."""
+        known = self._histories.get(name) if isinstance(name, str) else None
+        if known is not None:
+            return known
+        made = History(self, name)
+        with self._lock:
+            return self._histories.setdefault(name, made)
+
+    @property
+    def histories(self) -> tuple[History, ...]:
+        """The histories asked for so far."""
+        return tuple(self._histories.values())
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
+        """Waits until everything is captured, or durable in ``tier``."""
+        self._core.wait(tier_number(tier), timeout)
+        _drain_log()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Refuses further work at once, lets transfers in flight end, frees the tiers. A second call is nothing.
+
+        Leases stay valid; their memory is freed with them.
+
+        Raises
+        ------
+        WaitTimeout
+            When transfers still run after ``timeout`` seconds; the store is closed for everybody else, and calling
+            again waits on.
+        """
+        self._closed = True
+        self._core.close(timeout)
+        _open_stores.discard(self)
+        _drain_log()
+
+    def stats(self) -> dict[str, Any]:
+        """Counters: tiers, histories, transfers, time waited by reason, measured bandwidths."""
+        self._require_open()
+        _drain_log()
+        stats: dict[str, Any] = json.loads(self._core.stats())
+        return stats
+
+    def timeline(self, clear: bool = False) -> list[dict[str, Any]]:
+        """The latest events, as many as ``open(timeline=…)`` keeps; with ``clear`` it begins anew."""
+        self._require_open()
+        events: list[dict[str, Any]] = json.loads(self._core.timeline(clear))
+        return events
+
+    def costs(self) -> dict[str, dict[str, Any]]:
+        """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules."""
+        return {
+            tier["name"]: {"capacity": tier["capacity"], "write": tier.get("write_rate"), "read": tier.get("read_rate")}
+            for tier in self.stats()["tiers"]
+        }
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(
+                "the store is closed. Leases taken before stay valid; open a new store for anything else."
+            )
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tiers = ", ".join(f"{name} {_size_text(self._config[name])}" for name in ("host", "disk") if self._config[name])
+        state = "closed" if self._closed else f"{len(self._histories)} histories"
+        return f"<Store {tiers}: {state}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.store(self)
+
+
+def _directory(path: Any) -> Path | None:
+    if path is None:
+        return None
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidType(
+            f"path is a {type(path).__name__}; give the name of a directory. Budgets go by keyword: open(host=…)."
+        )
+    name = os.fspath(path)
+    if not isinstance(name, str) or "\0" in name or name == "":
+        raise InvalidArgument(f"path is {path!r}, which names no directory.")
+    directory = Path(name)
+    if directory.exists() and not directory.is_dir():
+        raise InvalidArgument(f"path {name!r} is a file; give a directory.")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(f"the directory {name!r} cannot be made: {error.strerror}.") from error
+    return directory
+
+
+def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidArgument(f"{name} is {value!r}; it is one of {', '.join(choices)}.")
+
+
+def _require_whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(f"{name} is {value!r}; give a whole number.")
+    if not least <= value < 1 << 31:
+        raise InvalidArgument(f"{name} is {value}; give a number from {least} up.")
+    return value
+
+
+def _size_text(nbytes: int) -> str:
+    size = float(nbytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def _drain_log() -> None:
+    """Passes on what the core and the destructors of leases had to say. They must not call Python, so Python asks."""
+    for failure in _core.release_failures():
+        log.error("a lease was given back: %s", failure)
+    if _core.forked() or not _core.loaded():
+        return
+    for line in _core.core_log().splitlines():
+        record = json.loads(line)
+        log.log(_LEVELS.get(str(record.get("level", "info")).lower(), logging.INFO), "%s", record.get("message", ""))
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    """Lets transfers in flight end, for a while; the files of the disk tier go with the process anyway."""
+    if _core.forked():
+        return
+    deadline = time.monotonic() + knobs.exit_timeout()
+    for store in list(_open_stores):
+        try:
+            store.close(timeout=max(0.0, deadline - time.monotonic()))
+        except WaitTimeout:
+            log.warning("%r was still busy when Python ended", store)
+        except VelocError:
+            log.exception("%r did not close when Python ended", store)
+    with contextlib.suppress(VelocError):
+        _drain_log()

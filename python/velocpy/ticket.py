@@ -1,0 +1,98 @@
+"""Tickets: what a store has promised for one version of a checkpoint, and whether it is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import TIERS, InvalidArgument, StoreClosed
+
+if TYPE_CHECKING:
+    from .history import History
+
+CAPTURED, GONE = 1, 2
+NO_TIER = -1
+
+
+def tier_number(tier: str | None) -> int:
+    """The contract's number of a tier."""
+    if tier is None:
+        return NO_TIER
+    if tier not in TIERS:
+        raise InvalidArgument(f"there is no tier {tier!r}; the tiers are {', '.join(TIERS)}.")
+    return TIERS.index(tier)
+
+
+class Ticket:
+    """What `History.checkpoint` returns. Light; nothing depends on its being kept.
+
+    Examples
+    --------
+    >>> import numpy, velocpy
+    >>> with velocpy.open(host="16MiB", disk="64MiB") as store:
+    ...     ticket = store.history("forward").checkpoint(0, u=numpy.zeros(4))
+    ...     ticket.wait("disk")
+    ...     ticket.captured, ticket.durable("disk")
+    (True, True)
+    """
+
+    __slots__ = ("_history", "_id", "key")
+
+    #: Key of the checkpoint; the store's choice where none was given.
+    key: int | str
+
+    def __init__(self, history: History, key: int | str, identity: int) -> None:
+        self._history = history
+        self.key = key
+        self._id = identity
+
+    @property
+    def captured(self) -> bool:
+        """Whether the sources may be overwritten. Always true unless ``copy=False``."""
+        return bool(self._state()[0] & CAPTURED)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether this version was dropped, replaced or consumed: it owes nothing any more."""
+        return bool(self._state()[0] & GONE)
+
+    def durable(self, tier: str) -> bool:
+        """Whether the bytes survive the loss of every tier above ``tier``."""
+        return bool(self._state()[1] >> tier_number(tier) & 1)
+
+    def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
+        """Waits until the bytes are captured, or durable in ``tier``.
+
+        Asking makes a lazy flush urgent. Interrupted, it has changed nothing.
+
+        Raises
+        ------
+        WaitTimeout
+            After ``timeout`` seconds.
+        CheckpointDropped
+            When the version went before it got there.
+        DurabilityLost, TierFull, TierIOError
+            When it will never get there.
+        """
+        self._history._core.wait_ticket(self._id, self.key, tier_number(tier), timeout)
+
+    def _state(self) -> tuple[int, int, int]:
+        return self._history._store._core.ticket(self._id)
+
+    def _status(self) -> str:
+        """The state in a few words, also when nobody can be asked any more."""
+        try:
+            flags, durable, _ = self._state()
+        except StoreClosed:
+            return "store closed"
+        if flags & GONE:
+            return "dropped"
+        lowest = [name for number, name in enumerate(TIERS) if durable >> number & 1]
+        return f"durable in {lowest[-1]}" if lowest else "captured" if flags & CAPTURED else "not captured yet"
+
+    def __repr__(self) -> str:
+        return f"<Ticket {self._history.name!r}[{self.key!r}]: {self._status()}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.ticket(self)
