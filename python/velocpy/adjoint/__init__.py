@@ -1,0 +1,14 @@
+"""Adjoint computations that save and restore by schedule, over a velocpy history.
+
+`drive` runs a model under any schedule of the package `checkpoint_schedules`; `plan_of` turns such a schedule into the
+plan of a history; `weights` tells a schedule what the disk costs; `velocpy.adjoint.pyrevolve` is a storage for
+revolvers of the package `pyrevolve`.
+"""
+
+from .costs import weights
+from .executor import Tally, drive
+from .model import Model, TakesState
+from .plan import plan_of
+from .schedule import ScheduleError
+
+__all__ = ["Model", "ScheduleError", "TakesState", "Tally", "drive", "plan_of", "weights"]

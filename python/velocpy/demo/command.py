@@ -1,0 +1,110 @@
+"""The demo as a command: a progress bar, pictures, and what came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from velocpy.extra import MissingExtra
+
+from .migration import Ticker
+from .picture import draw_image
+from .report import facts, tables, verdict
+from .run import Outcome, run
+from .settings import Settings
+from .sizes import sized
+from .timeline import draw_timeline
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Steps between two movements of the progress bar.
+TICKS = 16
+
+
+def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
+    """Runs the demo, writes its pictures into ``out`` and reports; whether the image was proven right."""
+    screen = _consoles()
+    outcome = run(settings, _stages(screen[1], visible=not quiet))
+    pictures = _draw(outcome, out)
+    if as_json:
+        click.echo(json.dumps(facts(outcome, pictures), indent=2))
+    elif not quiet:
+        for table in tables(outcome):
+            screen[0].print(table)
+        for name, path in pictures.items():
+            screen[0].print(f"{name:<9} [cyan]{path}[/cyan]", soft_wrap=True)
+        screen[0].print(verdict(outcome))
+    return outcome.proven
+
+
+def _consoles() -> tuple[Console, Console]:
+    """Standard output and standard error."""
+    try:
+        import matplotlib  # noqa: F401  (missed now, not after half a minute of computing)
+        from rich.console import Console
+    except ImportError as error:
+        raise MissingExtra(error.name or "rich", "demo", "velocpy demo") from None
+    return Console(highlight=False), Console(stderr=True)
+
+
+@contextmanager
+def _stage(console: Console, visible: bool, name: str, steps: int) -> Iterator[Ticker]:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<26}"),
+        BarColumn(bar_width=40),
+        TaskProgressColumn(),
+        TextColumn("{task.completed:>6.0f} steps"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, disable=not visible) as progress:
+        task = progress.add_task(name, total=steps)
+        pending = 0
+
+        def tick(done: int) -> None:
+            nonlocal pending
+            pending += done
+            if pending >= TICKS:
+                progress.advance(task, pending)
+                pending = 0
+
+        yield tick
+        progress.advance(task, pending)
+
+
+def _stages(console: Console, visible: bool):  # type: ignore[no-untyped-def]
+    return lambda name, steps: _stage(console, visible, name, steps)
+
+
+def _draw(outcome: Outcome, out: Path) -> dict[str, str]:
+    """Writes both pictures; gives their paths by name."""
+    out.mkdir(parents=True, exist_ok=True)
+    survey = outcome.survey
+    shots = len(survey.sources)
+    words = (
+        f"{shots} {'shot' if shots == 1 else 'shots'} of {survey.steps} steps · {sized(survey.history_bytes)} of "
+        f"wavefields per shot through {sized(outcome.budgets['host'])} of memory"
+    )
+    ending = " · equal to the last bit" if outcome.proven else " · NOT EQUAL"
+    to_numpy = outcome.backend.numpy
+    figures = {
+        "image": draw_image(
+            survey,
+            to_numpy(outcome.image.cross),
+            to_numpy(outcome.image.light),
+            "Reverse time migration",
+            words + ending,
+        ),
+        "timeline": draw_timeline(outcome.events, outcome.budgets, "What velocpy did during the migration", words),
+    }
+    paths = {name: out / f"{name}.png" for name in figures}
+    for name, figure in figures.items():
+        figure.savefig(paths[name], dpi=120)
+    return {name: str(path) for name, path in paths.items()}

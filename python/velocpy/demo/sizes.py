@@ -1,0 +1,19 @@
+"""Bytes for people."""
+
+from __future__ import annotations
+
+
+def sized(nbytes: float) -> str:
+    """A number of bytes with three digits and a decimal unit.
+
+    Examples
+    --------
+    >>> sized(1_234_567), sized(17), sized(98_700_000_000)
+    ('1.23 MB', '17 B', '98.7 GB')
+    """
+    value = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000.0
+    return f"{value:.3g} TB"
