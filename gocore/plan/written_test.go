@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The written keys are a slice from which a key leaves when it is dropped, and to whose end it moves when it is written.
+func TestWrittenIsASlice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SampledFrom([]int64{4, 30, 300}).Draw(t, "keys")
+		w := newWritten()
+		var m []Key
+		leave := func(k Key) bool {
+			i := slices.Index(m, k)
+			if i >= 0 {
+				m = slices.Delete(m, i, i+1)
+			}
+			return i >= 0
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"write": func(t *rapid.T) {
+				k := someKey(keys).Draw(t, "key")
+				if fresh := w.write(k); fresh == leave(k) {
+					t.Fatalf("%v: fresh %v", k, fresh)
+				}
+				m = append(m, k)
+			},
+			"write many": func(t *rapid.T) {
+				for i := range keys {
+					w.write(Number(i))
+					leave(Number(i))
+					m = append(m, Number(i))
+				}
+			},
+			"drop": func(t *rapid.T) {
+				k := someKey(keys).Draw(t, "key")
+				w.drop(k)
+				leave(k)
+			},
+			"drop many": func(t *rapid.T) {
+				for i := range keys / 2 {
+					w.drop(Number(2 * i))
+					leave(Number(2 * i))
+				}
+			},
+			"": func(t *rapid.T) {
+				for _, k := range []Key{someKey(keys).Draw(t, "one"), someKey(keys).Draw(t, "another")} {
+					at := slices.Index(m, k)
+					if w.has(k) != (at >= 0) {
+						t.Fatalf("has %v: %v, want %d", k, w.has(k), at)
+					}
+					before, ok := w.beside(k, -1)
+					if want := at > 0; ok != want || (ok && before != m[at-1]) {
+						t.Fatalf("before %v: %v %v, want the one before %d of %v", k, before, ok, at, m)
+					}
+					after, ok := w.beside(k, +1)
+					if want := at >= 0 && at < len(m)-1; ok != want || (ok && after != m[at+1]) {
+						t.Fatalf("after %v: %v %v, want the one after %d of %v", k, after, ok, at, m)
+					}
+				}
+				for id, i := w.oldest, 0; id != nobody; id, i = w.node(id).next, i+1 {
+					if i >= len(m) || w.node(id).key != m[i] {
+						t.Fatalf("the %d-th written is %v, want %v", i, w.node(id).key, m)
+					}
+				}
+				if w.index.n != len(m) {
+					t.Fatal(w.index.n, len(m))
+				}
+			},
+		})
+	})
+}
+
+// Keys that come and go reuse the nodes of those that went.
+func TestWrittenReusesNodes(t *testing.T) {
+	w := newWritten()
+	for i := range int64(100) {
+		w.write(Number(i))
+	}
+	for i := int64(100); i < 100_000; i++ {
+		w.drop(Number(i - 100))
+		w.write(Number(i))
+	}
+	if len(w.blocks) != 1 {
+		t.Fatalf("%d blocks for 100 keys", len(w.blocks))
+	}
+	for i := range int64(100) {
+		w.drop(Number(100_000 - 1 - i))
+	}
+	if w.blocks != nil {
+		t.Fatal("memory kept for no keys")
+	}
+}
