@@ -1,0 +1,296 @@
+package fragment
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"testing"
+
+	"pgregory.net/rapid"
+	"velocpy/gocore/lifecycle"
+)
+
+// buffer is what the table stands for: an owner for every byte, 0 for none.
+type buffer []int
+
+// runs lists the offset and length of every maximal run of free bytes.
+func (b buffer) runs() (list [][2]int64) {
+	for i := 0; i < len(b); i++ {
+		if b[i] != 0 {
+			continue
+		}
+		j := i
+		for j < len(b) && b[j] == 0 {
+			j++
+		}
+		list = append(list, [2]int64{int64(i), int64(j - i)})
+		i = j
+	}
+	return list
+}
+
+// mustPlace tells whether the table's promise covers a request: some gap lies in a larger size class than the request with its worst padding.
+func (b buffer) mustPlace(size, align int64) bool {
+	for _, r := range b.runs() {
+		if binOf(r[1]) > binOf(size+align-1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b buffer) fits(size, align int64) bool {
+	for _, r := range b.runs() {
+		if r[1]-Padding(r[0], align) >= size {
+			return true
+		}
+	}
+	return false
+}
+
+func (b buffer) take(owner int, f *Fragment[int]) error {
+	if f.Offset < 0 || f.Offset+f.Size > int64(len(b)) {
+		return fmt.Errorf("[%d,+%d) lies outside", f.Offset, f.Size)
+	}
+	for i := f.Offset; i < f.Offset+f.Size; i++ {
+		if b[i] != 0 {
+			return fmt.Errorf("byte %d belongs to %d already", i, b[i])
+		}
+		b[i] = owner
+	}
+	return nil
+}
+
+func TestTableAgreesWithAMapOfBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, 4000)).Draw(t, "capacity")
+		tab, buf := New[int](capacity), make(buffer, capacity)
+		live := map[int]ID{}
+		var order []int
+		next := 1
+		request := func(t *rapid.T) (size, align int64) {
+			size = rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, capacity/4+1), rapid.Int64Range(1, capacity+10)).Draw(t, "size")
+			return size, rapid.SampledFrom([]int64{1, 1, 2, 3, 8, 16, 64, 100}).Draw(t, "align")
+		}
+		placed := func(t *rapid.T, id ID, size, align int64) {
+			f := tab.At(id)
+			if f.Size != size || f.Offset%align != 0 || f.Owner != next || f.Class != Held || f.State != lifecycle.Init ||
+				f.Seq != Unexpected || f.Pins != 0 || f.Transfers != 0 || f.Verified || f.ETA != 0 {
+				t.Fatalf("placed %d bytes aligned to %d for %d: %+v", size, align, next, *f)
+			}
+			if err := buf.take(next, f); err != nil {
+				t.Fatal(err)
+			}
+			f.Pins, f.Transfers, f.ETA, f.Verified, f.State = 1, 2, 3, true, lifecycle.Flushed // none of it may be left to the next owner
+			f.Seq, f.Touched, f.Born, f.Lane, f.Class = 9, 9, 9, 9, Free
+			live[next] = id
+			order = append(order, next)
+			next++
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"place": func(t *rapid.T) {
+				size, align := request(t)
+				id, ok := tab.Place(size, align, next)
+				switch {
+				case ok:
+					placed(t, id, size, align)
+				case buf.mustPlace(size, align):
+					t.Fatalf("no place for %d bytes aligned to %d among gaps %v", size, align, buf.runs())
+				}
+			},
+			"place in": func(t *rapid.T) {
+				size, align := request(t)
+				var ids []ID
+				for id := tab.First(); id != None; id = tab.Next(id) {
+					ids = append(ids, id)
+				}
+				if len(ids) == 0 {
+					t.Skip("an empty buffer")
+				}
+				in := rapid.SampledFrom(ids).Draw(t, "gap")
+				f := *tab.At(in)
+				want := f.Class == Gap && f.Size-Padding(f.Offset, align) >= size
+				id, ok := tab.PlaceIn(in, size, align, next)
+				if ok != want {
+					t.Fatalf("%d bytes aligned to %d in %+v: %v", size, align, f, ok)
+				}
+				if ok {
+					if at := tab.At(id).Offset; at != f.Offset+Padding(f.Offset, align) {
+						t.Fatalf("placed at %d in %+v", at, f)
+					}
+					placed(t, id, size, align)
+				}
+			},
+			"free": func(t *rapid.T) {
+				if len(order) == 0 {
+					t.Skip("nothing lives")
+				}
+				i := rapid.IntRange(0, len(order)-1).Draw(t, "which")
+				owner := order[i]
+				order = append(order[:i], order[i+1:]...)
+				for j := range buf {
+					if buf[j] == owner {
+						buf[j] = 0
+					}
+				}
+				was := *tab.At(live[owner])
+				gap := tab.At(tab.Free(live[owner]))
+				delete(live, owner)
+				if gap.Class != Gap || gap.Offset > was.Offset || gap.Offset+gap.Size < was.Offset+was.Size || gap.Owner != 0 || gap.Pins != 0 || gap.Transfers != 0 {
+					t.Fatalf("freeing %+v made %+v", was, *gap)
+				}
+			},
+			"": func(t *rapid.T) {
+				if err := tab.Check(); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, tab, buf, live)
+			},
+		})
+	})
+}
+
+func (b buffer) owned(owner int, size int64) bool {
+	for _, o := range b[:size] {
+		if o != owner {
+			return false
+		}
+	}
+	return true
+}
+
+// compare walks the table and the bytes side by side.
+func compare(t *rapid.T, tab *Table[int], buf buffer, live map[int]ID) {
+	at, owners := int64(0), 0
+	for id := tab.First(); id != None; id = tab.Next(id) {
+		f := tab.At(id)
+		want := f.Owner
+		if f.Class == Gap {
+			want = 0
+		} else if owners++; live[f.Owner] != id {
+			t.Fatalf("%d lies in %d, not %d", f.Owner, live[f.Owner], id)
+		}
+		if !buf[at:].owned(want, f.Size) {
+			t.Fatalf("[%d,+%d) is not all %d's", at, f.Size, want)
+		}
+		at += f.Size
+	}
+	if owners != len(live) || tab.Count() != len(live) || tab.Capacity() != int64(len(buf)) {
+		t.Fatalf("%d fragments of %d owners, says %d", owners, len(live), tab.Count())
+	}
+}
+
+// Requests without alignment that no gap list refuses: any gap in a larger class will do, and in the request's own class the
+// first few are tried.
+func TestPlaceTriesItsOwnSizeClass(t *testing.T) {
+	tab := New[int](10_000)
+	ids := make([]ID, 0, 100)
+	for i := range 100 {
+		id, ok := tab.Place(100, 1, i)
+		if !ok {
+			t.Fatal("a full buffer before its time")
+		}
+		ids = append(ids, id)
+	}
+	tab.Free(ids[40])
+	for range 3 {
+		id, ok := tab.Place(100, 1, 1)
+		if !ok || tab.At(id).Offset != 4000 {
+			t.Fatal("the only gap fits exactly and was not found")
+		}
+		tab.Free(id)
+	}
+	if _, ok := tab.Place(101, 1, 1); ok {
+		t.Fatal("101 bytes in a gap of 100")
+	}
+	if err := tab.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestManyRows(t *testing.T) {
+	const n = 50_000
+	tab := New[int](n * 10)
+	ids := make([]ID, n)
+	for i := range ids {
+		id, ok := tab.Place(10, 1, i)
+		if !ok {
+			t.Fatalf("no room for number %d", i)
+		}
+		ids[i] = id
+	}
+	if tab.Used() != n*10 || tab.Count() != n {
+		t.Fatalf("%d bytes in %d fragments", tab.Used(), tab.Count())
+	}
+	for i := 0; i < n; i += 2 {
+		tab.Free(ids[i])
+	}
+	if err := tab.Check(); err != nil {
+		t.Fatal(err)
+	}
+	rows := len(tab.rows)
+	for i := 0; i < n; i += 2 {
+		if _, ok := tab.Place(10, 1, i); !ok {
+			t.Fatalf("no room for number %d again", i)
+		}
+	}
+	if len(tab.rows) != rows {
+		t.Fatalf("rows are not used again: %d after %d", len(tab.rows), rows)
+	}
+	for id := tab.First(); id != None; id = tab.Next(id) {
+		if tab.At(id).Class != Gap {
+			id = tab.Free(id)
+		}
+	}
+	if tab.Used() != 0 || tab.Count() != 0 || tab.At(tab.First()).Size != n*10 {
+		t.Fatal("an empty table is not one gap")
+	}
+	if err := tab.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The lists partition the sizes, and their lower bounds grow with their index.
+func TestBinsAreOrdered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.OneOf(rapid.Int64Range(0, 100), rapid.Int64Range(0, math.MaxInt64)).Draw(t, "a")
+		b := rapid.OneOf(rapid.Int64Range(0, 100), rapid.Int64Range(0, math.MaxInt64)).Draw(t, "b")
+		if a > b {
+			a, b = b, a
+		}
+		if binOf(a) > binOf(b) || binOf(a) < 0 || binOf(b) >= nBins {
+			t.Fatalf("lists %d and %d for %d and %d", binOf(a), binOf(b), a, b)
+		}
+		if a >= 16 && binOf(a) == binOf(b) && bits.Len64(uint64(b-a)) > bits.Len64(uint64(a))-subBits {
+			t.Fatalf("%d and %d share list %d", a, b, binOf(a))
+		}
+	})
+}
+
+func TestPadding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at, align := rapid.Int64Range(0, 1<<50).Draw(t, "at"), rapid.Int64Range(0, 1<<22).Draw(t, "align")
+		pad := Padding(at, align)
+		if pad < 0 || pad >= max(align, 1) || (at+pad)%max(align, 1) != 0 {
+			t.Fatalf("%d at %d aligned to %d", pad, at, align)
+		}
+	})
+}
+
+func BenchmarkPlaceFree(b *testing.B) {
+	for _, n := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			tab := New[int](int64(n) * 64)
+			ids := make([]ID, n)
+			for i := range ids {
+				ids[i], _ = tab.Place(64, 64, i)
+			}
+			i := 0
+			for b.Loop() {
+				i = (i + 7919) % n
+				tab.Free(ids[i])
+				ids[i], _ = tab.Place(64, 64, i)
+			}
+		})
+	}
+}
