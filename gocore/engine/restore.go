@@ -202,6 +202,7 @@ func (e *Engine) HandOver(now int64, r *Restore) {
 		return
 	}
 	e.Stats.Consumed++
+	e.trace(now, Consumed, r.Rec, -1, 0)
 	if id := r.Rec.copies[r.Tier]; id != fragment.None {
 		if f := e.tiers[r.Tier].table.At(id); f.State.HasBytes() && !f.State.Busy() {
 			e.step(r.Rec, r.Tier, lifecycle.Consume)

@@ -72,6 +72,7 @@ const (
 	Restored
 	Dropped
 	Evicted
+	Consumed // restored for the last time, and forgotten
 )
 
 // Event is one thing that happened, for pictures and tests.

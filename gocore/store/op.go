@@ -107,6 +107,7 @@ func (op *Op) waits(now int64) (status.Code, error) {
 func (op *Op) woke(now int64) {
 	if op.since != 0 {
 		op.waited += now - op.since
+		op.s.noteWait(now, now-op.since, op)
 		op.since = 0
 	}
 }

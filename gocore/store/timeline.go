@@ -19,8 +19,11 @@ type Moment struct {
 
 var moments = map[engine.EventKind]string{
 	engine.Captured: "capture", engine.Flushed: "flush", engine.Loaded: "load", engine.Restored: "restore",
-	engine.Dropped: "drop", engine.Evicted: "evict",
+	engine.Dropped: "drop", engine.Evicted: "evict", engine.Consumed: "consume", callerWaited: "wait",
 }
+
+// callerWaited is the one kind of event that the engine does not know: it counts the time of nobody.
+const callerWaited engine.EventKind = 255
 
 // timeline keeps the first so many events; what comes after is counted.
 type timeline struct {
@@ -48,6 +51,20 @@ func (s *Store) note(ev engine.Event) {
 	t.kept = append(t.kept, mark{
 		at: ev.At, took: ev.Took, bytes: ev.Rec.Size, hist: ev.Rec.Hist, key: ev.Rec.Key, kind: ev.Kind, tier: int8(ev.Tier),
 	})
+}
+
+// noteWait keeps that the caller of op waited for so long until now. The lock is held.
+func (s *Store) noteWait(now, took int64, op *Op) {
+	var rec *engine.Record
+	switch {
+	case op.capture != nil:
+		rec = op.capture.Rec
+	case op.restore != nil:
+		rec = op.restore.Rec
+	}
+	if rec != nil && s.line.limit > 0 {
+		s.note(engine.Event{At: now, Took: took, Kind: callerWaited, Tier: -1, Rec: rec})
+	}
 }
 
 // Timeline returns the events kept, oldest first, and forgets them if asked.
