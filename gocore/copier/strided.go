@@ -178,18 +178,34 @@ func plane(mem unsafe.Pointer, outer, inner axis, item int64, slot unsafe.Pointe
 	}
 }
 
+// tile is the side of the square that is copied at a time when the array runs across the slot: a
+// line of the cache, once fetched, then serves all its elements.
+const tile = 32
+
 func elements[T uint8 | uint16 | uint32 | uint64 | word16](mem unsafe.Pointer, outer, inner axis, slot unsafe.Pointer, scatter bool) {
-	for i := range outer.n {
-		row := unsafe.Add(mem, i*outer.stride)
-		dense := unsafe.Slice((*T)(slot), outer.n*inner.n)[i*inner.n:][:inner.n]
-		if scatter {
-			for j := range dense {
-				*(*T)(unsafe.Add(row, int64(j)*inner.stride)) = dense[j]
-			}
-		} else {
-			for j := range dense {
-				dense[j] = *(*T)(unsafe.Add(row, int64(j)*inner.stride))
-			}
+	dense := unsafe.Slice((*T)(slot), outer.n*inner.n)
+	width := inner.n
+	if magnitude(outer.stride) < magnitude(inner.stride) {
+		width = tile
+	}
+	for left := int64(0); left < inner.n; left += width {
+		right := min(left+width, inner.n)
+		for i := range outer.n {
+			line(unsafe.Add(mem, i*outer.stride+left*inner.stride), inner.stride, dense[i*inner.n+left:i*inner.n+right], scatter)
 		}
+	}
+}
+
+func magnitude(n int64) int64 { return max(n, -n) }
+
+func line[T uint8 | uint16 | uint32 | uint64 | word16](mem unsafe.Pointer, stride int64, dense []T, scatter bool) {
+	if scatter {
+		for j := range dense {
+			*(*T)(unsafe.Add(mem, int64(j)*stride)) = dense[j]
+		}
+		return
+	}
+	for j := range dense {
+		dense[j] = *(*T)(unsafe.Add(mem, int64(j)*stride))
 	}
 }
