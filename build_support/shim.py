@@ -25,7 +25,7 @@ def extension() -> Pybind11Extension:
         include_dirs=[str(SOURCES)],
         libraries=["dl"],
         cxx_std=17,
-        extra_compile_args=["-O2", "-Wall", "-Wextra"],
+        extra_compile_args=["-Wall", "-Wextra"],
         extra_link_args=["-Wl,-z,noexecstack"],
     )
 

@@ -1,0 +1,38 @@
+"""The README: its example runs, and what it points at exists."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+
+def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    done = run_python(example)
+    assert done.returncode == 0, done.stderr
+    assert [int(line.split()[0]) for line in done.stdout.splitlines()] == list(reversed(range(24)))
+    assert len({line.split()[1] for line in done.stdout.splitlines()}) > 20, "states that differ"
+
+
+def test_links_lead_somewhere(root: Path) -> None:
+    links = re.findall(r"\]\(((?!http)[^)#]+)\)", (root / "README.md").read_text())
+    assert links
+    assert [link for link in links if not (root / link).exists()] == []
+
+
+def test_commands_are_targets(root: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), flags=re.MULTILINE))
+    commands = set(re.findall(r"(?:`|^)make ([a-z-]+)", (root / "README.md").read_text(), flags=re.MULTILINE))
+    assert {"demo", "test", "wheel"} <= commands
+    assert commands <= targets
+
+
+def test_every_dependency_is_explained(root: Path) -> None:
+    explained = set(re.findall(r"`([\w./-]+)`", (root / "docs" / "dependencies.md").read_text()))
+    wanted = {re.split(r"[^\w.-]", text)[0] for text in importlib.metadata.requires("velocpy") or ()}
+    wanted |= set(re.findall(r"^\s+([a-z.]+\.[a-z]+/\S+) v", (root / "go.mod").read_text(), flags=re.MULTILINE))
+    assert {"numpy", "torch", "go.uber.org/atomic"} <= wanted
+    assert sorted(wanted - explained) == []
