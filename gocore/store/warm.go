@@ -18,9 +18,13 @@ type warmth struct {
 }
 
 const (
-	warmAhead = 512 << 20 // pages made present ahead of the captures
+	warmFirst = 64 << 20  // pages made present when the store opens, and the least ahead of the captures afterwards
+	warmAhead = 512 << 20 // the most: as much as is in use already, up to this
 	warmPiece = 32 << 20  // at once
 )
+
+// goal is how far the pages should be present when captures have reached so far.
+func goal(reached int64) int64 { return reached + min(max(reached, warmFirst), warmAhead) }
 
 func (s *Store) startWarming() {
 	if s.host == nil {
@@ -43,7 +47,7 @@ func (s *Store) stopWarming() {
 // run populates the mapping piece by piece.
 func (w *warmth) run(m *memory.Mapping) {
 	for done := int64(0); done < m.Size(); {
-		if done >= w.reached.Load()+warmAhead {
+		if done >= goal(w.reached.Load()) {
 			select {
 			case <-w.stop:
 				return
@@ -66,7 +70,7 @@ func (w *warmth) run(m *memory.Mapping) {
 
 // follow tells how far into the buffer captures have come.
 func (w *warmth) follow(used int64) {
-	if w.want == nil || used < w.reached.Load()+warmAhead/4 {
+	if reached := w.reached.Load(); w.want == nil || used < reached+warmFirst/2 {
 		return
 	}
 	w.reached.Store(used)

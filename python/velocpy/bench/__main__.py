@@ -1,0 +1,57 @@
+"""``python -m velocpy.bench``: what can be measured, by name."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from . import calls, capture, disk, machine, scale, storages, sweep
+from .report import Report
+
+BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
+    "capture": (capture.run, "captures into the host cache, beside memcpy"),
+    "lease": (calls.lease, "leases from the host cache"),
+    "small": (calls.small, "checkpoints of ten 1-KiB regions"),
+    "disk": (disk.run, "the disk tier, beside raw O_DIRECT"),
+    "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
+    "scale": (scale.run, "a thousand to a million checkpoints"),
+    "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
+}
+
+# Small enough for a test: that they run and check their bytes, not what they measure.
+QUICK: dict[str, dict[str, object]] = {
+    "capture": {"sizes": (1 << 20,), "rounds": 1},
+    "lease": {"sizes": (4 << 10,), "rounds": 1},
+    "small": {"rounds": 1},
+    "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
+    "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
+    "scale": {"counts": (100, 1000), "rounds": 1},
+    "storages": {"edge": 24, "steps": 12, "slots": 4, "rounds": 1},
+}
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(sorted(BENCHMARKS)))
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="Where the disk tier lies; default: a temporary folder.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write one JSON file for each benchmark here.")
+@click.option("--quick", is_flag=True, help="Tiny sizes, one round: tells whether it runs, not how fast.")
+def main(names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool) -> None:
+    """Run the benchmarks NAMES (all, when none is named) and say which bars hold."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in names or BENCHMARKS:
+            run = BENCHMARKS[name][0]
+            settings = QUICK[name] if quick else {}
+            if "folder" in inspect.signature(run).parameters:
+                settings = settings | {"folder": folder or Path(scratch)}
+            report = run(**settings)
+            report.show()
+            if out is not None:
+                click.echo(f"  written: {report.save(out, machine.describe())}")
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m velocpy.bench")

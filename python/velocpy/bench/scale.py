@@ -1,0 +1,85 @@
+"""What a call costs, and a record weighs, when a store holds a thousand and a million checkpoints."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+import velocpy
+
+from .report import Report
+from .timing import median
+
+SAMPLE = 2000
+
+
+def run(counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), rounds: int = 9) -> Report:
+    """Fills a store and times checkpoint, restore and drop among what is there."""
+    report = Report("scale", {"rounds": rounds, "calls_per_round": SAMPLE, "region_bytes": 64})
+    u = np.arange(8.0)
+    with velocpy.open(host=2 * 64 * max(counts)) as store:
+        history = store.history("scale")
+        _touch(history, u)
+        before = _resident() - _host_resident(store)
+        filled = 0
+        for count in counts:
+            for i in range(filled, count):
+                history.checkpoint(i, u=u)
+            filled = count
+            gc.collect()
+            row = {"checkpoints": count, "bytes per record": (_resident() - _host_resident(store) - before) / count}
+            report.rows.append(row | _calls(history, count, u, rounds))
+    first, last = report.rows[0], report.rows[-1]
+    for name in ("checkpoint µs", "lease µs", "into µs", "drop µs"):
+        report.bar(f"{name[:-3]}: cost among {last['checkpoints']} by cost among {first['checkpoints']}", last[name] / first[name], 1.2, at_least=False)
+    report.bar(f"bytes per record among {last['checkpoints']}", last["bytes per record"], 1024, at_least=False)
+    return report
+
+
+def _touch(history: velocpy.History, u: np.ndarray) -> None:  # type: ignore[type-arg]
+    """Brings code and pools to where they stay."""
+    for i in range(SAMPLE):
+        history.checkpoint(i, u=u)
+    history.clear()
+
+
+def _calls(history: velocpy.History, count: int, u: np.ndarray, rounds: int) -> dict[str, float]:  # type: ignore[type-arg]
+    keys = np.random.default_rng(count).choice(count, min(SAMPLE, count), replace=False).tolist()
+    back = np.zeros_like(u)
+    times: dict[str, list[float]] = {"checkpoint µs": [], "lease µs": [], "into µs": [], "drop µs": []}
+    for _ in range(rounds):
+        times["lease µs"].append(_each(keys, lambda k: history.restore(k).release()))
+        times["into µs"].append(_each(keys, lambda k: history.restore(k, into={"u": back})))
+        assert np.array_equal(back, u)
+        times["drop µs"].append(_each(keys, history.drop))
+        times["checkpoint µs"].append(_each(keys, lambda k: history.checkpoint(k, u=u)))
+    return {name: median(values) for name, values in times.items()}
+
+
+def _each(keys, call) -> float:  # type: ignore[no-untyped-def]
+    began = time.perf_counter()
+    for k in keys:
+        call(k)
+    return (time.perf_counter() - began) / len(keys) * 1e6
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _host_resident(store: velocpy.Store) -> int:
+    """Bytes of the host cache that are present: the largest anonymous mapping of the budget's size."""
+    capacity = store.stats()["tiers"]["host"]["capacity"]
+    resident, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        head = line.split()[0]
+        if "-" in head and not head.endswith(":"):
+            low, high = (int(x, 16) for x in head.split("-"))
+            inside = capacity <= high - low <= capacity + (4 << 20)
+        elif inside and head == "Rss:":
+            resident = max(resident, int(line.split()[1]) << 10)
+    return resident
