@@ -55,6 +55,7 @@ bool same_dtype(const View& view, const RegionLayout& region) {
 void require_writable(const View& view, py::handle label) {
   if (!view.writable)
     raise_invalid("the destination of region " + spelled(label) + " is read-only; restore into an array that may be written.");
+  if (view.nbytes == 0) return;  // numpy gives empty arrays strides of 0
   for (int i = 0; i < view.ndim; ++i) {
     if (view.shape[i] > 1 && view.strides[i] == 0) {
       raise_invalid("the destination of region " + spelled(label) +
