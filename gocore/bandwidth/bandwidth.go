@@ -14,7 +14,7 @@ const (
 	fallback = 1e9
 
 	// priorBytes is the weight of the prior: after so many bytes it counts half.
-	priorBytes = 16 << 20
+	priorBytes = 4 << 20
 
 	// The estimate remembers about the last second of bulk transfers, two when they became slower, but not less and not more bytes than these.
 	leastMemory = 64 << 20
@@ -25,13 +25,16 @@ const (
 	slowest = 1
 	fastest = 1e15
 
-	// A transfer that took outlier times longer or shorter than predicted counts as that much only, once trustAfter bulk transfers were seen: one
-	// stall does not spoil the estimate, and a lasting change wins within a few transfers all the same.
+	// A transfer that took outlier times longer or shorter than predicted counts as that much only, once the estimate rests on trustAfter bulk
+	// transfers and trustBytes: one stall does not spoil it, and a lasting change wins within a few transfers all the same.
 	outlier    = 4
 	trustAfter = 4
+	trustBytes = 64 << 20
 
-	// latencyGain is how much of its deviation one small transfer adds to the latency.
+	// latencyGain is how much of its deviation an empty transfer adds to the latency. One of tiny bytes adds half of that, and so on: the more
+	// bytes it has, the less it says.
 	latencyGain = 1.0 / 8
+	tiny        = 4 << 10
 )
 
 // Estimator estimates one direction of one link.
@@ -39,8 +42,9 @@ type Estimator struct {
 	bytes   float64 // of the bulk transfers remembered, decaying
 	ns      float64 // their time without latency, decaying alike
 	latency float64 // ns
-	bulk    int     // bulk transfers seen, up to trustAfter
-	tiny    bool    // a small transfer was seen
+	bulk    int     // bulk transfers seen …
+	seen    float64 // … and their bytes, until they are enough to trust
+	begun   bool    // a small transfer was seen
 }
 
 // New returns an estimator that assumes prior bytes per second and no latency until it has seen transfers. A prior that is not
@@ -58,28 +62,32 @@ func (e *Estimator) Observe(bytes, ns int64) {
 	if bytes < 0 || ns <= 0 {
 		return
 	}
-	if bytes < small || float64(ns) < 2*e.latency { // mostly latency, so that it teaches the rate badly
-		e.observeSmall(float64(bytes), float64(ns))
-		return
+	switch {
+	case bytes < small:
+		e.observeLatency(float64(bytes), float64(ns), latencyGain/(1+float64(bytes)/tiny))
+	case float64(ns) < 2*e.latency: // mostly latency as it seems, which is thus put to the test, too
+		e.observeLatency(float64(bytes), float64(ns), latencyGain)
+	default:
+		e.observeBulk(float64(bytes), float64(ns))
 	}
-	e.observeBulk(float64(bytes), float64(ns))
 }
 
-func (e *Estimator) observeSmall(bytes, ns float64) {
-	seen := max(0, ns-bytes*e.ns/e.bytes)
-	if !e.tiny {
-		e.tiny, e.latency = true, seen
+func (e *Estimator) observeLatency(bytes, ns, gain float64) {
+	seen := ns - bytes*e.ns/e.bytes
+	if !e.begun {
+		e.begun, e.latency = true, max(0, seen)
 		return
 	}
 	// A single hiccup among microseconds must not become the latency.
 	seen = min(seen, 2*e.latency+1e4)
-	e.latency += latencyGain * (seen - e.latency)
+	e.latency = max(0, e.latency+gain*(seen-e.latency))
 }
 
 func (e *Estimator) observeBulk(bytes, ns float64) {
 	moving := ns - e.latency
-	if e.bulk < trustAfter {
+	if e.bulk < trustAfter || e.seen < trustBytes {
 		e.bulk++
+		e.seen += bytes
 	} else {
 		expected := bytes * e.ns / e.bytes
 		moving = min(max(moving, expected/outlier), expected*outlier)

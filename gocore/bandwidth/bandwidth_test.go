@@ -98,6 +98,20 @@ func TestOneStallIsForgiven(t *testing.T) {
 	}
 }
 
+// A latency learned in bad times does not keep bulk transfers from being heard when the times are better.
+func TestLatencyRecovers(t *testing.T) {
+	bad, good := link{rate: 1e9, latency: 200e6}, link{rate: 2e9, latency: 50e3}
+	e := New(1e9)
+	for range 1000 {
+		e.Observe(1<<10, bad.ns(1<<10))
+	}
+	near(t, "latency", float64(e.Latency()), bad.latency, 0.05)
+	for range 60 {
+		e.Observe(64<<20, good.ns(64<<20))
+	}
+	near(t, "prediction", float64(e.Predict(64<<20)), float64(good.ns(64<<20)), 0.2)
+}
+
 // A link that changes its rate for good, as a disk whose write cache is full, is followed within about two seconds of transfers.
 func TestLastingChangeIsFollowed(t *testing.T) {
 	for _, to := range []float64{0.1e9, 10e9} {
@@ -153,7 +167,7 @@ func TestPredictionsStaySane(t *testing.T) {
 	})
 }
 
-// Over links of every kind, with noise, sizes that a tier moves are predicted within 40 %.
+// Over links of every kind, with noise, sizes that a tier moves are predicted within 40 % or 10 µs.
 func TestNoisyLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := link{
@@ -168,7 +182,7 @@ func TestNoisyLinks(t *testing.T) {
 		}
 		for _, bytes := range []int64{4 << 10, 16 << 20, 256 << 20} {
 			got, want := float64(e.Predict(bytes)), float64(l.ns(bytes))
-			if got < 0.6*want || got > 1.4*want {
+			if math.Abs(got-want) > 0.4*want+10e3 {
 				t.Fatalf("%+v: %d bytes: predicts %.3g ns, takes %.3g", l, bytes, got, want)
 			}
 		}
