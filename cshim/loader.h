@@ -13,6 +13,7 @@ namespace velocpy {
   X(init)                  \
   X(build_info)            \
   X(drain_log)             \
+  X(simulate)              \
   X(test_panic)            \
   X(test_corrupt)          \
   X(open)                  \

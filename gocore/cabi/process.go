@@ -16,6 +16,7 @@ import (
 
 	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
+	"velocpy/gocore/sim"
 	"velocpy/gocore/status"
 )
 
@@ -134,6 +135,25 @@ func veloc_drain_log(buf *C.char, capacity C.int64_t, length *C.int64_t, failure
 			}
 		}
 		return status.OK, give(b.String(), buf, capacity, length)
+	})
+}
+
+//export veloc_simulate
+func veloc_simulate(request *C.veloc_const_char, size C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		text, err := bytesAt(request, size)
+		if err != nil {
+			return 0, err
+		}
+		answer, err := sim.Play(text)
+		if err != nil {
+			return 0, status.Wrap(status.Invalid, err, "nothing was simulated")
+		}
+		reply, err := json.Marshal(answer)
+		if err != nil {
+			return 0, err
+		}
+		return status.OK, give(string(reply), buf, capacity, length)
 	})
 }
 

@@ -43,6 +43,7 @@ from .errors import (
 from .history import History
 from .lease import Lease
 from .plan import Advance, Drop, Last, Plan, Restore
+from .simulate import simulate
 from .store import Store, open  # noqa: A004
 from .ticket import Ticket
 
@@ -57,6 +58,7 @@ __all__ = [
     "Last",
     "Drop",
     "Advance",
+    "simulate",
     "build_info",
     "__version__",
     "VelocError",
