@@ -1,5 +1,7 @@
 package plan
 
+import "math"
+
 const (
 	proof      = 2  // restores in a row that a predictor must explain to be trusted
 	proofLimit = 64 // the most that is demanded after guesses that failed
@@ -59,8 +61,12 @@ func (g *guess) observe(k Key) {
 	}
 	before := g.run
 	g.score(k)
-	if n.ok {
+	switch {
+	case n.ok:
 		g.judge(k, foreseen, before)
+	case g.holding: // the sweep that was interrupted has come to its end meanwhile
+		g.holding = false
+		g.ahead.stale = true
 	}
 	g.sweep.follow(k, &g.live, &g.trail)
 	g.trail.add(k)
@@ -94,7 +100,7 @@ func (g *guess) score(k Key) {
 	for kind := range g.run {
 		switch {
 		case g.sweep.foresees(kind, k, &g.trail):
-			g.run[kind]++
+			g.run[kind] = min(g.run[kind]+1, math.MaxInt32-1)
 		case kind != g.trusted || g.goesOn(kind):
 			g.run[kind] = 1
 		}

@@ -342,6 +342,26 @@ func TestGuessGrowsWithWrites(t *testing.T) {
 	if got := h.upcoming(); !equal(got, []Key{Number(4), Number(5)}) {
 		t.Fatal(got)
 	}
+	seq, _ := h.Seq(Number(4))
+	h.write(Number(6))
+	if got, ok := h.Seq(Number(6)); !ok || got != seq+2 || h.Head() != seq {
+		t.Fatalf("6 is number %d, 4 was %d, the head is %d", got, seq, h.Head())
+	}
+}
+
+// An interrupted sweep whose next checkpoint is dropped cannot go on, and does not stand in the way of another one.
+func TestGuessLeavesAnInterruptedSweep(t *testing.T) {
+	h := guessing(1000)
+	h.restore(numbers(996, 900, -6)...)
+	h.restore(Number(500))
+	if got := h.upcoming(); got[0] != Number(894) {
+		t.Fatal("a single restore ends the sweep:", got)
+	}
+	h.Dropped(Number(894))
+	h.restore(numbers(300, 297, -1)...)
+	if got := h.upcoming(); len(got) != 32 || got[0] != Number(296) {
+		t.Fatal(got)
+	}
 }
 
 func TestWithoutGuess(t *testing.T) {

@@ -6,30 +6,64 @@ type window struct {
 	limit int
 	stale bool // must be built anew before it is used
 	ended bool // the guess ends before the limit
-	sim   sweep
-	due   [constantLimit]constant
-	dues  int
-	tick  int64
+
+	// The application as simulated up to the window's end.
+	sim  sweep
+	due  [constantLimit]constant
+	dues int
+	tick int64
+
+	coming []Key // scratch of refresh
 }
 
-// refresh brings the window up to date and appends to lost the keys which it does not expect any more.
-// O(1) if nothing but the restore of its head happened, O(limit) otherwise.
+// refresh brings the window up to date and appends to lost the keys which it does not expect any more. Where the window only grows, numbers
+// stay as they are. O(1) if nothing but the restore of its head happened, O(limit) otherwise.
 func (g *guess) refresh(from int64, lost []Key) []Key {
 	w := &g.ahead
 	if !w.stale {
 		return lost
 	}
 	w.stale = false
-	before := w.expected()
-	w.reset(from)
 	w.start(g)
-	w.fill(g)
-	for _, k := range before {
-		if _, ok := w.find(k); !ok {
-			lost = append(lost, k)
+	coming := w.coming[:0]
+	for len(coming) < w.limit {
+		k, ok := w.step(g, func(k Key) bool { return contains(coming, k) })
+		if !ok {
+			w.ended = true
+			break
 		}
+		coming = append(coming, k)
 	}
+	if n := w.size(); n == 0 || !w.begins(coming) {
+		before := w.expected()
+		w.reset(from)
+		w.append(coming)
+		for _, k := range before {
+			if _, ok := w.find(k); !ok {
+				lost = append(lost, k)
+			}
+		}
+	} else {
+		w.append(coming[n:])
+	}
+	clear(coming)
+	w.coming = coming
 	return lost
+}
+
+// begins tells whether keys begin as the window does.
+func (w *window) begins(keys []Key) bool {
+	i := 0
+	return w.walk(w.head, func(_ int64, k Key, _ bool) bool {
+		i++
+		return i <= len(keys) && keys[i-1] == k
+	})
+}
+
+func (w *window) append(keys []Key) {
+	for _, k := range keys {
+		w.push(k, false)
+	}
 }
 
 // expected lists the keys in the window.
@@ -56,9 +90,10 @@ func (w *window) start(g *guess) {
 	}
 }
 
+// fill appends what comes after the window, up to the limit.
 func (w *window) fill(g *guess) {
 	for w.size() < w.limit && !w.ended {
-		if k, ok := w.step(g); ok {
+		if k, ok := w.step(g, w.has); ok {
 			w.push(k, false)
 		} else {
 			w.ended = true
@@ -66,8 +101,13 @@ func (w *window) fill(g *guess) {
 	}
 }
 
-// step simulates one restore: a constant that is due, or the next of the sweep. When the sweep ends, each constant is expected once more.
-func (w *window) step(g *guess) (Key, bool) {
+func (w *window) has(k Key) bool {
+	_, ok := w.find(k)
+	return ok
+}
+
+// step simulates one restore: a constant that is due, or the next of the sweep. After the sweep's end, each constant comes once more unless it is expected already.
+func (w *window) step(g *guess, expected func(Key) bool) (Key, bool) {
 	for i := range w.dues {
 		if c := &w.due[i]; c.seen+c.period <= w.tick && g.live.has(c.key) {
 			c.seen = w.tick
@@ -82,7 +122,7 @@ func (w *window) step(g *guess) (Key, bool) {
 		}
 	}
 	for _, c := range w.due[:w.dues] {
-		if _, ok := w.find(c.key); !ok && g.live.has(c.key) {
+		if !expected(c.key) && g.live.has(c.key) {
 			return c.key, true
 		}
 	}

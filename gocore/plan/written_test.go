@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -93,4 +94,20 @@ func TestWrittenReusesNodes(t *testing.T) {
 	if w.blocks != nil {
 		t.Fatal("memory kept for no keys")
 	}
+}
+
+// A live key costs a guessing order less than 72 bytes.
+func TestWrittenMemory(t *testing.T) {
+	const n = 1_000_000
+	start := heap()
+	w := newWritten()
+	for i := range int64(n) {
+		w.write(Number(i))
+	}
+	per := float64(heap()-start) / n
+	t.Logf("%.1f bytes per live key", per)
+	if per > 72 {
+		t.Errorf("%.1f bytes per live key", per)
+	}
+	runtime.KeepAlive(&w)
 }
