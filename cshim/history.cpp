@@ -16,6 +16,19 @@ constexpr size_t kSourcesAsked = 4;  // per checkpoint: twice as fast as new one
 // A layout changes under a lookup only when another thread rewrites the key; whoever loses this often has a livelock of its own.
 constexpr int kLookups = 100;
 
+const int32_t kNothing = 0;  // what an empty selection points to: a null pointer would mean everything
+
+// The error of a restore that lost that race every time.
+veloc_error changing() {
+  veloc_error error{};
+  const std::string text = "the checkpoint kept changing its regions";
+  error.status = VELOC_E_CHANGED;
+  error.tier = VELOC_TIER_NONE;
+  error.region = -1;
+  error.text_len = static_cast<int32_t>(text.copy(error.text, sizeof error.text));
+  return error;
+}
+
 }  // namespace
 
 // Which regions a restore wants, and where to.
@@ -142,38 +155,33 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
   args.key = *named.get();
   args.flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
   veloc_outcome out{};
-  veloc_error error;
+  veloc_error error = changing();
   int32_t status = VELOC_E_CHANGED;
   Choice choice;
   for (int lookup = 0; lookup < kLookups && status == VELOC_E_CHANGED; ++lookup) {
     if (!regions.is_none()) {
-      veloc_info info;
-      if (table.lookup(handle_, named.get(), &info, &error) < 0) raise(error, where(key));
+      const auto layout = look_up(table, named, key, &args.expected_layout);
+      if (!layout) continue;
       choice = {};
-      choose(*store_->layout(info.layout), regions, py::none(), &choice);
-      static const int32_t nothing = 0;
-      args.select = choice.select.empty() ? &nothing : choice.select.data();
+      choose(*layout, regions, py::none(), &choice);
+      args.select = choice.select.empty() ? &kNothing : choice.select.data();
       args.n_select = static_cast<int64_t>(choice.select.size());
-      args.expected_layout = info.layout;
     }
     drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);
     });
   }
-  if (status < 0) {
-    Where failed = where(key);
-    std::shared_ptr<const Layout> layout;
-    if (error.region >= 0 && out.layout != 0) layout = store_->layout(out.layout);
-    failed.layout = layout.get();
-    raise(error, failed);
-  }
+  if (status < 0) fail(table, named, key, error);
+  auto memory = std::make_unique<LeaseMemory>(out);
   auto layout = store_->layout(out.layout);
+  if (!layout) raise_invalid("the core forgot the layout of a lease.");
   if (regions.is_none()) {
     choice.select.resize(layout->regions.size());
     std::iota(choice.select.begin(), choice.select.end(), 0);
   }
-  return py::make_tuple(std::make_unique<LeaseMemory>(out, std::move(layout), std::move(choice.select)), out.hints_left);
+  memory->describe(std::move(layout), std::move(choice.select));
+  return py::make_tuple(std::move(memory), out.hints_left);
 }
 
 int64_t History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout) {
@@ -181,37 +189,47 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
   veloc_outcome out{};
-  veloc_error error;
+  veloc_error error = changing();
   int32_t status = VELOC_E_CHANGED;
-  std::shared_ptr<const Layout> layout;
   for (int lookup = 0; lookup < kLookups && status == VELOC_E_CHANGED; ++lookup) {
-    veloc_info info;
-    if (table.lookup(handle_, named.get(), &info, &error) < 0) raise(error, where(key));
-    layout = store_->layout(info.layout);
+    veloc_restore_args args{};
+    const auto layout = look_up(table, named, key, &args.expected_layout);
+    if (!layout) continue;
     Choice choice;
     choose(*layout, regions, into, &choice);
     RegionList list = destinations(*layout, choice.select, choice.into);
-    static const int32_t nothing = 0;
     static const veloc_region nowhere{};
-    veloc_restore_args args{};
     args.key = *named.get();
-    args.select = choice.select.empty() ? &nothing : choice.select.data();
+    args.select = choice.select.empty() ? &kNothing : choice.select.data();
     args.n_select = static_cast<int64_t>(choice.select.size());
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
-    args.expected_layout = info.layout;
     args.flags = (last ? VELOC_RS_LAST : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
     drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);
     });
   }
-  if (status < 0) {
-    Where failed = where(key);
-    failed.layout = layout.get();
-    raise(error, failed);
-  }
+  if (status < 0) fail(table, named, key, error);
   return out.hints_left;
+}
+
+std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const {
+  veloc_info info;
+  veloc_error error;
+  if (table.lookup(handle_, named.get(), &info, &error) < 0) raise(error, where(key));
+  *id = info.layout;
+  return store_->layout(info.layout);
+}
+
+void History::fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const {
+  Where failed = where(key);
+  std::shared_ptr<const Layout> layout;
+  veloc_info info;
+  veloc_error ignored;
+  if (error.region >= 0 && table.lookup(handle_, named.get(), &info, &ignored) == VELOC_OK) layout = store_->layout(info.layout);
+  failed.layout = layout.get();
+  raise(error, failed);
 }
 
 bool History::drop(py::handle key) {

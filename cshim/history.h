@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "key.h"
 #include "lease.h"
 #include "store.h"
 
@@ -45,6 +46,9 @@ class History {
  private:
   Where where(py::handle key = {}) const { return {name_, key, nullptr}; }
   struct Choice;
+  // The layout of a key and its id; null when it went meanwhile. Raises when there is no such checkpoint.
+  std::shared_ptr<const Layout> look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const;
+  [[noreturn]] void fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const;
   void choose(const Layout& layout, py::handle regions, py::handle into, Choice* choice) const;
 
   std::shared_ptr<Store> store_;

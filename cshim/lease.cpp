@@ -27,14 +27,17 @@ py::array array_over(py::object base, const py::dtype& dtype, const std::vector<
 
 }  // namespace
 
-LeaseMemory::LeaseMemory(const veloc_outcome& outcome, std::shared_ptr<const Layout> layout, std::vector<int32_t> select)
+LeaseMemory::LeaseMemory(const veloc_outcome& outcome)
     : handle_(outcome.lease),
-      layout_(std::move(layout)),
-      select_(std::move(select)),
       base_(static_cast<char*>(outcome.base)),
       slot_bytes_(outcome.slot_bytes),
       meta_length_(outcome.meta_len),
       flags_(outcome.flags) {}
+
+void LeaseMemory::describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select) {
+  layout_ = std::move(layout);
+  select_ = std::move(select);
+}
 
 LeaseMemory::~LeaseMemory() {
   const Core* core = core_if_usable();

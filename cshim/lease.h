@@ -15,10 +15,13 @@ namespace velocpy {
 // at the end of the interpreter; in a forked child it does nothing.
 class LeaseMemory {
  public:
-  LeaseMemory(const veloc_outcome& outcome, std::shared_ptr<const Layout> layout, std::vector<int32_t> select);
+  // Owns the lease from here on; describe() must follow before anything else.
+  explicit LeaseMemory(const veloc_outcome& outcome);
   ~LeaseMemory();
   LeaseMemory(const LeaseMemory&) = delete;
   LeaseMemory& operator=(const LeaseMemory&) = delete;
+
+  void describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select);
 
   bool writable() const { return (flags_ & VELOC_OUT_WRITABLE) != 0; }
   bool hit() const { return (flags_ & VELOC_OUT_HIT) != 0; }

@@ -11,7 +11,8 @@ void KeptSources::drain(const Core& core, uint64_t store, size_t most) {
     veloc_error error;
     const int32_t status = core.ticket(store, kept_.front().ticket, &state, &error);
     if (status == VELOC_E_CLOSED) return;  // transfers in flight may still read
-    const bool captured_now = status != VELOC_OK || (state.flags & VELOC_TICKET_CAPTURED) != 0;
+    // Gone alone does not do: the transfer of a checkpoint that was dropped may still be reading.
+    const bool captured_now = status != VELOC_OK || (state.flags & VELOC_TICKET_CAPTURED) != 0 || state.failed != 0;
     captured.reserve(most);
     if (captured_now) {
       captured.push_back(std::move(kept_.front()));

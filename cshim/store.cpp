@@ -75,9 +75,13 @@ py::tuple Store::ticket(uint64_t ticket) {
 std::shared_ptr<const Layout> Store::layout(uint64_t id) {
   if (auto known = layouts_.find(id)) return known;
   const Core& table = core();
+  bool gone = false;
   const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
-    return table.layout(handle_, id, buffer, capacity, length, error);
+    const int32_t status = table.layout(handle_, id, buffer, capacity, length, error);
+    gone = status == VELOC_E_NOT_FOUND;
+    return gone ? VELOC_OK : status;
   });
+  if (gone) return nullptr;
   auto layout = read_layout(bytes.data(), bytes.size());
   layouts_.put(id, layout);
   return layout;

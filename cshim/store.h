@@ -30,7 +30,7 @@ class Store {
   // (flags, durable, failed) as veloc_ticket_state has them.
   py::tuple ticket(uint64_t ticket);
 
-  // The layout of an id; asks the core once.
+  // The layout of an id; asks the core once. Null when nothing has this layout any more.
   std::shared_ptr<const Layout> layout(uint64_t id);
 
   uint64_t handle() const { return handle_; }

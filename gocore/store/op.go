@@ -1,9 +1,8 @@
 package store
 
 import (
+	"errors"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/engine"
@@ -47,21 +46,25 @@ const (
 type Op struct {
 	s    *Store
 	kind opKind
-	fd   int32 // eventfd of the caller, written under the store's lock and only while the operation lives
+	bell bell
 
 	capture *engine.Capture
 	restore *engine.Restore
 	wait    *engine.Wait
+	many    bool // wait: for all of a history or store, so that nobody minds what has gone
 
 	job     *copier.Job // the copy under way
+	slot    []byte      // the bytes in the cache, once they are there: its room, or what a fetch has brought
 	regions []Region    // capture: sources; restore: destinations, parallel to want
+	source  *source     // capture: where a transfer takes the bytes from, instead of a copy of ours
 	want    []int32     // restore: regions asked for
 	private *memory.Mapping
-	writer  bool // the lease will belong to the caller alone
+	alone   bool // the lease is to have bytes of its own: others read those in the cache
 
-	began, since, waited int64
-	copied               int64 // ns spent in copies
-	over                 bool
+	since, waited int64
+	copied        int64 // ns spent in copies
+	holds         bool  // counted among the users of the memory
+	over          bool
 }
 
 // slice bounds how long one call copies before the caller may look for Ctrl-C; what has no more than oneSlice bytes is copied in one call.
@@ -70,29 +73,25 @@ const (
 	oneSlice = 16 << 20
 )
 
-// signal wakes the caller. The store's lock is held, so no operation that has ended is written to.
-func (op *Op) signal() {
-	if op.over || op.fd < 0 {
-		return
-	}
-	one := [8]byte{1}
-	_, _ = unix.Write(int(op.fd), one[:]) // only a full counter can refuse, and then the caller is awake
-}
-
-// live registers the operation, so that close and panics reach it. The lock is held.
+// live registers the operation, so that close and panics reach it, and keeps the memory mapped until it ends. The lock is held.
 func (op *Op) live() {
 	op.s.ops[op] = struct{}{}
-	op.s.hold()
+	op.s.users++
+	op.holds = true
 }
 
-// end takes it back. The lock is held.
+// end takes it back: from now on nobody rings. The lock is held.
 func (op *Op) end() {
 	if op.over {
 		return
 	}
 	op.over = true
+	op.bell.mute()
 	delete(op.s.ops, op)
 	op.account()
+	if op.holds {
+		op.s.users--
+	}
 }
 
 // waits notes that the caller is about to wait.
@@ -103,7 +102,7 @@ func (op *Op) waits(now int64) (status.Code, error) {
 	return status.Pending, nil
 }
 
-// woke notes that the wait is over.
+// woke notes that the wait is over. The lock is held.
 func (op *Op) woke(now int64) {
 	if op.since != 0 {
 		op.waited += now - op.since
@@ -129,7 +128,19 @@ func (op *Op) account() {
 
 // Step goes on with the operation. After anything but Pending and Again it has ended.
 func (op *Op) Step(out *Outcome) (status.Code, error) {
+	returned := false
+	defer op.disownUnless(&returned)
+	code, err := op.step(out)
+	returned = true
+	if err != nil && op.source != nil {
+		op.source.abandon()
+	}
+	return code, err
+}
+
+func (op *Op) step(out *Outcome) (status.Code, error) {
 	if text, bad := safego.Poisoned(); bad {
+		op.Disown()
 		return status.Poisoned, status.New(status.Poisoned, "%s", text)
 	}
 	switch op.kind {
@@ -138,47 +149,60 @@ func (op *Op) Step(out *Outcome) (status.Code, error) {
 	case restoreOp:
 		return op.stepRestore(out)
 	case waitOp:
-		return op.stepWait()
+		return op.stepWait(out)
 	default:
-		return op.stepClose()
+		return op.stepClose(out)
 	}
 }
 
-// Cancel gives the operation up and undoes what it has begun. The store stays usable.
+// Cancel gives the operation up and undoes what it has begun. When it returns, nobody touches the caller's memory or descriptor any more.
+// The store stays usable. It waits for nothing but a copy of at most one slice.
 func (op *Op) Cancel() {
-	switch op.kind {
-	case captureOp:
-		op.cancelCapture()
-	case restoreOp:
-		op.cancelRestore()
-	default:
-		s := op.s
-		s.mu.Lock()
-		if op.wait != nil {
-			s.eng.CancelWait(op.wait)
-		}
-		op.end()
-		s.mu.Unlock()
+	op.undo()
+	op.freeJob()
+	if op.source != nil {
+		op.source.abandon()
 	}
-	op.release()
+	op.unmap()
 }
 
-// release gives up the operation's share of the memory, and its private mapping if it still has one.
-func (op *Op) release() {
-	if op.private != nil {
-		_ = op.private.Unmap() // it was mapped by this operation alone; there is nobody to tell
-		op.private = nil
+func (op *Op) undo() {
+	s := op.s
+	s.mu.Lock()
+	defer s.leave()
+	switch {
+	case op.over:
+	case op.kind == captureOp:
+		op.giveUp()
+	case op.kind == restoreOp:
+		s.eng.EndRestore(s.now(), op.restore)
+	case op.kind == waitOp:
+		s.eng.CancelWait(op.wait)
 	}
-	if op.kind == captureOp || op.kind == restoreOp {
-		op.s.drop()
+	op.end()
+}
+
+// Disown lets go of what is the caller's, its descriptor and the memory that is being captured, and of nothing else: for an operation of a
+// core that has panicked. It needs no lock that a panic could have left behind.
+func (op *Op) Disown() {
+	op.bell.mute()
+	if op.source != nil {
+		op.source.abandon()
 	}
 }
 
-// copy runs the copy of so many bytes, for a slice of time when they are many.
-func (op *Op) copy(bytes int64) (done bool) {
+// disownUnless is for a deferred call: an operation whose call panics is never seen again.
+func (op *Op) disownUnless(returned *bool) {
+	if !*returned {
+		op.Disown()
+	}
+}
+
+// copy runs the job, for a slice of time when it is large.
+func (op *Op) copy() (done bool) {
 	began := op.s.now()
 	budget := slice
-	if bytes <= oneSlice {
+	if op.job.Bytes() <= oneSlice {
 		budget = 0 // no limit
 	}
 	done = op.job.Run(budget)
@@ -186,57 +210,83 @@ func (op *Op) copy(bytes int64) (done bool) {
 	return done
 }
 
-func (op *Op) stepClose() (status.Code, error) {
+func (op *Op) freeJob() {
+	if op.job != nil {
+		op.job.Free()
+		op.job = nil
+	}
+}
+
+// unmap gives back the operation's own mapping, if it still has one. The operation has ended, and the lock is not held.
+func (op *Op) unmap() {
+	if op.private != nil {
+		_ = op.private.Unmap() // it was mapped for this operation alone; there is nobody to tell
+		op.private = nil
+	}
+}
+
+func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.leave()
 	if !s.freed {
 		return op.waits(s.now())
 	}
 	op.end()
+	out.Waited = op.waited
 	return status.OK, nil
 }
 
 // Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier: one ticket, or all of a
 // history, or, with both zero, all of the store.
 func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
+	op := &Op{s: s, kind: waitOp, bell: bell{fd: fd}, many: ticket == 0}
+	returned := false
+	defer op.disownUnless(&returned)
+	code, err := s.openWait(op, h, ticket, tier)
+	returned = true
+	return op, code, err
+}
+
+func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Code, error) {
 	if err := s.enter(); err != nil {
-		return nil, status.Closed, err
+		return codeOf(err), err
 	}
 	defer s.leave()
 	t, err := s.tierIndex(tier)
 	if err != nil {
-		return nil, status.Unavailable, err
+		return codeOf(err), err
 	}
 	recs, err := s.versions(h, ticket)
 	if err != nil {
-		return nil, status.Dropped, err
+		return codeOf(err), err
 	}
-	op := &Op{s: s, kind: waitOp, fd: fd, wait: s.eng.Await(s.now(), recs, t)}
+	op.wait = s.eng.Await(s.now(), recs, t)
 	op.wait.Notify = op
 	s.ops[op] = struct{}{}
-	code, err := op.checkWait()
-	return op, code, err
+	return op.checkWait(&Outcome{})
 }
 
-func (op *Op) stepWait() (status.Code, error) {
+func (op *Op) stepWait(out *Outcome) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
-	return op.checkWait()
+	return op.checkWait(out)
 }
 
-func (op *Op) checkWait() (status.Code, error) {
-	s := op.s
+func (op *Op) checkWait(out *Outcome) (status.Code, error) {
+	s, w := op.s, op.wait
 	switch {
-	case op.wait.Phase == engine.Ended:
+	case w.Phase == engine.Ended:
 		op.end()
-		if op.wait.Err != nil {
-			err := s.explain(op.wait.Err, nil)
-			return err.Code, err
+		out.Waited = op.waited
+		if w.Err == nil || op.many && errors.Is(w.Err, engine.ErrDropped) {
+			return status.OK, nil
 		}
-		return status.OK, nil
+		err := s.explain(w.Err, nil)
+		return err.Code, err
 	case s.closing:
+		s.eng.CancelWait(w)
 		op.end()
 		return status.Closed, errClosed
 	}
@@ -286,21 +336,31 @@ type TicketState struct {
 	Durable, Failed int32 // by tier of the contract
 }
 
-// Ticket tells how far a version has come.
+// Ticket tells how far a version has come. Once it says Captured or Gone, nobody reads the version's source.
 func (s *Store) Ticket(ticket uint64) (TicketState, error) {
+	st, unread, err := s.ticket(ticket)
+	if unread != nil {
+		unread.abandon()
+	}
+	return st, err
+}
+
+// ticket also returns the source that a transfer may still read, of a version that has gone.
+func (s *Store) ticket(ticket uint64) (st TicketState, unread *source, err error) {
 	if err := s.enter(); err != nil {
-		return TicketState{}, err
+		return st, nil, err
 	}
 	defer s.mu.Unlock()
 	r := s.eng.Record(ticket)
-	if r == nil || r.Gone() {
-		st := TicketState{Gone: true, Captured: r != nil && r.Captured()}
-		if s.eng.Lost(ticket) != nil {
-			st = TicketState{Failed: 1 << s.tiers[0]}
-		}
-		return st, nil
+	switch {
+	case r == nil && s.eng.Lost(ticket) != nil:
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
+	case r == nil:
+		return TicketState{Gone: true, Captured: true}, nil, nil
+	case r.Gone():
+		return TicketState{Gone: true, Captured: true}, r.Body.(*body).source, nil
 	}
-	st := TicketState{Captured: r.Captured()}
+	st.Captured = r.Captured()
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
 		if durable&(1<<t) != 0 {
@@ -309,5 +369,5 @@ func (s *Store) Ticket(ticket uint64) (TicketState, error) {
 			st.Failed |= 1 << number
 		}
 	}
-	return st, nil
+	return st, nil, nil
 }

@@ -24,13 +24,8 @@ def store(shown: Store) -> str:
     if shown.closed:
         return _titled("Store, closed", [])
     tiers = [
-        (
-            tier["name"],
-            _size_text(tier["capacity"]),
-            _size_text(tier.get("used", 0)),
-            _share(tier.get("used", 0), tier["capacity"]),
-        )
-        for tier in shown.stats()["tiers"]
+        (name, _size_text(tier["capacity"]), _size_text(tier["used"]), _share(tier["used"], tier["capacity"]))
+        for name, tier in shown.stats()["tiers"].items()
     ]
     histories = [(history.name, len(history)) for history in shown.histories]
     return _titled(

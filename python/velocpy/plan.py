@@ -1,6 +1,7 @@
 """Plans: what will be restored, in which order, told lazily.
 
-A plan is advice. Late, missing or wrong hints cost time, never correctness.
+`Restore` and `Advance` are advice: late, missing or wrong they cost time, never correctness. `Last` and `Drop` also say when
+a checkpoint ends.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The checkpoint of ``key`` will not be needed any more. Nothing is dropped by saying so."""
+    """The checkpoint of ``key`` is dropped when everything before this in the plan has been restored."""
 
     key: Key
 

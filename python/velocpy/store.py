@@ -17,20 +17,13 @@ from typing import Any
 
 from . import _core, knobs
 from .budget import disk_budget, host_budget
-from .errors import InvalidArgument, InvalidType, StoreClosed, TierUnavailable, VelocError, WaitTimeout
+from .errors import TIERS, InvalidArgument, InvalidType, StoreClosed, TierUnavailable, VelocError, WaitTimeout
 from .history import History
 from .ticket import tier_number
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
 
-_LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
@@ -189,6 +182,8 @@ class Store:
             again waits on.
         """
         self._closed = True
+        if _core.forked():
+            return  # the parent's store: nothing here is the child's to close
         self._core.close(timeout)
         _open_stores.discard(self)
         _drain_log()
@@ -206,12 +201,25 @@ class Store:
         events: list[dict[str, Any]] = json.loads(self._core.timeline(clear))
         return events
 
-    def costs(self) -> dict[str, dict[str, Any]]:
-        """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules."""
-        return {
-            tier["name"]: {"capacity": tier["capacity"], "write": tier.get("write_rate"), "read": tier.get("read_rate")}
-            for tier in self.stats()["tiers"]
+    def costs(self) -> dict[str, dict[str, float | None]]:
+        """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules.
+
+        None where nothing was moved yet.
+        """
+        stats = self.stats()
+        moved, waits = stats["bytes"], stats["waits_ns"]
+        above = {
+            "write": _rate(moved["captured"], waits["capture_copy"]),
+            "read": _rate(moved["restored"], waits["restore_copy"]),
         }
+        costs = {}
+        for name in TIERS:
+            tier = stats["tiers"].get(name)
+            if tier is not None:
+                costs[name] = {"capacity": tier["capacity"], **above}
+                # What the link below a tier does is the speed of the next tier.
+                above = {"write": tier["flush_bytes_per_s"] or None, "read": tier["load_bytes_per_s"] or None}
+        return costs
 
     def _require_open(self) -> None:
         if self._closed:
@@ -271,6 +279,10 @@ def _require_whole(name: str, value: Any, least: int) -> int:
     return value
 
 
+def _rate(nbytes: int, nanoseconds: int) -> float | None:
+    return 1e9 * nbytes / nanoseconds if nbytes and nanoseconds else None
+
+
 def _size_text(nbytes: int) -> str:
     size = float(nbytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -286,9 +298,14 @@ def _drain_log() -> None:
         log.error("a lease was given back: %s", failure)
     if _core.forked() or not _core.loaded():
         return
-    for line in _core.core_log().splitlines():
+    while lines := _core.core_log().splitlines():
+        _log(lines)
+
+
+def _log(lines: list[bytes]) -> None:
+    for line in lines:
         record = json.loads(line)
-        log.log(_LEVELS.get(str(record.get("level", "info")).lower(), logging.INFO), "%s", record.get("message", ""))
+        log.log(record["level"], "%s", record["message"])
 
 
 @atexit.register
