@@ -167,7 +167,7 @@ def test_one_wrong_bit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_blank_image_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migration.Migration, "_reverse", lambda *arguments: None)
-    result = run(SMALL[2])
+    result = run(Settings(size=(48, 61), steps=300, shots=1))
     assert result.equal
     assert not result.proven
 

@@ -14,6 +14,7 @@ import velocpy
 pyrevolve = pytest.importorskip("pyrevolve")
 
 from pyrevolve.profiling import Profiler  # noqa: E402
+from pyrevolve.schedulers import Action  # noqa: E402
 from pyrevolve.storage import NumpyStorage  # noqa: E402
 
 from velocpy.adjoint import weights  # noqa: E402
@@ -201,7 +202,7 @@ def test_follow_leaves_the_scheduler_alone() -> None:
     while True:
         mine, its = revolver.scheduler.next(), before.next()
         assert repr(mine) == repr(its)
-        if mine.type == pyrevolve.Action.TERMINATE:
+        if mine.type == Action.TERMINATE:
             break
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import velocpy
 from velocpy.extra import MissingExtra
 
 from .migration import Ticker
@@ -30,6 +31,7 @@ TICKS = 16
 def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
     """Runs the demo, writes its pictures into ``out`` and reports; whether the image was proven right."""
     screen = _consoles()
+    velocpy.build_info()  # a core that is missing is missed now, not after half a minute
     outcome = run(settings, _stages(screen[1], visible=not quiet))
     pictures = _draw(outcome, out)
     if as_json:
@@ -46,7 +48,7 @@ def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
 def _consoles() -> tuple[Console, Console]:
     """Standard output and standard error."""
     try:
-        import matplotlib  # noqa: F401  (missed now, not after half a minute of computing)
+        import matplotlib  # noqa: F401
         from rich.console import Console
     except ImportError as error:
         raise MissingExtra(error.name or "rich", "demo", "velocpy demo") from None

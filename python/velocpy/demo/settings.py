@@ -37,8 +37,10 @@ class Settings:
         Raises
         ------
         ValueError
-            When the backend and the device do not go together.
+            When the backend and the device do not go together, or the fraction is none.
         """
+        if not 0.0 < self.host_fraction <= 2.0:
+            raise ValueError(f"the memory budget is a fraction of the history, up to 2, not {self.host_fraction}")
         if self.backend == "numpy" and self.device != "cpu":
             raise ValueError(f"numpy computes on the CPU, not on {self.device!r}: use the torch backend")
 

@@ -1,0 +1,179 @@
+"""The command: what goes where, exit codes, and what is imported when."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import velocpy
+from velocpy.cli import main
+
+SMALL = ["--size", "40x48", "--steps", "200", "--shots", "1"]
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "velocpy", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def test_version() -> None:
+    result = command("--version")
+    assert result.returncode == 0
+    assert velocpy.__version__ in result.stdout
+    assert result.stderr == ""
+
+
+def test_help_names_every_command() -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for name in main.commands:
+        assert f"  {name} " in result.stdout
+
+
+def test_info_is_build_info() -> None:
+    result = invoke("info", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == velocpy.build_info()
+    text = invoke("info").stdout
+    assert all(line.split()[0] in velocpy.build_info() for line in text.splitlines())
+    assert velocpy.__version__ in text
+
+
+def test_version_imports_nothing_heavy(run_python: Command) -> None:
+    result = run_python(
+        """
+        import sys
+        from velocpy.cli import main
+        try:
+            main(["--help"], prog_name="velocpy")
+        except SystemExit as exit:
+            assert exit.code == 0
+        heavy = {"matplotlib", "rich", "torch", "checkpoint_schedules", "pyrevolve"} & set(sys.modules)
+        assert not heavy, heavy
+        from velocpy import _core
+        assert not _core.loaded()
+        """
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_demo_as_json(tmp_path: Path) -> None:
+    result = command("demo", *SMALL, "--json", "--out", str(tmp_path / "a b"))
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(result.stdout)
+    assert facts["proven"] is True
+    assert facts["history_bytes"] == 40 * 48 * 4 * 200
+    assert facts["stats"]["captures"] == 200
+    assert facts["stats"]["restores"]["count"] == 200
+    for picture in facts["pictures"].values():
+        assert Path(picture).read_bytes().startswith(b"\x89PNG")
+    assert len(facts["pictures"]) == 2
+
+
+def test_demo_for_people(tmp_path: Path) -> None:
+    result = command("demo", *SMALL, "--out", str(tmp_path))
+    assert result.returncode == 0
+    for words in ("to the last bit", "blocked", "prefetch distance", "host", "disk", "timeline.png"):
+        assert words in result.stdout
+    assert "migrating through velocpy" in result.stderr
+    assert "100%" in result.stderr
+
+
+def test_quiet_is_quiet(tmp_path: Path) -> None:
+    result = command("demo", *SMALL, "--quiet", "--out", str(tmp_path))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_demo_fails_when_the_image_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from velocpy.demo.migration import InHistory
+
+    class Wrong(InHistory):
+        def keep(self, step: int, field: Any) -> None:
+            super().keep(step, field * 1.0001 if step == 100 else field)
+
+    monkeypatch.setattr("velocpy.demo.run.InHistory", Wrong)
+    result = invoke("demo", *SMALL, "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "differs" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--size", "12 parsecs"],
+        ["--size", "40x40x40"],
+        ["--dim", "4"],
+        ["--host-fraction", "0"],
+        ["--host-fraction", "nan"],
+        ["--steps", "-3"],
+        ["--device", "cuda"],
+        ["--backend", "fortran"],
+        ["--no-such-option"],
+    ],
+)
+def test_wrong_use(arguments: list[str], tmp_path: Path) -> None:
+    result = invoke("demo", *arguments, "--out", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert "Error" in result.stderr
+    assert result.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "more"),
+    [("rich", "demo", []), ("matplotlib", "demo", []), ("torch", "torch", ["--backend", "torch"])],
+)
+def test_a_missing_library_is_one_line(module: str, extra: str, more: list[str], run_python: Command) -> None:
+    result = run_python(
+        """
+        import sys
+        missing, *arguments = sys.argv[1:]
+        sys.modules[missing] = None
+        from velocpy.cli import main
+        main(arguments, prog_name="velocpy")
+        """,
+        module,
+        "demo",
+        *SMALL,
+        *more,
+    )
+    assert result.returncode == 3
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert f"pip install 'velocpy[{extra}]'" in result.stderr
+    assert module in result.stderr
+
+
+def test_a_failing_store_is_one_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
+        raise velocpy.TierFull("no room in tier 'disk'", tier="disk")
+
+    monkeypatch.setattr(velocpy.History, "checkpoint", full)
+    result = invoke("demo", *SMALL, "--quiet", "--out", str(tmp_path))
+    assert result.exit_code == 4
+    assert result.stderr.strip() == "velocpy: no room in tier 'disk'"
+
+
+def test_a_closed_reader_is_no_traceback() -> None:
+    script = f"'{sys.executable}' -m velocpy info --json | head -c 1"
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in result.stderr
