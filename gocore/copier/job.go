@@ -7,7 +7,6 @@ package copier
 
 import (
 	"math"
-	"runtime"
 	"sync"
 	"time"
 	"unsafe"
@@ -59,6 +58,9 @@ const helpBytes = 512 << 10
 
 // watchBytes is how much is copied between two looks at the clock.
 const watchBytes = 512 << 10
+
+// spinTime is how long a caller waits actively for helpers to finish their unit.
+const spinTime = 20 * time.Microsecond
 
 // Job is a set of copies that can be done in several slices of time. It belongs to one goroutine at
 // a time.
@@ -188,11 +190,11 @@ func (j *Job) share(budget time.Duration) {
 // shut lets no helper in any more and waits for those inside, who are in the middle of one unit.
 func (j *Job) shut() {
 	if j.gate.Add(closed) > closed {
-		for spin := 0; spin < 100 && j.gate.Load() > closed; spin++ {
-			runtime.Gosched()
+		// They need some microseconds more; going to sleep and waking up would take longer. Yielding
+		// would not help: a caller from C is bound to its thread.
+		for end := time.Now().Add(spinTime); j.gate.Load() > closed && time.Now().Before(end); {
 		}
-		// The last one out sends, whether or not it was waited for.
-		<-j.idle
+		<-j.idle // the last one out sends, whether or not it is waited for
 	}
 	if j.broken.Load() {
 		panic("a helper of package copier panicked")
