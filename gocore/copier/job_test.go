@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/checksum"
+	"velocpy/gocore/safego"
 
 	"pgregory.net/rapid"
 )
@@ -406,5 +407,61 @@ func TestTenSmallPiecesAllocateLittle(t *testing.T) {
 	}
 	if !bytes.Equal(src, dst) {
 		t.Error("bytes differ")
+	}
+}
+
+// A panic in a helper must come up in Run, with the helper gone, and the job must not be reused.
+func TestPanicOfAHelper(t *testing.T) {
+	src, dst := random(1<<20), make([]byte, 1<<20)
+	j := NewJob(Gather, contiguous(dst, src), Options{})
+	j.parts[0].axes, j.parts[0].item = []axis{{1, 1}}, 0 // divides by zero
+	j.gate.Store(0)
+	if !j.enter() {
+		t.Fatal("an open gate lets nobody in")
+	}
+	j.help()
+	if j.gate.Load() != 0 {
+		t.Errorf("%d helpers inside", j.gate.Load())
+	}
+	if _, poisoned := safego.Poisoned(); !poisoned {
+		t.Error("not poisoned")
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Run must not go on")
+			}
+		}()
+		j.Run(0)
+	}()
+	j.Free()
+	for range 10 {
+		if NewJob(Gather, nil, Options{}) == j {
+			t.Error("a broken job is used again")
+		}
+	}
+}
+
+// When the caller itself panics, helpers are gone as well before the panic leaves Run.
+func TestPanicOfTheCallerWaitsForHelpers(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	src, dst := random(16<<20), make([]byte, 16<<20)
+	for range 20 {
+		j := NewJob(Gather, contiguous(dst, src), Options{Pool: pool})
+		j.parts = append(j.parts, part{slot: address(dst), axes: []axis{{1, 1}}, first: j.units, bytes: unitBytes})
+		j.units++
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+				if g := j.gate.Load(); g != closed {
+					t.Errorf("gate is %d", g)
+				}
+				clear(dst) // the race detector watches
+			}()
+			j.Run(0)
+		}()
 	}
 }
