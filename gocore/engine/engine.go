@@ -41,6 +41,7 @@ type Config struct {
 	Tiers    []TierConfig // fastest first
 	Flush    FlushMode
 	Policy   evict.Kind
+	Workers  int // transfers at once over a link, each way: what the caller will ask for; 0: 1
 	Prefetch bool
 	Guess    bool
 	Forget   func(*Record) // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
@@ -116,6 +117,7 @@ type link struct {
 
 // New returns the engine of an empty store.
 func New(cfg Config) *Engine {
+	cfg.Workers = max(cfg.Workers, 1)
 	e := &Engine{
 		cfg:     cfg,
 		byName:  map[string]*History{},

@@ -20,7 +20,7 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 		e.unstick(rec, t)
 		rec.queuedOn |= bit
 		l.queued++
-		l.backlog = max(l.backlog, now) + l.down.Predict(rec.Size)
+		l.backlog = max(l.backlog, now) + l.down.Predict(rec.Size)/int64(e.cfg.Workers)
 		e.Fragment(rec, t).ETA = l.backlog
 		e.settle(now, rec, t)
 	} else if !urgent {

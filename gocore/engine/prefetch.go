@@ -11,16 +11,24 @@ const headroomFor = 16
 
 // Hint appends to the restore order of a history.
 func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
-	wasGuessing := h.order.Guessing()
 	h.order.Append(hints...)
-	if wasGuessing {
-		e.resetPlan(now, h)
-	} else {
-		for _, x := range hints {
-			e.renew(h, x.Key)
-		}
+	e.follow(h) // a guess that the hints end is withdrawn with the next restore
+	for _, x := range hints {
+		e.renew(h, x.Key)
 	}
 	e.pump(now)
+}
+
+// follow takes note of where the order stands. A guess that has been made anew numbers its restores anew.
+func (e *Engine) follow(h *History) {
+	if head := h.order.Head(); head != e.heads[h.lane] {
+		e.heads[h.lane] = head
+		for t := range h.promised {
+			h.promised[t] = max(h.promised[t], head)
+		}
+		h.readyTo, h.assigned = max(h.readyTo, head), max(h.assigned, head)
+	}
+	e.assign(h)
 }
 
 // ClearHints withdraws the plan of a history.
@@ -111,10 +119,7 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	h.started = true
 	e.stir(h)
 	v := h.order.Restored(rec.Key)
-	e.heads[h.lane] = h.order.Head()
-	for t := range h.promised {
-		h.promised[t] = max(h.promised[t], h.order.Head())
-	}
+	e.follow(h)
 	for _, k := range v.Withdrawn {
 		if w := h.records[k]; w != nil {
 			e.renew(h, k)
@@ -124,7 +129,6 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 		}
 	}
 	e.renew(h, rec.Key)
-	e.assign(h)
 	for _, k := range v.Drops {
 		if d := h.records[k]; d != nil && d != rec {
 			e.trace(now, Dropped, d, -1, 0)
@@ -189,6 +193,7 @@ func (e *Engine) prefetchStirred(now int64) {
 // prefetch promises what the order wants next, and loads what is not there: for each tier up to the room it may take. It tells
 // whether the end of what is expected was reached in every tier: then nothing is left to do until something changes.
 func (e *Engine) prefetch(now int64, h *History) (ended bool) {
+	e.follow(h)
 	ended = true
 	for t := max(len(e.tiers)-2, 0); t >= 0; t-- {
 		ended = e.prefetchTier(now, h, t) && ended

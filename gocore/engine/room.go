@@ -95,7 +95,7 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 		l := e.links[t]
 		req.Backlog = max(l.backlog-now, 0)
 		if !l.blocked {
-			req.FlushRate = 1e9 / l.down.Rate()
+			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers)
 		}
 	}
 	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)

@@ -77,6 +77,7 @@ type Machine struct {
 func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
 	for i := range media {
 		cfg.Tiers[i].WriteRate, cfg.Tiers[i].ReadRate = media[i].WriteRate, media[i].ReadRate
+		cfg.Workers = max(cfg.Workers, media[i].Workers)
 	}
 	m := &Machine{Engine: engine.New(cfg), media: media, copies: copies}
 	workers := 1

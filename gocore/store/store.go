@@ -85,7 +85,7 @@ func Open(c Config) (*Store, error) {
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget}
+	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget}
 	if s.set.Timeline > 0 {
 		cfg.Trace = s.note
 	}
