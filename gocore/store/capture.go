@@ -10,7 +10,7 @@ import (
 )
 
 // CheckpointArgs describes a checkpoint. Layout and the shapes in Regions are read during the call only; the regions' bytes until the
-// operation has ended (or, with SourceStays, until the ticket is captured).
+// operation has ended (or, with SourceStays, until the ticket is captured or gone).
 type CheckpointArgs struct {
 	Key         plan.Key
 	AutoKey     bool
@@ -27,34 +27,51 @@ type CheckpointArgs struct {
 // direct I/O and huge pages want whole pages; below this size that would waste more than it gives.
 const wholePages = 64 << 10
 
+// mostBytes bounds a slot, so that sums of sizes cannot overflow.
+const mostBytes = 1 << 60
+
 // Checkpoint begins a checkpoint; small ones that find room end in the same call.
 func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	s := h.s
-	if err := s.enter(); err != nil {
-		return nil, status.Closed, err
+	op := &Op{s: h.s, kind: captureOp, bell: bell{fd: a.FD}}
+	returned := false
+	defer op.disownUnless(&returned)
+	code, err := h.openCapture(op, a, out)
+	if code == status.Again {
+		code, err = op.stepCapture(out)
 	}
-	op, err := h.beginCapture(a, out)
-	s.leave()
-	if err != nil {
-		return nil, status.Invalid, err
-	}
-	code, err := op.stepCapture(out)
+	returned = true
 	return op, code, err
 }
 
-func (h *History) beginCapture(a *CheckpointArgs, out *Outcome) (*Op, error) {
+// openCapture begins, and tells Again when the copy can.
+func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := h.s
+	if err := s.enter(); err != nil {
+		return codeOf(err), err
+	}
+	defer s.leave()
+	if err := h.beginCapture(op, a); err != nil {
+		return codeOf(err), err
+	}
+	return op.lookAtCapture(out)
+}
+
+func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
+	s := h.s
+	if a.Slot < 0 || a.Slot > mostBytes {
+		return status.New(status.Invalid, "a slot of %d bytes", a.Slot)
+	}
 	if err := checkMemory(a.Regions); err != nil {
-		return nil, err
+		return err
 	}
 	l, err := s.layouts.take(a.Layout, a.Regions, a.Slot)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	key := a.Key
 	if a.AutoKey {
-		a.Key = s.eng.AutoKey(h.h)
+		key = s.eng.AutoKey(h.h)
 	}
-	out.Key = a.Key
 	size, align := a.Slot, int64(hostGrain)
 	if size >= wholePages {
 		align = diskGrain
@@ -65,24 +82,23 @@ func (h *History) beginCapture(a *CheckpointArgs, out *Outcome) (*Op, error) {
 	if t, err := s.tierIndex(a.Tier); err == nil {
 		o.Down = t
 	}
-	op := &Op{s: s, kind: captureOp, fd: a.FD, began: s.now(), regions: a.Regions}
-	c, err := s.eng.BeginCapture(op.began, h.h, a.Key, size, align, b, o)
+	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil {
-		return nil, s.explain(err, nil)
+		return s.explain(err, nil)
 	}
-	op.capture = c
-	c.Notify = op
-	if c.Phase == engine.Waiting || size > oneSlice {
+	op.capture, op.regions = c, a.Regions
+	switch {
+	case c.Spill && c.Err == nil:
+		op.source = newSource(a.Regions)
+		b.source, op.regions = op.source, nil
+	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = keep(a.Regions)
 	}
-	if c.Spill {
-		b.source = newSource(op.regions)
-	}
-	if a.SourceStays {
-		c.Notify = nil // nobody waits for it
+	if !a.SourceStays { // else nobody waits for it
+		c.Notify = op
 	}
 	op.live()
-	return op, nil
+	return nil
 }
 
 // checkMemory refuses shapes that do not add up; whether the addresses exist cannot be told.
@@ -111,71 +127,78 @@ func keep(regions []Region) []Region {
 
 // stepCapture copies when there is room.
 func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
+	if op.slot == nil {
+		if code, err := op.lockedLook(out); code != status.Again {
+			return code, err
+		}
+	}
+	if op.job == nil {
+		op.job = op.s.gather(op.slot, op.regions)
+	}
+	if !op.copy() {
+		return status.Again, nil
+	}
+	defer op.freeJob()
+	return op.endCopyIn(out)
+}
+
+func (op *Op) lockedLook(out *Outcome) (status.Code, error) {
+	op.s.mu.Lock()
+	defer op.s.leave()
+	return op.lookAtCapture(out)
+}
+
+// lookAtCapture ends the operation when it has succeeded or failed without a copy of ours, and tells Again when a copy can begin. The
+// lock is held.
+func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
-	s.mu.Lock()
 	now := s.now()
-	phase := c.Phase
 	switch {
 	case c.Err != nil:
-		return op.endCapture(now, out, s.explain(c.Err, nil))
-	case phase == engine.Ended || c.Notify == nil:
-		return op.endCapture(now, out, nil)
-	case phase == engine.Waiting && s.closing:
-		s.eng.CancelCapture(now, c)
-		return op.endCapture(now, out, errClosed)
-	case phase == engine.Waiting:
-		s.mu.Unlock()
+		return op.endCapture(out, s.explain(c.Err, nil))
+	case c.Phase == engine.Ended || c.Notify == nil:
+		return op.endCapture(out, nil)
+	case c.Phase == engine.Waiting && s.closing:
+		op.giveUp()
+		return op.endCapture(out, errClosed)
+	case c.Phase == engine.Waiting:
 		return op.waits(now)
 	}
 	op.woke(now)
-	slot := s.slot(c.Rec, c.Tier)
-	s.mu.Unlock()
-	if op.job == nil {
-		op.job = s.gather(slot, op.regions)
-	}
-	if !op.copy(op.capture.Rec.Size) {
-		return status.Again, nil
-	}
+	op.slot = s.slot(c.Rec, c.Tier)
+	return status.Again, nil
+}
+
+// endCopyIn tells the engine that the bytes are in place.
+func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
+	s, c := op.s, op.capture
 	s.mu.Lock()
+	defer s.leave()
 	if s.set.Checksum {
 		c.Rec.Body.(*body).sums = append([]uint64(nil), op.job.Sums()...)
 	}
-	op.job.Free()
+	s.line.took = op.copied
 	s.eng.EndCapture(s.now(), c, true)
-	return op.endCapture(s.now(), out, nil)
+	s.line.took = 0
+	return op.endCapture(out, nil)
 }
 
-// endCapture ends the operation; the lock is held and given back.
-func (op *Op) endCapture(now int64, out *Outcome, err error) (status.Code, error) {
-	s := op.s
-	op.woke(now)
+// endCapture ends the operation; the lock is held.
+func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
+	op.end()
 	out.Ticket, out.Key, out.Waited = rec.ID, rec.Key, op.waited
 	out.HintsLeft = int64(rec.Hist.Queued())
-	op.end()
-	s.leave()
-	op.release()
 	if err != nil {
-		return codeOf(err), err
+		return err.Code, err
 	}
 	return status.OK, nil
 }
 
-func (op *Op) cancelCapture() {
-	s := op.s
-	var spilling *source
-	if op.job != nil {
-		op.job.Free()
-	}
-	s.mu.Lock()
-	if !op.over && !s.eng.CancelCapture(s.now(), op.capture) {
+// giveUp undoes a capture. A transfer that is at it already ends by itself once its source has been abandoned. The lock is held.
+func (op *Op) giveUp() {
+	if !op.s.eng.CancelCapture(op.s.now(), op.capture) {
 		op.capture.Notify = nil
-		spilling = op.capture.Rec.Body.(*body).source
-	}
-	op.end()
-	s.leave()
-	if spilling != nil {
-		spilling.abandon()
 	}
 }
 
@@ -187,10 +210,11 @@ func (s *Store) slot(r *engine.Record, t int) []byte {
 
 // gather is the job that copies regions into a slot.
 func (s *Store) gather(slot []byte, regions []Region) *copier.Job {
-	pieces := make([]copier.Piece, len(regions))
+	var few [16]copier.Piece
+	pieces := few[:0]
 	for i := range regions {
 		r := &regions[i]
-		pieces[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[r.Offset:])), Bytes: r.Bytes, Mem: r.Mem}
+		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[r.Offset:])), Bytes: r.Bytes, Mem: r.Mem})
 	}
 	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
 }

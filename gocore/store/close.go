@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
+	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
 )
 
@@ -12,14 +12,14 @@ import (
 // is gone. Operations that wait end with Closed. Memory that leases show stays until the last of them is released. Closing twice is fine.
 func (s *Store) Close(fd int32) *Op {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	op := &Op{s: s, kind: closeOp, fd: fd}
+	defer s.leave()
+	op := &Op{s: s, kind: closeOp, bell: bell{fd: fd}}
 	first := !s.closing
 	s.closing = true
 	if first {
 		s.unhookPoison()
 		for other := range s.ops {
-			other.signal()
+			other.bell.ring()
 		}
 		for _, c := range s.work {
 			c.Broadcast()
@@ -37,17 +37,22 @@ func (s *Store) run(d engine.Direction) {
 		if x == nil {
 			break
 		}
-		fetched, err := s.move(x)
-		s.done(x, fetched, err)
+		m := s.move(x)
+		s.done(x, m)
+		m.unmap()
 	}
 	s.retire()
 }
 
-// take waits for a transfer; nil when the store closes.
+// take waits for a transfer; nil when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
+// any more.
 func (s *Store) take(d engine.Direction) *engine.Transfer {
 	s.mu.Lock()
 	defer s.leave()
 	for !s.closing {
+		if _, bad := safego.Poisoned(); bad {
+			return nil
+		}
 		if x := s.eng.Next(s.now(), d); x != nil {
 			return x
 		}
@@ -60,17 +65,19 @@ func (s *Store) take(d engine.Direction) *engine.Transfer {
 }
 
 // done reports a transfer; what a fetch has brought goes to the operation that asked for it, if it still lives.
-func (s *Store) done(x *engine.Transfer, fetched *memory.Mapping, err error) {
+func (s *Store) done(x *engine.Transfer, m *moved) {
 	s.mu.Lock()
 	defer s.leave()
-	if fetched != nil {
-		if op := x.Restore.Notify.(*Op); op.over || err != nil {
-			_ = fetched.Unmap() // mapped for this operation alone
-		} else {
-			op.private = fetched
+	switch x.Kind {
+	case engine.Spill:
+		b := x.Rec.Body.(*body)
+		b.source, b.sums = nil, m.sums
+	case engine.Fetch:
+		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {
+			op.private, m.fetched = m.fetched, nil
 		}
 	}
-	s.eng.Done(s.now(), x, err)
+	s.eng.Done(s.now(), x, m.err)
 }
 
 // retire counts a worker out; the last one clears the disk away and lets Close end.
@@ -79,40 +86,41 @@ func (s *Store) retire() {
 	s.workers--
 	last := s.workers == 0
 	s.mu.Unlock()
-	if !last {
-		s.drop()
-		return
-	}
 	var err error
-	if s.disk != nil {
+	if last && s.disk != nil {
 		err = s.disk.Close()
 	}
 	s.mu.Lock()
-	s.freeErr = err
-	s.finish()
-	s.mu.Unlock()
-	s.drop()
-}
-
-// finish lets the operations of Close end.
-func (s *Store) finish() {
-	s.freed = true
+	defer s.leave()
+	s.users--
+	if !last {
+		return
+	}
+	s.freed, s.freeErr = true, err
 	for op := range s.ops {
-		op.signal()
+		op.bell.ring()
 	}
 }
 
-// hold counts a user of the memory in; drop counts it out, and the last one after Close gives the memory back.
-func (s *Store) hold() { s.users++ }
-
-func (s *Store) drop() {
-	s.mu.Lock()
-	s.users--
-	last := s.closing && s.users == 0
+// unlock gives the lock back; who was the last user of a closed store gives the memory back as well.
+func (s *Store) unlock() {
+	last := s.closing && s.users == 0 && !s.empty
+	if last {
+		s.empty = true
+		s.forgetAll()
+	}
 	s.mu.Unlock()
 	if last {
 		s.free()
 	}
+}
+
+// forgetAll lets the garbage collector have what the store knew: handles of it may live for as long as the process. The lock is held.
+func (s *Store) forgetAll() {
+	for _, h := range s.histories {
+		h.h = nil
+	}
+	s.histories, s.layouts, s.eng = nil, newLayouts(), engine.New(engine.Config{})
 }
 
 func (s *Store) free() {
@@ -136,7 +144,7 @@ func (s *Store) wakeEverybody() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for op := range s.ops {
-		op.signal()
+		op.bell.ring()
 	}
 }
 

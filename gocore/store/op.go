@@ -59,7 +59,9 @@ type Op struct {
 	source  *source     // capture: where a transfer takes the bytes from, instead of a copy of ours
 	want    []int32     // restore: regions asked for
 	private *memory.Mapping
-	alone   bool // the lease is to have bytes of its own: others read those in the cache
+	check   bool // restore: the job verifies
+	alone   bool // restore: the lease is to have bytes of its own, because others read those in the cache
+	shared  bool // restore: there was no memory for that
 
 	since, waited int64
 	copied        int64 // ns spent in copies

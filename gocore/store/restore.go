@@ -25,50 +25,60 @@ type RestoreArgs struct {
 
 // Restore begins a restore; what lies in the fastest tier and is small ends in the same call.
 func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
-	s := h.s
-	if err := s.enter(); err != nil {
-		return nil, status.Closed, err
+	op := &Op{s: h.s, kind: restoreOp, bell: bell{fd: a.FD}}
+	returned := false
+	defer op.disownUnless(&returned)
+	code, err := h.openRestore(op, a, out)
+	if code == status.Again {
+		code, err = op.stepRestore(out)
 	}
-	op, err := h.beginRestore(a)
-	s.leave()
-	if err != nil {
-		return nil, status.Invalid, err
-	}
-	code, err := op.stepRestore(out)
+	returned = true
 	return op, code, err
 }
 
-func (h *History) beginRestore(a *RestoreArgs) (*Op, error) {
+// openRestore begins, and tells Again when there is something to copy or to verify.
+func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code, error) {
+	s := h.s
+	if err := s.enter(); err != nil {
+		return codeOf(err), err
+	}
+	defer s.leave()
+	if err := h.beginRestore(op, a); err != nil {
+		return codeOf(err), err
+	}
+	return op.lookAtRestore(out)
+}
+
+func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	s := h.s
 	rec := h.h.Get(a.Key)
 	if rec == nil {
-		return nil, h.notFound(a.Key)
+		return h.notFound(a.Key)
 	}
 	l := rec.Body.(*body).layout
 	if a.Expected != 0 && a.Expected != l.id {
-		return nil, status.New(status.Changed, "the checkpoint has another layout than expected")
+		return status.New(status.Changed, "the checkpoint has another layout than expected")
 	}
 	want, err := l.selection(a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkMemory(a.Into); err != nil {
-		return nil, err
+		return err
 	}
-	op := &Op{s: s, kind: restoreOp, fd: a.FD, began: s.now(), want: want}
-	if !a.Lease {
+	if op.want = want; !a.Lease {
 		op.regions = keep(a.Into)
 	}
-	r, err := s.eng.BeginRestore(op.began, h.h, a.Key, engine.RestoreOptions{
+	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
 		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.spans), Into: !a.Lease, Patient: a.Patient,
 	})
 	if err != nil {
-		return nil, s.explain(err, rec)
+		return s.explain(err, rec)
 	}
 	r.Notify = op
 	op.restore = r
 	op.live()
-	return op, nil
+	return nil
 }
 
 // selection checks the regions asked for, and their destinations.
@@ -102,8 +112,44 @@ func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 
 // stepRestore verifies and copies when the bytes have come.
 func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
+	for {
+		if op.slot == nil {
+			if code, err := op.lockedLookAtRestore(out); code != status.Again {
+				return op.afterRestore(code, err)
+			}
+		}
+		if op.job == nil {
+			op.prepare()
+		}
+		if !op.copy() {
+			return status.Again, nil
+		}
+		code, err := op.endCopyOut(out)
+		op.freeJob()
+		if code != status.Again {
+			return op.afterRestore(code, err)
+		}
+	}
+}
+
+func (op *Op) lockedLookAtRestore(out *Outcome) (status.Code, error) {
+	op.s.mu.Lock()
+	defer op.s.leave()
+	return op.lookAtRestore(out)
+}
+
+// afterRestore gives back, without the lock, what an operation that has ended has left.
+func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
+	if code != status.Pending {
+		op.unmap()
+	}
+	return code, err
+}
+
+// lookAtRestore ends the operation when it has failed or there is nothing to copy or to verify; otherwise it tells Again once the bytes
+// are there. The lock is held.
+func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
-	s.mu.Lock()
 	now := s.now()
 	switch {
 	case r.Err != nil:
@@ -111,39 +157,23 @@ func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 	case r.Phase == engine.Waiting && s.closing:
 		return op.failRestore(errClosed)
 	case r.Phase == engine.Waiting:
-		s.mu.Unlock()
 		return op.waits(now)
 	}
 	op.woke(now)
-	check := op.mustCheck()
-	slot := op.bytes()
-	s.mu.Unlock()
-	if op.job == nil && (op.regions != nil || check) {
-		op.job = op.copyOut(slot, check)
+	op.check, op.alone = op.mustCheck(), op.mustPart()
+	if op.regions == nil && !op.check && !op.alone {
+		return op.endRestore(out)
 	}
-	if op.job != nil {
-		if !op.copy(r.Rec.Size) {
-			return status.Again, nil
-		}
-		if bad := op.mismatch(); bad >= 0 {
-			s.mu.Lock()
-			return op.failRestore(s.corrupt(r.Rec, int(op.want[bad]), r.Tier))
-		}
+	if r.Direct {
+		op.slot = op.private.Bytes(0, op.private.Size())
+	} else {
+		op.slot = s.slot(r.Rec, r.Tier)
 	}
-	s.mu.Lock()
-	return op.endRestore(out)
+	return status.Again, nil
 }
 
-// bytes are the slot's bytes: in the cache, or beside it.
-func (op *Op) bytes() []byte {
-	if op.restore.Direct {
-		return op.private.Bytes(0, op.private.Size())
-	}
-	return op.s.slot(op.restore.Rec, op.restore.Tier)
-}
-
-// mustCheck tells whether the bytes are verified before they are handed over. Copies into arrays verify in the same pass; a lease
-// only what has not been verified since it came to the tier.
+// mustCheck tells whether the bytes are verified before they are handed over. Copies verify in the same pass; a lease only what has not
+// been verified since it came to the tier. The lock is held.
 func (op *Op) mustCheck() bool {
 	r, b := op.restore, op.restore.Rec.Body.(*body)
 	switch {
@@ -155,87 +185,104 @@ func (op *Op) mustCheck() bool {
 	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified
 }
 
-func (op *Op) copyOut(slot []byte, check bool) *copier.Job {
-	spans := op.restore.Rec.Body.(*body).layout.spans
-	pieces := make([]copier.Piece, len(op.want))
-	for j, i := range op.want {
-		pieces[j] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[spans[i].Offset:])), Bytes: spans[i].Bytes}
-		if op.regions != nil {
-			pieces[j].Mem = op.regions[j].Mem
-		}
-	}
-	dir := copier.Scatter
-	if op.regions == nil {
+// mustPart tells whether a lease for the last time, which is the caller's to write into, needs bytes of its own because somebody else
+// reads those in the cache. The lock is held.
+func (op *Op) mustPart() bool {
+	r := op.restore
+	return op.regions == nil && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
+}
+
+// prepare makes the job that verifies and copies.
+func (op *Op) prepare() {
+	base, dir := op.part(), copier.Scatter
+	if op.regions == nil && base == nil {
 		dir = copier.Verify
 	}
-	return copier.NewJob(dir, pieces, copier.Options{Checksum: check, Pool: op.s.pool})
-}
-
-// mismatch is the first of the regions wanted whose bytes are not what was captured, or -1.
-func (op *Op) mismatch() int {
-	b := op.restore.Rec.Body.(*body)
-	if b.sums == nil || op.s.set.verify == verifyOff || op.restore.Direct {
-		return -1
-	}
-	for j, sum := range op.job.Sums() {
-		if sum != b.sums[op.want[j]] {
-			return j
+	spans := op.restore.Rec.Body.(*body).layout.spans
+	var few [16]copier.Piece
+	pieces := few[:0]
+	for j, i := range op.want {
+		p := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: spans[i].Bytes}
+		if op.regions != nil {
+			p.Mem = op.regions[j].Mem
+		} else if base != nil {
+			p.Mem.Base = unsafe.Add(base, spans[i].Offset)
 		}
+		pieces = append(pieces, p)
 	}
-	return -1
+	op.job = copier.NewJob(dir, pieces, copier.Options{Checksum: op.check, Pool: op.s.pool})
 }
 
-// endRestore hands the bytes over; the lock is held and given back.
+// part makes the memory of a lease that needs its own; nil for all others. Without memory for it the lease is a shared one.
+func (op *Op) part() unsafe.Pointer {
+	if !op.alone {
+		return nil
+	}
+	m, err := memory.Map("private lease", max(op.restore.Rec.Body.(*body).layout.slot, 1))
+	if err != nil {
+		op.alone, op.shared = false, true
+		return nil
+	}
+	op.private = m
+	return m.Base()
+}
+
+// endCopyOut hands over what the job has copied, or tells what is wrong with it. Again: while a lease was verified somebody else has
+// begun to read the same bytes, so it has to copy them now.
+func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
+	s, r := op.s, op.restore
+	b := r.Rec.Body.(*body)
+	s.mu.Lock()
+	defer s.leave()
+	if op.check {
+		for j, sum := range op.job.Sums() {
+			if sum != b.sums[op.want[j]] {
+				return op.failRestore(s.corrupt(r.Rec, int(op.want[j]), r.Tier))
+			}
+		}
+		if len(op.want) == len(b.layout.spans) {
+			s.eng.Fragment(r.Rec, r.Tier).Verified = true
+		}
+		op.check = false
+	}
+	if op.mustPart() {
+		op.alone = true
+		return status.Again, nil
+	}
+	return op.endRestore(out)
+}
+
+// endRestore hands the bytes over; the lock is held.
 func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
-	now := s.now()
 	b := r.Rec.Body.(*body)
-	if !r.Direct && op.job != nil && len(op.want) == len(b.layout.spans) {
-		s.eng.Fragment(r.Rec, r.Tier).Verified = true
-	}
 	if op.regions == nil {
-		out.Lease = op.lend(now)
+		out.Lease = op.lend()
 	} else {
-		s.eng.HandOver(now, r)
-		s.eng.EndRestore(now, r)
+		op.handOver()
+		s.eng.EndRestore(s.now(), r)
 	}
 	out.Layout, out.Slot, out.Meta = b.layout.id, b.layout.slot, int64(len(b.meta))
 	out.Ticket, out.Hit = r.Rec.ID, r.Hit
 	out.HintsLeft = int64(r.Rec.Hist.Queued())
 	op.end()
 	out.Waited = op.waited
-	s.leave()
-	if op.job != nil {
-		op.job.Free()
-	}
-	op.release()
 	return status.OK, nil
 }
 
-// failRestore ends the operation with an error; the lock is held and given back.
-func (op *Op) failRestore(err *status.Error) (status.Code, error) {
+// handOver tells the engine that the caller has the bytes. The lock is held.
+func (op *Op) handOver() {
 	s := op.s
-	s.eng.EndRestore(s.now(), op.restore)
-	op.end()
-	s.leave()
-	if op.job != nil {
-		op.job.Free()
-	}
-	op.release()
-	return err.Code, err
+	s.line.took = op.copied
+	s.eng.HandOver(s.now(), op.restore)
+	s.line.took = 0
 }
 
-func (op *Op) cancelRestore() {
-	s := op.s
-	if op.job != nil {
-		op.job.Free()
-	}
-	s.mu.Lock()
-	if !op.over {
-		s.eng.EndRestore(s.now(), op.restore)
-	}
+// failRestore ends the operation with an error; the lock is held.
+func (op *Op) failRestore(err *status.Error) (status.Code, error) {
+	op.s.eng.EndRestore(op.s.now(), op.restore)
 	op.end()
-	s.leave()
+	return err.Code, err
 }
 
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
@@ -250,46 +297,28 @@ type Lease struct {
 	Writable bool
 }
 
-// empty is where the bytes of a checkpoint without bytes are.
-var empty [1]byte
-
 // lend turns a restore that is Ready into a lease. The lock is held.
-func (op *Op) lend(now int64) *Lease {
+func (op *Op) lend() *Lease {
 	s, r := op.s, op.restore
 	b := r.Rec.Body.(*body)
 	l := &Lease{s: s, layout: b.layout, meta: b.meta, Writable: r.Last}
 	b.layout.users++
-	s.hold()
-	switch {
-	case r.Direct:
+	s.users++
+	if op.private != nil {
 		l.private, op.private = op.private, nil
-		l.Base, l.Writable = l.private.Base(), r.Last
-		s.eng.HandOver(now, r)
-		s.eng.EndRestore(now, r)
-	case r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins > 1 && l.copyPrivate(s.slot(r.Rec, r.Tier)):
-		s.eng.HandOver(now, r)
-		s.eng.EndRestore(now, r)
-	default:
-		l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
-		l.restore = r
-		l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
-		s.eng.HandOver(now, r)
-		if s.set.Debug && !l.Writable {
-			l.sums = b.sums
-		}
+		l.Base = l.private.Base()
+		op.handOver()
+		s.eng.EndRestore(s.now(), r)
+		return l
 	}
+	l.restore = r
+	l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
+	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
+	if s.set.Debug && !l.Writable {
+		l.sums = b.sums
+	}
+	op.handOver()
 	return l
-}
-
-// copyPrivate gives the lease bytes of its own: others are reading the slot.
-func (l *Lease) copyPrivate(slot []byte) bool {
-	m, err := memory.Map("private lease", int64(len(slot)))
-	if err != nil {
-		return false
-	}
-	copy(m.Bytes(0, m.Size()), slot)
-	l.private, l.Base = m, m.Base()
-	return true
 }
 
 // Meta is what the checkpoint was annotated with.
@@ -301,18 +330,25 @@ func (l *Lease) LayoutText() string { return l.layout.text }
 // Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own.
 func (l *Lease) Release() error {
 	err := l.inspect()
-	s := l.s
-	s.mu.Lock()
-	if l.restore != nil {
-		s.eng.EndRestore(s.now(), l.restore)
-	}
-	s.layouts.give(l.layout)
-	s.leave()
+	l.giveBack(err != nil)
 	if l.private != nil {
 		_ = l.private.Unmap() // the lease alone had it
 	}
-	s.drop()
 	return err
+}
+
+func (l *Lease) giveBack(damaged bool) {
+	s, r := l.s, l.restore
+	s.mu.Lock()
+	defer s.leave()
+	if r != nil {
+		if damaged {
+			s.eng.Fragment(r.Rec, r.Tier).Verified = false // the next lease of it must not pass
+		}
+		s.eng.EndRestore(s.now(), r)
+	}
+	s.layouts.give(l.layout)
+	s.users--
 }
 
 func (l *Lease) inspect() error {

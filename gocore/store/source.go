@@ -2,9 +2,8 @@ package store
 
 import (
 	"errors"
+	"sync"
 	"unsafe"
-
-	"go.uber.org/atomic"
 
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/copier"
@@ -14,66 +13,75 @@ import (
 
 // source is a checkpoint's bytes while they are still in the caller's memory: a transfer takes them from there.
 type source struct {
+	mu      sync.Mutex // held while somebody reads the caller's memory; never during I/O
 	regions []Region
-	given   atomic.Bool // the caller wants its memory back
-	done    chan struct{}
+	given   bool // the caller has its memory back
 }
 
 var errAbandoned = errors.New("the caller gave the checkpoint up")
 
-func newSource(regions []Region) *source {
-	return &source{regions: keep(regions), done: make(chan struct{})}
+func newSource(regions []Region) *source { return &source{regions: keep(regions)} }
+
+// abandon gives the caller its memory back: when it returns nobody reads it, now or later. It waits for one piece of a copy, never for I/O.
+func (src *source) abandon() {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	src.given = true
 }
 
-// abandon makes the transfer stop at its next window and waits until it has: afterwards nobody reads the caller's memory.
-func (src *source) abandon() {
-	src.given.Store(true)
-	<-src.done
+// read runs one short piece of a copy from the caller's memory.
+func (src *source) read(piece func()) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.given {
+		return errAbandoned
+	}
+	piece()
+	return nil
+}
+
+// run runs a job that copies from the caller's memory.
+func (src *source) run(job *copier.Job) error {
+	for done := false; !done; {
+		if err := src.read(func() { done = job.Run(slice) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // window is how much of a checkpoint a spill holds in memory at once.
 const window = 8 << 20
 
-// spill takes a checkpoint from the caller's memory to tier x.To.
-func (s *Store) spill(x *engine.Transfer) error {
+// spill takes a checkpoint from the caller's memory to tier x.To and returns its checksums.
+func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
-	src := b.source
-	defer close(src.done)
-	if src.given.Load() {
-		return errAbandoned
-	}
-	var err error
 	if s.eng.IsMemory(x.To) {
-		b.sums = s.spillToMemory(s.host.Bytes(x.ToOff, x.Rec.Size), src)
-	} else {
-		b.sums, err = s.spillToDisk(x.ToOff, src, b.layout)
+		return s.spillToMemory(s.host.Bytes(x.ToOff, x.Rec.Size), b.source)
 	}
-	b.source = nil
-	return err
+	return s.spillToDisk(x.ToOff, b.source)
 }
 
-func (s *Store) spillToMemory(slot []byte, src *source) []uint64 {
+func (s *Store) spillToMemory(slot []byte, src *source) ([]uint64, error) {
 	job := s.gather(slot, src.regions)
 	defer job.Free()
-	for !job.Run(slice) {
+	if err := src.run(job); err != nil || !s.set.Checksum {
+		return nil, err
 	}
-	if !s.set.Checksum {
-		return nil
-	}
-	return append([]uint64(nil), job.Sums()...)
+	return append([]uint64(nil), job.Sums()...), nil
 }
 
 // spillToDisk writes window by window. A contiguous region is read where it is, others are gathered whole beside the cache first.
-func (s *Store) spillToDisk(at int64, src *source, l *layout) ([]uint64, error) {
+func (s *Store) spillToDisk(at int64, src *source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+diskGrain)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
-	w := spillWriter{s: s, at: at, buf: buf.Bytes(0, window+diskGrain)}
+	w := spillWriter{s: s, src: src, at: at, buf: buf.Bytes(0, window+diskGrain)}
 	sums := make([]uint64, len(src.regions))
 	for i := range src.regions {
-		if sums[i], err = w.region(&src.regions[i], src); err != nil {
+		if sums[i], err = w.region(&src.regions[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -86,6 +94,7 @@ func (s *Store) spillToDisk(at int64, src *source, l *layout) ([]uint64, error) 
 // spillWriter lays regions into whole disk blocks in the order of the slot.
 type spillWriter struct {
 	s    *Store
+	src  *source
 	at   int64 // where on disk the slot's byte 0 goes
 	from int64 // slot offset of buf[0], a multiple of the grain
 	fill int64 // bytes of buf in use
@@ -93,60 +102,73 @@ type spillWriter struct {
 }
 
 // region appends one region and returns its checksum.
-func (w *spillWriter) region(r *Region, src *source) (uint64, error) {
+func (w *spillWriter) region(r *Region) (uint64, error) {
 	if err := w.seek(r.Offset); err != nil {
 		return 0, err
 	}
-	bytes, gathered, err := w.contiguous(r)
+	if r.Bytes == 0 {
+		return checksum.Sum(nil), nil
+	}
+	if len(r.Mem.Shape) == 0 {
+		return w.bytes(unsafe.Slice((*byte)(r.Mem.Base), r.Bytes), w.src.read)
+	}
+	gathered, err := w.gather(r)
 	if err != nil {
 		return 0, err
 	}
-	if gathered != nil {
-		defer func() { _ = gathered.Unmap() }() // mapped by contiguous for this call
+	defer func() { _ = gathered.Unmap() }() // mapped for this region, seen by nobody else
+	return w.bytes(gathered.Bytes(0, r.Bytes), func(piece func()) error {
+		piece()
+		return nil
+	})
+}
+
+// gather brings the elements of a region together beside the cache.
+func (w *spillWriter) gather(r *Region) (*memory.Mapping, error) {
+	m, err := memory.Map("spill gather", r.Bytes)
+	if err != nil {
+		return nil, err
 	}
+	piece := copier.Piece{Slot: m.Base(), Bytes: r.Bytes, Mem: r.Mem}
+	job := copier.NewJob(copier.Gather, []copier.Piece{piece}, copier.Options{Pool: w.s.pool})
+	defer job.Free()
+	if err := w.src.run(job); err != nil {
+		return nil, errors.Join(err, m.Unmap())
+	}
+	return m, nil
+}
+
+// bytes appends what lies in one piece, and returns its checksum; every look at it goes through read.
+func (w *spillWriter) bytes(rest []byte, read func(piece func()) error) (uint64, error) {
 	var leaves []uint64
-	for rest := bytes; len(rest) > 0; {
-		if src.given.Load() {
-			return 0, errAbandoned
-		}
-		leaf := rest[:min(int64(len(rest)), checksum.LeafBytes)]
-		if w.s.set.Checksum {
-			leaves = append(leaves, checksum.Leaf(leaf))
-		}
-		if err := w.append(leaf); err != nil {
-			return 0, err
-		}
+	for len(rest) > 0 {
+		leaf := rest[:min(len(rest), checksum.LeafBytes)]
 		rest = rest[len(leaf):]
-	}
-	if len(leaves) == 0 {
-		return checksum.Sum(nil), nil
+		hash := w.s.set.Checksum
+		for len(leaf) > 0 {
+			err := read(func() {
+				if hash {
+					leaves = append(leaves, checksum.Leaf(leaf))
+				}
+				n := copy(w.buf[w.fill:window], leaf)
+				w.fill, leaf, hash = w.fill+int64(n), leaf[n:], false
+			})
+			if err != nil {
+				return 0, err
+			}
+			if w.fill == window {
+				if err := w.flush(); err != nil {
+					return 0, err
+				}
+			}
+		}
 	}
 	return checksum.Combine(leaves), nil
 }
 
-// contiguous gives the bytes of a region in one piece; the mapping, if any, is the caller's to unmap.
-func (w *spillWriter) contiguous(r *Region) ([]byte, *memory.Mapping, error) {
-	if r.Bytes == 0 {
-		return nil, nil, nil
-	}
-	if len(r.Mem.Shape) == 0 {
-		return unsafe.Slice((*byte)(r.Mem.Base), r.Bytes), nil, nil
-	}
-	m, err := memory.Map("spill gather", r.Bytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	piece := copier.Piece{Slot: m.Base(), Bytes: r.Bytes, Mem: r.Mem}
-	job := copier.NewJob(copier.Gather, []copier.Piece{piece}, copier.Options{Pool: w.s.pool})
-	for !job.Run(slice) {
-	}
-	job.Free()
-	return m.Bytes(0, r.Bytes), m, nil
-}
-
 // seek moves to a slot offset at or behind the current one.
 func (w *spillWriter) seek(offset int64) error {
-	if gap := offset - w.from - w.fill; w.fill+gap <= window {
+	if gap := offset - w.from - w.fill; w.fill+gap < window {
 		w.fill += gap
 		return nil
 	}
@@ -155,20 +177,6 @@ func (w *spillWriter) seek(offset int64) error {
 	}
 	w.from = offset / diskGrain * diskGrain
 	w.fill = offset - w.from
-	return nil
-}
-
-func (w *spillWriter) append(p []byte) error {
-	for len(p) > 0 {
-		n := copy(w.buf[w.fill:window], p)
-		w.fill += int64(n)
-		p = p[n:]
-		if w.fill == window {
-			if err := w.flush(); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 

@@ -37,7 +37,8 @@ type Store struct {
 	workers   int // running
 	users     int // workers, operations that touch memory, leases: while there are any, the memory stays
 	closing   bool
-	freed     bool
+	freed     bool // the workers have gone, and the disk space
+	empty     bool // so has everybody else, and the memory
 	freeErr   error
 	warm      warmth
 	line      timeline
@@ -71,9 +72,16 @@ func Open(c Config) (*Store, error) {
 		return nil, err
 	}
 	s.pool = copier.NewPool(helpers(set.Copiers))
+	s.start()
+	return s, nil
+}
+
+func (s *Store) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for d := range s.work {
 		s.work[d] = sync.NewCond(&s.mu)
-		for range set.Workers {
+		for range s.set.Workers {
 			s.users++
 			s.workers++
 			safego.Go("transfer worker", func() { s.run(engine.Direction(d)) })
@@ -81,7 +89,6 @@ func Open(c Config) (*Store, error) {
 	}
 	s.startWarming()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
-	return s, nil
 }
 
 func (s *Store) openTiers() error {
@@ -133,16 +140,16 @@ func (s *Store) enter() error {
 // leave tells those whose operations have moved, sends workers to new work, and gives the lock back. Every section that changes the engine
 // ends with it, by defer: a panic must not leave the lock behind.
 func (s *Store) leave() {
-	defer s.mu.Unlock()
+	defer s.unlock()
 	s.settle()
 }
 
 func (s *Store) settle() {
 	for _, x := range s.eng.TakeWoken() {
-		x.(*Op).signal()
+		x.(*Op).bell.ring()
 	}
 	for d, c := range s.work {
-		if c != nil && s.resting[d] > 0 && s.eng.Pending(engine.Direction(d)) {
+		if s.resting[d] > 0 && s.eng.Pending(engine.Direction(d)) {
 			c.Signal()
 		}
 	}

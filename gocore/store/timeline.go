@@ -30,12 +30,13 @@ type timeline struct {
 	limit int
 	kept  []mark
 	lost  int64
+	took  int64 // ns that the copy took which the engine is told of right now
 }
 
 // mark is an event as it is kept: names are looked up when somebody asks.
 type mark struct {
 	at, took, bytes int64
-	hist            *engine.History
+	hist            string
 	key             plan.Key
 	kind            engine.EventKind
 	tier            int8
@@ -48,8 +49,12 @@ func (s *Store) note(ev engine.Event) {
 		t.lost++
 		return
 	}
+	took := ev.Took
+	if ev.Kind == engine.Captured || ev.Kind == engine.Restored {
+		took = t.took
+	}
 	t.kept = append(t.kept, mark{
-		at: ev.At, took: ev.Took, bytes: ev.Rec.Size, hist: ev.Rec.Hist, key: ev.Rec.Key, kind: ev.Kind, tier: int8(ev.Tier),
+		at: ev.At, took: took, bytes: ev.Rec.Size, hist: ev.Rec.Hist.Name, key: ev.Rec.Key, kind: ev.Kind, tier: int8(ev.Tier),
 	})
 }
 
@@ -73,7 +78,7 @@ func (s *Store) Timeline(forget bool) []Moment {
 	defer s.mu.Unlock()
 	list := make([]Moment, len(s.line.kept))
 	for i, m := range s.line.kept {
-		list[i] = Moment{At: m.at, What: moments[m.kind], History: m.hist.Name, Bytes: m.bytes, Took: m.took, Key: m.key.Number}
+		list[i] = Moment{At: m.at, What: moments[m.kind], History: m.hist, Bytes: m.bytes, Took: m.took, Key: m.key.Number}
 		if m.key.IsText {
 			list[i].Key = m.key.Text
 		}

@@ -1,24 +1,45 @@
 package store
 
 import (
+	"errors"
+
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/status"
 )
 
+// moved is what a transfer has brought.
+type moved struct {
+	err     error
+	fetched *memory.Mapping // Fetch: the bytes, beside the cache
+	sums    []uint64        // Spill: what the bytes were when they were taken
+}
+
+// unmap gives back what nobody has taken over.
+func (m *moved) unmap() {
+	if m.fetched != nil {
+		_ = m.fetched.Unmap() // mapped for this transfer, seen by nobody else
+	}
+}
+
 // move carries a transfer out. It runs in a worker, without the lock: the engine holds both places for it.
-func (s *Store) move(x *engine.Transfer) (fetched *memory.Mapping, err error) {
+func (s *Store) move(x *engine.Transfer) *moved {
 	b := x.Rec.Body.(*body)
+	var m moved
 	switch x.Kind {
 	case engine.Flush:
-		return nil, s.diskError(s.disk.Write(x.ToOff, s.host.Bytes(x.FromOff, x.Rec.Size)))
+		m.err = s.diskError(s.disk.Write(x.ToOff, s.host.Bytes(x.FromOff, x.Rec.Size)))
 	case engine.Load:
-		return nil, s.load(s.host.Bytes(x.ToOff, x.Rec.Size), x.FromOff, b)
+		m.err = s.load(s.host.Bytes(x.ToOff, x.Rec.Size), x.FromOff, b)
 	case engine.Spill:
-		return nil, s.diskError(s.spill(x))
+		m.sums, m.err = s.spill(x)
+		if !errors.Is(m.err, errAbandoned) {
+			m.err = s.diskError(m.err)
+		}
 	default:
-		return s.fetch(x, b)
+		m.fetched, m.err = s.fetch(x, b)
 	}
+	return &m
 }
 
 // load reads a whole checkpoint into its slot and verifies it.

@@ -31,10 +31,12 @@ func (s *Store) startWarming() {
 		return
 	}
 	s.warm.want, s.warm.stop = make(chan struct{}, 1), make(chan struct{})
-	s.hold()
+	s.users++
 	safego.Go("warming", func() {
-		defer s.drop()
 		s.warm.run(s.host)
+		s.mu.Lock()
+		defer s.leave()
+		s.users--
 	})
 }
 
