@@ -70,7 +70,7 @@ def fresh_store() -> Any:
 
 
 class Oscillators:
-    """A control problem: a chain of nonlinear oscillators, pushed at every step; the gradient is what each push changes.
+    """A control problem: a chain of nonlinear oscillators, pushed at every step; the gradient is per push.
 
     The state is position and speed; the adjoint of a step needs the positions alone, which makes two kinds of data of
     two sizes. With ``width`` every array is a strided view into a larger one.

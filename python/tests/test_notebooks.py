@@ -1,0 +1,86 @@
+"""The notebooks run from top to bottom, are committed without outputs, and would notice wrong bytes."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+
+#: The kernel's own libraries warn about their sockets and loops.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+def executed(notebook: Any, folder: Path) -> Any:
+    nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}}
+    ).execute()
+    return notebook
+
+
+def outputs(notebook: Any, kind: str) -> list[str]:
+    """All outputs of a MIME type, in order."""
+    return [
+        output["data"][kind]
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if kind in output.get("data", {})
+    ]
+
+
+def test_there_are_notebooks() -> None:
+    assert [path.name for path in NOTEBOOKS] == ["first_history.ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_committed_without_outputs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+def test_first_history(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    notebook = executed(nbformat.read(NOTEBOOKS[0], as_version=4), tmp_path)
+    assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
+    pages = "".join(outputs(notebook, "text/html"))
+    for words in ("Store", "History", "Ticket", "disk"):
+        assert words in pages
+    pictures = [base64.b64decode(data) for data in outputs(notebook, "image/png")]
+    assert len(pictures) == 2
+    for number, data in enumerate(pictures):
+        file = tmp_path / f"{number}.png"
+        file.write_bytes(data)
+        assert imread(file).std() > 0.05
+    assert not list(tmp_path.glob("*velocpy*"))
+
+
+@pytest.mark.parametrize(
+    ("original", "wrong"),
+    [
+        ('forward.checkpoint(n, {"u": u}', 'forward.checkpoint(n, {"u": u + (n == 7)}'),
+        ("reversed(range(STEPS))", "range(STEPS)"),
+    ],
+)
+def test_first_history_notices_what_is_wrong(original: str, wrong: str, tmp_path: Path) -> None:
+    """Changed so that other bytes, or another order, come back, the notebook fails by its own assertions."""
+    notebook = nbformat.read(NOTEBOOKS[0], as_version=4)
+    changed = [cell for cell in notebook.cells if original in cell.source]
+    assert changed
+    changed[0].source = changed[0].source.replace(original, wrong)
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="AssertionError"):
+        executed(notebook, tmp_path)
