@@ -51,9 +51,6 @@ func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int
 	if o.Down > 0 && o.Down < len(e.tiers) {
 		c.Rec.wants |= 1 << o.Down
 	}
-	if c.early {
-		e.publish(now, c.Rec)
-	}
 	tr := e.tiers[t]
 	tr.captured, tr.captures = max(size, tr.captured), e.count
 	c.claim = &claim{rec: c.Rec, patient: o.Patient,
@@ -61,6 +58,9 @@ func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int
 		denied:  func(now int64, err error) { e.denyCapture(now, c, err) },
 	}
 	e.demand(now, t, c.claim)
+	if c.early && c.Phase != Ended { // after the demand: one that is refused at once must not cost the key's old version
+		e.publish(now, c.Rec)
+	}
 	c.quiet = false
 	return c, nil
 }
@@ -98,6 +98,9 @@ func (e *Engine) beginCopy(now int64, c *Capture) {
 
 func (e *Engine) denyCapture(now int64, c *Capture, err error) {
 	c.Phase, c.Err = Ended, err
+	if c.early && !c.quiet && !c.Rec.gone {
+		e.lose(c.Rec, err) // it was acknowledged
+	}
 	e.abandon(now, c.Rec, err)
 	if !c.quiet {
 		e.wake(c.Notify)
@@ -241,7 +244,11 @@ func (e *Engine) discard(now int64, r *Record) {
 	for t := range e.tiers {
 		e.settle(now, r, t)
 	}
-	e.failWaiting(now, r, ErrDropped)
+	why := ErrDropped
+	if !r.captured && r.failed != nil {
+		why = r.failed // acknowledged before its bytes were taken, and then they could not be
+	}
+	e.failWaiting(now, r, why)
 	e.wakeWaits(now, r)
 	e.forget(r)
 }

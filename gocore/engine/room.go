@@ -247,7 +247,7 @@ func (e *Engine) failStalled(now int64, t int) {
 				continue
 			}
 		}
-		if c.patient && !c.dead && !c.rec.gone {
+		if failing := t < len(e.links) && e.links[t].stuck > 0; c.patient && !failing && !c.dead && !c.rec.gone {
 			return
 		}
 		tr.claims.pop()

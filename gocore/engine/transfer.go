@@ -237,7 +237,9 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 	e.Fragment(rec, x.To).Transfers--
 	if err != nil {
 		e.step(rec, x.To, lifecycle.Abort)
-		e.lose(rec, err)
+		if !rec.gone {
+			e.lose(rec, err)
+		}
 		e.abandon(now, rec, err)
 	} else {
 		e.Stats.Tiers[x.To].Written += rec.Size
