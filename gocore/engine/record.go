@@ -165,7 +165,7 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	f := tr.table.At(id)
 	tr.bytes[fragment.Gap] -= f.Size
 	tr.bytes[fragment.Held] += f.Size
-	f.Born, f.Touched, f.Seq, f.Lane = e.count, r.touched, r.seq, r.Hist.lane
+	f.Born, f.Touched, f.Seq, f.Lane = uint32(e.count), r.touched, r.seq, r.Hist.lane
 	r.copies[t] = id
 	e.step(r, t, ev)
 	e.Stats.noteUsed(t, tr.table.Used())

@@ -68,10 +68,12 @@ type Window struct {
 	Promises    int   // Promised fragments in it
 }
 
-// Choose returns the best window, or false when no run of fragments could make the room.
-// The scan begins at Start (None: at the beginning) and wraps around; a window never does.
+// Choose returns the best window, or false when no run of fragments could make the room. Of equal windows the first one met is
+// taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
+//
+// Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
 func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
-	s := scan[O]{kind: k, table: t, req: r, best: Window{First: fragment.None}}
+	s := scan[O]{table: t, scale: newScale(k, r), best: Window{First: fragment.None, Promises: math.MaxInt, Wait: Never, Score: math.MinInt64}}
 	limit := r.Limit
 	if limit <= 0 {
 		limit = math.MaxInt
@@ -88,111 +90,137 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 }
 
 type scan[O any] struct {
-	kind  Kind
+	scale
 	table *fragment.Table[O]
-	req   *Request
 	best  Window
 }
 
 // run slides the window over the fragments from first up to, not including, end, and returns what is left of the limit.
 // A fragment that cannot go ends every window before it.
 func (s *scan[O]) run(first, end fragment.ID, limit int) int {
-	var pSum, sSum, bytes int64
+	t := s.table
+	i := first // the window begins here and ends before j; its sums:
+	var wait, score, bytes int64
 	promises := 0
-	i := first
 	for j := first; j != end && j != fragment.None && limit > 0; limit-- {
-		f := s.table.At(j)
-		p, w := s.weigh(f)
-		j2 := s.table.Next(j)
-		if p == Never {
-			pSum, sSum, bytes, promises = 0, 0, 0, 0
-			i, j = j2, j2
+		at, f := j, t.At(j)
+		j = t.Next(j)
+		m := &s.measures[f.Class&classMask]
+		if m.never || m.expectable && f.Seq <= s.near(f.Lane) {
+			i, wait, score, bytes, promises = j, 0, 0, 0, 0
 			continue
 		}
-		pSum, sSum, bytes = pSum+p, sSum+w, bytes+f.Size
-		if f.Class == fragment.Promised {
-			promises++
+		p := max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
+		v := weigh(&s.scale, m, f)
+		if i == at && f.Size >= s.size+s.padding(f.Offset) { // alone it is enough: so it is with most windows when sizes are alike
+			if s.better(p, v, m.promise) {
+				s.best = Window{First: at, Last: at, Wait: p, Score: v, Promises: m.promise}
+			}
+			i = j
+			continue
 		}
-		for i != fragment.None {
-			fi := s.table.At(i)
-			if bytes-fragment.Padding(fi.Offset, s.req.Align) < s.req.Size {
+		wait, score, bytes, promises = wait+p, score+v, bytes+f.Size, promises+m.promise
+		for i != j {
+			f := t.At(i)
+			pad := s.padding(f.Offset)
+			if bytes < s.size+pad {
 				break
 			}
-			s.consider(Window{First: i, Last: j, Wait: pSum, Score: sSum, Promises: promises})
-			p, w := s.weigh(fi)
-			pSum, sSum, bytes = pSum-p, sSum-w, bytes-fi.Size
-			if fi.Class == fragment.Promised {
-				promises--
+			if pad < f.Size && s.better(wait, score, promises) { // what lies in the padding only would go for nothing
+				s.best = Window{First: i, Last: at, Wait: wait, Score: score, Promises: promises}
 			}
-			if i == j {
-				i = j2
-				break
-			}
-			i = s.table.Next(i)
+			m := &s.measures[f.Class&classMask]
+			wait -= max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
+			score -= weigh(&s.scale, m, f)
+			bytes, promises = bytes-f.Size, promises-m.promise
+			i = t.Next(i)
 		}
-		j = j2
 	}
 	return limit
 }
 
-func (s *scan[O]) consider(w Window) {
+// better compares a window with the best so far: fewer broken promises, then (by Score) less waiting, then the higher s-score.
+func (s *scan[O]) better(wait, score int64, promises int) bool {
 	b := &s.best
-	switch {
-	case b.First == fragment.None:
-	case w.Promises != b.Promises:
-		if w.Promises > b.Promises {
-			return
-		}
-	case s.kind == Score && w.Wait != b.Wait:
-		if w.Wait > b.Wait {
-			return
-		}
-	case w.Score <= b.Score:
-		return
+	if promises != b.Promises {
+		return promises < b.Promises
 	}
-	s.best = w
+	if wait &= s.waits; wait != b.Wait&s.waits {
+		return wait < b.Wait&s.waits
+	}
+	return score > b.Score
 }
 
-// weigh gives the fragment's p-score (ns until it is evictable, or Never) and s-score.
-func (s *scan[O]) weigh(f *fragment.Fragment[O]) (wait, score int64) {
-	r := s.req
-	switch f.Class {
-	case fragment.Gap:
-		return 0, gapWeight
-	case fragment.Free:
-	case fragment.Flushing:
-		wait = max(f.ETA-r.Now, 1)
-	case fragment.Dirty:
-		if r.FlushRate <= 0 {
-			return Never, 0
-		}
-		wait = r.Backlog + int64(float64(f.Size)*r.FlushRate) + 1
-	case fragment.Promised:
-		if !r.Break {
-			return Never, 0
-		}
-	default:
-		return Never, 0
+const (
+	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
+	classMask = classes - 1
+)
+
+// measure is how fragments of one class are weighed.
+type measure struct {
+	never       bool  // it cannot go
+	expectable  bool  // it can lie within the floor
+	promise     int   // 1: it is a promise
+	flush, down int64 // all ones when the wait is that of a running, or of a future flush
+	base, age   int64 // s-score of what nobody expects: base, and the staleness masked with age
+}
+
+// scale is a request, prepared for weighing one fragment after the other without branches that the classes decide.
+type scale struct {
+	measures    [classes]measure
+	size, align int64
+	mask        int64 // align-1 for a power of two, or else -1
+	now, count  int64
+	begin       int64
+	rate        float64
+	heads       []int64
+	floor       int64
+	kind        Kind
+	waits       int64 // all ones when the policy compares waits
+}
+
+func newScale(k Kind, r *Request) scale {
+	s := scale{
+		size: r.Size, align: max(r.Align, 1), mask: -1, now: r.Now, count: r.Count, begin: r.Backlog + 1, rate: r.FlushRate, heads: r.Heads,
+		floor: max(r.Floor, -1), kind: k,
 	}
-	if wait > 0 && r.NoWait {
-		return Never, 0
+	if s.align&(s.align-1) == 0 {
+		s.mask = s.align - 1
 	}
-	expected := f.Seq != fragment.Unexpected
-	distance := int64(0)
-	if expected {
-		distance = max(f.Seq-r.Heads[f.Lane], 0)
-		if r.Floor >= 0 && distance <= r.Floor {
-			return Never, 0
-		}
+	unexpected := int64(0)
+	if k == Score {
+		s.waits, unexpected = -1, unexpectedWeight
 	}
-	switch {
-	case s.kind == LRU:
-		return wait, r.Count - f.Touched
-	case s.kind == FIFO:
-		return wait, r.Count - f.Born
-	case expected:
-		return wait, distance
-	default:
-		return wait, unexpectedWeight + r.Count - f.Touched
+	for c := range s.measures {
+		s.measures[c] = measure{never: true, expectable: r.Floor >= 0, base: unexpected, age: -1}
 	}
+	m := &s.measures
+	m[fragment.Gap] = measure{base: gapWeight}
+	m[fragment.Free].never = false
+	m[fragment.Flushing].never, m[fragment.Flushing].flush = r.NoWait, -1
+	m[fragment.Dirty].never, m[fragment.Dirty].down = r.NoWait || r.FlushRate <= 0, -1
+	m[fragment.Promised].never, m[fragment.Promised].promise = !r.Break, 1
+	return s
+}
+
+func (s *scale) padding(offset int64) int64 {
+	if s.mask >= 0 {
+		return -offset & s.mask
+	}
+	return fragment.Padding(offset, s.align)
+}
+
+// near is the last place of a restore order that lies within the floor.
+func (s *scale) near(lane int32) int64 { return s.heads[lane] + s.floor }
+
+// weigh gives the s-score.
+func weigh[O any](s *scale, m *measure, f *fragment.Fragment[O]) int64 {
+	if s.kind == Score && f.Seq != fragment.Unexpected {
+		return max(f.Seq-s.heads[f.Lane], 0)
+	}
+	age := s.count - f.Touched
+	if s.kind == FIFO {
+		age = int64(uint32(s.count) - f.Born)
+	}
+	return m.base + age&m.age
 }

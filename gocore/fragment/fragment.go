@@ -33,26 +33,31 @@ const (
 	Held                  // being read or written, or lent to the caller: not evictable by any means
 )
 
-// Fragment is one row of the table. Offset, Size, Next and Prev belong to the table, the rest to its owner.
+// Fragment is one row of the table. Offset and Size belong to the table, the rest to its owner. It fills one cache line: eviction reads
+// thousands of rows in the order of their addresses, which is no order in memory.
 type Fragment[O any] struct {
 	Offset, Size int64
 	ETA          int64 // Flushing: the predicted time of the end of the flush, ns
 	Seq          int64 // where the restore order expects it, or Unexpected
 	Touched      int64 // count of the engine's operations when it was last written or restored
-	Born         int64 // the same count when it was placed
 	Owner        O
-	Lane         int32 // index of the restore order that Seq belongs to
-	Pins         int32 // readers: leases and copies out
-	Transfers    int32 // flushes or loads that read or write it
-	next, prev   ID
+	Born         uint32 // the low half of the same count when it was placed
+	Lane         int32  // index of the restore order that Seq belongs to
+	Pins         int32  // readers: leases and copies out
+	Transfers    uint8  // flushes or loads that read or write it
 	Class        Class
 	State        lifecycle.State
 	Verified     bool // the bytes here were checked against the checksum since they arrived
 }
 
+// link joins a fragment to its neighbours. The links lie apart from the rows: a walk of the table then waits for the small array
+// of links only, and the processor fetches the rows beside it.
+type link struct{ next, prev ID }
+
 // Table is the allocation table of one buffer.
 type Table[O any] struct {
 	rows     []Fragment[O]
+	links    []link // by row
 	vacant   []ID
 	first    ID
 	capacity int64
@@ -67,7 +72,8 @@ func New[O any](capacity int64) *Table[O] {
 	t.gaps.reset()
 	if capacity > 0 {
 		id := t.row()
-		t.rows[id] = Fragment[O]{Size: capacity, Class: Gap, Seq: Unexpected, next: None, prev: None}
+		t.rows[id] = Fragment[O]{Size: capacity, Class: Gap, Seq: Unexpected}
+		t.links[id] = link{next: None, prev: None}
 		t.first = id
 		t.binIn(id)
 	}
@@ -90,7 +96,7 @@ func (t *Table[O]) At(id ID) *Fragment[O] { return &t.rows[id] }
 func (t *Table[O]) First() ID { return t.first }
 
 // Next is the fragment behind id in address order, or None.
-func (t *Table[O]) Next(id ID) ID { return t.rows[id].next }
+func (t *Table[O]) Next(id ID) ID { return t.links[id].next }
 
 // Padding is what must be skipped at offset so that the rest is aligned.
 func Padding(offset, align int64) int64 {
@@ -126,12 +132,12 @@ func (t *Table[O]) Free(id ID) ID {
 	t.count--
 	f.Owner = none
 	f.Class, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = Gap, lifecycle.Init, Unexpected, 0, 0, false
-	if p := f.prev; p != None && t.rows[p].Class == Gap {
+	if p := t.links[id].prev; p != None && t.rows[p].Class == Gap {
 		t.binOut(p)
 		t.absorb(p, id)
 		id = p
 	}
-	if n := t.rows[id].next; n != None && t.rows[n].Class == Gap {
+	if n := t.links[id].next; n != None && t.rows[n].Class == Gap {
 		t.binOut(n)
 		t.absorb(id, n)
 	}
@@ -162,21 +168,24 @@ func (t *Table[O]) carve(gap ID, size, align int64, owner O) ID {
 func (t *Table[O]) split(id ID, size int64) ID {
 	rest := t.row()
 	f := &t.rows[id]
-	t.rows[rest] = Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Seq: Unexpected, next: f.next, prev: id}
-	if f.next != None {
-		t.rows[f.next].prev = rest
+	t.rows[rest] = Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Seq: Unexpected}
+	f.Size = size
+	next := t.links[id].next
+	t.links[rest] = link{next: next, prev: id}
+	if next != None {
+		t.links[next].prev = rest
 	}
-	f.next, f.Size = rest, size
+	t.links[id].next = rest
 	return rest
 }
 
 // absorb joins row b, which lies directly behind a, to a.
 func (t *Table[O]) absorb(a, b ID) {
-	fa, fb := &t.rows[a], &t.rows[b]
-	fa.Size += fb.Size
-	fa.next = fb.next
-	if fb.next != None {
-		t.rows[fb.next].prev = a
+	t.rows[a].Size += t.rows[b].Size
+	next := t.links[b].next
+	t.links[a].next = next
+	if next != None {
+		t.links[next].prev = a
 	}
 	t.vacant = append(t.vacant, b)
 }
@@ -188,5 +197,6 @@ func (t *Table[O]) row() ID {
 		return id
 	}
 	t.rows = append(t.rows, Fragment[O]{})
+	t.links = append(t.links, link{})
 	return ID(len(t.rows) - 1)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 	"velocpy/gocore/lifecycle"
@@ -265,6 +266,12 @@ func TestBinsAreOrdered(t *testing.T) {
 			t.Fatalf("%d and %d share list %d", a, b, binOf(a))
 		}
 	})
+}
+
+func TestRowFillsOneCacheLine(t *testing.T) {
+	if n := unsafe.Sizeof(Fragment[*int]{}); n != 64 {
+		t.Errorf("a row takes %d bytes", n)
+	}
 }
 
 func TestPadding(t *testing.T) {
