@@ -52,9 +52,14 @@ const unitBytes = checksum.LeafBytes
 // caller. What is restored is needed next: unless the cache would not hold it, it should lie there.
 var streamFrom = [...]int64{Gather: 256 << 10, Scatter: 8 << 20, Verify: math.MaxInt64}
 
-// helpBytes is the size from which on helpers are called: waking one costs up to 25 µs, in which
-// one thread copies some hundred KiB.
-const helpBytes = 512 << 10
+// From these sizes on helpers are called. Waking one costs up to 25 µs, and its last unit has to be
+// waited for. One core can write nearly as fast past the cache as two (27 GB/s on the EPYC measured,
+// where all cores of a chiplet share one link to memory), so that a contiguous job has to be long
+// before it gains; element by element, a job gains early.
+const (
+	helpContiguous = 8 << 20
+	helpStrided    = 1 << 20
+)
 
 // watchBytes is how much is copied between two looks at the clock.
 const watchBytes = 512 << 10
@@ -162,26 +167,33 @@ func (j *Job) Run(budget time.Duration) (done bool) {
 	if j.done {
 		return true
 	}
-	if j.bytes < helpBytes {
-		j.work(time.Time{}, false)
-	} else {
-		j.share(budget)
-	}
+	j.share(budget)
 	if j.done = j.next.Load() >= j.units; j.done && j.check {
 		j.finish()
 	}
 	return j.done
 }
 
-// share does the job together with helpers.
+// helped says whether helpers pay.
+func (j *Job) helped() bool {
+	if j.pool == nil {
+		return false
+	}
+	if len(j.axes) > 0 {
+		return j.bytes >= j.pool.strided
+	}
+	return j.bytes >= j.pool.contiguous
+}
+
+// share does the job, together with helpers if that pays.
 func (j *Job) share(budget time.Duration) {
 	var until time.Time
 	if budget > 0 {
 		until = time.Now().Add(budget)
 	}
-	j.gate.Store(0)
-	defer j.shut()
-	if j.pool != nil {
+	if j.helped() {
+		j.gate.Store(0)
+		defer j.shut()
 		j.pool.call(j, int(min(j.units-j.next.Load()-1, int64(j.pool.n))))
 	}
 	j.work(until, false)

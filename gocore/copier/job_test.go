@@ -23,6 +23,13 @@ func random(n int) []byte {
 	return p
 }
 
+// eagerPool helps with jobs of any size, so that small ones meet the same hazards.
+func eagerPool(n int) *Pool {
+	pool := NewPool(n)
+	pool.contiguous, pool.strided = 0, 0
+	return pool
+}
+
 func address(p []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(p)) }
 
 // array is a Strided with the Go memory under it.
@@ -120,7 +127,7 @@ func runAll(j *Job, budget time.Duration) (slices int) {
 // Random arrays, several per job, against copying byte by byte; slots lie in one buffer with guard
 // bytes between them.
 func TestJobAgainstReference(t *testing.T) {
-	pool := NewPool(3)
+	pool := eagerPool(3)
 	defer pool.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		dir := rapid.SampledFrom([]Direction{Gather, Scatter, Verify}).Draw(t, "direction")
@@ -202,7 +209,7 @@ func TestJobAgainstReference(t *testing.T) {
 
 // Large arrays, several units each, with seams inside of elements.
 func TestLargeStrided(t *testing.T) {
-	pool := NewPool(2)
+	pool := eagerPool(2)
 	defer pool.Close()
 	const n = 5*unitBytes/3 + 7
 	for _, c := range []struct {
@@ -271,7 +278,7 @@ func TestBudgetIsKeptAndEverySliceGetsOn(t *testing.T) {
 // Between two Runs nobody touches the memory: the slot is overwritten then, and an abandoned job
 // must not undo that.
 func TestNothingIsTouchedBetweenRuns(t *testing.T) {
-	pool := NewPool(4)
+	pool := eagerPool(4)
 	defer pool.Close()
 	src := random(16 << 20)
 	dst := make([]byte, len(src))
@@ -294,7 +301,7 @@ func TestNothingIsTouchedBetweenRuns(t *testing.T) {
 
 // Many threads, jobs of all sizes, one pool, jobs reused through Free.
 func TestConcurrentJobs(t *testing.T) {
-	pool := NewPool(2)
+	pool := eagerPool(2)
 	defer pool.Close()
 	var all sync.WaitGroup
 	for g := range 8 {
@@ -444,7 +451,7 @@ func TestPanicOfAHelper(t *testing.T) {
 
 // When the caller itself panics, helpers are gone as well before the panic leaves Run.
 func TestPanicOfTheCallerWaitsForHelpers(t *testing.T) {
-	pool := NewPool(2)
+	pool := eagerPool(2)
 	defer pool.Close()
 	src, dst := random(16<<20), make([]byte, 16<<20)
 	for range 20 {

@@ -14,13 +14,18 @@ type Pool struct {
 	queue chan *Job
 	quit  chan struct{}
 	gone  atomic.Bool
+	// Jobs of fewer bytes are not helped.
+	contiguous, strided int64
 }
 
 // NewPool starts n helpers (none for n <= 0). Beside the calling thread, the number of cores less
 // one is what pays.
 func NewPool(n int) *Pool {
 	n = max(n, 0)
-	p := &Pool{n: n, queue: make(chan *Job, 2*n), quit: make(chan struct{})}
+	p := &Pool{
+		n: n, queue: make(chan *Job, 2*n), quit: make(chan struct{}),
+		contiguous: helpContiguous, strided: helpStrided,
+	}
 	for range n {
 		safego.Go("copy helper", p.help)
 	}
