@@ -154,7 +154,7 @@ func move(mem, slot unsafe.Pointer, n int64, scatter bool) {
 	}
 }
 
-type word16 struct{ lo, hi uint64 }
+type word16 [2]uint64
 
 // plane copies a matrix of elements; slot is dense.
 func plane(mem unsafe.Pointer, outer, inner axis, item int64, slot unsafe.Pointer, scatter bool) {

@@ -15,7 +15,7 @@ const populateStep = 16 << 20
 
 // Populate makes the pages of [off, off+n) resident and writable, so that a later first write does
 // not fault. It changes no contents and may run beside any use of any part of the mapping, also of
-// the same part. It costs about 0.1–0.4 s per GiB of new pages and little for resident ones. The
+// the same part. It costs some tenths of a second per GiB of new pages and little for resident ones. The
 // error wraps the errno when memory runs out. Unmap must wait for it.
 func (m *Mapping) Populate(off, n int64) error {
 	return m.populate(off, n, func(p []byte) error { return unix.Madvise(p, unix.MADV_POPULATE_WRITE) })
