@@ -1,18 +1,24 @@
 """The benchmarks run, compare the bytes that they restore, and write results that say what they were measured on."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from velocpy.bench import report
+from velocpy.bench import page, report
 from velocpy.bench.__main__ import BENCHMARKS, QUICK, main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", sorted(BENCHMARKS))
 def test_quick_run_writes_a_result(name, tmp_path):
     if name == "storages":
         pytest.importorskip("pyrevolve")
+    if name == "decision" and not ((ROOT / "gocore").is_dir() and shutil.which("go")):
+        pytest.skip("needs Go and a checkout")
     ran = CliRunner().invoke(main, [name, "--quick", "--folder", str(tmp_path), "--out", str(tmp_path / "out")])
     assert ran.exit_code == 0, ran.output + repr(ran.exception)
     result = json.loads((tmp_path / "out" / f"{name}.json").read_text())
@@ -33,3 +39,9 @@ def test_a_missed_bar_is_said():
     missed.bar("of memcpy", 0.5, 0.9, at_least=True)
     missed.bar("µs", 10.0, 30.0, at_least=False)
     assert [b.holds for b in missed.bars] == [False, True]
+
+
+def test_the_page_of_results_is_the_committed_results():
+    if not (ROOT / "benchmarks" / "results").is_dir():
+        pytest.skip("not a checkout")
+    assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.page(ROOT / "benchmarks" / "results")

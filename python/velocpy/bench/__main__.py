@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
-from . import calls, capture, disk, machine, scale, storages, sweep
+from . import calls, capture, decision, disk, machine, scale, storages, sweep
 from .report import Report
 
 BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "capture": (capture.run, "captures into the host cache, beside memcpy"),
     "lease": (calls.lease, "leases from the host cache"),
     "small": (calls.small, "checkpoints of ten 1-KiB regions"),
+    "decision": (decision.run, "eviction decisions over 4096 fragments (needs Go and a checkout)"),
     "disk": (disk.run, "the disk tier, beside raw O_DIRECT"),
     "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
     "scale": (scale.run, "a thousand to a million checkpoints"),
@@ -27,6 +28,7 @@ QUICK: dict[str, dict[str, object]] = {
     "capture": {"sizes": (1 << 20,), "rounds": 1},
     "lease": {"sizes": (4 << 10,), "rounds": 1},
     "small": {"rounds": 1},
+    "decision": {"rounds": 1},
     "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},

@@ -1,0 +1,37 @@
+"""One eviction decision over a full allocation table; the benchmark is Go's, this runs it and keeps what it says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .report import Report
+from .timing import median
+
+BAR_US = 20
+LINE = re.compile(r"^Benchmark(?P<name>Decision\S*?)(?:-\d+)?\s+\d+\s+(?P<ns>[\d.]+) ns/op", re.MULTILINE)
+
+
+def run(rounds: int = 9) -> Report:
+    """Runs Go's BenchmarkDecision from a checkout; the median of the rounds counts."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / "gocore" / "evict").is_dir() or shutil.which("go") is None:
+        raise click.ClickException("the benchmark 'decision' needs Go and a checkout of the source")
+    command = ["go", "test", "./gocore/evict", "-run", "^$", "-bench", "^BenchmarkDecision$", "-count", str(rounds)]
+    said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    times: dict[str, list[float]] = {}
+    for match in LINE.finditer(said):
+        times.setdefault(match["name"].removeprefix("Decision/"), []).append(float(match["ns"]) / 1e3)
+    if not times:
+        raise click.ClickException(f"Go said nothing that is understood: {said}")
+    report = Report("decision", {"rounds": rounds, "fragments": 4096, "go": " ".join(command)})
+    for name, values in times.items():
+        row: dict[str, Any] = {"case": name, "median µs": median(values), "least µs": min(values), "all µs": [values]}
+        report.rows.append(row)
+        report.bar(f"eviction decision at 4096 fragments, {name}, µs", row["median µs"], BAR_US, at_least=False)
+    return report
