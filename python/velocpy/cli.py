@@ -81,7 +81,7 @@ def info(as_json: bool) -> None:
 )
 @click.option("--device", default="cpu", show_default=True, help="Where torch computes.")
 @click.option("--steps", type=click.IntRange(min=8), help="Time steps per shot.  [default: down and back up]")
-@click.option("--size", metavar="N[xN[xN]]", help="Cells of the earth, depth first.  [default: 216x336; 72x84x84]")
+@click.option("--size", metavar="N[xN[xN]]", help="Cells of the earth, depth first.  [default: 216x336; 60x72x72]")
 @click.option("--shots", type=click.IntRange(min=1), help="Shots.  [default: 3; in 3-D 1]")
 @click.option("--order", type=click.Choice(["4", "8"]), default="8", show_default=True, help="Accuracy in space.")
 @click.option(

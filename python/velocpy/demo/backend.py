@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -49,13 +50,19 @@ def numpy_backend() -> Backend:
 
 
 def torch_backend(device: str = "cpu") -> Backend:
-    """Torch on ``device``; imports torch, and raises `MissingExtra` without it."""
+    """Torch on ``device``; imports torch, and raises `MissingExtra` without it.
+
+    On the CPU it limits torch to half of the cores: threads that wait for each other at every operation lose more to
+    whoever shares the cores with them, a store's transfers for one, than they gain.
+    """
     try:
         import torch
     except ImportError:
         raise MissingExtra("torch", "torch", "the torch backend") from None
 
     place = torch.device(device)
+    if place.type == "cpu":
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2))
 
     def finish() -> None:
         if place.type == "cuda":

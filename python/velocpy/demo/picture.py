@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Rows below the sources that show the sources more than the earth.
-MUTED = 9
+#: The share of the depth, from the top, where an image shows the sources more than the earth: it fades in over it.
+FADED = 0.2
 
 
 def reflectivity(cross: Field, light: Field) -> Field:
@@ -29,9 +29,10 @@ def reflectivity(cross: Field, light: Field) -> Field:
     for axis in range(even.ndim):
         for by in (-1, 1):
             sharp -= np.roll(padded, by, axis)[inner]
-    sharp[:MUTED] = 0.0
     loudness = np.sqrt((sharp**2).mean(axis=tuple(range(1, sharp.ndim)), keepdims=True))
-    return np.asarray(sharp / (_smooth_along_depth(loudness) + 1e-30), dtype=np.float32)
+    rows = np.linspace(0.0, 1.0 / FADED, even.shape[0]).reshape(loudness.shape)
+    fading = np.sin(0.5 * np.pi * np.minimum(rows, 1.0)) ** 4
+    return np.asarray(fading * sharp / (_smooth_along_depth(loudness) + 1e-30), dtype=np.float32)
 
 
 def _smooth_along_depth(loudness: Any) -> Any:

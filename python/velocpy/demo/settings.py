@@ -8,7 +8,7 @@ from .earth import layered_earth
 from .survey import Survey, survey_over
 
 #: Cells of the earth by number of dimensions: a history of one to two gigabytes in all, done well within a minute.
-SHAPES = {2: (216, 336), 3: (72, 84, 84)}
+SHAPES = {2: (216, 336), 3: (60, 72, 72)}
 SHOTS = {2: 3, 3: 1}
 #: Thickness of the absorbing walls by number of dimensions.
 SPONGE = {2: 32, 3: 16}

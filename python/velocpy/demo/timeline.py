@@ -123,7 +123,7 @@ def _draw_rows(axes: Axes, record: Record) -> None:
         _draw_stays(axes, record, [stay for stay in record.stays if stay.tier == tier], COLOURS[tier])
     if record.restores:
         times, rows = zip(*record.restores, strict=True)
-        size = float(np.clip(1500.0 / len(rows), 0.8, 14.0))
+        size = float(np.clip(3000.0 / len(rows), 1.2, 14.0))
         axes.scatter(_seconds(record, times), np.asarray(rows) + 0.5, s=size, color=RESTORED, linewidths=0, zorder=4)
     axes.set_ylim(0, max(len(record.captures), 1))
     axes.set_ylabel("checkpoint")
@@ -160,7 +160,7 @@ def _draw_held(axes: Axes, record: Record, budgets: Mapping[str, int | None]) ->
     for tier, budget in budgets.items():
         if budget and tier in COLOURS and budget / unit < 1.3 * highest:
             axes.axhline(budget / unit, color=STRONG[tier], linewidth=1.1, linestyle=(0, (5, 3)))
-    words = [f"{tier} budget {sized(budget)}" for tier, budget in budgets.items() if budget and tier in COLOURS]
+    words = [f"{tier} budget {sized(budget)}" for tier in COLOURS if (budget := budgets.get(tier))]
     _remark(axes, " · ".join(words), FAINT)
     axes.set_ylim(0, 1.08 * highest or 1)
     axes.set_ylabel(name)
@@ -213,7 +213,8 @@ def _draw_waited(axes: Axes, record: Record) -> None:
     axes.stairs(100.0 * share, (edges - record.start) / 1e9, fill=True, color=WAITED)
     axes.set_ylim(0, max(10.0, 115.0 * float(share.max())))
     axes.set_ylabel("%")
-    _remark(axes, f"{sum(end - start for start, end in record.waits) / 1e9:.2f} s in all", WAITED)
+    total = sum(end - start for start, end in record.waits) / 1e9
+    _remark(axes, f"{total:.2f} s in all" if total >= 0.1 else f"{1000.0 * total:.1f} ms in all", WAITED)
 
 
 def _unit(largest: float) -> tuple[float, str]:
