@@ -78,6 +78,7 @@ type Engine struct {
 	lost      map[uint64]error
 	stirred   []*History // those whose prefetcher may have something to do
 	resting   []*History // the list's other buffer
+	victims   []*Record  // buffer of evict
 	running   int        // transfers handed out by Next
 	capturing int        // captures that have room and are being copied
 	copying   int        // restores that end by themselves (into the caller's arrays)

@@ -110,25 +110,24 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 // evict frees the window, all of which is evictable, and places r in it.
 func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
 	tr := e.tiers[t]
-	gap := w.First
-	for id := w.First; ; {
-		last := id == w.Last
-		f := tr.table.At(id)
-		next := tr.table.Next(id)
-		if f.Class == fragment.Gap {
-			gap = id
-		} else {
-			victim := f.Owner
-			e.step(victim, t, lifecycle.Evict)
-			e.Stats.Tiers[t].Evicted += victim.Size
-			e.trace(now, Evicted, victim, t, 0)
-			gap = e.free(victim, t)
+	victims := e.victims[:0] // listed first: freeing one merges it with the gap beside it, whose name then means nothing
+	for id := w.First; ; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Class != fragment.Gap {
+			victims = append(victims, f.Owner)
 		}
-		if last {
+		if id == w.Last {
 			break
 		}
-		id = next
 	}
+	gap := w.First
+	for i, victim := range victims {
+		e.step(victim, t, lifecycle.Evict)
+		e.Stats.Tiers[t].Evicted += victim.Size
+		e.trace(now, Evicted, victim, t, 0)
+		gap = e.free(victim, t)
+		victims[i] = nil
+	}
+	e.victims = victims
 	id, ok := tr.table.PlaceIn(gap, tr.extent(r), tr.align(r), r)
 	if !ok {
 		panic("engine: the window chosen does not hold what it was chosen for")
