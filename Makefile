@@ -88,12 +88,13 @@ wheel: install ## Build the sdist, and the wheel from it, into dist/
 install: machine $(STAMP)
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 
-# Made new rather than repaired: what an older list installed does not linger.
+# Made new rather than repaired: what an older list installed does not linger. The build comes first, as it fails faster.
 $(STAMP):
 	rm -rf $(VENV_TEST)
 	$(PYTHON) -m venv $(VENV_TEST)
 	$(BIN)/pip install --quiet -c $(PINS) pybind11 setuptools
-	$(BIN)/pip install --quiet -c $(PINS) --no-build-isolation --editable ".[$(EXTRAS)]"
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/pip install --quiet -c $(PINS) "velocpy[$(EXTRAS)]"
 	touch $@
 
 clean: ## Remove what was built

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 import sysconfig
 from pathlib import Path
 
+import pybind11
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from pybind11.setup_helpers import build_ext as pybind11_build_ext
 from setuptools.command.build import build
@@ -53,17 +55,24 @@ class BuildExt(pybind11_build_ext):
     def build_extensions(self) -> None:
         compiler = getattr(self.compiler, "compiler_so_cxx", None) or self.compiler.compiler_cxx
         toolchain.check_cxx_compiler(compiler)
-        with ParallelCompile("VELOCPY_BUILD_JOBS", default=0, needs_recompile=_stale):
+        for source in self.extensions[0].sources:
+            self._forget_when_stale(source, compiler)
+        with ParallelCompile("VELOCPY_BUILD_JOBS", default=0, needs_recompile=lambda *_: False):
             super().build_extensions()
+
+    def _forget_when_stale(self, source: str, compiler: list[str]) -> None:
+        """Removes an object that was made of something else. Contents count, as a copied tree keeps its old times."""
+        (compiled,) = map(Path, self.compiler.object_filenames([source], output_dir=self.build_temp))
+        flags = [sys.version, pybind11.__version__, *compiler, *self.extensions[0].extra_compile_args]
+        digest = hashlib.sha256("\n".join(flags).encode())
+        for path in (source, *_headers()):
+            digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
+        stamp = compiled.with_suffix(".digest")
+        if not stamp.exists() or stamp.read_text() != digest.hexdigest():
+            compiled.unlink(missing_ok=True)
+            compiled.parent.mkdir(parents=True, exist_ok=True)
+            stamp.write_text(digest.hexdigest())
 
 
 def _headers() -> list[str]:
     return sorted(map(str, SOURCES.glob("*.h")))
-
-
-def _stale(compiled: str, source: str) -> bool:
-    """Whether an object is older than its source, any header, or the flags in this file."""
-    if not Path(compiled).exists():
-        return True
-    made = Path(compiled).stat().st_mtime
-    return any(Path(path).stat().st_mtime >= made for path in (source, __file__, *_headers()))
