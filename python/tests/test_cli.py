@@ -76,6 +76,14 @@ def test_version_imports_nothing_heavy(run_python: Command) -> None:
     assert result.returncode == 0, result.stderr
 
 
+def test_bench_is_passed_on() -> None:
+    result = command("bench", "--help")
+    assert result.returncode == 0
+    assert "Usage: velocpy bench" in result.stdout
+    assert "--quick" in result.stdout
+    assert command("bench", "no-such-thing").returncode == 2
+
+
 def test_demo_as_json(tmp_path: Path) -> None:
     result = command("demo", *SMALL, "--json", "--out", str(tmp_path / "a b"))
     assert result.returncode == 0, result.stderr

@@ -74,6 +74,17 @@ def info(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {text}")
 
 
+@main.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def bench(arguments: tuple[str, ...]) -> None:
+    """Measure velocpy beside its peers; "velocpy bench --help" says what."""
+    try:
+        from .bench.__main__ import main as measure
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "a module", "bench", "velocpy bench") from None
+    measure.main(list(arguments), prog_name="velocpy bench")
+
+
 @main.command()
 @click.option("--dim", type=click.Choice(["2", "3"]), default="2", show_default=True, help="Dimensions of the earth.")
 @click.option(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
-from .errors import InvalidArgument, InvalidType
+from .errors import InvalidArgument, InvalidType, VelocError
 from .lease import Lease
 from .plan import Advance, Drop, Feed, Key, Last, Restore
 from .ticket import NO_TIER, Ticket, tier_number
@@ -241,13 +241,18 @@ class History:
 
         ``plan`` is a key, a hint, a `Plan`, or any iterable of keys and hints, read lazily from inside later calls: its
         code runs in the caller's thread, may use the store, and what it raises surfaces once, in the call that read on;
-        that call and the plan's rest are then not carried out. Hints may be wrong: that costs time only.
+        that call and the plan's rest are then not carried out. Hints may be wrong: that costs time only. A schedule of
+        the package checkpoint_schedules stands for `velocpy.adjoint.plan_of` of it, and stays fresh.
 
         Parameters
         ----------
         last
             Keys alone count as `Last`.
         """
+        if _is_schedule(plan):
+            from .adjoint import plan_of
+
+            plan = plan_of(plan)
         alone = isinstance(plan, (str, Integral, Restore, Last, Drop, Advance))
         self._feed.add((plan,) if alone else plan, last)  # type: ignore[arg-type]
         self._feed.top_up(self._core.hint)
@@ -313,14 +318,27 @@ class History:
         return found
 
     def __repr__(self) -> str:
-        if self._store.closed:
-            return f"<History {self._name!r}: store closed>"
-        return f"<History {self._name!r}: {len(self)} checkpoints>"
+        return f"<History {self._name!r}: {self._status()}>"
+
+    def _status(self) -> str:
+        """The state in a few words, also when nobody can be asked any more."""
+        try:
+            return f"{len(self)} checkpoints"
+        except VelocError as error:
+            return "store closed" if self._store.closed else type(error).__name__
 
     def _repr_html_(self) -> str:
         from . import html
 
         return html.history(self)
+
+
+def _is_schedule(plan: Any) -> bool:
+    """Whether it is a schedule of checkpoint_schedules, told without importing that package."""
+    return any(
+        base.__name__ == "CheckpointSchedule" and base.__module__.partition(".")[0] == "checkpoint_schedules"
+        for base in type(plan).__mro__
+    )
 
 
 def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tuple[Any, ...]:

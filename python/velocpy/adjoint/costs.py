@@ -18,13 +18,13 @@ def weights(store: Any, nbytes: int, step_seconds: float) -> dict[str, float]:
     Returns
     -------
     dict
-        ``wd`` and ``rd``, as `checkpoint_schedules.HRevolve` and `VelocStorage` take them; 0.0 where nothing has been
-        measured yet.
+        ``wd`` and ``rd``, as `checkpoint_schedules.HRevolve` and `VelocStorage` take them. Before anything was moved
+        they stand on what the store assumes of a disk; without a disk tier they are 0.
 
     Examples
     --------
     >>> import velocpy
-    >>> with velocpy.open(host="1MiB", disk="16MiB") as store:
+    >>> with velocpy.open(host="1MiB") as store:
     ...     weights(store, nbytes=100_000, step_seconds=0.01)
     {'wd': 0.0, 'rd': 0.0}
     """
