@@ -32,7 +32,7 @@ for i in range(40):
         "del store, history",
         "store.close(); store.close()",
         "raise SystemExit(0)",
-        "threading.Thread(target=lambda: history.wait('disk'), daemon=True).start(); time.sleep(0.01)",
+        "threading.excepthook = lambda _: None; threading.Thread(target=history.wait, args=('disk',), daemon=True).start()",
         "import os; os._exit(0)",
         "history.hint(iter(lambda: 1, 2))",
         "import gc; gc.disable(); cycle = [store, history, history.restore(1)]; cycle.append(cycle)",

@@ -90,7 +90,8 @@ def everything():
             raise AssertionError(number)
     assert shown.sum() == 10          # memory that was shown stays readable
     history.drop(1)                   # destructors call this: nothing
-    repr(history), repr(store), repr(ticket)
+    for each in (history, store, ticket):
+        repr(each), each._repr_html_()
     lease.release()
     store.close()
 

@@ -84,11 +84,10 @@ SOURCES: dict[str, Any] = {
     "bfloat16": random_array(11, ml_dtypes.bfloat16),
     "float8": random_array(11, ml_dtypes.float8_e4m3fn),
     "int4": np.arange(-8, 8).astype(ml_dtypes.int4),
-    "matrix": np.matrix([[1, 2], [3, 4]]),
     "recarray": np.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]),
     "unaligned": np.frombuffer(b"\0" + bytes(range(24)), np.uint8)[1:].view("<f8"),
     "read-only": np.frombuffer(bytes(range(16)), np.int32),
-    "many axes": random_array((2,) * 32, np.uint8)[(slice(None),) * 3 + (0,) * 22] if np.lib.NumpyVersion(np.__version__) < "2.0.0" else random_array((2,) * 12 + (1,) * 40, np.uint8),
+    "many axes": random_array((2,) * 12 + (1,) * 20, np.uint8),
     "large": random_array((301, 1007), np.float32),
     "large strided": random_array((513, 1025), np.float32)[::2, ::3],
 }
@@ -323,12 +322,23 @@ DTYPES = st.one_of(
 )
 
 
+def has_text(dtype: np.dtype[Any]) -> bool:
+    """Whether random bytes could be no text at all."""
+    if dtype.subdtype is not None:
+        return has_text(dtype.subdtype[0])
+    if dtype.names is not None:
+        return any(has_text(dtype[name]) for name in dtype.names)
+    return dtype.kind == "U"
+
+
 @st.composite
 def arrays(draw: st.DrawFn) -> np.ndarray[Any, Any]:
     dtype = draw(DTYPES)
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=7))
-    made = random_array(shape, np.dtype((np.void, dtype.itemsize)), seed=draw(st.integers(0, 9)))
-    made = made.view(dtype) if made.ndim and made.size and dtype.subdtype is None else np.zeros(shape, dtype)
+    if dtype.subdtype is None and not has_text(dtype):
+        made = random_array(shape, dtype, seed=draw(st.integers(0, 9)))
+    else:
+        made = np.zeros(shape, dtype)
     axes = draw(st.permutations(range(made.ndim)))
     made = made.transpose(axes)
     if made.ndim and made.size:
@@ -387,6 +397,7 @@ def tensors() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's, of what is experimental
 def test_tensors(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
     sources = tensors()
@@ -413,7 +424,7 @@ def test_tensors_into(history: velocpy.History) -> None:
     halo = torch.zeros(12, 13)
     history.restore(0, into={"u": halo[2:-2, 2:-2]})
     assert torch.equal(halo[2:-2, 2:-2], u)
-    assert halo.sum() == halo[2:-2, 2:-2].sum()
+    assert halo.count_nonzero() == halo[2:-2, 2:-2].count_nonzero()
     across = np.zeros((8, 9), np.float32)
     history.restore(0, into={"u": across})  # another library of the same dtype
     assert bits(across) == bits(u)
@@ -432,6 +443,7 @@ def test_tensors_into(history: velocpy.History) -> None:
             history.restore(0, into={"u": wrong})
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's, of what is deprecated
 def test_tensors_refused(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
     for wrong in (

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .errors import VelocError
 from .store import _size_text
 
 if TYPE_CHECKING:
@@ -21,30 +22,34 @@ ROWS = 10
 
 def store(shown: Store) -> str:
     """Tiers and histories."""
-    if shown.closed:
-        return _titled("Store, closed", [])
+    try:
+        use = shown.stats()["tiers"]
+    except VelocError as error:
+        return _titled(f"Store, {'closed' if shown.closed else type(error).__name__}", [])
     tiers = [
         (name, _size_text(tier["capacity"]), _size_text(tier["used"]), _share(tier["used"], tier["capacity"]))
-        for name, tier in shown.stats()["tiers"].items()
+        for name, tier in use.items()
     ]
-    histories = [(history.name, len(history)) for history in shown.histories]
+    histories = [(history.name, history._status()) for history in shown.histories]
     return _titled(
-        "Store", [_table(("tier", "budget", "used", ""), tiers), _table(("history", "checkpoints"), histories)]
+        "Store", [_table(("tier", "budget", "used", ""), tiers), _table(("history", ""), histories)]
     )
 
 
 def history(shown: History) -> str:
     """The first keys, their sizes and where their bytes are."""
-    if shown.store.closed:
-        return _titled(f"History {shown.name!r}, store closed", [])
+    title = f"History {shown.name!r}: {shown._status()}"
     rows = []
-    keys = list(shown)
-    for key in keys[:ROWS]:
-        found = shown._core.lookup(key)
-        if found is not None:
-            rows.append((repr(key), _size_text(found[0]), ", ".join(shown.tiers(key))))
+    try:
+        keys = list(shown)
+        for key in keys[:ROWS]:
+            found = shown._core.lookup(key)
+            if found is not None:
+                rows.append((repr(key), _size_text(found[0]), ", ".join(shown.tiers(key))))
+    except VelocError:
+        return _titled(title, [])
     more = [] if len(keys) <= ROWS else [f"<p>… and {len(keys) - ROWS} more</p>"]
-    return _titled(f"History {shown.name!r}: {len(keys)} checkpoints", [_table(("key", "size", "in"), rows), *more])
+    return _titled(title, [_table(("key", "size", "in"), rows), *more])
 
 
 def ticket(shown: Ticket) -> str:

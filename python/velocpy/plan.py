@@ -290,12 +290,12 @@ class Feed:
 
     def _met(self, key: Key) -> None:
         """Takes the restore out of what is expected; who is overtaken too often is not expected any more."""
+        if self._iterating:
+            return  # the loop restores every key it was told, whatever else is restored beside it
         if self._expected and self._expected[0][0] == key:
             self._expected.popleft()
             self._overtaken = 0
             return
-        if self._iterating:
-            return  # the loop restores every key it was told, whatever else is restored beside it
         for place, (expected, _) in enumerate(self._expected):
             if expected == key:
                 del self._expected[place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import TIERS, InvalidArgument, StoreClosed
+from .errors import TIERS, InvalidArgument, VelocError
 
 if TYPE_CHECKING:
     from .history import History
@@ -82,8 +82,8 @@ class Ticket:
         """The state in a few words, also when nobody can be asked any more."""
         try:
             flags, durable, _ = self._state()
-        except StoreClosed:
-            return "store closed"
+        except VelocError as error:
+            return "store closed" if self._history.store.closed else type(error).__name__
         if flags & GONE:
             return "dropped"
         lowest = [name for number, name in enumerate(TIERS) if durable >> number & 1]
