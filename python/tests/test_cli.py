@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,6 +139,7 @@ def test_demo_fails_when_the_image_is_wrong(tmp_path: Path, monkeypatch: pytest.
         ["--device", "cuda"],
         ["--backend", "fortran"],
         ["--no-such-option"],
+        ["--path", __file__],
     ],
 )
 def test_wrong_use(arguments: list[str], tmp_path: Path) -> None:
@@ -144,6 +148,56 @@ def test_wrong_use(arguments: list[str], tmp_path: Path) -> None:
     assert "Error" in result.stderr
     assert result.stdout == ""
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_found_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = invoke("demo", *SMALL, "--out", str(tmp_path / "file" / "out"))
+    assert result.exit_code == 2
+    assert "cannot be made" in result.stderr
+
+
+def test_the_disk_tier_lies_where_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+    original = velocpy.open
+
+    def watched(path: Any = None, **options: Any) -> Any:
+        opened.append(path)
+        return original(path, **options)
+
+    monkeypatch.setattr(velocpy, "open", watched)
+    assert invoke("demo", *SMALL, "--quiet", "--out", str(tmp_path), "--path", str(tmp_path / "disk")).exit_code == 0
+    assert opened == [tmp_path / "disk"]
+    assert list((tmp_path / "disk").iterdir()) == []
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C ends a run with code 130, without a traceback, and leaves no file of the disk tier."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "velocpy",
+            "demo",
+            "--steps",
+            "100000",
+            "--out",
+            str(tmp_path),
+            "--path",
+            str(tmp_path / "d"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert "velocpy: interrupted" in stderr
+    assert "Traceback" not in stderr
+    assert stdout == ""
 
 
 @pytest.mark.parametrize(

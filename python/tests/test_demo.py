@@ -21,7 +21,7 @@ from velocpy.demo.settings import Settings, shape_of
 from velocpy.demo.sizes import sized
 from velocpy.demo.stays import Record, record_of
 from velocpy.demo.survey import survey_over
-from velocpy.demo.timeline import draw_timeline
+from velocpy.demo.timeline import COLOURS, draw_timeline
 from velocpy.demo.wave import WEIGHTS, Wave, stable_step
 
 SMALL = {2: Settings(size=(48, 61), steps=300, shots=2), 3: Settings(dim=3, size=(26, 27, 29), steps=70)}
@@ -119,6 +119,18 @@ def test_image_is_bitwise_that_of_memory(outcome: Outcome) -> None:
     assert outcome.proven
     assert outcome.image.cross.tobytes() == outcome.reference.cross.tobytes()
     assert np.count_nonzero(outcome.image.cross) > 0.9 * outcome.image.cross.size
+
+
+def test_nothing_of_the_timeline_is_lost(outcome: Outcome) -> None:
+    assert outcome.stats["timeline_lost"] == 0
+
+
+@pytest.mark.parametrize("fraction", [1e-9, 0.03, 1.5])
+def test_any_memory_budget(fraction: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From room for less than two checkpoints to room for more than all."""
+    monkeypatch.setattr("velocpy.demo.settings.LEAST", 20_000)
+    result = run(Settings(size=(48, 61), steps=120, shots=1, host_fraction=fraction))
+    assert result.proven
 
 
 def test_history_is_larger_than_the_memory_it_had(outcome: Outcome) -> None:
@@ -299,8 +311,6 @@ def share_of(picture: Any, colour: str) -> float:
 
 
 def test_timeline_picture_shows_both_tiers(outcome: Outcome, tmp_path: Path) -> None:
-    from velocpy.demo.timeline import COLOURS
-
     picture = pixels(draw_timeline(outcome.events, outcome.budgets, "title", "subtitle"), tmp_path / "t.png")
     assert share_of(picture, COLOURS["host"]) > 0.005
     assert share_of(picture, COLOURS["disk"]) > 0.02
@@ -316,7 +326,7 @@ def test_timeline_picture_of_an_open_store(tmp_path: Path) -> None:
         for step in range(5):
             forward.checkpoint(step, u=np.full(1000, step))
         picture = pixels(draw_timeline(store.timeline()), tmp_path / "t.png")
-    assert picture.std() > 0.05
+    assert share_of(picture, COLOURS["host"]) > 0.005
 
 
 def test_image_picture_shows_the_image(outcome: Outcome, tmp_path: Path) -> None:

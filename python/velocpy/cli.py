@@ -18,6 +18,7 @@ Exit codes:
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from velocpy._version import __version__
 
 from .extra import MissingExtra
 
-NOT_PROVEN, NOT_INSTALLED, STORE_FAILED = 1, 3, 4
+NOT_PROVEN, NOT_INSTALLED, STORE_FAILED, INTERRUPTED = 1, 3, 4, 130
 
 
 class Commands(click.Group):
@@ -44,6 +45,8 @@ class Commands(click.Group):
             stop(str(error), NOT_INSTALLED)
         except VelocError as error:
             stop(str(error), STORE_FAILED)
+        except KeyboardInterrupt:
+            stop("interrupted", INTERRUPTED)
 
 
 def stop(message: str, code: int) -> None:
@@ -109,6 +112,11 @@ def bench(arguments: tuple[str, ...]) -> None:
     show_default=True,
     help="Folder for the pictures.",
 )
+@click.option(
+    "--path",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the disk tier's private files.  [default: the system's for temporary files]",
+)
 @click.option("--quiet", is_flag=True, help="Only errors, and the document of --json.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
 def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -125,5 +133,16 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
         settings.check()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    make_folder(out)
     if not show(settings, out, quiet=quiet, as_json=as_json):
         sys.exit(NOT_PROVEN)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder for results, or refuses before anything is computed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"{folder} cannot be made: {error.strerror}", param_hint="--out") from None
+    if not os.access(folder, os.W_OK):
+        raise click.BadParameter(f"{folder} cannot be written to", param_hint="--out")

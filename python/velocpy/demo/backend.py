@@ -30,9 +30,16 @@ class Backend:
     array: Callable[[Field], Array]
     zeros: Callable[[tuple[int, ...]], Array]
     numpy: Callable[[Array], Field]
+    #: The array where the CPU can read it, and back to where the backend computes; on the CPU the array itself.
+    to_host: Callable[[Array], Array]
+    from_host: Callable[[Array], Array]
     finish: Callable[[], None]
     #: Cells worked on at once: a piece that stays in a core's cache. 0: all of them.
     block: int
+
+
+def _itself(array: Array) -> Array:
+    return array
 
 
 def numpy_backend() -> Backend:
@@ -44,6 +51,8 @@ def numpy_backend() -> Backend:
         array=lambda field: np.array(field, dtype=np.float32),
         zeros=lambda shape: np.zeros(shape, dtype=np.float32),
         numpy=np.asarray,
+        to_host=_itself,
+        from_host=_itself,
         finish=lambda: None,
         block=32768,
     )
@@ -75,6 +84,8 @@ def torch_backend(device: str = "cpu") -> Backend:
         array=lambda field: torch.tensor(field, dtype=torch.float32, device=place),
         zeros=lambda shape: torch.zeros(shape, dtype=torch.float32, device=place),
         numpy=lambda array: np.asarray(array.detach().cpu().numpy(), dtype=np.float32),
+        to_host=lambda array: array.cpu(),
+        from_host=lambda array: array.to(place),
         finish=finish,
         block=32768 if place.type == "cpu" else 0,
     )

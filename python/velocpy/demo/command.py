@@ -16,7 +16,7 @@ from velocpy.extra import MissingExtra
 from .migration import Ticker
 from .picture import draw_image
 from .report import facts, tables, verdict
-from .run import Outcome, run
+from .run import Outcome, Stage, run
 from .settings import Settings
 from .sizes import sized
 from .timeline import draw_timeline
@@ -29,19 +29,23 @@ TICKS = 16
 
 
 def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
-    """Runs the demo, writes its pictures into ``out`` and reports; whether the image was proven right."""
-    screen = _consoles()
-    velocpy.build_info()  # a core that is missing is missed now, not after half a minute
-    outcome = run(settings, _stages(screen[1], visible=not quiet))
+    """Runs the demo, writes its pictures into the folder ``out`` and reports; whether the image was proven right.
+
+    A library that is missing is missed before anything is computed.
+    """
+    paper, screen = _consoles()
+    velocpy.build_info()
+    outcome = run(settings, _stages(screen, visible=not quiet))
     pictures = _draw(outcome, out)
     if as_json:
         click.echo(json.dumps(facts(outcome, pictures), indent=2))
     elif not quiet:
         for table in tables(outcome):
-            screen[0].print(table)
+            paper.print(table)
         for name, path in pictures.items():
-            screen[0].print(f"{name:<9} [cyan]{path}[/cyan]", soft_wrap=True)
-        screen[0].print(verdict(outcome))
+            paper.print(f"{name:<9} [cyan]{escape(path)}[/cyan]", soft_wrap=True)
+        paper.print(f"SHA-256   {outcome.digest}", soft_wrap=True)
+        paper.print(verdict(outcome))
     return outcome.proven
 
 
@@ -81,13 +85,19 @@ def _stage(console: Console, visible: bool, name: str, steps: int) -> Iterator[T
         progress.advance(task, pending)
 
 
-def _stages(console: Console, visible: bool):  # type: ignore[no-untyped-def]
+def _stages(console: Console, visible: bool) -> Stage:
     return lambda name, steps: _stage(console, visible, name, steps)
+
+
+def escape(text: str) -> str:
+    """Text that rich prints as it is."""
+    from rich.markup import escape
+
+    return escape(text)
 
 
 def _draw(outcome: Outcome, out: Path) -> dict[str, str]:
     """Writes both pictures; gives their paths by name."""
-    out.mkdir(parents=True, exist_ok=True)
     survey = outcome.survey
     shots = len(survey.sources)
     words = (

@@ -55,15 +55,19 @@ class InMemory:
 
 
 class InHistory:
-    """A velocpy history: this is all that an adjoint code has to write to use one."""
+    """A velocpy history: this is all that an adjoint code has to write to use one.
 
-    def __init__(self, history: Any, steps: int) -> None:
+    Fields on a GPU go by way of host memory.
+    """
+
+    def __init__(self, backend: Backend, history: Any, steps: int) -> None:
         self._history = history
+        self._to_host, self._from_host = backend.to_host, backend.from_host
         history.hint(reversed(range(steps)))
 
     def keep(self, step: int, field: Array) -> None:
         """Captures the field, from where it lies between the walls."""
-        self._history.checkpoint(step, u=field)
+        self._history.checkpoint(step, u=self._to_host(field))
 
     def turn(self) -> None:
         """Lets the history fetch what comes first."""
@@ -73,7 +77,7 @@ class InHistory:
     def found(self, step: int) -> Iterator[Array]:
         """Gives the array of a lease, and the lease back afterwards."""
         with self._history.restore(step, last=True) as state:
-            yield state["u"]
+            yield self._from_host(state["u"])
 
 
 @dataclass

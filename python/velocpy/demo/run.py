@@ -84,12 +84,14 @@ def run(settings: Settings, stage: Stage = unwatched) -> Outcome:
 
     with (
         stage("migrating through velocpy", 2 * sweeps) as tick,
-        velocpy.open(host=budgets["host"], disk=budgets["disk"], timeline=EVENTS_PER_CHECKPOINT * sweeps) as store,
+        velocpy.open(
+            settings.path, host=budgets["host"], disk=budgets["disk"], timeline=EVENTS_PER_CHECKPOINT * sweeps
+        ) as store,
     ):
         image = blank_image(backend, survey)
         for shot in shots:
             history = store.history(f"shot {shot + 1}")
-            migration.migrate(shot, InHistory(history, survey.steps), image, tick)
+            migration.migrate(shot, InHistory(backend, history, survey.steps), image, tick)
         stats, events = store.stats(), store.timeline()
 
     return Outcome(settings, survey, backend, image, reference, budgets, stats, events)

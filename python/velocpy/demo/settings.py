@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from .earth import layered_earth
 from .survey import Survey, survey_over
@@ -30,6 +31,8 @@ class Settings:
     shots: int | None = None
     order: int = 8
     host_fraction: float = 0.125
+    #: Folder for the disk tier; None: the system's for temporary files.
+    path: Path | None = None
 
     def check(self) -> None:
         """Refuses what cannot run, before anything is computed.
