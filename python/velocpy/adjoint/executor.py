@@ -60,6 +60,31 @@ def drive(
     ------
     ScheduleError
         When the schedule does not fit the model, or ends before the sweeps asked for are done.
+
+    Examples
+    --------
+    The derivative of the last ``x`` by the first, for ``x`` repeatedly replaced by its sine:
+
+    >>> import numpy, velocpy
+    >>> from checkpoint_schedules import HRevolve
+    >>> class Sines:
+    ...     def __init__(self):
+    ...         self.x = numpy.array([1.0])
+    ...     def state(self):
+    ...         return {"x": self.x}
+    ...     def step(self, n, keep):
+    ...         kept = {"x": self.x.copy()} if keep else None
+    ...         self.x[:] = numpy.sin(self.x)
+    ...         return kept
+    ...     def begin_adjoint(self, steps):
+    ...         self.slope = 1.0
+    ...     def adjoint_step(self, n, kept):
+    ...         self.slope *= float(numpy.cos(kept["x"][0]))
+    >>> model = Sines()
+    >>> with velocpy.open(host="1MiB", disk="16MiB") as store:
+    ...     tally = drive(HRevolve(100, 4, 4), model, store.history("sines"))
+    >>> tally.steps, tally.forward_steps > 100, f"{model.slope:.12f}"
+    (100, True, '0.003698619786')
     """
     run = _Run(schedule, model, history, steps, until)
     try:

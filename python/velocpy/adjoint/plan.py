@@ -13,8 +13,8 @@ def plan_of(schedule: Any, *, steps: int | None = None, adjoints: int = 1) -> Pl
     """The plan that a fresh schedule of checkpoint_schedules implies; the schedule stays fresh.
 
     Its keys are those that `drive` uses, which hints by itself. The schedule is planned on only as far as the history
-    looks ahead; stretches without restores that are longer than usual are announced. An online schedule needs ``steps``,
-    the length of the forward computation.
+    looks ahead; stretches without restores that are longer than usual are announced. An online schedule needs
+    ``steps``, the length of the forward computation.
 
     Raises
     ------

@@ -36,6 +36,20 @@ class VelocStorage(Storage):  # type: ignore[misc]
         Cost of writing and reading a checkpoint in units of a forward step, for `HRevolve`; see `weights`.
     tier
         Where checkpoints are meant to stay: "host", "disk", or None for what suits the store.
+
+    Examples
+    --------
+    In a revolver it replaces the storage that the revolver made: ``revolver.storage_list[0] = storage``, and
+    ``storage.follow(revolver.scheduler)`` tells it what comes. By hand:
+
+    >>> import numpy, velocpy
+    >>> with velocpy.open(host="1MiB") as store:
+    ...     storage = VelocStorage(store.history("slots"), size_ckp=3, n_ckp=8, dtype=numpy.float32)
+    ...     storage.save(5, [numpy.arange(3, dtype=numpy.float32)])
+    ...     live = numpy.zeros(3, dtype=numpy.float32)
+    ...     storage.load(5, [live])
+    >>> live.tolist()
+    [0.0, 1.0, 2.0]
     """
 
     def __init__(

@@ -52,6 +52,19 @@ def draw_timeline(
     ------
     MissingExtra
         Without matplotlib.
+
+    Examples
+    --------
+    >>> import numpy, velocpy
+    >>> with velocpy.open(host="1MiB", disk="16MiB", timeline=1000) as store:
+    ...     forward = store.history("forward")
+    ...     for n in range(30):
+    ...         _ = forward.checkpoint(n, u=numpy.zeros(20_000))
+    ...     for n in reversed(range(30)):
+    ...         forward.restore(n, last=True).release()
+    ...     figure = draw_timeline(store.timeline(), {"host": 1 << 20}, "Thirty states")
+    >>> len(figure.axes)
+    4
     """
     try:
         from matplotlib.figure import Figure
