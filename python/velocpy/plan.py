@@ -1,7 +1,7 @@
 """Plans: what will be restored, in which order, told lazily.
 
-`Restore` and `Advance` are advice: late, missing or wrong they cost time, never correctness. `Last` and `Drop` also say when
-a checkpoint ends.
+`Restore` and `Advance` are advice: late, missing or wrong they cost time, never correctness. `Last` and `Drop` also say
+when a checkpoint ends.
 """
 
 from __future__ import annotations
@@ -212,10 +212,13 @@ class Feed:
 
     @property
     def hungry(self) -> bool:
-        """Whether there is something to read and room for it."""
+        """Whether there is something to read, and room for an eighth of what the core may know.
+
+        Filled up that often, the core always knows enough to prefetch evenly.
+        """
         return (
             bool(self._sources)
-            and self._left <= self._lookahead // 2
+            and self._left <= self._lookahead - max(self._lookahead // 8, 1)
             and len(self._expected) < 2 * self._lookahead
             and not self._reading
         )

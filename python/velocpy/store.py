@@ -41,7 +41,7 @@ def open(  # noqa: A001
     prefetch: bool = True,
     guess: bool = True,
     debug: bool = False,
-    lookahead: int = 256,
+    lookahead: int = 1024,
     timeline: int = 0,
     workers: int | None = None,
     copiers: int | None = None,
