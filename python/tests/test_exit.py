@@ -32,7 +32,7 @@ for i in range(40):
         "del store, history",
         "store.close(); store.close()",
         "raise SystemExit(0)",
-        "threading.excepthook = lambda _: None; threading.Thread(target=history.wait, args=('disk',), daemon=True).start()",
+        "threading.excepthook = print; threading.Thread(target=history.wait, args=('disk',), daemon=True).start()",
         "import os; os._exit(0)",
         "history.hint(iter(lambda: 1, 2))",
         "import gc; gc.disable(); cycle = [store, history, history.restore(1)]; cycle.append(cycle)",
@@ -81,7 +81,9 @@ def test_exception_on_the_way_out_is_shown(run_python: RunPython, tmp_path: Path
 def test_kill_leaves_no_file(tmp_path: Path) -> None:
     """The files of the disk tier are private to the process and go with it."""
     tier = tmp_path / "tier"
-    process = subprocess.Popen([sys.executable, "-c", BUSY + "print('busy', flush=True); time.sleep(60)", tier], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY + "print('busy', flush=True); time.sleep(60)", tier], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"busy\n"
     process.send_signal(signal.SIGKILL)

@@ -27,8 +27,8 @@ def store() -> Iterator[velocpy.Store]:
 
 @pytest.mark.parametrize(
     "size",
-    ["12 parsecs", -1, "-1", 0, "0", math.nan, math.inf, True, False, "", " ", "GiB", "1e9", "1_000", "4 GiB GiB", "0x10",
-     1.5, b"4GiB", [1], 2**70, "9999999TiB", "٤GiB", "1.2.3G", "auto ", "½G", object()],
+    ["12 parsecs", -1, "-1", 0, "0", math.nan, math.inf, True, False, "", " ", "GiB", "1e9", "1_000", "4 GiB GiB",
+     "0x10", 1.5, b"4GiB", [1], 2**70, "9999999TiB", "٤GiB", "1.2.3G", "auto ", "½G", object()],
 )  # fmt: skip
 @pytest.mark.parametrize("tier", ["host", "disk"])
 def test_budgets(size: Any, tier: str) -> None:
@@ -83,8 +83,8 @@ def test_paths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"flush": "never"}, {"policy": "best"}, {"verify": None}, {"lookahead": 0}, {"lookahead": True}, {"lookahead": "9"},
-     {"timeline": -1}, {"workers": 0}, {"copiers": -3}, {"workers": 1 << 40}, {"host": None, "disk": None}],
+    [{"flush": "never"}, {"policy": "best"}, {"verify": None}, {"lookahead": 0}, {"lookahead": True},
+     {"lookahead": "9"}, {"timeline": -1}, {"workers": 0}, {"copiers": -3}, {"workers": 1 << 40}, {"host": None, "disk": None}],
 )  # fmt: skip
 def test_options(options: dict[str, Any]) -> None:
     with pytest.raises(velocpy.InvalidArgument):
@@ -134,7 +134,9 @@ def test_names_do_not_mix(store: velocpy.Store) -> None:
         assert other.restore(key)["u"][0] == -number
 
 
-@pytest.mark.parametrize("key", [True, 1.0, b"x", 2**63, -(2**63) - 1, (1,), [], object(), 1j, np.bool_(True), np.float32(1)])
+@pytest.mark.parametrize(
+    "key", [True, 1.0, b"x", 2**63, -(2**63) - 1, (1,), [], object(), 1j, np.bool_(True), np.float32(1)]
+)
 def test_keys(store: velocpy.Store, key: Any) -> None:
     history = store.history("h")
     history.checkpoint(1, u=np.zeros(1))
@@ -394,11 +396,20 @@ def test_errors_travel() -> None:
 
     from velocpy.errors import Status, from_core, timed_out
 
-    for error in (from_core(Status.IO, "a text", 28, 2, "u", "h", 7), timed_out(1.5, "h", "k"), from_core(Status.NOT_FOUND, "x", 0, -1, None, "h", 1)):
+    for error in (
+        from_core(Status.IO, "a text", 28, 2, "u", "h", 7),
+        timed_out(1.5, "h", "k"),
+        from_core(Status.NOT_FOUND, "x", 0, -1, None, "h", 1),
+    ):
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)
         assert str(again) == str(error)
-        assert (again.history, again.key, again.region, again.tier) == (error.history, error.key, error.region, error.tier)
+        assert (again.history, again.key, again.region, again.tier) == (
+            error.history,
+            error.key,
+            error.region,
+            error.tier,
+        )
     failed = from_core(Status.IO, "a text", 28, 2, "u", "h", 7)
     assert isinstance(failed, OSError)
     assert failed.errno == 28
@@ -418,9 +429,10 @@ def test_fuzzed_calls_never_crash(run_python: RunPython) -> None:
         rng = random.Random(5)
         store = velocpy.open(host="2MiB", disk="8MiB")
         history = store.history("h")
-        nonsense = [None, True, -1, 0, 1, 2**63, 2**70, 1.5, float("nan"), "", "u", "\\0", b"", b"x", [], {}, (), (0, 0), (1, 2), (8, -8),
-                    np.zeros(3), np.zeros((0, 2)), np.array(1), np.array(["a"], object), {"u": np.zeros(2)}, {"u": None}, {1: 2},
-                    [np.zeros(1)], object(), int, len, Exception(), iter([1]), range(3), np.float64, slice(None), ..., memoryview(b"abc")]
+        nonsense = [None, True, -1, 0, 1, 2**63, 2**70, 1.5, float("nan"), "", "u", "\\0", b"", b"x", [], {}, (), (0, 0)]
+        nonsense += [(1, 2), (8, -8), np.zeros(3), np.zeros((0, 2)), np.array(1), np.array(["a"], object), iter([1])]
+        nonsense += [{"u": np.zeros(2)}, {"u": None}, {1: 2}, [np.zeros(1)], object(), int, len, Exception(), range(3)]
+        nonsense += [np.float64, slice(None), ..., memoryview(b"abc")]
         pick = lambda: rng.choice(nonsense)
         methods = ["checkpoint", "restore", "drop", "hint", "size", "ready", "meta", "tiers", "__contains__"]
         keywords = ["into", "last", "copy", "meta", "tier", "regions", "missing_ok"]

@@ -64,7 +64,13 @@ def test_missing_core_message(run_python: RunPython, tmp_path: Path) -> None:
 
 def test_library_that_is_no_core(run_python: RunPython) -> None:
     done = run_python(
-        "import velocpy\ntry:\n    velocpy.open(host='1MiB')\nexcept velocpy.CoreUnavailable as error:\n    print(error)",
+        """
+        import velocpy
+        try:
+            velocpy.open(host="1MiB")
+        except velocpy.CoreUnavailable as error:
+            print(error)
+        """,
         env={"VELOCPY_CORE": "libm.so.6"},
     )
     assert done.returncode == 0, done.stderr

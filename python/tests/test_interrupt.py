@@ -130,7 +130,7 @@ def test_keyboard_interrupt_in_wait(run_python: RunPython, wait: str, record_pro
 
 
 def test_the_handler_decides(run_python: RunPython) -> None:
-    """A handler that raises nothing lets the wait go on; one may use the store meanwhile, with the same thread inside a wait."""
+    """A handler that raises nothing lets the wait go on, and may use the store although its thread is inside a wait."""
     done = run_python(
         PRELUDE
         + """

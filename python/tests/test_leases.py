@@ -45,7 +45,7 @@ def test_mapping(store: velocpy.Store) -> None:
     assert lease.key == "k"
     assert lease.meta == {"t": 1.5, "tags": ["a", None]}
     assert history.meta("k") == lease.meta
-    assert lease == lease  # noqa: PLR0124
+    assert lease == lease
     assert lease != history.restore("k")
     hash(lease)
 
@@ -172,7 +172,13 @@ def test_release(store: velocpy.Store) -> None:
     assert lease.released
     assert u.tolist() == [0, 1, 2]
     lease.release()
-    for use in (lambda: lease["u"], lambda: lease.meta, lambda: list(lease), lambda: lease.writable, lambda: len(lease)):
+    for use in (
+        lambda: lease["u"],
+        lambda: lease.meta,
+        lambda: list(lease),
+        lambda: lease.writable,
+        lambda: len(lease),
+    ):
         with pytest.raises(velocpy.LeaseReleased):
             use()
     assert "released" in repr(lease)

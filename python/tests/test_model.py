@@ -37,7 +37,13 @@ class HistoryMachine(RuleBasedStateMachine):
         self.model: dict[Any, tuple[dict[str, bytes], Any]] = {}
         self.seed = 0
 
-    @rule(key=KEYS, sizes=st.lists(SIZES, max_size=3), copy=st.booleans(), down=st.booleans(), meta=st.sampled_from([None, 1, {"a": "b"}]))
+    @rule(
+        key=KEYS,
+        sizes=st.lists(SIZES, max_size=3),
+        copy=st.booleans(),
+        down=st.booleans(),
+        meta=st.sampled_from([None, 1, {"a": "b"}]),
+    )
     def checkpoint(self, key: Any, sizes: list[int], copy: bool, down: bool, meta: Any) -> None:
         self.seed += 1
         regions = {f"r{i}": random_array(size, np.uint8, seed=self.seed + i) for i, size in enumerate(sizes)}
@@ -123,11 +129,13 @@ class HistoryMachine(RuleBasedStateMachine):
         try:
             for key, lease in self.history.restore_iter():
                 self.compare(lease, self.model[key][0])
-        except velocpy.CheckpointNotFound as error:
-            assert error.key not in self.model
+        except (velocpy.CheckpointNotFound, velocpy.TierFull) as error:
+            missing = error.key
+            full = isinstance(error, velocpy.TierFull)
             self.history.hint_clear()
-        except velocpy.TierFull:
-            self.history.hint_clear()
+        else:
+            return
+        assert full or missing not in self.model
 
     @rule(tier=st.sampled_from([None, "host", "disk"]))
     def wait(self, tier: str | None) -> None:

@@ -311,7 +311,7 @@ def test_more_than_4_gib() -> None:
             assert lease["tail"].tolist() == [0, 1, 2]
 
 
-# --- any array ----------------------------------------------------------------------------------------------------------
+# --- any array -------------------------------------------------------------------------------------------
 
 DTYPES = st.one_of(
     hnp.scalar_dtypes(),
@@ -346,8 +346,14 @@ def arrays(draw: st.DrawFn) -> np.ndarray[Any, Any]:
     return np.asarray(made)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.text(max_size=8), arrays(), max_size=5), st.booleans(), st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(max_size=5)))
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.dictionaries(st.text(max_size=8), arrays(), max_size=5),
+    st.booleans(),
+    st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(max_size=5)),
+)
 def test_any_array(store: velocpy.Store, regions: dict[str, Any], copy: bool, key: Any) -> None:
     history = store.history("any")
     ticket = history.checkpoint(key, regions, copy=copy)
@@ -363,7 +369,7 @@ def test_any_array(store: velocpy.Store, regions: dict[str, Any], copy: bool, ke
         assert same(into[name], source)
 
 
-# --- torch --------------------------------------------------------------------------------------------------------------
+# --- torch -----------------------------------------------------------------------------------------------
 
 
 def tensors() -> dict[str, Any]:

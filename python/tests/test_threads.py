@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,7 +71,9 @@ def test_one_key_fought_over() -> None:
                 if value % 2:
                     history.checkpoint("k", u=np.full(size, value, np.uint8), n=np.array([size]))
                 else:
-                    history.checkpoint("k", n=np.array([size]), u=np.full(size, value, np.uint8), extra=np.zeros(value), copy=False)
+                    history.checkpoint(
+                        "k", n=np.array([size]), u=np.full(size, value, np.uint8), extra=np.zeros(value), copy=False
+                    )
 
         def read(seed: int) -> None:
             while time.monotonic() < stop:
@@ -130,7 +133,9 @@ def test_gil_released_during_waits() -> None:
         history.checkpoint(0, u=np.zeros(3 * MIB // 2, np.uint8))
         lease = history.restore(0)
         seen = []
-        waiter = threading.Thread(target=lambda: seen.append(history.checkpoint(1, u=np.ones(MIB, np.uint8), timeout=60)))
+        waiter = threading.Thread(
+            target=lambda: seen.append(history.checkpoint(1, u=np.ones(MIB, np.uint8), timeout=60))
+        )
         waiter.start()
         time.sleep(0.3)
         assert not seen
@@ -203,7 +208,10 @@ def test_drops_from_destructors_in_any_thread_also_after_close() -> None:
 
 
 def test_two_stores_at_once(tmp_path) -> None:
-    with velocpy.open(tmp_path, host="2MiB", disk="16MiB") as one, velocpy.open(tmp_path, host="2MiB", disk="16MiB") as two:
+    with (
+        velocpy.open(tmp_path, host="2MiB", disk="16MiB") as one,
+        velocpy.open(tmp_path, host="2MiB", disk="16MiB") as two,
+    ):
         for i in range(60):
             one.history("h").checkpoint(i, u=random_array(20_000, np.uint8, seed=i))
             two.history("h").checkpoint(i, u=random_array(20_000, np.uint8, seed=i + 1000))
@@ -224,5 +232,4 @@ def test_many_stores_after_each_other() -> None:
             store.close()
         del store
     assert threading.active_count() == before
-    with open("/proc/self/maps") as maps:
-        assert len(maps.readlines()) < 20_000
+    assert len(Path("/proc/self/maps").read_text().splitlines()) < 20_000

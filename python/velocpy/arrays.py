@@ -69,8 +69,8 @@ def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
         shown = _from_dlpack(array, label)
     if shown is None:
         raise InvalidType(
-            f"region {label!r} is a {type(array).__name__}; give an array (NumPy, torch, anything with the buffer protocol"
-            " or DLPack) or a tuple (address, bytes)."
+            f"region {label!r} is a {type(array).__name__}; give an array (NumPy, torch, anything with the buffer "
+            "protocol or DLPack) or a tuple (address, bytes)."
         )
     return shown
 
