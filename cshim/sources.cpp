@@ -5,17 +5,16 @@ namespace velocpy {
 void KeptSources::keep(uint64_t ticket, std::vector<py::object> owners) { kept_.push_back({ticket, std::move(owners)}); }
 
 void KeptSources::drain(const Core& core, uint64_t store, size_t most) {
-  std::vector<Entry> captured;  // destroyed last: destructors of arrays may run code that comes back here
+  std::vector<Entry> released;  // destroyed last: destructors of arrays may run code that comes back here
   for (size_t asked = 0; asked < most && !kept_.empty(); ++asked) {
     veloc_ticket_state state;
     veloc_error error;
     const int32_t status = core.ticket(store, kept_.front().ticket, &state, &error);
     if (status == VELOC_E_CLOSED) return;  // transfers in flight may still read
-    // Gone alone does not do: the transfer of a checkpoint that was dropped may still be reading.
-    const bool captured_now = status != VELOC_OK || (state.flags & VELOC_TICKET_CAPTURED) != 0 || state.failed != 0;
-    captured.reserve(most);
-    if (captured_now) {
-      captured.push_back(std::move(kept_.front()));
+    const bool unread = status != VELOC_OK || (state.flags & (VELOC_TICKET_CAPTURED | VELOC_TICKET_GONE)) != 0;
+    released.reserve(most);
+    if (unread) {
+      released.push_back(std::move(kept_.front()));
     } else {
       // Captures overtake each other: the oldest may wait long behind others that are done.
       kept_.push_back(std::move(kept_.front()));

@@ -158,7 +158,11 @@ typedef struct veloc_hint_item {
   int32_t reserved;
 } veloc_hint_item;
 
-enum { VELOC_TICKET_CAPTURED = 1, VELOC_TICKET_GONE = 2 /* dropped, replaced or consumed: owes nothing any more */ };
+enum {
+  VELOC_TICKET_CAPTURED = 1,
+  VELOC_TICKET_GONE = 2 /* dropped, replaced, consumed, or never captured (then failed says so): owes nothing any more */
+  /* With either, nobody reads the source any more. */
+};
 
 typedef struct veloc_ticket_state {
   int32_t flags;

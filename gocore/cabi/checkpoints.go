@@ -47,6 +47,9 @@ func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
 //export veloc_checkpoint
 func veloc_checkpoint(history C.uint64_t, args *C.veloc_const_checkpoint_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(args), unsafe.Pointer(out)); err != nil {
+			return 0, err
+		}
 		h, err := historyOf(history)
 		if err != nil {
 			return 0, err
@@ -94,6 +97,9 @@ func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs,
 //export veloc_restore
 func veloc_restore(history C.uint64_t, args *C.veloc_const_restore_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(args), unsafe.Pointer(out)); err != nil {
+			return 0, err
+		}
 		h, err := historyOf(history)
 		if err != nil {
 			return 0, err
@@ -158,6 +164,9 @@ func veloc_lease_release(lease C.uint64_t, failure *C.veloc_error) C.int32_t {
 //export veloc_wait
 func veloc_wait(handle, history, ticket C.uint64_t, tier, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(out)); err != nil {
+			return 0, err
+		}
 		s, err := storeOf(handle)
 		if err != nil {
 			return 0, err
@@ -180,7 +189,10 @@ func veloc_wait(handle, history, ticket C.uint64_t, tier, fd C.int32_t, out *C.v
 
 //export veloc_step
 func veloc_step(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
+	code := guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(out)); err != nil {
+			return 0, err
+		}
 		op, ok := ops.Get(uint64(handle))
 		if !ok {
 			return 0, stale("operation")
@@ -196,11 +208,13 @@ func veloc_step(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_error)
 		}
 		return code, err
 	})
+	disownIfPoisoned(code, handle)
+	return code
 }
 
 //export veloc_cancel
 func veloc_cancel(handle C.uint64_t, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
+	code := guard(failure, func() (status.Code, error) {
 		op, ok := ops.Take(uint64(handle))
 		if !ok {
 			return 0, stale("operation")
@@ -208,4 +222,16 @@ func veloc_cancel(handle C.uint64_t, failure *C.veloc_error) C.int32_t {
 		op.Cancel()
 		return status.OK, nil
 	})
+	disownIfPoisoned(code, handle)
+	return code
+}
+
+// disownIfPoisoned ends an operation of a core that has panicked as far as its caller is concerned.
+func disownIfPoisoned(code C.int32_t, handle C.uint64_t) {
+	if code != C.VELOC_E_POISONED {
+		return
+	}
+	if op, ok := ops.Take(uint64(handle)); ok {
+		op.Disown()
+	}
 }

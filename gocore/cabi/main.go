@@ -101,10 +101,16 @@ func give(text string, buf *C.char, capacity C.int64_t, length *C.int64_t) error
 	return nil
 }
 
+// maxText bounds what is copied out of the caller's memory: configurations, names, keys, layouts, annotations.
+const maxText = 1 << 28
+
 // bytesAt views the caller's bytes for the length of a call.
 func bytesAt(p *C.veloc_const_char, n C.int64_t) ([]byte, error) {
-	if n < 0 || (p == nil && n > 0) {
-		return nil, status.New(status.Invalid, "%d bytes at no address", int64(n))
+	switch {
+	case n < 0 || n > maxText:
+		return nil, status.New(status.Invalid, "a text of %d bytes; it can have 0 to %d", int64(n), maxText)
+	case p == nil && n > 0:
+		return nil, status.New(status.Invalid, "a null pointer with %d bytes", int64(n))
 	}
 	if n == 0 {
 		return nil, nil
@@ -124,6 +130,16 @@ func keyOf(k *C.veloc_const_key) (plan.Key, error) {
 		return plan.Key{Text: string(text), IsText: true}, err
 	}
 	return plan.Key{}, status.New(status.Invalid, "key kind %d", int32(k.kind))
+}
+
+// need refuses null pointers: a panic would cost the whole process its core.
+func need(pointers ...unsafe.Pointer) error {
+	for _, p := range pointers {
+		if p == nil {
+			return status.New(status.Invalid, "a null pointer where a struct or the place of an answer should be")
+		}
+	}
+	return nil
 }
 
 func stale(kind string) error {

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
@@ -122,6 +123,9 @@ const logRoom = logBatch * (6*logring.MaxMessage + 128)
 //export veloc_drain_log
 func veloc_drain_log(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(length)); err != nil {
+			return 0, err
+		}
 		if capacity < logRoom {
 			*length = logRoom // a batch that was taken must fit
 			return status.OK, nil

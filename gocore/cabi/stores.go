@@ -21,6 +21,9 @@ import (
 //export veloc_open
 func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(handle)); err != nil {
+			return 0, err
+		}
 		text, err := bytesAt(config, length)
 		if err != nil {
 			return 0, err
@@ -41,6 +44,9 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 //export veloc_close
 func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(out)); err != nil {
+			return 0, err
+		}
 		s, err := storeOf(handle)
 		if err != nil {
 			return 0, err
@@ -79,12 +85,13 @@ func veloc_timeline(handle C.uint64_t, forget C.int32_t, buf *C.char, capacity C
 		if err != nil {
 			return 0, err
 		}
-		text, err := json.Marshal(s.Timeline(false))
+		events := s.Timeline()
+		text, err := json.Marshal(events)
 		if err != nil {
 			return 0, err
 		}
 		if forget != 0 && len(text) <= int(capacity) {
-			s.Timeline(true)
+			s.ForgetTimeline(len(events))
 		}
 		return status.OK, give(string(text), buf, capacity, length)
 	})
@@ -93,6 +100,9 @@ func veloc_timeline(handle C.uint64_t, forget C.int32_t, buf *C.char, capacity C
 //export veloc_history
 func veloc_history(handle C.uint64_t, name *C.veloc_const_char, length C.int64_t, history *C.uint64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(history)); err != nil {
+			return 0, err
+		}
 		s, err := storeOf(handle)
 		if err != nil {
 			return 0, err
@@ -129,6 +139,9 @@ func veloc_history_clear(history C.uint64_t, failure *C.veloc_error) C.int32_t {
 //export veloc_history_len
 func veloc_history_len(history C.uint64_t, n *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return withHistory(history, failure, func(h *store.History) error {
+		if err := need(unsafe.Pointer(n)); err != nil {
+			return err
+		}
 		got, err := h.Len()
 		*n = C.int64_t(got)
 		return err
@@ -160,6 +173,9 @@ func veloc_keys(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.i
 //export veloc_lookup
 func veloc_lookup(history C.uint64_t, key *C.veloc_const_key, info *C.veloc_info, failure *C.veloc_error) C.int32_t {
 	return withHistory(history, failure, func(h *store.History) error {
+		if err := need(unsafe.Pointer(info)); err != nil {
+			return err
+		}
 		k, err := keyOf(key)
 		if err != nil {
 			return err
@@ -261,6 +277,9 @@ func veloc_layout(handle C.uint64_t, layout C.uint64_t, buf *C.char, capacity C.
 //export veloc_ticket
 func veloc_ticket(handle C.uint64_t, ticket C.uint64_t, state *C.veloc_ticket_state, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(state)); err != nil {
+			return 0, err
+		}
 		s, err := storeOf(handle)
 		if err != nil {
 			return 0, err

@@ -60,15 +60,17 @@ type Options struct {
 
 // Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.
 type Space struct {
-	opt      Options
-	align    int
-	segments []*segment
-	queue    chan *transfer
-	bounce   *bounce
-	helpers  sync.WaitGroup
+	opt     Options
+	align   int
+	queue   chan *transfer
+	bounce  *bounce
+	helpers sync.WaitGroup
 
 	mu     sync.RWMutex // held shared by every transfer, exclusively by Close
 	closed bool
+
+	files    sync.Mutex
+	segments map[int64]*segment // by number; made when first asked for: a generous budget costs nothing until it is used
 }
 
 // Open makes the directory if needed, and checks that it can hold files; it allocates nothing yet.
@@ -80,12 +82,7 @@ func Open(opt Options) (*Space, error) {
 	if err := makeDir(opt.FS, opt.Dir); err != nil {
 		return nil, err
 	}
-	s := &Space{opt: opt, queue: make(chan *transfer, 16*opt.Parallel)}
-	for start := int64(0); start < opt.Capacity; start += opt.SegmentBytes {
-		s.segments = append(s.segments, &segment{
-			number: len(s.segments), start: start, bytes: min(opt.SegmentBytes, opt.Capacity-start),
-		})
-	}
+	s := &Space{opt: opt, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
 	probe, err := opt.FS.OpenScratch(opt.Dir, opt.Direct)
 	if err != nil {
 		return nil, fmt.Errorf("segment directory %s: %w", opt.Dir, err)
@@ -198,9 +195,23 @@ func (s *Space) Close() error {
 	return errors.Join(errs...)
 }
 
+// segment returns the one that holds the byte at off.
+func (s *Space) segment(off int64) *segment {
+	number := off / s.opt.SegmentBytes
+	s.files.Lock()
+	defer s.files.Unlock()
+	g := s.segments[number]
+	if g == nil {
+		start := number * s.opt.SegmentBytes
+		g = &segment{number: number, start: start, bytes: min(s.opt.SegmentBytes, s.opt.Capacity-start)}
+		s.segments[number] = g
+	}
+	return g
+}
+
 // segment is one file of the space.
 type segment struct {
-	number int
+	number int64
 	start  int64
 	bytes  int64
 	mu     sync.Mutex

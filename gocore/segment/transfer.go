@@ -70,7 +70,7 @@ func (s *Space) transfer(dir direction, off int64, p []byte) error {
 // cut returns the piece at the beginning of p: it ends at a segment's seam or at a block's border,
 // so that no two pieces write into one block. What would leave a scrap is not cut.
 func (s *Space) cut(off int64, p []byte) piece {
-	g := s.segments[off/s.opt.SegmentBytes]
+	g := s.segment(off)
 	n := min(int64(len(p)), g.start+g.bytes-off)
 	if n > s.opt.PieceBytes+s.opt.PieceBytes/4 {
 		n = (off+s.opt.PieceBytes)&^(Block-1) - off

@@ -89,8 +89,8 @@ func (c Config) check() (settings, error) {
 
 func (s *settings) checkSizes() error {
 	for name, n := range map[string]*int64{"host": s.Host, "disk": s.Disk} {
-		if n != nil && *n <= 0 {
-			return status.New(status.Invalid, "the budget of %s is %d bytes; it must be above zero", name, *n)
+		if n != nil && (*n <= 0 || *n > mostBytes) {
+			return status.New(status.Invalid, "the budget of %s is %d bytes; it must be above zero and at most 2^60", name, *n)
 		}
 	}
 	switch {
@@ -98,8 +98,10 @@ func (s *settings) checkSizes() error {
 		return status.New(status.Invalid, "no tier has a budget")
 	case s.Disk != nil && s.Path == "":
 		return status.New(status.Invalid, "the disk tier has a budget but no path")
-	case s.Workers < 0 || s.Copiers < 0 || s.Timeline < 0:
-		return status.New(status.Invalid, "workers, copiers and timeline cannot be negative")
+	case s.Workers < 0 || s.Workers > mostThreads || s.Copiers < 0 || s.Copiers > mostThreads:
+		return status.New(status.Invalid, "workers is %d and copiers %d; they can be 0 (chosen for the machine) to %d", s.Workers, s.Copiers, mostThreads)
+	case s.Timeline < 0:
+		return status.New(status.Invalid, "timeline is %d events; it cannot be negative", s.Timeline)
 	}
 	if s.Workers == 0 {
 		s.Workers = defaultWorkers
@@ -109,6 +111,9 @@ func (s *settings) checkSizes() error {
 	}
 	return nil
 }
+
+// mostThreads bounds what a configuration may ask for: a slip in a number must not start a million goroutines.
+const mostThreads = 256
 
 // defaultWorkers keeps a disk busy while one transfer is being finished and the next begun; a large transfer is cut into pieces
 // that run beside each other anyway.

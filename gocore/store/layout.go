@@ -66,6 +66,32 @@ func (l *layout) matches(regions []Region, slot int64) bool {
 	return true
 }
 
+// end is where the last region ends.
+func (l *layout) end() int64 {
+	if len(l.spans) == 0 {
+		return 0
+	}
+	last := l.spans[len(l.spans)-1]
+	return last.Offset + last.Bytes
+}
+
+// run is the span of the first regions of want that lie so close together that one read of all is cheaper than one of each, and the rest
+// of want.
+func (l *layout) run(want []int32) (Span, []int32) {
+	all := l.spans[want[0]]
+	for want = want[1:]; len(want) > 0; want = want[1:] {
+		next := l.spans[want[0]]
+		if next.Offset-all.Offset-all.Bytes > closeBy {
+			break
+		}
+		all.Bytes = next.Offset + next.Bytes - all.Offset
+	}
+	return all, want
+}
+
+// closeBy is the gap that one read goes across: a disk reads so much in the time that another request costs.
+const closeBy = 64 << 10
+
 func (ls *layouts) give(l *layout) {
 	if l.users--; l.users == 0 {
 		delete(ls.byText, l.text)

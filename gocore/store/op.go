@@ -58,6 +58,7 @@ type Op struct {
 	regions []Region    // capture: sources; restore: destinations, parallel to want
 	source  *source     // capture: where a transfer takes the bytes from, instead of a copy of ours
 	want    []int32     // restore: regions asked for
+	lends   bool        // restore: ends with a lease instead of a copy to regions
 	private *memory.Mapping
 	check   bool // restore: the job verifies
 	alone   bool // restore: the lease is to have bytes of its own, because others read those in the cache
@@ -160,11 +161,9 @@ func (op *Op) step(out *Outcome) (status.Code, error) {
 // Cancel gives the operation up and undoes what it has begun. When it returns, nobody touches the caller's memory or descriptor any more.
 // The store stays usable. It waits for nothing but a copy of at most one slice.
 func (op *Op) Cancel() {
+	defer op.Disown()
 	op.undo()
 	op.freeJob()
-	if op.source != nil {
-		op.source.abandon()
-	}
 	op.unmap()
 }
 

@@ -66,7 +66,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	if err := checkMemory(a.Into); err != nil {
 		return err
 	}
-	if op.want = want; !a.Lease {
+	if op.want, op.lends = want, a.Lease; !a.Lease {
 		op.regions = keep(a.Into)
 	}
 	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
@@ -161,7 +161,7 @@ func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
 	}
 	op.woke(now)
 	op.check, op.alone = op.mustCheck(), op.mustPart()
-	if op.regions == nil && !op.check && !op.alone {
+	if op.lends && !op.check && !op.alone {
 		return op.endRestore(out)
 	}
 	if r.Direct {
@@ -179,7 +179,7 @@ func (op *Op) mustCheck() bool {
 	switch {
 	case op.s.set.verify == verifyOff || b.sums == nil || r.Direct: // a fetch has verified
 		return false
-	case op.regions != nil || op.s.set.verify == verifyAlways:
+	case !op.lends || op.s.set.verify == verifyAlways:
 		return true
 	}
 	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified
@@ -189,13 +189,13 @@ func (op *Op) mustCheck() bool {
 // reads those in the cache. The lock is held.
 func (op *Op) mustPart() bool {
 	r := op.restore
-	return op.regions == nil && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
+	return op.lends && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
 }
 
 // prepare makes the job that verifies and copies.
 func (op *Op) prepare() {
 	base, dir := op.part(), copier.Scatter
-	if op.regions == nil && base == nil {
+	if op.lends && base == nil {
 		dir = copier.Verify
 	}
 	spans := op.restore.Rec.Body.(*body).layout.spans
@@ -203,7 +203,7 @@ func (op *Op) prepare() {
 	pieces := few[:0]
 	for j, i := range op.want {
 		p := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: spans[i].Bytes}
-		if op.regions != nil {
+		if !op.lends {
 			p.Mem = op.regions[j].Mem
 		} else if base != nil {
 			p.Mem.Base = unsafe.Add(base, spans[i].Offset)
@@ -256,7 +256,7 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	b := r.Rec.Body.(*body)
-	if op.regions == nil {
+	if op.lends {
 		out.Lease = op.lend()
 	} else {
 		op.handOver()

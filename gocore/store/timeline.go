@@ -72,8 +72,8 @@ func (s *Store) noteWait(now, took int64, op *Op) {
 	}
 }
 
-// Timeline returns the events kept, oldest first, and forgets them if asked.
-func (s *Store) Timeline(forget bool) []Moment {
+// Timeline returns the events kept, oldest first.
+func (s *Store) Timeline() []Moment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]Moment, len(s.line.kept))
@@ -86,8 +86,13 @@ func (s *Store) Timeline(forget bool) []Moment {
 			list[i].Tier = status.TierName(s.tiers[m.tier])
 		}
 	}
-	if forget {
-		s.line.kept, s.line.lost = nil, 0
-	}
 	return list
+}
+
+// ForgetTimeline forgets the oldest n events: those that somebody has been told.
+func (s *Store) ForgetTimeline(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = min(n, len(s.line.kept))
+	s.line.kept, s.line.lost = append([]mark(nil), s.line.kept[n:]...), 0
 }

@@ -44,7 +44,8 @@ func (s *Store) move(x *engine.Transfer) *moved {
 
 // load reads a whole checkpoint into its slot and verifies it.
 func (s *Store) load(slot []byte, from int64, b *body) error {
-	if err := s.disk.Read(from, slot); err != nil {
+	// What lies behind the last region may never have been written.
+	if err := s.disk.Read(from, slot[:b.layout.end()]); err != nil {
 		return s.diskError(err)
 	}
 	if s.set.verify == verifyOff {
@@ -61,8 +62,9 @@ func (s *Store) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 		return nil, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", b.layout.slot)
 	}
 	slot := m.Bytes(0, m.Size())
-	for _, i := range op.want {
-		span := b.layout.spans[i]
+	for rest := op.want; len(rest) > 0; {
+		var span Span
+		span, rest = b.layout.run(rest)
 		if err := s.disk.Read(x.FromOff+span.Offset, slot[span.Offset:span.Offset+span.Bytes]); err != nil {
 			return m, s.diskError(err)
 		}

@@ -1,0 +1,313 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// hang is how long anything may take before a test says that it hangs.
+const hang = 8 * time.Second
+
+// client drives a store as the shim does. It belongs to one goroutine.
+type client struct {
+	t  testing.TB
+	s  *Store
+	h  *History
+	fd int32
+}
+
+// open opens a store, and sees to it that nothing of it is left when the test ends.
+func open(t testing.TB, c Config) *Store {
+	t.Helper()
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		shut(t, s)
+		gone(t, c)
+	})
+	return s
+}
+
+// onDisk is a configuration whose disk is in memory.
+func onDisk(host, disk int64, fs vfs.FS) Config {
+	c := Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
+	if host > 0 {
+		c.Host = &host
+	}
+	if disk > 0 {
+		c.Disk = &disk
+	}
+	return c
+}
+
+func shut(t testing.TB, s *Store) {
+	t.Helper()
+	fd := eventfd(t)
+	if err := drive(t, s.Close(fd), status.Pending, fd, &Outcome{}); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// gone checks that no memory is mapped and no file is open any more.
+func gone(t testing.TB, c Config) {
+	t.Helper()
+	eventually(t, "memory is given back", func() bool { return memory.Total() == 0 })
+	fs := c.FS
+	if f, ok := fs.(*vfs.Faulty); ok && f != nil {
+		return
+	}
+	if m, ok := fs.(*vfs.Mem); ok && m.Open() != 0 {
+		t.Errorf("%d files are open", m.Open())
+	}
+}
+
+// eventually waits until something is so, which has to happen by itself.
+func eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(hang); !so(); time.Sleep(50 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never happens that %s", what)
+		}
+	}
+}
+
+// drained clears all histories and checks that nothing is left of what they held.
+func drained(t testing.TB, s *Store) {
+	t.Helper()
+	s.mu.Lock()
+	var all []*History
+	for _, h := range s.histories {
+		all = append(all, h)
+	}
+	s.mu.Unlock()
+	for _, h := range all {
+		if err := h.Clear(); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "an emptied store holds nothing", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		used := int64(0)
+		for i := range s.tiers {
+			used += s.eng.Use(i).Used
+		}
+		return used == 0 && len(s.layouts.byID) == 0 && len(s.layouts.byText) == 0 && len(s.ops) == 0
+	})
+}
+
+func newClient(t testing.TB, s *Store, name string) *client {
+	t.Helper()
+	h, err := s.History(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &client{t: t, s: s, h: h, fd: eventfd(t)}
+}
+
+func eventfd(t testing.TB) int32 {
+	t.Helper()
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return int32(fd)
+}
+
+// rung waits a while for the bell, and takes its count.
+func rung(fd int32, milliseconds int) bool {
+	p := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
+	_, _ = unix.Poll(p, milliseconds)
+	var buf [8]byte
+	n, _ := unix.Read(int(fd), buf[:])
+	return n == 8
+}
+
+// drive steps an operation until it ends; nothing may take longer than the hang guard, and nobody has to be asked twice: a wait without
+// a ring is a lost wake-up.
+func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(hang); code == status.Pending || code == status.Again; {
+		if code == status.Pending {
+			rung := rung(fd, 1000)
+			if code, err = op.Step(out); !rung && code != status.Pending {
+				t.Errorf("an operation could end but its caller was not woken (%v, %v)", code, err)
+			}
+		} else {
+			code, err = op.Step(out)
+		}
+		if time.Now().After(end) {
+			st, _ := op.s.Stats()
+			t.Fatalf("an operation hangs: %+v\n%+v\n%+v %+v %+v", op, st, op.capture, op.restore, op.wait)
+		}
+	}
+	return err
+}
+
+func region(p []byte, offset int64) Region {
+	return Region{Mem: copier.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Offset: offset, Bytes: int64(len(p))}
+}
+
+// pending begins a checkpoint of one region and returns the operation.
+func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
+	a.Key, a.Regions, a.Layout, a.Slot, a.FD = plan.Key{Number: k}, []Region{region(p, 0)}, []byte(fmt.Sprint(len(p))), int64(len(p)), c.fd
+	if a.Tier == 0 {
+		a.Tier = status.TierNone
+	}
+	return c.h.Checkpoint(&a, out)
+}
+
+func (c *client) put(k int64, p []byte) (Outcome, error) { return c.putArgs(k, p, CheckpointArgs{}) }
+
+func (c *client) putArgs(k int64, p []byte, a CheckpointArgs) (Outcome, error) {
+	c.t.Helper()
+	var out Outcome
+	op, code, err := c.pending(k, p, a, &out)
+	if err == nil {
+		err = drive(c.t, op, code, c.fd, &out)
+	}
+	return out, err
+}
+
+func (c *client) mustPut(k int64, p []byte) Outcome {
+	c.t.Helper()
+	out, err := c.put(k, p)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
+
+func (c *client) get(k int64, n int, a RestoreArgs) ([]byte, Outcome, error) {
+	c.t.Helper()
+	var out Outcome
+	p := make([]byte, n)
+	a.Key, a.FD, a.Into = plan.Key{Number: k}, c.fd, []Region{region(p, 0)}
+	op, code, err := c.h.Restore(&a, &out)
+	if err == nil {
+		err = drive(c.t, op, code, c.fd, &out)
+	}
+	return p, out, err
+}
+
+// mustGet restores a checkpoint and compares it.
+func (c *client) mustGet(k int64, want []byte, a RestoreArgs) {
+	c.t.Helper()
+	got, _, err := c.get(k, len(want), a)
+	if err != nil {
+		c.t.Fatalf("checkpoint %d: %v", k, err)
+	}
+	if !bytes.Equal(got, want) {
+		c.t.Fatalf("checkpoint %d differs", k)
+	}
+}
+
+func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
+	c.t.Helper()
+	var out Outcome
+	a.Key, a.FD, a.Lease = plan.Key{Number: k}, c.fd, true
+	op, code, err := c.h.Restore(&a, &out)
+	if err == nil {
+		err = drive(c.t, op, code, c.fd, &out)
+	}
+	return out.Lease, out, err
+}
+
+func (c *client) mustLease(k int64, a RestoreArgs) *Lease {
+	c.t.Helper()
+	l, _, err := c.lease(k, a)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return l
+}
+
+func (c *client) wait(ticket uint64, tier int) error {
+	c.t.Helper()
+	op, code, err := c.s.Wait(c.h, ticket, tier, c.fd)
+	if err != nil {
+		return err
+	}
+	return drive(c.t, op, code, c.fd, &Outcome{})
+}
+
+func (c *client) drop(k int64) {
+	c.t.Helper()
+	if err := c.h.Drop(plan.Key{Number: k}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// view is what a lease shows.
+func view(l *Lease, n int) []byte { return unsafe.Slice((*byte)(l.Base), n) }
+
+func release(t testing.TB, l *Lease) {
+	t.Helper()
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wants checks the code of an error, and returns it with its details.
+func wants(t testing.TB, err error, code status.Code) *status.Error {
+	t.Helper()
+	var e *status.Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Fatalf("%v, not an error with status %v", err, code)
+	}
+	return e
+}
+
+func random(n int, seed uint64) []byte {
+	p := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)})
+	_, _ = r.Read(p)
+	return p
+}
+
+// jitter delays calls at random, so that everything overtakes everything.
+type jitter struct {
+	vfs.FS
+	most time.Duration
+}
+
+func (j jitter) OpenScratch(dir string, direct bool) (vfs.File, error) {
+	f, err := j.FS.OpenScratch(dir, direct)
+	return jitterFile{f, j.most}, err
+}
+
+type jitterFile struct {
+	vfs.File
+	most time.Duration
+}
+
+func (f jitterFile) pause() { time.Sleep(rand.N(f.most)) }
+
+func (f jitterFile) ReadAt(p []byte, off int64) (int, error) {
+	f.pause()
+	defer f.pause()
+	return f.File.ReadAt(p, off)
+}
+
+func (f jitterFile) WriteAt(p []byte, off int64) (int, error) {
+	f.pause()
+	defer f.pause()
+	return f.File.WriteAt(p, off)
+}
