@@ -10,7 +10,7 @@ void KeptSources::drain(const Core& core, uint64_t store, size_t most) {
     veloc_ticket_state state;
     veloc_error error;
     const int32_t status = core.ticket(store, kept_.front().ticket, &state, &error);
-    if (status == VELOC_E_CLOSED) return;  // transfers in flight may still read
+    if (status == VELOC_E_CLOSED || status == VELOC_E_POISONED) return;  // transfers in flight may still read
     const bool unread = status != VELOC_OK || (state.flags & (VELOC_TICKET_CAPTURED | VELOC_TICKET_GONE)) != 0;
     released.reserve(most);
     if (unread) {
@@ -21,6 +21,10 @@ void KeptSources::drain(const Core& core, uint64_t store, size_t most) {
     }
     kept_.pop_front();
   }
+}
+
+void KeptSources::leak() {
+  if (!kept_.empty()) new std::deque<Entry>(std::move(kept_));
 }
 
 void KeptSources::release_all() {

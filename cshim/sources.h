@@ -23,6 +23,9 @@ class KeptSources {
   // After the store was closed, when nothing reads any more.
   void release_all();
 
+  // The store went while something may still read them: alive for as long as the process.
+  void leak();
+
   size_t size() const { return kept_.size(); }
 
  private:

@@ -3,6 +3,12 @@
 #include "failure.h"
 
 namespace velocpy {
+namespace {
+
+constexpr int kSlicesForSources = 50;
+constexpr int kSliceMilliseconds = 100;
+
+}  // namespace
 
 Store::Store(const std::string& config) {
   const Core& table = core();
@@ -15,14 +21,27 @@ Store::Store(const std::string& config) {
 
 Store::~Store() {
   const Core* table = core_if_usable();
-  if (table == nullptr || handle_ == 0) return;
+  if (table == nullptr || handle_ == 0) {
+    sources_.leak();
+    return;
+  }
   try {
     EventFd fd;
     veloc_outcome out{};
     veloc_error error;
-    if (table->close(handle_, fd.get(), &out, &error) > 0) table->cancel(out.op, &error);
+    int32_t status = table->close(handle_, fd.get(), &out, &error);
+    const uint64_t op = out.op;
+    // Only arrays lent with copy=False are worth waiting for, and not for ever.
+    for (int slice = 0; status > 0 && sources_.size() > 0 && slice < kSlicesForSources; ++slice) {
+      Nogil nogil;
+      fd.wait(kSliceMilliseconds);
+      status = table->step(op, &out, &error);
+      nogil.end();
+    }
+    if (status > 0) table->cancel(op, &error);
+    if (status != VELOC_OK) sources_.leak();
   } catch (const py::error_already_set&) {
-    // no descriptor left: the store ends with the process
+    sources_.leak();  // no descriptor left: the store ends with the process
   }
 }
 

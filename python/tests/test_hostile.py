@@ -84,7 +84,8 @@ def test_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [{"flush": "never"}, {"policy": "best"}, {"verify": None}, {"lookahead": 0}, {"lookahead": True},
-     {"lookahead": "9"}, {"timeline": -1}, {"workers": 0}, {"copiers": -3}, {"workers": 1 << 40}, {"host": None, "disk": None}],
+     {"lookahead": "9"}, {"timeline": -1}, {"workers": 0}, {"copiers": -3}, {"workers": 1 << 40},
+     {"host": None, "disk": None}],
 )  # fmt: skip
 def test_options(options: dict[str, Any]) -> None:
     with pytest.raises(velocpy.InvalidArgument):
@@ -429,8 +430,8 @@ def test_fuzzed_calls_never_crash(run_python: RunPython) -> None:
         rng = random.Random(5)
         store = velocpy.open(host="2MiB", disk="8MiB")
         history = store.history("h")
-        nonsense = [None, True, -1, 0, 1, 2**63, 2**70, 1.5, float("nan"), "", "u", "\\0", b"", b"x", [], {}, (), (0, 0)]
-        nonsense += [(1, 2), (8, -8), np.zeros(3), np.zeros((0, 2)), np.array(1), np.array(["a"], object), iter([1])]
+        nonsense = [None, True, -1, 0, 1, 2**63, 2**70, 1.5, float("nan"), "", "u", "\\0", b"", b"x", [], {}, ()]
+        nonsense += [(0, 0), (1, 2), (8, -8), np.zeros(3), np.zeros((0, 2)), np.array(1), np.array(["a"], object), iter([1])]
         nonsense += [{"u": np.zeros(2)}, {"u": None}, {1: 2}, [np.zeros(1)], object(), int, len, Exception(), range(3)]
         nonsense += [np.float64, slice(None), ..., memoryview(b"abc")]
         pick = lambda: rng.choice(nonsense)

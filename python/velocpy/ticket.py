@@ -47,7 +47,7 @@ class Ticket:
 
     @property
     def captured(self) -> bool:
-        """Whether the sources may be overwritten. Always true unless ``copy=False``."""
+        """Whether the bytes are in the store, so that the sources may be overwritten. Always unless ``copy=False``."""
         return bool(self._state()[0] & CAPTURED)
 
     @property

@@ -1,0 +1,168 @@
+"""The rest of the public surface: what it shows, counts and logs, and what it costs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import velocpy
+from velocpy import knobs
+from velocpy.store import _log
+
+
+@pytest.fixture
+def store() -> Iterator[velocpy.Store]:
+    with velocpy.open(host="4MiB", disk="32MiB", timeline=10_000) as opened:
+        yield opened
+
+
+def sweep(store: velocpy.Store) -> velocpy.History:
+    history = store.history("h")
+    for i in range(60):
+        history.checkpoint(i, u=np.full(200_000, i, np.uint8))
+    for i in reversed(range(60)):
+        assert history.restore(i)["u"][0] == i
+    return history
+
+
+def test_stats(store: velocpy.Store) -> None:
+    sweep(store)
+    stats = store.stats()
+    assert set(stats["tiers"]) == {"host", "disk"}
+    assert stats["tiers"]["host"]["capacity"] == 4 << 20
+    assert stats["captures"] == 60
+    assert stats["restores"]["count"] == 60
+    assert stats["bytes"]["captured"] >= 60 * 200_000
+    assert stats["histories"]["h"]["checkpoints"] == 60
+
+
+def test_costs(store: velocpy.Store) -> None:
+    assert store.costs()["host"]["write"] is None
+    sweep(store)
+    costs = store.costs()
+    assert list(costs) == ["host", "disk"]
+    assert costs["disk"]["capacity"] == 32 << 20
+    assert all(rate is None or rate > 0 for tier in costs.values() for rate in tier.values())
+    assert costs["host"]["write"]
+    assert costs["disk"]["write"]
+    assert costs["disk"]["read"]
+
+
+def test_timeline(store: velocpy.Store) -> None:
+    sweep(store)
+    events = store.timeline(clear=True)
+    assert {event["what"] for event in events} >= {"capture", "flush", "load", "restore"}
+    assert sum(event["what"] == "restore" for event in events) == 60
+    times = [event["t_ns"] for event in events if event["what"] == "capture"]
+    assert times == sorted(times)
+    assert len(store.timeline()) < len(events)
+
+
+def test_size_ready_tiers(store: velocpy.Store) -> None:
+    history = sweep(store)
+    assert history.size(3) == 200_000
+    for i in range(60):
+        assert history.tiers(i)
+        assert history.ready(i) == (history.tiers(i)[0] == "host")
+    for call in (history.size, history.ready, history.tiers):
+        with pytest.raises(velocpy.CheckpointNotFound):
+            call(1000)
+
+
+def test_keys_in_order_of_writing(store: velocpy.Store) -> None:
+    history = store.history("h")
+    for key in (3, "a", -1, 3):
+        history.checkpoint(key, u=np.zeros(1))
+    assert list(history) == ["a", -1, 3]
+    assert len(history) == 3
+    assert history
+    history.clear()
+    assert list(history) == []
+    assert history
+
+
+def test_level_of_a_schedule(store: velocpy.Store) -> None:
+    history = store.history("h")
+    ticket = history.checkpoint(0, u=np.zeros(100_000), tier="disk")
+    ticket.wait("disk", timeout=20)
+    assert history.tiers(0)[-1] == "disk"
+    with pytest.raises(velocpy.InvalidArgument):
+        history.checkpoint(1, u=np.zeros(1), tier="tape")
+    history.checkpoint(1, u=np.zeros(1), tier="host")
+    assert (history.restore(0)["u"] == 0).all()
+
+
+def test_short_representations(store: velocpy.Store) -> None:
+    history = sweep(store)
+    ticket = history.checkpoint("<script>", {"<b>": np.zeros(3)})
+    lease = history.restore("<script>")
+    for shown in (store, history, ticket, lease):
+        page = shown._repr_html_()
+        assert len(page) < 5000
+        assert "<script>" not in page
+        assert "<b>" not in page
+        assert page.count("<table>") == page.count("</table>")
+        assert len(repr(shown)) < 200
+    assert "… and 51 more" in history._repr_html_()
+    assert "4.0 MiB" in store._repr_html_()
+
+
+def test_log_records_reach_logging(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "velocpy")
+    _log([b'{"level": 30, "message": "a %s of \\"text\\"", "time_ns": 1}'])
+    assert caplog.records[-1].levelno == logging.WARNING
+    assert caplog.records[-1].getMessage() == 'a %s of "text"'
+
+
+def test_logger_is_quiet_by_default() -> None:
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("velocpy").handlers)
+
+
+def test_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VELOCPY_EXIT_TIMEOUT", "2.5")
+    assert knobs.exit_timeout() == 2.5
+    with knobs.override(exit_timeout=7, max_procs=3):
+        assert knobs.exit_timeout() == 7
+        assert knobs.max_procs() == 3
+        with knobs.override(exit_timeout=None):
+            assert knobs.exit_timeout() == 5
+        assert knobs.exit_timeout() == 7
+    assert knobs.exit_timeout() == 2.5
+    for name, wrong in (("exit_timeout", "soon"), ("exit_timeout", "-1"), ("exit_timeout", "nan"), ("max_procs", "0")):
+        with knobs.override(**{name: wrong}), pytest.raises(velocpy.InvalidArgument):
+            getattr(knobs, name)()
+    with knobs.override(memory_limit="12 parsecs"), pytest.raises(velocpy.InvalidBudget):
+        knobs.memory_limit()
+    with knobs.override(memory_limit="1GiB", gc_percent=50):
+        assert (knobs.memory_limit(), knobs.gc_percent()) == (1 << 30, 50)
+
+
+def test_names_that_people_import() -> None:
+    assert set(velocpy.__all__) <= set(dir(velocpy))
+    assert velocpy.__version__.count(".") == 2
+
+
+def test_calls_are_light(record_property) -> None:  # type: ignore[no-untyped-def]
+    """Measured, printed, and bounded only against an accident: the bars of the project stand in the benchmarks."""
+    with velocpy.open(host="64MiB") as store:
+        history = store.history("h")
+        ten = {f"r{i}": np.zeros(256, np.float32) for i in range(10)}
+        for i in range(500):
+            history.checkpoint(i % 5, ten)
+        began = time.perf_counter()
+        for i in range(3000):
+            history.checkpoint(i % 5, ten)
+        checkpoint = (time.perf_counter() - began) / 3000
+        began = time.perf_counter()
+        for i in range(3000):
+            history.restore(i % 5)["r3"]
+        restore = (time.perf_counter() - began) / 3000
+    record_property("checkpoint_us", round(checkpoint * 1e6, 1))
+    record_property("restore_us", round(restore * 1e6, 1))
+    print(f"checkpoint of ten 1-KiB regions {checkpoint * 1e6:.1f} us, lease restore {restore * 1e6:.1f} us")
+    assert checkpoint < 1e-3
+    assert restore < 1e-3
