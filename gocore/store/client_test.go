@@ -58,15 +58,30 @@ func onDisk(host, disk int64, fs vfs.FS) Config {
 func shut(t testing.TB, s *Store) {
 	t.Helper()
 	fd := eventfd(t)
-	if err := drive(t, s.Close(fd), status.Pending, fd, &Outcome{}); err != nil {
+	if err := driveClose(t, s.Close(fd), fd); err != nil {
 		t.Errorf("close: %v", err)
 	}
 }
 
+func driveClose(t testing.TB, op *Op, fd int32) error {
+	t.Helper()
+	var out Outcome
+	code, err := op.Step(&out)
+	if err == nil {
+		err = drive(t, op, code, fd, &out)
+	}
+	return err
+}
+
+// leaked is what failed tests have left mapped.
+var leaked int64
+
 // gone checks that no memory is mapped and no file is open any more.
 func gone(t testing.TB, c Config) {
 	t.Helper()
-	eventually(t, "memory is given back", func() bool { return memory.Total() == 0 })
+	before := leaked
+	defer func() { leaked = memory.Total() }() // so that only the test that leaks fails
+	eventually(t, "memory is given back", func() bool { return memory.Total() <= before })
 	fs := c.FS
 	if f, ok := fs.(*vfs.Faulty); ok && f != nil {
 		return
