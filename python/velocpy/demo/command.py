@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from velocpy.extra import MissingExtra
 from .migration import Ticker
 from .picture import draw_image
 from .report import facts, tables, verdict
-from .run import Outcome, Stage, run
+from .run import Outcome, run, unwatched
 from .settings import Settings
 from .sizes import sized
 from .timeline import draw_timeline
@@ -35,7 +36,7 @@ def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
     """
     paper, screen = _consoles()
     velocpy.build_info()
-    outcome = run(settings, _stages(screen, visible=not quiet))
+    outcome = run(settings, unwatched if quiet else partial(_stage, screen))
     pictures = _draw(outcome, out)
     if as_json:
         click.echo(json.dumps(facts(outcome, pictures), indent=2))
@@ -60,7 +61,7 @@ def _consoles() -> tuple[Console, Console]:
 
 
 @contextmanager
-def _stage(console: Console, visible: bool, name: str, steps: int) -> Iterator[Ticker]:
+def _stage(console: Console, name: str, steps: int) -> Iterator[Ticker]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -70,7 +71,7 @@ def _stage(console: Console, visible: bool, name: str, steps: int) -> Iterator[T
         TextColumn("{task.completed:>6.0f} steps"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, disable=not visible) as progress:
+    with Progress(*columns, console=console) as progress:
         task = progress.add_task(name, total=steps)
         pending = 0
 
@@ -83,10 +84,6 @@ def _stage(console: Console, visible: bool, name: str, steps: int) -> Iterator[T
 
         yield tick
         progress.advance(task, pending)
-
-
-def _stages(console: Console, visible: bool) -> Stage:
-    return lambda name, steps: _stage(console, visible, name, steps)
 
 
 def escape(text: str) -> str:
