@@ -20,7 +20,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo test-python doctest install lint format fuzz bench wheel clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest install lint format generate fuzz bench wheel clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ demo: machine ## Install velocpy into its own environment and run a reverse time
 	$(VENV_DEMO)/bin/pip install --quiet --upgrade ".[demo]"
 	$(VENV_DEMO)/bin/velocpy demo
 
-test: machine test-go test-python doctest ## Run every test, in an environment of its own
+test: machine test-go test-python cgocheck doctest ## Run every test, in an environment of its own
 	@echo "make test: everything passed"
 
 test-fast: install ## Run what takes a minute: Go without the race detector, Python without the slow tests
@@ -47,6 +47,14 @@ nocgo: ## Run the Go tests without cgo: everything but the C ABI has to build th
 
 test-python: install
 	$(BIN)/python -m pytest $(PYTEST)
+
+# These move every kind of bytes through the ABI.
+CGOCHECK_TESTS := regions sources leases tickets plans threads model
+CGOCHECK_CORE  := build/cgocheck/velocpy/libvelocpy_core.so
+
+cgocheck: install ## Run the data paths on a core that checks every pointer between Go and C
+	GOEXPERIMENT=cgocheck2 $(BIN)/python setup.py --quiet build_go --build-base build/cgocheck --build-lib build/cgocheck
+	VELOCPY_CORE=$(CURDIR)/$(CGOCHECK_CORE) $(BIN)/python -m pytest -m "not slow" $(CGOCHECK_TESTS:%=python/tests/test_%.py)
 
 doctest: install ## Run the examples in the docstrings
 	$(BIN)/python -m pytest --doctest-modules python/velocpy
@@ -70,6 +78,10 @@ format: install ## Format Go, Python and C++
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h
 
+generate: install ## Write anew what is generated: the life cycle's diagram, the page of results
+	go test ./gocore/lifecycle -rewrite
+	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
+
 fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each
 	@grep -rlE '^func Fuzz' --include='*_test.go' gocore | while read -r file; do \
 	  grep -oE '^func Fuzz[A-Za-z0-9_]+' "$$file" | cut -c6- | while read -r target; do \
@@ -78,9 +90,8 @@ fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each
 	  done || exit 1; \
 	done
 
-bench: install ## Run the benchmarks: Go's, then velocpy's against its peers
-	go test -run '^$$' -bench . ./gocore/...
-	$(BIN)/python -m velocpy.bench
+bench: install ## Run the benchmarks beside their baselines, into benchmarks/results
+	$(BIN)/python -m velocpy.bench --out benchmarks/results
 
 wheel: install ## Build the sdist, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist

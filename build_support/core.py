@@ -37,6 +37,7 @@ class BuildGo(Command):
     description = "build the Go core (needs Go and a C compiler)"
     user_options = [
         ("build-lib=", "b", "directory to put the library in"),
+        ("build-base=", None, "directory to keep the library in until its sources change"),
         ("prebuilt-core=", None, "use this library instead of building one (default: VELOCPY_PREBUILT_CORE)"),
         ("force", "f", "build even when nothing changed"),
     ]
