@@ -83,7 +83,7 @@ def memory_limit() -> int | None:
     return None if text is None else parse_size(text, "VELOCPY_MEMORY_LIMIT")
 
 
-def test_hooks() -> bool:
+def hooks() -> bool:
     """Whether the core accepts to be broken on purpose."""
     return _read("test_hooks") not in (None, "", "0")
 
@@ -115,7 +115,7 @@ def _config() -> str:
         "max_procs": max_procs(),
         "gc_percent": gc_percent(),
         "memory_limit": memory_limit(),
-        "test_hooks": test_hooks() or None,
+        "test_hooks": hooks() or None,
     }
     return json.dumps({name: value for name, value in values.items() if value is not None})
 
