@@ -292,6 +292,20 @@ def test_events_of_a_run_tell_where_everything_was(outcome: Outcome) -> None:
     ]
 
 
+def test_events_tell_all_the_waiting(tmp_path: Path) -> None:
+    """Captures that outrun the disk wait for room; the timeline and the counters agree to the nanosecond."""
+    with velocpy.open(tmp_path, host="9MiB", disk="512MiB", timeline=10_000) as store:
+        forward = store.history("forward")
+        for step in range(60):
+            forward.checkpoint(step, u=np.full(1 << 20, step, np.float32))
+        for step in range(60):
+            with forward.restore(step, last=True) as state:
+                assert (state["u"] == step).all()
+        waits, record = store.stats()["waits_ns"], record_of(store.timeline())
+    assert sum(end - start for start, end in record.waits) == waits["capture"] + waits["restore"] > 0
+    assert peak(record, "host") <= 9 << 20
+
+
 # --- the pictures -----------------------------------------------------------------------------------------------------
 
 
