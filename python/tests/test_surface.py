@@ -100,7 +100,12 @@ def test_short_representations(store: velocpy.Store) -> None:
     history = sweep(store)
     ticket = history.checkpoint("<script>", {"<b>": np.zeros(3)})
     lease = history.restore("<script>")
-    for shown in (store, history, ticket, lease):
+    plan, learned = velocpy.Plan(["<script>"] * 3), velocpy.Plan.learn()
+    history.hint(plan)
+    history.hint(learned)
+    assert repr(plan) == "<Plan: 3 hints read, used up>"
+    assert repr(learned) == "<LearnedPlan: 0 of 0 recorded restores done, 0 being recorded>"
+    for shown in (store, history, ticket, lease, plan, learned):
         page = shown._repr_html_()
         assert len(page) < 5000
         assert "<script>" not in page

@@ -69,8 +69,8 @@ def lease(shown: Lease) -> str:
 
 
 def plan(shown: Plan) -> str:
-    """What kind of plan it is; reading it would use it up."""
-    return _titled(type(shown).__name__, [f"<p>{escape(repr(shown))}</p>"])
+    """How far it was read."""
+    return _titled(type(shown).__name__, [f"<p>{escape(shown._status())}</p>"])
 
 
 def _titled(title: str, parts: Iterable[str]) -> str:

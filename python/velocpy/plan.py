@@ -71,6 +71,7 @@ class Plan:
     def __init__(self, ops: Iterable[Any] = (), *, last: bool = False) -> None:
         self._parts: deque[Iterator[Op]] = deque()
         self._on_extension: list[Callable[[], None]] = []
+        self._given = 0
         self.extend(ops, last=last)
 
     @classmethod
@@ -120,11 +121,26 @@ class Plan:
         while self._parts:
             part = self._parts[0]
             try:
-                return next(part)
+                op = next(part)
             except StopIteration:
                 if self._parts and self._parts[0] is part:
                     self._parts.popleft()
+            else:
+                self._given += 1
+                return op
         raise StopIteration
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._status()}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.plan(self)
+
+    def _status(self) -> str:
+        """How far it was read; reading on would use it up."""
+        return f"{self._given} hints read, {'more to come' if self._parts else 'used up'}"
 
     # --- what a Feed needs ---
 
@@ -166,6 +182,9 @@ class LearnedPlan(Plan):
             self._told += 1
             return Restore(self._recorded[self._told - 1])
         return super().__next__()
+
+    def _status(self) -> str:
+        return f"{self._reached} of {len(self._recorded)} recorded restores done, {len(self._recording)} being recorded"
 
     def _begin(self) -> None:
         if self._recording:
