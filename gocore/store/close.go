@@ -71,6 +71,9 @@ func (s *Store) done(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Body.(*body)
+		if m.err == nil && b.source.abandoned() { // it must not replace what was written since it was given up
+			m.err = errAbandoned
+		}
 		b.source, b.sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {

@@ -29,6 +29,12 @@ func (src *source) abandon() {
 	src.given = true
 }
 
+func (src *source) abandoned() bool {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	return src.given
+}
+
 // read runs one short piece of a copy from the caller's memory.
 func (src *source) read(piece func()) error {
 	src.mu.Lock()
