@@ -1,0 +1,151 @@
+package store
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"velocpy/gocore/plan"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// A panic lasts for the rest of the process, so each of these has one of its own.
+func TestPanicFailsEverythingCleanly(t *testing.T) {
+	for name := range panics {
+		t.Run(name, func(t *testing.T) {
+			child := exec.Command(os.Args[0], "-test.run=^TestPanicInThisProcess$", "-test.timeout=60s", "-test.v")
+			child.Env = append(os.Environ(), "VELOCPY_TEST_PANIC="+name)
+			text, err := child.CombinedOutput()
+			if err != nil || !strings.Contains(string(text), "as it should") {
+				t.Fatalf("%v\n%s", err, text)
+			}
+		})
+	}
+}
+
+// guarded is what every export does.
+func guarded(where string, f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			safego.Poison(where, v)
+		}
+	}()
+	f()
+}
+
+// panics are ways to make the core panic, each with a disk that stands still.
+var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
+	"in a goroutine that holds nothing": func(s *Store, h *client, disk *vfs.Rule) { safego.Go("test", func() { panic("deliberate") }) },
+	"in a call that holds the lock": func(s *Store, h *client, disk *vfs.Rule) {
+		guarded("checkpoint", func() {
+			broken := &client{t: h.t, s: s, h: &History{s: s}, fd: h.fd}
+			_, _ = broken.putArgs(1, nil, CheckpointArgs{AutoKey: true})
+		})
+	},
+	"while callers are told": func(s *Store, h *client, disk *vfs.Rule) {
+		guarded("drop", func() {
+			s.mu.Lock()
+			defer s.leave()
+			s.warm.want = make(chan struct{})
+			close(s.warm.want) // what follows the captures sends on it
+			s.warm.reached.Store(-1 << 40)
+		})
+	},
+	"in the copy of a call": func(s *Store, h *client, disk *vfs.Rule) {
+		guarded("restore", func() {
+			r := h.h.h.Get(plan.Key{Number: 2})
+			r.Body.(*body).layout.spans = []Span{{Offset: 1 << 40, Bytes: 10}}
+			_, _, _ = h.get(2, 10, RestoreArgs{})
+		})
+	},
+	"in a transfer": func(s *Store, h *client, disk *vfs.Rule) {
+		h.h.h.Get(plan.Key{Number: 1}).Body.(*body).sums = []uint64{} // there should be one
+		disk.Release()
+	},
+	"in the report of a transfer": func(s *Store, h *client, disk *vfs.Rule) {
+		s.mu.Lock()
+		h.h.h.Get(plan.Key{Number: 1}).Hist = nil
+		s.mu.Unlock()
+		disk.Release()
+	},
+}
+
+func TestPanicInThisProcess(t *testing.T) {
+	cause, ok := panics[os.Getenv("VELOCPY_TEST_PANIC")]
+	if !ok {
+		t.Skip("only as a child")
+	}
+	fs, disk := blocked(vfs.OpRead, 64<<20)
+	s, err := Open(onDisk(1<<20, 16<<20, fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newClient(t, s, "h")
+	h.putDown(1, random(piece, 1))
+	h.evict(1, piece)
+	h.mustPut(2, random(10, 2))
+	lease := h.mustLease(2, RestoreArgs{})
+	disk.Enable()
+
+	type waiting struct {
+		op *Op
+		fd int32
+	}
+	var all []waiting
+	for i := range 6 { // more loads than there are workers, so that some are not begun
+		c := newClient(t, s, "h")
+		op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Lease: i%2 == 0, Into: []Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
+		if err != nil || code != status.Pending {
+			t.Fatal(code, err)
+		}
+		all = append(all, waiting{op, c.fd})
+	}
+	began := time.Now()
+	cause(s, h, disk)
+	for _, w := range all {
+		code, err := status.Pending, error(nil)
+		for code == status.Pending || code == status.Again {
+			if !rung(w.fd, 5000) {
+				t.Fatal("nobody is told")
+			}
+			code, err = w.op.Step(&Outcome{})
+			if time.Since(began) > 5*time.Second {
+				t.Fatal("too late")
+			}
+		}
+		if code != status.OK { // the disk may have been as quick as the panic
+			wants(t, err, status.Poisoned)
+		}
+		written := foreign(t, w.fd)
+		if written() {
+			t.Fatal("a descriptor is written to after the end")
+		}
+	}
+	eventually(t, "the panic is known", func() bool { _, bad := safego.Poisoned(); return bad })
+	_, err = h.put(5, nil)
+	wants(t, err, status.Poisoned)
+	_, _, err = h.get(2, 10, RestoreArgs{})
+	wants(t, err, status.Poisoned)
+	wants(t, h.wait(0, status.TierDisk), status.Poisoned)
+	wants(t, h.h.Drop(plan.Key{Number: 2}), status.Poisoned)
+	wants(t, h.h.Clear(), status.Poisoned)
+	_, err = s.Stats()
+	wants(t, err, status.Poisoned)
+	_, err = s.History("new")
+	wants(t, err, status.Poisoned)
+	if string(view(lease, 10)) != string(random(10, 2)) {
+		t.Fatal("a lease is not what it was")
+	}
+	eventually(t, "no panic keeps the lock", func() bool {
+		if !s.mu.TryLock() {
+			return false
+		}
+		s.mu.Unlock()
+		return true
+	})
+	t.Log("as it should")
+}
