@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 
 namespace velocpy {
 namespace {
@@ -29,6 +31,23 @@ bool readable(uint64_t address, int64_t nbytes) {
   // MS_ASYNC does nothing on Linux beyond checking that every page is mapped.
   if (msync(reinterpret_cast<void*>(first_page), last - first_page + 1, MS_ASYNC) != 0 && errno == ENOMEM) return false;
   return byte_readable(address) && byte_readable(last);
+}
+
+bool writable(uint64_t address, int64_t nbytes) {
+  if (nbytes <= 0) return true;
+  std::FILE* map = std::fopen("/proc/self/maps", "re");
+  if (map == nullptr) return true;  // nothing is known
+  const uint64_t end = address + static_cast<uint64_t>(nbytes);
+  uint64_t first, behind;
+  char rights[5];
+  // The map is sorted: every line that reaches the address carries it on, until the end or a hole.
+  while (address < end && std::fscanf(map, "%" SCNx64 "-%" SCNx64 " %4s%*[^\n]", &first, &behind, rights) == 3) {
+    if (behind <= address) continue;
+    if (first > address || rights[1] != 'w') break;
+    address = behind;
+  }
+  std::fclose(map);
+  return address >= end;
 }
 
 }  // namespace velocpy

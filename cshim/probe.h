@@ -9,4 +9,7 @@ namespace velocpy {
 // memory that was freed but not given back to the system still looks fine. Touches no byte; needs no GIL.
 bool readable(uint64_t address, int64_t nbytes);
 
+// False when some page of it may not be written. Reads the process's map, which takes tens of microseconds and more.
+bool writable(uint64_t address, int64_t nbytes);
+
 }  // namespace velocpy

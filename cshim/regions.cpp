@@ -7,6 +7,7 @@
 #include "dtype.h"
 #include "failure.h"
 #include "key.h"
+#include "probe.h"
 
 namespace velocpy {
 namespace {
@@ -70,6 +71,9 @@ void require_match(const View& view, const RegionLayout& region, py::handle labe
     if (view.nbytes != region.nbytes) {
       raise_invalid("the destination of region " + spelled(label) + " has " + std::to_string(view.nbytes) + " bytes, the region has " +
                     std::to_string(region.nbytes) + ".");
+    }
+    if (!writable(reinterpret_cast<uint64_t>(view.data), view.nbytes)) {
+      raise_invalid("the destination of region " + spelled(label) + " is memory that may not be written.");
     }
     return;
   }

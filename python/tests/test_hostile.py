@@ -238,6 +238,7 @@ def test_freed_pointer(store: velocpy.Store) -> None:
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     size = 1 << 20
     address = libc.mmap(None, size, 3, 0x22, -1, 0)
     history = store.history("h")
@@ -246,6 +247,10 @@ def test_freed_pointer(store: velocpy.Store) -> None:
     with pytest.raises(velocpy.InvalidArgument, match="freed"):
         history.checkpoint(1, u=(address, size))
     history.checkpoint(2, u=(address, size // 2))
+    history.restore(2, into={"u": (address, size // 2)})
+    libc.mprotect(address + 8192, 4096, 1)  # one page in the middle may only be read now
+    with pytest.raises(velocpy.InvalidArgument, match="written"):
+        history.restore(2, into={"u": (address, size // 2)})
     libc.munmap(address, size)
     with pytest.raises(velocpy.InvalidArgument):
         history.restore(2, into={"u": (address, size // 2)})

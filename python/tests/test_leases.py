@@ -252,6 +252,24 @@ def test_tensors(store: velocpy.Store) -> None:
     assert mine.tolist() == [1, 1, 1]
 
 
+def test_dlpack_out_and_its_deleter_in_another_thread(store: velocpy.Store) -> None:
+    torch = pytest.importorskip("torch")
+    history = store.history("h")
+    u = random_array(MIB // 8, np.int64)
+    history.checkpoint(0, u=u)
+    lease = history.restore(0, last=True)
+    tensors = [torch.from_dlpack(lease["u"])]
+    lease.release()
+    del lease
+    assert same(tensors[0].numpy(), u)
+    assert held(store) >= MIB
+    thread = threading.Thread(target=tensors.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert held(store) == 0
+
+
 def test_debug_finds_writers() -> None:
     torch = pytest.importorskip("torch")
     with velocpy.open(host="8MiB", debug=True) as store:
