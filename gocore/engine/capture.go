@@ -130,11 +130,13 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 		e.EndCapture(now, c, false)
 		return true
 	case c.Rec.copies[c.Tier] != fragment.None:
+		if !c.early { // what is visible already stays; anything else must not replace what is written meanwhile
+			e.discard(now, c.Rec)
+		}
 		return false
 	}
-	c.claim.dead = true
-	c.claim.tried = false
-	e.serve(now, c.Tier)
+	c.claim.deny(now, ErrDropped)
+	e.pump(now)
 	return true
 }
 
@@ -234,12 +236,14 @@ func (e *Engine) discard(now int64, r *Record) {
 		if bit := uint8(1) << k; r.queuedOn&bit != 0 && r.runs&bit == 0 {
 			r.queuedOn &^= bit
 			l.queued--
+			l.backlog = max(l.backlog-e.flushTime(l, r), now)
 			e.Stats.CancelledFlush += r.Size
 		} else if e.Complete(r, k) && r.queuedOn&bit == 0 && e.lower(r, k) < 0 {
 			e.Stats.AvoidedFlush += r.Size
 		}
 		e.unstick(r, k)
 	}
+	e.withdrawClaims(now, r, false)
 	e.cancelLoads(now, r)
 	for t := range e.tiers {
 		e.settle(now, r, t)

@@ -112,6 +112,7 @@ type link struct {
 	backlog      int64         // time at which the flushes queued so far are predicted to end
 	loads        int           // loads with room reserved that have not ended
 	blocked      bool          // the lower tier had no room for a flush
+	paused       uint64        // the lower tier's version, plus one, when the next flush had to wait for one further down
 	stuck        int           // records whose flush failed and that nobody has asked to retry
 	err          error         // why the latest flush failed
 }

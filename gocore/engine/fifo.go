@@ -10,6 +10,9 @@ func (q *fifo[T]) push(x T) { q.items = append(q.items, x) }
 
 func (q *fifo[T]) len() int { return len(q.items) - q.head }
 
+// at is the i-th from the head.
+func (q *fifo[T]) at(i int) T { return q.items[q.head+i] }
+
 func (q *fifo[T]) pop() (T, bool) {
 	var zero T
 	if q.head == len(q.items) {

@@ -14,23 +14,29 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 		return
 	}
 	if rec.queuedOn&bit == 0 {
-		if !e.Complete(rec, t) || e.lower(rec, t) >= 0 {
+		if l.blocked || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[t+1].fits(rec) {
 			return
 		}
 		e.unstick(rec, t)
 		rec.queuedOn |= bit
 		l.queued++
-		l.backlog = max(l.backlog, now) + l.down.Predict(rec.Size)/int64(e.cfg.Workers)
+		l.backlog = max(l.backlog, now) + e.flushTime(l, rec)
 		e.Fragment(rec, t).ETA = l.backlog
 		e.settle(now, rec, t)
 	} else if !urgent {
 		return
 	}
+	l.paused = 0
 	if urgent {
 		l.urgent.push(rec) // an entry in the other queue is skipped when it comes up
 	} else {
 		l.normal.push(rec)
 	}
+}
+
+// flushTime is what one more flush adds to the time until the link's queue is empty.
+func (e *Engine) flushTime(l *link, rec *Record) int64 {
+	return l.down.Predict(rec.Size) / int64(e.cfg.Workers)
 }
 
 // flushWanted queues the flush of a fresh copy when somebody wants it: the eager mode, or the caller.
@@ -43,6 +49,7 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 }
 
 // flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
+// In eager mode everything goes down; it has been queued before, unless the lower tier was full then.
 func (e *Engine) flushMore(now int64, l *link) {
 	if l.blocked || l.dirty.Len() == 0 {
 		return
@@ -50,7 +57,7 @@ func (e *Engine) flushMore(now int64, l *link) {
 	tr := e.tiers[l.upper]
 	for l.dirty.Len() > 0 {
 		ready := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
-		if ready >= tr.Capacity/lowWater {
+		if e.cfg.Flush == Lazy && ready >= tr.Capacity/lowWater {
 			return
 		}
 		rec := l.dirty.recs[0]
@@ -60,8 +67,16 @@ func (e *Engine) flushMore(now int64, l *link) {
 	}
 }
 
-// retryStuck gives the failed flushes of tier t another chance; false when there are none.
+// retryStuck gives the failed flushes of tier t and those below another chance; false when there are none.
 func (e *Engine) retryStuck(now int64, t int) bool {
+	retried := false
+	for ; t < len(e.links); t++ {
+		retried = e.retryLink(now, t) || retried
+	}
+	return retried
+}
+
+func (e *Engine) retryLink(now int64, t int) bool {
 	l := e.links[t]
 	if l.stuck == 0 {
 		return false
@@ -73,14 +88,14 @@ func (e *Engine) retryStuck(now int64, t int) bool {
 			e.settle(now, rec, t)
 		}
 	}
-	e.tiers[t].version++
+	e.roomier(t)
 	return true
 }
 
 // nextFlush takes the next flush over the link whose lower tier has room.
 func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	bit := uint8(1) << l.upper
-	for l.queued > 0 && !l.blocked {
+	for l.canFlush(e) {
 		rec, ok := l.urgent.peek()
 		q := &l.urgent
 		if !ok {
@@ -98,10 +113,16 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 			e.block(now, l)
 			return nil
 		case waits:
+			l.paused = e.tiers[l.lower].version + 1
 			return nil
 		}
 		q.pop()
 		return e.startFlush(now, l, rec)
 	}
 	return nil
+}
+
+// canFlush tells whether a flush that waits over the link might begin: not while its room has to come from flushes further down.
+func (l *link) canFlush(e *Engine) bool {
+	return l.queued > l.flushing && !l.blocked && l.paused != e.tiers[l.lower].version+1
 }

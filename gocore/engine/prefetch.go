@@ -14,7 +14,7 @@ func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
 	h.order.Append(hints...)
 	e.follow(h) // a guess that the hints end is withdrawn with the next restore
 	for _, x := range hints {
-		e.renew(h, x.Key)
+		e.renew(now, h, x.Key)
 	}
 	e.pump(now)
 }
@@ -45,8 +45,8 @@ func (e *Engine) StartPrefetch(now int64, h *History) {
 	e.pump(now)
 }
 
-// renew notes where the order expects the checkpoint of k next.
-func (e *Engine) renew(h *History, k plan.Key) {
+// renew notes where the order expects the checkpoint of k next; when nowhere, what was promised to it is withdrawn.
+func (e *Engine) renew(now int64, h *History, k plan.Key) {
 	rec := h.records[k]
 	if rec == nil {
 		return
@@ -54,6 +54,7 @@ func (e *Engine) renew(h *History, k plan.Key) {
 	seq, ok := h.order.Seq(k)
 	if !ok {
 		e.expect(rec, fragment.Unexpected)
+		e.withdraw(now, rec)
 		return
 	}
 	e.expect(rec, seq)
@@ -121,21 +122,21 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	v := h.order.Restored(rec.Key)
 	e.follow(h)
 	for _, k := range v.Withdrawn {
-		if w := h.records[k]; w != nil {
-			e.renew(h, k)
-			if w.seq == fragment.Unexpected {
-				e.withdraw(now, w)
-			}
-		}
+		e.renew(now, h, k)
 	}
-	e.renew(h, rec.Key)
+	e.renew(now, h, rec.Key)
+	last = v.Last
 	for _, k := range v.Drops {
-		if d := h.records[k]; d != nil && d != rec {
+		d := h.records[k]
+		switch {
+		case d == rec: // its drop follows this restore at once
+			last = true
+		case d != nil:
 			e.trace(now, Dropped, d, -1, 0)
 			e.remove(now, d)
 		}
 	}
-	return v.Last
+	return last
 }
 
 // assign notes in the records what a guess has come to expect since the last call.
@@ -224,13 +225,13 @@ func (e *Engine) prefetchTier(now int64, h *History, t int) (ended bool) {
 // ahead promises rec's copy in tier t or begins to load it; false when that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	tr := e.tiers[t]
-	if !tr.fits(rec) {
+	if !e.liftable(rec, t) {
 		return true
 	}
 	if id := rec.copies[t]; id != fragment.None {
 		f := tr.table.At(id)
 		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {
-			if f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t) {
+			if tr.claims.len() > 0 || (f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t)) {
 				return false
 			}
 			e.step(rec, t, lifecycle.Promise)

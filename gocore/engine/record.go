@@ -121,6 +121,11 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 	if r.gone {
 		if f.Pins == 0 && f.Transfers == 0 {
 			e.free(r, t)
+			return
+		}
+		e.setClass(t, f, fragment.Held)
+		if t < len(e.links) {
+			e.links[t].dirty.set(r, false)
 		}
 		return
 	}
@@ -136,11 +141,11 @@ func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragm
 	switch {
 	case f.Pins > 0:
 		return fragment.Held
-	case f.State == lifecycle.ReadComplete:
+	case f.State == lifecycle.ReadComplete && f.Transfers == 0:
 		return fragment.Promised
 	case f.State.Evictable() && f.Transfers == 0:
 		return fragment.Free
-	case f.State != lifecycle.WriteComplete || r.stuckOn&bit != 0:
+	case f.State != lifecycle.WriteComplete || r.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[t+1].fits(r)):
 		return fragment.Held
 	case r.queuedOn&bit != 0:
 		return fragment.Flushing
@@ -151,12 +156,22 @@ func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragm
 
 func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class) {
 	tr := e.tiers[t]
-	if c == fragment.Free && f.Class != c {
-		tr.version++
+	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) {
+		e.roomier(t)
 	}
 	tr.bytes[f.Class] -= f.Size
 	tr.bytes[c] += f.Size
 	f.Class = c
+}
+
+// roomier notes that tier t may have room where it had none: what waited for it is worth another attempt, in the tiers above too,
+// whose flushes it may have blocked.
+func (e *Engine) roomier(t int) {
+	e.tiers[t].version++
+	for t--; t >= 0 && e.links[t].blocked; t-- {
+		e.links[t].blocked = false
+		e.tiers[t].version++
+	}
 }
 
 // place notes that r's copy in tier t lies in fragment id, and begins its life cycle there.
@@ -183,11 +198,8 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	}
 	r.copies[t] = fragment.None
 	gap := tr.table.Free(id)
-	tr.hand = fragment.None
-	tr.version++
-	if t > 0 {
-		e.links[t-1].blocked = false
-	}
+	tr.hand = gap
+	e.roomier(t)
 	if h := r.Hist; !r.gone {
 		e.lookAgain(h, t, r.seq)
 		if t == 0 {
@@ -213,6 +225,20 @@ func (e *Engine) forget(r *Record) {
 		e.vacant = append(e.vacant, slot)
 		if e.cfg.Forget != nil {
 			e.cfg.Forget(r)
+		}
+	}
+}
+
+// touch notes that r is being restored.
+func (e *Engine) touch(r *Record) {
+	e.count++
+	r.touched = e.count
+	for t, id := range r.copies[:len(e.tiers)] {
+		if id != fragment.None {
+			e.tiers[t].table.At(id).Touched = r.touched
+			if t < len(e.links) {
+				e.links[t].dirty.moved(r)
+			}
 		}
 	}
 }

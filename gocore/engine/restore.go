@@ -38,10 +38,9 @@ func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOption
 	if rec == nil {
 		return nil, ErrNotFound
 	}
-	e.count++
 	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
 	r.Hit = e.Complete(rec, 0)
-	rec.touched = e.count
+	e.touch(rec)
 	if !o.Peek {
 		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
 	}
@@ -68,11 +67,11 @@ func (e *Engine) locate(now int64, r *Restore) {
 	case rec.copies[0] != fragment.None:
 		e.hasten(rec)
 		e.await(r)
-	case r.options.Partial || r.Direct || !e.tiers[0].fits(rec):
+	case r.options.Partial || r.Direct || !e.liftable(rec, 0):
 		e.fetch(now, r)
 	default:
 		e.await(r)
-		e.lift(now, rec, 0, r.options)
+		e.lift(now, rec, 0)
 	}
 }
 
@@ -84,6 +83,7 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 		e.copying++
 	}
 	e.settle(now, r.Rec, t)
+	e.relax(now, r.Rec) // the copies that it came up through have served
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
@@ -98,11 +98,22 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	r.copies = true
 	e.copying++
 	e.settle(now, r.Rec, t)
+	e.relax(now, r.Rec)
 	e.fetches.push(&Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
 }
 
+// liftable tells whether tier t, and those that the bytes come through, are large enough for rec.
+func (e *Engine) liftable(rec *Record, t int) bool {
+	for ; t < len(e.tiers) && !e.Complete(rec, t); t++ {
+		if !e.tiers[t].fits(rec) {
+			return false
+		}
+	}
+	return true
+}
+
 // lift brings the bytes of a record up into tier t, through the tiers between, because a restore waits for it.
-func (e *Engine) lift(now int64, rec *Record, t int, o RestoreOptions) {
+func (e *Engine) lift(now int64, rec *Record, t int) {
 	bit := uint8(1) << t
 	if rec.copies[t] != fragment.None || rec.loadsOn&bit != 0 {
 		e.hasten(rec)
@@ -110,7 +121,7 @@ func (e *Engine) lift(now int64, rec *Record, t int, o RestoreOptions) {
 	}
 	if !e.Complete(rec, t+1) {
 		if t+2 < len(e.tiers) {
-			e.lift(now, rec, t+1, o)
+			e.lift(now, rec, t+1)
 		}
 		return
 	}
@@ -118,24 +129,44 @@ func (e *Engine) lift(now int64, rec *Record, t int, o RestoreOptions) {
 	src := e.Fragment(rec, t+1)
 	src.Transfers++
 	e.settle(now, rec, t+1)
-	e.demand(now, t, &claim{rec: rec, patient: o.Patient,
+	e.demand(now, t, &claim{rec: rec, load: true,
 		granted: func(now int64) { e.beginLoad(now, rec, t, true) },
 		denied: func(now int64, err error) {
 			rec.loadsOn &^= bit
 			e.Fragment(rec, t+1).Transfers--
 			e.settle(now, rec, t+1)
-			e.passBy(now, rec, err)
+			e.lookAgain(rec.Hist, t, rec.seq)
+			e.passBy(now, rec, err, false)
 		},
 	})
 }
 
-// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead.
-func (e *Engine) passBy(now int64, rec *Record, err error) {
+// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead. With
+// patience, leases whose callers have some go on waiting; it tells whether there are any.
+func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
 	for _, r := range e.takeWaiting(rec) {
-		if r.options.Into && !rec.gone {
+		switch {
+		case r.options.Into && !rec.gone:
 			e.fetch(now, r)
-		} else {
+		case r.options.Patient && patience:
+			e.await(r)
+			waiting = true
+		default:
 			e.endWaiting(r, err)
+		}
+	}
+	e.relax(now, rec)
+	return waiting
+}
+
+// relax withdraws the promises of rec's copies that nobody reads and nobody expects.
+func (e *Engine) relax(now int64, rec *Record) {
+	if rec.gone {
+		return
+	}
+	for t, id := range rec.copies[:len(e.tiers)] {
+		if id != fragment.None && e.tiers[t].table.At(id).Pins == 0 && !e.expectedSoon(rec, t) {
+			e.release(now, rec, t)
 		}
 	}
 }
@@ -185,6 +216,7 @@ func (e *Engine) failWaiting(now int64, rec *Record, err error) {
 	for _, r := range e.takeWaiting(rec) {
 		e.endWaiting(r, err)
 	}
+	e.relax(now, rec)
 }
 
 func (e *Engine) endWaiting(r *Restore, err error) {
@@ -222,7 +254,8 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	case r.Phase == Waiting && r.Direct: // a transfer is at it: fetched ends it
 		return
 	case r.Phase == Waiting:
-		e.forgetWaiting(r)
+		e.forgetWaiting(now, r)
+		e.pump(now)
 		return
 	case r.Phase == Ended:
 		return
@@ -237,9 +270,7 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	}
 	f := e.Fragment(rec, t)
 	f.Pins--
-	if !rec.gone && f.Pins == 0 && !e.expectedSoon(rec, t) {
-		e.release(now, rec, t)
-	}
+	e.relax(now, rec)
 	e.settle(now, rec, t)
 	e.pump(now)
 }
@@ -250,7 +281,8 @@ func (e *Engine) expectedSoon(rec *Record, t int) bool {
 	return len(e.waiting[rec]) > 0 || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
 }
 
-func (e *Engine) forgetWaiting(r *Restore) {
+// forgetWaiting ends a restore that was cancelled; room that only it wanted is not wanted any more.
+func (e *Engine) forgetWaiting(now int64, r *Restore) {
 	r.Phase = Ended
 	w := e.waiting[r.Rec]
 	for i, x := range w {
@@ -261,6 +293,8 @@ func (e *Engine) forgetWaiting(r *Restore) {
 	}
 	if len(w) == 0 {
 		delete(e.waiting, r.Rec)
+		e.withdrawClaims(now, r.Rec, true)
+		e.relax(now, r.Rec)
 	} else {
 		e.waiting[r.Rec] = w
 	}

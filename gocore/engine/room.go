@@ -10,9 +10,10 @@ import (
 // not overtaken, so that large checkpoints do not starve.
 type claim struct {
 	rec     *Record
-	patient bool // also wait for what only the application can bring about
-	retried bool // failed flushes have been tried once more on behalf of this claim
-	dead    bool
+	patient bool   // a capture that waits also for what only the application can bring about
+	load    bool   // for bytes that come up, not for a capture
+	retried bool   // failed flushes have been tried once more on behalf of this claim
+	over    bool   // granted, denied or withdrawn: it only waits to be taken from the queue
 	seen    uint64 // the tier's version at the last attempt
 	tried   bool
 	granted func(now int64)
@@ -90,7 +91,10 @@ func (e *Engine) spare(now int64, t int, r *Record) verdict {
 func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.Window, bool) {
 	tr := e.tiers[t]
 	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.heads
-	req.Limit, req.Start = scanLimit, tr.hand
+	many := tr.table.Count() >= scanLimit/2 // fragments and gaps together may be more than a scan looks at
+	if req.Start = fragment.None; many {
+		req.Limit, req.Start = scanLimit, tr.hand
+	}
 	if t < len(e.links) {
 		l := e.links[t]
 		req.Backlog = max(l.backlog-now, 0)
@@ -99,7 +103,7 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 		}
 	}
 	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
-	if !ok && tr.table.Count() >= scanLimit/2 {
+	if !ok && many {
 		req.Limit, req.Start = 0, fragment.None
 		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
 	}
@@ -198,8 +202,7 @@ func (e *Engine) demand(now int64, t int, c *claim) {
 // attempt serves a claim if it can be served now.
 func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	tr := e.tiers[t]
-	if c.dead || c.rec.gone {
-		c.denied(now, ErrDropped)
+	if c.over {
 		return true
 	}
 	if c.tried && c.seen == tr.version {
@@ -207,11 +210,31 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	}
 	switch v := e.room(now, t, c.rec); v {
 	case granted:
+		c.over = true
 		c.granted(now)
 		return true
 	default:
 		c.tried, c.seen = true, tr.version
 		return false
+	}
+}
+
+// deny ends a claim without room. It stays in its queue until it comes up.
+func (c *claim) deny(now int64, err error) {
+	if !c.over {
+		c.over = true
+		c.denied(now, err)
+	}
+}
+
+// withdrawClaims ends the claims for rec: all of them, or only those of loads.
+func (e *Engine) withdrawClaims(now int64, rec *Record, loads bool) {
+	for _, tr := range e.tiers {
+		for i := 0; i < tr.claims.len(); i++ {
+			if c := tr.claims.at(i); c.rec == rec && (c.load || !loads) {
+				c.deny(now, ErrDropped)
+			}
+		}
 	}
 }
 
@@ -228,29 +251,27 @@ func (e *Engine) serve(now int64, t int) {
 	e.failStalled(now, t)
 }
 
-// failStalled ends the claims at the head of the queue that nothing under the engine's control will ever serve: everything is held
-// by leases or has nowhere to go. Failed flushes are tried once more first.
+// failStalled ends the claims that nothing under the engine's control will ever serve: everything is held by leases or has nowhere
+// to go. Failed flushes are tried once more first. While nothing moves, the order of the claims does not count: one that waits for the
+// application must not hold up another that may not wait, or that fits.
 func (e *Engine) failStalled(now int64, t int) {
 	tr := e.tiers[t]
-	for {
-		c, ok := tr.claims.peek()
-		if !ok || e.progressing() {
-			return
+	for i := 0; i < tr.claims.len() && !e.progressing(); i++ {
+		c := tr.claims.at(i)
+		if !c.retried {
+			c.retried = true
+			c.tried = !e.retryStuck(now, t) && c.tried
 		}
-		if t < len(e.links) && !c.retried {
-			c.retried, c.tried = true, false
-			if e.retryStuck(now, t) {
-				if e.attempt(now, t, c) {
-					tr.claims.pop()
-				}
-				continue
-			}
+		if e.attempt(now, t, c) || e.progressing() {
+			continue
 		}
-		if failing := t < len(e.links) && e.links[t].stuck > 0; c.patient && !failing && !c.dead && !c.rec.gone {
-			return
+		why, failing := e.whyFull(t, c.rec), t < len(e.links) && e.links[t].stuck > 0
+		if patient := c.patient || (c.load && e.passBy(now, c.rec, why, !failing)); !patient || failing {
+			c.deny(now, why)
 		}
+	}
+	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
 		tr.claims.pop()
-		c.denied(now, e.whyFull(t, c.rec))
 	}
 }
 

@@ -42,7 +42,7 @@ func (e *Engine) Pending(d Direction) bool {
 		return true
 	}
 	for _, l := range e.links {
-		if d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.queued > l.flushing && !l.blocked {
+		if d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e) {
 			return true
 		}
 	}
@@ -57,10 +57,14 @@ func (e *Engine) Next(now int64, d Direction) *Transfer {
 	} else {
 		x = e.nextDown(now)
 	}
-	if x != nil {
-		x.began = now
-		e.running++
+	if x == nil { // what looked like work may have been done or dropped meanwhile: then it keeps nobody waiting
+		for t := range e.tiers {
+			e.failStalled(now, t)
+		}
+		return nil
 	}
+	x.began = now
+	e.running++
 	return x
 }
 
@@ -143,7 +147,7 @@ func (e *Engine) block(now int64, l *link) {
 			}
 		}
 	}
-	e.tiers[l.upper].version++
+	e.roomier(l.upper)
 	e.serve(now, l.upper)
 }
 

@@ -14,7 +14,7 @@ type Wait struct {
 // Await returns a Wait for the versions given. Asking makes their flushes urgent. A version that has gone owes nothing; asking for
 // it alone is ErrDropped.
 func (e *Engine) Await(now int64, recs []*Record, t int) *Wait {
-	w := &Wait{Tier: t, single: len(recs) == 1, quiet: true}
+	w := &Wait{Tier: t, single: len(recs) == 1, quiet: true, left: 1} // one for this loop
 	for _, rec := range recs {
 		if rec.gone || e.reached(rec, t) {
 			if rec.gone && w.single && !e.reached(rec, t) {
@@ -29,7 +29,7 @@ func (e *Engine) Await(now int64, recs []*Record, t int) *Wait {
 		}
 		e.wakeWaits(now, rec)
 	}
-	if w.left == 0 {
+	if w.left--; w.left == 0 {
 		w.Phase = Ended
 	}
 	e.pump(now)
@@ -117,7 +117,7 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 		return true, nil
 	}
 	for k, l := range e.links {
-		if k < w.Tier && l.blocked && e.Complete(rec, k) && e.lower(rec, k) < 0 {
+		if k < w.Tier && (l.blocked || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
 			return true, full(l.lower, "no room for the flush of %d bytes", rec.Size)
 		}
 	}

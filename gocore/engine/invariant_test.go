@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+)
+
+// check compares everything the engine believes with a recount.
+func (w *world) check() {
+	w.checkTiers()
+	w.checkRecords()
+	w.checkLinks()
+	w.checkCounts()
+}
+
+func (w *world) checkTiers() {
+	for t, tr := range w.e.tiers {
+		var sums [fragment.Held + 1]int64
+		at := int64(0)
+		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+			f := tr.table.At(id)
+			if f.Offset != at {
+				w.fatalf("tier %d has a hole at %d", t, at)
+			}
+			at += f.Size
+			sums[f.Class] += f.Size
+			if f.Class == fragment.Gap {
+				continue
+			}
+			r := f.Owner
+			if r == nil || r.copies[t] != id {
+				w.fatalf("tier %d: a fragment that its owner %v does not know", t, r)
+			}
+			if w.e.Record(r.ID) != r || w.forgotten[r] > 0 {
+				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, r.Key)
+			}
+			if r.gone && f.Pins == 0 && f.Transfers == 0 {
+				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, r.Key)
+			}
+			if !r.gone && f.Class != w.e.classify(r, t, f) {
+				w.fatalf("tier %d: %v is of class %d, must be %d", t, r.Key, f.Class, w.e.classify(r, t, f))
+			}
+			if r.gone && f.Class != fragment.Held {
+				w.fatalf("tier %d: %v is gone and read, but of class %d", t, r.Key, f.Class)
+			}
+			if !r.gone && (f.Seq != r.seq || f.Lane != r.Hist.lane) {
+				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, r.Key, r.seq, f.Seq)
+			}
+			if f.State == lifecycle.Flushed && !r.gone && w.e.lower(r, t) < 0 {
+				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, r.Key)
+			}
+		}
+		if at != tr.Capacity || sums != tr.bytes {
+			w.fatalf("tier %d: bytes by class %v, counted %v", t, tr.bytes, sums)
+		}
+	}
+}
+
+func (w *world) checkRecords() {
+	for i, h := range w.hists {
+		if len(h.records) != len(w.truth[i]) {
+			w.fatalf("%s has %d checkpoints, must have %d", h.Name, len(h.records), len(w.truth[i]))
+		}
+		for k, r := range h.records {
+			if w.truth[i][k] != r || r.gone {
+				w.fatalf("%s: %v is not the version that was captured last", h.Name, k)
+			}
+			if seq, ok := h.order.Seq(k); !w.e.cfg.Guess && ((ok && r.seq != seq) || (!ok && r.seq != fragment.Unexpected)) {
+				w.fatalf("%s: %v is noted at %d, the order says %d, %v", h.Name, k, r.seq, seq, ok)
+			}
+			if r.captured && w.e.Fastest(r) < 0 {
+				w.fatalf("%s: no tier has the bytes of %v", h.Name, k)
+			}
+			if !r.captured && !w.underWay(r) {
+				w.fatalf("%s: nobody will ever capture %v", h.Name, k)
+			}
+		}
+	}
+	for _, r := range w.born {
+		if n := w.forgotten[r]; n > 1 || (n > 0 && !r.gone) {
+			w.fatalf("%v was forgotten %d times", r.Key, n)
+		}
+		if !r.captured {
+			continue
+		}
+		for t := range w.e.tiers {
+			if w.e.Complete(r, t) {
+				w.read("at rest", t, w.e.Fragment(r, t).Offset, r)
+			}
+		}
+	}
+}
+
+func (w *world) underWay(r *Record) bool {
+	for _, c := range w.captures {
+		if c.Rec == r {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) checkLinks() {
+	for k, l := range w.e.links {
+		bit := uint8(1) << k
+		var queued, flushing, loads, stuck, dirty int
+		for _, r := range w.e.slots {
+			if r == nil {
+				continue
+			}
+			count := func(n *int, set uint8) {
+				if set&bit != 0 {
+					*n++
+				}
+			}
+			count(&queued, r.queuedOn)
+			count(&flushing, r.runs)
+			count(&stuck, r.stuckOn)
+			if r.runs&^r.queuedOn != 0 || r.loadRuns&^r.loadsOn != 0 {
+				w.fatalf("%v: a transfer runs that was not queued", r.Key)
+			}
+			if r.copies[k] != fragment.None {
+				count(&loads, r.loadsOn)
+			}
+			at := r.dirtyAt[k]
+			if at >= 0 {
+				dirty++
+				if l.dirty.recs[at] != r {
+					w.fatalf("%v is not where it believes in the heap", r.Key)
+				}
+			}
+			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
+				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
+			}
+		}
+		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != len(l.dirty.recs) {
+			w.fatalf("link %d: queued %d flushing %d loads %d stuck %d dirty %d, counted %d %d %d %d %d",
+				k, l.queued, l.flushing, l.loads, l.stuck, len(l.dirty.recs), queued, flushing, loads, stuck, dirty)
+		}
+		for i := 1; i < len(l.dirty.recs); i++ {
+			if l.dirty.Less(i, (i-1)/2) {
+				w.fatalf("link %d: the heap is out of order at %d", k, i)
+			}
+		}
+	}
+}
+
+type copyAt struct {
+	r *Record
+	t int
+}
+
+func (w *world) checkCounts() {
+	pins, transfers := map[copyAt]int32{}, map[copyAt]uint8{}
+	capturing, copying := 0, 0
+	for _, g := range w.restores {
+		if g.Phase == Ready || g.Direct {
+			pins[copyAt{g.Rec, g.Tier}]++
+			if g.copies {
+				copying++
+			}
+		}
+	}
+	for _, c := range w.captures {
+		if c.Phase == Ready {
+			capturing++
+		}
+		if c.Spill && c.Rec.copies[c.Tier] != fragment.None && c.Phase == Waiting {
+			transfers[copyAt{c.Rec, c.Tier}]++
+		}
+	}
+	orphans := 0 // fetches whose restore was cancelled: they keep their pin until they end
+	for _, x := range w.flights {
+		switch x.Kind {
+		case Flush:
+			transfers[copyAt{x.Rec, x.From}]++
+			transfers[copyAt{x.Rec, x.To}]++
+		case Load:
+			transfers[copyAt{x.Rec, x.To}]++
+		case Fetch:
+			if x.Restore.over {
+				pins[copyAt{x.Rec, x.From}]++
+				orphans++
+			}
+		}
+	}
+	for i := range w.e.fetches.len() {
+		if x := w.e.fetches.items[w.e.fetches.head+i]; x.Restore.over {
+			pins[copyAt{x.Rec, x.From}]++
+			orphans++
+		}
+	}
+	for _, r := range w.e.slots {
+		for t := range w.e.tiers {
+			if r == nil || r.copies[t] == fragment.None {
+				continue
+			}
+			if t > 0 && r.loadsOn&(1<<(t-1)) != 0 {
+				transfers[copyAt{r, t}]++
+			}
+			f := w.e.Fragment(r, t)
+			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
+				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
+			}
+			waits := len(w.e.waiting[r]) > 0
+			if f.State == lifecycle.ReadComplete && !r.gone && f.Pins == 0 && f.Transfers == 0 && !waits && r.seq == fragment.Unexpected {
+				w.fatalf("%v is kept in tier %d for nobody", r.Key, t)
+			}
+		}
+	}
+	if w.e.running != len(w.flights) || w.e.capturing != capturing || w.e.copying != copying+orphans {
+		w.fatalf("running %d capturing %d copying %d, counted %d %d %d", w.e.running, w.e.capturing, w.e.copying, len(w.flights), capturing, copying+orphans)
+	}
+}

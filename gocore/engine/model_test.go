@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"velocpy/gocore/fragment"
+
+	"pgregory.net/rapid"
+)
+
+// TestModel drives random operations, with transfers that end late, in any order and not always well, and checks after each that
+// the engine's state is what the outstanding operations add up to, and that every byte is where it is said to be.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, someConfig(t))
+		pick := func(t *rapid.T, n int) int {
+			if n == 0 {
+				t.Skip("none")
+			}
+			return rapid.IntRange(0, n-1).Draw(t, "which")
+		}
+		acts := map[string]func(*rapid.T){
+			"capture": w.capture,
+			"restore": w.restore,
+			"hint":    w.hints,
+			"await":   w.await,
+			"end capture": func(t *rapid.T) {
+				c := w.captures[pick(t, len(w.captures))]
+				if c.Phase != Ready {
+					t.Skip("not ready")
+				}
+				w.endCapture(c, rapid.IntRange(0, 7).Draw(t, "well") > 0)
+			},
+			"cancel capture": func(t *rapid.T) { w.cancelCapture(w.captures[pick(t, len(w.captures))]) },
+			"hand over": func(t *rapid.T) {
+				g := w.restores[pick(t, len(w.restores))]
+				if g.Phase != Ready || g.handed {
+					t.Skip("not ready")
+				}
+				w.hand(g)
+			},
+			"end restore": func(t *rapid.T) { w.end(w.restores[pick(t, len(w.restores))]) },
+			"drop": func(t *rapid.T) {
+				hi, k := w.hist(t), someKey(t)
+				want := w.truth[hi][k] != nil
+				delete(w.truth[hi], k)
+				if w.e.Drop(w.now, w.hists[hi], k) != want {
+					t.Fatalf("dropping %v", k)
+				}
+			},
+			"clear": func(t *rapid.T) {
+				if rapid.IntRange(0, 5).Draw(t, "really") > 0 {
+					t.Skip("no")
+				}
+				hi := w.hist(t)
+				clear(w.truth[hi])
+				w.e.Clear(w.now, w.hists[hi])
+			},
+			"clear hints": func(t *rapid.T) { w.e.ClearHints(w.now, w.hists[w.hist(t)]) },
+			"prefetch":    func(t *rapid.T) { w.e.StartPrefetch(w.now, w.hists[w.hist(t)]) },
+			"cancel wait": func(t *rapid.T) {
+				x := w.waits[pick(t, len(w.waits))]
+				w.e.CancelWait(x.Wait)
+				x.phase = Ended
+			},
+			"time":         func(t *rapid.T) { w.now += rapid.Int64Range(0, 100).Draw(t, "ns") },
+			"next down":    func(t *rapid.T) { w.next(Down) },
+			"next up":      func(t *rapid.T) { w.next(Up) },
+			"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
+			"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
+			"capture more": w.capture,
+			"restore more": w.restore,
+			"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
+			"fail": func(t *rapid.T) {
+				w.done(pick(t, len(w.flights)), rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC}).Draw(t, "error"))
+			},
+			"quiet": func(t *rapid.T) { w.quiet() },
+			"":      func(t *rapid.T) { w.observe(); w.check() },
+		}
+		t.Repeat(acts)
+		w.observe()
+		w.finish()
+	})
+}
+
+// quiet lets everything end that ends by itself: transfers, copies. Nothing may then wait but what the application itself holds up.
+func (w *world) quiet() {
+	for round := 0; ; round++ {
+		if round > 10_000 {
+			w.fatalf("the engine never comes to rest")
+		}
+		w.observe()
+		w.check()
+		switch {
+		case w.next(Up) || w.next(Down):
+		case len(w.flights) > 0:
+			w.done(0, nil)
+		case w.endOne():
+		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied something, which made work for the others
+		default:
+			w.observe()
+			w.check()
+			w.nobodyWaits()
+			return
+		}
+	}
+}
+
+// endOne ends one copy that a caller is making.
+func (w *world) endOne() bool {
+	for _, c := range w.captures {
+		if c.Phase == Ready {
+			w.endCapture(c, true)
+			return true
+		}
+	}
+	for _, g := range w.restores {
+		if g.Phase == Ready && (!g.handed || g.into) {
+			w.hand(g)
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) nobodyWaits() {
+	for _, c := range w.captures {
+		if c.Phase == Waiting && !c.patient {
+			w.fatalf("at rest, and the capture of %v waits", c.Rec.Key)
+		}
+		if c.Phase == Waiting {
+			if why := w.movable(c.Tier, c.Rec); why != "" && w.first(c.claim, c.Tier) {
+				w.fatalf("at rest, and the patient capture of %v waits, but %s", c.Rec.Key, why)
+			}
+		}
+	}
+	for _, g := range w.restores {
+		if g.Phase == Waiting && !g.patient && !w.patience(g.Rec) {
+			w.fatalf("at rest, and the restore of %v waits", g.Rec.Key)
+		}
+	}
+	for _, x := range w.waits {
+		patience := false
+		for _, r := range x.recs {
+			patience = patience || w.patience(r)
+		}
+		if x.Phase == Waiting && !patience {
+			w.fatalf("at rest, and a wait for tier %d goes on%s", x.Tier, w.state())
+		}
+	}
+}
+
+// patience tells whether r waits for room that only the application can make.
+func (w *world) patience(r *Record) bool {
+	for _, c := range w.captures {
+		if c.Rec == r && c.Phase == Waiting && c.patient {
+			return true
+		}
+	}
+	for _, g := range w.restores {
+		if g.Rec == r && g.Phase == Waiting && g.patient {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) first(c *claim, t int) bool {
+	x, ok := w.e.tiers[t].claims.peek()
+	return ok && x == c
+}
+
+// finish ends everything: leases, then checkpoints. Nothing may be left.
+func (w *world) finish() {
+	w.quiet()
+	for len(w.restores) > 0 {
+		w.end(w.restores[0])
+		w.observe()
+		w.check()
+	}
+	w.quiet()
+	for _, c := range w.captures {
+		if c.Phase == Waiting && w.first(c.claim, c.Tier) && w.movable(c.Tier, c.Rec) != "" {
+			w.fatalf("no lease is left, and the capture of %v waits", c.Rec.Key)
+		}
+	}
+	for len(w.captures) > 0 {
+		w.cancelCapture(w.captures[0])
+		w.observe()
+		w.quiet()
+	}
+	for i, h := range w.hists {
+		clear(w.truth[i])
+		w.e.Clear(w.now, h)
+	}
+	w.quiet()
+	for t := range w.e.tiers {
+		if u := w.e.Use(t); u.Used != 0 || u.Fragments != 0 {
+			w.fatalf("tier %d is not empty after everything was dropped: %+v", t, u)
+		}
+	}
+	if len(w.e.waiting) > 0 || len(w.e.durable) > 0 && len(w.waits) > 0 {
+		w.fatalf("%d restores and %d waits are left", len(w.e.waiting), len(w.waits))
+	}
+	for _, r := range w.born {
+		if w.forgotten[r] != 1 {
+			w.fatalf("%v was forgotten %d times", r.Key, w.forgotten[r])
+		}
+	}
+}
+
+// state describes the engine for a failure's message.
+func (w *world) state() string {
+	s := ""
+	for t, tr := range w.e.tiers {
+		s += fmt.Sprintf("\ntier %d version %d claims %d:", t, tr.version, tr.claims.len())
+		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+			f := tr.table.At(id)
+			s += fmt.Sprintf(" [%d class %d %s", f.Size, f.Class, f.State)
+			if r := f.Owner; r != nil {
+				s += fmt.Sprintf(" %v pins %d transfers %d queued %b runs %b loads %b stuck %b wants %b gone %v", r.Key, f.Pins, f.Transfers, r.queuedOn, r.runs, r.loadsOn, r.stuckOn, r.wants, r.gone)
+			}
+			s += "]"
+		}
+	}
+	for k, l := range w.e.links {
+		s += fmt.Sprintf("\nlink %d queued %d flushing %d loads %d blocked %v paused %d stuck %d", k, l.queued, l.flushing, l.loads, l.blocked, l.paused, l.stuck)
+	}
+	return s
+}
