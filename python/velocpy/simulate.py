@@ -65,9 +65,8 @@ def simulate(
     A history eight times the host budget, on a disk of 1 GB/s, read backwards:
 
     >>> import velocpy
-    >>> shot = velocpy.simulate(
-    ...     [64 << 20] * 64, reversed(range(64)), interval=0.1, tiers=[(512 << 20, 1e9, 1e9), (8 << 30, 0, 0)], copy_rate=10e9
-    ... )
+    >>> tiers = [(512 << 20, 1e9, 1e9), (8 << 30, 0, 0)]
+    >>> shot = velocpy.simulate([64 << 20] * 64, reversed(range(64)), interval=0.1, tiers=tiers, copy_rate=10e9)
     >>> shot["hits"], round(shot["blocked"] / shot["lower_bound"], 1)
     (64, 1.0)
     """

@@ -38,8 +38,14 @@ QUICK: dict[str, dict[str, object]] = {
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(sorted(BENCHMARKS)))
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="Where the disk tier lies; default: a temporary folder.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write one JSON file for each benchmark here.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the disk tier lies; default: a temporary folder.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Write one JSON file for each benchmark here."
+)
 @click.option("--quick", is_flag=True, help="Tiny sizes, one round: tells whether it runs, not how fast.")
 def main(names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool) -> None:
     """Run the benchmarks NAMES (all, when none is named) and say which bars hold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 
@@ -49,14 +50,19 @@ def lease(sizes: tuple[int, ...] = (4 << 10, 1 << 20, 64 << 20), rounds: int = 1
                 address = state["u"].ctypes.data
                 assert np.array_equal(state["u"], array)
             with history.restore(size) as state:
-                assert state["u"].ctypes.data == address, "two leases of one checkpoint show two places: something copied"
+                assert state["u"].ctypes.data == address, (
+                    "two leases of one checkpoint show two places: something copied"
+                )
             row = {"bytes": size, "first lease, verified, µs": first * 1e6}
             row |= _quantiles(lambda _, size=size: history.restore(size).release(), rounds)  # type: ignore[misc]
             looked = _quantiles(lambda _, size=size: history.restore(size)["u"], rounds)  # type: ignore[misc]
             row["with its array, median µs"] = looked["median µs"]
             report.rows.append(row)
             report.bar(f"lease of {size >> 10} KiB, median, µs", row["median µs"], 20, at_least=False)
-    report.notes.append("The bytes are verified when they are lent for the first time since they came to the tier; later leases trust them.")
+    report.notes.append(
+        "The bytes are verified when they are lent for the first time since they came to the tier; "
+        "later leases trust them."
+    )
     return report
 
 
@@ -72,7 +78,7 @@ def _quantiles(call: Callable[[int], object], rounds: int) -> dict[str, float]:
             laps.append(time.perf_counter())
         if number > 0:
             means.append((laps[-1] - laps[0]) / CALLS)
-            singles += [b - a for a, b in zip(laps, laps[1:], strict=False)]
+            singles += [b - a for a, b in itertools.pairwise(laps)]
     singles.sort()
     return {
         "median µs": median(means) * 1e6,

@@ -19,7 +19,10 @@ BAR = 0.90
 def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 5) -> Report:
     """Writes a history through a small host cache and reads it back, beside raw O_DIRECT on the same disk."""
     n = total // size
-    report = Report("disk", {"rounds": rounds, "history_mib": total >> 20, "checkpoint_mib": size >> 20, "host_mib": (8 * size) >> 20})
+    report = Report(
+        "disk",
+        {"rounds": rounds, "history_mib": total >> 20, "checkpoint_mib": size >> 20, "host_mib": (8 * size) >> 20},
+    )
     source = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
     seconds: dict[str, list[float]] = {"raw write": [], "velocpy write": [], "raw read": [], "velocpy read": []}
     for number in range(rounds + 1):
@@ -42,14 +45,16 @@ def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 
             for name, value in took.items():
                 seconds[name].append(value)
     rates = {name: total / median(values) / 1e9 for name, values in seconds.items()}
-    report.rows.append({f"{name} GB/s": rate for name, rate in rates.items()} | {"O_DIRECT": direct, "seconds": [seconds]})
+    report.rows.append(
+        {f"{name} GB/s": rate for name, rate in rates.items()} | {"O_DIRECT": direct, "seconds": [seconds]}
+    )
     for way in ("write", "read"):
         ratio = median([a / b for a, b in zip(seconds[f"raw {way}"], seconds[f"velocpy {way}"], strict=True)])
         report.bar(f"sustained {way} of raw O_DIRECT", ratio, BAR, at_least=True)
     return report
 
 
-def _read(history: velocpy.History, n: int, source: np.ndarray) -> float:  # type: ignore[type-arg]
+def _read(history: velocpy.History, n: int, source: np.ndarray) -> float:
     """Seconds to bring everything back, in the order of writing; all but the last few come from disk."""
     history.hint(range(n))
     began = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -27,15 +28,15 @@ class Team:
     def __init__(self, threads: int) -> None:
         self._starts = [threading.Semaphore(0) for _ in range(threads - 1)]
         self._ends = threading.Semaphore(0)
-        self._pairs: list[tuple[np.ndarray, np.ndarray]] = []  # type: ignore[type-arg]
+        self._pairs: list[tuple[np.ndarray, np.ndarray]] = []
         for i, start in enumerate(self._starts):
             threading.Thread(target=self._serve, args=(i, start), daemon=True).start()
 
-    def copy(self, to: np.ndarray, source: np.ndarray) -> None:  # type: ignore[type-arg]
+    def copy(self, to: np.ndarray, source: np.ndarray) -> None:
         """Copies source to to."""
         n = len(self._starts) + 1
         cuts = [len(to) * i // n for i in range(n + 1)]
-        self._pairs = [(to[a:b], source[a:b]) for a, b in zip(cuts[1:-1], cuts[2:], strict=True)]
+        self._pairs = [(to[a:b], source[a:b]) for a, b in itertools.pairwise(cuts[1:])]
         for start in self._starts:
             start.release()
         np.copyto(to[: cuts[1]], source[: cuts[1]])

@@ -24,7 +24,7 @@ class RawDisk:
         except OSError:  # tmpfs and some others
             self.direct = False
             self._fd = os.open(self._path, os.O_RDWR)
-        os.unlink(self._path)
+        Path(self._path).unlink()
         os.posix_fallocate(self._fd, 0, size)
         self._size, self._threads = size, threads
         self._buffers = [mmap.mmap(-1, BLOCK) for _ in range(threads)]

@@ -18,7 +18,7 @@ SAMPLE = 2000
 
 
 def run(counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), rounds: int = 9) -> Report:
-    """Fills a store and times checkpoint, restore and drop among what is there, backwards as an adjoint does and at random."""
+    """Fills a store and times checkpoint, restore and drop among what is there, backwards as an adjoint and at random."""
     report = Report("scale", {"rounds": rounds, "calls_per_round": SAMPLE, "region_bytes": 64})
     u = np.arange(8.0)
     with velocpy.open(host=2 * 64 * max(counts)) as store:
@@ -46,18 +46,20 @@ def run(counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), rounds: i
             what = f"{order}, {name[:-3]}: cost among {last['checkpoints']} by cost among {first['checkpoints']}"
             report.bar(what, last[name] / first[name], 1.2, at_least=False)
     report.bar(f"bytes per record among {max(counts)}", report.rows[-1]["bytes per record"], 1024, at_least=False)
-    report.notes.append("Few checkpoints leave the process's own growth (garbage collector, pools) in the bytes per record.")
+    report.notes.append(
+        "Few checkpoints leave the process's own growth (garbage collector, pools) in the bytes per record."
+    )
     return report
 
 
-def _touch(history: velocpy.History, u: np.ndarray) -> None:  # type: ignore[type-arg]
+def _touch(history: velocpy.History, u: np.ndarray) -> None:
     """Brings code and pools to where they stay."""
     for i in range(SAMPLE):
         history.checkpoint(i, u=u)
     history.clear()
 
 
-def _calls(history: velocpy.History, keys: list[int], u: np.ndarray, rounds: int) -> dict[str, float]:  # type: ignore[type-arg]
+def _calls(history: velocpy.History, keys: list[int], u: np.ndarray, rounds: int) -> dict[str, float]:
     back = np.zeros_like(u)
     times: dict[str, list[float]] = {"checkpoint µs": [], "lease µs": [], "into µs": [], "drop µs": []}
     for _ in range(rounds):

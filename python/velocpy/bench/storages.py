@@ -21,16 +21,22 @@ FIELDS = 2  # of one checkpoint: what a scheme of second order in time needs
 BAR = 5
 
 # Whom a storage is held against: all of it in memory, or a quarter in memory and the rest on disk.
-OURS = {"NumpyStorage": "VelocStorage, memory", "BytesStorage": "VelocStorage, memory", "DiskStorage": "VelocStorage, disk"}
+OURS = {
+    "NumpyStorage": "VelocStorage, memory",
+    "BytesStorage": "VelocStorage, memory",
+    "DiskStorage": "VelocStorage, disk",
+}
 
 
 def run(folder: Path, edge: int = 160, steps: int = 100, slots: int = 40, rounds: int = 5) -> Report:
-    """Time to make each storage and inside its save and load, for one reversal of a forward operator on fields with halos.
+    """Time to make each storage and inside its save and load, for one reversal on fields with halos.
 
-    Each reversal is one gradient of an inversion: pyrevolve makes its storage anew for each, a store stays open for all.
+    Each reversal is one gradient of an inversion: pyrevolve makes its storage anew for each, a store stays open.
     """
     size = FIELDS * 4 * edge**3
-    report = Report("storages", {"rounds": rounds, "steps": steps, "slots": slots, "checkpoint_mib": round(size / 2**20, 1)})
+    report = Report(
+        "storages", {"rounds": rounds, "steps": steps, "slots": slots, "checkpoint_mib": round(size / 2**20, 1)}
+    )
     names = [*OURS, *dict.fromkeys(OURS.values())]
     seconds: dict[str, list[float]] = {name: [] for name in names}
     gradients = set()
@@ -40,7 +46,9 @@ def run(folder: Path, edge: int = 160, steps: int = 100, slots: int = 40, rounds
         raise MissingExtra("pyrevolve", "adjoint", "the benchmark of storages") from None
     pyrevolve.logger.logger.setLevel(logging.WARNING)  # its default writes several lines for each checkpoint
     with contextlib.ExitStack() as stack:
-        stores = {name: stack.enter_context(_store(name, folder, size * slots)) for name in dict.fromkeys(OURS.values())}
+        stores = {
+            name: stack.enter_context(_store(name, folder, size * slots)) for name in dict.fromkeys(OURS.values())
+        }
         for number in range(rounds + 1):
             for name in names:
                 began = time.perf_counter()
@@ -59,7 +67,10 @@ def run(folder: Path, edge: int = 160, steps: int = 100, slots: int = 40, rounds
             report.bar(f"{name}'s time in storage by that of {OURS[name]}", ratio, BAR, at_least=True)
         report.rows.append(row)
     report.rows[0]["seconds"] = [seconds]
-    report.notes.append("DiskStorage writes to the page cache of a file and never waits for the disk; velocpy's bytes go there with O_DIRECT.")
+    report.notes.append(
+        "DiskStorage writes to the page cache of a file and never waits for the disk; "
+        "velocpy's bytes go there with O_DIRECT."
+    )
     return report
 
 

@@ -1,4 +1,4 @@
-"""The adjoint's pattern: write a history eight times the host budget, read it backwards, with work between the calls."""
+"""The adjoint's pattern: a history eight times the host budget, read backwards, with work between the calls."""
 
 from __future__ import annotations
 
@@ -59,7 +59,12 @@ def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3) -
             "runs": [runs],
         }
         report.rows.append(row)
-        report.bar(f"hints {hints}: restores that find their checkpoint in the host cache", row["found in host"], 0.95, at_least=True)
+        report.bar(
+            f"hints {hints}: restores that find their checkpoint in the host cache",
+            row["found in host"],
+            0.95,
+            at_least=True,
+        )
         report.bar(f"hints {hints}: blocked s", blocked, 1.2 * bound["lower_bound"] + 0.01 * compute, at_least=False)
     return report
 
@@ -77,7 +82,11 @@ def _ceilings(folder: Path, size: int, total: int) -> dict[str, float]:
             began = time.perf_counter()
             way(to[i % 8 * size : (i % 8 + 1) * size], source)
             copies.append(size / (time.perf_counter() - began))
-    return {"disk write": statistics.median(writes), "disk read": statistics.median(reads), "copy": sorted(copies)[len(copies) * 3 // 4]}
+    return {
+        "disk write": statistics.median(writes),
+        "disk read": statistics.median(reads),
+        "copy": sorted(copies)[len(copies) * 3 // 4],
+    }
 
 
 def _sweep(folder: Path, count: int, size: int, host: int, interval: float, hints: str) -> dict[str, float]:
@@ -113,6 +122,6 @@ def _sweep(folder: Path, count: int, size: int, host: int, interval: float, hint
     }
 
 
-def _stamp(field: np.ndarray, i: int) -> None:  # type: ignore[type-arg]
+def _stamp(field: np.ndarray, i: int) -> None:
     """Makes the field of step i differ from all others, at both ends and between."""
     field.view(np.uint64)[:: len(field) // 64] = i * 0x9E3779B97F4A7C15 % 2**64
