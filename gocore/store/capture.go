@@ -187,7 +187,8 @@ func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
 func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
-	out.Ticket, out.Key, out.Waited = rec.ID, rec.Key, op.waited
+	l := rec.Body.(*body).layout
+	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.slot
 	out.HintsLeft = int64(rec.Hist.Queued())
 	if err != nil {
 		return err.Code, err
