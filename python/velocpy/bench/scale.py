@@ -18,7 +18,7 @@ SAMPLE = 2000
 
 
 def run(counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), rounds: int = 9) -> Report:
-    """Fills a store and times checkpoint, restore and drop among what is there, backwards as an adjoint and at random."""
+    """Fills a store and times checkpoint, restore and drop among what is there, backwards and at random."""
     report = Report("scale", {"rounds": rounds, "calls_per_round": SAMPLE, "region_bytes": 64})
     u = np.arange(8.0)
     with velocpy.open(host=2 * 64 * max(counts)) as store:
