@@ -451,3 +451,19 @@ func TestCloseReportsFailure(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A budget far beyond any disk is cheap to open, and usable where it is used.
+func TestGenerousCapacity(t *testing.T) {
+	opt := small(vfs.NewMem(1<<20), true)
+	opt.Capacity = 1 << 60
+	s := mustOpen(t, opt)
+	want := random(make([]byte, 5000))
+	const off = 1<<60 - 2*Block
+	if err := s.Write(off, want); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(want))
+	if err := s.Read(off, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v", err)
+	}
+}
