@@ -196,7 +196,10 @@ class Store:
         return stats
 
     def timeline(self, clear: bool = False) -> list[dict[str, Any]]:
-        """The latest events, as many as ``open(timeline=…)`` keeps; with ``clear`` it begins anew."""
+        """The events since the store was opened, the first ``open(timeline=…)`` of them; with ``clear`` it begins anew.
+
+        ``stats()["timeline_lost"]`` counts those that came when it was full.
+        """
         self._require_open()
         events: list[dict[str, Any]] = json.loads(self._core.timeline(clear))
         return events
