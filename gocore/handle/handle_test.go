@@ -10,7 +10,7 @@ import (
 func TestAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var table Table[int]
-		live, dead := map[uint64]int{}, []uint64{0, 1 << 32, ^uint64(0)}
+		live, dead := map[uint64]int{}, []uint64{0, 2 << 32, ^uint64(0)}
 		for i := range rapid.IntRange(1, 200).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "put") || len(live) == 0 {
 				h := table.Put(i)
