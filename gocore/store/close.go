@@ -32,21 +32,25 @@ func (s *Store) Close(fd int32) *Op {
 
 // run is one worker: it takes transfers until the store closes.
 func (s *Store) run(d engine.Direction) {
+	w := worker{s: s}
 	for {
-		x := s.take(d)
-		if x == nil {
+		all := s.take(d)
+		if len(all) == 0 {
 			break
 		}
-		m := s.move(x)
-		s.done(x, m)
-		m.unmap()
+		results := w.carry(all)
+		s.done(all, results)
+		for _, m := range results {
+			m.unmap()
+		}
 	}
+	w.free()
 	s.retire()
 }
 
-// take waits for a transfer; nil when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
+// take waits for transfers; none when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
 // any more.
-func (s *Store) take(d engine.Direction) *engine.Transfer {
+func (s *Store) take(d engine.Direction) []*engine.Transfer {
 	s.mu.Lock()
 	defer s.leave()
 	for !s.closing {
@@ -54,7 +58,7 @@ func (s *Store) take(d engine.Direction) *engine.Transfer {
 			return nil
 		}
 		if x := s.eng.Next(s.now(), d); x != nil {
-			return x
+			return s.batch(x)
 		}
 		s.settle() // Next may have found that a tier is full: those who wait for it must know
 		s.resting[d]++
@@ -64,10 +68,21 @@ func (s *Store) take(d engine.Direction) *engine.Transfer {
 	return nil
 }
 
-// done reports a transfer; what a fetch has brought goes to the operation that asked for it, if it still lives.
-func (s *Store) done(x *engine.Transfer, m *moved) {
+// done reports transfers that were carried out together.
+func (s *Store) done(all []*engine.Transfer, results []*moved) {
 	s.mu.Lock()
 	defer s.leave()
+	now := s.now()
+	engine.Together(now, all)
+	for i, x := range all {
+		s.takeOver(x, results[i])
+		s.eng.Done(now, x, results[i].err)
+	}
+}
+
+// takeOver takes over what a transfer has brought: a fetch's bytes go to the operation that asked for them, if it still lives. The lock
+// is held.
+func (s *Store) takeOver(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Body.(*body)
@@ -80,7 +95,6 @@ func (s *Store) done(x *engine.Transfer, m *moved) {
 			op.private, m.fetched = m.fetched, nil
 		}
 	}
-	s.eng.Done(s.now(), x, m.err)
 }
 
 // retire counts a worker out; the last one clears the disk away and lets Close end.

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+)
+
+// manyRegions are the arguments of a checkpoint of n regions of so many bytes.
+func manyRegions(n, size int) (a CheckpointArgs) {
+	for range n {
+		a.Regions = append(a.Regions, region(make([]byte, size), a.Slot))
+		a.Slot += int64(size)
+	}
+	a.Layout, a.Tier, a.FD = []byte(fmt.Sprint(n, size)), status.TierNone, -1
+	return a
+}
+
+func capture(b *testing.B, h *History, a *CheckpointArgs, k int64) {
+	a.Key.Number = k
+	var out Outcome
+	op, code, err := h.Checkpoint(a, &out)
+	for code == status.Again {
+		code, err = op.Step(&out)
+	}
+	if err != nil || code != status.OK {
+		b.Fatal(code, err)
+	}
+}
+
+func BenchmarkCaptureTenRegionsOf1KiB(b *testing.B) {
+	for _, sum := range []bool{true, false} {
+		b.Run(fmt.Sprint("checksum ", sum), func(b *testing.B) {
+			c := onDisk(64<<20, 0, nil)
+			c.Checksum = sum
+			s := open(b, c)
+			h := newClient(b, s, "h")
+			a := manyRegions(10, 1024)
+			b.ReportAllocs()
+			b.SetBytes(10 << 10)
+			for i := 0; b.Loop(); i++ {
+				capture(b, h.h, &a, int64(i%1000))
+			}
+		})
+	}
+}
+
+func BenchmarkLease(b *testing.B) {
+	s := open(b, onDisk(64<<20, 0, nil))
+	h := newClient(b, s, "h")
+	a := manyRegions(10, 1024)
+	for k := range int64(1000) {
+		capture(b, h.h, &a, k)
+		release(b, h.mustLease(k, RestoreArgs{}))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		var out Outcome
+		if _, code, err := h.h.Restore(&RestoreArgs{Key: plan.Key{Number: int64(999 - i%1000)}, Lease: true, FD: -1}, &out); code != status.OK {
+			b.Fatal(code, err)
+		}
+		release(b, out.Lease)
+	}
+}
+
+// The same bytes captured, copied by a bare job, and copied by one thread.
+func BenchmarkCapture(b *testing.B) {
+	for _, size := range []int{1 << 20, 16 << 20, 64 << 20, 256 << 20} {
+		for _, sum := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%dMiB/store/checksum %v", size>>20, sum), func(b *testing.B) {
+				c := onDisk(int64(3*size+1<<20), 0, nil)
+				c.Checksum = sum
+				s := open(b, c)
+				h := newClient(b, s, "h")
+				a := manyRegions(1, size)
+				capture(b, h.h, &a, 0)
+				capture(b, h.h, &a, 1)
+				capture(b, h.h, &a, 2-2)
+				b.SetBytes(int64(size))
+				for i := 0; b.Loop(); i++ {
+					capture(b, h.h, &a, int64(i%2))
+				}
+			})
+			b.Run(fmt.Sprintf("%dMiB/copier/checksum %v", size>>20, sum), func(b *testing.B) {
+				pool := copier.NewPool(helpers(0))
+				defer pool.Close()
+				from, to := make([]byte, size), make([]byte, size)
+				p := region(from, 0)
+				piece := copier.Piece{Slot: region(to, 0).Mem.Base, Bytes: p.Bytes, Mem: p.Mem}
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					j := copier.NewJob(copier.Gather, []copier.Piece{piece}, copier.Options{Checksum: sum, Pool: pool})
+					j.Run(0)
+					j.Free()
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("%dMiB/one thread", size>>20), func(b *testing.B) {
+			from, to := make([]byte, size), make([]byte, size)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				copy(to, from)
+			}
+		})
+	}
+}
+
+// Small checkpoints that all go to disk: how many a second.
+func BenchmarkSmallFlushes(b *testing.B) {
+	for _, eager := range []bool{true, false} {
+		b.Run(fmt.Sprint("eager ", eager), func(b *testing.B) {
+			c := onDisk(64<<20, 8<<30, nil)
+			c.Path = b.TempDir()
+			if eager {
+				c.Flush = "eager"
+			}
+			s := open(b, c)
+			h := newClient(b, s, "h")
+			a := manyRegions(1, 10<<10)
+			a.FD = h.fd
+			n := int64(0)
+			for ; b.Loop(); n++ {
+				a.Key.Number = n % 100_000
+				var out Outcome
+				op, code, err := h.h.Checkpoint(&a, &out)
+				if err == nil {
+					err = drive(b, op, code, h.fd, &out)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := h.wait(0, status.TierDisk); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "checkpoints/s")
+		})
+	}
+}
