@@ -49,26 +49,29 @@ func (e *Engine) Pending(d Direction) bool {
 	return false
 }
 
-// Next returns the most urgent transfer of a direction, or nil.
+// Next returns the most urgent transfer of a direction, or nil: then Pending is false until something else has happened.
 func (e *Engine) Next(now int64, d Direction) *Transfer {
-	var x *Transfer
-	if d == Up {
-		x = e.nextUp(now)
-	} else {
-		x = e.nextDown(now)
+	next := e.nextUp
+	if d == Down {
+		next = e.nextDown
 	}
-	if x == nil { // what looked like work may have been done or dropped meanwhile: then it keeps nobody waiting
+	for {
+		if x := next(now); x != nil {
+			x.began = now
+			e.running++
+			return x
+		}
+		// What looked like work may have been done or dropped meanwhile: then it keeps nobody waiting. Claims that end may make work.
 		for t := range e.tiers {
 			e.failStalled(now, t)
 		}
-		return nil
+		if !e.Pending(d) {
+			return nil
+		}
 	}
-	x.began = now
-	e.running++
-	return x
 }
 
-func (e *Engine) nextUp(now int64) *Transfer {
+func (e *Engine) nextUp(int64) *Transfer {
 	if x, ok := e.fetches.pop(); ok {
 		return x
 	}
@@ -89,9 +92,11 @@ func (e *Engine) nextDown(now int64) *Transfer {
 	if x, ok := e.spills.pop(); ok {
 		return x
 	}
-	for k := len(e.links) - 1; k >= 0; k-- {
-		if x := e.nextFlush(now, e.links[k]); x != nil {
-			return x
+	for range e.links { // an attempt may queue flushes further down that it has to wait for: these come next
+		for k := len(e.links) - 1; k >= 0; k-- {
+			if x := e.nextFlush(now, e.links[k]); x != nil {
+				return x
+			}
 		}
 	}
 	return nil

@@ -172,8 +172,16 @@ func (w *world) capture(t *rapid.T) {
 	}
 	c.Notify = c
 	w.born = append(w.born, c.Rec)
+	if c.Phase == Waiting { // looked at when it happens: the same call may make room afterwards
+		denied := c.claim.denied
+		c.claim.denied = func(now int64, err error) {
+			w.refused(c.Tier, c.Rec, err)
+			denied(now, err)
+		}
+	}
 	if c.Phase == Ended {
-		w.denied("capture", c.Tier, c.Rec, c.Err)
+		w.refused(c.Tier, c.Rec, c.Err)
+		w.denied("capture", c.Rec, c.Err)
 		if w.hists[hi].Get(k) != old {
 			w.fatalf("a capture that was refused at once changed what %v is", k)
 		}
@@ -246,7 +254,7 @@ func (w *world) restore(t *rapid.T) {
 	}
 	r.Notify = r
 	if r.Phase == Ended {
-		w.denied("restore", 0, r.Rec, r.Err)
+		w.denied("restore", r.Rec, r.Err)
 		return
 	}
 	w.restores = append(w.restores, &given{
@@ -354,6 +362,9 @@ func (w *world) next(d Direction) bool {
 	x := w.e.Next(w.now, d)
 	w.observe()
 	if x == nil {
+		if w.e.Pending(d) {
+			w.fatalf("nothing to do in direction %d, but something is pending%s", d, w.state())
+		}
 		return false
 	}
 	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
@@ -414,7 +425,7 @@ func (w *world) observe() {
 		told(c.Capture, c.phase, c.Phase)
 		if c.phase == Waiting && c.Phase == Ended && c.Err != nil {
 			w.unpublished(c.Rec)
-			w.denied("capture", c.Tier, c.Rec, c.Err)
+			w.denied("capture", c.Rec, c.Err)
 		}
 		if c.phase = c.Phase; c.phase != Ended {
 			live = append(live, c)
@@ -425,7 +436,7 @@ func (w *world) observe() {
 	for _, g := range w.restores {
 		told(g.Restore, g.phase, g.Phase)
 		if g.phase == Waiting && g.Phase == Ended {
-			w.denied("restore", 0, g.Rec, g.Err)
+			w.denied("restore", g.Rec, g.Err)
 		}
 		if g.phase = g.Phase; g.phase != Ended && !g.over {
 			open = append(open, g)
@@ -448,21 +459,28 @@ func (w *world) observe() {
 	}
 }
 
-// denied checks why an operation failed: that a tier is full must be true.
-func (w *world) denied(what string, t int, r *Record, err error) {
+// refused checks that what is said to be full is full.
+func (w *world) refused(t int, r *Record, err error) {
+	if !errors.Is(err, ErrFull) {
+		return
+	}
+	if w.e.progressing() {
+		w.fatalf("the capture of %v, %d bytes, is refused by tier %d while something moves%s", r.Key, r.Size, t, w.state())
+	}
+	if why := w.movable(t, r); why != "" {
+		w.fatalf("the capture of %v, %d bytes, is refused by tier %d (%v), but %s%s", r.Key, r.Size, t, err, why, w.state())
+	}
+}
+
+// denied checks why an operation failed.
+func (w *world) denied(what string, r *Record, err error) {
 	var at *TierError
 	switch {
 	case errors.Is(err, ErrDropped):
 		if !r.gone {
 			w.fatalf("%s of %v fails because it was dropped, which is not so", what, r.Key)
 		}
-	case errors.Is(err, ErrFull):
-		if errors.As(err, &at) {
-			t = at.Tier
-		}
-		if why := w.movable(t, r); why != "" {
-			w.fatalf("%s of %v, %d bytes, is refused by tier %d (%v), but %s", what, r.Key, r.Size, t, err, why)
-		}
+	case errors.As(err, &at) && errors.Is(err, ErrFull):
 	case errors.As(err, &at) && (errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC)):
 	case err == syscall.EIO || err == syscall.ENOSPC: // of a spill, or of what it acknowledged
 	default:

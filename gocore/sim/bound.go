@@ -1,13 +1,113 @@
 package sim
 
-// LowerBound is a time (ns) that callers are blocked for at least, copying included, whatever the policy.
+// LowerBound is a time (ns) for which the caller of a shot is blocked at least, copying included, whatever the policy and however well it
+// foresees the future.
+//
+// Let s(i) be the size of checkpoint i, S(i) = s(0)+…+s(i), C the bytes that tiers 0 to m hold together, W and R the rates of the link below
+// tier m, down and up. Whatever the policy does:
+//
+//  1. A checkpoint is copied into room that is empty, and lies complete in one tier before it is written to the next. When the copy of
+//     checkpoint i begins, S(i) bytes have been or are being captured and nothing has been dropped, so at least S(i)-C of them lie below
+//     tier m. When capture k < i ended, no more than S(k-1) lay there: k itself had only just become complete. The rest, S(i)-C-S(k-1),
+//     has crossed the link since. So begin(i) >= end(k) + (S(i)-C-S(k-1))/W.
+//  2. Let P(j) be the bytes of the different checkpoints among the first j+1 restores. When restore k ended (or, for k = -1, the last capture),
+//     tiers 0 to m held at most C of the P(j)-P(k) bytes that restores k+1 to j ask for first; the rest has crossed the link, or was
+//     fetched past the upper tiers over a link further down, before the last of them was copied out. So with R the sum of
+//     the rates of the links below tier m, begin(j) >= end(k) + (P(j)-P(k)-C)/R.
+//  3. end = begin + copy, and begin >= the end before + the compute interval.
+//
+// All three say that one moment comes so much after another; the earliest moments that satisfy all of them are found in the order of time. The
+// caller is blocked whenever it does not compute. Tiers hold whole checkpoints, so of
+// their capacity only the multiple of the largest common divisor of all sizes counts. The bound leaves out latencies, fragmentation, and that the two directions share whole checkpoints.
 func (m *Machine) LowerBound(s *Shot) int64 {
-	var sum int64
+	if len(s.Sizes) == 0 {
+		return 0
+	}
+	return m.captureBound(s) + m.restoreBound(s) - s.Compute*int64(len(s.Sizes)+len(s.Order))
+}
+
+// moments follows one link: the latest of end(k) - (bytes before k)/rate, over all k so far.
+type moments struct {
+	capacity int64
+	rate     float64 // bytes per ns
+	latest   float64
+	some     bool
+}
+
+func (x *moments) ended(at float64, before int64) {
+	if v := at - float64(before)/x.rate; !x.some || v > x.latest {
+		x.latest, x.some = v, true
+	}
+}
+
+// begin is the earliest moment at which bytes, less what the tiers hold, can have crossed.
+func (x *moments) begin(bytes int64) float64 {
+	if !x.some || bytes <= x.capacity {
+		return 0
+	}
+	return x.latest + float64(bytes-x.capacity)/x.rate
+}
+
+// links prepares the moments of every link of the machine in one direction. Capacities count as far as whole checkpoints can fill them.
+func (m *Machine) links(s *Shot, rate func(link int) float64) []moments {
+	grain := int64(0)
 	for _, n := range s.Sizes {
-		sum += m.CopyTime(n)
+		for a := n; a > 0; {
+			grain, a = a, grain%a
+		}
 	}
-	for _, k := range s.Order {
-		sum += m.CopyTime(s.Sizes[k])
+	grain = max(grain, 1)
+	var list []moments
+	capacity := int64(0)
+	for k := range m.media {
+		capacity += m.Engine.Capacity(k) / grain * grain
+		list = append(list, moments{capacity: capacity, rate: rate(k) / 1e9})
 	}
-	return sum
+	return list
+}
+
+func (m *Machine) captureBound(s *Shot) int64 {
+	links := m.links(s, func(k int) float64 { return m.media[k].WriteRate })
+	now, before := 0.0, int64(0)
+	for _, n := range s.Sizes {
+		now += float64(s.Compute)
+		for k := range links {
+			now = max(now, links[k].begin(before+n))
+		}
+		now += float64(m.CopyTime(n))
+		for k := range links {
+			links[k].ended(now, before)
+		}
+		before += n
+	}
+	return int64(now)
+}
+
+func (m *Machine) restoreBound(s *Shot) int64 {
+	links := m.links(s, func(k int) (sum float64) {
+		for _, x := range m.media[k:] {
+			sum += x.ReadRate
+		}
+		return sum
+	})
+	for k := range links {
+		links[k].ended(0, 0)
+	}
+	seen := make([]bool, len(s.Sizes))
+	now, bytes := 0.0, int64(0)
+	for _, key := range s.Order {
+		now += float64(s.Compute)
+		if n := s.Sizes[key]; !seen[key] {
+			seen[key] = true
+			bytes += n
+		}
+		for k := range links {
+			now = max(now, links[k].begin(bytes))
+		}
+		now += float64(m.CopyTime(s.Sizes[key]))
+		for k := range links {
+			links[k].ended(now, bytes)
+		}
+	}
+	return int64(now)
 }
