@@ -19,6 +19,9 @@ func TestSmallFlushesGoTogether(t *testing.T) {
 	const n = 500
 	for k := range int64(n) {
 		h.mustPut(k, random(int(k*37%9000), uint64(k)))
+		if k == 0 {
+			eventually(t, "the first is being written", func() bool { return gate.Blocked() == 1 })
+		}
 	}
 	gate.Release()
 	if err := h.wait(0, status.TierDisk); err != nil {
@@ -48,6 +51,9 @@ func TestOneBadPlaceOnDiskSpoilsNoNeighbour(t *testing.T) {
 	var tickets []uint64
 	for k := range int64(40) {
 		tickets = append(tickets, h.mustPut(k, random(4000, uint64(k))).Ticket)
+		if k == 0 {
+			eventually(t, "the first is being written", func() bool { return gate.Blocked() == 1 })
+		}
 	}
 	gate.Release()
 	failed := 0
