@@ -220,6 +220,7 @@ def test_into_refuses_before_writing(history: velocpy.History) -> None:
     assert (good == -1).all()
 
 
+@pytest.mark.filterwarnings("ignore:The .u. type code is deprecated:DeprecationWarning")
 def test_buffers(history: velocpy.History) -> None:
     numbers = array.array("d", [1.5, -2, float("nan")])
     sources = {
