@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"velocpy/gocore/engine"
@@ -123,14 +124,18 @@ func (s *Store) tierStats(t int) TierStats {
 	return st
 }
 
-// inWritingOrder lists the keys of a history by their latest writing.
-func inWritingOrder(h *engine.History) []plan.Key {
-	recs := make([]*engine.Record, 0, h.Len())
-	h.Each(func(r *engine.Record) { recs = append(recs, r) })
-	slices.SortFunc(recs, func(a, b *engine.Record) int { return int(a.Written() - b.Written()) })
-	keys := make([]plan.Key, len(recs))
-	for i, r := range recs {
-		keys[i] = r.Key
+// written is a key and when it was written.
+type written struct {
+	at  int64
+	key plan.Key
+}
+
+// inWritingOrder sorts keys by their latest writing.
+func inWritingOrder(all []written) []plan.Key {
+	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
+	keys := make([]plan.Key, len(all))
+	for i, w := range all {
+		keys[i] = w.key
 	}
 	return keys
 }

@@ -233,13 +233,23 @@ func (h *History) Len() (int64, error) {
 	return int64(h.h.Len()), nil
 }
 
-// Keys lists the keys in the order of their latest writing.
+// Keys lists the keys in the order of their latest writing. The lock is not held while they are sorted.
 func (h *History) Keys() ([]plan.Key, error) {
+	all, err := h.written()
+	if err != nil {
+		return nil, err
+	}
+	return inWritingOrder(all), nil
+}
+
+func (h *History) written() ([]written, error) {
 	if err := h.s.enter(); err != nil {
 		return nil, err
 	}
 	defer h.s.mu.Unlock()
-	return inWritingOrder(h.h), nil
+	all := make([]written, 0, h.h.Len())
+	h.h.Each(func(r *engine.Record) { all = append(all, written{r.Written(), r.Key}) })
+	return all, nil
 }
 
 // Drop removes a checkpoint. It owes no flush afterwards; leases of it stay exact.
