@@ -145,6 +145,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 	r := c.Rec
 	r.captured = true
 	e.step(r, c.Tier, lifecycle.WriteDone)
+	e.tiers[c.Tier].inflow.arrived(now, e.count, r.Size)
 	e.Stats.Captured += r.Size
 	e.Stats.Captures++
 	e.trace(now, Captured, r, c.Tier, 0)

@@ -48,9 +48,13 @@ type Config struct {
 	Trace    func(Event)   // every event, while the caller's lock is held; nil: none
 }
 
-// lowWater is the part of a tier that lazy flushing keeps evictable or empty (as a divisor of the capacity): room for a burst
-// of captures, at the price of that many bytes written down that might have died in the tier.
-const lowWater = 4
+// lowWater is the part of a tier that lazy flushing keeps evictable or empty while something comes in (as a divisor of the capacity): room for
+// a burst of captures, at the price of that many bytes written down that might have died in the tier. When more comes in than the
+// link can take away, every moment that the link rests will be waited for later: then flushing begins at rushWater.
+const (
+	lowWater  = 4
+	rushWater = 2
+)
 
 // scanLimit bounds the fragments that one eviction decision looks at, so that its cost does not grow with the store. With
 // fewer fragments the decision is algorithm 1 over the whole table.
@@ -96,7 +100,29 @@ type tier struct {
 	hand     fragment.ID
 	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
 	captures int64 // e.count at the last capture
+	inflow   inflow
 }
+
+// inflow estimates how fast bytes come into a tier from above.
+type inflow struct {
+	count          int64   // e.count at the last arrival
+	at             int64   // its time
+	bytes, between float64 // moving averages: of an arrival, of the ns between two
+}
+
+// arrived notes that so many bytes have come.
+func (f *inflow) arrived(now, count, bytes int64) {
+	if f.between == 0 {
+		f.bytes, f.between = float64(bytes), float64(max(now-f.at, 1))
+	}
+	const weight = 0.2
+	f.bytes += weight * (float64(bytes) - f.bytes)
+	f.between += weight * (float64(now-f.at) - f.between)
+	f.at, f.count = now, count
+}
+
+// faster tells whether more comes than leaves at a rate (bytes/s).
+func (f *inflow) faster(rate float64) bool { return f.bytes*1e9 > rate*f.between }
 
 // link joins a tier to the one below it.
 type link struct {

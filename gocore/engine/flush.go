@@ -54,17 +54,29 @@ func (e *Engine) flushMore(now int64, l *link) {
 	if l.blocked || l.dirty.Len() == 0 {
 		return
 	}
-	tr := e.tiers[l.upper]
-	for l.dirty.Len() > 0 {
-		ready := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
-		if e.cfg.Flush == Lazy && ready >= tr.Capacity/lowWater {
-			return
-		}
+	for l.dirty.Len() > 0 && e.shouldFlush(l) {
 		rec := l.dirty.recs[0]
 		if e.queueFlush(now, l.upper, rec, false); rec.queuedOn&(1<<l.upper) == 0 {
 			return
 		}
 	}
+}
+
+// shouldFlush tells whether one more flush is to be queued that nobody has asked for.
+func (e *Engine) shouldFlush(l *link) bool {
+	if e.cfg.Flush == Eager {
+		return true
+	}
+	tr := e.tiers[l.upper]
+	if e.count-tr.inflow.count > headroomFor {
+		return false // nothing comes in: prefetches ask for the flushes that they need
+	}
+	ready := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
+	if ready < tr.Capacity/lowWater {
+		return true
+	}
+	workers := e.cfg.Workers
+	return ready < tr.Capacity/rushWater && l.queued < 2*workers && tr.inflow.faster(l.down.Rate()*float64(workers))
 }
 
 // retryStuck gives the failed flushes of tier t and those below another chance; false when there are none.

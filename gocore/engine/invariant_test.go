@@ -203,7 +203,7 @@ func (w *world) checkCounts() {
 				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
 			}
 			waits := len(w.e.waiting[r]) > 0
-			if f.State == lifecycle.ReadComplete && !r.gone && f.Pins == 0 && f.Transfers == 0 && !waits && r.seq == fragment.Unexpected {
+			if f.State == lifecycle.ReadComplete && !r.gone && !w.e.read(r) && f.Transfers == 0 && !waits && r.seq == fragment.Unexpected {
 				w.fatalf("%v is kept in tier %d for nobody", r.Key, t)
 			}
 		}

@@ -47,15 +47,21 @@ func (e *Engine) StartPrefetch(now int64, h *History) {
 
 // renew notes where the order expects the checkpoint of k next; when nowhere, what was promised to it is withdrawn.
 func (e *Engine) renew(now int64, h *History, k plan.Key) {
+	if rec := e.note(h, k); rec != nil && rec.seq == fragment.Unexpected {
+		e.relax(now, rec)
+	}
+}
+
+// note is renew without the withdrawal.
+func (e *Engine) note(h *History, k plan.Key) *Record {
 	rec := h.records[k]
 	if rec == nil {
-		return
+		return nil
 	}
 	seq, ok := h.order.Seq(k)
 	if !ok {
 		e.expect(rec, fragment.Unexpected)
-		e.withdraw(now, rec)
-		return
+		return rec
 	}
 	e.expect(rec, seq)
 	for t := range e.tiers {
@@ -63,6 +69,7 @@ func (e *Engine) renew(now int64, h *History, k plan.Key) {
 			e.lookAgain(h, t, seq)
 		}
 	}
+	return rec
 }
 
 // lookAgain makes the prefetcher of tier t go over the order again from seq on.
@@ -90,7 +97,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 		}
 		e.expect(rec, seq)
 		if !ok {
-			e.withdraw(now, rec)
+			e.relax(now, rec)
 		}
 	}
 	e.heads[h.lane] = h.order.Head()
@@ -103,17 +110,6 @@ func (e *Engine) resetPlan(now int64, h *History) {
 	e.stir(h)
 }
 
-// withdraw ends the promises of rec's copies that nobody reads.
-func (e *Engine) withdraw(now int64, rec *Record) {
-	for t := range e.tiers {
-		if id := rec.copies[t]; id != fragment.None && len(e.waiting[rec]) == 0 {
-			if f := e.tiers[t].table.At(id); f.State == lifecycle.ReadComplete && f.Pins == 0 {
-				e.release(now, rec, t)
-			}
-		}
-	}
-}
-
 // advance moves the order past the restore of rec and tells whether it was the last one; hit: found in the fastest tier.
 func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last bool) {
 	e.noteDistance(h, rec, hit)
@@ -124,7 +120,7 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	for _, k := range v.Withdrawn {
 		e.renew(now, h, k)
 	}
-	e.renew(now, h, rec.Key)
+	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
 	last = v.Last
 	for _, k := range v.Drops {
 		d := h.records[k]

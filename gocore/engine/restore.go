@@ -83,7 +83,6 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 		e.copying++
 	}
 	e.settle(now, r.Rec, t)
-	e.relax(now, r.Rec) // the copies that it came up through have served
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
@@ -98,7 +97,6 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	r.copies = true
 	e.copying++
 	e.settle(now, r.Rec, t)
-	e.relax(now, r.Rec)
 	e.fetches.push(&Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
 }
 
@@ -159,16 +157,27 @@ func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiti
 	return waiting
 }
 
-// relax withdraws the promises of rec's copies that nobody reads and nobody expects.
+// relax withdraws the promises of rec's copies that nobody expects. Not while it is being read in any tier: if that was for the last time, no
+// copy is worth a flush.
 func (e *Engine) relax(now int64, rec *Record) {
-	if rec.gone {
+	if rec.gone || e.read(rec) {
 		return
 	}
 	for t, id := range rec.copies[:len(e.tiers)] {
-		if id != fragment.None && e.tiers[t].table.At(id).Pins == 0 && !e.expectedSoon(rec, t) {
+		if id != fragment.None && !e.expectedSoon(rec, t) {
 			e.release(now, rec, t)
 		}
 	}
+}
+
+// read tells whether a restore reads rec in any tier.
+func (e *Engine) read(rec *Record) bool {
+	for t, id := range rec.copies[:len(e.tiers)] {
+		if id != fragment.None && e.tiers[t].table.At(id).Pins > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // beginLoad reserves the copy in tier t and queues the transfer that fills it.

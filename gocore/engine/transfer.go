@@ -50,13 +50,17 @@ func (e *Engine) Pending(d Direction) bool {
 }
 
 // Next returns the most urgent transfer of a direction, or nil: then Pending is false until something else has happened.
-func (e *Engine) Next(now int64, d Direction) *Transfer {
-	next := e.nextUp
-	if d == Down {
-		next = e.nextDown
-	}
-	for {
-		if x := next(now); x != nil {
+func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, anyLink) }
+
+// NextOver is Next for a worker that serves one link only, the one below tier upper: a hierarchy with more than two tiers needs such workers, or
+// else its slow links keep everybody busy.
+func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return e.next(now, d, upper) }
+
+const anyLink = -1
+
+func (e *Engine) next(now int64, d Direction, over int) *Transfer {
+	for again := true; again; again = over == anyLink {
+		if x := e.find(now, d, over); x != nil {
 			x.began = now
 			e.running++
 			return x
@@ -66,34 +70,50 @@ func (e *Engine) Next(now int64, d Direction) *Transfer {
 			e.failStalled(now, t)
 		}
 		if !e.Pending(d) {
-			return nil
-		}
-	}
-}
-
-func (e *Engine) nextUp(int64) *Transfer {
-	if x, ok := e.fetches.pop(); ok {
-		return x
-	}
-	for _, l := range e.links {
-		if rec := l.nextLoad(&l.demand); rec != nil {
-			return e.startLoad(l, rec)
-		}
-	}
-	for _, l := range e.links {
-		if rec := l.nextLoad(&l.ahead); rec != nil {
-			return e.startLoad(l, rec)
+			break
 		}
 	}
 	return nil
 }
 
-func (e *Engine) nextDown(now int64) *Transfer {
-	if x, ok := e.spills.pop(); ok {
+func (e *Engine) find(now int64, d Direction, over int) *Transfer {
+	past := &e.spills // past the faster tiers
+	if d == Up {
+		past = &e.fetches
+	}
+	if x, ok := past.peek(); ok && (over == anyLink || over == max(x.From, x.To, 1)-1) {
+		past.pop()
 		return x
 	}
+	if d == Up {
+		return e.nextUp(over)
+	}
+	return e.nextDown(now, over)
+}
+
+func (e *Engine) nextUp(over int) *Transfer {
+	for _, q := range []func(*link) *fifo[*Record]{(*link).demanded, (*link).wanted} {
+		for k, l := range e.links {
+			if over != anyLink && over != k {
+				continue
+			}
+			if rec := l.nextLoad(q(l)); rec != nil {
+				return e.startLoad(l, rec)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *link) demanded() *fifo[*Record] { return &l.demand }
+func (l *link) wanted() *fifo[*Record]   { return &l.ahead }
+
+func (e *Engine) nextDown(now int64, over int) *Transfer {
 	for range e.links { // an attempt may queue flushes further down that it has to wait for: these come next
 		for k := len(e.links) - 1; k >= 0; k-- {
+			if over != anyLink && over != k {
+				continue
+			}
 			if x := e.nextFlush(now, e.links[k]); x != nil {
 				return x
 			}
@@ -192,6 +212,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 	} else {
 		l.down.Observe(rec.Size, now-x.began)
 		e.Stats.Tiers[x.To].Written += rec.Size
+		e.tiers[x.To].inflow.arrived(now, e.count, rec.Size)
 		rec.failed = nil
 		e.step(rec, x.To, lifecycle.WriteDone)
 		if e.Fragment(rec, x.From).State == lifecycle.WriteComplete {

@@ -67,9 +67,9 @@ type Medium struct {
 type Machine struct {
 	Clock
 	Engine *engine.Engine
-	media  []Medium // by link
-	copies float64  // bytes/s of captures into and copies out of the fastest tier
-	free   [2][]int64
+	media  []Medium     // by link
+	copies float64      // bytes/s of captures into and copies out of the fastest tier
+	free   [2][][]int64 // by direction, link and worker: busy until
 	fail   func(*engine.Transfer) error
 }
 
@@ -80,12 +80,15 @@ func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
 		cfg.Workers = max(cfg.Workers, media[i].Workers)
 	}
 	m := &Machine{Engine: engine.New(cfg), media: media, copies: copies}
-	workers := 1
-	for _, x := range media {
-		workers = max(workers, x.Workers)
-	}
 	for d := range m.free {
-		m.free[d] = make([]int64, workers)
+		m.free[d] = make([][]int64, max(len(media), 1))
+		for k := range m.free[d] {
+			workers := 1
+			if k < len(media) {
+				workers = max(media[k].Workers, 1)
+			}
+			m.free[d][k] = make([]int64, workers)
+		}
 	}
 	return m
 }
@@ -95,32 +98,42 @@ func (m *Machine) Fail(f func(*engine.Transfer) error) { m.fail = f }
 
 // Kick starts the transfers that idle workers can take.
 func (m *Machine) Kick() {
-	for d := range m.free {
-		for w, busyUntil := range m.free[d] {
-			if busyUntil > m.now {
-				continue
+	for started := true; started; { // what one worker begins may be what another waits for
+		started = false
+		for d := range m.free {
+			for k := range m.free[d] {
+				started = m.kick(engine.Direction(d), k) || started
 			}
-			x := m.Engine.Next(m.now, engine.Direction(d))
-			if x == nil {
-				break
-			}
-			m.start(x, d, w)
 		}
 	}
 }
 
-func (m *Machine) start(x *engine.Transfer, d, w int) {
-	link := max(x.From, x.To) - 1
+func (m *Machine) kick(d engine.Direction, link int) (started bool) {
+	for w, busyUntil := range m.free[d][link] {
+		if busyUntil > m.now {
+			continue
+		}
+		x := m.Engine.NextOver(m.now, d, link)
+		if x == nil {
+			break
+		}
+		m.start(x, d, link, w)
+		started = true
+	}
+	return started
+}
+
+func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
 	rate, latency, share := m.copies, int64(0), 1.0
-	if link >= 0 && link < len(m.media) {
+	if link < len(m.media) {
 		md := m.media[link]
 		rate, latency, share = md.WriteRate, md.Latency, float64(max(md.Workers, 1))
-		if engine.Direction(d) == engine.Up {
+		if d == engine.Up {
 			rate = md.ReadRate
 		}
 	}
 	end := m.now + latency + int64(float64(x.Rec.Size)*share/rate*1e9)
-	m.free[d][w] = end
+	m.free[d][link][w] = end
 	m.At(end, func() {
 		var err error
 		if m.fail != nil {
