@@ -28,11 +28,7 @@ py::array array_over(py::object base, const py::dtype& dtype, const std::vector<
 }  // namespace
 
 LeaseMemory::LeaseMemory(const veloc_outcome& outcome)
-    : handle_(outcome.lease),
-      base_(static_cast<char*>(outcome.base)),
-      slot_bytes_(outcome.slot_bytes),
-      meta_length_(outcome.meta_len),
-      flags_(outcome.flags) {}
+    : handle_(outcome.lease), base_(static_cast<char*>(outcome.base)), meta_length_(outcome.meta_len), flags_(outcome.flags) {}
 
 void LeaseMemory::describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select) {
   layout_ = std::move(layout);

@@ -24,9 +24,6 @@ class LeaseMemory {
   void describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select);
 
   bool writable() const { return (flags_ & VELOC_OUT_WRITABLE) != 0; }
-  bool hit() const { return (flags_ & VELOC_OUT_HIT) != 0; }
-  bool sequence() const { return layout_->sequence; }
-  int64_t slot_bytes() const { return slot_bytes_; }
 
   // Names of the regions restored; numbers in a sequence.
   py::list labels() const;
@@ -52,7 +49,6 @@ class LeaseMemory {
   std::shared_ptr<const Layout> layout_;
   std::vector<int32_t> select_;  // ascending
   char* base_;
-  int64_t slot_bytes_;
   int64_t meta_length_;
   int32_t flags_;
 };

@@ -126,9 +126,6 @@ void bind_history(py::module_& m) {
 void bind_lease(py::module_& m) {
   py::class_<LeaseMemory>(m, "LeaseMemory")
       .def_property_readonly("writable", &LeaseMemory::writable)
-      .def_property_readonly("hit", &LeaseMemory::hit)
-      .def_property_readonly("sequence", &LeaseMemory::sequence)
-      .def_property_readonly("slot_bytes", &LeaseMemory::slot_bytes)
       .def("labels", &LeaseMemory::labels)
       .def("find", &LeaseMemory::find, py::arg("label"))
       .def(

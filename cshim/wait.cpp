@@ -37,7 +37,7 @@ bool interpreter_is_ending() {
 Deadline Deadline::from(py::handle timeout) {
   Deadline deadline;
   if (timeout.is_none()) return deadline;
-  if (PyBool_Check(timeout.ptr()) || !(PyFloat_Check(timeout.ptr()) || PyIndex_Check(timeout.ptr()) || PyNumber_Check(timeout.ptr()))) {
+  if (PyBool_Check(timeout.ptr()) || !PyNumber_Check(timeout.ptr())) {
     raise_wrong_type("timeout is " + type_name(timeout) + "; give seconds, or None to wait as long as it takes.");
   }
   const double seconds = PyFloat_AsDouble(timeout.ptr());
