@@ -140,3 +140,37 @@ func BenchmarkSmallFlushes(b *testing.B) {
 		})
 	}
 }
+
+// Small checkpoints that all come from disk, backwards.
+func BenchmarkSmallLoads(b *testing.B) {
+	c := onDisk(8<<20, 8<<30, nil)
+	c.Path = b.TempDir()
+	s := open(b, c)
+	h := newClient(b, s, "h")
+	a := manyRegions(1, 10<<10)
+	a.FD = h.fd
+	const n = 20_000
+	for k := range int64(n) {
+		a.Key.Number = k
+		var out Outcome
+		op, code, err := h.h.Checkpoint(&a, &out)
+		if err == nil {
+			err = drive(b, op, code, h.fd, &out)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	k := int64(n)
+	for b.Loop() {
+		if k--; k < 0 {
+			k = n - 1
+		}
+		l, _, err := h.lease(k, RestoreArgs{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		release(b, l)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "checkpoints/s")
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// fullOfLeases is a store whose host tier is taken up by leases, with checkpoint 1 on disk.
+func fullOfLeases(t *testing.T) (*client, []*Lease) {
+	t.Helper()
+	s := open(t, onDisk(1<<20, 16<<20, vfs.NewMem(64<<20)))
+	h := newClient(t, s, "h")
+	h.putDown(1, random(piece, 1))
+	h.evict(1, piece)
+	var leases []*Lease
+	for k := int64(1000); len(leases) < 10; k++ {
+		if _, err := h.h.Lookup(plan.Key{Number: k}); err != nil {
+			h.mustPut(k, random(piece, uint64(k)))
+		}
+		l, _, err := h.lease(k, RestoreArgs{})
+		if err != nil {
+			wants(t, err, status.TierFull)
+			break
+		}
+		leases = append(leases, l)
+	}
+	return h, leases
+}
+
+func TestHostFullOfLeases(t *testing.T) {
+	h, leases := fullOfLeases(t)
+	h.mustGet(1, random(piece, 1), RestoreArgs{}) // into arrays: past the cache
+	_, _, err := h.lease(1, RestoreArgs{})
+	wants(t, err, status.TierFull)
+	_, err = h.put(5, random(piece, 5))
+	wants(t, err, status.TierFull)
+	h.mustGet(1, random(piece, 1), RestoreArgs{})
+
+	// One waits with patience; who has none is told at once all the same.
+	p, w := newClient(t, h.s, "h"), newClient(t, h.s, "h")
+	patient, code, err := p.pending(6, random(piece, 6), CheckpointArgs{Patient: true}, &Outcome{})
+	if err != nil || code != status.Pending {
+		t.Fatal(code, err)
+	}
+	waiting, codeW, err := w.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Lease: true, Patient: true, FD: w.fd}, &Outcome{})
+	if err != nil || codeW != status.Pending {
+		t.Fatal(codeW, err)
+	}
+	_, err = h.put(5, random(piece, 5))
+	wants(t, err, status.TierFull)
+	_, _, err = h.lease(1, RestoreArgs{})
+	wants(t, err, status.TierFull)
+	release(t, leases[0])
+	release(t, leases[1])
+	if err := drive(t, patient, code, p.fd, &Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	var out Outcome
+	if err := drive(t, waiting, codeW, w.fd, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range append(leases[2:], out.Lease) {
+		release(t, l)
+	}
+	h.mustGet(6, random(piece, 6), RestoreArgs{})
+	drained(t, h.s)
+}
+
+func TestStoresLeaveNoGoroutineBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for i := range 20 {
+		c := onDisk(1<<20, 16<<20, vfs.NewMem(32<<20))
+		s, err := Open(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newClient(t, s, fmt.Sprint(i)).mustPut(1, random(piece, 1))
+		shut(t, s)
+	}
+	eventually(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= before })
+}
