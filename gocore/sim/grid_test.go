@@ -88,6 +88,9 @@ func play(t testing.TB, x *machine, s Shot, p evict.Kind, f engine.FlushMode) (R
 }
 
 func TestGrid(t *testing.T) {
+	if underRace {
+		t.Skip("nothing runs beside anything else here")
+	}
 	var b strings.Builder
 	b.WriteString(gridPreface)
 	for _, x := range []*machine{&hostMachine, &deviceMachine} {
