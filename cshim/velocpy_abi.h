@@ -29,21 +29,21 @@ enum {
   VELOC_PENDING = 1, /* wait on event_fd, then veloc_step */
   VELOC_AGAIN = 2,   /* more work at hand: veloc_step at once */
 
-  VELOC_E_INVALID = -1,     /* an argument is wrong */
-  VELOC_E_NOT_FOUND = -2,   /* no checkpoint of this key (never written, dropped, or consumed) */
-  VELOC_E_CLOSED = -3,      /* the store is closed */
-  VELOC_E_STALE = -4,       /* the handle names nothing (any more) */
-  VELOC_E_TIER_FULL = -5,   /* no room, and nothing the engine does by itself would make room */
-  VELOC_E_IO = -6,          /* a tier failed; os_errno says how */
-  VELOC_E_CORRUPT = -7,     /* checksum mismatch; region and tier say where */
-  VELOC_E_DROPPED = -8,     /* the checkpoint was dropped, replaced or consumed while the operation ran */
-  VELOC_E_CHANGED = -9,     /* the checkpoint's layout is not expected_layout: look up again */
-  VELOC_E_POISONED = -10,   /* the core panicked earlier; text has the stacks */
-  VELOC_E_FORKED = -11,     /* shim only: a forked child called */
-  VELOC_E_TIMEOUT = -12,    /* shim only */
-  VELOC_E_UNAVAILABLE = -13,/* the tier does not exist in this build or on this machine */
-  VELOC_E_INTERNAL = -14,   /* an invariant of the engine broke */
-  VELOC_E_DURABILITY = -15  /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
+  VELOC_E_INVALID = -1,      /* an argument is wrong */
+  VELOC_E_NOT_FOUND = -2,    /* no checkpoint of this key (never written, dropped, or consumed) */
+  VELOC_E_CLOSED = -3,       /* the store is closed */
+  VELOC_E_STALE = -4,        /* the handle names nothing (any more) */
+  VELOC_E_TIER_FULL = -5,    /* no room, and nothing the engine does by itself would make room */
+  VELOC_E_IO = -6,           /* a tier failed; os_errno says how */
+  VELOC_E_CORRUPT = -7,      /* checksum mismatch; region and tier say where */
+  VELOC_E_DROPPED = -8,      /* the checkpoint was dropped, replaced or consumed while the operation ran */
+  VELOC_E_CHANGED = -9,      /* the checkpoint's layout is not expected_layout: look up again */
+  VELOC_E_POISONED = -10,    /* the core panicked earlier; text has the stacks */
+  VELOC_E_FORKED = -11,      /* shim only: a forked child called */
+  VELOC_E_TIMEOUT = -12,     /* shim only */
+  VELOC_E_UNAVAILABLE = -13, /* the tier does not exist in this build or on this machine */
+  VELOC_E_INTERNAL = -14,    /* an invariant of the engine broke */
+  VELOC_E_DURABILITY = -15   /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
 };
 
 enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };
@@ -82,7 +82,8 @@ typedef struct veloc_region {
 
 enum {
   VELOC_CP_SOURCE_STAYS = 1, /* copy=False: the caller leaves the source alone until the ticket is captured */
-  VELOC_CP_PATIENT = 2       /* wait for room also while only the application (another thread) can make some; otherwise that is VELOC_E_TIER_FULL */
+  VELOC_CP_PATIENT =
+      2 /* wait for room also while only the application (another thread) can make some; otherwise that is VELOC_E_TIER_FULL */
 };
 
 typedef struct veloc_checkpoint_args {
@@ -103,9 +104,9 @@ typedef struct veloc_checkpoint_args {
 } veloc_checkpoint_args;
 
 enum {
-  VELOC_RS_LAST = 1,    /* the checkpoint is consumed by this restore */
-  VELOC_RS_PEEK = 2,    /* does not advance the plan and teaches nothing about the order */
-  VELOC_RS_PATIENT = 4  /* as VELOC_CP_PATIENT */
+  VELOC_RS_LAST = 1,   /* the checkpoint is consumed by this restore */
+  VELOC_RS_PEEK = 2,   /* does not advance the plan and teaches nothing about the order */
+  VELOC_RS_PATIENT = 4 /* as VELOC_CP_PATIENT */
 };
 
 typedef struct veloc_restore_args {

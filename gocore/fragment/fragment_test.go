@@ -40,15 +40,6 @@ func (b buffer) mustPlace(size, align int64) bool {
 	return false
 }
 
-func (b buffer) fits(size, align int64) bool {
-	for _, r := range b.runs() {
-		if r[1]-Padding(r[0], align) >= size {
-			return true
-		}
-	}
-	return false
-}
-
 func (b buffer) take(owner int, f *Fragment[int]) error {
 	if f.Offset < 0 || f.Offset+f.Size > int64(len(b)) {
 		return fmt.Errorf("[%d,+%d) lies outside", f.Offset, f.Size)
