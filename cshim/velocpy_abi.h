@@ -82,8 +82,7 @@ typedef struct veloc_region {
 
 enum {
   VELOC_CP_SOURCE_STAYS = 1, /* copy=False: the caller leaves the source alone until the ticket is captured */
-  VELOC_CP_PATIENT =
-      2 /* wait for room also while only the application (another thread) can make some; otherwise that is VELOC_E_TIER_FULL */
+  VELOC_CP_PATIENT = 2       /* wait also for room that only the application (another thread) can make; otherwise VELOC_E_TIER_FULL */
 };
 
 typedef struct veloc_checkpoint_args {
