@@ -98,11 +98,12 @@ func (m *Machine) Fail(f func(*engine.Transfer) error) { m.fail = f }
 
 // Kick starts the transfers that idle workers can take.
 func (m *Machine) Kick() {
-	for started := true; started; { // what one worker begins may be what another waits for
-		started = false
+	for idle := 0; idle < 2; idle++ { // what one worker begins, or gives up, may be what another waits for
 		for d := range m.free {
 			for k := range m.free[d] {
-				started = m.kick(engine.Direction(d), k) || started
+				if m.kick(engine.Direction(d), k) {
+					idle = -1
+				}
 			}
 		}
 	}
