@@ -34,7 +34,7 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs, rule := blocked(x.ops, 64<<20)
-			c := onDisk(1<<20, 16<<20, fs)
+			c := cached(1<<20, 16<<20, fs)
 			c.Timeline = 100_000
 			s := open(t, c)
 			defer rule.Release()
@@ -84,7 +84,7 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 }
 
 func TestTimeline(t *testing.T) {
-	c := onDisk(1<<20, 16<<20, vfs.NewMem(32<<20))
+	c := cached(1<<20, 16<<20, vfs.NewMem(32<<20))
 	c.Timeline = 60
 	s := open(t, c)
 	h := newClient(t, s, "h")
@@ -135,7 +135,7 @@ func TestTimeline(t *testing.T) {
 }
 
 func TestClosedStoreForgetsWhatItKnew(t *testing.T) {
-	c := onDisk(1<<20, 16<<20, vfs.NewMem(32<<20))
+	c := cached(1<<20, 16<<20, vfs.NewMem(32<<20))
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestClosedStoreForgetsWhatItKnew(t *testing.T) {
 
 func TestCloseCanBeGivenUpAndAskedForAgain(t *testing.T) {
 	fs, rule := blocked(vfs.OpWrite, 64<<20)
-	c := onDisk(1<<20, 16<<20, fs)
+	c := cached(1<<20, 16<<20, fs)
 	c.Flush = "eager"
 	s := open(t, c)
 	defer rule.Release()

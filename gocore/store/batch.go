@@ -1,13 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 )
 
-// Small checkpoints go down together: a disk takes a few hundred KiB in hardly more time than one block.
+// Small checkpoints go down and come up together: a disk moves a few hundred KiB in hardly more time than one block.
 const (
 	batchSmall = 64 << 10 // what is larger goes alone
 	batchBytes = 1 << 20  // of one batch
@@ -19,44 +20,58 @@ type worker struct {
 	buffer *memory.Mapping // where neighbours on disk are laid side by side; nil until it is needed
 }
 
-// batch continues the transfer taken with others that can be written together with it. The lock is held.
-func (s *Store) batch(first *engine.Transfer) []*engine.Transfer {
+// batch continues the transfer taken with others that can be carried out together with it. The lock is held.
+func (s *Store) batch(d engine.Direction, first *engine.Transfer) []*engine.Transfer {
 	all := []*engine.Transfer{first}
-	for x, bytes := first, int64(0); small(x); all = append(all, x) {
+	for x, bytes := first, int64(0); joins(x, first); all = append(all, x) {
 		if bytes += onDiskBytes(x); bytes > batchBytes-batchSmall {
 			break
 		}
-		if x = s.eng.Next(s.now(), engine.Down); x == nil {
+		if x = s.eng.Next(s.now(), d); x == nil {
 			break
 		}
 	}
 	return all
 }
 
-func small(x *engine.Transfer) bool { return x.Kind == engine.Flush && x.Rec.Size <= batchSmall }
+// joins tells whether x can be carried out together with others of the kind of first.
+func joins(x, first *engine.Transfer) bool {
+	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= batchSmall
+}
 
-// onDiskBytes is the room of a flush's checkpoint on disk.
+// onDisk is where on disk a transfer's checkpoint lies, in whole blocks.
+func onDisk(x *engine.Transfer) (from, end int64) {
+	if from = x.FromOff; x.Kind == engine.Flush {
+		from = x.ToOff
+	}
+	return from, from + onDiskBytes(x)
+}
+
 func onDiskBytes(x *engine.Transfer) int64 {
 	return (x.Rec.Size + diskGrain - 1) / diskGrain * diskGrain
 }
 
-// carry carries transfers out: the small flushes among them first, then, one at most, what is not.
+// carry carries transfers out: those that go together first, then, one at most, what does not.
 func (w *worker) carry(all []*engine.Transfer) []*moved {
 	results := make([]*moved, len(all))
-	flushes := len(all)
-	for flushes > 0 && !small(all[flushes-1]) {
-		flushes--
+	together := len(all)
+	for together > 0 && !joins(all[together-1], all[0]) {
+		together--
 	}
-	if flushes > 1 {
-		slices.SortFunc(all[:flushes], func(a, b *engine.Transfer) int { return int(a.ToOff>>12 - b.ToOff>>12) })
-		for from := 0; from < flushes; {
-			to := from + 1
-			for to < flushes && all[to-1].ToOff+onDiskBytes(all[to-1]) == all[to].ToOff {
-				to++
-			}
-			w.write(all[from:to], results[from:to])
-			from = to
+	if together > 1 {
+		slices.SortFunc(all[:together], func(a, b *engine.Transfer) int {
+			from, _ := onDisk(a)
+			other, _ := onDisk(b)
+			return cmp.Compare(from, other)
+		})
+	}
+	for from := 0; from < together; {
+		to := from + 1
+		for to < together && neighbours(all[to-1], all[to]) {
+			to++
 		}
+		w.join(all[from:to], results[from:to])
+		from = to
 	}
 	for i, x := range all {
 		if results[i] == nil {
@@ -66,18 +81,32 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 	return results
 }
 
-// write writes neighbours with one request. Should that fail, each is tried alone afterwards: an error concerns as few as possible.
-func (w *worker) write(run []*engine.Transfer, results []*moved) {
+func neighbours(a, b *engine.Transfer) bool {
+	_, end := onDisk(a)
+	from, _ := onDisk(b)
+	return end == from
+}
+
+// join moves neighbours with one request. Should that fail, each is tried alone afterwards: an error concerns as few as possible.
+func (w *worker) join(run []*engine.Transfer, results []*moved) {
 	if len(run) == 1 || !w.ready() {
 		return
 	}
-	at, s := run[0].ToOff, w.s
-	end := run[len(run)-1].ToOff + onDiskBytes(run[len(run)-1])
+	at, _ := onDisk(run[0])
+	_, end := onDisk(run[len(run)-1])
 	buffer := w.buffer.Bytes(0, end-at)
-	for _, x := range run {
-		copy(buffer[x.ToOff-at:], s.host.Bytes(x.FromOff, x.Rec.Size))
+	if run[0].Kind == engine.Flush {
+		w.write(at, buffer, run, results)
+	} else {
+		w.read(at, buffer, run, results)
 	}
-	if s.disk.Write(at, buffer) != nil {
+}
+
+func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
+	for _, x := range run {
+		copy(buffer[x.ToOff-at:], w.s.host.Bytes(x.FromOff, x.Rec.Size))
+	}
+	if w.s.disk.Write(at, buffer) != nil {
 		return
 	}
 	for i := range results {
@@ -85,10 +114,21 @@ func (w *worker) write(run []*engine.Transfer, results []*moved) {
 	}
 }
 
+func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
+	if w.s.disk.Read(at, buffer) != nil {
+		return
+	}
+	for i, x := range run {
+		slot := w.s.host.Bytes(x.ToOff, x.Rec.Size)
+		copy(slot, buffer[x.FromOff-at:])
+		results[i] = &moved{err: w.s.verifyLoaded(slot, x.Rec.Body.(*body))}
+	}
+}
+
 // ready tells whether there is a buffer.
 func (w *worker) ready() bool {
 	if w.buffer == nil {
-		w.buffer, _ = memory.Map("flush batch", batchBytes) // without one each goes alone
+		w.buffer, _ = memory.Map("batch", batchBytes) // without one each goes alone
 	}
 	return w.buffer != nil
 }

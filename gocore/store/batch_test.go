@@ -4,13 +4,14 @@ import (
 	"syscall"
 	"testing"
 
+	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
 )
 
 func TestSmallFlushesGoTogether(t *testing.T) {
 	fs, gate := blocked(vfs.OpWrite, 64<<20)
-	c := onDisk(8<<20, 16<<20, fs)
+	c := cached(8<<20, 16<<20, fs)
 	c.Flush, c.Workers = "eager", 1
 	s := open(t, c)
 	defer gate.Release()
@@ -43,7 +44,7 @@ func TestOneBadPlaceOnDiskSpoilsNoNeighbour(t *testing.T) {
 	bad := &vfs.Rule{Ops: vfs.OpWrite, Err: syscall.EIO, From: 40 << 10, To: 41 << 10}
 	gate := &vfs.Rule{Ops: vfs.OpWrite, Block: true, Times: 1}
 	fs := vfs.NewFaulty(vfs.NewMem(64<<20), gate, bad)
-	c := onDisk(8<<20, 16<<20, fs)
+	c := cached(8<<20, 16<<20, fs)
 	c.Flush, c.Workers = "eager", 1
 	s := open(t, c)
 	defer gate.Release()
@@ -70,6 +71,43 @@ func TestOneBadPlaceOnDiskSpoilsNoNeighbour(t *testing.T) {
 	}
 	for k := range int64(40) {
 		h.mustGet(k, random(4000, uint64(k)), RestoreArgs{})
+	}
+	drained(t, s)
+}
+
+func TestSmallLoadsComeTogetherAndAnErrorStaysAlone(t *testing.T) {
+	fs := vfs.NewFaulty(vfs.NewMem(64 << 20))
+	c := cached(1<<20, 16<<20, fs)
+	c.Workers = 1
+	s := open(t, c)
+	h := newClient(t, s, "h")
+	const n, bad = 600, 333
+	for k := range int64(n) {
+		h.mustPut(k, random(9000, uint64(k)))
+	}
+	if err := h.wait(0, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	if h.inHost(bad) {
+		t.Fatal("it should have been evicted")
+	}
+	if err := h.h.Corrupt(plan.Key{Number: bad}, status.TierDisk, 8765); err != nil {
+		t.Fatal(err)
+	}
+	before := fs.Calls(vfs.OpRead)
+	for k := int64(n - 1); k >= 0; k-- {
+		if k == bad {
+			_, _, err := h.get(k, 9000, RestoreArgs{})
+			if e := wants(t, err, status.Corrupt); e.Tier != status.TierDisk || e.Region != 0 {
+				t.Fatalf("%+v", e)
+			}
+			continue
+		}
+		h.mustGet(k, random(9000, uint64(k)), RestoreArgs{})
+	}
+	t.Logf("%d reads for %d small checkpoints", fs.Calls(vfs.OpRead)-before, n)
+	if fs.Calls(vfs.OpRead)-before > n*3/4 {
+		t.Error("small neighbours are read one by one")
 	}
 	drained(t, s)
 }

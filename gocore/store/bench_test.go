@@ -34,7 +34,7 @@ func capture(b *testing.B, h *History, a *CheckpointArgs, k int64) {
 func BenchmarkCaptureTenRegionsOf1KiB(b *testing.B) {
 	for _, sum := range []bool{true, false} {
 		b.Run(fmt.Sprint("checksum ", sum), func(b *testing.B) {
-			c := onDisk(64<<20, 0, nil)
+			c := cached(64<<20, 0, nil)
 			c.Checksum = sum
 			s := open(b, c)
 			h := newClient(b, s, "h")
@@ -49,7 +49,7 @@ func BenchmarkCaptureTenRegionsOf1KiB(b *testing.B) {
 }
 
 func BenchmarkLease(b *testing.B) {
-	s := open(b, onDisk(64<<20, 0, nil))
+	s := open(b, cached(64<<20, 0, nil))
 	h := newClient(b, s, "h")
 	a := manyRegions(10, 1024)
 	for k := range int64(1000) {
@@ -71,7 +71,7 @@ func BenchmarkCapture(b *testing.B) {
 	for _, size := range []int{1 << 20, 16 << 20, 64 << 20, 256 << 20} {
 		for _, sum := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%dMiB/store/checksum %v", size>>20, sum), func(b *testing.B) {
-				c := onDisk(int64(3*size+1<<20), 0, nil)
+				c := cached(int64(3*size+1<<20), 0, nil)
 				c.Checksum = sum
 				s := open(b, c)
 				h := newClient(b, s, "h")
@@ -112,7 +112,7 @@ func BenchmarkCapture(b *testing.B) {
 func BenchmarkSmallFlushes(b *testing.B) {
 	for _, eager := range []bool{true, false} {
 		b.Run(fmt.Sprint("eager ", eager), func(b *testing.B) {
-			c := onDisk(64<<20, 8<<30, nil)
+			c := cached(64<<20, 8<<30, nil)
 			c.Path = b.TempDir()
 			if eager {
 				c.Flush = "eager"
@@ -143,7 +143,7 @@ func BenchmarkSmallFlushes(b *testing.B) {
 
 // Small checkpoints that all come from disk, backwards.
 func BenchmarkSmallLoads(b *testing.B) {
-	c := onDisk(8<<20, 8<<30, nil)
+	c := cached(8<<20, 8<<30, nil)
 	c.Path = b.TempDir()
 	s := open(b, c)
 	h := newClient(b, s, "h")

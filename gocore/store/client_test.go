@@ -43,8 +43,8 @@ func open(t testing.TB, c Config) *Store {
 	return s
 }
 
-// onDisk is a configuration whose disk is in memory.
-func onDisk(host, disk int64, fs vfs.FS) Config {
+// cached is a configuration whose disk is in memory.
+func cached(host, disk int64, fs vfs.FS) Config {
 	c := Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
 	if host > 0 {
 		c.Host = &host

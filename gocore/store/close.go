@@ -58,7 +58,7 @@ func (s *Store) take(d engine.Direction) []*engine.Transfer {
 			return nil
 		}
 		if x := s.eng.Next(s.now(), d); x != nil {
-			return s.batch(x)
+			return s.batch(d, x)
 		}
 		s.settle() // Next may have found that a tier is full: those who wait for it must know
 		s.resting[d]++

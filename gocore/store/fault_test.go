@@ -37,7 +37,7 @@ func TestFailingDiskIsAnErrorWhereItMattersAndIsForgottenWhenItRecovers(t *testi
 			t.Run(name, func(t *testing.T) {
 				rule := &vfs.Rule{Ops: how.Ops, Err: how.Err, Skip: how.Skip, Short: how.Short, ShortBytes: how.ShortBytes}
 				fs := vfs.NewFaulty(vfs.NewMem(64<<20), rule)
-				s := open(t, onDisk(1<<20, 16<<20, fs))
+				s := open(t, cached(1<<20, 16<<20, fs))
 				h := newClient(t, s, "h")
 				out := h.mustPut(0, random(piece, 0))
 				e := wants(t, h.wait(out.Ticket, status.TierDisk), status.IO)
@@ -79,7 +79,7 @@ func TestFailingDiskIsAnErrorWhereItMattersAndIsForgottenWhenItRecovers(t *testi
 
 func TestDiskOnlyStoreOnAFailingDisk(t *testing.T) {
 	rule := &vfs.Rule{Ops: vfs.OpWrite, Err: syscall.EIO}
-	s := open(t, onDisk(0, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule)))
+	s := open(t, cached(0, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule)))
 	h := newClient(t, s, "h")
 	p := random(piece, 1)
 	_, err := h.put(1, p)
@@ -112,7 +112,7 @@ func TestFailingReads(t *testing.T) {
 		} {
 			t.Run(name+" "+what, func(t *testing.T) {
 				rule.Disable()
-				s := open(t, onDisk(host, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule)))
+				s := open(t, cached(host, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule)))
 				h := newClient(t, s, "h")
 				h.putDown(1, random(piece, 1))
 				if host > 0 {
@@ -142,7 +142,7 @@ func TestFailingReads(t *testing.T) {
 func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 	for name, host := range map[string]int64{"by the cache": 1 << 20, "past it": 0} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, onDisk(host, 16<<20, vfs.NewMem(64<<20)))
+			s := open(t, cached(host, 16<<20, vfs.NewMem(64<<20)))
 			h := newClient(t, s, "h")
 			sizes := []int{1000, 0, 50_000, 7}
 			for k := range int64(3) {
@@ -208,7 +208,7 @@ func checkWide3(t *testing.T, h *client, k int64, sizes []int) {
 func TestFlippedBitInTheHost(t *testing.T) {
 	for _, verify := range []string{"first", "always", "off"} {
 		t.Run(verify, func(t *testing.T) {
-			c := onDisk(8<<20, 0, nil)
+			c := cached(8<<20, 0, nil)
 			c.Verify = verify
 			s := open(t, c)
 			h := newClient(t, s, "h")
@@ -243,7 +243,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 
 func TestBlockedDiskHoldsUpOnlyWhoNeedsIt(t *testing.T) {
 	fs, rule := blocked(vfs.OpRead|vfs.OpWrite, 64<<20)
-	c := onDisk(2<<20, 16<<20, fs)
+	c := cached(2<<20, 16<<20, fs)
 	c.Prefetch = false // a capture rather waits for a flush than that it breaks a promise, however long that flush takes
 	s := open(t, c)
 	defer rule.Release()
@@ -288,7 +288,7 @@ func TestBlockedDiskHoldsUpOnlyWhoNeedsIt(t *testing.T) {
 }
 
 func TestFullHostOnlyStore(t *testing.T) {
-	s := open(t, onDisk(1<<20, 0, nil))
+	s := open(t, cached(1<<20, 0, nil))
 	h := newClient(t, s, "h")
 	n, err := h.fill(0)
 	if e := wants(t, err, status.TierFull); n != 10 || e.Tier != status.TierHost {
@@ -328,7 +328,7 @@ func TestFullHostOnlyStore(t *testing.T) {
 
 func TestDropEndsTheWaitForOneTicketButNotForAll(t *testing.T) {
 	fs, rule := blocked(vfs.OpWrite, 64<<20)
-	s := open(t, onDisk(2<<20, 16<<20, fs))
+	s := open(t, cached(2<<20, 16<<20, fs))
 	defer rule.Release()
 	h, w, all := newClient(t, s, "h"), newClient(t, s, "h"), newClient(t, s, "h")
 	out := h.mustPut(1, random(piece, 1))

@@ -13,7 +13,7 @@ import (
 // fullOfLeases is a store whose host tier is taken up by leases, with checkpoint 1 on disk.
 func fullOfLeases(t *testing.T) (*client, []*Lease) {
 	t.Helper()
-	s := open(t, onDisk(1<<20, 16<<20, vfs.NewMem(64<<20)))
+	s := open(t, cached(1<<20, 16<<20, vfs.NewMem(64<<20)))
 	h := newClient(t, s, "h")
 	h.putDown(1, random(piece, 1))
 	h.evict(1, piece)
@@ -74,7 +74,7 @@ func TestHostFullOfLeases(t *testing.T) {
 func TestStoresLeaveNoGoroutineBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for i := range 20 {
-		c := onDisk(1<<20, 16<<20, vfs.NewMem(32<<20))
+		c := cached(1<<20, 16<<20, vfs.NewMem(32<<20))
 		s, err := Open(c)
 		if err != nil {
 			t.Fatal(err)

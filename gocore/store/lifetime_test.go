@@ -18,7 +18,7 @@ import (
 )
 
 func TestLeasesStayExactThroughDropRewriteAndClose(t *testing.T) {
-	c := onDisk(1<<20, 16<<20, jitter{vfs.NewMem(32 << 20), time.Millisecond})
+	c := cached(1<<20, 16<<20, jitter{vfs.NewMem(32 << 20), time.Millisecond})
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestLeasesStayExactThroughDropRewriteAndClose(t *testing.T) {
 }
 
 func TestLastLeaseIsTheCallersAlone(t *testing.T) {
-	s := open(t, onDisk(8<<20, 16<<20, vfs.NewMem(32<<20)))
+	s := open(t, cached(8<<20, 16<<20, vfs.NewMem(32<<20)))
 	h := newClient(t, s, "h")
 	p := random(1<<20, 1)
 	h.mustPut(1, p)
@@ -242,7 +242,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 		for _, closing := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, close %v", name, closing), func(t *testing.T) {
 				fs, rule := blocked(x.stop, 256<<20)
-				s := open(t, onDisk(x.host, 64<<20, fs))
+				s := open(t, cached(x.host, 64<<20, fs))
 				defer rule.Release()
 				h := newClient(t, s, "h")
 				p := random(size, 1)
@@ -305,7 +305,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 }
 
 func TestCancelledRewriteKeepsTheOldVersion(t *testing.T) {
-	s := open(t, onDisk(128<<20, 0, nil))
+	s := open(t, cached(128<<20, 0, nil))
 	h := newClient(t, s, "h")
 	p := random(1000, 1)
 	h.mustPut(1, p)
@@ -324,7 +324,7 @@ func TestCancelledRewriteKeepsTheOldVersion(t *testing.T) {
 
 func TestClosingManyTimesFromManyGoroutinesWithWorkInFlight(t *testing.T) {
 	for i := range 20 {
-		c := onDisk(1<<20, 16<<20, jitter{vfs.NewMem(32 << 20), 300 * time.Microsecond})
+		c := cached(1<<20, 16<<20, jitter{vfs.NewMem(32 << 20), 300 * time.Microsecond})
 		s, err := Open(c)
 		if err != nil {
 			t.Fatal(err)
@@ -380,7 +380,7 @@ func (c *client) until(r *rand.Rand) {
 }
 
 func TestDebugModeFindsWriters(t *testing.T) {
-	c := onDisk(8<<20, 0, nil)
+	c := cached(8<<20, 0, nil)
 	c.Debug = true
 	s := open(t, c)
 	h := newClient(t, s, "h")

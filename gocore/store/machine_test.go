@@ -385,7 +385,7 @@ func TestManyClientsAtRandom(t *testing.T) {
 			if c.faulty {
 				fs = moody{fs}
 			}
-			cfg := onDisk(c.host, c.disk, fs)
+			cfg := cached(c.host, c.disk, fs)
 			cfg.Flush, cfg.Policy, cfg.Timeline, cfg.Debug = c.flush, c.policy, 1000, true
 			s := open(t, cfg)
 			var all sync.WaitGroup

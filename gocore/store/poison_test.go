@@ -80,7 +80,7 @@ func TestPanicInThisProcess(t *testing.T) {
 		t.Skip("only as a child")
 	}
 	fs, disk := blocked(vfs.OpRead, 64<<20)
-	s, err := Open(onDisk(1<<20, 16<<20, fs))
+	s, err := Open(cached(1<<20, 16<<20, fs))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
 	for _, size := range []int{0, 1, 1000, 64 << 10, 100_001, 1<<20 + 3} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			c := onDisk(4<<20, 256<<20, nil)
+			c := cached(4<<20, 256<<20, nil)
 			c.Path = t.TempDir()
 			s := open(t, c)
 			h := newClient(t, s, "h")
@@ -41,14 +41,14 @@ func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
 
 // shapes of stores that all have to keep the same promises.
 var shapes = map[string]func() Config{
-	"host":        func() Config { return onDisk(8<<20, 0, nil) },
-	"disk":        func() Config { return onDisk(0, 16<<20, vfs.NewMem(64<<20)) },
-	"host+disk":   func() Config { return onDisk(256<<10, 16<<20, vfs.NewMem(64<<20)) },
-	"not direct":  func() Config { c := onDisk(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Direct = false; return c },
-	"eager":       func() Config { c := onDisk(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Flush = "eager"; return c },
-	"no checksum": func() Config { c := onDisk(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Checksum = false; return c },
-	"always":      func() Config { c := onDisk(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "always"; return c },
-	"off":         func() Config { c := onDisk(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "off"; return c },
+	"host":        func() Config { return cached(8<<20, 0, nil) },
+	"disk":        func() Config { return cached(0, 16<<20, vfs.NewMem(64<<20)) },
+	"host+disk":   func() Config { return cached(256<<10, 16<<20, vfs.NewMem(64<<20)) },
+	"not direct":  func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Direct = false; return c },
+	"eager":       func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Flush = "eager"; return c },
+	"no checksum": func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Checksum = false; return c },
+	"always":      func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "always"; return c },
+	"off":         func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "off"; return c },
 }
 
 func inAllShapes(t *testing.T, f func(t *testing.T, s *Store)) {
@@ -313,7 +313,7 @@ func TestLargerThanTheHostGoesPastIt(t *testing.T) {
 }
 
 func goPast(t *testing.T, stays bool) {
-	s := open(t, onDisk(1<<20, 64<<20, vfs.NewMem(128<<20)))
+	s := open(t, cached(1<<20, 64<<20, vfs.NewMem(128<<20)))
 	h := newClient(t, s, "h")
 	p := random(20<<20+17, 3)
 	out, err := h.putArgs(1, p, CheckpointArgs{SourceStays: stays})
@@ -358,7 +358,7 @@ func TestLargerThanEverythingIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestTierOfASchedule(t *testing.T) {
-	s := open(t, onDisk(1<<20, 16<<20, vfs.NewMem(32<<20)))
+	s := open(t, cached(1<<20, 16<<20, vfs.NewMem(32<<20)))
 	h := newClient(t, s, "h")
 	p := random(100_000, 1)
 	if _, err := h.putArgs(1, p, CheckpointArgs{Tier: status.TierDisk}); err != nil {

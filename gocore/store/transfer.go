@@ -48,6 +48,11 @@ func (s *Store) load(slot []byte, from int64, b *body) error {
 	if err := s.disk.Read(from, slot[:b.layout.end()]); err != nil {
 		return s.diskError(err)
 	}
+	return s.verifyLoaded(slot, b)
+}
+
+// verifyLoaded compares a slot that was filled from disk with what was captured.
+func (s *Store) verifyLoaded(slot []byte, b *body) error {
 	if s.set.verify == verifyOff {
 		return nil
 	}
