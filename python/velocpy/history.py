@@ -77,20 +77,23 @@ class History:
 
         When it returns, the arrays may be overwritten (unless ``copy=False``) and the checkpoint can be restored.
         Without room in the fastest tier it waits for it, interruptible by Ctrl-C, after which nothing has changed.
+        Until the new version of a key is captured, both versions need room.
 
         Parameters
         ----------
         key
             None: the store chooses an integer that is not used; ``Ticket.key`` tells it.
         regions
-            Arrays by name, or a sequence of arrays, which are then regions 0, 1, …; or give them as keywords. NumPy and
-            torch CPU arrays, anything with the buffer protocol or DLPack, and tuples (address, bytes). They come back
-            as the library they came from, buffers as NumPy arrays.
+            Arrays by name, or a sequence of arrays, which are then regions 0, 1, …; or give them as keywords (regions
+            called copy, meta, tier or timeout want a mapping). NumPy and torch CPU arrays, anything with the buffer
+            protocol or DLPack, and tuples (address, bytes). They come back as the library they came from, buffers as
+            NumPy arrays.
         copy
             False: the arrays stay untouched by the caller until ``Ticket.captured``; the store then reads them where
             they are and keeps them alive meanwhile.
         meta
-            Something small that JSON can say, given back by `Lease.meta` and `meta`.
+            Something small that JSON can say, given back by `Lease.meta` and `meta` as JSON does: tuples as lists, the
+            keys of a dict as texts.
         tier
             The tier whose promise is wanted first: ``"disk"`` writes down at once and frees the faster tiers early.
         timeout
@@ -200,7 +203,8 @@ class History:
 
         A lease is given back when the loop moves on and nobody holds it or one of its arrays any more. With ``into``
         the second item is ``into``. With ``last`` every restore consumes its checkpoint; those hinted as `Last` do
-        anyway. ``timeout`` holds for each restore.
+        anyway. ``timeout`` holds for each restore. What a restore raises, `CheckpointNotFound` for a key that is not
+        there among it, ends the loop, and the next one begins with the same key; `hint_clear` gives it up.
         """
         feed = self._feed
         feed.iterate(+1)
@@ -241,8 +245,9 @@ class History:
 
         ``plan`` is a key, a hint, a `Plan`, or any iterable of keys and hints, read lazily from inside later calls: its
         code runs in the caller's thread, may use the store, and what it raises surfaces once, in the call that read on;
-        that call and the plan's rest are then not carried out. Hints may be wrong: that costs time only. A schedule of
-        the package checkpoint_schedules stands for `velocpy.adjoint.plan_of` of it, and stays fresh.
+        that call and the plan's rest are then not carried out; the hints read before stand. Hints may be wrong: that
+        costs time only. A schedule of the package checkpoint_schedules stands for `velocpy.adjoint.plan_of` of it, and
+        stays fresh.
 
         Parameters
         ----------
