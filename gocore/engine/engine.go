@@ -56,9 +56,12 @@ const (
 	rushWater = 2
 )
 
-// scanLimit bounds the fragments that one eviction decision looks at, so that its cost does not grow with the store. With
-// fewer fragments the decision is algorithm 1 over the whole table.
-const scanLimit = 4096
+// With fewer fragments than wholeTable, an eviction decision is algorithm 1 over the whole table. Beyond, it looks at scanLimit of them, where
+// room was made last, and further only when it finds nothing evictable there: its cost does not grow with the store.
+const (
+	wholeTable = 4096
+	scanLimit  = 256
+)
 
 // maxLoads bounds the prefetches that have room reserved but have not ended, per link.
 const maxLoads = 8
@@ -87,6 +90,8 @@ type Engine struct {
 	capturing int        // captures that have room and are being copied
 	copying   int        // restores that end by themselves (into the caller's arrays)
 	Stats     Stats
+
+	wholeTable, scanLimit int // the constants, but in tests
 }
 
 // tier is one level of the hierarchy.
@@ -152,6 +157,8 @@ func New(cfg Config) *Engine {
 		waiting: map[*Record][]*Restore{},
 		durable: map[*Record][]*Wait{},
 		lost:    map[uint64]error{},
+
+		wholeTable: wholeTable, scanLimit: scanLimit,
 	}
 	for i, c := range cfg.Tiers {
 		t := &tier{TierConfig: c, index: i, table: fragment.New[*Record](c.Capacity), hand: fragment.None}

@@ -91,9 +91,9 @@ func (e *Engine) spare(now int64, t int, r *Record) verdict {
 func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.Window, bool) {
 	tr := e.tiers[t]
 	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.heads
-	many := tr.table.Count() >= scanLimit/2 // fragments and gaps together may be more than a scan looks at
+	many := tr.table.Count() >= e.wholeTable
 	if req.Start = fragment.None; many {
-		req.Limit, req.Start = scanLimit, tr.hand
+		req.Limit, req.Start = e.scanLimit, tr.hand
 	}
 	if t < len(e.links) {
 		l := e.links[t]
@@ -103,12 +103,27 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 		}
 	}
 	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
-	if !ok && many {
+	if many && !(ok && w.Wait == 0 && w.Promises == 0) && e.worthALook(tr, &req, ok) {
 		req.Limit, req.Start = 0, fragment.None
 		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
 	}
 	e.Stats.Decisions++
 	return w, ok
+}
+
+// worthALook tells whether the whole of a large table may hold a window where a part of it held none, or none that is evictable now.
+func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
+	room := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free]
+	if !some {
+		room += tr.bytes[fragment.Flushing]
+		if req.FlushRate > 0 {
+			room += tr.bytes[fragment.Dirty]
+		}
+		if req.Break {
+			room += tr.bytes[fragment.Promised]
+		}
+	}
+	return room >= req.Size
 }
 
 // evict frees the window, all of which is evictable, and places r in it.

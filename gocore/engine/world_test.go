@@ -63,6 +63,9 @@ func newWorld(t *rapid.T, cfg Config) *world {
 	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
 	cfg.Trace = w.traced
 	w.e = New(cfg)
+	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision sees a part
+		w.e.wholeTable, w.e.scanLimit = rapid.IntRange(0, 5).Draw(t, "whole"), rapid.IntRange(1, 4).Draw(t, "scan")
+	}
 	for i := range w.e.tiers {
 		w.bytes = append(w.bytes, make([]int, w.e.Capacity(i)))
 	}

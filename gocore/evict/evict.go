@@ -110,7 +110,10 @@ func (s *scan[O]) run(first, end fragment.ID, limit int) int {
 			i, wait, score, bytes, promises = j, 0, 0, 0, 0
 			continue
 		}
-		p := max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
+		p := int64(0)
+		if m.waits {
+			p = max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
+		}
 		v := weigh(&s.scale, m, f)
 		if i == at && f.Size >= s.size+s.padding(f.Offset) { // alone it is enough: so it is with most windows when sizes are alike
 			if s.better(p, v, m.promise) {
@@ -158,8 +161,9 @@ const (
 
 // measure is how fragments of one class are weighed.
 type measure struct {
-	never       bool  // it cannot go
-	expectable  bool  // it can lie within the floor
+	never       bool // it cannot go
+	expectable  bool // it can lie within the floor
+	waits       bool
 	promise     int   // 1: it is a promise
 	flush, down int64 // all ones when the wait is that of a running, or of a future flush
 	base, age   int64 // s-score of what nobody expects: base, and the staleness masked with age
@@ -199,6 +203,7 @@ func newScale(k Kind, r *Request) scale {
 	m[fragment.Free].never = false
 	m[fragment.Flushing].never, m[fragment.Flushing].flush = r.NoWait, -1
 	m[fragment.Dirty].never, m[fragment.Dirty].down = r.NoWait || r.FlushRate <= 0, -1
+	m[fragment.Flushing].waits, m[fragment.Dirty].waits = true, true
 	m[fragment.Promised].never, m[fragment.Promised].promise = !r.Break, 1
 	return s
 }
