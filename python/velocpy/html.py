@@ -31,9 +31,7 @@ def store(shown: Store) -> str:
         for name, tier in use.items()
     ]
     histories = [(history.name, history._status()) for history in shown.histories]
-    return _titled(
-        "Store", [_table(("tier", "budget", "used", ""), tiers), _table(("history", ""), histories)]
-    )
+    return _titled("Store", [_table(("tier", "budget", "used", ""), tiers), _table(("history", ""), histories)])
 
 
 def history(shown: History) -> str:
