@@ -232,7 +232,9 @@ int32_t veloc_wait(uint64_t store, uint64_t history, uint64_t ticket, int32_t ti
 
 /* Operations. */
 int32_t veloc_step(uint64_t op, veloc_outcome* out, veloc_error* err);
-int32_t veloc_cancel(uint64_t op, veloc_error* err); /* undoes a checkpoint or restore that has not ended; the store stays usable */
+/* Undoes a checkpoint or restore that has not ended (a checkpoint whose bytes a transfer had taken by then stays); the store stays usable.
+ * Also when this, or veloc_step, answers VELOC_E_POISONED, the operation has ended: nobody reads its sources or writes to its event_fd. */
+int32_t veloc_cancel(uint64_t op, veloc_error* err);
 
 #ifdef __cplusplus
 }
