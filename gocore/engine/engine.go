@@ -60,7 +60,7 @@ const (
 // room was made last, and further only when it finds nothing evictable there: its cost does not grow with the store.
 const (
 	wholeTable = 4096
-	scanLimit  = 256
+	scanLimit  = 128
 )
 
 // maxLoads bounds the prefetches that have room reserved but have not ended, per link.

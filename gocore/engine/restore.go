@@ -139,12 +139,13 @@ func (e *Engine) lift(now int64, rec *Record, t int) {
 	})
 }
 
-// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead. With
-// patience, leases whose callers have some go on waiting; it tells whether there are any.
+// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead, and
+// leases too unless it is leases that fill the tier. With patience, leases whose callers have some go on waiting; it tells whether there are any.
 func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
+	crowded := e.lent(0)+e.tiers[0].extent(rec) > e.tiers[0].Capacity
 	for _, r := range e.takeWaiting(rec) {
 		switch {
-		case r.options.Into && !rec.gone:
+		case !rec.gone && (r.options.Into || !crowded):
 			e.fetch(now, r)
 		case r.options.Patient && patience:
 			e.await(r)

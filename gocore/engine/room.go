@@ -280,6 +280,9 @@ func (e *Engine) failStalled(now int64, t int) {
 		if e.attempt(now, t, c) || e.progressing() {
 			continue
 		}
+		if e.yield(now, t, c) && e.attempt(now, t, c) {
+			continue
+		}
 		why, failing := e.whyFull(t, c.rec), t < len(e.links) && e.links[t].stuck > 0
 		if patient := c.patient || (c.load && e.passBy(now, c.rec, why, !failing)); !patient || failing {
 			c.deny(now, why)
@@ -290,6 +293,31 @@ func (e *Engine) failStalled(now int64, t int) {
 	}
 }
 
+// yield gives up the version that a capture is about to replace, when that makes its room: slots can be rewritten in a tier that they fill.
+func (e *Engine) yield(now int64, t int, c *claim) bool {
+	old := c.rec.Hist.records[c.rec.Key]
+	if c.load || old == nil || old == c.rec || old.copies[t] == fragment.None {
+		return false
+	}
+	tr := e.tiers[t]
+	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
+		return false
+	}
+	e.remove(now, old)
+	return true
+}
+
+// lent is how many bytes of tier t are being read: leases, and copies out.
+func (e *Engine) lent(t int) (bytes int64) {
+	table := e.tiers[t].table
+	for id := table.First(); id != fragment.None; id = table.Next(id) {
+		if f := table.At(id); f.Pins > 0 {
+			bytes += f.Size
+		}
+	}
+	return bytes
+}
+
 // whyFull says why there is no room in tier t.
 func (e *Engine) whyFull(t int, r *Record) error {
 	tr := e.tiers[t]
@@ -298,9 +326,9 @@ func (e *Engine) whyFull(t int, r *Record) error {
 			return &TierError{Tier: t + 1, Err: l.err}
 		}
 	}
-	kept := tr.bytes[fragment.Dirty] + tr.bytes[fragment.Flushing]
-	return full(t, "%d of %d bytes used: %d held by leases and running copies, %d kept because no lower tier has room for them; %d bytes wanted",
-		tr.table.Used(), tr.Capacity, tr.bytes[fragment.Held], kept, r.Size)
+	lent := e.lent(t)
+	return full(t, "%d bytes wanted, %d of %d used: %d by leases, %d by checkpoints for which no lower tier has room",
+		r.Size, tr.table.Used(), tr.Capacity, lent, tr.table.Used()-lent-tr.bytes[fragment.Free])
 }
 
 // progressing tells whether anything is under way that ends by itself.

@@ -10,7 +10,7 @@ func (t *Table[O]) Check() error {
 	binned := map[ID]bool{}
 	seen := map[ID]bool{}
 	prev := None
-	for id := t.first; id != None; id = t.links[id].next {
+	for id := t.first; id != None; id = t.next[id] {
 		f := &t.rows[id]
 		switch {
 		case seen[id]:
@@ -19,8 +19,8 @@ func (t *Table[O]) Check() error {
 			return fmt.Errorf("fragment %d begins at %d, the one before ends at %d", id, f.Offset, at)
 		case f.Size <= 0:
 			return fmt.Errorf("fragment %d has %d bytes", id, f.Size)
-		case t.links[id].prev != prev:
-			return fmt.Errorf("fragment %d thinks %d lies before it, not %d", id, t.links[id].prev, prev)
+		case t.prev[id] != prev:
+			return fmt.Errorf("fragment %d thinks %d lies before it, not %d", id, t.prev[id], prev)
 		case f.Class == Gap && prev != None && t.rows[prev].Class == Gap:
 			return fmt.Errorf("gaps %d and %d are neighbours", prev, id)
 		}

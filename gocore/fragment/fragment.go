@@ -50,14 +50,11 @@ type Fragment[O any] struct {
 	Verified     bool // the bytes here were checked against the checksum since they arrived
 }
 
-// link joins a fragment to its neighbours. The links lie apart from the rows: a walk of the table then waits for the small array
-// of links only, and the processor fetches the rows beside it.
-type link struct{ next, prev ID }
-
 // Table is the allocation table of one buffer.
 type Table[O any] struct {
 	rows     []Fragment[O]
-	links    []link // by row
+	next     []ID // by row: the fragment behind it. Apart from the rows, so that a walk waits for a small array only
+	prev     []ID
 	vacant   []ID
 	first    ID
 	capacity int64
@@ -73,7 +70,7 @@ func New[O any](capacity int64) *Table[O] {
 	if capacity > 0 {
 		id := t.row()
 		t.rows[id] = Fragment[O]{Size: capacity, Class: Gap, Seq: Unexpected}
-		t.links[id] = link{next: None, prev: None}
+		t.next[id], t.prev[id] = None, None
 		t.first = id
 		t.binIn(id)
 	}
@@ -96,7 +93,7 @@ func (t *Table[O]) At(id ID) *Fragment[O] { return &t.rows[id] }
 func (t *Table[O]) First() ID { return t.first }
 
 // Next is the fragment behind id in address order, or None.
-func (t *Table[O]) Next(id ID) ID { return t.links[id].next }
+func (t *Table[O]) Next(id ID) ID { return t.next[id] }
 
 // Padding is what must be skipped at offset so that the rest is aligned.
 func Padding(offset, align int64) int64 {
@@ -132,12 +129,12 @@ func (t *Table[O]) Free(id ID) ID {
 	t.count--
 	f.Owner = none
 	f.Class, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = Gap, lifecycle.Init, Unexpected, 0, 0, false
-	if p := t.links[id].prev; p != None && t.rows[p].Class == Gap {
+	if p := t.prev[id]; p != None && t.rows[p].Class == Gap {
 		t.binOut(p)
 		t.absorb(p, id)
 		id = p
 	}
-	if n := t.links[id].next; n != None && t.rows[n].Class == Gap {
+	if n := t.next[id]; n != None && t.rows[n].Class == Gap {
 		t.binOut(n)
 		t.absorb(id, n)
 	}
@@ -170,22 +167,22 @@ func (t *Table[O]) split(id ID, size int64) ID {
 	f := &t.rows[id]
 	t.rows[rest] = Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Seq: Unexpected}
 	f.Size = size
-	next := t.links[id].next
-	t.links[rest] = link{next: next, prev: id}
+	next := t.next[id]
+	t.next[rest], t.prev[rest] = next, id
 	if next != None {
-		t.links[next].prev = rest
+		t.prev[next] = rest
 	}
-	t.links[id].next = rest
+	t.next[id] = rest
 	return rest
 }
 
 // absorb joins row b, which lies directly behind a, to a.
 func (t *Table[O]) absorb(a, b ID) {
 	t.rows[a].Size += t.rows[b].Size
-	next := t.links[b].next
-	t.links[a].next = next
+	next := t.next[b]
+	t.next[a] = next
 	if next != None {
-		t.links[next].prev = a
+		t.prev[next] = a
 	}
 	t.vacant = append(t.vacant, b)
 }
@@ -197,6 +194,6 @@ func (t *Table[O]) row() ID {
 		return id
 	}
 	t.rows = append(t.rows, Fragment[O]{})
-	t.links = append(t.links, link{})
+	t.next, t.prev = append(t.next, None), append(t.prev, None)
 	return ID(len(t.rows) - 1)
 }
