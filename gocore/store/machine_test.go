@@ -369,8 +369,10 @@ func TestManyClientsAtRandom(t *testing.T) {
 		flush      string
 		policy     string
 		faulty     bool
+		real       bool // a disk of this machine instead of one in memory
 	}{
 		"lazy":             {host: 1 << 20, disk: 64 << 20},
+		"real":             {host: 1 << 20, disk: 64 << 20, real: true},
 		"eager":            {host: 1 << 20, disk: 64 << 20, flush: "eager"},
 		"tiny host":        {host: 320 << 10, disk: 64 << 20, policy: "lru"},
 		"tiny disk":        {host: 1 << 20, disk: 2 << 20, policy: "fifo"},
@@ -386,6 +388,9 @@ func TestManyClientsAtRandom(t *testing.T) {
 				fs = moody{fs}
 			}
 			cfg := cached(c.host, c.disk, fs)
+			if c.real {
+				cfg.FS, cfg.Path = nil, t.TempDir()
+			}
 			cfg.Flush, cfg.Policy, cfg.Timeline, cfg.Debug = c.flush, c.policy, 1000, true
 			s := open(t, cfg)
 			var all sync.WaitGroup
