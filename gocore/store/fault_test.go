@@ -297,11 +297,16 @@ func TestFullHostOnlyStore(t *testing.T) {
 	for k := range n {
 		h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
 	}
-	// A rewrite needs room beside the old version, and does not cost it.
-	for _, stays := range []bool{false, true} {
-		_, err = h.putArgs(3, random(piece, 33), CheckpointArgs{SourceStays: stays})
+	// A rewrite takes the room of the old version, unless the new one is larger: then it does not cost the old one.
+	for i, stays := range []bool{false, true} {
+		p := random(piece, uint64(33+i))
+		if _, err = h.putArgs(3, p, CheckpointArgs{SourceStays: stays}); err != nil {
+			t.Fatal(err)
+		}
+		h.mustGet(3, p, RestoreArgs{})
+		_, err = h.putArgs(3, random(2*piece, 3), CheckpointArgs{SourceStays: stays})
 		wants(t, err, status.TierFull)
-		h.mustGet(3, random(piece, 3), RestoreArgs{})
+		h.mustGet(3, p, RestoreArgs{})
 	}
 	// Patience lasts until somebody makes room.
 	op, code, err := h.pending(99, random(piece, 99), CheckpointArgs{Patient: true}, &Outcome{})
