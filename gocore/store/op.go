@@ -258,7 +258,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if err != nil {
 		return codeOf(err), err
 	}
-	recs, err := s.versions(h, ticket)
+	recs, err := s.versions(h, ticket, t)
 	if err != nil {
 		return codeOf(err), err
 	}
@@ -295,12 +295,15 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 }
 
 // versions are the records that a wait concerns.
-func (s *Store) versions(h *History, ticket uint64) ([]*engine.Record, error) {
+func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, error) {
 	if ticket != 0 {
 		r := s.eng.Record(ticket)
 		if r == nil {
 			if err := s.eng.Lost(ticket); err != nil {
 				return nil, s.explain(err, nil)
+			}
+			if t == 0 {
+				return nil, nil // what was not lost had been captured, or nobody reads its source any more
 			}
 			return nil, status.New(status.Dropped, "the checkpoint of this ticket was dropped, replaced or consumed: it owes no flush any more")
 		}
