@@ -283,8 +283,12 @@ func (e *Engine) failStalled(now int64, t int) {
 		if e.yield(now, t, c) && e.attempt(now, t, c) {
 			continue
 		}
-		why, failing := e.whyFull(t, c.rec), t < len(e.links) && e.links[t].stuck > 0
-		if patient := c.patient || (c.load && e.passBy(now, c.rec, why, !failing)); !patient || failing {
+		failing := t < len(e.links) && e.links[t].stuck > 0
+		if c.patient && !failing {
+			continue
+		}
+		why := e.whyFull(t, c.rec)
+		if !c.load || !e.passBy(now, c.rec, why, !failing) {
 			c.deny(now, why)
 		}
 	}

@@ -423,6 +423,7 @@ func (w *world) observe() {
 			w.fatalf("%T went from phase %d to %d and nobody was told", n, was, is)
 		}
 	}
+	w.yielded()
 	live := w.captures[:0]
 	for _, c := range w.captures {
 		told(c.Capture, c.phase, c.Phase)
@@ -458,6 +459,16 @@ func (w *world) observe() {
 	for _, r := range w.born {
 		if r.gone {
 			w.gone[r] = true
+		}
+	}
+}
+
+// yielded takes note of versions that were given up for the room of those that are about to replace them.
+func (w *world) yielded() {
+	for _, c := range w.captures {
+		i := w.index(c.Rec.Hist)
+		if old := w.truth[i][c.Rec.Key]; old != nil && old.gone && c.Rec.copies[c.Tier] != fragment.None {
+			delete(w.truth[i], c.Rec.Key)
 		}
 	}
 }
