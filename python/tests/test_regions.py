@@ -424,6 +424,48 @@ def test_tensors(history: velocpy.History) -> None:
         assert same(into[name], source), name
 
 
+def test_a_graph_notices_that_its_tensors_were_restored_into(history: velocpy.History) -> None:
+    torch = pytest.importorskip("torch")
+    history.checkpoint(0, x=torch.zeros(3))
+    for into in ("mapping", "sequence", "one"):
+        x, w = torch.ones(3), torch.ones(3, requires_grad=True)
+        y = (w * x).sum()
+        history.restore(0, into={"mapping": {"x": x}, "sequence": [x], "one": x}[into])
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+
+def test_a_refused_or_impossible_restore_leaves_a_graph_alone(history: velocpy.History) -> None:
+    torch = pytest.importorskip("torch")
+    history.checkpoint(0, x=torch.zeros(3))
+    x, w = torch.ones(3), torch.ones(3, requires_grad=True)
+    y = (w * x).sum()
+    with pytest.raises(velocpy.InvalidArgument):
+        history.restore(0, into={"z": x})
+    with pytest.raises(velocpy.CheckpointNotFound):
+        history.restore(1, into={"x": x})
+    y.backward()
+    assert w.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_parameters_and_views_restored_into_have_a_new_version(history: velocpy.History) -> None:
+    torch = pytest.importorskip("torch")
+    history.checkpoint(0, x=torch.zeros(3))
+    leaf = torch.ones(3, requires_grad=True)
+    parameter = torch.nn.Parameter(torch.ones(3))
+    base = torch.ones(6)
+    for tensor, counted in ((leaf, leaf), (parameter, parameter), (base[1:4], base)):
+        before = counted._version
+        with torch.no_grad():
+            history.restore(0, into={"x": tensor})
+        assert counted._version > before
+        assert not tensor.detach().any()
+    with torch.inference_mode():
+        unversioned = torch.ones(3)
+    history.restore(0, into={"x": unversioned})
+    assert not unversioned.any()
+
+
 def test_tensors_into(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
     u = torch.randn(8, 9)

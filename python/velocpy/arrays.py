@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -164,6 +165,18 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
         raise InvalidType(f"region {label!r} is a tensor without memory: {error}.") from error
     strides = tuple(stride * itemsize for stride in tensor.stride())
     return (TORCH, _torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor)
+
+
+def written(destinations: Iterable[Any]) -> None:
+    """Tells autograd which tensors were written behind its back: a graph that saved one of them refuses to go on."""
+    autograd = getattr(sys.modules.get("torch"), "autograd", None)
+    increment = getattr(getattr(autograd, "graph", None), "increment_version", None)
+    if increment is None:
+        return
+    for array in destinations:
+        # Tensors of inference mode have no version; autograd does not save them either.
+        if _is_tensor(array) and not array.is_inference():
+            increment(array)
 
 
 def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:

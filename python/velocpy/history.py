@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
-from .errors import InvalidArgument, InvalidType, VelocError
+from . import arrays
+from .errors import CheckpointNotFound, InvalidArgument, InvalidType, StoreClosed, VelocError
 from .lease import Lease
 from .plan import Advance, Drop, Feed, Key, Last, Restore
 from .ticket import NO_TIER, Ticket, tier_number
@@ -178,7 +179,7 @@ class History:
         into
             Arrays to fill: a mapping by name (which also says which regions are wanted), or a sequence for all regions
             or for ``regions``, or one array for one region. Any strides; shape and dtype must be those of the region.
-            Returned.
+            Returned. For autograd a torch tensor was changed in place: a graph that needs its old values raises.
         last
             The checkpoint is consumed: the lease belongs to the caller, and the key is gone.
         timeout
@@ -231,12 +232,23 @@ class History:
             memory, left = self._core.restore(key, wanted, last, False, timeout)
             result: Any = Lease(memory, self._name, key, self._store._debug)
         else:
-            left = self._core.restore_into(key, wanted, _destinations_of(into), last, timeout)
+            left = self._restore_into(key, wanted, _destinations_of(into), last, timeout)
             result = into
         feed = self._feed
         if feed.active and feed.restored(key, left, iterated):
             self._core.hint_clear()
         return result
+
+    def _restore_into(self, key: Key, wanted: Any, into: Any, last: bool, timeout: float | None) -> int:
+        started = True
+        try:
+            return self._core.restore_into(key, wanted, into, last, timeout)
+        except (InvalidArgument, CheckpointNotFound, StoreClosed):
+            started = False
+            raise
+        finally:
+            if started:  # also when it failed: some of the bytes may be there
+                arrays.written(into.values() if isinstance(into, dict) else into)
 
     # --- plans ---
 
