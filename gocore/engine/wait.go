@@ -47,7 +47,10 @@ func (e *Engine) want(now int64, rec *Record, t int) {
 	rec.wants |= 1 << t
 	for k, l := range e.links[:t] {
 		if e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			l.blocked = false
+			if l.blocked { // for those too who have given up on it
+				l.blocked = false
+				e.tiers[k].version++
+			}
 			e.queueFlush(now, k, rec, true)
 		}
 	}

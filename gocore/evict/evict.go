@@ -112,6 +112,10 @@ func (s *scan[O]) run(first, end fragment.ID, limit int) int {
 		}
 		p := int64(0)
 		if m.waits {
+			if s.best.Wait == 0 && s.waits != 0 && s.best.Promises <= m.promise && i == at && f.Size >= s.size+s.padding(f.Offset) {
+				i = j // alone it would be enough, and cannot be better than what need not be waited for
+				continue
+			}
 			p = max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
 		}
 		v := weigh(&s.scale, m, f)
