@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kSliceMilliseconds = 50;                           // a quarter of the promise on Ctrl-C: machines are busy
 constexpr auto kSignalInterval = std::chrono::milliseconds(40);  // between looks for signals while an operation never has to wait
+constexpr auto kStepAnyway = std::chrono::seconds(1);            // makes a lost wake-up a delay instead of a hang
 
 struct Stock {
   std::vector<int> fds;
@@ -104,21 +105,25 @@ int32_t finish(const Core& core, const Where& where, const Deadline& deadline, E
   using Clock = std::chrono::steady_clock;
   const uint64_t op = out->op;
   auto looked = Clock::now();
+  auto stepped = looked;
   const auto cancel = [&] {
     veloc_error ignored;
     const int32_t cancelled = core.cancel(op, &ignored);
     if (cancelled != VELOC_OK && cancelled != VELOC_E_STALE) fd.abandon();
   };
-  while (status > 0) {
-    bool signalled = true;
+  while (true) {
+    bool due = true;
     Nogil nogil;
-    if (status == VELOC_PENDING) signalled = fd.wait(deadline.slice());
-    // Stepping after a silent slice as well costs nothing and makes a lost wake-up a delay instead of a hang.
-    status = core.step(op, out, error);
+    if (status == VELOC_PENDING) due = fd.wait(deadline.slice()) || Clock::now() - stepped >= kStepAnyway;
+    // Not after an interruption or a silent slice: on a busy machine a call into Go may take longer than a signal may wait.
+    if (due) {
+      status = core.step(op, out, error);
+      stepped = Clock::now();
+    }
     nogil.end();
     if (status <= 0) break;
     const auto now = Clock::now();
-    if (!signalled || now - looked >= kSignalInterval) {
+    if (!due || now - looked >= kSignalInterval) {
       looked = now;
       if (PyErr_CheckSignals() != 0) {
         py::error_already_set interruption;  // fetched before cancel(), which must not run with an exception set

@@ -26,8 +26,8 @@ def later(seconds):
 
 def interrupted(call, seconds=0.4):
     '''Latency of the KeyboardInterrupt that ends call.'''
-    later(seconds)
     try:
+        later(seconds)
         call()
     except KeyboardInterrupt:
         return time.perf_counter() - hit[-1]
