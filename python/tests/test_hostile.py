@@ -356,8 +356,8 @@ def test_closed_store_answers_every_call() -> None:
         lambda: list(history),
         lambda: history.size(0),
         lambda: history.hint(range(3)),
-        lambda: history.hint_clear(),
-        lambda: history.clear(),
+        lambda: list(history.restore_iter()),
+        lambda: store.__enter__(),
         lambda: history.prefetch(),
         lambda: history.wait("disk"),
         lambda: store.wait(),
@@ -375,9 +375,61 @@ def test_closed_store_answers_every_call() -> None:
     for _ in range(3):
         history.drop(0)
         history.drop("never there")
+        history.hint_clear()
+        history.clear()
     for shown in (store, history, ticket):
         assert "closed" in repr(shown)
         assert "closed" in shown._repr_html_()
+
+
+def test_arguments_of_a_wrong_type_are_typed_errors(store: velocpy.Store) -> None:
+    history = store.history("h")
+    array = np.zeros(3)
+    ticket = history.checkpoint(1, u=array)
+    calls = [
+        lambda: history.checkpoint(1, u=array, copy=array),
+        lambda: history.checkpoint(1, u=array, copy="no"),
+        lambda: history.checkpoint(1, u=array, tier=array),
+        lambda: history.restore(1, last="yes"),
+        lambda: history.restore(1, 5.5),
+        lambda: list(history.restore_iter(last="yes")),
+        lambda: history.wait(array),
+        lambda: ticket.durable(array),
+        lambda: ticket.wait(array),
+        lambda: velocpy.Plan.reverse(5),
+        lambda: velocpy.Plan.forward(5),
+        lambda: velocpy.Plan.grouped_reverse(5),
+        lambda: list(velocpy.Plan.grouped_reverse([5])),
+    ]
+    for number, call in enumerate(calls):
+        with pytest.raises(velocpy.InvalidType) as raised:
+            pytest.fail(f"call {number} gave {call()}")
+        assert "0x" not in str(raised.value)
+    with pytest.raises(velocpy.InvalidArgument, match="takes the name of a tier"):
+        ticket.durable(None)
+    assert history.checkpoint(2, u=array, copy=np.True_).captured
+    assert history.restore(1, last=np.False_)["u"].size == 3
+    assert 1 in history
+
+
+def test_messages_say_each_thing_once(store: velocpy.Store) -> None:
+    history = store.history("h")
+    for missing in (lambda: history.restore(7), lambda: history.size(7)):
+        with pytest.raises(velocpy.CheckpointNotFound) as raised:
+            missing()
+        assert str(raised.value).count("never written") == 1
+        assert str(raised.value).count("7") == 1
+    with pytest.raises(velocpy.InvalidType, match="is of type int"):
+        history.checkpoint(0, u=5)
+    with pytest.raises(velocpy.InvalidType, match="not ndarray"):
+        history.checkpoint(0, np.zeros(3))
+
+
+def test_a_budget_that_cannot_be_mapped_promises_nothing() -> None:
+    with pytest.raises(velocpy.VelocError) as raised:
+        velocpy.open(host=1 << 59)
+    assert "other tiers" not in str(raised.value)
+    assert "smaller budget" in str(raised.value)
 
 
 def test_with_block_closes() -> None:

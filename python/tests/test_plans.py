@@ -342,3 +342,17 @@ def test_clear_withdraws(history: velocpy.History) -> None:
     history.clear()
     assert len(history) == 0
     assert drained(history) == []
+
+
+def test_keys_of_numpy_become_ints(history: velocpy.History) -> None:
+    ticket = history.checkpoint(np.int64(5), u=np.zeros(3))
+    lease = history.restore(np.int32(5))
+    assert type(ticket.key) is type(lease.key) is int
+    assert "[5]" in repr(ticket)
+    assert "[5]" in repr(lease)
+    for plan in ([np.int64(5)], [Restore(np.int64(5))], Plan.reverse(np.array([5]))):
+        history.hint(plan)
+        assert [type(key) for key, _ in history.restore_iter()] == [int]
+    with pytest.raises(velocpy.CheckpointNotFound) as raised:
+        history.restore(np.int64(6))
+    assert type(raised.value.key) is int

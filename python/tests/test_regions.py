@@ -466,6 +466,12 @@ def test_parameters_and_views_restored_into_have_a_new_version(history: velocpy.
     assert not unversioned.any()
 
 
+def test_tensors_without_memory(history: velocpy.History) -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(velocpy.InvalidType, match="meta tensor"):
+        history.checkpoint(0, x=torch.zeros(3, device="meta"))
+
+
 def test_tensors_into(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
     u = torch.randn(8, 9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,3 +172,17 @@ def test_calls_are_light(record_property) -> None:  # type: ignore[no-untyped-de
     print(f"checkpoint of ten 1-KiB regions {checkpoint * 1e6:.1f} us, lease restore {restore * 1e6:.1f} us")
     assert checkpoint < 1e-3
     assert restore < 1e-3
+
+
+def test_tiers_are_shown_from_the_fastest_down(store: velocpy.Store) -> None:
+    page = store._repr_html_()
+    assert page.index("<td>host</td>") < page.index("<td>disk</td>")
+
+
+def test_a_disk_budget_beyond_the_free_space_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="velocpy"):
+        velocpy.open(tmp_path, host="1MiB", disk="1MiB").close()
+        assert not caplog.records
+        velocpy.open(tmp_path, host="1MiB", disk=1 << 59).close()
+    (warning,) = caplog.records
+    assert "free" in warning.message

@@ -70,8 +70,8 @@ def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
         shown = _from_dlpack(array, label)
     if shown is None:
         raise InvalidType(
-            f"region {label!r} is a {type(array).__name__}; give an array (NumPy, torch, anything with the buffer "
-            "protocol or DLPack) or a tuple (address, bytes)."
+            f"region {label!r} is of type {type(array).__name__}; give an array (NumPy, torch, anything with the "
+            "buffer protocol or DLPack) or a tuple (address, bytes)."
         )
     return shown
 
@@ -148,7 +148,11 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
     import torch
 
     if not isinstance(tensor, torch.Tensor):
-        raise InvalidType(f"region {label!r} is a {type(tensor).__name__}; give its tensors.")
+        raise InvalidType(f"region {label!r} is of type {type(tensor).__name__}; give its tensors.")
+    if tensor.device.type == "meta":
+        raise InvalidType(
+            f"region {label!r} is a meta tensor, which has a shape but no memory; give a tensor with values."
+        )
     if tensor.device.type != "cpu":
         raise _on_device(label)
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
@@ -207,6 +211,34 @@ def _torch_dtype(text: str) -> torch.dtype:
     return dtype
 
 
+# --- overlaps
+# ---------------------------------------------------------------------------------------------------------------
+
+
+class _Shown:
+    """Memory as NumPy's array interface describes it; nothing here reads or writes it."""
+
+    def __init__(self, address: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self.__array_interface__ = {
+            "data": (address, True),
+            "typestr": f"|V{itemsize}",
+            "shape": shape,
+            "strides": strides,
+            "version": 3,
+        }
+
+
+def share_memory(
+    one: tuple[int, int, tuple[int, ...], tuple[int, ...]], other: tuple[int, int, tuple[int, ...], tuple[int, ...]]
+) -> bool:
+    """Whether two pieces of memory (address, bytes of an element, shape, strides) certainly share bytes."""
+    first, second = np.asarray(_Shown(*one)), np.asarray(_Shown(*other))
+    try:
+        return bool(np.shares_memory(first, second, max_work=10_000))  # type: ignore[arg-type]
+    except RuntimeError:  # too much work to be sure
+        return False
+
+
 # --- dtypes
 # -----------------------------------------------------------------------------------------------------------------
 
@@ -232,6 +264,14 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
     if dtype.type.__module__.partition(".")[0] != "numpy":
         return "=" + dtype.name
     return dtype.str
+
+
+def dtype_of_region(dtype: np.dtype[Any], label: Any) -> str:
+    """The same text for the shim; an error names the region."""
+    try:
+        return dtype_text(dtype)
+    except InvalidType as error:
+        raise InvalidType(f"region {label!r}: {error}") from None
 
 
 def dtype_from_text(text: str) -> np.dtype[Any]:

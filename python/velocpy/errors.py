@@ -17,6 +17,7 @@ forward 7
 from __future__ import annotations
 
 import enum
+import errno
 import os
 from typing import Any
 
@@ -192,8 +193,9 @@ _CLASSES: dict[int, type[VelocError]] = {
 }
 
 # What is still safe and what to do, where the core cannot know it.
+_NO_MAPPING = "Nothing was opened; give host= a smaller budget."
 _REMEDIES: dict[int, str] = {
-    Status.NOT_FOUND: "It was never written, was dropped, or was restored as last; `key in history` asks first.",
+    Status.NOT_FOUND: "`key in history` asks first.",
     Status.CLOSED: "Leases taken before stay valid; open a new store for anything else.",
     Status.STALE: "It belonged to a store that is closed.",
     Status.TIER_FULL: "What was written is safe. Raise the budget, add a tier, drop checkpoints or give back leases.",
@@ -218,10 +220,15 @@ def from_core(
 ) -> VelocError:
     """The exception for a failure that the core reports."""
     tier_name = TIERS[tier] if 0 <= tier < len(TIERS) else None
-    message = _sentence(text or _CLASSES.get(status, VelocError).__name__, _place(history, key, region, tier_name))
-    if os_errno:
+    if status == Status.NOT_FOUND and history is not None and key is not None:
+        message = f"history {history!r} has no checkpoint {key!r}: never written, dropped, or restored as last"
+    else:
+        message = _sentence(text or _CLASSES.get(status, VelocError).__name__, _place(history, key, region, tier_name))
+    if os_errno and os.strerror(os_errno).lower() not in message.lower():
         message += f" ({os.strerror(os_errno)})"
-    remedy = _REMEDIES.get(status)
+    # Memory fails as a device only where a store is opened.
+    unmapped = status == Status.IO and os_errno == errno.ENOMEM and tier_name == "host"
+    remedy = _NO_MAPPING if unmapped else _REMEDIES.get(status)
     message = f"{message}. {remedy}" if remedy else f"{message}."
     error = _CLASSES.get(status, VelocError)(message, history=history, key=key, region=region, tier=tier_name)
     if isinstance(error, OSError) and os_errno:
@@ -230,10 +237,32 @@ def from_core(
     return error
 
 
-def timed_out(seconds: float, history: str | None, key: int | str | None) -> WaitTimeout:
+#: What a wait may be for: what did not happen in time, what has become of it, and what to do.
+AWAITED = {
+    "room": (
+        "no room in the fastest tier",
+        "Nothing has changed. Drop checkpoints, give back leases or allow more time.",
+    ),
+    "bytes": (
+        "the bytes were not in the fastest tier",
+        "The checkpoint stays restorable. Call again, allow more time, or give back leases that take the room.",
+    ),
+    "promise": ("not captured", "Nothing was lost, and the transfers go on; call again to wait on."),
+    "end": ("transfers still run", "The store is closed for new work; call close() again to wait on."),
+    "": ("not done", "The store stays usable; call again to go on."),
+}
+
+
+def timed_out(
+    seconds: float, history: str | None, key: int | str | None, awaits: str = "", tier: int = -1
+) -> WaitTimeout:
     """The exception of a wait that passed its deadline."""
-    message = _sentence(f"not done after {seconds:g} s", _place(history, key, None, None))
-    return WaitTimeout(f"{message}. The store stays usable; call again to go on.", history=history, key=key)
+    tier_name = TIERS[tier] if 0 <= tier < len(TIERS) else None
+    missing, remedy = AWAITED[awaits]
+    if tier_name is not None:
+        missing = f"not durable in tier {tier_name!r}"
+    message = _sentence(f"{missing} after {seconds:g} s", _place(history, key, None, None))
+    return WaitTimeout(f"{message}. {remedy}", history=history, key=key, tier=tier_name)
 
 
 def forked() -> ForkedProcessError:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from . import arrays
-from .errors import CheckpointNotFound, InvalidArgument, InvalidType, StoreClosed, VelocError
+from .errors import CheckpointNotFound, ForkedProcessError, InvalidArgument, InvalidType, StoreClosed, VelocError
 from .lease import Lease
-from .plan import Advance, Drop, Feed, Key, Last, Restore
+from .plan import Advance, Drop, Feed, Key, Last, Restore, plain_key
 from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
@@ -111,6 +114,10 @@ class History:
             source: dict[str, Any] | tuple[Any, ...] = named
         else:
             source = _regions_of(regions, named)
+        if copy is not True and copy is not False:
+            copy = _flag("copy", copy)
+        if type(key) is not int:
+            key = plain_key(key)
         feed = self._feed
         if feed.active and feed.hungry:
             feed.top_up(self._core.hint)
@@ -136,9 +143,10 @@ class History:
             self._require(key)
 
     def clear(self) -> None:
-        """Drops every checkpoint and the plan."""
+        """Drops every checkpoint and the plan; nothing where the store or this side of a fork is gone already."""
         self._feed.clear()
-        self._core.clear()
+        with contextlib.suppress(StoreClosed, ForkedProcessError):
+            self._core.clear()
 
     # --- checkpoints out ---
 
@@ -192,6 +200,10 @@ class History:
         InvalidArgument
             Before any byte was written.
         """
+        if last is not True and last is not False:
+            last = _flag("last", last)
+        if type(key) is not int:
+            key = plain_key(key)
         feed = self._feed
         if feed.active and feed.hungry:
             feed.top_up(self._core.hint)
@@ -207,6 +219,8 @@ class History:
         anyway. ``timeout`` holds for each restore. What a restore raises, `CheckpointNotFound` for a key that is not
         there among it, ends the loop, and the next one begins with the same key; `hint_clear` gives it up.
         """
+        self._store._require_open()
+        last = _flag("last", last)
         feed = self._feed
         feed.iterate(+1)
         try:
@@ -216,12 +230,13 @@ class History:
                 step = feed.take()
                 if step is None:
                     return
+                key = plain_key(step[0])
                 try:
-                    restored = self._restore(step[0], None, into, last or step[1], timeout, True)
+                    restored = self._restore(key, None, into, last or step[1], timeout, True)
                 except BaseException:
                     feed.put_back(step)
                     raise
-                yield step[0], restored
+                yield key, restored
                 del restored
         finally:
             feed.iterate(-1)
@@ -275,9 +290,10 @@ class History:
         self._feed.top_up(self._core.hint)
 
     def hint_clear(self) -> None:
-        """Withdraws everything that was hinted."""
+        """Withdraws everything that was hinted; nothing where the store or this side of a fork is gone already."""
         self._feed.clear()
-        self._core.hint_clear()
+        with contextlib.suppress(StoreClosed, ForkedProcessError):
+            self._core.hint_clear()
 
     def prefetch(self) -> None:
         """Starts to bring back what the plan wants first, before the first restore asks for it."""
@@ -331,7 +347,7 @@ class History:
         if found is None:
             from .errors import Status, from_core
 
-            raise from_core(Status.NOT_FOUND, "no such checkpoint", 0, NO_TIER, None, self._name, key)
+            raise from_core(Status.NOT_FOUND, "no such checkpoint", 0, NO_TIER, None, self._name, plain_key(key))
         return found
 
     def __repr__(self) -> str:
@@ -366,7 +382,7 @@ def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tupl
     if isinstance(regions, (list, tuple)):
         return tuple(regions)
     raise InvalidType(
-        f"regions are a mapping of names to arrays or a list of arrays, not a {type(regions).__name__}; for one array "
+        f"regions are a mapping of names to arrays or a list of arrays, not {type(regions).__name__}; for one array "
         "write checkpoint(key, u=array) or checkpoint(key, [array])."
     )
 
@@ -374,7 +390,20 @@ def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tupl
 def _labels_of(regions: Any) -> tuple[Any, ...] | None:
     if regions is None:
         return None
-    return (regions,) if isinstance(regions, (str, Integral)) else tuple(regions)
+    if isinstance(regions, (str, Integral)):
+        return (regions,)
+    if not isinstance(regions, Iterable):
+        raise InvalidType(
+            f"regions are named by one str or int or by several, not by {type(regions).__name__}; "
+            "destinations go by keyword: restore(key, into=…)."
+        )
+    return tuple(regions)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InvalidType(f"{name} is True or False, not of type {type(value).__name__}.")
 
 
 def _destinations_of(into: Any) -> dict[Any, Any] | tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .errors import VelocError
+from .errors import TIERS, VelocError
 from .store import _size_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def store(shown: Store) -> str:
         return _titled(f"Store, {'closed' if shown.closed else type(error).__name__}", [])
     tiers = [
         (name, _size_text(tier["capacity"]), _size_text(tier["used"]), _share(tier["used"], tier["capacity"]))
-        for name, tier in use.items()
+        for name, tier in sorted(use.items(), key=lambda item: TIERS.index(item[0]))
     ]
     histories = [(history.name, history._status()) for history in shown.histories]
     return _titled("Store", [_table(("tier", "budget", "used", ""), tiers), _table(("history", ""), histories)])

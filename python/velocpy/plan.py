@@ -10,13 +10,21 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Reversible, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
-from .errors import InvalidArgument
+from .errors import InvalidArgument, InvalidType
 
 Key = int | str
 
 RESTORE, LAST, DROP, ADVANCE = 0, 1, 2, 3
+
+
+def plain_key(key: Any) -> Any:
+    """The key as an int, when it is an integer of another type (NumPy's); anything else as it is."""
+    if type(key) is int or isinstance(key, (str, bool)) or not isinstance(key, Integral):
+        return key
+    return int(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,10 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The checkpoint of ``key`` is dropped when everything before this in the plan has been restored."""
+    """The checkpoint of ``key`` is dropped when everything before this in the plan has been restored.
+
+    With nothing before it that is at once or, at the latest, with the history's next restore.
+    """
 
     key: Key
 
@@ -99,7 +110,7 @@ class Plan:
         >>> list(Plan.grouped_reverse([["a0", "b0"], ["a1"]]))
         [Restore(key='a1'), Restore(key='a0'), Restore(key='b0')]
         """
-        return cls((key for group in _reversed(groups) for key in group), last=last)
+        return cls((key for group in _reversed(groups) for key in _group(group)), last=last)
 
     @staticmethod
     def learn() -> LearnedPlan:
@@ -359,16 +370,28 @@ class Feed:
 
 
 def _reversed(keys: Iterable[Any]) -> Iterator[Any]:
+    if not isinstance(keys, Iterable):
+        raise InvalidType(f"keys are an iterable, as in Plan.reverse(range(5)), not {type(keys).__name__}.")
     return reversed(keys if isinstance(keys, (Sequence, Reversible)) else list(keys))
+
+
+def _group(group: Iterable[Key]) -> Iterable[Key]:
+    if not isinstance(group, Iterable):
+        raise InvalidType(f"a group is an iterable of keys, not {type(group).__name__}.")
+    return group
 
 
 def _ops(source: Iterable[Any], last: bool) -> Iterator[Op]:
     try:
         iterator = iter(source)
     except TypeError:
-        raise InvalidArgument(f"a plan is an iterable of keys and hints, not {type(source).__name__}.") from None
+        raise InvalidType(f"a plan is an iterable of keys and hints, not {type(source).__name__}.") from None
     return (
-        item if isinstance(item, (Restore, Last, Drop, Advance)) else Last(item) if last else Restore(item)
+        item
+        if isinstance(item, (Restore, Last, Drop, Advance))
+        else Last(plain_key(item))
+        if last
+        else Restore(plain_key(item))
         for item in iterator
     )
 

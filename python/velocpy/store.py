@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -107,6 +108,8 @@ def open(  # noqa: A001
         raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
     if disk_bytes is not None and directory is None:
         directory = Path(tempfile.gettempdir())
+    if disk_bytes is not None and directory is not None:
+        _warn_of_little_space(disk_bytes, directory)
     config: dict[str, Any] = {
         "host": host_bytes,
         "disk": disk_bytes,
@@ -189,7 +192,20 @@ class Store:
         _drain_log()
 
     def stats(self) -> dict[str, Any]:
-        """Counters: tiers, histories, transfers, time waited by reason, measured bandwidths."""
+        """Counters since the store was opened.
+
+        ==================  ==========================================================================================
+        ``tiers``           by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
+                            ``held`` (leased) bytes; what was written and read; the bandwidths of the link below
+        ``histories``       by name: ``checkpoints``, ``hints_queued``, ``restores``
+        ``restores``        ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
+        ``waits_ns``        nanoseconds that calls spent copying, or waiting for room, for bytes, for durability
+        ``bytes``           ``captured``, ``restored``; ``flush_cancelled`` and ``flush_avoided`` were never written
+        ``captures``        how many; ``consumed`` how many were restored as last
+        ``mapped_bytes``    memory that is mapped, leases that outlive their checkpoints included
+        ``timeline_lost``   events that `timeline` had no room for
+        ==================  ==========================================================================================
+        """
         self._require_open()
         _drain_log()
         stats: dict[str, Any] = json.loads(self._core.stats())
@@ -231,6 +247,7 @@ class Store:
             )
 
     def __enter__(self) -> Store:
+        self._require_open()
         return self
 
     def __exit__(
@@ -247,6 +264,15 @@ class Store:
         from . import html
 
         return html.store(self)
+
+
+def _warn_of_little_space(budget: int, directory: Path) -> None:
+    free = shutil.disk_usage(directory).free
+    if budget > free:
+        log.warning(
+            "the disk budget of %s is more than the %s that are free in %s: captures will fail when the disk is full",
+            _size_text(budget), _size_text(free), directory,
+        )  # fmt: skip
 
 
 def _directory(path: Any) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import TIERS, InvalidArgument, VelocError
+from .errors import TIERS, InvalidArgument, InvalidType, VelocError
 
 if TYPE_CHECKING:
     from .history import History
@@ -17,6 +17,8 @@ def tier_number(tier: str | None) -> int:
     """The contract's number of a tier."""
     if tier is None:
         return NO_TIER
+    if not isinstance(tier, str):
+        raise InvalidType(f"a tier is named by a str, not {type(tier).__name__}; the tiers are {', '.join(TIERS)}.")
     if tier not in TIERS:
         raise InvalidArgument(f"there is no tier {tier!r}; the tiers are {', '.join(TIERS)}.")
     return TIERS.index(tier)
@@ -57,6 +59,8 @@ class Ticket:
 
     def durable(self, tier: str) -> bool:
         """Whether the bytes survive the loss of every tier above ``tier``."""
+        if tier is None:
+            raise InvalidArgument(f"durable() takes the name of a tier; the tiers are {', '.join(TIERS)}.")
         return bool(self._state()[1] >> tier_number(tier) & 1)
 
     def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
