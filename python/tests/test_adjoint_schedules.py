@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import RunPython
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -414,3 +415,28 @@ def test_other_keys_of_the_history_stay() -> None:
         drive(cs.HRevolve(20, 2, 3), Oscillators(20), history)
         with history.restore("mine") as mine:
             assert mine["a"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_is_no_schedule_model_or_history_is_a_typed_error() -> None:
+    with velocpy.open(host="1MiB") as store:
+        history = store.history("h")
+        for wrong in ((5, 5, 5), (cs.Revolve(4, 2), 5, history), (cs.Revolve(4, 2), Oscillators(4), 5)):
+            with pytest.raises(velocpy.InvalidType):
+                drive(*wrong)
+    with pytest.raises(velocpy.InvalidType):
+        plan_of(5)
+
+
+def test_without_checkpoint_schedules_the_import_says_what_to_install(run_python: RunPython) -> None:
+    result = run_python(
+        """
+        import sys
+        sys.modules["checkpoint_schedules"] = None
+        try:
+            import velocpy.adjoint
+        except ImportError as error:
+            print(type(error).__name__, error)
+        """
+    )
+    assert result.stdout.startswith("MissingExtra velocpy.adjoint needs checkpoint_schedules"), result.stderr
+    assert "pip install 'velocpy[adjoint]', or '.[adjoint]' in a checkout" in result.stdout

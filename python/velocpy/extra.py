@@ -8,7 +8,8 @@ class MissingExtra(ImportError):
 
     def __init__(self, module: str, extra: str, wanted_by: str) -> None:
         super().__init__(
-            f"{wanted_by} needs {module}, which is not installed: pip install 'velocpy[{extra}]'",
+            f"{wanted_by} needs {module}, which is not installed: "
+            f"pip install 'velocpy[{extra}]', or '.[{extra}]' in a checkout",
             name=module,
         )
         self.extra = extra

@@ -5,6 +5,13 @@ plan of a history; `weights` tells a schedule what the disk costs; `velocpy.adjo
 revolvers of the package `pyrevolve`.
 """
 
+from importlib.util import find_spec
+
+from velocpy.extra import MissingExtra
+
+if find_spec("checkpoint_schedules") is None:
+    raise MissingExtra("checkpoint_schedules", "adjoint", "velocpy.adjoint")
+
 from .costs import weights
 from .executor import Tally, drive
 from .model import Model, TakesState

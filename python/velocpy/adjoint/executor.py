@@ -9,8 +9,10 @@ from typing import Any
 
 import checkpoint_schedules as cs
 
+from velocpy.errors import InvalidType
+
 from .model import Array, Model, TakesState
-from .schedule import TIERS, Contents, ScheduleError, hints, key_of
+from .schedule import TIERS, Contents, ScheduleError, hints, key_of, require_schedule
 from .work import Work
 
 
@@ -100,6 +102,10 @@ class _Run:
     def __init__(
         self, schedule: Any, model: Model, history: Any, steps: int | None, until: Callable[[int], bool] | None
     ) -> None:
+        require_schedule(schedule)
+        for what, given, needed in (("model", model, "step"), ("history", history, "checkpoint")):
+            if not hasattr(given, needed):
+                raise InvalidType(f"drive() was given {given!r:.60} as its {what}, which has no {needed}().")
         name = type(schedule).__name__
         if hasattr(schedule, "iter"):
             raise ScheduleError(f"{name} has started already: each run needs a fresh schedule")

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from velocpy.errors import VelocError
+from velocpy.errors import InvalidType, VelocError
 from velocpy.extra import MissingExtra
 from velocpy.plan import Advance, Drop, Last, Op, Restore
 
@@ -122,6 +122,12 @@ def _reads(action: Any, kinds: tuple[str, ...]) -> Iterator[Op]:
             yield Last(key) if isinstance(action, cs.Move) else Restore(key)
 
 
+def require_schedule(schedule: Any) -> None:
+    """Refuses what is no schedule of checkpoint_schedules."""
+    if not isinstance(schedule, cs.CheckpointSchedule):
+        raise InvalidType(f"a schedule of checkpoint_schedules is wanted, not {type(schedule).__name__}.")
+
+
 def drained(schedule: Any, steps: int | None = None) -> Iterator[Any]:
     """The actions of a schedule that has not started, from a copy: the schedule itself stays at its start.
 
@@ -132,6 +138,7 @@ def drained(schedule: Any, steps: int | None = None) -> Iterator[Any]:
     ScheduleError
         When the schedule has started already, or its length is not known.
     """
+    require_schedule(schedule)
     if hasattr(schedule, "iter"):
         raise ScheduleError(f"{type(schedule).__name__} has started: only a fresh schedule shows its plan")
     if schedule.max_n is None and steps is None:
