@@ -76,7 +76,6 @@ def everything():
         lambda: list(history),
         lambda: history.hint(range(3)),
         lambda: history.prefetch(),
-        lambda: history.clear(),
         lambda: history.wait("host"),
         lambda: ticket.captured,
         lambda: ticket.wait(),
@@ -89,7 +88,9 @@ def everything():
         else:
             raise AssertionError(number)
     assert shown.sum() == 10          # memory that was shown stays readable
-    history.drop(1)                   # destructors call this: nothing
+    history.drop(1)                   # destructors call these: nothing
+    history.clear()
+    history.hint_clear()
     for each in (history, store, ticket):
         repr(each), each._repr_html_()
     lease.release()
