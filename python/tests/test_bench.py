@@ -1,15 +1,17 @@
 """The benchmarks run, compare the bytes that they restore, and write results that say what they were measured on."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from velocpy.bench import page, report
-from velocpy.bench.__main__ import BENCHMARKS, QUICK
+from velocpy.bench.__main__ import BENCHMARKS, QUICK, main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,3 +50,9 @@ def test_the_page_of_results_is_the_committed_results():
     if not (ROOT / "benchmarks" / "results").is_dir():
         pytest.skip("not a checkout")
     assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.page(ROOT / "benchmarks" / "results")
+
+
+def test_help_names_every_benchmark_in_one_piece():
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=60).output
+    assert "[NAMES]..." in shown.splitlines()[0]
+    assert set(BENCHMARKS) <= set(re.findall(r"[a-z]+", shown.partition("NAMES: ")[2]))

@@ -225,6 +225,18 @@ def test_a_missing_library_is_one_line(module: str, extra: str, more: list[str],
     assert module in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--folder", "--path"])
+def test_a_folder_that_cannot_be_made_is_found_before_anything_runs(
+    option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("velocpy.demo.command.show", lambda *_, **__: pytest.fail("it ran"))
+    (tmp_path / "file").touch()
+    result = invoke("demo", *SMALL, "--out", str(tmp_path), option, str(tmp_path / "file" / "disk"))
+    assert result.exit_code == 2
+    assert "--folder" in result.stderr
+    assert "cannot be made" in result.stderr
+
+
 def test_a_failing_store_is_one_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*arguments: Any, **options: Any) -> None:
         raise velocpy.TierFull("no room in tier 'disk'", tier="disk")

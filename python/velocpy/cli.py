@@ -113,7 +113,9 @@ def bench(arguments: tuple[str, ...]) -> None:
     help="Folder for the pictures.",
 )
 @click.option(
+    "--folder",
     "--path",
+    "path",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the disk tier's private files.  [default: the system's for temporary files]",
 )
@@ -133,16 +135,18 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
         settings.check()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    make_folder(out)
+    make_folder(out, "--out")
+    if options["path"] is not None:
+        make_folder(options["path"], "--folder")
     if not show(settings, out, quiet=quiet, as_json=as_json):
         sys.exit(NOT_PROVEN)
 
 
-def make_folder(folder: Path) -> None:
-    """Makes a folder for results, or refuses before anything is computed."""
+def make_folder(folder: Path, option: str) -> None:
+    """Makes the folder that an option names, or refuses before anything is computed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise click.BadParameter(f"{folder} cannot be made: {error.strerror}", param_hint="--out") from None
+        raise click.BadParameter(f"{folder} cannot be made: {error.strerror}", param_hint=option) from None
     if not os.access(folder, os.W_OK):
-        raise click.BadParameter(f"{folder} cannot be written to", param_hint="--out")
+        raise click.BadParameter(f"{folder} cannot be written to", param_hint=option)

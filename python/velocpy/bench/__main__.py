@@ -36,8 +36,8 @@ QUICK: dict[str, dict[str, object]] = {
 }
 
 
-@click.command()
-@click.argument("names", nargs=-1, type=click.Choice(sorted(BENCHMARKS)))
+@click.command(epilog=f"NAMES: {', '.join(BENCHMARKS)}.")
+@click.argument("names", nargs=-1, metavar="[NAMES]...", type=click.Choice(sorted(BENCHMARKS)))
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
