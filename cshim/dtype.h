@@ -15,9 +15,9 @@ struct Dtype {
   int64_t itemsize = 0;
 };
 
-// Raises the typed error of velocpy.arrays for dtypes that cannot be stored (object). The reference is good until trim_dtypes().
-// Needs the GIL. A dtype seen before costs one hash.
-const Dtype& dtype_of(PyObject* descr);
+// Raises the typed error of velocpy.arrays, which names label, for dtypes that cannot be stored (object). The reference is good until
+// trim_dtypes(). Needs the GIL. A dtype seen before costs one hash.
+const Dtype& dtype_of(PyObject* descr, py::handle label);
 
 // Forgets everything once too many dtypes were seen; call it where no reference is held.
 void trim_dtypes();

@@ -40,7 +40,8 @@ void raise_forked() { raise_object(py::module_::import("velocpy.errors").attr("f
 void raise_unavailable(const std::string& text) { raise_as("CoreUnavailable", text); }
 
 void raise_timeout(const Where& where, double seconds) {
-  raise_object(py::module_::import("velocpy.errors").attr("timed_out")(seconds, or_none(where.history), or_none(where.key)));
+  raise_object(py::module_::import("velocpy.errors")
+                   .attr("timed_out")(seconds, or_none(where.history), or_none(where.key), where.awaits, where.tier));
 }
 
 void raise_invalid(const std::string& text) { raise_as("InvalidArgument", text); }

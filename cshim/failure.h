@@ -18,6 +18,15 @@ struct Where {
   py::handle history;  // name
   py::handle key;
   const Layout* layout = nullptr;  // turns the index of a region into its name
+  const char* awaits = "";         // what a wait is for, one of velocpy.errors.AWAITED
+  int32_t tier = VELOC_TIER_NONE;  // whose promise it waits for
+
+  Where waiting_for(const char* awaited, int32_t promised = VELOC_TIER_NONE) const {
+    Where waiting = *this;
+    waiting.awaits = awaited;
+    waiting.tier = promised;
+    return waiting;
+  }
 };
 
 // All of them need the GIL and leave through a Python exception.

@@ -75,7 +75,7 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   veloc_outcome out{};
   veloc_error error;
   int32_t status;
-  drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+  drive(table, where(key).waiting_for("room"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
     args.event_fd = fd;
     return table.checkpoint(handle_, &args, o, e);
   });
@@ -167,7 +167,7 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
       args.select = choice.select.empty() ? &kNothing : choice.select.data();
       args.n_select = static_cast<int64_t>(choice.select.size());
     }
-    drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+    drive(table, where(key).waiting_for("bytes"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);
     });
@@ -205,7 +205,7 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
     args.flags = (last ? VELOC_RS_LAST : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
-    drive(table, where(key), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+    drive(table, where(key).waiting_for("bytes"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);
     });

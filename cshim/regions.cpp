@@ -7,6 +7,7 @@
 #include "dtype.h"
 #include "failure.h"
 #include "key.h"
+#include "overlap.h"
 #include "probe.h"
 
 namespace velocpy {
@@ -54,6 +55,10 @@ bool same_dtype(const View& view, const RegionLayout& region) {
 }
 
 void require_writable(const View& view, py::handle label) {
+  if (!view.writable && view.library == Library::torch) {
+    raise_invalid("the destination of region " + spelled(label) +
+                  " is a conjugated or negated view: its memory holds other numbers than it shows. Restore into the tensor below it.");
+  }
   if (!view.writable)
     raise_invalid("the destination of region " + spelled(label) + " is read-only; restore into an array that may be written.");
   if (view.nbytes == 0) return;  // numpy gives empty arrays strides of 0
@@ -62,6 +67,10 @@ void require_writable(const View& view, py::handle label) {
       raise_invalid("the destination of region " + spelled(label) +
                     " repeats its elements (a stride is 0); restore into an array of its own.");
     }
+  }
+  if (repeats_elements(view)) {
+    raise_invalid("the destination of region " + spelled(label) +
+                  " has elements that overlap in memory; restore into an array of its own.");
   }
 }
 
@@ -190,6 +199,7 @@ Sources::Sources(py::handle regions) : list(count_of(regions)), layout(is_sequen
 RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into) {
   trim_dtypes();
   RegionList list(select.size());
+  Spans spans;
   for (size_t i = 0; i < select.size(); ++i) {
     const auto number = static_cast<size_t>(select[i]);
     const RegionLayout& region = layout.regions[number];
@@ -197,6 +207,7 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
     View view;
     view.fill(into[i], label);
     require_match(view, region, label);
+    spans.add(view, number);
     if (view.library == Library::raw || view.ndim == 0) {
       list.add(&view, nullptr, 0);
       continue;
@@ -204,6 +215,11 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
     // c_order speaks of the destination alone; the bytes come in the order of the slot.
     view.c_order = view.c_order && std::is_sorted(region.order.begin(), region.order.end());
     list.add(&view, region.order.data(), 0);
+  }
+  size_t one, other;
+  if (spans.shared(&one, &other)) {
+    raise_invalid("the destinations of the regions " + spelled(layout.region_label(one)) + " and " + spelled(layout.region_label(other)) +
+                  " overlap in memory; give each an array of its own.");
   }
   return list;
 }

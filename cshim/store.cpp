@@ -51,7 +51,7 @@ void Store::close(py::handle timeout) {
   veloc_outcome out{};
   veloc_error error;
   int32_t status;
-  drive(table, {}, deadline, &out, &error, &status,
+  drive(table, Where{}.waiting_for("end"), deadline, &out, &error, &status,
         [&](int fd, veloc_outcome* o, veloc_error* e) { return table.close(handle_, fd, o, e); });
   if (status < 0 && status != VELOC_E_CLOSED && status != VELOC_E_STALE) raise(error, {});
   sources_.release_all();
@@ -63,7 +63,7 @@ void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t 
   veloc_outcome out{};
   veloc_error error;
   int32_t status;
-  drive(table, where, deadline, &out, &error, &status,
+  drive(table, where.waiting_for("promise", tier), deadline, &out, &error, &status,
         [&](int fd, veloc_outcome* o, veloc_error* e) { return table.wait(handle_, history, ticket, tier, fd, o, e); });
   if (status < 0) raise(error, where);
   sources_.drain(table, handle_, sources_.size());

@@ -20,20 +20,20 @@ const py::object& describe() {
 void View::fill(py::handle object, py::handle label) {
   const auto& numpy = py::detail::npy_api::get();
   if (Py_TYPE(object.ptr()) == numpy.PyArray_Type_) {
-    fill_from_numpy(object.ptr());
+    fill_from_numpy(object.ptr(), label);
     return;
   }
   py::object described = describe()(object, label);
   if (numpy.PyArray_Check_(described.ptr())) {
-    fill_from_numpy(described.ptr());
+    fill_from_numpy(described.ptr(), label);
   } else {
     fill_from_description(described);
   }
 }
 
-void View::fill_from_numpy(PyObject* array) {
+void View::fill_from_numpy(PyObject* array, py::handle label) {
   const auto* proxy = py::detail::array_proxy(array);
-  const Dtype& dtype = dtype_of(proxy->descr);
+  const Dtype& dtype = dtype_of(proxy->descr, label);
   owner = py::reinterpret_borrow<py::object>(array);
   data = proxy->data;
   ndim = proxy->nd;

@@ -35,7 +35,7 @@ struct View {
   bool f_order = false;  // contiguous, first axis fastest
 
  private:
-  void fill_from_numpy(PyObject* array);
+  void fill_from_numpy(PyObject* array, py::handle label);
   void fill_from_description(py::tuple description);
   void measure();
 

@@ -42,8 +42,16 @@ Deadline Deadline::from(py::handle timeout) {
     raise_wrong_type("timeout is " + type_name(timeout) + "; give seconds, or None to wait as long as it takes.");
   }
   const double seconds = PyFloat_AsDouble(timeout.ptr());
-  if (seconds == -1.0 && PyErr_Occurred()) throw py::error_already_set();
-  if (std::isnan(seconds) || seconds < 0) raise_invalid("timeout is " + std::to_string(seconds) + "; give seconds from 0 up, or None.");
+  if (seconds == -1.0 && PyErr_Occurred()) {
+    const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError);
+    if (!too_large && !PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError)) throw py::error_already_set();
+    PyErr_Clear();
+    if (too_large) raise_invalid("timeout is a number too large for seconds; give None to wait as long as it takes.");
+    raise_wrong_type("timeout is " + type_name(timeout) + "; give seconds, or None to wait as long as it takes.");
+  }
+  if (std::isnan(seconds) || seconds < 0) {
+    raise_invalid("timeout is " + py::repr(timeout).cast<std::string>() + "; give seconds from 0 up, or None.");
+  }
   deadline.seconds_ = seconds;
   constexpr double kForever = 1e9;  // thirty years; more overflows the clock
   if (seconds < kForever) {

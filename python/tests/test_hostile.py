@@ -14,6 +14,7 @@ import pytest
 from conftest import RunPython
 
 import velocpy
+from velocpy import errors
 from velocpy.budget import available_memory, parse_size
 
 NAMES = ["", "a/b/../c", "nul\0inside", "😀", "x" * 10_000, "\ud800 alone", " ", "ä", "a\nb", "<b>&amp;</b>", "%s%n{0}"]
@@ -423,6 +424,45 @@ def test_messages_say_each_thing_once(store: velocpy.Store) -> None:
         history.checkpoint(0, u=5)
     with pytest.raises(velocpy.InvalidType, match="not ndarray"):
         history.checkpoint(0, np.zeros(3))
+
+
+def test_a_timeout_is_seconds(store: velocpy.Store) -> None:
+    history = store.history("h")
+    ticket = history.checkpoint(0, u=np.zeros(3))
+    for wrong in (np.zeros(3), "1", [1]):
+        for call in (history.wait, store.wait, store.close, lambda timeout: ticket.wait(timeout=timeout)):
+            with pytest.raises(velocpy.InvalidType, match="give seconds"):
+                call(timeout=wrong)
+        assert not store.closed
+    with pytest.raises(velocpy.InvalidArgument, match="timeout is -1;"):
+        history.restore(0, timeout=-1)
+    with pytest.raises(velocpy.InvalidArgument, match="too large"):
+        history.restore(0, timeout=10**400)
+
+
+def test_a_wait_says_what_it_waited_for() -> None:
+    with velocpy.open(host="64KiB") as store:
+        history = store.history("h")
+        for i in range(8):
+            history.checkpoint(i, u=np.zeros(1000))
+        leases = [history.restore(i) for i in range(8)]
+        for i in range(8):
+            history.drop(i)
+        with pytest.raises(velocpy.WaitTimeout, match=r"no room in the fastest tier after 0\.05 s.*give back leases"):
+            history.checkpoint(9, u=np.zeros(1000), timeout=0.05)
+        del leases
+
+
+@pytest.mark.parametrize("awaits", ["room", "bytes", "promise", "end"])
+def test_what_the_shim_waits_for_has_words(awaits: str, root: Path) -> None:
+    shim = "".join(path.read_text() for path in (root / "cshim").glob("*.cpp"))
+    assert f'waiting_for("{awaits}"' in shim
+    assert awaits in errors.AWAITED
+
+
+def test_a_close_that_times_out_is_closed_for_new_work() -> None:
+    assert "closed for new work" in str(errors.timed_out(1.0, None, None, "end"))
+    assert "durable in tier 'disk'" in str(errors.timed_out(1.0, "h", 1, "promise", 2))
 
 
 def test_a_budget_that_cannot_be_mapped_promises_nothing() -> None:

@@ -511,3 +511,82 @@ def test_tensors_refused(history: velocpy.History) -> None:
         with pytest.raises(velocpy.VelocError):
             history.checkpoint(0, u=wrong)
         assert 0 not in history
+
+
+def test_destinations_that_overlap_are_refused(history: velocpy.History) -> None:
+    history.checkpoint(0, u=np.arange(1.0, 9.0), v=np.arange(11.0, 19.0))
+    history.checkpoint(1, w=np.ones((5, 4)))
+    memory = np.zeros(16)
+    sliding = np.lib.stride_tricks.sliding_window_view(memory[:8], 4, writeable=True)
+    touching = np.lib.stride_tricks.as_strided(memory, (5, 4), (24, 8))
+    odd = np.lib.stride_tricks.as_strided(memory.view(np.uint8), (5, 4), (4, 2))
+    history.checkpoint(2, w=np.ones((5, 4), np.uint8))
+    for key, destination in ((1, sliding), (1, touching), (2, odd)):
+        with pytest.raises(velocpy.InvalidArgument, match=r"'w'.* overlap"):
+            history.restore(key, into={"w": destination})
+    pairs = [
+        (memory[:8], memory[:8]),
+        (memory[:8], memory[7:15]),
+        (memory[1:9], memory[7::-1]),
+        (memory[::2], memory[4:12]),
+        (memory[::2], memory[::2]),
+    ]
+    for u, v in pairs:
+        with pytest.raises(velocpy.InvalidArgument, match="'u' and 'v' overlap"):
+            history.restore(0, into={"v": v, "u": u})
+    assert not memory.any()
+
+
+def test_destinations_beside_and_between_each_other_are_not_refused(history: velocpy.History) -> None:
+    u, v = np.arange(1.0, 9.0), np.arange(11.0, 19.0)
+    history.checkpoint(0, u=u, v=v)
+    memory = np.zeros(16)
+    columns = np.zeros((8, 2), order="F")
+    for into in (
+        (memory[:8], memory[8:]),
+        (memory[::2], memory[1::2]),
+        (memory[::-2], memory[-2::-2]),
+        (columns[:, 0], columns[:, 1]),
+        (columns.T[1], columns.T[0]),
+    ):
+        history.restore(0, into={"u": into[0], "v": into[1]})
+        assert same(into[0], u)
+        assert same(into[1], v)
+    history.checkpoint(1, a=np.ones((3, 5)), b=np.full((3, 5), 2.0), e=np.zeros((0, 5)))
+    table = np.zeros((3, 10))
+    history.restore(1, into={"a": table[:, :5], "b": table[:, 5:], "e": table[:0, :5]})
+    assert (table == [1.0] * 5 + [2.0] * 5).all()
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_what_is_refused_as_overlapping_does_overlap(data: st.DataObject) -> None:
+    itemsize = data.draw(st.sampled_from([1, 2, 8]))
+    shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    strides = tuple(data.draw(st.integers(1, 40)) for _ in shape)
+    memory = np.zeros(1 << 10, np.uint8)
+    array = np.ndarray(shape, f"V{itemsize}", memory, strides=strides)
+    starts = [sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(shape)]
+    touched = [start + byte for start in starts for byte in range(itemsize)]
+    overlaps = len(set(touched)) < len(touched)
+    with velocpy.open(host="1MiB") as store:
+        history = store.history("h")
+        history.checkpoint(0, u=np.zeros(shape, f"V{itemsize}"))
+        try:
+            history.restore(0, into={"u": array})
+            refused = False
+        except velocpy.InvalidArgument:
+            refused = True
+    assert not refused or overlaps
+
+
+def test_a_conjugated_destination_is_called_what_it_is(history: velocpy.History) -> None:
+    torch = pytest.importorskip("torch")
+    history.checkpoint(0, x=torch.ones(3, dtype=torch.complex64))
+    with pytest.raises(velocpy.InvalidArgument, match="conjugated"):
+        history.restore(0, into={"x": torch.zeros(3, dtype=torch.complex64).conj()})
+
+
+def test_arrays_of_objects_are_named(history: velocpy.History) -> None:
+    with pytest.raises(velocpy.InvalidType, match=r"region 'things'.*dtype object"):
+        history.checkpoint(0, things=np.array([object()]))
