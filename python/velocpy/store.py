@@ -184,10 +184,14 @@ class Store:
             When transfers still run after ``timeout`` seconds; the store is closed for everybody else, and calling
             again waits on.
         """
-        self._closed = True
+        closed_before, self._closed = self._closed, True
         if _core.forked():
             return  # the parent's store: nothing here is the child's to close
-        self._core.close(timeout)
+        try:
+            self._core.close(timeout)
+        except InvalidArgument:
+            self._closed = closed_before  # refused: nothing was begun
+            raise
         _open_stores.discard(self)
         _drain_log()
 
