@@ -27,9 +27,9 @@ func (s *Store) diskError(err error) error {
 func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 	var known *status.Error
 	var at *engine.TierError
-	tier := status.TierNone
+	tier, cause := status.TierNone, err
 	if errors.As(err, &at) && at.Tier < len(s.tiers) {
-		tier = s.tiers[at.Tier]
+		tier, cause = s.tiers[at.Tier], at.Err // the engine's number of the tier says nothing to a caller
 	}
 	switch {
 	case errors.As(err, &known):
@@ -42,7 +42,7 @@ func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 	case errors.Is(err, engine.ErrDropped):
 		return status.New(status.Dropped, "the checkpoint was dropped, replaced or consumed meanwhile")
 	case errors.Is(err, engine.ErrFull):
-		return status.Wrap(status.TierFull, err, "no room; nothing that was captured is lost; release leases, drop checkpoints or raise the budget").AtTier(tier)
+		return status.Wrap(status.TierFull, cause, "no room").AtTier(tier)
 	case errors.Is(err, errAbandoned):
 		return status.Wrap(status.Dropped, err, "not captured")
 	case errors.Is(err, safego.ErrPoisoned):

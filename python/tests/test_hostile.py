@@ -465,6 +465,15 @@ def test_a_close_that_times_out_is_closed_for_new_work() -> None:
     assert "durable in tier 'disk'" in str(errors.timed_out(1.0, "h", 1, "promise", 2))
 
 
+def test_a_full_tier_is_said_once_and_by_name() -> None:
+    with velocpy.open(host="64KiB") as store, pytest.raises(velocpy.TierFull) as raised:
+        store.history("h").checkpoint(0, u=np.zeros(100_000))
+    text = str(raised.value)
+    assert text.lower().count("raise the budget") == 1
+    assert "tier 0" not in text
+    assert "tier 'host'" in text
+
+
 def test_a_budget_that_cannot_be_mapped_promises_nothing() -> None:
     with pytest.raises(velocpy.VelocError) as raised:
         velocpy.open(host=1 << 59)
