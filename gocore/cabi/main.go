@@ -33,6 +33,9 @@ import (
 // version is stamped by the build: -ldflags "-X main.version=…".
 var version = "unknown"
 
+// revision is the commit of the source, stamped likewise; a + marks changes beside it.
+var revision = "unknown"
+
 // main never runs: the library is opened, not executed.
 func main() {}
 

@@ -95,7 +95,7 @@ func testing() error {
 //export veloc_build_info
 func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
-		info := map[string]any{"version": version, "go": runtime.Version(), "max_procs": runtime.GOMAXPROCS(0)}
+		info := map[string]any{"version": version, "revision": revision, "go": runtime.Version(), "max_procs": runtime.GOMAXPROCS(0)}
 		if build, ok := debug.ReadBuildInfo(); ok {
 			modules := map[string]string{}
 			for _, m := range build.Deps {

@@ -81,7 +81,8 @@ class History:
 
         When it returns, the arrays may be overwritten (unless ``copy=False``) and the checkpoint can be restored.
         Without room in the fastest tier it waits for it, interruptible by Ctrl-C, after which nothing has changed.
-        Until the new version of a key is captured, both versions need room.
+        A new version of a key finds room beside the old one, or else takes the old one's room: only then does an
+        interruption leave neither.
 
         Parameters
         ----------
