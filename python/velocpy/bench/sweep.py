@@ -80,7 +80,7 @@ def _disk_rates(folder: Path, total: int) -> dict[str, float]:
 
 
 def _copy_rate(size: int, host: int, interval: float) -> float:
-    """The rate of the best memcpy in the rhythm of the sweep: one copy after each pause, round a ring as large as the host.
+    """The rate of the best memcpy in the rhythm of the sweep: one copy after each pause, round as much as the host has.
 
     Copies one after the other are faster than any that comes after a pause: caches and clocks are warm.
     """
