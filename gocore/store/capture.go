@@ -64,6 +64,10 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if err := checkMemory(a.Regions); err != nil {
 		return err
 	}
+	down, err := s.tierIndex(a.Tier)
+	if err != nil {
+		return err
+	}
 	l, err := s.layouts.take(a.Layout, a.Regions, a.Slot)
 	if err != nil {
 		return err
@@ -78,10 +82,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		size = (size + diskGrain - 1) / diskGrain * diskGrain
 	}
 	b := &body{layout: l, meta: string(a.Meta)}
-	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient}
-	if t, err := s.tierIndex(a.Tier); err == nil {
-		o.Down = t
-	}
+	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down}
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil {
 		return s.explain(err, nil)

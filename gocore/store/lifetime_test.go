@@ -201,6 +201,25 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 				}
 			}
 		}},
+		"waiting for room with patience": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+			for k := int64(10); ; k++ {
+				op, code, err := h.pending(k, mem[:size], CheckpointArgs{Patient: true}, &Outcome{})
+				if err != nil || code == status.Pending {
+					return op, code, err
+				}
+			}
+		}},
+		"rewriting while its flush runs": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+			for k := int64(10); k < 12; k++ {
+				h.mustPut(k, mem[:size])
+				op, _, err := h.s.Wait(h.h, 0, status.TierDisk, h.fd) // its flush runs, and stands still
+				if err != nil {
+					return nil, 0, err
+				}
+				op.Cancel()
+			}
+			return h.pending(11, mem[:3*size], CheckpointArgs{Patient: true}, &Outcome{})
+		}},
 		"spill running": {vfs.OpWrite, 0, func(h *client, mem []byte) (*Op, status.Code, error) {
 			return h.pending(10, mem[:size], CheckpointArgs{}, &Outcome{})
 		}},

@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"strings"
+	"sync"
 	"time"
 
 	"velocpy/gocore/copier"
@@ -41,12 +43,13 @@ const (
 	closeOp
 )
 
-// Op is an operation that could not end at once. Its caller steps it until it ends, or cancels it. Only one goroutine at a time may
-// call its methods.
+// Op is an operation that could not end at once. Its caller steps it until it ends, or cancels it, from any goroutine: calls that meet
+// take turns, and one that comes after the end is told so.
 type Op struct {
 	s    *Store
 	kind opKind
 	bell bell
+	turn sync.Mutex // held by the call that steps or cancels; never taken while the store's lock is held
 
 	capture *engine.Capture
 	restore *engine.Restore
@@ -131,6 +134,8 @@ func (op *Op) account() {
 
 // Step goes on with the operation. After anything but Pending and Again it has ended.
 func (op *Op) Step(out *Outcome) (status.Code, error) {
+	op.turn.Lock()
+	defer op.turn.Unlock()
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := op.step(out)
@@ -146,6 +151,9 @@ func (op *Op) step(out *Outcome) (status.Code, error) {
 		op.Disown()
 		return status.Poisoned, status.New(status.Poisoned, "%s", text)
 	}
+	if op.over {
+		return status.Stale, errEnded
+	}
 	switch op.kind {
 	case captureOp:
 		return op.stepCapture(out)
@@ -158,10 +166,14 @@ func (op *Op) step(out *Outcome) (status.Code, error) {
 	}
 }
 
+var errEnded = status.New(status.Stale, "the operation has ended")
+
 // Cancel gives the operation up and undoes what it has begun. When it returns, nobody touches the caller's memory or descriptor any more.
 // The store stays usable. It waits for nothing but a copy of at most one slice.
 func (op *Op) Cancel() {
-	defer op.Disown()
+	defer op.Disown() // whoever has the turn
+	op.turn.Lock()
+	defer op.turn.Unlock()
 	op.undo()
 	op.freeJob()
 	op.unmap()
@@ -331,7 +343,20 @@ func (s *Store) tierIndex(tier int) (int, error) {
 			return t, nil
 		}
 	}
-	return 0, status.New(status.Unavailable, "the store has no %s tier", status.TierName(tier))
+	name := status.TierName(tier)
+	if name == "" {
+		return 0, status.New(status.Invalid, "there is no tier %d; the store has %s", tier, s.tierNames())
+	}
+	return 0, status.New(status.Unavailable, "the store has no %s tier; it has %s", name, s.tierNames())
+}
+
+// tierNames lists the tiers there are, the fastest first.
+func (s *Store) tierNames() string {
+	names := make([]string, len(s.tiers))
+	for t, number := range s.tiers {
+		names[t] = status.TierName(number)
+	}
+	return strings.Join(names, " and ")
 }
 
 // TicketState says how far a version has come.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -369,4 +370,22 @@ func TestTierOfASchedule(t *testing.T) {
 		return err == nil && i.Tiers&(1<<status.TierDisk) != 0
 	})
 	h.mustGet(1, p, RestoreArgs{})
+}
+
+// A wish for a tier that is not there is refused, by a word for what there is, before anything is changed.
+func TestTierThatIsNotThere(t *testing.T) {
+	s := open(t, cached(1<<20, 0, nil))
+	h := newClient(t, s, "h")
+	p := random(1000, 1)
+	h.mustPut(1, p)
+	for tier, code := range map[int]status.Code{
+		status.TierDisk: status.Unavailable, status.TierArchive: status.Unavailable, 17: status.Invalid, -2: status.Invalid,
+	} {
+		_, err := h.putArgs(1, random(1000, 2), CheckpointArgs{Tier: tier})
+		if e := wants(t, err, code); !strings.Contains(e.Message(), "the store has host") && !strings.Contains(e.Message(), "it has host") {
+			t.Errorf("tier %d: %q does not name the tiers there are", tier, e.Message())
+		}
+	}
+	h.mustGet(1, p, RestoreArgs{})
+	drained(t, s)
 }
