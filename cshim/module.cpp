@@ -138,13 +138,32 @@ void bind_lease(py::module_& m) {
       .def("meta", &LeaseMemory::meta);
 }
 
+constexpr const char* kOneInterpreter =
+    "velocpy works in the main interpreter alone, not in a sub-interpreter: the runtime of its core belongs to the whole process. Use "
+    "threads, or processes started with the method 'spawn' or 'forkserver'.";
+
+bool in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+
 }  // namespace
 }  // namespace velocpy
 
-PYBIND11_MODULE(_core, m) {
+namespace py = pybind11;
+
+// pybind11's entry waits for ever in a sub-interpreter of Python 3.11 and earlier, so ours looks first, and is the one exported.
+#undef PYBIND11_EXPORT
+#define PYBIND11_EXPORT
+PYBIND11_MODULE(core_of_main_interpreter, m) {
+  // Python 3.13 and later call the entry in the main interpreter, whoever imports.
+  if (!velocpy::in_main_interpreter()) throw py::import_error(velocpy::kOneInterpreter);
   velocpy::watch_forks();
   velocpy::bind_functions(m);
   velocpy::bind_store(m);
   velocpy::bind_history(m);
   velocpy::bind_lease(m);
+}
+
+extern "C" __attribute__((visibility("default"))) PyObject* PyInit__core() {
+  if (velocpy::in_main_interpreter()) return PyInit_core_of_main_interpreter();
+  PyErr_SetString(PyExc_ImportError, velocpy::kOneInterpreter);
+  return nullptr;
 }

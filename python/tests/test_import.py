@@ -106,6 +106,41 @@ def test_eager_binding_is_fine_or_explained(run_python: RunPython) -> None:
     assert done.stdout.strip() == "open" or "LD_BIND_NOW" in done.stderr
 
 
+def test_subinterpreter_import_is_clean_error(run_python: RunPython) -> None:
+    done = run_python(
+        """
+        import faulthandler, sys
+        faulthandler.dump_traceback_later(30, exit=True)
+        code = "import velocpy"
+        try:
+            import _interpreters
+        except ModuleNotFoundError:
+            import _xxsubinterpreters
+            other = _xxsubinterpreters.create()
+            try:
+                _xxsubinterpreters.run_string(other, code)
+            except _xxsubinterpreters.RunFailedError as error:
+                print(error)
+            _xxsubinterpreters.destroy(other)
+        else:
+            for config in ("isolated", "legacy"):
+                other = _interpreters.create(config)
+                failure = _interpreters.exec(other, code)
+                print(failure.type.__name__, failure.msg)
+                _interpreters.destroy(other)
+        import velocpy
+        with velocpy.open(host="1MiB") as store:
+            store.history("h").checkpoint(0, u=b"all is well here")
+        """
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert lines
+    for line in lines:
+        assert "ImportError" in line
+        assert "main interpreter" in line or "subinterpreter" in line  # Python's own word where it looks first
+
+
 def test_init_idempotent() -> None:
     knobs.load_core()
     _core.load(knobs.core_path(), knobs._config())
