@@ -167,10 +167,10 @@ func (e *Engine) captured(now int64, c *Capture) {
 // publish makes r the checkpoint of its key.
 func (e *Engine) publish(now int64, r *Record) {
 	h := r.Hist
-	if old := h.records[r.Key]; old != nil {
+	if old := h.Get(r.Key); old != nil {
 		e.remove(now, old)
 	}
-	h.records[r.Key] = r
+	h.records.put(r)
 	h.order.Written(r.Key)
 	if seq, ok := h.order.Seq(r.Key); ok {
 		e.expect(r, seq)
@@ -185,7 +185,7 @@ func (e *Engine) AutoKey(h *History) plan.Key {
 	for {
 		k := plan.Key{Number: h.auto}
 		h.auto++
-		if h.records[k] == nil {
+		if h.Get(k) == nil {
 			return k
 		}
 	}
@@ -194,7 +194,7 @@ func (e *Engine) AutoKey(h *History) plan.Key {
 // abandon removes a record whose capture failed.
 func (e *Engine) abandon(now int64, r *Record, err error) {
 	r.failed = err
-	if !r.gone && r.Hist.records[r.Key] == r {
+	if !r.gone && r.ref != plan.Nobody {
 		e.remove(now, r)
 		return
 	}
@@ -203,7 +203,7 @@ func (e *Engine) abandon(now int64, r *Record, err error) {
 
 // Drop removes a checkpoint; false when there is none.
 func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
-	r := h.records[k]
+	r := h.Get(k)
 	if r == nil {
 		return false
 	}
@@ -217,17 +217,15 @@ func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
 // Clear removes all checkpoints of a history and its plan.
 func (e *Engine) Clear(now int64, h *History) {
 	h.order.Clear()
-	for _, r := range h.records {
-		e.remove(now, r)
-	}
+	h.Each(func(r *Record) { e.remove(now, r) })
 	e.resetPlan(now, h)
 	e.pump(now)
 }
 
 // remove takes r out of its history and gives back, now or when its readers have gone, all room that it has: it owes no flush.
 func (e *Engine) remove(now int64, r *Record) {
-	delete(r.Hist.records, r.Key)
 	r.Hist.order.Dropped(r.Key)
+	r.Hist.records.take(r)
 	e.discard(now, r)
 }
 

@@ -201,8 +201,8 @@ func (e *Engine) wake(notify any) {
 type History struct {
 	Name    string
 	lane    int32
-	records map[plan.Key]*Record
 	order   *plan.Order
+	records records
 	auto    int64
 	stirs   bool // in Engine.stirred
 	started bool // prefetching has been allowed: by a restore or by the application
@@ -220,9 +220,9 @@ func (e *Engine) History(name string) *History {
 		return h
 	}
 	h := &History{
-		Name: name, lane: int32(len(e.histories)), records: map[plan.Key]*Record{},
-		order: plan.New(plan.Options{Guess: e.cfg.Guess}),
+		Name: name, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}),
 	}
+	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
 	e.heads = append(e.heads, h.order.Head())
 	e.byName[name] = h
@@ -233,17 +233,13 @@ func (e *Engine) History(name string) *History {
 func (e *Engine) Histories() []*History { return e.histories }
 
 // Len is the number of checkpoints that can be restored.
-func (h *History) Len() int { return len(h.records) }
+func (h *History) Len() int { return h.records.n }
 
 // Queued is the number of restores in the plan.
 func (h *History) Queued() int { return h.order.Len() }
 
 // Get returns the checkpoint of this key, or nil.
-func (h *History) Get(k plan.Key) *Record { return h.records[k] }
+func (h *History) Get(k plan.Key) *Record { return h.records.get(k) }
 
-// Each calls f for every checkpoint, in no particular order.
-func (h *History) Each(f func(*Record)) {
-	for _, r := range h.records {
-		f(r)
-	}
-}
+// Each calls f for every checkpoint, in no particular order. f may remove the one that it is called for.
+func (h *History) Each(f func(*Record)) { h.records.each(f) }

@@ -58,11 +58,12 @@ func (w *world) checkTiers() {
 
 func (w *world) checkRecords() {
 	for i, h := range w.hists {
-		if len(h.records) != len(w.truth[i]) {
-			w.fatalf("%s has %d checkpoints, must have %d", h.Name, len(h.records), len(w.truth[i]))
+		if h.Len() != len(w.truth[i]) {
+			w.fatalf("%s has %d checkpoints, must have %d", h.Name, h.Len(), len(w.truth[i]))
 		}
-		for k, r := range h.records {
-			if w.truth[i][k] != r || r.gone {
+		h.Each(func(r *Record) {
+			k := r.Key
+			if w.truth[i][k] != r || r.gone || h.Get(k) != r {
 				w.fatalf("%s: %v is not the version that was captured last", h.Name, k)
 			}
 			if seq, ok := h.order.Seq(k); !w.e.cfg.Guess && ((ok && r.seq != seq) || (!ok && r.seq != fragment.Unexpected)) {
@@ -74,7 +75,7 @@ func (w *world) checkRecords() {
 			if !r.captured && !w.underWay(r) {
 				w.fatalf("%s: nobody will ever capture %v", h.Name, k)
 			}
-		}
+		})
 	}
 	for _, r := range w.born {
 		if n := w.forgotten[r]; n > 1 || (n > 0 && !r.gone) {

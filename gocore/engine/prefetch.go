@@ -54,7 +54,7 @@ func (e *Engine) renew(now int64, h *History, k plan.Key) {
 
 // note is renew without the withdrawal.
 func (e *Engine) note(h *History, k plan.Key) *Record {
-	rec := h.records[k]
+	rec := h.Get(k)
 	if rec == nil {
 		return nil
 	}
@@ -90,8 +90,8 @@ func (e *Engine) stir(h *History) {
 
 // resetPlan reads the whole order anew: promises that it does not confirm are withdrawn.
 func (e *Engine) resetPlan(now int64, h *History) {
-	for k, rec := range h.records {
-		seq, ok := h.order.Seq(k)
+	h.Each(func(rec *Record) {
+		seq, ok := h.order.Seq(rec.Key)
 		if !ok {
 			seq = fragment.Unexpected
 		}
@@ -99,7 +99,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 		if !ok {
 			e.relax(now, rec)
 		}
-	}
+	})
 	e.heads[h.lane] = h.order.Head()
 	for t := range h.promised {
 		h.promised[t] = h.order.Head()
@@ -123,7 +123,7 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
 	last = v.Last
 	for _, k := range v.Drops {
-		d := h.records[k]
+		d := h.Get(k)
 		switch {
 		case d == rec: // its drop follows this restore at once
 			last = true
@@ -142,7 +142,7 @@ func (e *Engine) assign(h *History) {
 	}
 	h.order.Upcoming(h.assigned, func(seq int64, k plan.Key, _ bool) bool {
 		h.assigned = seq + 1
-		if rec := h.records[k]; rec != nil && (rec.seq == fragment.Unexpected || rec.seq < e.heads[h.lane]) {
+		if rec := h.Get(k); rec != nil && (rec.seq == fragment.Unexpected || rec.seq < e.heads[h.lane]) {
 			e.expect(rec, seq)
 		}
 		return true
@@ -155,7 +155,7 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	head := h.order.Head()
 	h.readyTo = max(h.readyTo, head)
 	h.order.Upcoming(h.readyTo, func(seq int64, k plan.Key, _ bool) bool {
-		if r := h.records[k]; r == nil || !e.Complete(r, 0) {
+		if r := h.Get(k); r == nil || !e.Complete(r, 0) {
 			return false
 		}
 		h.readyTo = seq + 1
@@ -206,7 +206,7 @@ func (e *Engine) prefetchTier(now int64, h *History, t int) (ended bool) {
 	h.stuck[t] = 0
 	ended = true
 	h.order.Upcoming(h.promised[t], func(seq int64, k plan.Key, _ bool) bool {
-		if rec := h.records[k]; rec != nil && rec.seq == seq && rec.captured {
+		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.captured {
 			if !e.ahead(now, h, rec, t) {
 				ended = false
 				return false

@@ -20,6 +20,7 @@ type Record struct {
 	written  int64 // the engine's count when it was captured: the order of writing
 	seq      int64 // place in the restore order, or fragment.Unexpected
 	touched  int64
+	ref      plan.Ref // in its history's records, while it is the checkpoint of its key
 	copies   [MaxTiers]fragment.ID
 	dirtyAt  [MaxTiers - 1]int32 // index in the link's heap of dirty records, or -1
 	queuedOn uint8               // bit k: a flush over link k is queued or running

@@ -34,7 +34,7 @@ type RestoreOptions struct {
 
 // BeginRestore asks for the checkpoint of a key.
 func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOptions) (*Restore, error) {
-	rec := h.records[k]
+	rec := h.Get(k)
 	if rec == nil {
 		return nil, ErrNotFound
 	}

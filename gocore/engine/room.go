@@ -299,7 +299,7 @@ func (e *Engine) failStalled(now int64, t int) {
 
 // yield gives up the version that a capture is about to replace, when that makes its room: slots can be rewritten in a tier that they fill.
 func (e *Engine) yield(now int64, t int, c *claim) bool {
-	old := c.rec.Hist.records[c.rec.Key]
+	old := c.rec.Hist.Get(c.rec.Key)
 	if c.load || old == nil || old == c.rec || old.copies[t] == fragment.None {
 		return false
 	}

@@ -29,8 +29,8 @@ type guess struct {
 	ahead     window
 }
 
-func newGuess(lookahead int) *guess {
-	g := &guess{live: newWritten(), trusted: undecided, proof: proof}
+func newGuess(keys *Keys, lookahead int) *guess {
+	g := &guess{live: newWritten(keys), trail: trail{keys: keys}, trusted: undecided, proof: proof}
 	g.sweep.match = -1
 	g.ahead.limit = lookahead
 	return g

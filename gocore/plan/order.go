@@ -2,7 +2,8 @@ package plan
 
 // Options of an Order.
 type Options struct {
-	// Guess makes the order guess what comes next while no hints are queued. Costs 51 to 61 bytes per live key, and 3 MiB at most for the last restores. Default: off.
+	// Guess makes the order guess what comes next while no hints are queued. Costs the key's place in Keys, and 256 KiB at most for the last
+	// restores. Default: off.
 	Guess bool
 	// Lookahead is how many restores a guess foretells. Default: 32.
 	Lookahead int
@@ -27,6 +28,7 @@ func (o Options) withDefaults() Options {
 //
 // Expected restores are numbered along the order. Numbers never go back and are never used for two restores; the head's number tells which of them lie behind.
 type Order struct {
+	keys  Keys // those written, and those restored lately, if it guesses; and those that its owner holds
 	hints queue
 	guess *guess // nil: never guesses
 	lost  []Key  // expectations of a guess that ended between two restores, for the next Verdict
@@ -48,10 +50,13 @@ func New(opts Options) *Order {
 	opts = opts.withDefaults()
 	o := &Order{hints: queue{patience: opts.Patience}}
 	if opts.Guess {
-		o.guess = newGuess(opts.Lookahead)
+		o.guess = newGuess(&o.keys, opts.Lookahead)
 	}
 	return o
 }
+
+// Keys is the table of the history's keys, which the order's owner may hold keys in too.
+func (o *Order) Keys() *Keys { return &o.keys }
 
 // Append queues hints behind those that are queued already. They end any guess; the keys that only the guess expected are reported as withdrawn
 // by the next Restored. Unknown operations are ignored, Advance with no positive number of steps too. Amortised O(1) per hint.

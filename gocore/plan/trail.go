@@ -1,26 +1,25 @@
 package plan
 
-// trail remembers the last restores of a history in order, and where in it each key was restored last.
+// trail remembers the last restores of a history in order, and where in it each key was restored last. It holds the keys that it remembers.
 type trail struct {
-	keys  []Key // a ring once it is full; position p lies at p & trailMask
-	end   int64 // position after the latest
-	index table // key -> position (low 32 bits) of its latest restore
+	keys *Keys
+	ring []Ref // position p lies at p & trailMask once it is full
+	end  int64 // position after the latest
 }
 
 const (
-	trailSize = 1 << 16 // restores remembered: 2 MiB at most, taken as the trail grows
+	trailSize = 1 << 16 // restores remembered: 256 KiB at most, taken as the trail grows
 	trailMask = trailSize - 1
 )
 
-func (t *trail) keyAt(ref uint32) Key { return t.keys[ref&trailMask] }
-
 // last returns the position of k's latest restore.
 func (t *trail) last(k Key) (int64, bool) {
-	ref, _, ok := t.index.find(k, t)
-	if !ok {
+	r := t.keys.Find(k)
+	if r == Nobody {
 		return 0, false
 	}
-	return t.end + int64(int32(ref-uint32(t.end))), true
+	x := t.keys.row(r)
+	return t.end + int64(int32(x.seen-uint32(t.end))), x.remembered
 }
 
 // at returns the key restored at position pos, if it is remembered.
@@ -28,25 +27,31 @@ func (t *trail) at(pos int64) (Key, bool) {
 	if pos < 0 || pos >= t.end || pos < t.end-trailSize {
 		return Key{}, false
 	}
-	return t.keys[pos&trailMask], true
+	return t.keys.Key(t.ring[pos&trailMask]), true
 }
 
 // add appends a restore of k. Amortised O(1).
 func (t *trail) add(k Key) {
-	if len(t.keys) < trailSize {
-		t.keys = append(t.keys, k)
-	} else {
-		old := t.end - trailSize
-		if ref, slot, ok := t.index.find(t.keys[old&trailMask], t); ok && ref == uint32(old) {
-			t.index.remove(slot)
-		}
-		t.keys[t.end&trailMask] = k
+	r := t.keys.Hold(k)
+	if x := t.keys.row(r); x.remembered {
+		t.keys.Release(r)
 	}
-	// The index compares keys where its references point: while k's old entry was overwritten just now it is gone already.
-	if _, slot, ok := t.index.find(k, t); ok {
-		t.index.set(slot, uint32(t.end))
+	if len(t.ring) < trailSize {
+		t.ring = append(t.ring, r)
 	} else {
-		t.index.add(k, uint32(t.end))
+		t.forget(t.end-trailSize, r)
+		t.ring[t.end&trailMask] = r
 	}
+	x := t.keys.row(r)
+	x.seen, x.remembered = uint32(t.end), true
 	t.end++
+}
+
+// forget takes the oldest restore out, of which nothing remains unless its key was restored again since, or is just now.
+func (t *trail) forget(pos int64, again Ref) {
+	r := t.ring[pos&trailMask]
+	if x := t.keys.row(r); r != again && x.seen == uint32(pos) {
+		x.remembered = false
+		t.keys.Release(r)
+	}
 }

@@ -9,7 +9,7 @@ import (
 func TestTrailForgets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, keys := range []int64{10, 60_000, 1 << 40} {
-		var tr trail
+		tr := trail{keys: &Keys{}}
 		var all []Key
 		latest := map[Key]int64{}
 		for range 3 * trailSize {
@@ -19,8 +19,8 @@ func TestTrailForgets(t *testing.T) {
 			tr.add(k)
 		}
 		end := int64(len(all))
-		if tr.end != end || len(tr.keys) != trailSize {
-			t.Fatal(tr.end, len(tr.keys))
+		if tr.end != end || len(tr.ring) != trailSize {
+			t.Fatal(tr.end, len(tr.ring))
 		}
 		for _, pos := range []int64{end - 1, end - 1000, end - trailSize + 1, end - trailSize} {
 			if k, ok := tr.at(pos); !ok || k != all[pos] {
@@ -42,8 +42,8 @@ func TestTrailForgets(t *testing.T) {
 				remembered++
 			}
 		}
-		if tr.index.n != remembered {
-			t.Errorf("%d keys: the index holds %d, want %d", keys, tr.index.n, remembered)
+		if tr.keys.Len() != remembered {
+			t.Errorf("%d keys: %d are held, want %d", keys, tr.keys.Len(), remembered)
 		}
 	}
 }

@@ -1,126 +1,92 @@
 package plan
 
-// written is the list of a history's live keys in the order in which they were last written. All operations O(1).
-// Memory per key: 40 bytes and 11 to 21 in the index.
+// written is the list of a history's live keys in the order in which they were last written, linked through the rows of the history's keys. All
+// operations O(1).
 type written struct {
-	blocks [][]node // nodes in blocks, so that growth never copies
-	free   int32    // chain of unused nodes through next
-	oldest int32
-	newest int32
-	used   int32
-	index  table
+	keys   *Keys
+	oldest Ref
+	newest Ref
+	n      int
 }
 
-type node struct {
-	key        Key
-	prev, next int32
-}
+func newWritten(keys *Keys) written { return written{keys: keys} }
 
-const (
-	nobody    = int32(-1)
-	blockBits = 10
-)
-
-func newWritten() written { return written{free: nobody, oldest: nobody, newest: nobody} }
-
-func (w *written) node(id int32) *node { return &w.blocks[id>>blockBits][id&(1<<blockBits-1)] }
-
-func (w *written) keyAt(ref uint32) Key { return w.node(int32(ref)).key }
-
-func (w *written) find(k Key) int32 {
-	ref, _, ok := w.index.find(k, w)
-	if !ok {
-		return nobody
+func (w *written) find(k Key) Ref {
+	if r := w.keys.Find(k); r != Nobody && w.keys.row(r).live {
+		return r
 	}
-	return int32(ref)
+	return Nobody
 }
 
 // write puts k at the newest end and reports whether it was unknown before.
 func (w *written) write(k Key) (fresh bool) {
-	id := w.find(k)
-	if id == nobody {
+	r := w.find(k)
+	switch {
+	case r == Nobody:
 		fresh = true
-		id = w.take()
-		w.node(id).key = k
-		w.index.add(k, uint32(id))
-	} else if id == w.newest {
+		r = w.keys.Hold(k)
+		w.n++
+	case r == w.newest:
 		return false
-	} else {
-		w.unlink(id)
+	default:
+		w.unlink(r)
 	}
-	n := w.node(id)
-	n.prev, n.next = w.newest, nobody
-	if w.newest != nobody {
-		w.node(w.newest).next = id
+	x := w.keys.row(r)
+	x.prev, x.next, x.live = w.newest, Nobody, true
+	if w.newest != Nobody {
+		w.keys.row(w.newest).next = r
 	} else {
-		w.oldest = id
+		w.oldest = r
 	}
-	w.newest = id
+	w.newest = r
 	return fresh
-}
-
-func (w *written) take() int32 {
-	if id := w.free; id != nobody {
-		w.free = w.node(id).next
-		return id
-	}
-	id := w.used
-	if id>>blockBits == int32(len(w.blocks)) {
-		w.blocks = append(w.blocks, make([]node, 1<<blockBits))
-	}
-	w.used++
-	return id
 }
 
 // drop takes k out.
 func (w *written) drop(k Key) {
-	ref, slot, ok := w.index.find(k, w)
-	if !ok {
+	r := w.find(k)
+	if r == Nobody {
 		return
 	}
-	w.index.remove(slot)
-	id := int32(ref)
-	w.unlink(id)
-	*w.node(id) = node{next: w.free}
-	w.free = id
-	if w.index.n == 0 {
-		*w = newWritten()
-	}
+	w.unlink(r)
+	w.keys.row(r).live = false
+	w.n--
+	w.keys.Release(r)
 }
 
-func (w *written) unlink(id int32) {
-	n := w.node(id)
-	if n.prev != nobody {
-		w.node(n.prev).next = n.next
+func (w *written) unlink(r Ref) {
+	x := w.keys.row(r)
+	if x.prev != Nobody {
+		w.keys.row(x.prev).next = x.next
 	} else {
-		w.oldest = n.next
+		w.oldest = x.next
 	}
-	if n.next != nobody {
-		w.node(n.next).prev = n.prev
+	if x.next != Nobody {
+		w.keys.row(x.next).prev = x.prev
 	} else {
-		w.newest = n.prev
+		w.newest = x.prev
 	}
 }
 
 // beside returns the key written just before k (way < 0) or just after it.
 func (w *written) beside(k Key, way int) (Key, bool) {
-	id := w.find(k)
-	if id == nobody {
+	r := w.find(k)
+	if r == Nobody {
 		return Key{}, false
 	}
 	if way < 0 {
-		id = w.node(id).prev
+		r = w.keys.row(r).prev
 	} else {
-		id = w.node(id).next
+		r = w.keys.row(r).next
 	}
-	return w.named(id)
+	return w.named(r)
 }
 
-func (w *written) named(id int32) (Key, bool) {
-	if id == nobody {
+func (w *written) named(r Ref) (Key, bool) {
+	if r == Nobody {
 		return Key{}, false
 	}
-	return w.node(id).key, true
+	return w.keys.Key(r), true
 }
 
-func (w *written) has(k Key) bool { return w.find(k) != nobody }
+func (w *written) has(k Key) bool { return w.find(k) != Nobody }

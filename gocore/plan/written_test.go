@@ -12,7 +12,7 @@ import (
 func TestWrittenIsASlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SampledFrom([]int64{4, 30, 300}).Draw(t, "keys")
-		w := newWritten()
+		w := newWritten(&Keys{})
 		var m []Key
 		leave := func(k Key) bool {
 			i := slices.Index(m, k)
@@ -62,51 +62,30 @@ func TestWrittenIsASlice(t *testing.T) {
 						t.Fatalf("after %v: %v %v, want the one after %d of %v", k, after, ok, at, m)
 					}
 				}
-				for id, i := w.oldest, 0; id != nobody; id, i = w.node(id).next, i+1 {
-					if i >= len(m) || w.node(id).key != m[i] {
-						t.Fatalf("the %d-th written is %v, want %v", i, w.node(id).key, m)
+				for r, i := w.oldest, 0; r != Nobody; r, i = w.keys.row(r).next, i+1 {
+					if i >= len(m) || w.keys.Key(r) != m[i] {
+						t.Fatalf("the %d-th written is %v, want %v", i, w.keys.Key(r), m)
 					}
 				}
-				if w.index.n != len(m) {
-					t.Fatal(w.index.n, len(m))
+				if w.n != len(m) || w.keys.Len() != len(m) {
+					t.Fatal(w.n, w.keys.Len(), len(m))
 				}
 			},
 		})
 	})
 }
 
-// Keys that come and go reuse the nodes of those that went.
-func TestWrittenReusesNodes(t *testing.T) {
-	w := newWritten()
-	for i := range int64(100) {
-		w.write(Number(i))
-	}
-	for i := int64(100); i < 100_000; i++ {
-		w.drop(Number(i - 100))
-		w.write(Number(i))
-	}
-	if len(w.blocks) != 1 {
-		t.Fatalf("%d blocks for 100 keys", len(w.blocks))
-	}
-	for i := range int64(100) {
-		w.drop(Number(100_000 - 1 - i))
-	}
-	if w.blocks != nil {
-		t.Fatal("memory kept for no keys")
-	}
-}
-
-// A live key costs a guessing order less than 72 bytes.
+// A live key costs a guessing order less than 40 bytes.
 func TestWrittenMemory(t *testing.T) {
 	const n = 1_000_000
 	start := heap()
-	w := newWritten()
+	w := newWritten(&Keys{})
 	for i := range int64(n) {
 		w.write(Number(i))
 	}
 	per := float64(heap()-start) / n
 	t.Logf("%.1f bytes per live key", per)
-	if per > 72 {
+	if per > 40 {
 		t.Errorf("%.1f bytes per live key", per)
 	}
 	runtime.KeepAlive(&w)

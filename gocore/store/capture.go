@@ -176,7 +176,7 @@ func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
 	s.mu.Lock()
 	defer s.leave()
 	if s.set.Checksum {
-		c.Rec.Body.(*body).sums = append([]uint64(nil), op.job.Sums()...)
+		c.Rec.Body.(*body).keep(op.job.Sums())
 	}
 	s.line.took = op.copied
 	s.eng.EndCapture(s.now(), c, true)

@@ -99,12 +99,20 @@ func (ls *layouts) give(l *layout) {
 	}
 }
 
-// body is the store's part of a record.
+// body is the store's part of a record: with the checksum of a single region on one cache line.
 type body struct {
 	layout *layout
 	sums   []uint64 // per region; nil without checksums
+	only   [1]uint64
 	meta   string
 	source *source // copy=False: where the bytes still are
+}
+
+// keep takes a copy of the checksums.
+func (b *body) keep(sums []uint64) {
+	if len(sums) > 0 {
+		b.sums = append(b.only[:0:1], sums...)
+	}
 }
 
 // mismatch returns the first of the regions asked for whose bytes at slot do not have the checksum they should have, or -1.
