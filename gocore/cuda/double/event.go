@@ -1,0 +1,127 @@
+package double
+
+import (
+	"velocpy/gocore/cuda"
+)
+
+// event names the latest record, if any.
+type event struct {
+	gpu       *gpu
+	last      *work
+	destroyed bool
+}
+
+// CreateEvent implements cuda.Driver.
+func (d *Driver) CreateEvent(c cuda.Context) (cuda.Event, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within("CreateEvent", c)
+	if err != nil {
+		return 0, err
+	}
+	h := cuda.Event(d.handle())
+	d.events[h] = &event{gpu: g}
+	return h, nil
+}
+
+// event begins a call on one; it may belong to another context unless own.
+func (d *Driver) event(call string, g *gpu, h cuda.Event, own bool) (*event, error) {
+	e := d.events[h]
+	if e == nil || e.destroyed || own && e.gpu != g {
+		d.wrong("%s of event %#x, which is destroyed or not of this context", call, uintptr(h))
+		return nil, fail(call, cuda.InvalidHandle)
+	}
+	return e, nil
+}
+
+// DestroyEvent implements cuda.Driver. Waits for its records that are queued stay.
+func (d *Driver) DestroyEvent(c cuda.Context, h cuda.Event) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within("DestroyEvent", c)
+	if err != nil {
+		return err
+	}
+	e, err := d.event("DestroyEvent", g, h, true)
+	if err != nil {
+		return err
+	}
+	e.destroyed = true
+	return nil
+}
+
+// RecordEvent implements cuda.Driver.
+func (d *Driver) RecordEvent(c cuda.Context, h cuda.Event, at cuda.Stream) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, err := d.in("RecordEvent", c, at)
+	if err != nil {
+		return err
+	}
+	e, err := d.event("RecordEvent", s.gpu, h, true)
+	if err != nil {
+		return err
+	}
+	e.last = &work{what: "record"}
+	d.put(s, e.last)
+	return nil
+}
+
+// StreamWaitEvent implements cuda.Driver.
+func (d *Driver) StreamWaitEvent(c cuda.Context, at cuda.Stream, h cuda.Event) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, err := d.in("StreamWaitEvent", c, at)
+	if err != nil {
+		return err
+	}
+	e, err := d.event("StreamWaitEvent", s.gpu, h, false)
+	if err != nil {
+		return err
+	}
+	if e.last != nil {
+		d.put(s, &work{what: "wait", after: e.last})
+	}
+	return nil
+}
+
+// QueryEvent implements cuda.Driver.
+func (d *Driver) QueryEvent(c cuda.Context, h cuda.Event) (done bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within("QueryEvent", c)
+	if err != nil {
+		return false, err
+	}
+	e, err := d.event("QueryEvent", g, h, true)
+	if err != nil {
+		return false, err
+	}
+	if e.last != nil && !e.last.finished {
+		return false, nil
+	}
+	d.watch.learn(e.last)
+	return true, nil
+}
+
+// SynchronizeEvent implements cuda.Driver.
+func (d *Driver) SynchronizeEvent(c cuda.Context, h cuda.Event) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within("SynchronizeEvent", c)
+	if err != nil {
+		return err
+	}
+	e, err := d.event("SynchronizeEvent", g, h, true)
+	if err != nil {
+		return err
+	}
+	if last := e.last; last != nil {
+		d.outside(func() { <-last.done })
+		d.watch.learn(last)
+	}
+	if g.lost != 0 {
+		return fail("SynchronizeEvent", g.lost)
+	}
+	return nil
+}
