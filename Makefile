@@ -13,7 +13,7 @@ BIN     := $(VENV_TEST)/bin
 # The environment is made again when its requirements or the Python changed; its stamp carries their digest.
 DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS); sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
 STAMP   := $(VENV_TEST)/.requirements-$(DIGEST)
-NO_CABI  = $$(go list ./gocore/... | grep -v /cabi)
+NO_CABI  = $$(go list ./gocore/... | grep -vE '/(cabi|libcuda)(/|$$)')
 
 export GOTOOLCHAIN ?= local
 export PYTHONUNBUFFERED = 1
@@ -42,7 +42,7 @@ test-go: race nocgo
 race: ## Run the Go tests under the race detector
 	go test -race ./gocore/...
 
-nocgo: ## Run the Go tests without cgo: everything but the C ABI has to build that way
+nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
 	CGO_ENABLED=0 go test $(NO_CABI)
 
 test-python: install

@@ -87,6 +87,8 @@ func TestRulesFire(t *testing.T) {
 
 		{"cgo", "engine", "a.go", `import "C"`, 1},
 		{"cgo", "cabi", "a.go", `import "C"`, 0},
+		{"cgo", "cuda/libcuda", "a.go", `import "C"`, 0},
+		{"cgo", "cuda", "a.go", `import "C"`, 1},
 
 		{"layers", "engine", "a.go", `import _ "velocpy/gocore/cabi"`, 1},
 		{"layers", "engine", "a_test.go", `import "velocpy/gocore/cabi"; var _ = cabi.X`, 1},

@@ -156,7 +156,7 @@ var rules = []rule{
 		name:   "cgo",
 		reason: "packages with logic build and are tested without cgo",
 		tests:  true,
-		except: []string{"cabi"},
+		except: []string{"cabi", "cuda/libcuda"},
 		find:   noImport("C"),
 	},
 	{
