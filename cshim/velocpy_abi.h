@@ -14,7 +14,8 @@
  * An operation ends when a call returns VELOC_OK or an error, or by veloc_cancel. Until then the
  * core may write to its event_fd at any time, afterwards never; the memory named in the arguments
  * (sources, destinations) must stay alive until then. Argument structs themselves are read only
- * during the first call. One AGAIN slice takes a few tens of milliseconds at the most.
+ * during the first call. One AGAIN slice takes a few tens of milliseconds at the most. Any thread may step or cancel: calls on one
+ * operation take turns, and one that comes after its end is VELOC_E_STALE.
  */
 #ifndef VELOCPY_ABI_H
 #define VELOCPY_ABI_H

@@ -46,29 +46,23 @@ func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
 
 //export veloc_checkpoint
 func veloc_checkpoint(history C.uint64_t, args *C.veloc_const_checkpoint_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		if err := need(unsafe.Pointer(args), unsafe.Pointer(out)); err != nil {
-			return 0, err
-		}
+	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
 		h, err := historyOf(history)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		a, err := checkpointArgs(args)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
-		var o store.Outcome
-		op, code, err := h.Checkpoint(a, &o)
-		if err != nil {
-			return code, err
-		}
-		begun(op, code, out, &o)
-		return code, nil
+		return h.Checkpoint(a, o)
 	})
 }
 
 func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs, error) {
+	if err := need(unsafe.Pointer(args)); err != nil {
+		return nil, err
+	}
 	a := &store.CheckpointArgs{
 		Slot: int64(args.slot_bytes), Tier: int(args.tier), FD: int32(args.event_fd),
 		SourceStays: args.flags&C.VELOC_CP_SOURCE_STAYS != 0, Patient: args.flags&C.VELOC_CP_PATIENT != 0,
@@ -96,29 +90,23 @@ func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs,
 
 //export veloc_restore
 func veloc_restore(history C.uint64_t, args *C.veloc_const_restore_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		if err := need(unsafe.Pointer(args), unsafe.Pointer(out)); err != nil {
-			return 0, err
-		}
+	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
 		h, err := historyOf(history)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		a, err := restoreArgs(args)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
-		var o store.Outcome
-		op, code, err := h.Restore(a, &o)
-		if err != nil {
-			return code, err
-		}
-		begun(op, code, out, &o)
-		return code, nil
+		return h.Restore(a, o)
 	})
 }
 
 func restoreArgs(args *C.veloc_const_restore_args) (*store.RestoreArgs, error) {
+	if err := need(unsafe.Pointer(args)); err != nil {
+		return nil, err
+	}
 	a := &store.RestoreArgs{
 		Expected: uint64(args.expected_layout), FD: int32(args.event_fd), Lease: args.into == nil,
 		Last: args.flags&C.VELOC_RS_LAST != 0, Peek: args.flags&C.VELOC_RS_PEEK != 0, Patient: args.flags&C.VELOC_RS_PATIENT != 0,
@@ -163,27 +151,18 @@ func veloc_lease_release(lease C.uint64_t, failure *C.veloc_error) C.int32_t {
 
 //export veloc_wait
 func veloc_wait(handle, history, ticket C.uint64_t, tier, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		if err := need(unsafe.Pointer(out)); err != nil {
-			return 0, err
-		}
+	return begin(out, failure, func(*store.Outcome) (*store.Op, status.Code, error) {
 		s, err := storeOf(handle)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		var h *store.History
 		if history != 0 {
 			if h, err = historyOf(history); err != nil {
-				return 0, err
+				return nil, 0, err
 			}
 		}
-		var o store.Outcome
-		op, code, err := s.Wait(h, uint64(ticket), int(tier), int32(fd))
-		if err != nil {
-			return code, err
-		}
-		begun(op, code, out, &o)
-		return code, nil
+		return s.Wait(h, uint64(ticket), int(tier), int32(fd))
 	})
 }
 

@@ -163,13 +163,23 @@ func historyOf(h C.uint64_t) (*store.History, error) {
 	return nil, stale("history")
 }
 
-// begun gives an operation that has not ended a handle, and the outcome to the caller.
-func begun(op *store.Op, code status.Code, out *C.veloc_outcome, o *store.Outcome) {
-	if code == status.Pending || code == status.Again {
-		out.op = C.uint64_t(ops.Put(op))
-		return
-	}
-	tell(out, o)
+// begin runs what begins an operation. One that has not ended gets a handle; the outcome of one that has goes to the caller.
+func begin(out *C.veloc_outcome, failure *C.veloc_error, start func(o *store.Outcome) (*store.Op, status.Code, error)) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(out)); err != nil {
+			return 0, err
+		}
+		var o store.Outcome
+		op, code, err := start(&o)
+		switch {
+		case err != nil:
+		case code == status.Pending || code == status.Again:
+			out.op = C.uint64_t(ops.Put(op))
+		default:
+			tell(out, &o)
+		}
+		return code, err
+	})
 }
 
 // tell translates an outcome.

@@ -43,80 +43,74 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 
 //export veloc_close
 func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		if err := need(unsafe.Pointer(out)); err != nil {
-			return 0, err
+	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return nil, 0, err
 		}
+		op := s.Close(int32(fd))
+		code, err := op.Step(o)
+		return op, code, err
+	})
+}
+
+// withStore runs body for a store that exists.
+func withStore(handle C.uint64_t, failure *C.veloc_error, body func(s *store.Store) error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
 		s, err := storeOf(handle)
 		if err != nil {
 			return 0, err
 		}
-		op := s.Close(int32(fd))
-		var o store.Outcome
-		code, err := op.Step(&o)
-		begun(op, code, out, &o)
-		return code, err
+		return status.OK, body(s)
 	})
 }
 
 //export veloc_stats
 func veloc_stats(handle C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		s, err := storeOf(handle)
-		if err != nil {
-			return 0, err
-		}
+	return withStore(handle, failure, func(s *store.Store) error {
 		st, err := s.Stats()
 		if err != nil {
-			return 0, err
+			return err
 		}
 		text, err := json.Marshal(st)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		return status.OK, give(string(text), buf, capacity, length)
+		return give(string(text), buf, capacity, length)
 	})
 }
 
 //export veloc_timeline
 func veloc_timeline(handle C.uint64_t, forget C.int32_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		s, err := storeOf(handle)
-		if err != nil {
-			return 0, err
-		}
+	return withStore(handle, failure, func(s *store.Store) error {
 		events := s.Timeline()
 		text, err := json.Marshal(events)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if forget != 0 && len(text) <= int(capacity) {
 			s.ForgetTimeline(len(events))
 		}
-		return status.OK, give(string(text), buf, capacity, length)
+		return give(string(text), buf, capacity, length)
 	})
 }
 
 //export veloc_history
 func veloc_history(handle C.uint64_t, name *C.veloc_const_char, length C.int64_t, history *C.uint64_t, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
+	return withStore(handle, failure, func(s *store.Store) error {
 		if err := need(unsafe.Pointer(history)); err != nil {
-			return 0, err
-		}
-		s, err := storeOf(handle)
-		if err != nil {
-			return 0, err
+			return err
 		}
 		text, err := bytesAt(name, length)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		h, err := s.History(string(text))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		*history = C.uint64_t(h.Number(histories.Put))
-		return status.OK, nil
+		return nil
 	})
 }
 
@@ -261,32 +255,24 @@ func veloc_prefetch(history C.uint64_t, failure *C.veloc_error) C.int32_t {
 
 //export veloc_layout
 func veloc_layout(handle C.uint64_t, layout C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
-		s, err := storeOf(handle)
-		if err != nil {
-			return 0, err
-		}
+	return withStore(handle, failure, func(s *store.Store) error {
 		text, err := s.Layout(uint64(layout))
 		if err != nil {
-			return 0, err
+			return err
 		}
-		return status.OK, give(text, buf, capacity, length)
+		return give(text, buf, capacity, length)
 	})
 }
 
 //export veloc_ticket
 func veloc_ticket(handle C.uint64_t, ticket C.uint64_t, state *C.veloc_ticket_state, failure *C.veloc_error) C.int32_t {
-	return guard(failure, func() (status.Code, error) {
+	return withStore(handle, failure, func(s *store.Store) error {
 		if err := need(unsafe.Pointer(state)); err != nil {
-			return 0, err
-		}
-		s, err := storeOf(handle)
-		if err != nil {
-			return 0, err
+			return err
 		}
 		st, err := s.Ticket(uint64(ticket))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		state.flags = 0
 		if st.Captured {
@@ -296,6 +282,6 @@ func veloc_ticket(handle C.uint64_t, ticket C.uint64_t, state *C.veloc_ticket_st
 			state.flags |= C.VELOC_TICKET_GONE
 		}
 		state.durable, state.failed = C.int32_t(st.Durable), C.int32_t(st.Failed)
-		return status.OK, nil
+		return nil
 	})
 }

@@ -124,12 +124,7 @@ func BenchmarkSmallFlushes(b *testing.B) {
 			n := int64(0)
 			for ; b.Loop(); n++ {
 				a.Key.Number = n % 100_000
-				var out Outcome
-				op, code, err := h.h.Checkpoint(&a, &out)
-				if err == nil {
-					err = drive(b, op, code, h.fd, &out)
-				}
-				if err != nil {
+				if _, err := h.write(&a); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -152,12 +147,7 @@ func BenchmarkSmallLoads(b *testing.B) {
 	const n = 20_000
 	for k := range int64(n) {
 		a.Key.Number = k
-		var out Outcome
-		op, code, err := h.h.Checkpoint(&a, &out)
-		if err == nil {
-			err = drive(b, op, code, h.fd, &out)
-		}
-		if err != nil {
+		if _, err := h.write(&a); err != nil {
 			b.Fatal(err)
 		}
 	}

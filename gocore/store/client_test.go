@@ -189,6 +189,17 @@ func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op
 	return c.h.Checkpoint(&a, out)
 }
 
+// write makes a checkpoint of anything.
+func (c *client) write(a *CheckpointArgs) (Outcome, error) {
+	c.t.Helper()
+	var out Outcome
+	op, code, err := c.h.Checkpoint(a, &out)
+	if err == nil {
+		err = drive(c.t, op, code, c.fd, &out)
+	}
+	return out, err
+}
+
 func (c *client) put(k int64, p []byte) (Outcome, error) { return c.putArgs(k, p, CheckpointArgs{}) }
 
 func (c *client) putArgs(k int64, p []byte, a CheckpointArgs) (Outcome, error) {

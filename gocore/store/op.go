@@ -347,7 +347,7 @@ func (s *Store) tierIndex(tier int) (int, error) {
 	if name == "" {
 		return 0, status.New(status.Invalid, "there is no tier %d; the store has %s", tier, s.tierNames())
 	}
-	return 0, status.New(status.Unavailable, "the store has no %s tier; it has %s", name, s.tierNames())
+	return 0, status.New(status.Unavailable, "the store has no %s tier; it has %s", name, s.tierNames()).AtTier(tier)
 }
 
 // tierNames lists the tiers there are, the fastest first.

@@ -11,8 +11,10 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from abi import (
@@ -290,8 +292,9 @@ def hints(core: Core) -> None:
 def tiers_and_flags(core: Core) -> None:
     with opened(core) as x:
         out = Outcome()
-        for tier in (3, 7, -2, 2**31 - 1, 0):
-            assert core.call("wait", x.store, 0, x.out.ticket, tier, x.fd, where(out)) == UNAVAILABLE, tier
+        for tier, refused in ((3, UNAVAILABLE), (0, UNAVAILABLE), (7, INVALID), (-2, INVALID), (2**31 - 1, INVALID)):
+            assert core.call("wait", x.store, 0, x.out.ticket, tier, x.fd, where(out)) == refused, tier
+            assert x.checkpoint(tier=tier)[0] == refused, tier
         for flags in (2**31 - 1, -1, 1 << 20):
             status, out = x.checkpoint(flags=flags, key=Key(5, None, 0, 0, 0))
             assert status == OK
@@ -304,6 +307,34 @@ def tiers_and_flags(core: Core) -> None:
                 status = core.call("step", out.op, where(out))
             assert status == OK
             assert core.call("lease_release", out.lease) == OK
+
+
+def one_operation_from_two_threads(core: Core) -> None:
+    """Stepped in one thread and cancelled in another at the same moment, an operation ends once."""
+    with opened(core) as x, ThreadPoolExecutor(2) as pool:
+        together = Barrier(2)
+
+        def step(op: int) -> int:
+            together.wait(20)
+            while (status := core.call("step", op, where(Outcome()))) in (PENDING, AGAIN):
+                pass
+            return status
+
+        def cancel(op: int) -> int:
+            together.wait(20)
+            return core.call("cancel", op)
+
+        met = 0
+        for i in range(300):
+            status, out = x.checkpoint(key=Key(100 + i % 10, None, 0, 0, 0))
+            assert status == OK
+            if core.call("wait", x.store, 0, out.ticket, DISK, x.fd, where(out)) == PENDING:
+                stepped, cancelled = pool.submit(step, out.op), pool.submit(cancel, out.op)
+                assert stepped.result(20) in (OK, STALE)
+                assert cancelled.result(20) in (OK, STALE)
+                assert core.call("step", out.op, where(out)) == STALE
+                met += 1
+        assert met > 0
 
 
 def configurations(core: Core) -> None:
@@ -441,6 +472,7 @@ TESTS: dict[str, Callable[[Core], None]] = {
         keys,
         hints,
         tiers_and_flags,
+        one_operation_from_two_threads,
         configurations,
         small_buffers,
         after_close,
