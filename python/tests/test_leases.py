@@ -93,6 +93,30 @@ def test_last_belongs_to_the_caller(store: velocpy.Store) -> None:
     assert (raised.value.history, raised.value.key) == ("h", 0)
 
 
+def test_adding_in_place_by_name(store: velocpy.Store) -> None:
+    torch = pytest.importorskip("torch")
+    history = store.history("h")
+    history.checkpoint(0, u=np.arange(3.0), t=torch.arange(3.0))
+    shared = history.restore(0)
+    with pytest.raises(ValueError, match="read-only"):
+        shared["u"] += 1
+    with pytest.raises(velocpy.LeaseWritten):
+        shared["t"] += 1  # torch lets it happen
+    with pytest.raises(velocpy.InvalidType):
+        shared["u"] = np.zeros(3)
+    shared["t"].sub_(1)
+    shared.release()
+    own = history.restore(0, last=True)
+    own["u"] += 1
+    own["t"] *= 2
+    assert own["u"].tolist() == [1.0, 2.0, 3.0]
+    assert own["t"].tolist() == [0.0, 2.0, 4.0]
+    with pytest.raises(velocpy.InvalidType):
+        own["u"] = own["u"] + 1
+    with pytest.raises(KeyError):
+        own["none"] = 1
+
+
 def test_exact_through_drop_rewrite_and_pressure(store: velocpy.Store) -> None:
     history = store.history("h")
     arrays = [random_array(3 * MIB // 8, seed=i) for i in range(2)]

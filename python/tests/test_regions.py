@@ -511,6 +511,8 @@ def test_tensors_refused(history: velocpy.History) -> None:
         with pytest.raises(velocpy.VelocError):
             history.checkpoint(0, u=wrong)
         assert 0 not in history
+    with pytest.raises(velocpy.InvalidType, match="quantized"):
+        history.checkpoint(0, u=torch.quantize_per_tensor(torch.zeros(3), 0.1, 0, torch.qint8))
 
 
 def test_destinations_that_overlap_are_refused(history: velocpy.History) -> None:

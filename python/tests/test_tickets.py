@@ -65,6 +65,17 @@ def test_unknown_and_missing_tiers(store: velocpy.Store) -> None:
         ticket.wait("archive", timeout=5)
 
 
+def test_a_checkpoint_for_a_tier_that_is_not_there() -> None:
+    with velocpy.open(host="1MiB") as store:
+        history = store.history("h")
+        history.checkpoint(0, u=np.zeros(1))
+        for tier in ("disk", "device", "archive"):
+            with pytest.raises(velocpy.TierUnavailable, match="it has host") as raised:
+                history.checkpoint(0, u=np.ones(1), tier=tier)
+            assert (raised.value.tier, raised.value.key, raised.value.history) == (tier, 0, "h")
+        assert history.restore(0)["u"][0] == 0
+
+
 def test_timeouts(store: velocpy.Store) -> None:
     ticket = store.history("h").checkpoint(1, u=np.zeros(3))
     ticket.wait("disk", timeout=10)

@@ -19,27 +19,8 @@ from typing import Any as _Any
 
 from . import _core, knobs
 from ._version import __version__
-from .errors import (
-    CheckpointDropped,
-    CheckpointNotFound,
-    CoreFault,
-    CorePoisoned,
-    CoreUnavailable,
-    CorruptCheckpoint,
-    DurabilityLost,
-    ForkedProcessError,
-    InvalidArgument,
-    InvalidBudget,
-    InvalidType,
-    LeaseReleased,
-    LeaseWritten,
-    StoreClosed,
-    TierFull,
-    TierIOError,
-    TierUnavailable,
-    VelocError,
-    WaitTimeout,
-)
+from .errors import *  # noqa: F403
+from .errors import __all__ as _errors
 from .history import History
 from .lease import Lease
 from .plan import Advance, Drop, Last, Plan, Restore
@@ -61,26 +42,8 @@ __all__ = [
     "simulate",
     "build_info",
     "__version__",
-    "VelocError",
-    "CheckpointDropped",
-    "CheckpointNotFound",
-    "CoreFault",
-    "CorePoisoned",
-    "CoreUnavailable",
-    "CorruptCheckpoint",
-    "DurabilityLost",
-    "ForkedProcessError",
-    "InvalidArgument",
-    "InvalidBudget",
-    "InvalidType",
-    "LeaseReleased",
-    "LeaseWritten",
-    "StoreClosed",
-    "TierFull",
-    "TierIOError",
-    "TierUnavailable",
-    "WaitTimeout",
 ]
+__all__ += _errors
 
 
 def build_info() -> dict[str, _Any]:

@@ -155,7 +155,11 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
         )
     if tensor.device.type != "cpu":
         raise _on_device(label)
-    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+    if tensor.is_quantized:
+        raise InvalidType(
+            f"region {label!r} is a quantized tensor; store its int_repr() as a region, scale and zero point as meta."
+        )
+    if tensor.layout is not torch.strided or tensor.is_nested:
         raise InvalidType(
             f"region {label!r} is a tensor without plain strides ({tensor.layout}); store the tensors it is made of."
         )

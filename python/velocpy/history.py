@@ -63,6 +63,19 @@ class History:
         """The store it belongs to."""
         return self._store
 
+    @overload
+    def _begun(self, key: Key) -> Key: ...
+    @overload
+    def _begun(self, key: Key | None) -> Key | None: ...
+    def _begun(self, key: Key | None) -> Key | None:
+        """The key as the core takes it; tells the core more of the plan first, where it runs low."""
+        if type(key) is not int:
+            key = plain_key(key)
+        feed = self._feed
+        if feed.active and feed.hungry:
+            feed.top_up(self._core.hint)
+        return key
+
     # --- checkpoints in ---
 
     def checkpoint(
@@ -106,7 +119,7 @@ class History:
 
         Raises
         ------
-        InvalidArgument, TierFull, TierIOError, WaitTimeout, StoreClosed
+        InvalidArgument, TierUnavailable, TierFull, TierIOError, WaitTimeout, StoreClosed
             In each case the previous checkpoint of the key is what it was.
         """
         if regions is None:
@@ -117,11 +130,7 @@ class History:
             source = _regions_of(regions, named)
         if copy is not True and copy is not False:
             copy = _flag("copy", copy)
-        if type(key) is not int:
-            key = plain_key(key)
-        feed = self._feed
-        if feed.active and feed.hungry:
-            feed.top_up(self._core.hint)
+        key = self._begun(key)
         identity, left, chosen = self._core.checkpoint(
             key,
             source,
@@ -130,8 +139,8 @@ class History:
             NO_TIER if tier is None else tier_number(tier),
             timeout,
         )
-        if feed.active:
-            feed.noted(left)
+        if self._feed.active:
+            self._feed.noted(left)
         return Ticket(self, chosen if key is None else key, identity)
 
     def drop(self, key: Key, missing_ok: bool = True) -> None:
@@ -203,12 +212,7 @@ class History:
         """
         if last is not True and last is not False:
             last = _flag("last", last)
-        if type(key) is not int:
-            key = plain_key(key)
-        feed = self._feed
-        if feed.active and feed.hungry:
-            feed.top_up(self._core.hint)
-        return self._restore(key, regions, into, last, timeout, False)
+        return self._restore(self._begun(key), regions, into, last, timeout, False)
 
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, into: Any = None

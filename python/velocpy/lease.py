@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import arrays
-from .errors import LeaseReleased, LeaseWritten
+from .errors import InvalidType, LeaseReleased, LeaseWritten
 
 if TYPE_CHECKING:
     from . import _core
@@ -86,12 +86,7 @@ class Lease(Mapping[Any, Any]):
         memory, self._memory = self._memory, None
         self._arrays.clear()
         if memory is not None and self._mark is not None and _checksum(memory) != self._mark:
-            raise LeaseWritten(
-                f"somebody wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
-                "of it get wrong bytes. Copy before writing, or restore with last=True.",
-                history=self._history,
-                key=self._key,
-            )
+            raise self._written()
 
     def __getitem__(self, label: str | int) -> Any:
         memory = self._held()
@@ -101,6 +96,13 @@ class Lease(Mapping[Any, Any]):
             array = arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
             self._arrays[region] = array
         return array
+
+    def __setitem__(self, label: str | int, array: Any) -> None:
+        """Ends ``lease["u"] += v``, which has changed the array in place by then. Nothing else can be assigned."""
+        if array is not self[label]:
+            raise InvalidType(f"a lease's regions cannot be replaced; write into the array: lease[{label!r}][...] = …")
+        if not self.writable:
+            raise self._written()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._held().labels())
@@ -138,6 +140,14 @@ class Lease(Mapping[Any, Any]):
         from . import html
 
         return html.lease(self)
+
+    def _written(self) -> LeaseWritten:
+        return LeaseWritten(
+            f"somebody wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
+            "of it get wrong bytes. Copy before writing, or restore with last=True.",
+            history=self._history,
+            key=self._key,
+        )
 
     def _held(self) -> _core.LeaseMemory:
         if self._memory is None:
