@@ -36,14 +36,18 @@ def interrupted(call, seconds=0.4):
 def filled(store, history, count, nbytes):
     for i in range(count):
         history.checkpoint(i, u=np.full(nbytes, i, np.uint8))
+
+def crowded(count):
+    '''A history in a store without room for more than one MiB beside its checkpoints, and leases that hold them all.'''
+    store = velocpy.open(host=(count + 1) * MIB)
+    history = store.history("h")
+    filled(store, history, count, MIB)
+    return store, history, [history.restore(i) for i in range(count)]
 """
 
 WAITS = {
     "checkpoint without room": """
-store = velocpy.open(host=8 * MIB)
-history = store.history("h")
-filled(store, history, 7, MIB)
-leases = [history.restore(i) for i in range(7)]
+store, history, leases = crowded(7)
 latency = interrupted(lambda: history.checkpoint(99, u=np.zeros(4 * MIB, np.uint8), timeout=60))
 assert 99 not in history
 del leases
@@ -134,10 +138,8 @@ def test_the_handler_decides(run_python: RunPython) -> None:
     done = run_python(
         PRELUDE
         + """
-store = velocpy.open(host=8 * MIB)
-history, other = store.history("h"), store.history("other")
-filled(store, history, 7, MIB)
-leases = [history.restore(i) for i in range(7)]
+store, history, leases = crowded(7)
+other = store.history("other")
 seen = []
 def handler(number, frame):
     other.checkpoint(len(seen), u=np.arange(10))
@@ -159,10 +161,7 @@ def test_interrupts_leak_no_descriptor(run_python: RunPython) -> None:
     done = run_python(
         PRELUDE
         + """
-store = velocpy.open(host=8 * MIB)
-history = store.history("h")
-filled(store, history, 7, MIB)
-leases = [history.restore(i) for i in range(7)]
+store, history, leases = crowded(7)
 def count():
     return len(os.listdir("/proc/self/fd"))
 def give_up():
@@ -189,9 +188,7 @@ def test_late_signals_hit_no_reused_descriptor(run_python: RunPython) -> None:
     done = run_python(
         PRELUDE
         + """
-store = velocpy.open(host=4 * MIB)
-history = store.history("h")
-filled(store, history, 3, MIB)
+store, history, leases = crowded(3)
 def give_up(key):
     try:
         history.checkpoint(key, u=np.zeros(2 * MIB, np.uint8), timeout=0.002)
