@@ -1,0 +1,54 @@
+"""A file that takes what host memory has no room for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+BLOCK = 4096  # what O_DIRECT wants of offsets and lengths
+STEP = 16 << 20  # bytes of one system call
+
+
+class SpillFile:
+    """Equal places in an unlinked file; several threads may write and read different ones.
+
+    ``direct`` goes past the page cache. Without it the file takes memory beyond anybody's budget.
+    """
+
+    def __init__(self, folder: Path, places: int, size: int, direct: bool = True) -> None:
+        self._pitch = -(-size // BLOCK) * BLOCK
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as named:
+            path = named.name
+        flags = os.O_RDWR | (os.O_DIRECT if direct else 0)
+        try:
+            self._fd = os.open(path, flags)
+            self.direct = direct
+        except OSError:  # a file system that has no O_DIRECT
+            self._fd = os.open(path, os.O_RDWR)
+            self.direct = False
+        Path(path).unlink()
+        os.posix_fallocate(self._fd, 0, max(places * self._pitch, 1))
+        self.written = self.read = 0
+
+    def write(self, place: int, memory: memoryview, size: int) -> None:
+        """Writes the first size bytes, rounded up to whole blocks; memory has to reach that far."""
+        self.written += self._move(os.pwrite, place, memory, size)
+
+    def load(self, place: int, memory: memoryview, size: int) -> None:
+        """Reads what was written."""
+        self.read += self._move(lambda fd, part, at: os.preadv(fd, [part], at), place, memory, size)
+
+    def _move(self, call, place: int, memory: memoryview, size: int) -> int:  # type: ignore[no-untyped-def]
+        length = -(-size // BLOCK) * BLOCK
+        at = 0
+        while at < length:
+            moved = call(self._fd, memory[at : min(at + STEP, length)], place * self._pitch + at)
+            if moved <= 0:
+                raise OSError(f"the spill file ends at {at} of {length} bytes of place {place}")
+            at += moved
+        return length
+
+    def close(self) -> None:
+        """Gives the space back."""
+        os.close(self._fd)
