@@ -1,0 +1,53 @@
+package hazard
+
+import "velocpy/gocore/device"
+
+// newNote keeps a mark. It is dropped when it has passed, or when no segment names it any more.
+func newNote(mark device.Mark) *note { return &note{mark: mark.Keep()} }
+
+func (n *note) use() *note {
+	n.uses++
+	return n
+}
+
+func (n *note) release() {
+	if n == nil {
+		return
+	}
+	n.uses--
+	n.settle()
+}
+
+func (n *note) settle() {
+	if n.uses == 0 && !n.gone {
+		n.drop()
+	}
+}
+
+func (n *note) drop() {
+	n.gone = true
+	n.mark.Drop()
+	n.mark = nil
+}
+
+// passed looks, and drops the mark as soon as it can. A mark that cannot be asked has not passed: whoever waits for it is told why.
+func (n *note) passed() bool {
+	if n.gone {
+		return true
+	}
+	passed, err := n.mark.Passed()
+	if err != nil || !passed {
+		return false
+	}
+	n.drop()
+	return true
+}
+
+// unlessPassed is the note, or nil if its mark has passed: one use of it is over then.
+func (n *note) unlessPassed() *note {
+	if n == nil || !n.passed() {
+		return n
+	}
+	n.release()
+	return nil
+}
