@@ -19,8 +19,11 @@ const (
 // fusedBytes is the length from which on the vector code pays.
 const fusedBytes = 4 << 10
 
-// streamAlign is what streaming stores demand of the destination.
+// streamAlign is what streaming stores demand of the destination: a line of the cache.
 const streamAlign = 64
+
+// plain, in the place of a distance, asks for stores through the cache.
+const plain = -1
 
 // secret is XXH3's default secret.
 var secret = [192]byte{
@@ -52,12 +55,14 @@ const (
 )
 
 //go:noescape
-func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, stream bool)
+func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
 
 //go:noescape
-func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, stream bool)
+func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
 
-type blocksFunc func(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, stream bool)
+// blocksFunc takes whole blocks into the sums and copies as many bytes. With ahead >= 0 it copies those that lie so many bytes further on,
+// with stores that bypass the cache: dst+ahead must be a multiple of streamAlign, and ahead bytes behind the blocks readable.
+type blocksFunc func(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
 
 // fusedBlocks is the best vector code of this machine, nil without any.
 var fusedBlocks = bestBlocks()
@@ -84,7 +89,11 @@ func fuse(run blocksFunc, dst, src []byte, stream bool) uint64 {
 	sums := [8]uint64{prime32x3, prime64x1, prime64x2, prime64x3, prime64x4, prime32x2, prime64x5, prime32x1}
 	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	blocks := (len(src) - 1) / blockBytes
-	run(&sums, d, s, blocks, &secret[0], stream && uintptr(d)%streamAlign == 0)
+	done := 0
+	if stream {
+		done = streamed(run, &sums, dst, src, blocks)
+	}
+	run(&sums, unsafe.Add(d, done*blockBytes), unsafe.Add(s, done*blockBytes), blocks-done, &secret[0], plain)
 	rest := src[blocks*blockBytes:]
 	copy(dst[blocks*blockBytes:], rest)
 	for i := 0; i < (len(rest)-1)/stripeBytes; i++ {
@@ -100,6 +109,19 @@ func fuse(run blocksFunc, dst, src []byte, stream bool) uint64 {
 	hash ^= hash >> 37
 	hash *= avalanche
 	return hash ^ hash>>32
+}
+
+// streamed does blocks past the cache, all but the last one at least, wherever dst begins, and tells how many. All of dst up to the end of
+// those blocks is written.
+func streamed(run blocksFunc, sums *[8]uint64, dst, src []byte, blocks int) (done int) {
+	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
+	ahead := int(-uintptr(d) & (streamAlign - 1))
+	if done = blocks; done*blockBytes+ahead > len(src) {
+		done--
+	}
+	copy(dst[:ahead], src)
+	run(sums, d, s, done, &secret[0], ahead)
+	return done
 }
 
 // mix takes one stripe.

@@ -14,10 +14,17 @@ GLOBL prime32<>(SB), RODATA|NOPTR, $8
 // AHEAD is how far in front of the reads the next lines are asked for.
 #define AHEAD 1024
 
+// Plain stores take what was loaded for the sums. Those that bypass the cache have to be aligned: they lie some bytes ahead of the
+// stripes, from R8 to DI, and load their bytes themselves.
+#define CACHED512(off) VMOVDQU64 Z22, off(DI)
+#define STREAM512(off) \
+	VMOVDQU64 off(R8), Z25 \
+	VMOVNTDQ  Z25, off(DI)
+
 #define STRIPE512(off, key, STORE) \
 	PREFETCHT0 (AHEAD+off)(SI) \
 	VMOVDQU64  off(SI), Z22    \
-	STORE      Z22, off(DI)    \
+	STORE(off)                 \
 	VPXORQ     key, Z22, Z23   \
 	VPSRLQ     $32, Z23, Z24   \
 	VPSHUFD    $0x4E, Z22, Z22 \
@@ -53,16 +60,17 @@ GLOBL prime32<>(SB), RODATA|NOPTR, $8
 	VPSLLQ   $32, Z23, Z23 \
 	VPADDQ   Z22, Z23, Z1 \
 	ADDQ     $1024, SI    \
+	ADDQ     $1024, R8    \
 	ADDQ     $1024, DI
 
-// func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, stream bool)
-TEXT ·blocks512(SB), NOSPLIT, $0-41
+// func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
+TEXT ·blocks512(SB), NOSPLIT, $0-48
 	MOVQ         sums+0(FP), AX
 	MOVQ         dst+8(FP), DI
 	MOVQ         src+16(FP), SI
 	MOVQ         blocks+24(FP), CX
 	MOVQ         secret+32(FP), DX
-	MOVBLZX      stream+40(FP), BX
+	MOVQ         ahead+40(FP), BX
 	VPBROADCASTQ prime32<>(SB), Z0
 	VMOVDQU64    (AX), Z1
 	VMOVDQU64    (DX), Z4
@@ -84,19 +92,23 @@ TEXT ·blocks512(SB), NOSPLIT, $0-41
 	VMOVDQU64    128(DX), Z20
 	TESTQ        CX, CX
 	JZ           done512
-	TESTL        BX, BX
-	JNZ          stream512
+	TESTQ        BX, BX
+	JGE          stream512
 
 cached512:
-	BLOCK512(VMOVDQU64)
+	BLOCK512(CACHED512)
 	DECQ CX
 	JNZ  cached512
 	JMP  done512
 
 stream512:
-	BLOCK512(VMOVNTDQ)
+	LEAQ (SI)(BX*1), R8
+	ADDQ BX, DI
+
+next512:
+	BLOCK512(STREAM512)
 	DECQ CX
-	JNZ  stream512
+	JNZ  next512
 	SFENCE
 
 done512:
@@ -105,9 +117,14 @@ done512:
 	RET
 
 // HALF256 mixes 32 bytes: accumulator A for the data, P for the products.
+#define CACHED256(off) VMOVDQU Y4, off(DI)
+#define STREAM256(off) \
+	VMOVDQU  off(R8), Y8 \
+	VMOVNTDQ Y8, off(DI)
+
 #define HALF256(off, key, A, P, STORE) \
 	VMOVDQU  off(SI), Y4     \
-	STORE    Y4, off(DI)     \
+	STORE(off)               \
 	VPXOR    key(DX), Y4, Y5 \
 	VPSRLQ   $32, Y5, Y6     \
 	VPSHUFD  $0x4E, Y4, Y4   \
@@ -153,34 +170,39 @@ done512:
 	SCRAMBLE256(Y0, Y2, 128) \
 	SCRAMBLE256(Y1, Y3, 160) \
 	ADDQ $1024, SI \
+	ADDQ $1024, R8 \
 	ADDQ $1024, DI
 
-// func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, stream bool)
-TEXT ·blocks256(SB), NOSPLIT, $0-41
+// func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
+TEXT ·blocks256(SB), NOSPLIT, $0-48
 	MOVQ         sums+0(FP), AX
 	MOVQ         dst+8(FP), DI
 	MOVQ         src+16(FP), SI
 	MOVQ         blocks+24(FP), CX
 	MOVQ         secret+32(FP), DX
-	MOVBLZX      stream+40(FP), BX
+	MOVQ         ahead+40(FP), BX
 	VPBROADCASTQ prime32<>(SB), Y7
 	VMOVDQU      (AX), Y0
 	VMOVDQU      32(AX), Y1
 	TESTQ        CX, CX
 	JZ           done256
-	TESTL        BX, BX
-	JNZ          stream256
+	TESTQ        BX, BX
+	JGE          stream256
 
 cached256:
-	BLOCK256(VMOVDQU)
+	BLOCK256(CACHED256)
 	DECQ CX
 	JNZ  cached256
 	JMP  done256
 
 stream256:
-	BLOCK256(VMOVNTDQ)
+	LEAQ (SI)(BX*1), R8
+	ADDQ BX, DI
+
+next256:
+	BLOCK256(STREAM256)
 	DECQ CX
-	JNZ  stream256
+	JNZ  next256
 	SFENCE
 
 done256:
