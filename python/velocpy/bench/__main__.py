@@ -32,7 +32,7 @@ QUICK: dict[str, dict[str, object]] = {
     "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},
-    "storages": {"edge": 24, "steps": 12, "slots": 4, "rounds": 1},
+    "storages": {"edges": (24,), "shape": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
 }
 
 

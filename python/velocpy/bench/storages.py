@@ -13,82 +13,143 @@ import numpy as np
 import velocpy
 from velocpy.extra import MissingExtra
 
+from . import adjoints, limited
 from .report import Report
 from .timing import median
 
-HALO = 4
-FIELDS = 2  # of one checkpoint: what a scheme of second order in time needs
 BAR = 5
+MEMORY, TIERS, DISK = "VelocStorage, memory", "VelocStorage, memory and disk below", "VelocStorage, disk"
+COPY = "one copy"
 
-# Whom a storage is held against: all of it in memory, or a quarter in memory and the rest on disk.
-OURS = {
-    "NumpyStorage": "VelocStorage, memory",
-    "BytesStorage": "VelocStorage, memory",
-    "DiskStorage": "VelocStorage, disk",
-}
+# Whom a storage is held against: with as much memory as it has itself, a page cache included.
+OURS = {"NumpyStorage": MEMORY, "BytesStorage": MEMORY, "DiskStorage": TIERS}
+
+LIMITED_LEAST = 256 << 20  # of a history: below, an interpreter's own growth would be what the limit limits
+
+Timed = tuple[float, int, bytes]
 
 
-def run(folder: Path, edge: int = 160, steps: int = 100, slots: int = 40, rounds: int = 5) -> Report:
-    """Time to make each storage and inside its save and load, for one reversal on fields with halos.
+def run(
+    folder: Path,
+    edges: tuple[int, ...] = (34, 64, 102, 160),
+    shape: tuple[int, ...] = (216, 336),
+    steps: int = 100,
+    slots: int = 40,
+    rounds: int = 5,
+) -> Report:
+    """Time to make each storage and inside its save and load: the demo's adjoint first, then a series of sizes.
 
     Each reversal is one gradient of an inversion: pyrevolve makes its storage anew for each, a store stays open.
     """
-    size = FIELDS * 4 * edge**3
-    report = Report(
-        "storages", {"rounds": rounds, "steps": steps, "slots": slots, "checkpoint_mib": round(size / 2**20, 1)}
-    )
-    names = [*OURS, *dict.fromkeys(OURS.values())]
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    gradients = set()
+    report = Report("storages", {"rounds": rounds, "steps": steps, "slots": slots})
     try:
         import pyrevolve.logger
     except ImportError:
         raise MissingExtra("pyrevolve", "adjoint", "the benchmark of storages") from None
     pyrevolve.logger.logger.setLevel(logging.WARNING)  # its default writes several lines for each checkpoint
-    with contextlib.ExitStack() as stack:
-        stores = {
-            name: stack.enter_context(_store(name, folder, size * slots)) for name in dict.fromkeys(OURS.values())
-        }
-        for number in range(rounds + 1):
-            for name in names:
-                began = time.perf_counter()
-                storage = _storage(name, folder, edge, slots, stores.get(name))
-                made = time.perf_counter() - began
-                took, gradient = _reverse(storage, edge, steps, slots)
-                gradients.add(gradient)
-                if number > 0:
-                    seconds[name].append(made + took)
-    assert len(gradients) == 1, "the storages led to different gradients"
-    for name in names:
-        row: dict[str, Any] = {"storage": name, "seconds in storage": median(seconds[name])}
-        if name in OURS:
-            ratio = median([a / b for a, b in zip(seconds[name], seconds[OURS[name]], strict=True)])
-            row |= {"beside": OURS[name], "by velocpy's": ratio}
-            report.bar(f"{name}'s time in storage by that of {OURS[name]}", ratio, BAR, at_least=True)
-        report.rows.append(row)
-    report.rows[0]["seconds"] = [seconds]
-    report.notes.append(
-        "DiskStorage writes to the page cache of a file and never waits for the disk; "
-        "velocpy's bytes go there with O_DIRECT."
-    )
+    _compare(report, "the demo's shot", adjoints.Shot(shape, steps), folder, steps, slots, rounds)
+    for edge in edges:
+        _compare(report, "toy wave", adjoints.Toy(edge), folder, steps, slots, rounds)
+    _under_a_limit(report, folder, max(edges), steps, slots, rounds)
+    report.notes += [
+        f"{COPY!r} is one NumPy copy of each array, into memory that was touched before: a storage that keeps bytes "
+        "can hardly do less. A storage that takes less than five times as long leaves no room for the bar.",
+        f"{TIERS!r}: DiskStorage writes to the page cache and does not wait for the disk, so velocpy has a host "
+        "budget that holds what the page cache holds, and its disk tier below that.",
+        "'limited' runs have one memory limit, that of a control group, for a quarter of the history and "
+        f"{limited.MARGIN >> 20} MiB more: both then need the disk.",
+    ]
     return report
 
 
-def _store(name: str, folder: Path, total: int) -> velocpy.Store:
-    """The store of one of ours: with room for all, or for a quarter and the rest on disk."""
-    if name.endswith("disk"):
-        return velocpy.open(folder, host=total // 4, disk=2 * total)
-    return velocpy.open(host=total * 5 // 4)
+def _compare(
+    report: Report, what: str, adjoint: adjoints.Adjoint, folder: Path, steps: int, slots: int, rounds: int
+) -> None:
+    total = adjoint.entries * 4 * slots
+    names = [*OURS, *dict.fromkeys(OURS.values()), COPY]
+    runs: dict[str, list[Timed]] = {name: [] for name in names}
+    with contextlib.ExitStack() as stack:
+        stores = {name: stack.enter_context(opened(name, folder, total * 5 // 4, total)) for name in names}
+        kept = np.ones((slots, adjoint.entries), np.float32)
+        for number in range(rounds + 1):
+            for name in names:
+                storage = _Copies(kept) if name == COPY else None
+                timed = once(name, adjoint, folder, steps, slots, stores[name], storage)
+                if number > 0:
+                    runs[name].append(timed)
+    assert len({gradient for all_ in runs.values() for _, _, gradient in all_}) == 1, "the gradients differ"
+    label = f"{what}, {adjoint.entries * 4 / 2**20:.2g} MiB"
+    seconds = {name: [s for s, _, _ in all_] for name, all_ in runs.items()}
+    for name in names:
+        _row(report, label, name, seconds, runs[name][0][1], OURS.get(name))
+        if name in OURS:
+            report.rows[-1]["by one copy's"] = _ratio(seconds[name], seconds[COPY])
 
 
-def _storage(name: str, folder: Path, edge: int, slots: int, store: velocpy.Store | None) -> Any:
+def _under_a_limit(report: Report, folder: Path, edge: int, steps: int, slots: int, rounds: int) -> None:
+    total = adjoints.FIELDS * 4 * edge**3 * slots
+    if total < LIMITED_LEAST or not limited.possible():
+        report.notes.append("Nothing was run under a memory limit: too small, or no control group to be had.")
+        return
+    runs = {
+        name: limited.run(name, folder, edge, steps, slots, rounds, budget=total // 4) for name in ("DiskStorage", DISK)
+    }
+    assert len({r["gradient"] for r in runs.values()}) == 1, "the gradients differ"
+    seconds = {name: r["seconds"] for name, r in runs.items()}
+    for name, r in runs.items():
+        label = f"limited, toy wave, {total / slots / 2**20:.2g} MiB"
+        _row(report, label, name, seconds, r["calls"], DISK if name == "DiskStorage" else None)
+
+
+def _row(
+    report: Report, label: str, name: str, seconds: dict[str, list[float]], calls: int, beside: str | None
+) -> None:
+    row: dict[str, Any] = {"adjoint": label, "storage": name, "seconds in storage": median(seconds[name])}
+    row["µs per call"] = row["seconds in storage"] / calls * 1e6
+    if beside is not None:
+        row |= {"beside": beside, "by velocpy's": _ratio(seconds[name], seconds[beside])}
+        report.bar(f"{label}: {name}'s time in storage by that of {beside}", row["by velocpy's"], BAR, at_least=True)
+    report.rows.append(row | {"all seconds": [seconds[name]]})
+
+
+def _ratio(one: list[float], other: list[float]) -> float:
+    return median([a / b for a, b in zip(one, other, strict=True)])
+
+
+def opened(name: str, folder: Path, host: int, total: int) -> contextlib.AbstractContextManager[velocpy.Store | None]:
+    """The store of one of ours, with so much memory for a history of ``total`` bytes; None for all others."""
+    if name == MEMORY:
+        return velocpy.open(host=host)
+    if name in (TIERS, DISK):
+        return velocpy.open(folder, host=host, disk=2 * total)
+    return contextlib.nullcontext()
+
+
+def once(
+    name: str,
+    adjoint: adjoints.Adjoint,
+    folder: Path,
+    steps: int,
+    slots: int,
+    store: velocpy.Store | None,
+    storage: Any = None,
+) -> Timed:
+    """One gradient, with a storage that is made for it unless it is given."""
+    began = time.perf_counter()
+    if storage is None:
+        storage = _storage(name, folder, adjoint.entries, slots, store)
+    made = time.perf_counter() - began
+    took, calls, gradient = adjoints.reverse(adjoint, storage, steps, slots)
+    return made + took, calls, gradient
+
+
+def _storage(name: str, folder: Path, entries: int, slots: int, store: velocpy.Store | None) -> Any:
     from pyrevolve.compression import init_compression
     from pyrevolve.profiling import Profiler
     from pyrevolve.storage import BytesStorage, DiskStorage, NumpyStorage
 
     from velocpy.adjoint.pyrevolve import VelocStorage
 
-    entries = FIELDS * edge**3
     if name == "NumpyStorage":
         return NumpyStorage(entries, slots, np.float32, profiler=Profiler())
     if name == "BytesStorage":
@@ -100,60 +161,25 @@ def _storage(name: str, folder: Path, edge: int, slots: int, store: velocpy.Stor
     return VelocStorage(history, entries, slots, np.float32, profiler=Profiler())
 
 
-def _reverse(storage: Any, edge: int, steps: int, slots: int) -> tuple[float, bytes]:
-    """Reverses a toy wave with the storage and returns the seconds spent in it, and the gradient."""
-    from pyrevolve import Checkpoint, Operator
-    from pyrevolve.pyrevolve import SingleLevelRevolver
+class _Copies:
+    """Not a storage to use: arrays that are there already, and one copy for each array of a save or load."""
 
-    padded = [np.zeros((edge + 2 * HALO,) * 3, np.float32) for _ in range(FIELDS)]
-    fields = [p[HALO:-HALO, HALO:-HALO, HALO:-HALO] for p in padded]
-    fields[0][...] = np.linspace(0, 1, edge, dtype=np.float32)
-    gradient = np.zeros_like(fields[0])
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
 
-    class State(Checkpoint):  # type: ignore[misc]
-        size = FIELDS * edge**3
-        dtype = np.float32
+    def save(self, key: int, data: list[Any]) -> None:
+        """Copies in."""
+        for array, place in self._places(key, data):
+            np.copyto(place, array)
 
-        def get_data(self, timestep: int) -> list[Any]:
-            return fields
+    def load(self, key: int, locations: list[Any]) -> None:
+        """Copies out."""
+        for array, place in self._places(key, locations):
+            np.copyto(array, place)
 
-        def get_data_location(self, timestep: int) -> list[Any]:
-            return fields
-
-    class Forward(Operator):  # type: ignore[misc]
-        def apply(self, **step: int) -> None:
-            for t in range(step["t_start"], step["t_end"]):
-                np.multiply(fields[0], np.float32(0.999), out=fields[1])
-                np.add(fields[1], np.float32(t * 1e-4), out=fields[0])
-
-    class Reverse(Operator):  # type: ignore[misc]
-        def apply(self, **step: int) -> None:
-            np.add(gradient, fields[0], out=gradient)
-
-    revolver = SingleLevelRevolver(State(), Forward(), Reverse(), slots, steps)
-    revolver.storage_list[0] = storage
-    clock = _Clock(storage)
-    if hasattr(storage, "follow"):
-        storage.follow(revolver.scheduler)
-    revolver.apply_forward()
-    revolver.apply_reverse()
-    return clock.seconds, gradient.tobytes()
-
-
-class _Clock:
-    """Adds up the time inside save and load of one storage."""
-
-    def __init__(self, storage: Any) -> None:
-        self.seconds = 0.0
-        for name in ("save", "load"):
-            setattr(storage, name, self._timed(getattr(storage, name)))
-
-    def _timed(self, call: Any) -> Any:
-        def run(*args: Any) -> Any:
-            began = time.perf_counter()
-            try:
-                return call(*args)
-            finally:
-                self.seconds += time.perf_counter() - began
-
-        return run
+    def _places(self, key: int, arrays: list[Any]) -> list[tuple[Any, Any]]:
+        places, at = [], 0
+        for array in arrays:
+            places.append((array, self._memory[key, at : at + array.size].reshape(array.shape)))
+            at += array.size
+        return places
