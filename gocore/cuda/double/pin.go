@@ -81,7 +81,6 @@ func (d *Driver) unpin(call string, c cuda.Context, at unsafe.Pointer, allocated
 	}
 	i := slices.IndexFunc(d.pins, func(p *pin) bool { return p.span.At == cuda.Pointer(at) && allocated == (p.mapping != nil) })
 	if i < 0 {
-		d.wrong("%s of %#x, which is not pinned so", call, uintptr(at))
 		return fail(call, otherwise)
 	}
 	p := d.pins[i]
