@@ -171,8 +171,11 @@ func plane(mem unsafe.Pointer, outer, inner axis, item int64, slot unsafe.Pointe
 		elements[word16](mem, outer, inner, slot, scatter)
 	default:
 		for i := range outer.n {
-			for j := range inner.n {
-				move(unsafe.Add(mem, i*outer.stride+j*inner.stride), unsafe.Add(slot, (i*inner.n+j)*item), item, scatter)
+			line, dense := unsafe.Add(mem, i*outer.stride), unsafe.Add(slot, i*inner.n*item)
+			if scatter {
+				copyRows(line, dense, item, inner.n, inner.stride, item)
+			} else {
+				copyRows(dense, line, item, inner.n, item, inner.stride)
 			}
 		}
 	}

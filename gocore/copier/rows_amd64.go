@@ -1,0 +1,30 @@
+//go:build !race
+
+package copier
+
+import "unsafe"
+
+//go:noescape
+func rows256(dst, src unsafe.Pointer, n, rows, dstStep, srcStep, ahead int64)
+
+// rowLeast is the shortest row that rows256 copies, and rowMost the longest for which it beats a copy by the runtime.
+const (
+	rowLeast = 32
+	rowMost  = 2 << 10
+)
+
+// rowAhead is how far ahead lines are asked for when rows lie apart: the processor finds only dense ones by itself.
+const rowAhead = 1 << 10
+
+// copyRows copies rows of n bytes that begin the steps apart.
+func copyRows(dst, src unsafe.Pointer, n, rows, dstStep, srcStep int64) {
+	if !canStream || n < rowLeast || n > rowMost {
+		copyRowsPlain(dst, src, n, rows, dstStep, srcStep)
+		return
+	}
+	ahead := int64(0)
+	if srcStep != n {
+		ahead = rowAhead
+	}
+	rows256(dst, src, n, rows, dstStep, srcStep, ahead)
+}
