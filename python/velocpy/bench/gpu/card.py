@@ -169,3 +169,18 @@ class HostCard:
 
     def room(self) -> int:
         return 1 << 40
+
+    # --- managed memory: any memory is ---
+
+    def managed(self, size: int) -> Bytes:
+        """Memory."""
+        return np.zeros(size, np.uint8)
+
+    def release_managed(self, memory: Bytes) -> None:
+        """Nothing: nobody holds it any more."""
+
+    def prefer(self, memory: Bytes, device: bool) -> None:
+        """Nothing: there is one place only."""
+
+    def move(self, memory: Bytes, device: bool, lane: Lane = None) -> None:
+        """Nothing: there is one place only."""

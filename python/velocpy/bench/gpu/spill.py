@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 BLOCK = 4096  # what O_DIRECT wants of offsets and lengths
@@ -30,14 +31,19 @@ class SpillFile:
         Path(path).unlink()
         os.posix_fallocate(self._fd, 0, max(places * self._pitch, 1))
         self.written = self.read = 0
+        self._counting = threading.Lock()
 
     def write(self, place: int, memory: memoryview, size: int) -> None:
         """Writes the first size bytes, rounded up to whole blocks; memory has to reach that far."""
-        self.written += self._move(os.pwrite, place, memory, size)
+        moved = self._move(os.pwrite, place, memory, size)
+        with self._counting:
+            self.written += moved
 
     def load(self, place: int, memory: memoryview, size: int) -> None:
         """Reads what was written."""
-        self.read += self._move(lambda fd, part, at: os.preadv(fd, [part], at), place, memory, size)
+        moved = self._move(lambda fd, part, at: os.preadv(fd, [part], at), place, memory, size)
+        with self._counting:
+            self.read += moved
 
     def _move(self, call, place: int, memory: memoryview, size: int) -> int:  # type: ignore[no-untyped-def]
         length = -(-size // BLOCK) * BLOCK
