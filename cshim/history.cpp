@@ -44,7 +44,9 @@ History::History(std::shared_ptr<Store> store, py::str name) : store_(std::move(
   int64_t length;
   utf8(name_, &own, &text, &length);
   veloc_error error;
+  Nogil nogil;
   const int32_t status = table.history(store_->handle(), text, length, &handle_, &error);
+  nogil.end();
   if (status < 0) raise(error, where());
 }
 
@@ -217,7 +219,10 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
 std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const {
   veloc_info info;
   veloc_error error;
-  if (table.lookup(handle_, named.get(), &info, &error) < 0) raise(error, where(key));
+  Nogil nogil;
+  const int32_t status = table.lookup(handle_, named.get(), &info, &error);
+  nogil.end();
+  if (status < 0) raise(error, where(key));
   *id = info.layout;
   return store_->layout(info.layout);
 }
@@ -257,7 +262,11 @@ void History::clear() {
 int64_t History::size() const {
   int64_t count = 0;
   veloc_error error;
-  if (core().history_len(handle_, &count, &error) < 0) raise(error, where());
+  const Core& table = core();
+  Nogil nogil;  // the lock may be held for a while: by another thread's clear() of a million checkpoints
+  const int32_t status = table.history_len(handle_, &count, &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
   return count;
 }
 
@@ -291,7 +300,9 @@ py::object History::lookup(py::handle key) const {
   const Key named(key);
   veloc_info info;
   veloc_error error;
+  Nogil nogil;
   const int32_t status = table.lookup(handle_, named.get(), &info, &error);
+  nogil.end();
   if (status == VELOC_E_NOT_FOUND) return py::none();
   if (status < 0) raise(error, where(key));
   return py::make_tuple(info.payload_bytes, info.slot_bytes, info.meta_len, info.tiers, info.ready != 0, info.ticket);
@@ -322,7 +333,10 @@ int64_t History::hint(py::sequence items) {
 void History::hint_clear() {
   const Core& table = core();
   veloc_error error;
-  if (table.hint_clear(handle_, &error) < 0) raise(error, where());
+  Nogil nogil;
+  const int32_t status = table.hint_clear(handle_, &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
 }
 
 void History::prefetch() {

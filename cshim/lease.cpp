@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include "failure.h"
+#include "wait.h"
 
 namespace velocpy {
 namespace {
 
 constexpr size_t kFailuresKept = 100;
+
+// Memory of the lease's own takes a while to be unmapped, a debugging store reads the bytes again: of less it is microseconds.
+constexpr int64_t kLarge = 1 << 20;
 
 // Guarded by the GIL, which destructors of Python objects hold.
 std::deque<std::string>& release_failures() {
@@ -28,7 +33,11 @@ py::array array_over(py::object base, const py::dtype& dtype, const std::vector<
 }  // namespace
 
 LeaseMemory::LeaseMemory(const veloc_outcome& outcome)
-    : handle_(outcome.lease), base_(static_cast<char*>(outcome.base)), meta_length_(outcome.meta_len), flags_(outcome.flags) {}
+    : handle_(outcome.lease),
+      base_(static_cast<char*>(outcome.base)),
+      slot_bytes_(outcome.slot_bytes),
+      meta_length_(outcome.meta_len),
+      flags_(outcome.flags) {}
 
 void LeaseMemory::describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select) {
   layout_ = std::move(layout);
@@ -39,7 +48,11 @@ LeaseMemory::~LeaseMemory() {
   const Core* core = core_if_usable();
   if (core == nullptr) return;
   veloc_error error;
-  if (core->lease_release(handle_, &error) == VELOC_OK) return;
+  std::optional<Nogil> nogil;
+  if (slot_bytes_ >= kLarge) nogil.emplace();
+  const int32_t status = core->lease_release(handle_, &error);
+  if (nogil) nogil->end();
+  if (status == VELOC_OK) return;
   if (release_failures().size() >= kFailuresKept) release_failures().pop_front();
   const auto length = std::clamp<int32_t>(error.text_len, 0, static_cast<int32_t>(sizeof error.text));
   release_failures().emplace_back(error.text, static_cast<size_t>(length));

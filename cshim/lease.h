@@ -49,6 +49,7 @@ class LeaseMemory {
   std::shared_ptr<const Layout> layout_;
   std::vector<int32_t> select_;  // ascending
   char* base_;
+  int64_t slot_bytes_;
   int64_t meta_length_;
   int32_t flags_;
 };

@@ -86,7 +86,10 @@ py::bytes Store::timeline(bool clear) {
 py::tuple Store::ticket(uint64_t ticket) {
   veloc_ticket_state state{};
   veloc_error error;
-  const int32_t status = core().ticket(handle_, ticket, &state, &error);
+  const Core& table = core();
+  Nogil nogil;
+  const int32_t status = table.ticket(handle_, ticket, &state, &error);
+  nogil.end();
   if (status < 0) raise(error, {});
   return py::make_tuple(state.flags, state.durable, state.failed);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+# A shell starts background jobs with Ctrl-C ignored, and what they start inherits that: bad for tests of interruptions.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
 """Ctrl-C in every kind of wait: soon, and with the store usable afterwards.
 
-The promise is 200 ms; asserted is a hang guard, and what was measured is printed with the test's report.
+The promise is 200 ms; a busy machine gets three attempts to keep it, each within a guard against hangs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from conftest import RunPython
 
-GUARD = 1.0
+PROMISE, GUARD, ATTEMPTS = 0.2, 1.0, 3
 
 PRELUDE = """
 import os, signal, threading, time
@@ -125,12 +125,14 @@ assert history.restore(1)["u"].sum() == 3
 
 @pytest.mark.parametrize("wait", WAITS)
 def test_keyboard_interrupt_in_wait(run_python: RunPython, wait: str, record_property) -> None:
-    done = run_python(PRELUDE + WAITS[wait] + "\nprint(latency)", timeout=120)
-    assert done.returncode == 0, done.stderr + done.stdout
-    latency = float(done.stdout.split()[-1])
-    record_property("latency_ms", round(latency * 1e3, 2))
-    print(f"Ctrl-C in {wait}: {latency * 1e3:.1f} ms")
-    assert latency < GUARD
+    latencies = []
+    while len(latencies) < ATTEMPTS and min(latencies, default=GUARD) >= PROMISE:
+        done = run_python(PRELUDE + WAITS[wait] + "\nprint(latency)", timeout=120)
+        assert done.returncode == 0, done.stderr + done.stdout
+        latencies.append(float(done.stdout.split()[-1]))
+        assert latencies[-1] < GUARD
+    record_property("latency_ms", round(min(latencies) * 1e3, 2))
+    assert min(latencies) < PROMISE
 
 
 def test_the_handler_decides(run_python: RunPython) -> None:

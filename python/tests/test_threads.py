@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -144,6 +145,33 @@ def test_gil_released_during_waits() -> None:
         waiter.join(timeout=20)
         assert not waiter.is_alive()
         assert history.restore(1)["u"].all()
+
+
+# What a destructor, a queue or an error path calls with the GIL held, and why that may be.
+HELD = {
+    "KeptSources::drain": "a lock of microseconds, while the queue is not to change",
+    "History::fail": "an error is under way",
+    "Store::~Store": "nobody else knows the store",
+    "History::corrupt": "for tests",
+    "test_panic": "for tests",
+}
+
+
+def test_calls_into_the_core_release_the_gil(root: Path) -> None:
+    calls, held = 0, set()
+    for path in sorted((root / "cshim").glob("*.cpp")):
+        for body in re.split(r"^}$", path.read_text(), flags=re.MULTILINE):
+            body = re.sub(r"//.*", "", body)
+            found = re.findall(r"(?:\btable|\bcore|core\(\))(?:\.|->)(\w+)\((?!\))", body)
+            if not found or path.name == "loader.cpp":
+                continue
+            calls += len(found)
+            name = re.findall(r"^(?:\S.*?[ *])??((?:\w+::)?~?\w+)\([^;]*\{$", body, flags=re.MULTILINE)
+            released = re.search(r"\bNogil\b|\bdrive\(|\bfilled\(|\bfinish\(", body)
+            if not released:
+                held |= set(name) & HELD.keys() or {f"{path.name}: {', '.join(found)}"}
+    assert held <= HELD.keys(), held - HELD.keys()
+    assert calls > 25
 
 
 def test_close_under_fire() -> None:
