@@ -151,6 +151,7 @@ def test_gil_released_during_waits() -> None:
 HELD = {
     "KeptSources::drain": "a lock of microseconds, while the queue is not to change",
     "History::fail": "an error is under way",
+    "LeaseMemory::meta": "the lease has it; no lock is taken",
     "Store::~Store": "nobody else knows the store",
     "History::corrupt": "for tests",
     "test_panic": "for tests",
