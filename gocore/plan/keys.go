@@ -1,27 +1,30 @@
 package plan
 
-// Ref is a small number that stands for a key of one history as long as somebody holds it: keys in a row get numbers in a row, so that what is kept by
+// Ref is a small number that stands for a key of one history as long as somebody holds it: numbers in a row get Refs in a row, so that what is kept by
 // Ref lies together for neighbours. Afterwards it may stand for another key.
 type Ref uint32
 
 // Nobody is the Ref of no key.
 const Nobody Ref = 0
 
-// Keys is the one table of a history's keys. It finds numbers through pages of neighbours, so that a sweep forwards or backwards stays on the same few
-// cache lines however many keys there are, and texts through a hash table. Finding, holding and releasing are O(1); growth copies no more than an
-// index of pages.
+// Keys is the one table of a history's keys. Numbers that go on, without many holes, with the stride between the first two lie in groups of neighbours that
+// are found by their place, so that a sweep forwards or backwards stays on the same few cache lines however many keys there are, and a jump meets one
+// new line. All other keys go through a hash table. Finding, holding and releasing are O(1); growth copies no more than the list of groups or the
+// hash table.
 //
-// Memory per key: 24 bytes, and 5 to 6 to find a number among its neighbours, 150 to 165 one that has none, 11 to 21 and the string itself a text. All
-// of it but the strings is free of pointers.
+// Memory per key: 25 bytes, up to 125 where there are many holes; and 11 to 21 in the hash table, and the text. A number whose neighbours have gone
+// keeps the room of its group.
 type Keys struct {
-	rows   [][]row
-	names  []*[1 << blockBits]string // parallel to rows; nil while a block holds numbers only
-	free   Ref                       // chain of unused rows through next
-	used   Ref                       // rows that have ever been in use
+	rows   []*[groupSize]row // by group; free of pointers
+	groups []group
+	near   []uint32 // by place of numbers in the row that begins at first, place >> groupBits: the group; 0: none
+	first  int64
+	stride int64    // 0: not known before there is a second number
+	lined  int      // groups in near
+	empty  []uint32 // groups that nothing is in
+	free   Ref      // unused rows of the other groups, chained through next
+	far    table    // key -> Ref, of those that are not near
 	n      int
-	texts  table // text -> Ref
-	pages  pages
-	recent [4]*page // the pages that numbers were found on last, by the low bits of their places
 }
 
 // row is what a history knows of one key: all of it on one cache line, beside its neighbours'.
@@ -29,46 +32,72 @@ type row struct {
 	number     int64
 	prev, next Ref    // of the keys by their writing; next: of the unused rows
 	seen       uint32 // position in the trail (low 32 bits)
-	holders    uint8
+	holders    uint8  // 0: the row is not in use
 	isText     bool
 	live       bool // in the list of written keys
 	remembered bool // seen is valid
 }
 
-const (
-	blockBits = 10
-	blockMask = 1<<blockBits - 1
+// group is what else there is to know of 32 rows: those of neighbours in near, or of any keys.
+type group struct {
+	texts *[groupSize]string // nil while there are none
+	place int64              // in near, or -1
+	used  int32
+}
 
-	pageBits = 5
-	pageMask = 1<<pageBits - 1
+const (
+	groupBits = 5
+	groupSize = 1 << groupBits
+	groupMask = groupSize - 1
+
+	// Numbers get a group of neighbours while such groups have at most so many rows for each key, and places reach so many times as far as they do.
+	thin, wide = 4, 4
+	firstFew   = 16 // groups that need not be asked
+	fewKeys    = 64
 )
 
-func (ks *Keys) row(r Ref) *row { return &ks.rows[r>>blockBits][r&blockMask] }
+func (ks *Keys) row(r Ref) *row { return &ks.rows[r>>groupBits][r&groupMask] }
 
 // Len is the number of keys that somebody holds.
 func (ks *Keys) Len() int { return ks.n }
 
 // Key is the key that r stands for.
 func (ks *Keys) Key(r Ref) Key {
-	if n := ks.row(r); !n.isText {
-		return Key{Number: n.number}
+	if x := ks.row(r); !x.isText {
+		return Key{Number: x.number}
 	}
-	return Key{Text: ks.names[r>>blockBits][r&blockMask], IsText: true}
+	return Key{Text: ks.groups[r>>groupBits].texts[r&groupMask], IsText: true}
 }
 
 func (ks *Keys) keyAt(ref uint32) Key { return ks.Key(Ref(ref)) }
 
 // Find returns the Ref of k, or Nobody.
 func (ks *Keys) Find(k Key) Ref {
-	if k.IsText {
-		ref, _, _ := ks.texts.find(k, ks)
-		return Ref(ref)
+	if place, ok := ks.place(k); ok && place>>groupBits < uint64(len(ks.near)) {
+		if g := ks.near[place>>groupBits]; g != 0 && ks.rows[g][place&groupMask].holders != 0 {
+			return refIn(g, place)
+		}
 	}
-	if p := ks.page(k.Number); p != nil {
-		return p.refs[k.Number&pageMask]
-	}
-	return Nobody
+	ref, _, _ := ks.far.find(k, ks)
+	return Ref(ref)
 }
+
+// place is where a number stands in the row that goes on from the first with the stride. No two numbers have the same.
+func (ks *Keys) place(k Key) (place uint64, ok bool) {
+	d := k.Number - ks.first
+	switch {
+	case k.IsText:
+		return 0, false
+	case ks.stride > 1 || ks.stride < 0:
+		if d%ks.stride != 0 {
+			return 0, false
+		}
+		d /= ks.stride
+	}
+	return uint64(d), d >= 0
+}
+
+func refIn(group uint32, place uint64) Ref { return Ref(group<<groupBits) | Ref(place&groupMask) }
 
 // Hold returns the Ref of k, which stands for k until it has been released as often as it was held. At most 255 holders.
 func (ks *Keys) Hold(k Key) Ref {
@@ -82,162 +111,139 @@ func (ks *Keys) Hold(k Key) Ref {
 
 // Release takes one Hold back.
 func (ks *Keys) Release(r Ref) {
-	n := ks.row(r)
-	if n.holders--; n.holders == 0 {
+	x := ks.row(r)
+	if x.holders--; x.holders == 0 {
 		ks.remove(r)
 	}
 }
 
-func (ks *Keys) page(number int64) *page {
-	at := number >> pageBits
-	if p := ks.recent[at&3]; p != nil && p.at == at {
-		return p
-	}
-	p := ks.pages.find(at)
-	if p != nil {
-		ks.recent[at&3] = p
-	}
-	return p
-}
-
+// add gives k, which has none, a row without holders.
 func (ks *Keys) add(k Key) Ref {
-	r := ks.take()
-	*ks.row(r) = row{number: k.Number, isText: k.IsText}
 	ks.n++
+	r, near := ks.beside(k)
+	if !near {
+		r = ks.take()
+		ks.far.add(k, uint32(r))
+	}
+	*ks.row(r) = row{number: k.Number, isText: k.IsText}
+	x := &ks.groups[r>>groupBits]
+	x.used++
 	if k.IsText {
-		names := &ks.names[r>>blockBits]
-		if *names == nil {
-			*names = new([1 << blockBits]string)
+		if x.texts == nil {
+			x.texts = new([groupSize]string)
 		}
-		(*names)[r&blockMask] = k.Text
-		ks.texts.add(k, uint32(r))
-		return r
+		x.texts[r&groupMask] = k.Text
 	}
-	p := ks.page(k.Number)
-	if p == nil {
-		p = ks.pages.add(k.Number >> pageBits)
-	}
-	p.refs[k.Number&pageMask] = r
-	p.used++
 	return r
 }
 
+// beside returns the row for k in the group of its neighbours, if it is to lie there.
+func (ks *Keys) beside(k Key) (r Ref, ok bool) {
+	if k.IsText {
+		return Nobody, false
+	}
+	ks.learn(k.Number)
+	place, ok := ks.place(k)
+	at := place >> groupBits
+	switch {
+	case !ok:
+		return Nobody, false
+	case at < uint64(len(ks.near)) && ks.near[at] != 0:
+		return refIn(ks.near[at], place), true
+	case ks.lined >= firstFew+thin*ks.n>>groupBits || at >= uint64(wide*(ks.lined+firstFew)):
+		return Nobody, false
+	}
+	for uint64(len(ks.near)) <= at {
+		ks.near = append(ks.near, 0)
+	}
+	g := ks.open(int64(at))
+	ks.near[at] = g
+	ks.lined++
+	return refIn(g, place), true
+}
+
+// learn takes the row that numbers stand in from the first two, whose place does not depend on the stride, and looks for another one while there are
+// but a few and the next does not stand in it: what is written first may be a model beside a row of states.
+func (ks *Keys) learn(number int64) {
+	if _, ok := ks.place(Number(number)); !ok && ks.stride != 0 && ks.n < fewKeys && ks.lined == 1 {
+		if id := ks.near[0]; id != 0 && ks.groups[id].used <= 2 {
+			ks.scatter(id)
+		}
+	}
+	switch {
+	case ks.lined == 0:
+		ks.near, ks.first, ks.stride = ks.near[:0], number, 0
+	case ks.stride == 0 && number != ks.first:
+		ks.stride = number - ks.first
+	}
+}
+
+// scatter makes a group of neighbours one of any keys.
+func (ks *Keys) scatter(id uint32) {
+	ks.near[ks.groups[id].place] = 0
+	ks.lined--
+	ks.groups[id].place = -1
+	for i := range ks.rows[id] {
+		x, r := &ks.rows[id][i], Ref(id<<groupBits)|Ref(i)
+		if x.holders != 0 {
+			ks.far.add(Number(x.number), uint32(r))
+		} else {
+			*x = row{next: ks.free}
+			ks.free = r
+		}
+	}
+}
+
+// open returns a group that is empty, for the neighbours at a place or, with -1, for any keys.
+func (ks *Keys) open(place int64) (id uint32) {
+	if n := len(ks.empty); n > 0 {
+		id, ks.empty = ks.empty[n-1], ks.empty[:n-1]
+	} else {
+		if len(ks.rows) == 0 {
+			ks.rows, ks.groups = append(ks.rows, nil), append(ks.groups, group{}) // so that no Ref is Nobody
+		}
+		id = uint32(len(ks.rows))
+		ks.rows, ks.groups = append(ks.rows, new([groupSize]row)), append(ks.groups, group{})
+	}
+	ks.groups[id].place = place
+	return id
+}
+
+// take returns an unused row among any keys.
 func (ks *Keys) take() Ref {
-	if r := ks.free; r != Nobody {
-		ks.free = ks.row(r).next
-		return r
+	if ks.free == Nobody {
+		id := ks.open(-1)
+		for i := Ref(groupMask); ; i-- {
+			r := Ref(id<<groupBits) | i
+			*ks.row(r) = row{next: ks.free}
+			if ks.free = r; i == 0 {
+				break
+			}
+		}
 	}
-	ks.used++ // the first is 1: none is Nobody
-	if r := ks.used; int(r>>blockBits) < len(ks.rows) {
-		return r
-	}
-	ks.rows = append(ks.rows, make([]row, 1<<blockBits))
-	ks.names = append(ks.names, nil)
-	return ks.used
+	r := ks.free
+	ks.free = ks.row(r).next
+	return r
 }
 
 func (ks *Keys) remove(r Ref) {
-	k := ks.Key(r)
-	if k.IsText {
-		_, slot, _ := ks.texts.find(k, ks)
-		ks.texts.remove(slot)
-		ks.names[r>>blockBits][r&blockMask] = ""
-	} else {
-		p := ks.page(k.Number)
-		p.refs[k.Number&pageMask] = Nobody
-		if p.used--; p.used == 0 {
-			ks.recent[p.at&3] = nil
-			ks.pages.remove(p)
+	id := uint32(r >> groupBits)
+	c := &ks.groups[id]
+	c.used--
+	if c.place < 0 {
+		_, slot, _ := ks.far.find(ks.Key(r), ks)
+		ks.far.remove(slot)
+		if c.texts != nil {
+			c.texts[r&groupMask] = ""
 		}
+		*ks.row(r) = row{next: ks.free}
+		ks.free = r
+	} else if c.used == 0 {
+		ks.near[c.place] = 0
+		ks.lined--
+		ks.empty = append(ks.empty, id)
 	}
-	*ks.row(r) = row{next: ks.free}
-	ks.free = r
-	if ks.n--; ks.n == 0 && len(ks.rows) > 1 {
+	if ks.n--; ks.n == 0 && len(ks.rows) > firstFew {
 		*ks = Keys{}
 	}
-}
-
-// page holds the Refs of so many neighbouring numbers.
-type page struct {
-	at   int64 // number >> pageBits
-	used int32
-	id   uint32
-	refs [1 << pageBits]Ref
-}
-
-// pages finds a page by its place: at once while the places run from zero on without many holes, or else through a hash table. Pages lie in blocks, in the
-// order of their making.
-type pages struct {
-	near   []*page // by place
-	blocks [][]page
-	vacant []uint32
-	made   uint32
-	n      int
-	far    table // place -> id, of the others
-}
-
-const (
-	pagesBits = 5
-	sparse    = 4 // places in near for each page
-)
-
-func (ps *pages) page(id uint32) *page { return &ps.blocks[id>>pagesBits][id&(1<<pagesBits-1)] }
-
-func (ps *pages) keyAt(ref uint32) Key { return Number(ps.page(ref).at) }
-
-func (ps *pages) find(at int64) *page {
-	if uint64(at) < uint64(len(ps.near)) {
-		return ps.near[at]
-	}
-	if id, _, ok := ps.far.find(Number(at), ps); ok {
-		return ps.page(id)
-	}
-	return nil
-}
-
-func (ps *pages) add(at int64) *page {
-	id := ps.made
-	if n := len(ps.vacant); n > 0 {
-		id = ps.vacant[n-1]
-		ps.vacant = ps.vacant[:n-1]
-	} else {
-		if ps.made++; int(id>>pagesBits) == len(ps.blocks) {
-			ps.blocks = append(ps.blocks, make([]page, 1<<pagesBits))
-		}
-	}
-	p := ps.page(id)
-	p.at, p.id = at, id
-	ps.n++
-	if ps.reach(at) {
-		ps.near[at] = p
-	} else {
-		ps.far.add(Number(at), id)
-	}
-	return p
-}
-
-// reach tells whether a place is near, or near enough to the others to become so.
-func (ps *pages) reach(at int64) bool {
-	if at < 0 || at >= int64(sparse*ps.n) && at >= int64(len(ps.near)) {
-		return false
-	}
-	for next := int64(len(ps.near)); next <= at; next++ {
-		var p *page
-		if id, slot, ok := ps.far.find(Number(next), ps); ok {
-			ps.far.remove(slot)
-			p = ps.page(id)
-		}
-		ps.near = append(ps.near, p)
-	}
-	return true
-}
-
-func (ps *pages) remove(p *page) {
-	if uint64(p.at) < uint64(len(ps.near)) {
-		ps.near[p.at] = nil
-	} else if _, slot, ok := ps.far.find(Number(p.at), ps); ok {
-		ps.far.remove(slot)
-	}
-	ps.n--
-	ps.vacant = append(ps.vacant, p.id)
 }

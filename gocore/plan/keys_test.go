@@ -67,7 +67,7 @@ func TestKeysAreAMap(t *testing.T) {
 	})
 }
 
-// Keys that come and go reuse the rows and the pages of those that went; when all have gone, so has the memory.
+// Keys that come and go reuse the rows of those that went; when all have gone, so has the memory.
 func TestKeysReuseMemory(t *testing.T) {
 	for _, stride := range []int64{1, 1000, -7} {
 		var ks Keys
@@ -79,29 +79,34 @@ func TestKeysReuseMemory(t *testing.T) {
 			}
 			live = append(live, ks.Hold(Number(i*stride)))
 		}
-		if len(ks.rows) != 2 || len(ks.pages.blocks) > 2000>>pagesBits+1 {
-			t.Errorf("stride %d: %d blocks of rows, %d of pages for %d keys", stride, len(ks.rows), len(ks.pages.blocks), len(live))
+		if len(ks.rows) > 3*2000>>groupBits {
+			t.Errorf("stride %d: %d groups for %d keys", stride, len(ks.rows), len(live))
 		}
 		for _, r := range live {
 			ks.Release(r)
 		}
-		if ks.rows != nil || ks.pages.blocks != nil || ks.Find(Number(0)) != Nobody {
+		if ks.rows != nil || ks.Find(Number(0)) != Nobody {
 			t.Errorf("stride %d: memory kept for no keys", stride)
 		}
 	}
 }
 
-// What a key costs among a million: in a row, alone on its page, and anywhere.
+// What a key costs among a million: in a row, without neighbours, and anywhere.
 func TestKeysMemory(t *testing.T) {
 	const n = 1_000_000
 	rng := rand.New(rand.NewPCG(5, 5))
+	order := rng.Perm(n)
 	for what, c := range map[string]struct {
 		key  func(i int64) int64
 		most float64
 	}{
-		"in a row":  {func(i int64) int64 { return i }, 32},
-		"alone":     {func(i int64) int64 { return 1000 * i }, 200},
-		"at random": {func(int64) int64 { return rng.Int64() }, 200},
+		"in a row":      {func(i int64) int64 { return i }, 32},
+		"alone":         {func(i int64) int64 { return 1000 * i }, 32},
+		"backwards":     {func(i int64) int64 { return n - 1 - i }, 32},
+		"shuffled":      {func(i int64) int64 { return int64(order[i]) }, 64},
+		"with holes":    {func(i int64) int64 { return 7*i + i%2 }, 130},
+		"after a model": {func(i int64) int64 { return (8*i + 7_999_992) % 8_000_000 }, 32},
+		"at random":     {func(int64) int64 { return rng.Int64() }, 64},
 	} {
 		start := heap()
 		var ks Keys

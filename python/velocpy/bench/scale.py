@@ -18,7 +18,10 @@ SAMPLE = 2000
 
 
 def run(counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), rounds: int = 9) -> Report:
-    """Fills a store and times checkpoint, restore and drop among what is there, backwards and at random."""
+    """Fills a store and times checkpoint, lease, restore into and drop among what is there, backwards and at random.
+
+    The cycle is all four of them, one after the other.
+    """
     report = Report("scale", {"rounds": rounds, "calls_per_round": SAMPLE, "region_bytes": 64})
     u = np.arange(8.0)
     with velocpy.open(host=2 * 64 * max(counts)) as store:
@@ -39,10 +42,11 @@ def run(counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), rounds: i
             }
             for order, keys in orders.items():
                 row = {"checkpoints": count, "order": order, "bytes per record": weight}
-                report.rows.append(row | _calls(history, keys, u, rounds))
+                costs = _calls(history, keys, u, rounds)
+                report.rows.append(row | costs | {"cycle µs": sum(costs.values())})
     for order in ("backwards", "random"):
         first, *_, last = (row for row in report.rows if row["order"] == order)
-        for name in ("checkpoint µs", "lease µs", "into µs", "drop µs"):
+        for name in ("checkpoint µs", "lease µs", "into µs", "drop µs", "cycle µs"):
             what = f"{order}, {name[:-3]}: cost among {last['checkpoints']} by cost among {first['checkpoints']}"
             report.bar(what, last[name] / first[name], 1.2, at_least=False)
     report.bar(f"bytes per record among {max(counts)}", report.rows[-1]["bytes per record"], 1024, at_least=False)
