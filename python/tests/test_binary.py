@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from conftest import RunPython
 from elftools.elf.elffile import ELFFile
 
 import velocpy
@@ -113,6 +115,59 @@ def test_stripped(path: Path) -> None:
 
 def test_core_needs_versioned_symbols_of_libc_alone() -> None:
     assert set(versions_needed(CORE)) == {"libc.so.6"}
+
+
+def test_no_python_symbols_in_core() -> None:
+    """Go never calls Python: what it has to say is asked for."""
+    with elf(CORE) as binary:
+        names = {symbol.name for symbol in binary.get_section_by_name(".dynsym").iter_symbols()}
+    assert not [name for name in names if name.startswith(("Py", "_Py"))]
+    assert "malloc" in names
+
+
+SECOND = """package main
+
+import "C"
+
+//export sum_in_goroutines
+func sum_in_goroutines(n C.int) C.int {
+	results := make(chan C.int)
+	for i := range n {
+		go func() { results <- i }()
+	}
+	total := C.int(0)
+	for range n {
+		total += <-results
+	}
+	return total
+}
+
+func main() {}
+"""
+
+
+@pytest.mark.slow
+def test_coexists_with_second_go_library(tmp_path: Path, run_python: RunPython) -> None:
+    (tmp_path / "second.go").write_text(SECOND)
+    subprocess.run(["go", "build", "-buildmode=c-shared", "-o", "second.so", "second.go"], cwd=tmp_path, check=True)
+    done = run_python(
+        """
+        import ctypes, sys
+        import numpy as np
+        import velocpy
+        second = ctypes.CDLL(sys.argv[1])
+        with velocpy.open(host="1MiB", disk="16MiB") as store:
+            history = store.history("h")
+            for i in range(100):
+                history.checkpoint(i, u=np.full(10_000, i))
+                assert second.sum_in_goroutines(100) == 4950
+            for i in reversed(range(100)):
+                assert history.restore(i)["u"].sum() == 10_000 * i
+                assert second.sum_in_goroutines(100) == 4950
+        """,
+        str(tmp_path / "second.so"),
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", [CORE, SHIM], ids=["core", "shim"])

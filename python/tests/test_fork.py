@@ -104,6 +104,31 @@ store.close()
     assert done.returncode == 0, done.stderr
 
 
+def test_dlpack_deleter_after_fork(run_python: RunPython) -> None:
+    done = run_python(
+        FORK
+        + """
+store = velocpy.open(host="4MiB", debug=True)
+history = store.history("h")
+history.checkpoint(1, u=np.arange(5))
+lease = history.restore(1)
+lent = [np.from_dlpack(lease["u"]), lease["u"].__dlpack__(max_version=(1, 0))]
+del lease
+
+def let_go():
+    assert lent.pop(0).sum() == 10
+    lent.clear()
+    gc.collect()
+
+assert in_child(let_go) == 0
+let_go()                              # the parent's own, after the child's
+assert history.restore(1, last=True)["u"].sum() == 10
+store.close()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_fork_hundred_times_with_destructors_in_the_child(run_python: RunPython) -> None:
     done = run_python(
         FORK
