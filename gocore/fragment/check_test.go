@@ -45,7 +45,40 @@ func (t *Table[O]) Check() error {
 	if len(seen) != len(t.rows) {
 		return fmt.Errorf("%d rows of %d are lost", len(t.rows)-len(seen), len(t.rows))
 	}
+	if err := t.checkOrder(); err != nil {
+		return err
+	}
 	return t.checkBins(binned)
+}
+
+// checkOrder follows the leaves: each is linked both ways, not empty and the one that its fragments name, their order is the fragments', and none is lost.
+func (t *Table[O]) checkOrder() error {
+	o := &t.order
+	seen, prev, last := len(o.vacant), None, None
+	for at := int32(0); len(o.leaves) > 0 && at != None; at = o.leaves[at].next {
+		l := &o.leaves[at]
+		if l.n <= 0 || l.n > leafSize || l.prev != prev {
+			return fmt.Errorf("leaf %d: %d fragments, behind %d, not %d", at, l.n, l.prev, prev)
+		}
+		if prev != None && l.n <= leafLow && o.leaves[prev].n <= leafLow {
+			return fmt.Errorf("leaves %d and %d hold next to nothing", prev, at)
+		}
+		for i, id := range l.ids[:l.n] {
+			if o.leafOf[id] != at || t.prev[id] != last {
+				return fmt.Errorf("fragment %d, place %d of leaf %d, lies behind %d and says leaf %d", id, i, at, last, o.leafOf[id])
+			}
+			last = id
+		}
+		prev = at
+		seen++
+	}
+	if last != None && t.next[last] != None {
+		return fmt.Errorf("the leaves end with %d", last)
+	}
+	if seen != len(o.leaves) {
+		return fmt.Errorf("%d leaves of %d are lost", len(o.leaves)-seen, len(o.leaves))
+	}
+	return nil
 }
 
 func (t *Table[O]) checkBins(gaps map[ID]bool) error {

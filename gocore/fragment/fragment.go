@@ -53,8 +53,9 @@ type Fragment[O any] struct {
 // Table is the allocation table of one buffer.
 type Table[O any] struct {
 	rows     []Fragment[O]
-	next     []ID // by row: the fragment behind it. Apart from the rows, so that a walk waits for a small array only
+	next     []ID // by row: the fragment behind it
 	prev     []ID
+	order    order
 	vacant   []ID
 	first    ID
 	capacity int64
@@ -72,6 +73,7 @@ func New[O any](capacity int64) *Table[O] {
 		t.rows[id] = Fragment[O]{Size: capacity, Class: Gap, Seq: Unexpected}
 		t.next[id], t.prev[id] = None, None
 		t.first = id
+		t.order.begin(id)
 		t.binIn(id)
 	}
 	return t
@@ -94,6 +96,32 @@ func (t *Table[O]) First() ID { return t.first }
 
 // Next is the fragment behind id in address order, or None.
 func (t *Table[O]) Next(id ID) ID { return t.next[id] }
+
+// List fills in the IDs of fragments in address order: first, and those behind it up to, not including, end. It returns how many there were room
+// for, and the next one or None.
+func (t *Table[O]) List(first, end ID, into []ID) (n int, next ID) {
+	o := &t.order
+	l, i := o.find(first)
+	for {
+		some := l.ids[i:l.n]
+		if end != None && &o.leaves[o.leafOf[end]] == l {
+			if _, j := o.find(end); j >= i {
+				some = l.ids[i:j]
+			}
+		}
+		m := copy(into[n:], some)
+		n += m
+		switch {
+		case m < len(some):
+			return n, some[m]
+		case i+m < int(l.n):
+			return n, end
+		case l.next == None:
+			return n, None
+		}
+		l, i = &o.leaves[l.next], 0
+	}
+}
 
 // Padding is what must be skipped at offset so that the rest is aligned.
 func Padding(offset, align int64) int64 {
@@ -129,6 +157,7 @@ func (t *Table[O]) Free(id ID) ID {
 	t.count--
 	f.Owner = none
 	f.Class, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = Gap, lifecycle.Init, Unexpected, 0, 0, false
+	f.Touched, f.Born = 0, 0
 	if p := t.prev[id]; p != None && t.rows[p].Class == Gap {
 		t.binOut(p)
 		t.absorb(p, id)
@@ -173,6 +202,7 @@ func (t *Table[O]) split(id ID, size int64) ID {
 		t.prev[next] = rest
 	}
 	t.next[id] = rest
+	t.order.insert(id, rest)
 	return rest
 }
 
@@ -184,6 +214,7 @@ func (t *Table[O]) absorb(a, b ID) {
 	if next != None {
 		t.prev[next] = a
 	}
+	t.order.remove(b)
 	t.vacant = append(t.vacant, b)
 }
 
@@ -195,5 +226,6 @@ func (t *Table[O]) row() ID {
 	}
 	t.rows = append(t.rows, Fragment[O]{})
 	t.next, t.prev = append(t.next, None), append(t.prev, None)
+	t.order.leafOf = append(t.order.leafOf, None)
 	return ID(len(t.rows) - 1)
 }

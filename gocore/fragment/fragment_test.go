@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -172,6 +174,62 @@ func compare(t *rapid.T, tab *Table[int], buf buffer, live map[int]ID) {
 	}
 }
 
+// Thousands of fragments come and go: leaves are divided, merged and used again, and lists that begin and end anywhere name the fragments in order.
+func TestOrderOfManyFragments(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		const n = 3_000
+		tab := New[int](n * 32)
+		var ids []ID
+		for turn := range 8 * n {
+			fill := turn/n%2 == 0 // grows and shrinks
+			if rng.IntN(4) == 0 {
+				fill = !fill
+			}
+			if fill {
+				if id, ok := tab.Place(1+rng.Int64N(48), 1, 1); ok {
+					ids = append(ids, id)
+				}
+			} else if len(ids) > 0 {
+				i := rng.IntN(len(ids))
+				tab.Free(ids[i])
+				ids[i] = ids[len(ids)-1]
+				ids = ids[:len(ids)-1]
+			}
+			if turn%97 == 0 {
+				if err := tab.Check(); err != nil {
+					t.Fatal(err)
+				}
+				checkList(t, tab, rng)
+			}
+		}
+	}
+}
+
+func checkList(t *testing.T, tab *Table[int], rng *rand.Rand) {
+	t.Helper()
+	var all []ID
+	for id := tab.First(); id != None; id = tab.Next(id) {
+		all = append(all, id)
+	}
+	i := rng.IntN(len(all))
+	j := i + 1 + rng.IntN(len(all)-i) // may be the end of all
+	end := None
+	if j < len(all) {
+		end = all[j]
+	}
+	var got []ID
+	into := make([]ID, 1+rng.IntN(200))
+	for id := all[i]; id != None && id != end; {
+		var n int
+		n, id = tab.List(id, end, into)
+		got = append(got, into[:n]...)
+	}
+	if !slices.Equal(got, all[i:j]) {
+		t.Fatalf("%d to %d in batches of %d: %v, not %v", i, j, len(into), got, all[i:j])
+	}
+}
+
 // Requests without alignment that no gap list refuses: any gap in a larger class will do, and in the request's own class the
 // first few are tried.
 func TestPlaceTriesItsOwnSizeClass(t *testing.T) {
@@ -288,6 +346,36 @@ func BenchmarkPlaceFree(b *testing.B) {
 				i = (i + 7919) % n
 				tab.Free(ids[i])
 				ids[i], _ = tab.Place(64, 64, i)
+			}
+		})
+	}
+}
+
+// BenchmarkChurn frees fragments anywhere and places others of other sizes: gaps are split and merged all the time.
+func BenchmarkChurn(b *testing.B) {
+	for _, n := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			tab := New[int](int64(n) * 48)
+			ids := make([]ID, n)
+			for i := range ids {
+				ids[i], _ = tab.Place(16+rng.Int64N(32), 1, i)
+			}
+			turn := func() {
+				i := rng.IntN(n)
+				if ids[i] != None {
+					tab.Free(ids[i])
+				}
+				ids[i] = None
+				if id, ok := tab.Place(16+rng.Int64N(48), 1, i); ok {
+					ids[i] = id
+				}
+			}
+			for range 4 * n {
+				turn()
+			}
+			for b.Loop() {
+				turn()
 			}
 		})
 	}
