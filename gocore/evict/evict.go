@@ -73,7 +73,13 @@ type Window struct {
 //
 // Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
 func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
-	s := scan[O]{table: t, scale: newScale(k, r), best: Window{First: fragment.None, Promises: math.MaxInt, Wait: Never, Score: math.MinInt64}}
+	var ( // here, not in the window itself: they would not stay on the stack
+		ids    [some]fragment.ID
+		loads  [some]load
+		delays [some]delay
+	)
+	s := scan[O]{table: t, scale: newScale(k, r), window: newSliding(r)}
+	s.window.ids, s.window.loads, s.window.delays = ids[:], loads[:], delays[:]
 	limit := r.Limit
 	if limit <= 0 {
 		limit = math.MaxInt
@@ -86,150 +92,94 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	if start != t.First() && limit > 0 {
 		s.run(t.First(), start, limit)
 	}
-	return s.best, s.best.First != fragment.None
+	best := s.window.best
+	if best.First == fragment.None {
+		return best, false
+	}
+	best.Wait = s.waitFor(best)
+	return best, true
 }
 
 type scan[O any] struct {
 	scale
-	table *fragment.Table[O]
-	best  Window
+	table  *fragment.Table[O]
+	window sliding
 }
 
-// run slides the window over the fragments from first up to, not including, end, and returns what is left of the limit.
-// A fragment that cannot go ends every window before it.
+// run looks at the fragments from first up to, not including, end, and returns what is left of the limit.
 func (s *scan[O]) run(first, end fragment.ID, limit int) int {
-	t := s.table
-	i := first // the window begins here and ends before j; its sums:
-	var wait, score, bytes int64
-	promises := 0
-	for j := first; j != end && j != fragment.None && limit > 0; limit-- {
-		at, f := j, t.At(j)
-		j = t.Next(j)
-		m := &s.measures[f.Class&classMask]
-		if m.never || m.expectable && f.Seq <= s.near(f.Lane) {
-			i, wait, score, bytes, promises = j, 0, 0, 0, 0
-			continue
-		}
-		p := int64(0)
-		if m.waits {
-			if s.best.Wait == 0 && s.waits != 0 && s.best.Promises <= m.promise && i == at && f.Size >= s.size+s.padding(f.Offset) {
-				i = j // alone it would be enough, and cannot be better than what need not be waited for
-				continue
-			}
-			p = max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
-		}
-		v := weigh(&s.scale, m, f)
-		if i == at && f.Size >= s.size+s.padding(f.Offset) { // alone it is enough: so it is with most windows when sizes are alike
-			if s.better(p, v, m.promise) {
-				s.best = Window{First: at, Last: at, Wait: p, Score: v, Promises: m.promise}
-			}
-			i = j
-			continue
-		}
-		wait, score, bytes, promises = wait+p, score+v, bytes+f.Size, promises+m.promise
-		for i != j {
-			f := t.At(i)
-			pad := s.padding(f.Offset)
-			if bytes < s.size+pad {
-				break
-			}
-			if pad < f.Size && s.better(wait, score, promises) { // what lies in the padding only would go for nothing
-				s.best = Window{First: i, Last: at, Wait: wait, Score: score, Promises: promises}
-			}
-			m := &s.measures[f.Class&classMask]
-			wait -= max(f.ETA-s.now, 1)&m.flush + (s.begin+int64(float64(f.Size)*s.rate))&m.down
-			score -= weigh(&s.scale, m, f)
-			bytes, promises = bytes-f.Size, promises-m.promise
-			i = t.Next(i)
+	if first == fragment.None {
+		return limit
+	}
+	w := &s.window
+	w.restart(s.table.At(first).Offset)
+	for id := first; id != end && id != fragment.None && limit > 0; {
+		var n int
+		space := w.space()
+		n, id = s.table.List(id, end, space[:min(len(space), limit)])
+		limit -= n
+		if ids := space[:n]; w.from < w.to {
+			s.pass(ids)
+		} else if rest := s.alone(ids); len(rest) > 0 {
+			s.pass(w.space()[:copy(w.space(), rest)])
 		}
 	}
 	return limit
 }
 
-// better compares a window with the best so far: fewer broken promises, then (by Score) less waiting, then the higher s-score.
-func (s *scan[O]) better(wait, score int64, promises int) bool {
-	b := &s.best
-	if promises != b.Promises {
-		return promises < b.Promises
+// alone passes fragments each of which cannot go or is large enough alone, as most are when sizes are alike, at less cost than a window's. The
+// window is empty before and after. It returns those from the first on that is neither.
+func (s *scan[O]) alone(ids []fragment.ID) (rest []fragment.ID) {
+	w := &s.window
+	for i, id := range ids {
+		f := s.table.At(id)
+		m := &s.measures[f.Class&classMask]
+		if m.stays != 0 || s.floor >= 0 && near(&s.scale, f) {
+			continue
+		}
+		if s.open || f.Offset+f.Size-w.begin(f.Offset) < w.size {
+			w.restart(f.Offset)
+			return ids[i:]
+		}
+		if score := score(&s.scale, m, f); score > w.best.Score {
+			w.best = Window{First: id, Last: id, Score: score}
+		}
 	}
-	if wait &= s.waits; wait != b.Wait&s.waits {
-		return wait < b.Wait&s.waits
-	}
-	return score > b.Score
+	return nil
 }
 
-const (
-	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
-	classMask = classes - 1
-)
-
-// measure is how fragments of one class are weighed.
-type measure struct {
-	never       bool // it cannot go
-	expectable  bool // it can lie within the floor
-	waits       bool
-	promise     int   // 1: it is a promise
-	flush, down int64 // all ones when the wait is that of a running, or of a future flush
-	base, age   int64 // s-score of what nobody expects: base, and the staleness masked with age
+// pass moves the window over fragments listed behind it: it weighs all of them, then compares windows, in two small loops of which only the first
+// waits for memory.
+func (s *scan[O]) pass(ids []fragment.ID) {
+	w := &s.window
+	before := w.loads[w.end-1].sum
+	weigh(&s.scale, s.table, ids, before, w.take(len(ids)))
+	if s.open || w.mask < 0 {
+		s.passOpen(ids)
+	} else {
+		w.pass()
+	}
 }
 
-// scale is a request, prepared for weighing one fragment after the other without branches that the classes decide.
-type scale struct {
-	measures    [classes]measure
-	size, align int64
-	mask        int64 // align-1 for a power of two, or else -1
-	now, count  int64
-	begin       int64
-	rate        float64
-	heads       []int64
-	floor       int64
-	kind        Kind
-	waits       int64 // all ones when the policy compares waits
+// passOpen moves the window while promises and waits count, until there is a window without any: from then on what waits or is promised is
+// as good as held, and only scores differ.
+func (s *scan[O]) passOpen(ids []fragment.ID) {
+	w := &s.window
+	delays(&s.scale, s.table, ids, w.delays[w.to:])
+	w.passOpen()
+	if best := &w.best; best.First != fragment.None && best.Wait == 0 && best.Promises == 0 {
+		s.settle()
+		w.settle()
+	}
 }
 
-func newScale(k Kind, r *Request) scale {
-	s := scale{
-		size: r.Size, align: max(r.Align, 1), mask: -1, now: r.Now, count: r.Count, begin: r.Backlog + 1, rate: r.FlushRate, heads: r.Heads,
-		floor: max(r.Floor, -1), kind: k,
+// waitFor is the p-score of a window.
+func (s *scan[O]) waitFor(w Window) (sum int64) {
+	for id := w.First; ; id = s.table.Next(id) {
+		f := s.table.At(id)
+		sum += wait(&s.scale, f)
+		if id == w.Last {
+			return sum
+		}
 	}
-	if s.align&(s.align-1) == 0 {
-		s.mask = s.align - 1
-	}
-	unexpected := int64(0)
-	if k == Score {
-		s.waits, unexpected = -1, unexpectedWeight
-	}
-	for c := range s.measures {
-		s.measures[c] = measure{never: true, expectable: r.Floor >= 0, base: unexpected, age: -1}
-	}
-	m := &s.measures
-	m[fragment.Gap] = measure{base: gapWeight}
-	m[fragment.Free].never = false
-	m[fragment.Flushing].never, m[fragment.Flushing].flush = r.NoWait, -1
-	m[fragment.Dirty].never, m[fragment.Dirty].down = r.NoWait || r.FlushRate <= 0, -1
-	m[fragment.Flushing].waits, m[fragment.Dirty].waits = true, true
-	m[fragment.Promised].never, m[fragment.Promised].promise = !r.Break, 1
-	return s
-}
-
-func (s *scale) padding(offset int64) int64 {
-	if s.mask >= 0 {
-		return -offset & s.mask
-	}
-	return fragment.Padding(offset, s.align)
-}
-
-// near is the last place of a restore order that lies within the floor.
-func (s *scale) near(lane int32) int64 { return s.heads[lane] + s.floor }
-
-// weigh gives the s-score.
-func weigh[O any](s *scale, m *measure, f *fragment.Fragment[O]) int64 {
-	if s.kind == Score && f.Seq != fragment.Unexpected {
-		return max(f.Seq-s.heads[f.Lane], 0)
-	}
-	age := s.count - f.Touched
-	if s.kind == FIFO {
-		age = int64(uint32(s.count) - f.Born)
-	}
-	return m.base + age&m.age
 }

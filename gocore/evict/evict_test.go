@@ -2,6 +2,7 @@ package evict
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -144,18 +145,23 @@ func best(k Kind, r *Request, rows []row) Window {
 	none := Window{First: fragment.None}
 	found := none
 	for _, part := range seen(r, rows) {
+		sums, stays := []Window{{}}, []int{0} // of the rows before each
+		for i := range part {
+			wait, score, promises, never := price(k, r, &part[i])
+			sums = append(sums, Window{Wait: sums[i].Wait + wait, Score: sums[i].Score + score, Promises: sums[i].Promises + promises})
+			stays = append(stays, stays[i])
+			if never {
+				stays[i+1]++
+			}
+		}
 		for j := range part {
 			for i := 0; i <= j; i++ {
-				w := Window{First: part[i].id, Last: part[j].id}
 				possible := enough(r, part[i:j+1]) && !enough(r, part[i:j]) && fragment.Padding(part[i].Offset, r.Align) < part[i].Size
-				for x := i; x <= j; x++ {
-					wait, score, promises, never := price(k, r, &part[x])
-					w.Wait, w.Score, w.Promises = w.Wait+wait, w.Score+score, w.Promises+promises
-					possible = possible && !never
-				}
-				if !possible {
+				if !possible || stays[i] != stays[j+1] {
 					continue
 				}
+				a, b := &sums[i], &sums[j+1]
+				w := Window{First: part[i].id, Last: part[j].id, Wait: b.Wait - a.Wait, Score: b.Score - a.Score, Promises: b.Promises - a.Promises}
 				better := found == none || w.Promises < found.Promises
 				if w.Promises == found.Promises {
 					better = better || (k == Score && w.Wait < found.Wait) || ((k != Score || w.Wait == found.Wait) && w.Score > found.Score)
@@ -185,6 +191,65 @@ func TestChoiceIsTheBestOfAllWindows(t *testing.T) {
 			}
 		}))
 	}
+}
+
+// The same in tables that are listed in several batches, for windows of which some are longer than the lists.
+func TestChoiceIsTheBestAmongManyFragments(t *testing.T) {
+	for _, k := range []Kind{Score, LRU, FIFO} {
+		t.Run(k.String(), rapid.MakeCheck(func(t *rapid.T) {
+			grain := rapid.SampledFrom([]int64{1, 4, 16}).Draw(t, "grain")
+			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+			tab, rows := many(rng, rapid.IntRange(1, 500).Draw(t, "many"), rapid.IntRange(2, 1000).Draw(t, "one of so many stays"), grain)
+			r := request(t, rows, grain)
+			r.Size = rapid.OneOf(rapid.Int64Range(1, 300), rapid.Int64Range(1, 20_000)).Draw(t, "room")
+			want := best(k, r, rows)
+			if w, ok := Choose(k, tab, r); ok != (want.First != fragment.None) || ok && w != want {
+				t.Fatalf("%v %+v, by brute force %+v", ok, w, want)
+			}
+		}))
+	}
+}
+
+// many fills a table and makes its rows' order in memory another than that of the addresses.
+func many(rng *rand.Rand, n, held int, grain int64) (*fragment.Table[*int], []row) {
+	tab := fragment.New[*int](64 * int64(n))
+	var ids []fragment.ID
+	place := func() bool {
+		id, ok := tab.Place(grain*rng.Int64N(max(96/grain, 1))+grain, grain, new(int))
+		if ok {
+			ids = append(ids, id)
+		}
+		return ok
+	}
+	for range 3 {
+		for place() {
+		}
+		rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		for _, id := range ids[:len(ids)/2] {
+			tab.Free(id)
+		}
+		ids = append([]fragment.ID(nil), ids[len(ids)/2:]...)
+		for range n / 2 {
+			place()
+		}
+	}
+	classes := []fragment.Class{fragment.Free, fragment.Free, fragment.Flushing, fragment.Dirty, fragment.Promised}[:1+rng.IntN(5)]
+	for _, id := range ids {
+		f := tab.At(id)
+		f.Class = classes[rng.IntN(len(classes))]
+		if rng.IntN(held) == 0 {
+			f.Class = fragment.Held
+		}
+		f.ETA, f.Touched, f.Born, f.Lane = rng.Int64N(300), rng.Int64N(90), rng.Uint32N(90), rng.Int32N(3)
+		if rng.IntN(2) == 0 {
+			f.Seq = rng.Int64N(40)
+		}
+	}
+	var rows []row
+	for id := tab.First(); id != fragment.None; id = tab.Next(id) {
+		rows = append(rows, row{*tab.At(id), id})
+	}
+	return tab, rows
 }
 
 // When every fragment is seen, there is a choice exactly if the evictable neighbours make the room anywhere.

@@ -1,0 +1,163 @@
+package evict
+
+import (
+	"math"
+
+	"velocpy/gocore/fragment"
+)
+
+// load is what a fragment adds to its window.
+type load struct {
+	end int64 // where the fragment ends and the next one begins; the sign bit is set when it cannot go
+	sum int64 // the s-scores of the fragments up to this one
+}
+
+// sliding is the window as it moves over the fragments that were weighed: from fragment from up to, not including, to. The lists hold what is in it
+// and what lies before it, so that a fragment which leaves is not weighed again.
+type sliding struct {
+	best        Window
+	size, align int64
+	mask        int64 // align-1 for a power of two, or else -1
+
+	from, to, end int   // places in the lists; they begin at 1
+	delay         delay // of the fragments in the window
+
+	ids    []fragment.ID
+	loads  []load
+	delays []delay
+}
+
+const (
+	batch = 128       // fragments that are weighed before the window moves over them
+	some  = 2 * batch // the length of the lists without an allocation
+)
+
+func newSliding(r *Request) sliding {
+	w := sliding{
+		best: Window{First: fragment.None, Promises: math.MaxInt, Wait: Never, Score: math.MinInt64},
+		size: max(r.Size, 1), align: max(r.Align, 1), mask: -1,
+	}
+	if w.align&(w.align-1) == 0 {
+		w.mask = w.align - 1
+	}
+	return w
+}
+
+// restart empties the window: what comes next begins at offset.
+func (w *sliding) restart(offset int64) {
+	w.from, w.to, w.end, w.delay = 1, 1, 1, delay{}
+	w.loads[0] = load{end: offset}
+}
+
+// begin is where the room begins in a window that begins at offset.
+func (w *sliding) begin(offset int64) int64 {
+	if w.mask >= 0 {
+		return (offset + w.mask) &^ w.mask
+	}
+	return offset + fragment.Padding(offset, w.align)
+}
+
+// space is where fragments can be listed behind the window.
+func (w *sliding) space() []fragment.ID {
+	if len(w.ids)-w.end < batch {
+		w.compact()
+	}
+	return w.ids[w.end:][:batch]
+}
+
+// take appends n fragments that were listed there and returns the list of what they weigh, to be filled in.
+func (w *sliding) take(n int) []load {
+	w.end += n
+	return w.loads[w.end-n : w.end]
+}
+
+// compact moves the window to the beginning of the lists, and makes them longer when a batch does not fit behind it.
+func (w *sliding) compact() {
+	before := w.from - 1 // it ends where the window begins
+	ids, loads, delays := w.ids, w.loads, w.delays
+	if need := w.end - before + batch; need > len(ids) {
+		w.ids, w.loads, w.delays = make([]fragment.ID, 2*need), make([]load, 2*need), make([]delay, 2*need)
+	}
+	copy(w.ids, ids[before:w.end])
+	copy(w.loads, loads[before:w.end])
+	copy(w.delays, delays[before:w.end])
+	w.from, w.to, w.end = 1, w.to-before, w.end-before
+}
+
+// pass moves the window over what was weighed, comparing scores. The alignment is a power of two. (Few variables: those that find no register
+// make the loop twice as slow.)
+func (w *sliding) pass() {
+	loads := w.loads[:w.end]
+	from, mask, size, best := w.from, w.mask, w.size, w.best.Score
+	begin := (loads[from-1].end + mask) &^ mask
+	for to := w.to; to < len(loads); to++ {
+		end := loads[to].end
+		if end < 0 {
+			end &= math.MaxInt64
+			loads[to].end = end
+			from, begin = to+1, (end+mask)&^mask
+			continue
+		}
+		for end-size >= begin {
+			sum := loads[to].sum - loads[from-1].sum
+			after := loads[from].end
+			if sum > best && begin < after { // what lies in the padding only would go for nothing
+				best = sum
+				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: sum}
+			}
+			from++
+			begin = (after + mask) &^ mask
+		}
+	}
+	w.from, w.to = from, w.end
+}
+
+// passOpen is the same, comparing promises and waiting first.
+func (w *sliding) passOpen() {
+	for ; w.to < w.end; w.to++ {
+		l := &w.loads[w.to]
+		if l.end < 0 {
+			l.end &= math.MaxInt64
+			w.from, w.delay = w.to+1, delay{}
+			continue
+		}
+		w.delay.wait += w.delays[w.to].wait
+		w.delay.promises += w.delays[w.to].promises
+		for {
+			begin, sum := w.begin(w.loads[w.from-1].end), l.sum-w.loads[w.from-1].sum
+			if l.end-begin < w.size {
+				break
+			}
+			if begin < w.loads[w.from].end && w.better(sum) {
+				w.best = Window{First: w.ids[w.from], Last: w.ids[w.to], Wait: w.delay.wait, Score: sum, Promises: int(w.delay.promises)}
+			}
+			w.leave()
+		}
+	}
+}
+
+// leave takes the first fragment out of the window.
+func (w *sliding) leave() {
+	w.delay.wait -= w.delays[w.from].wait
+	w.delay.promises -= w.delays[w.from].promises
+	w.from++
+}
+
+// better compares the window with the best so far: fewer broken promises, then less waiting, then the higher s-score.
+func (w *sliding) better(sum int64) bool {
+	b := &w.best
+	if n := int(w.delay.promises); n != b.Promises {
+		return n < b.Promises
+	}
+	if w.delay.wait != b.Wait {
+		return w.delay.wait < b.Wait
+	}
+	return sum > b.Score
+}
+
+// settle drops from the window what waits or is promised, and all before it.
+func (w *sliding) settle() {
+	for w.delay != (delay{}) {
+		w.leave()
+	}
+}
