@@ -115,7 +115,7 @@ func (l *lane) drain() {
 }
 
 func (d *Device) pause() time.Duration {
-	if d.opt.Delay <= 0 || d.random.IntN(2) == 0 {
+	if d.opt.Delay <= 0 || d.random.IntN(4) > 0 {
 		return 0
 	}
 	return time.Duration(d.random.Int64N(int64(d.opt.Delay)))

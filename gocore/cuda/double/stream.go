@@ -2,6 +2,7 @@ package double
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -274,11 +275,16 @@ func (w *work) guarded() (code cuda.Code) {
 
 // pause gives others a chance to come first. The lock is held outside of it.
 func (d *Driver) pause() {
-	if d.cfg.Delay <= 0 || d.random.IntN(2) == 0 {
+	if d.cfg.Delay <= 0 {
 		return
 	}
-	long := time.Duration(d.random.Int64N(int64(d.cfg.Delay)))
-	d.outside(func() { time.Sleep(long) })
+	switch d.random.IntN(4) {
+	case 0:
+		long := time.Duration(d.random.Int64N(int64(d.cfg.Delay)))
+		d.outside(func() { time.Sleep(long) })
+	case 1:
+		d.outside(runtime.Gosched)
+	}
 }
 
 // Settle waits until every queue is empty.

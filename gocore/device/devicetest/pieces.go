@@ -133,9 +133,12 @@ func asPieces(all []*array) []device.Piece {
 // roundTrip gathers arrays, looks at slots and sums, puts other bytes into the slots, and scatters them.
 func (b *bench) roundTrip(all []*array) {
 	b.Helper()
+	origin := all[0].origin
+	region := b.noise(int64(all[len(all)-1].origin-origin) + int64(len(all[len(all)-1].memory)))
 	for _, a := range all {
-		b.write(a.origin, a.memory)
+		copy(region[a.origin-origin:], a.memory)
 	}
+	b.write(origin, region)
 	first, last := b.at(0), all[len(all)-1]
 	around := b.noise(int64(last.Slot-first) + last.Bytes + 64)
 	b.write(first, around)
@@ -149,14 +152,18 @@ func (b *bench) roundTrip(all []*array) {
 	b.write(first, around)
 	b.must(b.lane.Scatter(asPieces(all)))
 	b.finish(b.lane)
+	for _, a := range all {
+		copy(region[a.origin-origin:], a.scattered(around[a.Slot-first:][:a.Bytes]))
+	}
+	got := b.read(origin, int64(len(region)))
 	for i, a := range all {
-		p := around[a.Slot-first:][:a.Bytes]
-		if !bytes.Equal(b.read(a.origin, int64(len(a.memory))), a.scattered(p)) {
-			b.Fatalf("piece %d of %d (%d bytes) is scattered wrongly, or writes beside", i, len(all), a.Bytes)
+		at := a.origin - origin
+		if !bytes.Equal(got[at:][:len(a.memory)], region[at:][:len(a.memory)]) {
+			b.Fatalf("piece %d of %d (%d bytes) is scattered wrongly, or its surroundings are written", i, len(all), a.Bytes)
 		}
 	}
-	if !bytes.Equal(b.read(first, int64(len(around))), around) {
-		b.Fatal("Scatter changed slots")
+	if !bytes.Equal(got, region) || !bytes.Equal(b.read(first, int64(len(around))), around) {
+		b.Fatal("Scatter wrote between the arrays, or changed slots")
 	}
 }
 
