@@ -1,0 +1,143 @@
+// The kernels as a program for a processor: it reads commands from standard input and writes their answers to standard output,
+// all numbers little-endian. The tests of gocore/cuda/kernel drive it.
+//
+//   1 hash:   u64 n, n bytes             -> u64 XXH3-64 of them, put together from xxh3.h
+//   2 memory: u64 address, u64 n, n bytes -> nothing: they lie there from now on
+//   3 launch: u32 n, name; u32 blocks, u32 threads; u32 n, parameter -> nothing
+//   4 read:                              -> all bytes of the memory
+#include <sys/mman.h>
+
+#include <map>
+#include <string>
+
+#include "../velocpy_kernels.cu"
+
+namespace {
+
+void get(void* into, size_t n) {
+  if (n > 0 && fread(into, 1, n, stdin) != n) {
+    fprintf(stderr, "the input ends in a command\n");
+    exit(2);
+  }
+}
+
+void put(const void* from, size_t n) {
+  if (fwrite(from, 1, n, stdout) != n || fflush(stdout) != 0) exit(2);
+}
+
+template <typename T>
+T number() {
+  T value;
+  get(&value, sizeof value);
+  return value;
+}
+
+using Kernel = std::function<void(const std::vector<char>&)>;
+
+template <typename P>
+Kernel kernel(void (*entry)(const P&)) {
+  return [entry](const std::vector<char>& parameter) {
+    if (parameter.size() != sizeof(P)) {
+      fprintf(stderr, "a parameter of %zu bytes for %zu\n", parameter.size(), sizeof(P));
+      exit(2);
+    }
+    P p;
+    memcpy(&p, parameter.data(), sizeof p);
+    entry(p);
+  };
+}
+
+const std::map<std::string, Kernel> kernels = {
+    {"velocpy_pack", kernel(velocpy_pack)},           {"velocpy_pack_few", kernel(velocpy_pack_few)},
+    {"velocpy_pack_sums", kernel(velocpy_pack_sums)}, {"velocpy_pack_sums_few", kernel(velocpy_pack_sums_few)},
+    {"velocpy_hash", kernel(velocpy_hash)},           {"velocpy_hash_few", kernel(velocpy_hash_few)},
+    {"velocpy_gather", kernel(velocpy_gather)},       {"velocpy_gather_few", kernel(velocpy_gather_few)},
+    {"velocpy_scatter", kernel(velocpy_scatter)},     {"velocpy_scatter_few", kernel(velocpy_scatter_few)},
+};
+
+uint64_t hash_long(const uint8_t* p, uint32_t n) {
+  using namespace velocpy::xxh3;
+  uint64_t state[kLanes];
+  memcpy(state, kStart, sizeof state);
+  for (uint32_t b = 0; b < scrambled_blocks(n); b++) {
+    for (uint32_t s = 0; s < kBlock / kStripe; s++) {
+      for (uint32_t i = 0; i < kLanes; i += 2) {
+        const uint8_t* at = p + b * kBlock + s * kStripe + 8 * i;
+        add_pair(state[i], state[i + 1], read64(at), read64(at + 8), kSecret[s + i], kSecret[s + i + 1]);
+      }
+    }
+    for (uint32_t i = 0; i < kLanes; i++) state[i] = scramble(state[i], i);
+  }
+  uint64_t merged = 0;
+  for (uint32_t i = 0; i < kLanes; i++)
+    for (uint32_t worker = 0; worker < 4; worker++) state[i] += tail_lane(p, n, i, worker, 4);
+  for (uint32_t pair = 0; pair < kLanes / 2; pair++) merged += merge_pair(state[2 * pair], state[2 * pair + 1], pair);
+  return finish(merged, n);
+}
+
+void hash() {
+  std::vector<uint8_t> text(number<uint64_t>());
+  get(text.data(), text.size());
+  auto n = static_cast<uint32_t>(text.size());
+  uint64_t h = n <= xxh3::kShort ? xxh3::hash_short(text.data(), n) : hash_long(text.data(), n);
+  put(&h, sizeof h);
+}
+
+struct {
+  void* at = nullptr;
+  size_t bytes = 0;
+} memory;
+
+void remember() {
+  if (memory.at != nullptr) munmap(memory.at, memory.bytes);
+  auto* at = reinterpret_cast<void*>(number<uint64_t>());
+  memory.bytes = number<uint64_t>();
+  memory.at = mmap(at, memory.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (memory.at != at) {
+    fprintf(stderr, "no memory at %p\n", at);
+    exit(2);
+  }
+  get(memory.at, memory.bytes);
+}
+
+void launch() {
+  std::string name(number<uint32_t>(), ' ');
+  get(name.data(), name.size());
+  auto blocks = number<uint32_t>(), threads = number<uint32_t>();
+  std::vector<char> parameter(number<uint32_t>());
+  get(parameter.data(), parameter.size());
+  auto found = kernels.find(name);
+  if (found == kernels.end()) {
+    fprintf(stderr, "no kernel %s\n", name.c_str());
+    exit(2);
+  }
+  auto& block = emulated::Block::running();
+  block.threads.clear();
+  block.threads.resize(threads);
+  block.body = [&] { found->second(parameter); };
+  for (uint32_t b = 0; b < blocks; b++) block.run(b, threads);
+}
+
+}  // namespace
+
+int main() {
+  for (uint32_t command; fread(&command, sizeof command, 1, stdin) == 1;) {
+    switch (command) {
+      case 1:
+        hash();
+        break;
+      case 2:
+        remember();
+        break;
+      case 3:
+        launch();
+        break;
+      case 4:
+        put(memory.at, memory.bytes);
+        break;
+      default:
+        fprintf(stderr, "no command %u\n", command);
+        return 2;
+    }
+  }
+}

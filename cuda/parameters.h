@@ -1,0 +1,113 @@
+// What a kernel is told: one struct for each launch, filled by gocore/cuda/kernel. The numbers below are its layout; a test of
+// that package reads them from here.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace velocpy {
+
+// A leaf of the checksum, as gocore/checksum defines it.
+constexpr uint32_t kLeafBytes = 256 << 10;
+
+// How many elements one block of a strided kernel moves when it goes straight on, and the side of the square when it turns
+// one: of elements of up to 4 bytes, and of larger ones.
+constexpr uint32_t kStridedElements = 8192;
+constexpr uint32_t kSmallSide = 64;
+constexpr uint32_t kLargeSide = 32;
+
+// Threads of a block.
+constexpr uint32_t kPackThreads = 256;
+constexpr uint32_t kSumThreads = 288;
+constexpr uint32_t kStridedThreads = 256;
+
+// Pieces are dense runs of bytes, cut into units of `unit` bytes; a block of threads does one unit. Unit number u belongs to
+// the last piece whose `first` is not above u. No piece is empty.
+template <int N>
+struct Pieces {
+  uint64_t sums;  // address of an array of 8-byte words, one for each unit; kernels without sums ignore it
+  uint32_t count;
+  uint32_t units;
+  uint32_t unit;
+  uint32_t reserved;
+  uint64_t to[N];
+  uint64_t from[N];
+  uint64_t bytes[N];
+  uint32_t first[N];
+  uint32_t sum[N];  // where in sums the first unit's hash goes
+};
+
+// Arrays are strided ones, with the dense form of each at `slot`. A layout is the number of its first axis in the pool, | its
+// axes << 16 (1 to 8, the last one fastest), | log2 of an element's bytes << 20 (0 to 4), | 1 + the axis to turn << 24: an axis
+// whose elements are neighbours in memory while the last axis's are not; 0 for none. Base, strides and slot are multiples of
+// an element's bytes, an array has less than 2^31 elements.
+template <int N, int A>
+struct Arrays {
+  uint32_t count;
+  uint32_t units;
+  uint64_t slot[N];
+  uint64_t mem[N];
+  uint32_t elements[N];
+  uint32_t first[N];
+  uint32_t layout[N];
+  int64_t stride[A];  // in bytes
+  uint32_t length[A];
+};
+
+// Two sizes of each: the driver copies the whole struct at every launch.
+constexpr int kMany = 1020, kFew = 28;
+constexpr int kManyArrays = 448, kManyAxes = 1680, kFewArrays = 16, kFewAxes = 64;
+
+using ManyPieces = Pieces<kMany>;
+using FewPieces = Pieces<kFew>;
+using ManyArrays = Arrays<kManyArrays, kManyAxes>;
+using FewArrays = Arrays<kFewArrays, kFewAxes>;
+
+#define VELOCPY_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
+#define VELOCPY_OFFSET(type, member, at) static_assert(offsetof(type, member) == (at), #type "." #member)
+
+VELOCPY_SIZE(ManyPieces, 32664);
+VELOCPY_OFFSET(ManyPieces, sums, 0);
+VELOCPY_OFFSET(ManyPieces, count, 8);
+VELOCPY_OFFSET(ManyPieces, units, 12);
+VELOCPY_OFFSET(ManyPieces, unit, 16);
+VELOCPY_OFFSET(ManyPieces, to, 24);
+VELOCPY_OFFSET(ManyPieces, from, 8184);
+VELOCPY_OFFSET(ManyPieces, bytes, 16344);
+VELOCPY_OFFSET(ManyPieces, first, 24504);
+VELOCPY_OFFSET(ManyPieces, sum, 28584);
+
+VELOCPY_SIZE(FewPieces, 920);
+VELOCPY_OFFSET(FewPieces, sums, 0);
+VELOCPY_OFFSET(FewPieces, count, 8);
+VELOCPY_OFFSET(FewPieces, units, 12);
+VELOCPY_OFFSET(FewPieces, unit, 16);
+VELOCPY_OFFSET(FewPieces, to, 24);
+VELOCPY_OFFSET(FewPieces, from, 248);
+VELOCPY_OFFSET(FewPieces, bytes, 472);
+VELOCPY_OFFSET(FewPieces, first, 696);
+VELOCPY_OFFSET(FewPieces, sum, 808);
+
+VELOCPY_SIZE(ManyArrays, 32712);
+VELOCPY_OFFSET(ManyArrays, count, 0);
+VELOCPY_OFFSET(ManyArrays, units, 4);
+VELOCPY_OFFSET(ManyArrays, slot, 8);
+VELOCPY_OFFSET(ManyArrays, mem, 3592);
+VELOCPY_OFFSET(ManyArrays, elements, 7176);
+VELOCPY_OFFSET(ManyArrays, first, 8968);
+VELOCPY_OFFSET(ManyArrays, layout, 10760);
+VELOCPY_OFFSET(ManyArrays, stride, 12552);
+VELOCPY_OFFSET(ManyArrays, length, 25992);
+
+VELOCPY_SIZE(FewArrays, 1224);
+VELOCPY_OFFSET(FewArrays, count, 0);
+VELOCPY_OFFSET(FewArrays, units, 4);
+VELOCPY_OFFSET(FewArrays, slot, 8);
+VELOCPY_OFFSET(FewArrays, mem, 136);
+VELOCPY_OFFSET(FewArrays, elements, 264);
+VELOCPY_OFFSET(FewArrays, first, 328);
+VELOCPY_OFFSET(FewArrays, layout, 392);
+VELOCPY_OFFSET(FewArrays, stride, 456);
+VELOCPY_OFFSET(FewArrays, length, 968);
+
+}  // namespace velocpy

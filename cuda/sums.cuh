@@ -1,0 +1,158 @@
+// Copies dense pieces and takes the hash of every leaf in the same pass, or takes the hashes alone.
+//
+// One block of threads does one leaf. Eight warps stream it: each adds up whole blocks of the hash, two at a time, into shared
+// memory. The ninth runs the chain over those sums, a stage behind the others, so that little of it is left when the last byte
+// has come; it reads the leaf's end, which is not summed by block, by itself at the start.
+#pragma once
+
+#include "machine.cuh"
+#include "parameters.h"
+#include "xxh3.h"
+
+namespace velocpy {
+
+constexpr uint32_t kStreamWarps = 8;
+constexpr uint32_t kStreamThreads = kStreamWarps * 32;
+static_assert(kSumThreads == kStreamThreads + 32, "and the warp of the chain");
+constexpr uint32_t kBlocks = kLeafBytes / xxh3::kBlock;
+constexpr uint32_t kStages = 4;  // a barrier each
+constexpr uint32_t kStageBlocks = kBlocks / kStages;
+
+struct Leaf {
+  uint64_t to, from;
+  uint32_t bytes;
+};
+
+VELOCPY_DEVICE void stage_done(uint32_t stage) {
+  switch (stage) {
+    case 0:
+      return arrive<0>(kSumThreads);
+    case 1:
+      return arrive<1>(kSumThreads);
+    case 2:
+      return arrive<2>(kSumThreads);
+    default:
+      return arrive<3>(kSumThreads);
+  }
+}
+
+VELOCPY_DEVICE void await_stage(uint32_t stage) {
+  switch (stage) {
+    case 0:
+      return await<0>(kSumThreads);
+    case 1:
+      return await<1>(kSumThreads);
+    case 2:
+      return await<2>(kSumThreads);
+    default:
+      return await<3>(kSumThreads);
+  }
+}
+
+// Stores a vector at any address.
+VELOCPY_DEVICE void store_anywhere(uint64_t to, const Vector& v) {
+  if ((to & 15) == 0) {
+    store_once(reinterpret_cast<Vector*>(to), v);
+  } else if ((to & 3) == 0) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) reinterpret_cast<uint32_t*>(to)[i] = v.word[i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < 16; i++) reinterpret_cast<uint8_t*>(to)[i] = static_cast<uint8_t>(v.word[i / 4] >> 8 * (i % 4));
+  }
+}
+
+VELOCPY_DEVICE uint64_t low_half(const Vector& v) { return v.word[0] | static_cast<uint64_t>(v.word[1]) << 32; }
+VELOCPY_DEVICE uint64_t high_half(const Vector& v) { return v.word[2] | static_cast<uint64_t>(v.word[3]) << 32; }
+
+// Both hands of an exchange: each of two lanes keeps one of two values, with the other's share of it added.
+VELOCPY_DEVICE uint64_t split(uint64_t mine_low, uint64_t mine_high, uint32_t lane, uint32_t bit) {
+  bool high = lane & bit;
+  return (high ? mine_high : mine_low) + from_lane(high ? mine_low : mine_high, bit);
+}
+
+// A thread holds 16 bytes of every eighth stripe: words 2 * (lane % 4) and the next. The sums of two blocks over the stripes
+// are made in four exchanges, after which a lane holds one word of one block.
+template <bool Copy>
+VELOCPY_DEVICE void stream(const Leaf& leaf, uint64_t (*sums)[xxh3::kLanes]) {
+  uint32_t lane = thread_index() % 32, warp = thread_index() / 32;
+  uint32_t full = leaf.bytes / xxh3::kBlock;
+  uint32_t shift = static_cast<uint32_t>(leaf.from) & 15;
+  auto* source = reinterpret_cast<const Vector*>(leaf.from - shift) + lane;
+  uint32_t word = lane / 4 + 2 * (lane % 4);  // of the secret, for the first half of a block
+  uint64_t keys[2][2] = {{xxh3::kSecret[word], xxh3::kSecret[word + 1]}, {xxh3::kSecret[word + 8], xxh3::kSecret[word + 9]}};
+
+  uint32_t stages = (full + kStageBlocks - 1) / kStageBlocks;
+  for (uint32_t stage = 0; stage < stages; stage++) {
+#pragma unroll 1
+    for (uint32_t b = stage * kStageBlocks + 2 * warp; b < (stage + 1) * kStageBlocks && b < full; b += 2 * kStreamWarps) {
+      Vector held[4];
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) {
+        const Vector* p = source + b * 64 + i * 32;
+        held[i] = Vector{};
+        if (b + i / 2 < full) held[i] = shift == 0 ? load_once(p) : load_shifted(p, shift);
+      }
+      uint64_t even[2] = {}, odd[2] = {};
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) {
+        if (Copy && b + i / 2 < full) store_anywhere(leaf.to + (b * 64 + i * 32 + lane) * 16, held[i]);
+        xxh3::add_pair(even[i / 2], odd[i / 2], low_half(held[i]), high_half(held[i]), keys[i % 2][0], keys[i % 2][1]);
+      }
+      uint64_t of_even = split(even[0], even[1], lane, 16), of_odd = split(odd[0], odd[1], lane, 16);
+      uint64_t sum = split(of_even, of_odd, lane, 8);
+      sum += from_lane(sum, 4);
+      if ((lane & 4) == 0 && b + lane / 16 < full) sums[b + lane / 16][2 * (lane % 4) + (lane / 8 & 1)] = sum;
+    }
+    sync_warp();
+    stage_done(stage);
+  }
+  if (Copy) {
+    for (uint32_t i = full * xxh3::kBlock + thread_index(); i < leaf.bytes; i += kStreamThreads)
+      reinterpret_cast<uint8_t*>(leaf.to)[i] = reinterpret_cast<const uint8_t*>(leaf.from)[i];
+  }
+}
+
+// All 32 lanes work: on a lane of the state each, four times over, but for the leaf's end, which they share.
+VELOCPY_DEVICE void chain(const Leaf& leaf, const uint64_t (*sums)[xxh3::kLanes], uint64_t* result) {
+  uint32_t thread = thread_index() % 32, lane = thread % xxh3::kLanes;
+  auto* bytes = reinterpret_cast<const uint8_t*>(leaf.from);
+  if (leaf.bytes <= xxh3::kShort) {
+    if (thread == 0) *result = xxh3::hash_short(bytes, leaf.bytes);
+    return;
+  }
+  uint64_t tail = xxh3::tail_lane(bytes, leaf.bytes, lane, thread / xxh3::kLanes, 4);
+  tail += from_lane(tail, 8);
+  tail += from_lane(tail, 16);
+
+  uint64_t state = xxh3::kStart[lane];
+  uint32_t full = leaf.bytes / xxh3::kBlock, scrambled = xxh3::scrambled_blocks(leaf.bytes);
+  uint32_t stages = (full + kStageBlocks - 1) / kStageBlocks;
+  for (uint32_t stage = 0; stage < stages; stage++) {
+    await_stage(stage);
+    uint32_t end = (stage + 1) * kStageBlocks < scrambled ? (stage + 1) * kStageBlocks : scrambled;
+#pragma unroll 8
+    for (uint32_t b = stage * kStageBlocks; b < end; b++) state = xxh3::scramble(state + sums[b][lane], lane);
+  }
+  state += tail;
+
+  uint64_t other = from_lane(state, 1);
+  uint64_t merged = lane % 2 == 0 ? xxh3::merge_pair(state, other, lane / 2) : 0;
+  merged += from_lane(merged, 2);
+  merged += from_lane(merged, 4);
+  if (thread == 0) *result = xxh3::finish(merged, leaf.bytes);
+}
+
+template <bool Copy, int N>
+VELOCPY_DEVICE void leaf_sums(const Pieces<N>& p) {
+  VELOCPY_SHARED uint64_t sums[kBlocks][xxh3::kLanes];
+  uint32_t piece = find(p.first, p.count, block_index()), number = block_index() - p.first[piece];
+  uint64_t begin = static_cast<uint64_t>(number) * kLeafBytes, left = p.bytes[piece] - begin;
+  Leaf leaf = {Copy ? p.to[piece] + begin : 0, p.from[piece] + begin, left < kLeafBytes ? static_cast<uint32_t>(left) : kLeafBytes};
+  if (thread_index() < kStreamThreads)
+    stream<Copy>(leaf, sums);
+  else
+    chain(leaf, sums, reinterpret_cast<uint64_t*>(p.sums) + p.sum[piece] + number);
+}
+
+}  // namespace velocpy
