@@ -1,6 +1,7 @@
 package hazard_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -142,9 +143,11 @@ func TestSchedules(t *testing.T) {
 					w := open(t, seed)
 					safego.Go("world", func() { failed <- w.schedules(seed) })
 				}
-				for range worlds {
-					must(t, <-failed)
+				var all error
+				for range worlds { // all of them: the end of the test takes their memory
+					all = errors.Join(all, <-failed)
 				}
+				must(t, all)
 			}
 		})
 	}

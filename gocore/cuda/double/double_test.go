@@ -171,6 +171,17 @@ func (b *bench) done(e cuda.Event) bool {
 	return done
 }
 
+// held checks that an event does not complete, given some time.
+func (b *bench) held(e cuda.Event, what string) {
+	b.t.Helper()
+	for range 50 {
+		if b.done(e) {
+			b.t.Fatal(what)
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+}
+
 func TestStreamsWorkInOrderAndLate(t *testing.T) {
 	b := open(t, Config{Delay: 200 * time.Microsecond})
 	s := b.stream()
@@ -181,9 +192,7 @@ func TestStreamsWorkInOrderAndLate(t *testing.T) {
 	b.must(b.Copy(b.c, dev, at(host), 4096, s))
 	b.must(b.Copy(b.c, dev+4096, dev, 4096, s))
 	e := b.record(s)
-	if b.done(e) {
-		t.Fatal("an event behind queued work is complete")
-	}
+	b.held(e, "an event behind queued work is complete")
 	if bytes.Contains(b.Bytes(dev, 4096), host[:64]) {
 		t.Fatal("a copy happened when it was called")
 	}
@@ -232,13 +241,9 @@ func TestEvents(t *testing.T) {
 	behind := b.record(other)
 	b.must(b.RecordEvent(b.c, e, b.stream())) // and goes on to
 	b.must(b.SynchronizeEvent(b.c, e))
-	if b.done(behind) {
-		t.Fatal("a later record freed a wait for an earlier one")
-	}
+	b.held(behind, "a wait is not there, or a later record freed it")
 	b.must(b.DestroyEvent(b.c, e)) // the wait stays
-	if b.done(behind) {
-		t.Fatal("destroying the event freed the wait")
-	}
+	b.held(behind, "destroying the event freed the wait")
 	g.open()
 	b.must(b.SynchronizeEvent(b.c, behind))
 	b.clean()
@@ -252,18 +257,15 @@ func TestLegacyStreamAndThreads(t *testing.T) {
 	blocking, free := b.Foreign(0, true), b.Foreign(0, false)
 	g := b.gate(blocking)
 	legacy := b.record(0)
-	if b.done(legacy) {
-		t.Fatal("the legacy stream did not wait for a blocking one")
-	}
+	b.held(legacy, "the legacy stream did not wait for a blocking one")
 	b.sync(free)
 	b.sync(b.stream())
 	g.open()
 	b.must(b.SynchronizeEvent(b.c, legacy))
 	g = b.gate(cuda.LegacyStream)
 	late, other := b.record(blocking), b.record(0)
-	if b.done(late) || b.done(other) {
-		t.Fatal("a blocking stream did not wait for the legacy one, or 0 is not 1")
-	}
+	b.held(late, "a blocking stream did not wait for the legacy one")
+	b.held(other, "0 is not 1")
 	b.sync(free)
 	g.open()
 	b.must(b.SynchronizeEvent(b.c, late))
@@ -282,9 +284,7 @@ func TestLegacyStreamAndThreads(t *testing.T) {
 		elsewhere <- true
 	})
 	<-elsewhere
-	if b.done(mine) {
-		t.Fatal("threads share a stream")
-	}
+	b.held(mine, "threads share a stream")
 	g.open()
 	b.must(b.SynchronizeEvent(b.c, mine))
 	b.clean()
@@ -388,9 +388,8 @@ func TestIllegalAddresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, Config{Twins: twins})
 			s := b.stream()
-			before := b.record(s)
+			before, e := b.record(s), b.event()
 			b.must(touch(b, s))
-			e := b.event()
 			if err := b.RecordEvent(b.c, e, s); err == nil {
 				err = b.SynchronizeEvent(b.c, e)
 				if !is(err, cuda.IllegalAddress) && !is(err, cuda.LaunchFailed) {
