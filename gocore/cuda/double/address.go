@@ -104,6 +104,11 @@ func (d *Driver) reachable(s Span) bool {
 	return next >= s.end()
 }
 
+// partly says whether anything of a range is mapped.
+func (p *place) partly(s Span) bool {
+	return slices.ContainsFunc(p.chunks, func(c *chunk) bool { return c.span.meets(s) })
+}
+
 // gone is called when a range's memory is taken away.
 func (d *Driver) gone(call string, s Span) {
 	d.taken(call, s)
@@ -224,10 +229,13 @@ func (d *Driver) Map(at cuda.Pointer, n int64, h cuda.Memory) error {
 		return err
 	}
 	s, p := span(at, n), d.at(at)
+	if n < m.bytes {
+		return fail(call, cuda.NotSupported)
+	}
 	if n != m.bytes || m.mapped || p == nil || p.freed || p.foreign || !p.span.holds(s) || int64(at-p.span.At)%d.cfg.Granularity != 0 {
 		return fail(call, cuda.InvalidValue)
 	}
-	if slices.ContainsFunc(p.chunks, func(c *chunk) bool { return c.span.meets(s) }) {
+	if p.partly(s) {
 		return fail(call, cuda.InvalidValue)
 	}
 	m.mapped = true

@@ -16,10 +16,13 @@ const (
 	astride // across the border of two of them
 )
 
+// stagedBytes is up to which size a copy from pageable memory does not wait for its stream: the driver keeps the bytes.
+const stagedBytes = 1 << 20
+
 // kind is judged when a copy is called.
 func (d *Driver) kind(s Span) kind {
 	if p := d.at(s.At); p != nil {
-		if p.span.holds(s) {
+		if p.span.holds(s) && (d.reachable(s) || !p.partly(s)) {
 			return onDevice
 		}
 		return astride
@@ -57,16 +60,28 @@ func (d *Driver) Copy(c cuda.Context, to, from cuda.Pointer, n int64, at cuda.St
 	if target == astride || source == astride {
 		return fail(call, cuda.InvalidValue)
 	}
-	w := d.copying(span(to, n), span(from, n), source == pageable && target == onDevice)
+	w := d.copying(span(to, n), span(from, n), source == pageable && target == onDevice && n <= stagedBytes)
 	d.put(s, w)
-	if len(w.reads) > 0 && (target == pageable || source == pageable) {
-		d.outside(func() { <-w.done })
-		d.watch.learn(w)
-		if s.gpu.lost != 0 {
-			return fail(call, s.gpu.lost)
-		}
+	if !waited(target, source, n) {
+		return nil
+	}
+	d.outside(func() { <-w.done })
+	d.watch.learn(w)
+	if s.gpu.lost != 0 {
+		return fail(call, s.gpu.lost)
 	}
 	return nil
+}
+
+// waited says whether a copy has happened when the call returns.
+func waited(target, source kind, n int64) bool {
+	switch {
+	case target == onDevice && source == pageable:
+		return n > stagedBytes
+	case target == onDevice:
+		return false
+	}
+	return source != onDevice || target == pageable
 }
 
 // copying makes the work of a copy; staged means that the source is read now.

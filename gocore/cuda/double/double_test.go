@@ -137,8 +137,8 @@ func (b *bench) gate(s cuda.Stream) *gate {
 	b.t.Helper()
 	g := &gate{make(chan struct{}), make(chan struct{})}
 	old := b.cfg.Twins
-	b.cfg.Twins = func(string) func(int, []byte) error {
-		return func(int, []byte) error { close(g.inside); <-g.shut; return nil }
+	b.cfg.Twins = func(string) func(int, int, []byte) error {
+		return func(int, int, []byte) error { close(g.inside); <-g.shut; return nil }
 	}
 	b.launch(s, "gate", nil)
 	b.cfg.Twins = old
@@ -218,10 +218,15 @@ func TestPageableMemory(t *testing.T) {
 	if !bytes.Equal(host, was) {
 		t.Fatal("pageable memory was not read at the call, or not written at return")
 	}
-	other := make([]byte, 4096)
+	other := b.pinned(4096)
 	b.must(b.Copy(b.c, at(other), at(host), 4096, s))
 	if !bytes.Equal(other, was) {
 		t.Fatal("host to host")
+	}
+	large, big := b.allocate(stagedBytes+1), noise(stagedBytes+1)
+	b.must(b.Copy(b.c, large, at(big), stagedBytes+1, s)) // has happened, too
+	if !bytes.Equal(b.Bytes(large, stagedBytes+1), big) {
+		t.Fatal("a copy from pageable memory that the driver cannot keep")
 	}
 	b.clean()
 }
@@ -309,7 +314,7 @@ func TestMapping(t *testing.T) {
 		t.Fatalf("%d of %d free", free, total)
 	}
 	b.want(b.Map(p+1, 2*grain, m), cuda.InvalidValue)
-	b.want(b.Map(p, grain, m), cuda.InvalidValue)
+	b.want(b.Map(p, grain, m), cuda.NotSupported)
 	b.want(b.Map(p+15*grain, 2*grain, m), cuda.InvalidValue)
 	b.must(b.Map(p, 2*grain, m))
 	b.want(b.Map(p+4*grain, 2*grain, m), cuda.InvalidValue) // once at a time
@@ -355,23 +360,6 @@ func TestIllegalAddresses(t *testing.T) {
 			b.must(err)
 			return b.Copy(b.c, p, at(b.pinned(64)), 64, s)
 		},
-		"no access": func(b *bench, s cuda.Stream) error {
-			p, err := b.ReserveAddress(grain, 0)
-			b.must(err)
-			m, err := b.CreateMemory(b.c, 0, grain)
-			b.must(err)
-			b.must(b.Map(p, grain, m))
-			return b.Copy(b.c, at(b.pinned(64)), p, 64, s)
-		},
-		"half": func(b *bench, s cuda.Stream) error {
-			p, err := b.ReserveAddress(2*grain, 0)
-			b.must(err)
-			m, err := b.CreateMemory(b.c, 0, grain)
-			b.must(err)
-			b.must(b.Map(p, grain, m))
-			b.must(b.SetAccess(p, grain, 0))
-			return b.Copy(b.c, p+grain-32, at(b.pinned(64)), 64, s)
-		},
 		"freed": func(b *bench, s cuda.Stream) error {
 			p := b.allocate(4096)
 			b.Deallocate(p)
@@ -403,15 +391,36 @@ func TestIllegalAddresses(t *testing.T) {
 	}
 }
 
-func twins(name string) func(int, []byte) error {
+// Borders of what is accessible refuse a copy, and nothing is lost.
+func TestCopiesAcrossBorders(t *testing.T) {
+	b := open(t, Config{})
+	s, host := b.stream(), b.pinned(64)
+	p, err := b.ReserveAddress(4*grain, 0)
+	b.must(err)
+	for i := range cuda.Pointer(2) {
+		m, err := b.CreateMemory(b.c, 0, grain)
+		b.must(err)
+		b.must(b.Map(p+i*grain, grain, m))
+	}
+	b.must(b.SetAccess(p, grain, 0))
+	b.want(b.Copy(b.c, p+grain-32, at(host), 64, s), cuda.InvalidValue)   // into what has no access
+	b.want(b.Copy(b.c, p+grain, at(host), 64, s), cuda.InvalidValue)      // no access
+	b.want(b.Copy(b.c, at(host), p+2*grain-32, 64, s), cuda.InvalidValue) // into nothing
+	b.want(b.Copy(b.c, at(host), p+4*grain-32, 64, s), cuda.InvalidValue) // out of the reservation
+	b.must(b.Copy(b.c, at(host), p, 64, s))
+	b.sync(s)
+	b.clean()
+}
+
+func twins(name string) func(int, int, []byte) error {
 	switch name {
 	case "poke":
-		return func(_ int, parameter []byte) error {
+		return func(_, _ int, parameter []byte) error {
 			bytesAt(span(uintptr(binary.LittleEndian.Uint64(parameter)), 1))[0] = 1
 			return nil
 		}
 	case "fail":
-		return func(int, []byte) error { return errors.New("deliberate") }
+		return func(int, int, []byte) error { return errors.New("deliberate") }
 	}
 	return nil
 }
@@ -430,7 +439,8 @@ func TestSeamsOfPinnedMemory(t *testing.T) {
 	b.want(b.Copy(b.c, dev, uintptr(base), 4097, s), cuda.InvalidValue)
 	b.want(b.Copy(b.c, uintptr(base)+8191, dev, 2, s), cuda.InvalidValue) // pinned and pageable
 	b.want(b.Register(b.c, unsafe.Add(base, 8192), 8192), cuda.OutOfMemory)
-	b.want(b.Unregister(b.c, unsafe.Add(base, 1)), cuda.NotRegistered)
+	b.want(b.Unregister(b.c, unsafe.Add(base, 1)), cuda.InvalidValue)
+	b.want(b.Unregister(b.c, unsafe.Add(base, 3*4096)), cuda.NotRegistered)
 	b.sync(s)
 	b.must(b.Unregister(b.c, base))
 	b.must(b.Register(b.c, unsafe.Add(base, 8192), 8192))

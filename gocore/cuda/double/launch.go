@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/kernel"
 )
 
 // function is a kernel of a loaded module.
@@ -11,7 +12,7 @@ type function struct {
 	name   string
 	module cuda.Module
 	gpu    *gpu
-	twin   func(blocks int, parameter []byte) error
+	twin   func(blocks, threads int, parameter []byte) error
 }
 
 // Limits of a launch.
@@ -65,10 +66,7 @@ func (d *Driver) Function(c cuda.Context, h cuda.Module, name string) (cuda.Func
 		d.wrong("Function of module %#x, which is not loaded in this context", uintptr(h))
 		return 0, fail("Function", cuda.InvalidHandle)
 	}
-	f := &function{name: name, module: h, gpu: g}
-	if d.cfg.Twins != nil {
-		f.twin = d.cfg.Twins(name)
-	}
+	f := &function{name: name, module: h, gpu: g, twin: d.cfg.Twins(name)}
 	if f.twin == nil {
 		return 0, fail("Function", cuda.NotFound)
 	}
@@ -94,20 +92,29 @@ func (d *Driver) Launch(c cuda.Context, h cuda.Function, blocks, threads, shared
 	if blocks < 1 || threads < 1 || threads > maxThreads || shared < 0 || shared > maxShared || len(parameter) > maxParameter {
 		return fail(call, cuda.InvalidValue)
 	}
-	d.put(s, d.launching(f, blocks, bytes.Clone(parameter)))
+	d.put(s, d.launching(f, blocks, threads, bytes.Clone(parameter)))
 	return nil
 }
 
-func (d *Driver) launching(f *function, blocks int, parameter []byte) *work {
+func (d *Driver) launching(f *function, blocks, threads int, parameter []byte) *work {
 	w := &work{what: "launch of " + f.name}
 	if d.cfg.Touches != nil {
-		w.reads, w.writes = d.cfg.Touches(f.name, parameter)
+		reads, writes := d.cfg.Touches(f.name, parameter)
+		w.reads, w.writes = spans(reads), spans(writes)
 	}
 	w.run = func() cuda.Code {
-		if f.twin(blocks, parameter) != nil {
+		if f.twin(blocks, threads, parameter) != nil {
 			return cuda.LaunchFailed
 		}
 		return 0
 	}
 	return w
+}
+
+func spans(ranges []kernel.Range) []Span {
+	all := make([]Span, len(ranges))
+	for i, r := range ranges {
+		all[i] = Span(r)
+	}
+	return all
 }

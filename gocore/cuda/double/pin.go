@@ -81,6 +81,9 @@ func (d *Driver) unpin(call string, c cuda.Context, at unsafe.Pointer, allocated
 	}
 	i := slices.IndexFunc(d.pins, func(p *pin) bool { return p.span.At == cuda.Pointer(at) && allocated == (p.mapping != nil) })
 	if i < 0 {
+		if slices.ContainsFunc(d.pins, func(p *pin) bool { return p.span.meets(span(cuda.Pointer(at), 1)) }) {
+			otherwise = cuda.InvalidValue
+		}
 		return fail(call, otherwise)
 	}
 	p := d.pins[i]
