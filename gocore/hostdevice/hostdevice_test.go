@@ -13,7 +13,7 @@ import (
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]Options{
 		"at full speed": {Ordinal: 3},
-		"with delays":   {Delay: 100 * time.Microsecond, Piece: 3 << 20},
+		"with delays":   {Delay: 20 * time.Microsecond, Piece: 3 << 20},
 		"direct":        {Direct: true, Piece: 4096 * 700},
 	} {
 		t.Run(name, func(t *testing.T) {
