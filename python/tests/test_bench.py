@@ -26,8 +26,10 @@ def test_quick_run_writes_a_result(name, tmp_path):
     command = [sys.executable, "-m", "velocpy.bench", name, "--quick", "--folder", tmp_path, "--out", tmp_path / "out"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    result = json.loads((tmp_path / "out" / f"{name}.json").read_text())
-    assert result["benchmark"] == name
+    (written,) = (tmp_path / "out").glob("*.json")
+    result = json.loads(written.read_text())
+    assert result["benchmark"] == written.stem
+    assert written.stem in (name, f"{name}-tiny")
     assert result["rows"]
     assert {"cpu", "cores", "commit", "command", "go", "kernel"} <= result["machine"].keys()
     for bar in result["bars"]:

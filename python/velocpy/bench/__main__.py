@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from . import calls, capture, decision, disk, machine, scale, storages, sweep
+from . import calls, capture, coldstart, decision, disk, machine, scale, shot, storages, sweep
 from .report import Report
 
 BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
@@ -21,6 +21,8 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
     "scale": (scale.run, "a thousand to a million checkpoints"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
+    "shot": (shot.run, "seed 000's evaluation: shots through GPU, host and disk, beside its baselines"),
+    "coldstart": (coldstart.run, "seed 004's evaluation: the first checkpoints of a process"),
 }
 
 # Small enough for a test: that they run and check their bytes, not what they measure.
@@ -33,6 +35,8 @@ QUICK: dict[str, dict[str, object]] = {
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},
     "storages": {"edges": (24,), "shape": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
+    "shot": {"cells": "tiny"},
+    "coldstart": {"cells": "tiny"},
 }
 
 
@@ -47,13 +51,22 @@ QUICK: dict[str, dict[str, object]] = {
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write one JSON file for each benchmark here."
 )
 @click.option("--quick", is_flag=True, help="Tiny sizes, one round: tells whether it runs, not how fast.")
-def main(names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool) -> None:
+@click.option(
+    "--cells", help="Which cells of shot and coldstart, with commas between; a wrong name lists the right ones."
+)
+@click.option("--limit", type=float, help="Seconds after which shot and coldstart begin nothing new; 500 by default.")
+def main(
+    names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool, cells: str | None, limit: float | None
+) -> None:
     """Run the benchmarks NAMES (all, when none is named) and say which bars hold."""
+    asked = {name: value for name, value in (("cells", cells), ("limit", limit)) if value is not None}
     with tempfile.TemporaryDirectory() as scratch:
         for name in names or BENCHMARKS:
             run = BENCHMARKS[name][0]
             settings = QUICK[name] if quick else {}
-            if "folder" in inspect.signature(run).parameters:
+            known = inspect.signature(run).parameters
+            settings = settings | {option: value for option, value in asked.items() if option in known}
+            if "folder" in known:
                 settings = settings | {"folder": folder or Path(scratch)}
             report = run(**settings)
             report.show()

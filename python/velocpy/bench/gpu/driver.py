@@ -67,9 +67,7 @@ class Driver:
 
     def advise(self, at: int, size: int, advice: int, where: int) -> None:
         """Tells where managed memory is best, or who will read it."""
-        self._call(
-            "cuMemAdvise", ctypes.c_uint64(at), ctypes.c_size_t(size), ctypes.c_int(advice), ctypes.c_int(where)
-        )
+        self._call("cuMemAdvise", ctypes.c_uint64(at), ctypes.c_size_t(size), ctypes.c_int(advice), ctypes.c_int(where))
 
     def prefetch(self, at: int, size: int, where: int, stream: int) -> None:
         """Enqueues moving managed memory."""

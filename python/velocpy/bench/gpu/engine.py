@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from .card import Bytes
+from .workload import Workload
 
 
 class Engine(Protocol):
@@ -12,8 +13,11 @@ class Engine(Protocol):
 
     name: str
 
-    def begin(self) -> None:
-        """A new shot begins; nothing of the last one counts. Not timed. With all hints they are told here."""
+    def begin(self, workload: Workload) -> None:
+        """A new shot begins; nothing of the last one counts. Not timed. With all hints they are told here.
+
+        It may differ from the one that the engine was made for in order and hints, not in sizes and caches.
+        """
         ...
 
     def checkpoint(self, key: int, source: Bytes) -> None:
@@ -29,7 +33,7 @@ class Engine(Protocol):
         ...
 
     def restore(self, key: int, following: int | None) -> Bytes:
-        """The bytes of a checkpoint, valid on the application's lane until `done`. Following: the one hinted, if any."""
+        """The bytes of a checkpoint, valid on the application's lane until `done`. Following: what may be hinted."""
         ...
 
     def done(self, key: int) -> None:

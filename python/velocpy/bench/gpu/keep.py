@@ -19,7 +19,7 @@ class Keep:
         self._card = card
         self._slots = [card.device(size) for size in workload.sizes]
 
-    def begin(self) -> None:
+    def begin(self, workload: Workload) -> None:
         pass
 
     def checkpoint(self, key: int, source: Bytes) -> None:

@@ -1,4 +1,4 @@
-"""Unified Memory with the advice and the prefetch calls of the paper (seed 000's section 5.2.2), within the device budget.
+"""Unified Memory with the advice and the prefetch calls of the paper (seed 000, section 5.2.2), in the device budget.
 
 Captures write into memory preferred on the device; the oldest move to the host when the budget nears its end. Before
 restores, memory moves to the device in the hinted order, no more of it than the budget holds and is not consumed yet.
@@ -39,7 +39,7 @@ class ManagedCard(Card, Protocol):
 
 
 class Managed:
-    """The paper's comparison. What it holds lies within the card's free memory, also where that is wrong for its host."""
+    """The paper's comparison. All it manages would fit into the card's free memory."""
 
     name = "unified memory"
 
@@ -55,7 +55,8 @@ class Managed:
         self._down, self._up = card.lane(), card.lane()
         self._caller = ThreadPoolExecutor(1, "managed")
 
-    def begin(self) -> None:
+    def begin(self, workload: Workload) -> None:
+        self._workload = workload
         self._resident: deque[int] = deque()
         self._leaving: deque[tuple[int, Future[Mark]]] = deque()
         self._coming: dict[int, Future[Mark]] = {}

@@ -41,7 +41,8 @@ class Ours:
         self._history: velocpy.History | None = None
         self._leases: dict[int, velocpy.Lease] = {}
 
-    def begin(self) -> None:
+    def begin(self, workload: Workload) -> None:
+        self._workload = workload
         if self._history is not None:
             self._history.clear()
         self._history = self.store.history(f"shot {self._shots}")
@@ -88,8 +89,9 @@ class Ours:
         facts: dict[str, Any] = {}
         for tier, counters in now["tiers"].items():
             for name in ("written", "read"):
-                moved = counters.get(name, 0) - before["tiers"].get(tier, {}).get(name, 0)
-                facts[f"{tier} {name} GB"] = moved / 1e9
+                moved = counters[f"{name}_bytes"] - before["tiers"][tier][f"{name}_bytes"]
+                if moved:
+                    facts[f"{tier} {name} GB"] = moved / 1e9
         for reason, nanoseconds in now["waits_ns"].items():
             facts[f"waited: {reason} s"] = (nanoseconds - before["waits_ns"].get(reason, 0)) / 1e9
         restores, earlier = now["restores"], before["restores"]

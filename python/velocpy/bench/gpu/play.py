@@ -91,7 +91,7 @@ def shot(
 ) -> Outcome:
     """Plays one shot; every byte restored is compared on the device, in time that `compute_only` spends likewise."""
     pace = pace or Pace()
-    engine.begin()
+    engine.begin(workload)
     captures: list[float] = []
     pace.fence()
     began = time.perf_counter()
@@ -121,10 +121,16 @@ def shot(
 
 
 def write(
-    card: Card, workload: Workload, engine: Engine, source: Bytes, calls: list[float], pace: Pace | None = None
+    card: Card,
+    workload: Workload,
+    engine: Engine,
+    source: Bytes,
+    calls: list[float],
+    pace: Pace | None = None,
+    first: int = 0,
 ) -> None:
-    """The forward sweep; the source is overwritten in every step."""
-    for key in _paced(card, workload, range(len(workload.sizes)), pace or Pace()):
+    """The forward sweep, from its first checkpoint or a later one; the source is overwritten in every step."""
+    for key in _paced(card, workload, range(first, len(workload.sizes)), pace or Pace()):
         state = source[: workload.sizes[key]]
         card.stamp(state, key)
         began = time.perf_counter()

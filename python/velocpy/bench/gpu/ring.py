@@ -63,10 +63,11 @@ class Ring:
 
     # --- the shot ---
 
-    def begin(self) -> None:
+    def begin(self, workload: Workload) -> None:
         with self._turn:
             self._settle()
             self._join()
+            self._workload = workload
             self._records = {}
             self._free_device: list[tuple[int, list[Mark]]] = [(i, []) for i in range(len(self._device))]
             self._free_host: list[tuple[int, list[Mark]]] = [(i, []) for i in range(len(self._host))]

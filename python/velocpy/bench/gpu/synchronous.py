@@ -24,7 +24,7 @@ class Synchronous:
         self._file = SpillFile(folder, count - held + 1, workload.largest, direct) if held < count else None
         self._held = held - 1 if self._file else held  # the last slot is the passage to the disk
 
-    def begin(self) -> None:
+    def begin(self, workload: Workload) -> None:
         pass
 
     def checkpoint(self, key: int, source: Bytes) -> None:

@@ -1,0 +1,460 @@
+"""What the GPU benchmarks are made of, without a GPU: workloads, the ring's order of things, bounds, bars."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from velocpy.bench import coldstart, shot
+from velocpy.bench.__main__ import main
+from velocpy.bench.gpu import cells, cold, contenders, play, ranks
+from velocpy.bench.gpu.bound import lower_bound
+from velocpy.bench.gpu.card import HostCard
+from velocpy.bench.gpu.contest import Contest, Played
+from velocpy.bench.gpu.keep import Keep
+from velocpy.bench.gpu.managed import Managed
+from velocpy.bench.gpu.play import Outcome, Walls
+from velocpy.bench.gpu.ring import RESERVED, Ring
+from velocpy.bench.gpu.spill import SpillFile
+from velocpy.bench.gpu.synchronous import Synchronous
+from velocpy.bench.gpu.workload import (
+    GIB,
+    HINTS,
+    MIB,
+    ORDERS,
+    Workload,
+    keys,
+    trace_sizes,
+    uniform,
+    variable,
+)
+from velocpy.bench.report import Report
+
+KIB = 1 << 10
+
+
+# --- workloads ---
+
+
+def test_the_trace_is_the_published_one():
+    trace = trace_sizes()
+    assert len(trace) == 30 * 8
+    assert (min(trace), max(trace)) == (100_161_084, 155_237_880)
+    assert trace[:2] == (100_161_084, 129_387_140)
+
+
+def test_variable_sizes_reach_the_total_and_no_further():
+    sizes = variable(total=48 * 10**9)
+    assert sum(sizes) >= 48 * 10**9 > sum(sizes[:-1])
+    assert sizes[240:250] == sizes[:10], "the trace is repeated"
+    assert variable(count=5, rank=3) == trace_sizes()[3:8]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_checkpoint_is_restored_once(order):
+    assert sorted(keys(order, 384)) == list(range(384))
+    assert keys(order, 384) == keys(order, 384), "every contender gets the same"
+
+
+def test_irregular_is_neither_of_the_others():
+    assert keys("irregular", 384) not in (keys("reverse", 384), keys("sequential", 384))
+
+
+@pytest.mark.parametrize("wrong", [{"order": "backwards"}, {"hints": "some"}, {"sizes": ()}, {"sizes": (0,)}])
+def test_workloads_that_make_no_sense(wrong):
+    with pytest.raises(ValueError, match=r"none of|bytes"):
+        Workload(**({"sizes": (1,)} | wrong))
+
+
+# --- a card whose lanes lag behind ---
+
+
+class Lagging:
+    """A device that does nothing before somebody waits, and then as late and as mixed as its lanes allow."""
+
+    name = "lagging"
+
+    def __init__(self, seed: int, largest: int) -> None:
+        self._host = HostCard(largest)
+        self._random = random.Random(seed)
+        self._lock = threading.RLock()
+        self._lanes: dict[int, deque] = {0: deque()}
+        self._done: dict[int, int] = {0: 0}
+        self._told: dict[int, int] = {0: 0}
+
+    def lane(self):
+        with self._lock:
+            lane = len(self._lanes)
+            self._lanes[lane], self._done[lane], self._told[lane] = deque(), 0, 0
+            return lane
+
+    def device(self, size):
+        return self._host.device(size)
+
+    def pinned(self, count, size):
+        return self._host.pinned(count, size)
+
+    def memory(self, piece):
+        return self._host.memory(piece)
+
+    def _enqueue(self, lane, work):
+        with self._lock:
+            self._lanes[lane or 0].append(work)
+            self._told[lane or 0] += 1
+
+    def copy(self, to, source, lane=None):
+        self._enqueue(lane, lambda: np.copyto(to, source))
+
+    def mark(self, lane=None):
+        with self._lock:
+            return _LaneMark(self, lane or 0, self._told[lane or 0])
+
+    def after(self, marks, lane=None):
+        for mark in marks:
+            self._enqueue(lane, mark)
+
+    def spin(self, seconds):
+        pass
+
+    def stamp(self, to, key):
+        self._enqueue(None, lambda: self._host.stamp(to, key))
+
+    def compare(self, found, key):
+        self._enqueue(None, lambda: self._host.compare(found, key))
+
+    def differences(self):
+        self.join()
+        return self._host.differences()
+
+    def join(self):
+        self.mark().wait()
+
+    def rates(self, size):
+        return self._host.rates(size)
+
+    def room(self):
+        return self._host.room()
+
+    def reach(self, lane, point):
+        """Does work of random lanes until this one has come so far."""
+        with self._lock:
+            while self._done[lane] < point:
+                able = [n for n, works in self._lanes.items() if works and self._able(works[0])]
+                assert able, "the lanes wait for each other"
+                self._one(lane if lane in able and self._random.random() < 0.3 else self._random.choice(able))
+
+    def _able(self, work):
+        return not isinstance(work, _LaneMark) or self._done[work.lane] >= work.point
+
+    def _one(self, lane):
+        work = self._lanes[lane].popleft()
+        if not isinstance(work, _LaneMark):
+            work()
+        self._done[lane] += 1
+
+
+class _LaneMark:
+    def __init__(self, card, lane, point):
+        self.card, self.lane, self.point = card, lane, point
+
+    def wait(self):
+        self.card.reach(self.lane, self.point)
+
+
+def small(order="reverse", hints="all", *, disk=True, count=24, wait=False, **changes):
+    sizes = tuple(8 * KIB - 13 * (i % 7) for i in range(count))
+    return Workload(
+        sizes,
+        order=order,
+        hints=hints,
+        wait_flushed=wait,
+        interval=0,
+        **{"device": 32 * KIB, "host": (8 if disk else count) * 8 * KIB, "disk": MIB if disk else 0} | changes,
+    )
+
+
+def played(card, workload, engine, rounds=2):
+    source = card.device(workload.largest)
+    return [play.shot(card, workload, engine, source, Walls(0, 0)) for _ in range(rounds)]
+
+
+def test_the_lagging_card_finds_a_missing_wait():
+    """The double is worth something only if it shows what forgetting an order does."""
+    found = 0
+    for seed in range(20):
+        card = Lagging(seed, 64)
+        side, a, b = card.lane(), card.device(64), card.device(64)
+        card.stamp(a, 1)
+        card.copy(b, a, side)  # nothing says that it comes after the stamp
+        card.mark(side).wait()
+        card.compare(b, 1)
+        found += card.differences() > 0
+    assert found > 5
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    order=st.sampled_from(ORDERS),
+    hints=st.sampled_from(HINTS),
+    disk=st.booleans(),
+    spill=st.sampled_from(["lazy", "eager"]),
+    wait=st.booleans(),
+    device=st.integers(2, 9),
+    count=st.integers(1, 40),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_ring_brings_everything_back(tmp_path_factory, seed, order, hints, disk, spill, wait, device, count):
+    workload = small(order, hints, disk=disk, wait=wait, count=count, device=device * 8 * KIB)
+    card = Lagging(seed, workload.largest)
+    ring = Ring(card, workload, tmp_path_factory.getbasetemp(), spill=spill)
+    try:
+        for outcome in played(card, workload, ring):
+            assert outcome.differences == 0
+            assert len(outcome.restore_calls) == count
+    finally:
+        ring.close()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_baselines_bring_everything_back(order, tmp_path):
+    workload = small(order, hints="one")
+    for make in (
+        lambda card: Keep(card, workload),
+        lambda card: Synchronous(card, workload, tmp_path),
+        lambda card: Managed(card, workload),
+    ):
+        card = HostCard(workload.largest)
+        engine = make(card)
+        assert [o.differences for o in played(card, workload, engine)] == [0, 0]
+        engine.close()
+
+
+def test_a_wrong_byte_is_counted():
+    workload = small("sequential", disk=False)
+    card = HostCard(workload.largest)
+
+    class Forgetful(Keep):
+        def restore(self, key, following):
+            found = super().restore(key, following).copy()
+            found[-1] ^= key == 3
+            return found
+
+    assert [o.differences for o in played(card, workload, Forgetful(card, workload), rounds=1)] == [1]
+
+
+def test_the_ring_prefetches_as_far_as_its_slots_reach(tmp_path):
+    workload = small("sequential", "all", disk=False)
+    card = HostCard(workload.largest)
+    ring = Ring(card, workload, tmp_path)
+    source = card.device(workload.largest)
+    outcome = play.shot(card, workload, ring, source, Walls(0, 0), trace=True)
+    assert outcome.distances[:-4] == [4] * 20
+    assert outcome.distances[-4:] == [3, 2, 1, 0]
+    assert outcome.facts["down GB"] * 1e9 == workload.total
+    # Four checkpoints were on the device when the restores began, and had to go for those that are wanted first.
+    assert outcome.facts["up GB"] * 1e9 == pytest.approx(workload.total, rel=0.2)
+    ring.close()
+
+
+def test_without_hints_the_ring_knows_nothing(tmp_path):
+    workload = small("irregular", "none", disk=False)
+    card = HostCard(workload.largest)
+    ring = Ring(card, workload, tmp_path)
+    outcome = play.shot(card, workload, ring, card.device(workload.largest), Walls(0, 0), trace=True)
+    assert outcome.distances[0] <= 4
+    assert max(outcome.distances[6:]) <= 4
+    ring.close()
+
+
+def test_the_ring_says_what_went_wrong_with_its_disk(tmp_path):
+    workload = small("reverse")
+    card = HostCard(workload.largest)
+    ring = Ring(card, workload, tmp_path)
+
+    def broken(*_):
+        raise OSError("no space left")
+
+    ring._file.write = broken
+    with pytest.raises(OSError, match="no space left"):
+        played(card, workload, ring)
+
+
+def test_the_ring_wants_host_slots_for_its_reads(tmp_path):
+    with pytest.raises(ValueError, match="host slots"):
+        Ring(HostCard(8 * KIB), small(host=RESERVED * 8 * KIB), tmp_path)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_the_spill_file_gives_back_what_it_took(direct, tmp_path):
+    file = SpillFile(tmp_path, 3, 5000, direct)
+    first, second = HostCard(8).pinned(2, 5000)
+    first[:] = np.random.default_rng(1).integers(0, 256, len(first), dtype=np.uint8)
+    file.write(2, memoryview(first), 5000)
+    file.load(2, memoryview(second), 5000)
+    assert np.array_equal(first[:5000], second[:5000])
+    assert (file.written, file.read) == (8192, 8192), "whole blocks"
+    assert not list(tmp_path.iterdir()), "nothing is left behind, whatever happens"
+    file.close()
+
+
+# --- the bound ---
+
+RATES = {"device": 2e12, "down": 50e9, "up": 50e9, "disk write": 2e9, "disk read": 2e9}
+
+
+def test_nothing_to_wait_for_but_the_copies():
+    writing, reading = lower_bound(Workload(uniform(192)), RATES)
+    assert writing == pytest.approx(192 * 128 * MIB / 2e12, rel=0.01)
+    assert reading == 0
+    _, copied = lower_bound(Workload(uniform(192)), RATES, leases=False)
+    assert copied == pytest.approx(writing, rel=0.01)
+
+
+def test_what_the_caches_do_not_hold_goes_over_the_disk():
+    workload = Workload(uniform(192), interval=10e-3, host=16 * GIB, disk=60 * GIB)
+    writing, reading = lower_bound(workload, RATES)
+    beyond = workload.total - 18 * GIB
+    assert writing == pytest.approx(beyond / 2e9 - 192 * 10e-3, abs=0.1)
+    assert reading == pytest.approx(writing, abs=0.1)
+    faster, _ = lower_bound(workload, RATES | {"disk write": 4e9})
+    assert faster < writing
+
+
+# --- cells, rows, bars ---
+
+
+def test_cells_are_chosen_by_name():
+    assert len(cells.chosen("link")) == 9
+    assert len(cells.chosen("bars")) == sum(len(cells.GROUPS[g]()) for g in cells.SETS["bars"])
+    with pytest.raises(ValueError, match="disk-uniform"):
+        cells.chosen("everything")
+
+
+def test_all_cells_make_sense_and_differ():
+    every = cells.chosen("all")
+    assert len({(cell.figure, cell.name, cell.contenders) for cell in every}) == len(every)
+    for cell in every:
+        assert cell.workload.disk == 0 or cell.workload.disk >= cell.workload.total
+        assert cell.workload.disk or cell.workload.host >= cell.workload.total, "the host holds all"
+    groups = cells.together(every)
+    assert sum(map(len, groups)) == len(every)
+    assert len(groups) < len(every) / 2, "engines are opened once for many cells"
+
+
+def outcome(writing, reading, differences=0):
+    return Outcome(writing, reading, 0.0, [1e-5] * 10, [2e-5] * 10, differences, [], {})
+
+
+def report_of(group, blocked, differences=0):
+    """A report of one group of cells, with this blocked time by contender."""
+    cell = cells.GROUPS[group]()[0]
+    rows = [
+        Played(0, who, [outcome(seconds / 2, seconds / 2, differences)], Walls(0.5, 0.5))
+        for who, seconds in blocked.items()
+    ]
+    report = Report("shot", {})
+    report.rows += shot.rows_of(cell, 0, [Contest("card", RATES, rows)], RATES)
+    shot.add_bars(report)
+    return report
+
+
+@pytest.mark.parametrize(("ours", "holds"), [(0.049, True), (0.051, False)])
+def test_the_link_bar_is_half_of_the_rings(ours, holds):
+    report = report_of("link", {"ring": 0.1, "velocpy": ours})
+    (bar,) = [b for b in report.bars if "ring" in b.what]
+    assert bar.holds == holds
+
+
+def test_the_disk_bar_takes_the_better_ring():
+    report = report_of("disk-uniform", {"ring lazy": 10.0, "ring eager": 5.0, "velocpy": 2.1})
+    (bar,) = [b for b in report.bars if "ring" in b.what]
+    assert bar.value == pytest.approx(0.42)
+    assert not bar.holds
+
+
+def test_unified_memory_counts_by_its_second_run():
+    rows = {"unified memory, first run": 100.0, "unified memory, second run": 5.0, "velocpy": 1.0}
+    (bar,) = [b for b in report_of("paper-uniform", rows).bars if "Unified" in b.what]
+    assert bar.value == pytest.approx(5)
+    assert not bar.holds
+
+
+def test_a_difference_misses_a_bar():
+    assert not report_of("link", {"velocpy": 0.01}, differences=1).bars[-1].holds
+    assert report_of("link", {"velocpy": 0.01}).bars[-1].holds
+
+
+def test_rows_of_several_processes_are_means():
+    cell = cells.GROUPS["processes"]()[1]
+    contests = [
+        Contest("card", RATES, [Played(0, "ring", [outcome(seconds, 0)], Walls(1, 1))]) for seconds in (1.0, 3.0)
+    ]
+    (row,) = shot.rows_of(cell, 0, contests, RATES)
+    assert row["writing s"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("times", "holds"), [(51, True), (49, False)])
+def test_the_cold_bar(times, holds):
+    report = Report("coldstart", {})
+    start = cold.Start("bar", "uniform", 10e-3)
+    for who, blocked in (("velocpy", 0.1), ("direct pinning", 0.1 * times)):
+        report.rows.append(coldstart.row_of(start, who, [cold.Cold(0.01, 0.001, blocked, "card", {})]))
+    coldstart.add_bars(report)
+    assert report.bars[0].holds == holds
+    assert all(bar.holds for bar in report.bars[1:])
+
+
+def test_a_cold_start_takes_what_the_machine_has():
+    start = cold.Start("x", "uniform", 1e-3, processes=4)
+    fitted = start.fitted(96 * GIB)
+    assert fitted.host * 4 <= 64 * GIB
+    assert fitted.count * 128 * MIB <= fitted.host
+    assert start.fitted(512 * GIB) == start
+
+
+# --- the whole, small ---
+
+
+def test_two_coupled_processes(tmp_path):
+    workload = small("reverse", disk=False)
+    cell = cells.Cell("x", workload, ("keep", "ring", "velocpy"), processes=2, coupled=True)
+    contests = ranks.play([cell], tmp_path, deadline=time.monotonic() + 60)
+    assert len(contests) == 2
+    for contest in contests:
+        assert [p.contender for p in contest.played] == ["keep", "ring", "velocpy"]
+        assert all(o.differences == 0 for p in contest.played for o in p.outcomes)
+
+
+def test_a_process_that_fails_fails_the_run(tmp_path):
+    cell = cells.Cell("x", small(disk=False), ("nobody",), processes=2)
+    with pytest.raises(RuntimeError, match="nobody is called"):
+        ranks.play([cell], tmp_path, deadline=time.monotonic() + 60)
+
+
+def test_who_cannot_play_is_left_out(monkeypatch, tmp_path):
+    card = HostCard(8)
+    monkeypatch.setattr(card, "room", lambda: 10)
+    with pytest.raises(contenders.LeftOut, match="no room"):
+        contenders.engine_for("keep", card, small(), tmp_path)
+
+
+def test_no_time_is_said(tmp_path):
+    report = shot.run(tmp_path, "tiny", limit=0)
+    assert not report.rows
+    assert any("no time was left" in note for note in report.notes)
+
+
+def test_a_wrong_name_lists_the_right_ones():
+    for name in ("shot", "coldstart"):
+        shown = CliRunner().invoke(main, [name, "--cells", "everything"])
+        assert shown.exit_code == 1
+        assert "quick" in shown.output
+        assert "bars" in shown.output

@@ -1,0 +1,198 @@
+"""The first checkpoints of a process that has done nothing yet but make its CUDA context (seed 004)."""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import multiprocessing
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .card import HostCard
+from .contenders import LeftOut, card_for
+from .engine import Engine
+from .keep import Keep
+from .managed import Managed
+from .ours import Ours
+from .play import Pace, compute_only, write
+from .ring import Ring
+from .workload import GIB, Workload, uniform, variable
+
+PATIENCE = 200
+SAMPLE = 32  # iterations by which the loop without an engine is measured
+TOUCHERS = 8
+PAGE = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What begins cold: the checkpoints, their interval, and how many processes do the same."""
+
+    figure: str
+    sizes: str
+    interval: float
+    count: int = 256
+    device: int = 4 * GIB
+    host: int = 33 * GIB  # the checkpoints, and some room for fragments
+    processes: int = 1
+    contenders: tuple[str, ...] = ("velocpy", "direct pinning", "keep", "unified memory")
+    size: int = 128 << 20
+
+    @property
+    def name(self) -> str:
+        """What distinguishes it, in words."""
+        many = f", {self.processes} processes" if self.processes > 1 else ""
+        return f"{self.count} {self.sizes}, {self.interval * 1e3:g} ms{many}"
+
+    def workload(self, rank: int) -> Workload:
+        """The shot of one process; nothing is read."""
+        sizes = uniform(self.count, self.size) if self.sizes == "uniform" else variable(count=self.count, rank=rank)
+        return Workload(sizes, interval=self.interval, device=self.device, host=self.host, restores=False)
+
+    def fitted(self, memory: int) -> Start:
+        """With fewer checkpoints, where the processes' host caches would take more than two thirds of the memory."""
+        share = memory * 2 // 3 // self.processes
+        if self.host <= share:
+            return self
+        count = max(8, int(self.count * share / self.host))
+        return dataclasses.replace(self, host=share, count=count)
+
+
+@dataclasses.dataclass
+class Cold:
+    """What one process saw; seconds."""
+
+    opening: float
+    first: float  # from the end of open to the first checkpoint captured
+    blocked: float  # open included
+    card: str
+    facts: dict[str, Any]
+    left_out: str = ""
+
+
+def engine_for(name: str, card: Any, workload: Workload, folder: Path) -> Engine:
+    """Opens a contender, with all that it does beforehand."""
+    kind, _, variant = name.partition(" ")
+    if name == "direct pinning":
+        card.pinned_by_driver = True
+        return Ring(card, workload, folder, name=name)
+    if name == "ring":
+        return Ring(card, workload, folder)
+    if name == "unified memory":
+        return Managed(card, workload)
+    if name == "keep":
+        return Keep(card, workload)
+    if kind == "velocpy":
+        on_device = not isinstance(card, HostCard)
+        if variant == "large device":
+            large = dataclasses.replace(workload, device=workload.host)
+            return Ours(large, folder, on_device=on_device, name=name)
+        options = {"pinning": variant} if variant else {}
+        return Ours(workload, folder, on_device=on_device, name=name, **options)
+    raise ValueError(f"nobody is called {name!r}")
+
+
+def begin(start: Start, name: str, folder: Path) -> list[Cold]:
+    """Lets one contender begin, in fresh processes; one answer for each."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(start.processes)
+    answers: Any = context.Queue()
+    team = [
+        context.Process(target=_begin, args=(start, name, folder, rank, barrier, answers), daemon=True)
+        for rank in range(start.processes)
+    ]
+    for process in team:
+        process.start()
+    colds: list[Cold] = []
+    try:
+        for _ in team:
+            answer = answers.get(timeout=2 * PATIENCE)
+            if isinstance(answer, str):
+                raise RuntimeError(f"{name}: a process failed:\n{answer}")
+            colds.append(answer)
+    finally:
+        for process in team:
+            process.join(timeout=30)
+            if process.is_alive():
+                process.kill()
+    return colds
+
+
+def _begin(start: Start, name: str, folder: Path, rank: int, barrier: threading.Barrier, answers: Any) -> None:
+    try:
+        answers.put(measure(start, name, folder, rank, lambda: _meet(barrier)))
+    except LeftOut as reason:
+        barrier.abort()
+        answers.put(Cold(0, 0, 0, "", {}, str(reason)))
+    except threading.BrokenBarrierError:
+        answers.put(Cold(0, 0, 0, "", {}, "another process could not"))
+    except BaseException:
+        barrier.abort()
+        answers.put(traceback.format_exc())
+
+
+def _meet(barrier: threading.Barrier) -> None:
+    barrier.wait(PATIENCE)
+
+
+def measure(start: Start, name: str, folder: Path, rank: int, fence: Callable[[], None]) -> Cold:
+    """Opens the contender and writes all checkpoints, the first one at once."""
+    work = start.workload(rank)
+    card = card_for(work.largest, rank)
+    source = card.device(work.largest)
+    few = dataclasses.replace(work, sizes=work.sizes[:SAMPLE])
+    compute_only(card, few, source)
+    without = compute_only(card, few, source).writing / len(few.sizes)
+    card.stamp(source[: work.sizes[0]], 0)
+    card.join()
+    fence()
+    began = time.perf_counter()
+    try:
+        engine = engine_for(name, card, work, folder)
+    except (MemoryError, ImportError, TypeError) as reason:
+        raise LeftOut(f"{name}: {reason}") from reason
+    opened = time.perf_counter()
+    engine.begin(work)
+    engine.checkpoint(0, source[: work.sizes[0]])
+    card.join()
+    first = time.perf_counter()
+    write(card, work, engine, source, [], Pace(), first=1)
+    wall = time.perf_counter() - began
+    fence()
+    facts = engine.facts()
+    engine.close()
+    return Cold(opened - began, first - opened, wall - without * (len(work.sizes) - 1), card.name, facts)
+
+
+def touch(nbytes: int) -> float:
+    """Touches so much memory once and gives it back; returns the rate.
+
+    The memory of a fresh virtual machine is slow the first time: its host maps it then. What comes later is not.
+    """
+    whole = mmap.mmap(-1, nbytes)
+    whole.madvise(mmap.MADV_HUGEPAGE)
+    memory = np.frombuffer(whole, np.uint8)
+    share = -(-nbytes // TOUCHERS // PAGE) * PAGE
+
+    def work(part: np.ndarray) -> None:
+        part[::PAGE] = 1
+
+    began = time.perf_counter()
+    team = [threading.Thread(target=work, args=(memory[i * share : (i + 1) * share],)) for i in range(TOUCHERS)]
+    for thread in team:
+        thread.start()
+    for thread in team:
+        thread.join()
+    return nbytes / (time.perf_counter() - began)
+
+
+def physical_memory() -> int:
+    """Bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

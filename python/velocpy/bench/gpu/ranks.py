@@ -1,0 +1,59 @@
+"""Several processes that play the same cells at the same time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from .cells import Cell
+from .contest import Contest, play_group
+from .play import Pace
+
+PATIENCE = 300  # seconds that a process waits for the others
+
+
+def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
+    """Plays a group of cells, in as many processes as it wants; one contest for each."""
+    processes = group[0].processes
+    if processes == 1:
+        return [play_group(group, folder, 0, Pace(), deadline)]
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(processes)
+    answers: Any = context.Queue()
+    left = deadline - time.monotonic()
+    team = [
+        context.Process(target=_rank, args=(rank, group, folder, barrier, answers, left), daemon=True)
+        for rank in range(processes)
+    ]
+    for process in team:
+        process.start()
+    contests: list[Contest] = []
+    try:
+        for _ in team:
+            answer = answers.get(timeout=left + PATIENCE)
+            if isinstance(answer, str):
+                raise RuntimeError(f"one of {processes} processes failed:\n{answer}")
+            contests.append(answer)
+    finally:
+        for process in team:
+            process.join(timeout=30)
+            if process.is_alive():
+                process.kill()
+    return contests
+
+
+def _rank(rank: int, group: list[Cell], folder: Path, barrier: threading.Barrier, answers: Any, left: float) -> None:
+    def meet() -> None:
+        barrier.wait(PATIENCE)
+
+    try:
+        pace = Pace(meet, meet if group[0].coupled else None)
+        # No deadline of its own: all have to play the same.
+        answers.put(play_group(group, folder, rank, pace, time.monotonic() + 10 * PATIENCE))
+    except BaseException:
+        barrier.abort()
+        answers.put(traceback.format_exc())

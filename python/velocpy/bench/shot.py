@@ -1,0 +1,207 @@
+"""The evaluation of seed 000: shots of checkpoints from device memory and back, beside what others would do."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .gpu import ranks
+from .gpu.bound import lower_bound
+from .gpu.cells import Cell, chosen, together
+from .gpu.contenders import has_gpu
+from .gpu.contest import Contest, Played
+from .gpu.play import Outcome
+from .gpu.workload import GIB
+from .rawdisk import RawDisk
+from .report import Report
+
+LEAST = 1e-3  # seconds: below this a throughput says nothing
+
+
+def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
+    """Plays the cells chosen; groups that limit seconds do not suffice for are left out, and said so."""
+    cells = cells or ("quick" if has_gpu() else "tiny")
+    try:
+        groups = together(chosen(cells))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    deadline = time.monotonic() + limit
+    report = Report("shot-" + cells.replace(",", "-"), {"cells": cells})
+    rates = _disk_rates(folder, groups)
+    for group in groups:
+        if time.monotonic() > deadline:
+            report.notes += [f"Not played, no time was left: {cell.figure}: {cell.name}." for cell in group]
+            continue
+        contests = ranks.play(group, folder, deadline)
+        report.settings["card"] = contests[0].card
+        measured = contests[0].rates | rates
+        report.settings |= {f"{name} GB/s": round(rate / 1e9, 3) for name, rate in measured.items()}
+        for number, cell in enumerate(group):
+            report.rows += rows_of(cell, number, contests, measured)
+        report.notes += _absences(group, contests)
+    add_bars(report)
+    report.notes.append(
+        "Blocked: wall time less that of the same loop without an engine, both with every restored byte compared on "
+        "the device. The bound is the simulator's, at the rates measured in this run; a lease copies nothing."
+    )
+    if any(str(row["who"]).startswith("ring page cache") for row in report.rows):
+        report.notes.append("ring page cache: uses memory beyond its budget, for the page cache.")
+    return report
+
+
+def _disk_rates(folder: Path, groups: list[list[Cell]]) -> dict[str, float]:
+    """What the disk does in this run, by O_DIRECT; nothing when no cell uses it."""
+    most = max((cell.workload.disk for group in groups for cell in group), default=0)
+    if not most:
+        return {}
+    raw = RawDisk(folder, total := min(most // 4, 4 * GIB) // (4 << 20) * (4 << 20))
+    rates = {"disk write": total / raw.write(), "disk read": total / raw.read()}
+    raw.close()
+    return rates
+
+
+def rows_of(cell: Cell, number: int, contests: list[Contest], rates: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The rows of one cell: each contender's medians over rounds, means over processes, beside the bound."""
+    by_name: dict[str, list[Played]] = {}
+    for contest in contests:
+        for played in contest.played:
+            if played.cell == number and played.outcomes:
+                by_name.setdefault(played.contender, []).append(played)
+    return [_row(cell, name, everywhere, rates) for name, everywhere in by_name.items()]
+
+
+def _row(cell: Cell, name: str, played: list[Played], rates: Mapping[str, float]) -> dict[str, Any]:
+    work = cell.workload
+    interval = statistics.mean(p.without.writing for p in played) / len(work.sizes)
+    bound = lower_bound(work, rates, interval, leases=name != "velocpy into")
+    outcomes = [outcome for p in played for outcome in p.outcomes]
+    writing = statistics.mean(statistics.median(o.blocked_writing for o in p.outcomes) for p in played)
+    reading = statistics.mean(statistics.median(o.blocked_reading for o in p.outcomes) for p in played)
+    distances = [d for o in outcomes for d in o.distances]
+    row: dict[str, Any] = {
+        "figure": cell.figure,
+        "shot": cell.name,
+        "who": name,
+        "writing s": writing,
+        "reading s": reading,
+        "blocked s": writing + reading,
+        "bound s": sum(bound),
+        **_calls("checkpoint", [t for o in outcomes for t in o.checkpoint_calls]),
+        **_calls("restore", [t for o in outcomes for t in o.restore_calls]),
+        "differences": sum(o.differences for o in outcomes),
+    }
+    if distances:
+        row["prefetch distance"] = statistics.mean(distances)
+        row["distances"] = [o.distances for o in outcomes]
+    if work.wait_flushed:
+        row["flushing s"] = statistics.mean(o.flushing for o in outcomes)
+    row["compute s"] = interval * (len(work.sizes) + len(work.keys))
+    row["rounds"] = [[_raw(o) for o in p.outcomes] for p in played]
+    row["bounds"] = list(bound)
+    row["about"] = [_about(cell)]
+    return row
+
+
+def _about(cell: Cell) -> dict[str, Any]:
+    work = cell.workload
+    return {
+        "sizes": cell.sizes,
+        "count": len(work.sizes),
+        "bytes": work.total,
+        "order": work.order,
+        "hints": work.hints,
+        "wait": work.wait_flushed,
+        "interval ms": work.interval * 1e3,
+        "device": work.device,
+        "host": work.host,
+        "disk": work.disk,
+        "processes": cell.processes,
+        "coupled": cell.coupled,
+    }
+
+
+def _raw(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "writing s": outcome.blocked_writing,
+        "reading s": outcome.blocked_reading,
+        "facts": outcome.facts,
+    }
+
+
+def _calls(what: str, seconds: list[float]) -> dict[str, float]:
+    if not seconds:
+        return {}
+    ordered = sorted(seconds)
+    return {
+        f"{what} µs": statistics.median(ordered) * 1e6,
+        f"{what} p99 µs": ordered[len(ordered) * 99 // 100] * 1e6,
+    }
+
+
+def _absences(group: list[Cell], contests: list[Contest]) -> list[str]:
+    absences = {f"{p.left_out} ({group[p.cell].name})": None for c in contests for p in c.played if p.left_out}
+    return [f"Left out: {text}." for text in absences]
+
+
+# --- the bars ---
+
+RING_SHARE = {
+    ("link all", "sequential"): 0.5,
+    ("link all", "reverse"): 0.5,
+    ("link all", "irregular"): 0.5,
+    ("link one", "sequential"): 0.6,
+    ("link one", "reverse"): 0.6,
+    ("link one", "irregular"): 0.6,
+    ("link none", "sequential"): 0.3,
+    ("link none", "reverse"): 0.3,
+    ("link none", "irregular"): 1.0,
+}
+DISK_RING_SHARE = {"uniform": 0.4, "variable": 0.25}
+MANAGED_TIMES = {"uniform": 10.0, "variable": 25.0}
+
+
+def add_bars(report: Report) -> None:
+    """The bars that the rows decide."""
+    shots: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for row in report.rows:
+        shots.setdefault((row["figure"], row["shot"]), {})[row["who"]] = row
+    for (figure, shot), rows in shots.items():
+        ours = rows.get("velocpy")
+        if ours is None:
+            continue
+        about = ours["about"][0]
+        blocked, bound = ours["blocked s"], ours["bound s"]
+        if figure.startswith("link"):
+            _beside(report, f"{shot}: of the ring's blocked time", blocked, _blocked(rows, ("ring",)),
+                    RING_SHARE[figure, about["order"]])  # fmt: skip
+        if figure == "link all":
+            most = 1.15 * bound + 0.01 * ours["compute s"]
+            report.bar(f"{shot}: blocked s, 1.15 × bound + 1 % of the compute time", blocked, most, at_least=False)
+        if figure == "disk":
+            report.bar(f"{shot}: blocked time by its bound", blocked / max(bound, LEAST), 1.2, at_least=False)
+            rings = _blocked(rows, ("ring lazy", "ring eager"))
+            _beside(report, f"{shot}: of the O_DIRECT ring's (the better one)", blocked, rings,
+                    DISK_RING_SHARE[about["sizes"]])  # fmt: skip
+        if figure == "paper":
+            managed = _blocked(rows, ("unified memory, second run", "unified memory, later run"))
+            if managed is not None:
+                report.bar(f"{shot}: Unified Memory's blocked time by ours", managed / max(blocked, LEAST),
+                           MANAGED_TIMES[about["sizes"]], at_least=True)  # fmt: skip
+    if report.rows:
+        differing = sum(row["differences"] for row in report.rows)
+        report.bar("restored words that differ, everybody's", differing, 0, at_least=False)
+
+
+def _beside(report: Report, what: str, blocked: float, theirs: float | None, bound: float) -> None:
+    if theirs is not None:
+        report.bar(what, blocked / max(theirs, LEAST), bound, at_least=False)
+
+
+def _blocked(rows: Mapping[str, dict[str, Any]], names: Iterable[str]) -> float | None:
+    """The least blocked time of these."""
+    return min((rows[name]["blocked s"] for name in names if name in rows), default=None)
