@@ -1,0 +1,98 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/device"
+)
+
+// Device is one accelerator, on its primary context: the one that PyTorch and CuPy use, so that their addresses and streams are ours.
+type Device struct {
+	driver   Driver
+	identity Identity
+	context  Context
+	module   Module
+	kernels  kernels
+
+	least, greatest int // priorities of streams
+
+	lost   atomic.Error
+	pins   pins
+	events events
+	words  words
+}
+
+var _ device.Device = (*Device)(nil)
+
+// Open opens the device with that ordinal. image holds the kernels, for all kinds of devices. It waits for the context if nobody
+// in the process has created it yet.
+func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
+	identity, err := Identify(driver, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if err := identity.usable(); err != nil {
+		return nil, err
+	}
+	d := &Device{driver: driver, identity: identity}
+	d.events.d, d.words.d = d, d
+	if d.context, err = driver.RetainPrimary(ordinal); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", identity, device.ErrUnavailable, err)
+	}
+	if err := d.start(image); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Device) start(image []byte) error {
+	var err error
+	if d.least, d.greatest, err = d.driver.StreamPriorities(d.context); err != nil {
+		return d.check("priorities of streams", err)
+	}
+	if err := d.loadKernels(image); err != nil {
+		return err
+	}
+	return d.words.grow()
+}
+
+// Name is how messages call the device.
+func (d *Device) Name() string { return d.identity.String() }
+
+// Ordinal is its number among those that the process sees.
+func (d *Device) Ordinal() int { return d.identity.Ordinal }
+
+// Identity says more.
+func (d *Device) Identity() Identity { return d.identity }
+
+// Memory asks the driver; what other processes hold is not free.
+func (d *Device) Memory() (free, total int64, err error) {
+	if err := d.Lost(); err != nil {
+		return 0, 0, err
+	}
+	free, total, err = d.driver.MemoryInfo(d.context)
+	return free, total, d.check("free memory", err)
+}
+
+// Close gives back what the device holds itself: pinned memory, events, kernels, its share of the context. After a loss there is
+// nothing to give back but the share.
+func (d *Device) Close() error {
+	var failed []error
+	for _, free := range []func() error{d.words.free, d.events.free, d.unpinAll, d.unloadKernels} {
+		if d.Lost() == nil {
+			failed = append(failed, free())
+		}
+	}
+	if d.Lost() != nil {
+		failed = nil
+	}
+	err := d.driver.ReleasePrimary(d.identity.Ordinal)
+	var e *Error
+	if errors.As(err, &e) && e.Code.Sticky() {
+		err = nil
+	}
+	return errors.Join(append(failed, err)...)
+}

@@ -1,0 +1,106 @@
+package cuda
+
+import (
+	"errors"
+	"sync"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/device"
+)
+
+// mark is an event that was recorded. The event goes back into the pool when nobody holds the mark any more: those who wait hold
+// it, and streams that were told to wait for it remember what it meant then.
+type mark struct {
+	d      *Device
+	event  Event
+	held   atomic.Int32
+	passed atomic.Bool
+}
+
+// Passed costs a call of the driver until it is true, and an atomic load from then on.
+func (m *mark) Passed() (bool, error) {
+	if err := m.d.Lost(); err != nil {
+		return false, err
+	}
+	if m.passed.Load() {
+		return true, nil
+	}
+	done, err := m.d.driver.QueryEvent(m.d.context, m.event)
+	if err != nil {
+		return false, m.d.check("mark", err)
+	}
+	if done {
+		m.passed.Store(true)
+	}
+	return done, nil
+}
+
+// Wait puts the thread to sleep.
+func (m *mark) Wait() error {
+	if err := m.d.Lost(); err != nil || m.passed.Load() {
+		return err
+	}
+	if err := m.d.driver.SynchronizeEvent(m.d.context, m.event); err != nil {
+		return m.d.check("waiting for a mark", err)
+	}
+	m.passed.Store(true)
+	return m.d.Lost()
+}
+
+func (m *mark) Keep() device.Mark {
+	m.held.Inc()
+	return m
+}
+
+// Drop once too often does nothing: the event may be somebody else's by then.
+func (m *mark) Drop() {
+	for {
+		n := m.held.Load()
+		if n <= 0 {
+			return
+		}
+		if m.held.CompareAndSwap(n, n-1) {
+			if n == 1 {
+				m.d.events.give(m.event)
+			}
+			return
+		}
+	}
+}
+
+// events is the pool of events that nobody holds.
+type events struct {
+	d    *Device
+	mu   sync.Mutex
+	idle []Event
+}
+
+func (e *events) take() (Event, error) {
+	e.mu.Lock()
+	if n := len(e.idle); n > 0 {
+		event := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		e.mu.Unlock()
+		return event, nil
+	}
+	e.mu.Unlock()
+	return e.d.driver.CreateEvent(e.d.context)
+}
+
+func (e *events) give(event Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, event)
+}
+
+func (e *events) free() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var failed []error
+	for _, event := range e.idle {
+		failed = append(failed, e.d.check("event given back", e.d.driver.DestroyEvent(e.d.context, event)))
+	}
+	e.idle = nil
+	return errors.Join(failed...)
+}

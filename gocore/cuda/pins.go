@@ -1,0 +1,146 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+	"unsafe"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/memory"
+)
+
+// pins knows what was pinned, so that no copy crosses a seam: the driver refuses one that does. Copies read the table without a
+// lock; Pin and Unpin put a new one in its place.
+type pins struct {
+	mu    sync.Mutex // of those who change it
+	table atomic.Pointer[seams]
+}
+
+// seams are pinned ranges in the order of their addresses.
+type seams []pinned
+
+type pinned struct {
+	at    uintptr
+	bytes int64
+}
+
+func (p pinned) end() uintptr { return p.at + uintptr(p.bytes) }
+
+var nothing seams
+
+func (p *pins) current() *seams {
+	if t := p.table.Load(); t != nil {
+		return t
+	}
+	return &nothing
+}
+
+// after is the index of the first range that ends behind an address.
+func (s seams) after(at uintptr) int {
+	return sort.Search(len(s), func(i int) bool { return s[i].end() > at })
+}
+
+// whole is how many of n bytes at an address lie in one pinned range, or in none.
+func (s seams) whole(at uintptr, n int64) int64 {
+	i := s.after(at)
+	if i == len(s) {
+		return n
+	}
+	border := s[i].at
+	if border <= at {
+		border = s[i].end()
+	}
+	return int64(min(uintptr(n), border-at))
+}
+
+func (p *pins) insert(r pinned) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := *p.current()
+	i := old.after(r.at)
+	if i < len(old) && old[i].at < r.end() {
+		return false
+	}
+	table := slices.Insert(slices.Clone(old), i, r)
+	p.table.Store(&table)
+	return true
+}
+
+func (p *pins) remove(r pinned) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := *p.current()
+	i := slices.Index(old, r)
+	if i < 0 {
+		return false
+	}
+	table := slices.Delete(slices.Clone(old), i, i+1)
+	p.table.Store(&table)
+	return true
+}
+
+// Pin takes 15 ms per GiB of touched huge pages. Copies of the range may run meanwhile. The seam is known before the memory is
+// pinned, as a copy that crosses it fails from that moment on.
+func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
+	at, r, err := d.pinnable(m, off, n)
+	if err != nil {
+		return err
+	}
+	if !d.pins.insert(r) {
+		return fmt.Errorf("%s: pinning %d bytes: %w: some of them are pinned already", d.Name(), n, device.ErrPinning)
+	}
+	err = d.driver.Register(d.context, at, n)
+	if err == nil {
+		return nil
+	}
+	d.pins.remove(r)
+	var e *Error
+	if errors.As(err, &e) && e.Code.Sticky() {
+		return d.lose("pinning", err)
+	}
+	return fmt.Errorf("%s: pinning %d bytes: %w: %w (limits of locked memory and of the cgroup count)", d.Name(), n, device.ErrPinning, err)
+}
+
+// Unpin has to be given a range that one Pin was given.
+func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
+	at, r, err := d.pinnable(m, off, n)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(*d.pins.current(), r) {
+		return fmt.Errorf("%s: unpinning %d bytes: %w: they were not pinned as one", d.Name(), n, device.ErrPinning)
+	}
+	err = d.driver.Unregister(d.context, at)
+	d.pins.remove(r)
+	return d.check("unpinning", err)
+}
+
+func (d *Device) pinnable(m *memory.Mapping, off, n int64) (unsafe.Pointer, pinned, error) {
+	if err := d.Lost(); err != nil {
+		return nil, pinned{}, err
+	}
+	p := m.Bytes(off, n)
+	if len(p) == 0 {
+		return nil, pinned{}, fmt.Errorf("%s: pinning [%d, %d+%d): %w: %w", d.Name(), off, off, n, device.ErrPinning, memory.ErrRange)
+	}
+	at := unsafe.Pointer(unsafe.SliceData(p))
+	return at, pinned{uintptr(at), n}, nil
+}
+
+// unpinAll takes back what was left pinned. Addresses come from mappings that still stand.
+func (d *Device) unpinAll() error {
+	var failed []error
+	for _, r := range *d.pins.current() {
+		failed = append(failed, d.check("unpinning", d.driver.Unregister(d.context, place(r.at))))
+		d.pins.remove(r)
+	}
+	return errors.Join(failed...)
+}
+
+// place turns an address that the host can reach back into a pointer. The address is outside the Go heap.
+func place(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
