@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from velocpy.bench import coldstart, shot
+from velocpy.bench import coldstart, page, plots, shot
 from velocpy.bench.__main__ import main
 from velocpy.bench.gpu import cells, cold, contenders, play, ranks
 from velocpy.bench.gpu.bound import lower_bound
@@ -450,6 +450,58 @@ def test_no_time_is_said(tmp_path):
     report = shot.run(tmp_path, "tiny", limit=0)
     assert not report.rows
     assert any("no time was left" in note for note in report.notes)
+
+
+def test_results_become_pictures_and_a_page_that_shows_them(tmp_path):
+    pytest.importorskip("matplotlib")
+    report = report_of("link", {"ring": 0.1, "velocpy": 0.04})
+    report.name = "shot-link"
+    report.rows[1]["distances"] = [[4, 3, 2, 1, 0]]
+    facts = {"command": "x", "date": "", "commit": "", "cores": 1, "cpu": "", "memory_gib": 1, "kernel": ""}
+    report.save(tmp_path, facts | {"python": "", "numpy": "", "go": "", "load": [0.0]})
+    assert [p.name for p in plots.draw(tmp_path)] == ["shot-link.svg", "shot-link.distance.svg"]
+    assert "<svg" in (tmp_path / "shot-link.svg").read_text()
+    shown = page.page(tmp_path)
+    assert shown.count("](../benchmarks/results/shot-link") == 2
+    drawn = (tmp_path / "shot-link.svg").read_bytes()
+    plots.draw(tmp_path)
+    assert (tmp_path / "shot-link.svg").read_bytes() == drawn, "the same numbers, the same picture"
+
+
+def test_categories_are_what_distinguishes_cells():
+    cellz = cells.GROUPS["figure6-uniform"]()
+    rows = [{"about": [shot.about(cell)], "who": "x"} for cell in cellz]
+    assert plots.categories(rows)[0] == "sequential\nhints none"
+    assert len(plots.categories(rows)) == 9
+    assert plots.categories(rows[:1]) == ["all"]
+
+
+def test_the_cuda_cards_comparison_on_tensors_of_the_cpu():
+    """Every word and every odd byte of the tail is written, and looked at; the arithmetic is that of the GPU."""
+    torch = pytest.importorskip("torch")
+    from velocpy.bench.gpu.cuda import CudaCard
+
+    card = CudaCard.__new__(CudaCard)
+    card._torch = torch
+    card._pattern = torch.randint(-(2**62), 2**62, (13,), dtype=torch.int64)
+    card._scratch, card._mask = torch.empty_like(card._pattern), torch.empty(13, dtype=torch.bool)
+    card._differences = torch.zeros((), dtype=torch.int64)
+    for size in (1, 7, 8, 9, 64, 95, 96):
+        memory = torch.zeros(size, dtype=torch.uint8)
+        card.stamp(memory, 5)
+        card.compare(memory, 5)
+        assert int(card._differences) == 0
+        card.compare(memory, 6)
+        assert int(card._differences) == size // 8 + sum(
+            a != b for a, b in zip(card._tail(size, 5).tolist(), card._tail(size, 6).tolist(), strict=True)
+        )
+        card._differences.zero_()
+        for at in (0, size // 2, size - 1):
+            memory[at] ^= 1
+            card.compare(memory, 5)
+            assert int(card._differences) == 1
+            card._differences.zero_()
+            memory[at] ^= 1
 
 
 def test_a_wrong_name_lists_the_right_ones():

@@ -18,11 +18,16 @@ and noisy: figures are medians, and a bar that is missed is said so.
 
 def page(folder: Path) -> str:
     """The page for all results in a folder."""
-    results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return "\n".join([HEAD, *map(_section, results)])
+    sections = []
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        # Those of velocpy.bench.plots: NAME.svg, and NAME.WHAT.svg for what else there is to see.
+        pictures = sorted((*folder.glob(f"{path.stem}.svg"), *folder.glob(f"{path.stem}.*.svg")))
+        sections.append(_section(result, pictures))
+    return "\n".join([HEAD, *sections])
 
 
-def _section(result: dict[str, Any]) -> str:
+def _section(result: dict[str, Any], pictures: list[Path]) -> str:
     machine = result["machine"]
     lines = [
         f"## {result['benchmark']}",
@@ -42,6 +47,8 @@ def _section(result: dict[str, Any]) -> str:
             verdict = "holds" if bar["holds"] else "**misses**"
             lines.append(f"| {bar['what']} | {bar['value']:.4g} | {sign} {bar['bound']:.4g} | {verdict} |")
     lines += [""] + [f"{note}" for note in result["notes"]]
+    for picture in pictures:
+        lines += ["", f"![{picture.stem}](../benchmarks/results/{picture.name})"]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -103,11 +103,12 @@ def _row(cell: Cell, name: str, played: list[Played], rates: Mapping[str, float]
     row["compute s"] = interval * (len(work.sizes) + len(work.keys))
     row["rounds"] = [[_raw(o) for o in p.outcomes] for p in played]
     row["bounds"] = list(bound)
-    row["about"] = [_about(cell)]
+    row["about"] = [about(cell)]
     return row
 
 
-def _about(cell: Cell) -> dict[str, Any]:
+def about(cell: Cell) -> dict[str, Any]:
+    """What distinguishes the cell, for pictures."""
     work = cell.workload
     return {
         "sizes": cell.sizes,
@@ -174,11 +175,11 @@ def add_bars(report: Report) -> None:
         ours = rows.get("velocpy")
         if ours is None:
             continue
-        about = ours["about"][0]
+        facts = ours["about"][0]
         blocked, bound = ours["blocked s"], ours["bound s"]
         if figure.startswith("link"):
             _beside(report, f"{shot}: of the ring's blocked time", blocked, _blocked(rows, ("ring",)),
-                    RING_SHARE[figure, about["order"]])  # fmt: skip
+                    RING_SHARE[figure, facts["order"]])  # fmt: skip
         if figure == "link all":
             most = 1.15 * bound + 0.01 * ours["compute s"]
             report.bar(f"{shot}: blocked s, 1.15 × bound + 1 % of the compute time", blocked, most, at_least=False)
@@ -186,12 +187,12 @@ def add_bars(report: Report) -> None:
             report.bar(f"{shot}: blocked time by its bound", blocked / max(bound, LEAST), 1.2, at_least=False)
             rings = _blocked(rows, ("ring lazy", "ring eager"))
             _beside(report, f"{shot}: of the O_DIRECT ring's (the better one)", blocked, rings,
-                    DISK_RING_SHARE[about["sizes"]])  # fmt: skip
+                    DISK_RING_SHARE[facts["sizes"]])  # fmt: skip
         if figure == "paper":
             managed = _blocked(rows, ("unified memory, second run", "unified memory, later run"))
             if managed is not None:
                 report.bar(f"{shot}: Unified Memory's blocked time by ours", managed / max(blocked, LEAST),
-                           MANAGED_TIMES[about["sizes"]], at_least=True)  # fmt: skip
+                           MANAGED_TIMES[facts["sizes"]], at_least=True)  # fmt: skip
     if report.rows:
         differing = sum(row["differences"] for row in report.rows)
         report.bar("restored words that differ, everybody's", differing, 0, at_least=False)

@@ -88,6 +88,10 @@ class Card(Protocol):
         """Bytes of device memory that are free."""
         ...
 
+    def close(self) -> None:
+        """Gives back what it keeps for the next engine; no memory of it is in use any more."""
+        ...
+
 
 def pattern(size: int) -> np.ndarray:
     """Bytes nobody writes by chance, the same everywhere; a checkpoint's are these and its key."""
@@ -169,6 +173,9 @@ class HostCard:
 
     def room(self) -> int:
         return 1 << 40
+
+    def close(self) -> None:
+        pass
 
     # --- managed memory: any memory is ---
 

@@ -39,8 +39,13 @@ class Contest:
 
 def play_group(group: list[Cell], folder: Path, rank: int, pace: Pace, deadline: float) -> Contest:
     """Plays the cells, which agree in sizes and caches, until the deadline (as of `time.monotonic`)."""
+    card = card_for(group[0].workload.largest, rank)
+    with contextlib.closing(card):
+        return _play(group, folder, card, pace, deadline)
+
+
+def _play(group: list[Cell], folder: Path, card: Any, pace: Pace, deadline: float) -> Contest:
     first = group[0].workload
-    card = card_for(first.largest, rank)
     source = card.device(first.largest)
     rates = card.rates(first.largest)
     played: list[Played] = []

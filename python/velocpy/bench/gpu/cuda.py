@@ -73,10 +73,10 @@ class CudaCard:
             slots += self._pin(count - len(slots), pitch)
         return slots[:count]
 
-    def unpin(self) -> None:
-        """Gives back the pinned memory that is kept for the next engine."""
+    def close(self) -> None:
         for pitch in list(self._pinned):
             self._unpin(pitch)
+        self._torch.cuda.empty_cache()
 
     def _pin(self, count: int, pitch: int) -> list[Any]:
         """Huge pages, touched by several threads, registered slot by slot: many times faster than asking the driver."""
