@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from . import calls, capture, coldstart, decision, disk, machine, scale, shot, storages, sweep
+from . import calls, capture, coldstart, decision, device, disk, machine, scale, shot, storages, sweep
 from .report import Report
 
 BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "scale": (scale.run, "a thousand to a million checkpoints"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
     "shot": (shot.run, "seed 000's evaluation: shots through GPU, host and disk, beside its baselines"),
+    "device": (device.run, "captures, transfers and leases of device memory, beside plain copies"),
     "coldstart": (coldstart.run, "seed 004's evaluation: the first checkpoints of a process"),
 }
 
@@ -36,6 +37,7 @@ QUICK: dict[str, dict[str, object]] = {
     "scale": {"counts": (100, 1000), "rounds": 1},
     "storages": {"edges": (24,), "shape": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
     "shot": {"cells": "tiny"},
+    "device": {"size": 64 << 10, "rounds": 2},
     "coldstart": {"cells": "tiny"},
 }
 

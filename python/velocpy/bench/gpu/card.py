@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +78,17 @@ class Card(Protocol):
 
     def join(self) -> None:
         """Waits for the application's lane."""
+        ...
+
+    def seconds(self, work: Callable[[], object], head: float = 1e-3) -> float:
+        """Waits, and says how long the device was busy with what work enqueues on the application's lane.
+
+        The work is enqueued while the device is kept busy for head seconds, so that it never waits for the host.
+        """
+        ...
+
+    def train(self, steps: int) -> None:
+        """Enqueues kernels like those of a training step."""
         ...
 
     def rates(self, size: int) -> dict[str, float]:
@@ -162,6 +173,15 @@ class HostCard:
 
     def join(self) -> None:
         pass
+
+    def seconds(self, work: Callable[[], object], head: float = 1e-3) -> float:
+        began = time.perf_counter()
+        work()
+        return time.perf_counter() - began
+
+    def train(self, steps: int) -> None:
+        for _ in range(steps):
+            np.dot(a := np.ones((64, 64)), a)
 
     def rates(self, size: int) -> dict[str, float]:
         a, b = np.ones(size, np.uint8), np.ones(size, np.uint8)

@@ -7,7 +7,7 @@ import importlib
 import mmap
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from .driver import ADVISE_ACCESSED_BY, ADVISE_PREFERRED, HOST, Driver
 TOUCHERS = 8
 PAGE = 4096
 HUGE = 2 << 20
+MATRIX = 8192
 
 
 class _Event:
@@ -52,6 +53,7 @@ class CudaCard:
         self.driver = Driver()
         self._blocks = torch.cuda.get_device_properties(index).multi_processor_count
         self._pinned: dict[int, list[Any]] = {}
+        self._matrices: list[Any] | None = None
         self.pinned_by_driver = False  # one allocation by the driver, as most programs pin
         self.join()
 
@@ -171,6 +173,25 @@ class CudaCard:
         return found
 
     # --- ceilings ---
+
+    def seconds(self, work: Callable[[], object], head: float = 1e-3) -> float:
+        torch = self._torch
+        began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        self.join()
+        self.spin(head)
+        began.record(self._application)
+        work()
+        ended.record(self._application)
+        ended.synchronize()
+        return float(began.elapsed_time(ended)) / 1e3
+
+    def train(self, steps: int) -> None:
+        if self._matrices is None:
+            shape = (MATRIX, MATRIX)
+            self._matrices = [self._torch.ones(shape, dtype=self._torch.bfloat16, device=f"cuda:{self._index}")] * 2
+            self._matrices.append(self._torch.empty_like(self._matrices[0]))
+        for _ in range(steps):
+            self._torch.mm(self._matrices[0], self._matrices[1], out=self._matrices[2])
 
     def rates(self, size: int) -> dict[str, float]:
         one, two = self.device(size), self.device(size)
