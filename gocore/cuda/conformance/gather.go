@@ -146,7 +146,7 @@ func manyPieces(t *testing.T, m Machine) {
 	b := newBench(t, m, 24*mib)
 	r := rand.New(rand.NewPCG(7, 7))
 	var arrays []array
-	for i := range 2500 {
+	for i := range 1700 {
 		if i%3 == 0 {
 			arrays = append(arrays, anyArray(r, 2000))
 		} else {

@@ -106,9 +106,7 @@ result velocpy_create_stream(handle context, int priority, handle* stream) {
   WITHIN(context, cuStreamCreateWithPriority(stream, BESIDE_THE_DEFAULT_STREAM, priority));
 }
 
-result velocpy_priorities(handle context, int* least, int* greatest) {
-  WITHIN(context, cuCtxGetStreamPriorityRange(least, greatest));
-}
+result velocpy_priorities(handle context, int* least, int* greatest) { WITHIN(context, cuCtxGetStreamPriorityRange(least, greatest)); }
 
 result velocpy_destroy_stream(handle context, handle stream) { WITHIN(context, cuStreamDestroy(stream)); }
 
@@ -116,9 +114,7 @@ result velocpy_is_capturing(handle context, handle stream, int* status) { WITHIN
 
 result velocpy_wait_event(handle context, handle stream, handle event) { WITHIN(context, cuStreamWaitEvent(stream, event, 0)); }
 
-result velocpy_create_event(handle context, handle* event) {
-  WITHIN(context, cuEventCreate(event, BLOCKS_THE_THREAD | WITHOUT_TIMES));
-}
+result velocpy_create_event(handle context, handle* event) { WITHIN(context, cuEventCreate(event, BLOCKS_THE_THREAD | WITHOUT_TIMES)); }
 
 result velocpy_destroy_event(handle context, handle event) { WITHIN(context, cuEventDestroy(event)); }
 
@@ -132,9 +128,7 @@ result velocpy_copy(handle context, address to, address from, size_t bytes, hand
   WITHIN(context, cuMemcpyAsync(to, from, bytes, stream));
 }
 
-result velocpy_load_module(handle context, const void* image, handle* module) {
-  WITHIN(context, cuModuleLoadData(module, image));
-}
+result velocpy_load_module(handle context, const void* image, handle* module) { WITHIN(context, cuModuleLoadData(module, image)); }
 
 result velocpy_unload_module(handle context, handle module) { WITHIN(context, cuModuleUnload(module)); }
 
@@ -168,4 +162,13 @@ result velocpy_end_capture(handle context, handle stream) {
   if (graph != 0) velocpy_cuda.cuGraphDestroy(graph);
   leave(&scope);
   return answer;
+}
+
+result velocpy_current(handle* context) { return velocpy_cuda.cuCtxGetCurrent(context); }
+
+result velocpy_push(handle context) { return velocpy_cuda.cuCtxPushCurrent(context); }
+
+result velocpy_pop(void) {
+  handle context;
+  return velocpy_cuda.cuCtxPopCurrent(&context);
 }

@@ -49,8 +49,11 @@ enum { VELOCPY_PARAMETER_BYTES = 32764 };
 result velocpy_launch(handle context, handle function, unsigned blocks, unsigned threads, unsigned shared, handle stream,
                       const void* parameter, size_t bytes);
 
-// For tests of what happens beside a graph that somebody captures.
+// For tests of what happens beside others: graphs that they capture, contexts that they made current.
 result velocpy_begin_capture(handle context, handle stream);
 result velocpy_end_capture(handle context, handle stream);
+result velocpy_current(handle* context);
+result velocpy_push(handle context);
+result velocpy_pop(void);
 
 #endif

@@ -7,11 +7,11 @@
 // How far opening came.
 enum {
   VELOCPY_CUDA_OPEN,
-  VELOCPY_CUDA_NO_LIBRARY,  // libcuda.so.1 is nowhere
-  VELOCPY_CUDA_UNLOADABLE,  // it is there, and the loader refuses it
-  VELOCPY_CUDA_NO_FUNCTION, // it is there, and lacks one
-  VELOCPY_CUDA_OLD,         // it says that it is older than what we need
-  VELOCPY_CUDA_REFUSED,     // cuInit failed
+  VELOCPY_CUDA_NO_LIBRARY,   // libcuda.so.1 is nowhere
+  VELOCPY_CUDA_UNLOADABLE,   // it is there, and the loader refuses it
+  VELOCPY_CUDA_NO_FUNCTION,  // it is there, and lacks one
+  VELOCPY_CUDA_OLD,          // it says that it is older than what we need
+  VELOCPY_CUDA_REFUSED,      // cuInit failed
 };
 
 // velocpy_cuda_open fills the table and starts the driver, and returns how far it came. text receives what the loader said or the

@@ -41,14 +41,14 @@ static inline void leave(struct scope* scope) {
 }
 
 // The body of a function that makes one call.
-#define WITHIN(context, call)                     \
-  do {                                            \
-    struct scope scope;                           \
-    result answer = enter(&scope, context);       \
-    if (answer != 0) return answer;               \
-    answer = velocpy_cuda.call;                   \
-    leave(&scope);                                \
-    return answer;                                \
+#define WITHIN(context, call)               \
+  do {                                      \
+    struct scope scope;                     \
+    result answer = enter(&scope, context); \
+    if (answer != 0) return answer;         \
+    answer = velocpy_cuda.call;             \
+    leave(&scope);                          \
+    return answer;                          \
   } while (0)
 
 #endif

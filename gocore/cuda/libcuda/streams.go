@@ -77,14 +77,3 @@ func (d *Driver) SynchronizeEvent(c cuda.Context, e cuda.Event) error {
 func (d *Driver) Copy(c cuda.Context, to, from cuda.Pointer, bytes int64, s cuda.Stream) error {
 	return failure("cuMemcpyAsync", C.velocpy_copy(C.handle(c), C.address(to), C.address(from), C.size_t(bytes), C.handle(s)))
 }
-
-// BeginCapture starts to record the stream into a graph, in the mode that is most easily broken; the calling thread has to be the
-// one that ends it. Velocpy records nothing: this lets its tests see what it does beside those who do.
-func (d *Driver) BeginCapture(c cuda.Context, s cuda.Stream) error {
-	return failure("cuStreamBeginCapture", C.velocpy_begin_capture(C.handle(c), C.handle(s)))
-}
-
-// EndCapture throws the graph away, and fails if somebody broke it.
-func (d *Driver) EndCapture(c cuda.Context, s cuda.Stream) error {
-	return failure("cuStreamEndCapture", C.velocpy_end_capture(C.handle(c), C.handle(s)))
-}

@@ -1,0 +1,34 @@
+#!/bin/sh
+# The tests of the driver and of the device that need a GPU, on a machine that need not have Go.
+#
+#   tools/gpu-tests.sh build            here: the test program, into build/gpu
+#   tools/gpu-tests.sh run [OPTION...]  there, in a copy of the tree with build/gpu: run it; options are those of go test (-test.v)
+#
+# Kernels: build/gpu/kernels.fatbin, or the file that KERNELS names; if neither is there, nvcc compiles them for that GPU.
+set -eu
+cd "$(dirname "$0")/.."
+program=build/gpu/libcuda.test
+kernels=${KERNELS:-build/gpu/kernels.fatbin}
+
+case "${1:-}" in
+build)
+  mkdir -p build/gpu
+  go test -c -o "$program" ./gocore/cuda/libcuda
+  echo "$program: carry build/gpu along"
+  ;;
+run)
+  shift
+  if [ ! -f "$kernels" ]; then
+    mkdir -p "$(dirname "$kernels")"
+    nvcc -std=c++17 -O3 -fatbin -arch=native -o "$kernels" cuda/velocpy_kernels.cu
+  fi
+  kernels=$(realpath "$kernels")
+  program=$(realpath "$program")
+  cd gocore/cuda/libcuda
+  exec "$program" -test.timeout=5m -gpu -kernels "$kernels" "$@"
+  ;;
+*)
+  sed -n '2,7s/^# \{0,1\}//p' "$0"
+  exit 2
+  ;;
+esac
