@@ -15,6 +15,8 @@ type Memory struct {
 	Area, Host device.Address
 	Size       int64
 	Bytes      []byte
+	// Launches says that lanes can gather and scatter, too.
+	Launches bool
 }
 
 // Schedule puts random reads and writes of random ranges into random lanes, each after the waits that hazard.Tracker asks for, and
@@ -41,6 +43,7 @@ type schedule struct {
 	model    []byte
 	used     int64 // of Bytes
 	reads    []found
+	sums     []device.Sums // of captures; given back at the end
 }
 
 // found is what a read puts into host memory, and what it should be.
@@ -67,10 +70,16 @@ func (s *schedule) step(l device.Lane) error {
 	}
 	from := s.random.Int64N(s.Size - n + 1)
 	to := s.random.Int64N(s.Size - n + 1)
+	if s.Launches { // slots are multiples of 64
+		from, to = from&^63, to&^63
+	}
 	switch kind := s.random.IntN(5); {
 	case kind < 2:
 		got, at := s.room(n)
 		s.reads = append(s.reads, found{got, bytes.Clone(s.model[from : from+n])})
+		if s.launches() {
+			return s.work(l, from, n, -1, 0, func() error { return l.Scatter(s.piece(from, at, n)) })
+		}
 		return s.work(l, from, n, -1, 0, func() error { return l.Copy(at, s.Area+device.Address(from), n) })
 	case kind < 4 || max(from, to)-min(from, to) < n:
 		data, at := s.room(n)
@@ -78,13 +87,36 @@ func (s *schedule) step(l device.Lane) error {
 			data[i] = byte(s.random.Uint32())
 		}
 		copy(s.model[to:], data)
+		if s.launches() {
+			return s.work(l, -1, 0, to, n, func() error { return s.gather(l, to, at, n) })
+		}
 		return s.work(l, -1, 0, to, n, func() error { return l.Copy(s.Area+device.Address(to), at, n) })
 	}
 	copy(s.model[to:to+n], s.model[from:from+n])
 	return s.work(l, from, n, to, n, func() error { return l.Copy(s.Area+device.Address(to), s.Area+device.Address(from), n) })
 }
 
-// work puts a copy into a lane behind what it has to wait for, and notes it.
+func (s *schedule) launches() bool { return s.Launches && s.random.IntN(2) == 0 }
+
+// piece is two: the bytes before the middle, rounded, and the others.
+func (s *schedule) piece(slot int64, mem device.Address, n int64) []device.Piece {
+	half := (n / 2) &^ 63
+	at := s.Area + device.Address(slot)
+	return []device.Piece{
+		{Slot: at, Bytes: half, Mem: dense(mem)},
+		{Slot: at + device.Address(half), Bytes: n - half, Mem: dense(mem + device.Address(half))},
+	}
+}
+
+func (s *schedule) gather(l device.Lane, slot int64, mem device.Address, n int64) error {
+	sums, err := l.Gather(s.piece(slot, mem, n), s.random.IntN(2) == 0)
+	if sums != nil {
+		s.sums = append(s.sums, sums)
+	}
+	return err
+}
+
+// work puts work into a lane behind what it has to wait for, and notes it.
 func (s *schedule) work(l device.Lane, from, read, to, written int64, do func() error) error {
 	before := s.tracker.BeforeRead(nil, from, read)
 	before = s.tracker.BeforeWrite(before, to, written)
@@ -125,8 +157,11 @@ func (s *schedule) end(lanes []device.Lane) (bool, error) {
 	if err := lanes[0].Copy(at, s.Area, s.Size); err != nil {
 		return false, err
 	}
-	if err := finishAll(lanes[:1]); err != nil {
+	if err := finishAll(lanes); err != nil {
 		return false, err
+	}
+	for _, sums := range s.sums {
+		sums.Discard()
 	}
 	s.reads = append(s.reads, found{last, s.model})
 	return s.right(), nil
@@ -166,7 +201,8 @@ func rounds() int {
 func schedules(b *bench) {
 	lanes := []device.Lane{b.newLane(), b.newLane(), b.newLane(), b.dev.Borrow(0)}
 	for i := range rounds() {
-		m := Memory{Area: b.at(0), Size: 1 + b.rand.Int64N(1<<18) + 8, Host: b.hostAt(0), Bytes: b.host.Bytes(0, 8<<20)}
+		m := Memory{Area: b.at(0), Size: 1 + b.rand.Int64N(1<<18) + 8, Host: b.hostAt(0), Bytes: b.host.Bytes(0, 8<<20),
+			Launches: true}
 		right, err := Schedule(b.rand, m, lanes, 40, false)
 		b.must(err)
 		if !right {
