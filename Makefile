@@ -10,9 +10,12 @@ PYTEST    ?=
 EXTRAS  := dev,torch,demo,adjoint,notebook,bench
 PINS    := requirements/test.txt
 BIN     := $(VENV_TEST)/bin
+# NVIDIA's compiler, in the versions that the build requires.
+NVCC    := $(shell sed -n '/^requires = \[/,/^\]/s/^ *"\(nvidia-.*\)",$$/\1/p' pyproject.toml)
 # The environment is made again when its requirements or the Python changed; its stamp carries their digest.
 DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS); sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
 STAMP   := $(VENV_TEST)/.requirements-$(DIGEST)
+CUDA    := $(wildcard cuda/*.cu cuda/*.cuh cuda/*.h cuda/emulated/*)
 NO_CABI  = $$(go list ./gocore/... | grep -vE '/(cabi|libcuda)(/|$$)')
 
 export GOTOOLCHAIN ?= local
@@ -69,14 +72,14 @@ lint: install ## Check format, types, stubs and what the linters know
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/stubtest --allowlist tools/stubtest.allow velocpy._core
-	$(BIN)/clang-format --dry-run -Werror cshim/*.cpp cshim/*.h
+	$(BIN)/clang-format --dry-run -Werror cshim/*.cpp cshim/*.h $(CUDA)
 	@echo "make lint: nothing to complain about"
 
 format: install ## Format Go, Python and C++
 	gofmt -w gocore
 	$(BIN)/ruff check --fix --exit-zero --quiet .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h
+	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h $(CUDA)
 
 generate: install ## Write anew what is generated: the life cycle's diagram, the page of results
 	go test ./gocore/lifecycle -rewrite
@@ -103,14 +106,14 @@ install: machine $(STAMP)
 $(STAMP):
 	rm -rf $(VENV_TEST)
 	$(PYTHON) -m venv $(VENV_TEST)
-	$(BIN)/pip install --quiet -c $(PINS) pybind11 setuptools
+	$(BIN)/pip install --quiet -c $(PINS) pybind11 setuptools $(NVCC)
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/pip install --quiet -c $(PINS) "velocpy[$(EXTRAS)]"
 	touch $@
 
 clean: ## Remove what was built
 	rm -rf build dist wheelhouse demo-out python/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f python/velocpy/*.so
+	rm -f python/velocpy/*.so python/velocpy/*.fatbin
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environments too

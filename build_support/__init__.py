@@ -1,1 +1,1 @@
-"""The build of velocpy: the Go core and the C++ shim, as commands of setuptools."""
+"""The build of velocpy: the Go core, the GPU kernels and the C++ shim, as commands of setuptools."""

@@ -58,7 +58,7 @@ class BuildGo(Command):
         toolchain.check_platform()
         library = self._prebuilt() if self.prebuilt_core else self._built()
         for destination in self._destinations():
-            _copy_atomically(library, destination)
+            copy_atomically(library, destination)
 
     def get_source_files(self) -> list[str]:
         return [str(path) for path in _sources()]
@@ -103,7 +103,7 @@ class BuildGo(Command):
         with tempfile.TemporaryDirectory(prefix="velocpy-core-") as scratch:
             made = Path(scratch, LIBRARY)
             self._compile(go, made, version, revision)
-            _copy_atomically(made, library)
+            copy_atomically(made, library)
         stamp.write_text(fingerprint)
         return library
 
@@ -171,7 +171,7 @@ def _git(*arguments: str) -> str | None:
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
-def _copy_atomically(source: Path, destination: Path) -> None:
+def copy_atomically(source: Path, destination: Path) -> None:
     """Replaces the file as a whole: a process that has the old one mapped keeps it."""
     destination.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".velocpy-", dir=destination.parent) as scratch:

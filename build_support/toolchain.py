@@ -70,6 +70,15 @@ def check_c_compiler() -> None:
         raise ExecError(f"velocpy's core needs a C compiler, and {command!r} is not on PATH; {COMPILER_ADVICE}.")
 
 
+def find_cxx() -> str:
+    """The C++ compiler that nvcc preprocesses with."""
+    wanted = shlex.split(os.environ.get("CXX", ""))[:1]
+    found = next(filter(None, map(shutil.which, (*wanted, "g++", "clang++", "c++"))), None)
+    if found is None:
+        raise ExecError(f"velocpy's kernels need a C++ compiler, and none is on PATH; {COMPILER_ADVICE}.")
+    return found
+
+
 def check_cxx_compiler(command: list[str]) -> None:
     """The extension needs a C++17 compiler and the headers of this Python."""
     if shutil.which(command[0]) is None:

@@ -20,8 +20,12 @@ import velocpy
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 CORE = Path(velocpy.__file__).with_name("libvelocpy_core.so")
+KERNELS = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 
-SOURCES = ["gocore/**/*.go", "cshim/*.cpp", "cshim/*.h", "python/velocpy/**/*.py", "python/tests/**/*.py"]
+SOURCES = [
+    *("gocore/**/*.go", "cshim/*.cpp", "cshim/*.h", "python/velocpy/**/*.py", "python/tests/**/*.py"),
+    *("cuda/*.cu", "cuda/*.cuh", "cuda/*.h", "cuda/emulated/*.h", "cuda/emulated/*.cpp"),
+]
 
 # Writes and reads a history that does not fit its memory, from nothing but the installed package.
 WORK = """
@@ -65,7 +69,7 @@ def run(
 
 def without_path(**changes: str) -> dict[str, str]:
     """This environment without anything that names a compiler."""
-    hidden = ("PATH", "CC", "CXX", "GOROOT", "VELOCPY_PREBUILT_CORE")
+    hidden = ("PATH", "CC", "CXX", "GOROOT", "VELOCPY_PREBUILT_CORE", "VELOCPY_PREBUILT_KERNELS")
     return {**{k: v for k, v in os.environ.items() if k not in hidden}, "PATH": "", **changes}
 
 
@@ -130,7 +134,7 @@ def test_sdist_holds_the_sources_and_nothing_built(sdist: Path, root: Path) -> N
         assert found, pattern
         wanted |= found
     assert wanted <= names
-    assert not [name for name in names if name.endswith((".so", ".o", ".pyc"))]
+    assert not [name for name in names if name.endswith((".so", ".o", ".pyc", ".fatbin"))]
 
 
 def test_one_go_library_in_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -153,6 +157,7 @@ def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
     modules = {str(path.relative_to(root / "python")) for path in (root / "python" / "velocpy").rglob("*.py")}
     assert modules <= names
     assert {"velocpy/py.typed", "velocpy/_core.pyi", "velocpy/libvelocpy_core.so"} <= names
+    assert "velocpy/velocpy_kernels.fatbin" in names
     assert all(name.startswith("velocpy/") for name in names)
     assert f"-cp{sys.version_info.major}{sys.version_info.minor}-" in wheel.name
 
@@ -176,8 +181,11 @@ def test_editable_install(tree: Path, tmp_path: Path, mode: str) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv" / "bin" / "python"
     settings = ["--config-settings", "editable_mode=strict"] if mode == "strict" else []
-    run(python, "-m", "pip", "install", "--quiet", *settings, "--editable", tree, cwd=tmp_path)
+    environment = {**os.environ, "VELOCPY_PREBUILT_KERNELS": str(KERNELS)}
+    run(python, "-m", "pip", "install", "--quiet", *settings, "--editable", tree, env=environment, cwd=tmp_path)
     run(python, "-c", WORK, cwd=tmp_path)
+    find = "import importlib.resources as r; print((r.files('velocpy') / 'velocpy_kernels.fatbin').read_bytes()[:4])"
+    assert run(python, "-c", find, cwd=tmp_path).stdout.strip() == str(KERNELS.read_bytes()[:4])
     # An edit is seen without another install.
     (tree / "python" / "velocpy" / "_version.py").write_text('__version__ = "0.0.1+edited"\n')
     done = run(python, "-c", "from velocpy._version import __version__; print(__version__)", cwd=tmp_path)
@@ -195,6 +203,40 @@ def test_core_is_built_again_only_when_its_sources_changed(tree: Path) -> None:
         source.write("\n// Changed.\n")
     setup(tree, "build_go", "--build-lib", "third")
     assert made.stat().st_mtime_ns > before
+
+
+def test_kernels_are_built_again_only_when_their_sources_changed(tree: Path) -> None:
+    made = tree / "build" / "cuda" / "velocpy_kernels.fatbin"
+    setup(tree, "build_cuda", "--build-lib", "first")
+    before = made.stat().st_mtime_ns
+    setup(tree, "build_cuda", "--build-lib", "second")
+    assert made.stat().st_mtime_ns == before
+    assert (tree / "second" / "velocpy" / "velocpy_kernels.fatbin").read_bytes() == made.read_bytes()
+    with (tree / "cuda" / "parameters.h").open("a") as source:
+        source.write("\n#error Changed.\n")
+    assert "`nvcc` failed on the kernels" in sentence(setup(tree, "build_cuda", "--build-lib", "third", ok=False))
+
+
+def test_prebuilt_kernels_env(tree: Path) -> None:
+    environment = without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS))
+    setup(tree, "build_cuda", "--build-lib", "out", env=environment)
+    assert (tree / "out" / "velocpy" / "velocpy_kernels.fatbin").read_bytes() == KERNELS.read_bytes()
+
+
+def test_prebuilt_kernels_that_are_none(tree: Path) -> None:
+    done = setup(tree, "build_cuda", env=without_path(VELOCPY_PREBUILT_KERNELS="/nowhere/a.fatbin"), ok=False)
+    assert "'/nowhere/a.fatbin' cannot be read: No such file or directory" in sentence(done)
+    done = setup(tree, "build_cuda", env=without_path(VELOCPY_PREBUILT_KERNELS=str(CORE)), ok=False)
+    assert "are not a fatbin" in sentence(done)
+
+
+def test_missing_nvcc_message(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "shadow" / "nvidia").mkdir(parents=True)
+    (tmp_path / "shadow" / "nvidia" / "__init__.py").touch()
+    text = sentence(setup(tree, "build_cuda", env=without_path(PYTHONPATH=str(tmp_path / "shadow")), ok=False))
+    assert "need NVIDIA's CUDA compiler" in text
+    assert "pip install nvidia-cuda-nvcc" in text
+    assert "VELOCPY_PREBUILT_KERNELS" in text
 
 
 def test_lazy_binding_survives_a_hardened_toolchain(tree: Path) -> None:

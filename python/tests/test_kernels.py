@@ -1,0 +1,63 @@
+"""The GPU kernels: what the fatbin holds, and on a GPU that they do what NumPy and another XXH3 say."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import velocpy
+from velocpy.bench import kernels
+
+FATBIN = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
+PTX, ELF = 1, 2
+
+
+def entries(fatbin: bytes) -> Iterator[tuple[int, int]]:
+    """Kind and architecture of everything in it."""
+    magic, version, header, size = struct.unpack_from("<IHHQ", fatbin)
+    assert (magic, version) == (0xBA55ED50, 1)
+    assert header + size == len(fatbin)
+    at = header
+    while at < len(fatbin):
+        kind, _, entry_header, entry_size = struct.unpack_from("<HHIQ", fatbin, at)
+        yield kind, struct.unpack_from("<I", fatbin, at + 28)[0]
+        at += entry_header + entry_size
+
+
+def test_fatbin_lists_expected_architectures() -> None:
+    found = sorted(entries(FATBIN.read_bytes()))
+    assert found == [(PTX, 120), *((ELF, arch) for arch in (80, 86, 89, 90, 100, 120))]
+
+
+def test_fatbin_is_small() -> None:
+    assert 50_000 < FATBIN.stat().st_size < 500_000
+
+
+def test_benchmark_knows_the_layout(root: Path) -> None:
+    header = (root / "cuda" / "parameters.h").read_text()
+    numbers = {(t, m): int(n) for t, m, n in re.findall(r"^VELOCPY_OFFSET\((\w+), (\w+), (\d+)\);", header, re.M)}
+    sizes = {t: int(n) for t, n in re.findall(r"^VELOCPY_SIZE\((\w+), (\d+)\);", header, re.M)}
+    types = {
+        "ManyPieces": kernels.pieces_type(kernels.PIECES[""]),
+        "FewPieces": kernels.pieces_type(kernels.PIECES["_few"]),
+        "ManyArrays": kernels.arrays_type(*kernels.ARRAYS[""]),
+        "FewArrays": kernels.arrays_type(*kernels.ARRAYS["_few"]),
+    }
+    assert sizes == {name: dtype.itemsize for name, dtype in types.items()}
+    assert numbers == {
+        (name, member): field[1]
+        for name, dtype in types.items()
+        for member, field in dtype.fields.items()
+        if member != "reserved"
+    }
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seed", range(6))
+def test_kernels_match_cpu_twin(seed: int) -> None:
+    pytest.importorskip("xxhash")
+    assert kernels.check(kernels.Driver(FATBIN), (seed,)) > 100
