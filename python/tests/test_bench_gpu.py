@@ -294,7 +294,7 @@ def test_the_ring_wants_host_slots_for_its_reads(tmp_path):
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_the_spill_file_gives_back_what_it_took(direct, tmp_path):
-    file = SpillFile(tmp_path, 3, 5000, direct)
+    file = SpillFile(tmp_path, (100, 9000, 5000), direct)
     first, second = HostCard(8).pinned(2, 5000)
     first[:] = np.random.default_rng(1).integers(0, 256, len(first), dtype=np.uint8)
     file.write(2, memoryview(first), 5000)
@@ -437,6 +437,11 @@ def test_a_process_that_fails_fails_the_run(tmp_path):
     cell = cells.Cell("x", small(disk=False), ("nobody",), processes=2)
     with pytest.raises(RuntimeError, match="nobody is called"):
         ranks.play([cell], tmp_path, deadline=time.monotonic() + 60)
+
+
+def test_figures_are_explained():
+    for cell in cells.chosen("all"):
+        assert cell.figure in cells.ABOUT or cell.figure.split()[0] in cells.ABOUT
 
 
 def test_who_cannot_play_is_left_out(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from . import calls, capture, coldstart, decision, device, disk, machine, scale, shot, storages, sweep
+from .gpu.contenders import has_gpu
 from .report import Report
 
 BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
@@ -25,6 +26,9 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "device": (device.run, "captures, transfers and leases of device memory, beside plain copies"),
     "coldstart": (coldstart.run, "seed 004's evaluation: the first checkpoints of a process"),
 }
+
+# Without a GPU they run on host memory when they are asked for by name, which shows nothing but that they run.
+ON_GPU = ("shot", "device", "coldstart")
 
 # Small enough for a test: that they run and check their bytes, not what they measure.
 QUICK: dict[str, dict[str, object]] = {
@@ -60,10 +64,10 @@ QUICK: dict[str, dict[str, object]] = {
 def main(
     names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool, cells: str | None, limit: float | None
 ) -> None:
-    """Run the benchmarks NAMES (all, when none is named) and say which bars hold."""
+    """Run the benchmarks NAMES (when none is named all that this machine can) and say which bars hold."""
     asked = {name: value for name, value in (("cells", cells), ("limit", limit)) if value is not None}
     with tempfile.TemporaryDirectory() as scratch:
-        for name in names or BENCHMARKS:
+        for name in names or [name for name in BENCHMARKS if name not in ON_GPU or has_gpu()]:
             run = BENCHMARKS[name][0]
             settings = QUICK[name] if quick else {}
             known = inspect.signature(run).parameters

@@ -12,7 +12,7 @@ import click
 
 from .gpu import ranks
 from .gpu.bound import lower_bound
-from .gpu.cells import Cell, chosen, together
+from .gpu.cells import ABOUT, Cell, chosen, together
 from .gpu.contenders import has_gpu
 from .gpu.contest import Contest, Played
 from .gpu.play import Outcome
@@ -45,8 +45,12 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
             report.rows += rows_of(cell, number, contests, measured)
         report.notes += _absences(group, contests)
     add_bars(report)
+    figures = dict.fromkeys(row["figure"] for row in report.rows)
+    report.notes += dict.fromkeys(ABOUT[name] for f in figures if (name := f if f in ABOUT else f.split()[0]) in ABOUT)
     report.notes.append(
-        "Blocked: wall time less that of the same loop without an engine, both with every restored byte compared on "
+        "Contenders play one after another in the same process, each opened once, after a run that does not count "
+        "(Unified Memory's first run is listed). Blocked: wall time less that of the same loop without an engine, both "
+        "with every restored byte compared on "
         "the device. The bound is the simulator's, at the rates measured in this run; a lease copies nothing."
     )
     if any(str(row["who"]).startswith("ring page cache") for row in report.rows):

@@ -29,9 +29,12 @@ class Adios:
         self._writer: Any = None
         self._reader: Any = None
         self._shots = 0
+        self._path = self._folder
 
     def begin(self, workload: Workload) -> None:
         self._end()
+        if self._shots:
+            shutil.rmtree(self._path, ignore_errors=True)
         self._shots += 1
         self._path = self._folder / f"shot{self._shots}.bp"
         self._writer = self._adios.Stream(str(self._path), "w")

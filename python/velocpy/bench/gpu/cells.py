@@ -96,7 +96,7 @@ def _paper(
         Cell(
             figure,
             Workload(
-                shot, order=o, hints=h, interval=10e-3, device=4 * GIB, host=32 * GIB, disk=64 * GIB, wait_flushed=wait
+                shot, order=o, hints=h, interval=10e-3, device=4 * GIB, host=32 * GIB, disk=56 * GIB, wait_flushed=wait
             ),
             contenders,
             sizes=sizes,
@@ -132,7 +132,7 @@ def _ranks() -> list[Cell]:
     return [
         Cell(
             "processes",
-            Workload(uniform(96), order="reverse", interval=10e-3, device=2 * GIB, host=14 * GIB),
+            Workload(uniform(64), order="reverse", interval=10e-3, device=2 * GIB, host=9 * GIB),
             LINK,
             processes=processes,
             coupled=coupled,
@@ -192,6 +192,19 @@ GROUPS: dict[str, Callable[[], list[Cell]]] = {
     "figure8-interval": lambda: _figure8("interval"),
     "figure8-cache": lambda: _figure8("cache"),
     "processes": _ranks,
+}
+
+# What a figure is, for readers of the papers.
+ABOUT = {
+    "link": "The host holds everything; the interval asks for the whole link, as 10 ms did of the paper's shared one.",
+    "disk": "A third of the bytes has to go to the disk and come back.",
+    "paper": "The setting of seed 000's section 5: 4 GiB on the device, 32 GiB on the host, an SSD, 10 ms.",
+    "figure 5": "As figure 5 of seed 000: the restores wait for all flushes.",
+    "figure 6": "As figure 6 of seed 000: the restores follow the captures at once.",
+    "figure 7": "As figure 7 of seed 000: how many of the next checkpoints are ready at each restore.",
+    "figure 8 interval": "As figure 8a of seed 000: other compute intervals, irregular order, variable sizes.",
+    "figure 8 cache": "As figure 8b of seed 000: other device caches, irregular order, variable sizes.",
+    "processes": "One process for each GPU, or several on one; coupled ones meet in every iteration.",
 }
 
 # What stands for several.

@@ -51,7 +51,7 @@ class Ring:
         self._device = [card.device(size) for _ in range(slots)]
         held = min(count, workload.host // size)
         self._host = card.pinned(held, size)
-        self._file = SpillFile(folder, count, size, direct) if held < count else None
+        self._file = SpillFile(folder, workload.sizes, direct) if held < count else None
         if self._file and held <= RESERVED:
             raise ValueError(f"the ring wants more than {RESERVED} host slots")
         self._down, self._up = card.lane(), card.lane()
@@ -242,9 +242,10 @@ class Ring:
     def _wanted(self) -> Iterable[int]:
         if self._urgent is not None:
             yield self._urgent
-        # No further than the caches can hold.
+        # No further than what can be moved ahead holds.
+        reach = len(self._device) + (len(self._host) if self._file else 0)
         for place, key in enumerate(self._ahead):
-            if place > len(self._device) + len(self._host):
+            if place > reach:
                 return
             if key != self._urgent:
                 yield key
@@ -269,7 +270,8 @@ class Ring:
 
     def _host_slot(self, when: int, leave: int) -> tuple[int, list[Mark]] | None:
         """A free slot, or one whose checkpoint lies on the disk too; leaves some for others."""
-        clean = [k for k in self._on_host.values() if self._records[k].disk and not self._records[k].moving]
+        disk = self._on_host.values() if self._file else ()
+        clean = [k for k in disk if self._records[k].disk and not self._records[k].moving]
         if len(self._free_host) + len(clean) <= leave:
             return None
         if self._free_host:

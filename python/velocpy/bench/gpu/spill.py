@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 BLOCK = 4096  # what O_DIRECT wants of offsets and lengths
@@ -12,13 +14,13 @@ STEP = 16 << 20  # bytes of one system call
 
 
 class SpillFile:
-    """Equal places in an unlinked file; several threads may write and read different ones.
+    """Places of these sizes in an unlinked file; several threads may write and read different ones.
 
     ``direct`` goes past the page cache. Without it the file takes memory beyond anybody's budget.
     """
 
-    def __init__(self, folder: Path, places: int, size: int, direct: bool = True) -> None:
-        self._pitch = -(-size // BLOCK) * BLOCK
+    def __init__(self, folder: Path, sizes: Sequence[int], direct: bool = True) -> None:
+        self._offsets = [0, *itertools.accumulate(-(-size // BLOCK) * BLOCK for size in sizes)]
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as named:
             path = named.name
         flags = os.O_RDWR | (os.O_DIRECT if direct else 0)
@@ -29,7 +31,10 @@ class SpillFile:
             self._fd = os.open(path, os.O_RDWR)
             self.direct = False
         Path(path).unlink()
-        os.posix_fallocate(self._fd, 0, max(places * self._pitch, 1))
+        try:
+            os.posix_fallocate(self._fd, 0, max(self._offsets[-1], 1))
+        except OSError:  # not so much is free: perhaps not all of it is needed
+            os.ftruncate(self._fd, self._offsets[-1])
         self.written = self.read = 0
         self._counting = threading.Lock()
 
@@ -49,7 +54,7 @@ class SpillFile:
         length = -(-size // BLOCK) * BLOCK
         at = 0
         while at < length:
-            moved = call(self._fd, memory[at : min(at + STEP, length)], place * self._pitch + at)
+            moved = call(self._fd, memory[at : min(at + STEP, length)], self._offsets[place] + at)
             if moved <= 0:
                 raise OSError(f"the spill file ends at {at} of {length} bytes of place {place}")
             at += moved

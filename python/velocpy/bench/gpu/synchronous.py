@@ -21,7 +21,7 @@ class Synchronous:
         held = min(count, workload.host // workload.largest)
         self._slots = card.pinned(held, workload.largest)
         self._back = card.device(workload.largest)
-        self._file = SpillFile(folder, count - held + 1, workload.largest, direct) if held < count else None
+        self._file = SpillFile(folder, workload.sizes, direct) if held < count else None
         self._held = held - 1 if self._file else held  # the last slot is the passage to the disk
 
     def begin(self, workload: Workload) -> None:
@@ -33,7 +33,7 @@ class Synchronous:
         self._card.copy(slot[:size], source)
         self._card.join()
         if self._file and key >= self._held:
-            self._file.write(key - self._held, self._card.memory(slot), size)
+            self._file.write(key, self._card.memory(slot), size)
 
     def wait_flushed(self) -> None:
         pass
@@ -45,7 +45,7 @@ class Synchronous:
         size = self._sizes[key]
         slot = self._slots[min(key, self._held)] if self._file else self._slots[key]
         if self._file and key >= self._held:
-            self._file.load(key - self._held, self._card.memory(slot), size)
+            self._file.load(key, self._card.memory(slot), size)
         self._card.copy(self._back[:size], slot[:size])
         self._card.join()
         return self._back[:size]
