@@ -104,6 +104,7 @@ class Driver:
     def upload(self, to: int, data: Bytes) -> None:
         """Copies to the device and waits."""
         self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(to), data.ctypes.data_as(ctypes.c_void_p), data_size(data))
+        self.call("cuCtxSynchronize")  # the call may return before the bytes have come
 
     def download(self, at: int, size: int) -> Bytes:
         """Copies from the device and waits for everything queued before."""
@@ -347,12 +348,12 @@ def runs_of(sizes: Sequence[int], slot: int, mem: int) -> list[Run]:
 def measure(driver: Driver, rounds: int) -> list[dict[str, Any]]:
     """Times of pack, pack_sums and hash beside one plain copy of as many bytes, and of gathering a turned array."""
     large = 1 << 30
-    slot, mem = driver.allocate(large + (1 << 20)), driver.allocate(large + (1 << 20))
+    slot, mem = driver.allocate(large + (16 << 20)), driver.allocate(large + (16 << 20))
     driver.upload(mem, np.random.default_rng(5).integers(0, 256, large, np.uint8))
-    words = driver.pinned(8 * (large // LEAF + 2000)).ctypes.data
+    words = driver.pinned(8 * (large // LEAF + 8000)).ctypes.data
 
     def ahead() -> None:
-        driver.copy(slot, mem, 256 << 20)
+        driver.copy(slot, mem, large)
 
     rows: list[dict[str, Any]] = []
 
