@@ -20,6 +20,8 @@ from .gpu.workload import GIB
 from .rawdisk import RawDisk
 from .report import Report
 
+# Of what engines count: bytes by link, and why calls waited.
+SHOWN = ("down GB", "up GB", "disk written GB", "disk read GB", "for room s", "for bytes s", "hits")
 LEAST = 1e-3  # seconds: below this a throughput says nothing
 
 
@@ -37,7 +39,11 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
         if time.monotonic() > deadline:
             report.notes += [f"Not played, no time was left: {cell.figure}: {cell.name}." for cell in group]
             continue
-        contests = ranks.play(group, folder, deadline)
+        try:
+            contests = ranks.play(group, folder, deadline)
+        except ranks.RankFailed as failure:
+            report.notes += [f"Failed: {cell.figure}: {cell.name}: {failure}" for cell in group]
+            continue
         report.settings["card"] = contests[0].card
         measured = contests[0].rates | rates
         report.settings |= {f"{name} GB/s": round(rate / 1e9, 3) for name, rate in measured.items()}
@@ -95,6 +101,8 @@ def _row(cell: Cell, name: str, played: list[Played], rates: Mapping[str, float]
         "reading s": reading,
         "blocked s": writing + reading,
         "bound s": sum(bound),
+        "write GB/s": work.total / max(writing, LEAST) / 1e9,
+        "read GB/s": work.total / max(reading, LEAST) / 1e9,
         **_calls("checkpoint", [t for o in outcomes for t in o.checkpoint_calls]),
         **_calls("restore", [t for o in outcomes for t in o.restore_calls]),
         "differences": sum(o.differences for o in outcomes),
@@ -104,6 +112,7 @@ def _row(cell: Cell, name: str, played: list[Played], rates: Mapping[str, float]
         row["distances"] = [o.distances for o in outcomes]
     if work.wait_flushed:
         row["flushing s"] = statistics.mean(o.flushing for o in outcomes)
+    row |= {name: value for name, value in _facts(outcomes).items() if name in SHOWN}
     row["compute s"] = interval * (len(work.sizes) + len(work.keys))
     row["rounds"] = [[_raw(o) for o in p.outcomes] for p in played]
     row["bounds"] = list(bound)
@@ -136,6 +145,12 @@ def _raw(outcome: Outcome) -> dict[str, Any]:
         "reading s": outcome.blocked_reading,
         "facts": outcome.facts,
     }
+
+
+def _facts(outcomes: list[Outcome]) -> dict[str, float]:
+    """Medians of what the engines counted."""
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.facts)
+    return {name: statistics.median(o.facts.get(name, 0) for o in outcomes) for name in names}
 
 
 def _calls(what: str, seconds: list[float]) -> dict[str, float]:

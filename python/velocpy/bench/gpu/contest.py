@@ -13,6 +13,7 @@ from typing import Any
 
 from .cells import Cell
 from .contenders import LISTED_TWICE, LeftOut, card_for, engine_for
+from .engine import Engine
 from .play import Outcome, Pace, Walls, compute_only, shot
 from .workload import Workload
 
@@ -54,10 +55,11 @@ def _play(group: list[Cell], folder: Path, card: Any, pace: Pace, deadline: floa
         if time.monotonic() > deadline:
             played.append(_absent(name, "no time was left"))
             continue
-        try:
-            engine = engine_for(name, card, first, folder)
-        except LeftOut as reason:
-            played.append(_absent(name, str(reason)))
+        engine, reason = _opened(name, card, first, folder)
+        if not pace.agree(engine is not None) or engine is None:
+            played.append(_absent(name, reason))
+            if engine is not None:
+                engine.close()
             continue
         with contextlib.closing(engine):
             new = True
@@ -78,6 +80,14 @@ def _play(group: list[Cell], folder: Path, card: Any, pace: Pace, deadline: floa
         gc.collect()
         card.room()  # takes memory that the last one used out of the allocator's caches
     return Contest(card.name, rates, played)
+
+
+def _opened(name: str, card: Any, workload: Workload, folder: Path) -> tuple[Engine | None, str]:
+    """The engine, or why there is none."""
+    try:
+        return engine_for(name, card, workload, folder), f"{name}: another process could not"
+    except LeftOut as reason:
+        return None, str(reason)
 
 
 def _absent(name: str, why: str, cell: int = 0) -> Played:

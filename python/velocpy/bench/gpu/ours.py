@@ -10,6 +10,10 @@ import velocpy
 from .card import Bytes
 from .workload import Workload
 
+# What crosses a link arrives in the tier below it.
+LINKS = {("host", "written"): "down GB", ("host", "read"): "up GB"}
+REASONS = {"capture": "for room s", "restore": "for bytes s"}
+
 
 class Ours:
     """A store, with a history for each shot. Every restore is the last of its checkpoint, and a lease unless told."""
@@ -91,9 +95,10 @@ class Ours:
             for name in ("written", "read"):
                 moved = counters[f"{name}_bytes"] - before["tiers"][tier][f"{name}_bytes"]
                 if moved:
-                    facts[f"{tier} {name} GB"] = moved / 1e9
+                    facts[LINKS.get((tier, name), f"{tier} {name} GB")] = moved / 1e9
         for reason, nanoseconds in now["waits_ns"].items():
-            facts[f"waited: {reason} s"] = (nanoseconds - before["waits_ns"].get(reason, 0)) / 1e9
+            waited = (nanoseconds - before["waits_ns"].get(reason, 0)) / 1e9
+            facts[REASONS.get(reason, f"for {reason} s")] = waited
         restores, earlier = now["restores"], before["restores"]
         count = restores["count"] - earlier["count"]
         if count:

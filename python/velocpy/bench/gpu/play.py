@@ -29,6 +29,7 @@ class Pace:
 
     fence: Fence = alone  # between the phases
     step: Fence | None = None  # in every iteration, when they are coupled
+    agree: Callable[[bool], bool] = bool  # whether all of them say yes
 
 
 @dataclasses.dataclass

@@ -16,6 +16,10 @@ from .play import Pace
 PATIENCE = 300  # seconds that a process waits for the others
 
 
+class RankFailed(RuntimeError):
+    """One of several processes failed, and with it the run."""
+
+
 def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
     """Plays a group of cells, in as many processes as it wants; one contest for each."""
     processes = group[0].processes
@@ -24,9 +28,10 @@ def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(processes)
     answers: Any = context.Queue()
+    votes = context.Array("b", processes)
     left = deadline - time.monotonic()
     team = [
-        context.Process(target=_rank, args=(rank, group, folder, barrier, answers, left), daemon=True)
+        context.Process(target=_rank, args=(rank, group, folder, barrier, votes, answers), daemon=True)
         for rank in range(processes)
     ]
     for process in team:
@@ -36,7 +41,7 @@ def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
         for _ in team:
             answer = answers.get(timeout=left + PATIENCE)
             if isinstance(answer, str):
-                raise RuntimeError(f"one of {processes} processes failed:\n{answer}")
+                raise RankFailed(f"one of {processes} processes failed:\n{answer}")
             contests.append(answer)
     finally:
         for process in team:
@@ -46,12 +51,21 @@ def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
     return contests
 
 
-def _rank(rank: int, group: list[Cell], folder: Path, barrier: threading.Barrier, answers: Any, left: float) -> None:
+def _rank(
+    rank: int, group: list[Cell], folder: Path, barrier: threading.Barrier, votes: Any, answers: Any, left: float
+) -> None:
     def meet() -> None:
         barrier.wait(PATIENCE)
 
+    def agree(yes: bool) -> bool:
+        votes[rank] = yes
+        meet()
+        agreed = all(votes[:])
+        meet()
+        return agreed
+
     try:
-        pace = Pace(meet, meet if group[0].coupled else None)
+        pace = Pace(meet, meet if group[0].coupled else None, agree)
         # No deadline of its own: all have to play the same.
         answers.put(play_group(group, folder, rank, pace, time.monotonic() + 10 * PATIENCE))
     except BaseException:
