@@ -87,7 +87,7 @@ func (h *watch) note(now access, known clock) (races []string) {
 	if now.Bytes == 0 {
 		return nil
 	}
-	kept := h.past[:0:0]
+	kept, rest := h.past[:0], []access(nil) // their order means nothing
 	for _, old := range h.past {
 		if !old.meets(now.Span) {
 			kept = append(kept, old)
@@ -98,12 +98,12 @@ func (h *watch) note(now access, known clock) (races []string) {
 			races = append(races, fmt.Sprintf("%v, is not ordered after %v", now, old))
 		}
 		if now.write || !old.write && ordered { // it stands for the old one from now on
-			kept = append(kept, old.without(now.Span)...)
+			rest = append(rest, old.without(now.Span)...)
 		} else {
 			kept = append(kept, old)
 		}
 	}
-	h.past = append(kept, now)
+	h.past = append(append(kept, rest...), now)
 	return races
 }
 
