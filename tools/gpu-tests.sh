@@ -4,7 +4,7 @@
 #   tools/gpu-tests.sh build            here: the test program, into build/gpu
 #   tools/gpu-tests.sh run [OPTION...]  there, in a copy of the tree with build/gpu: run it; options are those of go test (-test.v)
 #
-# Kernels: build/gpu/kernels.fatbin, or the file that KERNELS names; if neither is there, nvcc compiles them for that GPU.
+# Kernels: those of an editable install (make install), or the file that KERNELS names; if there are none, nvcc compiles them there.
 set -eu
 cd "$(dirname "$0")/.."
 program=build/gpu/libcuda.test
@@ -14,6 +14,8 @@ case "${1:-}" in
 build)
   mkdir -p build/gpu
   go test -c -o "$program" ./gocore/cuda/libcuda
+  installed=python/velocpy/velocpy_kernels.fatbin
+  if [ -f "$installed" ]; then cp "$installed" build/gpu/kernels.fatbin; else rm -f build/gpu/kernels.fatbin; fi
   echo "$program: carry build/gpu along"
   ;;
 run)
