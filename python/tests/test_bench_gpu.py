@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
 import threading
 import time
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from velocpy.bench import coldstart, page, plots, shot
 from velocpy.bench.__main__ import main
-from velocpy.bench.gpu import cells, cold, contenders, play, ranks
+from velocpy.bench.gpu import cells, cold, contenders, play, ranks, team
 from velocpy.bench.gpu.bound import lower_bound
 from velocpy.bench.gpu.card import HostCard
 from velocpy.bench.gpu.contest import Contest, Played
@@ -435,8 +437,16 @@ def test_two_coupled_processes(tmp_path):
 
 def test_a_process_that_fails_fails_the_run(tmp_path):
     cell = cells.Cell("x", small(disk=False), ("nobody",), processes=2)
-    with pytest.raises(RuntimeError, match="nobody is called"):
+    with pytest.raises(team.MemberFailed, match="nobody is called"):
         ranks.play([cell], tmp_path, deadline=time.monotonic() + 60)
+
+
+def test_a_process_that_dies_is_noticed():
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    members = [context.Process(target=os._exit, args=(3,)) for _ in range(2)]
+    with pytest.raises(team.MemberFailed, match="3"):
+        team.run(members, answers, patience=60)
 
 
 def test_figures_are_explained():

@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
+from .gpu import team
 from .gpu.card import HostCard
 from .gpu.cold import Cold, Start, begin, physical_memory, touch
 from .gpu.contenders import has_gpu
-from .gpu.workload import MIB
+from .gpu.workload import GIB, MIB
 from .report import Report
 from .shot import LEAST
 
@@ -34,7 +35,7 @@ GROUPS: dict[str, Callable[[], list[Start]]] = {
     ],
     "everybody": lambda: [Start("everybody", "uniform", 10e-3, contenders=EVERYBODY)],
     "uniform": lambda: [Start("interval", "uniform", i) for i in INTERVALS],
-    "variable": lambda: [Start("interval", "variable", i) for i in INTERVALS],
+    "variable": lambda: [Start("interval", "variable", i, host=38 * GIB) for i in INTERVALS],
     "strategies": lambda: [Start("strategies", "uniform", i, contenders=STRATEGIES) for i in INTERVALS],
     "processes": lambda: [Start("processes", "uniform", 20e-3, processes=n) for n in (1, 2, 4)],
 }
@@ -74,7 +75,11 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
             if time.monotonic() > deadline:
                 report.notes.append(f"Not played, no time was left: {start.name}, {name}.")
                 continue
-            colds = begin(start, name, folder)
+            try:
+                colds = begin(start, name, folder)
+            except team.MemberFailed as failure:
+                report.notes.append(f"Failed: {start.name}, {name}: {failure}")
+                continue
             reasons = [cold.left_out for cold in colds if cold.left_out]
             if reasons:
                 report.notes.append(f"Left out: {reasons[0]} ({start.name}).")

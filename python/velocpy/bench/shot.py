@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .gpu import ranks
+from .gpu import ranks, team
 from .gpu.bound import lower_bound
 from .gpu.cells import ABOUT, Cell, chosen, together
 from .gpu.contenders import has_gpu
@@ -41,7 +41,7 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
             continue
         try:
             contests = ranks.play(group, folder, deadline)
-        except ranks.RankFailed as failure:
+        except team.MemberFailed as failure:
             report.notes += [f"Failed: {cell.figure}: {cell.name}: {failure}" for cell in group]
             continue
         report.settings["card"] = contests[0].card

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from . import team
 from .card import HostCard
 from .contenders import LeftOut, card_for
 from .engine import Engine
@@ -104,25 +105,11 @@ def begin(start: Start, name: str, folder: Path) -> list[Cold]:
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(start.processes)
     answers: Any = context.Queue()
-    team = [
+    members = [
         context.Process(target=_begin, args=(start, name, folder, rank, barrier, answers), daemon=True)
         for rank in range(start.processes)
     ]
-    for process in team:
-        process.start()
-    colds: list[Cold] = []
-    try:
-        for _ in team:
-            answer = answers.get(timeout=2 * PATIENCE)
-            if isinstance(answer, str):
-                raise RuntimeError(f"{name}: a process failed:\n{answer}")
-            colds.append(answer)
-    finally:
-        for process in team:
-            process.join(timeout=30)
-            if process.is_alive():
-                process.kill()
-    return colds
+    return team.run(members, answers, 2 * PATIENCE)
 
 
 def _begin(start: Start, name: str, folder: Path, rank: int, barrier: threading.Barrier, answers: Any) -> None:
@@ -176,7 +163,7 @@ def touch(nbytes: int) -> float:
 
     The memory of a fresh virtual machine is slow the first time: its host maps it then. What comes later is not.
     """
-    whole = mmap.mmap(-1, nbytes)
+    whole = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     whole.madvise(mmap.MADV_HUGEPAGE)
     memory = np.frombuffer(whole, np.uint8)
     share = -(-nbytes // TOUCHERS // PAGE) * PAGE
@@ -185,10 +172,10 @@ def touch(nbytes: int) -> float:
         part[::PAGE] = 1
 
     began = time.perf_counter()
-    team = [threading.Thread(target=work, args=(memory[i * share : (i + 1) * share],)) for i in range(TOUCHERS)]
-    for thread in team:
+    threads = [threading.Thread(target=work, args=(memory[i * share : (i + 1) * share],)) for i in range(TOUCHERS)]
+    for thread in threads:
         thread.start()
-    for thread in team:
+    for thread in threads:
         thread.join()
     return nbytes / (time.perf_counter() - began)
 

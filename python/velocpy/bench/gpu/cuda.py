@@ -82,7 +82,7 @@ class CudaCard:
 
     def _pin(self, count: int, pitch: int) -> list[Any]:
         """Huge pages, touched by several threads, registered slot by slot: many times faster than asking the driver."""
-        whole = mmap.mmap(-1, count * pitch + HUGE)
+        whole = mmap.mmap(-1, count * pitch + HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         whole.madvise(mmap.MADV_HUGEPAGE)
         memory = np.frombuffer(whole, np.uint8)
         skip = -memory.ctypes.data % HUGE

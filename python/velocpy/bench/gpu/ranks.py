@@ -9,15 +9,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from . import team
 from .cells import Cell
 from .contest import Contest, play_group
 from .play import Pace
 
 PATIENCE = 300  # seconds that a process waits for the others
-
-
-class RankFailed(RuntimeError):
-    """One of several processes failed, and with it the run."""
 
 
 def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
@@ -30,30 +27,14 @@ def play(group: list[Cell], folder: Path, deadline: float) -> list[Contest]:
     answers: Any = context.Queue()
     votes = context.Array("b", processes)
     left = deadline - time.monotonic()
-    team = [
+    members = [
         context.Process(target=_rank, args=(rank, group, folder, barrier, votes, answers), daemon=True)
         for rank in range(processes)
     ]
-    for process in team:
-        process.start()
-    contests: list[Contest] = []
-    try:
-        for _ in team:
-            answer = answers.get(timeout=left + PATIENCE)
-            if isinstance(answer, str):
-                raise RankFailed(f"one of {processes} processes failed:\n{answer}")
-            contests.append(answer)
-    finally:
-        for process in team:
-            process.join(timeout=30)
-            if process.is_alive():
-                process.kill()
-    return contests
+    return team.run(members, answers, left + PATIENCE)
 
 
-def _rank(
-    rank: int, group: list[Cell], folder: Path, barrier: threading.Barrier, votes: Any, answers: Any, left: float
-) -> None:
+def _rank(rank: int, group: list[Cell], folder: Path, barrier: threading.Barrier, votes: Any, answers: Any) -> None:
     def meet() -> None:
         barrier.wait(PATIENCE)
 
