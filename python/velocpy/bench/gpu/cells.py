@@ -180,6 +180,10 @@ GROUPS: dict[str, Callable[[], list[Cell]]] = {
     "disk-page-cache": lambda: [
         dataclasses.replace(cell, contenders=("velocpy", "ring page cache", "synchronous")) for cell in _disk("uniform")
     ],
+    "policies": lambda: [
+        dataclasses.replace(cell, figure="policies", contenders=("velocpy", "velocpy lru", "velocpy fifo"))
+        for cell in _disk("variable")
+    ],
     "paper-uniform": lambda: _paper("uniform"),
     "paper-variable": lambda: _paper("variable"),
     "figure5-uniform": lambda: _paper("uniform", "figure 5", hints=HINTS, wait=True, count=192),
@@ -198,6 +202,8 @@ GROUPS: dict[str, Callable[[], list[Cell]]] = {
 ABOUT = {
     "link": "The host holds everything; the interval asks for the whole link, as 10 ms did of the paper's shared one.",
     "disk": "A third of the bytes has to go to the disk and come back.",
+    "page cache": "As the disk's cells, beside a ring that spills through the page cache, beyond its budget.",
+    "policies": "A third of the bytes has to go to the disk and come back; by eviction policy.",
     "paper": "The setting of seed 000's section 5: 4 GiB on the device, 32 GiB on the host, an SSD, 10 ms.",
     "figure 5": "As figure 5 of seed 000: the restores wait for all flushes.",
     "figure 6": "As figure 6 of seed 000: the restores follow the captures at once.",
