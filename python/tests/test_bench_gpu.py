@@ -231,12 +231,26 @@ def test_baselines_bring_everything_back(order, tmp_path):
     for make in (
         lambda card: Keep(card, workload),
         lambda card: Synchronous(card, workload, tmp_path),
-        lambda card: Managed(card, workload),
+        lambda card: Managed(card, workload, tmp_path),
     ):
         card = HostCard(workload.largest)
         engine = make(card)
         assert [o.differences for o in played(card, workload, engine)] == [0, 0]
         engine.close()
+
+
+@given(order=st.sampled_from(ORDERS), hints=st.sampled_from(HINTS), wait=st.booleans(), count=st.integers(14, 60))
+@settings(max_examples=40, deadline=None)
+def test_unified_memory_keeps_to_its_budgets_and_brings_everything_back(tmp_path_factory, order, hints, wait, count):
+    workload = small(order, hints, count=count, wait=wait)
+    card = HostCard(workload.largest)
+    engine = Managed(card, workload, tmp_path_factory.getbasetemp())
+    for outcome in played(card, workload, engine):
+        assert outcome.differences == 0
+        beyond = workload.total - workload.device - workload.host
+        assert outcome.facts["disk written GB"] * 1e9 >= beyond
+        assert outcome.facts["disk read GB"] * 1e9 >= beyond
+    engine.close()
 
 
 def test_a_wrong_byte_is_counted():

@@ -206,6 +206,10 @@ class HostCard:
     def release_managed(self, memory: Bytes) -> None:
         """Nothing: nobody holds it any more."""
 
+    def managed_view(self, memory: Bytes) -> np.ndarray:
+        """The memory."""
+        return np.asarray(memory)
+
     def prefer(self, memory: Bytes, device: bool) -> None:
         """Nothing: there is one place only."""
 

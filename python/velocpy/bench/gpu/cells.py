@@ -178,7 +178,8 @@ GROUPS: dict[str, Callable[[], list[Cell]]] = {
     "disk-uniform": lambda: _disk("uniform"),
     "disk-variable": lambda: _disk("variable"),
     "disk-page-cache": lambda: [
-        dataclasses.replace(cell, contenders=("velocpy", "ring page cache", "synchronous")) for cell in _disk("uniform")
+        dataclasses.replace(cell, figure="page cache", contenders=("velocpy", "ring page cache", "synchronous"))
+        for cell in _disk("uniform")
     ],
     "policies": lambda: [
         dataclasses.replace(cell, figure="policies", contenders=("velocpy", "velocpy lru", "velocpy fifo"))

@@ -87,7 +87,7 @@ def engine_for(name: str, card: Any, workload: Workload, folder: Path) -> Engine
     if name == "ring":
         return Ring(card, workload, folder)
     if name == "unified memory":
-        return Managed(card, workload)
+        return Managed(card, workload, folder)
     if name == "keep":
         return Keep(card, workload)
     if kind == "velocpy":

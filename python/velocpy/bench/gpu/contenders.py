@@ -70,7 +70,7 @@ def _made(name: str, card: Card, workload: Workload, folder: Path) -> Engine:
             name=name,
         )
     if name == "unified memory":
-        return Managed(card, workload)  # type: ignore[arg-type]  # both cards have managed memory
+        return Managed(card, workload, folder)  # type: ignore[arg-type]  # both cards have managed memory
     if name == "adios2":
         from .adios import Adios
 

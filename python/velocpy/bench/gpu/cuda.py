@@ -233,6 +233,10 @@ class CudaCard:
         self._torch.cuda.synchronize()
         self.driver.free(memory.data_ptr())
 
+    def managed_view(self, memory: Bytes) -> np.ndarray:
+        """Managed memory as the host sees it; pages that lie on the device come when they are touched."""
+        return np.ctypeslib.as_array((ctypes.c_uint8 * len(memory)).from_address(memory.data_ptr()))
+
     def prefer(self, memory: Bytes, device: bool) -> None:
         """Advises where managed memory should lie."""
         self.driver.enter()
