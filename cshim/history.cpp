@@ -7,6 +7,7 @@
 #include "failure.h"
 #include "key.h"
 #include "regions.h"
+#include "streams.h"
 
 namespace velocpy {
 namespace {
@@ -50,7 +51,8 @@ History::History(std::shared_ptr<Store> store, py::str name) : store_(std::move(
   if (status < 0) raise(error, where());
 }
 
-py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout) {
+py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout,
+                              py::handle stream) {
   const Core& table = core();
   if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle(), kSourcesAsked);
   const Deadline deadline = Deadline::from(timeout);
@@ -64,6 +66,9 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   args.layout = sources.layout.bytes().data();
   args.layout_len = static_cast<int64_t>(sources.layout.bytes().size());
   args.slot_bytes = sources.layout.slot_bytes();
+  const Streams streams = Streams::of(stream, sources.list.devices());
+  args.streams = streams.data();
+  args.n_streams = streams.size();
   if (!meta.is_none()) {
     char* bytes;
     Py_ssize_t length;
@@ -82,7 +87,8 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
     return table.checkpoint(handle_, &args, o, e);
   });
   if (status < 0) raise(error, where(key));
-  if (!copy) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
+  // What lies on a device is read behind what is queued there: later than now.
+  if (!copy || streams.size() > 0) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
   return py::make_tuple(out.ticket, out.hints_left,
                         named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
 }
@@ -149,13 +155,16 @@ void History::choose(const Layout& layout, py::handle regions, py::handle into, 
   }
 }
 
-py::tuple History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout) {
+py::tuple History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout,
+                           const std::vector<uint64_t>& streams) {
   const Core& table = core();
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
   veloc_restore_args args{};
   args.key = *named.get();
   args.flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
+  args.streams = streams.data();
+  args.n_streams = static_cast<int32_t>(streams.size());
   veloc_outcome out{};
   veloc_error error = changing();
   int32_t status = VELOC_E_CHANGED;
@@ -175,7 +184,7 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
     });
   }
   if (status < 0) fail(table, named, key, error);
-  auto memory = std::make_unique<LeaseMemory>(out);
+  auto memory = std::make_unique<LeaseMemory>(out, streams);
   auto layout = store_->layout(out.layout);
   if (!layout) raise_invalid("the core forgot the layout of a lease.");
   if (regions.is_none()) {
@@ -186,7 +195,7 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
   return py::make_tuple(std::move(memory), out.hints_left);
 }
 
-int64_t History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout) {
+int64_t History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream) {
   const Core& table = core();
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
@@ -206,6 +215,9 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
     args.n_select = static_cast<int64_t>(choice.select.size());
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
+    const Streams streams = Streams::of(stream, list.devices());
+    args.streams = streams.data();
+    args.n_streams = streams.size();
     args.flags = (last ? VELOC_RS_LAST : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
     drive(table, where(key).waiting_for("bytes"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;

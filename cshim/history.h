@@ -17,12 +17,15 @@ class History {
 
   // regions: a dict or a tuple of the caller's own making. meta: bytes or None. tier: VELOC_TIER_*.
   // Returns (ticket, hints left, key or None where the caller named it).
-  py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout);
+  // stream: see Streams::of.
+  py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout,
+                       py::handle stream);
 
   // regions: None or a tuple of labels. Returns (LeaseMemory, hints left).
-  py::tuple restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout);
+  // streams: handles of those that will read the lease, if it lies on a device.
+  py::tuple restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams);
   // into: dict of labels to arrays, or a tuple of arrays for the regions named, or for all. Returns hints left.
-  int64_t restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout);
+  int64_t restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream);
 
   // False when there was nothing to drop.
   bool drop(py::handle key);

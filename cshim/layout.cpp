@@ -10,7 +10,7 @@ namespace velocpy {
 namespace {
 
 constexpr char kMagic = 'L';
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 constexpr int64_t kSmallRegion = 64 << 10;
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kPage = 4096;
@@ -90,6 +90,7 @@ RegionLayout read_region(Reader* reader, bool sequence) {
   const char* name = reader->advance(name_length);
   region.name = sequence ? py::object(py::none()) : text_from(name, name_length);
   region.library = static_cast<Library>(reader->take<uint8_t>());
+  region.place = reader->take<int32_t>();
   const auto text_length = reader->take<uint32_t>();
   region.dtype_text.assign(reader->advance(text_length), text_length);
   region.itemsize = reader->take<int64_t>();
@@ -139,7 +140,7 @@ LayoutWriter::LayoutWriter(bool sequence, size_t regions) {
   append(&bytes_, static_cast<uint32_t>(regions));
 }
 
-int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, const std::string& dtype_text, int64_t itemsize, int ndim,
+int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text, int64_t itemsize, int ndim,
                           const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes) {
   const int64_t offset = aligned(end_, nbytes);
   if (nbytes > kLargestSlot - offset) raise_invalid("the regions of one checkpoint add up to more than 2^62 bytes.");
@@ -147,6 +148,7 @@ int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library
   append(&bytes_, static_cast<uint32_t>(name_length));
   bytes_.append(name, static_cast<size_t>(name_length));
   append(&bytes_, static_cast<uint8_t>(library));
+  append(&bytes_, place);
   append(&bytes_, static_cast<uint32_t>(dtype_text.size()));
   bytes_.append(dtype_text);
   append(&bytes_, itemsize);

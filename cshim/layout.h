@@ -10,12 +10,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "velocpy_abi.h"
+
 namespace velocpy {
 
 namespace py = pybind11;
 
 // Which library an array came from and goes back to.
-enum class Library : uint8_t { numpy = 0, torch = 1, raw = 2 };
+enum class Library : uint8_t { numpy = 0, torch = 1, raw = 2, cupy = 3, cuda = 4 /* whatever has __cuda_array_interface__ */ };
 
 // The axes of an array in the order in which they lie in the slot, the slowest first.
 enum class AxisOrder : uint8_t { c = 0, fortran = 1, listed = 2 };
@@ -23,6 +25,7 @@ enum class AxisOrder : uint8_t { c = 0, fortran = 1, listed = 2 };
 struct RegionLayout {
   py::object name;  // str; None in a sequence
   Library library = Library::numpy;
+  int32_t place = VELOC_PLACE_HOST;  // where the array was
   std::string dtype_text;
   mutable py::object dtype;  // numpy.dtype; null until asked for
   int64_t itemsize = 0;
@@ -52,7 +55,7 @@ class LayoutWriter {
 
   // Appends a region and returns its offset. order: axes by decreasing distance, of length ndim; null with c and fortran.
   // Raises InvalidArgument when the slot would pass 2^62 bytes.
-  int64_t add(const char* name, int64_t name_length, Library library, const std::string& dtype_text, int64_t itemsize, int ndim,
+  int64_t add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text, int64_t itemsize, int ndim,
               const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes);
 
   const std::string& bytes() const { return bytes_; }

@@ -32,12 +32,15 @@ py::array array_over(py::object base, const py::dtype& dtype, const std::vector<
 
 }  // namespace
 
-LeaseMemory::LeaseMemory(const veloc_outcome& outcome)
+LeaseMemory::LeaseMemory(const veloc_outcome& outcome, const std::vector<uint64_t>& streams)
     : handle_(outcome.lease),
       base_(static_cast<char*>(outcome.base)),
       slot_bytes_(outcome.slot_bytes),
       meta_length_(outcome.meta_len),
-      flags_(outcome.flags) {}
+      flags_(outcome.flags),
+      place_(outcome.place) {
+  for (uint64_t stream : streams) streams_.add(stream);
+}
 
 void LeaseMemory::describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select) {
   layout_ = std::move(layout);
@@ -47,10 +50,11 @@ void LeaseMemory::describe(std::shared_ptr<const Layout> layout, std::vector<int
 LeaseMemory::~LeaseMemory() {
   const Core* core = core_if_usable();
   if (core == nullptr) return;
+  if (place_ != VELOC_PLACE_HOST) streams_.add(Streams::current(place_));
   veloc_error error;
   std::optional<Nogil> nogil;
   if (slot_bytes_ >= kLarge) nogil.emplace();
-  const int32_t status = core->lease_release(handle_, &error);
+  const int32_t status = core->lease_release(handle_, streams_.data(), streams_.size(), &error);
   if (nogil) nogil->end();
   if (status == VELOC_OK) return;
   if (release_failures().size() >= kFailuresKept) release_failures().pop_front();
@@ -90,6 +94,23 @@ int32_t LeaseMemory::find(py::handle label) const {
   if (layout_->sequence) throw py::index_error("the lease holds no region " + py::repr(label).cast<std::string>());
   PyErr_SetObject(PyExc_KeyError, label.ptr());
   throw py::error_already_set();
+}
+
+uint64_t LeaseMemory::address(int32_t region) const {
+  return reinterpret_cast<uint64_t>(data(layout_->regions[static_cast<size_t>(region)]));
+}
+
+py::array LeaseMemory::fetched(int32_t region) const {
+  const RegionLayout& shown = layout_->regions[static_cast<size_t>(region)];
+  py::array_t<uint8_t> bytes(shown.nbytes);
+  veloc_error error;
+  uint8_t* to = bytes.mutable_data();
+  const Core& table = core();
+  Nogil nogil;
+  const int32_t status = table.lease_read(handle_, shown.offset, shown.nbytes, to, &error);
+  nogil.end();
+  if (status < 0) raise(error, {});
+  return bytes;
 }
 
 py::tuple LeaseMemory::description(int32_t region) const {

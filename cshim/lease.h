@@ -8,6 +8,7 @@
 
 #include "layout.h"
 #include "loader.h"
+#include "streams.h"
 
 namespace velocpy {
 
@@ -16,7 +17,8 @@ namespace velocpy {
 class LeaseMemory {
  public:
   // Owns the lease from here on; describe() must follow before anything else.
-  explicit LeaseMemory(const veloc_outcome& outcome);
+  // streams: those on which the caller may use it, beside those that are current when it ends.
+  LeaseMemory(const veloc_outcome& outcome, const std::vector<uint64_t>& streams);
   ~LeaseMemory();
   LeaseMemory(const LeaseMemory&) = delete;
   LeaseMemory& operator=(const LeaseMemory&) = delete;
@@ -29,7 +31,18 @@ class LeaseMemory {
   py::list labels() const;
   // Index of a restored region; raises KeyError or IndexError, as the mapping or the sequence it is.
   int32_t find(py::handle label) const;
+  // Where the bytes lie now.
+  int32_t place() const { return place_; }
+  // Where the array of a region was when it was captured.
+  int32_t home(int32_t region) const { return layout_->regions[static_cast<size_t>(region)].place; }
+  // One more stream that reads it: its room is not written before what is queued there has happened.
+  void used_on(uint64_t stream) { streams_.add(stream); }
   Library library(int32_t region) const { return layout_->regions[static_cast<size_t>(region)].library; }
+  // The address of a region's first byte.
+  uint64_t address(int32_t region) const;
+  int64_t nbytes(int32_t region) const { return layout_->regions[static_cast<size_t>(region)].nbytes; }
+  // All bytes of a region in a NumPy array of their own; waits for the copy when they lie on a device.
+  py::array fetched(int32_t region) const;
   // (dtype text, element bytes, shape, strides in bytes)
   py::tuple description(int32_t region) const;
 
@@ -52,6 +65,8 @@ class LeaseMemory {
   int64_t slot_bytes_;
   int64_t meta_length_;
   int32_t flags_;
+  int32_t place_;
+  Streams streams_;
 };
 
 // What destructors could not raise, for the log: taken out once. Needs the GIL.

@@ -31,6 +31,7 @@ namespace velocpy {
   X(layout)                \
   X(lease_meta)            \
   X(lease_release)         \
+  X(lease_read)            \
   X(hint)                  \
   X(hint_clear)            \
   X(prefetch)              \

@@ -69,6 +69,7 @@ py::dict status_codes() {
   codes["UNAVAILABLE"] = static_cast<int>(VELOC_E_UNAVAILABLE);
   codes["INTERNAL"] = static_cast<int>(VELOC_E_INTERNAL);
   codes["DURABILITY"] = static_cast<int>(VELOC_E_DURABILITY);
+  codes["DEVICE_LOST"] = static_cast<int>(VELOC_E_DEVICE_LOST);
   return codes;
 }
 
@@ -107,9 +108,11 @@ void bind_store(py::module_& m) {
 void bind_history(py::module_& m) {
   py::class_<History>(m, "History")
       .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"),
-           py::arg("timeout"))
-      .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"))
-      .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"))
+           py::arg("timeout"), py::arg("stream") = py::none())
+      .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
+           py::arg("streams") = std::vector<uint64_t>())
+      .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"),
+           py::arg("stream") = py::none())
       .def("drop", &History::drop, py::arg("key"))
       .def("clear", &History::clear)
       .def("size", &History::size)
@@ -135,6 +138,12 @@ void bind_lease(py::module_& m) {
           "array", [](py::object self, int32_t region) { return LeaseMemory::array(std::move(self), region); }, py::arg("region"))
       .def(
           "raw", [](py::object self, int32_t region) { return LeaseMemory::raw(std::move(self), region); }, py::arg("region"))
+      .def_property_readonly("place", &LeaseMemory::place)
+      .def("home", &LeaseMemory::home, py::arg("region"))
+      .def("used_on", &LeaseMemory::used_on, py::arg("stream"))
+      .def("address", &LeaseMemory::address, py::arg("region"))
+      .def("nbytes", &LeaseMemory::nbytes, py::arg("region"))
+      .def("fetched", &LeaseMemory::fetched, py::arg("region"))
       .def("meta", &LeaseMemory::meta);
 }
 

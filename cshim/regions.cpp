@@ -81,7 +81,7 @@ void require_match(const View& view, const RegionLayout& region, py::handle labe
       raise_invalid("the destination of region " + spelled(label) + " has " + std::to_string(view.nbytes) + " bytes, the region has " +
                     std::to_string(region.nbytes) + ".");
     }
-    if (!writable(reinterpret_cast<uint64_t>(view.data), view.nbytes)) {
+    if (view.place == VELOC_PLACE_HOST && !writable(reinterpret_cast<uint64_t>(view.data), view.nbytes)) {
       raise_invalid("the destination of region " + spelled(label) + " is memory that may not be written.");
     }
     return;
@@ -111,6 +111,8 @@ void RegionList::add(View* view, const uint8_t* order, int64_t offset) {
   region.offset = offset;
   region.nbytes = view->nbytes;
   region.itemsize = 1;
+  region.place = view->place;
+  if (view->place != VELOC_PLACE_HOST) devices_.emplace(static_cast<int>(view->library), view->place);
   owners_.push_back(std::move(view->owner));
   if (view->c_order || view->nbytes == 0) {
     regions_.push_back(region);
@@ -170,7 +172,7 @@ void add_source(Sources* sources, py::handle label, const char* name, int64_t le
   if (view.ndim > kMaxDims) raise_invalid("region " + spelled(label) + " has more than 64 axes.");
   if (view.itemsize > INT32_MAX) raise_invalid("region " + spelled(label) + " has elements of more than 2 GiB.");
   const Order order = memory_order(view);
-  const int64_t offset = sources->layout.add(name, length, view.library, *view.dtype_text, view.itemsize, view.ndim, view.shape, order.kind,
+  const int64_t offset = sources->layout.add(name, length, view.library, view.place, *view.dtype_text, view.itemsize, view.ndim, view.shape, order.kind,
                                              order.axes, view.nbytes);
   sources->list.add(&view, order.axes, offset);
 }

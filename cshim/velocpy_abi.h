@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 1
+#define VELOC_ABI_VERSION 2
 
 /* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -44,7 +44,8 @@ enum {
   VELOC_E_TIMEOUT = -12,     /* shim only */
   VELOC_E_UNAVAILABLE = -13, /* the tier does not exist in this build or on this machine */
   VELOC_E_INTERNAL = -14,    /* an invariant of the engine broke */
-  VELOC_E_DURABILITY = -15   /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
+  VELOC_E_DURABILITY = -15,  /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
+  VELOC_E_DEVICE_LOST = -16  /* the accelerator's context is lost: nothing that lay there alone can be had any more */
 };
 
 enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };
@@ -68,6 +69,8 @@ typedef struct veloc_key {
   int32_t reserved;
 } veloc_key;
 
+enum { VELOC_PLACE_HOST = 0 };
+
 /* One region, as source or destination. ndim == 0: nbytes contiguous bytes at data. Otherwise an array of elements of itemsize bytes,
  * shape[ndim], strides[ndim] in bytes (may be negative or zero), laid densely into the slot with the last axis fastest.
  * The shim collapses and orders the axes; product(shape) * itemsize == nbytes. */
@@ -79,6 +82,8 @@ typedef struct veloc_region {
   const int64_t* strides;
   int32_t ndim;
   int32_t itemsize;
+  int32_t place; /* VELOC_PLACE_HOST, or 1 + the number of the CUDA device in whose memory data lies */
+  int32_t reserved;
 } veloc_region;
 
 enum {
@@ -100,7 +105,10 @@ typedef struct veloc_checkpoint_args {
   int32_t tier;     /* VELOC_TIER_NONE, or the tier whose promise the caller wants kept first (a schedule's level):
                        VELOC_TIER_DISK = write down at once and free the faster tiers early */
   int32_t event_fd; /* eventfd, owned by the caller, not shared with another live operation */
-  int32_t reserved;
+  int32_t n_streams;
+  /* The caller's CUDA streams, as 64-bit handles (0 and 1: the legacy default stream, 2: the calling thread's): regions on a device are
+     read behind what is queued in any of them, and what is queued there later waits for that, without the host waiting. */
+  const uint64_t* streams;
 } veloc_checkpoint_args;
 
 enum {
@@ -118,6 +126,9 @@ typedef struct veloc_restore_args {
   uint64_t expected_layout; /* 0: any; otherwise VELOC_E_CHANGED when the checkpoint has another one */
   int32_t flags;
   int32_t event_fd;
+  const uint64_t* streams; /* as for a checkpoint: destinations on a device are written, and leases there are readable, in their order */
+  int32_t n_streams;
+  int32_t reserved;
 } veloc_restore_args;
 
 enum {
@@ -138,7 +149,7 @@ typedef struct veloc_outcome {
   int64_t key_number; /* checkpoint with KEY_AUTO: the key chosen */
   int64_t waited_ns;  /* time this operation spent waiting, so far */
   int32_t flags;      /* VELOC_OUT_* */
-  int32_t reserved;
+  int32_t place;      /* lease: where base lies, as in veloc_region */
 } veloc_outcome;
 
 typedef struct veloc_info {
@@ -192,7 +203,8 @@ int32_t veloc_test_panic(int32_t where, veloc_error* err);
 /* Flips one bit of the checkpoint's bytes in a tier. */
 int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier, int64_t slot_offset, veloc_error* err);
 
-/* Stores. JSON: {"host": bytes|null, "disk": bytes|null, "path": str|null, "flush": "lazy"|"eager", "policy": "score"|"lru"|"fifo",
+/* Stores. JSON: {"devices": [{"ordinal": int, "bytes": budget, or "share": of what is free}], "kernels": path of the kernels' fatbin,
+ * "pinning": "auto"|"concurrent"|"sequential"|"direct"|"off", "host": bytes|null, "disk": bytes|null, "path": str|null, "flush": "lazy"|"eager", "policy": "score"|"lru"|"fifo",
  * "verify": "first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool, "debug": bool, "workers": int, "copiers": int,
  * "direct": bool, "timeline": int events kept (0: none)} */
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
@@ -217,8 +229,11 @@ int32_t veloc_restore(uint64_t history, const veloc_restore_args* args, veloc_ou
 int32_t veloc_drop(uint64_t history, const veloc_key* key, veloc_error* err);
 int32_t veloc_layout(uint64_t store, uint64_t layout, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 int32_t veloc_lease_meta(uint64_t lease, char* buf, int64_t cap, int64_t* len, veloc_error* err);
-/* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease. */
-int32_t veloc_lease_release(uint64_t lease, veloc_error* err);
+/* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease.
+ * streams: every stream that reads a lease on a device; its room is not written before what is queued there has happened. */
+int32_t veloc_lease_release(uint64_t lease, const uint64_t* streams, int32_t n_streams, veloc_error* err);
+/* Copies bytes of the slot that a lease shows to host memory; the one call that waits, for that copy. */
+int32_t veloc_lease_read(uint64_t lease, int64_t offset, int64_t nbytes, void* to, veloc_error* err);
 
 /* Plans: appends to the history's restore order. ready: *queued = restores queued now. */
 int32_t veloc_hint(uint64_t history, const veloc_hint_item* items, int64_t n, int64_t* queued, veloc_error* err);

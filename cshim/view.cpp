@@ -48,7 +48,7 @@ void View::fill_from_numpy(PyObject* array, py::handle label) {
 }
 
 void View::fill_from_description(py::tuple description) {
-  if (description.size() != 8) raise_invalid("velocpy.arrays.describe gave no description.");
+  if (description.size() != 9) raise_invalid("velocpy.arrays.describe gave no description.");
   library = static_cast<Library>(description[0].cast<int>());
   own_text_ = description[1].cast<std::string>();
   data = reinterpret_cast<char*>(description[2].cast<uintptr_t>());
@@ -57,6 +57,7 @@ void View::fill_from_description(py::tuple description) {
   own_strides_ = description[5].cast<std::vector<int64_t>>();
   writable = description[6].cast<bool>();
   owner = description[7];
+  place = description[8].cast<int32_t>();
   dtype_text = &own_text_;
   ndim = static_cast<int>(own_shape_.size());
   shape = own_shape_.data();

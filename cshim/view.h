@@ -29,6 +29,7 @@ struct View {
   int64_t itemsize = 0;
   int64_t nbytes = 0;
   Library library = Library::numpy;
+  int32_t place = VELOC_PLACE_HOST;
   const std::string* dtype_text = nullptr;
   bool writable = false;
   bool c_order = false;  // contiguous, last axis fastest

@@ -32,6 +32,7 @@ const (
 	Unavailable Code = -13 // the tier does not exist in this build or on this machine
 	Internal    Code = -14 // an invariant of the engine broke
 	Durability  Code = -15 // the bytes can never reach the tier asked for
+	DeviceLost  Code = -16 // the accelerator's context is lost
 )
 
 // Tiers as the contract numbers them.
@@ -51,7 +52,7 @@ var names = map[Code]string{
 	Invalid: "invalid argument", NotFound: "not found", Closed: "closed", Stale: "stale handle",
 	TierFull: "tier full", IO: "i/o error", Corrupt: "corrupt", Dropped: "dropped", Changed: "layout changed",
 	Poisoned: "poisoned", Forked: "forked", Timeout: "timeout", Unavailable: "unavailable",
-	Internal: "internal error", Durability: "not durable",
+	Internal: "internal error", Durability: "not durable", DeviceLost: "device lost",
 }
 
 // String returns a short name, and the number for a code that is none.

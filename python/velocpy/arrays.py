@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _core, devices
 from .errors import InvalidArgument, InvalidType, TierUnavailable
 
 if TYPE_CHECKING:
     import torch
 
-NUMPY, TORCH, RAW = 0, 1, 2
+NUMPY, TORCH, RAW, CUPY, CUDA = 0, 1, 2, 3, 4
 
-#: (library, dtype text, address, bytes of an element, shape, strides in bytes, writable, owner)
-Description = tuple[int, str, int, int, tuple[int, ...], tuple[int, ...], bool, Any]
+#: Where host memory lies; the memory of CUDA device n is place n + 1.
+HOST = 0
+
+#: (library, dtype text, address, bytes of an element, shape, strides in bytes, writable, owner, place)
+Description = tuple[int, str, int, int, tuple[int, ...], tuple[int, ...], bool, Any, int]
 
 # torch's dtypes that NumPy has as well, so that one may be restored into the other.
 _SHARED = (
@@ -64,7 +67,7 @@ def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
     if isinstance(array, tuple):
         return _describe_raw(array, label)
     if hasattr(type(array), "__cuda_array_interface__"):
-        raise _on_device(label)
+        return devices.describe(array, label)
     shown = _from_buffer(array, label)
     if shown is None:
         shown = _from_dlpack(array, label)
@@ -85,17 +88,21 @@ def _plain(array: np.ndarray[Any, Any], label: Any) -> np.ndarray[Any, Any]:
 
 
 def _describe_raw(pair: tuple[Any, ...], label: Any) -> Description:
-    numbers = len(pair) == 2 and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in pair)
+    numbers = len(pair) in (2, 3) and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in pair)
     if not numbers:
-        raise InvalidType(f"region {label!r} is a tuple; raw memory is (address, bytes), two ints.")
+        raise InvalidType(f"region {label!r} is a tuple; raw memory is (address, bytes) or (address, bytes, device), ints.")
     address, nbytes = int(pair[0]), int(pair[1])
     if nbytes < 0 or not 0 <= address < 1 << 64 or address + nbytes > 1 << 64:
         raise InvalidArgument(f"region {label!r} is {nbytes} bytes at {address:#x}, which no memory can be.")
+    if len(pair) == 3:
+        if not 0 <= int(pair[2]) < 1 << 16:
+            raise InvalidArgument(f"region {label!r} lies on device {int(pair[2])}, which is no number of a device.")
+        return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, 1 + int(pair[2]))
     if not _core.readable(address, nbytes):
         raise InvalidArgument(
             f"region {label!r} is {nbytes} bytes at {address:#x}, and not all of that is mapped: was it freed?"
         )
-    return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair)
+    return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, HOST)
 
 
 def _from_buffer(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
@@ -121,16 +128,16 @@ def _from_dlpack(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
     if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
         return None
     if int(array.__dlpack_device__()[0]) not in (1, 3):  # kDLCPU and pinned memory
-        raise _on_device(label)
+        raise _elsewhere(label, "a device that shows its arrays through DLPack alone")
     try:
         return np.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidType(f"region {label!r} cannot be read through DLPack: {error}.") from error
 
 
-def _on_device(label: Any) -> TierUnavailable:
+def _elsewhere(label: Any, place: str) -> TierUnavailable:
     return TierUnavailable(
-        f"region {label!r} lies on a device; this version keeps arrays of host memory. Copy it to the host first.",
+        f"region {label!r} lies on {place}; arrays of host memory and of CUDA devices can be kept. Copy it there first.",
         region=label,
     )
 
@@ -153,8 +160,8 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
         raise InvalidType(
             f"region {label!r} is a meta tensor, which has a shape but no memory; give a tensor with values."
         )
-    if tensor.device.type != "cpu":
-        raise _on_device(label)
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise _elsewhere(label, str(tensor.device))
     if tensor.is_quantized:
         raise InvalidType(
             f"region {label!r} is a quantized tensor; store its int_repr() as a region, scale and zero point as meta."
@@ -172,7 +179,8 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
     except RuntimeError as error:
         raise InvalidType(f"region {label!r} is a tensor without memory: {error}.") from error
     strides = tuple(stride * itemsize for stride in tensor.stride())
-    return (TORCH, _torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor)
+    place = HOST if tensor.device.type == "cpu" else 1 + tensor.device.index
+    return (TORCH, _torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor, place)
 
 
 def written(destinations: Iterable[Any]) -> None:
@@ -198,6 +206,20 @@ def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype)
     elements = torch.from_numpy(flat).view(dtype)
     return elements.as_strided(shape, [stride // itemsize for stride in strides])
+
+
+def fetched(memory: _core.LeaseMemory, region: int) -> Any:
+    """A region that was in host memory, out of a lease that lies on a device: a copy, since libraries of the host read it."""
+    text, itemsize, shape, strides = memory.description(region)
+    flat = memory.fetched(region)
+    if memory.library(region) == TORCH:
+        import torch
+
+        dtype = _torch_dtype(text)
+        if flat.size == 0:
+            return torch.empty(shape, dtype=dtype)
+        return torch.from_numpy(flat).view(dtype).as_strided(shape, [stride // itemsize for stride in strides])
+    return np.ndarray(shape, dtype_from_text(text), flat.data, strides=strides)
 
 
 @lru_cache(maxsize=256)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
+from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 
-from .errors import InvalidBudget
+from .errors import InvalidArgument, InvalidBudget
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -32,6 +34,8 @@ _UNITS = {
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*", re.ASCII)
 _LARGEST = 1 << 60
 _FORMS = 'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "auto", or None for a tier that is not used.'
+
+_DEVICE_FORMS = "Give bytes, a text like \"4GiB\", a share of what is free as 0.25 or \"25%\", or a mapping of devices to these."
 
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB
@@ -81,6 +85,57 @@ def host_budget(size: object) -> int | None:
     if size == "auto":
         return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE))
     return parse_size(size, "host")
+
+
+def device_budgets(device: object) -> list[dict[str, int | float]]:
+    """What `velocpy.open` was told of devices, as the core wants it: per device its number and bytes, or a share.
+
+    Examples
+    --------
+    >>> from velocpy.budget import device_budgets
+    >>> device_budgets({"cuda:1": "1GiB"}), device_budgets({0: "25%"})
+    ([{'ordinal': 1, 'bytes': 1073741824}], [{'ordinal': 0, 'share': 0.25}])
+    """
+    if device is None:
+        return []
+    if not isinstance(device, Mapping):
+        device = {_current_device(): device}
+    return [{"ordinal": _ordinal(name), **_part(size)} for name, size in device.items()]
+
+
+def _part(size: object) -> dict[str, int | float]:
+    share = None
+    if isinstance(size, str) and size.strip().endswith("%"):
+        try:
+            share = float(size.strip()[:-1]) / 100
+        except ValueError:
+            raise InvalidBudget(f"device is {size!r}, which is no size. {_DEVICE_FORMS}") from None
+    elif isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) <= 1:
+        share = float(size)
+    if share is None:
+        return {"bytes": parse_size(size, "device")}
+    if not 0 < share <= 1:
+        raise InvalidBudget(f"device is {size!r}: a share lies above 0 and at 100 % at most. {_DEVICE_FORMS}")
+    return {"share": share}
+
+
+def _ordinal(name: object) -> int:
+    number = name
+    if isinstance(name, str) and re.fullmatch(r"cuda:\d+", name):
+        number = int(name[5:])
+    if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= int(number) < 1 << 16:
+        raise InvalidArgument(f"device names {name!r}; devices are numbers or texts like 'cuda:0'.")
+    return int(number)
+
+
+def _current_device() -> int:
+    """The device that the application uses, asked of what it has loaded; 0 where nobody knows."""
+    torch = sys.modules.get("torch")
+    if torch is not None and getattr(torch, "cuda", None) is not None and torch.cuda.is_initialized():
+        return int(torch.cuda.current_device())
+    if "cupy" in sys.modules:
+        return int(sys.modules["cupy"].cuda.runtime.getDevice())
+    return 0
 
 
 def disk_budget(size: object, path: Path | None) -> int | None:

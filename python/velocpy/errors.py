@@ -31,6 +31,7 @@ __all__ = [
     "CorruptCheckpoint",
     "DurabilityLost",
     "ForkedProcessError",
+    "GpuContextLost",
     "InvalidArgument",
     "InvalidBudget",
     "InvalidType",
@@ -65,6 +66,7 @@ class Status(enum.IntEnum):
     UNAVAILABLE = -13
     INTERNAL = -14
     DURABILITY = -15
+    DEVICE_LOST = -16
 
 
 #: Names of the tiers by the contract's numbers.
@@ -138,6 +140,10 @@ class TierUnavailable(VelocError):
     """The tier does not exist in this build or on this machine."""
 
 
+class GpuContextLost(VelocError):
+    """The CUDA context of this process is broken; checkpoints that had reached the host or the disk are safe."""
+
+
 class CorruptCheckpoint(VelocError):
     """Bytes came back that are not those captured: the checksum of ``region`` in ``tier`` differs."""
 
@@ -190,6 +196,7 @@ _CLASSES: dict[int, type[VelocError]] = {
     Status.UNAVAILABLE: TierUnavailable,
     Status.INTERNAL: CoreFault,
     Status.DURABILITY: DurabilityLost,
+    Status.DEVICE_LOST: GpuContextLost,
 }
 
 # What is still safe and what to do, where the core cannot know it.
@@ -205,6 +212,8 @@ _REMEDIES: dict[int, str] = {
     Status.CHANGED: "Another thread keeps rewriting this key with other regions; synchronise with it.",
     Status.POISONED: "Restart the process; in a notebook, the kernel. Please report the stacks.",
     Status.INTERNAL: "Please report this; close the store and restart the process.",
+    Status.DEVICE_LOST: "A kernel or a copy of some library failed in this process, and CUDA cannot go on in it. What had reached the "
+    "host tier or below can still be restored to host memory; restart the process to use the GPU again.",
     Status.DURABILITY: "The checkpoint can still be restored while the store is open, unless it was dropped.",
 }
 

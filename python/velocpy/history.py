@@ -88,6 +88,7 @@ class History:
         meta: Any = None,
         tier: str | None = None,
         timeout: float | None = None,
+        stream: Any = None,
         **named: Any,
     ) -> Ticket:
         """Captures arrays under a key and returns a ticket; writing a key again replaces its checkpoint.
@@ -103,9 +104,9 @@ class History:
             None: the store chooses an integer that is not used; ``Ticket.key`` tells it.
         regions
             Arrays by name, or a sequence of arrays, which are then regions 0, 1, …; or give them as keywords (regions
-            called copy, meta, tier or timeout want a mapping). NumPy and torch CPU arrays, anything with the buffer
-            protocol or DLPack, and tuples (address, bytes). They come back as the library they came from, buffers as
-            NumPy arrays.
+            called copy, meta, tier, timeout or stream want a mapping). NumPy, CuPy and torch arrays, anything with the
+            buffer protocol, DLPack or ``__cuda_array_interface__``, and tuples (address, bytes) or, on a CUDA device,
+            (address, bytes, device). They come back as the library they came from, buffers as NumPy arrays.
         copy
             False: the arrays stay untouched by the caller until ``Ticket.captured``; the store then reads them where
             they are and keeps them alive meanwhile.
@@ -116,6 +117,10 @@ class History:
             The tier whose promise is wanted first: ``"disk"`` writes down at once and frees the faster tiers early.
         timeout
             Seconds to wait for room.
+        stream
+            The CUDA stream in whose order arrays on a device are read: a handle, a ``torch.cuda.Stream``, a
+            ``cupy.cuda.Stream``, or several. None: the stream that is current in the library of the arrays. The call
+            does not wait for the device; what is queued on the stream afterwards may overwrite the arrays.
 
         Raises
         ------
@@ -138,6 +143,7 @@ class History:
             None if meta is None else _meta_bytes(meta),
             NO_TIER if tier is None else tier_number(tier),
             timeout,
+            stream,
         )
         if self._feed.active:
             self._feed.noted(left)
@@ -168,6 +174,7 @@ class History:
         *,
         last: bool = False,
         timeout: float | None = None,
+        stream: Any = None,
     ) -> Lease: ...
     @overload
     def restore(
@@ -178,6 +185,7 @@ class History:
         into: Any,
         last: bool = False,
         timeout: float | None = None,
+        stream: Any = None,
     ) -> Any: ...
     def restore(
         self,
@@ -187,6 +195,7 @@ class History:
         into: Any = None,
         last: bool = False,
         timeout: float | None = None,
+        stream: Any = None,
     ) -> Any:
         """Brings a checkpoint back: as a lease without a copy, or into arrays that exist.
 
@@ -202,6 +211,9 @@ class History:
             The checkpoint is consumed: the lease belongs to the caller, and the key is gone.
         timeout
             Seconds to wait.
+        stream
+            The CUDA stream in whose order arrays on a device are written, or a lease there is read; as for
+            `checkpoint`.
 
         Raises
         ------
@@ -212,7 +224,7 @@ class History:
         """
         if last is not True and last is not False:
             last = _flag("last", last)
-        return self._restore(self._begun(key), regions, into, last, timeout, False)
+        return self._restore(self._begun(key), regions, into, last, timeout, False, stream)
 
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, into: Any = None
@@ -237,7 +249,7 @@ class History:
                     return
                 key = plain_key(step[0])
                 try:
-                    restored = self._restore(key, None, into, last or step[1], timeout, True)
+                    restored = self._restore(key, None, into, last or step[1], timeout, True, None)
                 except BaseException:
                     feed.put_back(step)
                     raise
@@ -246,23 +258,25 @@ class History:
         finally:
             feed.iterate(-1)
 
-    def _restore(self, key: Key, regions: Any, into: Any, last: bool, timeout: float | None, iterated: bool) -> Any:
+    def _restore(
+        self, key: Key, regions: Any, into: Any, last: bool, timeout: float | None, iterated: bool, stream: Any
+    ) -> Any:
         wanted = _labels_of(regions)
         if into is None:
-            memory, left = self._core.restore(key, wanted, last, False, timeout)
+            memory, left = self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream))
             result: Any = Lease(memory, self._name, key, self._store._debug)
         else:
-            left = self._restore_into(key, wanted, _destinations_of(into), last, timeout)
+            left = self._restore_into(key, wanted, _destinations_of(into), last, timeout, stream)
             result = into
         feed = self._feed
         if feed.active and feed.restored(key, left, iterated):
             self._core.hint_clear()
         return result
 
-    def _restore_into(self, key: Key, wanted: Any, into: Any, last: bool, timeout: float | None) -> int:
+    def _restore_into(self, key: Key, wanted: Any, into: Any, last: bool, timeout: float | None, stream: Any) -> int:
         started = True
         try:
-            return self._core.restore_into(key, wanted, into, last, timeout)
+            return self._core.restore_into(key, wanted, into, last, timeout, stream)
         except (InvalidArgument, CheckpointNotFound, StoreClosed):
             started = False
             raise
@@ -420,7 +434,7 @@ def _destinations_of(into: Any) -> dict[Any, Any] | tuple[Any, ...]:
 
 
 def _is_raw(pair: tuple[Any, ...]) -> bool:
-    return len(pair) == 2 and all(isinstance(n, Integral) for n in pair)
+    return len(pair) in (2, 3) and all(isinstance(n, Integral) for n in pair)
 
 
 def _meta_bytes(meta: Any) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import arrays
+from . import arrays, devices
 from .errors import InvalidType, LeaseReleased, LeaseWritten
 
 if TYPE_CHECKING:
@@ -88,12 +88,22 @@ class Lease(Mapping[Any, Any]):
         if memory is not None and self._mark is not None and _checksum(memory) != self._mark:
             raise self._written()
 
+    def used_on(self, stream: Any) -> None:
+        """Tells that ``stream`` reads the arrays: their room is not written before what is queued there has happened.
+
+        Needed only for streams of a CUDA device that are current neither when the lease is taken nor when it ends. It
+        takes what the ``stream`` of `History.checkpoint` takes.
+        """
+        memory = self._held()
+        for handle in devices.named(stream):
+            memory.used_on(handle)
+
     def __getitem__(self, label: str | int) -> Any:
         memory = self._held()
         region = memory.find(label)
         array = self._arrays.get(region)
         if array is None:
-            array = arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
+            array = _shown(memory, region)
             self._arrays[region] = array
         return array
 
@@ -160,8 +170,20 @@ class Lease(Mapping[Any, Any]):
         return self._memory
 
 
+def _shown(memory: _core.LeaseMemory, region: int) -> Any:
+    """The region in the library that it came from, and where that was."""
+    home = memory.home(region)
+    if memory.place != arrays.HOST:
+        return devices.array(memory, region) if home != arrays.HOST else arrays.fetched(memory, region)
+    if home != arrays.HOST:
+        return devices.sent_home(memory, region)
+    return arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
+
+
 def _checksum(memory: _core.LeaseMemory) -> int:
     total = 0
+    if memory.place != arrays.HOST:  # the core compares what lies on a device
+        return total
     for label in memory.labels():
         total = zlib.crc32(memory.raw(memory.find(label)).data, total)
     return total

@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Any
 
 from . import _core, knobs
-from .budget import disk_budget, host_budget
+from . import devices
+from .budget import device_budgets, disk_budget, host_budget
 from .errors import TIERS, InvalidArgument, InvalidType, StoreClosed, TierUnavailable, VelocError, WaitTimeout
 from .history import History
 from .ticket import tier_number
@@ -27,11 +28,15 @@ log.addHandler(logging.NullHandler())
 
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 
+#: The kernels for CUDA devices, beside this module.
+KERNELS = "velocpy_kernels.fatbin"
+
 
 def open(  # noqa: A001
     path: str | os.PathLike[str] | None = None,
     *,
     device: Any = None,
+    pinning: str = "auto",
     host: int | str | None = "auto",
     disk: int | str | None = "auto",
     archive: Any = None,
@@ -62,7 +67,15 @@ def open(  # noqa: A001
         Host memory. "auto": a quarter of what this process may still use, at most 32 GiB.
     disk
         Local disk. "auto": half of the free space at ``path``; without a path no disk tier.
-    device, archive
+    device
+        Memory of CUDA devices: a size, or a fraction of what is free now (``0.25`` or ``"25%"``), on the device that is
+        current in torch or CuPy (0 without them); or a mapping of devices (``0`` or ``"cuda:0"``) to such budgets.
+        Checkpoints of arrays on a device go there first. It needs a host tier.
+    pinning
+        How host memory is made reachable by the devices at full speed: "auto" touches and registers it piece by piece
+        while the store works; "concurrent", "sequential" and "direct" are the strategies of seed 004, for comparison;
+        "off" never.
+    archive
         Not in this version.
     flush
         "lazy" writes down only what space will demand; "eager" writes down everything at once.
@@ -92,11 +105,12 @@ def open(  # noqa: A001
     ...     store
     <Store host 16.0 MiB: 0 histories>
     """
-    for name, value in (("device", device), ("archive", archive)):
-        if value is not None:
-            raise TierUnavailable(
-                f"the {name} tier comes with a later version; open the store without {name}=.", tier=name
-            )
+    if archive is not None:
+        raise TierUnavailable(
+            "the archive tier comes with a later version; open the store without archive=.", tier="archive"
+        )
+    _require_choice("pinning", pinning, ("auto", "concurrent", "sequential", "direct", "off"))
+    budgets = device_budgets(device)
     _require_choice("flush", flush, ("lazy", "eager"))
     _require_choice("policy", policy, ("score", "lru", "fifo"))
     _require_choice("verify", verify, ("first", "always", "off"))
@@ -104,6 +118,8 @@ def open(  # noqa: A001
     _require_whole("timeline", timeline, 0)
     directory = _directory(path)
     host_bytes, disk_bytes = host_budget(host), disk_budget(disk, directory)
+    if budgets and host_bytes is None:
+        raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
     if host_bytes is None and disk_bytes is None:
         raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
     if disk_bytes is not None and directory is None:
@@ -123,6 +139,8 @@ def open(  # noqa: A001
         "debug": bool(debug),
         "timeline": timeline,
     }
+    if budgets:
+        config |= {"devices": budgets, "pinning": pinning, "kernels": str(Path(__file__).with_name(KERNELS))}
     for name, count in (("workers", workers), ("copiers", copiers)):
         if count is not None:
             config[name] = _require_whole(name, count, 1)
@@ -143,6 +161,7 @@ class Store:
         self._config = config
         self._debug = bool(config["debug"])
         self._lookahead = lookahead
+        self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
         self._lock = threading.Lock()
         self._core = _core.Store(json.dumps(config))
@@ -244,6 +263,12 @@ class Store:
                 above = {"write": tier["flush_bytes_per_s"] or None, "read": tier["load_bytes_per_s"] or None}
         return costs
 
+    def _streams(self, stream: Any) -> tuple[int, ...]:
+        """Handles of the streams that will read a lease, should it lie on a device."""
+        if stream is not None:
+            return devices.named(stream)
+        return tuple(handle for place in self._places for handle in devices.current(place))
+
     def _require_open(self) -> None:
         if self._closed:
             raise StoreClosed(
@@ -260,7 +285,10 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        tiers = ", ".join(f"{name} {_size_text(self._config[name])}" for name in ("host", "disk") if self._config[name])
+        sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
+        shown = [f"{name} {_budget_text(budget)}" for name, budget in sizes]
+        shown += [f"{name} {_size_text(self._config[name])}" for name in ("host", "disk") if self._config[name]]
+        tiers = ", ".join(shown)
         state = "closed" if self._closed else f"{len(self._histories)} histories"
         return f"<Store {tiers}: {state}>"
 
@@ -314,6 +342,10 @@ def _require_whole(name: str, value: Any, least: int) -> int:
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:
     return 1e9 * nbytes / nanoseconds if nbytes and nanoseconds else None
+
+
+def _budget_text(budget: dict[str, Any]) -> str:
+    return _size_text(budget["bytes"]) if "bytes" in budget else f"{100 * budget['share']:g} % of what was free"
 
 
 def _size_text(nbytes: int) -> str:
