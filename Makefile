@@ -16,7 +16,8 @@ NVCC    := $(shell sed -n '/^requires = \[/,/^\]/s/^ *"\(nvidia-.*\)",$$/\1/p' p
 DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS); sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
 STAMP   := $(VENV_TEST)/.requirements-$(DIGEST)
 CUDA    := $(wildcard cuda/*.cu cuda/*.cuh cuda/*.h cuda/emulated/*)
-NO_CABI  = $$(go list ./gocore/... | grep -vE '/(cabi|libcuda)(/|$$)')
+# Packages that call C: the ABI, and the libraries of the driver.
+NO_CABI  = $$(go list ./gocore/... | grep -vE '/(cabi|libcuda|nvml)(/|$$)')
 
 export GOTOOLCHAIN ?= local
 export PYTHONUNBUFFERED = 1
@@ -81,8 +82,9 @@ format: install ## Format Go, Python and C++
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h $(CUDA)
 
-generate: install ## Write anew what is generated: the life cycle's diagram, the page of results
+generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results
 	go test ./gocore/lifecycle -rewrite
+	go -C tools run ./forward ../gocore/topology/nvml
 	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
 
 fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each
