@@ -34,12 +34,14 @@ type Capture struct {
 type CaptureOptions struct {
 	SourceStays bool // the source stays as it is until the bytes are captured: it may be read later, by a transfer
 	Down        int  // write it down to this tier at once; 0: no wish
+	Top         int  // the fastest tier that it may lie in: a front, or the first tier that is none
 	Patient     bool // wait for room also when only the application can make some
 }
 
 // BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
 func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int64, body any, o CaptureOptions) (*Capture, error) {
 	rec := e.newRecord(h, k, size, align, body)
+	rec.top = uint8(o.Top)
 	t, err := e.captureTier(rec, o.SourceStays)
 	if err != nil {
 		e.abandon(now, rec, err)
@@ -68,12 +70,12 @@ func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int
 // captureTier is the fastest tier that can hold the checkpoint at all; a source that stays goes past the fastest, whose room it
 // does not need.
 func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
-	first := 0
-	if sourceStays && len(e.tiers) > 1 && e.tiers[1].fits(r) {
-		first = 1
+	first := int(r.top)
+	if below := e.below(first); sourceStays && below >= 0 && e.tiers[below].fits(r) {
+		first = below
 	}
 	for t := first; t < len(e.tiers); t++ {
-		if e.tiers[t].fits(r) {
+		if e.uses(r, t) && e.tiers[t].fits(r) {
 			return t, nil
 		}
 	}
@@ -262,7 +264,7 @@ func (e *Engine) cancelLoads(now int64, r *Record) {
 		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {
 			r.loadsOn &^= bit
 			l.loads--
-			e.Fragment(r, k+1).Transfers--
+			e.Fragment(r, l.lower).Transfers--
 		}
 	}
 }

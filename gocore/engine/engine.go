@@ -13,8 +13,8 @@ import (
 	"velocpy/gocore/plan"
 )
 
-// MaxTiers bounds the depth of the hierarchy: device, host, disk, archive.
-const MaxTiers = 4
+// MaxTiers bounds the hierarchy: several devices beside each other, then host, disk, archive.
+const MaxTiers = 8
 
 // FlushMode says when a checkpoint is written down a tier.
 type FlushMode uint8
@@ -32,6 +32,9 @@ type TierConfig struct {
 	Capacity int64 // bytes: a hard budget
 	Grain    int64 // sizes are rounded up to, and places aligned to, multiples of this; 0: 1
 	Remote   bool  // callers cannot address its bytes: what they write to or read from it goes by transfers
+	// Front marks a tier for the checkpoints that name it alone: the memory of one of several devices. Fronts come first; below each of them
+	// is the first tier that is none.
+	Front bool
 	// WriteRate and ReadRate are what the link to the next tier down is assumed to do (bytes/s) until it has been measured.
 	WriteRate, ReadRate float64
 }
@@ -70,7 +73,8 @@ const maxLoads = 8
 type Engine struct {
 	cfg       Config
 	tiers     []*tier
-	links     []*link
+	fronts    int     // how many of the tiers, from the first on, are fronts
+	links     []*link // by their upper tier
 	histories []*History // by lane; nil after a history was removed
 	byName    map[string]*History
 	heads     []int64 // by lane
@@ -129,7 +133,7 @@ func (f *inflow) arrived(now, count, bytes int64) {
 // faster tells whether more comes than leaves at a rate (bytes/s).
 func (f *inflow) faster(rate float64) bool { return f.bytes*1e9 > rate*f.between }
 
-// link joins a tier to the one below it.
+// link joins a tier to the one below it: links[t] is the one below tier t.
 type link struct {
 	upper, lower int
 	down, up     *bandwidth.Estimator
@@ -164,12 +168,14 @@ func New(cfg Config) *Engine {
 		t := &tier{TierConfig: c, index: i, table: fragment.New[*Record](c.Capacity), hand: fragment.None}
 		t.bytes[fragment.Gap] = c.Capacity
 		e.tiers = append(e.tiers, t)
-		if i > 0 {
-			above := cfg.Tiers[i-1]
-			l := &link{upper: i - 1, lower: i, down: bandwidth.New(above.WriteRate), up: bandwidth.New(above.ReadRate)}
-			l.dirty.link = i - 1
-			e.links = append(e.links, l)
+		if c.Front {
+			e.fronts = i + 1
 		}
+	}
+	for i, c := range cfg.Tiers[:max(len(cfg.Tiers)-1, 0)] {
+		l := &link{upper: i, lower: max(i+1, e.fronts), down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate)}
+		l.dirty.link = i
+		e.links = append(e.links, l)
 	}
 	return e
 }
@@ -190,6 +196,14 @@ func (e *Engine) TakeWoken() []any {
 
 // IsMemory tells whether callers can address the bytes of tier t.
 func (e *Engine) IsMemory(t int) bool { return !e.tiers[t].Remote }
+
+// below is the tier below tier t, or -1.
+func (e *Engine) below(t int) int {
+	if t >= len(e.links) {
+		return -1
+	}
+	return e.links[t].lower
+}
 
 func (e *Engine) wake(notify any) {
 	if notify != nil {

@@ -14,7 +14,7 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 		return
 	}
 	if rec.queuedOn&bit == 0 {
-		if l.blocked || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[t+1].fits(rec) {
+		if l.blocked || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
 			return
 		}
 		e.unstick(rec, t)
@@ -82,7 +82,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 // retryStuck gives the failed flushes of tier t and those below another chance; false when there are none.
 func (e *Engine) retryStuck(now int64, t int) bool {
 	retried := false
-	for ; t < len(e.links); t++ {
+	for ; t >= 0 && t < len(e.links); t = e.below(t) {
 		retried = e.retryLink(now, t) || retried
 	}
 	return retried

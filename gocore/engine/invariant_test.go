@@ -196,8 +196,13 @@ func (w *world) checkCounts() {
 			if r == nil || r.copies[t] == fragment.None {
 				continue
 			}
-			if t > 0 && r.loadsOn&(1<<(t-1)) != 0 {
-				transfers[copyAt{r, t}]++
+			for k, l := range w.e.links {
+				if l.lower == t && r.loadsOn&(1<<k) != 0 {
+					transfers[copyAt{r, t}]++
+				}
+			}
+			if !w.e.uses(r, t) {
+				w.fatalf("%v of tier %d lies in tier %d, which is not its own", r.Key, r.Top(), t)
 			}
 			f := w.e.Fragment(r, t)
 			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {

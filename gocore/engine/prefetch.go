@@ -65,7 +65,7 @@ func (e *Engine) note(h *History, k plan.Key) *Record {
 	}
 	e.expect(rec, seq)
 	for t := range e.tiers {
-		if id := rec.copies[t]; id == fragment.None || e.tiers[t].table.At(id).State != lifecycle.ReadComplete {
+		if id := rec.copies[t]; e.uses(rec, t) && (id == fragment.None || e.tiers[t].table.At(id).State != lifecycle.ReadComplete) {
 			e.lookAgain(h, t, seq)
 		}
 	}
@@ -155,7 +155,7 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	head := h.order.Head()
 	h.readyTo = max(h.readyTo, head)
 	h.order.Upcoming(h.readyTo, func(seq int64, k plan.Key, _ bool) bool {
-		if r := h.Get(k); r == nil || !e.Complete(r, 0) {
+		if r := h.Get(k); r == nil || !e.Complete(r, r.Top()) {
 			return false
 		}
 		h.readyTo = seq + 1
@@ -221,7 +221,7 @@ func (e *Engine) prefetchTier(now int64, h *History, t int) (ended bool) {
 // ahead promises rec's copy in tier t or begins to load it; false when that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	tr := e.tiers[t]
-	if !e.liftable(rec, t) {
+	if !e.uses(rec, t) || !e.liftable(rec, t) {
 		return true
 	}
 	if id := rec.copies[t]; id != fragment.None {
@@ -238,10 +238,10 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	if t == len(e.tiers)-1 || rec.loadsOn&(1<<t) != 0 {
 		return true
 	}
-	if !e.Complete(rec, t+1) {
+	l := e.links[t]
+	if !e.Complete(rec, l.lower) {
 		return false // it comes up there first
 	}
-	l := e.links[t]
 	if l.loads >= maxLoads {
 		return false
 	}
@@ -252,8 +252,8 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 		h.stuck[t] = tr.version + 1
 		return false
 	}
-	e.Fragment(rec, t+1).Transfers++
-	e.settle(now, rec, t+1)
+	e.Fragment(rec, l.lower).Transfers++
+	e.settle(now, rec, l.lower)
 	rec.loadsOn |= 1 << t
 	e.beginLoad(now, rec, t, false)
 	return true

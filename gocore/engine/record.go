@@ -29,10 +29,17 @@ type Record struct {
 	loadsOn  uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
 	stuckOn  uint8               // bit k: the flush over link k failed
 	wants    uint8               // bit t: a caller wants it durable in tier t soon
+	top      uint8 // its fastest tier: a front, or the first tier that is none
 	captured bool
 	gone     bool
 	failed   error // why its capture or its latest flush failed
 }
+
+// Top is the fastest tier that the record may lie in.
+func (r *Record) Top() int { return int(r.top) }
+
+// uses tells whether tier t is one of r's: its own front, and all that are none.
+func (e *Engine) uses(r *Record, t int) bool { return t == int(r.top) || t >= max(e.fronts, int(r.top)) }
 
 // Written orders records by their capture.
 func (r *Record) Written() int64 { return r.written }
@@ -146,7 +153,7 @@ func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragm
 		return fragment.Promised
 	case f.State.Evictable() && f.Transfers == 0:
 		return fragment.Free
-	case f.State != lifecycle.WriteComplete || r.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[t+1].fits(r)):
+	case f.State != lifecycle.WriteComplete || r.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[e.links[t].lower].fits(r)):
 		return fragment.Held
 	case r.queuedOn&bit != 0:
 		return fragment.Flushing
@@ -169,9 +176,11 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class
 // whose flushes it may have blocked.
 func (e *Engine) roomier(t int) {
 	e.tiers[t].version++
-	for t--; t >= 0 && e.links[t].blocked; t-- {
-		e.links[t].blocked = false
-		e.tiers[t].version++
+	for k, l := range e.links[:min(t, len(e.links))] {
+		if l.lower == t && l.blocked {
+			l.blocked = false
+			e.roomier(k)
+		}
 	}
 }
 
@@ -203,7 +212,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	e.roomier(t)
 	if h := r.Hist; !r.gone {
 		e.lookAgain(h, t, r.seq)
-		if t == 0 {
+		if t == int(r.top) {
 			h.readyTo = min(h.readyTo, r.seq)
 		}
 	}

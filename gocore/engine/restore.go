@@ -39,7 +39,7 @@ func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOption
 		return nil, ErrNotFound
 	}
 	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
-	r.Hit = e.Complete(rec, 0)
+	r.Hit = e.Complete(rec, rec.Top())
 	e.touch(rec)
 	if !o.Peek {
 		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
@@ -55,30 +55,31 @@ func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOption
 // locate brings the restore as far as it can go now: to Ready, or to waiting for a transfer.
 func (e *Engine) locate(now int64, r *Restore) {
 	rec := r.Rec
+	top := rec.Top()
 	switch {
 	case rec.gone:
 		e.endWaiting(r, ErrDropped)
 	case !rec.captured:
 		e.await(r)
-	case e.tiers[0].Remote:
+	case e.tiers[top].Remote:
 		e.fetch(now, r)
-	case e.Complete(rec, 0):
-		e.pin(now, r, 0)
-	case rec.copies[0] != fragment.None:
+	case e.Complete(rec, top):
+		e.pin(now, r, top)
+	case rec.copies[top] != fragment.None:
 		e.hasten(rec)
 		e.await(r)
-	case r.options.Partial || r.Direct || !e.liftable(rec, 0):
+	case r.options.Partial || r.Direct || !e.liftable(rec, top):
 		e.fetch(now, r)
 	default:
 		e.await(r)
-		e.lift(now, rec, 0)
+		e.lift(now, rec, top)
 	}
 }
 
 func (e *Engine) pin(now int64, r *Restore, t int) {
 	e.Fragment(r.Rec, t).Pins++
 	r.Tier, r.Phase = t, Ready
-	if r.options.Into || t > 0 {
+	if r.options.Into {
 		r.copies = true
 		e.copying++
 	}
@@ -103,7 +104,7 @@ func (e *Engine) fetch(now int64, r *Restore) {
 // liftable tells whether tier t, and those that the bytes come through, are large enough for rec.
 func (e *Engine) liftable(rec *Record, t int) bool {
 	for ; t < len(e.tiers) && !e.Complete(rec, t); t++ {
-		if !e.tiers[t].fits(rec) {
+		if e.uses(rec, t) && !e.tiers[t].fits(rec) {
 			return false
 		}
 	}
@@ -117,22 +118,23 @@ func (e *Engine) lift(now int64, rec *Record, t int) {
 		e.hasten(rec)
 		return
 	}
-	if !e.Complete(rec, t+1) {
-		if t+2 < len(e.tiers) {
-			e.lift(now, rec, t+1)
+	below := e.links[t].lower
+	if !e.Complete(rec, below) {
+		if e.below(below) >= 0 {
+			e.lift(now, rec, below)
 		}
 		return
 	}
 	rec.loadsOn |= bit
-	src := e.Fragment(rec, t+1)
+	src := e.Fragment(rec, below)
 	src.Transfers++
-	e.settle(now, rec, t+1)
+	e.settle(now, rec, below)
 	e.demand(now, t, &claim{rec: rec, load: true,
 		granted: func(now int64) { e.beginLoad(now, rec, t, true) },
 		denied: func(now int64, err error) {
 			rec.loadsOn &^= bit
-			e.Fragment(rec, t+1).Transfers--
-			e.settle(now, rec, t+1)
+			e.Fragment(rec, below).Transfers--
+			e.settle(now, rec, below)
 			e.lookAgain(rec.Hist, t, rec.seq)
 			e.passBy(now, rec, err, false)
 		},
@@ -142,7 +144,8 @@ func (e *Engine) lift(now int64, rec *Record, t int) {
 // passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead, and
 // leases too unless it is leases that fill the tier. With patience, leases whose callers have some go on waiting; it tells whether there are any.
 func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
-	crowded := e.lent(0)+e.tiers[0].extent(rec) > e.tiers[0].Capacity
+	top := rec.Top()
+	crowded := e.lent(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
 	for _, r := range e.takeWaiting(rec) {
 		switch {
 		case !rec.gone && (r.options.Into || !crowded):

@@ -327,7 +327,7 @@ func (e *Engine) whyFull(t int, r *Record) error {
 	tr := e.tiers[t]
 	if t < len(e.links) {
 		if l := e.links[t]; l.stuck > 0 && l.err != nil {
-			return &TierError{Tier: t + 1, Err: l.err}
+			return &TierError{Tier: l.lower, Err: l.err}
 		}
 	}
 	lent := e.lent(t)

@@ -10,8 +10,8 @@ type TransferKind uint8
 
 // The kinds of transfer.
 const (
-	Flush TransferKind = iota // tier From to From+1
-	Load                      // tier From to From-1
+	Flush TransferKind = iota // tier From to the one below
+	Load                      // tier From to one above
 	Spill                     // the caller's memory to tier To, past the faster ones
 	Fetch                     // tier From to the caller's memory, past the faster ones
 )
@@ -81,7 +81,7 @@ func (e *Engine) find(now int64, d Direction, over int) *Transfer {
 	if d == Up {
 		past = &e.fetches
 	}
-	if x, ok := past.peek(); ok && (over == anyLink || over == max(x.From, x.To, 1)-1) {
+	if x, ok := past.peek(); ok && (over == anyLink || over == e.way(x)) {
 		past.pop()
 		return x
 	}
@@ -89,6 +89,16 @@ func (e *Engine) find(now int64, d Direction, over int) *Transfer {
 		return e.nextUp(over)
 	}
 	return e.nextDown(now, over)
+}
+
+// way is the link over which a transfer passes by the faster tiers: the one above the tier that it leaves or reaches, or below it when
+// that is the record's fastest.
+func (e *Engine) way(x *Transfer) int {
+	t := max(x.From, x.To)
+	if top := x.Rec.Top(); t == top || e.below(top) == t {
+		return min(top, max(len(e.links)-1, 0))
+	}
+	return t - 1
 }
 
 func (e *Engine) nextUp(over int) *Transfer {

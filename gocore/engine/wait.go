@@ -58,7 +58,7 @@ func (e *Engine) want(now int64, rec *Record, t int) {
 
 // reached tells whether rec is captured and, for a tier below the fastest, whether tier t or a lower one has its bytes.
 func (e *Engine) reached(rec *Record, t int) bool {
-	if t <= 0 {
+	if t <= rec.Top() {
 		return rec.captured
 	}
 	return e.lower(rec, t-1) >= 0

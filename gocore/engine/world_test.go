@@ -77,7 +77,7 @@ func newWorld(t *rapid.T, cfg Config) *world {
 	return w
 }
 
-// someConfig draws a hierarchy of one to four tiers, mostly larger downwards.
+// someConfig draws a hierarchy of one to four tiers, mostly larger downwards, sometimes with several fronts.
 func someConfig(t *rapid.T) Config {
 	cfg := Config{
 		Flush:    rapid.SampledFrom([]FlushMode{Lazy, Eager}).Draw(t, "flush"),
@@ -87,6 +87,11 @@ func someConfig(t *rapid.T) Config {
 		Workers:  rapid.IntRange(0, 2).Draw(t, "workers"),
 	}
 	n := rapid.SampledFrom([]int{1, 2, 2, 2, 3, 3, 4}).Draw(t, "tiers")
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "fronts") {
+		cfg.Tiers = append(cfg.Tiers, TierConfig{
+			Name: fmt.Sprint("f", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), Front: true, WriteRate: 1e9, ReadRate: 2e9,
+		})
+	}
 	for i := range n {
 		c := TierConfig{
 			Name:     fmt.Sprint("t", i),
@@ -159,7 +164,7 @@ func (w *world) capture(t *rapid.T) {
 	size := rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.Int64Range(0, 30), rapid.Int64Range(1, most+5)).Draw(t, "size")
 	o := CaptureOptions{
 		SourceStays: rapid.IntRange(0, 3).Draw(t, "stays") == 0, Patient: rapid.Bool().Draw(t, "patient"),
-		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"),
+		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"), Top: rapid.IntRange(0, w.e.fronts).Draw(t, "top"),
 	}
 	w.content++
 	body := &content{w.content}
@@ -167,7 +172,7 @@ func (w *world) capture(t *rapid.T) {
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
 		for _, tr := range w.e.tiers {
-			if g := max(tr.Grain, 1); (max(size, 1)+g-1)/g*g <= tr.Capacity {
+			if g := max(tr.Grain, 1); (tr.index == o.Top || tr.index >= w.e.fronts) && (max(size, 1)+g-1)/g*g <= tr.Capacity {
 				w.fatalf("%d bytes refused for ever, tier %d has %d: %v", size, tr.index, tr.Capacity, err)
 			}
 		}
@@ -510,11 +515,12 @@ func (w *world) movable(t int, r *Record) string {
 	}) {
 		return "there is room"
 	}
-	if t+2 != len(w.e.tiers) || w.e.links[t].blocked {
+	below := w.e.below(t)
+	if below != len(w.e.tiers)-1 || w.e.links[t].blocked {
 		return "" // between memories, what waits to come up may keep others from going down; and one refused flush stands for all
 	}
 	for _, d := range w.e.links[t].dirty.recs {
-		flushable := w.windowIn(t+1, d, func(f *fragment.Fragment[*Record]) bool {
+		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Record]) bool {
 			return f.Class == fragment.Gap
 		})
 		if flushable && w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
