@@ -73,8 +73,8 @@ const maxLoads = 8
 type Engine struct {
 	cfg       Config
 	tiers     []*tier
-	fronts    int     // how many of the tiers, from the first on, are fronts
-	links     []*link // by their upper tier
+	fronts    int        // how many of the tiers, from the first on, are fronts
+	links     []*link    // by their upper tier
 	histories []*History // by lane; nil after a history was removed
 	byName    map[string]*History
 	heads     []int64 // by lane
@@ -185,6 +185,19 @@ func (e *Engine) Tiers() int { return len(e.tiers) }
 
 // Capacity is the budget of a tier in bytes.
 func (e *Engine) Capacity(t int) int64 { return e.tiers[t].Capacity }
+
+// Grow tells that tier t has become larger: it has so many bytes now.
+func (e *Engine) Grow(now int64, t int, capacity int64) {
+	tr := e.tiers[t]
+	if capacity <= tr.Capacity {
+		return
+	}
+	tr.bytes[fragment.Gap] += capacity - tr.Capacity
+	tr.Capacity = capacity
+	tr.table.Grow(capacity)
+	e.roomier(t)
+	e.pump(now)
+}
 
 // TakeWoken returns the Notify values of the operations whose state has changed since the last call. The slice is
 // valid until the next call of any method.

@@ -7,9 +7,10 @@ import (
 
 // What can go wrong with an operation. The store translates them for its callers.
 var (
-	ErrNotFound = errors.New("no such checkpoint")
-	ErrDropped  = errors.New("the checkpoint was dropped, replaced or consumed meanwhile")
-	ErrFull     = errors.New("tier full")
+	ErrUnreachable = errors.New("only a tier that cannot be read any more has the bytes")
+	ErrNotFound    = errors.New("no such checkpoint")
+	ErrDropped     = errors.New("the checkpoint was dropped, replaced or consumed meanwhile")
+	ErrFull        = errors.New("tier full")
 )
 
 // TierError says which tier an error comes from.

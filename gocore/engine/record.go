@@ -29,7 +29,7 @@ type Record struct {
 	loadsOn  uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
 	stuckOn  uint8               // bit k: the flush over link k failed
 	wants    uint8               // bit t: a caller wants it durable in tier t soon
-	top      uint8 // its fastest tier: a front, or the first tier that is none
+	top      uint8               // its fastest tier: a front, or the first tier that is none
 	captured bool
 	gone     bool
 	failed   error // why its capture or its latest flush failed
@@ -39,7 +39,9 @@ type Record struct {
 func (r *Record) Top() int { return int(r.top) }
 
 // uses tells whether tier t is one of r's: its own front, and all that are none.
-func (e *Engine) uses(r *Record, t int) bool { return t == int(r.top) || t >= max(e.fronts, int(r.top)) }
+func (e *Engine) uses(r *Record, t int) bool {
+	return t == int(r.top) || t >= max(e.fronts, int(r.top))
+}
 
 // Written orders records by their capture.
 func (r *Record) Written() int64 { return r.written }

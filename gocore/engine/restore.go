@@ -30,6 +30,7 @@ type RestoreOptions struct {
 	Partial bool // not all regions: what is not in the fastest tier comes directly from below, without taking cache room
 	Into    bool // the caller copies out and ends the restore by itself; false: a lease, ended by the application
 	Patient bool // wait for room also when only the application can make some
+	Past    bool // the record's fastest tier cannot be read any more: from below it, past the cache
 }
 
 // BeginRestore asks for the checkpoint of a key.
@@ -61,7 +62,7 @@ func (e *Engine) locate(now int64, r *Restore) {
 		e.endWaiting(r, ErrDropped)
 	case !rec.captured:
 		e.await(r)
-	case e.tiers[top].Remote:
+	case e.tiers[top].Remote || r.options.Past:
 		e.fetch(now, r)
 	case e.Complete(rec, top):
 		e.pin(now, r, top)
@@ -92,6 +93,12 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 // fetch reads past the cache, from the fastest tier that has the bytes.
 func (e *Engine) fetch(now int64, r *Restore) {
 	t := e.Fastest(r.Rec)
+	if r.options.Past {
+		if t = e.lower(r.Rec, r.Rec.Top()); t < 0 {
+			e.endWaiting(r, ErrUnreachable)
+			return
+		}
+	}
 	f := e.Fragment(r.Rec, t)
 	f.Pins++
 	r.Tier, r.Direct = t, true

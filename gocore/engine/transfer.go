@@ -49,17 +49,34 @@ func (e *Engine) Pending(d Direction) bool {
 	return false
 }
 
+// PendingOver is Pending for a worker that serves one link only.
+func (e *Engine) PendingOver(d Direction, upper int) bool {
+	if upper == AnyLink {
+		return e.Pending(d)
+	}
+	past := &e.spills
+	if d == Up {
+		past = &e.fetches
+	}
+	if x, ok := past.peek(); ok && e.way(x) == upper {
+		return true
+	}
+	l := e.links[upper]
+	return d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e)
+}
+
 // Next returns the most urgent transfer of a direction, or nil: then Pending is false until something else has happened.
-func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, anyLink) }
+func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, AnyLink) }
 
 // NextOver is Next for a worker that serves one link only, the one below tier upper: a hierarchy with more than two tiers needs such workers, or
 // else its slow links keep everybody busy.
 func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return e.next(now, d, upper) }
 
-const anyLink = -1
+// AnyLink stands for all links.
+const AnyLink = -1
 
 func (e *Engine) next(now int64, d Direction, over int) *Transfer {
-	for again := true; again; again = over == anyLink {
+	for again := true; again; again = over == AnyLink {
 		if x := e.find(now, d, over); x != nil {
 			x.began = now
 			e.running++
@@ -81,7 +98,7 @@ func (e *Engine) find(now int64, d Direction, over int) *Transfer {
 	if d == Up {
 		past = &e.fetches
 	}
-	if x, ok := past.peek(); ok && (over == anyLink || over == e.way(x)) {
+	if x, ok := past.peek(); ok && (over == AnyLink || over == e.way(x)) {
 		past.pop()
 		return x
 	}
@@ -104,7 +121,7 @@ func (e *Engine) way(x *Transfer) int {
 func (e *Engine) nextUp(over int) *Transfer {
 	for _, q := range []func(*link) *fifo[*Record]{(*link).demanded, (*link).wanted} {
 		for k, l := range e.links {
-			if over != anyLink && over != k {
+			if over != AnyLink && over != k {
 				continue
 			}
 			if rec := l.nextLoad(q(l)); rec != nil {
@@ -121,7 +138,7 @@ func (l *link) wanted() *fifo[*Record]   { return &l.ahead }
 func (e *Engine) nextDown(now int64, over int) *Transfer {
 	for range e.links { // an attempt may queue flushes further down that it has to wait for: these come next
 		for k := len(e.links) - 1; k >= 0; k-- {
-			if over != anyLink && over != k {
+			if over != AnyLink && over != k {
 				continue
 			}
 			if x := e.nextFlush(now, e.links[k]); x != nil {

@@ -190,6 +190,39 @@ func (t *Table[O]) carve(gap ID, size, align int64, owner O) ID {
 	return gap
 }
 
+// Grow adds room behind the end of the buffer. O(fragments).
+func (t *Table[O]) Grow(capacity int64) {
+	more := capacity - t.capacity
+	if more <= 0 {
+		return
+	}
+	last := t.first
+	for last != None && t.next[last] != None {
+		last = t.next[last]
+	}
+	if last != None && t.rows[last].Class == Gap {
+		t.binOut(last)
+		t.rows[last].Size += more
+		t.binIn(last)
+	} else {
+		t.binIn(t.append(last, more))
+	}
+	t.capacity = capacity
+}
+
+// append makes a gap of so many bytes behind the last fragment, not yet in a bin.
+func (t *Table[O]) append(last ID, bytes int64) ID {
+	id := t.row()
+	t.rows[id] = Fragment[O]{Offset: t.capacity, Size: bytes, Class: Gap, Seq: Unexpected}
+	t.next[id], t.prev[id] = None, last
+	if last == None {
+		t.first = id
+	} else {
+		t.next[last] = id
+	}
+	return id
+}
+
 // split shortens fragment id to size bytes and returns the new gap row behind it, not yet in a bin.
 func (t *Table[O]) split(id ID, size int64) ID {
 	rest := t.row()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 )
@@ -17,17 +18,22 @@ const (
 // worker is one goroutine that carries out transfers.
 type worker struct {
 	s      *Store
+	crew   *crew
+	lane   device.Lane     // of a crew that serves a device; nil until it is needed
 	buffer *memory.Mapping // where neighbours on disk are laid side by side; nil until it is needed
 }
 
 // batch continues the transfer taken with others that can be carried out together with it. The lock is held.
-func (s *Store) batch(d engine.Direction, first *engine.Transfer) []*engine.Transfer {
+func (s *Store) batch(c *crew, first *engine.Transfer) []*engine.Transfer {
 	all := []*engine.Transfer{first}
+	if c.device != nil {
+		return all
+	}
 	for x, bytes := first, int64(0); joins(x, first); all = append(all, x) {
 		if bytes += onDiskBytes(x); bytes > batchBytes-batchSmall {
 			break
 		}
-		if x = s.eng.Next(s.now(), d); x == nil {
+		if x = s.eng.NextOver(s.now(), c.direction, c.link); x == nil {
 			break
 		}
 	}
@@ -75,7 +81,7 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 	}
 	for i, x := range all {
 		if results[i] == nil {
-			results[i] = w.s.move(x)
+			results[i] = w.move(x)
 		}
 	}
 	return results
@@ -134,6 +140,9 @@ func (w *worker) ready() bool {
 }
 
 func (w *worker) free() {
+	if w.lane != nil {
+		_ = w.lane.Close() // the worker alone had it
+	}
 	if w.buffer != nil {
 		_ = w.buffer.Unmap() // the worker alone had it
 	}

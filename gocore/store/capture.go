@@ -20,7 +20,8 @@ type CheckpointArgs struct {
 	Meta        []byte
 	SourceStays bool
 	Patient     bool
-	Tier        int // of the contract, or TierNone
+	Streams     []uint64 // the caller's, in whose order regions on a device are read
+	Tier        int      // of the contract, or TierNone
 	FD          int32
 }
 
@@ -64,6 +65,10 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if err := checkMemory(a.Regions); err != nil {
 		return err
 	}
+	dev, err := s.placed(a.Regions)
+	if err != nil {
+		return err
+	}
 	down, err := s.tierIndex(a.Tier)
 	if err != nil {
 		return err
@@ -82,7 +87,15 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		size = (size + diskGrain - 1) / diskGrain * diskGrain
 	}
 	b := &body{layout: l, meta: string(a.Meta)}
-	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down}
+	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.accelerators)}
+	if dev != nil {
+		if err := dev.dev.Lost(); err != nil {
+			return deviceError(err, dev.tier)
+		}
+		// On a device a copy costs next to nothing and frees the source at once, so that a source which stays is copied all the same.
+		o.Top, o.SourceStays = dev.tier, false
+	}
+	op.device, op.streams = dev, append([]uint64(nil), a.Streams...)
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil {
 		return s.explain(err, nil)
@@ -91,11 +104,16 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	switch {
 	case c.Spill && c.Err == nil:
 		op.source = newSource(a.Regions)
-		b.source, op.regions = op.source, nil
+		if dev != nil {
+			if op.source.ready, err = dev.ready(a.Streams); err != nil {
+				return err
+			}
+		}
+		b.coming, op.regions = &coming{source: op.source}, nil
 	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = keep(a.Regions)
 	}
-	if !a.SourceStays { // else nobody waits for it
+	if !o.SourceStays { // else nobody waits for it
 		c.Notify = op
 	}
 	op.live()
@@ -128,6 +146,9 @@ func keep(regions []Region) []Region {
 
 // stepCapture copies when there is room.
 func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
+	if op.device != nil {
+		return op.stepDeviceCapture(out)
+	}
 	if op.slot == nil {
 		if code, err := op.lockedLook(out); code != status.Again {
 			return code, err
@@ -166,7 +187,11 @@ func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
 		return op.waits(now)
 	}
 	op.woke(now)
-	op.slot = s.slot(c.Rec, c.Tier)
+	if s.accelerator(c.Tier) != nil {
+		op.at, op.placed = s.eng.Fragment(c.Rec, c.Tier).Offset, true
+	} else {
+		op.slot = s.slot(c.Rec, c.Tier)
+	}
 	return status.Again, nil
 }
 

@@ -21,20 +21,21 @@ func (s *Store) Close(fd int32) *Op {
 		for other := range s.ops {
 			other.bell.ring()
 		}
-		for _, c := range s.work {
-			c.Broadcast()
+		for _, c := range s.crews {
+			c.bell.Broadcast()
 		}
 		s.stopWarming()
+		s.stopGrowing()
 	}
 	s.ops[op] = struct{}{}
 	return op
 }
 
 // run is one worker: it takes transfers until the store closes.
-func (s *Store) run(d engine.Direction) {
-	w := worker{s: s}
+func (s *Store) run(c *crew) {
+	w := worker{s: s, crew: c}
 	for {
-		all := s.take(d)
+		all := s.take(c)
 		if len(all) == 0 {
 			break
 		}
@@ -50,20 +51,20 @@ func (s *Store) run(d engine.Direction) {
 
 // take waits for transfers; none when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
 // any more.
-func (s *Store) take(d engine.Direction) []*engine.Transfer {
+func (s *Store) take(c *crew) []*engine.Transfer {
 	s.mu.Lock()
 	defer s.leave()
 	for !s.closing {
 		if _, bad := safego.Poisoned(); bad {
 			return nil
 		}
-		if x := s.eng.Next(s.now(), d); x != nil {
-			return s.batch(d, x)
+		if x := s.eng.NextOver(s.now(), c.direction, c.link); x != nil {
+			return s.batch(c, x)
 		}
-		s.settle() // Next may have found that a tier is full: those who wait for it must know
-		s.resting[d]++
-		s.work[d].Wait()
-		s.resting[d]--
+		s.settle() // it may have found that a tier is full: those who wait for it must know
+		c.resting++
+		c.bell.Wait()
+		c.resting--
 	}
 	return nil
 }
@@ -86,10 +87,10 @@ func (s *Store) takeOver(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Body.(*body)
-		if m.err == nil && b.source.abandoned() { // it must not replace what was written since it was given up
+		if m.err == nil && b.coming.source.abandoned() { // it must not replace what was written since it was given up
 			m.err = errAbandoned
 		}
-		b.source, b.sums = nil, m.sums
+		b.coming, b.sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {
 			op.private, m.fetched = m.fetched, nil
@@ -144,6 +145,7 @@ func (s *Store) free() {
 	if s.pool != nil {
 		s.pool.Close()
 	}
+	s.freeDevices()
 	if s.host != nil {
 		s.freeErr = errors.Join(s.freeErr, s.host.Unmap())
 	}

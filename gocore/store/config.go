@@ -12,22 +12,26 @@ import (
 
 // Config describes a store. All sizes are hard budgets in bytes; nil means that the tier is not used.
 type Config struct {
-	Host     *int64 `json:"host"`
-	Disk     *int64 `json:"disk"`
-	Path     string `json:"path"`     // the folder for the disk tier's private files
-	Flush    string `json:"flush"`    // lazy (default), eager
-	Policy   string `json:"policy"`   // score (default), lru, fifo
-	Verify   string `json:"verify"`   // first (default), always, off
-	Checksum bool   `json:"checksum"` // taken in the capture pass
-	Prefetch bool   `json:"prefetch"`
-	Guess    bool   `json:"guess"`
-	Debug    bool   `json:"debug"`    // finds who writes into a shared lease
-	Workers  int    `json:"workers"`  // transfers at once, per direction; 0: 2
-	Copiers  int    `json:"copiers"`  // goroutines that help large copies; 0: what the machine has, at most 8
-	Direct   bool   `json:"direct"`   // O_DIRECT where the file system allows it
-	Timeline int    `json:"timeline"` // events kept for pictures
+	Devices  []Device `json:"devices"`
+	Kernels  string   `json:"kernels"` // path of what runs on them
+	Pinning  string   `json:"pinning"` // auto (default), concurrent, sequential, direct, off
+	Host     *int64   `json:"host"`
+	Disk     *int64   `json:"disk"`
+	Path     string   `json:"path"`     // the folder for the disk tier's private files
+	Flush    string   `json:"flush"`    // lazy (default), eager
+	Policy   string   `json:"policy"`   // score (default), lru, fifo
+	Verify   string   `json:"verify"`   // first (default), always, off
+	Checksum bool     `json:"checksum"` // taken in the capture pass
+	Prefetch bool     `json:"prefetch"`
+	Guess    bool     `json:"guess"`
+	Debug    bool     `json:"debug"`    // finds who writes into a shared lease
+	Workers  int      `json:"workers"`  // transfers at once, per direction; 0: 2
+	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: what the machine has, at most 8
+	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
+	Timeline int      `json:"timeline"` // events kept for pictures
 
-	FS vfs.FS `json:"-"` // nil: the operating system's
+	FS         vfs.FS       `json:"-"` // nil: the operating system's
+	OpenDevice DeviceOpener `json:"-"` // nil: there are no devices
 }
 
 // ParseConfig reads a Config; what is not said has its default.
@@ -93,7 +97,14 @@ func (s *settings) checkSizes() error {
 			return status.New(status.Invalid, "the budget of %s is %d bytes; it must be above zero and at most 2^60", name, *n)
 		}
 	}
+	if err := s.checkDevices(); err != nil {
+		return err
+	}
 	switch {
+	case len(s.Devices) > 0 && s.Host == nil:
+		return status.New(status.Invalid, "a device tier needs a host tier below it")
+	case len(s.Devices) > mostDevices:
+		return status.New(status.Invalid, "%d devices; a store can have %d", len(s.Devices), mostDevices)
 	case s.Host == nil && s.Disk == nil:
 		return status.New(status.Invalid, "no tier has a budget")
 	case s.Disk != nil && s.Path == "":
@@ -110,6 +121,27 @@ func (s *settings) checkSizes() error {
 		s.FS = vfs.OS()
 	}
 	return nil
+}
+
+// mostDevices is what the engine has tiers for, beside host, disk and archive.
+const mostDevices = engine.MaxTiers - 3
+
+func (s *settings) checkDevices() error {
+	seen := map[int]bool{}
+	for _, d := range s.Devices {
+		switch {
+		case d.Ordinal < 0 || seen[d.Ordinal]:
+			return status.New(status.Invalid, "device %d is named twice, or is no number of a device", d.Ordinal)
+		case d.Bytes < 0 || d.Bytes > mostBytes || d.Share < 0 || d.Share > 1 || (d.Bytes == 0) == (d.Share == 0):
+			return status.New(status.Invalid, "the budget of device %d is %d bytes or a share of %g; one of them must be above zero", d.Ordinal, d.Bytes, d.Share)
+		}
+		seen[d.Ordinal] = true
+	}
+	switch s.Pinning {
+	case "", "auto", "concurrent", "sequential", "direct", "off":
+		return nil
+	}
+	return status.New(status.Invalid, "pinning is %q; it can be auto, concurrent, sequential, direct or off", s.Pinning)
 }
 
 // mostThreads bounds what a configuration may ask for: a slip in a number must not start a million goroutines.

@@ -105,7 +105,7 @@ type body struct {
 	sums   []uint64 // per region; nil without checksums
 	only   [1]uint64
 	meta   string
-	source *source // copy=False: where the bytes still are
+	coming *coming // nil once the bytes have been taken
 }
 
 // keep takes a copy of the checksums.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"velocpy/gocore/copier"
+	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
@@ -19,6 +20,7 @@ type Region struct {
 	Mem    copier.Strided
 	Offset int64 // in the slot
 	Bytes  int64
+	Place  int32 // 0: host memory; n: the memory of device n-1
 }
 
 // Outcome is what a call or a step gives back.
@@ -54,7 +56,15 @@ type Op struct {
 	capture *engine.Capture
 	restore *engine.Restore
 	wait    *engine.Wait
-	many    bool // wait: for all of a history or store, so that nobody minds what has gone
+	recs    []*engine.Record // wait: whose bytes a device may still be taking
+	many    bool             // wait: for all of a history or store, so that nobody minds what has gone
+
+	device  *accelerator // of the regions that lie on one, or else of the record
+	streams []uint64     // the caller's, on that device
+	at      int64        // offset of the bytes in the tier of a device, when there is room or they are there
+	placed  bool         // at is valid
+	mark    device.Mark  // what the operation waits for: work of a device
+	sent    bool         // restore: copies to a device have been queued
 
 	job     *copier.Job // the copy under way
 	slot    []byte      // the bytes in the cache, once they are there: its room, or what a fetch has brought
@@ -177,6 +187,7 @@ func (op *Op) Cancel() {
 	op.undo()
 	op.freeJob()
 	op.unmap()
+	op.dropMark()
 }
 
 func (op *Op) undo() {
@@ -274,6 +285,9 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if err != nil {
 		return codeOf(err), err
 	}
+	if t == 0 && len(s.accelerators) > 0 {
+		op.recs = recs
+	}
 	op.wait = s.eng.Await(s.now(), recs, t)
 	op.wait.Notify = op
 	s.ops[op] = struct{}{}
@@ -290,6 +304,7 @@ func (op *Op) stepWait(out *Outcome) (status.Code, error) {
 func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 	s, w := op.s, op.wait
 	switch {
+	case w.Phase == engine.Ended && op.taking():
 	case w.Phase == engine.Ended:
 		op.end()
 		out.Waited = op.waited
@@ -385,11 +400,17 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *source, err error
 	case r == nil && s.eng.Lost(ticket) != nil:
 		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
 	case r == nil:
-		return TicketState{Gone: true, Captured: true}, nil, nil
+		s.sweepStrays()
+		unread := s.strays[ticket] != nil
+		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
 	case r.Gone():
-		return TicketState{Gone: true, Captured: true}, r.Body.(*body).source, nil
+		b := r.Body.(*body)
+		if b.taken() {
+			return TicketState{Gone: true, Captured: true}, b.unread(), nil
+		}
+		return TicketState{}, nil, nil // nobody wants it any more, but a device still reads its source
 	}
-	st.Captured = r.Captured()
+	st.Captured = r.Captured() && r.Body.(*body).taken()
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
 		if durable&(1<<t) != 0 {

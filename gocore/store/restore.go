@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"unsafe"
 
 	"velocpy/gocore/copier"
@@ -15,6 +16,7 @@ type RestoreArgs struct {
 	Key      plan.Key
 	Select   []int32  // indices of the regions wanted, ascending; nil: all
 	Into     []Region // destinations, one per region wanted; nil: a lease
+	Streams  []uint64 // the caller's, in whose order destinations on a device are written and leases there are read
 	Lease    bool
 	Expected uint64 // layout id, or 0
 	Last     bool
@@ -66,11 +68,17 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	if err := checkMemory(a.Into); err != nil {
 		return err
 	}
+	home := s.home(rec)
+	if op.device, err = s.placed(a.Into); err != nil {
+		return err
+	}
+	op.streams = append([]uint64(nil), a.Streams...)
 	if op.want, op.lends = want, a.Lease; !a.Lease {
 		op.regions = keep(a.Into)
 	}
 	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
-		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.spans), Into: !a.Lease, Patient: a.Patient,
+		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
+		Past: home != nil && home.dev.Lost() != nil,
 	})
 	if err != nil {
 		return s.explain(err, rec)
@@ -113,10 +121,16 @@ func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 // stepRestore verifies and copies when the bytes have come.
 func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 	for {
-		if op.slot == nil {
+		if op.slot == nil && !op.placed {
 			if code, err := op.lockedLookAtRestore(out); code != status.Again {
 				return op.afterRestore(code, err)
 			}
+		}
+		if op.placed {
+			return op.afterRestore(op.stepDeviceRestore(out))
+		}
+		if op.sent {
+			return op.afterRestore(op.stepSent(out))
 		}
 		if op.job == nil {
 			op.prepare()
@@ -126,6 +140,9 @@ func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 		}
 		code, err := op.endCopyOut(out)
 		op.freeJob()
+		if code == status.Again && op.sends() {
+			continue
+		}
 		if code != status.Again {
 			return op.afterRestore(code, err)
 		}
@@ -140,7 +157,7 @@ func (op *Op) lockedLookAtRestore(out *Outcome) (status.Code, error) {
 
 // afterRestore gives back, without the lock, what an operation that has ended has left.
 func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
-	if code != status.Pending {
+	if code != status.Pending && code != status.Again {
 		op.unmap()
 	}
 	return code, err
@@ -160,6 +177,9 @@ func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
 		return op.waits(now)
 	}
 	op.woke(now)
+	if a := s.accelerator(r.Tier); a != nil && !r.Direct {
+		return op.lookOnDevice(out, a)
+	}
 	op.check, op.alone = op.mustCheck(), op.mustPart()
 	if op.lends && !op.check && !op.alone {
 		return op.endRestore(out)
@@ -179,7 +199,7 @@ func (op *Op) mustCheck() bool {
 	switch {
 	case op.s.set.verify == verifyOff || b.sums == nil || r.Direct: // a fetch has verified
 		return false
-	case !op.lends || op.s.set.verify == verifyAlways:
+	case !op.lends && !op.sends() || op.s.set.verify == verifyAlways:
 		return true
 	}
 	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified
@@ -195,7 +215,7 @@ func (op *Op) mustPart() bool {
 // prepare makes the job that verifies and copies.
 func (op *Op) prepare() {
 	base, dir := op.part(), copier.Scatter
-	if op.lends && base == nil {
+	if op.lends && base == nil || op.sends() {
 		dir = copier.Verify
 	}
 	spans := op.restore.Rec.Body.(*body).layout.spans
@@ -203,7 +223,7 @@ func (op *Op) prepare() {
 	pieces := few[:0]
 	for j, i := range op.want {
 		p := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: spans[i].Bytes}
-		if !op.lends {
+		if !op.lends && !op.sends() {
 			p.Mem = op.regions[j].Mem
 		} else if base != nil {
 			p.Mem.Base = unsafe.Add(base, spans[i].Offset)
@@ -244,6 +264,9 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 			s.eng.Fragment(r.Rec, r.Tier).Verified = true
 		}
 		op.check = false
+	}
+	if op.sends() && !op.sent {
+		return op.send(out)
 	}
 	if op.mustPart() {
 		op.alone = true
@@ -289,6 +312,8 @@ func (op *Op) failRestore(err *status.Error) (status.Code, error) {
 type Lease struct {
 	s        *Store
 	restore  *engine.Restore // nil: the bytes are private
+	device   *accelerator    // where Base lies; nil for host memory
+	offset   int64           // … in the device's tier
 	private  *memory.Mapping
 	layout   *layout
 	meta     string
@@ -313,6 +338,12 @@ func (op *Op) lend() *Lease {
 	}
 	l.restore = r
 	l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
+	if l.device = s.accelerator(r.Tier); l.device != nil {
+		l.offset = op.at
+		l.Base = pointer(l.device.at(op.at))
+		op.handOver()
+		return l
+	}
 	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
 	if s.set.Debug && !l.Writable {
 		l.sums = b.sums
@@ -327,9 +358,13 @@ func (l *Lease) Meta() string { return l.meta }
 // LayoutText describes the regions, as they were when the lease was given.
 func (l *Lease) LayoutText() string { return l.layout.text }
 
-// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own.
-func (l *Lease) Release() error {
+// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own. streams are all that read a
+// lease on a device.
+func (l *Lease) Release(streams ...uint64) error {
 	err := l.inspect()
+	if l.device != nil {
+		err = errors.Join(err, l.device.readOn(streams, l.offset, l.layout.slot))
+	}
 	l.giveBack(err != nil)
 	if l.private != nil {
 		_ = l.private.Unmap() // the lease alone had it

@@ -7,15 +7,87 @@ import (
 
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/copier"
+	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 )
+
+// coming is what is still to be learnt of a capture: where a transfer takes its bytes from, or, when a device is taking them, the mark behind
+// which they are there, and their checksums.
+type coming struct {
+	source *source
+	mark   device.Mark
+	sums   device.Sums
+}
+
+// taken tells whether a device has taken the bytes; true when none is at it.
+func (b *body) taken() bool {
+	if b.coming == nil || b.coming.mark == nil {
+		return true
+	}
+	passed, err := b.coming.mark.Passed()
+	return passed || err != nil
+}
+
+// unread is where a transfer still takes the bytes from, or nil.
+func (b *body) unread() *source {
+	if b.coming == nil {
+		return nil
+	}
+	return b.coming.source
+}
+
+// arrived takes the checksums over once the bytes are known to be there. The lock is held.
+func (b *body) arrived() {
+	if b.coming == nil || b.coming.mark == nil {
+		return
+	}
+	if b.coming.sums != nil {
+		b.keep(b.coming.sums.Take())
+	}
+	b.coming.mark.Drop()
+	b.coming = nil
+}
+
+// vanish lets go of what is left of a capture whose record has gone: at once, or, while a device still reads the source and
+// writes the checksums, later. The lock is held.
+func (s *Store) vanish(ticket uint64, b *body) {
+	c := b.coming
+	b.coming = nil
+	if c == nil || c.mark == nil {
+		return
+	}
+	if passed, err := c.mark.Passed(); passed || err != nil {
+		c.drop()
+		return
+	}
+	s.strays[ticket] = c
+}
+
+// drop gives back what a device has finished with.
+func (c *coming) drop() {
+	if c.sums != nil {
+		c.sums.Discard()
+	}
+	c.mark.Drop()
+}
+
+// sweepStrays lets go of the captures of records that have gone, as far as the device has finished with them. The lock is held.
+func (s *Store) sweepStrays() {
+	for ticket, c := range s.strays {
+		if passed, err := c.mark.Passed(); passed || err != nil {
+			c.drop()
+			delete(s.strays, ticket)
+		}
+	}
+}
 
 // source is a checkpoint's bytes while they are still in the caller's memory: a transfer takes them from there.
 type source struct {
 	mu      sync.Mutex // held while somebody reads the caller's memory; never during I/O
 	regions []Region
-	given   bool // the caller has its memory back
+	ready   device.Mark // of sources on a device: what is queued before it fills them
+	given   bool        // the caller has its memory back
 }
 
 var errAbandoned = errors.New("the caller gave the checkpoint up")
@@ -62,10 +134,14 @@ const window = 8 << 20
 // spill takes a checkpoint from the caller's memory to tier x.To and returns its checksums.
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
-	if s.eng.IsMemory(x.To) {
-		return s.spillToMemory(s.host.Bytes(x.ToOff, x.Rec.Size), b.source)
+	src := b.coming.source
+	if s.home(x.Rec) != nil {
+		return s.spillFromDevice(x, src)
 	}
-	return s.spillToDisk(x.ToOff, b.source)
+	if s.eng.IsMemory(x.To) {
+		return s.spillToMemory(s.host.Bytes(x.ToOff, x.Rec.Size), src)
+	}
+	return s.spillToDisk(x.ToOff, src)
 }
 
 func (s *Store) spillToMemory(slot []byte, src *source) ([]uint64, error) {

@@ -23,15 +23,17 @@ type Store struct {
 	set   settings
 	began time.Time
 	host  *memory.Mapping // nil without a host tier
-	disk  *segment.Space  // nil without a disk tier
-	pool  *copier.Pool
-	tiers []int // the contract's number of each of the engine's tiers
+	// Devices, by the engine's number of their tiers: these come first.
+	accelerators []*accelerator
+	disk         *segment.Space // nil without a disk tier
+	pool         *copier.Pool
+	tiers        []int // the contract's number of each of the engine's tiers
 
 	mu        sync.Mutex
 	eng       *engine.Engine
 	layouts   layouts
-	work      [2]*sync.Cond // workers wait here, by direction
-	resting   [2]int        // how many do
+	strays    map[uint64]*coming // captures that a device is still at, of versions that have gone, by ticket
+	crews     []*crew
 	ops       map[*Op]struct{}
 	histories map[string]*History
 	workers   int // running
@@ -65,7 +67,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), strays: map[uint64]*coming{}, ops: map[*Op]struct{}{}, histories: map[string]*History{}}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -79,15 +81,16 @@ func Open(c Config) (*Store, error) {
 func (s *Store) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for d := range s.work {
-		s.work[d] = sync.NewCond(&s.mu)
-		for range s.set.Workers {
+	s.crews = s.newCrews()
+	for _, c := range s.crews {
+		for range c.size {
 			s.users++
 			s.workers++
-			safego.Go("transfer worker", func() { s.run(engine.Direction(d)) })
+			safego.Go("transfer worker", func() { s.run(c) })
 		}
 	}
 	s.startWarming()
+	s.startGrowing()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
 }
 
@@ -95,6 +98,9 @@ func (s *Store) openTiers() error {
 	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget}
 	if s.set.Timeline > 0 {
 		cfg.Trace = s.note
+	}
+	if err := s.openDevices(&cfg); err != nil {
+		return err
 	}
 	if s.set.Host != nil {
 		m, err := memory.Map("host tier", *s.set.Host)
@@ -148,12 +154,13 @@ func (s *Store) settle() {
 	for _, x := range s.eng.TakeWoken() {
 		x.(*Op).bell.ring()
 	}
-	for d, c := range s.work {
-		if s.resting[d] > 0 && s.eng.Pending(engine.Direction(d)) {
-			c.Signal()
+	for _, c := range s.crews {
+		if c.resting > 0 && s.eng.PendingOver(c.direction, c.link) {
+			c.bell.Signal()
 		}
 	}
 	s.warm.follow(s.hostUsed())
+	s.followDevices()
 }
 
 // History is one of a store's histories. There is one value for each name.
@@ -316,4 +323,8 @@ func (s *Store) Layout(id uint64) (string, error) {
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
 }
 
-func (s *Store) forget(r *engine.Record) { s.layouts.give(r.Body.(*body).layout) }
+func (s *Store) forget(r *engine.Record) {
+	b := r.Body.(*body)
+	s.vanish(r.ID, b)
+	s.layouts.give(b.layout)
+}

@@ -1,0 +1,237 @@
+package store
+
+import (
+	"errors"
+	"sync"
+	"unsafe"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/device"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/hazard"
+	"velocpy/gocore/status"
+)
+
+// accelerator is one device of the store: the memory of its tier, and the account of who still reads or writes there.
+type accelerator struct {
+	dev    device.Device
+	arena  device.Arena
+	tier   int // the engine's number
+	budget int64
+	growth growth
+
+	mu      sync.Mutex // held while the account is asked or told, never while work is put into a lane
+	hazards hazard.Tracker
+
+	own     device.Lane // for what callers wait for: reads of leases, copies to host memory
+	ownLane sync.Mutex
+}
+
+// at is the address of a place in the tier.
+func (a *accelerator) at(offset int64) device.Address { return a.arena.Base() + device.Address(offset) }
+
+// reading puts work into a lane that reads [from, from+size) of the tier, behind everybody who still writes there. The mark is behind the work
+// and the caller's to drop.
+func (a *accelerator) reading(lane device.Lane, from, size int64, work func() error) (device.Mark, error) {
+	a.mu.Lock()
+	before := a.hazards.BeforeRead(nil, from, size)
+	a.mu.Unlock()
+	return a.behind(lane, before, work, func(m device.Mark) { a.hazards.Read(from, size, m) })
+}
+
+// writing is the same for work that writes, behind everybody who still writes or reads there.
+func (a *accelerator) writing(lane device.Lane, from, size int64, work func() error) (device.Mark, error) {
+	a.mu.Lock()
+	before := a.hazards.BeforeWrite(nil, from, size)
+	a.mu.Unlock()
+	return a.behind(lane, before, work, func(m device.Mark) { a.hazards.Wrote(from, size, m) })
+}
+
+func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func() error, note func(device.Mark)) (device.Mark, error) {
+	failed := after(lane, before)
+	if failed == nil {
+		failed = work()
+	}
+	m, err := lane.Mark() // also when the work failed: some of it may have been queued
+	if err != nil {
+		return nil, deviceError(errors.Join(failed, err), a.tier)
+	}
+	a.mu.Lock()
+	note(m)
+	a.mu.Unlock()
+	if failed != nil {
+		m.Drop()
+		return nil, deviceError(failed, a.tier)
+	}
+	return m, nil
+}
+
+// after makes a lane wait for marks and drops them.
+func after(lane device.Lane, marks []device.Mark) error {
+	var failed error
+	for _, m := range marks {
+		failed = errors.Join(failed, lane.After(m))
+		m.Drop()
+	}
+	return failed
+}
+
+// join is the lane of the first of the caller's streams, behind what is queued in the others.
+func (a *accelerator) join(streams []uint64) (device.Lane, error) {
+	if len(streams) == 0 {
+		return a.dev.Borrow(0), nil
+	}
+	first := a.dev.Borrow(streams[0])
+	for _, other := range streams[1:] {
+		m, err := a.dev.Borrow(other).Mark()
+		if err != nil {
+			return nil, err
+		}
+		if err := after(first, []device.Mark{m}); err != nil {
+			return nil, err
+		}
+	}
+	return first, nil
+}
+
+// rejoin makes the other streams of the caller wait for what was put into the lane of the first.
+func (a *accelerator) rejoin(streams []uint64, m device.Mark) error {
+	for _, other := range streams[min(1, len(streams)):] {
+		if err := a.dev.Borrow(other).After(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait blocks until a mark has passed and drops it.
+func (a *accelerator) wait(m device.Mark) error {
+	defer m.Drop()
+	return deviceError(m.Wait(), a.tier)
+}
+
+// read copies bytes of the tier to host memory and waits for them.
+func (a *accelerator) read(to []byte, from int64) error {
+	if len(to) == 0 {
+		return nil
+	}
+	a.ownLane.Lock()
+	m, err := a.reading(a.own, from, int64(len(to)), func() error { return a.own.Copy(addressOf(to), a.at(from), int64(len(to))) })
+	a.ownLane.Unlock()
+	if err != nil {
+		return err
+	}
+	return a.wait(m)
+}
+
+// quiet waits until nobody reads or writes the tier any more.
+func (a *accelerator) quiet() error {
+	a.mu.Lock()
+	marks := a.hazards.Quiet(nil, 0, a.arena.Mapped())
+	a.mu.Unlock()
+	var failed error
+	for _, m := range marks {
+		failed = errors.Join(failed, m.Wait())
+		m.Drop()
+	}
+	return failed
+}
+
+// free gives the device back. Nobody may use it any more.
+func (a *accelerator) free() error {
+	err := a.quiet()
+	a.hazards.Close()
+	if a.own != nil {
+		err = errors.Join(err, a.own.Close())
+	}
+	if a.arena != nil {
+		err = errors.Join(err, a.arena.Free())
+	}
+	return errors.Join(err, a.dev.Close())
+}
+
+func addressOf(p []byte) device.Address { return device.Address(unsafe.Pointer(unsafe.SliceData(p))) }
+
+// deviceError gives an error of a device its place; nil stays nil.
+func deviceError(err error, tier int) error {
+	var known *status.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, device.ErrLost):
+		return status.Wrap(status.DeviceLost, err, "the device is lost").AtTier(status.TierDevice)
+	case errors.Is(err, device.ErrRecording):
+		return status.Wrap(status.Invalid, err, "a stream that is being captured into a graph takes no copies").AtTier(status.TierDevice)
+	case errors.Is(err, device.ErrUnavailable):
+		return status.Wrap(status.Unavailable, err, "no device").AtTier(status.TierDevice)
+	case errors.Is(err, device.ErrMemory):
+		return status.Wrap(status.TierFull, err, "the device's memory is full").AtTier(status.TierDevice)
+	}
+	return status.Wrap(status.IO, err, "the device failed").AtTier(status.TierDevice)
+}
+
+// home is the device of a record; nil for one of host memory.
+func (s *Store) home(r *engine.Record) *accelerator { return s.accelerator(r.Top()) }
+
+// accelerator is the device of an engine's tier, or nil.
+func (s *Store) accelerator(t int) *accelerator {
+	if t >= 0 && t < len(s.accelerators) {
+		return s.accelerators[t]
+	}
+	return nil
+}
+
+// placed is the device that regions lie on; nil when all lie in host memory. Those of one checkpoint lie on one.
+func (s *Store) placed(regions []Region) (*accelerator, error) {
+	var found *accelerator
+	place := int32(0)
+	for i := range regions {
+		switch p := regions[i].Place; {
+		case p == 0 || p == place:
+		case place != 0:
+			return nil, status.New(status.Invalid, "the regions of one call lie on the devices %d and %d; give each device a checkpoint of its own", place-1, p-1).AtRegion(i)
+		default:
+			if found = s.on(int(p - 1)); found == nil {
+				return nil, status.New(status.Unavailable, "the array lies on device %d, for which the store has no budget: open it with device={%d: ...}", p-1, p-1).
+					AtTier(status.TierDevice).AtRegion(i)
+			}
+			place = p
+		}
+	}
+	return found, nil
+}
+
+// on is the store's device of this number, or nil.
+func (s *Store) on(ordinal int) *accelerator {
+	for _, a := range s.accelerators {
+		if a.dev.Ordinal() == ordinal {
+			return a
+		}
+	}
+	return nil
+}
+
+// pieces are regions on their way into or out of a slot at base.
+func pieces(base device.Address, spans []Span, want []int32, regions []Region) []device.Piece {
+	all := make([]device.Piece, 0, len(regions))
+	for j := range regions {
+		i := j
+		if want != nil {
+			i = int(want[j])
+		}
+		r := &regions[j]
+		all = append(all, device.Piece{Slot: base + device.Address(spans[i].Offset), Bytes: r.Bytes, Mem: r.Mem, Host: r.Place == 0})
+	}
+	return all
+}
+
+// dense are the regions of a slot as they lie there: for checksums.
+func dense(base device.Address, spans []Span) []device.Piece {
+	all := make([]device.Piece, len(spans))
+	for i, s := range spans {
+		all[i] = device.Piece{Slot: base + device.Address(s.Offset), Bytes: s.Bytes, Mem: copier.Strided{}}
+	}
+	return all
+}

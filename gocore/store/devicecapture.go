@@ -1,0 +1,166 @@
+package store
+
+import (
+	"unsafe"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/device"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/status"
+)
+
+// ready is the mark behind everything that is queued in the caller's streams now.
+func (a *accelerator) ready(streams []uint64) (device.Mark, error) {
+	lane, err := a.join(streams)
+	if err != nil {
+		return nil, deviceError(err, a.tier)
+	}
+	m, err := lane.Mark()
+	return m, deviceError(err, a.tier)
+}
+
+// stepDeviceCapture captures arrays on a device: into its own tier, where the copy is queued behind the caller's work and nobody waits
+// for it, or, when they pass by that, into the host tier.
+func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
+	if !op.placed && op.slot == nil {
+		if code, err := op.lockedLook(out); code != status.Again {
+			return code, err
+		}
+	}
+	if op.placed {
+		return op.take(out)
+	}
+	return op.takeToHost(out)
+}
+
+// take queues the copy into the device's tier: from here on the checkpoint counts as captured, since whatever touches the slot later is
+// queued behind the copy.
+func (op *Op) take(out *Outcome) (status.Code, error) {
+	s, a, rec := op.s, op.device, op.capture.Rec
+	began := s.now()
+	b := rec.Body.(*body)
+	var sums device.Sums
+	lane, err := a.join(op.streams)
+	if err == nil {
+		var m device.Mark
+		m, err = a.writing(lane, op.at, rec.Size, func() (err error) {
+			sums, err = lane.Gather(pieces(a.at(op.at), b.layout.spans, nil, op.regions), s.set.Checksum)
+			return err
+		})
+		if err == nil {
+			op.mark, err = m, a.rejoin(op.streams, m)
+		}
+	}
+	op.copied += s.now() - began
+	return op.endTake(out, b, sums, err)
+}
+
+// endTake tells the engine how the copy was queued.
+func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (status.Code, error) {
+	s := op.s
+	s.mu.Lock()
+	defer s.leave()
+	s.sweepStrays()
+	if op.mark != nil {
+		b.coming, op.mark = &coming{mark: op.mark, sums: sums}, nil
+	}
+	s.line.took = op.copied
+	s.eng.EndCapture(s.now(), op.capture, err == nil)
+	s.line.took = 0
+	if err != nil {
+		return op.endCapture(out, s.explain(deviceError(err, op.device.tier), nil))
+	}
+	return op.endCapture(out, nil)
+}
+
+// takeToHost copies from the device to a slot of the host tier, waits for that, and takes the checksums here.
+func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
+	if op.job == nil {
+		if op.mark == nil {
+			if err := op.queueToHost(); err != nil {
+				return op.endTake(out, op.capture.Rec.Body.(*body), nil, err)
+			}
+		}
+		if passed, err := op.mark.Passed(); err != nil {
+			op.dropMark()
+			return op.endTake(out, op.capture.Rec.Body.(*body), nil, err)
+		} else if !passed {
+			return status.Pending, nil
+		}
+		op.dropMark()
+		op.job = op.s.inspection(op.slot, op.capture.Rec.Body.(*body).layout)
+	}
+	if !op.copy() {
+		return status.Again, nil
+	}
+	defer op.freeJob()
+	return op.endCopyIn(out)
+}
+
+func (op *Op) queueToHost() error {
+	a := op.device
+	ready, err := a.ready(op.streams)
+	if err != nil {
+		return err
+	}
+	a.ownLane.Lock()
+	defer a.ownLane.Unlock()
+	if err := after(a.own, []device.Mark{ready}); err != nil {
+		return err
+	}
+	if _, err := a.own.Gather(pieces(addressOf(op.slot), op.capture.Rec.Body.(*body).layout.spans, nil, op.regions), false); err != nil {
+		return err
+	}
+	m, err := a.own.Mark()
+	if err != nil {
+		return err
+	}
+	op.watch(m)
+	return nil
+}
+
+// inspection is the job that takes the checksums of a slot.
+func (s *Store) inspection(slot []byte, l *layout) *copier.Job {
+	all := make([]copier.Piece, len(l.spans))
+	for i, span := range l.spans {
+		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
+	}
+	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
+}
+
+// watch makes the operation wait for a mark: its caller is woken when it has passed.
+func (op *Op) watch(m device.Mark) {
+	op.mark = m
+	kept := m.Keep()
+	safego.Go("device watch", func() {
+		defer kept.Drop()
+		_ = kept.Wait() // the caller's next step finds the error
+		op.bell.ring()
+	})
+}
+
+func (op *Op) dropMark() {
+	if op.mark != nil {
+		op.mark.Drop()
+		op.mark = nil
+	}
+}
+
+// taking tells whether a device is still taking the bytes of a version that is waited for; then the caller is woken when it has. The lock
+// is held.
+func (op *Op) taking() bool {
+	if op.mark != nil {
+		if passed, err := op.mark.Passed(); !passed && err == nil {
+			return true
+		}
+		op.dropMark()
+	}
+	for len(op.recs) > 0 {
+		if b := op.recs[0].Body.(*body); !b.taken() {
+			op.watch(b.coming.mark.Keep())
+			return true
+		}
+		op.recs = op.recs[1:]
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/logring"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/status"
+)
+
+// Device is the budget of one device: bytes, or else a share of what is free when the store opens.
+type Device struct {
+	Ordinal int     `json:"ordinal"`
+	Bytes   int64   `json:"bytes"`
+	Share   float64 `json:"share"`
+}
+
+// DeviceOpener opens a device by its number. kernels is where its kernels are.
+type DeviceOpener func(ordinal int, kernels string) (device.Device, error)
+
+// Assumed until the link has been measured: PCIe 4, less what others take of it.
+const assumedLinkRate = 20e9
+
+// openDevices opens the devices and reserves their memory. What cannot be opened takes back what was.
+func (s *Store) openDevices(cfg *engine.Config) error {
+	for i, d := range s.set.Devices {
+		if s.set.OpenDevice == nil {
+			return status.New(status.Unavailable, "this build of the core has no devices").AtTier(status.TierDevice)
+		}
+		a, err := s.openDevice(i, d)
+		if err != nil {
+			return err
+		}
+		name := status.TierName(status.TierDevice)
+		if len(s.set.Devices) > 1 {
+			name = fmt.Sprintf("cuda:%d", d.Ordinal)
+		}
+		s.tiers = append(s.tiers, status.TierDevice)
+		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
+			Name: name, Capacity: a.arena.Mapped(), Grain: hostGrain, Front: true, WriteRate: assumedLinkRate, ReadRate: assumedLinkRate,
+		})
+	}
+	return nil
+}
+
+func (s *Store) openDevice(tier int, d Device) (*accelerator, error) {
+	dev, err := s.set.OpenDevice(d.Ordinal, s.set.Kernels)
+	if err != nil {
+		return nil, deviceError(err, tier)
+	}
+	a := &accelerator{dev: dev, tier: tier}
+	s.accelerators = append(s.accelerators, a)
+	if d.Bytes == 0 {
+		free, _, err := dev.Memory()
+		if err != nil {
+			return nil, deviceError(err, tier)
+		}
+		d.Bytes = int64(float64(free) * d.Share)
+	}
+	a.budget = max(d.Bytes, 1)
+	if a.arena, err = dev.Reserve(a.budget); err != nil {
+		return nil, deviceError(err, tier)
+	}
+	if _, err = a.arena.Grow(a.budget); err != nil && !errors.Is(err, device.ErrMemory) {
+		return nil, deviceError(err, tier)
+	}
+	a.own, err = dev.Lane(device.Waited)
+	return a, deviceError(err, tier)
+}
+
+// freeDevices gives all devices back.
+func (s *Store) freeDevices() {
+	for _, a := range s.accelerators {
+		s.freeErr = errors.Join(s.freeErr, a.free())
+	}
+	s.accelerators = nil
+}
+
+// growth takes memory for the tier of one device in the background: ahead of the captures, never beyond the budget, and never the last
+// that the device has.
+type growth struct {
+	want chan struct{}
+	stop chan struct{}
+	once sync.Once
+}
+
+const (
+	spareShare = 16       // of the device's memory, this part stays free for the application (as a divisor)
+	growAhead  = 64 << 20 // this much room, at least, lies mapped ahead of what is in use
+)
+
+// startGrowing lets every device grow to its budget.
+func (s *Store) startGrowing() {
+	for _, a := range s.accelerators {
+		a.growth.want, a.growth.stop = make(chan struct{}, 1), make(chan struct{})
+		s.users++
+		safego.Go("device growth", func() {
+			s.grow(a)
+			s.mu.Lock()
+			defer s.leave()
+			s.users--
+		})
+	}
+}
+
+func (s *Store) stopGrowing() {
+	for _, a := range s.accelerators {
+		if a.growth.stop != nil {
+			a.growth.once.Do(func() { close(a.growth.stop) })
+		}
+	}
+}
+
+// grow runs until the budget is reached or the store closes.
+func (s *Store) grow(a *accelerator) {
+	for mapped := a.arena.Mapped(); mapped < a.budget; {
+		select {
+		case <-a.growth.stop:
+			return
+		case <-a.growth.want:
+		}
+		grown, err := s.growOnce(a)
+		if err != nil {
+			return
+		}
+		mapped = grown
+	}
+}
+
+// growOnce takes one piece, if the application leaves any.
+func (s *Store) growOnce(a *accelerator) (int64, error) {
+	free, total, err := a.dev.Memory()
+	if err != nil {
+		return 0, err
+	}
+	before := a.arena.Mapped()
+	if free < total/spareShare {
+		return before, nil
+	}
+	mapped, err := a.arena.Grow(min(a.budget, before+free-total/spareShare))
+	switch {
+	case errors.Is(err, device.ErrMemory):
+		logring.Add(logring.Warning, fmt.Sprintf("%s has no memory left for the cache: it stays at %d of %d bytes", a.dev.Name(), before, a.budget))
+		return before, nil
+	case err != nil:
+		return before, err
+	}
+	s.mu.Lock()
+	defer s.leave()
+	if !s.closing {
+		s.eng.Grow(s.now(), a.tier, mapped)
+	}
+	return mapped, nil
+}
+
+// followDevices asks for more memory where captures come near the end of what is mapped. The lock is held.
+func (s *Store) followDevices() {
+	for t, a := range s.accelerators {
+		capacity := s.eng.Capacity(t)
+		if a.growth.want == nil || capacity >= a.budget || s.eng.Stats.Tiers[t].HighWater+max(growAhead, capacity/4) < capacity {
+			continue
+		}
+		select {
+		case a.growth.want <- struct{}{}:
+		default:
+		}
+	}
+}
