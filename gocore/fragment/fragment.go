@@ -217,8 +217,10 @@ func (t *Table[O]) append(last ID, bytes int64) ID {
 	t.next[id], t.prev[id] = None, last
 	if last == None {
 		t.first = id
+		t.order.begin(id)
 	} else {
 		t.next[last] = id
+		t.order.insert(last, id)
 	}
 	return id
 }

@@ -134,6 +134,16 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 					t.Fatalf("freeing %+v made %+v", was, *gap)
 				}
 			},
+			"grow": func(t *rapid.T) {
+				if len(buf) > 10000 {
+					t.Skip("large enough")
+				}
+				buf = append(buf, make(buffer, rapid.IntRange(0, 200).Draw(t, "more"))...)
+				tab.Grow(int64(len(buf)))
+				if tab.Capacity() != int64(len(buf)) {
+					t.Fatalf("grown to %d bytes, it has %d", len(buf), tab.Capacity())
+				}
+			},
 			"": func(t *rapid.T) {
 				if err := tab.Check(); err != nil {
 					t.Fatal(err)
