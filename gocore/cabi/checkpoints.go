@@ -3,6 +3,7 @@ package main
 /*
 #include "velocpy_abi.h"
 typedef const char veloc_const_char;
+typedef const uint64_t veloc_const_uint64;
 typedef const veloc_checkpoint_args veloc_const_checkpoint_args;
 typedef const veloc_restore_args veloc_const_restore_args;
 */
@@ -20,6 +21,8 @@ import (
 const (
 	maxRegions = 1 << 20
 	maxAxes    = 64
+	maxStreams = 1 << 10
+	maxPlace   = 1 << 16
 )
 
 // regionsOf views the caller's regions; shapes and strides stay in the caller's memory.
@@ -30,11 +33,12 @@ func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
 	regions := make([]store.Region, int(n))
 	for i, r := range unsafe.Slice(p, int(n)) {
 		axes := int(r.ndim)
-		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) || r.nbytes < 0 || r.itemsize < 0 {
+		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) || r.nbytes < 0 || r.itemsize < 0 ||
+			r.place < 0 || r.place > maxPlace {
 			return nil, status.New(status.Invalid, "%d bytes, %d axes, elements of %d bytes", int64(r.nbytes), axes, int32(r.itemsize)).AtRegion(i)
 		}
 		to := &regions[i]
-		to.Offset, to.Bytes = int64(r.offset), int64(r.nbytes)
+		to.Offset, to.Bytes, to.Place = int64(r.offset), int64(r.nbytes), int32(r.place)
 		to.Mem = copier.Strided{Base: r.data, Item: int64(r.itemsize)}
 		if axes > 0 {
 			to.Mem.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
@@ -42,6 +46,14 @@ func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
 		}
 	}
 	return regions, nil
+}
+
+// streamsOf views the caller's streams.
+func streamsOf(p *C.veloc_const_uint64, n C.int32_t) ([]uint64, error) {
+	if n < 0 || n > maxStreams || (p == nil && n > 0) {
+		return nil, status.New(status.Invalid, "%d streams", int32(n))
+	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(p)), int(n)), nil
 }
 
 //export veloc_checkpoint
@@ -85,7 +97,8 @@ func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs,
 	if a.Slot < 0 {
 		return nil, status.New(status.Invalid, "a slot of %d bytes", a.Slot)
 	}
-	return a, nil
+	a.Streams, err = streamsOf((*C.veloc_const_uint64)(unsafe.Pointer(args.streams)), args.n_streams)
+	return a, err
 }
 
 //export veloc_restore
@@ -121,6 +134,9 @@ func restoreArgs(args *C.veloc_const_restore_args) (*store.RestoreArgs, error) {
 	if args._select != nil {
 		a.Select = unsafe.Slice((*int32)(unsafe.Pointer(args._select)), int(args.n_select))
 	}
+	if a.Streams, err = streamsOf((*C.veloc_const_uint64)(unsafe.Pointer(args.streams)), args.n_streams); err != nil {
+		return nil, err
+	}
 	if !a.Lease {
 		a.Into, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.into)), args.n_into)
 	}
@@ -139,13 +155,31 @@ func veloc_lease_meta(lease C.uint64_t, buf *C.char, capacity C.int64_t, length 
 }
 
 //export veloc_lease_release
-func veloc_lease_release(lease C.uint64_t, failure *C.veloc_error) C.int32_t {
+func veloc_lease_release(lease C.uint64_t, streams *C.veloc_const_uint64, n C.int32_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
+		readers, err := streamsOf(streams, n)
+		if err != nil {
+			return 0, err
+		}
 		l, ok := leases.Take(uint64(lease))
 		if !ok {
 			return 0, stale("lease")
 		}
-		return status.OK, l.Release()
+		return status.OK, l.Release(readers...)
+	})
+}
+
+//export veloc_lease_read
+func veloc_lease_read(lease C.uint64_t, offset, nbytes C.int64_t, to unsafe.Pointer, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		l, ok := leases.Get(uint64(lease))
+		if !ok {
+			return 0, stale("lease")
+		}
+		if nbytes < 0 || (to == nil && nbytes > 0) {
+			return 0, status.New(status.Invalid, "no place for %d bytes", int64(nbytes))
+		}
+		return status.OK, l.Read(unsafe.Slice((*byte)(to), int(nbytes)), int64(offset))
 	})
 }
 

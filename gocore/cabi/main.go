@@ -196,10 +196,11 @@ func tell(out *C.veloc_outcome, o *store.Outcome) {
 	if o.Hit {
 		out.flags |= C.VELOC_OUT_HIT
 	}
-	out.lease, out.base = 0, nil
+	out.lease, out.base, out.place = 0, nil, 0
 	if o.Lease != nil {
 		out.lease = C.uint64_t(leases.Put(o.Lease))
 		out.base = o.Lease.Base
+		out.place = C.int32_t(o.Lease.Place())
 		if o.Lease.Writable {
 			out.flags |= C.VELOC_OUT_WRITABLE
 		}
