@@ -90,6 +90,7 @@ func (s *Store) takeOver(x *engine.Transfer, m *moved) {
 		if m.err == nil && b.coming.source.abandoned() { // it must not replace what was written since it was given up
 			m.err = errAbandoned
 		}
+		b.coming.source.forget()
 		b.coming, b.sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {

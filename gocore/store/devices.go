@@ -159,6 +159,9 @@ func (s *Store) growOnce(a *accelerator) (int64, error) {
 
 // followDevices asks for more memory where captures come near the end of what is mapped. The lock is held.
 func (s *Store) followDevices() {
+	if s.closing {
+		return
+	}
 	for t, a := range s.accelerators {
 		capacity := s.eng.Capacity(t)
 		if a.growth.want == nil || capacity >= a.budget || s.eng.Stats.Tiers[t].HighWater+max(growAhead, capacity/4) < capacity {

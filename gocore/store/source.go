@@ -54,7 +54,11 @@ func (b *body) arrived() {
 func (s *Store) vanish(ticket uint64, b *body) {
 	c := b.coming
 	b.coming = nil
-	if c == nil || c.mark == nil {
+	if c == nil {
+		return
+	}
+	if c.mark == nil {
+		c.source.forget()
 		return
 	}
 	if passed, err := c.mark.Passed(); passed || err != nil {
@@ -94,6 +98,16 @@ var errAbandoned = errors.New("the caller gave the checkpoint up")
 
 func newSource(regions []Region) *source { return &source{regions: keep(regions)} }
 
+// forget drops the mark behind which sources on a device are filled: nobody will read them.
+func (src *source) forget() {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.ready != nil {
+		src.ready.Drop()
+		src.ready = nil
+	}
+}
+
 // abandon gives the caller its memory back: when it returns nobody reads it, now or later. It waits for one piece of a copy, never for I/O.
 func (src *source) abandon() {
 	src.mu.Lock()
@@ -116,6 +130,16 @@ func (src *source) read(piece func()) error {
 	}
 	piece()
 	return nil
+}
+
+// during runs work that reads the caller's memory, unless the caller has it back.
+func (src *source) during(work func() error) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.given {
+		return errAbandoned
+	}
+	return work()
 }
 
 // run runs a job that copies from the caller's memory.

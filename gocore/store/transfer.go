@@ -70,14 +70,26 @@ func (s *Store) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	for rest := op.want; len(rest) > 0; {
 		var span Span
 		span, rest = b.layout.run(rest)
-		if err := s.disk.Read(x.FromOff+span.Offset, slot[span.Offset:span.Offset+span.Bytes]); err != nil {
-			return m, s.diskError(err)
+		if err := s.readFrom(x.From, slot[span.Offset:span.Offset+span.Bytes], x.FromOff+span.Offset); err != nil {
+			return m, err
 		}
 	}
 	if s.set.verify == verifyOff {
 		return m, nil
 	}
 	return m, damaged(b.mismatch(slot, op.want))
+}
+
+// readFrom reads bytes of a tier.
+func (s *Store) readFrom(t int, to []byte, from int64) error {
+	switch a := s.accelerator(t); {
+	case a != nil:
+		return a.read(to, from)
+	case s.tiers[t] == status.TierHost:
+		copy(to, s.host.Bytes(from, int64(len(to))))
+		return nil
+	}
+	return s.diskError(s.disk.Read(from, to))
 }
 
 // damaged is the error of a region that is not what was captured; nil for -1.

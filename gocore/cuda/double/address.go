@@ -14,7 +14,8 @@ import (
 // Fresh is what new device memory is filled with.
 const Fresh = 0xCB
 
-const purpose = "double of the driver"
+// Purpose is what the memory of all doubles is accounted to.
+const Purpose = "double of the driver"
 
 // place is a range of addresses that the double handed out. It stays known, protected, when it is freed.
 type place struct {
@@ -42,7 +43,7 @@ type physical struct {
 }
 
 func (d *Driver) newPlace(n, align int64) (*place, error) {
-	m, err := memory.Map(purpose, n+align)
+	m, err := memory.Map(Purpose, n+align)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (d *Driver) AllocateHost(c cuda.Context, n int64) (unsafe.Pointer, error) {
 	if n <= 0 {
 		return nil, fail(call, cuda.InvalidValue)
 	}
-	m, err := memory.Map(purpose, n)
+	m, err := memory.Map(Purpose, n)
 	if err != nil {
 		return nil, fail(call, cuda.OutOfMemory)
 	}

@@ -1,0 +1,414 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/device"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// board is a device as an application uses it beside a store: memory and a stream of its own. The driver is the double: what is not
+// ordered shows as wrong bytes.
+type board struct {
+	t      testing.TB
+	driver *double.Driver
+	dev    *cuda.Device
+	arena  device.Arena
+	used   int64
+	stream uint64
+	stage  []byte // host memory of uploads: kept until they have happened
+}
+
+func newBoard(t testing.TB, cfg double.Config) *board {
+	t.Helper()
+	cfg.Memory = max(cfg.Memory, 256<<20)
+	d := double.New(cfg)
+	dev, err := cuda.Open(d, 0, []byte("twins"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &board{t: t, driver: d, dev: dev}
+	if b.arena, err = dev.Reserve(64 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = b.arena.Grow(64 << 20); err != nil {
+		t.Fatal(err)
+	}
+	context, err := d.RetainPrimary(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := d.CreateStream(context, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.stream = uint64(stream)
+	t.Cleanup(func() {
+		d.Settle()
+		for _, text := range d.Misuse() {
+			t.Error(text)
+		}
+		d.Close()
+	})
+	return b
+}
+
+// alloc gives n bytes of the device's memory.
+func (b *board) alloc(n int) device.Address {
+	b.t.Helper()
+	at := b.arena.Base() + device.Address(b.used)
+	if b.used += (int64(n) + 255) &^ 255; b.used > b.arena.Mapped() {
+		b.t.Fatal("the board's memory is used up")
+	}
+	return at
+}
+
+func (b *board) check(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fill queues a write of bytes into the application's stream.
+func (b *board) fill(at device.Address, p []byte) {
+	b.t.Helper()
+	if len(p) > 0 {
+		b.check(b.dev.Borrow(b.stream).Copy(at, addressOf(p), int64(len(p)))) // pageable: read when the call returns
+	}
+}
+
+// look reads bytes back, behind everything in the application's stream.
+func (b *board) look(at device.Address, n int) []byte {
+	b.t.Helper()
+	p := make([]byte, n)
+	if n == 0 {
+		return p
+	}
+	lane := b.dev.Borrow(b.stream)
+	b.check(lane.Copy(addressOf(p), at, int64(n)))
+	m, err := lane.Mark()
+	b.check(err)
+	b.check(m.Wait())
+	m.Drop()
+	return p
+}
+
+func (b *board) config(host, disk int64, dev int64) Config {
+	c := cached(host, disk, vfs.NewMem(512<<20))
+	c.Devices = []Device{{Ordinal: 0, Bytes: dev}}
+	c.OpenDevice = func(ordinal int, _ string) (device.Device, error) {
+		return cuda.Open(b.driver, ordinal, []byte("twins"))
+	}
+	return c
+}
+
+func onDevice(at device.Address, n int, offset int64) Region {
+	return Region{Mem: copier.Strided{Base: pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
+}
+
+func (c *client) putOn(b *board, k int64, at device.Address, n int) (Outcome, error) {
+	c.t.Helper()
+	return c.write(&CheckpointArgs{
+		Key: plan.Key{Number: k}, Regions: []Region{onDevice(at, n, 0)}, Layout: []byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Slot: int64(n), FD: c.fd,
+		Tier: status.TierNone, Streams: []uint64{b.stream},
+	})
+}
+
+func (c *client) restoreTo(k int64, a RestoreArgs) (Outcome, error) {
+	c.t.Helper()
+	var out Outcome
+	a.Key, a.FD = plan.Key{Number: k}, c.fd
+	op, code, err := c.h.Restore(&a, &out)
+	if err == nil {
+		err = drive(c.t, op, code, c.fd, &out)
+	}
+	return out, err
+}
+
+// The source is overwritten right behind every checkpoint, and the destination right behind every look at it, all in the
+// application's stream and nowhere waited for; the history is many times larger than the device's tier, and than the host's.
+func TestHistoryOnADeviceComesBackExactly(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"prompt": 0, "late": 100 * time.Microsecond} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{Delay: delay, Seed: 7})
+			s := open(t, b.config(6<<20, 128<<20, 2<<20))
+			c := newClient(t, s, "h")
+			const n, size = 60, 200_001
+			src, dst := b.alloc(size), b.alloc(size)
+			for k := range n {
+				b.fill(src, random(size, uint64(k)))
+				if _, err := c.putOn(b, int64(k), src, size); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for k := n - 1; k >= 0; k-- {
+				out, err := c.restoreTo(int64(k), RestoreArgs{Last: true, Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+				if err != nil {
+					t.Fatal(k, err)
+				}
+				if got := b.look(dst, size); !bytes.Equal(got, random(size, uint64(k))) {
+					t.Fatalf("checkpoint %d differs (hit %v)", k, out.Hit)
+				}
+				b.fill(dst, make([]byte, size))
+			}
+			if st, err := s.Stats(); err != nil || st.Tiers["device"].HighWater == 0 || st.Tiers["disk"].Written == 0 {
+				t.Fatalf("not all tiers were in use: %+v %v", st.Tiers, err)
+			}
+			drained(t, s)
+		})
+	}
+}
+
+// A lease on a device is the slot itself; its room is written only behind every stream that read it.
+func TestLeaseOnADevice(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 3})
+	s := open(t, b.config(8<<20, 0, 2<<20))
+	c := newClient(t, s, "h")
+	const size = 700_000
+	src, seen := b.alloc(size), b.alloc(size)
+	for k := range 2 {
+		b.fill(src, random(size, uint64(k)))
+		if _, err := c.putOn(b, int64(k), src, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	context, err := b.driver.RetainPrimary(0)
+	b.check(err)
+	other, err := b.driver.CreateStream(context, 0)
+	b.check(err)
+	for k := range 2 {
+		l, _, err := c.lease(int64(k), RestoreArgs{Last: true, Streams: []uint64{b.stream, uint64(other)}})
+		b.check(err)
+		if l.Place() != 1 {
+			t.Fatalf("a lease of what lies on device 0 has place %d", l.Place())
+		}
+		read := make([]byte, 1000)
+		b.check(l.Read(read, 1000))
+		if !bytes.Equal(read, random(size, uint64(k))[1000:2000]) {
+			t.Fatal("read differs")
+		}
+		lane := b.dev.Borrow(uint64(other)) // the reader whose mark must not be forgotten
+		b.check(lane.Copy(seen, device.Address(l.Base), size))
+		b.check(l.Release(b.stream, uint64(other)))
+		for j := range 4 { // into the room that was given back
+			b.fill(src, random(size, uint64(100+j)))
+			if _, err := c.putOn(b, int64(100+j), src, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := lane.Mark()
+		b.check(err)
+		b.check(b.dev.Borrow(b.stream).After(m))
+		m.Drop()
+		if !bytes.Equal(b.look(seen, size), random(size, uint64(k))) {
+			t.Fatalf("lease %d was overwritten while it was being read", k)
+		}
+	}
+}
+
+// Regions of host memory and of a device in one checkpoint, and each restored to the other place.
+func TestMixedRegions(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 50 * time.Microsecond, Seed: 5})
+	s := open(t, b.config(8<<20, 64<<20, 2<<20))
+	c := newClient(t, s, "h")
+	const size = 100_003
+	at, to := b.alloc(size), b.alloc(size)
+	for k := range int64(20) {
+		here, there := random(size, uint64(k)), random(size, uint64(1000+k))
+		b.fill(at, there)
+		_, err := c.write(&CheckpointArgs{
+			Key: plan.Key{Number: k}, Regions: []Region{region(here, 0), onDevice(at, size, 102_400)}, Layout: []byte("mixed"), Slot: 102_400 + size, FD: c.fd,
+			Tier: status.TierNone, Streams: []uint64{b.stream},
+		})
+		b.check(err)
+		clear(here)
+	}
+	for k := int64(19); k >= 0; k-- {
+		back := make([]byte, size)
+		_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(to, size, 0), region(back, 0)}, Streams: []uint64{b.stream}}) // crosswise
+		b.check(err)
+		if !bytes.Equal(b.look(to, size), random(size, uint64(k))) || !bytes.Equal(back, random(size, uint64(1000+k))) {
+			t.Fatalf("checkpoint %d differs", k)
+		}
+	}
+}
+
+// What was captured from host memory stays in the host tier, also beside a device.
+func TestHostMemoryBesideADevice(t *testing.T) {
+	b := newBoard(t, double.Config{})
+	s := open(t, b.config(1<<20, 64<<20, 2<<20))
+	c := newClient(t, s, "h")
+	for k := range int64(40) {
+		c.mustPut(k, random(100_000, uint64(k)))
+	}
+	for k := int64(39); k >= 0; k-- {
+		c.mustGet(k, random(100_000, uint64(k)), RestoreArgs{})
+	}
+	st, err := s.Stats()
+	b.check(err)
+	if st.Tiers["device"].HighWater != 0 {
+		t.Fatalf("%d bytes of the device were used for host memory", st.Tiers["device"].HighWater)
+	}
+}
+
+// What does not fit the device's tier goes past it, to the host or the disk.
+func TestPastTheDevice(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
+	s := open(t, b.config(6<<20, 64<<20, 2<<20))
+	c := newClient(t, s, "h")
+	for k, size := range []int{3 << 20, 7 << 20} {
+		src, dst := b.alloc(size), b.alloc(size)
+		b.fill(src, random(size, uint64(k)))
+		if _, err := c.putOn(b, int64(k), src, size); err != nil {
+			t.Fatal(err)
+		}
+		b.fill(src, make([]byte, size))
+		_, err := c.restoreTo(int64(k), RestoreArgs{Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		b.check(err)
+		if !bytes.Equal(b.look(dst, size), random(size, uint64(k))) {
+			t.Fatalf("%d bytes differ", size)
+		}
+	}
+}
+
+// A capture returns before the device has done anything, and its ticket says so.
+func TestCaptureDoesNotWaitForTheDevice(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 20 * time.Millisecond, Seed: 11})
+	s := open(t, b.config(8<<20, 0, 4<<20))
+	c := newClient(t, s, "h")
+	src := b.alloc(1 << 20)
+	b.fill(src, random(1<<20, 1))
+	out, err := c.putOn(b, 1, src, 1<<20)
+	b.check(err)
+	st, err := s.Ticket(out.Ticket)
+	b.check(err)
+	if st.Captured {
+		t.Skip("the device was faster than the question")
+	}
+	b.check(c.wait(out.Ticket, status.TierNone))
+	if st, err = s.Ticket(out.Ticket); err != nil || !st.Captured {
+		t.Fatalf("waited for, and not captured: %+v %v", st, err)
+	}
+	// Dropped while it is under way: the source counts as read until the device has finished with it.
+	b.fill(src, random(1<<20, 2))
+	out, err = c.putOn(b, 2, src, 1<<20)
+	b.check(err)
+	c.drop(2)
+	eventually(t, "the source of a dropped version is free", func() bool {
+		st, err := s.Ticket(out.Ticket)
+		return err == nil && st.Gone && st.Captured
+	})
+}
+
+// After the context is lost nothing read from the device is used; what had reached the host comes back.
+func TestLostDevice(t *testing.T) {
+	b := newBoard(t, double.Config{})
+	s, err := Open(b.config(8<<20, 0, 2<<20))
+	b.check(err)
+	c := newClient(t, s, "h")
+	const size = 100_000
+	src := b.alloc(size)
+	for k := range 2 {
+		b.fill(src, random(size, uint64(k)))
+		if _, err := c.putOn(b, int64(k), src, size); err != nil {
+			t.Fatal(err)
+		}
+		if k == 0 {
+			b.check(s.waitDown(c))
+		}
+	}
+	b.driver.Lose(0, 0)
+	eventually(t, "the loss is noticed", func() bool {
+		_, err := c.putOn(b, 5, src, size)
+		var e *status.Error
+		return errors.As(err, &e) && e.Code == status.DeviceLost
+	})
+	if got, _, err := c.get(0, size, RestoreArgs{}); err != nil || !bytes.Equal(got, random(size, 0)) {
+		t.Fatalf("what had reached the host does not come back: %v", err)
+	}
+	if _, _, err := c.get(1, size, RestoreArgs{}); err == nil {
+		t.Fatal("bytes of a lost device were given back")
+	}
+	fd := eventfd(t)
+	_ = driveClose(t, s.Close(fd), fd) // the driver's refusals are no news
+}
+
+// waitDown waits until everything lies in the host tier.
+func (s *Store) waitDown(c *client) error { return c.wait(0, status.TierHost) }
+
+// Random captures, restores, leases and drops from a device, with random delays everywhere, compared with what a map says.
+func TestRandomWorkOnADevice(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomWork(t, seed) })
+	}
+}
+
+func randomWork(t *testing.T, seed uint64) {
+	b := newBoard(t, double.Config{Delay: 100 * time.Microsecond, Seed: seed})
+	s := open(t, b.config(3<<20, 64<<20, 2<<20))
+	c := newClient(t, s, "h")
+	r := rand.New(rand.NewPCG(seed, 1))
+	truth := map[int64]uint64{}
+	size := func(k int64) int { return 1000 + int(k)*67_001 }
+	src, dst := b.alloc(800_000), b.alloc(800_000)
+	var leases []*Lease
+	for i := range 150 {
+		k := r.Int64N(12)
+		switch op := r.IntN(10); {
+		case op < 5:
+			number := seed<<32 | uint64(i)
+			b.fill(src, random(size(k), number))
+			if _, err := c.putOn(b, k, src, size(k)); err != nil {
+				t.Fatal(err)
+			}
+			truth[k] = number
+		case op < 8:
+			_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(dst, size(k), 0)}, Streams: []uint64{b.stream}})
+			number, ok := truth[k]
+			if !ok {
+				wants(t, err, status.NotFound)
+				continue
+			}
+			b.check(err)
+			if !bytes.Equal(b.look(dst, size(k)), random(size(k), number)) {
+				t.Fatalf("seed %d, step %d: checkpoint %d differs", seed, i, k)
+			}
+		case op < 9:
+			if _, ok := truth[k]; !ok || len(leases) > 0 {
+				for _, l := range leases {
+					b.check(l.Release(b.stream))
+				}
+				leases = nil
+				continue
+			}
+			l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+			b.check(err)
+			p := make([]byte, size(k))
+			b.check(l.Read(p, 0))
+			if !bytes.Equal(p, random(size(k), truth[k])) {
+				t.Fatalf("seed %d, step %d: lease of %d differs", seed, i, k)
+			}
+			leases = append(leases, l)
+		default:
+			if _, ok := truth[k]; ok {
+				c.drop(k)
+				delete(truth, k)
+			}
+		}
+	}
+	for _, l := range leases {
+		b.check(l.Release(b.stream))
+	}
+	drained(t, s)
+}
