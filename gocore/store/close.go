@@ -26,6 +26,8 @@ func (s *Store) Close(fd int32) *Op {
 		}
 		s.stopWarming()
 		s.stopGrowing()
+		s.stopPinning()
+		s.quiet.Broadcast()
 	}
 	s.ops[op] = struct{}{}
 	return op
@@ -40,7 +42,7 @@ func (s *Store) run(c *crew) {
 			break
 		}
 		results := w.carry(all)
-		s.done(all, results)
+		s.done(c, all, results)
 		for _, m := range results {
 			m.unmap()
 		}
@@ -59,6 +61,9 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 			return nil
 		}
 		if x := s.eng.NextOver(s.now(), c.direction, c.link); x != nil {
+			if c.device != nil {
+				s.pin.moving.Inc()
+			}
 			return s.batch(c, x)
 		}
 		s.settle() // it may have found that a tier is full: those who wait for it must know
@@ -70,9 +75,12 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 }
 
 // done reports transfers that were carried out together.
-func (s *Store) done(all []*engine.Transfer, results []*moved) {
+func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
 	s.mu.Lock()
 	defer s.leave()
+	if c.device != nil && s.pin.moving.Dec() == 0 {
+		s.quiet.Broadcast()
+	}
 	now := s.now()
 	engine.Together(now, all)
 	for i, x := range all {

@@ -34,6 +34,8 @@ type Store struct {
 	layouts   layouts
 	strays    map[uint64]*coming // captures that a device is still at, of versions that have gone, by ticket
 	crews     []*crew
+	pin       pinning
+	quiet     *sync.Cond // no transfer touches the host tier and a device
 	ops       map[*Op]struct{}
 	histories map[string]*History
 	workers   int // running
@@ -82,6 +84,7 @@ func (s *Store) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.crews = s.newCrews()
+	s.quiet = sync.NewCond(&s.mu)
 	for _, c := range s.crews {
 		for range c.size {
 			s.users++
@@ -91,6 +94,7 @@ func (s *Store) start() {
 	}
 	s.startWarming()
 	s.startGrowing()
+	s.startPinning()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
 }
 

@@ -27,8 +27,8 @@ const (
 func goal(reached int64) int64 { return reached + min(max(reached, warmFirst), warmAhead) }
 
 func (s *Store) startWarming() {
-	if s.host == nil {
-		return
+	if s.host == nil || len(s.accelerators) > 0 && s.set.Pinning != "off" {
+		return // pinning touches everything
 	}
 	s.warm.want, s.warm.stop = make(chan struct{}, 1), make(chan struct{})
 	s.users++

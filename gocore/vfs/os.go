@@ -326,3 +326,6 @@ func (f *osFile) Close() error {
 
 func (f *osFile) Direct() bool { return f.direct.Load() }
 func (f *osFile) Align() int   { return f.align }
+
+// ReadFile reads a whole file that came with the library.
+func ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/logring"
+	"velocpy/gocore/safego"
+)
+
+// pinning makes the host tier reachable by the devices at full speed (seed 004): its pages are touched by several threads and registered
+// piece by piece while the store works. Copies to what has not been registered yet work, more slowly.
+type pinning struct {
+	stop    chan struct{}
+	once    sync.Once
+	refused bool
+	pinned  atomic.Int64
+	moving  atomic.Int64 // transfers between devices and the host tier under way: the sequential strategy pauses for them
+}
+
+// pinPiece is what is registered at once: large enough that the driver's own cost does not count, and small enough that the first
+// piece is there soon.
+const pinPiece = 256 << 20
+
+// toucher bounds the threads that touch pages: they are to leave the application some.
+const touchers = 8
+
+// startPinning begins, as the strategy says. The direct one pins everything before the store is used.
+func (s *Store) startPinning() {
+	if len(s.accelerators) == 0 || s.set.Pinning == "off" {
+		return
+	}
+	s.pin.stop = make(chan struct{})
+	if s.set.Pinning == "direct" {
+		s.register(0, s.host.Size())
+		return
+	}
+	s.users++
+	safego.Go("pinning", func() {
+		s.pinAll()
+		s.mu.Lock()
+		defer s.leave()
+		s.users--
+	})
+}
+
+func (s *Store) stopPinning() {
+	if s.pin.stop != nil {
+		s.pin.once.Do(func() { close(s.pin.stop) })
+	}
+}
+
+// pinAll touches and registers the host tier: each piece at once, or, by the strategies of the paper, everything when all of it has been
+// touched.
+func (s *Store) pinAll() {
+	whole := s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
+	for off := int64(0); off < s.host.Size(); off += pinPiece {
+		n := min(pinPiece, s.host.Size()-off)
+		if !s.touch(off, n) {
+			return
+		}
+		if !whole && !s.register(off, n) {
+			whole = true // refused: touching goes on all the same, it makes pageable copies faster
+		}
+	}
+	if whole && !s.pin.refused {
+		s.register(0, s.host.Size())
+	}
+}
+
+// touch makes pages present, by several threads; false when the store closes.
+func (s *Store) touch(off, n int64) bool {
+	threads := int64(min(helpers(s.set.Copiers)+1, touchers))
+	share := (n/threads + pageShare - 1) / pageShare * pageShare
+	var all sync.WaitGroup
+	for from := off; from < off+n; from += share {
+		all.Add(1)
+		safego.Go("touching", func() {
+			defer all.Done()
+			s.touchShare(from, min(share, off+n-from))
+		})
+	}
+	all.Wait()
+	return !s.pinStopped()
+}
+
+// pageShare is what one thread touches between two looks at whether it should go on.
+const pageShare = 16 << 20
+
+func (s *Store) touchShare(off, n int64) {
+	for end := off + n; off < end && !s.pinStopped(); off += pageShare {
+		if s.set.Pinning == "sequential" {
+			s.waitForQuiet()
+		}
+		if s.host.Populate(off, min(pageShare, end-off)) != nil {
+			return // no memory left to populate: copies will meet the same and say so
+		}
+	}
+}
+
+func (s *Store) pinStopped() bool {
+	select {
+	case <-s.pin.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// register pins a range for every device; false when that is refused.
+func (s *Store) register(off, n int64) bool {
+	for _, a := range s.accelerators {
+		err := a.dev.Pin(s.host, off, n)
+		switch {
+		case err == nil:
+		case errors.Is(err, device.ErrPinning) && !s.pin.refused:
+			s.pin.refused = true
+			logring.Add(logring.Warning, fmt.Sprintf("the host tier stays pageable from byte %d on, and copies to it slower: %v", off, err))
+			return false
+		default:
+			return false
+		}
+	}
+	s.pin.pinned.Add(n)
+	return true
+}
+
+// waitForQuiet waits until no transfer between a device and the host tier is under way.
+func (s *Store) waitForQuiet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.pin.moving.Load() > 0 && !s.closing {
+		s.quiet.Wait()
+	}
+}
