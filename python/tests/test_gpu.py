@@ -1,0 +1,234 @@
+"""Checkpoints of arrays on a CUDA device: ordered on streams, exact, and given back where they were."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import velocpy
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with velocpy.open(tmp_path, device="64MiB", host="256MiB", disk="2GiB") as store:
+        yield store
+
+
+def noise(count: int, seed: int) -> Any:
+    """Random bits, NaNs of every kind among them."""
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+    return torch.randint(-(2**31), 2**31 - 1, (count,), dtype=torch.int32, device="cuda", generator=generator)
+
+
+def test_history_larger_than_device_and_host(store: velocpy.Store) -> None:
+    history = store.history("h")
+    count, elements = 120, 2 * MIB + 3
+    u = torch.empty(elements, dtype=torch.int32, device="cuda")
+    for i in range(count):
+        u.copy_(noise(elements, i))
+        history.checkpoint(i, u=u)
+        u.fill_(-1)  # right behind, in the same stream
+    back = torch.empty_like(u)
+    for i in reversed(range(count)):
+        history.restore(i, into={"u": back}, last=True)
+        assert torch.equal(back, noise(elements, i)), i
+        back.fill_(-2)
+    tiers = store.stats()["tiers"]
+    assert tiers["device"]["high_water"] > 0
+    assert tiers["disk"]["written_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.bool, torch.int8,
+        torch.uint8, torch.float8_e4m3fn,
+    ],
+)  # fmt: skip
+def test_dtypes(store: velocpy.Store, dtype: Any) -> None:
+    raw = torch.randint(0, 2 if dtype == torch.bool else 256, (4096 * 16 + 16,), dtype=torch.uint8, device="cuda")
+    source = raw.view(dtype)[1:]
+    history = store.history("h")
+    history.checkpoint(0, x=source)
+    with history.restore(0) as state:
+        x = state["x"]
+        assert (x.dtype, x.shape, x.device) == (source.dtype, source.shape, source.device)
+        assert torch.equal(x.view(torch.uint8), source.view(torch.uint8))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda x: x.t(), lambda x: x[::2, 1:], lambda x: x[3:50, 5:7], lambda x: x.reshape(8, 16, -1).permute(2, 0, 1),
+        lambda x: x[5:5], lambda x: x[0, 0], lambda x: x[:1].expand(7, x.shape[1]),
+    ],
+)  # fmt: skip
+def test_strides(store: velocpy.Store, shape: Any) -> None:
+    source = shape(torch.rand(128, 200, device="cuda"))
+    history = store.history("h")
+    history.checkpoint(0, x=source)
+    with history.restore(0) as state:
+        assert torch.equal(state["x"], source)
+        assert state["x"].shape == source.shape
+    backs = torch.zeros(source.shape[::-1], device="cuda").permute(tuple(reversed(range(source.ndim))))
+    history.restore(0, into={"x": backs})
+    assert torch.equal(backs, source)
+
+
+def test_many_regions_in_one_checkpoint(store: velocpy.Store) -> None:
+    sources = [torch.rand(n * 37 % 5000 + 1, device="cuda") for n in range(1500)]
+    history = store.history("h")
+    history.checkpoint(0, sources)
+    kept = [s.clone() for s in sources]
+    for s in sources:
+        s.zero_()
+    with history.restore(0) as state:
+        for i, s in enumerate(kept):
+            assert torch.equal(state[i], s), i
+
+
+def test_side_stream_orders_capture_and_restore(store: velocpy.Store) -> None:
+    history = store.history("h")
+    side = torch.cuda.Stream()
+    u = torch.zeros(4 * MIB, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        for i in range(20):
+            torch.cuda._sleep(2_000_000)
+            u.fill_(i)
+            history.checkpoint(i, u=u)
+            u.fill_(-1)
+        back = torch.empty_like(u)
+        for i in reversed(range(20)):
+            history.restore(i, into={"u": back})
+            assert bool((back == i).all())
+
+
+def test_lease_is_the_slot_and_survives_release_until_read(store: velocpy.Store) -> None:
+    history = store.history("h")
+    u = torch.full((4 * MIB,), 3.0, device="cuda")
+    history.checkpoint(0, u=u)
+    first, second = history.restore(0), history.restore(0)
+    assert first["u"].data_ptr() == second["u"].data_ptr() != u.data_ptr()
+    second.release()
+    first.release()
+    del first, second
+    side = torch.cuda.Stream()
+    for round_ in range(10):
+        history.checkpoint(0, u=u)
+        lease = history.restore(0, last=True)
+        lease.used_on(side)
+        seen = torch.empty_like(u)
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(20_000_000)  # the reader is late
+            seen.copy_(lease["u"])
+        del lease
+        for i in range(8):  # into the room that was given back
+            history.checkpoint(1 + i, u=torch.full_like(u, -1.0))
+        side.synchronize()
+        assert bool((seen == 3.0).all()), round_
+
+
+def test_array_outlives_lease_and_store(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, device="64MiB", host="64MiB") as store:
+        history = store.history("h")
+        u = torch.arange(1000, device="cuda")
+        history.checkpoint(0, u=u)
+        array = history.restore(0)["u"]
+    assert torch.equal(array, u)
+
+
+def test_mixed_regions(store: velocpy.Store) -> None:
+    history = store.history("h")
+    here, there = np.arange(1000.0), torch.rand(5000, device="cuda")
+    cpu = torch.rand(77)
+    kept = there.clone()
+    history.checkpoint(0, here=here, there=there, cpu=cpu)
+    there.zero_()
+    with history.restore(0) as state:
+        assert np.array_equal(state["here"], here)
+        assert torch.equal(state["there"], kept)
+        assert torch.equal(state["cpu"], cpu)
+        assert state["cpu"].device.type == "cpu"
+    onto, back = torch.empty(1000, dtype=torch.float64, device="cuda"), np.empty(5000, np.float32)
+    history.restore(0, into={"here": onto, "there": back, "cpu": torch.empty(77)})
+    assert np.array_equal(onto.cpu().numpy(), here)
+    assert np.array_equal(back, kept.cpu().numpy())
+
+
+def test_cupy_and_raw_pointers(store: velocpy.Store) -> None:
+    cupy = pytest.importorskip("cupy")
+    history = store.history("h")
+    u = cupy.random.rand(300, 70)
+    history.checkpoint(0, u=u[::2].T)
+    with history.restore(0) as state:
+        assert isinstance(state["u"], cupy.ndarray)
+        assert bool((state["u"] == u[::2].T).all())
+    flat = torch.arange(1 << 20, dtype=torch.int64, device="cuda")
+    back = torch.zeros_like(flat)
+    history.checkpoint(1, u=(flat.data_ptr(), flat.nbytes, 0))
+    history.restore(1, into={"u": (back.data_ptr(), back.nbytes, 0)})
+    torch.cuda.synchronize()
+    assert torch.equal(back, flat)
+
+
+def test_capture_does_not_wait_for_the_device(store: velocpy.Store) -> None:
+    history = store.history("h")
+    u = torch.rand(4 * MIB, device="cuda")
+    history.checkpoint(0, u=u)  # code and pools
+    torch.cuda.synchronize()
+    torch.cuda._sleep(2_000_000_000)  # about a second
+    began = time.perf_counter()
+    ticket = history.checkpoint(1, u=u)
+    took = time.perf_counter() - began
+    assert took < 0.2, "the call waited for the device"
+    assert not ticket.captured
+    ticket.wait()
+    assert ticket.captured
+
+
+def test_a_capturing_stream_is_refused(store: velocpy.Store) -> None:
+    history = store.history("h")
+    u = torch.rand(1000, device="cuda")
+    history.checkpoint(0, u=u)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        v = u * 2
+        with pytest.raises(velocpy.InvalidArgument, match="graph"):
+            history.checkpoint(1, u=u)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(v, u * 2)
+    history.checkpoint(2, u=u)
+
+
+def test_no_budget_for_the_device(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, host="16MiB") as store, pytest.raises(velocpy.TierUnavailable, match="device"):
+        store.history("h").checkpoint(0, u=torch.zeros(3, device="cuda"))
+
+
+def test_larger_than_the_device_cache(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, device="16MiB", host="128MiB", disk="1GiB") as store:
+        history = store.history("h")
+        for i, elements in enumerate((8 * MIB, 40 * MIB)):  # past the device, past the host
+            u = noise(elements, i)
+            history.checkpoint(i, u=u)
+            kept = u.clone()
+            u.zero_()
+            back = torch.empty_like(u)
+            history.restore(i, into={"u": back})
+            assert torch.equal(back, kept), i
