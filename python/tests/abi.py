@@ -41,6 +41,8 @@ class Region(c.Structure):
         ("strides", Pointer),
         ("ndim", c.c_int32),
         ("itemsize", c.c_int32),
+        ("place", c.c_int32),
+        ("reserved", c.c_int32),
     )
 
 
@@ -57,7 +59,8 @@ class CheckpointArgs(c.Structure):
         ("flags", c.c_int32),
         ("tier", c.c_int32),
         ("event_fd", c.c_int32),
-        ("reserved", c.c_int32),
+        ("n_streams", c.c_int32),
+        ("streams", Pointer),
     )
 
 
@@ -71,6 +74,9 @@ class RestoreArgs(c.Structure):
         ("expected_layout", c.c_uint64),
         ("flags", c.c_int32),
         ("event_fd", c.c_int32),
+        ("streams", Pointer),
+        ("n_streams", c.c_int32),
+        ("reserved", c.c_int32),
     )
 
 
@@ -87,7 +93,7 @@ class Outcome(c.Structure):
         ("key_number", c.c_int64),
         ("waited_ns", c.c_int64),
         ("flags", c.c_int32),
-        ("reserved", c.c_int32),
+        ("place", c.c_int32),
     )
 
 
@@ -147,7 +153,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "drop": (U64, Pointer),
     "layout": (U64, U64, Pointer, I64, Pointer),
     "lease_meta": (U64, Pointer, I64, Pointer),
-    "lease_release": (U64,),
+    "lease_release": (U64, Pointer, I32),
+    "lease_read": (U64, I64, I64, Pointer),
     "hint": (U64, Pointer, I64, Pointer),
     "simulate": (Pointer, I64, Pointer, I64, Pointer),
     "hint_clear": (U64,),

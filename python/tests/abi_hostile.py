@@ -97,7 +97,7 @@ class Opened:
         assert status == OK, self.core.text()
         assert c.string_at(out.base, 60) == bytes(range(60))
         assert c.string_at(out.base + 64, 40) == bytes(range(60, 100))
-        assert self.core.call("lease_release", out.lease) == OK
+        assert self.core.call("lease_release", out.lease, None, 0) == OK
 
     def close(self) -> None:
         out = Outcome()
@@ -155,8 +155,10 @@ def handles_that_name_nothing(core: Core) -> None:
     with opened(core) as x:
         out, info, key = Outcome(), Info(), Key(1, None, 0, 0, 0)
         for handle in (0, 1, 7, 2**33, 2**64 - 1, x.store + 2**33):
-            for name in ("history_clear", "hint_clear", "prefetch", "lease_release", "cancel"):
+            for name in ("history_clear", "hint_clear", "prefetch", "cancel"):
                 assert core.call(name, handle) == STALE, name
+            assert core.call("lease_release", handle, None, 0) == STALE
+            assert core.call("lease_read", handle, 0, 0, None) == STALE
             assert core.call("lookup", handle, where(key), where(info)) == STALE
             assert core.call("step", handle, where(out)) == STALE
             assert core.call("ticket", handle, x.out.ticket, where(TicketState())) == STALE
@@ -164,8 +166,8 @@ def handles_that_name_nothing(core: Core) -> None:
             assert core.call("close", handle, x.fd, where(out)) == STALE
         status, lent = x.restore()
         assert status == OK
-        assert core.call("lease_release", lent.lease) == OK
-        assert core.call("lease_release", lent.lease) == STALE
+        assert core.call("lease_release", lent.lease, None, 0) == OK
+        assert core.call("lease_release", lent.lease, None, 0) == STALE
         assert core.call("ticket", x.store, 12345, where(TicketState())) == OK  # gone, for all that is known
         assert core.call("layout", x.store, 999, None, 0, where(c.c_int64())) == NOT_FOUND
 
@@ -306,7 +308,7 @@ def tiers_and_flags(core: Core) -> None:
             while status in (PENDING, AGAIN):
                 status = core.call("step", out.op, where(out))
             assert status == OK
-            assert core.call("lease_release", out.lease) == OK
+            assert core.call("lease_release", out.lease, None, 0) == OK
 
 
 def one_operation_from_two_threads(core: Core) -> None:
@@ -427,7 +429,7 @@ def after_close(core: Core) -> None:
     assert core.finish(core.call("close", x.store, fd, where(out)), out, fd) == OK
     assert c.string_at(lent.base, 60) == bytes(range(60))
     assert core.call("lease_meta", lent.lease, None, 0, where(n)) == OK
-    assert core.call("lease_release", lent.lease) == OK
+    assert core.call("lease_release", lent.lease, None, 0) == OK
     assert core.call("timeline", x.store, 0, None, 0, where(n)) == OK
     os.close(fd)
 
