@@ -70,7 +70,8 @@ def _disk_rates(folder: Path, groups: list[list[Cell]]) -> dict[str, float]:
     if not most:
         return {}
     raw = RawDisk(folder, total := min(most // 4, 4 * GIB) // (4 << 20) * (4 << 20))
-    rates = {"disk write": total / raw.write(), "disk read": total / raw.read()}
+    # The better of two: the bound has to be one.
+    rates = {"disk write": total / min(raw.write(), raw.write()), "disk read": total / min(raw.read(), raw.read())}
     raw.close()
     return rates
 
