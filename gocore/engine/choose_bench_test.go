@@ -8,16 +8,15 @@ import (
 	"velocpy/gocore/plan"
 )
 
-// BenchmarkDecision is what the eviction decision costs a capture of four times the size of its neighbours in a full tier; promised:
-// when the first attempt finds nothing and the second may break promises.
+// BenchmarkDecision is what the eviction decision costs a capture of four times the size of its neighbours in a full tier, when all of them may go;
+// must be flushed first; or were promised, so that the first attempt finds nothing and the second breaks promises.
 func BenchmarkDecision(b *testing.B) {
 	const n, size = 4095, 1 << 10
-	for _, promised := range []bool{false, true} {
-		name := "engine free"
-		if promised {
-			name = "engine promised"
-		}
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		class fragment.Class
+	}{{"engine free", fragment.Free}, {"engine dirty", fragment.Dirty}, {"engine promised", fragment.Promised}} {
+		b.Run(c.name, func(b *testing.B) {
 			e := New(Config{Tiers: []TierConfig{
 				{Name: "host", Capacity: n * size, Grain: 64, WriteRate: 1e9, ReadRate: 1e9},
 				{Name: "disk", Capacity: 2 * n * 4096, Grain: 4096, Remote: true},
@@ -29,11 +28,8 @@ func BenchmarkDecision(b *testing.B) {
 			settle(e, 0)
 			table := e.tiers[0].table
 			for id := table.First(); id != fragment.None; id = table.Next(id) {
-				if f := table.At(id); promised {
-					f.Class = fragment.Promised
-				} else {
-					f.Class = fragment.Free
-				}
+				table.At(id).Class = c.class
+				table.Update(id)
 			}
 			r := e.newRecord(h, plan.Number(n), 4*size, 1, nil)
 			for b.Loop() {

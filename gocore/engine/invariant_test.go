@@ -15,6 +15,7 @@ func (w *world) check() {
 
 func (w *world) checkTiers() {
 	for t, tr := range w.e.tiers {
+		w.checkEntries(t)
 		var sums [fragment.Held + 1]int64
 		at := int64(0)
 		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
@@ -53,6 +54,21 @@ func (w *world) checkTiers() {
 		if at != tr.Capacity || sums != tr.bytes {
 			w.fatalf("tier %d: bytes by class %v, counted %v", t, tr.bytes, sums)
 		}
+	}
+}
+
+// checkEntries looks for rows that were changed without an Update.
+func (w *world) checkEntries(t int) {
+	tr := w.e.tiers[t]
+	for at, i := fragment.Leaf(0), 0; at != fragment.None && tr.Capacity > 0; {
+		ids, entries, next := tr.table.Leaf(at)
+		for k, id := range ids {
+			before := entries[k]
+			if tr.table.Update(id); entries[k] != before {
+				w.fatalf("tier %d: fragment %d is entered as %+v, not %+v", t, i+k, before, entries[k])
+			}
+		}
+		at, i = next, i+len(ids)
 	}
 }
 

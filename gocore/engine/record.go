@@ -134,6 +134,7 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 			return
 		}
 		e.setClass(t, f, fragment.Held)
+		e.tiers[t].table.Update(id)
 		if t < len(e.links) {
 			e.links[t].dirty.set(r, false)
 		}
@@ -141,6 +142,7 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 	}
 	f.Seq, f.Touched, f.Lane = r.seq, r.touched, r.Hist.lane
 	e.setClass(t, f, e.classify(r, t, f))
+	e.tiers[t].table.Update(id)
 	if t < len(e.links) {
 		e.links[t].dirty.set(r, f.Class == fragment.Dirty)
 	}
@@ -193,6 +195,7 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	tr.bytes[fragment.Gap] -= f.Size
 	tr.bytes[fragment.Held] += f.Size
 	f.Born, f.Touched, f.Seq, f.Lane = uint32(e.count), r.touched, r.seq, r.Hist.lane
+	tr.table.Update(id)
 	r.copies[t] = id
 	e.step(r, t, ev)
 	e.Stats.noteUsed(t, tr.table.Used())
@@ -248,6 +251,7 @@ func (e *Engine) touch(r *Record) {
 	for t, id := range r.copies[:len(e.tiers)] {
 		if id != fragment.None {
 			e.tiers[t].table.At(id).Touched = r.touched
+			e.tiers[t].table.Update(id)
 			if t < len(e.links) {
 				e.links[t].dirty.moved(r)
 			}
@@ -264,6 +268,7 @@ func (e *Engine) expect(r *Record, seq int64) {
 	for t := range e.tiers {
 		if id := r.copies[t]; id != fragment.None {
 			e.tiers[t].table.At(id).Seq = seq
+			e.tiers[t].table.Update(id)
 			if t < len(e.links) {
 				e.links[t].dirty.moved(r)
 			}

@@ -33,6 +33,7 @@ func aged(n int, size func() int64, row func(i int, f *fragment.Fragment[*int]))
 	for id := t.First(); id != fragment.None; id = t.Next(id) {
 		if t.At(id).Class != fragment.Gap {
 			row(i, t.At(id))
+			t.Update(id)
 			i++
 		}
 	}

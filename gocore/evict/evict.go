@@ -72,14 +72,21 @@ type Window struct {
 // taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
 //
 // Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
+//
+// It ranks the table by what the policy compares: a table that is asked by one policy only is ranked once.
 func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	var ( // here, not in the window itself: they would not stay on the stack
 		ids    [some]fragment.ID
 		loads  [some]load
 		delays [some]delay
+		bases  [lanes]int64
 	)
-	s := scan[O]{table: t, scale: newScale(k, r), window: newSliding(r)}
+	t.RankBy(k.rank())
+	s := scan[O]{table: t, scale: newScale(k, r, bases[:0]), window: newSliding(r)}
 	s.window.ids, s.window.loads, s.window.delays = ids[:], loads[:], delays[:]
+	if t.Aligned(s.window.mask + 1) {
+		s.window.mask = 0
+	}
 	limit := r.Limit
 	if limit <= 0 {
 		limit = math.MaxInt
@@ -88,9 +95,12 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	if start == fragment.None {
 		start = t.First()
 	}
-	limit = s.run(start, fragment.None, limit)
+	if start == fragment.None {
+		return s.window.best, false
+	}
+	limit = s.run(start, t.Capacity(), limit)
 	if start != t.First() && limit > 0 {
-		s.run(t.First(), start, limit)
+		s.run(t.First(), t.At(start).Offset, limit)
 	}
 	best := s.window.best
 	if best.First == fragment.None {
@@ -100,62 +110,98 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	return best, true
 }
 
+// rank is what the policy compares.
+func (k Kind) rank() fragment.Rank {
+	switch k {
+	case LRU:
+		return fragment.ByUse
+	case FIFO:
+		return fragment.ByStay
+	}
+	return fragment.ByRestore
+}
+
 type scan[O any] struct {
 	scale
 	table  *fragment.Table[O]
 	window sliding
 }
 
-// run looks at the fragments from first up to, not including, end, and returns what is left of the limit.
-func (s *scan[O]) run(first, end fragment.ID, limit int) int {
-	if first == fragment.None {
-		return limit
-	}
-	w := &s.window
-	w.restart(s.table.At(first).Offset)
-	for id := first; id != end && id != fragment.None && limit > 0; {
-		var n int
-		space := w.space()
-		n, id = s.table.List(id, end, space[:min(len(space), limit)])
-		limit -= n
-		if ids := space[:n]; w.from < w.to {
-			s.pass(ids)
-		} else if rest := s.alone(ids); len(rest) > 0 {
-			s.pass(w.space()[:copy(w.space(), rest)])
+// run looks at the fragments from first up to offset end, and returns what is left of the limit. (Here and below, fragments are passed on as two
+// lists, the entries with one more than the IDs: put together they would be copied by way of memory.)
+func (s *scan[O]) run(first fragment.ID, end int64, limit int) int {
+	s.window.restart(s.table.At(first).Offset)
+	for at, i := s.table.LeafOf(first); at != fragment.None && limit > 0; i = 0 {
+		ids, entries, next := s.table.Leaf(at)
+		n := min(len(ids)-i, limit)
+		for n > 0 && entries[i+n].Offset > end {
+			n--
 		}
+		if n == 0 {
+			break
+		}
+		s.look(ids[i:i+n], entries[i:i+n+1])
+		at, limit = next, limit-n
 	}
 	return limit
 }
 
-// alone passes fragments each of which cannot go or is large enough alone, as most are when sizes are alike, at less cost than a window's. The
-// window is empty before and after. It returns those from the first on that is neither.
-func (s *scan[O]) alone(ids []fragment.ID) (rest []fragment.ID) {
-	w := &s.window
-	for i, id := range ids {
-		f := s.table.At(id)
-		m := &s.measures[f.Class&classMask]
-		if m.stays != 0 || s.floor >= 0 && near(&s.scale, f) {
-			continue
-		}
-		if s.open || f.Offset+f.Size-w.begin(f.Offset) < w.size {
-			w.restart(f.Offset)
-			return ids[i:]
-		}
-		if score := score(&s.scale, m, f); score > w.best.Score {
-			w.best = Window{First: id, Last: id, Score: score}
-		}
+func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
+	n := 0
+	if s.window.from == s.window.to && s.simple() {
+		n = s.alone(ids, entries)
 	}
-	return nil
+	if n < len(ids) {
+		s.pass(ids[n:], entries[n:])
+	}
 }
 
-// pass moves the window over fragments listed behind it: it weighs all of them, then compares windows, in two small loops of which only the first
-// waits for memory.
-func (s *scan[O]) pass(ids []fragment.ID) {
+// simple tells whether entries alone say which single fragments can go.
+func (s *scan[O]) simple() bool {
+	return s.window.mask == 0 && s.kind != FIFO && s.floor < 0
+}
+
+// alone passes fragments each of which cannot go or is large enough alone, as most are when sizes are alike, at less cost than a window's. The
+// window is empty before and after. It returns how many there were before the first that is neither.
+func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 	w := &s.window
-	before := w.loads[w.end-1].sum
-	weigh(&s.scale, s.table, ids, before, w.take(len(ids)))
+	size, best := w.size, w.best.Score
+	if s.open {
+		size = math.MaxInt64 // nothing is
+	}
+	entries = entries[:len(ids)+1]
+	begin := entries[0].Offset
+	for i := range ids {
+		e := &entries[i]
+		end := entries[i+1].Offset
+		if s.stays[e.Class&classMask] == 0 {
+			if end-begin < size {
+				w.restart(begin)
+				return i
+			}
+			if score := max(e.Value+s.bases[e.Lane], 0); score > best {
+				best = score
+				w.best = Window{First: ids[i], Last: ids[i], Score: score}
+			}
+		}
+		begin = end
+	}
+	w.restart(begin)
+	return len(ids)
+}
+
+// pass moves the window over fragments behind it: it weighs all of them, then compares windows, in two small loops.
+func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
+	w := &s.window
+	loads := w.take(ids)
+	s.weigh(entries, w.loads[w.end-len(ids)-1].sum, loads)
+	if s.floor >= 0 {
+		s.keep(ids, entries, loads)
+	}
 	if s.open || w.mask < 0 {
-		s.passOpen(ids)
+		s.passOpen(ids, entries)
+	} else if w.mask == 0 {
+		w.passAligned()
 	} else {
 		w.pass()
 	}
@@ -163,9 +209,9 @@ func (s *scan[O]) pass(ids []fragment.ID) {
 
 // passOpen moves the window while promises and waits count, until there is a window without any: from then on what waits or is promised is
 // as good as held, and only scores differ.
-func (s *scan[O]) passOpen(ids []fragment.ID) {
+func (s *scan[O]) passOpen(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
-	delays(&s.scale, s.table, ids, w.delays[w.to:])
+	s.delays(ids, entries, w.delays[w.to:])
 	w.passOpen()
 	if best := &w.best; best.First != fragment.None && best.Wait == 0 && best.Promises == 0 {
 		s.settle()
@@ -177,7 +223,7 @@ func (s *scan[O]) passOpen(ids []fragment.ID) {
 func (s *scan[O]) waitFor(w Window) (sum int64) {
 	for id := w.First; ; id = s.table.Next(id) {
 		f := s.table.At(id)
-		sum += wait(&s.scale, f)
+		sum += s.wait(f.Class, f.Size, f.ETA)
 		if id == w.Last {
 			return sum
 		}

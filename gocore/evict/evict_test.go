@@ -42,6 +42,7 @@ func table(t *rapid.T, grain int64) (*fragment.Table[*int], []row) {
 		if rapid.Bool().Draw(t, "expected") {
 			f.Seq = rapid.Int64Range(0, 40).Draw(t, "seq")
 		}
+		tab.Update(id)
 	}
 	var rows []row
 	for id := tab.First(); id != fragment.None; id = tab.Next(id) {
@@ -244,6 +245,7 @@ func many(rng *rand.Rand, n, held int, grain int64) (*fragment.Table[*int], []ro
 		if rng.IntN(2) == 0 {
 			f.Seq = rng.Int64N(40)
 		}
+		tab.Update(id)
 	}
 	var rows []row
 	for id := tab.First(); id != fragment.None; id = tab.Next(id) {

@@ -9,24 +9,19 @@ import (
 const (
 	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
 	classMask = classes - 1
+	lanes     = 32 // of this many restore orders, less two, the bases are computed without an allocation
 )
 
-// stays marks, in a measure, what cannot go.
+// stays marks what cannot go.
 const stays = int64(math.MinInt64)
 
-// measure is how fragments of one class are weighed.
-type measure struct {
-	fresh int64 // s-score of what nobody expects, were it untouched since the beginning
-	stays int64 // stays, or 0
-}
-
-// scale is a request, prepared for weighing one fragment after the other: what depends on the class is looked up, not branched upon.
+// scale is a request, prepared for weighing one fragment after the other: what depends on the class or the lane is looked up, not branched upon.
 type scale struct {
-	measures [classes]measure
-	count    uint32
-	floor    int64 // what is expected within this distance stays
-	kind     Kind
-	open     bool // windows may differ in more than their scores
+	stays [classes]int64 // stays, or 0
+	bases []int64        // by the lanes of entries: the s-score of one whose value is 0
+	floor int64          // what is expected within this distance stays
+	kind  Kind
+	open  bool // windows may differ in more than their scores
 
 	heads []int64
 	now   int64
@@ -34,29 +29,34 @@ type scale struct {
 	rate  float64
 }
 
-func newScale(k Kind, r *Request) scale {
+// newScale prepares a request. O(restore orders): bases is a list to be filled in, or replaced if it is too short.
+func newScale(k Kind, r *Request, bases []int64) scale {
 	s := scale{
-		count: uint32(r.Count), floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
+		floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
 		heads: r.Heads, now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate,
 	}
 	fresh := r.Count
 	if k == Score {
 		fresh += unexpectedWeight
 	}
-	for c := range s.measures {
-		s.measures[c] = measure{fresh: fresh, stays: stays}
+	s.bases = append(bases, gapWeight, fresh)
+	if k == Score {
+		for _, head := range r.Heads {
+			s.bases = append(s.bases, -head)
+		}
 	}
-	m := &s.measures
-	m[fragment.Gap] = measure{fresh: gapWeight}
-	m[fragment.Free].stays = 0
+	for c := range s.stays {
+		s.stays[c] = stays
+	}
+	s.stays[fragment.Gap], s.stays[fragment.Free] = 0, 0
 	if !r.NoWait {
-		m[fragment.Flushing].stays = 0
+		s.stays[fragment.Flushing] = 0
 	}
 	if !r.NoWait && r.FlushRate > 0 {
-		m[fragment.Dirty].stays = 0
+		s.stays[fragment.Dirty] = 0
 	}
 	if r.Break {
-		m[fragment.Promised].stays = 0
+		s.stays[fragment.Promised] = 0
 	}
 	return s
 }
@@ -64,101 +64,62 @@ func newScale(k Kind, r *Request) scale {
 // settle makes scores the only difference: there is a window without promises and, if the policy minds, without waiting.
 func (s *scale) settle() {
 	s.open = false
-	s.measures[fragment.Promised].stays = stays
+	s.stays[fragment.Promised] = stays
 	if s.kind == Score {
-		s.measures[fragment.Flushing].stays, s.measures[fragment.Dirty].stays = stays, stays
+		s.stays[fragment.Flushing], s.stays[fragment.Dirty] = stays, stays
 	}
 }
 
 // wait is how long it takes until a fragment is evictable.
-func wait[O any](s *scale, f *fragment.Fragment[O]) int64 {
-	switch f.Class {
+func (s *scale) wait(c fragment.Class, size, eta int64) int64 {
+	switch c {
 	case fragment.Flushing:
-		return max(f.ETA-s.now, 1)
+		return max(eta-s.now, 1)
 	case fragment.Dirty:
-		return s.begin + int64(float64(f.Size)*s.rate)
+		return s.begin + int64(float64(size)*s.rate)
 	}
 	return 0
 }
 
-// weigh fills in what the fragments weigh, whose scores add to sum. No loop branches on what differs between fragments.
-func weigh[O any](s *scale, t *fragment.Table[O], ids []fragment.ID, sum int64, loads []load) {
-	switch s.kind {
-	case Score:
-		weighDistance(s, t, ids, sum, loads)
-	case LRU:
-		weighAge(s, t, ids, sum, loads)
-	case FIFO:
-		weighStay(s, t, ids, sum, loads)
+// weigh fills in what fragments weigh, whose scores add to sum. Nothing is branched upon that differs between fragments.
+func (s *scale) weigh(entries []fragment.Entry, sum int64, loads []load) {
+	if s.kind == FIFO {
+		s.weighStay(entries, sum, loads)
+		return
 	}
-	if s.floor >= 0 {
-		keep(s, t, ids, loads)
+	bases, after := s.bases, entries[1:][:len(loads)]
+	entries = entries[:len(loads)]
+	for i := range entries {
+		e := &entries[i]
+		sum += max(e.Value+bases[e.Lane], 0)
+		loads[i] = load{end: after[i].Offset | s.stays[e.Class&classMask], sum: sum}
 	}
 }
 
-// weighDistance scores by the distance to the next restore, and what nobody expects by its age.
-func weighDistance[O any](s *scale, t *fragment.Table[O], ids []fragment.ID, sum int64, loads []load) {
-	loads = loads[:len(ids)]
-	for i, id := range ids {
-		f := t.At(id)
-		m := &s.measures[f.Class&classMask]
-		l := &loads[i]
-		l.end = (f.Offset + f.Size) | m.stays
-		score := m.fresh - f.Touched
-		if distance := max(f.Seq-s.heads[f.Lane], 0); f.Seq != fragment.Unexpected {
-			score = distance
+// weighStay is the same by the low halves of counts, which is what is known of the time when a fragment was placed.
+func (s *scale) weighStay(entries []fragment.Entry, sum int64, loads []load) {
+	for i := range loads {
+		e := &entries[i]
+		score := s.bases[e.Lane]
+		if e.Lane != fragment.LaneOfGaps {
+			score = int64(uint32(e.Value + score))
 		}
 		sum += score
-		l.sum = sum
+		loads[i] = load{end: entries[i+1].Offset | s.stays[e.Class&classMask], sum: sum}
 	}
-}
-
-// weighAge scores by the time since a fragment was last used.
-func weighAge[O any](s *scale, t *fragment.Table[O], ids []fragment.ID, sum int64, loads []load) {
-	loads = loads[:len(ids)]
-	for i, id := range ids {
-		f := t.At(id)
-		m := &s.measures[f.Class&classMask]
-		sum += m.fresh - f.Touched
-		loads[i] = load{end: (f.Offset + f.Size) | m.stays, sum: sum}
-	}
-}
-
-// weighStay scores by the time since a fragment was placed.
-func weighStay[O any](s *scale, t *fragment.Table[O], ids []fragment.ID, sum int64, loads []load) {
-	loads = loads[:len(ids)]
-	for i, id := range ids {
-		f := t.At(id)
-		m := &s.measures[f.Class&classMask]
-		score := int64(s.count - f.Born)
-		if f.Class == fragment.Gap {
-			score = gapWeight
-		}
-		sum += score
-		loads[i] = load{end: (f.Offset + f.Size) | m.stays, sum: sum}
-	}
-}
-
-// score is what the loops above compute, of one fragment.
-func score[O any](s *scale, m *measure, f *fragment.Fragment[O]) int64 {
-	if s.kind == Score && f.Seq != fragment.Unexpected {
-		return max(f.Seq-s.heads[f.Lane], 0)
-	}
-	if s.kind == FIFO && f.Class != fragment.Gap {
-		return int64(s.count - f.Born)
-	}
-	return m.fresh - f.Touched
-}
-
-// near tells whether a restore within the floor is expected.
-func near[O any](s *scale, f *fragment.Fragment[O]) bool {
-	return f.Seq != fragment.Unexpected && f.Seq-s.heads[f.Lane] <= s.floor
 }
 
 // keep lets stay what is expected within the floor.
-func keep[O any](s *scale, t *fragment.Table[O], ids []fragment.ID, loads []load) {
+func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load) {
 	for i, id := range ids {
-		if near(s, t.At(id)) {
+		near := false
+		if e := &entries[i]; s.kind == Score {
+			near = e.Lane >= fragment.Lanes && e.Value+s.bases[e.Lane] <= s.floor
+		} else {
+			f := s.table.At(id)
+			near = f.Seq != fragment.Unexpected && f.Seq-s.heads[f.Lane] <= s.floor
+		}
+		if near {
 			loads[i].end |= stays
 		}
 	}
@@ -170,15 +131,18 @@ type delay struct {
 	promises int64
 }
 
-func delays[O any](s *scale, t *fragment.Table[O], ids []fragment.ID, to []delay) {
+func (s *scan[O]) delays(ids []fragment.ID, entries []fragment.Entry, to []delay) {
 	for i, id := range ids {
-		f := t.At(id)
+		e := &entries[i]
 		to[i] = delay{}
-		if f.Class == fragment.Promised {
+		switch {
+		case e.Class == fragment.Promised:
 			to[i].promises = 1
-		}
-		if s.kind == Score {
-			to[i].wait = wait(s, f)
+		case s.kind != Score:
+		case e.Class == fragment.Flushing:
+			to[i].wait = s.wait(e.Class, 0, s.table.At(id).ETA)
+		case e.Class == fragment.Dirty:
+			to[i].wait = s.wait(e.Class, entries[i+1].Offset-e.Offset, 0)
 		}
 	}
 }

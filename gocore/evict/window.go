@@ -27,10 +27,7 @@ type sliding struct {
 	delays []delay
 }
 
-const (
-	batch = 128       // fragments that are weighed before the window moves over them
-	some  = 2 * batch // the length of the lists without an allocation
-)
+const some = 256 // the length of the lists without an allocation
 
 func newSliding(r *Request) sliding {
 	w := sliding{
@@ -57,25 +54,21 @@ func (w *sliding) begin(offset int64) int64 {
 	return offset + fragment.Padding(offset, w.align)
 }
 
-// space is where fragments can be listed behind the window.
-func (w *sliding) space() []fragment.ID {
-	if len(w.ids)-w.end < batch {
-		w.compact()
+// take appends fragments behind the window and returns the list of what they weigh, to be filled in.
+func (w *sliding) take(ids []fragment.ID) []load {
+	if len(w.ids)-w.end < len(ids) {
+		w.compact(len(ids))
 	}
-	return w.ids[w.end:][:batch]
+	copy(w.ids[w.end:], ids)
+	w.end += len(ids)
+	return w.loads[w.end-len(ids) : w.end]
 }
 
-// take appends n fragments that were listed there and returns the list of what they weigh, to be filled in.
-func (w *sliding) take(n int) []load {
-	w.end += n
-	return w.loads[w.end-n : w.end]
-}
-
-// compact moves the window to the beginning of the lists, and makes them longer when a batch does not fit behind it.
-func (w *sliding) compact() {
+// compact moves the window to the beginning of the lists, and makes them longer when n more do not fit behind it.
+func (w *sliding) compact(n int) {
 	before := w.from - 1 // it ends where the window begins
 	ids, loads, delays := w.ids, w.loads, w.delays
-	if need := w.end - before + batch; need > len(ids) {
+	if need := w.end - before + n; need > len(ids) {
 		w.ids, w.loads, w.delays = make([]fragment.ID, 2*need), make([]load, 2*need), make([]delay, 2*need)
 	}
 	copy(w.ids, ids[before:w.end])
@@ -84,8 +77,31 @@ func (w *sliding) compact() {
 	w.from, w.to, w.end = 1, w.to-before, w.end-before
 }
 
-// pass moves the window over what was weighed, comparing scores. The alignment is a power of two. (Few variables: those that find no register
+// passAligned moves the window over what was weighed, comparing scores, when everything is aligned. (Few variables: those that find no register
 // make the loop twice as slow.)
+func (w *sliding) passAligned() {
+	loads := w.loads[:w.end]
+	from, size, best := w.from, w.size, w.best.Score
+	before := loads[from-1] // where the window begins, and the scores before it
+	for to := w.to; to < len(loads); to++ {
+		l := &loads[to]
+		if l.end < 0 {
+			l.end &= math.MaxInt64
+			from, before = to+1, *l
+			continue
+		}
+		for sum := l.sum; l.end-size >= before.end; from++ {
+			if sum-before.sum > best {
+				best = sum - before.sum
+				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: best}
+			}
+			before = loads[from]
+		}
+	}
+	w.from, w.to = from, w.end
+}
+
+// pass moves the window over what was weighed, comparing scores, when the alignment is a power of two.
 func (w *sliding) pass() {
 	loads := w.loads[:w.end]
 	from, mask, size, best := w.from, w.mask, w.size, w.best.Score

@@ -10,7 +10,7 @@ func (t *Table[O]) Check() error {
 	binned := map[ID]bool{}
 	seen := map[ID]bool{}
 	prev := None
-	for id := t.first; id != None; id = t.next[id] {
+	for id := t.First(); id != None; id = t.Next(id) {
 		f := &t.rows[id]
 		switch {
 		case seen[id]:
@@ -19,8 +19,8 @@ func (t *Table[O]) Check() error {
 			return fmt.Errorf("fragment %d begins at %d, the one before ends at %d", id, f.Offset, at)
 		case f.Size <= 0:
 			return fmt.Errorf("fragment %d has %d bytes", id, f.Size)
-		case t.prev[id] != prev:
-			return fmt.Errorf("fragment %d thinks %d lies before it, not %d", id, t.prev[id], prev)
+		case t.odd != 0 && f.Offset%(t.odd&-t.odd) != 0 || t.odd == 0 && f.Offset != 0:
+			return fmt.Errorf("fragment %d begins at %d, but all are said to be multiples of %d", id, f.Offset, t.odd&-t.odd)
 		case f.Class == Gap && prev != None && t.rows[prev].Class == Gap:
 			return fmt.Errorf("gaps %d and %d are neighbours", prev, id)
 		}
@@ -51,10 +51,11 @@ func (t *Table[O]) Check() error {
 	return t.checkBins(binned)
 }
 
-// checkOrder follows the leaves: each is linked both ways, not empty and the one that its fragments name, their order is the fragments', and none is lost.
+// checkOrder follows the leaves: each is linked both ways, not empty and the one that its fragments name, ends where the next one begins, and none is
+// lost; entries agree with their rows.
 func (t *Table[O]) checkOrder() error {
 	o := &t.order
-	seen, prev, last := len(o.vacant), None, None
+	seen, prev, end := len(o.vacant), None, int64(0)
 	for at := int32(0); len(o.leaves) > 0 && at != None; at = o.leaves[at].next {
 		l := &o.leaves[at]
 		if l.n <= 0 || l.n > leafSize || l.prev != prev {
@@ -63,20 +64,20 @@ func (t *Table[O]) checkOrder() error {
 		if prev != None && l.n <= leafLow && o.leaves[prev].n <= leafLow {
 			return fmt.Errorf("leaves %d and %d hold next to nothing", prev, at)
 		}
-		for i, id := range l.ids[:l.n] {
-			if o.leafOf[id] != at || t.prev[id] != last {
-				return fmt.Errorf("fragment %d, place %d of leaf %d, lies behind %d and says leaf %d", id, i, at, last, o.leafOf[id])
-			}
-			last = id
+		if l.entries[0].Offset != end {
+			return fmt.Errorf("leaf %d begins at %d, the one before ends at %d", at, l.entries[0].Offset, end)
 		}
-		prev = at
+		for i, id := range l.ids[:l.n] {
+			f := &t.rows[id]
+			if o.leafOf[id] != at || l.entries[i] != t.entry(f) || l.entries[i+1].Offset != f.Offset+f.Size {
+				return fmt.Errorf("fragment %d, place %d of leaf %d, says leaf %d; %+v for %+v", id, i, at, o.leafOf[id], l.entries[i], *f)
+			}
+		}
+		prev, end = at, l.entries[l.n].Offset
 		seen++
 	}
-	if last != None && t.next[last] != None {
-		return fmt.Errorf("the leaves end with %d", last)
-	}
-	if seen != len(o.leaves) {
-		return fmt.Errorf("%d leaves of %d are lost", len(o.leaves)-seen, len(o.leaves))
+	if end != t.capacity || seen != len(o.leaves) {
+		return fmt.Errorf("%d leaves of %d are lost; they end at %d", len(o.leaves)-seen, len(o.leaves), end)
 	}
 	return nil
 }

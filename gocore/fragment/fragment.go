@@ -33,8 +33,8 @@ const (
 	Held                  // being read or written, or lent to the caller: not evictable by any means
 )
 
-// Fragment is one row of the table. Offset and Size belong to the table, the rest to its owner. It fills one cache line: eviction reads
-// thousands of rows in the order of their addresses, which is no order in memory.
+// Fragment is one row of the table, and fills one cache line. Offset and Size belong to the table, the rest to its owner, which calls Update when it
+// has changed what eviction weighs: Class, Seq, Touched, Born, Lane.
 type Fragment[O any] struct {
 	Offset, Size int64
 	ETA          int64 // Flushing: the predicted time of the end of the flush, ns
@@ -50,33 +50,65 @@ type Fragment[O any] struct {
 	Verified     bool // the bytes here were checked against the checksum since they arrived
 }
 
+// Rank says by what fragments are compared that nothing keeps from being evicted.
+type Rank uint8
+
+// The ranks.
+const (
+	ByRestore Rank = iota // Seq, and what nobody expects by Touched
+	ByUse                 // Touched
+	ByStay                // Born
+)
+
 // Table is the allocation table of one buffer.
 type Table[O any] struct {
 	rows     []Fragment[O]
-	next     []ID // by row: the fragment behind it
-	prev     []ID
 	order    order
 	vacant   []ID
-	first    ID
+	rank     Rank
 	capacity int64
 	used     int64
 	count    int
+	odd      int64 // the ones of all sizes and alignments that were ever placed: offsets have no other low bits
 	gaps     bins
 }
 
 // New returns the table of a buffer of capacity bytes: one gap.
 func New[O any](capacity int64) *Table[O] {
-	t := &Table[O]{capacity: capacity, first: None}
+	t := &Table[O]{}
 	t.gaps.reset()
-	if capacity > 0 {
-		id := t.row()
-		t.rows[id] = Fragment[O]{Size: capacity, Class: Gap, Seq: Unexpected}
-		t.next[id], t.prev[id] = None, None
-		t.first = id
-		t.order.begin(id)
+	t.Grow(capacity)
+	return t
+}
+
+// Grow adds room behind the end of the buffer. O(leaves).
+func (t *Table[O]) Grow(capacity int64) {
+	more := capacity - t.capacity
+	if more <= 0 {
+		return
+	}
+	gap := Fragment[O]{Offset: t.capacity, Size: more, Class: Gap, Seq: Unexpected}
+	end := t.capacity
+	t.capacity = capacity
+	if len(t.rows) == 0 {
+		id := t.row(gap)
+		t.order.begin(id, t.entry(&gap), capacity)
+		t.binIn(id)
+		return
+	}
+	o := &t.order
+	p := o.last()
+	if id := o.id(p); t.rows[id].Class == Gap {
+		t.binOut(id)
+		t.rows[id].Size += more
+		t.binIn(id)
+	} else {
+		t.odd |= end
+		id = t.row(gap)
+		p = o.insert(p, id, t.entry(&gap))
 		t.binIn(id)
 	}
-	return t
+	o.leaves[p.at].entries[p.i+1].Offset = capacity
 }
 
 // Capacity is the size of the buffer in bytes.
@@ -92,36 +124,68 @@ func (t *Table[O]) Count() int { return t.count }
 func (t *Table[O]) At(id ID) *Fragment[O] { return &t.rows[id] }
 
 // First is the fragment at offset 0, or None for an empty buffer.
-func (t *Table[O]) First() ID { return t.first }
+func (t *Table[O]) First() ID {
+	if len(t.rows) == 0 {
+		return None
+	}
+	return t.order.leaves[0].ids[0]
+}
 
 // Next is the fragment behind id in address order, or None.
-func (t *Table[O]) Next(id ID) ID { return t.next[id] }
+func (t *Table[O]) Next(id ID) ID {
+	if p, ok := t.order.behind(t.order.find(id)); ok {
+		return t.order.id(p)
+	}
+	return None
+}
 
-// List fills in the IDs of fragments in address order: first, and those behind it up to, not including, end. It returns how many there were room
-// for, and the next one or None.
-func (t *Table[O]) List(first, end ID, into []ID) (n int, next ID) {
-	o := &t.order
-	l, i := o.find(first)
-	for {
-		some := l.ids[i:l.n]
-		if end != None && &o.leaves[o.leafOf[end]] == l {
-			if _, j := o.find(end); j >= i {
-				some = l.ids[i:j]
-			}
-		}
-		m := copy(into[n:], some)
-		n += m
-		switch {
-		case m < len(some):
-			return n, some[m]
-		case i+m < int(l.n):
-			return n, end
-		case l.next == None:
-			return n, None
-		}
-		l, i = &o.leaves[l.next], 0
+// Leaf names a few fragments that lie beside each other in memory, until the next Place or Free.
+type Leaf = int32
+
+// LeafOf is where a fragment lies, and its index there.
+func (t *Table[O]) LeafOf(id ID) (Leaf, int) {
+	p := t.order.find(id)
+	return p.at, p.i
+}
+
+// Leaf gives the fragments of a leaf in address order, and the next leaf or None. There is one entry more than fragments: its Offset is where
+// the last of them ends. All is valid until the next Place, Free or Update.
+func (t *Table[O]) Leaf(at Leaf) (ids []ID, entries []Entry, next Leaf) {
+	l := &t.order.leaves[at]
+	return l.ids[:l.n], l.entries[:l.n+1], l.next
+}
+
+// RankBy makes the entries' values those of a rank. O(1) if they are already, or else O(fragments).
+func (t *Table[O]) RankBy(r Rank) {
+	if t.rank == r {
+		return
+	}
+	t.rank = r
+	for id := t.First(); id != None; id = t.Next(id) {
+		t.Update(id)
 	}
 }
+
+// Update brings the entry of id in line with its row. O(1).
+func (t *Table[O]) Update(id ID) {
+	*t.order.entry(t.order.find(id)) = t.entry(&t.rows[id])
+}
+
+func (t *Table[O]) entry(f *Fragment[O]) Entry {
+	e := Entry{Offset: f.Offset, Class: f.Class, Lane: LaneOfTheRest, Value: -f.Touched}
+	switch {
+	case f.Class == Gap:
+		e.Lane, e.Value = LaneOfGaps, 0
+	case t.rank == ByStay:
+		e.Value = -int64(f.Born)
+	case t.rank == ByRestore && f.Seq != Unexpected:
+		e.Lane, e.Value = Lanes+f.Lane, f.Seq
+	}
+	return e
+}
+
+// Aligned tells whether all fragments begin at multiples of align, which is a power of two. It may be false though they do.
+func (t *Table[O]) Aligned(align int64) bool { return t.odd&(align-1) == 0 }
 
 // Padding is what must be skipped at offset so that the rest is aligned.
 func Padding(offset, align int64) int64 {
@@ -151,6 +215,30 @@ func (t *Table[O]) PlaceIn(gap ID, size, align int64, owner O) (ID, bool) {
 
 // Free turns the fragment into a gap and merges it with gaps beside it; the gap's ID is returned.
 func (t *Table[O]) Free(id ID) ID {
+	o := &t.order
+	p := o.find(id)
+	t.empty(id)
+	*o.entry(p) = Entry{Offset: t.rows[id].Offset}
+	at, beside := p.at, p.at
+	if q, ok := o.behind(p); ok && o.entry(q).Class == Gap {
+		beside = q.at
+		t.absorb(id, q)
+	}
+	if q, ok := o.before(p); ok && o.entry(q).Class == Gap {
+		id = o.id(q)
+		t.binOut(id)
+		t.join(id, p)
+	}
+	if beside != at { // first: it may be merged into the other
+		o.tidy(beside)
+	}
+	o.tidy(at)
+	t.binIn(id)
+	return id
+}
+
+// empty makes a row one of a gap.
+func (t *Table[O]) empty(id ID) {
 	var none O
 	f := &t.rows[id]
 	t.used -= f.Size
@@ -158,109 +246,61 @@ func (t *Table[O]) Free(id ID) ID {
 	f.Owner = none
 	f.Class, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = Gap, lifecycle.Init, Unexpected, 0, 0, false
 	f.Touched, f.Born = 0, 0
-	if p := t.prev[id]; p != None && t.rows[p].Class == Gap {
-		t.binOut(p)
-		t.absorb(p, id)
-		id = p
-	}
-	if n := t.next[id]; n != None && t.rows[n].Class == Gap {
-		t.binOut(n)
-		t.absorb(id, n)
-	}
-	t.binIn(id)
-	return id
 }
 
 // carve places a fragment in a gap that is known to be large enough.
 func (t *Table[O]) carve(gap ID, size, align int64, owner O) ID {
 	t.binOut(gap)
+	p := t.order.find(gap)
 	if pad := Padding(t.rows[gap].Offset, align); pad > 0 {
-		rest := t.split(gap, pad)
+		rest := t.split(p, pad)
 		t.binIn(gap)
-		gap = rest
+		p, gap = rest, t.order.id(rest)
 	}
-	if t.rows[gap].Size > size {
-		t.binIn(t.split(gap, size))
-	}
+	t.odd |= t.rows[gap].Offset | size
 	f := &t.rows[gap]
 	f.Owner, f.Class, f.State = owner, Held, lifecycle.Init
 	f.ETA, f.Seq, f.Pins, f.Transfers, f.Verified = 0, Unexpected, 0, 0, false
+	*t.order.entry(p) = t.entry(f)
+	if f.Size > size {
+		t.binIn(t.order.id(t.split(p, size)))
+	}
 	t.used += size
 	t.count++
 	return gap
 }
 
-// Grow adds room behind the end of the buffer. O(fragments).
-func (t *Table[O]) Grow(capacity int64) {
-	more := capacity - t.capacity
-	if more <= 0 {
-		return
-	}
-	last := t.first
-	for last != None && t.next[last] != None {
-		last = t.next[last]
-	}
-	if last != None && t.rows[last].Class == Gap {
-		t.binOut(last)
-		t.rows[last].Size += more
-		t.binIn(last)
-	} else {
-		t.binIn(t.append(last, more))
-	}
-	t.capacity = capacity
-}
-
-// append makes a gap of so many bytes behind the last fragment, not yet in a bin.
-func (t *Table[O]) append(last ID, bytes int64) ID {
-	id := t.row()
-	t.rows[id] = Fragment[O]{Offset: t.capacity, Size: bytes, Class: Gap, Seq: Unexpected}
-	t.next[id], t.prev[id] = None, last
-	if last == None {
-		t.first = id
-		t.order.begin(id)
-	} else {
-		t.next[last] = id
-		t.order.insert(last, id)
-	}
-	return id
-}
-
-// split shortens fragment id to size bytes and returns the new gap row behind it, not yet in a bin.
-func (t *Table[O]) split(id ID, size int64) ID {
-	rest := t.row()
-	f := &t.rows[id]
-	t.rows[rest] = Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Seq: Unexpected}
+// split shortens the fragment at p to size bytes; the rest is a new gap, not yet in a bin, whose place is returned.
+func (t *Table[O]) split(p place, size int64) place {
+	f := &t.rows[t.order.id(p)]
+	gap := Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Seq: Unexpected}
 	f.Size = size
-	next := t.next[id]
-	t.next[rest], t.prev[rest] = next, id
-	if next != None {
-		t.prev[next] = rest
-	}
-	t.next[id] = rest
-	t.order.insert(id, rest)
-	return rest
+	return t.order.insert(p, t.row(gap), Entry{Offset: gap.Offset})
 }
 
-// absorb joins row b, which lies directly behind a, to a.
-func (t *Table[O]) absorb(a, b ID) {
-	t.rows[a].Size += t.rows[b].Size
-	next := t.next[b]
-	t.next[a] = next
-	if next != None {
-		t.prev[next] = a
-	}
-	t.order.remove(b)
-	t.vacant = append(t.vacant, b)
+// absorb joins the gap at p to the fragment before it.
+func (t *Table[O]) absorb(before ID, p place) {
+	t.binOut(t.order.id(p))
+	t.join(before, p)
 }
 
-func (t *Table[O]) row() ID {
+// join makes the bytes of the fragment at p the one's before it.
+func (t *Table[O]) join(before ID, p place) {
+	id := t.order.id(p)
+	t.rows[before].Size += t.rows[id].Size
+	t.order.remove(p)
+	t.vacant = append(t.vacant, id)
+}
+
+// row gives a row an ID.
+func (t *Table[O]) row(f Fragment[O]) ID {
 	if n := len(t.vacant); n > 0 {
 		id := t.vacant[n-1]
 		t.vacant = t.vacant[:n-1]
+		t.rows[id] = f
 		return id
 	}
-	t.rows = append(t.rows, Fragment[O]{})
-	t.next, t.prev = append(t.next, None), append(t.prev, None)
-	t.order.leafOf = append(t.order.leafOf, None)
+	t.rows = append(t.rows, f)
+	t.order.leafOf, t.order.hints = append(t.order.leafOf, None), append(t.order.hints, 0)
 	return ID(len(t.rows) - 1)
 }

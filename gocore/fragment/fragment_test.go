@@ -77,6 +77,7 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 			}
 			f.Pins, f.Transfers, f.ETA, f.Verified, f.State = 1, 2, 3, true, lifecycle.Flushed // none of it may be left to the next owner
 			f.Seq, f.Touched, f.Born, f.Lane, f.Class = 9, 9, 9, 9, Free
+			tab.Update(id)
 			live[next] = id
 			order = append(order, next)
 			next++
@@ -114,6 +115,9 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 					}
 					placed(t, id, size, align)
 				}
+			},
+			"rank": func(t *rapid.T) {
+				tab.RankBy(rapid.SampledFrom([]Rank{ByRestore, ByUse, ByStay}).Draw(t, "rank"))
 			},
 			"free": func(t *rapid.T) {
 				if len(order) == 0 {
@@ -184,7 +188,7 @@ func compare(t *rapid.T, tab *Table[int], buf buffer, live map[int]ID) {
 	}
 }
 
-// Thousands of fragments come and go: leaves are divided, merged and used again, and lists that begin and end anywhere name the fragments in order.
+// Thousands of fragments come and go: leaves are divided, merged and used again, and leaves from anywhere on name the fragments in order.
 func TestOrderOfManyFragments(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -210,33 +214,34 @@ func TestOrderOfManyFragments(t *testing.T) {
 				if err := tab.Check(); err != nil {
 					t.Fatal(err)
 				}
-				checkList(t, tab, rng)
+				checkLeaves(t, tab, rng)
 			}
 		}
 	}
 }
 
-func checkList(t *testing.T, tab *Table[int], rng *rand.Rand) {
+func checkLeaves(t *testing.T, tab *Table[int], rng *rand.Rand) {
 	t.Helper()
-	var all []ID
+	var all, got []ID
 	for id := tab.First(); id != None; id = tab.Next(id) {
 		all = append(all, id)
 	}
-	i := rng.IntN(len(all))
-	j := i + 1 + rng.IntN(len(all)-i) // may be the end of all
-	end := None
-	if j < len(all) {
-		end = all[j]
+	first := rng.IntN(len(all))
+	for at, i := tab.LeafOf(all[first]); at != None; i = 0 {
+		ids, entries, next := tab.Leaf(at)
+		if len(entries) != len(ids)+1 {
+			t.Fatalf("%d fragments and %d entries", len(ids), len(entries))
+		}
+		for k, id := range ids {
+			if f := tab.At(id); entries[k].Offset != f.Offset || entries[k+1].Offset != f.Offset+f.Size {
+				t.Fatalf("%+v, then %+v, for %+v", entries[k], entries[k+1], *f)
+			}
+		}
+		got = append(got, ids[i:]...)
+		at = next
 	}
-	var got []ID
-	into := make([]ID, 1+rng.IntN(200))
-	for id := all[i]; id != None && id != end; {
-		var n int
-		n, id = tab.List(id, end, into)
-		got = append(got, into[:n]...)
-	}
-	if !slices.Equal(got, all[i:j]) {
-		t.Fatalf("%d to %d in batches of %d: %v, not %v", i, j, len(into), got, all[i:j])
+	if !slices.Equal(got, all[first:]) {
+		t.Fatalf("the leaves say %v, not %v", got, all[first:])
 	}
 }
 

@@ -1,71 +1,154 @@
 package fragment
 
-// The fragments' order lies in leaves, arrays of a few dozen IDs linked with each other, so that a walk runs through memory (it need not
-// load one row to learn of the next one) and a fragment comes and goes at the cost of moving a few IDs, however many there are.
+// The fragments' order lies in leaves, arrays of a few dozen fragments linked with each other. For each fragment a leaf holds an Entry, what an
+// eviction weighs, so that a decision over thousands of fragments runs through memory and loads none of their rows; and a fragment comes and
+// goes at the cost of moving a few entries, however many there are.
 const (
-	leafSize = 61               // with its links a leaf fills four cache lines
+	leafSize = 61               // what finds a fragment in a leaf, and its links, fill a cache line
 	leafLow  = leafSize / 4     // a leaf with no more is merged with one beside it ...
 	leafFull = leafSize * 3 / 4 // ... if the two do not fill it more than this: it must not overflow again soon
 )
 
+// Entry is what an eviction weighs of a fragment: its row in brief, as of the owner's latest Update.
+type Entry struct {
+	Offset int64
+	Value  int64 // what the table is ranked by: Seq, or Touched or Born negated, so that the sum with a number for its Lane is a distance or an age
+	Lane   int32 // which number: LaneOfGaps, LaneOfTheRest, or Lanes and the index of a restore order
+	Class  Class
+}
+
+// What the Lane of an entry says.
+const (
+	LaneOfGaps    = iota // a gap; Value is 0
+	LaneOfTheRest        // not expected, or ranked by something else than the restore order
+	Lanes                // the first restore order
+)
+
 type leaf struct {
-	ids        [leafSize]ID
 	n          int32 // never 0
 	next, prev int32 // leaves, or None
+	ids        [leafSize]ID
+	entries    [leafSize + 1]Entry // the Offset of the one behind the last says where the leaf ends
+}
+
+// place is where a fragment lies in the order.
+type place struct {
+	at int32 // the leaf
+	i  int
 }
 
 // order is the sequence of all rows in use. Its first leaf is always number 0: the fragment at offset 0 is never absorbed.
 type order struct {
 	leaves []leaf
 	leafOf []int32 // by row
+	hints  []uint8 // by row: its index in the leaf when it was last looked for
 	vacant []int32
 }
 
-// begin makes the sequence of one fragment.
-func (o *order) begin(id ID) {
+// begin makes the sequence of one fragment, which ends at end.
+func (o *order) begin(id ID, e Entry, end int64) {
 	o.leaves = append(o.leaves, leaf{n: 1, next: None, prev: None})
-	o.leaves[0].ids[0] = id
+	l := &o.leaves[0]
+	l.set(0, id, e)
+	l.entries[1].Offset = end
 	o.leafOf[id] = 0
 }
 
-// find gives the leaf of id and its place there.
-func (o *order) find(id ID) (*leaf, int) {
-	l := &o.leaves[o.leafOf[id]]
+func (l *leaf) set(i int, id ID, e Entry) {
+	l.ids[i], l.entries[i] = id, e
+}
+
+// find says where a fragment lies: most often where it lay before.
+func (o *order) find(id ID) place {
+	at, i := o.leafOf[id], int(o.hints[id])
+	l := &o.leaves[at]
+	if i >= int(l.n) || l.ids[i] != id {
+		i = l.search(id)
+		o.hints[id] = uint8(i)
+	}
+	return place{at, i}
+}
+
+// search gives the index of an ID that is in the leaf.
+func (l *leaf) search(id ID) int {
 	for i, x := range l.ids[:l.n] {
 		if x == id {
-			return l, i
+			return i
 		}
 	}
 	panic("fragment: an ID of no fragment")
 }
 
-// insert puts id behind after.
-func (o *order) insert(after, id ID) {
-	l, i := o.find(after)
-	at := o.leafOf[after]
-	i++
-	if l.n == leafSize {
-		at, i = o.divide(at, i)
-		l = &o.leaves[at]
+func (o *order) id(p place) ID        { return o.leaves[p.at].ids[p.i] }
+func (o *order) entry(p place) *Entry { return &o.leaves[p.at].entries[p.i] }
+
+// behind is the place behind p; false at the end.
+func (o *order) behind(p place) (place, bool) {
+	l := &o.leaves[p.at]
+	if p.i+1 < int(l.n) {
+		return place{p.at, p.i + 1}, true
 	}
-	copy(l.ids[i+1:l.n+1], l.ids[i:l.n])
-	l.ids[i] = id
-	l.n++
-	o.leafOf[id] = at
+	return place{l.next, 0}, l.next != None
 }
 
-// divide makes room in a full leaf and says where its place i has gone. The last leaf stays full: a table fills from its beginning.
-func (o *order) divide(at int32, i int) (int32, int) {
+// before is the place before p; false at the beginning.
+func (o *order) before(p place) (place, bool) {
+	if p.i > 0 {
+		return place{p.at, p.i - 1}, true
+	}
+	prev := o.leaves[p.at].prev
+	if prev == None {
+		return p, false
+	}
+	return place{prev, int(o.leaves[prev].n) - 1}, true
+}
+
+// last is the place of the last fragment.
+func (o *order) last() place {
+	at := int32(0)
+	for o.leaves[at].next != None {
+		at = o.leaves[at].next
+	}
+	return place{at, int(o.leaves[at].n) - 1}
+}
+
+// insert puts a fragment behind p and says where it lies.
+func (o *order) insert(p place, id ID, e Entry) place {
+	p.i++
+	if o.leaves[p.at].n == leafSize {
+		p = o.divide(p)
+	}
+	l := &o.leaves[p.at]
+	copy(l.ids[p.i+1:], l.ids[p.i:l.n])
+	copy(l.entries[p.i+1:], l.entries[p.i:l.n+1])
+	l.n++
+	l.set(p.i, id, e)
+	o.leafOf[id], o.hints[id] = p.at, uint8(p.i)
+	o.begins(p)
+	return p
+}
+
+// begins keeps the end of the leaf before in line with the first fragment of the next.
+func (o *order) begins(p place) {
+	if p.i == 0 {
+		l := &o.leaves[p.at]
+		before := &o.leaves[l.prev]
+		before.entries[before.n].Offset = l.entries[0].Offset
+	}
+}
+
+// divide makes room in a full leaf and says where its place p has gone. The last leaf stays full: a table fills from its beginning.
+func (o *order) divide(p place) place {
 	half := leafSize / 2
-	if i == leafSize && o.leaves[at].next == None {
+	if p.i == leafSize && o.leaves[p.at].next == None {
 		half = leafSize
 	}
-	behind := o.leaf(at)
-	o.move(at, behind, half)
-	if i > half || half == leafSize {
-		return behind, i - half
+	behind := o.leaf(p.at)
+	o.move(p.at, behind, half)
+	if p.i > half || half == leafSize {
+		return place{behind, p.i - half}
 	}
-	return at, i
+	return p
 }
 
 // leaf links an empty leaf behind another.
@@ -86,23 +169,29 @@ func (o *order) leaf(before int32) int32 {
 	return at
 }
 
-// move appends the IDs of one leaf from place i on to another.
+// move appends the fragments of one leaf from place i on to another, which then ends where that one did.
 func (o *order) move(from, to int32, i int) {
 	a, b := &o.leaves[from], &o.leaves[to]
 	for _, id := range a.ids[i:a.n] {
-		b.ids[b.n] = id
-		b.n++
 		o.leafOf[id] = to
 	}
+	copy(b.entries[b.n:], a.entries[i:a.n+1])
+	b.n += int32(copy(b.ids[b.n:], a.ids[i:a.n]))
 	a.n = int32(i)
 }
 
-// remove takes id out; it is not the first fragment.
-func (o *order) remove(id ID) {
-	at := o.leafOf[id]
-	l, i := o.find(id)
-	copy(l.ids[i:], l.ids[i+1:l.n])
+// remove takes out what lies at p, which is not the first fragment: its bytes belong to the one before. The leaf must be tidied up afterwards.
+func (o *order) remove(p place) {
+	l := &o.leaves[p.at]
+	copy(l.ids[p.i:], l.ids[p.i+1:l.n])
+	copy(l.entries[p.i:], l.entries[p.i+1:l.n+1])
 	l.n--
+	o.begins(p)
+}
+
+// tidy merges a leaf that holds next to nothing with one beside it.
+func (o *order) tidy(at int32) {
+	l := &o.leaves[at]
 	if l.n > leafLow {
 		return
 	}
