@@ -211,7 +211,7 @@ func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 // as good as held, and only scores differ.
 func (s *scan[O]) passOpen(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
-	s.delays(ids, entries, w.delays[w.to:])
+	s.delays(ids, entries, w.delays[w.to-1], w.delays[w.to:])
 	w.passOpen()
 	if best := &w.best; best.First != fragment.None && best.Wait == 0 && best.Promises == 0 {
 		s.settle()

@@ -125,24 +125,30 @@ func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load
 	}
 }
 
-// delay is what one fragment adds to the p-score of its window, and to the promises.
+// delay is what the fragments up to one add to a p-score, and to the promises.
 type delay struct {
 	wait     int64 // 0 if the policy does not mind
-	promises int64
+	promises int
 }
 
-func (s *scan[O]) delays(ids []fragment.ID, entries []fragment.Entry, to []delay) {
+// since is what the fragments behind another one add.
+func (d delay) since(before delay) delay {
+	return delay{d.wait - before.wait, d.promises - before.promises}
+}
+
+// delays fills in the delays of fragments; sum is that of those before.
+func (s *scan[O]) delays(ids []fragment.ID, entries []fragment.Entry, sum delay, to []delay) {
 	for i, id := range ids {
 		e := &entries[i]
-		to[i] = delay{}
 		switch {
 		case e.Class == fragment.Promised:
-			to[i].promises = 1
+			sum.promises++
 		case s.kind != Score:
 		case e.Class == fragment.Flushing:
-			to[i].wait = s.wait(e.Class, 0, s.table.At(id).ETA)
+			sum.wait += s.wait(e.Class, 0, s.table.At(id).ETA)
 		case e.Class == fragment.Dirty:
-			to[i].wait = s.wait(e.Class, entries[i+1].Offset-e.Offset, 0)
+			sum.wait += s.wait(e.Class, entries[i+1].Offset-e.Offset, 0)
 		}
+		to[i] = sum
 	}
 }

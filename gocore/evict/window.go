@@ -19,8 +19,7 @@ type sliding struct {
 	size, align int64
 	mask        int64 // align-1 for a power of two, or else -1
 
-	from, to, end int   // places in the lists; they begin at 1
-	delay         delay // of the fragments in the window
+	from, to, end int // places in the lists; they begin at 1
 
 	ids    []fragment.ID
 	loads  []load
@@ -42,8 +41,8 @@ func newSliding(r *Request) sliding {
 
 // restart empties the window: what comes next begins at offset.
 func (w *sliding) restart(offset int64) {
-	w.from, w.to, w.end, w.delay = 1, 1, 1, delay{}
-	w.loads[0] = load{end: offset}
+	w.from, w.to, w.end = 1, 1, 1
+	w.loads[0], w.delays[0] = load{end: offset}, delay{}
 }
 
 // begin is where the room begins in a window that begins at offset.
@@ -130,50 +129,49 @@ func (w *sliding) pass() {
 
 // passOpen is the same, comparing promises and waiting first.
 func (w *sliding) passOpen() {
-	for ; w.to < w.end; w.to++ {
-		l := &w.loads[w.to]
+	loads, delays := w.loads[:w.end], w.delays[:w.end]
+	from, size := w.from, w.size
+	begin := w.begin(loads[from-1].end)
+	for to := w.to; to < len(loads); to++ {
+		l := &loads[to]
 		if l.end < 0 {
 			l.end &= math.MaxInt64
-			w.from, w.delay = w.to+1, delay{}
+			from, begin = to+1, w.begin(l.end)
 			continue
 		}
-		w.delay.wait += w.delays[w.to].wait
-		w.delay.promises += w.delays[w.to].promises
-		for {
-			begin, sum := w.begin(w.loads[w.from-1].end), l.sum-w.loads[w.from-1].sum
-			if l.end-begin < w.size {
-				break
+		for end := l.end; end-size >= begin; from++ {
+			after := loads[from].end
+			if begin < after && w.better(delays[to].since(delays[from-1]), l.sum-loads[from-1].sum) {
+				w.best.First, w.best.Last = w.ids[from], w.ids[to]
 			}
-			if begin < w.loads[w.from].end && w.better(sum) {
-				w.best = Window{First: w.ids[w.from], Last: w.ids[w.to], Wait: w.delay.wait, Score: sum, Promises: int(w.delay.promises)}
-			}
-			w.leave()
+			begin = w.begin(after)
 		}
 	}
+	w.from, w.to = from, w.end
 }
 
-// leave takes the first fragment out of the window.
-func (w *sliding) leave() {
-	w.delay.wait -= w.delays[w.from].wait
-	w.delay.promises -= w.delays[w.from].promises
-	w.from++
-}
-
-// better compares the window with the best so far: fewer broken promises, then less waiting, then the higher s-score.
-func (w *sliding) better(sum int64) bool {
+// better compares a window with the best so far, of which it then takes the place: fewer broken promises, then less waiting, then the higher s-score.
+func (w *sliding) better(d delay, sum int64) bool {
 	b := &w.best
-	if n := int(w.delay.promises); n != b.Promises {
-		return n < b.Promises
+	switch {
+	case d.promises != b.Promises:
+		if d.promises > b.Promises {
+			return false
+		}
+	case d.wait != b.Wait:
+		if d.wait > b.Wait {
+			return false
+		}
+	case sum <= b.Score:
+		return false
 	}
-	if w.delay.wait != b.Wait {
-		return w.delay.wait < b.Wait
-	}
-	return sum > b.Score
+	b.Promises, b.Wait, b.Score = d.promises, d.wait, sum
+	return true
 }
 
 // settle drops from the window what waits or is promised, and all before it.
 func (w *sliding) settle() {
-	for w.delay != (delay{}) {
-		w.leave()
+	for w.delays[w.to-1] != w.delays[w.from-1] {
+		w.from++
 	}
 }
