@@ -54,7 +54,8 @@ func table(t *rapid.T, grain int64) (*fragment.Table[*int], []row) {
 func request(t *rapid.T, rows []row, grain int64) *Request {
 	r := &Request{
 		Size: grain * rapid.Int64Range(1, max(300/grain, 1)).Draw(t, "size"), Align: rapid.SampledFrom([]int64{0, 1, grain, 12, 32, 64}).Draw(t, "align"),
-		Now: 100, Count: 100, Heads: []int64{0, 10, 20}, Backlog: rapid.Int64Range(0, 50).Draw(t, "backlog"),
+		Now: 100, Count: 100, Heads: append([]int64{0, 10, 20}, make([]int64, rapid.SampledFrom([]int{0, 2 * lanes}).Draw(t, "more lanes"))...),
+		Backlog: rapid.Int64Range(0, 50).Draw(t, "backlog"),
 		FlushRate: rapid.SampledFrom([]float64{-1, 0, 0.5, 2}).Draw(t, "rate"),
 		Floor:     rapid.SampledFrom([]int64{-1, -1, 0, 5, 15}).Draw(t, "floor"),
 		NoWait:    rapid.Bool().Draw(t, "nowait"), Break: rapid.Bool().Draw(t, "break"),
@@ -273,6 +274,23 @@ func TestChoiceExistsWhenRoomDoes(t *testing.T) {
 			t.Fatalf("%v, want %v", ok, want)
 		}
 	})
+}
+
+// Only the low half of the count when a fragment was placed is known: the count may have passed a multiple of it since.
+func TestTheLongestStayWhenItsCountHasWrapped(t *testing.T) {
+	tab := fragment.New[*int](3)
+	var ids []fragment.ID
+	for _, born := range []uint32{3, math.MaxUint32 - 3, 1} {
+		id, _ := tab.Place(1, 1, new(int))
+		f := tab.At(id)
+		f.Class, f.Born = fragment.Free, born
+		tab.Update(id)
+		ids = append(ids, id)
+	}
+	want := Window{First: ids[1], Last: ids[1], Score: 9}
+	if w, ok := Choose(FIFO, tab, &Request{Size: 1, Count: 1<<32 + 5, Floor: -1, Start: fragment.None}); !ok || w != want {
+		t.Fatalf("%v %+v, not %+v", ok, w, want)
+	}
 }
 
 func TestEmptyBufferHasNoChoice(t *testing.T) {

@@ -2,6 +2,7 @@ package evict
 
 import (
 	"math"
+	"slices"
 
 	"velocpy/gocore/fragment"
 )
@@ -9,7 +10,7 @@ import (
 const (
 	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
 	classMask = classes - 1
-	lanes     = 32 // of this many restore orders, less two, the bases are computed without an allocation
+	lanes     = 32 // up to this many, two of them no restore orders, are prepared without an allocation
 )
 
 // stays marks what cannot go.
@@ -39,7 +40,7 @@ func newScale(k Kind, r *Request, bases []int64) scale {
 	if k == Score {
 		fresh += unexpectedWeight
 	}
-	s.bases = append(bases, gapWeight, fresh)
+	s.bases = append(slices.Grow(bases, fragment.Lanes+len(r.Heads)), gapWeight, fresh)
 	if k == Score {
 		for _, head := range r.Heads {
 			s.bases = append(s.bases, -head)

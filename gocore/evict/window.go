@@ -89,7 +89,7 @@ func (w *sliding) passAligned() {
 			from, before = to+1, *l
 			continue
 		}
-		for sum := l.sum; l.end-size >= before.end; from++ {
+		for sum, last := l.sum, l.end-size; last >= before.end; from++ {
 			if sum-before.sum > best {
 				best = sum - before.sum
 				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: best}
