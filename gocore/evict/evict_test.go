@@ -55,7 +55,7 @@ func request(t *rapid.T, rows []row, grain int64) *Request {
 	r := &Request{
 		Size: grain * rapid.Int64Range(1, max(300/grain, 1)).Draw(t, "size"), Align: rapid.SampledFrom([]int64{0, 1, grain, 12, 32, 64}).Draw(t, "align"),
 		Now: 100, Count: 100, Heads: append([]int64{0, 10, 20}, make([]int64, rapid.SampledFrom([]int{0, 2 * lanes}).Draw(t, "more lanes"))...),
-		Backlog: rapid.Int64Range(0, 50).Draw(t, "backlog"),
+		Backlog:   rapid.Int64Range(0, 50).Draw(t, "backlog"),
 		FlushRate: rapid.SampledFrom([]float64{-1, 0, 0.5, 2}).Draw(t, "rate"),
 		Floor:     rapid.SampledFrom([]int64{-1, -1, 0, 5, 15}).Draw(t, "floor"),
 		NoWait:    rapid.Bool().Draw(t, "nowait"), Break: rapid.Bool().Draw(t, "break"),
