@@ -89,13 +89,13 @@ func (t *Table[O]) checkBins(gaps map[ID]bool) error {
 			return fmt.Errorf("list %d: head %d, but the bit map says otherwise", i, b.head[i])
 		}
 		before := None
-		for id := b.head[i]; id != None; id = b.next[id] {
+		for id := b.head[i]; id != None; id, _ = t.rows[id].links() {
 			if !gaps[id] {
 				return fmt.Errorf("list %d holds %d, which is no gap or was there already", i, id)
 			}
 			delete(gaps, id)
-			if b.prev[id] != before || binOf(t.rows[id].Size) != i {
-				return fmt.Errorf("list %d: gap %d of %d bytes behind %d", i, id, t.rows[id].Size, b.prev[id])
+			if _, prev := t.rows[id].links(); prev != before || binOf(t.rows[id].Size) != i {
+				return fmt.Errorf("list %d: gap %d of %d bytes behind %d", i, id, t.rows[id].Size, prev)
 			}
 			before = id
 		}

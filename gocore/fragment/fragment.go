@@ -37,7 +37,7 @@ const (
 // has changed what eviction weighs: Class, Seq, Touched, Born, Lane.
 type Fragment[O any] struct {
 	Offset, Size int64
-	ETA          int64 // Flushing: the predicted time of the end of the flush, ns
+	ETA          int64 // Flushing: the predicted time of the end of the flush, ns; a gap's is the table's
 	Seq          int64 // where the restore order expects it, or Unexpected
 	Touched      int64 // count of the engine's operations when it was last written or restored
 	Owner        O

@@ -14,9 +14,12 @@ const (
 type bins struct {
 	head [nBins]ID
 	full [mapWords]uint64
-	next []ID // by row
-	prev []ID
 }
+
+// links are a gap's neighbours in its list. They lie in its row, where ETA means nothing.
+func (f *Fragment[O]) links() (next, prev ID) { return ID(f.ETA), ID(f.ETA >> 32) }
+
+func (f *Fragment[O]) link(next, prev ID) { f.ETA = int64(prev)<<32 | int64(uint32(next)) }
 
 func (b *bins) reset() {
 	for i := range b.head {
@@ -35,13 +38,14 @@ func binOf(size int64) int {
 
 func (t *Table[O]) binIn(id ID) {
 	b := &t.gaps
-	for len(b.next) <= int(id) {
-		b.next, b.prev = append(b.next, None), append(b.prev, None)
-	}
-	i := binOf(t.rows[id].Size)
-	b.next[id], b.prev[id] = b.head[i], None
-	if h := b.head[i]; h != None {
-		b.prev[h] = id
+	f := &t.rows[id]
+	i := binOf(f.Size)
+	next := b.head[i]
+	f.link(next, None)
+	if next != None {
+		n := &t.rows[next]
+		behind, _ := n.links()
+		n.link(behind, id)
 	}
 	b.head[i] = id
 	b.full[i/64] |= 1 << (i % 64)
@@ -49,17 +53,22 @@ func (t *Table[O]) binIn(id ID) {
 
 func (t *Table[O]) binOut(id ID) {
 	b := &t.gaps
-	i := binOf(t.rows[id].Size)
-	n, p := b.next[id], b.prev[id]
-	if n != None {
-		b.prev[n] = p
+	f := &t.rows[id]
+	next, prev := f.links()
+	if next != None {
+		n := &t.rows[next]
+		behind, _ := n.links()
+		n.link(behind, prev)
 	}
-	if p != None {
-		b.next[p] = n
+	if prev != None {
+		p := &t.rows[prev]
+		_, before := p.links()
+		p.link(next, before)
 		return
 	}
-	b.head[i] = n
-	if n == None {
+	i := binOf(f.Size)
+	b.head[i] = next
+	if next == None {
 		b.full[i/64] &^= 1 << (i % 64)
 	}
 }
@@ -67,17 +76,13 @@ func (t *Table[O]) binOut(id ID) {
 // findGap returns a gap with room for size aligned bytes, or None. Near the request's own size a few gaps are tried;
 // beyond, any gap of a list whose lower bound covers the worst padding fits.
 func (t *Table[O]) findGap(size, align int64) ID {
-	i := binOf(size)
-	for id, n := t.gaps.head[i], 0; id != None && n < probes; id, n = t.gaps.next[id], n+1 {
-		if t.fits(id, size, align) {
-			return id
-		}
-	}
-	for i = t.nextBin(i + 1); i >= 0; i = t.nextBin(i + 1) {
-		for id, n := t.gaps.head[i], 0; id != None && n < probes; id, n = t.gaps.next[id], n+1 {
+	for i := binOf(size); i >= 0; i = t.nextBin(i + 1) {
+		id := t.gaps.head[i]
+		for n := 0; id != None && n < probes; n++ {
 			if t.fits(id, size, align) {
 				return id
 			}
+			id, _ = t.rows[id].links()
 		}
 	}
 	return None
