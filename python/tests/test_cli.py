@@ -136,7 +136,13 @@ def test_demo_fails_when_the_image_is_wrong(tmp_path: Path, monkeypatch: pytest.
         ["--host-fraction", "0"],
         ["--host-fraction", "nan"],
         ["--steps", "-3"],
-        ["--device", "cuda"],
+        ["--device", "cuda", "--backend", "numpy"],
+        ["--device", "cuda:"],
+        ["--device", "mps"],
+        ["--backend", "cupy"],
+        ["--pointers"],
+        ["--device-fraction", "0.5"],
+        ["--device", "cuda", "--device-fraction", "0"],
         ["--backend", "fortran"],
         ["--no-such-option"],
         ["--path", __file__],
@@ -223,6 +229,30 @@ def test_a_missing_library_is_one_line(module: str, extra: str, more: list[str],
     assert len(result.stderr.splitlines()) == 1
     assert f"pip install 'velocpy[{extra}]'" in result.stderr
     assert module in result.stderr
+
+
+def test_a_missing_cupy_is_one_line(run_python: Command) -> None:
+    result = run_python(
+        """
+        import sys
+        sys.modules["cupy"] = None
+        from velocpy.cli import main
+        main(["demo", "--device", "cuda", "--backend", "cupy"], prog_name="velocpy")
+        """
+    )
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr.splitlines() == [
+        "velocpy: the cupy backend needs cupy, which is not installed: pip install cupy-cuda13x"
+    ]
+
+
+def test_no_device_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    result = command("demo", "--device", "cuda", "--out", str(tmp_path), env=hidden)
+    assert (result.returncode, result.stdout) == (4, ""), result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("velocpy: no device: ")
 
 
 @pytest.mark.parametrize("option", ["--folder", "--path"])

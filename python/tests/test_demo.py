@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +20,11 @@ from hypothesis import strategies as st
 import velocpy
 from velocpy.demo import migration
 from velocpy.demo.backend import Backend, backend_named, numpy_backend
+from velocpy.demo.card import Card, number_of
 from velocpy.demo.earth import LENS, layered_earth, lens
-from velocpy.demo.migration import InHistory, InMemory, Migration, blank_image
+from velocpy.demo.migration import InHistory, InMemory, InPointers, Migration, blank_image
 from velocpy.demo.picture import draw_image, reflectivity
+from velocpy.demo.report import links, tables
 from velocpy.demo.run import Outcome, run
 from velocpy.demo.settings import Settings, shape_of
 from velocpy.demo.sizes import sized
@@ -191,6 +200,113 @@ def test_not_a_number_proves_nothing() -> None:
     assert image.blank(backend)
 
 
+# --- a device, without one --------------------------------------------------------------------------------------------
+
+
+def pretended(**more: Any) -> Backend:
+    """NumPy on a device that is host memory."""
+    parts: dict[str, Any] = {
+        "number": 0,
+        "free": lambda: 1 << 40,
+        "give_back": lambda: None,
+        "finish": lambda: None,
+        "stream": lambda: nullcontext(77),
+        "address": lambda array: array.ctypes.data,
+    }
+    return replace(numpy_backend(), device="cuda:0", card=Card(**{**parts, **more}))
+
+
+class Pointed:
+    """A history of what lies at addresses."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, bytes] = {}
+        self.streams: set[int] = set()
+        self.hinted: list[int] = []
+
+    def hint(self, keys: Any) -> None:
+        self.hinted = list(keys)
+
+    def prefetch(self) -> None:
+        pass
+
+    def checkpoint(self, key: int, *, u: tuple[int, int, int], stream: int) -> None:
+        address, nbytes, device = u
+        assert device == 0
+        self.streams.add(stream)
+        self.kept[key] = ctypes.string_at(address, nbytes)
+
+    def restore(self, key: int, *, into: dict[str, tuple[int, int, int]], last: bool, stream: int) -> None:
+        address, nbytes, device = into["u"]
+        assert device == 0
+        assert last
+        assert nbytes == len(self.kept[key])
+        self.streams.add(stream)
+        ctypes.memmove(address, self.kept.pop(key), nbytes)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_the_loop_over_pointers_computes_the_same(dim: int) -> None:
+    backend, survey = pretended(), SMALL[dim].survey()
+    engine = Migration(backend, survey)
+    engine.record()
+    images = [blank_image(backend, survey) for _ in range(2)]
+    history = Pointed()
+    engine.migrate(0, InMemory(backend, survey), images[0])
+    engine.migrate(0, InPointers(backend, survey, history, 77), images[1])
+    assert images[1].equals(images[0], backend)
+    assert not images[1].blank(backend)
+    assert history.streams == {77}
+    assert history.hinted == list(reversed(range(survey.steps)))
+    assert history.kept == {}
+
+
+def test_pointers_are_on_a_device() -> None:
+    with pytest.raises(ValueError, match="CPU"):
+        InPointers(numpy_backend(), SMALL[2].survey(), Pointed(), 0)
+
+
+def on_host(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> list[dict[str, Any]]:
+    """Lets the demo run on a pretended device, over a store of host and disk; gives what stores were opened with."""
+    opened = []
+    original = velocpy.open
+
+    def without_device(path: Any = None, **options: Any) -> Any:
+        opened.append(dict(options))
+        return original(path, **{**options, "device": None})
+
+    monkeypatch.setattr(velocpy, "open", without_device)
+    monkeypatch.setattr("velocpy.demo.run.backend_named", lambda name, device: backend)
+    return opened
+
+
+def test_a_device_gets_its_budget_and_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+    opened = on_host(monkeypatch, pretended(number=3, give_back=lambda: given.append("back")))
+    settings = replace(SMALL[2], device="cuda:3", backend="cupy")
+    result = run(settings)
+    assert result.proven
+    assert given == ["back"]
+    assert [options["device"] for options in opened] == [{3: settings.budgets(result.survey)["device"]}]
+
+
+def test_a_reference_too_large_for_the_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = on_host(monkeypatch, pretended(free=lambda: SMALL[2].survey().history_bytes))
+    with pytest.raises(velocpy.TierFull, match=r"needs .* on cuda:0, where .* are free"):
+        run(replace(SMALL[2], device="cuda"))
+    assert opened == []
+
+
+@pytest.mark.parametrize("make", [numpy_backend, lambda: backend_named("torch")])
+def test_bits_are_compared(make: Callable[[], Backend]) -> None:
+    if make is not numpy_backend:
+        pytest.importorskip("torch")
+    backend = make()
+    one = np.array([1.0, np.nan, 0.0], np.float32)
+    assert backend.same(backend.array(one), backend.array(one.copy()))
+    assert not backend.same(backend.array(one), backend.array(np.array([1.0, np.nan, -0.0], np.float32)))
+
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
@@ -213,6 +329,41 @@ def test_defaults_are_meaningful() -> None:
         whole = survey.history_bytes * len(survey.sources)
         assert 0.5e9 < whole < 2.5e9
         assert settings.budgets(survey)["host"] == survey.history_bytes // 8
+
+
+def test_defaults_on_a_device_need_every_tier() -> None:
+    for dim in (2, 3):
+        settings = Settings(dim=dim, device="cuda")
+        survey = settings.survey()
+        budgets = settings.budgets(survey)
+        assert survey.history_bytes >= 4 * budgets["device"]
+        assert survey.history_bytes > 1.4 * (budgets["device"] + budgets["host"])
+        assert survey.history_bytes < budgets["disk"]
+        assert settings.library == "torch"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"device": "cuda", "backend": "numpy"},
+        {"device": "cuda:-1"},
+        {"device": "CUDA"},
+        {"backend": "cupy"},
+        {"pointers": True},
+        {"device_fraction": 0.5},
+        {"device": "cuda", "device_fraction": float("nan")},
+        {"device": "cuda", "host_fraction": 3.0},
+    ],
+)
+def test_what_does_not_go_together_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"device|CPU|CUDA|fraction"):
+        Settings(**wrong).check()
+
+
+def test_what_goes_together() -> None:
+    for right in ({}, {"backend": "torch"}, {"device": "cuda:1", "backend": "cupy", "pointers": True}):
+        Settings(**right).check()  # type: ignore[arg-type]
+    assert number_of("cuda:12") == 12
 
 
 @given(st.integers(0, 10**15))
@@ -306,6 +457,53 @@ def test_events_tell_all_the_waiting(tmp_path: Path) -> None:
     assert peak(record, "host") <= 9 << 20
 
 
+@pytest.fixture(scope="module")
+def three_tiers() -> Any:
+    """What a store with device, host and disk told of sixty checkpoints: its events and its counters."""
+    return json.loads((Path(__file__).parent / "data" / "three_tiers.json").read_text())
+
+
+def test_events_of_three_tiers_tell_where_everything_was(three_tiers: Any) -> None:
+    record, tiers = record_of(three_tiers["events"]), three_tiers["stats"]["tiers"]
+    assert len(record.captures) == len(record.restores) == 60
+    for name, tier in tiers.items():
+        assert 0 < peak(record, name) <= tier["capacity"]
+    moved = {
+        way: sum(t.nbytes for t in record.transfers if (t.tier, t.way) == way)
+        for way in (("host", "down"), ("disk", "down"), ("host", "up"), ("device", "up"))
+    }
+    assert moved == {
+        ("host", "down"): tiers["host"]["written_bytes"],
+        ("disk", "down"): tiers["disk"]["written_bytes"],
+        ("host", "up"): tiers["disk"]["read_bytes"],
+        ("device", "up"): tiers["host"]["read_bytes"],
+    }
+    assert sum(moved.values()) == sum(t.nbytes for t in record.transfers)
+
+
+def test_links_are_told_from_the_counters(three_tiers: Any) -> None:
+    tiers = three_tiers["stats"]["tiers"]
+    found = links(SimpleNamespace(stats=three_tiers["stats"]))  # type: ignore[arg-type]
+    assert list(found) == ["device - host", "host - disk"]
+    assert (found["device - host"]["down"], found["device - host"]["up"]) == (
+        tiers["host"]["written_bytes"],
+        tiers["host"]["read_bytes"],
+    )
+    assert found["host - disk"]["down"] == tiers["disk"]["written_bytes"]
+    assert found["device - host"]["down_bytes_per_s"] == tiers["device"]["flush_bytes_per_s"]
+
+
+def test_tables_tell_of_every_tier_and_link(outcome: Outcome, three_tiers: Any) -> None:
+    from rich.console import Console
+
+    budgets = {name: tier["capacity"] for name, tier in three_tiers["stats"]["tiers"].items()}
+    shown = io.StringIO()
+    for table in tables(replace(outcome, stats=three_tiers["stats"], budgets=budgets)):
+        Console(file=shown, width=120).print(table)
+    for words in ("all on the device", "device - host", "host - disk", "2.1 MB", "10.6 MB", "12 MB", "7.63 MB"):
+        assert words in shown.getvalue(), words
+
+
 # --- the pictures -----------------------------------------------------------------------------------------------------
 
 
@@ -328,6 +526,18 @@ def test_timeline_picture_shows_both_tiers(outcome: Outcome, tmp_path: Path) -> 
     picture = pixels(draw_timeline(outcome.events, outcome.budgets, "title", "subtitle"), tmp_path / "t.png")
     assert share_of(picture, COLOURS["host"]) > 0.005
     assert share_of(picture, COLOURS["disk"]) > 0.02
+
+
+def test_timeline_picture_shows_three_tiers(three_tiers: Any, tmp_path: Path) -> None:
+    budgets = {name: tier["capacity"] for name, tier in three_tiers["stats"]["tiers"].items()}
+    figure = draw_timeline(three_tiers["events"], budgets, "title", "subtitle")
+    words = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert words == {"on the device", "in host memory", "on disk", "restored"}
+    picture = pixels(figure, tmp_path / "t.png")
+    for tier in ("device", "host", "disk"):
+        assert share_of(picture, COLOURS[tier]) > 0.005, tier
+    without = pixels(draw_timeline([e for e in three_tiers["events"] if e["tier"] != "device"]), tmp_path / "w.png")
+    assert share_of(without, COLOURS["device"]) < 0.0005
 
 
 def test_timeline_picture_of_nothing(tmp_path: Path) -> None:

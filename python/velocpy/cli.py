@@ -27,7 +27,7 @@ import click
 
 from velocpy._version import __version__
 
-from .extra import MissingExtra
+from .extra import MissingExtra, MissingLibrary
 
 NOT_PROVEN, NOT_INSTALLED, STORE_FAILED, INTERRUPTED = 1, 3, 4, 130
 
@@ -41,7 +41,7 @@ class Commands(click.Group):
 
         try:
             return super().invoke(ctx)
-        except (MissingExtra, CoreUnavailable) as error:
+        except (MissingLibrary, CoreUnavailable) as error:
             stop(str(error), NOT_INSTALLED)
         except VelocError as error:
             stop(str(error), STORE_FAILED)
@@ -91,20 +91,28 @@ def bench(arguments: tuple[str, ...]) -> None:
 @main.command()
 @click.option("--dim", type=click.Choice(["2", "3"]), default="2", show_default=True, help="Dimensions of the earth.")
 @click.option(
-    "--backend", type=click.Choice(["numpy", "torch"]), default="numpy", show_default=True, help="What computes."
+    "--backend",
+    type=click.Choice(["numpy", "torch", "cupy"]),
+    help="What computes.  [default: numpy; on a CUDA device torch]",
 )
-@click.option("--device", default="cpu", show_default=True, help="Where torch computes.")
+@click.option("--device", metavar="cpu|cuda|cuda:N", default="cpu", show_default=True, help="The device that computes.")
 @click.option("--steps", type=click.IntRange(min=8), help="Time steps per shot.  [default: down and back up]")
-@click.option("--size", metavar="N[xN[xN]]", help="Cells of the earth, depth first.  [default: 216x336; 60x72x72]")
+@click.option(
+    "--size", metavar="N[xN[xN]]", help="Cells of the earth, depth first.  [default: 216x336; 60x72x72; more on cuda]"
+)
 @click.option("--shots", type=click.IntRange(min=1), help="Shots.  [default: 3; in 3-D 1]")
 @click.option("--order", type=click.Choice(["4", "8"]), default="8", show_default=True, help="Accuracy in space.")
 @click.option(
     "--host-fraction",
     type=click.FloatRange(min=0.0, min_open=True, max=2.0),
-    default=0.125,
-    show_default=True,
-    help="Memory budget, as a fraction of one shot's history; the rest goes to disk.",
+    help="Memory budget, as a fraction of one shot's history; the rest goes to disk.  [default: 0.125; below cuda 0.5]",
 )
+@click.option(
+    "--device-fraction",
+    type=click.FloatRange(min=0.0, min_open=True, max=2.0),
+    help="Budget of the CUDA device's memory, likewise.  [default: 0.125]",
+)
+@click.option("--pointers", is_flag=True, help="Give velocpy raw device pointers and a stream instead of arrays.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -126,6 +134,9 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
 
     Runs a reverse time migration twice, once with every wavefield in memory and once through velocpy with a fraction of
     that memory, compares the images bit by bit, and draws the image and a timeline. Exits with 1 when they differ.
+
+    With --device cuda both runs are the GPU's: the one keeps every wavefield in its memory, the other lets velocpy move
+    them between device, host and disk.
     """
     from .demo.command import show
     from .demo.settings import Settings, shape_of

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 
-class MissingExtra(ImportError):
+class MissingLibrary(ImportError):
+    """A library is not there; the message is one line that says how it is installed."""
+
+    def __init__(self, module: str, wanted_by: str, install: str) -> None:
+        super().__init__(f"{wanted_by} needs {module}, which is not installed: {install}", name=module)
+
+
+class MissingExtra(MissingLibrary):
     """An optional dependency is not there; the message is one line with the command that installs it."""
 
     def __init__(self, module: str, extra: str, wanted_by: str) -> None:
-        super().__init__(
-            f"{wanted_by} needs {module}, which is not installed: "
-            f"pip install 'velocpy[{extra}]', or '.[{extra}]' in a checkout",
-            name=module,
-        )
+        super().__init__(module, wanted_by, f"pip install 'velocpy[{extra}]', or '.[{extra}]' in a checkout")
         self.extra = extra

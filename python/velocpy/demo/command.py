@@ -16,7 +16,7 @@ from velocpy.extra import MissingExtra
 
 from .migration import Ticker
 from .picture import draw_image
-from .report import facts, tables, verdict
+from .report import facts, memory, tables, verdict
 from .run import Outcome, run, unwatched
 from .settings import Settings
 from .sizes import sized
@@ -99,7 +99,7 @@ def _draw(outcome: Outcome, out: Path) -> dict[str, str]:
     shots = len(survey.sources)
     words = (
         f"{shots} {'shot' if shots == 1 else 'shots'} of {survey.steps} steps · {sized(survey.history_bytes)} of "
-        f"wavefields per shot through {sized(outcome.budgets['host'])} of memory"
+        f"wavefields per shot through {memory(outcome.budgets)}"
     )
     ending = " · equal to the last bit" if outcome.proven else " · NOT EQUAL"
     to_numpy = outcome.backend.numpy

@@ -55,19 +55,15 @@ class InMemory:
 
 
 class InHistory:
-    """A velocpy history: this is all that an adjoint code has to write to use one.
+    """A velocpy history: this is all that an adjoint code has to write to use one, on the CPU and on a GPU."""
 
-    Fields on a GPU go by way of host memory.
-    """
-
-    def __init__(self, backend: Backend, history: Any, steps: int) -> None:
+    def __init__(self, history: Any, steps: int) -> None:
         self._history = history
-        self._to_host, self._from_host = backend.to_host, backend.from_host
         history.hint(reversed(range(steps)))
 
     def keep(self, step: int, field: Array) -> None:
         """Captures the field, from where it lies between the walls."""
-        self._history.checkpoint(step, u=self._to_host(field))
+        self._history.checkpoint(step, u=field)
 
     def turn(self) -> None:
         """Lets the history fetch what comes first."""
@@ -77,7 +73,40 @@ class InHistory:
     def found(self, step: int) -> Iterator[Array]:
         """Gives the array of a lease, and the lease back afterwards."""
         with self._history.restore(step, last=True) as state:
-            yield self._from_host(state["u"])
+            yield state["u"]
+
+
+class InPointers(InHistory):
+    """The same for a code without an array library: addresses, sizes, the number of the device, and a stream.
+
+    Such a region has no strides, so fields pass through a buffer without gaps.
+
+    Parameters
+    ----------
+    backend, survey
+        What computes on a device, and what is computed.
+    stream
+        Handle of the stream in whose order the buffer is read and written; the current one of the backend.
+    """
+
+    def __init__(self, backend: Backend, survey: Survey, history: Any, stream: int) -> None:
+        super().__init__(history, survey.steps)
+        if backend.card is None:
+            raise ValueError(f"{backend.name} computes on the CPU, where no device has pointers")
+        self._buffer = backend.zeros(survey.earth.shape)
+        self._region = (backend.card.address(self._buffer), survey.field_bytes, backend.card.number)
+        self._stream = stream
+
+    def keep(self, step: int, field: Array) -> None:
+        """Captures the buffer, which the next step may overwrite."""
+        self._buffer[...] = field
+        self._history.checkpoint(step, u=self._region, stream=self._stream)
+
+    @contextmanager
+    def found(self, step: int) -> Iterator[Array]:
+        """Fills the buffer."""
+        self._history.restore(step, into={"u": self._region}, last=True, stream=self._stream)
+        yield self._buffer
 
 
 @dataclass
@@ -92,9 +121,9 @@ class Image:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def equals(self, other: Image, backend: Backend) -> bool:
-        """Whether both are the same to the last bit."""
+        """Whether both are the same to the last bit, where they lie and in host memory."""
         return all(
-            backend.numpy(mine).tobytes() == backend.numpy(its).tobytes()
+            backend.same(mine, its) and backend.numpy(mine).tobytes() == backend.numpy(its).tobytes()
             for mine, its in ((self.cross, other.cross), (self.light, other.light))
         )
 

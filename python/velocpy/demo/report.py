@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from velocpy.errors import TIERS
 
 from .run import Outcome
 from .sizes import sized
@@ -20,6 +23,7 @@ def facts(outcome: Outcome, pictures: dict[str, str]) -> dict[str, Any]:
         "image_sha256": outcome.digest,
         "backend": outcome.backend.name,
         "device": outcome.backend.device,
+        "pointers": outcome.settings.pointers,
         "shape": list(survey.earth.shape),
         "shots": len(survey.sources),
         "steps": survey.steps,
@@ -30,6 +34,7 @@ def facts(outcome: Outcome, pictures: dict[str, str]) -> dict[str, Any]:
         "blocked_seconds": blocked(outcome),
         "prefetch_distance": restores["prefetch_distance_mean"],
         "hit_rate": restores["hits"] / max(restores["count"], 1),
+        "links": links(outcome),
         "stats": outcome.stats,
         "pictures": pictures,
     }
@@ -41,19 +46,55 @@ def blocked(outcome: Outcome) -> dict[str, float]:
     return {reason: waits[reason] / 1e9 for reason in ("capture", "restore")}
 
 
+def links(outcome: Outcome) -> dict[str, dict[str, float]]:
+    """Bytes that crossed the link between each two tiers, and the rates measured there: bytes/s, 0 for unknown."""
+    tiers = _tiers_of(outcome)
+    return {
+        f"{above} - {below}": {
+            "down": tiers[below]["written_bytes"],
+            "up": tiers[below]["read_bytes"],
+            "down_bytes_per_s": tiers[above]["flush_bytes_per_s"],
+            "up_bytes_per_s": tiers[above]["load_bytes_per_s"],
+        }
+        for above, below in pairwise(tiers)
+    }
+
+
+def memory(budgets: dict[str, int]) -> str:
+    """The budgets above the disk, in words."""
+    host = sized(budgets["host"])
+    above = f"{sized(budgets['device'])} on the device and " if "device" in budgets else ""
+    return f"{above}{host} of memory"
+
+
+def _tiers_of(outcome: Outcome) -> dict[str, dict[str, Any]]:
+    """The tiers' counters, the fastest first."""
+    tiers = outcome.stats["tiers"]
+    return {name: tiers[name] for name in TIERS if name in tiers}
+
+
 def tables(outcome: Outcome) -> list[Table]:
-    """The tables for people: the two runs side by side, and what the tiers did."""
-    return [_runs(outcome), _tiers(outcome)]
+    """The tables for people: the two runs side by side, what the tiers did, and what moved between them."""
+    return [_runs(outcome), _tiers(outcome), _links(outcome)]
 
 
 def _runs(outcome: Outcome) -> Table:
-    survey, restores = outcome.survey, outcome.stats["restores"]
+    survey, restores, on_device = outcome.survey, outcome.stats["restores"], "device" in outcome.budgets
     shots = len(survey.sources)
     count = "1 shot" if shots == 1 else f"{shots} shots"
     title = f"{count} of {survey.steps} steps, {sized(survey.history_bytes)} of wavefields each"
-    table = _table(title, ("", "all in memory", "through velocpy"))
+    if on_device:
+        ways = "raw pointers" if outcome.settings.pointers else "arrays"
+        title += f"; {ways} of {outcome.backend.name} on {outcome.backend.device}"
+    place = "on the device" if on_device else "in memory"
+    table = _table(title, ("", f"all {place}", "through velocpy"))
     waits = blocked(outcome)
-    table.add_row("memory for wavefields", sized(survey.history_bytes), sized(outcome.budgets["host"]))
+    whole, budgets = sized(survey.history_bytes), outcome.budgets
+    if on_device:
+        table.add_row("device memory for wavefields", whole, sized(budgets["device"]))
+        table.add_row("host memory for wavefields", "", sized(budgets["host"]))
+    else:
+        table.add_row("memory for wavefields", whole, sized(budgets["host"]))
     for sweep in ("forward", "reverse"):
         table.add_row(
             f"{sweep} sweeps", f"{outcome.reference.seconds[sweep]:.2f} s", f"{outcome.image.seconds[sweep]:.2f} s"
@@ -61,22 +102,31 @@ def _runs(outcome: Outcome) -> Table:
     table.add_row("blocked, waiting for room", "", f"{waits['capture']:.2f} s")
     table.add_row("blocked, waiting for bytes", "", f"{waits['restore']:.2f} s")
     table.add_row("prefetch distance, mean", "", f"{restores['prefetch_distance_mean']:.1f} checkpoints")
-    table.add_row("found in memory when asked for", "", f"{100.0 * restores['hits'] / max(restores['count'], 1):.1f} %")
+    table.add_row(f"found {place} when asked for", "", f"{100.0 * restores['hits'] / max(restores['count'], 1):.1f} %")
     return table
 
 
 def _tiers(outcome: Outcome) -> Table:
+    """What is captured counts for the fastest tier."""
     table = _table("", ("tier", "budget", "most used", "written", "read back", "evicted"))
-    captured = outcome.stats["bytes"]["captured"]
-    for name, tier in sorted(outcome.stats["tiers"].items(), key=lambda item: item[0] != "host"):
+    moved = outcome.stats["bytes"]
+    for number, (name, tier) in enumerate(_tiers_of(outcome).items()):
         table.add_row(
             name,
             sized(tier["capacity"]),
             sized(tier["high_water"]),
-            sized(captured if name == "host" else tier["written_bytes"]),
-            sized(outcome.stats["bytes"]["restored"] if name == "host" else tier["read_bytes"]),
+            sized(tier["written_bytes"] if number else moved["captured"]),
+            sized(tier["read_bytes"] if number else moved["restored"]),
             sized(tier["evicted_bytes"]),
         )
+    return table
+
+
+def _links(outcome: Outcome) -> Table:
+    table = _table("", ("link", "down", "up", "down, rate", "up, rate"))
+    for name, link in links(outcome).items():
+        rates = (f"{sized(link[rate])}/s" if link[rate] else "" for rate in ("down_bytes_per_s", "up_bytes_per_s"))
+        table.add_row(name, sized(link["down"]), sized(link["up"]), *rates)
     return table
 
 
@@ -92,8 +142,9 @@ def _table(title: str, headings: tuple[str, ...]) -> Table:
 
 def verdict(outcome: Outcome) -> str:
     """One line, in rich's markup."""
+    place = "in memory" if outcome.backend.card is None else "in device memory, there and after its download"
     if outcome.proven:
-        return "[bold green]✔ the image is the one computed in memory, to the last bit[/]"
+        return f"[bold green]✔ the image is the one computed {place}, to the last bit[/]"
     if outcome.equal:
         return "[bold red]✘ the image shows nothing, so nothing is proven[/]"
-    return "[bold red]✘ the image differs from the one computed in memory[/]"
+    return f"[bold red]✘ the image differs from the one computed {place}[/]"

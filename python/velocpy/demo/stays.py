@@ -25,12 +25,13 @@ class Stay:
 
 
 class Transfer(NamedTuple):
-    """Bytes that were written to a tier from ``start`` to ``end`` (ns)."""
+    """Bytes that were written to a tier from ``start`` to ``end`` (ns), on their way "down" or "up"."""
 
     tier: str
     start: int
     end: int
     nbytes: int
+    way: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class _Tracker:
             return
         if what in ("flush", "load"):
             self._open.setdefault((row, str(event["tier"])), at)
-            self._transfers.append(Transfer(str(event["tier"]), at - took, at, int(event["bytes"])))
+            way = "down" if what == "flush" else "up"
+            self._transfers.append(Transfer(str(event["tier"]), at - took, at, int(event["bytes"]), way))
         elif what == "evict":
             self._leave(row, str(event["tier"]), at)
         elif what == "restore":

@@ -26,6 +26,13 @@ COLOURS = {"device": "#5aa469", "host": "#f28e2b", "disk": "#a9c7e8", "archive":
 STRONG = {"device": "#2f7d43", "host": "#c55a06", "disk": "#3b76b5", "archive": "#6c5fa7"}
 PLACES = {"device": "on the device", "host": "in host memory", "disk": "on disk", "archive": "in the archive"}
 RESTORED, WAITED = "#12355b", "#c3243b"
+#: What moves, and the tier that it comes to; the last two only where there is a device.
+LINKS = (
+    ("▲ up from disk", "host"),
+    ("▼ down to disk", "disk"),
+    ("▲ up to device", "device"),
+    ("▼ down to host", "host"),
+)
 #: Slices of time over which rates are taken.
 SLICES = 240
 
@@ -36,7 +43,7 @@ def draw_timeline(
     """Draws the events of a store.
 
     From top to bottom: every checkpoint as a row, coloured by the tiers that held it, a dark dot where it was restored;
-    bytes in each tier, with its budget; bytes per second down to disk and up from it; the share of time that callers
+    bytes in each tier, with its budget; bytes per second down and up between the tiers; the share of time that callers
     waited.
 
     Parameters
@@ -190,30 +197,44 @@ def _levels(stays: Sequence[Stay]) -> tuple[list[int], list[int]]:
 
 
 def _draw_moved(axes: Axes, record: Record) -> None:
+    """Rates of all links, one upon another: upwards what came up, downwards what went down; coloured by where to."""
     edges = np.linspace(record.start, max(record.end, record.start + 1), SLICES + 1)
     seconds = (edges - record.start) / 1e9
-    slice_seconds = float(seconds[1] - seconds[0])
-    rates = {
-        way: _spread([t for t in record.transfers if (t.tier == "host") == (way == "up")], edges) / slice_seconds
-        for way in ("up", "down")
-    }
-    unit, name = _unit(max(float(rate.max()) for rate in rates.values()) or 1.0)
-    for way, sign, colour in (("up", 1.0, STRONG["host"]), ("down", -1.0, STRONG["disk"])):
-        axes.stairs(sign * rates[way] / unit, seconds, fill=True, color=colour, alpha=0.85)
+    stacks = {way: _stack(record, way, edges) for way in ("up", "down")}
+    highest = max((float(top.max()) for stack in stacks.values() for _, _, top in stack), default=0.0)
+    unit, name = _unit(highest or 1.0)
+    for way, sign in (("up", 1.0), ("down", -1.0)):
+        for tier, bottom, top in stacks[way]:
+            low, high = sign * bottom / unit, sign * top / unit
+            axes.stairs(high, seconds, baseline=low, fill=True, color=STRONG[tier], alpha=0.85)
     axes.axhline(0.0, color=FAINT, linewidth=0.8)
-    reach = 1.15 * max(float(rate.max()) for rate in rates.values()) / unit or 1.0
+    reach = 1.15 * highest / unit or 1.0
     axes.set_ylim(-reach, reach)
     axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     axes.set_ylabel(f"{name}/s")
-    _remark(axes, "▲ up from disk", STRONG["host"])
-    _remark(axes, "▼ down to disk", STRONG["disk"], right=0.885)
+    links = LINKS if any(stay.tier == "device" for stay in record.stays) else LINKS[:2]
+    right = 1.0
+    for words, tier in links:
+        _remark(axes, words, STRONG[tier], right)
+        right -= 0.0082 * len(words)
+
+
+def _stack(record: Record, way: str, edges: Numbers) -> list[tuple[str, Numbers, Numbers]]:
+    """Per tier that bytes came to on this way, from which to which rate it is drawn."""
+    length, bottom, stack = float(edges[1] - edges[0]) / 1e9, np.zeros(len(edges) - 1), []
+    for tier in COLOURS:
+        rate = _spread([t for t in record.transfers if (t.tier, t.way) == (tier, way)], edges) / length
+        if rate.any():
+            stack.append((tier, bottom, bottom + rate))
+            bottom = bottom + rate
+    return stack
 
 
 def _spread(transfers: Sequence[Transfer], edges: Numbers) -> Numbers:
     """Bytes per slice of time, those of a transfer spread evenly over its duration."""
     if not transfers:
         return np.zeros(len(edges) - 1)
-    _, starts, ends, sizes = (np.asarray(column) for column in zip(*transfers, strict=True))
+    starts, ends, sizes = (np.asarray([getattr(t, name) for t in transfers]) for name in ("start", "end", "nbytes"))
     length = np.maximum(ends - starts, 1)
     done = [(np.clip((edge - starts) / length, 0.0, 1.0) * sizes).sum() for edge in edges]
     return np.diff(np.asarray(done, dtype=np.float64))
@@ -221,7 +242,7 @@ def _spread(transfers: Sequence[Transfer], edges: Numbers) -> Numbers:
 
 def _draw_waited(axes: Axes, record: Record) -> None:
     edges = np.linspace(record.start, max(record.end, record.start + 1), SLICES + 1)
-    waits = [Transfer("", start, end, end - start) for start, end in record.waits]
+    waits = [Transfer("", start, end, end - start, "") for start, end in record.waits]
     share = _spread(waits, edges) / float(edges[1] - edges[0])
     axes.stairs(100.0 * share, (edges - record.start) / 1e9, fill=True, color=WAITED)
     axes.set_ylim(0, max(10.0, 115.0 * float(share.max())))
