@@ -34,7 +34,7 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := identity.usable(); err != nil {
+	if err := identity.Usable(); err != nil {
 		return nil, err
 	}
 	d := &Device{driver: driver, identity: identity}

@@ -98,8 +98,8 @@ func spell(uuid [16]byte, slice bool) string {
 // oldestMajor is the oldest compute capability that the kernels are compiled for.
 const oldestMajor = 8
 
-// usable says why a device cannot hold a cache, nil if it can.
-func (i Identity) usable() error {
+// Usable says why a device cannot hold a cache, nil if it can.
+func (i Identity) Usable() error {
 	if i.Major < oldestMajor {
 		return fmt.Errorf("%s: %w: its compute capability is %d.%d, and %d.0 is needed", i, device.ErrUnavailable, i.Major, i.Minor, oldestMajor)
 	}

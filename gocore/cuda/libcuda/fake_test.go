@@ -106,8 +106,8 @@ func TestChildOpens(t *testing.T) {
 		t.Errorf("%v is not that there is no accelerator", err)
 	}
 	for name, sentinel := range map[string]error{
-		"ErrNoLibrary": libcuda.ErrNoLibrary, "ErrUnloadable": libcuda.ErrUnloadable, "ErrIncomplete": libcuda.ErrIncomplete,
-		"ErrOld": libcuda.ErrOld, "ErrNoDevice": libcuda.ErrNoDevice, "ErrRefused": libcuda.ErrRefused,
+		"ErrNoLibrary": cuda.ErrNoLibrary, "ErrUnloadable": cuda.ErrUnloadable, "ErrIncomplete": cuda.ErrIncomplete,
+		"ErrOld": cuda.ErrOld, "ErrNoDevice": cuda.ErrNoDevice, "ErrRefused": cuda.ErrRefused,
 	} {
 		if errors.Is(err, sentinel) {
 			t.Logf("%s: %v", name, err)

@@ -10,28 +10,18 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/cuda"
-	"velocpy/gocore/device"
 )
 
 // Oldest is the oldest CUDA whose driver will do: what the kernels are compiled with.
 const Oldest = 13000
-
-// Why there is no driver. Each is a device.ErrUnavailable; the text of what Open returns says what was found and what helps.
-var (
-	ErrNoLibrary  = fmt.Errorf("%w: the NVIDIA driver's library libcuda.so.1 is not there", device.ErrUnavailable)
-	ErrUnloadable = fmt.Errorf("%w: the NVIDIA driver's library libcuda.so.1 cannot be loaded", device.ErrUnavailable)
-	ErrIncomplete = fmt.Errorf("%w: the NVIDIA driver lacks a function", device.ErrUnavailable)
-	ErrOld        = fmt.Errorf("%w: the NVIDIA driver is too old", device.ErrUnavailable)
-	ErrNoDevice   = fmt.Errorf("%w: the NVIDIA driver shows no GPU", device.ErrUnavailable)
-	ErrRefused    = fmt.Errorf("%w: the NVIDIA driver does not start", device.ErrUnavailable)
-)
 
 var (
 	opening sync.Mutex
 	opened  *Driver
 )
 
-// Open opens the driver and starts it. What failed once may be tried again; what succeeded costs nothing again. It creates no
+// Open opens the driver and starts it. Its errors are those of package cuda about an absent driver; what helps stands behind the
+// last colon of their texts. What failed once may be tried again; what succeeded costs nothing again. It creates no
 // context and takes no memory of a GPU.
 func Open() (*Driver, error) {
 	opening.Lock()
@@ -56,13 +46,13 @@ func open() (*Driver, error) {
 		return visible(&Driver{version: int(number)})
 	case C.VELOCPY_CUDA_NO_LIBRARY:
 		return nil, fmt.Errorf("%w (%s): install the driver, 580 or later; in a container, start it with the GPUs (docker run --gpus all)",
-			ErrNoLibrary, detail)
+			cuda.ErrNoLibrary, detail)
 	case C.VELOCPY_CUDA_UNLOADABLE:
-		return nil, fmt.Errorf("%w: %s: it must be the 64-bit library of the driver that is running; look at LD_LIBRARY_PATH", ErrUnloadable, detail)
+		return nil, fmt.Errorf("%w: %s: it must be the 64-bit library of the driver that is running; look at LD_LIBRARY_PATH", cuda.ErrUnloadable, detail)
 	case C.VELOCPY_CUDA_NO_FUNCTION:
-		return nil, fmt.Errorf("%w: %s: the library may be a stub or of another driver; install the driver, 580 or later, anew", ErrIncomplete, detail)
+		return nil, fmt.Errorf("%w: %s: the library may be a stub or of another driver; install the driver, 580 or later, anew", cuda.ErrIncomplete, detail)
 	case C.VELOCPY_CUDA_OLD:
-		return nil, fmt.Errorf("%w: it knows CUDA %s, and %s is needed: install driver 580 or later", ErrOld, version(int(number)), version(Oldest))
+		return nil, fmt.Errorf("%w: it knows CUDA %s, and %s is needed: install driver 580 or later", cuda.ErrOld, version(int(number)), version(Oldest))
 	}
 	return nil, refused(cuda.Code(number))
 }
@@ -73,7 +63,7 @@ func version(number int) string { return fmt.Sprintf("%d.%d", number/1000, numbe
 func visible(d *Driver) (*Driver, error) {
 	count, err := d.Devices()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", cuda.ErrRefused, err)
 	}
 	if count == 0 {
 		return nil, noDevice()

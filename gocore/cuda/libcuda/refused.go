@@ -11,14 +11,14 @@ import (
 
 // refused says why cuInit failed, and what helps.
 func refused(code cuda.Code) error {
-	if code == cuda.NoDevice || code == cuda.InvalidDevice && hidden() != nil {
+	if code == cuda.NoDevice || code == cuda.InvalidDevice && Hidden() != nil {
 		return noDevice()
 	}
 	failed := failure("cuInit", C.int(code))
 	if remedy, ok := remedies[code]; ok {
-		return fmt.Errorf("%w: %w: %s", ErrRefused, failed, remedy)
+		return fmt.Errorf("%w: %w: %s", cuda.ErrRefused, failed, remedy)
 	}
-	return fmt.Errorf("%w: %w: see whether nvidia-smi works, and what the kernel's log says of NVRM", ErrRefused, failed)
+	return fmt.Errorf("%w: %w: see whether nvidia-smi works, and what the kernel's log says of NVRM", cuda.ErrRefused, failed)
 }
 
 var remedies = map[cuda.Code]string{
@@ -31,8 +31,8 @@ var remedies = map[cuda.Code]string{
 	cuda.NotPermitted:       "the process may not open /dev/nvidia*: look at its rights and at the container's devices",
 }
 
-// hidden is what CUDA_VISIBLE_DEVICES says to the driver, nil if it is not set.
-func hidden() *string {
+// Hidden is what CUDA_VISIBLE_DEVICES says to the driver, nil if it is not set.
+func Hidden() *string {
 	value := C.velocpy_cuda_visible_devices()
 	if value == nil {
 		return nil
@@ -42,12 +42,12 @@ func hidden() *string {
 }
 
 func noDevice() error {
-	switch list := hidden(); {
+	switch list := Hidden(); {
 	case list == nil:
-		return fmt.Errorf("%w: see whether nvidia-smi lists one; in a container, start it with the GPUs (docker run --gpus all)", ErrNoDevice)
+		return fmt.Errorf("%w: see whether nvidia-smi lists one; in a container, start it with the GPUs (docker run --gpus all)", cuda.ErrNoDevice)
 	case *list == "":
-		return fmt.Errorf("%w: CUDA_VISIBLE_DEVICES is set to nothing, which hides all of them: unset it before the process starts", ErrNoDevice)
+		return fmt.Errorf("%w: CUDA_VISIBLE_DEVICES is set to nothing, which hides all of them: unset it before the process starts", cuda.ErrNoDevice)
 	default:
-		return fmt.Errorf("%w: CUDA_VISIBLE_DEVICES is %q, which names none of this machine: nvidia-smi -L lists them", ErrNoDevice, *list)
+		return fmt.Errorf("%w: CUDA_VISIBLE_DEVICES is %q, which names none of this machine: nvidia-smi -L lists them", cuda.ErrNoDevice, *list)
 	}
 }
