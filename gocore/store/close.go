@@ -18,6 +18,7 @@ func (s *Store) Close(fd int32) *Op {
 	s.closing = true
 	if first {
 		s.unhookPoison()
+		s.stopWatching()
 		for other := range s.ops {
 			other.bell.ring()
 		}

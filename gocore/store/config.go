@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/evict"
 	"velocpy/gocore/status"
@@ -32,6 +33,8 @@ type Config struct {
 
 	FS         vfs.FS       `json:"-"` // nil: the operating system's
 	OpenDevice DeviceOpener `json:"-"` // nil: there are no devices
+	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
+	WatchDevices func(devices []device.Device) (end func()) `json:"-"`
 }
 
 // ParseConfig reads a Config; what is not said has its default.

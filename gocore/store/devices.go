@@ -72,6 +72,25 @@ func (s *Store) openDevice(tier int, d Device) (*accelerator, error) {
 	return a, deviceError(err, tier)
 }
 
+// startWatching lets somebody know the devices while the store is open.
+func (s *Store) startWatching() {
+	if len(s.accelerators) == 0 || s.set.WatchDevices == nil {
+		return
+	}
+	devices := make([]device.Device, len(s.accelerators))
+	for i, a := range s.accelerators {
+		devices[i] = a.dev
+	}
+	s.unwatch = s.set.WatchDevices(devices)
+}
+
+func (s *Store) stopWatching() {
+	if s.unwatch != nil {
+		s.unwatch()
+		s.unwatch = nil
+	}
+}
+
 // freeDevices gives all devices back.
 func (s *Store) freeDevices() {
 	for _, a := range s.accelerators {

@@ -48,7 +48,8 @@ type Store struct {
 	line      timeline
 	counters  Counters
 
-	unhook func() // takes the poison callback back
+	unhook  func() // takes the poison callback back
+	unwatch func() // ends WatchDevices
 }
 
 // diskGrain is the unit of room on disk: what O_DIRECT demands of every device in use.
@@ -95,6 +96,7 @@ func (s *Store) start() {
 	s.startWarming()
 	s.startGrowing()
 	s.startPinning()
+	s.startWatching()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
 }
 
