@@ -14,6 +14,7 @@ namespace velocpy {
   X(build_info)            \
   X(drain_log)             \
   X(simulate)              \
+  X(doctor)                \
   X(test_panic)            \
   X(test_corrupt)          \
   X(open)                  \

@@ -34,6 +34,13 @@ py::bytes simulate(const std::string& request) {
   }));
 }
 
+py::bytes doctor(const std::string& request) {
+  const Core& table = core();
+  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.doctor(request.data(), static_cast<int64_t>(request.size()), buffer, capacity, length, error);
+  }));
+}
+
 void test_panic(int where) {
   veloc_error error;
   if (core().test_panic(where, &error) < 0) raise(error, {});
@@ -81,6 +88,7 @@ void bind_functions(py::module_& m) {
   m.def("core_build_info", &core_build_info);
   m.def("core_log", &core_log);
   m.def("simulate", &simulate, py::arg("request"));
+  m.def("doctor", &doctor, py::arg("request"));
   m.def("release_failures", &take_release_failures);
   m.def("test_panic", &test_panic, py::arg("where"));
   m.def("shim_info", &shim_info);

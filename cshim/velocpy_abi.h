@@ -198,6 +198,9 @@ int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err)
 int32_t veloc_drain_log(char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Plays a shot on the engine's simulator: JSON in (see gocore/sim/request.go), JSON out. */
 int32_t veloc_simulate(const char* json, int64_t json_len, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* Looks at what the device tier will meet on this machine: JSON in (see gocore/doctor/request.go), JSON out. It waits, a second or
+ * two for each GPU: call it without locks. An answer needs a buffer of 1 MiB; with a smaller one nothing is looked at. */
+int32_t veloc_doctor(const char* json, int64_t json_len, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Test hooks; VELOC_E_UNAVAILABLE unless init said test_hooks. where: 0 in the call, 1 in a goroutine. */
 int32_t veloc_test_panic(int32_t where, veloc_error* err);
 /* Flips one bit of the checkpoint's bytes in a tier. */

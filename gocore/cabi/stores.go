@@ -32,7 +32,7 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 		if err != nil {
 			return 0, err
 		}
-		c.OpenDevice = openDevice
+		c.OpenDevice, c.WatchDevices = openDevice, watchFaults
 		s, err := store.Open(c)
 		if err != nil {
 			return 0, err

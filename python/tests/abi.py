@@ -157,6 +157,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "lease_read": (U64, I64, I64, Pointer),
     "hint": (U64, Pointer, I64, Pointer),
     "simulate": (Pointer, I64, Pointer, I64, Pointer),
+    "doctor": (Pointer, I64, Pointer, I64, Pointer),
     "hint_clear": (U64,),
     "prefetch": (U64,),
     "ticket": (U64, U64, Pointer),

@@ -1,0 +1,82 @@
+package main
+
+/*
+#include "velocpy_abi.h"
+typedef const char veloc_const_char;
+*/
+import "C"
+
+import (
+	"encoding/json"
+	"unsafe"
+
+	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/libcuda"
+	"velocpy/gocore/device"
+	"velocpy/gocore/doctor"
+	"velocpy/gocore/faultlog"
+	"velocpy/gocore/logring"
+	"velocpy/gocore/status"
+	"velocpy/gocore/topology/nvml"
+	"velocpy/gocore/vfs"
+)
+
+// faults is the process's one log of them.
+var faults = faultlog.New(nvml.Open, logring.Add)
+
+// watchFaults logs the faults of a store's devices.
+func watchFaults(devices []device.Device) (end func()) {
+	var gpus []faultlog.GPU
+	for _, d := range devices {
+		if x, ok := d.(*cuda.Device); ok {
+			id := x.Identity()
+			gpus = append(gpus, faultlog.GPU{Name: x.Name(), UUID: id.UUID, PCI: id.PCI, Slice: id.Slice})
+		}
+	}
+	return faults.Watch(gpus)
+}
+
+// doctorRoom holds a report of many GPUs. It is asked for before anything is looked at: a second look would take as long again.
+const doctorRoom = 1 << 20
+
+//export veloc_doctor
+func veloc_doctor(request *C.veloc_const_char, size C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(length)); err != nil {
+			return 0, err
+		}
+		text, err := bytesAt(request, size)
+		if err != nil {
+			return 0, err
+		}
+		q, err := doctor.ParseRequest(text)
+		if err != nil {
+			return 0, status.Wrap(status.Invalid, err, "nothing was looked at")
+		}
+		if capacity >= 0 && capacity < doctorRoom {
+			*length = doctorRoom
+			return status.OK, nil
+		}
+		reply, err := json.Marshal(doctor.Examine(thisMachine(q), q))
+		if err != nil {
+			return 0, err
+		}
+		return status.OK, give(string(reply), buf, capacity, length)
+	})
+}
+
+func thisMachine(q doctor.Request) doctor.Machine {
+	return doctor.Machine{
+		Driver: func() (cuda.Driver, error) {
+			driver, err := libcuda.Open()
+			if err != nil {
+				return nil, err // not a nil *Driver in an interface
+			}
+			return driver, nil
+		},
+		Topology: nvml.Open,
+		Hidden:   libcuda.Hidden(),
+		Kernels:  func() ([]byte, error) { return vfs.ReadFile(q.Kernels) },
+		Limits:   doctor.ReadLimits(vfs.ReadFile),
+	}
+}
