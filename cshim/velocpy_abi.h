@@ -2,7 +2,7 @@
  *
  * Fixed-width integers, 64-bit handles, (pointer, length) into memory that the caller owns, and a
  * status code. No Go pointer crosses. Every call takes a veloc_error that is written only on failure
- * (status < 0). No call waits: what cannot be finished at once comes back as VELOC_PENDING or
+ * (status < 0). No call waits (but those that say so): what cannot be finished at once comes back as VELOC_PENDING or
  * VELOC_AGAIN together with an operation, which the caller drives:
  *
  *     status = veloc_restore(history, &args, &out, &err);

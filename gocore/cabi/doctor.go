@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"encoding/json"
+	"time"
 	"unsafe"
 
 	"velocpy/gocore/cuda"
@@ -21,8 +22,11 @@ import (
 	"velocpy/gocore/vfs"
 )
 
+// faultDelay keeps the management library away from the first seconds of a store, when memory is registered and mapped.
+const faultDelay = 2 * time.Second
+
 // faults is the process's one log of them.
-var faults = faultlog.New(nvml.Open, logring.Add)
+var faults = faultlog.New(nvml.Open, logring.Add, faultDelay)
 
 // watchFaults logs the faults of a store's devices.
 func watchFaults(devices []device.Device) (end func()) {

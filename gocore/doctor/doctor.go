@@ -72,9 +72,9 @@ func Examine(m Machine, q Request) Report {
 		m.Long = 100 * time.Millisecond
 	}
 	x := &examination{Machine: m, request: q, report: Report{Verdict: OK}}
+	driver := x.lookAtDriver()
 	x.lookAtTopology()
 	defer x.closeTopology()
-	driver := x.lookAtDriver()
 	image := x.lookAtKernels(driver != nil)
 	x.lookAtLimits()
 	x.lookAtDevices(driver, image)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
@@ -21,8 +22,9 @@ type GPU struct {
 
 // Log watches while anybody has asked it to. The zero value is no use; see New. All methods are safe for concurrent use.
 type Log struct {
-	open func() (topology.Source, error)
-	add  func(level logring.Level, message string)
+	open  func() (topology.Source, error)
+	add   func(level logring.Level, message string)
+	delay time.Duration
 
 	mu    sync.Mutex
 	users map[int][]GPU
@@ -30,9 +32,10 @@ type Log struct {
 	stop  chan struct{} // of the goroutine that watches; nil when none does
 }
 
-// New watches with what open returns; every use opens it anew and closes it.
-func New(open func() (topology.Source, error), add func(level logring.Level, message string)) *Log {
-	return &Log{open: open, add: add, users: map[int][]GPU{}}
+// New watches with what open returns, which is opened anew for every use, and closed. That happens so long after the use began, as it may
+// take locks of the driver that whoever begins needs more; faults before then are not told.
+func New(open func() (topology.Source, error), add func(level logring.Level, message string), delay time.Duration) *Log {
+	return &Log{open: open, add: add, delay: delay, users: map[int][]GPU{}}
 }
 
 // Watch begins to log faults of these GPUs, one warning for each, however many ask for the same GPU. It waits for nothing, and neither does the
@@ -63,6 +66,11 @@ func (l *Log) leave(user int) {
 
 // run watches until it is stopped, or the source gives up. Without a source there is nothing to tell: everything works.
 func (l *Log) run(stop chan struct{}) {
+	select {
+	case <-stop:
+		return
+	case <-time.After(l.delay):
+	}
 	source, err := l.open()
 	if err != nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"velocpy/gocore/logring"
 	"velocpy/gocore/topology"
@@ -69,7 +70,7 @@ func (r *records) take() []string {
 
 func TestOneWarningForEachFaultOfAGPUInUse(t *testing.T) {
 	s, r := newSource(topology.GPU{UUID: "GPU-1"}, topology.GPU{UUID: "GPU-2", PCI: "bus 2"}), &records{}
-	l := New(s.open, r.add)
+	l := New(s.open, r.add, 0)
 	end := l.Watch([]GPU{{Name: "cuda:0", UUID: "GPU-1"}})
 	again := l.Watch([]GPU{{Name: "cuda:0", UUID: "GPU-1"}, {Name: "cuda:1", UUID: "MIG-7", PCI: "bus 2", Slice: true}})
 	<-s.watch
@@ -101,12 +102,15 @@ func TestOneWarningForEachFaultOfAGPUInUse(t *testing.T) {
 }
 
 func TestEndingWaitsForNothing(t *testing.T) {
-	held := make(chan struct{})
+	entered, held := make(chan struct{}), make(chan struct{})
 	r := &records{}
 	s := newSource()
-	l := New(func() (topology.Source, error) { <-held; return s, nil }, r.add) // a library that takes its time
-	l.Watch(nil)()
-	l.Watch([]GPU{{UUID: "GPU-1"}})()
+	l := New(func() (topology.Source, error) { entered <- struct{}{}; <-held; return s, nil }, r.add, 0) // a library that takes its time
+	for range 2 {
+		end := l.Watch([]GPU{{UUID: "GPU-1"}})
+		<-entered
+		end()
+	}
 	close(held)
 	<-s.closed
 	<-s.closed
@@ -115,29 +119,50 @@ func TestEndingWaitsForNothing(t *testing.T) {
 	}
 }
 
+func TestTheSourceIsLeftAloneAtFirst(t *testing.T) {
+	opened := make(chan struct{})
+	l := New(func() (topology.Source, error) { close(opened); return nil, topology.ErrUnknown }, (&records{}).add, time.Hour)
+	end := l.Watch(nil)
+	select {
+	case <-opened:
+		t.Error("opened at once")
+	case <-time.After(20 * time.Millisecond):
+	}
+	end()
+	select {
+	case <-opened:
+		t.Error("opened when it was over")
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
 // One that was stopped and has not noticed must not tell what its successor tells.
 func TestTheStoppedOneIsSilent(t *testing.T) {
 	s, r := newSource(), &records{}
-	l := New(s.open, r.add)
+	l := New(s.open, r.add, 0)
 	gpus := []GPU{{Name: "cuda:0", UUID: "GPU-1"}}
 	l.Watch(gpus)()
 	end := l.Watch(gpus)
 	defer end()
 	l.tell(make(chan struct{}), topology.Fault{UUID: "GPU-1", Code: 1}, "")
 	if got := r.take(); len(got) != 0 {
-		t.Errorf("%q", got)
+		t.Errorf("the stopped one told %q", got)
+	}
+	l.tell(l.stop, topology.Fault{UUID: "GPU-1", Code: 1}, "")
+	if got := r.take(); len(got) != 1 {
+		t.Errorf("its successor told %q", got)
 	}
 }
 
 func TestSourcesThatFail(t *testing.T) {
 	r := &records{}
-	l := New(func() (topology.Source, error) { return nil, topology.ErrUnknown }, r.add)
-	l.Watch(nil)()
+	l := New(func() (topology.Source, error) { return nil, topology.ErrUnknown }, r.add, 0)
+	l.run(make(chan struct{}))
 	if got := r.take(); len(got) != 0 {
 		t.Errorf("a machine without the library is told of it: %q", got)
 	}
 	s := newSource()
-	l = New(s.open, r.add)
+	l = New(s.open, r.add, 0)
 	end := l.Watch(nil)
 	<-s.watch
 	s.broken <- errors.New("gone")

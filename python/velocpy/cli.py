@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,31 @@ def info(as_json: bool) -> None:
     for name, value in facts.items():
         text = json.dumps(value) if isinstance(value, dict | list) else value
         click.echo(f"{name:<{width}}  {text}")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--device", type=click.IntRange(min=0), metavar="N", help="One GPU.  [default: all that are visible]")
+@click.option("--no-rates", is_flag=True, help="Measure no copies: for a GPU that is at work.")
+def doctor(as_json: bool, device: int | None, no_rates: bool) -> None:
+    """Look at what stores find on this machine, above all for GPUs.
+
+    Driver, devices, links, kernels, limits, huge pages and the rates of copies, each with a verdict (ok, warning,
+    failed, not there) and with what helps. It takes a second or two for each GPU.
+
+    Exits with 0 when nothing failed: warnings, and a machine without a GPU, are no failure. Exits with 1 when something
+    failed, and when a GPU asked for by --device cannot be used.
+    """
+    from .doctor import examine, lines
+
+    report = examine(device, rates=not no_rates)
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        click.echo("\n".join(lines(report, width)))
+    if report["verdict"] == "failed":
+        sys.exit(NOT_PROVEN)
 
 
 @main.command(add_help_option=False, context_settings={"ignore_unknown_options": True})

@@ -32,6 +32,11 @@ _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 KERNELS = "velocpy_kernels.fatbin"
 
 
+def kernels_path() -> str:
+    """Where the kernels are."""
+    return str(Path(__file__).with_name(KERNELS))
+
+
 def open(  # noqa: A001
     path: str | os.PathLike[str] | None = None,
     *,
@@ -140,7 +145,7 @@ def open(  # noqa: A001
         "timeline": timeline,
     }
     if budgets:
-        config |= {"devices": budgets, "pinning": pinning, "kernels": str(Path(__file__).with_name(KERNELS))}
+        config |= {"devices": budgets, "pinning": pinning, "kernels": kernels_path()}
     for name, count in (("workers", workers), ("copiers", copiers)):
         if count is not None:
             config[name] = _require_whole(name, count, 1)

@@ -27,6 +27,9 @@ var bound = sync.OnceValue(func() bool {
 	return C.velocpy_nvml_bind(name) > 0
 })
 
+// shared is the module's one view of the library: two of them would write the same variables of the module, each under its own lock.
+var shared = sync.OnceValue(func() nvml.Interface { return nvml.New() })
+
 // source is the library while it is in use.
 type source struct{ lib nvml.Interface }
 
@@ -35,7 +38,7 @@ func Open() (topology.Source, error) {
 	if !bound() {
 		return nil, fmt.Errorf("%w: %s is not installed; it comes with the driver", topology.ErrUnknown, library)
 	}
-	return open(nvml.New())
+	return open(shared())
 }
 
 func open(lib nvml.Interface) (topology.Source, error) {

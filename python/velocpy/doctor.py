@@ -1,0 +1,129 @@
+"""What this machine has for a store, and what is wrong with it: ``velocpy doctor``."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _core, knobs
+from .errors import InvalidArgument, VelocError
+from .store import kernels_path
+from .store import open as open_store
+
+WORKS = "the host and disk tiers work"
+
+
+def examine(device: int | None = None, *, rates: bool = True) -> dict[str, Any]:
+    """Looks at the host and disk tiers, at the driver, and at what lies between them and the GPUs.
+
+    It takes a second or two for each GPU, some 200 MiB of memory on either side, and fails in nothing: what fails is a
+    finding.
+
+    Parameters
+    ----------
+    device
+        The number of one GPU; None for all that the process sees.
+    rates
+        Whether copies are measured. Without, a GPU that is at work is hardly disturbed.
+
+    Returns
+    -------
+    dict
+        ``verdict``, the worst of all: "ok", "warning" or "failed"; ``gpus``, how many can be used; ``findings``, each
+        with ``what``, ``verdict`` (also "not there"), ``text``, and, where they make sense, ``device``, ``remedy``,
+        ``facts`` (bytes, and bytes per second).
+
+    Examples
+    --------
+    >>> from velocpy import doctor
+    >>> report = doctor.examine(rates=False)
+    >>> report["findings"][0]["what"], report["findings"][0]["verdict"]
+    ('host and disk tiers', 'ok')
+    """
+    if device is not None and device < 0:
+        raise InvalidArgument(f"device is {device}; numbers begin with 0.")
+    knobs.load_core()
+    tiers = _tiers()
+    request = {"device": device, "kernels": kernels_path(), "rates": rates}
+    report: dict[str, Any] = json.loads(_core.doctor(json.dumps(request)))
+    report["findings"].insert(0, tiers)
+    if tiers["verdict"] == "failed":
+        report["verdict"] = "failed"
+    return report
+
+
+def _tiers() -> dict[str, Any]:
+    """Sends checkpoints through memory and disk and compares what comes back."""
+    found = {"what": "host and disk tiers", "verdict": "ok", "text": "checkpoints came back as they went"}
+    states = np.random.default_rng(0).integers(0, 256, (8, 1 << 18), dtype=np.uint8)
+    try:
+        with open_store(host="1MiB", disk="4MiB") as store:
+            history = store.history("doctor")
+            for key, state in enumerate(states):
+                history.checkpoint(key, state=state)
+            same = all(np.array_equal(history.restore(key)["state"], state) for key, state in enumerate(states))
+    except (VelocError, OSError) as error:
+        remedy = "See whether the folder for temporary files (TMPDIR) can be written to, and what limits memory."
+        return found | {"verdict": "failed", "text": str(error), "remedy": remedy}
+    if not same:
+        remedy = "Test the machine's memory and disk, and report it."
+        return found | {"verdict": "failed", "text": "checkpoints came back changed", "remedy": remedy}
+    return found
+
+
+def lines(report: dict[str, Any], width: int | None = None) -> Iterator[str]:
+    """A report as a table for people, with what helps below what is wrong, and a last line that sums it up.
+
+    Parameters
+    ----------
+    report
+        What `examine` returned.
+    width
+        Columns of the terminal; None breaks no lines.
+
+    Examples
+    --------
+    >>> from velocpy import doctor
+    >>> finding = {"what": "link", "device": 0, "verdict": "ok", "text": "PCIe 5 x16"}
+    >>> print(*doctor.lines({"verdict": "ok", "gpus": 1, "findings": [finding]}), sep=chr(10))
+    ok  cuda:0 link  PCIe 5 x16
+    1 GPU can be used; nothing to complain about
+    """
+    rows = [
+        (f["verdict"], _name(f), [f["text"], *([f["remedy"]] if f.get("remedy") else [])]) for f in report["findings"]
+    ]
+    first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    room = None if width is None else max(width - first - second - 4, 30)
+    for verdict, name, texts in rows:
+        head = f"{verdict:<{first}}  {name:<{second}}  "
+        for line in (part for text in texts for part in _broken(text, room)):
+            yield head + line
+            head = " " * len(head)
+    yield _sum(report)
+
+
+def _name(finding: dict[str, Any]) -> str:
+    what: str = finding["what"]
+    return what if "device" not in finding else f"cuda:{finding['device']} {what}"
+
+
+def _broken(text: str, room: int | None) -> list[str]:
+    if room is None:
+        return [" ".join(text.split())]
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+
+
+def _sum(report: dict[str, Any]) -> str:
+    count = Counter(finding["verdict"] for finding in report["findings"])
+    warnings = f"{count['warning']} warning{'s' if count['warning'] > 1 else ''}"
+    gpus = f"{report['gpus']} GPU{'s' if report['gpus'] > 1 else ''} can be used"
+    if count["failed"]:
+        return f"{count['failed']} failed; {gpus if report['gpus'] else 'no GPU can be used'}"
+    if not report["gpus"]:
+        return f"no GPU: {WORKS}" + (f"; {warnings}" if count["warning"] else "")
+    return f"{gpus}; {warnings if count['warning'] else 'nothing to complain about'}"
