@@ -207,9 +207,9 @@ int32_t veloc_test_panic(int32_t where, veloc_error* err);
 int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier, int64_t slot_offset, veloc_error* err);
 
 /* Stores. JSON: {"devices": [{"ordinal": int, "bytes": budget, or "share": of what is free}], "kernels": path of the kernels' fatbin,
- * "pinning": "auto"|"concurrent"|"sequential"|"direct"|"off", "host": bytes|null, "disk": bytes|null, "path": str|null, "flush": "lazy"|"eager", "policy": "score"|"lru"|"fifo",
- * "verify": "first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool, "debug": bool, "workers": int, "copiers": int,
- * "direct": bool, "timeline": int events kept (0: none)} */
+ * "pinning": "auto"|"concurrent"|"sequential"|"direct"|"off", "host": bytes|null, "disk": bytes|null, "path": str|null, "flush":
+ * "lazy"|"eager", "policy": "score"|"lru"|"fifo", "verify": "first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool,
+ * "debug": bool, "workers": int, "copiers": int, "direct": bool, "timeline": int events kept (0: none)} */
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
 /* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice. */
 int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);

@@ -16,8 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import _core, knobs
-from . import devices
+from . import _core, devices, knobs
 from .budget import device_budgets, disk_budget, host_budget
 from .errors import TIERS, InvalidArgument, InvalidType, StoreClosed, TierUnavailable, VelocError, WaitTimeout
 from .history import History
