@@ -25,8 +25,9 @@ type pins struct {
 type seams []pinned
 
 type pinned struct {
-	at    uintptr
-	bytes int64
+	at     uintptr
+	bytes  int64
+	shared bool // another device of the process pinned it, for all of them
 }
 
 func (p pinned) end() uintptr { return p.at + uintptr(p.bytes) }
@@ -75,7 +76,7 @@ func (p *pins) remove(r pinned) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := *p.current()
-	i := slices.Index(old, r)
+	i := old.index(r)
 	if i < 0 {
 		return false
 	}
@@ -84,8 +85,25 @@ func (p *pins) remove(r pinned) bool {
 	return true
 }
 
+// share notes that another device pinned a range.
+func (p *pins) share(r pinned) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	table := slices.Clone(*p.current())
+	if i := table.index(r); i >= 0 {
+		table[i].shared = true
+		p.table.Store(&table)
+	}
+}
+
+// index is where a range stands, or -1.
+func (s seams) index(r pinned) int {
+	return slices.IndexFunc(s, func(x pinned) bool { return x.at == r.at && x.bytes == r.bytes })
+}
+
 // Pin takes 15 ms per GiB of touched huge pages. Copies of the range may run meanwhile. The seam is known before the memory is
-// pinned, as a copy that crosses it fails from that moment on.
+// pinned, as a copy that crosses it fails from that moment on. A range that another device of the process has pinned is pinned for this one, too;
+// the other must keep it as long as this one works with it.
 func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	at, r, err := d.pinnable(m, off, n)
 	if err != nil {
@@ -96,6 +114,10 @@ func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	}
 	err = d.driver.Register(d.context, at, n)
 	if err == nil {
+		return nil
+	}
+	if Is(err, AlreadyRegistered) { // the driver pins for all devices
+		d.pins.share(r)
 		return nil
 	}
 	d.pins.remove(r)
@@ -112,10 +134,14 @@ func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(*d.pins.current(), r) {
+	table := *d.pins.current()
+	i := table.index(r)
+	if i < 0 {
 		return fmt.Errorf("%s: unpinning %d bytes: %w: they were not pinned as one", d.Name(), n, device.ErrPinning)
 	}
-	err = d.driver.Unregister(d.context, at)
+	if !table[i].shared {
+		err = d.driver.Unregister(d.context, at)
+	}
 	d.pins.remove(r)
 	return d.check("unpinning", err)
 }
@@ -129,14 +155,16 @@ func (d *Device) pinnable(m *memory.Mapping, off, n int64) (unsafe.Pointer, pinn
 		return nil, pinned{}, fmt.Errorf("%s: pinning [%d, %d+%d): %w: %w", d.Name(), off, off, n, device.ErrPinning, memory.ErrRange)
 	}
 	at := unsafe.Pointer(unsafe.SliceData(p))
-	return at, pinned{uintptr(at), n}, nil
+	return at, pinned{at: uintptr(at), bytes: n}, nil
 }
 
 // unpinAll takes back what was left pinned. Addresses come from mappings that still stand.
 func (d *Device) unpinAll() error {
 	var failed []error
 	for _, r := range *d.pins.current() {
-		failed = append(failed, d.check("unpinning", d.driver.Unregister(d.context, place(r.at))))
+		if !r.shared {
+			failed = append(failed, d.check("unpinning", d.driver.Unregister(d.context, place(r.at))))
+		}
 		d.pins.remove(r)
 	}
 	return errors.Join(failed...)

@@ -31,7 +31,7 @@ func TestSeams(t *testing.T) {
 			for _, o := range owner[at : at+n] {
 				free = free && o == 0
 			}
-			r := pinned{uintptr(at), int64(n)}
+			r := pinned{at: uintptr(at), bytes: int64(n)}
 			if p.insert(r) != free {
 				t.Fatalf("insert %v into %v: %v", r, *p.current(), !free)
 			}

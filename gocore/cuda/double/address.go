@@ -105,6 +105,23 @@ func (d *Driver) reachable(s Span) bool {
 	return next >= s.end()
 }
 
+// pinnedOrDevice says whether a kernel may touch a range: memory of a device, or of the host that is pinned, in however many pieces.
+func (d *Driver) pinnedOrDevice(s Span) bool {
+	if s.Bytes == 0 || d.at(s.At) != nil || d.cfg.Attributes[cuda.ReadsPageable] != 0 {
+		return true
+	}
+	next := s.At
+	for more := true; more && next < s.end(); {
+		more = false
+		for _, p := range d.pins {
+			if p.span.At <= next && next < p.span.end() {
+				next, more = p.span.end(), true
+			}
+		}
+	}
+	return next >= s.end()
+}
+
 // partly says whether anything of a range is mapped.
 func (p *place) partly(s Span) bool {
 	return slices.ContainsFunc(p.chunks, func(c *chunk) bool { return c.span.meets(s) })

@@ -97,7 +97,7 @@ func (d *Driver) Launch(c cuda.Context, h cuda.Function, blocks, threads, shared
 }
 
 func (d *Driver) launching(f *function, blocks, threads int, parameter []byte) *work {
-	w := &work{what: "launch of " + f.name}
+	w := &work{what: "launch of " + f.name, kernel: true}
 	if d.cfg.Touches != nil {
 		reads, writes := d.cfg.Touches(f.name, parameter)
 		w.reads, w.writes = spans(reads), spans(writes)

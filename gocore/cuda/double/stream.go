@@ -40,6 +40,7 @@ type work struct {
 	after         *work
 	run           func() cuda.Code
 	reads, writes []Span
+	kernel        bool  // reaches only pinned memory of the host
 	asked         clock // what the host knew when it was queued
 	clock         clock // what has happened before its end
 	finished      bool
@@ -229,7 +230,7 @@ func (d *Driver) do(s *stream, w *work) {
 		d.wrong("%s", race)
 	}
 	for _, touched := range append(w.reads, w.writes...) {
-		if !d.reachable(touched) {
+		if !d.reachable(touched) || w.kernel && !d.pinnedOrDevice(touched) {
 			s.gpu.lose(cuda.IllegalAddress)
 			return
 		}
