@@ -25,13 +25,18 @@ type accelerator struct {
 
 	own     device.Lane // for what callers wait for: reads of leases, copies to host memory
 	ownLane sync.Mutex
+
+	windows sync.Mutex // held while the window is in use
+	window  detour
+
+	watchers sync.WaitGroup // goroutines that wait for marks
 }
 
 // at is the address of a place in the tier.
 func (a *accelerator) at(offset int64) device.Address { return a.arena.Base() + device.Address(offset) }
 
 // reading puts work into a lane that reads [from, from+size) of the tier, behind everybody who still writes there. The mark is behind the work
-// and the caller's to drop.
+// and the caller's to drop, also when it comes with an error: then some of the work may have been queued all the same.
 func (a *accelerator) reading(lane device.Lane, from, size int64, work func() error) (device.Mark, error) {
 	a.mu.Lock()
 	before := a.hazards.BeforeRead(nil, from, size)
@@ -59,11 +64,7 @@ func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func()
 	a.mu.Lock()
 	note(m)
 	a.mu.Unlock()
-	if failed != nil {
-		m.Drop()
-		return nil, deviceError(failed, a.tier)
-	}
-	return m, nil
+	return m, deviceError(failed, a.tier)
 }
 
 // after makes a lane wait for marks and drops them.
@@ -104,6 +105,14 @@ func (a *accelerator) rejoin(streams []uint64, m device.Mark) error {
 	return nil
 }
 
+// finish waits for what reading or writing has queued, also when that is not all: who gets the error may use the memory again.
+func (a *accelerator) finish(m device.Mark, err error) error {
+	if m == nil {
+		return err
+	}
+	return errors.Join(err, a.wait(m))
+}
+
 // wait blocks until a mark has passed and drops it.
 func (a *accelerator) wait(m device.Mark) error {
 	defer m.Drop()
@@ -118,14 +127,14 @@ func (a *accelerator) read(to []byte, from int64) error {
 	a.ownLane.Lock()
 	m, err := a.reading(a.own, from, int64(len(to)), func() error { return a.own.Copy(addressOf(to), a.at(from), int64(len(to))) })
 	a.ownLane.Unlock()
-	if err != nil {
-		return err
-	}
-	return a.wait(m)
+	return a.finish(m, err)
 }
 
 // quiet waits until nobody reads or writes the tier any more.
 func (a *accelerator) quiet() error {
+	if a.arena == nil {
+		return nil
+	}
 	a.mu.Lock()
 	marks := a.hazards.Quiet(nil, 0, a.arena.Mapped())
 	a.mu.Unlock()
@@ -140,6 +149,7 @@ func (a *accelerator) quiet() error {
 // free gives the device back. Nobody may use it any more.
 func (a *accelerator) free() error {
 	err := a.quiet()
+	a.watchers.Wait()
 	a.hazards.Close()
 	if a.own != nil {
 		err = errors.Join(err, a.own.Close())
@@ -147,7 +157,7 @@ func (a *accelerator) free() error {
 	if a.arena != nil {
 		err = errors.Join(err, a.arena.Free())
 	}
-	return errors.Join(err, a.dev.Close())
+	return errors.Join(err, a.dev.Close(), a.closeWindow())
 }
 
 func addressOf(p []byte) device.Address { return device.Address(unsafe.Pointer(unsafe.SliceData(p))) }

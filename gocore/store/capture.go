@@ -69,6 +69,9 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if err != nil {
 		return err
 	}
+	if dev != nil && dev.dev.Lost() != nil {
+		return deviceError(dev.dev.Lost(), dev.tier)
+	}
 	down, err := s.tierIndex(a.Tier)
 	if err != nil {
 		return err
@@ -89,14 +92,19 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	b := &body{layout: l, meta: string(a.Meta)}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.accelerators)}
 	if dev != nil {
-		if err := dev.dev.Lost(); err != nil {
-			return deviceError(err, dev.tier)
-		}
-		// On a device a copy costs next to nothing and frees the source at once, so that a source which stays is copied all the same.
-		o.Top, o.SourceStays = dev.tier, false
+		// Into the device's tier a copy costs next to nothing and frees the source at once, so that a source which stays is copied all the same.
+		o.Top, o.SourceStays = dev.tier, a.SourceStays && size > s.eng.Capacity(dev.tier)
 	}
 	op.device, op.streams = dev, append([]uint64(nil), a.Streams...)
+	ready, err := op.mayBeTaken(size)
+	if err != nil {
+		s.layouts.give(l)
+		return err
+	}
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
+	if err != nil || !c.Spill || c.Err != nil {
+		dropAll(ready)
+	}
 	if err != nil {
 		return s.explain(err, nil)
 	}
@@ -104,10 +112,8 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	switch {
 	case c.Spill && c.Err == nil:
 		op.source = newSource(a.Regions)
-		if dev != nil {
-			if op.source.ready, err = dev.ready(a.Streams); err != nil {
-				return err
-			}
+		if len(ready) > 0 {
+			op.source.ready = ready[0]
 		}
 		b.coming, op.regions = &coming{source: op.source}, nil
 	case c.Phase == engine.Waiting || size > oneSlice:

@@ -146,6 +146,7 @@ func (s *Store) unlock() {
 // forgetAll lets the garbage collector have what the store knew: handles of it may live for as long as the process. The lock is held.
 func (s *Store) forgetAll() {
 	for _, h := range s.histories {
+		h.h.Each(func(r *engine.Record) { s.vanish(r.ID, r.Body.(*body)) })
 		h.h = nil
 	}
 	s.histories, s.layouts, s.eng = nil, newLayouts(), engine.New(engine.Config{})

@@ -32,6 +32,8 @@ type Config struct {
 	Timeline int      `json:"timeline"` // events kept for pictures
 
 	FS         vfs.FS       `json:"-"` // nil: the operating system's
+	PinPiece   int64        `json:"-"` // 0: pinPiece
+	Turns      string       `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
 	OpenDevice DeviceOpener `json:"-"` // nil: there are no devices
 	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
 	WatchDevices func(devices []device.Device) (end func()) `json:"-"`
@@ -119,6 +121,9 @@ func (s *settings) checkSizes() error {
 	}
 	if s.Workers == 0 {
 		s.Workers = defaultWorkers
+	}
+	if s.PinPiece == 0 {
+		s.PinPiece = pinPiece
 	}
 	if s.FS == nil {
 		s.FS = vfs.OS()

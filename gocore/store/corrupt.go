@@ -24,6 +24,10 @@ func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
 		return status.New(status.Invalid, "the %s tier has no byte %d of this checkpoint", status.TierName(tier), offset)
 	}
 	f := s.eng.Fragment(rec, t)
+	if a := s.accelerator(t); a != nil {
+		f.Verified = false
+		return a.flip(f.Offset + offset)
+	}
 	if s.eng.IsMemory(t) {
 		s.host.Bytes(f.Offset, f.Size)[offset] ^= 1
 		f.Verified = false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -85,6 +86,7 @@ func (b *board) fill(at device.Address, p []byte) {
 	b.t.Helper()
 	if len(p) > 0 {
 		b.check(b.dev.Borrow(b.stream).Copy(at, addressOf(p), int64(len(p)))) // pageable: read when the call returns
+		runtime.KeepAlive(p)
 	}
 }
 

@@ -19,6 +19,26 @@ func (a *accelerator) ready(streams []uint64) (device.Mark, error) {
 	return m, deviceError(err, a.tier)
 }
 
+// mayBeTaken is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
+// the engine is: a stream that takes no marks must leave nothing behind.
+func (op *Op) mayBeTaken(size int64) ([]device.Mark, error) {
+	s, a := op.s, op.device
+	if a == nil || size+hostGrain <= s.eng.Capacity(a.tier) { // with room to spare for what the tier rounds up
+		return nil, nil
+	}
+	m, err := a.ready(op.streams)
+	if err != nil {
+		return nil, err
+	}
+	return []device.Mark{m}, nil
+}
+
+func dropAll(marks []device.Mark) {
+	for _, m := range marks {
+		m.Drop()
+	}
+}
+
 // stepDeviceCapture captures arrays on a device: into its own tier, where the copy is queued behind the caller's work and nobody waits
 // for it, or, when they pass by that, into the host tier.
 func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
@@ -47,8 +67,8 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 			sums, err = lane.Gather(pieces(a.at(op.at), b.layout.spans, nil, op.regions), s.set.Checksum)
 			return err
 		})
-		if err == nil {
-			op.mark, err = m, a.rejoin(op.streams, m)
+		if op.mark = m; err == nil {
+			err = a.rejoin(op.streams, m)
 		}
 	}
 	op.copied += s.now() - began
@@ -75,48 +95,28 @@ func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (statu
 
 // takeToHost copies from the device to a slot of the host tier, waits for that, and takes the checksums here.
 func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
+	b := op.capture.Rec.Body.(*body)
 	if op.job == nil {
-		if op.mark == nil {
-			if err := op.queueToHost(); err != nil {
-				return op.endTake(out, op.capture.Rec.Body.(*body), nil, err)
+		if op.errand == nil {
+			a, slot, spans := op.device, op.slot, b.layout.spans
+			ready, err := a.ready(op.streams)
+			if err != nil {
+				return op.endTake(out, b, nil, err)
 			}
+			op.send(a, ready, func(gate *source) error { return op.s.gatherToHost(a, gate, slot, spans) })
 		}
-		if passed, err := op.mark.Passed(); err != nil {
-			op.dropMark()
-			return op.endTake(out, op.capture.Rec.Body.(*body), nil, err)
-		} else if !passed {
+		if done, err := op.errand.ended(); !done {
 			return status.Pending, nil
+		} else if err != nil {
+			return op.endTake(out, b, nil, err)
 		}
-		op.dropMark()
-		op.job = op.s.inspection(op.slot, op.capture.Rec.Body.(*body).layout)
+		op.job = op.s.inspection(op.slot, b.layout)
 	}
 	if !op.copy() {
 		return status.Again, nil
 	}
 	defer op.freeJob()
 	return op.endCopyIn(out)
-}
-
-func (op *Op) queueToHost() error {
-	a := op.device
-	ready, err := a.ready(op.streams)
-	if err != nil {
-		return err
-	}
-	a.ownLane.Lock()
-	defer a.ownLane.Unlock()
-	if err := after(a.own, []device.Mark{ready}); err != nil {
-		return err
-	}
-	if _, err := a.own.Gather(pieces(addressOf(op.slot), op.capture.Rec.Body.(*body).layout.spans, nil, op.regions), false); err != nil {
-		return err
-	}
-	m, err := a.own.Mark()
-	if err != nil {
-		return err
-	}
-	op.watch(m)
-	return nil
 }
 
 // inspection is the job that takes the checksums of a slot.
@@ -129,10 +129,12 @@ func (s *Store) inspection(slot []byte, l *layout) *copier.Job {
 }
 
 // watch makes the operation wait for a mark: its caller is woken when it has passed.
-func (op *Op) watch(m device.Mark) {
+func (op *Op) watch(a *accelerator, m device.Mark) {
 	op.mark = m
 	kept := m.Keep()
+	a.watchers.Add(1)
 	safego.Go("device watch", func() {
+		defer a.watchers.Done()
 		defer kept.Drop()
 		_ = kept.Wait() // the caller's next step finds the error
 		op.bell.ring()
@@ -150,14 +152,20 @@ func (op *Op) dropMark() {
 // is held.
 func (op *Op) taking() bool {
 	if op.mark != nil {
-		if passed, err := op.mark.Passed(); !passed && err == nil {
+		passed, err := op.mark.Passed()
+		if !passed && err == nil {
 			return true
 		}
+		op.failed = deviceError(err, 0)
 		op.dropMark()
 	}
 	for len(op.recs) > 0 {
-		if b := op.recs[0].Body.(*body); !b.taken() {
-			op.watch(b.coming.mark.Keep())
+		b, a := op.recs[0].Body.(*body), op.s.home(op.recs[0])
+		if b.coming != nil && b.coming.mark != nil && a.dev.Lost() != nil {
+			op.failed = deviceError(a.dev.Lost(), a.tier)
+		}
+		if !b.taken() {
+			op.watch(op.s.home(op.recs[0]), b.coming.mark.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"errors"
+	"time"
 	"unsafe"
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/device"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
 )
 
@@ -25,17 +28,21 @@ func (op *Op) lookOnDevice(out *Outcome, a *accelerator) (status.Code, error) {
 	return status.Again, nil
 }
 
-// lendOn makes the caller's streams wait for who writes the slot.
+// lendOn makes the caller's streams wait for who writes the slot, and, when it may become the caller's to write into, for who reads it.
 func (op *Op) lendOn(a *accelerator) error {
+	ask := a.hazards.BeforeRead
+	if op.restore.Last {
+		ask = a.hazards.BeforeWrite
+	}
 	a.mu.Lock()
-	before := a.hazards.BeforeRead(nil, op.at, op.restore.Rec.Size)
+	before := ask(nil, op.at, op.restore.Rec.Size)
 	a.mu.Unlock()
-	defer func() {
-		for _, m := range before {
-			m.Drop()
-		}
-	}()
-	for _, stream := range op.streams {
+	defer dropAll(before)
+	streams := op.streams
+	if len(streams) == 0 {
+		streams = []uint64{0}
+	}
+	for _, stream := range streams {
 		for _, m := range before {
 			if err := a.dev.Borrow(stream).After(m); err != nil {
 				return err
@@ -134,35 +141,18 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 		op.private = m
 	}
 	bytes := op.private.Bytes(0, op.private.Size())
-	if op.mark == nil {
-		a.ownLane.Lock()
-		m, err := a.reading(a.own, op.at, max(l.end(), 1), func() error {
-			for _, i := range op.want {
-				span := l.spans[i]
-				if span.Bytes == 0 {
-					continue
-				}
-				if err := a.own.Copy(addressOf(bytes[span.Offset:]), a.at(op.at+span.Offset), span.Bytes); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		a.ownLane.Unlock()
-		if err != nil {
-			return op.endOnDevice(out, err)
-		}
-		op.watch(m)
+	if op.errand == nil {
+		at, want := op.at, op.want
+		op.send(a, nil, func(gate *source) error { return a.bring(gate, bytes, at, l, want) })
 	}
-	passed, err := op.mark.Passed()
+	done, err := op.errand.ended()
 	switch {
-	case err != nil:
-		op.dropMark()
-		return op.endOnDevice(out, err)
-	case !passed:
+	case !done:
 		return status.Pending, nil
+	case err != nil:
+		return op.endOnDevice(out, err)
 	}
-	op.dropMark()
+	op.errand = nil
 	b := op.restore.Rec.Body.(*body)
 	if err := op.s.settleCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
@@ -175,79 +165,147 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 // sends tells whether destinations lie on a device while the bytes do not.
 func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends }
 
-// send queues the copies from host memory to destinations on a device, and makes those to host memory. The lock is held.
-func (op *Op) send(out *Outcome) (status.Code, error) {
-	op.sent = true
-	return status.Again, nil
+// bring copies regions of a slot to host memory.
+func (a *accelerator) bring(gate *source, to []byte, at int64, l *layout, want []int32) error {
+	for _, i := range want {
+		span := l.spans[i]
+		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += cut {
+			n := min(cut, end-from)
+			if err := gate.during(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// stepSent ends a restore whose bytes go from host memory to a device.
+// stepSent ends a restore whose bytes go from host memory to a device: in the caller's order, if the device reaches them, or by way of a
+// window.
 func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 	a := op.device
-	if op.mark == nil {
-		lane, err := a.join(op.streams)
-		if err == nil {
-			err = op.sendAll(lane)
-		}
-		var m device.Mark
-		if err == nil {
-			m, err = lane.Mark()
-		}
-		if err == nil {
-			err = a.rejoin(op.streams, m)
-		}
-		if err != nil {
+	if op.mark == nil && op.errand == nil {
+		if err := op.dispatch(a); err != nil {
 			return op.endOnDevice(out, err)
 		}
-		op.watch(m)
+	}
+	if op.errand != nil {
+		done, err := op.errand.ended()
+		if !done {
+			return status.Pending, nil
+		}
+		return op.endOnDevice(out, err)
 	}
 	passed, err := op.mark.Passed()
 	if err == nil && !passed {
 		return status.Pending, nil // the bytes are the store's: they stay until they have been read
 	}
 	op.dropMark()
-	return op.endOnDevice(out, err)
+	return op.endOnDevice(out, errors.Join(op.failed, err))
 }
 
-func (op *Op) sendAll(lane device.Lane) error {
-	spans := op.restore.Rec.Body.(*body).layout.spans
-	var here []copier.Piece
-	for j, i := range op.want {
-		r := &op.regions[j]
-		from := unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:]))
-		switch {
-		case r.Place == 0:
-			here = append(here, copier.Piece{Slot: from, Bytes: r.Bytes, Mem: r.Mem})
-		case len(r.Mem.Shape) == 0:
-			if err := lane.Copy(device.Address(r.Mem.Base), device.Address(from), r.Bytes); err != nil {
-				return err
-			}
-		default:
-			if err := lane.Scatter([]device.Piece{{Slot: device.Address(from), Bytes: r.Bytes, Mem: r.Mem}}); err != nil {
-				return err
-			}
+// dispatch begins the copies to the destinations.
+func (op *Op) dispatch(a *accelerator) error {
+	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Body.(*body).layout.spans, op.want
+	if !s.reaches(slot) {
+		ready, err := a.ready(op.streams)
+		if err == nil {
+			op.send(a, ready, func(gate *source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
 		}
+		return err
 	}
-	job := copier.NewJob(copier.Scatter, here, copier.Options{Pool: op.s.pool})
-	defer job.Free()
-	for !job.Run(slice) {
+	lane, err := a.join(op.streams)
+	if err != nil {
+		return err
+	}
+	op.failed = op.sendAll(lane)
+	m, err := lane.Mark()
+	if err != nil {
+		return errors.Join(op.failed, err)
+	}
+	op.watch(a, m)
+	if op.failed == nil {
+		op.failed = a.rejoin(op.streams, m)
 	}
 	return nil
 }
 
-// readOn notes that the caller's streams have read a range.
-func (a *accelerator) readOn(streams []uint64, offset, bytes int64) error {
+// linger keeps what a device still reads for a restore that was given up. The lock is held.
+func (op *Op) linger() {
+	s, a, m, private := op.s, op.device, op.mark, op.private
+	op.mark, op.private = nil, nil
+	s.users++
+	safego.Go("lingering copy", func() {
+		_ = a.wait(m) // nobody is left who would want to know
+		if private != nil {
+			_ = private.Unmap() // the operation alone had it
+		}
+		s.mu.Lock()
+		defer s.leave()
+		s.eng.EndRestore(s.now(), op.restore)
+		s.users--
+	})
+}
+
+// sendAll queues the copies from host memory to destinations on a device, and makes those to host memory.
+func (op *Op) sendAll(lane device.Lane) error {
+	var there []device.Piece
+	spans := op.restore.Rec.Body.(*body).layout.spans
+	for j, i := range op.want {
+		r := &op.regions[j]
+		from := op.slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		switch {
+		case r.Bytes == 0:
+		case r.Place == 0:
+			if err := op.s.copyHere(copier.Scatter, &source{}, r, from); err != nil {
+				return err
+			}
+		case solid(&r.Mem):
+			if err := lane.Copy(device.Address(r.Mem.Base), addressOf(from), r.Bytes); err != nil {
+				return err
+			}
+		default:
+			there = append(there, device.Piece{Slot: addressOf(from), Bytes: r.Bytes, Mem: r.Mem})
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return lane.Scatter(there)
+}
+
+// readOn notes that the caller's streams have read a range. It returns those that take no mark now because they are being captured into a
+// graph; an error of one does not keep the others from being noted.
+func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording []uint64, err error) {
 	for _, stream := range streams {
-		m, err := a.dev.Borrow(stream).Mark()
-		if err != nil {
-			return deviceError(err, a.tier)
+		m, failed := a.dev.Borrow(stream).Mark()
+		if errors.Is(failed, device.ErrRecording) {
+			recording = append(recording, stream)
+			continue
+		}
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
 		}
 		a.mu.Lock()
 		a.hazards.Read(offset, bytes, m)
 		a.mu.Unlock()
 		m.Drop()
 	}
-	return nil
+	return recording, deviceError(err, a.tier)
+}
+
+// lookAgain is how often a stream that is being captured is asked whether it still is.
+const lookAgain = time.Millisecond
+
+// later gives a lease back when the streams that read it take marks again: until then nobody can tell when they have read it.
+func (l *Lease) later(streams []uint64) {
+	safego.Go("lease release", func() {
+		for len(streams) > 0 {
+			time.Sleep(lookAgain)
+			streams, _ = l.device.readOn(streams, l.offset, l.layout.slot) // of a lost device there is nothing to wait for
+		}
+		l.giveBack(false)
+	})
 }
 
 // Place is where Base lies: 0 for host memory, 1 + the number of the device otherwise.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
@@ -65,8 +66,12 @@ func (s *Store) openDevice(tier int, d Device) (*accelerator, error) {
 	if a.arena, err = dev.Reserve(a.budget); err != nil {
 		return nil, deviceError(err, tier)
 	}
-	if _, err = a.arena.Grow(a.budget); err != nil && !errors.Is(err, device.ErrMemory) {
+	mapped, err := a.arena.Grow(a.budget)
+	if err != nil && !errors.Is(err, device.ErrMemory) {
 		return nil, deviceError(err, tier)
+	}
+	if mapped == 0 {
+		a.growth.small(a)
 	}
 	a.own, err = dev.Lane(device.Waited)
 	return a, deviceError(err, tier)
@@ -93,6 +98,13 @@ func (s *Store) stopWatching() {
 
 // freeDevices gives all devices back.
 func (s *Store) freeDevices() {
+	for _, a := range s.accelerators { // all before any: what one pinned, others may use
+		s.freeErr = errors.Join(s.freeErr, a.quiet())
+	}
+	for ticket, c := range s.strays {
+		c.drop()
+		delete(s.strays, ticket)
+	}
 	for _, a := range s.accelerators {
 		s.freeErr = errors.Join(s.freeErr, a.free())
 	}
@@ -102,10 +114,22 @@ func (s *Store) freeDevices() {
 // growth takes memory for the tier of one device in the background: ahead of the captures, never beyond the budget, and never the last
 // that the device has.
 type growth struct {
-	want chan struct{}
-	stop chan struct{}
-	once sync.Once
+	want   chan struct{}
+	stop   chan struct{}
+	once   sync.Once
+	warned bool
 }
+
+// small tells, once, that the tier is smaller than it was to be.
+func (g *growth) small(a *accelerator) {
+	if !g.warned {
+		g.warned = true
+		logring.Add(logring.Warning, fmt.Sprintf("%s has no memory left for the cache: it stays at %d of %d bytes until there is some", a.dev.Name(), a.arena.Mapped(), a.budget))
+	}
+}
+
+// growAgain is how long an application that needs its memory is left alone.
+const growAgain = 250 * time.Millisecond
 
 const (
 	spareShare = 16       // of the device's memory, this part stays free for the application (as a divisor)
@@ -134,46 +158,52 @@ func (s *Store) stopGrowing() {
 	}
 }
 
-// grow runs until the budget is reached or the store closes.
+// grow runs until the budget is reached, as far as the device's pieces allow, or the store closes.
 func (s *Store) grow(a *accelerator) {
-	for mapped := a.arena.Mapped(); mapped < a.budget; {
+	for a.arena.Mapped() < a.budget {
 		select {
 		case <-a.growth.stop:
 			return
 		case <-a.growth.want:
 		}
-		grown, err := s.growOnce(a)
-		if err != nil {
+		more, err := s.growOnce(a)
+		switch {
+		case errors.Is(err, device.ErrMemory):
+			a.growth.small(a)
+			select {
+			case <-a.growth.stop:
+				return
+			case <-time.After(growAgain):
+			}
+		case err != nil || !more:
 			return
 		}
-		mapped = grown
 	}
 }
 
-// growOnce takes one piece, if the application leaves any.
-func (s *Store) growOnce(a *accelerator) (int64, error) {
+// growOnce takes one piece, if the application leaves any; false when what is left of the budget is no piece.
+func (s *Store) growOnce(a *accelerator) (more bool, err error) {
 	free, total, err := a.dev.Memory()
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	before := a.arena.Mapped()
-	if free < total/spareShare {
-		return before, nil
-	}
-	mapped, err := a.arena.Grow(min(a.budget, before+free-total/spareShare))
+	limit := min(a.budget, before+free-total/spareShare)
+	mapped, err := a.arena.Grow(max(limit, before))
 	switch {
-	case errors.Is(err, device.ErrMemory):
-		logring.Add(logring.Warning, fmt.Sprintf("%s has no memory left for the cache: it stays at %d of %d bytes", a.dev.Name(), before, a.budget))
-		return before, nil
 	case err != nil:
-		return before, err
+		return false, err
+	case mapped == before && limit < a.budget:
+		return false, device.ErrMemory
+	case mapped == before:
+		return false, nil
 	}
 	s.mu.Lock()
 	defer s.leave()
 	if !s.closing {
 		s.eng.Grow(s.now(), a.tier, mapped)
 	}
-	return mapped, nil
+	return true, nil
 }
 
 // followDevices asks for more memory where captures come near the end of what is mapped. The lock is held.

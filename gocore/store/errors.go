@@ -41,6 +41,8 @@ func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 		return status.Wrap(status.NotFound, err, "nothing to restore")
 	case errors.Is(err, engine.ErrDropped):
 		return status.New(status.Dropped, "the checkpoint was dropped, replaced or consumed meanwhile")
+	case errors.Is(err, engine.ErrUnreachable):
+		return status.Wrap(status.DeviceLost, err, "the checkpoint lay on a device alone").AtTier(status.TierDevice)
 	case errors.Is(err, engine.ErrFull):
 		return status.Wrap(status.TierFull, cause, "no room").AtTier(tier)
 	case errors.Is(err, errAbandoned):

@@ -64,7 +64,9 @@ type Op struct {
 	at      int64        // offset of the bytes in the tier of a device, when there is room or they are there
 	placed  bool         // at is valid
 	mark    device.Mark  // what the operation waits for: work of a device
+	errand  *errand      // what somebody else does for it
 	sent    bool         // restore: copies to a device have been queued
+	failed  error        // why not all of them; wait: a device was lost while it took the bytes
 
 	job     *copier.Job // the copy under way
 	slot    []byte      // the bytes in the cache, once they are there: its room, or what a fetch has brought
@@ -184,6 +186,7 @@ func (op *Op) Cancel() {
 	defer op.Disown() // whoever has the turn
 	op.turn.Lock()
 	defer op.turn.Unlock()
+	op.recall()
 	op.undo()
 	op.freeJob()
 	op.unmap()
@@ -198,6 +201,8 @@ func (op *Op) undo() {
 	case op.over:
 	case op.kind == captureOp:
 		op.giveUp()
+	case op.kind == restoreOp && op.mark != nil:
+		op.linger()
 	case op.kind == restoreOp:
 		s.eng.EndRestore(s.now(), op.restore)
 	case op.kind == waitOp:
@@ -213,6 +218,7 @@ func (op *Op) Disown() {
 	if op.source != nil {
 		op.source.abandon()
 	}
+	op.recall()
 }
 
 // disownUnless is for a deferred call: an operation whose call panics is never seen again.
@@ -308,6 +314,9 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 	case w.Phase == engine.Ended:
 		op.end()
 		out.Waited = op.waited
+		if op.failed != nil {
+			return codeOf(op.failed), op.failed
+		}
 		if w.Err == nil || op.many && errors.Is(w.Err, engine.ErrDropped) {
 			return status.OK, nil
 		}
@@ -413,7 +422,9 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *source, err error
 	st.Captured = r.Captured() && r.Body.(*body).taken()
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
-		if durable&(1<<t) != 0 {
+		if a := s.accelerator(t); a != nil && t == r.Top() && a.dev.Lost() != nil {
+			st.Failed |= 1 << number
+		} else if durable&(1<<t) != 0 {
 			st.Durable |= 1 << number
 		} else if r.Failed() != nil {
 			st.Failed |= 1 << number

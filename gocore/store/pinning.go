@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/atomic"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
+	"velocpy/gocore/vfs"
 )
 
 // pinning makes the host tier reachable by the devices at full speed (seed 004): its pages are touched by several threads and registered
@@ -58,17 +60,17 @@ func (s *Store) stopPinning() {
 // touched.
 func (s *Store) pinAll() {
 	whole := s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
-	for off := int64(0); off < s.host.Size(); off += pinPiece {
-		n := min(pinPiece, s.host.Size()-off)
+	for off := int64(0); off < s.host.Size(); off += s.set.PinPiece {
+		n := min(s.set.PinPiece, s.host.Size()-off)
 		if !s.touch(off, n) {
 			return
 		}
-		if !whole && !s.register(off, n) {
+		if !whole && !s.inTurn(off, n) {
 			whole = true // refused: touching goes on all the same, it makes pageable copies faster
 		}
 	}
-	if whole && !s.pin.refused {
-		s.register(0, s.host.Size())
+	if whole && s.pin.pinned.Load() == 0 && !s.pin.refused && !s.pinStopped() {
+		s.inTurn(0, s.host.Size())
 	}
 }
 
@@ -108,6 +110,41 @@ func (s *Store) pinStopped() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// inTurn registers while no other process of the node does: the kernel and the driver do it for one at a time anyway, and everybody's first
+// piece is there sooner. Nobody's caller waits for that.
+func (s *Store) inTurn(off, n int64) bool {
+	turn, open := s.takeTurn()
+	if !open {
+		return false
+	}
+	if turn != nil {
+		defer func() { _ = turn.End() }() // the lock is gone either way
+	}
+	return s.register(off, n)
+}
+
+// turnAgain is how soon a turn is asked for again.
+const turnAgain = 2 * time.Millisecond
+
+// takeTurn waits for the turn; false when the store closes. Where there is no file to meet at, nobody is waited for.
+func (s *Store) takeTurn() (*vfs.Turn, bool) {
+	file := s.set.Turns
+	if file == "" {
+		file = vfs.TurnFile("pinning")
+	}
+	for {
+		turn, err := vfs.TryTurn(file)
+		if err == nil || !errors.Is(err, vfs.ErrTaken) {
+			return turn, true
+		}
+		select {
+		case <-s.pin.stop:
+			return nil, false
+		case <-time.After(turnAgain):
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"unsafe"
 
 	"velocpy/gocore/copier"
@@ -266,7 +265,8 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 		op.check = false
 	}
 	if op.sends() && !op.sent {
-		return op.send(out)
+		op.sent = true
+		return status.Again, nil
 	}
 	if op.mustPart() {
 		op.alone = true
@@ -363,7 +363,12 @@ func (l *Lease) LayoutText() string { return l.layout.text }
 func (l *Lease) Release(streams ...uint64) error {
 	err := l.inspect()
 	if l.device != nil {
-		err = errors.Join(err, l.device.readOn(streams, l.offset, l.layout.slot))
+		recording, failed := l.device.readOn(streams, l.offset, l.layout.slot)
+		if len(recording) > 0 {
+			l.later(recording)
+			return failed
+		}
+		err = failed
 	}
 	l.giveBack(err != nil)
 	if l.private != nil {

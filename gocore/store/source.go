@@ -159,8 +159,14 @@ const window = 8 << 20
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
 	src := b.coming.source
-	if s.home(x.Rec) != nil {
-		return s.spillFromDevice(x, src)
+	if a := s.home(x.Rec); a != nil {
+		if err := a.filled(src); err != nil {
+			return nil, err
+		}
+		if s.eng.IsMemory(x.To) {
+			return s.spillToHost(a, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout)
+		}
+		return s.spillFromDevice(a, x, src)
 	}
 	if s.eng.IsMemory(x.To) {
 		return s.spillToMemory(s.host.Bytes(x.ToOff, x.Rec.Size), src)
@@ -246,7 +252,12 @@ func (w *spillWriter) gather(r *Region) (*memory.Mapping, error) {
 
 // bytes appends what lies in one piece, and returns its checksum; every look at it goes through read.
 func (w *spillWriter) bytes(rest []byte, read func(piece func()) error) (uint64, error) {
-	var leaves []uint64
+	leaves, err := w.leaves(nil, rest, read)
+	return checksum.Combine(leaves), err
+}
+
+// leaves appends what lies in one piece of a region, and the hashes of its leaves: all pieces but the last are whole leaves.
+func (w *spillWriter) leaves(leaves []uint64, rest []byte, read func(piece func()) error) ([]uint64, error) {
 	for len(rest) > 0 {
 		leaf := rest[:min(len(rest), checksum.LeafBytes)]
 		rest = rest[len(leaf):]
@@ -260,16 +271,16 @@ func (w *spillWriter) bytes(rest []byte, read func(piece func()) error) (uint64,
 				w.fill, leaf, hash = w.fill+int64(n), leaf[n:], false
 			})
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			if w.fill == window {
 				if err := w.flush(); err != nil {
-					return 0, err
+					return nil, err
 				}
 			}
 		}
 	}
-	return checksum.Combine(leaves), nil
+	return leaves, nil
 }
 
 // seek moves to a slot offset at or behind the current one.

@@ -225,11 +225,11 @@ func (h *History) Lookup(k plan.Key) (Info, error) {
 	b := r.Body.(*body)
 	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.slot, Payload: b.layout.payload, Meta: int64(len(b.meta))}
 	for t, number := range s.tiers {
-		if s.eng.Complete(r, t) {
+		if a := s.accelerator(t); s.eng.Complete(r, t) && (a == nil || a.dev.Lost() == nil) {
 			i.Tiers |= 1 << number
+			i.Ready = i.Ready || t == r.Top()
 		}
 	}
-	i.Ready = s.eng.Complete(r, 0)
 	return i, nil
 }
 

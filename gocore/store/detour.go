@@ -1,0 +1,320 @@
+package store
+
+import (
+	"errors"
+	"unsafe"
+
+	"velocpy/gocore/checksum"
+	"velocpy/gocore/copier"
+	"velocpy/gocore/device"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/status"
+)
+
+// A kernel reaches only pinned memory of the host. What lies elsewhere (the host tier while it is being pinned, or where that was refused;
+// memory beside the cache) goes by way of a window: one per device, pinned when it is first needed.
+
+// detour is the window of a device.
+type detour struct {
+	mapping *memory.Mapping
+	pinned  bool
+}
+
+// now puts work into the device's own lane and waits for it, also for what had been queued before an error.
+func (a *accelerator) now(work func(device.Lane) error) error {
+	a.ownLane.Lock()
+	failed := work(a.own)
+	m, err := a.own.Mark()
+	a.ownLane.Unlock()
+	if err != nil {
+		return deviceError(errors.Join(failed, err), a.tier)
+	}
+	return deviceError(errors.Join(failed, a.wait(m)), a.tier)
+}
+
+// flip changes one bit of the tier: for tests of what happens then.
+func (a *accelerator) flip(offset int64) error {
+	var one [1]byte
+	if err := a.read(one[:], offset); err != nil {
+		return err
+	}
+	one[0] ^= 1
+	a.ownLane.Lock()
+	m, err := a.writing(a.own, offset, 1, func() error { return a.own.Copy(a.at(offset), addressOf(one[:]), 1) })
+	a.ownLane.Unlock()
+	return a.finish(m, err)
+}
+
+// openWindow makes the window. The lock of windows is held.
+func (a *accelerator) openWindow() error {
+	if a.window.mapping != nil {
+		return nil
+	}
+	m, err := memory.Map("device window", window)
+	if err != nil {
+		return status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", int64(window))
+	}
+	a.window.mapping, a.window.pinned = m, a.dev.Pin(m, 0, window) == nil
+	return nil
+}
+
+// fetch brings a region of the caller's to host memory in parts of at most one window and shows each to use, in their order.
+func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error) error {
+	return parts(r.Mem, r.Bytes, func(m copier.Strided, n int64) error {
+		a.windows.Lock()
+		defer a.windows.Unlock()
+		if err := a.openWindow(); err != nil {
+			return err
+		}
+		part := a.window.mapping.Bytes(0, n)
+		err := gate.during(func() error {
+			return a.now(func(lane device.Lane) error {
+				if solid(&m) {
+					return lane.Copy(addressOf(part), device.Address(m.Base), n)
+				}
+				if !a.window.pinned {
+					return errUnpinned
+				}
+				_, err := lane.Gather([]device.Piece{{Slot: addressOf(part), Bytes: n, Mem: m}}, false)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		return use(part)
+	})
+}
+
+// deliver fills a region of the caller's from host memory, the same way.
+func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
+	return parts(r.Mem, r.Bytes, func(m copier.Strided, n int64) error {
+		a.windows.Lock()
+		defer a.windows.Unlock()
+		if err := a.openWindow(); err != nil {
+			return err
+		}
+		part := a.window.mapping.Bytes(0, n)
+		err := gate.during(func() error {
+			copy(part, from[:n])
+			return a.now(func(lane device.Lane) error {
+				if solid(&m) {
+					return lane.Copy(device.Address(m.Base), addressOf(part), n)
+				}
+				if !a.window.pinned {
+					return errUnpinned
+				}
+				return lane.Scatter([]device.Piece{{Slot: addressOf(part), Bytes: n, Mem: m}})
+			})
+		})
+		from = from[n:]
+		return err
+	})
+}
+
+var errUnpinned = status.New(status.Unavailable, "no host memory can be pinned, which arrays on a device that do not lie together need: make them contiguous, or raise the limits of locked memory").
+	AtTier(status.TierDevice)
+
+// closeWindow gives the window back when the device has been closed.
+func (a *accelerator) closeWindow() error {
+	if a.window.mapping == nil {
+		return nil
+	}
+	return a.window.mapping.Unmap()
+}
+
+// parts calls f for parts of an array of at most one window each, in the order of their bytes.
+func parts(m copier.Strided, bytes int64, f func(copier.Strided, int64) error) error {
+	return partsOf(m, bytes, window, f)
+}
+
+func partsOf(m copier.Strided, bytes, most int64, f func(copier.Strided, int64) error) error {
+	if bytes == 0 {
+		return nil
+	}
+	if solid(&m) {
+		for off := int64(0); off < bytes; off += most {
+			n := min(most, bytes-off)
+			if err := f(copier.Strided{Base: unsafe.Add(m.Base, off)}, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if bytes <= most {
+		return f(m, bytes)
+	}
+	axis := 0
+	for m.Shape[axis] == 1 {
+		axis++
+	}
+	n, half := m.Shape[axis], m.Shape[axis]/2
+	first, second := m, m
+	first.Shape, second.Shape = append([]int64(nil), m.Shape...), append([]int64(nil), m.Shape...)
+	first.Shape[axis], second.Shape[axis] = half, n-half
+	second.Base = unsafe.Add(m.Base, half*m.Strides[axis])
+	if err := partsOf(first, bytes/n*half, most, f); err != nil {
+		return err
+	}
+	return partsOf(second, bytes/n*(n-half), most, f)
+}
+
+// solid tells whether an array lies together, in the order of its indices.
+func solid(m *copier.Strided) bool {
+	step := m.Item
+	for i := len(m.Shape) - 1; i >= 0; i-- {
+		if m.Shape[i] != 1 && m.Strides[i] != step {
+			return false
+		}
+		step *= m.Shape[i]
+	}
+	return true
+}
+
+// reaches tells whether every device reaches bytes of the host tier with its kernels.
+func (s *Store) reaches(slot []byte) bool {
+	if s.host == nil || len(slot) == 0 {
+		return false
+	}
+	from := int64(addressOf(slot)) - int64(uintptr(s.host.Base()))
+	return from >= 0 && from+int64(len(slot)) <= s.pin.pinned.Load()
+}
+
+// gatherToHost copies regions to a slot of the host tier.
+func (s *Store) gatherToHost(a *accelerator, gate *source, slot []byte, spans []Span) error {
+	if s.reaches(slot) {
+		return gate.during(func() error {
+			return a.now(func(lane device.Lane) error {
+				_, err := lane.Gather(pieces(addressOf(slot), spans, nil, gate.regions), false)
+				return err
+			})
+		})
+	}
+	for i := range gate.regions {
+		r := &gate.regions[i]
+		to := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		if r.Place == 0 {
+			if err := s.copyHere(copier.Gather, gate, r, to); err != nil {
+				return err
+			}
+			continue
+		}
+		err := a.fetch(gate, r, func(part []byte) error {
+			to = to[copy(to, part):]
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatterFromHost copies host memory to destinations, some of which lie on a device.
+func (s *Store) scatterFromHost(a *accelerator, gate *source, slot []byte, spans []Span, want []int32) error {
+	for j, i := range want {
+		r := &gate.regions[j]
+		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		var err error
+		if r.Place == 0 {
+			err = s.copyHere(copier.Scatter, gate, r, from)
+		} else {
+			err = a.deliver(gate, r, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyHere copies between a region in host memory and a slot.
+func (s *Store) copyHere(direction copier.Direction, gate *source, r *Region, slot []byte) error {
+	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}
+	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: s.pool})
+	defer job.Free()
+	return gate.run(job)
+}
+
+// spillToHost takes a checkpoint whose source stays from a device to the host tier.
+func (s *Store) spillToHost(a *accelerator, slot []byte, src *source, l *layout) ([]uint64, error) {
+	if err := s.gatherToHost(a, src, slot, l.spans); err != nil || !s.set.Checksum {
+		return nil, err
+	}
+	job := s.inspection(slot, l)
+	defer job.Free()
+	job.Run(0)
+	return append([]uint64(nil), job.Sums()...), nil
+}
+
+// spillFromDevice takes a checkpoint that no tier of memory can hold from the caller's arrays on a device to the disk, window by window.
+func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source) ([]uint64, error) {
+	buf, err := memory.Map("spill window", window+diskGrain)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
+	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+diskGrain)}
+	sums := make([]uint64, len(src.regions))
+	for i := range src.regions {
+		if sums[i], err = w.regionOn(a, &src.regions[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.flush(); err != nil || !s.set.Checksum {
+		return nil, err
+	}
+	return sums, nil
+}
+
+// filled waits until what the caller had queued before has filled a source. Nobody's memory is touched meanwhile.
+func (a *accelerator) filled(src *source) error {
+	src.mu.Lock()
+	ready := src.ready
+	if ready != nil {
+		ready = ready.Keep()
+	}
+	src.mu.Unlock()
+	if ready == nil {
+		return nil
+	}
+	return a.wait(ready)
+}
+
+// regionOn appends one region, which may lie on a device, and returns its checksum. One that does not lie together is gathered whole beside
+// the cache first, as its parts are no leaves of the checksum.
+func (w *spillWriter) regionOn(a *accelerator, r *Region) (uint64, error) {
+	if r.Place == 0 || r.Bytes == 0 {
+		return w.region(r)
+	}
+	if err := w.seek(r.Offset); err != nil {
+		return 0, err
+	}
+	at := func(piece func()) error {
+		piece()
+		return nil
+	}
+	if solid(&r.Mem) {
+		var leaves []uint64
+		err := a.fetch(w.src, r, func(part []byte) (err error) {
+			leaves, err = w.leaves(leaves, part, at)
+			return err
+		})
+		return checksum.Combine(leaves), err
+	}
+	m, err := memory.Map("spill gather", r.Bytes)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = m.Unmap() }() // mapped for this region, seen by nobody else
+	to := m.Bytes(0, r.Bytes)
+	err = a.fetch(w.src, r, func(part []byte) error {
+		to = to[copy(to, part):]
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return w.bytes(m.Bytes(0, r.Bytes), at)
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/device"
+	"velocpy/gocore/vfs"
+)
+
+// Whatever the strategy, in the end everything is pinned, or nothing for off, and copies across seams are exact meanwhile and afterwards.
+func TestPinningStrategies(t *testing.T) {
+	for _, strategy := range []string{"", "auto", "concurrent", "sequential", "direct", "off"} {
+		t.Run(strategy, func(t *testing.T) {
+			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
+			cfg := b.config(5<<20+8192, 64<<20, 1<<20)
+			cfg.Pinning, cfg.PinPiece, cfg.Turns = strategy, 1<<20, filepath.Join(t.TempDir(), "turn")
+			s := open(t, cfg)
+			if strategy == "direct" && (s.pin.pinned.Load() != s.host.Size() || b.driver.Calls("Register") != 1) {
+				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.pin.pinned.Load(), b.driver.Calls("Register"))
+			}
+			c := newClient(t, s, "h")
+			work := func() {
+				for k := range int64(30) {
+					c.mustPutOn(b, k, random(350_001, uint64(k)))
+				}
+				for k := range int64(30) {
+					c.mustGetOn(b, k, random(350_001, uint64(k)))
+				}
+				b.used = 0
+			}
+			work()
+			want := s.host.Size()
+			if strategy == "off" {
+				want = 0
+			}
+			eventually(t, "everything is pinned that is to be", func() bool { return s.pin.pinned.Load() == want })
+			work()
+		})
+	}
+}
+
+// Refused at a later piece: one warning, and the rest stays pageable.
+func TestPinningRefusedHalfWay(t *testing.T) {
+	for n := range 4 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { refuse(t, n) })
+	}
+}
+
+func refuse(t *testing.T, n int) {
+	b := newBoard(t, double.Config{})
+	cfg := b.config(4<<20, 64<<20, 1<<20)
+	cfg.PinPiece, cfg.Turns = 1<<20, filepath.Join(t.TempDir(), "turn")
+	b.driver.Fail("Register", cuda.OutOfMemory, n, 1000)
+	warnings("")
+	s := open(t, cfg)
+	c := newClient(t, s, "h")
+	found := 0
+	eventually(t, "the refusal is told", func() bool { found += warnings("stays pageable"); return found > 0 })
+	for k := range int64(30) {
+		c.mustPutOn(b, k, random(350_001, uint64(k)))
+	}
+	for k := range int64(30) {
+		c.mustGetOn(b, k, random(350_001, uint64(k)))
+	}
+	if found += warnings("stays pageable"); found != 1 || s.pin.pinned.Load() != int64(n)<<20 {
+		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.pin.pinned.Load())
+	}
+}
+
+// slowPins takes a while to register, and counts how many do at once.
+type slowPins struct {
+	cuda.Driver
+	now, most *atomic.Int64
+}
+
+func (d slowPins) Register(c cuda.Context, at unsafe.Pointer, n int64) error {
+	if now := d.now.Inc(); now > d.most.Load() {
+		d.most.Store(now)
+	}
+	defer d.now.Dec()
+	time.Sleep(2 * time.Millisecond)
+	return d.Driver.Register(c, at, n)
+}
+
+// Stores, as processes, take turns to register; closing does not wait for a turn.
+func TestPinningTakesTurns(t *testing.T) {
+	b := newBoard(t, double.Config{})
+	var now, most atomic.Int64
+	file := filepath.Join(t.TempDir(), "turn")
+	var stores []*Store
+	for range 3 {
+		cfg := b.config(6<<20, 0, 1<<20)
+		cfg.PinPiece, cfg.Turns = 1<<20, file
+		cfg.OpenDevice = func(ordinal int, _ string) (device.Device, error) {
+			return cuda.Open(slowPins{b.driver, &now, &most}, ordinal, []byte("twins"))
+		}
+		s, err := Open(cfg)
+		b.check(err)
+		stores = append(stores, s)
+	}
+	for _, s := range stores {
+		eventually(t, "everything is pinned", func() bool { return s.pin.pinned.Load() == 6<<20 })
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d registered at once", most.Load())
+	}
+	turn, err := vfs.TryTurn(file) // somebody else's, who keeps it
+	b.check(err)
+	cfg := b.config(6<<20, 0, 1<<20)
+	cfg.Turns = file
+	waiting, err := Open(cfg)
+	b.check(err)
+	for _, s := range append(stores, waiting) {
+		shut(t, s)
+	}
+	b.check(turn.End())
+	if waiting.pin.pinned.Load() != 0 {
+		t.Error("pinned out of turn")
+	}
+}
