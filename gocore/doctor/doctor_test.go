@@ -363,3 +363,24 @@ func TestRequests(t *testing.T) {
 		}
 	}
 }
+
+// slice is a driver whose device is a part of a GPU.
+type slice struct{ *double.Driver }
+
+func (slice) DeviceName(int) (string, error) { return "Double MIG 1g.18gb", nil }
+
+// NVML gives the whole GPU, by another UUID, at the same place on the bus.
+func TestASliceHasTheLinkOfItsGPU(t *testing.T) {
+	m, d, b := machine(t, double.Config{})
+	m.Driver = func() (cuda.Driver, error) { return slice{d}, nil }
+	b.gpus[1].UUID = "GPU-whole"
+	r := Examine(m, Request{})
+	f := found(t, r, "device")
+	want(t, f, OK, "a slice of a GPU (MIG)")
+	if f.Facts["mig"] != true || f.Facts["uuid"] != "MIG"+strings.TrimPrefix(first, "GPU") {
+		t.Errorf("%v", f.Facts)
+	}
+	want(t, found(t, r, "link"), OK)
+	b.gpus[1].PCI = "00000000:11:00.0"
+	want(t, found(t, Examine(m, Request{}), "link"), Absent)
+}
