@@ -641,3 +641,53 @@ func TestCloseWithCapturesUnderWay(t *testing.T) {
 		}
 	}
 }
+
+// Whoever waits for a capture whose device is lost is told so, and so is who asks for the bytes.
+func TestWaitForWhatIsLost(t *testing.T) {
+	b, gate := gated(t, double.Config{})
+	s := open(t, b.config(4<<20, 0, 2<<20))
+	c := newClient(t, s, "h")
+	at := b.alloc(1000)
+	gate(b.stream)
+	out, err := c.putOn(b, 1, at, 1000)
+	b.check(err)
+	op, code, err := s.Wait(c.h, out.Ticket, status.TierNone, c.fd)
+	if err != nil || code != status.Pending {
+		t.Fatalf("waiting for a stream that stands still: %v %v", code, err)
+	}
+	b.driver.Lose(0, 0)
+	_, err = c.putOn(b, 2, at, 1000)
+	wants(t, err, status.DeviceLost)
+	for end := time.Now().Add(hang); code == status.Pending && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		code, err = op.Step(&Outcome{})
+	}
+	wants(t, err, status.DeviceLost)
+	_, _, err = c.get(1, 1000, RestoreArgs{})
+	wants(t, err, status.DeviceLost)
+	if st, err := s.Ticket(out.Ticket); err != nil || st.Durable != 0 {
+		t.Errorf("durable after the loss: %+v %v", st, err)
+	}
+}
+
+// A device that cannot be opened takes those back that could.
+func TestOpeningFailsHalfWay(t *testing.T) {
+	for call, skip := range map[string]int{"RetainPrimary": 1, "LoadModule": 1, "ReserveAddress": 1, "CreateStream": 1, "StreamPriorities": 1} {
+		t.Run(call, func(t *testing.T) {
+			b := newBoard(t, double.Config{Devices: 2})
+			before := len(b.driver.Alive())
+			cfg := b.config(4<<20, 0, 2<<20)
+			cfg.Devices = append(cfg.Devices, Device{Ordinal: 1, Bytes: 2 << 20})
+			b.driver.Fail(call, cuda.InvalidValue, skip, 1)
+			if _, err := Open(cfg); err == nil {
+				t.Fatal("nothing failed")
+			}
+			if alive := b.driver.Alive(); len(alive) != before {
+				t.Errorf("not given back: %v", alive)
+			}
+			s := open(t, cfg)
+			c := newClient(t, s, "h")
+			c.mustPutOn(b, 1, random(1000, 1))
+			c.mustGetOn(b, 1, random(1000, 1))
+		})
+	}
+}
