@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "dtype.h"
+#include "exchange.h"
 #include "failure.h"
 
 namespace velocpy {
@@ -23,6 +24,7 @@ void View::fill(py::handle object, py::handle label) {
     fill_from_numpy(object.ptr(), label);
     return;
   }
+  if (fill_from_exchange(object)) return;
   py::object described = describe()(object, label);
   if (numpy.PyArray_Check_(described.ptr())) {
     fill_from_numpy(described.ptr(), label);
@@ -62,6 +64,31 @@ void View::fill_from_description(py::tuple description) {
   ndim = static_cast<int>(own_shape_.size());
   shape = own_shape_.data();
   strides = own_strides_.data();
+  order();
+}
+
+bool View::fill_from_exchange(py::handle object) {
+  Exchanged seen;
+  if (!exchange(object, &seen)) return false;
+  library = Library::torch;
+  place = seen.place;
+  own_text_ = seen.dtype_text;
+  dtype_text = &own_text_;
+  data = seen.data;
+  itemsize = seen.itemsize;
+  ndim = seen.ndim;
+  shape = seen.shape;
+  own_strides_.resize(static_cast<size_t>(ndim));
+  int64_t dense = itemsize;
+  for (int i = ndim; i-- > 0; dense *= shape[i]) own_strides_[static_cast<size_t>(i)] = seen.strides == nullptr ? dense : seen.strides[i] * itemsize;
+  strides = own_strides_.data();
+  writable = true;
+  owner = py::reinterpret_borrow<py::object>(object);
+  order();
+  return true;
+}
+
+void View::order() {
   measure();
   int64_t dense = itemsize;
   c_order = true;

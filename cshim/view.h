@@ -37,7 +37,9 @@ struct View {
 
  private:
   void fill_from_numpy(PyObject* array, py::handle label);
+  bool fill_from_exchange(py::handle object);
   void fill_from_description(py::tuple description);
+  void order();
   void measure();
 
   std::vector<int64_t> own_shape_;

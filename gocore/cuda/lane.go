@@ -12,6 +12,7 @@ type lane struct {
 	d      *Device
 	stream Stream
 	own    bool
+	known  bool // not being captured
 }
 
 // Lane opens a stream of that priority among ours and all others of the context.
@@ -45,7 +46,7 @@ func (d *Device) Borrow(stream uint64) device.Lane {
 // open says whether something may be put into the lane now. A stream that is being captured would make it part of a graph that
 // runs any number of times, or break the capture; asking does neither.
 func (l *lane) open() error {
-	if err := l.d.Lost(); err != nil || l.own {
+	if err := l.d.Lost(); err != nil || l.own || l.known {
 		return err
 	}
 	recorded, err := l.d.driver.StreamIsCapturing(l.d.context, l.stream)
@@ -55,6 +56,7 @@ func (l *lane) open() error {
 	if recorded {
 		return fmt.Errorf("%s: %w: checkpoint before or after it", l.d.Name(), device.ErrRecording)
 	}
+	l.known = true // for as long as one call borrows it: the caller's own thread is in that call
 	return nil
 }
 

@@ -22,6 +22,7 @@ type Transfer struct {
 	Rec            *Record
 	From, To       int // tiers; -1: the caller's memory
 	FromOff, ToOff int64
+	Urgent         bool     // Load: a restore waits for it
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
 	began          int64
@@ -72,6 +73,22 @@ func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, 
 // else its slow links keep everybody busy.
 func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return e.next(now, d, upper) }
 
+// PendingDemanded tells whether NextDemanded may have a transfer.
+func (e *Engine) PendingDemanded(upper int) bool { return e.links[upper].demand.len() > 0 }
+
+// NextDemanded is NextOver for a worker that serves only loads for which restores wait: one of them is never behind what nobody waits for.
+func (e *Engine) NextDemanded(now int64, upper int) *Transfer {
+	l := e.links[upper]
+	rec := l.nextLoad(&l.demand)
+	if rec == nil {
+		return nil
+	}
+	x := e.startLoad(l, rec, true)
+	x.began = now
+	e.running++
+	return x
+}
+
 // AnyLink stands for all links.
 const AnyLink = -1
 
@@ -119,13 +136,13 @@ func (e *Engine) way(x *Transfer) int {
 }
 
 func (e *Engine) nextUp(over int) *Transfer {
-	for _, q := range []func(*link) *fifo[*Record]{(*link).demanded, (*link).wanted} {
+	for i, q := range []func(*link) *fifo[*Record]{(*link).demanded, (*link).wanted} {
 		for k, l := range e.links {
 			if over != AnyLink && over != k {
 				continue
 			}
 			if rec := l.nextLoad(q(l)); rec != nil {
-				return e.startLoad(l, rec)
+				return e.startLoad(l, rec, i == 0)
 			}
 		}
 	}
@@ -162,11 +179,11 @@ func (l *link) nextLoad(q *fifo[*Record]) *Record {
 	}
 }
 
-func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
+func (e *Engine) startLoad(l *link, rec *Record, urgent bool) *Transfer {
 	rec.loadRuns |= 1 << l.upper
 	f := e.Fragment(rec, l.upper)
 	f.Transfers++
-	return &Transfer{Kind: Load, Rec: rec, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
+	return &Transfer{Kind: Load, Rec: rec, Urgent: urgent, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
 }
 
 func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {

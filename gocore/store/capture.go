@@ -36,6 +36,9 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 	op := &Op{s: h.s, kind: captureOp, bell: bell{fd: a.FD}}
 	returned := false
 	defer op.disownUnless(&returned)
+	if err := h.s.growFor(a); err != nil {
+		return op, codeOf(err), err
+	}
 	code, err := h.openCapture(op, a, out)
 	if code == status.Again {
 		code, err = op.stepCapture(out)

@@ -61,7 +61,7 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 		if _, bad := safego.Poisoned(); bad {
 			return nil
 		}
-		if x := s.eng.NextOver(s.now(), c.direction, c.link); x != nil {
+		if x := c.next(s.eng, s.now()); x != nil {
 			if c.device != nil {
 				s.pin.moving.Inc()
 			}

@@ -12,13 +12,31 @@ type crew struct {
 	direction engine.Direction
 	link      int          // its upper tier; engine.AnyLink
 	device    *accelerator // of its upper tier; nil for host memory
+	demanded  bool         // takes only what restores wait for
 	size      int
 	bell      *sync.Cond // workers wait here
 	resting   int        // how many do
 }
 
-// deviceWorkers keep a link to a device busy while one transfer is being finished and the next begun.
+// deviceWorkers keep a link to a device busy while one transfer is being finished and the next begun. One more, on the way up, is free
+// whenever a restore begins to wait.
 const deviceWorkers = 2
+
+// pending tells whether there may be work for the crew.
+func (c *crew) pending(e *engine.Engine) bool {
+	if c.demanded {
+		return e.PendingDemanded(c.link)
+	}
+	return e.PendingOver(c.direction, c.link)
+}
+
+// next is the crew's next transfer, or nil.
+func (c *crew) next(e *engine.Engine, now int64) *engine.Transfer {
+	if c.demanded {
+		return e.NextDemanded(now, c.link)
+	}
+	return e.NextOver(now, c.direction, c.link)
+}
 
 // newCrews makes the crews of all links.
 func (s *Store) newCrews() []*crew {
@@ -30,10 +48,14 @@ func (s *Store) newCrews() []*crew {
 		}
 		for t := range s.tiers[:len(s.tiers)-1] {
 			c := &crew{direction: d, link: t, device: s.accelerator(t), size: s.set.Workers}
-			if c.device != nil {
-				c.size = deviceWorkers
-			}
 			crews = append(crews, c)
+			if c.device == nil {
+				continue
+			}
+			c.size = deviceWorkers
+			if d == engine.Up {
+				crews = append(crews, &crew{direction: d, link: t, device: c.device, demanded: true, size: 1})
+			}
 		}
 	}
 	for _, c := range crews {

@@ -5,8 +5,30 @@ import (
 	"velocpy/gocore/engine"
 )
 
-// cut is how much of a transfer is put into a lane at once: what somebody waits for, in another lane, gets its turn in between.
-const cut = 32 << 20
+// A transfer is put into a lane cut by cut, two of them at a time: the link never rests, and what somebody waits for, in another lane and
+// in one piece, gets its turn in between.
+const (
+	cutDown = 32 << 20
+	cutUp   = 16 << 20
+)
+
+// inCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. After an error nothing of it is under way.
+func (a *accelerator) inCuts(end, cut int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
+	var last device.Mark
+	for from := int64(0); from < end; from += cut {
+		m, err := put(from, min(cut, end-from))
+		if last != nil {
+			if waited := a.finish(last, nil); err == nil {
+				err = waited
+			}
+		}
+		if err != nil {
+			return nil, a.finish(m, err)
+		}
+		last = m
+	}
+	return last, nil
+}
 
 // move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
 func (w *worker) move(x *engine.Transfer) *moved {
@@ -32,7 +54,10 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 		return w.lane, nil
 	}
 	priority := device.Behind
-	if w.crew.direction == engine.Up {
+	switch {
+	case w.crew.demanded:
+		priority = device.Waited
+	case w.crew.direction == engine.Up:
 		priority = device.Ahead
 	}
 	lane, err := a.dev.Lane(priority)
@@ -46,12 +71,11 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 // flushFrom copies a checkpoint from a device to the host tier and takes over the checksums that the device took with the capture.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	for from, end := int64(0), b.layout.end(); from < end; from += cut {
-		n := min(cut, end-from)
-		m, err := a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(addressOf(slot[from:]), a.at(x.FromOff+from), n) })
-		if err := a.finish(m, err); err != nil {
-			return err
-		}
+	last, err := a.inCuts(b.layout.end(), cutDown, func(from, n int64) (device.Mark, error) {
+		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(addressOf(slot[from:]), a.at(x.FromOff+from), n) })
+	})
+	if err := a.finish(last, err); err != nil {
+		return err
 	}
 	return s.settleCapture(a, b)
 }
@@ -79,15 +103,18 @@ func (s *Store) settleCapture(a *accelerator, b *body) error {
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it.
 func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	for from, end := int64(0), b.layout.end(); from < end; from += cut {
-		n := min(cut, end-from)
-		m, err := a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), addressOf(slot[from:]), n) })
-		if err := a.finish(m, err); err != nil {
-			return err
-		}
+	cut := int64(cutUp)
+	if x.Urgent {
+		cut = max(b.layout.end(), 1)
 	}
-	if s.set.verify == verifyOff || b.sums == nil {
-		return nil
+	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
+		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), addressOf(slot[from:]), n) })
+	})
+	if err != nil || s.set.verify == verifyOff || b.sums == nil {
+		return a.finish(last, err)
+	}
+	if last != nil {
+		last.Drop() // the inspection is behind it in the same lane
 	}
 	bad, err := s.inspectOn(a, lane, x.ToOff, b)
 	if err != nil {

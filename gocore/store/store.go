@@ -161,7 +161,7 @@ func (s *Store) settle() {
 		x.(*Op).bell.ring()
 	}
 	for _, c := range s.crews {
-		if c.resting > 0 && s.eng.PendingOver(c.direction, c.link) {
+		if c.resting > 0 && c.pending(s.eng) {
 			c.bell.Signal()
 		}
 	}

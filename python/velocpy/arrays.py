@@ -66,7 +66,7 @@ def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
         return copied
     if isinstance(array, tuple):
         return _describe_raw(array, label)
-    if hasattr(type(array), "__cuda_array_interface__"):
+    if hasattr(array, "__cuda_array_interface__"):
         return devices.describe(array, label)
     shown = _from_buffer(array, label)
     if shown is None:
@@ -180,7 +180,7 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
         raise InvalidType(f"region {label!r} is a tensor without memory: {error}.") from error
     strides = tuple(stride * itemsize for stride in tensor.stride())
     place = HOST if tensor.device.type == "cpu" else 1 + tensor.device.index
-    return (TORCH, _torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor, place)
+    return (TORCH, torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor, place)
 
 
 def written(destinations: Iterable[Any]) -> None:
@@ -223,7 +223,8 @@ def fetched(memory: _core.LeaseMemory, region: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _torch_text(dtype: torch.dtype) -> str:
+def torch_text(dtype: torch.dtype) -> str:
+    """A dtype of torch as text, from which `_torch_dtype` makes the same one."""
     name = str(dtype).removeprefix("torch.")
     return np.dtype(name).str if name in _SHARED else "=" + name
 

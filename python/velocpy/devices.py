@@ -86,15 +86,22 @@ def current(place: int) -> tuple[int, ...]:
     found = []
     torch = sys.modules.get("torch")
     if torch is not None and getattr(torch, "cuda", None) is not None and torch.cuda.is_initialized():
-        found.append(int(torch.cuda.current_stream(place - 1).cuda_stream))
+        found.append(_torch_stream(place - 1))
     if "cupy" in sys.modules:
         found.append(_current_of(CUPY, place - 1))
     return tuple(found) if found else (LEGACY_STREAM,)
 
 
+def _torch_stream(device: int) -> int:
+    """The handle alone where torch gives it out: half as long as the object around it."""
+    torch = sys.modules["torch"]
+    handle = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return int(handle(device) if handle is not None else torch.cuda.current_stream(device).cuda_stream)
+
+
 def _current_of(library: int, device: int) -> int:
     if library == TORCH:
-        return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+        return _torch_stream(device)
     if library == CUPY:
         cupy = sys.modules["cupy"]
         if cupy.cuda.runtime.getDevice() == device:

@@ -110,22 +110,22 @@ result velocpy_priorities(handle context, int* least, int* greatest) { WITHIN(co
 
 result velocpy_destroy_stream(handle context, handle stream) { WITHIN(context, cuStreamDestroy(stream)); }
 
-result velocpy_is_capturing(handle context, handle stream, int* status) { WITHIN(context, cuStreamIsCapturing(stream, status)); }
+result velocpy_is_capturing(handle context, handle stream, int* status) { QUEUED(context, cuStreamIsCapturing(stream, status)); }
 
-result velocpy_wait_event(handle context, handle stream, handle event) { WITHIN(context, cuStreamWaitEvent(stream, event, 0)); }
+result velocpy_wait_event(handle context, handle stream, handle event) { QUEUED(context, cuStreamWaitEvent(stream, event, 0)); }
 
 result velocpy_create_event(handle context, handle* event) { WITHIN(context, cuEventCreate(event, BLOCKS_THE_THREAD | WITHOUT_TIMES)); }
 
 result velocpy_destroy_event(handle context, handle event) { WITHIN(context, cuEventDestroy(event)); }
 
-result velocpy_record_event(handle context, handle event, handle stream) { WITHIN(context, cuEventRecord(event, stream)); }
+result velocpy_record_event(handle context, handle event, handle stream) { QUEUED(context, cuEventRecord(event, stream)); }
 
 result velocpy_query_event(handle context, handle event) { WITHIN(context, cuEventQuery(event)); }
 
 result velocpy_synchronize_event(handle context, handle event) { WITHIN(context, cuEventSynchronize(event)); }
 
 result velocpy_copy(handle context, address to, address from, size_t bytes, handle stream) {
-  WITHIN(context, cuMemcpyAsync(to, from, bytes, stream));
+  QUEUED(context, cuMemcpyAsync(to, from, bytes, stream));
 }
 
 result velocpy_load_module(handle context, const void* image, handle* module) { WITHIN(context, cuModuleLoadData(module, image)); }
@@ -144,7 +144,7 @@ result velocpy_launch(handle context, handle function, unsigned blocks, unsigned
   void* parameters[] = {copy};
   if (bytes > sizeof copy) return 1;  // invalid value
   memcpy(copy, parameter, bytes);
-  WITHIN(context, cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, NULL));
+  QUEUED(context, cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, NULL));
 }
 
 // In the driver's default mode: the one that others break most easily.

@@ -19,6 +19,7 @@
 #define EXPECT(condition) \
   if (!(condition)) return 1
 // The calls that need one: ours is current, and the thread has said that it may disturb no capture.
+#define CURRENT(context) EXPECT((context) == CONTEXT && depth > 0 && stack[depth - 1] == CONTEXT)
 #define INSIDE(context) EXPECT((context) == CONTEXT && depth > 0 && stack[depth - 1] == CONTEXT && mode == 2)
 
 enum { DEVICE = 40 };  // of ordinal 0
@@ -204,13 +205,13 @@ API cuStreamDestroy_v2(uintptr_t s) {
   return 0;
 }
 API cuStreamIsCapturing(uintptr_t s, int* status) {
-  INSIDE(CONTEXT);
+  CURRENT(CONTEXT);
   if (s == 1) return 906;
   *status = s == STREAM;
   return 0;
 }
 API cuStreamWaitEvent(uintptr_t s, uintptr_t e, unsigned flags) {
-  INSIDE(CONTEXT);
+  CURRENT(CONTEXT);
   EXPECT(s == STREAM && e == EVENT && flags == 0);
   return 0;
 }
@@ -226,7 +227,7 @@ API cuEventDestroy_v2(uintptr_t e) {
   return 0;
 }
 API cuEventRecord(uintptr_t e, uintptr_t s) {
-  INSIDE(CONTEXT);
+  CURRENT(CONTEXT);
   EXPECT(e == EVENT && s == STREAM);
   return 0;
 }
@@ -241,7 +242,7 @@ API cuEventSynchronize(uintptr_t e) {
   return 0;
 }
 API cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t n, uintptr_t s) {
-  INSIDE(CONTEXT);
+  CURRENT(CONTEXT);
   EXPECT(to == ADDRESS && from == ADDRESS + 1 && n == 7ull << 33 && s == STREAM);
   return 0;
 }
@@ -265,7 +266,7 @@ API cuModuleGetFunction(uintptr_t* f, uintptr_t m, const char* name) {
 #ifndef LACKING
 API cuLaunchKernel(uintptr_t f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, uintptr_t s,
                    void** parameters, void** extra) {
-  INSIDE(CONTEXT);
+  CURRENT(CONTEXT);
   EXPECT(f == FUNCTION && x == 1 << 30 && y == 1 && z == 1 && tx == 256 && ty == 1 && tz == 1 && shared == 1024 && s == STREAM &&
          extra == NULL);
   const unsigned char* p = parameters[0];
