@@ -691,3 +691,42 @@ func TestOpeningFailsHalfWay(t *testing.T) {
 		})
 	}
 }
+
+// A capture that was given up before a transfer came to it leaves nothing behind when the store closes.
+func TestCancelledSpillIsForgotten(t *testing.T) {
+	b, gate := gated(t, double.Config{})
+	s, err := Open(b.config(1<<20, 64<<20, 1<<20))
+	b.check(err)
+	c := newClient(t, s, "h")
+	const size = 3 << 20
+	at := b.alloc(size)
+	open := gate(b.stream)
+	for range 6 { // more than there are workers
+		var out Outcome
+		op, code, err := c.h.Checkpoint(&CheckpointArgs{
+			AutoKey: true, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+		}, &out)
+		if err != nil || code != status.Pending {
+			t.Fatalf("a capture behind a stream that stands still: %v %v", code, err)
+		}
+		op.Cancel()
+	}
+	fd := eventfd(t)
+	closing := s.Close(fd)
+	open()
+	b.check(driveClose(t, closing, fd))
+	eventually(t, "the store is empty", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.empty
+	})
+	b.check(b.dev.Close())
+	eventually(t, "all events are given back", func() bool {
+		for _, left := range b.driver.Alive() {
+			if strings.HasPrefix(left, "event") {
+				return false
+			}
+		}
+		return true
+	})
+}

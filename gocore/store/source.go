@@ -102,6 +102,10 @@ func newSource(regions []Region) *source { return &source{regions: keep(regions)
 func (src *source) forget() {
 	src.mu.Lock()
 	defer src.mu.Unlock()
+	src.dropReady()
+}
+
+func (src *source) dropReady() {
 	if src.ready != nil {
 		src.ready.Drop()
 		src.ready = nil
@@ -113,6 +117,7 @@ func (src *source) abandon() {
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	src.given = true
+	src.dropReady() // the transfer may never come to it
 }
 
 func (src *source) abandoned() bool {
