@@ -180,7 +180,7 @@ func (g *growth) small(a *accelerator) {
 const growAgain = 250 * time.Millisecond
 
 const (
-	growFirst  = 2 << 30  // is mapped when the store opens
+	growFirst  = 8 << 30  // is mapped when the store opens: later the driver may be busy registering host memory, and captures would wait
 	spareShare = 16       // of the device's memory, this part stays free for the application (as a divisor)
 	growAhead  = 64 << 20 // this much room, at least, lies mapped ahead of what is in use
 )

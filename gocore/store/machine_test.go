@@ -183,7 +183,7 @@ func (w *walker) after(what string, k int64, got []byte, err error) {
 	if c := codeOf(err); (w.faulty || w.tight) && err != nil && (c == status.NotFound || c == status.TierFull) {
 		w.settleSources(true) // it must be one that was lost
 		if _, still := w.model[k]; still {
-			w.t.Errorf("%d is not found", k)
+			w.t.Errorf("%s: %d is not found: %v", what, k, err)
 		}
 		return
 	}

@@ -412,6 +412,8 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *source, err error
 		s.sweepStrays()
 		unread := s.strays[ticket] != nil
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
+	case r.Gone() && s.eng.Lost(ticket) != nil: // its room is still being given back
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, r.Body.(*body).unread(), nil
 	case r.Gone():
 		b := r.Body.(*body)
 		if b.taken() {

@@ -24,9 +24,9 @@ type pinning struct {
 	moving  atomic.Int64 // transfers between devices and the host tier under way: the sequential strategy pauses for them
 }
 
-// pinPiece is what is registered at once: large enough that the driver's own cost does not count, and small enough that the first
-// piece is there soon.
-const pinPiece = 256 << 20
+// pinPiece is what is registered at once. The driver lets nobody else in meanwhile, a millisecond for so much: a capture that comes then waits for
+// half of that.
+const pinPiece = 64 << 20
 
 // toucher bounds the threads that touch pages: they are to leave the application some.
 const touchers = 8
