@@ -304,7 +304,7 @@ func (w *walker) giveUp(k int64) {
 		now := bytes.Clone(p)
 		op.Cancel()
 		clear(p)
-		if capture && w.ticket(k) != before { // too late: it was captured
+		if after := w.ticket(k); capture && after != before && after != 0 { // too late: it was captured; 0: the version before was lost meanwhile
 			w.model[k] = now
 		}
 		if rung(w.fd, 0); w.r.IntN(4) == 0 && rung(w.fd, 1) {
