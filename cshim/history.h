@@ -18,8 +18,7 @@ class History {
   // regions: a dict or a tuple of the caller's own making. meta: bytes or None. tier: VELOC_TIER_*.
   // Returns (ticket, hints left, key or None where the caller named it).
   // stream: see Streams::of.
-  py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout,
-                       py::handle stream);
+  py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream);
 
   // regions: None or a tuple of labels. Returns (LeaseMemory, hints left).
   // streams: handles of those that will read the lease, if it lies on a device.

@@ -140,8 +140,8 @@ LayoutWriter::LayoutWriter(bool sequence, size_t regions) {
   append(&bytes_, static_cast<uint32_t>(regions));
 }
 
-int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text, int64_t itemsize, int ndim,
-                          const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes) {
+int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text,
+                          int64_t itemsize, int ndim, const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes) {
   const int64_t offset = aligned(end_, nbytes);
   if (nbytes > kLargestSlot - offset) raise_invalid("the regions of one checkpoint add up to more than 2^62 bytes.");
   end_ = offset + nbytes;

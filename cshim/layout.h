@@ -55,8 +55,8 @@ class LayoutWriter {
 
   // Appends a region and returns its offset. order: axes by decreasing distance, of length ndim; null with c and fortran.
   // Raises InvalidArgument when the slot would pass 2^62 bytes.
-  int64_t add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text, int64_t itemsize, int ndim,
-              const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes);
+  int64_t add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text, int64_t itemsize,
+              int ndim, const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes);
 
   const std::string& bytes() const { return bytes_; }
   int64_t slot_bytes() const { return end_; }

@@ -172,8 +172,8 @@ void add_source(Sources* sources, py::handle label, const char* name, int64_t le
   if (view.ndim > kMaxDims) raise_invalid("region " + spelled(label) + " has more than 64 axes.");
   if (view.itemsize > INT32_MAX) raise_invalid("region " + spelled(label) + " has elements of more than 2 GiB.");
   const Order order = memory_order(view);
-  const int64_t offset = sources->layout.add(name, length, view.library, view.place, *view.dtype_text, view.itemsize, view.ndim, view.shape, order.kind,
-                                             order.axes, view.nbytes);
+  const int64_t offset = sources->layout.add(name, length, view.library, view.place, *view.dtype_text, view.itemsize, view.ndim, view.shape,
+                                             order.kind, order.axes, view.nbytes);
   sources->list.add(&view, order.axes, offset);
 }
 

@@ -80,7 +80,8 @@ bool View::fill_from_exchange(py::handle object) {
   shape = seen.shape;
   own_strides_.resize(static_cast<size_t>(ndim));
   int64_t dense = itemsize;
-  for (int i = ndim; i-- > 0; dense *= shape[i]) own_strides_[static_cast<size_t>(i)] = seen.strides == nullptr ? dense : seen.strides[i] * itemsize;
+  for (int i = ndim; i-- > 0; dense *= shape[i])
+    own_strides_[static_cast<size_t>(i)] = seen.strides == nullptr ? dense : seen.strides[i] * itemsize;
   strides = own_strides_.data();
   writable = true;
   owner = py::reinterpret_borrow<py::object>(object);

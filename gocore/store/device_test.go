@@ -27,7 +27,6 @@ type board struct {
 	arena  device.Arena
 	used   int64
 	stream uint64
-	stage  []byte // host memory of uploads: kept until they have happened
 }
 
 func newBoard(t testing.TB, cfg double.Config) *board {

@@ -230,8 +230,6 @@ func (k *card) verify() {
 	k.checks = nil
 }
 
-func (k *card) stream() uint64 { return k.streams[k.r.IntN(len(k.streams))] }
-
 // some are streams for one call: the first is where the application goes on, the others take part.
 func (k *card) some() []uint64 {
 	all := append([]uint64(nil), k.streams...)

@@ -53,7 +53,9 @@ def test_streams_by_every_name() -> None:
             devices.named(wrong)
 
 
-@pytest.mark.parametrize("wrong", ["12 parsecs", -1, float("nan"), 0, "0%", "101%", "x%", 1.5, True, {"gpu": 1}, {-1: 1}, {True: 1}])
+@pytest.mark.parametrize(
+    "wrong", ["12 parsecs", -1, float("nan"), 0, "0%", "101%", "x%", 1.5, True, {"gpu": 1}, {-1: 1}, {True: 1}]
+)
 def test_hostile_budgets(wrong: Any) -> None:
     with pytest.raises(velocpy.InvalidArgument):
         device_budgets(wrong)

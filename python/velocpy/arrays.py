@@ -90,7 +90,9 @@ def _plain(array: np.ndarray[Any, Any], label: Any) -> np.ndarray[Any, Any]:
 def _describe_raw(pair: tuple[Any, ...], label: Any) -> Description:
     numbers = len(pair) in (2, 3) and all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in pair)
     if not numbers:
-        raise InvalidType(f"region {label!r} is a tuple; raw memory is (address, bytes) or (address, bytes, device), ints.")
+        raise InvalidType(
+            f"region {label!r} is a tuple; raw memory is (address, bytes) or (address, bytes, device), ints."
+        )
     address, nbytes = int(pair[0]), int(pair[1])
     if nbytes < 0 or not 0 <= address < 1 << 64 or address + nbytes > 1 << 64:
         raise InvalidArgument(f"region {label!r} is {nbytes} bytes at {address:#x}, which no memory can be.")
@@ -137,7 +139,7 @@ def _from_dlpack(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
 
 def _elsewhere(label: Any, place: str) -> TierUnavailable:
     return TierUnavailable(
-        f"region {label!r} lies on {place}; arrays of host memory and of CUDA devices can be kept. Copy it there first.",
+        f"region {label!r} lies on {place}; arrays of host memory and of CUDA devices can be kept. Copy it there.",
         region=label,
     )
 
@@ -180,7 +182,17 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
         raise InvalidType(f"region {label!r} is a tensor without memory: {error}.") from error
     strides = tuple(stride * itemsize for stride in tensor.stride())
     place = HOST if tensor.device.type == "cpu" else 1 + tensor.device.index
-    return (TORCH, torch_text(tensor.dtype), address, itemsize, tuple(tensor.shape), strides, not resolved, tensor, place)
+    return (
+        TORCH,
+        torch_text(tensor.dtype),
+        address,
+        itemsize,
+        tuple(tensor.shape),
+        strides,
+        not resolved,
+        tensor,
+        place,
+    )
 
 
 def written(destinations: Iterable[Any]) -> None:
@@ -209,7 +221,7 @@ def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
 
 
 def fetched(memory: _core.LeaseMemory, region: int) -> Any:
-    """A region that was in host memory, out of a lease that lies on a device: a copy, since libraries of the host read it."""
+    """A region that was in host memory, out of a lease on a device: a copy, since libraries of the host read it."""
     text, itemsize, shape, strides = memory.description(region)
     flat = memory.fetched(region)
     if memory.library(region) == TORCH:

@@ -35,7 +35,9 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*", re.ASCII)
 _LARGEST = 1 << 60
 _FORMS = 'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "auto", or None for a tier that is not used.'
 
-_DEVICE_FORMS = "Give bytes, a text like \"4GiB\", a share of what is free as 0.25 or \"25%\", or a mapping of devices to these."
+_DEVICE_FORMS = (
+    'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
+)
 
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB

@@ -124,7 +124,9 @@ def describe(array: Any, label: Any) -> tuple[Any, ...]:
     if shown.get("mask") is not None:
         raise InvalidType(f"region {label!r} has a mask, which would get lost; store the mask as a region of its own.")
     if shown.get("stream") == 0:
-        raise InvalidArgument(f"region {label!r} names stream 0, which {type(array).__name__} may not: 1 or 2 are meant.")
+        raise InvalidArgument(
+            f"region {label!r} names stream 0, which {type(array).__name__} may not: 1 or 2 are meant."
+        )
     dtype = np.dtype(shown["typestr"])
     address, readonly = shown["data"]
     shape = tuple(int(n) for n in shown["shape"])
@@ -228,7 +230,6 @@ def _cupy_array(
 
 def sent_home(memory: _core.LeaseMemory, region: int) -> Any:
     """A region whose array was on a device but whose bytes came to host memory: copied to where it was."""
-    text, itemsize, shape, strides = memory.description(region)
     device, library = memory.home(region) - 1, memory.library(region)
     if library == TORCH:
         from .arrays import tensor

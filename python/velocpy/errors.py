@@ -212,8 +212,8 @@ _REMEDIES: dict[int, str] = {
     Status.CHANGED: "Another thread keeps rewriting this key with other regions; synchronise with it.",
     Status.POISONED: "Restart the process; in a notebook, the kernel. Please report the stacks.",
     Status.INTERNAL: "Please report this; close the store and restart the process.",
-    Status.DEVICE_LOST: "A kernel or a copy of some library failed in this process, and CUDA cannot go on in it. What had reached the "
-    "host tier or below can still be restored to host memory; restart the process to use the GPU again.",
+    Status.DEVICE_LOST: "A kernel or a copy of some library failed in this process, and CUDA cannot go on in it. What "
+    "had reached the host tier or below can be restored to host memory; restart the process to use the GPU again.",
     Status.DURABILITY: "The checkpoint can still be restored while the store is open, unless it was dropped.",
 }
 

@@ -1,5 +1,7 @@
-"""One eviction decision over a full allocation table, alone and by the engine; the benchmarks are Go's, this runs them
-and keeps what they say."""
+"""One eviction decision over a full allocation table, alone and by the engine.
+
+The benchmarks are Go's; this runs them and keeps what they say.
+"""
 
 from __future__ import annotations
 
