@@ -10,7 +10,4 @@ require (
 	pgregory.net/rapid v1.2.0
 )
 
-require (
-	github.com/google/uuid v1.6.0 // indirect
-	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
-)
+require github.com/klauspost/cpuid/v2 v2.2.10 // indirect
