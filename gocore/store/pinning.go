@@ -24,9 +24,8 @@ type pinning struct {
 	moving  atomic.Int64 // transfers between devices and the host tier under way: the sequential strategy pauses for them
 }
 
-// pinPiece is what is registered at once. The driver lets nobody else in meanwhile, a millisecond for so much: a capture that comes then waits for
-// half of that.
-const pinPiece = 64 << 20
+// pinPiece is what is registered at once: large enough that the driver's own cost does not count, and small enough that nobody waits long.
+const pinPiece = 256 << 20
 
 // toucher bounds the threads that touch pages: they are to leave the application some.
 const touchers = 8
@@ -56,23 +55,52 @@ func (s *Store) stopPinning() {
 	}
 }
 
-// pinAll touches and registers the host tier: piece by piece, while the pages behind are being touched, or, by the strategies of the paper,
-// everything when all of it has been touched.
+// pinAll touches and registers the host tier: piece by piece, or, by the strategies of the paper, everything when all of it has been touched.
+// The two take turns: registering while other threads touch pages waits for the kernel's lock of the address space, and whoever calls the
+// driver meanwhile waits with it (measured: several times the blocked time).
 func (s *Store) pinAll() {
-	t := s.startTouching()
 	whole := s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
-	for off := int64(0); off < s.host.Size() && !whole; {
-		n := min(s.pieceAt(off), s.host.Size()-off)
-		if !t.wait(off + n) {
-			break
+	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
+		n = min(s.pieceAt(off), s.host.Size()-off)
+		if !s.touch(off, n) {
+			return
 		}
-		whole = !s.inTurn(off, n) // refused: touching goes on all the same, it makes pageable copies faster
-		off += n
+		if !whole && !s.inTurn(off, n) {
+			whole = true // refused: touching goes on all the same, it makes pageable copies faster
+		}
 	}
-	touched := t.wait(s.host.Size())
-	t.end()
-	if touched && whole && s.pin.pinned.Load() == 0 && !s.pin.refused && !s.pinStopped() {
+	if whole && s.pin.pinned.Load() == 0 && !s.pin.refused && !s.pinStopped() {
 		s.inTurn(0, s.host.Size())
+	}
+}
+
+// touch makes pages present, by several threads; false when the store closes.
+func (s *Store) touch(off, n int64) bool {
+	threads := int64(min(helpers(s.set.Copiers)+1, touchers))
+	share := (n/threads + pageShare - 1) / pageShare * pageShare
+	var all sync.WaitGroup
+	for from := off; from < off+n; from += share {
+		all.Add(1)
+		safego.Go("touching", func() {
+			defer all.Done()
+			s.touchShare(from, min(share, off+n-from))
+		})
+	}
+	all.Wait()
+	return !s.pinStopped()
+}
+
+// pageShare is what one thread touches between two looks at whether it should go on.
+const pageShare = 16 << 20
+
+func (s *Store) touchShare(off, n int64) {
+	for end := off + n; off < end && !s.pinStopped(); off += pageShare {
+		if s.set.Pinning == "sequential" {
+			s.waitForQuiet()
+		}
+		if s.host.Populate(off, min(pageShare, end-off)) != nil {
+			return // no memory left to populate: copies will meet the same and say so
+		}
 	}
 }
 
@@ -82,88 +110,6 @@ func (s *Store) pieceAt(off int64) int64 {
 		return max(s.set.PinPiece/4, 1)
 	}
 	return s.set.PinPiece
-}
-
-// pageShare is what one thread touches between two looks at whether it should go on.
-const pageShare = 16 << 20
-
-// touching is the pages of the host tier being touched by several threads, from the first on.
-type touching struct {
-	mu      sync.Mutex
-	more    *sync.Cond
-	next    int64          // where the next thread goes on
-	ended   map[int64]bool // shares beyond done that are present, by where they begin
-	done    int64          // all before it is present
-	threads int
-}
-
-func (s *Store) startTouching() *touching {
-	t := &touching{ended: map[int64]bool{}, threads: min(helpers(s.set.Copiers)+1, touchers)}
-	t.more = sync.NewCond(&t.mu)
-	for range t.threads {
-		safego.Go("touching", func() {
-			defer t.leave()
-			for off := t.take(s.host.Size()); off >= 0 && s.touch(off); off = t.take(s.host.Size()) {
-				t.touched(off)
-			}
-		})
-	}
-	return t
-}
-
-// take is where the next share begins, or -1.
-func (t *touching) take(size int64) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.next >= size {
-		return -1
-	}
-	t.next += pageShare
-	return t.next - pageShare
-}
-
-// touched notes that the share that begins at off is present.
-func (t *touching) touched(off int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.ended[off] = true; t.ended[t.done]; t.done += pageShare {
-		delete(t.ended, t.done)
-	}
-	t.more.Broadcast()
-}
-
-func (t *touching) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.threads--
-	t.more.Broadcast()
-}
-
-// wait waits until everything before a place is present; false when that will not be.
-func (t *touching) wait(until int64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.done < until && t.threads > 0 {
-		t.more.Wait()
-	}
-	return t.done >= until
-}
-
-// end waits until no thread touches anything any more.
-func (t *touching) end() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.threads > 0 {
-		t.more.Wait()
-	}
-}
-
-// touch makes one share present; false when the store closes, or when there is no memory left: copies will meet the same and say so.
-func (s *Store) touch(off int64) bool {
-	if s.set.Pinning == "sequential" {
-		s.waitForQuiet()
-	}
-	return !s.pinStopped() && s.host.Populate(off, min(pageShare, s.host.Size()-off)) == nil
 }
 
 func (s *Store) pinStopped() bool {
