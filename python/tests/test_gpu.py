@@ -232,3 +232,26 @@ def test_larger_than_the_device_cache(tmp_path: Path) -> None:
             back = torch.empty_like(u)
             history.restore(i, into={"u": back})
             assert torch.equal(back, kept), i
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+def test_histories_on_two_devices(tmp_path: Path) -> None:
+    budgets = {0: "64MiB", "cuda:1": "64MiB"}
+    with velocpy.open(tmp_path, device=budgets, host="128MiB", disk="2GiB") as store:
+        histories = [store.history("first"), store.history("second")]
+        arrays = [torch.empty(2 * MIB + 5, dtype=torch.int32, device=f"cuda:{d}") for d in range(2)]
+        for i in range(60):
+            for d, (history, array) in enumerate(zip(histories, arrays, strict=True)):
+                array.fill_(1000 * d + i)
+                history.checkpoint(i, u=array)
+                array.fill_(-1)
+        for i in reversed(range(60)):
+            for d, history in enumerate(histories):
+                with history.restore(i, last=True) as state:
+                    assert state["u"].device.index == d
+                    assert bool((state["u"] == 1000 * d + i).all()), (d, i)
+        tiers = store.stats()["tiers"]
+        assert tiers["cuda:0"]["high_water"] > 0
+        assert tiers["cuda:1"]["high_water"] > 0
+        with pytest.raises(velocpy.InvalidArgument, match="devices"):
+            histories[0].checkpoint(99, a=arrays[0], b=arrays[1])
