@@ -5,18 +5,15 @@ import (
 	"velocpy/gocore/engine"
 )
 
-// A transfer is put into a lane cut by cut, two of them at a time: the link never rests, and what somebody waits for, in another lane and
-// in one piece, gets its turn in between.
-const (
-	cutDown = 32 << 20
-	cutUp   = 16 << 20
-)
+// cut is how much of a transfer is put into a lane at once, and two cuts are in the lane at a time: the link never rests, and what somebody
+// waits for, in another lane and in one piece, gets its turn in between. Half as much costs a few hundredths of the rate both ways.
+const cut = 32 << 20
 
 // inCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. After an error nothing of it is under way.
-func (a *accelerator) inCuts(end, cut int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
+func (a *accelerator) inCuts(end, size int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
 	var last device.Mark
-	for from := int64(0); from < end; from += cut {
-		m, err := put(from, min(cut, end-from))
+	for from := int64(0); from < end; from += size {
+		m, err := put(from, min(size, end-from))
 		if last != nil {
 			if waited := a.finish(last, nil); err == nil {
 				err = waited
@@ -71,7 +68,7 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 // flushFrom copies a checkpoint from a device to the host tier and takes over the checksums that the device took with the capture.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.inCuts(b.layout.end(), cutDown, func(from, n int64) (device.Mark, error) {
+	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
 		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(addressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
 	if err := a.finish(last, err); err != nil {
@@ -103,11 +100,11 @@ func (s *Store) settleCapture(a *accelerator, b *body) error {
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it.
 func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	cut := int64(cutUp)
+	size := int64(cut)
 	if x.Urgent {
-		cut = max(b.layout.end(), 1)
+		size = max(b.layout.end(), 1)
 	}
-	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
+	last, err := a.inCuts(b.layout.end(), size, func(from, n int64) (device.Mark, error) {
 		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), addressOf(slot[from:]), n) })
 	})
 	if err != nil || s.set.verify == verifyOff || b.sums == nil {

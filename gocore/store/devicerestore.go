@@ -169,8 +169,8 @@ func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends 
 func (a *accelerator) bring(gate *source, to []byte, at int64, l *layout, want []int32) error {
 	for _, i := range want {
 		span := l.spans[i]
-		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += cutDown {
-			n := min(cutDown, end-from)
+		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += cut {
+			n := min(cut, end-from)
 			if err := gate.during(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
 				return err
 			}
