@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 GROUPS = Path("/sys/fs/cgroup/memory")  # version 1
-MARGIN = 64 << 20  # beside the checkpoints: temporaries of a storage, buffers, the interpreter's own growth
+MARGIN = 192 << 20  # beside the checkpoints: temporaries of a storage, buffers, the interpreter's own growth
 
 
 def possible() -> bool:
