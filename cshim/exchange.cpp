@@ -125,10 +125,10 @@ bool negated(py::handle object) {
 }  // namespace
 
 bool exchange(py::handle object, Exchanged* seen) {
-  const Table* table = table_of(Py_TYPE(object.ptr()));
-  if (table == nullptr || negated(object)) return false;
+  const Table* shows = table_of(Py_TYPE(object.ptr()));
+  if (shows == nullptr || negated(object)) return false;
   Tensor tensor;
-  if (table->show(object.ptr(), &tensor) != 0) {
+  if (shows->show(object.ptr(), &tensor) != 0) {
     PyErr_Clear();
     return false;
   }
