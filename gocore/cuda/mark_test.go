@@ -61,7 +61,7 @@ func TestMarksDoNotMix(t *testing.T) {
 			source := r.host.Bytes(int64(g)<<20, 64)
 			for i := range 60 {
 				source[7] = byte(i)
-				if err := l.Copy(slot, uintptr(unsafe.Pointer(&source[0])), 64); err != nil {
+				if err := l.Copy(slot, device.AddressOf(source), 64); err != nil {
 					t.Error(err)
 				}
 				m, err := l.Mark()

@@ -23,9 +23,6 @@ var (
 	ErrLost        = errors.New("the accelerator's context is lost") // sticky: no byte that was read after it may be used
 )
 
-// Address is a place in the accelerator's memory, or in host memory that it can reach.
-type Address = uintptr
-
 // Device is one accelerator. All methods are safe for concurrent use and may be called on any thread: what is current on the
 // caller's thread stays as it is.
 type Device interface {

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"sync"
-	"unsafe"
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/device"
@@ -125,7 +124,7 @@ func (a *accelerator) read(to []byte, from int64) error {
 		return nil
 	}
 	a.ownLane.Lock()
-	m, err := a.reading(a.own, from, int64(len(to)), func() error { return a.own.Copy(addressOf(to), a.at(from), int64(len(to))) })
+	m, err := a.reading(a.own, from, int64(len(to)), func() error { return a.own.Copy(device.AddressOf(to), a.at(from), int64(len(to))) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }
@@ -159,8 +158,6 @@ func (a *accelerator) free() error {
 	}
 	return errors.Join(err, a.dev.Close(), a.closeWindow())
 }
-
-func addressOf(p []byte) device.Address { return device.Address(unsafe.Pointer(unsafe.SliceData(p))) }
 
 // deviceError gives an error of a device its place; nil stays nil.
 func deviceError(err error, tier int) error {

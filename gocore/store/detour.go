@@ -41,7 +41,7 @@ func (a *accelerator) flip(offset int64) error {
 	}
 	one[0] ^= 1
 	a.ownLane.Lock()
-	m, err := a.writing(a.own, offset, 1, func() error { return a.own.Copy(a.at(offset), addressOf(one[:]), 1) })
+	m, err := a.writing(a.own, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }
@@ -71,12 +71,12 @@ func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error
 		err := gate.during(func() error {
 			return a.now(func(lane device.Lane) error {
 				if solid(&m) {
-					return lane.Copy(addressOf(part), device.Address(m.Base), n)
+					return lane.Copy(device.AddressOf(part), device.Address(m.Base), n)
 				}
 				if !a.window.pinned {
 					return errUnpinned
 				}
-				_, err := lane.Gather([]device.Piece{{Slot: addressOf(part), Bytes: n, Mem: m}}, false)
+				_, err := lane.Gather([]device.Piece{{Slot: device.AddressOf(part), Bytes: n, Mem: m}}, false)
 				return err
 			})
 		})
@@ -100,12 +100,12 @@ func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
 			copy(part, from[:n])
 			return a.now(func(lane device.Lane) error {
 				if solid(&m) {
-					return lane.Copy(device.Address(m.Base), addressOf(part), n)
+					return lane.Copy(device.Address(m.Base), device.AddressOf(part), n)
 				}
 				if !a.window.pinned {
 					return errUnpinned
 				}
-				return lane.Scatter([]device.Piece{{Slot: addressOf(part), Bytes: n, Mem: m}})
+				return lane.Scatter([]device.Piece{{Slot: device.AddressOf(part), Bytes: n, Mem: m}})
 			})
 		})
 		from = from[n:]
@@ -177,7 +177,7 @@ func (s *Store) reaches(slot []byte) bool {
 	if s.host == nil || len(slot) == 0 {
 		return false
 	}
-	from := int64(addressOf(slot)) - int64(uintptr(s.host.Base()))
+	from := int64(device.AddressOf(slot)) - int64(uintptr(s.host.Base()))
 	return from >= 0 && from+int64(len(slot)) <= s.pin.pinned.Load()
 }
 
@@ -186,7 +186,7 @@ func (s *Store) gatherToHost(a *accelerator, gate *source, slot []byte, spans []
 	if s.reaches(slot) {
 		return gate.during(func() error {
 			return a.now(func(lane device.Lane) error {
-				_, err := lane.Gather(pieces(addressOf(slot), spans, nil, gate.regions), false)
+				_, err := lane.Gather(pieces(device.AddressOf(slot), spans, nil, gate.regions), false)
 				return err
 			})
 		})

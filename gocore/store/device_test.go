@@ -84,7 +84,7 @@ func (b *board) check(err error) {
 func (b *board) fill(at device.Address, p []byte) {
 	b.t.Helper()
 	if len(p) > 0 {
-		b.check(b.dev.Borrow(b.stream).Copy(at, addressOf(p), int64(len(p)))) // pageable: read when the call returns
+		b.check(b.dev.Borrow(b.stream).Copy(at, device.AddressOf(p), int64(len(p)))) // pageable: read when the call returns
 		runtime.KeepAlive(p)
 	}
 }
@@ -97,7 +97,7 @@ func (b *board) look(at device.Address, n int) []byte {
 		return p
 	}
 	lane := b.dev.Borrow(b.stream)
-	b.check(lane.Copy(addressOf(p), at, int64(n)))
+	b.check(lane.Copy(device.AddressOf(p), at, int64(n)))
 	m, err := lane.Mark()
 	b.check(err)
 	b.check(m.Wait())

@@ -162,9 +162,10 @@ func TestFlushFailsHalfWay(t *testing.T) {
 	eventually(t, "the host tier is pinned", func() bool { return s.pin.pinned.Load() == 4<<20 })
 	for k := range int64(60) { // each copy consists of several, as it crosses seams
 		b.driver.Fail("Copy", cuda.InvalidValue, 3+int(k%5), 1)
-		at := b.alloc(300_000)
-		for b.dev.Borrow(b.stream).Copy(at, addressOf(random(300_000, uint64(k))), 300_000) != nil {
+		at, p := b.alloc(300_000), random(300_000, uint64(k))
+		for b.dev.Borrow(b.stream).Copy(at, device.AddressOf(p), 300_000) != nil {
 		}
+		runtime.KeepAlive(p)
 		c.again(func() error { _, err := c.putOn(b, k, at, 300_000); return err })
 		_ = c.wait(0, status.TierHost)
 	}
@@ -255,7 +256,7 @@ func loseSometime(t *testing.T, seed uint64) {
 		return false
 	}
 	try := func(at device.Address, p []byte) {
-		_ = b.dev.Borrow(b.stream).Copy(at, addressOf(p), int64(len(p)))
+		_ = b.dev.Borrow(b.stream).Copy(at, device.AddressOf(p), int64(len(p)))
 		runtime.KeepAlive(p)
 	}
 	tickets := map[int64]uint64{}
@@ -283,7 +284,7 @@ func loseSometime(t *testing.T, seed uint64) {
 		}
 		p := make([]byte, size)
 		lane := b.dev.Borrow(b.stream)
-		if lane.Copy(addressOf(p), dst, size) != nil {
+		if lane.Copy(device.AddressOf(p), dst, size) != nil {
 			continue
 		}
 		if m, err := lane.Mark(); err == nil && m.Wait() == nil && !bytes.Equal(p, random(size, uint64(k))) {

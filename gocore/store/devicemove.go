@@ -69,7 +69,7 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
 	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
-		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(addressOf(slot[from:]), a.at(x.FromOff+from), n) })
+		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
 	if err := a.finish(last, err); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *
 		size = max(b.layout.end(), 1)
 	}
 	last, err := a.inCuts(b.layout.end(), size, func(from, n int64) (device.Mark, error) {
-		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), addressOf(slot[from:]), n) })
+		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil || s.set.verify == verifyOff || b.sums == nil {
 		return a.finish(last, err)

@@ -260,11 +260,11 @@ func (op *Op) sendAll(lane device.Lane) error {
 				return err
 			}
 		case solid(&r.Mem):
-			if err := lane.Copy(device.Address(r.Mem.Base), addressOf(from), r.Bytes); err != nil {
+			if err := lane.Copy(device.Address(r.Mem.Base), device.AddressOf(from), r.Bytes); err != nil {
 				return err
 			}
 		default:
-			there = append(there, device.Piece{Slot: addressOf(from), Bytes: r.Bytes, Mem: r.Mem})
+			there = append(there, device.Piece{Slot: device.AddressOf(from), Bytes: r.Bytes, Mem: r.Mem})
 		}
 	}
 	if len(there) == 0 {

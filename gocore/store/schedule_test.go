@@ -240,7 +240,7 @@ func (k *card) some() []uint64 {
 // write queues bytes into a stream.
 func (k *card) fill(stream uint64, at device.Address, p []byte) {
 	if len(p) > 0 {
-		k.must(k.dev.Borrow(stream).Copy(at, addressOf(p), int64(len(p))))
+		k.must(k.dev.Borrow(stream).Copy(at, device.AddressOf(p), int64(len(p))))
 		runtime.KeepAlive(p)
 	}
 }

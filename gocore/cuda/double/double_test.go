@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/cuda"
+	"velocpy/gocore/device"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/safego"
 )
@@ -99,7 +100,7 @@ func (b *bench) pinned(n int64) []byte {
 	return unsafe.Slice((*byte)(p), n)
 }
 
-func at(p []byte) cuda.Pointer { return cuda.Pointer(unsafe.Pointer(unsafe.SliceData(p))) }
+func at(p []byte) cuda.Pointer { return device.AddressOf(p) }
 
 // mapped reserves n bytes and maps all of them.
 func (b *bench) mapped(n int64) (cuda.Pointer, cuda.Memory) {
