@@ -169,7 +169,8 @@ func (e *Engine) captured(now int64, c *Capture) {
 // publish makes r the checkpoint of its key.
 func (e *Engine) publish(now int64, r *Record) {
 	h := r.Hist
-	if old := h.Get(r.Key); old != nil {
+	old := h.Get(r.Key)
+	if old != nil {
 		e.remove(now, old)
 	}
 	h.records.put(r)
@@ -177,6 +178,7 @@ func (e *Engine) publish(now int64, r *Record) {
 	if seq, ok := h.order.Seq(r.Key); ok {
 		e.expect(r, seq)
 	}
+	e.swept(r, old == nil)
 	if !r.Key.IsText && r.Key.Number >= h.auto {
 		h.auto = r.Key.Number + 1
 	}
@@ -210,6 +212,7 @@ func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
 		return false
 	}
 	e.count++
+	e.forecast.surprise = e.count
 	e.trace(now, Dropped, r, -1, 0)
 	e.remove(now, r)
 	e.pump(now)
@@ -228,6 +231,10 @@ func (e *Engine) Clear(now int64, h *History) {
 func (e *Engine) remove(now int64, r *Record) {
 	r.Hist.order.Dropped(r.Key)
 	r.Hist.records.take(r)
+	if r.seq != fragment.Unexpected {
+		r.Hist.sweep.awaited--
+	}
+	e.foresee(r.Hist)
 	e.discard(now, r)
 }
 

@@ -92,7 +92,8 @@ type Engine struct {
 	victims   []*Record  // buffer of evict
 	running   int        // transfers handed out by Next
 	capturing int        // captures that have room and are being copied
-	copying   int        // restores that end by themselves (into the caller's arrays)
+	forecast  forecast
+	copying   int // restores that end by themselves (into the caller's arrays)
 	Stats     Stats
 
 	wholeTable, scanLimit int // the constants, but in tests
@@ -161,6 +162,8 @@ func New(cfg Config) *Engine {
 		waiting: map[*Record][]*Restore{},
 		durable: map[*Record][]*Wait{},
 		lost:    map[uint64]error{},
+
+		forecast: forecast{surprise: -confidence},
 
 		wholeTable: wholeTable, scanLimit: scanLimit,
 	}
@@ -231,6 +234,7 @@ type History struct {
 	order   *plan.Order
 	records records
 	auto    int64
+	sweep   sweep
 	stirs   bool // in Engine.stirred
 	started bool // prefetching has been allowed: by a restore or by the application
 	// promised[t]: everything expected before this place of the order has been looked at by the prefetcher of tier t.

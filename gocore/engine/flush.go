@@ -71,12 +71,14 @@ func (e *Engine) shouldFlush(l *link) bool {
 	if e.count-tr.inflow.count > headroomFor {
 		return false // nothing comes in: prefetches ask for the flushes that they need
 	}
-	ready := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
+	ready, few := tr.ready(), l.queued < 2*e.cfg.Workers
+	if e.foreseen() { // a few at a time: what is captured meanwhile may be needed later still
+		return few && (e.late(l) || ready < tr.Capacity/lowWater)
+	}
 	if ready < tr.Capacity/lowWater {
 		return true
 	}
-	workers := e.cfg.Workers
-	return ready < tr.Capacity/rushWater && l.queued < 2*workers && tr.inflow.faster(l.down.Rate()*float64(workers))
+	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers))
 }
 
 // retryStuck gives the failed flushes of tier t and those below another chance; false when there are none.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
 )
@@ -11,6 +13,28 @@ func (w *world) check() {
 	w.checkRecords()
 	w.checkLinks()
 	w.checkCounts()
+	w.checkForecast()
+}
+
+func (w *world) checkForecast() {
+	var coming [MaxTiers]float64
+	for _, h := range w.hists {
+		awaited := 0
+		h.Each(func(r *Record) {
+			if r.seq != fragment.Unexpected {
+				awaited++
+			}
+		})
+		if h.sweep.awaited != awaited {
+			w.fatalf("%s: %d checkpoints are expected, counted %d", h.Name, h.sweep.awaited, awaited)
+		}
+		coming[h.sweep.top] += h.sweep.coming
+	}
+	for t, bytes := range coming {
+		if math.Abs(w.e.forecast.coming[t]-bytes) > 1e-3 {
+			w.fatalf("tier %d: %g bytes are foreseen, counted %g", t, w.e.forecast.coming[t], bytes)
+		}
+	}
 }
 
 func (w *world) checkTiers() {

@@ -16,6 +16,7 @@ func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
 	for _, x := range hints {
 		e.renew(now, h, x.Key)
 	}
+	e.foresee(h)
 	e.pump(now)
 }
 
@@ -107,6 +108,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 	}
 	h.readyTo, h.assigned = h.order.Head(), h.order.Head()
 	e.assign(h)
+	e.foresee(h)
 	e.stir(h)
 }
 
@@ -120,6 +122,7 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	for _, k := range v.Withdrawn {
 		e.renew(now, h, k)
 	}
+	e.foresee(h)
 	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
 	last = v.Last
 	for _, k := range v.Drops {

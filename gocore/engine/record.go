@@ -264,6 +264,12 @@ func (e *Engine) expect(r *Record, seq int64) {
 	if r.seq == seq {
 		return
 	}
+	switch fragment.Unexpected {
+	case r.seq:
+		r.Hist.sweep.awaited++
+	case seq:
+		r.Hist.sweep.awaited--
+	}
 	r.seq = seq
 	for t := range e.tiers {
 		if id := r.copies[t]; id != fragment.None {

@@ -42,6 +42,7 @@ func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOption
 	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
 	r.Hit = e.Complete(rec, rec.Top())
 	e.touch(rec)
+	e.forecast.surprise = e.count
 	if !o.Peek {
 		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
 	}

@@ -104,6 +104,9 @@ func (o *Order) Clear() {
 // Len returns the number of queued restores. Guessed ones do not count.
 func (o *Order) Len() int { return o.hints.size() }
 
+// Distinct is the number of different keys among the queued restores. O(1).
+func (o *Order) Distinct() int { return o.hints.index.n }
+
 // current is the queue that answers: the hints while there are any, or else the guess.
 func (o *Order) current() *queue {
 	if o.guess == nil || o.hints.size() > 0 {

@@ -1,0 +1,77 @@
+package engine
+
+import "velocpy/gocore/fragment"
+
+// forecast is what the plans say of the bytes that are still to be captured: those of keys that are expected and have not been written. It is
+// trusted during a sweep, as long as one capture after the other was expected. Where captures and restores take turns, or keys are written
+// again, what is written may well go before the rest comes.
+type forecast struct {
+	coming   [MaxTiers]float64 // bytes, by the tier that they will be captured in
+	surprise int64             // Engine.count when something last happened that sweeps do not consist of
+}
+
+// confidence is how many operations in a row have to be part of a sweep.
+const confidence = 4
+
+// hurry is by how much what is left to do over a link is overrated: its rate is that of one transfer at a time, several share it, and a link that has
+// begun too late is waited for.
+const hurry = 4
+
+// sweep is a history's part in the forecast.
+type sweep struct {
+	top      int // where its checkpoints are captured
+	captures float64
+	bytes    float64 // of its captures so far
+	awaited  int     // its checkpoints that are expected
+	coming   float64 // bytes of those that are expected and have not been captured
+}
+
+// foresee brings the forecast in line with the plan and the checkpoints of h.
+func (e *Engine) foresee(h *History) {
+	s, coming := &h.sweep, 0.0
+	if s.captures > 0 && !h.order.Guessing() {
+		coming = float64(max(h.order.Distinct()-s.awaited, 0)) * s.bytes / s.captures
+	}
+	e.forecast.coming[s.top] += coming - s.coming
+	s.coming = coming
+}
+
+// swept notes a capture; fresh: of a key that had no checkpoint.
+func (e *Engine) swept(r *Record, fresh bool) {
+	s := &r.Hist.sweep
+	e.forecast.coming[s.top] -= s.coming
+	s.coming, s.top = 0, r.Top()
+	s.captures++
+	s.bytes += float64(r.Size)
+	e.foresee(r.Hist)
+	if !fresh || r.seq == fragment.Unexpected || r.Hist.order.Guessing() {
+		e.forecast.surprise = e.count
+	}
+}
+
+// foreseen tells whether the forecast is to be trusted.
+func (e *Engine) foreseen() bool { return e.count-e.forecast.surprise >= confidence }
+
+// coming is how many bytes are going to come into tier t: what is captured there, and what has no room above.
+func (e *Engine) coming(t int) float64 {
+	sum := e.forecast.coming[t]
+	for _, l := range e.links {
+		if l.lower == t {
+			above := e.tiers[l.upper]
+			sum += max(e.coming(l.upper)-float64(above.ready()), 0) + float64(above.bytes[fragment.Flushing])
+		}
+	}
+	return sum
+}
+
+// ready is how many bytes of the tier are empty or evictable, or will be when the flushes that are queued have ended.
+func (tr *tier) ready() int64 {
+	return tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
+}
+
+// late tells whether a link that rests now would not get done with what has to leave its upper tier until the last bytes come.
+func (e *Engine) late(l *link) bool {
+	tr, coming := e.tiers[l.upper], e.coming(l.upper)
+	short := coming - float64(tr.ready())
+	return short > 0 && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
+}

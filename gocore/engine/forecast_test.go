@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"testing"
+
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/plan"
+)
+
+// sweeping is an engine of two tiers, the upper of 1000 bytes, over a link of one byte a nanosecond, and a history that is going to be
+// restored backwards.
+type sweeping struct {
+	*Engine
+	t   *testing.T
+	h   *History
+	now int64
+}
+
+func newSweeping(t *testing.T, keys int64) *sweeping {
+	e := New(Config{Tiers: []TierConfig{{Name: "host", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100_000, Remote: true}}, Prefetch: true})
+	s := &sweeping{Engine: e, t: t, h: e.History("h")}
+	var hints []plan.Hint
+	for k := keys - 1; k >= 0; k-- {
+		hints = append(hints, plan.Hint{Key: plan.Number(k), Op: plan.Last})
+	}
+	e.Hint(0, s.h, hints)
+	return s
+}
+
+// capture writes 100 bytes so many nanoseconds after the last call.
+func (s *sweeping) capture(key, after int64) {
+	s.t.Helper()
+	s.now += after
+	c, err := s.BeginCapture(s.now, s.h, plan.Number(key), 100, 1, nil, CaptureOptions{})
+	if err != nil || c.Phase != Ready {
+		s.t.Fatalf("capture of %d: phase %d, %v", key, c.Phase, err)
+	}
+	s.EndCapture(s.now, c, true)
+}
+
+func (s *sweeping) wantComing(bytes float64) {
+	s.t.Helper()
+	if got := s.coming(0); got != bytes {
+		s.t.Errorf("%g bytes are foreseen, must be %g", got, bytes)
+	}
+}
+
+func TestForecastFollowsThePlan(t *testing.T) {
+	s := newSweeping(t, 20)
+	s.wantComing(0) // nobody knows how large they are
+	s.capture(0, 50)
+	s.wantComing(1900)
+	s.capture(1, 50)
+	s.wantComing(1800)
+	if !s.foreseen() {
+		t.Error("two captures as planned are no sweep")
+	}
+	s.Drop(s.now, s.h, plan.Number(1))
+	s.wantComing(1900) // it may be written again
+	if s.foreseen() {
+		t.Error("sweeps do not drop")
+	}
+	s.ClearHints(s.now, s.h)
+	s.wantComing(0)
+}
+
+// TestSurprises: what sweeps do not consist of takes the trust away, and captures as planned bring it back.
+func TestSurprises(t *testing.T) {
+	for what, happen := range map[string]func(*sweeping){
+		"a key without a hint": func(s *sweeping) { s.capture(77, 50) },
+		"written again":        func(s *sweeping) { s.capture(2, 50) },
+		"restored": func(s *sweeping) {
+			r, err := s.BeginRestore(s.now, s.h, plan.Number(1), RestoreOptions{Peek: true})
+			if err != nil || r.Phase != Ready {
+				t.Fatalf("phase %d, %v", r.Phase, err)
+			}
+			s.EndRestore(s.now, r)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSweeping(t, 20)
+			for k := range int64(3) {
+				s.capture(k, 50)
+			}
+			happen(s)
+			if s.foreseen() {
+				t.Error("it is still taken for a sweep")
+			}
+			for k := range int64(confidence) {
+				s.capture(3+k, 50)
+			}
+			if !s.foreseen() {
+				t.Error("it is not taken for a sweep again")
+			}
+		})
+	}
+}
+
+// TestLateLinkBegins: 2000 bytes into 1000. When they come twice as fast as they leave, the link begins with the first of them; when there is
+// time, not before a quarter is left, and when all will fit neither.
+func TestLateLinkBegins(t *testing.T) {
+	for _, c := range []struct {
+		what        string
+		keys, after int64
+		first       int64 // the capture that makes the link begin
+	}{{"no time", 20, 50, 0}, {"time", 20, 500, 7}, {"all fit", 10, 50, 7}} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newSweeping(t, c.keys)
+			for k := range c.first + 1 {
+				if s.Pending(Down) {
+					t.Errorf("the link began before capture %d", k)
+				}
+				s.capture(k, c.after)
+			}
+			if !s.Pending(Down) {
+				t.Errorf("the link rests after capture %d: %d of %d bytes are ready", c.first, s.tiers[0].ready(), s.Capacity(0))
+			}
+			if free := s.tiers[0].bytes[fragment.Free]; free != 0 {
+				t.Errorf("%d bytes have been written down by nobody", free)
+			}
+		})
+	}
+}
