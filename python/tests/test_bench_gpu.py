@@ -352,6 +352,9 @@ def test_cells_are_chosen_by_name():
     assert len(cells.chosen("bars")) == sum(len(cells.GROUPS[g]()) for g in cells.SETS["bars"])
     with pytest.raises(ValueError, match="disk-uniform"):
         cells.chosen("everything")
+    with pytest.raises(ValueError, match="backwards"):
+        cells.chosen("link:backwards")
+    assert {c.workload.order for c in cells.chosen("link:reverse")} == {"reverse"}
 
 
 def test_all_cells_make_sense_and_differ():

@@ -33,7 +33,7 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     deadline = time.monotonic() + limit
-    report = Report("shot-" + cells.replace(",", "-"), {"cells": cells})
+    report = Report("shot-" + cells.replace(",", "-").replace(":", "-"), {"cells": cells})
     rates = _disk_rates(folder, groups)
     for group in groups:
         if time.monotonic() > deadline:

@@ -222,17 +222,22 @@ SETS: dict[str, tuple[str, ...]] = {
 
 
 def chosen(names: str) -> list[Cell]:
-    """The cells of names with commas between; unknown ones are a ValueError that lists the known.
+    """The cells of names with commas between, those of one order alone behind a colon; unknown ones are a ValueError that lists the known.
 
     >>> [cell.workload.order for cell in chosen("disk-uniform")]
     ['sequential', 'reverse', 'irregular']
+    >>> [cell.workload.order for cell in chosen("disk-uniform:reverse,paper-variable:irregular")]
+    ['reverse', 'irregular']
     """
     cells: list[Cell] = []
-    for name in names.split(","):
+    for choice in names.split(","):
+        name, _, order = choice.partition(":")
+        if order and order not in ORDERS:
+            raise ValueError(f"no order {order!r}; there are {', '.join(ORDERS)}")
         for group in SETS.get(name, (name,)):
             if group not in GROUPS:
                 raise ValueError(f"no cells {group!r}; there are {', '.join((*GROUPS, *SETS))}")
-            cells += GROUPS[group]()
+            cells += [cell for cell in GROUPS[group]() if order in ("", cell.workload.order)]
     return cells
 
 
