@@ -75,6 +75,9 @@ func (e *Engine) shouldFlush(l *link) bool {
 	if e.foreseen() { // a few at a time: what is captured meanwhile may be needed later still
 		return few && (e.late(l) || ready < tr.Capacity/lowWater)
 	}
+	if e.forecast.written() {
+		return false // nothing comes in any more: prefetches ask for the flushes that they need
+	}
 	if ready < tr.Capacity/lowWater {
 		return true
 	}

@@ -8,6 +8,7 @@ import "velocpy/gocore/fragment"
 type forecast struct {
 	coming   [MaxTiers]float64 // bytes, by the tier that they will be captured in
 	surprise int64             // Engine.count when something last happened that sweeps do not consist of
+	planned  bool              // the last capture was expected
 }
 
 // confidence is how many operations in a row have to be part of a sweep.
@@ -44,13 +45,23 @@ func (e *Engine) swept(r *Record, fresh bool) {
 	s.captures++
 	s.bytes += float64(r.Size)
 	e.foresee(r.Hist)
-	if !fresh || r.seq == fragment.Unexpected || r.Hist.order.Guessing() {
+	e.forecast.planned = fresh && r.seq != fragment.Unexpected && !r.Hist.order.Guessing()
+	if !e.forecast.planned {
 		e.forecast.surprise = e.count
 	}
 }
 
 // foreseen tells whether the forecast is to be trusted.
 func (e *Engine) foreseen() bool { return e.count-e.forecast.surprise >= confidence }
+
+// written tells whether the sweep has written all that was announced.
+func (f *forecast) written() bool {
+	sum := 0.0
+	for _, bytes := range f.coming {
+		sum += bytes
+	}
+	return f.planned && sum < 1
+}
 
 // coming is how many bytes are going to come into tier t: what is captured there, and what has no room above.
 func (e *Engine) coming(t int) float64 {

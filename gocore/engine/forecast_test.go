@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"testing"
 
 	"velocpy/gocore/fragment"
@@ -119,5 +120,40 @@ func TestLateLinkBegins(t *testing.T) {
 				t.Errorf("%d bytes have been written down by nobody", free)
 			}
 		})
+	}
+}
+
+// TestNothingComesBehindASweep: once all that was announced has been written, restores make nobody write more down, although less than a quarter is
+// ready; one more capture does.
+func TestNothingComesBehindASweep(t *testing.T) {
+	s := newSweeping(t, 9)
+	for k := range int64(9) {
+		s.capture(k, 500)
+	}
+	if !s.Pending(Down) {
+		t.Fatal("nothing is written down during the sweep")
+	}
+	restored := func(k int64) {
+		t.Helper()
+		r, err := s.BeginRestore(s.now, s.h, plan.Number(k), RestoreOptions{Peek: true})
+		if err != nil || r.Phase != Ready {
+			t.Fatalf("restore of %d: phase %d, %v", k, r.Phase, err)
+		}
+		s.EndRestore(s.now, r)
+	}
+	restored(8)
+	n := 0
+	for x := s.Next(s.now, Down); x != nil; x = s.Next(s.now, Down) {
+		if n++; n > 2 {
+			t.Fatal("more is written down than was queued before")
+		}
+		s.Done(s.now, x, errors.New("no"))
+	}
+	if s.tiers[0].ready() >= s.Capacity(0)/lowWater {
+		t.Fatal("enough is ready")
+	}
+	s.capture(77, 500)
+	if !s.Pending(Down) {
+		t.Error("nothing is written down for what comes unforeseen")
 	}
 }
