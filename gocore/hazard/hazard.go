@@ -157,19 +157,35 @@ func (t *Tracker) cut(from, to int64) (before, inside, after *segment) {
 	return before, inside, after
 }
 
-// pruned is how many marks are looked at for every change: more than a change of one range adds.
-const pruned = 8
+// Every change looks at so many marks at the most, and asks so many of them: more than a change of one range adds, and few, as each question
+// may be a call of the driver.
+const (
+	looks = 8
+	asks  = 2
+)
+
+// allowance is what is left of that.
+type allowance struct{ looks, asks int }
+
+func (a *allowance) spent() bool { return a.looks <= 0 || a.asks <= 0 }
+
+// spend takes off what looking at a mark costs.
+func (a *allowance) spend(n *note) {
+	a.looks--
+	if n != nil && !n.gone {
+		a.asks--
+	}
+}
 
 // prune looks at the next few marks for ones that have passed, and drops ranges without any.
 func (t *Tracker) prune() {
-	for budget := pruned; budget > 0; {
+	for left := (allowance{looks, asks}); !left.spent(); {
 		s := t.root.next(t.sweep)
 		if s == nil {
 			t.sweep = math.MinInt64
 			return
 		}
-		var through bool
-		if budget, through = s.sweep(budget); !through {
+		if !s.sweep(&left) {
 			return
 		}
 		t.sweep = s.to

@@ -238,7 +238,7 @@ func TestDepthIsLogarithmic(t *testing.T) {
 	if d := depth(tracker.root); d > 4*bits.Len(n) {
 		t.Fatalf("%d levels for %d ranges", d, n)
 	}
-	if queries > 2*pruned*n {
+	if queries > 2*asks*n {
 		t.Fatalf("%d queries for %d writes", queries, n)
 	}
 }

@@ -28,10 +28,14 @@ func (s *segment) clean() {
 	s.swept = 0
 }
 
-// sweep does the same for the next few marks, and says how many more may be looked at, and whether it is through.
-func (s *segment) sweep(budget int) (left int, through bool) {
-	s.writer = s.writer.unlessPassed()
-	for budget--; budget > 0 && s.swept < len(s.readers); budget-- {
+// sweep does the same for as many marks as is allowed, and says whether it is through.
+func (s *segment) sweep(left *allowance) (through bool) {
+	if s.swept == 0 {
+		left.spend(s.writer)
+		s.writer = s.writer.unlessPassed()
+	}
+	for !left.spent() && s.swept < len(s.readers) {
+		left.spend(s.readers[s.swept])
 		if s.readers[s.swept].unlessPassed() != nil {
 			s.swept++
 			continue
@@ -41,10 +45,10 @@ func (s *segment) sweep(budget int) (left int, through bool) {
 		s.readers = s.readers[:last]
 	}
 	if s.swept < len(s.readers) {
-		return budget, false
+		return false
 	}
 	s.swept = 0
-	return budget, true
+	return true
 }
 
 func (s *segment) forget() {

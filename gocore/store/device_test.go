@@ -413,3 +413,33 @@ func randomWork(t *testing.T, seed uint64) {
 	}
 	drained(t, s)
 }
+
+// TestCaptureAsksLittle: what a capture asks of the driver must not depend on how far behind the device is.
+func TestCaptureAsksLittle(t *testing.T) {
+	b := newBoard(t, double.Config{})
+	c := newClient(t, open(t, b.config(16<<20, 0, 4<<20)), "h")
+	at := b.alloc(256 << 10)
+	calls := func() map[string]int {
+		n := map[string]int{}
+		for _, name := range []string{"StreamIsCapturing", "QueryEvent", "RecordEvent", "StreamWaitEvent", "Launch", "SynchronizeEvent"} {
+			n[name] = b.driver.Calls(name)
+		}
+		return n
+	}
+	write := func(n int64) {
+		for k := range n {
+			_, err := c.putOn(b, k%4, at, 256<<10)
+			b.check(err)
+		}
+	}
+	write(8)
+	before := calls()
+	const n = 300
+	write(n)
+	for name, after := range calls() {
+		most := map[string]int{"QueryEvent": 6}[name]
+		if got := after - before[name]; got > max(most, 1)*n {
+			t.Errorf("%s: %d calls for %d captures", name, got, n)
+		}
+	}
+}

@@ -80,7 +80,6 @@ func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (statu
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
-	s.sweepStrays()
 	if op.mark != nil {
 		b.coming, op.mark = &coming{mark: op.mark, sums: sums}, nil
 	}

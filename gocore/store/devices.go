@@ -149,10 +149,7 @@ func (s *Store) freeDevices() {
 	for _, a := range s.accelerators { // all before any: what one pinned, others may use
 		s.freeErr = errors.Join(s.freeErr, a.quiet())
 	}
-	for ticket, c := range s.strays {
-		c.drop()
-		delete(s.strays, ticket)
-	}
+	s.strays.drop()
 	for _, a := range s.accelerators {
 		s.freeErr = errors.Join(s.freeErr, a.free())
 	}

@@ -409,8 +409,7 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *source, err error
 	case r == nil && s.eng.Lost(ticket) != nil:
 		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
 	case r == nil:
-		s.sweepStrays()
-		unread := s.strays[ticket] != nil
+		unread := s.strays.has(ticket)
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
 	case r.Gone() && s.eng.Lost(ticket) != nil: // its room is still being given back
 		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, r.Body.(*body).unread(), nil

@@ -61,11 +61,8 @@ func (s *Store) vanish(ticket uint64, b *body) {
 		c.source.forget()
 		return
 	}
-	if passed, err := c.mark.Passed(); passed || err != nil {
-		c.drop()
-		return
-	}
-	s.strays[ticket] = c
+	s.strays.add(ticket, c)
+	s.strays.sweep()
 }
 
 // drop gives back what a device has finished with.
@@ -74,16 +71,6 @@ func (c *coming) drop() {
 		c.sums.Discard()
 	}
 	c.mark.Drop()
-}
-
-// sweepStrays lets go of the captures of records that have gone, as far as the device has finished with them. The lock is held.
-func (s *Store) sweepStrays() {
-	for ticket, c := range s.strays {
-		if passed, err := c.mark.Passed(); passed || err != nil {
-			c.drop()
-			delete(s.strays, ticket)
-		}
-	}
 }
 
 // source is a checkpoint's bytes while they are still in the caller's memory: a transfer takes them from there.

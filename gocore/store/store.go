@@ -32,7 +32,7 @@ type Store struct {
 	mu        sync.Mutex
 	eng       *engine.Engine
 	layouts   layouts
-	strays    map[uint64]*coming // captures that a device is still at, of versions that have gone, by ticket
+	strays    strays
 	crews     []*crew
 	pin       pinning
 	quiet     *sync.Cond // no transfer touches the host tier and a device
@@ -70,7 +70,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), strays: map[uint64]*coming{}, ops: map[*Op]struct{}{}, histories: map[string]*History{}}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()

@@ -1,0 +1,54 @@
+package store
+
+// strays are captures of versions that have gone, as long as a device may still be at them: their checksums must not be given back before.
+type strays struct {
+	coming map[uint64]*coming // by ticket
+	turns  []uint64           // tickets in the order in which they are looked at next; some have been let go of
+}
+
+// looksAtStrays is how many are looked at when one comes in: each look may be a call of the driver.
+const looksAtStrays = 2
+
+func (x *strays) add(ticket uint64, c *coming) {
+	if x.coming == nil {
+		x.coming = map[uint64]*coming{}
+	}
+	x.coming[ticket] = c
+	x.turns = append(x.turns, ticket)
+}
+
+// has tells whether a device is still at this one.
+func (x *strays) has(ticket uint64) bool {
+	c := x.coming[ticket]
+	return c != nil && !x.end(ticket, c)
+}
+
+// sweep lets go of some that the device has finished with.
+func (x *strays) sweep() {
+	for range min(looksAtStrays, len(x.turns)) {
+		ticket := x.turns[0]
+		x.turns = x.turns[1:]
+		if c := x.coming[ticket]; c != nil && !x.end(ticket, c) {
+			x.turns = append(x.turns, ticket)
+		}
+	}
+}
+
+// end lets go of a capture if the device has finished with it.
+func (x *strays) end(ticket uint64, c *coming) bool {
+	passed, err := c.mark.Passed()
+	if !passed && err == nil {
+		return false
+	}
+	c.drop()
+	delete(x.coming, ticket)
+	return true
+}
+
+// drop lets go of all. Nobody uses the devices any more.
+func (x *strays) drop() {
+	for _, c := range x.coming {
+		c.drop()
+	}
+	x.coming, x.turns = nil, nil
+}
