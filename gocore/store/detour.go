@@ -70,7 +70,7 @@ func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error
 		part := a.window.mapping.Bytes(0, n)
 		err := gate.during(func() error {
 			return a.now(func(lane device.Lane) error {
-				if solid(&m) {
+				if m.Contiguous() {
 					return lane.Copy(device.AddressOf(part), device.Address(m.Base), n)
 				}
 				if !a.window.pinned {
@@ -99,7 +99,7 @@ func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
 		err := gate.during(func() error {
 			copy(part, from[:n])
 			return a.now(func(lane device.Lane) error {
-				if solid(&m) {
+				if m.Contiguous() {
 					return lane.Copy(device.Address(m.Base), device.AddressOf(part), n)
 				}
 				if !a.window.pinned {
@@ -133,7 +133,7 @@ func partsOf(m copier.Strided, bytes, most int64, f func(copier.Strided, int64) 
 	if bytes == 0 {
 		return nil
 	}
-	if solid(&m) {
+	if m.Contiguous() {
 		for off := int64(0); off < bytes; off += most {
 			n := min(most, bytes-off)
 			if err := f(copier.Strided{Base: unsafe.Add(m.Base, off)}, n); err != nil {
@@ -158,18 +158,6 @@ func partsOf(m copier.Strided, bytes, most int64, f func(copier.Strided, int64) 
 		return err
 	}
 	return partsOf(second, bytes/n*(n-half), most, f)
-}
-
-// solid tells whether an array lies together, in the order of its indices.
-func solid(m *copier.Strided) bool {
-	step := m.Item
-	for i := len(m.Shape) - 1; i >= 0; i-- {
-		if m.Shape[i] != 1 && m.Strides[i] != step {
-			return false
-		}
-		step *= m.Shape[i]
-	}
-	return true
 }
 
 // reaches tells whether every device reaches bytes of the host tier with its kernels.
@@ -295,7 +283,7 @@ func (w *spillWriter) regionOn(a *accelerator, r *Region) (uint64, error) {
 		piece()
 		return nil
 	}
-	if solid(&r.Mem) {
+	if r.Mem.Contiguous() {
 		var leaves []uint64
 		err := a.fetch(w.src, r, func(part []byte) (err error) {
 			leaves, err = w.leaves(leaves, part, at)
