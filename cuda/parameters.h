@@ -63,51 +63,34 @@ using FewPieces = Pieces<kFew>;
 using ManyArrays = Arrays<kManyArrays, kManyAxes>;
 using FewArrays = Arrays<kFewArrays, kFewAxes>;
 
-#define VELOCPY_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
-#define VELOCPY_OFFSET(type, member, at) static_assert(offsetof(type, member) == (at), #type "." #member)
+// The numbers of a struct in its two sizes, many and few.
+#define VELOCPY_SIZE(type, many, few)                        \
+  static_assert(sizeof(Many##type) == (many), "Many" #type); \
+  static_assert(sizeof(Few##type) == (few), "Few" #type)
+#define VELOCPY_OFFSET(type, member, many, few)                                    \
+  static_assert(offsetof(Many##type, member) == (many), "Many" #type "." #member); \
+  static_assert(offsetof(Few##type, member) == (few), "Few" #type "." #member)
 
-VELOCPY_SIZE(ManyPieces, 32664);
-VELOCPY_OFFSET(ManyPieces, sums, 0);
-VELOCPY_OFFSET(ManyPieces, count, 8);
-VELOCPY_OFFSET(ManyPieces, units, 12);
-VELOCPY_OFFSET(ManyPieces, unit, 16);
-VELOCPY_OFFSET(ManyPieces, to, 24);
-VELOCPY_OFFSET(ManyPieces, from, 8184);
-VELOCPY_OFFSET(ManyPieces, bytes, 16344);
-VELOCPY_OFFSET(ManyPieces, first, 24504);
-VELOCPY_OFFSET(ManyPieces, sum, 28584);
+VELOCPY_SIZE(Pieces, 32664, 920);
+VELOCPY_OFFSET(Pieces, sums, 0, 0);
+VELOCPY_OFFSET(Pieces, count, 8, 8);
+VELOCPY_OFFSET(Pieces, units, 12, 12);
+VELOCPY_OFFSET(Pieces, unit, 16, 16);
+VELOCPY_OFFSET(Pieces, to, 24, 24);
+VELOCPY_OFFSET(Pieces, from, 8184, 248);
+VELOCPY_OFFSET(Pieces, bytes, 16344, 472);
+VELOCPY_OFFSET(Pieces, first, 24504, 696);
+VELOCPY_OFFSET(Pieces, sum, 28584, 808);
 
-VELOCPY_SIZE(FewPieces, 920);
-VELOCPY_OFFSET(FewPieces, sums, 0);
-VELOCPY_OFFSET(FewPieces, count, 8);
-VELOCPY_OFFSET(FewPieces, units, 12);
-VELOCPY_OFFSET(FewPieces, unit, 16);
-VELOCPY_OFFSET(FewPieces, to, 24);
-VELOCPY_OFFSET(FewPieces, from, 248);
-VELOCPY_OFFSET(FewPieces, bytes, 472);
-VELOCPY_OFFSET(FewPieces, first, 696);
-VELOCPY_OFFSET(FewPieces, sum, 808);
-
-VELOCPY_SIZE(ManyArrays, 32712);
-VELOCPY_OFFSET(ManyArrays, count, 0);
-VELOCPY_OFFSET(ManyArrays, units, 4);
-VELOCPY_OFFSET(ManyArrays, slot, 8);
-VELOCPY_OFFSET(ManyArrays, mem, 3592);
-VELOCPY_OFFSET(ManyArrays, elements, 7176);
-VELOCPY_OFFSET(ManyArrays, first, 8968);
-VELOCPY_OFFSET(ManyArrays, layout, 10760);
-VELOCPY_OFFSET(ManyArrays, stride, 12552);
-VELOCPY_OFFSET(ManyArrays, length, 25992);
-
-VELOCPY_SIZE(FewArrays, 1224);
-VELOCPY_OFFSET(FewArrays, count, 0);
-VELOCPY_OFFSET(FewArrays, units, 4);
-VELOCPY_OFFSET(FewArrays, slot, 8);
-VELOCPY_OFFSET(FewArrays, mem, 136);
-VELOCPY_OFFSET(FewArrays, elements, 264);
-VELOCPY_OFFSET(FewArrays, first, 328);
-VELOCPY_OFFSET(FewArrays, layout, 392);
-VELOCPY_OFFSET(FewArrays, stride, 456);
-VELOCPY_OFFSET(FewArrays, length, 968);
+VELOCPY_SIZE(Arrays, 32712, 1224);
+VELOCPY_OFFSET(Arrays, count, 0, 0);
+VELOCPY_OFFSET(Arrays, units, 4, 4);
+VELOCPY_OFFSET(Arrays, slot, 8, 8);
+VELOCPY_OFFSET(Arrays, mem, 3592, 136);
+VELOCPY_OFFSET(Arrays, elements, 7176, 264);
+VELOCPY_OFFSET(Arrays, first, 8968, 328);
+VELOCPY_OFFSET(Arrays, layout, 10760, 392);
+VELOCPY_OFFSET(Arrays, stride, 12552, 456);
+VELOCPY_OFFSET(Arrays, length, 25992, 968);
 
 }  // namespace velocpy

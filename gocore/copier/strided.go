@@ -54,6 +54,19 @@ func (s *Strided) Check(bytes int64) error {
 	return nil
 }
 
+// Contiguous tells whether the array is one run of bytes in the order of its indices, so that a plain copy moves it. The array must not be
+// empty.
+func (s *Strided) Contiguous() bool {
+	step := s.Item
+	for i := len(s.Shape) - 1; i >= 0; i-- {
+		if s.Shape[i] != 1 && s.Strides[i] != step {
+			return false
+		}
+		step *= s.Shape[i]
+	}
+	return true
+}
+
 // axis is one dimension of a walk.
 type axis struct{ n, stride int64 }
 

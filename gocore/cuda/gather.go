@@ -111,22 +111,10 @@ func single(pieces []device.Piece) *device.Piece {
 		if p.Bytes <= 0 || p.Host {
 			continue
 		}
-		if only != nil || !dense(&p.Mem) {
+		if only != nil || !p.Mem.Contiguous() {
 			return nil
 		}
 		only = p
 	}
 	return only
-}
-
-// dense tells whether an array lies together, in the order of its indices. It is not empty.
-func dense(s *copier.Strided) bool {
-	step := s.Item
-	for i := len(s.Shape) - 1; i >= 0; i-- {
-		if s.Shape[i] != 1 && s.Strides[i] != step {
-			return false
-		}
-		step *= s.Shape[i]
-	}
-	return true
 }

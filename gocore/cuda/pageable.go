@@ -79,7 +79,7 @@ func (l *lane) fromHost(pieces []device.Piece) error {
 			continue
 		}
 		fill := l.fromStrided
-		if dense(&p.Mem) {
+		if p.Mem.Contiguous() {
 			fill = func(p *device.Piece) error { return l.copy(p.Slot, uintptr(p.Mem.Base), p.Bytes) }
 		}
 		if err := fill(p); err != nil {
@@ -107,7 +107,7 @@ func (l *lane) toHost(pieces []device.Piece) error {
 			continue
 		}
 		fill := l.toStrided
-		if dense(&p.Mem) {
+		if p.Mem.Contiguous() {
 			fill = func(p *device.Piece) error { return l.copy(uintptr(p.Mem.Base), p.Slot, p.Bytes) }
 		}
 		if err := fill(p); err != nil {

@@ -161,22 +161,19 @@ func (a *accelerator) free() error {
 
 // deviceError gives an error of a device its place; nil stays nil.
 func deviceError(err error, tier int) error {
-	var known *status.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known):
-		return known
-	case errors.Is(err, device.ErrLost):
-		return status.Wrap(status.DeviceLost, err, "the device is lost").AtTier(status.TierDevice)
-	case errors.Is(err, device.ErrRecording):
-		return status.Wrap(status.Invalid, err, "a stream that is being captured into a graph takes no copies").AtTier(status.TierDevice)
-	case errors.Is(err, device.ErrUnavailable):
-		return status.Wrap(status.Unavailable, err, "no device").AtTier(status.TierDevice)
-	case errors.Is(err, device.ErrMemory):
-		return status.Wrap(status.TierFull, err, "the device's memory is full").AtTier(status.TierDevice)
-	}
-	return status.Wrap(status.IO, err, "the device failed").AtTier(status.TierDevice)
+	return atTier(err, status.TierDevice, func(err error) *status.Error {
+		switch {
+		case errors.Is(err, device.ErrLost):
+			return status.Wrap(status.DeviceLost, err, "the device is lost")
+		case errors.Is(err, device.ErrRecording):
+			return status.Wrap(status.Invalid, err, "a stream that is being captured into a graph takes no copies")
+		case errors.Is(err, device.ErrUnavailable):
+			return status.Wrap(status.Unavailable, err, "no device")
+		case errors.Is(err, device.ErrMemory):
+			return status.Wrap(status.TierFull, err, "the device's memory is full")
+		}
+		return status.Wrap(status.IO, err, "the device failed")
+	})
 }
 
 // home is the device of a record; nil for one of host memory.

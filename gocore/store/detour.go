@@ -59,26 +59,23 @@ func (a *accelerator) openWindow() error {
 	return nil
 }
 
-// fetch brings a region of the caller's to host memory in parts of at most one window and shows each to use, in their order.
-func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error) error {
+// passing takes a region of the caller's through the window: move is given one part after the other and the window's bytes for it.
+func (a *accelerator) passing(r *Region, move func(part []byte, m copier.Strided) error) error {
 	return parts(r.Mem, r.Bytes, func(m copier.Strided, n int64) error {
 		a.windows.Lock()
 		defer a.windows.Unlock()
 		if err := a.openWindow(); err != nil {
 			return err
 		}
-		part := a.window.mapping.Bytes(0, n)
+		return move(a.window.mapping.Bytes(0, n), m)
+	})
+}
+
+// fetch brings a region of the caller's to host memory in parts of at most one window and shows each to use, in their order.
+func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error) error {
+	return a.passing(r, func(part []byte, m copier.Strided) error {
 		err := gate.during(func() error {
-			return a.now(func(lane device.Lane) error {
-				if solid(&m) {
-					return lane.Copy(device.AddressOf(part), device.Address(m.Base), n)
-				}
-				if !a.window.pinned {
-					return errUnpinned
-				}
-				_, err := lane.Gather([]device.Piece{{Slot: device.AddressOf(part), Bytes: n, Mem: m}}, false)
-				return err
-			})
+			return a.now(func(lane device.Lane) error { return a.window.in(lane, part, m) })
 		})
 		if err != nil {
 			return err
@@ -89,28 +86,37 @@ func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error
 
 // deliver fills a region of the caller's from host memory, the same way.
 func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
-	return parts(r.Mem, r.Bytes, func(m copier.Strided, n int64) error {
-		a.windows.Lock()
-		defer a.windows.Unlock()
-		if err := a.openWindow(); err != nil {
-			return err
-		}
-		part := a.window.mapping.Bytes(0, n)
-		err := gate.during(func() error {
-			copy(part, from[:n])
-			return a.now(func(lane device.Lane) error {
-				if solid(&m) {
-					return lane.Copy(device.Address(m.Base), device.AddressOf(part), n)
-				}
-				if !a.window.pinned {
-					return errUnpinned
-				}
-				return lane.Scatter([]device.Piece{{Slot: device.AddressOf(part), Bytes: n, Mem: m}})
-			})
+	return a.passing(r, func(part []byte, m copier.Strided) error {
+		return gate.during(func() error {
+			from = from[copy(part, from):]
+			return a.now(func(lane device.Lane) error { return a.window.out(lane, part, m) })
 		})
-		from = from[n:]
-		return err
 	})
+}
+
+// in queues what fills a part of the window from an array.
+func (d *detour) in(lane device.Lane, part []byte, m copier.Strided) error {
+	at, n := device.AddressOf(part), int64(len(part))
+	if m.Contiguous() {
+		return lane.Copy(at, device.Address(m.Base), n)
+	}
+	if !d.pinned {
+		return errUnpinned
+	}
+	_, err := lane.Gather([]device.Piece{{Slot: at, Bytes: n, Mem: m}}, false)
+	return err
+}
+
+// out queues what fills an array from a part of the window.
+func (d *detour) out(lane device.Lane, part []byte, m copier.Strided) error {
+	at, n := device.AddressOf(part), int64(len(part))
+	if m.Contiguous() {
+		return lane.Copy(device.Address(m.Base), at, n)
+	}
+	if !d.pinned {
+		return errUnpinned
+	}
+	return lane.Scatter([]device.Piece{{Slot: at, Bytes: n, Mem: m}})
 }
 
 var errUnpinned = status.New(status.Unavailable, "no host memory can be pinned, which arrays on a device that do not lie together need: make them contiguous, or raise the limits of locked memory").
@@ -133,7 +139,7 @@ func partsOf(m copier.Strided, bytes, most int64, f func(copier.Strided, int64) 
 	if bytes == 0 {
 		return nil
 	}
-	if solid(&m) {
+	if m.Contiguous() {
 		for off := int64(0); off < bytes; off += most {
 			n := min(most, bytes-off)
 			if err := f(copier.Strided{Base: unsafe.Add(m.Base, off)}, n); err != nil {
@@ -158,18 +164,6 @@ func partsOf(m copier.Strided, bytes, most int64, f func(copier.Strided, int64) 
 		return err
 	}
 	return partsOf(second, bytes/n*(n-half), most, f)
-}
-
-// solid tells whether an array lies together, in the order of its indices.
-func solid(m *copier.Strided) bool {
-	step := m.Item
-	for i := len(m.Shape) - 1; i >= 0; i-- {
-		if m.Shape[i] != 1 && m.Strides[i] != step {
-			return false
-		}
-		step *= m.Shape[i]
-	}
-	return true
 }
 
 // reaches tells whether every device reaches bytes of the host tier with its kernels.
@@ -295,7 +289,7 @@ func (w *spillWriter) regionOn(a *accelerator, r *Region) (uint64, error) {
 		piece()
 		return nil
 	}
-	if solid(&r.Mem) {
+	if r.Mem.Contiguous() {
 		var leaves []uint64
 		err := a.fetch(w.src, r, func(part []byte) (err error) {
 			leaves, err = w.leaves(leaves, part, at)

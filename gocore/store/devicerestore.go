@@ -259,7 +259,7 @@ func (op *Op) sendAll(lane device.Lane) error {
 			if err := op.s.copyHere(copier.Scatter, &source{}, r, from); err != nil {
 				return err
 			}
-		case solid(&r.Mem):
+		case r.Mem.Contiguous():
 			if err := lane.Copy(device.Address(r.Mem.Base), device.AddressOf(from), r.Bytes); err != nil {
 				return err
 			}

@@ -9,18 +9,26 @@ import (
 	"velocpy/gocore/status"
 )
 
-// diskError gives an error of the disk tier its place and its errno; nil stays nil.
-func (s *Store) diskError(err error) error {
+// atTier turns an error of what a tier is made of into one of the contract, unless it is one already; nil stays nil.
+func atTier(err error, tier int, explained func(error) *status.Error) error {
 	var known *status.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, segment.ErrNotDirectory):
-		return status.Wrap(status.Invalid, err, "path %q is not a folder", s.set.Path).AtTier(status.TierDisk)
 	}
-	return status.Wrap(status.IO, err, "I/O in %q failed", s.set.Path).AtTier(status.TierDisk)
+	return explained(err).AtTier(tier)
+}
+
+// diskError gives an error of the disk tier its place and its errno; nil stays nil.
+func (s *Store) diskError(err error) error {
+	return atTier(err, status.TierDisk, func(err error) *status.Error {
+		if errors.Is(err, segment.ErrNotDirectory) {
+			return status.Wrap(status.Invalid, err, "path %q is not a folder", s.set.Path)
+		}
+		return status.Wrap(status.IO, err, "I/O in %q failed", s.set.Path)
+	})
 }
 
 // explain turns an error of the engine into one of the contract; rec, if any, is the checkpoint concerned.

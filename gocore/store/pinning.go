@@ -27,7 +27,7 @@ type pinning struct {
 // pinPiece is what is registered at once: large enough that the driver's own cost does not count, and small enough that nobody waits long.
 const pinPiece = 256 << 20
 
-// toucher bounds the threads that touch pages: they are to leave the application some.
+// touchers bounds the threads that touch pages: they are to leave the application some.
 const touchers = 8
 
 // startPinning begins, as the strategy says. The direct one pins everything before the store is used.

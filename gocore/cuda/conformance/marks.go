@@ -68,13 +68,10 @@ func marks(t *testing.T, m Machine) {
 // borrowed puts work into the streams that callers have.
 func borrowed(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
-	runtime.LockOSThread() // stream 2 is the thread's
-	defer runtime.UnlockOSThread()
-	c := got(m.Driver.RetainPrimary(0))(t)
-	s := got(m.Driver.CreateStream(c, 0))(t)
+	c := newCaller(t, m) // stream 2 is the thread's
 	const n = mib + 5
 	here, there := b.room(n, 0), b.room(n, 0)
-	for i, stream := range []uint64{0, 1, 2, uint64(s)} {
+	for i, stream := range []uint64{0, 1, 2, uint64(c.stream)} {
 		want := pattern(uint64(i), n)
 		b.put(here, want)
 		l := b.dev.Borrow(stream)
@@ -85,23 +82,19 @@ func borrowed(t *testing.T, m Machine) {
 		mark.Drop()
 		must(t, l.Close())
 	}
-	must(t, m.Driver.DestroyStream(c, s))
-	must(t, m.Driver.ReleasePrimary(0))
+	c.leave()
 	b.close()
 }
 
 // recording refuses to put anything into a stream that becomes a graph, and does not break the graph.
 func recording(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	c := got(m.Driver.RetainPrimary(0))(t)
-	s := got(m.Driver.CreateStream(c, 0))(t)
-	l := b.dev.Borrow(uint64(s))
+	c := newCaller(t, m)
+	l := b.dev.Borrow(uint64(c.stream))
 	mark := got(b.lane.Mark())(t)
 	slot := []device.Piece{{Slot: b.room(100, 0), Bytes: 100, Mem: array{region: 100, item: 1}.strided(b.room(100, 0))}}
 	b.put(slot[0].Slot, make([]byte, 100))
-	end, err := m.Capture(c, s)
+	end, err := m.Capture(c.context, c.stream)
 	must(t, err)
 	_, gathered := l.Gather(slot, true)
 	_, hashed := l.Hash(slot)
@@ -118,20 +111,16 @@ func recording(t *testing.T, m Machine) {
 	must(t, l.Copy(slot[0].Slot, slot[0].Slot+50, 50)) // it is a stream again
 	b.settle(l)
 	mark.Drop()
-	must(t, m.Driver.DestroyStream(c, s))
-	must(t, m.Driver.ReleasePrimary(0))
+	c.leave()
 	b.close()
 }
 
 // besideRecording does everything that the tier does while somebody else captures a graph, on this thread and on others.
 func besideRecording(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	c := got(m.Driver.RetainPrimary(0))(t)
-	s := got(m.Driver.CreateStream(c, 0))(t)
+	c := newCaller(t, m)
 	h := host(t, mib)
-	end, err := m.Capture(c, s)
+	end, err := m.Capture(c.context, c.stream)
 	must(t, err)
 	if err := everything(b, h, b.lane, b.room(mib, 0)); err != nil {
 		t.Errorf("on the thread that captures: %v", err)
@@ -147,8 +136,7 @@ func besideRecording(t *testing.T, m Machine) {
 		t.Errorf("the graph is broken: %v", err)
 	}
 	must(t, l.Close())
-	must(t, m.Driver.DestroyStream(c, s))
-	must(t, m.Driver.ReleasePrimary(0))
+	c.leave()
 	b.close()
 }
 
