@@ -1,7 +1,7 @@
 """One of several processes that a launcher started on this node: keeps a history in a store and takes it back.
 
-As a program: ``rank.py KIND PATH RESULTS HOST DISK [mpi4py]``. All of them work in the folder PATH at once, with the same
-names and within the budgets HOST and DISK. Arrays are of the KIND numpy, or torch on a GPU of its own. What a rank saw goes
+As a program: ``rank.py KIND PATH RESULTS HOST DISK [mpi4py]``. All work in the folder PATH at once, with the same names
+and within the budgets HOST and DISK. Arrays are of the KIND numpy, or torch on a GPU of its own. What a rank saw goes
 to a file in the folder RESULTS. With the last argument, MPI has to agree with what the launcher's variables say.
 """
 

@@ -96,8 +96,8 @@ def require_turn() -> None:
     with TURN.open("r+b") as file:
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
                 assert time.monotonic() < deadline, "a dead process has the turn"
                 time.sleep(0.0005)
             else:
