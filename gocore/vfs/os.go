@@ -1,17 +1,13 @@
 package vfs
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"time"
 	"unsafe"
 
 	"go.uber.org/atomic"
@@ -80,16 +76,13 @@ func openUnnamed(dir string, flags int) (int, error) {
 	return open(dir, flags|unix.O_TMPFILE|unix.O_EXCL)
 }
 
-// scratchPrefix begins the names that scratch files have for a moment where there is no O_TMPFILE.
-const scratchPrefix = ".velocpy-scratch-"
-
 // openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file; who comes later removes it.
 func openUnlinked(dir string, flags int) (int, error) {
-	var tag [12]byte
-	if _, err := rand.Read(tag[:]); err != nil {
+	name, err := scratchName()
+	if err != nil {
 		return -1, err
 	}
-	name := filepath.Join(dir, scratchPrefix+hex.EncodeToString(tag[:]))
+	name = filepath.Join(dir, name)
 	fd, err := open(name, flags|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		_ = unix.Unlink(name) // some file systems create the file before they refuse O_DIRECT
@@ -99,27 +92,8 @@ func openUnlinked(dir string, flags int) (int, error) {
 		_ = unix.Close(fd)
 		return -1, err
 	}
-	removeStrays(dir, time.Now().Add(-strayAge))
+	removeStrays(dir)
 	return fd, nil
-}
-
-// strayAge is far longer than a file that is not a stray has a name, and than clocks of a network differ.
-const strayAge = 10 * time.Minute
-
-// removeStrays removes the names of scratch files that were last written before a time.
-func removeStrays(dir string, before time.Time) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return // who may write into a directory may not always read it
-	}
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), scratchPrefix) {
-			continue
-		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
-			_ = unix.Unlink(filepath.Join(dir, entry.Name())) // somebody else was quicker, or it is another user's
-		}
-	}
 }
 
 func open(name string, flags int) (fd int, err error) {
