@@ -1,8 +1,6 @@
 package vfs
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -78,13 +76,13 @@ func openUnnamed(dir string, flags int) (int, error) {
 	return open(dir, flags|unix.O_TMPFILE|unix.O_EXCL)
 }
 
-// openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file.
+// openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file; who comes later removes it.
 func openUnlinked(dir string, flags int) (int, error) {
-	var tag [12]byte
-	if _, err := rand.Read(tag[:]); err != nil {
+	name, err := scratchName()
+	if err != nil {
 		return -1, err
 	}
-	name := filepath.Join(dir, ".velocpy-scratch-"+hex.EncodeToString(tag[:]))
+	name = filepath.Join(dir, name)
 	fd, err := open(name, flags|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		_ = unix.Unlink(name) // some file systems create the file before they refuse O_DIRECT
@@ -94,6 +92,7 @@ func openUnlinked(dir string, flags int) (int, error) {
 		_ = unix.Close(fd)
 		return -1, err
 	}
+	removeStrays(dir)
 	return fd, nil
 }
 

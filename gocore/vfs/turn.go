@@ -3,7 +3,9 @@ package vfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,8 +14,18 @@ import (
 var ErrTaken = errors.New("somebody else's turn")
 
 // Turn is a lock that everybody of a node shares who names the same file: processes, and stores in one process. It ends with the process that
-// has it, however that ends. The file stays, empty.
-type Turn struct{ fd int }
+// has it, however that ends, and whatever children of it live on. The file stays, empty.
+type Turn struct {
+	file string
+	fd   int
+}
+
+// What the kernel keeps apart are processes; the turns of this one are kept apart here. Nobody else in the process opens these files: closing
+// any descriptor of a file gives the process's lock on it up.
+var (
+	turnsMu sync.Mutex
+	turns   = map[string]bool{}
+)
 
 // TurnFile is where this user's processes meet for a purpose.
 func TurnFile(purpose string) string {
@@ -22,22 +34,33 @@ func TurnFile(purpose string) string {
 
 // TryTurn takes the turn, or fails with ErrTaken; it never waits.
 func TryTurn(file string) (*Turn, error) {
+	turnsMu.Lock()
+	defer turnsMu.Unlock()
+	if turns[file] {
+		return nil, ErrTaken
+	}
 	fd, err := open(file, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
-	err = again(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	// Not flock: a child that was forked meanwhile would have the turn too, and keep it when this process is killed.
+	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	err = again(func() error { return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &whole) })
 	if err == nil {
-		return &Turn{fd}, nil
+		turns[file] = true
+		return &Turn{file, fd}, nil
 	}
 	_ = unix.Close(fd)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return nil, ErrTaken
 	}
 	return nil, fmt.Errorf("lock %s: %w", file, err)
 }
 
-// End gives the turn up, also where a child of the process has inherited the descriptor.
+// End gives the turn up. It is called once.
 func (t *Turn) End() error {
-	return errors.Join(again(func() error { return unix.Flock(t.fd, unix.LOCK_UN) }), unix.Close(t.fd))
+	turnsMu.Lock()
+	defer turnsMu.Unlock()
+	delete(turns, t.file)
+	return unix.Close(t.fd)
 }

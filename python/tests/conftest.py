@@ -23,13 +23,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def mpi_launcher() -> str | None:
+    """The path of mpiexec: the one of this environment, or else of the machine."""
+    beside = str(Path(sys.executable).parent)
+    return shutil.which("mpiexec", path=os.pathsep.join([beside, os.environ.get("PATH", os.defpath)]))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip, with the reason, what needs a device or a launcher that this machine lacks."""
     lacking = {}
     if not Path("/dev/nvidiactl").exists():
         lacking["gpu"] = pytest.mark.skip(reason="no CUDA device on this machine")
-    if shutil.which("mpirun") is None:
-        lacking["mpi"] = pytest.mark.skip(reason="no mpirun on this machine")
+    if mpi_launcher() is None:
+        lacking["mpi"] = pytest.mark.skip(reason="no mpiexec on this machine")
     for item in items:
         for name, skip in lacking.items():
             if item.get_closest_marker(name):

@@ -160,10 +160,11 @@ def test_env_set_in_python_is_honoured(run_python: RunPython) -> None:
     assert done.stdout.strip() == "1", done.stderr
 
 
-def test_ranks_share_the_processors(run_python: RunPython) -> None:
+@pytest.mark.parametrize("variable", ["LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "VELOCPY_NODE_PROCESSES"])
+def test_ranks_share_the_processors(run_python: RunPython, variable: str) -> None:
     done = run_python(
         "import velocpy, os; print(velocpy.build_info()['core']['max_procs'], len(os.sched_getaffinity(0)))",
-        env={"LOCAL_WORLD_SIZE": "2"},
+        env={variable: "2"},
     )
     procs, cores = map(int, done.stdout.split())
     assert procs == max(1, min(8, cores // 2))

@@ -33,7 +33,11 @@ _UNITS = {
 }
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*", re.ASCII)
 _LARGEST = 1 << 60
-_FORMS = 'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "auto", or None for a tier that is not used.'
+_OF_NODE = re.compile(r"(.*)/\s*node\s*", re.ASCII | re.IGNORECASE)
+_FORMS = (
+    'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "64GiB/node" for all processes of the node, '
+    '"auto", or None for a tier that is not used.'
+)
 
 _DEVICE_FORMS = (
     'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
@@ -80,13 +84,31 @@ def _bytes_of(size: object, name: str) -> int:
     raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
 
 
-def host_budget(size: object) -> int | None:
-    """Bytes of the host tier; "auto" is a quarter of the memory available here, at most 32 GiB."""
+def share_of(size: object, name: str, processes: int) -> int:
+    """Bytes of one process: the size, or its share where the size is that of a node.
+
+    Examples
+    --------
+    >>> from velocpy.budget import share_of
+    >>> share_of("1KiB/node", "host", processes=4), share_of("1KiB", "host", processes=4)
+    (256, 1024)
+    """
+    whole = _OF_NODE.fullmatch(size) if isinstance(size, str) else None
+    if whole is None:
+        return parse_size(size, name)
+    share = parse_size(whole[1], name) // processes
+    if share == 0:
+        raise InvalidBudget(f"{name} is {size!r}, which leaves nothing for each of the node's {processes} processes.")
+    return share
+
+
+def host_budget(size: object, processes: int = 1) -> int | None:
+    """Bytes of the host tier; "auto" is a process's share of a quarter of the memory available, at most 32 GiB."""
     if size is None:
         return None
     if size == "auto":
-        return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE))
-    return parse_size(size, "host")
+        return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE // processes))
+    return share_of(size, "host", processes)
 
 
 def device_budgets(device: object) -> list[dict[str, int | float]]:
@@ -114,6 +136,8 @@ def _part(size: object) -> dict[str, int | float]:
             raise InvalidBudget(f"device is {size!r}, which is no size. {_DEVICE_FORMS}") from None
     elif isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) <= 1:
         share = float(size)
+    if share is None and isinstance(size, str) and _OF_NODE.fullmatch(size):
+        raise InvalidBudget(f"device is {size!r}; budgets of devices are those of each process. {_DEVICE_FORMS}")
     if share is None:
         return {"bytes": parse_size(size, "device")}
     if not 0 < share <= 1:
@@ -140,15 +164,15 @@ def _current_device() -> int:
     return 0
 
 
-def disk_budget(size: object, path: Path | None) -> int | None:
-    """Bytes of the disk tier; "auto" is half of the free space at a path, and no disk tier without one."""
+def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | None:
+    """Bytes of the disk tier; "auto" is a process's share of half of what is free at a path, or no tier without one."""
     if size is None:
         return None
     if size == "auto":
         if path is None:
             return None
-        return max(_AUTO_LEAST, shutil.disk_usage(path).free // 2)
-    return parse_size(size, "disk")
+        return max(_AUTO_LEAST, shutil.disk_usage(path).free // 2 // processes)
+    return share_of(size, "disk", processes)
 
 
 def available_memory() -> int:

@@ -5,8 +5,10 @@ be set by a variable, or for a while with `override`.
 
 ============================  =====================================================================
 ``VELOCPY_CORE``              path of the core to load instead of the one in the package
+``VELOCPY_NODE_PROCESSES``    processes of the job on this node, which share budgets and processors; by
+                              default what the launcher says: see `velocpy.node`
 ``VELOCPY_MAX_PROCS``         processors the core may use; by default what the cgroup allows, and
-                              under ``LOCAL_WORLD_SIZE`` processes the share of one, at most 8
+                              where processes share the node the share of one, at most 8
 ``VELOCPY_GC_PERCENT``        Go's garbage collection target
 ``VELOCPY_MEMORY_LIMIT``      Go's soft memory limit, as a size; the tiers do not count
 ``VELOCPY_TEST_HOOKS``        1: the core can be told to fail, for tests
@@ -23,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from . import _core, node
 from ._version import __version__
 from .budget import parse_size
 from .errors import CoreUnavailable, InvalidArgument
@@ -60,14 +62,28 @@ def core_path() -> str:
     return _read("core") or str(Path(__file__).with_name(LIBRARY))
 
 
+def node_processes() -> int:
+    """Processes that share this node's memory, disks and processors.
+
+    Examples
+    --------
+    >>> from velocpy import knobs
+    >>> with knobs.override(node_processes=4):
+    ...     knobs.node_processes()
+    4
+    """
+    text = _read("node_processes")
+    return node.processes(os.environ) if text is None else _whole("node_processes", text, least=1)
+
+
 def max_procs() -> int | None:
     """Processors for the core; None leaves the choice to Go, which follows the cgroup."""
     text = _read("max_procs")
     if text is not None:
         return _whole("max_procs", text, least=1)
-    ranks = os.environ.get("LOCAL_WORLD_SIZE", "")
-    if ranks.isdecimal() and int(ranks) > 1:
-        return max(1, min(_RANK_PROCS, len(os.sched_getaffinity(0)) // int(ranks)))
+    sharing = node_processes()
+    if sharing > 1:
+        return max(1, min(_RANK_PROCS, len(os.sched_getaffinity(0)) // sharing))
     return None
 
 

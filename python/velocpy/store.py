@@ -60,21 +60,25 @@ def open(  # noqa: A001
     """Opens a store.
 
     Sizes are hard budgets: bytes as an int, texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, None for a tier that is
-    not used, or ``"auto"``.
+    not used, or ``"auto"``. They are those of this process. ``"64GiB/node"`` is what all processes that a launcher
+    (torchrun, MPI, Slurm) started on this node have together: each takes an equal share, and of "auto" likewise.
 
     Parameters
     ----------
     path
         Directory for the disk tier's files, made when it is missing. The files are private to the process and go with
-        it, also after a kill. None: the system's directory for temporary files, if a disk budget is given.
+        it, also after a kill; processes may name the same directory. None: the system's directory for temporary files,
+        if a disk budget is given.
     host
-        Host memory. "auto": a quarter of what this process may still use, at most 32 GiB.
+        Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
+        each.
     disk
-        Local disk. "auto": half of the free space at ``path``; without a path no disk tier.
+        Local disk. "auto": half of the free space at ``path``, shared likewise; without a path no disk tier.
     device
         Memory of CUDA devices: a size, or a fraction of what is free now (``0.25`` or ``"25%"``), on the device that is
         current in torch or CuPy (0 without them); or a mapping of devices (``0`` or ``"cuda:0"``) to such budgets.
-        Checkpoints of arrays on a device go there first. It needs a host tier.
+        Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
+        each their own budget there: a fraction is one of what those before left.
     pinning
         How host memory is made reachable by the devices at full speed: "auto" touches and registers it piece by piece
         while the store works; "concurrent", "sequential" and "direct" are the strategies of seed 004, for comparison;
@@ -108,6 +112,13 @@ def open(  # noqa: A001
     >>> with velocpy.open(host="16MiB") as store:
     ...     store
     <Store host 16.0 MiB: 0 histories>
+
+    One of four processes that share a node:
+
+    >>> from velocpy import knobs
+    >>> with knobs.override(node_processes=4), velocpy.open(host="64MiB/node", disk="1GiB/node") as store:
+    ...     store
+    <Store host 16.0 MiB, disk 256.0 MiB: 0 histories>
     """
     if archive is not None:
         raise TierUnavailable(
@@ -121,7 +132,8 @@ def open(  # noqa: A001
     _require_whole("lookahead", lookahead, 1)
     _require_whole("timeline", timeline, 0)
     directory = _directory(path)
-    host_bytes, disk_bytes = host_budget(host), disk_budget(disk, directory)
+    sharing = knobs.node_processes()
+    host_bytes, disk_bytes = host_budget(host, sharing), disk_budget(disk, directory, sharing)
     if budgets and host_bytes is None:
         raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
     if host_bytes is None and disk_bytes is None:

@@ -1,0 +1,65 @@
+package vfs
+
+import (
+	"crypto/rand"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where there is no O_TMPFILE, scratch files have a name for a moment, which says whose they are. A stray is one whose process was killed in that
+// moment.
+const (
+	scratchForm = ".velocpy-scratch-%08x-%d-%016x" // machine, process, any number
+
+	// strayAge makes a file a stray whatever its name says: no file has a name that long, and no clocks of a network differ that much.
+	strayAge = 10 * time.Minute
+)
+
+func scratchName() (string, error) {
+	var tag [8]byte
+	if _, err := rand.Read(tag[:]); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(scratchForm, machine(), os.Getpid(), tag), nil
+}
+
+// machine is a number for this machine, as its network names it.
+func machine() uint32 {
+	name, _ := os.Hostname() // without one, the processes of all nameless machines look like neighbours
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(name))
+	return sum.Sum32()
+}
+
+// removeStrays removes the names of files whose processes are dead. To remove the name of a living one's would harm it only on a file system that
+// machines share: there, a file without a name is lost to the others.
+func removeStrays(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // who may write into a directory may not always read it
+	}
+	for _, entry := range entries {
+		if stray(entry) {
+			_ = unix.Unlink(filepath.Join(dir, entry.Name())) // somebody else was quicker, or it is another user's
+		}
+	}
+}
+
+func stray(entry os.DirEntry) bool {
+	var where uint32
+	var process int
+	var tag uint64
+	if n, _ := fmt.Sscanf(entry.Name(), scratchForm, &where, &process, &tag); n < 3 || !entry.Type().IsRegular() {
+		return false
+	}
+	if where == machine() && unix.Kill(process, 0) == unix.ESRCH {
+		return true
+	}
+	info, err := entry.Info()
+	return err == nil && time.Since(info.ModTime()) > strayAge
+}

@@ -1,0 +1,183 @@
+"""Several processes on one node: the launchers, the shares of budgets, and work in one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import mpi_launcher
+from rank import COUNT
+
+import velocpy
+from velocpy import knobs, node
+from velocpy.budget import available_memory, disk_budget, host_budget
+
+RANK = Path(__file__).with_name("rank.py")
+MIB = 1 << 20
+HOST, DISK = "32MiB/node", "512MiB/node"
+RANKS = 2
+
+
+# --- who shares the node
+# -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "count"),
+    [
+        ({}, 1),
+        ({"LOCAL_WORLD_SIZE": "8"}, 8),
+        ({"OMPI_COMM_WORLD_LOCAL_SIZE": "4", "OMPI_COMM_WORLD_SIZE": "64"}, 4),
+        ({"MPI_LOCALNRANKS": "6"}, 6),
+        ({"PMI_LOCAL_SIZE": "12", "PMI_SIZE": "24"}, 12),
+        ({"MV2_COMM_WORLD_LOCAL_SIZE": "2"}, 2),
+        # torchrun under srun, one task for each node; and a torchrun of one worker under mpirun
+        ({"LOCAL_WORLD_SIZE": "8", "SLURM_STEP_TASKS_PER_NODE": "1(x4)", "SLURM_NODEID": "3"}, 8),
+        ({"LOCAL_WORLD_SIZE": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, 4),
+        ({"SLURM_STEP_TASKS_PER_NODE": "4"}, 4),
+        ({"SLURM_STEP_TASKS_PER_NODE": "2(x3),1", "SLURM_NODEID": "2"}, 2),
+        ({"SLURM_STEP_TASKS_PER_NODE": "2(x3),1", "SLURM_NODEID": "3"}, 1),
+        ({"SLURM_STEP_TASKS_PER_NODE": "1,5,2", "SLURM_NODEID": "1"}, 5),
+        ({"SLURM_STEP_TASKS_PER_NODE": "1,5,2"}, 5),
+        ({"SLURM_STEP_TASKS_PER_NODE": "1,5,2", "SLURM_NODEID": "9"}, 5),
+        # a batch script before its srun
+        ({"SLURM_NTASKS_PER_NODE": "8", "SLURM_TASKS_PER_NODE": "8(x2)", "SLURM_NODEID": "0"}, 1),
+        ({"LOCAL_WORLD_SIZE": "", "MPI_LOCALNRANKS": "many", "PMI_LOCAL_SIZE": "-3"}, 1),
+        ({"LOCAL_WORLD_SIZE": "0", "SLURM_STEP_TASKS_PER_NODE": "two"}, 1),
+        ({"LOCAL_WORLD_SIZE": "٣", "SLURM_STEP_TASKS_PER_NODE": "3(x"}, 1),
+    ],
+)
+def test_launchers(environment: dict[str, str], count: int) -> None:
+    assert node.processes(environment) == count
+
+
+def test_the_knob_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert knobs.node_processes() == 8
+    monkeypatch.setenv("VELOCPY_NODE_PROCESSES", "2")
+    assert knobs.node_processes() == 2
+    for wrong in ("0", "-1", "two", "1.5"):
+        with knobs.override(node_processes=wrong), pytest.raises(velocpy.InvalidArgument, match="NODE_PROCESSES"):
+            velocpy.open(host="1MiB")
+
+
+# --- shares
+# ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["64MiB/node", "64 MiB / node", " 64m/NODE ", "67108864/node"])
+def test_budgets_of_a_node(text: str, tmp_path: Path) -> None:
+    assert host_budget(text) == disk_budget(text, tmp_path) == 64 * MIB
+    assert host_budget(text, 4) == disk_budget(text, tmp_path, 4) == 16 * MIB
+    assert host_budget(text, 3) == 64 * MIB // 3
+    assert host_budget("64MiB", 4) == host_budget(64 * MIB, 4) == 64 * MIB  # this process's own
+
+
+def test_auto_is_shared(tmp_path: Path) -> None:
+    many = 1000
+    host, disk = host_budget("auto", many), disk_budget("auto", tmp_path, many)
+    alone = disk_budget("auto", tmp_path)
+    assert host is not None
+    assert disk is not None
+    assert alone is not None
+    assert host == max(64 * MIB, min(32 << 30, available_memory() // 4 // many))
+    assert disk <= max(64 * MIB, alone // many * 1.1)
+    assert disk_budget("auto", None, many) is None
+
+
+@pytest.mark.parametrize("size", ["3/node", "/node", "auto/node", "1GiB/rank", "1GiB/node/node", "-1/node", "0/node"])
+@pytest.mark.parametrize("tier", ["host", "disk"])
+def test_hostile_budgets_of_a_node(size: str, tier: str) -> None:
+    with knobs.override(node_processes=4), pytest.raises(velocpy.InvalidBudget, match=tier):
+        velocpy.open(**{tier: size})
+
+
+def test_devices_have_budgets_of_processes() -> None:
+    with pytest.raises(velocpy.InvalidBudget, match="each process"):
+        velocpy.open(device="1GiB/node")
+
+
+# --- launched
+# ----------------------------------------------------------------------------------------------------------
+
+
+def launch(launcher: list[str], folder: Path, kind: str, *more: str) -> list[dict[str, Any]]:
+    """Lets the ranks work in one folder, and checks what holds for all kinds of them."""
+    tier, results = folder / "tier", folder / "results"
+    results.mkdir()
+    # Open MPI is careful with the superuser and with few processors; containers and small machines have these.
+    allowed = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    }
+    done = subprocess.run(
+        [*launcher, str(RANK), kind, str(tier), str(results), HOST, DISK, *more],
+        env={**os.environ, "OMP_NUM_THREADS": "1", **allowed},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = [json.loads(file.read_text()) for file in sorted(results.glob("rank-*.json"))]
+    assert [s["rank"] for s in seen] == list(range(RANKS))
+    for s in seen:
+        assert s["processes"] == s["size"] == RANKS
+        assert s["restores"] == COUNT
+        assert s["tiers"]["disk"]["read_bytes"] > 0
+    for name, most in (("host", 32 * MIB), ("disk", 512 * MIB)):
+        tiers = [s["tiers"][name] for s in seen]
+        assert {t["capacity"] for t in tiers} == {most // RANKS}
+        assert 0 < sum(t["high_water"] for t in tiers) <= most
+    assert list(tier.iterdir()) == []
+    return seen
+
+
+def torchrun() -> list[str]:
+    pytest.importorskip("torch")
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
+
+
+def mpiexec() -> list[str]:
+    pytest.importorskip("mpi4py")
+    found = mpi_launcher()
+    assert found is not None
+    return [found, "-n", str(RANKS), sys.executable]
+
+
+def test_torchrun(tmp_path: Path) -> None:
+    launch(torchrun(), tmp_path, "numpy")
+
+
+@pytest.mark.mpi
+def test_mpi(tmp_path: Path) -> None:
+    launch(mpiexec(), tmp_path, "numpy", "mpi4py")
+
+
+def require_devices(seen: list[dict[str, Any]]) -> None:
+    """Each rank on its own GPU, as far as there are that many."""
+    import torch
+
+    assert [s["device"] for s in seen] == [rank % torch.cuda.device_count() for rank in range(RANKS)]
+    for s in seen:
+        assert 0 < s["tiers"]["device"]["high_water"] <= s["tiers"]["device"]["capacity"] <= 32 * MIB
+
+
+@pytest.mark.gpu
+def test_torchrun_on_devices(tmp_path: Path) -> None:
+    require_devices(launch(torchrun(), tmp_path, "torch"))
+
+
+@pytest.mark.gpu
+@pytest.mark.mpi
+def test_mpi_on_devices(tmp_path: Path) -> None:
+    require_devices(launch(mpiexec(), tmp_path, "torch", "mpi4py"))

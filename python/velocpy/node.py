@@ -1,0 +1,69 @@
+"""How many processes of a job share this node, as the launcher tells each of them.
+
+Budgets may be given for a whole node (``host="64GiB/node"``), and "auto" always means the node's: every process takes
+an equal share. Nobody asks the others; all divide by the same number, so that together they stay within the budget.
+
+===========================================  ======================================
+``LOCAL_WORLD_SIZE``                         torchrun
+``OMPI_COMM_WORLD_LOCAL_SIZE``               Open MPI, jsrun
+``MPI_LOCALNRANKS``                          MPICH, Intel MPI
+``PMI_LOCAL_SIZE``                           Cray MPICH
+``MV2_COMM_WORLD_LOCAL_SIZE``                MVAPICH
+``SLURM_STEP_TASKS_PER_NODE``                srun, with ``SLURM_NODEID``
+===========================================  ======================================
+
+Where several are set, because one launcher runs under another, the largest counts. Slurm's ``SLURM_NTASKS_PER_NODE``
+does not: it also stands in the environment of a batch script, which is one process. Whoever starts processes without
+telling them sets ``VELOCPY_NODE_PROCESSES``, which counts alone: see `velocpy.knobs`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+LAUNCHERS = (
+    "LOCAL_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "PMI_LOCAL_SIZE",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+)
+
+_SLURM_RUN = re.compile(r"(\d+)(?:\(x(\d+)\))?", re.ASCII)
+
+
+def processes(environment: Mapping[str, str]) -> int:
+    """Processes on this node; 1 where nobody says.
+
+    Examples
+    --------
+    >>> from velocpy.node import processes
+    >>> processes({"LOCAL_WORLD_SIZE": "8", "SLURM_STEP_TASKS_PER_NODE": "1(x16)"}), processes({})
+    (8, 1)
+    >>> processes({"SLURM_STEP_TASKS_PER_NODE": "4(x2),3", "SLURM_NODEID": "2"})
+    3
+    """
+    told = [_count(environment.get(name, "")) for name in LAUNCHERS]
+    return max(1, *told, _slurm(environment))
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else 0
+
+
+def _slurm(environment: Mapping[str, str]) -> int:
+    """The tasks of this node, out of a list of those of all nodes of the step: "2(x3),1" are four nodes."""
+    runs = [_SLURM_RUN.fullmatch(run) for run in environment.get("SLURM_STEP_TASKS_PER_NODE", "").split(",")]
+    node = environment.get("SLURM_NODEID", "")
+    following = _count(node)
+    most = 0
+    for run in runs:
+        if run is None:
+            return 0
+        tasks, nodes = int(run[1]), int(run[2] or 1)
+        if node and 0 <= following < nodes:
+            return tasks
+        following -= nodes
+        most = max(most, tasks)
+    return most
