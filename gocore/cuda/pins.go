@@ -25,10 +25,18 @@ type pins struct {
 type seams []pinned
 
 type pinned struct {
-	at     uintptr
-	bytes  int64
-	shared bool // another device of the process pinned it, for all of them
+	at    uintptr
+	bytes int64
+	by    pinner
 }
+
+// pinner is who pinned a range, or is about to.
+type pinner uint8
+
+const (
+	ours   pinner = iota
+	theirs        // another device of the process, for all of them
+)
 
 func (p pinned) end() uintptr { return p.at + uintptr(p.bytes) }
 
@@ -59,9 +67,13 @@ func (s seams) whole(at uintptr, n int64) int64 {
 	return int64(min(uintptr(n), border-at))
 }
 
+// insert enters a range, or says that it is ours when it was another's.
 func (p *pins) insert(r pinned) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.assign(r, theirs, r.by) {
+		return true
+	}
 	old := *p.current()
 	i := old.after(r.at)
 	if i < len(old) && old[i].at < r.end() {
@@ -85,15 +97,23 @@ func (p *pins) remove(r pinned) bool {
 	return true
 }
 
-// share notes that another device pinned a range.
+// assign changes whose a range is. The lock is held.
+func (p *pins) assign(r pinned, from, to pinner) bool {
+	i := p.current().index(r)
+	if i < 0 || (*p.current())[i].by != from {
+		return false
+	}
+	table := slices.Clone(*p.current())
+	table[i].by = to
+	p.table.Store(&table)
+	return true
+}
+
+// share notes that it was another device that pinned a range.
 func (p *pins) share(r pinned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	table := slices.Clone(*p.current())
-	if i := table.index(r); i >= 0 {
-		table[i].shared = true
-		p.table.Store(&table)
-	}
+	p.assign(r, ours, theirs)
 }
 
 // index is where a range stands, or -1.
@@ -128,6 +148,18 @@ func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	return fmt.Errorf("%s: pinning %d bytes: %w: %w (limits of locked memory and of the cgroup count)", d.Name(), n, device.ErrPinning, err)
 }
 
+// Border implements device.Device.
+func (d *Device) Border(m *memory.Mapping, off, n int64) error {
+	_, r, err := d.pinnable(m, off, n)
+	if err != nil {
+		return err
+	}
+	if r.by = theirs; !d.pins.insert(r) {
+		return fmt.Errorf("%s: a border around %d bytes: %w: some of them are pinned already", d.Name(), n, device.ErrPinning)
+	}
+	return nil
+}
+
 // Unpin has to be given a range that one Pin was given.
 func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
 	at, r, err := d.pinnable(m, off, n)
@@ -139,7 +171,7 @@ func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
 	if i < 0 {
 		return fmt.Errorf("%s: unpinning %d bytes: %w: they were not pinned as one", d.Name(), n, device.ErrPinning)
 	}
-	if !table[i].shared {
+	if table[i].by == ours {
 		err = d.driver.Unregister(d.context, at)
 	}
 	d.pins.remove(r)
@@ -162,7 +194,7 @@ func (d *Device) pinnable(m *memory.Mapping, off, n int64) (unsafe.Pointer, pinn
 func (d *Device) unpinAll() error {
 	var failed []error
 	for _, r := range *d.pins.current() {
-		if !r.shared {
+		if r.by == ours {
 			failed = append(failed, d.check("unpinning", d.driver.Unregister(d.context, place(r.at))))
 		}
 		d.pins.remove(r)

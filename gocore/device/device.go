@@ -43,6 +43,9 @@ type Device interface {
 	// Pin makes a range of host memory reachable at full speed. Ranges that were pinned apart may lie side by side. Unpin takes
 	// back exactly what one Pin pinned; nothing queued may touch it any more.
 	Pin(m *memory.Mapping, off, n int64) error
+	// Border says that a range will be pinned for another device: copies of this one end at its borders from now on, as the driver wants it
+	// of all devices. Pin may follow.
+	Border(m *memory.Mapping, off, n int64) error
 	Unpin(m *memory.Mapping, off, n int64) error
 
 	// Lost is nil, or ErrLost with its cause once the context has been lost: every later call returns the same at once.

@@ -118,6 +118,14 @@ func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	return nil
 }
 
+// Border implements device.Device: copies cross what they like here.
+func (d *Device) Border(m *memory.Mapping, off, n int64) error {
+	if _, err := d.within("border", m, off, n); err != nil {
+		return err
+	}
+	return d.Lost()
+}
+
 // Unpin implements device.Device.
 func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
 	p, err := d.within("unpin", m, off, n)

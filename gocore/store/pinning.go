@@ -156,8 +156,14 @@ func (s *Store) takeTurn() (*vfs.Turn, bool) {
 	}
 }
 
-// register pins a range for every device; false when that is refused.
+// register pins a range for every device; false when that is refused. All know of it before the first does: what one has pinned, no copy of
+// another may cross.
 func (s *Store) register(off, n int64) bool {
+	if len(s.accelerators) > 1 {
+		for _, a := range s.accelerators {
+			_ = a.dev.Border(s.host, off, n) // what is wrong, Pin finds too
+		}
+	}
 	for _, a := range s.accelerators {
 		err := a.dev.Pin(s.host, off, n)
 		switch {

@@ -222,7 +222,9 @@ SETS: dict[str, tuple[str, ...]] = {
 
 
 def chosen(names: str) -> list[Cell]:
-    """The cells of names with commas between, those of one order alone behind a colon; unknown ones are a ValueError that lists the known.
+    """The cells of names with commas between, a colon and an order behind those of which no other is wanted.
+
+    Unknown ones are a ValueError that lists the known.
 
     >>> [cell.workload.order for cell in chosen("disk-uniform")]
     ['sequential', 'reverse', 'irregular']
