@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "velocpy_abi.h"
 
@@ -25,12 +26,20 @@ struct Tensor {
   uint64_t byte_offset;
 };
 
+struct Managed {
+  Version version;
+  void* context;
+  void (*let_go)(Managed* self);
+  uint64_t flags;
+  Tensor tensor;
+};
+
 struct Table {
   Version version;
   void* older;
   void* allocate;
   void* to_managed;
-  void* from_managed;
+  int (*from_managed)(Managed* shown, void** object);
   int (*show)(void* object, Tensor* seen);
   void* current_stream;
 };
@@ -68,31 +77,36 @@ const Table* table_of(PyTypeObject* type) {
   return table;
 }
 
+struct Dtype {
+  const char* text;
+  uint8_t code, bits;
+};
+
+constexpr std::array<Dtype, 10> kDtypes{{
+    {"|i1", kInt, 8},
+    {"<i2", kInt, 16},
+    {"<i4", kInt, 32},
+    {"<i8", kInt, 64},
+    {"|u1", kUInt, 8},
+    {"<f2", kFloat, 16},
+    {"<f4", kFloat, 32},
+    {"<f8", kFloat, 64},
+    {"=bfloat16", kBfloat, 16},
+    {"|b1", kBool, 8},
+}};
+
 const char* dtype_text(uint8_t code, uint8_t bits) {
-  switch (code << 8 | bits) {
-    case kInt << 8 | 8:
-      return "|i1";
-    case kInt << 8 | 16:
-      return "<i2";
-    case kInt << 8 | 32:
-      return "<i4";
-    case kInt << 8 | 64:
-      return "<i8";
-    case kUInt << 8 | 8:
-      return "|u1";
-    case kFloat << 8 | 16:
-      return "<f2";
-    case kFloat << 8 | 32:
-      return "<f4";
-    case kFloat << 8 | 64:
-      return "<f8";
-    case kBfloat << 8 | 16:
-      return "=bfloat16";
-    case kBool << 8 | 8:
-      return "|b1";
-    default:
-      return nullptr;
+  for (const Dtype& known : kDtypes) {
+    if (known.code == code && known.bits == bits) return known.text;
   }
+  return nullptr;
+}
+
+const Dtype* dtype_of(const std::string& text) {
+  for (const Dtype& known : kDtypes) {
+    if (text == known.text) return &known;
+  }
+  return nullptr;
 }
 
 // Whether the tensor's own dtype is the one that the table tells: torch has dtypes that DLPack has no words for.
@@ -122,6 +136,24 @@ bool negated(py::handle object) {
   return answer.ptr() != Py_False;
 }
 
+// What a tensor over memory of ours keeps.
+struct Kept {
+  Managed managed;
+  std::vector<int64_t> shape, strides;
+  PyObject* owner;
+};
+
+// Called by the library in any thread, with the GIL or without, when the last tensor that shows the memory has gone.
+void let_go(Managed* managed) {
+  auto* kept = static_cast<Kept*>(managed->context);
+  if (Py_IsInitialized()) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(kept->owner);
+    PyGILState_Release(state);
+  }
+  delete kept;
+}
+
 }  // namespace
 
 bool exchange(py::handle object, Exchanged* seen) {
@@ -142,6 +174,30 @@ bool exchange(py::handle object, Exchanged* seen) {
   seen->strides = tensor.strides;
   seen->itemsize = tensor.bits / 8;
   return tensor.data != nullptr;
+}
+
+py::object tensor_over(py::handle type, py::object owner, const Shown& shown) {
+  const Table* table = table_of(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  const Dtype* dtype = dtype_of(*shown.dtype_text);
+  if (table == nullptr || table->from_managed == nullptr || dtype == nullptr) return py::none();
+  auto* kept = new Kept{};
+  kept->shape = *shown.shape;
+  for (int64_t bytes : *shown.strides) kept->strides.push_back(bytes * 8 / dtype->bits);
+  kept->owner = owner.release().ptr();
+  Tensor tensor{};
+  tensor.data = shown.data;
+  tensor.device_type = shown.place == VELOC_PLACE_HOST ? kHost : kCuda;
+  tensor.device_id = shown.place == VELOC_PLACE_HOST ? 0 : shown.place - 1;
+  tensor.ndim = static_cast<int32_t>(kept->shape.size());
+  tensor.code = dtype->code;
+  tensor.bits = dtype->bits;
+  tensor.lanes = 1;
+  tensor.shape = kept->shape.data();
+  tensor.strides = kept->strides.data();
+  kept->managed = {{kMajor, 0}, kept, let_go, 0, tensor};
+  void* object = nullptr;
+  if (table->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // whose kept is now, nobody says: it stays
+  return py::reinterpret_steal<py::object>(static_cast<PyObject*>(object));
 }
 
 }  // namespace velocpy

@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace velocpy {
 
@@ -23,5 +25,18 @@ struct Exchanged {
 // Fills in what the tensor shows. False, without an error set, for everything that is to be described with care: other types, older
 // torch, complex numbers and negated views (whose memory holds other numbers than they show), rare dtypes, tensors without memory.
 bool exchange(py::handle object, Exchanged* seen);
+
+// Memory to be shown as a tensor. Borrowed. Not empty.
+struct Shown {
+  char* data;
+  int32_t place;
+  const std::string* dtype_text;
+  const std::vector<int64_t>* shape;
+  const std::vector<int64_t>* strides;  // in bytes
+};
+
+// A tensor of that type, torch.Tensor, over memory that owner keeps; None where the table does not do it: for older torch and rare
+// dtypes. The library must have been initialised for the device.
+py::object tensor_over(py::handle type, py::object owner, const Shown& shown);
 
 }  // namespace velocpy

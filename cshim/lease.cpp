@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "exchange.h"
 #include "failure.h"
 #include "wait.h"
 
@@ -130,6 +131,13 @@ py::array LeaseMemory::raw(py::object self, int32_t region) {
   const auto& lease = self.cast<const LeaseMemory&>();
   const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
   return array_over(std::move(self), py::dtype::of<uint8_t>(), {shown.nbytes}, {1}, lease.data(shown), true);
+}
+
+py::object LeaseMemory::tensor(py::object self, int32_t region, py::handle type) {
+  const auto& lease = self.cast<const LeaseMemory&>();
+  const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
+  if (shown.nbytes == 0) return py::none();
+  return tensor_over(type, std::move(self), {lease.data(shown), lease.place_, &shown.dtype_text, &shown.shape, &shown.strides});
 }
 
 py::object LeaseMemory::meta() const {

@@ -51,6 +51,9 @@ class LeaseMemory {
   // All bytes of the region, one-dimensional and writable whatever the lease is: for libraries that cannot say read-only.
   static py::array raw(py::object self, int32_t region);
 
+  // A tensor of that type over the region, which keeps self; None where that takes the long way: empty regions, rare dtypes, older torch.
+  static py::object tensor(py::object self, int32_t region, py::handle type);
+
   // The bytes given as meta; None without. Costs a call into the core.
   py::object meta() const;
 

@@ -146,6 +146,9 @@ void bind_lease(py::module_& m) {
           "array", [](py::object self, int32_t region) { return LeaseMemory::array(std::move(self), region); }, py::arg("region"))
       .def(
           "raw", [](py::object self, int32_t region) { return LeaseMemory::raw(std::move(self), region); }, py::arg("region"))
+      .def(
+          "tensor", [](py::object self, int32_t region, py::handle type) { return LeaseMemory::tensor(std::move(self), region, type); },
+          py::arg("region"), py::arg("type"))
       .def_property_readonly("place", &LeaseMemory::place)
       .def("home", &LeaseMemory::home, py::arg("region"))
       .def("used_on", &LeaseMemory::used_on, py::arg("stream"))

@@ -276,6 +276,47 @@ def test_tensors(store: velocpy.Store) -> None:
     assert mine.tolist() == [1, 1, 1]
 
 
+def test_tensors_hold_the_lease_until_the_last_view_has_gone(store: velocpy.Store) -> None:
+    torch = pytest.importorskip("torch")
+    history = store.history("h")
+    history.checkpoint(0, u=torch.arange(12.0).reshape(3, 4).t(), v=torch.arange(5, dtype=torch.bfloat16))
+    lease = history.restore(0)
+    views = [lease["u"][1:].reshape(-1), lease["v"][::2], torch.nn.Parameter(lease["u"]) * 2]
+    lease.release()
+    del lease
+    gc.collect()
+    assert held(store) > 0
+    assert views[0].tolist() == [1.0, 5.0, 9.0, 2.0, 6.0, 10.0, 3.0, 7.0, 11.0]
+    assert views[1].tolist() == [0.0, 2.0, 4.0]
+    views[2].sum().backward()  # autograd's own threads let go of the rest
+    other = threading.Thread(target=views.clear)
+    other.start()
+    other.join()
+    gc.collect()
+    assert held(store) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16",
+             "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"],
+)  # fmt: skip
+def test_tensors_come_back_in_their_dtype(store: velocpy.Store, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    dtype = getattr(torch, name)
+    bits = torch.randint(0, 2 if name == "bool" else 256, (5, 3, 16), dtype=torch.uint8)
+    tensor = bits.view(dtype).transpose(0, 1)
+    history = store.history("h")
+    history.checkpoint(0, t=tensor, whole=tensor[1, 2, 0], none=tensor[:, :0])
+    with history.restore(0) as lease:
+        for label, want in (("t", tensor), ("whole", tensor[1, 2, 0]), ("none", tensor[:, :0])):
+            got = lease[label]
+            assert (got.dtype, got.shape) == (want.dtype, want.shape)
+            assert same(
+                got.contiguous().reshape(-1).view(torch.uint8).numpy(),
+                want.contiguous().reshape(-1).view(torch.uint8).numpy(),
+            )
+
+
 def test_dlpack_out_and_its_deleter_in_another_thread(store: velocpy.Store) -> None:
     torch = pytest.importorskip("torch")
     history = store.history("h")

@@ -190,22 +190,25 @@ class DeviceArray:
 
 def array(memory: _core.LeaseMemory, region: int) -> Any:
     """The region of a lease on a device, in the library that it came from."""
-    text, itemsize, shape, strides = memory.description(region)
     library = memory.library(region)
     if library == TORCH:
-        return _tensor(memory, region, text, itemsize, shape, strides)
+        return _tensor(memory, region)
+    text, _, shape, strides = memory.description(region)
     if library == CUPY:
         return _cupy_array(memory, region, text, shape, strides)
     return DeviceArray(memory, memory.address(region), text, shape, strides, not memory.writable)
 
 
-def _tensor(
-    memory: _core.LeaseMemory, region: int, text: str, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> torch.Tensor:
+def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
     import torch
 
     from .arrays import _torch_dtype
 
+    ready = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    shown = memory.tensor(region, torch.Tensor) if ready else None
+    if shown is not None:
+        return shown
+    text, itemsize, shape, strides = memory.description(region)
     dtype, where = _torch_dtype(text), torch.device("cuda", memory.place - 1)
     if memory.nbytes(region) == 0:
         return torch.empty(shape, dtype=dtype, device=where)
