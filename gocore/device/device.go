@@ -86,7 +86,7 @@ type Lane interface {
 	// checksums of the slot's bytes are taken in the same pass. The arrays must stay until a mark behind it has passed.
 	Gather(pieces []Piece, sums bool) (Sums, error)
 	Scatter(pieces []Piece) error
-	// Hash takes checksums of what lies in a slot.
+	// Hash takes checksums of what lies in slots, or anywhere else in memory of the device, at any address.
 	Hash(pieces []Piece) (Sums, error)
 	// Mark is passed when everything queued so far has happened.
 	Mark() (Mark, error)

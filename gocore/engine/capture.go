@@ -19,20 +19,22 @@ const (
 // Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to Offset of Tier and calls EndCapture.
 // A Spill is copied by a transfer straight from the caller's memory instead, and is Ended when that is done.
 type Capture struct {
-	Rec    *Record
-	Tier   int
-	Phase  Phase
-	Spill  bool
-	Err    error
-	Notify any // handed to TakeWoken when Phase changes after BeginCapture returned
-	claim  *claim
-	quiet  bool
-	early  bool // visible to restores before its bytes are there: copy=False
+	Rec     *Record
+	Tier    int
+	Phase   Phase
+	Spill   bool
+	Err     error
+	Notify  any // handed to TakeWoken when Phase changes after BeginCapture returned
+	claim   *claim
+	quiet   bool
+	early   bool // visible to restores before its bytes are there: copy=False
+	stays   bool // the caller's wish
+	patient bool
 }
 
 // CaptureOptions are the caller's wishes.
 type CaptureOptions struct {
-	SourceStays bool // the source stays as it is until the bytes are captured: it may be read later, by a transfer
+	SourceStays bool // the source stays as it is until the bytes are captured: a transfer may read it later, if the capture is a Spill
 	Down        int  // write it down to this tier at once; 0: no wish
 	Top         int  // the fastest tier that it may lie in: a front, or the first tier that is none
 	Patient     bool // wait for room also when only the application can make some
@@ -47,40 +49,74 @@ func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int
 		e.abandon(now, rec, err)
 		return nil, err
 	}
-	c := &Capture{Rec: rec, Tier: t, quiet: true}
-	c.early = o.SourceStays
-	c.Spill = e.tiers[t].Remote || o.SourceStays
+	c := &Capture{Rec: rec, quiet: true, stays: o.SourceStays, patient: o.Patient}
 	if o.Down > 0 && o.Down < len(e.tiers) {
 		c.Rec.wants |= 1 << o.Down
 	}
-	tr := e.tiers[t]
-	tr.captured, tr.captures = max(size, tr.captured), e.count
-	c.claim = &claim{rec: c.Rec, patient: o.Patient,
-		granted: func(now int64) { e.beginCopy(now, c) },
-		denied:  func(now int64, err error) { e.denyCapture(now, c, err) },
-	}
-	e.demand(now, t, c.claim)
+	e.ask(now, c, t)
 	if c.early && c.Phase != Ended { // after the demand: one that is refused at once must not cost the key's old version
-		e.publish(now, c.Rec)
+		e.publish(now, c.Rec, c.Tier)
 	}
 	c.quiet = false
 	return c, nil
 }
 
-// captureTier is the fastest tier that can hold the checkpoint at all; a source that stays goes past the fastest, whose room it
-// does not need.
-func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
-	first := int(r.top)
-	if below := e.below(first); sourceStays && below >= 0 && e.tiers[below].fits(r) {
-		first = below
+// ask demands room in tier t. A source that stays is read by a transfer; but into a front its caller copies it as any other, while it is still
+// in the call.
+func (e *Engine) ask(now int64, c *Capture, t int) {
+	tr := e.tiers[t]
+	c.Tier, c.early = t, c.stays && !(tr.Front && c.quiet)
+	c.Spill = tr.Remote || c.early
+	tr.captured, tr.captures = max(c.Rec.Size, tr.captured), e.count
+	c.claim = &claim{rec: c.Rec, patient: c.patient,
+		granted:   func(now int64) { e.beginCopy(now, c) },
+		denied:    func(now int64, err error) { e.denyCapture(now, c, err) },
+		elsewhere: func(now int64) bool { return e.deflect(now, c) },
 	}
-	for t := first; t < len(e.tiers); t++ {
-		if e.uses(r, t) && e.tiers[t].fits(r) {
-			return t, nil
-		}
+	e.demand(now, t, c.claim)
+}
+
+// deflect takes a capture whose source stays, and for which its tier will never have room, to the next one that can take it, or in the end to
+// the front that it was to go past; false when there is none.
+func (e *Engine) deflect(now int64, c *Capture) bool {
+	if !c.early || e.tiers[c.Tier].Front {
+		return false
+	}
+	t := -1
+	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // else that one fails
+		t = e.holds(c.Rec, e.below(c.Tier))
+	}
+	if top := c.Rec.Top(); t < 0 && e.tiers[top].Front && e.tiers[top].fits(c.Rec) {
+		t = top
+	}
+	if t < 0 {
+		return false
+	}
+	c.claim.over = true
+	e.ask(now, c, t)
+	return true
+}
+
+// captureTier is the fastest tier that can hold the checkpoint at all; a source that stays goes past the fastest, whose room it
+// does not need, where a lower one can hold it.
+func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
+	top := int(r.top)
+	if t := e.holds(r, e.below(top)); sourceStays && t >= 0 {
+		return t, nil
+	}
+	if t := e.holds(r, top); t >= 0 {
+		return t, nil
 	}
 	last := len(e.tiers) - 1
 	return 0, full(last, "the checkpoint has %d bytes, the largest budget is %d", r.Size, e.tiers[last].Capacity)
+}
+
+// holds is the fastest tier from t on that is large enough for r, or -1.
+func (e *Engine) holds(r *Record, t int) int {
+	for t >= 0 && !e.tiers[t].fits(r) {
+		t = e.below(t)
+	}
+	return t
 }
 
 func (e *Engine) beginCopy(now int64, c *Capture) {
@@ -88,7 +124,7 @@ func (e *Engine) beginCopy(now int64, c *Capture) {
 	if c.Spill {
 		f := e.Fragment(c.Rec, c.Tier)
 		f.Transfers++
-		e.spills.push(&Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
+		e.pass(Down, &Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
 	} else {
 		e.capturing++
 		c.Phase = Ready
@@ -157,17 +193,21 @@ func (e *Engine) captured(now int64, c *Capture) {
 		return
 	}
 	if !c.early {
-		e.publish(now, r)
+		e.publish(now, r, c.Tier)
 	}
-	e.lookAgain(r.Hist, c.Tier, r.seq)
+	for t := r.Top(); t <= c.Tier; t++ { // those above, too, may have been looked at while it was only announced
+		if e.uses(r, t) {
+			e.lookAgain(r.Hist, t, r.seq)
+		}
+	}
 	e.settle(now, r, c.Tier)
 	e.flushWanted(now, r, c.Tier)
 	e.wakeWaits(now, r)
 	e.resume(now, r)
 }
 
-// publish makes r the checkpoint of its key.
-func (e *Engine) publish(now int64, r *Record) {
+// publish makes r, which is captured in tier t, the checkpoint of its key.
+func (e *Engine) publish(now int64, r *Record, t int) {
 	h := r.Hist
 	old := h.Get(r.Key)
 	if old != nil {
@@ -178,7 +218,7 @@ func (e *Engine) publish(now int64, r *Record) {
 	if seq, ok := h.order.Seq(r.Key); ok {
 		e.expect(r, seq)
 	}
-	e.swept(r, old == nil)
+	e.swept(r, t, old == nil)
 	if !r.Key.IsText && r.Key.Number >= h.auto {
 		h.auto = r.Key.Number + 1
 	}

@@ -82,8 +82,7 @@ type Engine struct {
 	vacant    []uint32
 	count     int64 // operations so far: the clock of staleness
 	waiting   map[*Record][]*Restore
-	spills    fifo[*Transfer]
-	fetches   fifo[*Transfer]
+	passing   [2]ways // by direction: transfers past the faster tiers
 	woken     []any
 	durable   map[*Record][]*Wait
 	lost      map[uint64]error
@@ -179,6 +178,9 @@ func New(cfg Config) *Engine {
 		l := &link{upper: i, lower: max(i+1, e.fronts), down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate)}
 		l.dirty.link = i
 		e.links = append(e.links, l)
+	}
+	for d := range e.passing {
+		e.passing[d] = make(ways, max(len(e.links), 1))
 	}
 	return e
 }

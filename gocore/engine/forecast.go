@@ -37,11 +37,11 @@ func (e *Engine) foresee(h *History) {
 	s.coming = coming
 }
 
-// swept notes a capture; fresh: of a key that had no checkpoint.
-func (e *Engine) swept(r *Record, fresh bool) {
+// swept notes a capture in tier t; fresh: of a key that had no checkpoint.
+func (e *Engine) swept(r *Record, t int, fresh bool) {
 	s := &r.Hist.sweep
 	e.forecast.coming[s.top] -= s.coming
-	s.coming, s.top = 0, r.Top()
+	s.coming, s.top = 0, t
 	s.captures++
 	s.bytes += float64(r.Size)
 	e.foresee(r.Hist)

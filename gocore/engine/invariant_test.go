@@ -225,12 +225,12 @@ func (w *world) checkCounts() {
 			}
 		}
 	}
-	for i := range w.e.fetches.len() {
-		if x := w.e.fetches.items[w.e.fetches.head+i]; x.Restore.over {
+	w.e.Unbegun(func(x *Transfer) {
+		if x.Kind == Fetch && x.Restore.over {
 			pins[copyAt{x.Rec, x.From}]++
 			orphans++
 		}
-	}
+	})
 	for _, r := range w.e.slots {
 		for t := range w.e.tiers {
 			if r == nil || r.copies[t] == fragment.None {

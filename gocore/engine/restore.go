@@ -106,7 +106,7 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	r.copies = true
 	e.copying++
 	e.settle(now, r.Rec, t)
-	e.fetches.push(&Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
+	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
 }
 
 // liftable tells whether tier t, and those that the bytes come through, are large enough for rec.

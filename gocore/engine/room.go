@@ -18,6 +18,8 @@ type claim struct {
 	tried   bool
 	granted func(now int64)
 	denied  func(now int64, err error)
+	// elsewhere ends the claim by another tier's room, if it can; nil: never.
+	elsewhere func(now int64) bool
 }
 
 // extent is the room that r takes in the tier, align where it may begin.
@@ -283,6 +285,9 @@ func (e *Engine) failStalled(now int64, t int) {
 		if e.yield(now, t, c) && e.attempt(now, t, c) {
 			continue
 		}
+		if c.elsewhere != nil && c.elsewhere(now) {
+			continue
+		}
 		failing := t < len(e.links) && e.links[t].stuck > 0
 		if c.patient && !failing {
 			continue
@@ -337,7 +342,7 @@ func (e *Engine) whyFull(t int, r *Record) error {
 
 // progressing tells whether anything is under way that ends by itself.
 func (e *Engine) progressing() bool {
-	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.spills.len() > 0 || e.fetches.len() > 0 {
+	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
 		return true
 	}
 	for _, l := range e.links {

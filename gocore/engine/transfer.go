@@ -39,7 +39,7 @@ const (
 
 // Pending tells whether Next may have a transfer of this direction.
 func (e *Engine) Pending(d Direction) bool {
-	if d == Up && e.fetches.len() > 0 || d == Down && e.spills.len() > 0 {
+	if e.passing[d].len() > 0 {
 		return true
 	}
 	for _, l := range e.links {
@@ -55,11 +55,7 @@ func (e *Engine) PendingOver(d Direction, upper int) bool {
 	if upper == AnyLink {
 		return e.Pending(d)
 	}
-	past := &e.spills
-	if d == Up {
-		past = &e.fetches
-	}
-	if x, ok := past.peek(); ok && e.way(x) == upper {
+	if e.passing[d][upper].len() > 0 {
 		return true
 	}
 	l := e.links[upper]
@@ -111,13 +107,12 @@ func (e *Engine) next(now int64, d Direction, over int) *Transfer {
 }
 
 func (e *Engine) find(now int64, d Direction, over int) *Transfer {
-	past := &e.spills // past the faster tiers
-	if d == Up {
-		past = &e.fetches
-	}
-	if x, ok := past.peek(); ok && (over == AnyLink || over == e.way(x)) {
-		past.pop()
-		return x
+	for x := e.passing[d].next(over); x != nil; x = e.passing[d].next(over) {
+		if x.Kind != Spill || !x.Rec.gone {
+			return x
+		}
+		e.spilled(now, x, ErrDropped) // nobody wants it any more
+		e.pump(now)
 	}
 	if d == Up {
 		return e.nextUp(over)
@@ -133,6 +128,43 @@ func (e *Engine) way(x *Transfer) int {
 		return min(top, max(len(e.links)-1, 0))
 	}
 	return t - 1
+}
+
+// ways are the transfers past the faster tiers that have not begun, by the link that they go over: one that has to wait holds up none of
+// another device's.
+type ways []fifo[*Transfer]
+
+// pass queues a transfer past the faster tiers.
+func (e *Engine) pass(d Direction, x *Transfer) { e.passing[d][e.way(x)].push(x) }
+
+func (w ways) len() (n int) {
+	for k := range w {
+		n += w[k].len()
+	}
+	return n
+}
+
+// Unbegun calls f for every transfer past the faster tiers that has not begun.
+func (e *Engine) Unbegun(f func(*Transfer)) {
+	for d := range e.passing {
+		for k := range e.passing[d] {
+			for q, i := &e.passing[d][k], 0; i < q.len(); i++ {
+				f(q.at(i))
+			}
+		}
+	}
+}
+
+// next takes the first transfer over a link, or over any; nil when there is none.
+func (w ways) next(over int) *Transfer {
+	for k := range w {
+		if over == AnyLink || over == k {
+			if x, ok := w[k].pop(); ok {
+				return x
+			}
+		}
+	}
+	return nil
 }
 
 func (e *Engine) nextUp(over int) *Transfer {

@@ -195,7 +195,7 @@ func (w *world) capture(t *rapid.T) {
 		}
 		return
 	}
-	if o.SourceStays {
+	if c.early {
 		w.truth[hi][k] = c.Rec
 	}
 	w.captures = append(w.captures, &taken{Capture: c, content: w.content, phase: c.Phase, patient: o.Patient})
@@ -378,8 +378,8 @@ func (w *world) next(d Direction) bool {
 	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
 		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
 	}
-	if x.Kind == Flush && w.gone[x.Rec] {
-		w.fatalf("%v is gone, and a flush of it begins", x.Rec.Key)
+	if (x.Kind == Flush || x.Kind == Spill) && w.gone[x.Rec] {
+		w.fatalf("%v is gone, and a transfer of it down begins", x.Rec.Key)
 	}
 	w.flights = append(w.flights, x)
 	return true

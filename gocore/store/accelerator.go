@@ -134,8 +134,13 @@ func (a *accelerator) quiet() error {
 	if a.arena == nil {
 		return nil
 	}
+	return a.still(0, a.arena.Mapped())
+}
+
+// still waits until nobody who has been noted reads or writes a range of the tier any more.
+func (a *accelerator) still(from, size int64) error {
 	a.mu.Lock()
-	marks := a.hazards.Quiet(nil, 0, a.arena.Mapped())
+	marks := a.hazards.Quiet(nil, from, size)
 	a.mu.Unlock()
 	var failed error
 	for _, m := range marks {

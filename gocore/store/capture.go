@@ -36,8 +36,10 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 	op := &Op{s: h.s, kind: captureOp, bell: bell{fd: a.FD}}
 	returned := false
 	defer op.disownUnless(&returned)
-	if err := h.s.growFor(a); err != nil {
-		return op, codeOf(err), err
+	if !a.SourceStays { // else it needs no room on the device
+		if err := h.s.growFor(a); err != nil {
+			return op, codeOf(err), err
+		}
 	}
 	code, err := h.openCapture(op, a, out)
 	if code == status.Again {
@@ -95,11 +97,10 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	b := &body{layout: l, meta: string(a.Meta)}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.accelerators)}
 	if dev != nil {
-		// Into the device's tier a copy costs next to nothing and frees the source at once, so that a source which stays is copied all the same.
-		o.Top, o.SourceStays = dev.tier, a.SourceStays && size > s.eng.Capacity(dev.tier)
+		o.Top = dev.tier
 	}
 	op.device, op.streams = dev, append([]uint64(nil), a.Streams...)
-	ready, err := op.mayBeTaken(size)
+	ready, err := op.mayBeTaken(size, a.SourceStays)
 	if err != nil {
 		s.layouts.give(l)
 		return err
@@ -122,7 +123,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = keep(a.Regions)
 	}
-	if !o.SourceStays { // else nobody waits for it
+	if !a.SourceStays || !c.Spill { // else nobody waits for it
 		c.Notify = op
 	}
 	op.live()

@@ -152,7 +152,12 @@ func eventfd(t testing.TB) int32 {
 // rung waits a while for the bell, and takes its count.
 func rung(fd int32, milliseconds int) bool {
 	p := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
-	_, _ = unix.Poll(p, milliseconds)
+	for end := time.Now().Add(time.Duration(milliseconds) * time.Millisecond); ; { // signals of the runtime's interrupt it
+		left := time.Until(end).Milliseconds()
+		if _, err := unix.Poll(p, int(max(left, 0))); err != unix.EINTR || left <= 0 {
+			break
+		}
+	}
 	var buf [8]byte
 	n, _ := unix.Read(int(fd), buf[:])
 	return n == 8

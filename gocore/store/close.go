@@ -149,6 +149,11 @@ func (s *Store) forgetAll() {
 		h.h.Each(func(r *engine.Record) { s.vanish(r.ID, r.Body.(*body)) })
 		h.h = nil
 	}
+	s.eng.Unbegun(func(x *engine.Transfer) { // of versions that have gone, too
+		if x.Kind == engine.Spill {
+			s.vanish(x.Rec.ID, x.Rec.Body.(*body))
+		}
+	})
 	s.histories, s.layouts, s.eng = nil, newLayouts(), engine.New(engine.Config{})
 }
 

@@ -21,16 +21,29 @@ type detour struct {
 	pinned  bool
 }
 
-// now puts work into the device's own lane and waits for it, also for what had been queued before an error.
+// inLane puts work into some lane and waits for it, also for what had been queued before an error.
+type inLane func(work func(device.Lane) error) error
+
+// now is such a way, for what somebody waits for.
 func (a *accelerator) now(work func(device.Lane) error) error {
 	a.ownLane.Lock()
-	failed := work(a.own)
-	m, err := a.own.Mark()
+	m, err := behindAll(a.own, work(a.own))
 	a.ownLane.Unlock()
-	if err != nil {
-		return deviceError(errors.Join(failed, err), a.tier)
+	return deviceError(a.finish(m, err), a.tier)
+}
+
+// behindAll is the mark behind everything in a lane, also of work that failed: some of it may have been queued. It is asked for twice, as
+// without one nobody knows when the memory is free.
+func behindAll(lane device.Lane, failed error) (device.Mark, error) {
+	m, err := lane.Mark()
+	if err == nil {
+		return m, failed
 	}
-	return deviceError(errors.Join(failed, a.wait(m)), a.tier)
+	failed = errors.Join(failed, err)
+	if m, err = lane.Mark(); err == nil {
+		return m, failed
+	}
+	return nil, failed
 }
 
 // flip changes one bit of the tier: for tests of what happens then.
@@ -175,17 +188,17 @@ func (s *Store) reaches(slot []byte) bool {
 	return from >= 0 && from+int64(len(slot)) <= s.pin.pinned.Load()
 }
 
-// gatherToHost copies regions to a slot of the host tier.
-func (s *Store) gatherToHost(a *accelerator, gate *source, slot []byte, spans []Span) error {
-	if s.reaches(slot) {
+// gatherToHost copies the regions named to a slot of the host tier, in that lane as far as the device reaches the slot.
+func (s *Store) gatherToHost(a *accelerator, now inLane, gate *source, slot []byte, spans []Span, which []int32) error {
+	if s.reaches(slot) && len(which) > 0 {
 		return gate.during(func() error {
-			return a.now(func(lane device.Lane) error {
-				_, err := lane.Gather(pieces(device.AddressOf(slot), spans, nil, gate.regions), false)
+			return now(func(lane device.Lane) error {
+				_, err := lane.Gather(pieces(device.AddressOf(slot), spans, which, chosen(gate.regions, which)), false)
 				return err
 			})
 		})
 	}
-	for i := range gate.regions {
+	for _, i := range which {
 		r := &gate.regions[i]
 		to := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		if r.Place == 0 {
@@ -203,6 +216,14 @@ func (s *Store) gatherToHost(a *accelerator, gate *source, slot []byte, spans []
 		}
 	}
 	return nil
+}
+
+func chosen[T any](all []T, which []int32) []T {
+	some := make([]T, len(which))
+	for j, i := range which {
+		some[j] = all[i]
+	}
+	return some
 }
 
 // scatterFromHost copies host memory to destinations, some of which lie on a device.
@@ -229,17 +250,6 @@ func (s *Store) copyHere(direction copier.Direction, gate *source, r *Region, sl
 	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: s.pool})
 	defer job.Free()
 	return gate.run(job)
-}
-
-// spillToHost takes a checkpoint whose source stays from a device to the host tier.
-func (s *Store) spillToHost(a *accelerator, slot []byte, src *source, l *layout) ([]uint64, error) {
-	if err := s.gatherToHost(a, src, slot, l.spans); err != nil || !s.set.Checksum {
-		return nil, err
-	}
-	job := s.inspection(slot, l)
-	defer job.Free()
-	job.Run(0)
-	return append([]uint64(nil), job.Sums()...), nil
 }
 
 // spillFromDevice takes a checkpoint that no tier of memory can hold from the caller's arrays on a device to the disk, window by window.

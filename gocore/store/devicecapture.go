@@ -21,9 +21,9 @@ func (a *accelerator) ready(streams []uint64) (device.Mark, error) {
 
 // mayBeTaken is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
 // the engine is: a stream that takes no marks must leave nothing behind.
-func (op *Op) mayBeTaken(size int64) ([]device.Mark, error) {
+func (op *Op) mayBeTaken(size int64, stays bool) ([]device.Mark, error) {
 	s, a := op.s, op.device
-	if a == nil || size+hostGrain <= s.eng.Capacity(a.tier) { // with room to spare for what the tier rounds up
+	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.tier) { // with room to spare for what the tier rounds up
 		return nil, nil
 	}
 	m, err := a.ready(op.streams)
@@ -102,14 +102,14 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 			if err != nil {
 				return op.endTake(out, b, nil, err)
 			}
-			op.send(a, ready, func(gate *source) error { return op.s.gatherToHost(a, gate, slot, spans) })
+			op.send(a, ready, func(gate *source) error { return op.s.gatherToHost(a, a.now, gate, slot, spans, b.layout.all()) })
 		}
 		if done, err := op.errand.ended(); !done {
 			return status.Pending, nil
 		} else if err != nil {
 			return op.endTake(out, b, nil, err)
 		}
-		op.job = op.s.inspection(op.slot, b.layout)
+		op.job = op.s.inspection(op.slot, b.layout.spans)
 	}
 	if !op.copy() {
 		return status.Again, nil
@@ -118,10 +118,10 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 	return op.endCopyIn(out)
 }
 
-// inspection is the job that takes the checksums of a slot.
-func (s *Store) inspection(slot []byte, l *layout) *copier.Job {
-	all := make([]copier.Piece, len(l.spans))
-	for i, span := range l.spans {
+// inspection is the job that takes the checksums of what lies in a slot.
+func (s *Store) inspection(slot []byte, spans []Span) *copier.Job {
+	all := make([]copier.Piece, len(spans))
+	for i, span := range spans {
 		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
 	}
 	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})

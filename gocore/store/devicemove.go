@@ -30,7 +30,7 @@ func (a *accelerator) inCuts(end, size int64, put func(from, n int64) (device.Ma
 // move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
 func (w *worker) move(x *engine.Transfer) *moved {
 	a := w.crew.device
-	if a == nil || x.Kind != engine.Flush && x.Kind != engine.Load {
+	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.home(x.Rec) != a {
 		return w.s.move(x)
 	}
 	lane, err := w.laneOf(a)
@@ -38,6 +38,8 @@ func (w *worker) move(x *engine.Transfer) *moved {
 		return &moved{err: err}
 	}
 	switch b := x.Rec.Body.(*body); x.Kind {
+	case engine.Spill:
+		return w.s.goStraight(a, lane, x, b)
 	case engine.Flush:
 		return &moved{err: w.s.flushFrom(a, lane, x, b)}
 	default:

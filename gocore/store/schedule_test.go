@@ -83,7 +83,17 @@ type card struct {
 	truth   map[int64]content
 	lent    []onLoan
 	checks  []check
+	staying []staying
 	serial  uint64
+}
+
+// staying are sources that nobody may touch until their ticket says so.
+type staying struct {
+	ticket uint64
+	key    int64
+	text   string // of the content
+	stream uint64 // that filled them
+	after  []func(junk uint64)
 }
 
 // content is what a checkpoint's regions held, and how they lie in it.
@@ -216,6 +226,7 @@ func (k *card) alloc(n int64) device.Address {
 
 // verify waits for all streams and compares what came to lie on the device.
 func (k *card) verify() {
+	k.settleSources(true)
 	for _, s := range k.streams {
 		m, err := k.dev.Borrow(s).Mark()
 		k.must(err)
@@ -265,6 +276,7 @@ func (k *card) bytes() []byte {
 }
 
 func (k *card) step() {
+	defer k.settleSources(false)
 	key := k.r.Int64N(14)
 	switch x := k.r.IntN(100); {
 	case x < 40:
@@ -279,7 +291,9 @@ func (k *card) step() {
 		k.letGo()
 	case x < 88:
 		if _, ok := k.truth[key]; ok {
-			k.must(k.h.Drop(plan.Key{Number: key}))
+			if err := k.h.Drop(plan.Key{Number: key}); !k.lost(key, err) {
+				k.must(err)
+			}
 			delete(k.truth, key)
 		}
 	case x < 94:
@@ -327,8 +341,14 @@ func (k *card) write(key int64) {
 	if k.r.IntN(6) == 0 {
 		a.Tier = []int{status.TierHost, status.TierDisk}[k.r.IntN(2)]
 	}
+	a.SourceStays = k.r.IntN(4) == 0
 	var out Outcome
 	op, code, err := k.h.Checkpoint(a, &out)
+	if err == nil && code == status.OK && a.SourceStays {
+		k.truth[key] = c
+		k.staying = append(k.staying, staying{out.Ticket, key, c.text, from, after})
+		return
+	}
 	if err == nil && code == status.Pending && k.r.IntN(4) == 0 {
 		op.Cancel()
 		for _, f := range after {
@@ -348,6 +368,43 @@ func (k *card) write(key int64) {
 	if k.may(err, status.TierFull) {
 		k.truth[key] = c
 	}
+}
+
+// settleSources overwrites the sources that are captured at once, in any stream, and those of versions that are gone; it forgets what turns
+// out to be lost, as there was no room for it.
+func (k *card) settleSources(all bool) {
+	rest := k.staying[:0]
+	for _, x := range k.staying {
+		if all {
+			k.may(k.wait(x.ticket, status.TierNone), status.TierFull, status.Dropped)
+		}
+		st, err := k.s.Ticket(x.ticket)
+		k.must(err)
+		if !st.Captured && !st.Gone {
+			rest = append(rest, x)
+			continue
+		}
+		if c, ok := k.truth[x.key]; ok && st.Failed != 0 && st.Gone && c.text == x.text {
+			delete(k.truth, x.key)
+		}
+		for _, f := range x.after {
+			if st.Captured && !st.Gone { // else nothing says that they have been filled
+				x.stream = k.streams[k.r.IntN(len(k.streams))]
+			}
+			f(x.stream)
+		}
+	}
+	k.staying = rest
+}
+
+// lost tells whether a version is not there because there was no room for it after all.
+func (k *card) lost(key int64, err error) bool {
+	if c := codeOf(err); err == nil || c != status.NotFound && c != status.TierFull {
+		return false
+	}
+	k.settleSources(true)
+	_, ok := k.truth[key]
+	return !ok
 }
 
 // rows lays bytes out with gaps between rows of 16.
@@ -421,7 +478,7 @@ func (k *card) restore(key int64, cancelled bool) {
 		k.may(err, status.NotFound)
 		return
 	}
-	if !k.may(err) {
+	if k.lost(key, err) || !k.may(err) {
 		return
 	}
 	for i, p := range here {
@@ -449,6 +506,9 @@ func (k *card) lend(key int64) {
 	l, _, err := k.lease(key, RestoreArgs{Streams: streams, Last: k.r.IntN(3) == 0, Peek: k.r.IntN(2) == 0})
 	if !ok {
 		k.may(err, status.NotFound)
+		return
+	}
+	if k.lost(key, err) {
 		return
 	}
 	if !k.may(err, status.TierFull) {
@@ -565,6 +625,12 @@ func (sch *schedule) end() {
 		return sch.store.empty
 	})
 	for _, k := range sch.cards {
+		for _, x := range k.staying {
+			for _, f := range x.after {
+				f(x.stream)
+			}
+		}
+		k.staying = nil
 		k.verify()
 		k.must(k.dev.Close())
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/copier"
 	"velocpy/gocore/device"
@@ -78,7 +80,7 @@ type source struct {
 	mu      sync.Mutex // held while somebody reads the caller's memory; never during I/O
 	regions []Region
 	ready   device.Mark // of sources on a device: what is queued before it fills them
-	given   bool        // the caller has its memory back
+	given   atomic.Bool // the caller has its memory back, or waits for it
 }
 
 var errAbandoned = errors.New("the caller gave the checkpoint up")
@@ -101,34 +103,30 @@ func (src *source) dropReady() {
 
 // abandon gives the caller its memory back: when it returns nobody reads it, now or later. It waits for one piece of a copy, never for I/O.
 func (src *source) abandon() {
+	src.given.Store(true) // first: a copy in many pieces ends with the one that it is at
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	src.given = true
 	src.dropReady() // the transfer may never come to it
 }
 
-func (src *source) abandoned() bool {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	return src.given
-}
+func (src *source) abandoned() bool { return src.given.Load() }
 
 // read runs one short piece of a copy from the caller's memory.
 func (src *source) read(piece func()) error {
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	if src.given {
+	if src.abandoned() {
 		return errAbandoned
 	}
 	piece()
 	return nil
 }
 
-// during runs work that reads the caller's memory, unless the caller has it back.
+// during runs work that reads the caller's memory, unless the caller has it back. Long work looks at abandoned now and then.
 func (src *source) during(work func() error) error {
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	if src.given {
+	if src.abandoned() {
 		return errAbandoned
 	}
 	return work()
@@ -147,16 +145,13 @@ func (src *source) run(job *copier.Job) error {
 // window is how much of a checkpoint a spill holds in memory at once.
 const window = 8 << 20
 
-// spill takes a checkpoint from the caller's memory to tier x.To and returns its checksums.
+// spill takes a checkpoint from the caller's memory to tier x.To and returns its checksums. From a device to the host it goes straight.
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
 	src := b.coming.source
 	if a := s.home(x.Rec); a != nil {
 		if err := a.filled(src); err != nil {
 			return nil, err
-		}
-		if s.eng.IsMemory(x.To) {
-			return s.spillToHost(a, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout)
 		}
 		return s.spillFromDevice(a, x, src)
 	}

@@ -200,6 +200,92 @@ def test_capture_does_not_wait_for_the_device(store: velocpy.Store) -> None:
     assert ticket.captured
 
 
+def test_copy_false_reads_the_source_itself(store: velocpy.Store) -> None:
+    history = store.history("h")
+    side = torch.cuda.Stream()
+    kept = noise(4 * MIB + 3, 1)
+    u = torch.zeros_like(kept)
+    history.checkpoint("warm", u=u, copy=False).wait(timeout=30)  # code and pools
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(2_000_000_000)  # about a second
+        u.copy_(kept)
+        began = time.perf_counter()
+        ticket = history.checkpoint(0, u=u, copy=False)
+        took = time.perf_counter() - began
+    assert took < 0.2, "the call waited for the device"
+    assert not ticket.captured
+    ticket.wait(timeout=30)
+    assert ticket.captured
+    assert ticket.durable("host")
+    assert store.stats()["tiers"]["device"]["high_water"] == 0
+    u.fill_(-1)
+    back = torch.empty_like(u)
+    history.restore(0, into={"u": back})
+    assert torch.equal(back, kept)
+
+
+def test_copy_false_of_a_long_history(store: velocpy.Store) -> None:
+    history = store.history("h")
+    count, ring = 100, [torch.empty(2 * MIB + 3, dtype=torch.int32, device="cuda") for _ in range(4)]
+    tickets: list[velocpy.Ticket] = []
+    for i in range(count):
+        u = ring[i % len(ring)]
+        if i >= len(ring):
+            tickets[i - len(ring)].wait(timeout=30)  # its source is about to be overwritten
+        u.copy_(noise(u.numel(), i))
+        tickets.append(history.checkpoint(i, u=u, copy=False))
+    back = torch.empty_like(ring[0])
+    for i in reversed(range(count)):
+        history.restore(i, into={"u": back}, last=True)
+        assert torch.equal(back, noise(back.numel(), i)), i
+        back.fill_(-2)
+    assert store.stats()["tiers"]["disk"]["written_bytes"] > 0
+
+
+def test_copy_false_keeps_all_kinds_of_sources(store: velocpy.Store) -> None:
+    history = store.history("h")
+    for i in range(20):
+        wide, many = torch.rand(700, 900, device="cuda"), [torch.rand(n * 37 + 1, device="cuda") for n in range(100)]
+        here = np.full(1000, float(i))
+        sources = {
+            "rows": wide[::3, 1:].t(),
+            "odd": wide.view(-1)[1:],
+            "temporary": wide + 1,
+            "empty": wide[5:5],
+            "here": here,
+        }
+        want = {name: x.copy() if isinstance(x, np.ndarray) else x.clone() for name, x in sources.items()}
+        torch.cuda._sleep(20_000_000)
+        history.checkpoint(i, {**sources, **{f"m{n}": x for n, x in enumerate(many)}}, copy=False)
+        totals = [float(x.sum()) for x in many]
+        del wide, many, sources, here  # what takes their memory must not be read instead
+        junk = [torch.full((700, 900), -1.0, device="cuda") for _ in range(4)]
+        with history.restore(i) as state:
+            for name, x in want.items():
+                assert np.array_equal(state[name], x) if name == "here" else torch.equal(state[name], x), (i, name)
+            assert [float(state[f"m{n}"].sum()) for n in range(100)] == totals
+        del junk
+    history.wait(timeout=30)
+    assert store._core.kept_sources() == 0
+
+
+def test_copy_false_dropped_at_once(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, device="64MiB", host="256MiB") as store:
+        history = store.history("h")
+        for i in range(30):
+            torch.cuda._sleep(5_000_000)
+            ticket = history.checkpoint(i % 3, u=noise(2 * MIB, i), copy=False)
+            if i % 2:
+                history.drop(i % 3)
+                assert ticket.dropped
+        back = torch.empty(2 * MIB, dtype=torch.int32, device="cuda")
+        history.restore(28 % 3, into={"u": back})
+        assert torch.equal(back, noise(2 * MIB, 28))
+        history.wait(timeout=30)
+        assert store._core.kept_sources() == 0
+
+
 def test_a_capturing_stream_is_refused(store: velocpy.Store) -> None:
     history = store.history("h")
     u = torch.rand(1000, device="cuda")

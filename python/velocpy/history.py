@@ -108,8 +108,9 @@ class History:
             buffer protocol, DLPack or ``__cuda_array_interface__``, and tuples (address, bytes) or, on a CUDA device,
             (address, bytes, device). They come back as the library they came from, buffers as NumPy arrays.
         copy
-            False: the arrays stay untouched by the caller until ``Ticket.captured``; the store then reads them where
-            they are and keeps them alive meanwhile.
+            False: the arrays stay untouched by the caller until ``Ticket.captured``; the store reads them where they
+            are, in the background, and keeps them alive meanwhile. It takes no room in the fastest tier: what lies on a
+            device goes straight to the host tier.
         meta
             Something small that JSON can say, given back by `Lease.meta` and `meta` as JSON does: tuples as lists, the
             keys of a dict as texts.
@@ -120,7 +121,8 @@ class History:
         stream
             The CUDA stream in whose order arrays on a device are read: a handle, a ``torch.cuda.Stream``, a
             ``cupy.cuda.Stream``, or several. None: the stream that is current in the library of the arrays. The call
-            does not wait for the device; what is queued on the stream afterwards may overwrite the arrays.
+            does not wait for the device; what is queued on the stream afterwards may overwrite the arrays (unless
+            ``copy=False``).
 
         Raises
         ------

@@ -49,7 +49,11 @@ class Ticket:
 
     @property
     def captured(self) -> bool:
-        """Whether the bytes are in the store, so that the sources may be overwritten. Always unless ``copy=False``."""
+        """Whether the bytes are in the store.
+
+        Until then sources that were given with ``copy=False`` must not be touched. Others may be overwritten at once;
+        those on a device in the order of the stream, which comes to the copy a little later than the call returns.
+        """
         return bool(self._state()[0] & CAPTURED)
 
     @property

@@ -162,7 +162,7 @@ func manyPieces(t *testing.T, m Machine) {
 	b.close()
 }
 
-// hash takes sums of slots of every length around the borders of the definition, one by one and together.
+// hash takes sums of every length around the borders of the definition, at all kinds of addresses, one by one and together.
 func hash(t *testing.T, m Machine) {
 	b := newBench(t, m, 48*mib)
 	const leaf = checksum.LeafBytes
@@ -174,7 +174,7 @@ func hash(t *testing.T, m Machine) {
 	var want []uint64
 	for i, n := range lengths {
 		p := pattern(uint64(i), n)
-		at := b.room(n, 0)
+		at := b.room(n, int64(i%2*i))
 		b.put(at, p)
 		pieces, want = append(pieces, device.Piece{Slot: at, Bytes: n}), append(want, checksum.Sum(p))
 	}

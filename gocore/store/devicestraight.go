@@ -1,0 +1,156 @@
+package store
+
+import (
+	"errors"
+
+	"velocpy/gocore/device"
+	"velocpy/gocore/engine"
+)
+
+// A checkpoint whose source stays (copy=False) goes straight from the caller's arrays on a device to the host tier. What lies together goes as
+// flushes do, cut by cut in the worker's own lane; the rest, which takes a kernel, as what is too large for the device's tier. The device takes
+// the checksums where the bytes are, so that they are known to have come over well.
+
+// alone is what makes a copy of its own worth while; smaller regions go together.
+const alone = 256 << 10
+
+// straight is how the regions of such a checkpoint go, by their indices.
+type straight struct {
+	cuts, rest   []int32 // each region is in one of these
+	there, after []int32 // … and in one of these: its checksum is taken on the device, or of the slot afterwards
+}
+
+func (s *Store) sort(slot []byte, regions []Region) (by straight) {
+	reaches := s.reaches(slot)
+	for i := range regions {
+		r, n := &regions[i], int32(i)
+		together := r.Place > 0 && r.Bytes > 0 && r.Mem.Contiguous()
+		if together && (r.Bytes >= alone || !reaches) {
+			by.cuts = append(by.cuts, n)
+		} else {
+			by.rest = append(by.rest, n)
+		}
+		if together {
+			by.there = append(by.there, n)
+		} else {
+			by.after = append(by.after, n)
+		}
+	}
+	return by
+}
+
+// goStraight carries such a transfer out.
+func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
+	src := b.coming.source
+	err := a.filled(src)
+	var sums []uint64
+	switch {
+	case err != nil:
+	case x.To == a.tier:
+		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.spans)
+	default:
+		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.spans)
+	}
+	if !errors.Is(err, errAbandoned) {
+		err = deviceError(err, a.tier)
+	}
+	return &moved{sums: sums, err: err}
+}
+
+// takeStraight fills a slot and returns its checksums.
+func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src *source, spans []Span) ([]uint64, error) {
+	by := s.sort(slot, src.regions)
+	if !s.set.Checksum {
+		by.there, by.after = nil, nil
+	}
+	var there device.Sums
+	err := src.during(func() error {
+		last, err := a.copyCuts(lane, slot, src, spans, by.cuts)
+		if err == nil && len(by.there) > 0 {
+			err = a.in(lane)(func(lane device.Lane) (err error) {
+				there, err = lane.Hash(lying(src.regions, by.there))
+				return err
+			})
+		}
+		return a.finish(last, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.gatherToHost(a, a.in(lane), src, slot, spans, by.rest); err != nil || !s.set.Checksum {
+		if there != nil {
+			there.Discard()
+		}
+		return nil, err
+	}
+	sums := make([]uint64, len(spans))
+	if there != nil {
+		put(sums, by.there, there.Take())
+	}
+	job := s.inspection(slot, chosen(spans, by.after))
+	defer job.Free()
+	job.Run(0)
+	put(sums, by.after, job.Sums())
+	return sums, nil
+}
+
+// takeAfterAll fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
+func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfer, src *source, spans []Span) (all []uint64, err error) {
+	if err := a.still(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
+		return nil, err
+	}
+	err = src.during(func() error {
+		var sums device.Sums
+		m, err := a.writing(lane, x.ToOff, x.Rec.Size, func() (err error) {
+			sums, err = lane.Gather(pieces(a.at(x.ToOff), spans, nil, src.regions), s.set.Checksum)
+			return err
+		})
+		if err = a.finish(m, err); err == nil && sums != nil {
+			all = sums.Take()
+		}
+		return err
+	})
+	return all, err
+}
+
+// in is the way through a lane of a worker's.
+func (a *accelerator) in(lane device.Lane) inLane {
+	return func(work func(device.Lane) error) error { return a.finish(behindAll(lane, work(lane))) }
+}
+
+// copyCuts puts the copies of regions that lie together into a lane, cut by cut, and returns the last one's mark. After an error, as when the
+// source is given back meanwhile, nothing of it is under way.
+func (a *accelerator) copyCuts(lane device.Lane, slot []byte, src *source, spans []Span, which []int32) (device.Mark, error) {
+	if len(which) == 0 {
+		return nil, nil
+	}
+	last := spans[which[len(which)-1]]
+	return a.inCuts(last.Offset+last.Bytes, cut, func(from, n int64) (device.Mark, error) {
+		if src.abandoned() {
+			return nil, errAbandoned
+		}
+		var failed error
+		for _, i := range which {
+			at, end := max(spans[i].Offset, from), min(spans[i].Offset+spans[i].Bytes, from+n)
+			if at < end && failed == nil {
+				failed = lane.Copy(device.AddressOf(slot[at:end]), device.Address(src.regions[i].Mem.Base)+device.Address(at-spans[i].Offset), end-at)
+			}
+		}
+		return behindAll(lane, failed)
+	})
+}
+
+// lying are regions where they are: for checksums.
+func lying(regions []Region, which []int32) []device.Piece {
+	all := make([]device.Piece, len(which))
+	for j, i := range which {
+		all[j] = device.Piece{Slot: device.Address(regions[i].Mem.Base), Bytes: regions[i].Bytes}
+	}
+	return all
+}
+
+func put(all []uint64, which []int32, some []uint64) {
+	for j, i := range which {
+		all[i] = some[j]
+	}
+}
