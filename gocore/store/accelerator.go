@@ -58,12 +58,12 @@ func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func()
 	}
 	m, err := lane.Mark() // also when the work failed: some of it may have been queued
 	if err != nil {
-		return nil, deviceError(errors.Join(failed, err), a.tier)
+		return nil, deviceError(errors.Join(failed, err))
 	}
 	a.mu.Lock()
 	note(m)
 	a.mu.Unlock()
-	return m, deviceError(failed, a.tier)
+	return m, deviceError(failed)
 }
 
 // after makes a lane wait for marks and drops them.
@@ -115,7 +115,7 @@ func (a *accelerator) finish(m device.Mark, err error) error {
 // wait blocks until a mark has passed and drops it.
 func (a *accelerator) wait(m device.Mark) error {
 	defer m.Drop()
-	return deviceError(m.Wait(), a.tier)
+	return deviceError(m.Wait())
 }
 
 // read copies bytes of the tier to host memory and waits for them.
@@ -165,7 +165,7 @@ func (a *accelerator) free() error {
 }
 
 // deviceError gives an error of a device its place; nil stays nil.
-func deviceError(err error, tier int) error {
+func deviceError(err error) error {
 	return atTier(err, status.TierDevice, func(err error) *status.Error {
 		switch {
 		case errors.Is(err, device.ErrLost):

@@ -75,7 +75,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		return err
 	}
 	if dev != nil && dev.dev.Lost() != nil {
-		return deviceError(dev.dev.Lost(), dev.tier)
+		return deviceError(dev.dev.Lost())
 	}
 	down, err := s.tierIndex(a.Tier)
 	if err != nil {

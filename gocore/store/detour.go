@@ -29,7 +29,7 @@ func (a *accelerator) now(work func(device.Lane) error) error {
 	a.ownLane.Lock()
 	m, err := behindAll(a.own, work(a.own))
 	a.ownLane.Unlock()
-	return deviceError(a.finish(m, err), a.tier)
+	return deviceError(a.finish(m, err))
 }
 
 // behindAll is the mark behind everything in a lane, also of work that failed: some of it may have been queued. It is asked for twice, as

@@ -13,10 +13,10 @@ import (
 func (a *accelerator) ready(streams []uint64) (device.Mark, error) {
 	lane, err := a.join(streams)
 	if err != nil {
-		return nil, deviceError(err, a.tier)
+		return nil, deviceError(err)
 	}
 	m, err := lane.Mark()
-	return m, deviceError(err, a.tier)
+	return m, deviceError(err)
 }
 
 // mayBeTaken is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
@@ -87,7 +87,7 @@ func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (statu
 	s.eng.EndCapture(s.now(), op.capture, err == nil)
 	s.line.took = 0
 	if err != nil {
-		return op.endCapture(out, s.explain(deviceError(err, op.device.tier), nil))
+		return op.endCapture(out, s.explain(deviceError(err), nil))
 	}
 	return op.endCapture(out, nil)
 }
@@ -155,13 +155,13 @@ func (op *Op) taking() bool {
 		if !passed && err == nil {
 			return true
 		}
-		op.failed = deviceError(err, 0)
+		op.failed = deviceError(err)
 		op.dropMark()
 	}
 	for len(op.recs) > 0 {
 		b, a := op.recs[0].Body.(*body), op.s.home(op.recs[0])
 		if b.coming != nil && b.coming.mark != nil && a.dev.Lost() != nil {
-			op.failed = deviceError(a.dev.Lost(), a.tier)
+			op.failed = deviceError(a.dev.Lost())
 		}
 		if !b.taken() {
 			op.watch(op.s.home(op.recs[0]), b.coming.mark.Keep())

@@ -61,7 +61,7 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 	}
 	lane, err := a.dev.Lane(priority)
 	if err != nil {
-		return nil, deviceError(err, a.tier)
+		return nil, deviceError(err)
 	}
 	w.lane = lane
 	return lane, nil

@@ -21,7 +21,7 @@ func (op *Op) lookOnDevice(out *Outcome, a *accelerator) (status.Code, error) {
 	op.at, op.placed = op.s.eng.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
 	if op.lends && op.s.set.verify != verifyAlways {
 		if err := op.lendOn(a); err != nil {
-			return op.failRestore(op.s.explain(deviceError(err, a.tier), op.restore.Rec))
+			return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
 		}
 		return op.endRestore(out)
 	}
@@ -125,7 +125,7 @@ func (op *Op) endOnDevice(out *Outcome, err error) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	if err != nil {
-		return op.failRestore(op.s.explain(deviceError(err, op.restore.Tier), op.restore.Rec))
+		return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
 	}
 	return op.endRestore(out)
 }
@@ -291,7 +291,7 @@ func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording [
 		a.mu.Unlock()
 		m.Drop()
 	}
-	return recording, deviceError(err, a.tier)
+	return recording, deviceError(err)
 }
 
 // lookAgain is how often a stream that is being captured is asked whether it still is.

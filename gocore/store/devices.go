@@ -51,29 +51,29 @@ func (s *Store) openDevices(cfg *engine.Config) error {
 func (s *Store) openDevice(tier int, d Device) (*accelerator, error) {
 	dev, err := s.set.OpenDevice(d.Ordinal, s.set.Kernels)
 	if err != nil {
-		return nil, deviceError(err, tier)
+		return nil, deviceError(err)
 	}
 	a := &accelerator{dev: dev, tier: tier}
 	s.accelerators = append(s.accelerators, a)
 	if d.Bytes == 0 {
 		free, _, err := dev.Memory()
 		if err != nil {
-			return nil, deviceError(err, tier)
+			return nil, deviceError(err)
 		}
 		d.Bytes = int64(float64(free) * d.Share)
 	}
 	a.budget = max(d.Bytes, 1)
 	if a.arena, err = dev.Reserve(a.budget); err != nil {
-		return nil, deviceError(err, tier)
+		return nil, deviceError(err)
 	}
 	if err := a.growFirst(); err != nil {
-		return nil, deviceError(err, tier)
+		return nil, deviceError(err)
 	}
 	if a.arena.Mapped() == 0 {
 		a.growth.small(a)
 	}
 	a.own, err = dev.Lane(device.Waited)
-	return a, deviceError(err, tier)
+	return a, deviceError(err)
 }
 
 // growFirst maps what the first captures find; a GiB takes a tenth of a millisecond.
@@ -103,7 +103,7 @@ func (s *Store) growFor(a *CheckpointArgs) error {
 		}
 		more, err := s.growOnce(dev)
 		if err != nil && !errors.Is(err, device.ErrMemory) {
-			return deviceError(err, dev.tier)
+			return deviceError(err)
 		}
 		if !more {
 			return nil

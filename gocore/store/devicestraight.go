@@ -52,7 +52,7 @@ func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer,
 		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.spans)
 	}
 	if !errors.Is(err, errAbandoned) {
-		err = deviceError(err, a.tier)
+		err = deviceError(err)
 	}
 	return &moved{sums: sums, err: err}
 }
