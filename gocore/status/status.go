@@ -155,22 +155,3 @@ func Errno(err error) int {
 	}
 	return 0
 }
-
-// From returns err as a status error: the one it wraps, with err's whole text, or else a new one
-// of the given code. nil stays nil.
-func From(err error, fallback Code) *Error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*Error); ok {
-		return e
-	}
-	var inner *Error
-	if !errors.As(err, &inner) {
-		e := Of(fallback)
-		e.Cause, e.Errno = err, Errno(err)
-		e.Text = fallback.String()
-		return e
-	}
-	return &Error{Code: inner.Code, Errno: inner.Errno, Tier: inner.Tier, Region: inner.Region, Cause: err, Text: inner.Code.String()}
-}

@@ -117,21 +117,3 @@ func TestIsComparesCodes(t *testing.T) {
 		t.Error("errors.Is by code is wrong")
 	}
 }
-
-func TestFrom(t *testing.T) {
-	if From(nil, Internal) != nil {
-		t.Error("nil must stay nil")
-	}
-	own := New(TierFull, "x")
-	if From(own, Internal) != own {
-		t.Error("a status error must pass unchanged")
-	}
-	outer := From(fmt.Errorf("history %q: %w", "h", own.AtTier(TierHost).AtRegion(2)), Internal)
-	if outer.Code != TierFull || outer.Tier != TierHost || outer.Region != 2 || !strings.Contains(outer.Error(), `history "h"`) {
-		t.Errorf("%+v: %v", outer, outer)
-	}
-	foreign := From(fmt.Errorf("read: %w", syscall.EIO), IO)
-	if foreign.Code != IO || foreign.Errno != int(syscall.EIO) || foreign.Tier != TierNone || foreign.Error() != "i/o error: read: input/output error" {
-		t.Errorf("%+v: %v", foreign, foreign)
-	}
-}
