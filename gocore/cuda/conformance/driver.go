@@ -131,6 +131,7 @@ func pinnedMemory(t *testing.T, m Machine) {
 func streams(t *testing.T, m Machine) {
 	d := m.Driver
 	c := got(d.RetainPrimary(0))(t)
+	defer func() { must(t, d.ReleasePrimary(0)) }()
 	least, greatest, err := d.StreamPriorities(c)
 	if err != nil || least < greatest {
 		t.Errorf("priorities from %d to %d: %v", least, greatest, err)
@@ -138,6 +139,7 @@ func streams(t *testing.T, m Machine) {
 	seen := map[cuda.Stream]bool{0: true, cuda.LegacyStream: true, cuda.PerThreadStream: true}
 	for p := greatest; p <= least; p++ {
 		s := got(d.CreateStream(c, p))(t)
+		defer func() { must(t, d.DestroyStream(c, s)) }() // at the end: a handle may come again once its stream has gone
 		if seen[s] {
 			t.Errorf("stream %#x is not new", uintptr(s))
 		}
@@ -145,14 +147,12 @@ func streams(t *testing.T, m Machine) {
 		if recorded := got(d.StreamIsCapturing(c, s))(t); recorded {
 			t.Error("a new stream is being captured")
 		}
-		must(t, d.DestroyStream(c, s))
 	}
 	for _, s := range []cuda.Stream{cuda.LegacyStream, cuda.PerThreadStream} {
 		if recorded := got(d.StreamIsCapturing(c, s))(t); recorded {
 			t.Errorf("default stream %d is being captured", s)
 		}
 	}
-	must(t, d.ReleasePrimary(0))
 }
 
 func events(t *testing.T, m Machine) {
