@@ -73,7 +73,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 	}
 	ready, few := tr.ready(), l.queued < 2*e.cfg.Workers
 	if e.foreseen() { // a few at a time: what is captured meanwhile may be needed later still
-		return few && (e.late(l) || ready < tr.Capacity/lowWater)
+		return few && (e.late(l, l.dirty.recs[0]) || ready < tr.Capacity/lowWater)
 	}
 	if e.forecast.written() {
 		return false // nothing comes in any more: prefetches ask for the flushes that they need

@@ -9,6 +9,7 @@ type forecast struct {
 	coming   [MaxTiers]float64 // bytes, by the tier that they will be captured in
 	surprise int64             // Engine.count when something last happened that sweeps do not consist of
 	planned  bool              // the last capture was expected
+	into     int               // the tier of the last capture
 }
 
 // confidence is how many operations in a row have to be part of a sweep.
@@ -41,7 +42,7 @@ func (e *Engine) foresee(h *History) {
 func (e *Engine) swept(r *Record, t int, fresh bool) {
 	s := &r.Hist.sweep
 	e.forecast.coming[s.top] -= s.coming
-	s.coming, s.top = 0, t
+	s.coming, s.top, e.forecast.into = 0, t, t
 	s.captures++
 	s.bytes += float64(r.Size)
 	e.foresee(r.Hist)
@@ -80,9 +81,39 @@ func (tr *tier) ready() int64 {
 	return tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
 }
 
-// late tells whether a link that rests now would not get done with what has to leave its upper tier until the last bytes come.
-func (e *Engine) late(l *link) bool {
-	tr, coming := e.tiers[l.upper], e.coming(l.upper)
-	short := coming - float64(tr.ready())
-	return short > 0 && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
+// late tells whether a flush of rec over l should begin now, as a link that rests would not get done with what has to go down until the last bytes
+// come: this link, as fast as bytes come in above it, or, if rec is sure to cross it, any from here on, as fast as they are captured.
+func (e *Engine) late(l *link, rec *Record) bool {
+	if e.pressed(l, &e.tiers[l.upper].inflow) {
+		return true
+	}
+	captures := &e.tiers[e.forecast.into].inflow
+	for t := l.upper; t < len(e.links); t = e.links[t].lower {
+		if e.pressed(e.links[t], captures) && e.outlies(rec, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// pressed tells whether a link is late with what has to leave its upper tier, when bytes come in like that.
+func (e *Engine) pressed(l *link, in *inflow) bool {
+	coming := e.coming(l.upper)
+	short := coming - float64(e.tiers[l.upper].ready())
+	return short > 0 && in.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
+}
+
+// outlies tells whether more is expected before rec than the tiers down to tier t hold.
+func (e *Engine) outlies(rec *Record, t int) bool {
+	h := rec.Hist
+	if rec.seq == fragment.Unexpected || h.sweep.captures == 0 {
+		return false
+	}
+	room := int64(0)
+	for u, tr := range e.tiers[:t+1] {
+		if e.uses(rec, u) {
+			room += tr.Capacity
+		}
+	}
+	return float64(rec.seq-e.heads[h.lane])*h.sweep.bytes/h.sweep.captures > float64(room)
 }

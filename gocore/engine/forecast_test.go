@@ -157,3 +157,28 @@ func TestNothingComesBehindASweep(t *testing.T) {
 		t.Error("nothing is written down for what comes unforeseen")
 	}
 }
+
+// TestOutliersGoDownAtOnce: the slow link is the one below the host tier. What is sure to cross it leaves the device at once, so that it begins
+// in time; what is expected soon stays.
+func TestOutliersGoDownAtOnce(t *testing.T) {
+	for _, backwards := range []bool{true, false} {
+		e := New(Config{Tiers: []TierConfig{
+			{Name: "device", Capacity: 400, WriteRate: 100e9, ReadRate: 100e9},
+			{Name: "host", Capacity: 600, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "disk", Capacity: 100_000, Remote: true}}, Prefetch: true})
+		s := &sweeping{Engine: e, t: t, h: e.History("h")}
+		var hints []plan.Hint
+		for k := range int64(20) {
+			key := k
+			if backwards {
+				key = 19 - k
+			}
+			hints = append(hints, plan.Hint{Key: plan.Number(key), Op: plan.Last})
+		}
+		e.Hint(0, s.h, hints)
+		s.capture(0, 50)
+		if s.Pending(Down) != backwards {
+			t.Errorf("restored backwards: %v; the first checkpoint goes down at once: %v", backwards, !backwards)
+		}
+	}
+}
