@@ -15,9 +15,12 @@ type forecast struct {
 // confidence is how many operations in a row have to be part of a sweep.
 const confidence = 4
 
-// hurry is by how much what is left to do over a link is overrated: its rate is that of one transfer at a time, several share it, and a link that has
-// begun too late is waited for.
-const hurry = 4
+// hurry is by how much what is left to do over a link is overrated, as several transfers share its rate and a link that has begun too late is
+// waited for. It is more for what is sure to cross it: anything else that goes down too early may be what is needed first.
+const (
+	hurry     = 2
+	hurrySure = 8
+)
 
 // sweep is a history's part in the forecast.
 type sweep struct {
@@ -84,12 +87,12 @@ func (tr *tier) ready() int64 {
 // late tells whether a flush of rec over l should begin now, as a link that rests would not get done with what has to go down until the last bytes
 // come: this link, as fast as bytes come in above it, or, if rec is sure to cross it, any from here on, as fast as they are captured.
 func (e *Engine) late(l *link, rec *Record) bool {
-	if e.pressed(l, &e.tiers[l.upper].inflow) {
+	if e.pressed(l, &e.tiers[l.upper].inflow, hurry) {
 		return true
 	}
 	captures := &e.tiers[e.forecast.into].inflow
 	for t := l.upper; t < len(e.links); t = e.links[t].lower {
-		if e.pressed(e.links[t], captures) && e.outlies(rec, t) {
+		if e.pressed(e.links[t], captures, hurrySure) && e.outlies(rec, t) {
 			return true
 		}
 	}
@@ -97,7 +100,7 @@ func (e *Engine) late(l *link, rec *Record) bool {
 }
 
 // pressed tells whether a link is late with what has to leave its upper tier, when bytes come in like that.
-func (e *Engine) pressed(l *link, in *inflow) bool {
+func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
 	coming := e.coming(l.upper)
 	short := coming - float64(e.tiers[l.upper].ready())
 	return short > 0 && in.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))

@@ -104,7 +104,7 @@ func TestLateLinkBegins(t *testing.T) {
 		what        string
 		keys, after int64
 		first       int64 // the capture that makes the link begin
-	}{{"no time", 20, 50, 0}, {"time", 20, 500, 7}, {"all fit", 10, 50, 7}} {
+	}{{"no time", 20, 50, 0}, {"time", 20, 2000, 7}, {"all fit", 10, 50, 7}} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newSweeping(t, c.keys)
 			for k := range c.first + 1 {
