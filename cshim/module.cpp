@@ -147,8 +147,8 @@ void bind_lease(py::module_& m) {
       .def(
           "raw", [](py::object self, int32_t region) { return LeaseMemory::raw(std::move(self), region); }, py::arg("region"))
       .def(
-          "tensor", [](py::object self, int32_t region, py::handle type) { return LeaseMemory::tensor(std::move(self), region, type); },
-          py::arg("region"), py::arg("type"))
+          "tensor", [](py::object self, int32_t region, py::handle kind) { return LeaseMemory::tensor(std::move(self), region, kind); },
+          py::arg("region"), py::arg("kind"))
       .def_property_readonly("place", &LeaseMemory::place)
       .def("home", &LeaseMemory::home, py::arg("region"))
       .def("used_on", &LeaseMemory::used_on, py::arg("stream"))
