@@ -218,6 +218,9 @@ func (e *Engine) publish(now int64, r *Record, t int) {
 	if seq, ok := h.order.Seq(r.Key); ok {
 		e.expect(r, seq)
 	}
+	for _, k := range h.order.Withdrawn() {
+		e.renew(now, h, k)
+	}
 	e.swept(r, t, old == nil)
 	if !r.Key.IsText && r.Key.Number >= h.auto {
 		h.auto = r.Key.Number + 1

@@ -10,10 +10,15 @@ type forecast struct {
 	surprise int64             // Engine.count when something last happened that sweeps do not consist of
 	planned  bool              // the last capture was expected
 	into     int               // the tier of the last capture
+	turn     int               // of the histories, whose part is looked at anew
 }
 
-// confidence is how many operations in a row have to be part of a sweep.
-const confidence = 4
+// confidence is how many operations in a row have to be part of a sweep. Of a history that has captured nothing for givenUp of them, nothing is
+// expected to come any more.
+const (
+	confidence = 4
+	givenUp    = 32
+)
 
 // hurry is by how much what is left to do over a link is overrated, as several transfers share its rate and a link that has begun too late is
 // waited for. It is more for what is sure to cross it: anything else that goes down too early may be what is needed first.
@@ -29,12 +34,15 @@ type sweep struct {
 	bytes    float64 // of its captures so far
 	awaited  int     // its checkpoints that are expected
 	coming   float64 // bytes of those that are expected and have not been captured
+	last     int64   // Engine.count at the last capture
+	mixed    bool    // the plan has been begun before all of it was captured: what comes may find the room of what goes
 }
 
-// foresee brings the forecast in line with the plan and the checkpoints of h.
+// foresee brings the forecast in line with the plan and the checkpoints of h. It asks no guess: that may cost more than it is worth.
 func (e *Engine) foresee(h *History) {
 	s, coming := &h.sweep, 0.0
-	if s.captures > 0 && !h.order.Guessing() {
+	s.mixed = s.mixed && h.order.Len() > 0
+	if s.captures > 0 && !s.mixed && e.count-s.last <= givenUp {
 		coming = float64(max(h.order.Distinct()-s.awaited, 0)) * s.bytes / s.captures
 	}
 	e.forecast.coming[s.top] += coming - s.coming
@@ -48,11 +56,20 @@ func (e *Engine) swept(r *Record, t int, fresh bool) {
 	s.coming, s.top, e.forecast.into = 0, t, t
 	s.captures++
 	s.bytes += float64(r.Size)
+	s.last = e.count
 	e.foresee(r.Hist)
-	e.forecast.planned = fresh && r.seq != fragment.Unexpected && !r.Hist.order.Guessing()
+	e.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.order.Len() > 0 && !s.mixed
 	if !e.forecast.planned {
 		e.forecast.surprise = e.count
 	}
+	e.forecast.turn = (e.forecast.turn + 1) % len(e.histories)
+	e.foresee(e.histories[e.forecast.turn])
+}
+
+// begun notes that the plan of h has been begun.
+func (e *Engine) begun(h *History) {
+	h.sweep.mixed = h.sweep.mixed || h.sweep.coming > 0
+	e.foresee(h)
 }
 
 // foreseen tells whether the forecast is to be trusted.

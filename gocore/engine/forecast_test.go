@@ -182,3 +182,77 @@ func TestOutliersGoDownAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestPlansThatHaveBegunForetellNothing: where captures and restores take turns, what comes may find the room of what goes.
+func TestPlansThatHaveBegunForetellNothing(t *testing.T) {
+	s := newSweeping(t, 30)
+	for k := range int64(3) {
+		s.capture(k, 50)
+	}
+	r, err := s.BeginRestore(s.now, s.h, plan.Number(2), RestoreOptions{})
+	if err != nil || r.Phase != Ready {
+		t.Fatalf("phase %d, %v", r.Phase, err)
+	}
+	s.EndRestore(s.now, r)
+	for k := range int64(6) {
+		s.capture(3+k, 50)
+		s.wantComing(0)
+	}
+	if s.foreseen() || s.forecast.written() {
+		t.Error("the rest of a plan that has begun is taken for a sweep")
+	}
+	s.ClearHints(s.now, s.h)
+	s.Hint(s.now, s.h, []plan.Hint{{Key: plan.Number(20)}, {Key: plan.Number(21)}})
+	s.wantComing(200)
+}
+
+// TestPlansAreGivenUp: a history that writes nothing any more does not make others hurry.
+func TestPlansAreGivenUp(t *testing.T) {
+	s := newSweeping(t, 50)
+	other := s.History("other")
+	s.Hint(0, other, []plan.Hint{{Key: plan.Number(0)}, {Key: plan.Number(1)}, {Key: plan.Number(2)}})
+	c, err := s.BeginCapture(0, other, plan.Number(0), 100, 1, nil, CaptureOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.EndCapture(0, c, true)
+	s.wantComing(200)
+	for k := range int64(6) {
+		s.capture(k, 5000)
+	}
+	s.wantComing(44*100 + 200)
+	for range givenUp {
+		r, err := s.BeginRestore(s.now, s.h, plan.Number(0), RestoreOptions{Peek: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.EndRestore(s.now, r)
+	}
+	s.capture(6, 5000)
+	s.capture(7, 5000)
+	if got := s.forecast.coming[0]; got != 42*100 {
+		t.Errorf("%g bytes are foreseen, must be 4200", got)
+	}
+}
+
+// TestAGuessLeavesThePlanAlone: what was guessed before a plan came does not count as captured of what the plan expects.
+func TestAGuessLeavesThePlanAlone(t *testing.T) {
+	e := New(Config{Tiers: []TierConfig{{Name: "host", Capacity: 10_000, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1_000_000, Remote: true}}, Prefetch: true, Guess: true})
+	s := &sweeping{Engine: e, t: t, h: e.History("h")}
+	for k := range int64(50) {
+		s.capture(k, 5000)
+	}
+	for k := range int64(10) {
+		r, err := e.BeginRestore(s.now, s.h, plan.Number(k), RestoreOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndRestore(s.now, r)
+	}
+	var hints []plan.Hint
+	for k := int64(119); k >= 100; k-- {
+		hints = append(hints, plan.Hint{Key: plan.Number(k), Op: plan.Last})
+	}
+	e.Hint(s.now, s.h, hints)
+	s.wantComing(2000)
+}

@@ -12,7 +12,10 @@ const headroomFor = 16
 // Hint appends to the restore order of a history.
 func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
 	h.order.Append(hints...)
-	e.follow(h) // a guess that the hints end is withdrawn with the next restore
+	e.follow(h)
+	for _, k := range h.order.Withdrawn() {
+		e.renew(now, h, k)
+	}
 	for _, x := range hints {
 		e.renew(now, h, x.Key)
 	}
@@ -122,8 +125,8 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	for _, k := range v.Withdrawn {
 		e.renew(now, h, k)
 	}
-	e.foresee(h)
 	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
+	e.begun(h)
 	last = v.Last
 	for _, k := range v.Drops {
 		d := h.Get(k)

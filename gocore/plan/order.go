@@ -31,7 +31,7 @@ type Order struct {
 	keys  Keys // those written, and those restored lately, if it guesses; and those that its owner holds
 	hints queue
 	guess *guess // nil: never guesses
-	lost  []Key  // expectations of a guess that ended between two restores, for the next Verdict
+	lost  losses // expectations of a guess that ended between two restores, for the next Verdict
 	last  likely // the last restore
 }
 
@@ -85,7 +85,7 @@ func (o *Order) endGuess() {
 		return
 	}
 	w := &o.guess.ahead
-	o.lost = append(o.lost, w.expected()...)
+	o.lost.add(w.expected()...)
 	o.hints.renumber(w.tail)
 	w.reset(w.tail)
 	w.stale = false
@@ -112,7 +112,7 @@ func (o *Order) current() *queue {
 	if o.guess == nil || o.hints.size() > 0 {
 		return &o.hints
 	}
-	o.lost = o.guess.refresh(o.hints.tail, o.lost)
+	o.guess.refresh(o.hints.tail, &o.lost)
 	if o.guess.ahead.size() == 0 {
 		o.hints.renumber(o.guess.ahead.tail)
 		return &o.hints
@@ -177,28 +177,23 @@ func (o *Order) Restored(k Key) Verdict {
 
 // withdrawn appends what a guess has lost since the last restore, unless it is expected again or was just restored.
 func (o *Order) withdrawn(keys []Key, restored Key) []Key {
-	q := o.current()
-	if len(o.lost) == 0 {
-		return keys
-	}
-	seen := len(keys)
-	for _, k := range o.lost {
-		if _, again := q.find(k); !again && k != restored && !contains(keys[seen:], k) {
+	for _, k := range o.Withdrawn() {
+		if k != restored {
 			keys = append(keys, k)
 		}
 	}
-	clear(o.lost)
-	o.lost = o.lost[:0]
 	return keys
 }
 
-func contains(keys []Key, k Key) bool {
-	for _, x := range keys {
-		if x == k {
-			return true
+// Withdrawn takes out what the next Verdict would tell of a guess that was given up since the last restore.
+func (o *Order) Withdrawn() (keys []Key) {
+	q := o.current()
+	o.lost.take(func(k Key) {
+		if _, again := q.find(k); !again {
+			keys = append(keys, k)
 		}
-	}
-	return false
+	})
+	return keys
 }
 
 // Written tells that a checkpoint of k was captured, as a new one or in place of an older one.

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // window is the part of a guess that is spelled out: the next restores, up to a limit, as a queue.
 type window struct {
 	queue
@@ -16,18 +18,18 @@ type window struct {
 	coming []Key // scratch of refresh
 }
 
-// refresh brings the window up to date and appends to lost the keys which it does not expect any more. Where the window only grows, numbers
+// refresh brings the window up to date and adds to lost the keys which it does not expect any more. Where the window only grows, numbers
 // stay as they are. O(1) if nothing but the restore of its head happened, O(limit) otherwise.
-func (g *guess) refresh(from int64, lost []Key) []Key {
+func (g *guess) refresh(from int64, lost *losses) {
 	w := &g.ahead
 	if !w.stale {
-		return lost
+		return
 	}
 	w.stale = false
 	w.start(g)
 	coming := w.coming[:0]
 	for len(coming) < w.limit {
-		k, ok := w.step(g, func(k Key) bool { return contains(coming, k) })
+		k, ok := w.step(g, func(k Key) bool { return slices.Contains(coming, k) })
 		if !ok {
 			w.ended = true
 			break
@@ -40,7 +42,7 @@ func (g *guess) refresh(from int64, lost []Key) []Key {
 		w.append(coming)
 		for _, k := range before {
 			if _, ok := w.find(k); !ok {
-				lost = append(lost, k)
+				lost.add(k)
 			}
 		}
 	} else {
@@ -48,7 +50,6 @@ func (g *guess) refresh(from int64, lost []Key) []Key {
 	}
 	clear(coming)
 	w.coming = coming
-	return lost
 }
 
 // begins tells whether keys begin as the window does.

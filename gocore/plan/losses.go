@@ -1,0 +1,34 @@
+package plan
+
+// losses are keys that are not expected any more, each once, in the order in which that came about.
+type losses struct {
+	keys []Key
+	held map[Key]struct{}
+}
+
+func (l *losses) add(keys ...Key) {
+	for _, k := range keys {
+		if _, ok := l.held[k]; ok {
+			continue
+		}
+		if l.held == nil {
+			l.held = map[Key]struct{}{}
+		}
+		l.held[k] = struct{}{}
+		l.keys = append(l.keys, k)
+	}
+}
+
+// take gives all of them out, and forgets them.
+func (l *losses) take(each func(Key)) {
+	for _, k := range l.keys {
+		each(k)
+	}
+	if len(l.keys) > fewKeys {
+		*l = losses{}
+		return
+	}
+	clear(l.keys)
+	clear(l.held)
+	l.keys = l.keys[:0]
+}
