@@ -80,8 +80,9 @@ func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (statu
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
+	s.strays.sweep()
 	if op.mark != nil {
-		b.coming, op.mark = &coming{mark: op.mark, sums: sums}, nil
+		b.coming, op.mark = &coming{device: op.device, mark: op.mark, sums: sums}, nil
 	}
 	s.line.took = op.copied
 	s.eng.EndCapture(s.now(), op.capture, err == nil)

@@ -293,6 +293,9 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	}
 	if t == 0 && len(s.accelerators) > 0 {
 		op.recs = recs
+		if c := s.strays.coming[ticket]; ticket != 0 && c != nil {
+			op.watch(c.device, c.mark.Keep())
+		}
 	}
 	op.wait = s.eng.Await(s.now(), recs, t)
 	op.wait.Notify = op

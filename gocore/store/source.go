@@ -18,6 +18,7 @@ import (
 // which they are there, and their checksums.
 type coming struct {
 	source *source
+	device *accelerator
 	mark   device.Mark
 	sums   device.Sums
 }
@@ -64,7 +65,6 @@ func (s *Store) vanish(ticket uint64, b *body) {
 		return
 	}
 	s.strays.add(ticket, c)
-	s.strays.sweep()
 }
 
 // drop gives back what a device has finished with.

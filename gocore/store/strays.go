@@ -6,8 +6,11 @@ type strays struct {
 	turns  []uint64           // tickets in the order in which they are looked at next; some have been let go of
 }
 
-// looksAtStrays is how many are looked at when one comes in: each look may be a call of the driver.
-const looksAtStrays = 2
+// So many are looked at when a capture ends: pending ones, each of which may cost a call of the driver for nothing, and in all.
+const (
+	pendingStrays = 2
+	mostStrays    = 16
+)
 
 func (x *strays) add(ticket uint64, c *coming) {
 	if x.coming == nil {
@@ -25,11 +28,16 @@ func (x *strays) has(ticket uint64) bool {
 
 // sweep lets go of some that the device has finished with.
 func (x *strays) sweep() {
-	for range min(looksAtStrays, len(x.turns)) {
+	pending := 0
+	for range min(mostStrays, len(x.turns)) {
 		ticket := x.turns[0]
 		x.turns = x.turns[1:]
-		if c := x.coming[ticket]; c != nil && !x.end(ticket, c) {
-			x.turns = append(x.turns, ticket)
+		if c := x.coming[ticket]; c == nil || x.end(ticket, c) {
+			continue
+		}
+		x.turns = append(x.turns, ticket)
+		if pending++; pending == pendingStrays {
+			return
 		}
 	}
 }

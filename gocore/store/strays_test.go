@@ -1,0 +1,73 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/status"
+)
+
+// TestWaitForAStray: a version is dropped while a device has yet to take it. Whoever waits for it to be captured may overwrite its source
+// afterwards.
+func TestWaitForAStray(t *testing.T) {
+	b, gate := gated(t, double.Config{})
+	s := open(t, b.config(64<<20, 0, 4<<20))
+	c := newClient(t, s, "h")
+	open := gate(b.stream)
+	out, err := c.putOn(b, 1, b.alloc(1<<20), 1<<20)
+	b.check(err)
+	c.drop(1)
+	if c.state(out).Captured {
+		t.Fatal("the device has taken it: nothing is tested")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- newClient(t, s, "h").wait(out.Ticket, status.TierNone) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("the wait ended before the device had come by: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	open()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if !c.state(out).Captured {
+		t.Error("not captured after a wait for that")
+	}
+	drained(t, s)
+}
+
+// TestStraysGo: those of a device that was behind are let go of by the captures after it has caught up.
+func TestStraysGo(t *testing.T) {
+	b, gate := gated(t, double.Config{})
+	s := open(t, b.config(64<<20, 0, 4<<20))
+	c := newClient(t, s, "h")
+	open := gate(b.stream)
+	at := b.alloc(1000)
+	write := func(from, to int64, drop bool) {
+		for k := from; k < to; k++ {
+			_, err := c.putOn(b, k, at, 1000)
+			b.check(err)
+			if drop {
+				c.drop(k)
+			}
+		}
+	}
+	left := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.strays.coming)
+	}
+	write(0, 300, true)
+	if n := left(); n != 300 {
+		t.Fatalf("%d strays of 300", n)
+	}
+	open()
+	b.driver.Settle()
+	write(300, 300+300/mostStrays+1, false)
+	if n := left(); n != 0 {
+		t.Errorf("%d strays are left", n)
+	}
+	drained(t, s)
+}
