@@ -62,6 +62,9 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 			return nil
 		}
 		if x := c.next(s.eng, s.now()); x != nil {
+			if s.putAside(c, x) {
+				continue
+			}
 			if c.device != nil {
 				s.pin.moving.Inc()
 			}
@@ -149,11 +152,18 @@ func (s *Store) forgetAll() {
 		h.h.Each(func(r *engine.Record) { s.vanish(r.ID, r.Body.(*body)) })
 		h.h = nil
 	}
-	s.eng.Unbegun(func(x *engine.Transfer) { // of versions that have gone, too
+	unbegun := func(x *engine.Transfer) { // of versions that have gone, too
 		if x.Kind == engine.Spill {
 			s.vanish(x.Rec.ID, x.Rec.Body.(*body))
 		}
-	})
+	}
+	s.eng.Unbegun(unbegun)
+	for _, c := range s.crews {
+		for x := range c.late.waiting {
+			unbegun(x)
+		}
+		c.late = late{}
+	}
 	s.histories, s.layouts, s.eng = nil, newLayouts(), engine.New(engine.Config{})
 }
 

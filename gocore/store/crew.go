@@ -16,6 +16,7 @@ type crew struct {
 	size      int
 	bell      *sync.Cond // workers wait here
 	resting   int        // how many do
+	late      late
 }
 
 // deviceWorkers keep a link to a device busy while one transfer is being finished and the next begun. One more, on the way up, is free
@@ -27,13 +28,16 @@ func (c *crew) pending(e *engine.Engine) bool {
 	if c.demanded {
 		return e.PendingDemanded(c.link)
 	}
-	return e.PendingOver(c.direction, c.link)
+	return len(c.late.filled) > 0 || e.PendingOver(c.direction, c.link)
 }
 
 // next is the crew's next transfer, or nil.
 func (c *crew) next(e *engine.Engine, now int64) *engine.Transfer {
 	if c.demanded {
 		return e.NextDemanded(now, c.link)
+	}
+	if x := c.late.next(); x != nil {
+		return x
 	}
 	return e.NextOver(now, c.direction, c.link)
 }

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"velocpy/gocore/device"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/safego"
+)
+
+// late are transfers from sources on a device that are still to be filled, by what the caller had queued before. Workers do not wait for that: it
+// may take long, and what fills one source may itself wait for somebody whose checkpoints need the workers.
+type late struct {
+	waiting map[*engine.Transfer]struct{} // taken from the engine and not carried out
+	filled  []*engine.Transfer            // those whose sources are there
+}
+
+// putAside keeps a transfer back if its source is late. The lock is held.
+func (s *Store) putAside(c *crew, x *engine.Transfer) bool {
+	if x.Kind != engine.Spill {
+		return false
+	}
+	src := x.Rec.Body.(*body).unread()
+	if src == nil {
+		return false
+	}
+	m := src.late()
+	if m == nil {
+		delete(c.late.waiting, x)
+		return false
+	}
+	if c.late.waiting == nil {
+		c.late.waiting = map[*engine.Transfer]struct{}{}
+	}
+	c.late.waiting[x] = struct{}{}
+	s.users++
+	safego.Go("late source", func() {
+		_ = m.Wait() // whoever carries it out finds the error
+		m.Drop()
+		s.mu.Lock()
+		defer s.leave()
+		s.users--
+		c.late.filled = append(c.late.filled, x)
+	})
+	return true
+}
+
+// next takes a transfer whose source is there; nil when there is none.
+func (l *late) next() *engine.Transfer {
+	if len(l.filled) == 0 {
+		return nil
+	}
+	x := l.filled[0]
+	l.filled = l.filled[1:]
+	return x
+}
+
+// late is the mark behind which a source will be filled, kept for the caller; nil when it is there, or when that cannot be told.
+func (src *source) late() device.Mark {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.ready == nil {
+		return nil
+	}
+	if passed, err := src.ready.Passed(); passed || err != nil {
+		return nil
+	}
+	return src.ready.Keep()
+}

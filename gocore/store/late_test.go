@@ -1,0 +1,83 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"velocpy/gocore/cuda/double"
+)
+
+// TestLateSourcesHoldNobodyUp: sources that stay, whose stream has not come to them, leave the workers to others, also to those without whom that
+// stream would never come by.
+func TestLateSourcesHoldNobodyUp(t *testing.T) {
+	for _, disk := range []int64{0, 128 << 20} {
+		t.Run(fmt.Sprintf("disk of %d", disk), func(t *testing.T) {
+			b, gate := gated(t, double.Config{})
+			s := open(t, b.config(64<<20, disk, 4<<20))
+			c := newClient(t, s, "h")
+			mine := b.stream
+			b.stream = b.foreign()
+			const size, late = 700_000, 5
+			at := b.alloc(size)
+			open := gate(b.stream)
+			var outs []Outcome
+			b.fill(at, random(size, 1))
+			for k := range int64(late) {
+				outs = append(outs, c.stays(b, 1000+k, onDevice(at, size, 0)))
+			}
+			c.drop(1000)
+			b.stream = mine
+			time.Sleep(20 * time.Millisecond) // the workers come to them
+			from := b.alloc(1 << 20)
+			b.fill(from, random(1<<20, 2))
+			for k := range int64(12) { // into a tier of four: eight have to go down meanwhile
+				_, err := c.putOn(b, k, from, 1<<20)
+				b.check(err)
+			}
+			for _, out := range outs[1:] {
+				if c.state(out).Captured {
+					t.Error("captured before it was filled")
+				}
+			}
+			open()
+			for k, out := range outs[1:] {
+				b.check(c.wait(out.Ticket, -1))
+				c.mustGet(int64(1001+k), random(size, 1), RestoreArgs{})
+			}
+			drained(t, s)
+		})
+	}
+}
+
+// TestCloseWithLateSources: nothing of them is left behind, whether their stream comes by or not before the store has gone.
+func TestCloseWithLateSources(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		t.Run(fmt.Sprint("open before ", before), func(t *testing.T) {
+			b, gate := gated(t, double.Config{})
+			s, err := Open(b.config(64<<20, 0, 4<<20))
+			b.check(err)
+			c := newClient(t, s, "h")
+			b.stream = b.foreign()
+			at := b.alloc(300_000)
+			open := gate(b.stream)
+			for k := range int64(4) {
+				c.stays(b, k, onDevice(at, 300_000, 0))
+			}
+			c.drop(0)
+			time.Sleep(10 * time.Millisecond)
+			if before {
+				open()
+			} else {
+				time.AfterFunc(50*time.Millisecond, open)
+			}
+			fd := eventfd(t)
+			b.check(driveClose(t, s.Close(fd), fd))
+			eventually(t, "the store is empty", func() bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				return s.empty
+			})
+		})
+	}
+}
