@@ -177,9 +177,9 @@ bool exchange(py::handle object, Exchanged* seen) {
 }
 
 py::object tensor_over(py::handle type, py::object owner, const Shown& shown) {
-  const Table* table = table_of(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  const Table* shows = table_of(reinterpret_cast<PyTypeObject*>(type.ptr()));
   const Dtype* dtype = dtype_of(*shown.dtype_text);
-  if (table == nullptr || table->from_managed == nullptr || dtype == nullptr) return py::none();
+  if (shows == nullptr || shows->from_managed == nullptr || dtype == nullptr) return py::none();
   auto* kept = new Kept{};
   kept->shape = *shown.shape;
   for (int64_t bytes : *shown.strides) kept->strides.push_back(bytes * 8 / dtype->bits);
@@ -196,7 +196,7 @@ py::object tensor_over(py::handle type, py::object owner, const Shown& shown) {
   tensor.strides = kept->strides.data();
   kept->managed = {{kMajor, 0}, kept, let_go, 0, tensor};
   void* object = nullptr;
-  if (table->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // whose kept is now, nobody says: it stays
+  if (shows->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // whose kept is now, nobody says: it stays
   return py::reinterpret_steal<py::object>(static_cast<PyObject*>(object));
 }
 

@@ -39,8 +39,15 @@ def test_fatbin_is_small() -> None:
 
 def test_benchmark_knows_the_layout(root: Path) -> None:
     header = (root / "cuda" / "parameters.h").read_text()
-    numbers = {(t, m): int(n) for t, m, n in re.findall(r"^VELOCPY_OFFSET\((\w+), (\w+), (\d+)\);", header, re.M)}
-    sizes = {t: int(n) for t, n in re.findall(r"^VELOCPY_SIZE\((\w+), (\d+)\);", header, re.M)}
+    numbers, sizes = {}, {}
+    for kind, member, *both in re.findall(
+        r"^VELOCPY_(?:OFFSET|SIZE)\((\w+)(?:, ([a-z]\w*))?, (\d+), (\d+)\);", header, re.M
+    ):
+        for size, number in zip(("Many", "Few"), both, strict=True):
+            if member:
+                numbers[size + kind, member] = int(number)
+            else:
+                sizes[size + kind] = int(number)
     types = {
         "ManyPieces": kernels.pieces_type(kernels.PIECES[""]),
         "FewPieces": kernels.pieces_type(kernels.PIECES["_few"]),
