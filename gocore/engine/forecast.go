@@ -42,11 +42,17 @@ type sweep struct {
 func (e *Engine) foresee(h *History) {
 	s, coming := &h.sweep, 0.0
 	s.mixed = s.mixed && h.order.Len() > 0
-	if s.captures > 0 && !s.mixed && e.count-s.last <= givenUp {
+	if s.captures > 0 && h.sweeps() && e.count-s.last <= givenUp {
 		coming = float64(max(h.order.Distinct()-s.awaited, 0)) * s.bytes / s.captures
 	}
 	e.forecast.coming[s.top] += coming - s.coming
 	s.coming = coming
+}
+
+// sweeps tells whether the plan of h looks like a sweep's: it has not been begun, and restores nothing twice.
+func (h *History) sweeps() bool {
+	n := h.order.Len()
+	return n > 0 && n == h.order.Distinct() && !h.sweep.mixed
 }
 
 // swept notes a capture in tier t; fresh: of a key that had no checkpoint.
@@ -58,7 +64,7 @@ func (e *Engine) swept(r *Record, t int, fresh bool) {
 	s.bytes += float64(r.Size)
 	s.last = e.count
 	e.foresee(r.Hist)
-	e.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.order.Len() > 0 && !s.mixed
+	e.forecast.planned = fresh && r.seq != fragment.Unexpected && r.Hist.sweeps()
 	if !e.forecast.planned {
 		e.forecast.surprise = e.count
 	}

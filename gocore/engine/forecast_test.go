@@ -256,3 +256,17 @@ func TestAGuessLeavesThePlanAlone(t *testing.T) {
 	e.Hint(s.now, s.h, hints)
 	s.wantComing(2000)
 }
+
+// TestRepeatedKeysAreNoSweep: schedules that restore a checkpoint several times write others in between, into the room of those that have gone.
+func TestRepeatedKeysAreNoSweep(t *testing.T) {
+	s := newSweeping(t, 20)
+	s.capture(0, 50)
+	s.capture(1, 50)
+	s.wantComing(1800)
+	s.Hint(s.now, s.h, []plan.Hint{{Key: plan.Number(3)}})
+	s.wantComing(0)
+	s.capture(2, 50)
+	if s.foreseen() || s.forecast.written() {
+		t.Error("it is taken for a sweep")
+	}
+}
