@@ -19,16 +19,9 @@ func (l *losses) add(keys ...Key) {
 	}
 }
 
-// take gives all of them out, and forgets them.
-func (l *losses) take(each func(Key)) {
-	for _, k := range l.keys {
-		each(k)
-	}
-	if len(l.keys) > fewKeys {
-		*l = losses{}
-		return
-	}
-	clear(l.keys)
-	clear(l.held)
-	l.keys = l.keys[:0]
+// take gives all of them out.
+func (l *losses) take() []Key {
+	keys := l.keys
+	*l = losses{}
+	return keys
 }

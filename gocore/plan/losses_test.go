@@ -14,9 +14,7 @@ func TestLosses(t *testing.T) {
 		var want []Key
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
 			if rapid.IntRange(0, 99).Draw(t, "take") == 0 {
-				var got []Key
-				l.take(func(k Key) { got = append(got, k) })
-				if !slices.Equal(got, want) {
+				if got := l.take(); !slices.Equal(got, want) {
 					t.Fatalf("lost %v, must be %v", got, want)
 				}
 				want = nil

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Options of an Order.
 type Options struct {
 	// Guess makes the order guess what comes next while no hints are queued. Costs the key's place in Keys, and 256 KiB at most for the last
@@ -186,14 +188,12 @@ func (o *Order) withdrawn(keys []Key, restored Key) []Key {
 }
 
 // Withdrawn takes out what the next Verdict would tell of a guess that was given up since the last restore.
-func (o *Order) Withdrawn() (keys []Key) {
+func (o *Order) Withdrawn() []Key {
 	q := o.current()
-	o.lost.take(func(k Key) {
-		if _, again := q.find(k); !again {
-			keys = append(keys, k)
-		}
+	return slices.DeleteFunc(o.lost.take(), func(k Key) bool {
+		_, again := q.find(k)
+		return again
 	})
-	return keys
 }
 
 // Written tells that a checkpoint of k was captured, as a new one or in place of an older one.
