@@ -75,7 +75,7 @@ type Engine struct {
 	tiers     []*tier
 	fronts    int        // how many of the tiers, from the first on, are fronts
 	links     []*link    // by their upper tier
-	histories []*History // by lane; nil after a history was removed
+	histories []*History // by lane
 	byName    map[string]*History
 	heads     []int64 // by lane
 	slots     []*Record

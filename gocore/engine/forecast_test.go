@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"velocpy/gocore/fragment"
 	"velocpy/gocore/plan"
 )
 
@@ -115,9 +114,6 @@ func TestLateLinkBegins(t *testing.T) {
 			}
 			if !s.Pending(Down) {
 				t.Errorf("the link rests after capture %d: %d of %d bytes are ready", c.first, s.tiers[0].ready(), s.Capacity(0))
-			}
-			if free := s.tiers[0].bytes[fragment.Free]; free != 0 {
-				t.Errorf("%d bytes have been written down by nobody", free)
 			}
 		})
 	}
