@@ -159,3 +159,32 @@ func BenchmarkCopyLeaf(b *testing.B) {
 		}
 	}
 }
+
+// A leaf in parts against Leaf and copy, at all lengths, alignments and divisions; bytes around the destination stay.
+func TestPartsAgainstPlain(t *testing.T) {
+	data := pattern(LeafBytes + 4096)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.IntRange(1, 9000), rapid.IntRange(1, LeafBytes),
+			rapid.SampledFrom([]int{1024, 4095, 4096, 4097, 4096 + 1024, 8192 + 63, LeafBytes - 1, LeafBytes})).Draw(t, "n")
+		from := rapid.IntRange(0, 200).Draw(t, "from")
+		to := rapid.OneOf(rapid.SampledFrom([]int{0, 1, 32, 64}), rapid.IntRange(0, 130)).Draw(t, "to")
+		most := rapid.IntRange(1, 40).Draw(t, "most") * PartBytes
+		src := data[from : from+n]
+		area := alignedPattern(n + 300)
+		want := bytes.Clone(area)
+		copy(want[to:], src)
+		leaf := area[to : to+n]
+		var p Parts
+		for at := 0; at < n; {
+			part := src[at:min(at+most, n)]
+			p.Add(leaf, part, rapid.SampledFrom([]uintptr{0, ^uintptr(0) - 100}).Draw(t, "next"))
+			at += len(part)
+		}
+		if got := p.Sum(leaf); got != Leaf(src) {
+			t.Fatalf("%d bytes in parts of %d: hash %#x, want %#x", n, most, got, Leaf(src))
+		}
+		if !bytes.Equal(area, want) {
+			t.Fatalf("%d bytes in parts of %d to offset %d: destination differs", n, most, to)
+		}
+	})
+}

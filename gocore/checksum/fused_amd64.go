@@ -19,6 +19,9 @@ const (
 // fusedBytes is the length from which on the vector code pays.
 const fusedBytes = 4 << 10
 
+// aheadBytes is how far in front of the reads the next lines of a source are asked for.
+const aheadBytes = 1024
+
 // streamAlign is what streaming stores demand of the destination: a line of the cache.
 const streamAlign = 64
 
@@ -55,14 +58,19 @@ const (
 )
 
 //go:noescape
-func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
+func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
 
 //go:noescape
-func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
+func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
+
+//go:noescape
+func fence()
 
 // blocksFunc takes whole blocks into the sums and copies as many bytes. With ahead >= 0 it copies those that lie so many bytes further on,
-// with stores that bypass the cache: dst+ahead must be a multiple of streamAlign, and ahead bytes behind the blocks readable.
-type blocksFunc func(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
+// with stores that bypass the cache: dst+ahead must be a multiple of streamAlign, and ahead bytes behind the blocks readable. Memory from next
+// on, as much as that of the blocks, is asked for meanwhile; it need not exist. Nobody else may be
+// told of what was stored past the cache before a fence.
+type blocksFunc func(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
 
 // fusedBlocks is the best vector code of this machine, nil without any.
 var fusedBlocks = bestBlocks()
@@ -84,23 +92,39 @@ func copyLeaf(dst, src []byte, stream bool) uint64 {
 	return fuse(fusedBlocks, dst, src, stream)
 }
 
+// begun is what the sums are before the first block.
+var begun = [8]uint64{prime32x3, prime64x1, prime64x2, prime64x3, prime64x4, prime32x2, prime64x5, prime32x1}
+
 // fuse is XXH3-64 of an input longer than 240 bytes, where all blocks but the last go through run.
 func fuse(run blocksFunc, dst, src []byte, stream bool) uint64 {
-	sums := [8]uint64{prime32x3, prime64x1, prime64x2, prime64x3, prime64x4, prime32x2, prime64x5, prime32x1}
-	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
-	blocks := (len(src) - 1) / blockBytes
+	sums := begun
+	blocks := wholeBlocks(len(src))
 	done := 0
 	if stream {
 		done = streamed(run, &sums, dst, src, blocks)
 	}
-	run(&sums, unsafe.Add(d, done*blockBytes), unsafe.Add(s, done*blockBytes), blocks-done, &secret[0], plain)
-	rest := src[blocks*blockBytes:]
-	copy(dst[blocks*blockBytes:], rest)
+	through(run, &sums, dst[done*blockBytes:], src[done*blockBytes:], blocks-done, plain)
+	copy(dst[blocks*blockBytes:], src[blocks*blockBytes:])
+	return finish(sums, src, blocks)
+}
+
+// wholeBlocks is how many blocks of an input go through the vector code: the last one, whole or not, is mixed differently.
+func wholeBlocks(length int) int { return (length - 1) / blockBytes }
+
+// through asks for the source's own next lines.
+func through(run blocksFunc, sums *[8]uint64, dst, src []byte, blocks, ahead int) {
+	s := unsafe.Pointer(unsafe.SliceData(src))
+	run(sums, unsafe.Pointer(unsafe.SliceData(dst)), s, blocks, &secret[0], ahead, uintptr(s)+aheadBytes)
+}
+
+// finish mixes what lies behind the blocks of the input.
+func finish(sums [8]uint64, input []byte, blocks int) uint64 {
+	rest := input[blocks*blockBytes:]
 	for i := 0; i < (len(rest)-1)/stripeBytes; i++ {
 		mix(&sums, rest[i*stripeBytes:], secret[8*i:])
 	}
-	mix(&sums, src[len(src)-stripeBytes:], secret[len(secret)-stripeBytes-7:])
-	hash := uint64(len(src)) * prime64x1
+	mix(&sums, input[len(input)-stripeBytes:], secret[len(secret)-stripeBytes-7:])
+	hash := uint64(len(input)) * prime64x1
 	for i := 0; i < 8; i += 2 {
 		key := secret[11+8*i:]
 		hi, lo := bits.Mul64(sums[i]^binary.LittleEndian.Uint64(key), sums[i+1]^binary.LittleEndian.Uint64(key[8:]))
@@ -114,14 +138,19 @@ func fuse(run blocksFunc, dst, src []byte, stream bool) uint64 {
 // streamed does blocks past the cache, all but the last one at least, wherever dst begins, and tells how many. All of dst up to the end of
 // those blocks is written.
 func streamed(run blocksFunc, sums *[8]uint64, dst, src []byte, blocks int) (done int) {
-	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
-	ahead := int(-uintptr(d) & (streamAlign - 1))
+	ahead := misaligned(dst)
 	if done = blocks; done*blockBytes+ahead > len(src) {
 		done--
 	}
 	copy(dst[:ahead], src)
-	run(sums, d, s, done, &secret[0], ahead)
+	through(run, sums, dst, src, done, ahead)
+	fence()
 	return done
+}
+
+// misaligned is how many bytes of dst lie before the first that streaming stores can begin with.
+func misaligned(dst []byte) int {
+	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst))) & (streamAlign - 1))
 }
 
 // mix takes one stripe.

@@ -11,8 +11,7 @@
 DATA prime32<>+0(SB)/8, $0x9E3779B1
 GLOBL prime32<>(SB), RODATA|NOPTR, $8
 
-// AHEAD is how far in front of the reads the next lines are asked for.
-#define AHEAD 1024
+// From R9 on lie the lines that will be read next: those of the next block, or wherever the caller says.
 
 // Plain stores take what was loaded for the sums. Those that bypass the cache have to be aligned: they lie some bytes ahead of the
 // stripes, from R8 to DI, and load their bytes themselves.
@@ -22,7 +21,7 @@ GLOBL prime32<>(SB), RODATA|NOPTR, $8
 	VMOVNTDQ  Z25, off(DI)
 
 #define STRIPE512(off, key, STORE) \
-	PREFETCHT0 (AHEAD+off)(SI) \
+	PREFETCHT0 off(R9)         \
 	VMOVDQU64  off(SI), Z22    \
 	STORE(off)                 \
 	VPXORQ     key, Z22, Z23   \
@@ -61,16 +60,18 @@ GLOBL prime32<>(SB), RODATA|NOPTR, $8
 	VPADDQ   Z22, Z23, Z1 \
 	ADDQ     $1024, SI    \
 	ADDQ     $1024, R8    \
+	ADDQ     $1024, R9    \
 	ADDQ     $1024, DI
 
-// func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
-TEXT ·blocks512(SB), NOSPLIT, $0-48
+// func blocks512(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
+TEXT ·blocks512(SB), NOSPLIT, $0-56
 	MOVQ         sums+0(FP), AX
 	MOVQ         dst+8(FP), DI
 	MOVQ         src+16(FP), SI
 	MOVQ         blocks+24(FP), CX
 	MOVQ         secret+32(FP), DX
 	MOVQ         ahead+40(FP), BX
+	MOVQ         next+48(FP), R9
 	VPBROADCASTQ prime32<>(SB), Z0
 	VMOVDQU64    (AX), Z1
 	VMOVDQU64    (DX), Z4
@@ -109,7 +110,6 @@ next512:
 	BLOCK512(STREAM512)
 	DECQ CX
 	JNZ  next512
-	SFENCE
 
 done512:
 	VMOVDQU64 Z1, (AX)
@@ -133,7 +133,7 @@ done512:
 	VPADDQ   Y5, P, P
 
 #define STRIPE256(off, key, STORE) \
-	PREFETCHT0 (AHEAD+off)(SI) \
+	PREFETCHT0 off(R9)         \
 	HALF256(off, key, Y0, Y2, STORE) \
 	HALF256(off+32, key+32, Y1, Y3, STORE)
 
@@ -171,16 +171,18 @@ done512:
 	SCRAMBLE256(Y1, Y3, 160) \
 	ADDQ $1024, SI \
 	ADDQ $1024, R8 \
+	ADDQ $1024, R9 \
 	ADDQ $1024, DI
 
-// func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int)
-TEXT ·blocks256(SB), NOSPLIT, $0-48
+// func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
+TEXT ·blocks256(SB), NOSPLIT, $0-56
 	MOVQ         sums+0(FP), AX
 	MOVQ         dst+8(FP), DI
 	MOVQ         src+16(FP), SI
 	MOVQ         blocks+24(FP), CX
 	MOVQ         secret+32(FP), DX
 	MOVQ         ahead+40(FP), BX
+	MOVQ         next+48(FP), R9
 	VPBROADCASTQ prime32<>(SB), Y7
 	VMOVDQU      (AX), Y0
 	VMOVDQU      32(AX), Y1
@@ -203,10 +205,15 @@ next256:
 	BLOCK256(STREAM256)
 	DECQ CX
 	JNZ  next256
-	SFENCE
 
 done256:
 	VMOVDQU Y0, (AX)
 	VMOVDQU Y1, 32(AX)
 	VZEROUPPER
+	RET
+
+// func fence()
+// Stores past the cache are ordered with those behind it.
+TEXT ·fence(SB), NOSPLIT, $0-0
+	SFENCE
 	RET

@@ -54,12 +54,15 @@ var streamFrom = [...]int64{Gather: 256 << 10, Scatter: 8 << 20, Verify: math.Ma
 
 // From these sizes on helpers are called. Waking one costs up to 25 µs, and its last unit has to be
 // waited for. One core can write nearly as fast past the cache as two (27 GB/s on the EPYC measured,
-// where all cores of a chiplet share one link to memory), so that a contiguous job has to be long
-// before it gains; element by element, a job gains early.
+// where all cores of a chiplet share one link to memory), so that a contiguous job, rows among
+// them, has to be long before it gains; element by element, a job gains early.
 const (
 	helpContiguous = 8 << 20
 	helpStrided    = 1 << 20
 )
+
+// rowItem is how many bytes an element has at least that counts as a row of its own.
+const rowItem = 32
 
 // watchBytes is how much is copied between two looks at the clock.
 const watchBytes = 512 << 10
@@ -73,6 +76,7 @@ type Job struct {
 	dir    Direction
 	check  bool
 	stream bool
+	fine   bool // some piece goes element by element
 	pool   *Pool
 	parts  []part
 	axes   []axis
@@ -109,7 +113,7 @@ var jobs = sync.Pool{New: func() any { return &Job{idle: make(chan struct{}, 1)}
 func NewJob(dir Direction, pieces []Piece, opt Options) *Job {
 	j := jobs.Get().(*Job)
 	j.dir, j.check, j.pool = dir, opt.Checksum || dir == Verify, opt.Pool
-	j.units, j.bytes, j.done = 0, 0, false
+	j.units, j.bytes, j.fine, j.done = 0, 0, false, false
 	for i := range pieces {
 		j.add(&pieces[i])
 	}
@@ -138,6 +142,7 @@ func (j *Job) add(p *Piece) {
 		start := len(j.axes)
 		j.axes, n.item = p.Mem.collapse(j.axes)
 		n.axes = j.axes[start:len(j.axes):len(j.axes)]
+		j.fine = j.fine || len(n.axes) > 0 && n.item < rowItem
 	}
 	j.units += int64(checksum.Leaves(n.bytes))
 	j.bytes += n.bytes
@@ -179,7 +184,7 @@ func (j *Job) helped() bool {
 	if j.pool == nil {
 		return false
 	}
-	if len(j.axes) > 0 {
+	if j.fine {
 		return j.bytes >= j.pool.strided
 	}
 	return j.bytes >= j.pool.contiguous
@@ -271,6 +276,8 @@ func (j *Job) unit(p *part, unit int64) int64 {
 		} else {
 			j.copy(mem, slot, unit)
 		}
+	case j.stream && j.dir == Gather && p.item >= rowItem:
+		j.collect(p, from, slot, unit)
 	default:
 		walk(p.base, p.axes, p.item, from, to, unsafe.Pointer(unsafe.SliceData(slot)), j.dir == Scatter)
 		if j.check {

@@ -2,27 +2,25 @@
 
 #include "textflag.h"
 
-// AHEAD is how far in front of the reads the next lines are asked for.
-#define AHEAD 1024
-
-// func stream256(dst, src unsafe.Pointer, blocks int)
-// Blocks of 256 bytes with stores that bypass the cache; dst is a multiple of 32.
-TEXT ·stream256(SB), NOSPLIT, $0-24
+// func stream256(dst, src unsafe.Pointer, blocks int, next uintptr)
+// Blocks of 256 bytes with stores that bypass the cache; dst is a multiple of 32. The lines from next on are asked for.
+TEXT ·stream256(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), DI
 	MOVQ  src+8(FP), SI
 	MOVQ  blocks+16(FP), CX
+	MOVQ  next+24(FP), R9
 	TESTQ CX, CX
 	JZ    done
 
 loop:
-	PREFETCHT0 (AHEAD)(SI)
-	PREFETCHT0 (AHEAD+64)(SI)
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
 	VMOVDQU    (SI), Y0
 	VMOVDQU    32(SI), Y1
 	VMOVDQU    64(SI), Y2
 	VMOVDQU    96(SI), Y3
-	PREFETCHT0 (AHEAD+128)(SI)
-	PREFETCHT0 (AHEAD+192)(SI)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
 	VMOVDQU    128(SI), Y4
 	VMOVDQU    160(SI), Y5
 	VMOVDQU    192(SI), Y6
@@ -37,10 +35,16 @@ loop:
 	VMOVNTDQ   Y7, 224(DI)
 	ADDQ       $256, SI
 	ADDQ       $256, DI
+	ADDQ       $256, R9
 	DECQ       CX
 	JNZ        loop
-	SFENCE
 
 done:
 	VZEROUPPER
+	RET
+
+// func fence()
+// Stores past the cache are ordered with those behind it.
+TEXT ·fence(SB), NOSPLIT, $0-0
+	SFENCE
 	RET
