@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,9 @@ def _compare(
         stores = {name: stack.enter_context(opened(name, folder, total * 5 // 4, total)) for name in names}
         kept = np.ones((slots, adjoint.entries), np.float32)
         for number in range(rounds + 1):
-            for name in names:
+            for name in names[number % len(names) :] + names[: number % len(names)]:
                 storage = _Copies(kept) if name == COPY else None
+                os.sync()  # what the one before left to be written would slow this one down
                 timed = once(name, adjoint, folder, steps, slots, stores[name], storage)
                 if number > 0:
                     runs[name].append(timed)
