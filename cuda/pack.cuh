@@ -17,12 +17,12 @@ VELOCPY_DEVICE void copy_vectors(Vector* to, const Vector* from, uint32_t shift,
 #pragma unroll
     for (uint32_t i = 0; i < kAtOnce; i++) {
       const Vector* p = from + v + i * kPackThreads;
-      held[i] = Shifted ? load_shifted(p, shift) : load_once(p);
+      held[i] = Shifted ? load_shifted(p, shift) : load(p);
     }
 #pragma unroll
-    for (uint32_t i = 0; i < kAtOnce; i++) store_once(to + v + i * kPackThreads, held[i]);
+    for (uint32_t i = 0; i < kAtOnce; i++) store(to + v + i * kPackThreads, held[i]);
   }
-  for (; v < vectors; v += kPackThreads) store_once(to + v, Shifted ? load_shifted(from + v, shift) : load_once(from + v));
+  for (; v < vectors; v += kPackThreads) store(to + v, Shifted ? load_shifted(from + v, shift) : load(from + v));
 }
 
 VELOCPY_DEVICE void copy_unit(uint64_t to, uint64_t from, uint32_t bytes) {

@@ -15,7 +15,7 @@ constexpr uint32_t kStreamWarps = 8;
 constexpr uint32_t kStreamThreads = kStreamWarps * 32;
 static_assert(kSumThreads == kStreamThreads + 32, "and the warp of the chain");
 constexpr uint32_t kBlocks = kLeafBytes / xxh3::kBlock;
-constexpr uint32_t kStages = 4;  // a barrier each
+constexpr uint32_t kStages = 8;  // a barrier each
 constexpr uint32_t kStageBlocks = kBlocks / kStages;
 
 struct Leaf {
@@ -31,8 +31,16 @@ VELOCPY_DEVICE void stage_done(uint32_t stage) {
       return arrive<1>(kSumThreads);
     case 2:
       return arrive<2>(kSumThreads);
-    default:
+    case 3:
       return arrive<3>(kSumThreads);
+    case 4:
+      return arrive<4>(kSumThreads);
+    case 5:
+      return arrive<5>(kSumThreads);
+    case 6:
+      return arrive<6>(kSumThreads);
+    default:
+      return arrive<7>(kSumThreads);
   }
 }
 
@@ -44,15 +52,23 @@ VELOCPY_DEVICE void await_stage(uint32_t stage) {
       return await<1>(kSumThreads);
     case 2:
       return await<2>(kSumThreads);
-    default:
+    case 3:
       return await<3>(kSumThreads);
+    case 4:
+      return await<4>(kSumThreads);
+    case 5:
+      return await<5>(kSumThreads);
+    case 6:
+      return await<6>(kSumThreads);
+    default:
+      return await<7>(kSumThreads);
   }
 }
 
 // Stores a vector at any address.
 VELOCPY_DEVICE void store_anywhere(uint64_t to, const Vector& v) {
   if ((to & 15) == 0) {
-    store_once(reinterpret_cast<Vector*>(to), v);
+    store(reinterpret_cast<Vector*>(to), v);
   } else if ((to & 3) == 0) {
 #pragma unroll
     for (int i = 0; i < 4; i++) reinterpret_cast<uint32_t*>(to)[i] = v.word[i];
@@ -71,28 +87,38 @@ VELOCPY_DEVICE uint64_t split(uint64_t mine_low, uint64_t mine_high, uint32_t la
   return (high ? mine_high : mine_low) + from_lane(high ? mine_low : mine_high, bit);
 }
 
-// A thread holds 16 bytes of every eighth stripe: words 2 * (lane % 4) and the next. The sums of two blocks over the stripes
-// are made in four exchanges, after which a lane holds one word of one block.
-template <bool Copy>
+// A thread's share of two blocks, from block b on: 16 bytes of every eighth stripe. What lies behind the full blocks counts as zeros.
+template <bool Shifted>
+VELOCPY_DEVICE void fetch(Vector (&share)[4], const Vector* source, uint32_t shift, uint32_t b, uint32_t full) {
+#pragma unroll
+  for (uint32_t i = 0; i < 4; i++) {
+    const Vector* p = source + b * 64 + i * 32;
+    share[i] = Vector{};
+    if (b + i / 2 < full) share[i] = Shifted ? load_shifted(p, shift) : load(p);
+  }
+}
+
+// A thread holds words 2 * (lane % 4) and the next of a stripe. The sums of two blocks over the stripes are made in four exchanges,
+// after which a lane holds one word of one block. The next two blocks are on their way meanwhile.
+template <bool Copy, bool Shifted>
 VELOCPY_DEVICE void stream(const Leaf& leaf, uint64_t (*sums)[xxh3::kLanes]) {
   uint32_t lane = thread_index() % 32, warp = thread_index() / 32;
   uint32_t full = leaf.bytes / xxh3::kBlock;
-  uint32_t shift = static_cast<uint32_t>(leaf.from) & 15;
+  uint32_t shift = Shifted ? static_cast<uint32_t>(leaf.from) & 15 : 0;
   auto* source = reinterpret_cast<const Vector*>(leaf.from - shift) + lane;
   uint32_t word = lane / 4 + 2 * (lane % 4);  // of the secret, for the first half of a block
   uint64_t keys[2][2] = {{xxh3::kSecret[word], xxh3::kSecret[word + 1]}, {xxh3::kSecret[word + 8], xxh3::kSecret[word + 9]}};
 
+  Vector next[4];
+  fetch<Shifted>(next, source, shift, 2 * warp, full);
   uint32_t stages = (full + kStageBlocks - 1) / kStageBlocks;
   for (uint32_t stage = 0; stage < stages; stage++) {
 #pragma unroll 1
     for (uint32_t b = stage * kStageBlocks + 2 * warp; b < (stage + 1) * kStageBlocks && b < full; b += 2 * kStreamWarps) {
       Vector held[4];
 #pragma unroll
-      for (uint32_t i = 0; i < 4; i++) {
-        const Vector* p = source + b * 64 + i * 32;
-        held[i] = Vector{};
-        if (b + i / 2 < full) held[i] = shift == 0 ? load_once(p) : load_shifted(p, shift);
-      }
+      for (uint32_t i = 0; i < 4; i++) held[i] = next[i];
+      fetch<Shifted>(next, source, shift, b + 2 * kStreamWarps, full);
       uint64_t even[2] = {}, odd[2] = {};
 #pragma unroll
       for (uint32_t i = 0; i < 4; i++) {
@@ -149,10 +175,12 @@ VELOCPY_DEVICE void leaf_sums(const Pieces<N>& p) {
   uint32_t piece = find(p.first, p.count, block_index()), number = block_index() - p.first[piece];
   uint64_t begin = static_cast<uint64_t>(number) * kLeafBytes, left = p.bytes[piece] - begin;
   Leaf leaf = {Copy ? p.to[piece] + begin : 0, p.from[piece] + begin, left < kLeafBytes ? static_cast<uint32_t>(left) : kLeafBytes};
-  if (thread_index() < kStreamThreads)
-    stream<Copy>(leaf, sums);
-  else
+  if (thread_index() >= kStreamThreads)
     chain(leaf, sums, reinterpret_cast<uint64_t*>(p.sums) + p.sum[piece] + number);
+  else if ((leaf.from & 15) == 0)
+    stream<Copy, false>(leaf, sums);
+  else
+    stream<Copy, true>(leaf, sums);
 }
 
 }  // namespace velocpy

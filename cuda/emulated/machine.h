@@ -44,7 +44,7 @@ struct Block {
   jmp_buf scheduler;
   uint32_t thread = 0, number = 0;
   uint64_t waits = 0;  // turns since anybody came further
-  Barrier all, stages[4], warps[32];
+  Barrier all, stages[8], warps[32];
   uint64_t lanes[32][32];
 
   static Block& running() {
@@ -124,9 +124,8 @@ inline Vector load(const Vector* p) {
   }
   return *p;
 }
-inline Vector load_once(const Vector* p) { return load(p); }
 
-inline void store_once(Vector* p, const Vector& v) {
+inline void store(Vector* p, const Vector& v) {
   load(p);  // which looks at the address
   *p = v;
 }
