@@ -16,7 +16,7 @@ func TestCollect(t *testing.T) {
 	defer pool.Close()
 	src := random(2 << 20)
 	rapid.Check(t, func(t *rapid.T) {
-		item := rapid.Int64Range(rowItem, 3000).Draw(t, "row")
+		item := rapid.OneOf(rapid.Int64Range(rowItem, 3000), rapid.Int64Range(trayBytes, 5*trayBytes)).Draw(t, "row")
 		gap := rapid.Int64Range(1, 200).Draw(t, "gap")
 		height := rapid.Int64Range(2, 40).Draw(t, "height")
 		deep := rapid.Int64Range(streamFrom[Gather], 3*unitBytes).Draw(t, "bytes")/(item*height) + 1

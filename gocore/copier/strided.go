@@ -101,7 +101,10 @@ func walk(base unsafe.Pointer, axes []axis, item, from, to int64, slot unsafe.Po
 	if skip := from - element*item; skip > 0 {
 		n := min(item-skip, to-from)
 		move(unsafe.Add(at(base, axes, element), skip), slot, n, scatter)
-		slot, from, element = unsafe.Add(slot, n), from+n, element+1
+		if from, element = from+n, element+1; from == to {
+			return // the address behind the slot may belong to somebody else
+		}
+		slot = unsafe.Add(slot, n)
 	}
 	if whole := (to - from) / item; whole > 0 {
 		rows(base, axes, item, element, whole, slot, scatter)
