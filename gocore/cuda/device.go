@@ -21,6 +21,8 @@ type Device struct {
 
 	lost   atomic.Error
 	pins   pins
+	marks  atomic.Uint64 // how many were made
+	behind behind
 	events events
 	words  words
 }

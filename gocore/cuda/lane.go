@@ -103,7 +103,7 @@ func (l *lane) mark() (*mark, error) {
 		l.d.events.give(event)
 		return nil, l.d.check("mark", err)
 	}
-	m := &mark{d: l.d, event: event}
+	m := &mark{d: l.d, event: event, stream: l.stream, number: l.d.marks.Inc()}
 	m.held.Store(1)
 	return m, nil
 }

@@ -13,6 +13,8 @@ import (
 // it, and streams that were told to wait for it remember what it meant then.
 type mark struct {
 	d      *Device
+	stream Stream
+	number uint64 // of the device's marks, in the order in which they were made
 	event  Event
 	held   atomic.Int32
 	passed atomic.Bool
@@ -34,6 +36,18 @@ func (m *mark) Passed() (bool, error) {
 		m.passed.Store(true)
 	}
 	return done, nil
+}
+
+// Seen asks no more when an earlier mark of the same stream had not passed a moment ago.
+func (m *mark) Seen() (bool, error) {
+	if !m.passed.Load() && m.d.behind.still(m.stream, m.number) {
+		return false, m.d.Lost()
+	}
+	passed, err := m.Passed()
+	if err == nil && !passed {
+		m.d.behind.note(m.stream, m.number)
+	}
+	return passed, err
 }
 
 // Wait puts the thread to sleep.

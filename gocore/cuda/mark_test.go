@@ -86,6 +86,43 @@ func TestMarksDoNotMix(t *testing.T) {
 	r.close()
 }
 
+// Marks are seen only when they have passed, and all are in the end; meanwhile the driver is asked about a stream that is behind once in
+// 50 µs at the most, beside once for every mark.
+func TestSeen(t *testing.T) {
+	r := open(t, double.Config{Delay: 5 * time.Millisecond, Seed: 1})
+	var marks []device.Mark
+	for range 20 {
+		if err := r.lane.Copy(r.arena.Base(), r.arena.Base()+4096, 64); err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.lane.Mark()
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks = append(marks, m)
+	}
+	before, began, asked := r.driver.Calls("QueryEvent"), time.Now(), 0
+	for left := marks; len(left) > 0; asked++ {
+		last := left[len(left)-1]
+		seen, err := last.Seen()
+		if passed, _ := last.Passed(); err != nil || seen && !passed {
+			t.Fatalf("seen: %v, %v, passed: %v", seen, err, passed)
+		}
+		before++ // that of Passed
+		if seen {
+			left = left[:len(left)-1]
+		}
+	}
+	queries, most := r.driver.Calls("QueryEvent")-before, int(time.Since(began)/(50*time.Microsecond))+2*len(marks)
+	if queries > most || asked < 10*len(marks) {
+		t.Errorf("%d questions to the driver for %d to marks, want at most %d", queries, asked, most)
+	}
+	for _, m := range marks {
+		m.Drop()
+	}
+	r.close()
+}
+
 // A foreign mark is refused rather than not waited for.
 func TestForeignMarks(t *testing.T) {
 	r := open(t, double.Config{})
@@ -98,6 +135,7 @@ func TestForeignMarks(t *testing.T) {
 type foreign struct{}
 
 func (foreign) Passed() (bool, error) { return false, nil }
+func (foreign) Seen() (bool, error)   { return false, nil }
 func (foreign) Wait() error           { return nil }
 func (f foreign) Keep() device.Mark   { return f }
 func (foreign) Drop()                 {}

@@ -69,7 +69,7 @@ func (w *words) later(m *mark, block []uint64) {
 func (w *words) sweep() {
 	for len(w.late) > 0 {
 		first := w.late[0]
-		if passed, err := first.mark.Passed(); !passed || err != nil {
+		if passed, err := first.mark.Seen(); !passed || err != nil {
 			return
 		}
 		first.mark.Drop()

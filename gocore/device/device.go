@@ -107,6 +107,7 @@ type Piece struct {
 // Mark is a point in a lane. Marks are counted: who keeps one calls Keep, and Drop once for every Keep and for its making.
 type Mark interface {
 	Passed() (bool, error) // never waits
+	Seen() (bool, error)   // Passed that asks the driver seldom: what has just passed may not have been seen yet
 	Wait() error           // blocks the calling thread without burning it
 	Keep() Mark
 	Drop()

@@ -27,7 +27,8 @@ func (f *fake) Passed() (bool, error) {
 	*f.queries++
 	return f.done, f.err
 }
-func (f *fake) Wait() error { f.alive(); f.t.Fatalf("the tracker waits"); return nil }
+func (f *fake) Seen() (bool, error) { return f.Passed() }
+func (f *fake) Wait() error         { f.alive(); f.t.Fatalf("the tracker waits"); return nil }
 func (f *fake) Keep() device.Mark {
 	f.alive()
 	f.holds++

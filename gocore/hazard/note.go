@@ -30,12 +30,13 @@ func (n *note) drop() {
 	n.mark = nil
 }
 
-// passed looks, and drops the mark as soon as it can. A mark that cannot be asked has not passed: whoever waits for it is told why.
+// passed looks, and drops the mark as soon as it can: a mark seen too late costs its lane a wait for nothing. One that cannot be asked has not
+// passed: whoever waits for it is told why.
 func (n *note) passed() bool {
 	if n.gone {
 		return true
 	}
-	passed, err := n.mark.Passed()
+	passed, err := n.mark.Seen()
 	if err != nil || !passed {
 		return false
 	}

@@ -116,6 +116,7 @@ type event struct {
 	holds atomic.Int64
 }
 
+func (m *event) Seen() (bool, error)   { return m.Passed() }
 func (m *event) Passed() (bool, error) { return m.l.d.QueryEvent(m.l.c, m.e) }
 func (m *event) Wait() error           { return m.l.d.SynchronizeEvent(m.l.c, m.e) }
 func (m *event) Keep() device.Mark     { m.holds.Inc(); return m }

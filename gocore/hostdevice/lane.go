@@ -252,6 +252,9 @@ func (m *mark) Passed() (bool, error) {
 	}
 }
 
+// Seen implements device.Mark.
+func (m *mark) Seen() (bool, error) { return m.Passed() }
+
 // Wait implements device.Mark.
 func (m *mark) Wait() error {
 	if err := m.usable(); err != nil {

@@ -23,7 +23,7 @@ func (x *strays) add(ticket uint64, c *coming) {
 // has tells whether a device is still at this one.
 func (x *strays) has(ticket uint64) bool {
 	c := x.coming[ticket]
-	return c != nil && !x.end(ticket, c)
+	return c != nil && !x.end(ticket, c, c.mark.Passed)
 }
 
 // sweep lets go of some that the device has finished with.
@@ -32,7 +32,7 @@ func (x *strays) sweep() {
 	for range min(mostStrays, len(x.turns)) {
 		ticket := x.turns[0]
 		x.turns = x.turns[1:]
-		if c := x.coming[ticket]; c == nil || x.end(ticket, c) {
+		if c := x.coming[ticket]; c == nil || x.end(ticket, c, c.mark.Seen) {
 			continue
 		}
 		x.turns = append(x.turns, ticket)
@@ -43,8 +43,8 @@ func (x *strays) sweep() {
 }
 
 // end lets go of a capture if the device has finished with it.
-func (x *strays) end(ticket uint64, c *coming) bool {
-	passed, err := c.mark.Passed()
+func (x *strays) end(ticket uint64, c *coming, ask func() (bool, error)) bool {
+	passed, err := ask()
 	if !passed && err == nil {
 		return false
 	}
