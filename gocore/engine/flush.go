@@ -139,6 +139,29 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	return nil
 }
 
+// besieged tells whether a flush into tier t has not begun, as it needs room there, and somebody waits for the room that it makes above: that goes
+// before what none waits for yet.
+func (e *Engine) besieged(t int) bool {
+	for _, l := range e.links {
+		if l.lower == t && !l.blocked && e.tiers[l.upper].claims.len() > 0 && l.pressing() {
+			return true
+		}
+	}
+	return false
+}
+
+// pressing tells whether an urgent flush has not begun.
+func (l *link) pressing() bool {
+	bit := uint8(1) << l.upper
+	for rec, ok := l.urgent.peek(); ok; rec, ok = l.urgent.peek() {
+		if !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
+			return true
+		}
+		l.urgent.pop()
+	}
+	return false
+}
+
 // canFlush tells whether a flush that waits over the link might begin: not while its room has to come from flushes further down.
 func (l *link) canFlush(e *Engine) bool {
 	return l.queued > l.flushing && !l.blocked && l.paused != e.tiers[l.lower].version+1

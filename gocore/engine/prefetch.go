@@ -251,7 +251,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	if l.loads >= maxLoads {
 		return false
 	}
-	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 {
+	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.besieged(t) {
 		return false
 	}
 	if e.spare(now, t, rec) != granted {
