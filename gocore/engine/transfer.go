@@ -28,6 +28,9 @@ type Transfer struct {
 	began          int64
 }
 
+// Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
+func (x *Transfer) Begun(now int64) { x.began = now }
+
 // Direction is what a worker does: Down transfers write to lower tiers, Up transfers read from them.
 type Direction uint8
 

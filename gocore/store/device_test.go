@@ -443,3 +443,28 @@ func TestCaptureAsksLittle(t *testing.T) {
 		}
 	}
 }
+
+// What a flush waits for until the device has the bytes is not the link's time: nothing may be learnt of the link by that.
+func TestFlushBehindALateCaptureTakesItsOwnTime(t *testing.T) {
+	b, gate := gated(t, double.Config{})
+	cfg := b.config(8<<20, 0, 2<<20)
+	cfg.Flush, cfg.Timeline = "eager", 100
+	s := open(t, cfg)
+	c := newClient(t, s, "h")
+	at := b.alloc(256 << 10)
+	b.fill(at, random(256<<10, 1))
+	const late = 300 * time.Millisecond
+	open := gate(b.stream)
+	out, err := c.putOn(b, 1, at, 256<<10)
+	b.check(err)
+	time.Sleep(late)
+	open()
+	b.check(c.wait(out.Ticket, status.TierHost))
+	for _, m := range s.Timeline() {
+		if m.What == "flush" && m.Took >= int64(late) {
+			t.Errorf("the flush took %v, of which the capture made it wait %v", time.Duration(m.Took), late)
+		}
+	}
+	c.mustGetOn(b, 1, random(256<<10, 1))
+	drained(t, s)
+}

@@ -67,16 +67,18 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 	return lane, nil
 }
 
-// flushFrom copies a checkpoint from a device to the host tier and takes over the checksums that the device took with the capture.
+// flushFrom copies a checkpoint from a device to the host tier and takes over the checksums that the device took with the capture. The time that
+// it waits for the capture is not the link's.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
+	if err := s.settleCapture(a, b); err != nil {
+		return err
+	}
+	x.Begun(s.now())
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
 	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
 		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
-	if err := a.finish(last, err); err != nil {
-		return err
-	}
-	return s.settleCapture(a, b)
+	return a.finish(last, err)
 }
 
 // settleCapture waits until a device has taken the bytes of a capture and takes their checksums over.
