@@ -88,41 +88,47 @@ VELOCPY_DEVICE uint64_t split(uint64_t mine_low, uint64_t mine_high, uint32_t la
 }
 
 // A thread's share of two blocks, from block b on: 16 bytes of every eighth stripe. What lies behind the full blocks counts as zeros.
-template <bool Shifted>
+template <bool Aligned>
 VELOCPY_DEVICE void fetch(Vector (&share)[4], const Vector* source, uint32_t shift, uint32_t b, uint32_t full) {
 #pragma unroll
   for (uint32_t i = 0; i < 4; i++) {
     const Vector* p = source + b * 64 + i * 32;
     share[i] = Vector{};
-    if (b + i / 2 < full) share[i] = Shifted ? load_shifted(p, shift) : load(p);
+    if (b + i / 2 < full) share[i] = Aligned || shift == 0 ? load(p) : load_shifted(p, shift);
   }
 }
 
 // A thread holds words 2 * (lane % 4) and the next of a stripe. The sums of two blocks over the stripes are made in four exchanges,
-// after which a lane holds one word of one block. The next two blocks are on their way meanwhile.
-template <bool Copy, bool Shifted>
+// after which a lane holds one word of one block. The next two blocks are on their way meanwhile, where source and target are
+// aligned: loads that have to be shifted take the registers for that.
+template <bool Copy, bool Aligned>
 VELOCPY_DEVICE void stream(const Leaf& leaf, uint64_t (*sums)[xxh3::kLanes]) {
   uint32_t lane = thread_index() % 32, warp = thread_index() / 32;
   uint32_t full = leaf.bytes / xxh3::kBlock;
-  uint32_t shift = Shifted ? static_cast<uint32_t>(leaf.from) & 15 : 0;
+  uint32_t shift = Aligned ? 0 : static_cast<uint32_t>(leaf.from) & 15;
   auto* source = reinterpret_cast<const Vector*>(leaf.from - shift) + lane;
   uint32_t word = lane / 4 + 2 * (lane % 4);  // of the secret, for the first half of a block
   uint64_t keys[2][2] = {{xxh3::kSecret[word], xxh3::kSecret[word + 1]}, {xxh3::kSecret[word + 8], xxh3::kSecret[word + 9]}};
 
   Vector next[4];
-  fetch<Shifted>(next, source, shift, 2 * warp, full);
+  if (Aligned) fetch<Aligned>(next, source, shift, 2 * warp, full);
   uint32_t stages = (full + kStageBlocks - 1) / kStageBlocks;
   for (uint32_t stage = 0; stage < stages; stage++) {
 #pragma unroll 1
     for (uint32_t b = stage * kStageBlocks + 2 * warp; b < (stage + 1) * kStageBlocks && b < full; b += 2 * kStreamWarps) {
       Vector held[4];
+      if (Aligned) {
 #pragma unroll
-      for (uint32_t i = 0; i < 4; i++) held[i] = next[i];
-      fetch<Shifted>(next, source, shift, b + 2 * kStreamWarps, full);
+        for (uint32_t i = 0; i < 4; i++) held[i] = next[i];
+        fetch<Aligned>(next, source, shift, b + 2 * kStreamWarps, full);
+      } else {
+        fetch<Aligned>(held, source, shift, b, full);
+      }
       uint64_t even[2] = {}, odd[2] = {};
 #pragma unroll
       for (uint32_t i = 0; i < 4; i++) {
-        if (Copy && b + i / 2 < full) store_anywhere(leaf.to + (b * 64 + i * 32 + lane) * 16, held[i]);
+        uint64_t to = leaf.to + (b * 64 + i * 32 + lane) * 16;
+        if (Copy && b + i / 2 < full) Aligned ? store(reinterpret_cast<Vector*>(to), held[i]) : store_anywhere(to, held[i]);
         xxh3::add_pair(even[i / 2], odd[i / 2], low_half(held[i]), high_half(held[i]), keys[i % 2][0], keys[i % 2][1]);
       }
       uint64_t of_even = split(even[0], even[1], lane, 16), of_odd = split(odd[0], odd[1], lane, 16);
@@ -177,10 +183,10 @@ VELOCPY_DEVICE void leaf_sums(const Pieces<N>& p) {
   Leaf leaf = {Copy ? p.to[piece] + begin : 0, p.from[piece] + begin, left < kLeafBytes ? static_cast<uint32_t>(left) : kLeafBytes};
   if (thread_index() >= kStreamThreads)
     chain(leaf, sums, reinterpret_cast<uint64_t*>(p.sums) + p.sum[piece] + number);
-  else if ((leaf.from & 15) == 0)
-    stream<Copy, false>(leaf, sums);
-  else
+  else if (((leaf.from | leaf.to) & 15) == 0)
     stream<Copy, true>(leaf, sums);
+  else
+    stream<Copy, false>(leaf, sums);
 }
 
 }  // namespace velocpy
