@@ -68,7 +68,7 @@ type Window struct {
 	Promises    int   // Promised fragments in it
 }
 
-// Choose returns the best window, or false when no run of fragments could make the room. Of equal windows the first one met is
+// Choose returns the best window within the table's capacity, or false when no run of fragments there could make the room. Of equal windows the first one met is
 // taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
 //
 // Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
@@ -100,7 +100,7 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	}
 	limit = s.run(start, t.Capacity(), limit)
 	if start != t.First() && limit > 0 {
-		s.run(t.First(), t.At(start).Offset, limit)
+		s.run(t.First(), min(t.At(start).Offset, t.Capacity()), limit)
 	}
 	best := s.window.best
 	if best.First == fragment.None {

@@ -2,8 +2,8 @@ package fragment
 
 import "fmt"
 
-// Check tells what is wrong with the table, or nil: fragments tile the buffer, no two gaps are neighbours, the sums are right, and
-// every gap is in the one list that its size asks for.
+// Check tells what is wrong with the table, or nil: fragments tile the buffer, no two gaps are neighbours, the sums are right, every gap before
+// the capacity is in the one list that its size asks for, and those behind it are in none.
 func (t *Table[O]) Check() error {
 	var used, at int64
 	count := 0
@@ -21,20 +21,25 @@ func (t *Table[O]) Check() error {
 			return fmt.Errorf("fragment %d has %d bytes", id, f.Size)
 		case t.odd != 0 && f.Offset%(t.odd&-t.odd) != 0 || t.odd == 0 && f.Offset != 0:
 			return fmt.Errorf("fragment %d begins at %d, but all are said to be multiples of %d", id, f.Offset, t.odd&-t.odd)
-		case f.Class == Gap && prev != None && t.rows[prev].Class == Gap:
+		case f.Class == Gap && f.Offset < t.capacity && f.Offset+f.Size > t.capacity:
+			return fmt.Errorf("gap %d, [%d,+%d), crosses the capacity of %d", id, f.Offset, f.Size, t.capacity)
+		case f.Class == Gap && prev != None && t.rows[prev].Class == Gap && f.Offset != t.capacity:
 			return fmt.Errorf("gaps %d and %d are neighbours", prev, id)
 		}
 		seen[id] = true
-		if f.Class == Gap {
+		if f.Class == Gap && f.Offset < t.capacity {
 			binned[id] = true
-		} else {
+		} else if f.Class != Gap {
 			used += f.Size
 			count++
 		}
 		at, prev = at+f.Size, id
 	}
-	if at != t.capacity || used != t.used || count != t.count {
-		return fmt.Errorf("tiles %d of %d bytes, %d used (says %d) in %d fragments (says %d)", at, t.capacity, used, t.used, count, t.count)
+	if at != t.end || at < t.capacity || used != t.used || count != t.count {
+		return fmt.Errorf("tiles %d of %d bytes and up to %d, %d used (says %d) in %d fragments (says %d)", at, t.capacity, t.end, used, t.used, count, t.count)
+	}
+	if prev != None && t.rows[prev].Class == Gap && t.rows[prev].Offset >= t.capacity {
+		return fmt.Errorf("the last of all is %+v, a gap behind the capacity of %d", t.rows[prev], t.capacity)
 	}
 	for _, id := range t.vacant {
 		if seen[id] {
@@ -76,7 +81,7 @@ func (t *Table[O]) checkOrder() error {
 		prev, end = at, l.entries[l.n].Offset
 		seen++
 	}
-	if end != t.capacity || seen != len(o.leaves) {
+	if end != t.end || seen != len(o.leaves) {
 		return fmt.Errorf("%d leaves of %d are lost; they end at %d", len(o.leaves)-seen, len(o.leaves), end)
 	}
 	return nil

@@ -67,6 +67,7 @@ type Table[O any] struct {
 	vacant   []ID
 	rank     Rank
 	capacity int64
+	end      int64 // where the last fragment ends, which may be behind the capacity
 	used     int64
 	count    int
 	odd      int64 // the ones of all sizes and alignments that were ever placed: offsets have no other low bits
@@ -77,41 +78,11 @@ type Table[O any] struct {
 func New[O any](capacity int64) *Table[O] {
 	t := &Table[O]{}
 	t.gaps.reset()
-	t.Grow(capacity)
+	t.Resize(capacity)
 	return t
 }
 
-// Grow adds room behind the end of the buffer. O(leaves).
-func (t *Table[O]) Grow(capacity int64) {
-	more := capacity - t.capacity
-	if more <= 0 {
-		return
-	}
-	gap := Fragment[O]{Offset: t.capacity, Size: more, Class: Gap, Seq: Unexpected}
-	end := t.capacity
-	t.capacity = capacity
-	if len(t.rows) == 0 {
-		id := t.row(gap)
-		t.order.begin(id, t.entry(&gap), capacity)
-		t.binIn(id)
-		return
-	}
-	o := &t.order
-	p := o.last()
-	if id := o.id(p); t.rows[id].Class == Gap {
-		t.binOut(id)
-		t.rows[id].Size += more
-		t.binIn(id)
-	} else {
-		t.odd |= end
-		id = t.row(gap)
-		p = o.insert(p, id, t.entry(&gap))
-		t.binIn(id)
-	}
-	o.leaves[p.at].entries[p.i+1].Offset = capacity
-}
-
-// Capacity is the size of the buffer in bytes.
+// Capacity is the size of the buffer in bytes: nothing is placed behind it.
 func (t *Table[O]) Capacity() int64 { return t.capacity }
 
 // Used is the number of bytes in fragments that are not gaps.
@@ -205,22 +176,26 @@ func (t *Table[O]) Place(size, align int64, owner O) (ID, bool) {
 	return t.carve(gap, size, align, owner), true
 }
 
-// PlaceIn cuts the same out of one gap; false when it is not a gap or too small.
+// PlaceIn cuts the same out of one gap; false when it is not a gap, or behind the capacity, or too small.
 func (t *Table[O]) PlaceIn(gap ID, size, align int64, owner O) (ID, bool) {
-	if t.rows[gap].Class != Gap || !t.fits(gap, size, align) {
+	if f := &t.rows[gap]; f.Class != Gap || f.Offset >= t.capacity || !t.fits(gap, size, align) {
 		return None, false
 	}
 	return t.carve(gap, size, align, owner), true
 }
 
-// Free turns the fragment into a gap and merges it with gaps beside it; the gap's ID is returned.
+// Free turns the fragment into a gap and merges it with gaps beside it; the gap's ID is returned. What lies behind the capacity is no gap any
+// more but nothing: of a fragment that lies there altogether None is left.
 func (t *Table[O]) Free(id ID) ID {
 	o := &t.order
 	p := o.find(id)
 	t.empty(id)
 	*o.entry(p) = Entry{Offset: t.rows[id].Offset}
+	if f := &t.rows[id]; f.Offset+f.Size > t.capacity {
+		return t.freeBehind(id)
+	}
 	at, beside := p.at, p.at
-	if q, ok := o.behind(p); ok && o.entry(q).Class == Gap {
+	if q, ok := o.behind(p); ok && o.entry(q).Class == Gap && o.entry(q).Offset < t.capacity {
 		beside = q.at
 		t.absorb(id, q)
 	}

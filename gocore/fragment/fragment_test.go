@@ -104,7 +104,7 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 				}
 				in := rapid.SampledFrom(ids).Draw(t, "gap")
 				f := *tab.At(in)
-				want := f.Class == Gap && f.Size-Padding(f.Offset, align) >= size
+				want := f.Class == Gap && f.Offset < tab.Capacity() && f.Size-Padding(f.Offset, align) >= size
 				id, ok := tab.PlaceIn(in, size, align, next)
 				if ok != want {
 					t.Fatalf("%d bytes aligned to %d in %+v: %v", size, align, f, ok)
@@ -126,27 +126,39 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 				i := rapid.IntRange(0, len(order)-1).Draw(t, "which")
 				owner := order[i]
 				order = append(order[:i], order[i+1:]...)
+				was := *tab.At(live[owner])
 				for j := range buf {
-					if buf[j] == owner {
+					if buf[j] == owner && int64(j) < tab.Capacity() {
 						buf[j] = 0
+					} else if buf[j] == owner {
+						buf[j] = barred
 					}
 				}
-				was := *tab.At(live[owner])
-				gap := tab.At(tab.Free(live[owner]))
+				left := tab.Free(live[owner])
 				delete(live, owner)
+				if (left == None) != (was.Offset >= tab.Capacity()) {
+					t.Fatalf("freeing %+v in %d bytes left %d", was, tab.Capacity(), left)
+				}
+				if left == None {
+					return
+				}
+				gap := tab.At(left)
+				was.Size = min(was.Size, tab.Capacity()-was.Offset)
 				if gap.Class != Gap || gap.Offset > was.Offset || gap.Offset+gap.Size < was.Offset+was.Size || gap.Owner != 0 || gap.Pins != 0 || gap.Transfers != 0 {
 					t.Fatalf("freeing %+v made %+v", was, *gap)
 				}
 			},
 			"grow": func(t *rapid.T) {
-				if len(buf) > 10000 {
+				if tab.Capacity() > 10000 {
 					t.Skip("large enough")
 				}
-				buf = append(buf, make(buffer, rapid.IntRange(0, 200).Draw(t, "more"))...)
-				tab.Grow(int64(len(buf)))
-				if tab.Capacity() != int64(len(buf)) {
-					t.Fatalf("grown to %d bytes, it has %d", len(buf), tab.Capacity())
-				}
+				resize(t, tab, &buf, tab.Capacity()+rapid.Int64Range(0, 200).Draw(t, "more"))
+			},
+			"shrink": func(t *rapid.T) {
+				resize(t, tab, &buf, tab.Capacity()-rapid.Int64Range(0, 200).Draw(t, "less"))
+			},
+			"resize": func(t *rapid.T) {
+				resize(t, tab, &buf, rapid.Int64Range(0, capacity+100).Draw(t, "to"))
 			},
 			"": func(t *rapid.T) {
 				if err := tab.Check(); err != nil {
@@ -156,6 +168,49 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 			},
 		})
 	})
+}
+
+// resize makes the table another size. The buffer of bytes keeps what lies behind its end, with barred bytes between.
+func resize(t *rapid.T, tab *Table[int], buf *buffer, to int64) {
+	before := buf.free()
+	gaps := tab.Resize(to)
+	to = max(to, 0)
+	for int64(len(*buf)) < to {
+		*buf = append(*buf, barred)
+	}
+	for i := range *buf {
+		switch b := &(*buf)[i]; {
+		case int64(i) < to && *b == barred:
+			*b = 0
+		case int64(i) >= to && *b == 0:
+			*b = barred
+		}
+	}
+	if tab.Capacity() != to || gaps != buf.free()-before {
+		t.Fatalf("a buffer of %d bytes has %d; %d more bytes are free, it says %d", to, tab.Capacity(), buf.free()-before, gaps)
+	}
+}
+
+// barred is the owner of bytes behind the end of the buffer.
+const barred = -1
+
+func (b buffer) free() (n int64) {
+	for _, owner := range b {
+		if owner == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// reach is where the last byte of an owner, or the buffer, ends.
+func (b buffer) reach(capacity int64) int64 {
+	for i := len(b) - 1; int64(i) >= capacity; i-- {
+		if b[i] > 0 {
+			return int64(i) + 1
+		}
+	}
+	return capacity
 }
 
 func (b buffer) owned(owner int, size int64) bool {
@@ -173,7 +228,9 @@ func compare(t *rapid.T, tab *Table[int], buf buffer, live map[int]ID) {
 	for id := tab.First(); id != None; id = tab.Next(id) {
 		f := tab.At(id)
 		want := f.Owner
-		if f.Class == Gap {
+		if f.Class == Gap && f.Offset >= tab.Capacity() {
+			want = barred
+		} else if f.Class == Gap {
 			want = 0
 		} else if owners++; live[f.Owner] != id {
 			t.Fatalf("%d lies in %d, not %d", f.Owner, live[f.Owner], id)
@@ -183,12 +240,13 @@ func compare(t *rapid.T, tab *Table[int], buf buffer, live map[int]ID) {
 		}
 		at += f.Size
 	}
-	if owners != len(live) || tab.Count() != len(live) || tab.Capacity() != int64(len(buf)) {
-		t.Fatalf("%d fragments of %d owners, says %d", owners, len(live), tab.Count())
+	if owners != len(live) || tab.Count() != len(live) || tab.Reach() != buf.reach(tab.Capacity()) || at != tab.Reach() {
+		t.Fatalf("%d fragments of %d owners, says %d; up to %d, says %d", owners, len(live), tab.Count(), buf.reach(tab.Capacity()), tab.Reach())
 	}
 }
 
-// Thousands of fragments come and go: leaves are divided, merged and used again, and leaves from anywhere on name the fragments in order.
+// Thousands of fragments come and go, and so does the end of the buffer: leaves are divided, merged and used again, and leaves from anywhere on name
+// the fragments in order.
 func TestOrderOfManyFragments(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -210,6 +268,9 @@ func TestOrderOfManyFragments(t *testing.T) {
 				ids[i] = ids[len(ids)-1]
 				ids = ids[:len(ids)-1]
 			}
+			if turn%211 == 0 {
+				tab.Resize(n * (8 + rng.Int64N(24)))
+			}
 			if turn%97 == 0 {
 				if err := tab.Check(); err != nil {
 					t.Fatal(err)
@@ -217,6 +278,35 @@ func TestOrderOfManyFragments(t *testing.T) {
 				checkLeaves(t, tab, rng)
 			}
 		}
+	}
+}
+
+// A buffer may shrink to nothing, while something lies there and when nothing does any more, and grow again.
+func TestResizeToNothing(t *testing.T) {
+	tab := New[int](100)
+	a, _ := tab.Place(30, 1, 1)
+	b, _ := tab.Place(30, 1, 2)
+	for _, c := range []struct {
+		do    func() int64
+		gaps  int64
+		reach int64
+	}{
+		{func() int64 { return tab.Resize(0) }, -40, 60},
+		{func() int64 { tab.Free(a); return 0 }, 0, 60},
+		{func() int64 { return tab.Resize(10) }, 10, 60},
+		{func() int64 { return tab.Resize(-1) }, -10, 60},
+		{func() int64 { tab.Free(b); return 0 }, 0, 0},
+		{func() int64 { return tab.Resize(50) }, 50, 50},
+	} {
+		if gaps := c.do(); gaps != c.gaps || tab.Reach() != c.reach {
+			t.Fatalf("%d bytes of gaps more, up to %d; want %d, %d", gaps, tab.Reach(), c.gaps, c.reach)
+		}
+		if err := tab.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := tab.Place(50, 1, 3); !ok {
+		t.Fatal("no room in an empty buffer")
 	}
 }
 
