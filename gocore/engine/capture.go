@@ -72,6 +72,7 @@ func (e *Engine) ask(now int64, c *Capture, t int) {
 		granted:   func(now int64) { e.beginCopy(now, c) },
 		denied:    func(now int64, err error) { e.denyCapture(now, c, err) },
 		elsewhere: func(now int64) bool { return e.deflect(now, c) },
+		below:     func(now int64) bool { return e.descend(now, c) },
 	}
 	e.demand(now, t, c.claim)
 }
@@ -90,6 +91,18 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 		t = top
 	}
 	if t < 0 {
+		return false
+	}
+	c.claim.over = true
+	e.ask(now, c, t)
+	return true
+}
+
+// descend takes a capture that waits for a tier which has become too small to the next one that can take it; false when there is none. One that
+// its caller copies stays in tiers that callers can address.
+func (e *Engine) descend(now int64, c *Capture) bool {
+	t := e.holds(c.Rec, e.below(c.Tier))
+	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
 		return false
 	}
 	c.claim.over = true

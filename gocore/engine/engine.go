@@ -110,6 +110,7 @@ type tier struct {
 	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
 	captures int64 // e.count at the last capture
 	inflow   inflow
+	leaving  leaving
 }
 
 // inflow estimates how fast bytes come into a tier from above.
@@ -190,19 +191,6 @@ func (e *Engine) Tiers() int { return len(e.tiers) }
 
 // Capacity is the budget of a tier in bytes.
 func (e *Engine) Capacity(t int) int64 { return e.tiers[t].Capacity }
-
-// Grow tells that tier t has become larger: it has so many bytes now.
-func (e *Engine) Grow(now int64, t int, capacity int64) {
-	tr := e.tiers[t]
-	if capacity <= tr.Capacity {
-		return
-	}
-	tr.bytes[fragment.Gap] += capacity - tr.Capacity
-	tr.Capacity = capacity
-	tr.table.Grow(capacity)
-	e.roomier(t)
-	e.pump(now)
-}
 
 // TakeWoken returns the Notify values of the operations whose state has changed since the last call. The slice is
 // valid until the next call of any method.

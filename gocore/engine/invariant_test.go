@@ -48,11 +48,14 @@ func (w *world) checkTiers() {
 				w.fatalf("tier %d has a hole at %d", t, at)
 			}
 			at += f.Size
-			sums[f.Class] += f.Size
+			sums[f.Class] += tr.within(f)
 			if f.Class == fragment.Gap {
 				continue
 			}
 			r := f.Owner
+			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves == 0 {
+				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, r.Key, f.Class, w.state())
+			}
 			if r == nil || r.copies[t] != id {
 				w.fatalf("tier %d: a fragment that its owner %v does not know", t, r)
 			}
@@ -75,8 +78,32 @@ func (w *world) checkTiers() {
 				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, r.Key)
 			}
 		}
-		if at != tr.Capacity || sums != tr.bytes {
+		all := int64(0)
+		for _, n := range sums {
+			all += n
+		}
+		if at != tr.table.Reach() || all != tr.Capacity || sums != tr.bytes {
 			w.fatalf("tier %d: bytes by class %v, counted %v", t, tr.bytes, sums)
+		}
+		w.checkLeaving(t)
+	}
+}
+
+// checkLeaving counts who is on the lists of what leaves.
+func (w *world) checkLeaving(t int) {
+	l := &w.e.tiers[t].leaving
+	for on, list := range map[uint8][]*Record{onNext: l.next, onDirty: l.dirty} {
+		listed := map[*Record]bool{}
+		for _, r := range list {
+			if listed[r] || r.leaves&on == 0 || r.Top() != t {
+				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b, of tier %d", t, r.Key, on, r.leaves, r.Top())
+			}
+			listed[r] = true
+		}
+		for _, r := range w.born {
+			if r.Top() == t && r.leaves&on != 0 && !listed[r] {
+				w.fatalf("tier %d: %v is not on list %d", t, r.Key, on)
+			}
 		}
 	}
 }
@@ -84,7 +111,7 @@ func (w *world) checkTiers() {
 // checkEntries looks for rows that were changed without an Update.
 func (w *world) checkEntries(t int) {
 	tr := w.e.tiers[t]
-	for at, i := fragment.Leaf(0), 0; at != fragment.None && tr.Capacity > 0; {
+	for at, i := fragment.Leaf(0), 0; at != fragment.None && tr.table.First() != fragment.None; {
 		ids, entries, next := tr.table.Leaf(at)
 		for k, id := range ids {
 			before := entries[k]

@@ -75,8 +75,20 @@ func TestModel(t *testing.T) {
 			"fail": func(t *rapid.T) {
 				w.done(pick(t, len(w.flights)), rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC}).Draw(t, "error"))
 			},
-			"quiet": func(t *rapid.T) { w.quiet() },
-			"":      func(t *rapid.T) { w.observe(); w.check() },
+			"shrink": func(t *rapid.T) {
+				i := w.resizable(t)
+				w.e.Shrink(w.now, i, rapid.Int64Range(0, w.e.Capacity(i)).Draw(t, "capacity"))
+			},
+			"grow": func(t *rapid.T) {
+				i := w.resizable(t)
+				w.grow(i, w.e.Capacity(i)+rapid.Int64Range(0, 20).Draw(t, "more"))
+			},
+			"drain": func(t *rapid.T) {
+				w.e.Drain(w.now, w.resizable(t), rapid.IntRange(0, 4).Draw(t, "steps"))
+			},
+			"give back": func(t *rapid.T) { w.giveBack(w.resizable(t)) },
+			"quiet":     func(t *rapid.T) { w.quiet() },
+			"":          func(t *rapid.T) { w.observe(); w.check() },
 		}
 		t.Repeat(acts)
 		w.observe()
@@ -96,12 +108,14 @@ func (w *world) quiet() {
 		case w.next(Up) || w.next(Down):
 		case len(w.flights) > 0:
 			w.done(0, nil)
+		case w.drain():
 		case w.endOne():
 		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied something, which made work for the others
 		default:
 			w.observe()
 			w.check()
 			w.nobodyWaits()
+			w.nothingLeaves()
 			return
 		}
 	}
@@ -196,7 +210,7 @@ func (w *world) finish() {
 	}
 	w.quiet()
 	for t := range w.e.tiers {
-		if u := w.e.Use(t); u.Used != 0 || u.Fragments != 0 {
+		if u := w.e.Use(t); u.Used != 0 || u.Fragments != 0 || w.e.Reach(t) != w.e.Capacity(t) {
 			w.fatalf("tier %d is not empty after everything was dropped: %+v", t, u)
 		}
 	}

@@ -232,6 +232,9 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	}
 	if id := rec.copies[t]; id != fragment.None {
 		f := tr.table.At(id)
+		if tr.behind(f) {
+			return true // what leaves is promised to nobody
+		}
 		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {
 			if tr.claims.len() > 0 || (f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t)) {
 				return false

@@ -30,6 +30,7 @@ type Record struct {
 	stuckOn  uint8               // bit k: the flush over link k failed
 	wants    uint8               // bit t: a caller wants it durable in tier t soon
 	top      uint8               // its fastest tier: a front, or the first tier that is none
+	leaves   uint8               // the lists of leaving that it is on
 	captured bool
 	gone     bool
 	failed   error // why its capture or its latest flush failed
@@ -146,6 +147,9 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 	if t < len(e.links) {
 		e.links[t].dirty.set(r, f.Class == fragment.Dirty)
 	}
+	if e.tiers[t].behind(f) {
+		e.tiers[t].leaving.look(r, f.Class)
+	}
 }
 
 func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragment.Class {
@@ -171,8 +175,9 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class
 	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) {
 		e.roomier(t)
 	}
-	tr.bytes[f.Class] -= f.Size
-	tr.bytes[c] += f.Size
+	n := tr.within(f)
+	tr.bytes[f.Class] -= n
+	tr.bytes[c] += n
 	f.Class = c
 }
 
@@ -193,7 +198,7 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	tr := e.tiers[t]
 	f := tr.table.At(id)
 	tr.bytes[fragment.Gap] -= f.Size
-	tr.bytes[fragment.Held] += f.Size
+	tr.bytes[fragment.Held] += f.Size // it lies before the end of the tier
 	f.Born, f.Touched, f.Seq, f.Lane = uint32(e.count), r.touched, r.seq, r.Hist.lane
 	tr.table.Update(id)
 	r.copies[t] = id
@@ -201,13 +206,14 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	e.Stats.noteUsed(t, tr.table.Used())
 }
 
-// free gives r's fragment in tier t back.
+// free gives r's fragment in tier t back, and returns the gap that it leaves, if any.
 func (e *Engine) free(r *Record, t int) fragment.ID {
 	tr := e.tiers[t]
 	id := r.copies[t]
 	f := tr.table.At(id)
-	tr.bytes[f.Class] -= f.Size
-	tr.bytes[fragment.Gap] += f.Size
+	n := tr.within(f)
+	tr.bytes[f.Class] -= n
+	tr.bytes[fragment.Gap] += n
 	if t < len(e.links) {
 		e.links[t].dirty.set(r, false)
 	}

@@ -153,7 +153,7 @@ func (e *Engine) lift(now int64, rec *Record, t int) {
 // leases too unless it is leases that fill the tier. With patience, leases whose callers have some go on waiting; it tells whether there are any.
 func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
 	top := rec.Top()
-	crowded := e.lent(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
+	crowded := e.tiers[top].fits(rec) && e.lent(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
 	for _, r := range e.takeWaiting(rec) {
 		switch {
 		case !rec.gone && (r.options.Into || !crowded):

@@ -18,8 +18,8 @@ type claim struct {
 	tried   bool
 	granted func(now int64)
 	denied  func(now int64, err error)
-	// elsewhere ends the claim by another tier's room, if it can; nil: never.
-	elsewhere func(now int64) bool
+	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small. nil: never.
+	elsewhere, below func(now int64) bool
 }
 
 // extent is the room that r takes in the tier, align where it may begin.
@@ -309,7 +309,7 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 		return false
 	}
 	tr := e.tiers[t]
-	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
+	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.behind(f) || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
 		return false
 	}
 	e.remove(now, old)
@@ -318,10 +318,10 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 
 // lent is how many bytes of tier t are being read: leases, and copies out.
 func (e *Engine) lent(t int) (bytes int64) {
-	table := e.tiers[t].table
-	for id := table.First(); id != fragment.None; id = table.Next(id) {
-		if f := table.At(id); f.Pins > 0 {
-			bytes += f.Size
+	tr := e.tiers[t]
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Pins > 0 {
+			bytes += tr.within(f)
 		}
 	}
 	return bytes
@@ -335,9 +335,9 @@ func (e *Engine) whyFull(t int, r *Record) error {
 			return &TierError{Tier: l.lower, Err: l.err}
 		}
 	}
-	lent := e.lent(t)
+	lent, used := e.lent(t), tr.Capacity-tr.bytes[fragment.Gap]
 	return full(t, "%d bytes wanted, %d of %d used: %d by leases, %d by checkpoints for which no lower tier has room",
-		r.Size, tr.table.Used(), tr.Capacity, lent, tr.table.Used()-lent-tr.bytes[fragment.Free])
+		r.Size, used, tr.Capacity, lent, used-lent-tr.bytes[fragment.Free])
 }
 
 // progressing tells whether anything is under way that ends by itself.

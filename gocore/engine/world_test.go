@@ -480,7 +480,7 @@ func (w *world) yielded() {
 
 // refused checks that what is said to be full is full.
 func (w *world) refused(t int, r *Record, err error) {
-	if !errors.Is(err, ErrFull) {
+	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // too small it became by shrinking
 		return
 	}
 	if w.e.progressing() {
@@ -538,6 +538,9 @@ func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record])
 	at, size, align := int64(-1), tr.extent(r), tr.align(r)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
+		if tr.behind(f) {
+			return false
+		}
 		if !may(f) {
 			at = -1
 			continue

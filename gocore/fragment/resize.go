@@ -6,6 +6,11 @@ package fragment
 // Reach is where the buffer's memory may end: at the capacity, or behind it where the last fragment does.
 func (t *Table[O]) Reach() int64 { return t.end }
 
+// Behind calls f for the fragments that end behind the capacity, in address order, until it says false. f may Update them.
+func (t *Table[O]) Behind(f func(ID) bool) {
+	t.from(t.capacity+1, func(id ID) bool { return t.rows[id].Class == Gap || f(id) })
+}
+
 // Resize makes the buffer larger or smaller and returns by how many bytes of gaps. Fragments stay where they are. O(leaves, and fragments
 // behind the old capacity or the new one).
 func (t *Table[O]) Resize(capacity int64) (gaps int64) {
@@ -16,7 +21,11 @@ func (t *Table[O]) Resize(capacity int64) (gaps int64) {
 	if capacity > t.end {
 		t.extend(capacity)
 	}
-	all := t.from(first)
+	var all []ID
+	t.from(first, func(id ID) bool {
+		all = append(all, id)
+		return true
+	})
 	for _, id := range all {
 		if f := &t.rows[id]; f.Class == Gap && f.Offset < t.capacity {
 			t.binOut(id)
@@ -57,11 +66,11 @@ func (t *Table[O]) extend(to int64) {
 	o.leaves[p.at].entries[p.i+1].Offset = to
 }
 
-// from lists the fragments that end at an offset or behind it, in address order.
-func (t *Table[O]) from(offset int64) (ids []ID) {
+// from calls f for the fragments that end at an offset or behind it, in address order, until it says false.
+func (t *Table[O]) from(offset int64, f func(ID) bool) {
 	o := &t.order
-	if len(o.leaves) == 0 {
-		return nil
+	if len(o.leaves) == 0 || offset > t.end {
+		return
 	}
 	at := o.last().at
 	for at != 0 && o.leaves[at].entries[0].Offset >= offset {
@@ -70,12 +79,11 @@ func (t *Table[O]) from(offset int64) (ids []ID) {
 	for ; at != None; at = o.leaves[at].next {
 		l := &o.leaves[at]
 		for i, id := range l.ids[:l.n] {
-			if l.entries[i+1].Offset >= offset {
-				ids = append(ids, id)
+			if l.entries[i+1].Offset >= offset && !f(id) {
+				return
 			}
 		}
 	}
-	return ids
 }
 
 // merge joins neighbouring gaps, none of which is in a list, and returns the fragments that are left.

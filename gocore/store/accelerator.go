@@ -16,8 +16,7 @@ type accelerator struct {
 	dev    device.Device
 	arena  device.Arena
 	tier   int // the engine's number
-	budget int64
-	growth growth
+	extent extent
 
 	mu      sync.Mutex // held while the account is asked or told, never while work is put into a lane
 	hazards hazard.Tracker
@@ -58,12 +57,21 @@ func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func()
 	}
 	m, err := lane.Mark() // also when the work failed: some of it may have been queued
 	if err != nil {
+		a.unmarked(err)
 		return nil, deviceError(errors.Join(failed, err))
 	}
 	a.mu.Lock()
 	note(m)
 	a.mu.Unlock()
 	return m, deviceError(failed)
+}
+
+// unmarked notes that there may be work of which nobody knows when it ends: from now on no memory is given back. A stream that is being captured
+// takes no work either.
+func (a *accelerator) unmarked(err error) {
+	if !errors.Is(err, device.ErrRecording) {
+		a.extent.fixed.Store(true)
+	}
 }
 
 // after makes a lane wait for marks and drops them.

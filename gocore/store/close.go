@@ -26,7 +26,7 @@ func (s *Store) Close(fd int32) *Op {
 			c.bell.Broadcast()
 		}
 		s.stopWarming()
-		s.stopGrowing()
+		s.stopSizing()
 		s.stopPinning()
 		s.quiet.Broadcast()
 	}

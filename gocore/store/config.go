@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
@@ -31,10 +32,12 @@ type Config struct {
 	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
 	Timeline int      `json:"timeline"` // events kept for pictures
 
-	FS         vfs.FS       `json:"-"` // nil: the operating system's
-	PinPiece   int64        `json:"-"` // 0: pinPiece
-	Turns      string       `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
-	OpenDevice DeviceOpener `json:"-"` // nil: there are no devices
+	FS       vfs.FS `json:"-"` // nil: the operating system's
+	PinPiece int64  `json:"-"` // 0: pinPiece
+	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
+	LookEvery  time.Duration `json:"-"`
+	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
+	OpenDevice DeviceOpener  `json:"-"` // nil: there are no devices
 	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
 	WatchDevices func(devices []device.Device) (end func()) `json:"-"`
 }
@@ -124,6 +127,9 @@ func (s *settings) checkSizes() error {
 	}
 	if s.PinPiece == 0 {
 		s.PinPiece = pinPiece
+	}
+	if s.LookEvery == 0 {
+		s.LookEvery = lookEvery
 	}
 	if s.FS == nil {
 		s.FS = vfs.OS()

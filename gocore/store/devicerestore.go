@@ -283,6 +283,7 @@ func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording [
 			continue
 		}
 		if failed != nil {
+			a.unmarked(failed)
 			err = errors.Join(err, failed)
 			continue
 		}

@@ -28,7 +28,7 @@ type Outcome struct {
 	Ticket    uint64
 	Lease     *Lease
 	Layout    uint64
-	Slot      int64
+	Slot      int64 // resize: what the tiers of the devices have
 	Meta      int64
 	HintsLeft int64
 	Key       plan.Key
@@ -43,6 +43,7 @@ const (
 	restoreOp
 	waitOp
 	closeOp
+	resizeOp
 )
 
 // Op is an operation that could not end at once. Its caller steps it until it ends, or cancels it, from any goroutine: calls that meet
@@ -58,6 +59,7 @@ type Op struct {
 	wait    *engine.Wait
 	recs    []*engine.Record // wait: whose bytes a device may still be taking
 	many    bool             // wait: for all of a history or store, so that nobody minds what has gone
+	sized   []*accelerator   // resize
 
 	device  *accelerator // of the regions that lie on one, or else of the record
 	streams []uint64     // the caller's, on that device
@@ -173,6 +175,8 @@ func (op *Op) step(out *Outcome) (status.Code, error) {
 		return op.stepRestore(out)
 	case waitOp:
 		return op.stepWait(out)
+	case resizeOp:
+		return op.stepResize(out)
 	default:
 		return op.stepClose(out)
 	}

@@ -94,7 +94,7 @@ func (s *Store) start() {
 		}
 	}
 	s.startWarming()
-	s.startGrowing()
+	s.startSizing()
 	s.startPinning()
 	s.startWatching()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
@@ -166,7 +166,7 @@ func (s *Store) settle() {
 		}
 	}
 	s.warm.follow(s.hostUsed())
-	s.followDevices()
+	s.followExtents()
 }
 
 // History is one of a store's histories. There is one value for each name.

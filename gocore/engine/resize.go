@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+	"velocpy/gocore/lifecycle"
+)
+
+// A tier that shrinks takes nothing behind its new end any more. What lies there goes when Drain is called: at once where it is evictable, after a flush
+// where no lower tier has it, and otherwise when those who read or write it have ended. Reach says how far that has come. Captures pay nothing
+// for it.
+
+// leaving is what is to be looked at behind the end of a tier.
+type leaving struct {
+	next  []*Record // whatever it takes; the last first: memory is given back from the end
+	dirty []*Record // a flush, when few of those that are asked for wait
+}
+
+// The lists that a record is on. It leaves no tier but its fastest one.
+const (
+	onNext = 1 << iota
+	onDirty
+)
+
+func (l *leaving) add(list *[]*Record, on uint8, r *Record) {
+	if r.leaves&on == 0 {
+		r.leaves |= on
+		*list = append(*list, r)
+	}
+}
+
+func (l *leaving) take(list *[]*Record, on uint8) *Record {
+	n := len(*list) - 1
+	r := (*list)[n]
+	(*list)[n] = nil
+	*list = (*list)[:n]
+	r.leaves &^= on
+	return r
+}
+
+// look notes that r's copy behind the end may go, or has to be flushed.
+func (l *leaving) look(r *Record, c fragment.Class) {
+	if c == fragment.Free || c == fragment.Promised || c == fragment.Dirty {
+		l.add(&l.next, onNext, r)
+	}
+}
+
+// behind tells whether a fragment ends behind the tier's end.
+func (tr *tier) behind(f *fragment.Fragment[*Record]) bool { return f.Offset+f.Size > tr.Capacity }
+
+// within is how much of a fragment lies before the tier's end.
+func (tr *tier) within(f *fragment.Fragment[*Record]) int64 {
+	return max(min(f.Size, tr.Capacity-f.Offset), 0)
+}
+
+// Grow tells that tier t has become larger: it has so many bytes now.
+func (e *Engine) Grow(now int64, t int, capacity int64) {
+	tr := e.tiers[t]
+	if capacity <= tr.Capacity {
+		return
+	}
+	tr.table.Behind(func(id fragment.ID) bool { // it may stay, and be promised again
+		if r := tr.table.At(id).Owner; !r.gone && r.seq != fragment.Unexpected {
+			e.lookAgain(r.Hist, t, r.seq)
+		}
+		return true
+	})
+	tr.resize(capacity)
+	e.roomier(t)
+	e.pump(now)
+}
+
+// Shrink makes tier t smaller; no tier may stand above it. Nothing is placed behind the new end, and Drain empties what lies there. Shrinking to
+// the capacity that the tier has already tries the failed flushes of what is still behind it again.
+func (e *Engine) Shrink(now int64, t int, capacity int64) {
+	tr := e.tiers[t]
+	if capacity = max(capacity, 0); capacity > tr.Capacity {
+		return
+	}
+	tr.resize(capacity)
+	tr.table.Behind(func(id fragment.ID) bool {
+		f := tr.table.At(id)
+		tr.leaving.look(f.Owner, f.Class)
+		if f.Class == fragment.Flushing || f.Owner.stuckOn&(1<<t) != 0 {
+			tr.leaving.add(&tr.leaving.dirty, onDirty, f.Owner)
+		}
+		return true
+	})
+	for i := 0; i < tr.claims.len(); i++ {
+		if c := tr.claims.at(i); !c.over && !tr.fits(c.rec) && (c.below == nil || !c.below(now)) {
+			c.deny(now, full(t, "%d bytes wanted, and the tier has shrunk to %d", c.rec.Size, capacity))
+		}
+	}
+	e.pump(now)
+}
+
+// resize moves the end of the tier, and what is known of its bytes with it.
+func (tr *tier) resize(capacity int64) {
+	before := tr.Capacity
+	recount := func() {
+		tr.table.Behind(func(id fragment.ID) bool {
+			f := tr.table.At(id)
+			tr.Capacity = before
+			tr.bytes[f.Class] -= tr.within(f)
+			tr.Capacity = capacity
+			tr.bytes[f.Class] += tr.within(f)
+			return true
+		})
+	}
+	if capacity > before {
+		recount()
+	}
+	tr.bytes[fragment.Gap] += tr.table.Resize(capacity)
+	if capacity < before {
+		recount()
+	}
+	tr.Capacity, tr.hand = capacity, fragment.None
+}
+
+// Reach is where the memory of tier t may end: nothing lies behind it, and nothing will.
+func (e *Engine) Reach(t int) int64 { return e.tiers[t].table.Reach() }
+
+// Drain empties what lies behind the end of tier t by so many steps at the most; it has to be called again while Draining says so.
+func (e *Engine) Drain(now int64, t int, steps int) {
+	l, evicted := &e.tiers[t].leaving, false
+	for ; steps > 0 && e.Draining(t); steps-- {
+		if len(l.next) > 0 {
+			evicted = e.leave(now, l.take(&l.next, onNext), t) || evicted
+		} else {
+			e.flushOut(now, l.take(&l.dirty, onDirty), t)
+		}
+	}
+	if evicted { // else nothing has become possible for others, and what it makes them do might bring the same back to the list
+		e.pump(now)
+	}
+}
+
+// Draining tells whether Drain has something to do now.
+func (e *Engine) Draining(t int) bool {
+	l := &e.tiers[t].leaving
+	return len(l.next) > 0 || len(l.dirty) > 0 && t < len(e.links) && e.links[t].idles(e)
+}
+
+// idles tells whether so few urgent flushes wait that those which room waits for are not held up by more.
+func (l *link) idles(e *Engine) bool {
+	return !l.blocked && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
+}
+
+// leave takes a copy behind the end as far as it can go now, and tells whether it has gone.
+func (e *Engine) leave(now int64, r *Record, t int) (evicted bool) {
+	tr := e.tiers[t]
+	if r.gone || r.copies[t] == fragment.None {
+		return false
+	}
+	switch f := e.Fragment(r, t); {
+	case !tr.behind(f):
+	case f.Class == fragment.Promised:
+		e.Stats.BrokenPromises++
+		e.release(now, r, t)
+	case f.Class == fragment.Free:
+		e.step(r, t, lifecycle.Evict)
+		e.Stats.Tiers[t].Evicted += r.Size
+		e.trace(now, Evicted, r, t, 0)
+		e.free(r, t)
+		return true
+	case f.Class == fragment.Dirty:
+		tr.leaving.add(&tr.leaving.dirty, onDirty, r)
+	}
+	return false
+}
+
+// flushOut makes the flush of a copy behind the end urgent.
+func (e *Engine) flushOut(now int64, r *Record, t int) {
+	if !r.gone && r.copies[t] != fragment.None && e.tiers[t].behind(e.Fragment(r, t)) {
+		e.queueFlush(now, t, r, true)
+	}
+}
+
+// Settled tells whether what lies behind the end of tier t stays there until the application lets go of it or a lower tier can take it.
+func (e *Engine) Settled(t int) bool {
+	settled := !e.Draining(t)
+	e.tiers[t].table.Behind(func(id fragment.ID) bool {
+		f := e.tiers[t].table.At(id)
+		switch {
+		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Pins > 0 && e.copying > 0:
+			settled = false
+		case f.Class == fragment.Dirty:
+			settled = settled && (t >= len(e.links) || e.links[t].blocked)
+		}
+		return settled
+	})
+	return settled
+}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"velocpy/gocore/fragment"
+
+	"pgregory.net/rapid"
+)
+
+// resizable draws a tier that none stands above.
+func (w *world) resizable(t *rapid.T) int {
+	return rapid.IntRange(0, max(w.e.fronts, 1)-1).Draw(t, "tier")
+}
+
+// grow gives a tier more bytes; what was given back comes again as garbage.
+func (w *world) grow(t int, to int64) {
+	for int64(len(w.bytes[t])) < to {
+		w.bytes[t] = append(w.bytes[t], -1)
+	}
+	w.e.Grow(w.now, t, to)
+}
+
+// giveBack takes away the memory behind what the engine says it needs: whoever touches it from now on stops the test.
+func (w *world) giveBack(t int) {
+	reach := w.e.Reach(t)
+	if reach > int64(len(w.bytes[t])) {
+		w.fatalf("tier %d reaches to %d of %d bytes", t, reach, len(w.bytes[t]))
+	}
+	w.bytes[t] = append([]int(nil), w.bytes[t][:reach]...)
+}
+
+// drain empties what lies behind the tiers' ends, as far as it can go now; false when there was nothing.
+func (w *world) drain() (some bool) {
+	for t := range w.e.tiers {
+		for round := 0; w.e.Draining(t); round++ {
+			if round > 10_000 {
+				w.fatalf("tier %d drains for ever%s", t, w.state())
+			}
+			w.e.Drain(w.now, t, 1)
+			some = true
+		}
+	}
+	return some
+}
+
+// nothingLeaves checks that all who could leave have left: only leases hold others, or the tier below, or what it has refused.
+func (w *world) nothingLeaves() {
+	for t, tr := range w.e.tiers {
+		if !w.e.Settled(t) {
+			w.fatalf("at rest, and tier %d is not settled%s", t, w.state())
+		}
+		tr.table.Behind(func(id fragment.ID) bool {
+			f := tr.table.At(id)
+			stays := f.Pins > 0
+			if below := w.e.below(t); f.Owner != nil && !stays {
+				stays = below < 0 || w.e.links[t].blocked || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
+			}
+			if !stays {
+				w.fatalf("at rest, and %v of class %d lies behind the end of tier %d%s", f.Owner.Key, f.Class, t, w.state())
+			}
+			return true
+		})
+	}
+}
