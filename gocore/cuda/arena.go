@@ -13,10 +13,10 @@ import (
 )
 
 // The first piece is small, so that the first checkpoint need not wait for much; each is as large as all before it together, up to
-// a size from which larger ones gain nothing.
+// a size from which larger ones gain nothing. In granules of 2 MiB, as all devices have today: 64 MiB and 1 GiB.
 const (
-	firstPiece   = 64 << 20
-	largestPiece = 1 << 30
+	firstPiece   = 32
+	largestPiece = 512
 )
 
 // arena is a range of addresses with memory behind its first part.
@@ -59,7 +59,7 @@ func (d *Device) Reserve(bytes int64) (device.Arena, error) {
 func (a *arena) Base() device.Address { return a.base }
 func (a *arena) Mapped() int64        { return a.mapped.Load() }
 
-// Grow maps nothing when less than the driver's granularity (2 MiB) is left below the limit.
+// Grow maps nothing when less than the driver's granularity is left below the limit.
 func (a *arena) Grow(limit int64) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +67,7 @@ func (a *arena) Grow(limit int64) (int64, error) {
 	if err := a.d.Lost(); err != nil {
 		return mapped, err
 	}
-	n := min(max(mapped, firstPiece), largestPiece, min(limit, a.reserved)-mapped)
+	n := min(max(mapped, firstPiece*a.granularity), largestPiece*a.granularity, min(limit, a.reserved)-mapped)
 	n -= n % a.granularity
 	if n <= 0 {
 		return mapped, nil

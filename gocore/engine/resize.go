@@ -121,7 +121,13 @@ func (e *Engine) Reach(t int) int64 { return e.tiers[t].table.Reach() }
 
 // Drain empties what lies behind the end of tier t by so many steps at the most; it has to be called again while Draining says so.
 func (e *Engine) Drain(now int64, t int, steps int) {
-	l, evicted := &e.tiers[t].leaving, false
+	if e.drain(now, t, steps) { // else nothing has become possible for others, and what it makes them do might bring the same back to the list
+		e.pump(now)
+	}
+}
+
+func (e *Engine) drain(now int64, t int, steps int) (evicted bool) {
+	l := &e.tiers[t].leaving
 	for ; steps > 0 && e.Draining(t); steps-- {
 		if len(l.next) > 0 {
 			evicted = e.leave(now, l.take(&l.next, onNext), t) || evicted
@@ -129,9 +135,7 @@ func (e *Engine) Drain(now int64, t int, steps int) {
 			e.flushOut(now, l.take(&l.dirty, onDirty), t)
 		}
 	}
-	if evicted { // else nothing has become possible for others, and what it makes them do might bring the same back to the list
-		e.pump(now)
-	}
+	return evicted
 }
 
 // Draining tells whether Drain has something to do now.

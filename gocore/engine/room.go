@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"velocpy/gocore/evict"
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
@@ -273,6 +275,9 @@ func (e *Engine) serve(now int64, t int) {
 // application must not hold up another that may not wait, or that fits.
 func (e *Engine) failStalled(now int64, t int) {
 	tr := e.tiers[t]
+	if tr.claims.len() > 0 && e.Draining(t) && !e.progressing() { // what crosses the end of a tier that has shrunk fills a part of it
+		e.drain(now, t, math.MaxInt)
+	}
 	for i := 0; i < tr.claims.len() && !e.progressing(); i++ {
 		c := tr.claims.at(i)
 		if !c.retried {
@@ -289,6 +294,9 @@ func (e *Engine) failStalled(now int64, t int) {
 			continue
 		}
 		failing := t < len(e.links) && e.links[t].stuck > 0
+		if tr.Front && !failing && c.below != nil && c.below(now) { // it would be for the application to make room here
+			continue
+		}
 		if c.patient && !failing {
 			continue
 		}

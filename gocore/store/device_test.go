@@ -41,8 +41,10 @@ func newBoard(t testing.TB, cfg double.Config) *board {
 	if b.arena, err = dev.Reserve(64 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = b.arena.Grow(64 << 20); err != nil {
-		t.Fatal(err)
+	for b.arena.Mapped() < 64<<20 {
+		if _, err = b.arena.Grow(64 << 20); err != nil {
+			t.Fatal(err)
+		}
 	}
 	context, err := d.RetainPrimary(0)
 	if err != nil {

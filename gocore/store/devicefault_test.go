@@ -104,7 +104,7 @@ func (c *client) mustGetOn(b *board, k int64, want []byte) {
 func TestDeviceMemoryRunsOut(t *testing.T) {
 	for name, first := range map[string]int{"at first": 0, "later": 1} {
 		t.Run(name, func(t *testing.T) {
-			b := newBoard(t, double.Config{Granularity: 64 << 10})
+			b := newBoard(t, double.Config{})
 			b.driver.Fail("CreateMemory", cuda.OutOfMemory, first, 2)
 			warnings("")
 			s := open(t, b.config(16<<20, 64<<20, 96<<20))

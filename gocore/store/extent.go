@@ -34,6 +34,7 @@ type extent struct {
 	seams   []int64 // where the pieces end that are mapped
 	refused int64   // until then (ns) the device is not asked for more
 	full    bool    // what is left of the budget is no piece
+	busy    bool    // somebody is at giving back, and looks at everything once more in the end
 	settled bool    // nothing more will be given back unless the application or a lower tier does something
 }
 
@@ -291,7 +292,7 @@ func (s *Store) followExtents() {
 		if x.want == nil {
 			continue
 		}
-		if s.eng.Draining(t) || x.excess(s.eng.Reach(t)) {
+		if !x.busy && (s.leaving(a) || s.resizing > 0 && !x.settled) {
 			tell(x.turn)
 		}
 		capacity := s.eng.Capacity(t)
@@ -299,6 +300,11 @@ func (s *Store) followExtents() {
 			tell(x.want)
 		}
 	}
+}
+
+// leaving tells whether there is something to empty or to give back now.
+func (s *Store) leaving(a *accelerator) bool {
+	return s.eng.Draining(a.tier) || a.extent.excess(s.eng.Reach(a.tier))
 }
 
 // tell lets somebody know who may have been told already.

@@ -59,17 +59,31 @@ func (s *Store) shorten(a *accelerator, bytes int64) bool {
 
 // giveBack empties what lies behind the end of a tier that has shrunk, and gives the pieces that are empty back, the last ones first.
 func (s *Store) giveBack(a *accelerator) {
-	for s.drain(a) {
+	for {
+		if !s.drain(a) {
+			return
+		}
 		to, mapped := s.emptied(a)
 		if to == mapped {
 			break
 		}
 		s.release(a, to, mapped)
 	}
-	s.mu.Lock()
-	a.extent.settled = s.eng.Settled(a.tier) && !a.extent.excess(s.eng.Reach(a.tier))
-	s.mu.Unlock()
+	s.rest(a)
 	s.ringSized()
+}
+
+// rest notes how far giving back has come: what has happened meanwhile told nobody.
+func (s *Store) rest(a *accelerator) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &a.extent
+	x.busy = false
+	if s.leaving(a) {
+		tell(x.turn)
+		return
+	}
+	x.settled = s.eng.Settled(a.tier)
 }
 
 // drainSteps bounds how long the store's lock is held at a time.
@@ -90,6 +104,7 @@ func (s *Store) drainSome(a *accelerator) (more, closing bool) {
 	if _, bad := safego.Poisoned(); bad || s.closing {
 		return false, true
 	}
+	a.extent.busy = true
 	s.eng.Drain(s.now(), a.tier, drainSteps)
 	return s.eng.Draining(a.tier), false
 }

@@ -107,6 +107,9 @@ func (op *Op) end() {
 	}
 	op.over = true
 	op.bell.mute()
+	if _, known := op.s.ops[op]; known && op.kind == resizeOp {
+		op.s.resizing--
+	}
 	delete(op.s.ops, op)
 	op.account()
 	if op.holds {

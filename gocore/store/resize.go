@@ -29,6 +29,7 @@ func (s *Store) openResize(op *Op, devices []Device, out *Outcome) (status.Code,
 		s.setBudget(a, budgets[i])
 	}
 	s.ops[op] = struct{}{}
+	s.resizing++
 	return op.checkResize(out)
 }
 

@@ -118,13 +118,19 @@ type check struct {
 	want []byte
 }
 
-const cardMemory = 24 << 20
+const (
+	cardMemory   = 24 << 20 // for the application's arrays
+	deviceMemory = 64 << 20
+)
 
 func runSchedule(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 77))
 	devices := 1 + r.IntN(2)
 	delays := []time.Duration{0, 20 * time.Microsecond, 100 * time.Microsecond, 400 * time.Microsecond}
-	d := double.New(double.Config{Devices: devices, Seed: seed, Delay: delays[r.IntN(len(delays))], Granularity: 64 << 10})
+	d := double.New(double.Config{
+		Devices: devices, Seed: seed, Delay: delays[r.IntN(len(delays))], Memory: deviceMemory,
+		Granularity: []int64{64 << 10, granule}[r.IntN(2)], // the tier is one piece, or several
+	})
 	sch := &schedule{t: t, r: r, driver: d}
 	disk := int64(64 << 20)
 	host := 384<<10 + r.Int64N(3<<20)
@@ -135,6 +141,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	c.Pinning = []string{"auto", "off", "direct", "concurrent", "sequential"}[r.IntN(5)]
 	c.PinPiece = []int64{0, 64 << 10, 256 << 10}[r.IntN(3)]
 	c.Turns = filepath.Join(t.TempDir(), "turn")
+	c.LookEvery = []time.Duration{0, time.Millisecond}[r.IntN(2)]
 	for i := range devices {
 		c.Devices = append(c.Devices, Device{Ordinal: i, Bytes: 192<<10 + r.Int64N(1<<20)})
 	}
@@ -298,14 +305,36 @@ func (k *card) step() {
 		}
 	case x < 94:
 		k.hint()
-	case x < 96:
+	case x < 95:
+		k.shrinkOrGrow()
+	case x < 97:
 		k.may(k.wait(0, []int{status.TierNone, status.TierHost, status.TierDisk}[k.r.IntN(3)]), status.TierFull)
-	case x < 98:
+	case x < 99:
 		time.Sleep(time.Duration(k.r.IntN(500)) * time.Microsecond)
 	default:
 		_, err := k.s.Stats()
 		k.must(err)
 	}
+}
+
+// shrinkOrGrow gives the tier another budget, waiting for that or not, or has others take nearly all memory of the device for a while.
+func (k *card) shrinkOrGrow() {
+	a := k.s.on(k.ordinal)
+	if k.r.IntN(2) == 0 {
+		k.sch.driver.Occupy(k.ordinal, []int64{0, deviceMemory - cardMemory - k.r.Int64N(1<<20)}[k.r.IntN(2)])
+		return
+	}
+	budget := []int64{0, a.extent.reserved, k.r.Int64N(a.extent.reserved)}[k.r.IntN(3)]
+	var out Outcome
+	op, code, err := k.s.Resize([]Device{{Ordinal: k.ordinal, Bytes: budget}}, k.fd, &out)
+	if err == nil && code == status.Pending && k.r.IntN(2) == 0 {
+		op.Cancel()
+		return
+	}
+	if err == nil {
+		err = drive(k.t, op, code, k.fd, &out)
+	}
+	k.must(err)
 }
 
 // write makes a checkpoint of regions on the device, and some of host memory, and overwrites them all at once.

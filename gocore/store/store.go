@@ -40,6 +40,7 @@ type Store struct {
 	histories map[string]*History
 	workers   int // running
 	users     int // workers, operations that touch memory, leases: while there are any, the memory stays
+	resizing  int // operations that wait for devices to give memory back
 	closing   bool
 	freed     bool // the workers have gone, and the disk space
 	empty     bool // so has everybody else, and the memory

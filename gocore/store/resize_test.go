@@ -1,0 +1,521 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"velocpy/gocore/copier"
+	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/device"
+	"velocpy/gocore/hostdevice"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// granule makes pieces small: 128 KiB, as much again, twice that, and so on up to 2 MiB.
+const granule = 4 << 10
+
+// resize gives device 0 another budget, waits until that has ended, and says what is mapped.
+func (c *client) resize(bytes int64) int64 {
+	c.t.Helper()
+	var out Outcome
+	op, code, err := c.s.Resize([]Device{{Bytes: bytes}}, c.fd, &out)
+	if err == nil {
+		err = drive(c.t, op, code, c.fd, &out)
+	}
+	if err != nil {
+		c.t.Fatalf("resize to %d: %v", bytes, err)
+	}
+	return out.Slot
+}
+
+// capacity is what the tier of device 0 may use.
+func (c *client) capacity() int64 {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.s.eng.Capacity(0)
+}
+
+// inUse is what the device has given away.
+func (b *board) inUse() int64 {
+	b.t.Helper()
+	free, total, err := b.dev.Memory()
+	b.check(err)
+	return total - free
+}
+
+func (b *board) stable(c Config) Config {
+	c.LookEvery = time.Millisecond
+	return c
+}
+
+// Checkpoints that lay behind the new end come back exactly, the memory is the application's, and the tier grows again.
+func TestResize(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"prompt": 0, "late": 300 * time.Microsecond} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{Granularity: granule, Delay: delay, Seed: 5})
+			before := b.inUse()
+			s := open(t, b.stable(b.config(32<<20, 0, 4<<20)))
+			c := newClient(t, s, "h")
+			const n, size = 30, 200_001
+			for k := range int64(n) {
+				c.mustPutOn(b, k, random(size, uint64(k)))
+			}
+			for i, to := range []int64{3 << 20, 512 << 10, 513 << 10, 1, 0} {
+				want := []int64{2 << 20, 512 << 10, 512 << 10, 0, 0}[i]
+				if got := c.resize(to); got > to || got < want || c.capacity() > to || b.inUse()-before > to {
+					t.Fatalf("resized to %d: %d mapped, %d may be used, the device has given %d away", to, got, c.capacity(), b.inUse()-before)
+				}
+				for k := range int64(n) {
+					c.mustGetOn(b, k, random(size, uint64(k)))
+				}
+				c.mustPutOn(b, 3, random(size, 3))
+			}
+			c.resize(4 << 20)
+			eventually(t, "the tier grows again", func() bool {
+				c.mustPutOn(b, 100, random(size, 100))
+				return c.capacity() > 2<<20
+			})
+			for k := range int64(n) {
+				c.mustGetOn(b, k, random(size, uint64(k)))
+			}
+			drained(t, s)
+		})
+	}
+}
+
+// A budget that becomes smaller while captures, flushes, prefetches and restores are under way.
+func TestResizeUnderWay(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			b := newBoard(t, double.Config{Granularity: granule, Delay: 200 * time.Microsecond, Seed: seed})
+			c := newClient(t, open(t, b.stable(b.config(8<<20, 64<<20, 3<<20))), "h")
+			const n, size = 40, 150_001
+			var hints []plan.Hint
+			for k := n - 1; k >= 0; k-- {
+				hints = append(hints, plan.Hint{Key: plan.Number(int64(k))})
+			}
+			_, err := c.h.Hint(hints)
+			b.check(err)
+			resize := func(k int) {
+				var out Outcome
+				op, code, err := c.s.Resize([]Device{{Bytes: int64(k*7%23) << 17}}, eventfd(t), &out)
+				if b.check(err); code == status.Pending {
+					op.Cancel()
+				}
+			}
+			for k := range n {
+				if k%5 == 3 {
+					resize(k)
+				}
+				c.mustPutOn(b, int64(k), random(size, uint64(k)))
+			}
+			for k := n - 1; k >= 0; k-- {
+				if k%5 == 1 {
+					resize(k)
+				}
+				c.mustGetOn(b, int64(k), random(size, uint64(k)))
+			}
+		})
+	}
+}
+
+// Work that is queued behind something that does not end keeps the memory that it touches, and nobody waits for that but who wants the memory.
+func TestResizeWaitsForTheDevice(t *testing.T) {
+	b, gate := gated(t, double.Config{Granularity: granule})
+	before := b.inUse()
+	s := open(t, b.stable(b.config(32<<20, 0, 4<<20)))
+	c := newClient(t, s, "h")
+	const size = 1 << 20
+	c.mustPutOn(b, 0, random(size, 0))
+	c.mustPutOn(b, 1, random(size, 1))
+	b.check(c.wait(0, status.TierHost))
+	stream, at := b.foreign(), b.alloc(size)
+	l, _, err := c.lease(1, RestoreArgs{Streams: []uint64{stream}})
+	b.check(err)
+	open := gate(stream)
+	lane := b.dev.Borrow(stream)
+	b.check(lane.Copy(at, device.Address(l.Base), size)) // behind the gate
+	b.check(l.Release(stream))
+	var out Outcome
+	fd := eventfd(t)
+	op, code, err := s.Resize([]Device{{Bytes: 512 << 10}}, fd, &out)
+	b.check(err)
+	if code != status.Pending {
+		t.Fatalf("the memory was given back while it was being read: %v, %d", code, out.Slot)
+	}
+	other := newClient(t, s, "other") // captures and restores go on
+	for k := range int64(10) {
+		other.mustPutOn(b, k, random(100_000, uint64(k)))
+		other.mustGetOn(b, k, random(100_000, uint64(k)))
+	}
+	if b.inUse()-before <= 512<<10 {
+		t.Error("the memory was given back while it was being read")
+	}
+	open()
+	b.check(drive(t, op, code, fd, &out))
+	if out.Slot > 512<<10 || b.inUse()-before > 512<<10 {
+		t.Errorf("%d mapped, the device has given %d away", out.Slot, b.inUse()-before)
+	}
+	m, err := lane.Mark()
+	b.check(err)
+	b.check(b.dev.Borrow(b.stream).After(m))
+	m.Drop()
+	if !bytes.Equal(b.look(at, size), random(size, 1)) {
+		t.Error("what a lease showed was overwritten while it was being read")
+	}
+}
+
+// A lease behind the new end keeps its memory and what is before it, exactly as long as it lives.
+func TestResizeBesideALease(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule, Delay: 50 * time.Microsecond})
+	s := open(t, b.stable(b.config(32<<20, 0, 4<<20)))
+	c := newClient(t, s, "h")
+	const n, size = 15, 200_001
+	var leases []*Lease
+	for k := range int64(n) {
+		c.mustPutOn(b, k, random(size, uint64(k)))
+	}
+	for k := range int64(n) {
+		l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+		b.check(err)
+		leases = append(leases, l)
+	}
+	if got := c.resize(300 << 10); got <= 2<<20 {
+		t.Fatalf("%d mapped, with leases up to %d", got, n*size)
+	}
+	for k := range int64(20) {
+		c.mustPutOn(b, 100+k, random(100_000, uint64(k)))
+		c.mustGetOn(b, 100+k, random(100_000, uint64(k)))
+	}
+	for k, l := range leases {
+		p := make([]byte, size)
+		b.check(l.Read(p, 0))
+		if !bytes.Equal(p, random(size, uint64(k))) {
+			t.Fatalf("lease %d is not what it was", k)
+		}
+		b.check(l.Release(b.stream))
+	}
+	eventually(t, "the memory is given back when the leases end", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.accelerators[0].extent.mapped() <= 300<<10
+	})
+	for k := range int64(n) {
+		c.mustGetOn(b, k, random(size, uint64(k)))
+	}
+}
+
+// What no tier below has room for stays, and so does the memory before it, until it is dropped.
+func TestResizeWithoutRoomBelow(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule})
+	s := open(t, b.stable(b.config(1<<20, 0, 4<<20)))
+	c := newClient(t, s, "h")
+	const n, size = 15, 200_000
+	for k := range int64(n) {
+		c.mustPutOn(b, k, random(size, uint64(k)))
+	}
+	if got := c.resize(128 << 10); got <= 128<<10 {
+		t.Fatalf("%d mapped: where are %d bytes?", got, n*size)
+	}
+	for k := range int64(n) {
+		c.mustGetOn(b, k, random(size, uint64(k)))
+	}
+	for k := range int64(n) {
+		c.drop(k)
+	}
+	if got := c.resize(128 << 10); got > 128<<10 {
+		t.Fatalf("%d mapped of nothing", got)
+	}
+}
+
+// A flush that fails keeps its checkpoint where it is; asking again tries again.
+func TestResizeWhileFlushesFail(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule})
+	s := open(t, b.stable(b.config(8<<20, 0, 2<<20)))
+	c := newClient(t, s, "h")
+	const size = 900_000
+	c.mustPutOn(b, 1, random(size, 1))
+	b.driver.Fail("Copy", cuda.InvalidValue, 0, 1)
+	if got := c.resize(0); got == 0 {
+		t.Fatal("the memory is gone, but the flush has failed")
+	}
+	c.mustGetOn(b, 1, random(size, 1))
+	if got := c.resize(0); got != 0 {
+		t.Fatalf("%d are mapped yet", got)
+	}
+	c.mustGetOn(b, 1, random(size, 1))
+}
+
+// A capture that waits for room in a tier that becomes too small for it goes to the host tier; one whose turn comes goes on.
+func TestResizeUnderAWaitingCapture(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule, Delay: 20 * time.Microsecond})
+	s := open(t, b.stable(b.config(8<<20, 0, 2<<20)))
+	c := newClient(t, s, "h")
+	const size = 900_000
+	var leases []*Lease
+	for k := range int64(2) {
+		c.mustPutOn(b, k, random(size, uint64(k)))
+		l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+		b.check(err)
+		leases = append(leases, l)
+	}
+	at := b.alloc(size)
+	b.fill(at, random(size, 7))
+	var out Outcome
+	fd := eventfd(t)
+	op, code, err := c.h.Checkpoint(&CheckpointArgs{
+		Key: plan.Number(7), Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("one"), Slot: size, FD: fd, Tier: status.TierNone,
+		Streams: []uint64{b.stream}, Patient: true,
+	}, &out)
+	b.check(err)
+	if code != status.Pending {
+		t.Fatalf("a capture beside leases: %v", code)
+	}
+	if got := c.resize(512 << 10); got <= 512<<10 {
+		t.Fatalf("%d mapped beside leases", got)
+	}
+	b.check(drive(t, op, code, fd, &out))
+	b.fill(at, make([]byte, size))
+	c.mustGetOn(b, 7, random(size, 7))
+	for _, l := range leases {
+		b.check(l.Release(b.stream))
+	}
+	if got := c.resize(512 << 10); got > 512<<10 {
+		t.Fatalf("%d mapped", got)
+	}
+}
+
+// When nobody knows what a stream still does, memory stays where it is.
+func TestNoMarkNoMemoryBack(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule, Delay: 50 * time.Microsecond})
+	s := open(t, b.stable(b.config(8<<20, 0, 2<<20)))
+	c := newClient(t, s, "h")
+	const size = 700_000
+	at := b.alloc(size)
+	b.fill(at, random(size, 1))
+	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 1)
+	if _, err := c.putOn(b, 1, at, size); err == nil {
+		t.Fatal("a capture without a mark")
+	}
+	unmapped := b.driver.Calls("Unmap")
+	c.resize(0)
+	if b.driver.Calls("Unmap") != unmapped {
+		t.Error("memory was given back")
+	}
+	c.mustPutOn(b, 1, random(size, 2))
+	c.mustGetOn(b, 1, random(size, 2))
+}
+
+func TestResizeRefused(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule})
+	s, err := Open(b.config(8<<20, 0, 2<<20))
+	b.check(err)
+	fd := eventfd(t)
+	ask := func(d ...Device) error {
+		_, _, err := s.Resize(d, fd, &Outcome{})
+		return err
+	}
+	wants(t, ask(Device{Bytes: 2<<20 + 1}), status.Invalid)
+	wants(t, ask(Device{Bytes: -1}), status.Invalid)
+	wants(t, ask(Device{Share: 1.5}), status.Invalid)
+	wants(t, ask(Device{Share: 0.5, Bytes: 1}), status.Invalid)
+	wants(t, ask(Device{Ordinal: 1, Bytes: 1}), status.Unavailable)
+	b.check(ask())
+	b.check(ask(Device{Share: 1})) // of all that is free, but not more than there was
+	c := newClient(t, s, "h")
+	c.mustPutOn(b, 1, random(1<<20, 1))
+	l, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	b.check(l.Release(b.stream))
+	b.driver.Lose(0, 0)
+	eventually(t, "the loss is noticed", func() bool { return ask(Device{Bytes: 1}) != nil })
+	wants(t, ask(Device{Bytes: 1}), status.DeviceLost)
+	_ = driveClose(t, s.Close(fd), fd) // the driver's refusals are no news
+	wants(t, ask(Device{Bytes: 1}), status.Closed)
+}
+
+// Who waits for memory to be given back learns that the store is closed, or the device lost.
+func TestResizeInterrupted(t *testing.T) {
+	for name, end := range map[string]func(b *board, s *Store) status.Code{
+		"closed": func(b *board, s *Store) status.Code {
+			s.Close(-1)
+			return status.Closed
+		},
+		"lost": func(b *board, s *Store) status.Code {
+			b.driver.Lose(0, 0)
+			return status.DeviceLost
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, gate := gated(t, double.Config{Granularity: granule})
+			s, err := Open(b.stable(b.config(32<<20, 0, 4<<20)))
+			b.check(err)
+			c := newClient(t, s, "h")
+			c.mustPutOn(b, 0, random(1<<20, 0))
+			b.check(c.wait(0, status.TierHost))
+			stream := b.foreign()
+			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{stream}})
+			b.check(err)
+			open := gate(stream)
+			b.check(l.Release(stream))
+			var out Outcome
+			fd := eventfd(t)
+			op, code, err := s.Resize([]Device{{Bytes: 0}}, fd, &out)
+			if b.check(err); code != status.Pending {
+				t.Fatalf("%v while a stream reads", code)
+			}
+			want := end(b, s)
+			if name == "lost" {
+				open()
+			}
+			wants(t, drive(t, op, code, fd, &out), want)
+			open()
+			closing := eventfd(t)
+			_ = driveClose(t, s.Close(closing), closing)
+		})
+	}
+}
+
+// Others come to use nearly all of the device's memory: the tier gives some back, with one warning, and takes it again when there is more; while
+// nothing changes, nothing happens.
+func TestReliefOfTheApplication(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule, Memory: 256 << 20, Delay: 20 * time.Microsecond})
+	warnings("")
+	before := b.inUse()
+	s := open(t, b.stable(b.config(64<<20, 0, 48<<20)))
+	arena := s.accelerators[0].arena
+	c := newClient(t, s, "h")
+	const n, size = 40, 1_000_001
+	src := b.alloc(size)
+	put := func(k int64) {
+		b.fill(src, random(size, uint64(k)))
+		_, err := c.putOn(b, k, src, size)
+		b.check(err)
+	}
+	for k := range int64(n) {
+		put(k)
+	}
+	cache := func() int64 { return arena.Mapped() }
+	eventually(t, "the tier has grown", func() bool { put(0); return cache() > n*size })
+	free := func(n int64) { b.driver.Occupy(0, 256<<20-before-cache()-n) }
+	grown := cache()
+	free(5 << 20) // little, but more than the reserve of 4 MiB
+	calm := b.driver.Calls("MemoryInfo")
+	eventually(t, "the device is asked", func() bool { return b.driver.Calls("MemoryInfo") > calm+5 })
+	if cache() != grown {
+		t.Fatalf("memory was given back before it was scarce: %d of %d", cache(), grown)
+	}
+	free(1 << 20)
+	eventually(t, "memory is given back", func() bool { return cache() <= grown-7<<20 })
+	left, calls := cache(), b.driver.Calls("Unmap")+b.driver.Calls("Map")
+	if left < grown-16<<20 {
+		t.Errorf("%d of %d are left: that was too much", left, grown)
+	}
+	for k := range int64(n) {
+		put(k)
+	}
+	if after := b.driver.Calls("Unmap") + b.driver.Calls("Map"); cache() != left || after != calls {
+		t.Errorf("%d became %d while nothing changed, by %d calls", left, cache(), after-calls)
+	}
+	if n := warnings("gives memory back"); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+	b.driver.Occupy(0, 0)
+	eventually(t, "the tier grows again", func() bool { put(0); return cache() >= grown })
+	dst := b.alloc(size)
+	for k := range int64(n) {
+		_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		b.check(err)
+		if !bytes.Equal(b.look(dst, size), random(size, uint64(k))) {
+			t.Fatalf("checkpoint %d differs", k)
+		}
+	}
+}
+
+// A tier that has itself taken all that there was keeps it.
+func TestNoReliefFromOurselves(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule, Memory: 256 << 20})
+	b.driver.Occupy(0, 256<<20-b.inUse()-8<<20)
+	s := open(t, b.stable(b.config(64<<20, 0, 64<<20)))
+	c := newClient(t, s, "h")
+	c.mustPutOn(b, 1, random(1<<20, 1))
+	calls, unmapped := b.driver.Calls("MemoryInfo"), b.driver.Calls("Unmap")
+	eventually(t, "the device is asked", func() bool { return b.driver.Calls("MemoryInfo") > calls+10 })
+	if b.driver.Calls("Unmap") != unmapped {
+		t.Error("memory was given back that nobody wanted")
+	}
+}
+
+// The same on host memory: a device that refuses what touches memory that was given back.
+func TestResizeOnAHostDevice(t *testing.T) {
+	for name, o := range map[string]hostdevice.Options{
+		"direct": {Direct: true}, "late": {Delay: 200 * time.Microsecond, Seed: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Piece = 256 << 10
+			dev := hostdevice.New(o)
+			cfg := cached(32<<20, 0, vfs.NewMem(1<<20))
+			cfg.Devices, cfg.LookEvery = []Device{{Bytes: 4 << 20}}, time.Millisecond
+			cfg.OpenDevice = func(int, string) (device.Device, error) { return dev, nil }
+			s := open(t, cfg)
+			c := newClient(t, s, "h")
+			const n, size = 30, 200_001
+			m, err := memory.Map("arrays", 2*size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = m.Unmap() }()
+			src, dst := m.Bytes(0, size), m.Bytes(size, size)
+			on := func(p []byte) []Region {
+				return []Region{{Mem: copier.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Bytes: size, Place: 1}}
+			}
+			put := func(k int64) {
+				copy(src, random(size, uint64(k)))
+				out, err := c.write(&CheckpointArgs{Key: plan.Number(k), Regions: on(src), Layout: []byte("one"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{7}})
+				if err == nil {
+					err = c.wait(out.Ticket, status.TierNone)
+				}
+				if err != nil {
+					t.Fatal(k, err)
+				}
+			}
+			get := func(k int64) {
+				if _, err := c.restoreTo(k, RestoreArgs{Into: on(dst), Streams: []uint64{7}}); err != nil {
+					t.Fatal(k, err)
+				}
+				mark, err := dev.Borrow(7).Mark()
+				if err == nil {
+					err = mark.Wait()
+					mark.Drop()
+				}
+				if err != nil || !bytes.Equal(dst, random(size, uint64(k))) {
+					t.Fatalf("checkpoint %d differs (%v)", k, err)
+				}
+				runtime.KeepAlive(m)
+			}
+			for k := range int64(n) {
+				put(k)
+			}
+			for _, to := range []int64{2 << 20, 700 << 10, 0, 4 << 20, 512 << 10} {
+				if got := c.resize(to); got > to {
+					t.Fatalf("resized to %d: %d mapped", to, got)
+				}
+				for k := range int64(n) {
+					get(k)
+				}
+				put(5)
+			}
+			if err := dev.Lost(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
