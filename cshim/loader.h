@@ -19,6 +19,7 @@ namespace velocpy {
   X(test_corrupt)          \
   X(open)                  \
   X(close)                 \
+  X(resize)                \
   X(stats)                 \
   X(timeline)              \
   X(history)               \

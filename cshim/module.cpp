@@ -103,6 +103,7 @@ void bind_store(py::module_& m) {
       .def(
           "wait", [](Store& store, int32_t tier, py::handle timeout) { store.wait({}, 0, 0, tier, timeout); }, py::arg("tier"),
           py::arg("timeout"))
+      .def("resize", &Store::resize, py::arg("budgets"), py::arg("timeout"))
       .def("stats", &Store::stats)
       .def("timeline", &Store::timeline, py::arg("clear"))
       .def("ticket", &Store::ticket, py::arg("ticket"))

@@ -69,6 +69,19 @@ void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t 
   sources_.drain(table, handle_, sources_.size());
 }
 
+int64_t Store::resize(const std::string& budgets, py::handle timeout) {
+  const Core& table = core();
+  const Deadline deadline = Deadline::from(timeout);
+  veloc_outcome out{};
+  veloc_error error;
+  int32_t status;
+  drive(table, Where{}.waiting_for("memory"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
+    return table.resize(handle_, budgets.data(), static_cast<int64_t>(budgets.size()), fd, o, e);
+  });
+  if (status < 0) raise(error, {});
+  return out.slot_bytes;
+}
+
 py::bytes Store::stats() {
   const Core& table = core();
   return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {

@@ -55,6 +55,25 @@ func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure 
 	})
 }
 
+//export veloc_resize
+func veloc_resize(handle C.uint64_t, budgets *C.veloc_const_char, length C.int64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
+	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
+		s, err := storeOf(handle)
+		if err != nil {
+			return nil, 0, err
+		}
+		text, err := bytesAt(budgets, length)
+		if err != nil {
+			return nil, 0, err
+		}
+		devices, err := store.ParseBudgets(text)
+		if err != nil {
+			return nil, 0, err
+		}
+		return s.Resize(devices, int32(fd), o)
+	})
+}
+
 // withStore runs body for a store that exists.
 func withStore(handle C.uint64_t, failure *C.veloc_error, body func(s *store.Store) error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {

@@ -51,6 +51,17 @@ func ParseConfig(text []byte) (Config, error) {
 	return c, nil
 }
 
+// ParseBudgets reads what Resize is asked for.
+func ParseBudgets(text []byte) ([]Device, error) {
+	var c struct {
+		Devices []Device `json:"devices"`
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, status.Wrap(status.Invalid, err, "the budgets are not understood")
+	}
+	return c.Devices, nil
+}
+
 // verification says when the bytes in the fastest tier are checked before they are lent.
 type verification uint8
 

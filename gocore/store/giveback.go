@@ -129,9 +129,6 @@ func (s *Store) emptied(a *accelerator) (to, mapped int64) {
 func (s *Store) release(a *accelerator, to, mapped int64) {
 	err := a.still(to, mapped-to)
 	if err == nil {
-		a.mu.Lock()
-		a.hazards.Forget(to, mapped-to)
-		a.mu.Unlock()
 		_, err = a.arena.Shrink(to)
 	}
 	x := &a.extent

@@ -173,6 +173,47 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	}
 }
 
+// Memory that is on its way back is not used again before it has gone, whatever the budget has become meanwhile; nobody waits for it.
+func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
+	b, gate := gated(t, double.Config{Granularity: granule})
+	s := open(t, b.stable(b.config(32<<20, 0, 4<<20)))
+	c := newClient(t, s, "h")
+	const size = 1 << 20
+	for k := range int64(3) {
+		c.mustPutOn(b, k, random(size, uint64(k)))
+	}
+	b.check(c.wait(0, status.TierHost))
+	stream := b.foreign()
+	l, _, err := c.lease(2, RestoreArgs{Streams: []uint64{stream}})
+	b.check(err)
+	open := gate(stream)
+	b.check(l.Release(stream)) // its mark is behind the gate
+	var out Outcome
+	op, code, err := s.Resize([]Device{{Bytes: 512 << 10}}, eventfd(t), &out)
+	if b.check(err); code != status.Pending {
+		t.Fatalf("%v while a stream reads", code)
+	}
+	eventually(t, "memory is on its way back", func() bool {
+		x := &s.accelerators[0].extent
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.giving
+	})
+	op.Cancel()
+	c.resize(4 << 20)
+	for k := range int64(8) {
+		c.mustPutOn(b, 10+k, random(400_000, uint64(k)))
+	}
+	open()
+	eventually(t, "the tier grows again", func() bool {
+		c.mustPutOn(b, 100, random(1000, 100))
+		return c.capacity() > 2<<20
+	})
+	for k := range int64(8) {
+		c.mustGetOn(b, 10+k, random(400_000, uint64(k)))
+	}
+}
+
 // A lease behind the new end keeps its memory and what is before it, exactly as long as it lives.
 func TestResizeBesideALease(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Delay: 50 * time.Microsecond})

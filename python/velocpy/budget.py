@@ -48,8 +48,8 @@ _AUTO_MOST = 32 * GIB
 _AUTO_LEAST = 64 * MIB
 
 
-def parse_size(size: object, name: str) -> int:
-    """Bytes of a size.
+def parse_size(size: object, name: str, least: int = 1) -> int:
+    """Bytes of a size, which is no less than ``least``.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def parse_size(size: object, name: str) -> int:
     (1536, 2000, 7)
     """
     nbytes = _bytes_of(size, name)
-    if not 0 < nbytes <= _LARGEST:
-        raise InvalidBudget(f"{name} is {size!r}: a budget lies between 1 byte and 2^60. {_FORMS}")
+    if not least <= nbytes <= _LARGEST:
+        raise InvalidBudget(f"{name} is {size!r}: a budget lies between {least} bytes and 2^60. {_FORMS}")
     return nbytes
 
 
@@ -111,8 +111,10 @@ def host_budget(size: object, processes: int = 1) -> int | None:
     return share_of(size, "host", processes)
 
 
-def device_budgets(device: object) -> list[dict[str, int | float]]:
+def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float]]:
     """What `velocpy.open` was told of devices, as the core wants it: per device its number and bytes, or a share.
+
+    No budget may have less than ``least`` bytes.
 
     Examples
     --------
@@ -124,10 +126,10 @@ def device_budgets(device: object) -> list[dict[str, int | float]]:
         return []
     if not isinstance(device, Mapping):
         device = {_current_device(): device}
-    return [{"ordinal": _ordinal(name), **_part(size)} for name, size in device.items()]
+    return [{"ordinal": _ordinal(name), **_part(size, least)} for name, size in device.items()]
 
 
-def _part(size: object) -> dict[str, int | float]:
+def _part(size: object, least: int) -> dict[str, int | float]:
     share = None
     if isinstance(size, str) and size.strip().endswith("%"):
         try:
@@ -139,7 +141,7 @@ def _part(size: object) -> dict[str, int | float]:
     if share is None and isinstance(size, str) and _OF_NODE.fullmatch(size):
         raise InvalidBudget(f"device is {size!r}; budgets of devices are those of each process. {_DEVICE_FORMS}")
     if share is None:
-        return {"bytes": parse_size(size, "device")}
+        return {"bytes": parse_size(size, "device", least)}
     if not 0 < share <= 1:
         raise InvalidBudget(f"device is {size!r}: a share lies above 0 and at 100 % at most. {_DEVICE_FORMS}")
     return {"share": share}

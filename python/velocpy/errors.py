@@ -257,6 +257,10 @@ AWAITED = {
         "The checkpoint stays restorable. Call again, allow more time, or give back leases that take the room.",
     ),
     "promise": ("not captured", "Nothing was lost, and the transfers go on; call again to wait on."),
+    "memory": (
+        "the memory has not been given back",
+        "Nothing was lost, and it goes on being given back; call again to wait on.",
+    ),
     "end": ("transfers still run", "The store is closed for new work; call close() again to wait on."),
     "": ("not done", "The store stays usable; call again to go on."),
 }

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -207,6 +208,68 @@ class Store:
         """Waits until everything is captured, or durable in ``tier``."""
         self._core.wait(tier_number(tier), timeout)
         _drain_log()
+
+    def resize(self, *, device: Any, timeout: float | None = None) -> int:
+        """Gives the device tier another budget, and the memory beyond it back to the application.
+
+        Captures keep to the new budget at once. What lies beyond it goes to the host tier, or is forgotten here where the
+        tiers below have it; then the memory is given back, as soon as the device has done what is queued there. What
+        leases show stays as long as they live, and what no tier below has room for stays: that memory follows when they
+        let it go, without another call.
+
+        Parameters
+        ----------
+        device
+            A size, which may be 0, or a fraction of what would be free without the store's own memory; with several
+            devices a mapping of devices to such budgets, of which some may be left out. A budget can become larger again,
+            up to what the store was opened with; memory is then taken as captures need it.
+        timeout
+            Seconds to wait for the memory; None: as long as it takes.
+
+        Returns
+        -------
+        int
+            What the tier still has, in bytes: more than its budget when leases or full tiers below hold some.
+
+        Raises
+        ------
+        WaitTimeout
+            When the memory was not free in time; it is given back all the same.
+
+        Examples
+        --------
+        Make room on the GPU when an allocation fails, and try again::
+
+            try:
+                y = model(x)
+            except torch.OutOfMemoryError:
+                store.resize(device="1GiB")
+                y = model(x)
+
+        A store without a device tier has nothing to give:
+
+        >>> import velocpy
+        >>> with velocpy.open(host="1MiB") as store:
+        ...     try:
+        ...         store.resize(device=0)
+        ...     except velocpy.errors.TierUnavailable as error:
+        ...         print(error)
+        the store has no device tier; open it with device=.
+        """
+        self._require_open()
+        present = [place - 1 for place in self._places]
+        if not present:
+            raise TierUnavailable("the store has no device tier; open it with device=.", tier="device")
+        if not isinstance(device, Mapping):
+            if len(present) > 1:
+                raise InvalidArgument(f"the store has budgets on the devices {present}; name those to resize: {{0: …}}.")
+            device = {present[0]: device}
+        budgets = device_budgets(device, least=0)
+        left = self._core.resize(json.dumps({"devices": budgets}), timeout)
+        renewed = {budget["ordinal"]: budget for budget in budgets}
+        self._config["devices"] = [renewed.get(old["ordinal"], old) for old in self._config["devices"]]
+        _drain_log()
+        return left
 
     def close(self, timeout: float | None = None) -> None:
         """Refuses further work at once, lets transfers in flight end, frees the tiers. A second call is nothing.
