@@ -258,7 +258,16 @@ func (w *world) checkCounts() {
 			orphans++
 		}
 	})
+	copies := map[*Record]int32{}
+	for _, g := range w.restores {
+		if g.Phase == Ready && g.copies && !g.Direct {
+			copies[g.Rec]++
+		}
+	}
 	for _, r := range w.e.slots {
+		if r != nil && r.copying != copies[r] {
+			w.fatalf("%d restores copy %v, counted %d", r.copying, r.Key, copies[r])
+		}
 		for t := range w.e.tiers {
 			if r == nil || r.copies[t] == fragment.None {
 				continue

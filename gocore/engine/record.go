@@ -31,6 +31,7 @@ type Record struct {
 	wants    uint8               // bit t: a caller wants it durable in tier t soon
 	top      uint8               // its fastest tier: a front, or the first tier that is none
 	leaves   uint8               // the lists of leaving that it is on
+	copying  int32               // restores that copy out of its fastest tier
 	captured bool
 	gone     bool
 	failed   error // why its capture or its latest flush failed

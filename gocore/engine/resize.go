@@ -185,7 +185,7 @@ func (e *Engine) Settled(t int) bool {
 	e.tiers[t].table.Behind(func(id fragment.ID) bool {
 		f := e.tiers[t].table.At(id)
 		switch {
-		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Pins > 0 && e.copying > 0:
+		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Owner.copying > 0:
 			settled = false
 		case f.Class == fragment.Dirty:
 			settled = settled && (t >= len(e.links) || e.links[t].blocked)

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"testing"
+
 	"velocpy/gocore/fragment"
+	"velocpy/gocore/plan"
 
 	"pgregory.net/rapid"
 )
@@ -59,5 +62,34 @@ func (w *world) nothingLeaves() {
 			}
 			return true
 		})
+	}
+}
+
+// What crosses the new end fills a part of the tier: a capture finds that room, also when nobody has drained the tier yet.
+func TestCaptureInATierThatHasShrunk(t *testing.T) {
+	e := New(Config{Tiers: []TierConfig{{Name: "a", Capacity: 100}, {Name: "b", Capacity: 1000}}})
+	h := e.History("h")
+	capture := func(k, size int64) *Capture {
+		t.Helper()
+		c, err := e.BeginCapture(0, h, plan.Number(k), size, 1, nil, CaptureOptions{})
+		if err != nil || c.Phase != Ready {
+			t.Fatalf("%d bytes: %+v, %v", size, c, err)
+		}
+		e.EndCapture(0, c, true)
+		return c
+	}
+	first := capture(1, 60)
+	e.Await(0, []*Record{first.Rec}, 1)
+	e.Done(0, e.Next(0, Down), nil)
+	e.Shrink(0, 0, 50)
+	if e.Reach(0) != 60 || e.Settled(0) {
+		t.Fatalf("reaches to %d, settled %v", e.Reach(0), e.Settled(0))
+	}
+	capture(2, 50)
+	if e.Reach(0) != 50 || !e.Settled(0) {
+		t.Fatalf("reaches to %d, settled %v", e.Reach(0), e.Settled(0))
+	}
+	if _, err := e.BeginCapture(0, h, plan.Number(3), 51, 1, nil, CaptureOptions{}); err != nil {
+		t.Fatalf("what the tier has become too small for goes below: %v", err)
 	}
 }

@@ -84,6 +84,7 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 	if r.options.Into {
 		r.copies = true
 		e.copying++
+		r.Rec.copying++
 	}
 	e.settle(now, r.Rec, t)
 	if !r.quiet {
@@ -284,6 +285,9 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	r.Phase = Ended
 	if r.copies {
 		e.copying--
+	}
+	if r.copies && !r.Direct {
+		r.Rec.copying--
 	}
 	rec, t := r.Rec, r.Tier
 	if rec.copies[t] == fragment.None {

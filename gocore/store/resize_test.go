@@ -560,3 +560,40 @@ func TestResizeOnAHostDevice(t *testing.T) {
 		})
 	}
 }
+
+// A lease that waits for room in a tier that becomes too small for it shows a copy of its own.
+func TestResizeUnderAWaitingLease(t *testing.T) {
+	b := newBoard(t, double.Config{Granularity: granule, Delay: 20 * time.Microsecond})
+	s := open(t, b.stable(b.config(8<<20, 0, 2<<20)))
+	c := newClient(t, s, "h")
+	const size = 900_000
+	for k := range int64(3) {
+		c.mustPutOn(b, k, random(size, uint64(k)))
+	}
+	b.check(c.wait(0, status.TierHost))
+	var leases []*Lease
+	for k := range int64(2) {
+		l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+		b.check(err)
+		leases = append(leases, l)
+	}
+	var out Outcome
+	fd := eventfd(t)
+	op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Number(2), Lease: true, Patient: true, FD: fd, Streams: []uint64{b.stream}}, &out)
+	b.check(err)
+	if code != status.Pending {
+		t.Fatalf("a lease beside leases that fill the tier: %v", code)
+	}
+	if got := c.resize(512 << 10); got <= 512<<10 {
+		t.Fatalf("%d mapped beside leases", got)
+	}
+	b.check(drive(t, op, code, fd, &out))
+	p := make([]byte, size)
+	b.check(out.Lease.Read(p, 0))
+	if !bytes.Equal(p, random(size, 2)) {
+		t.Error("the lease differs")
+	}
+	for _, l := range append(leases, out.Lease) {
+		b.check(l.Release(b.stream))
+	}
+}
