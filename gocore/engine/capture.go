@@ -73,6 +73,7 @@ func (e *Engine) ask(now int64, c *Capture, t int) {
 		denied:    func(now int64, err error) { e.denyCapture(now, c, err) },
 		elsewhere: func(now int64) bool { return e.deflect(now, c) },
 		below:     func(now int64) bool { return e.descend(now, c) },
+		came:      c.early,
 	}
 	e.demand(now, t, c.claim)
 }

@@ -22,6 +22,7 @@ type claim struct {
 	denied  func(now int64, err error)
 	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small. nil: never.
 	elsewhere, below func(now int64) bool
+	came             bool // from below: there is no room there
 }
 
 // extent is the room that r takes in the tier, align where it may begin.
@@ -294,7 +295,7 @@ func (e *Engine) failStalled(now int64, t int) {
 			continue
 		}
 		failing := t < len(e.links) && e.links[t].stuck > 0
-		if tr.Front && !failing && c.below != nil && c.below(now) { // it would be for the application to make room here
+		if tr.Front && !failing && !c.came && c.below != nil && c.below(now) { // it would be for the application to make room here
 			continue
 		}
 		if c.patient && !failing {

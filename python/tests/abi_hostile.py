@@ -131,6 +131,7 @@ def null_pointers(core: Core) -> None:
             "close": [x.store],
             "ticket": [x.store, x.out.ticket],
             "wait": [x.store, 0, x.out.ticket],
+            "resize": [x.store],
             "step": [1],
             "lease_meta": [1],
             "test_corrupt": [x.history],
@@ -379,9 +380,15 @@ def configurations(core: Core) -> None:
     ):
         assert core.call("open", text, len(text), where(handle)) == INVALID, (text, core.text())
         assert core.text()
+    out, fd = Outcome(), os.eventfd(0, os.EFD_NONBLOCK)
+    with opened(core) as x:
+        for text in (b"", b"{", b"[]", b"\xff\xfe", b'{"devices": 1}', b'{"devices": [{"bytes": 1.5}]}'):
+            assert core.call("resize", x.store, text, len(text), fd, where(out)) == INVALID, (text, core.text())
+        for text in (b'{"devices": [{}]}', b'{"devices": [{"ordinal": 3, "bytes": 1}]}'):
+            assert core.call("resize", x.store, text, len(text), fd, where(out)) == UNAVAILABLE, (text, core.text())
+        assert core.call("resize", x.store, b"{}", 2, fd, where(out)) == OK
     huge = json.dumps({"host": 1 << 20, "disk": 1 << 59, "path": "."}).encode()
     assert core.call("open", huge, len(huge), where(handle)) == OK  # a budget, not a reservation
-    out, fd = Outcome(), os.eventfd(0, os.EFD_NONBLOCK)
     assert core.finish(core.call("close", handle.value, fd, where(out)), out, fd) == OK
     os.close(fd)
 
@@ -421,6 +428,7 @@ def after_close(core: Core) -> None:
         "checkpoint": [x.history, where(x.checkpoint_args()), where(out)],
         "stats": [x.store, None, 0, where(n)],
         "wait": [x.store, 0, 0, NO_TIER, fd, where(out)],
+        "resize": [x.store, b"{}", 2, fd, where(out)],
         "history": [x.store, b"h", 1, where(c.c_uint64())],
         "keys": [x.history, None, 0, where(n)],
         "hint": [x.history, None, 0, None],

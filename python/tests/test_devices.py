@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,43 @@ def test_budgets() -> None:
     assert device_budgets("1GiB") == [{"ordinal": 0, "bytes": 1 << 30}]
     assert device_budgets(0.25) == device_budgets("25%") == [{"ordinal": 0, "share": 0.25}]
     assert device_budgets({"cuda:1": 7, 3: "50%"}) == [{"ordinal": 1, "bytes": 7}, {"ordinal": 3, "share": 0.5}]
+
+
+def test_budgets_of_an_open_store() -> None:
+    assert device_budgets(0, least=0) == [{"ordinal": 0, "bytes": 0}]
+    with pytest.raises(velocpy.InvalidArgument):
+        device_budgets(-1, least=0)
+    with velocpy.open(host="16MiB") as store:
+        with pytest.raises(velocpy.TierUnavailable, match="no device tier"):
+            store.resize(device="1MiB")
+        with pytest.raises(velocpy.TierUnavailable, match="device 3"):
+            store._core.resize('{"devices": [{"ordinal": 3, "bytes": 1}]}', None)
+    with pytest.raises(velocpy.StoreClosed):
+        store.resize(device="1MiB")
+
+
+def test_resize_names_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Core:
+        def resize(self, budgets: str, timeout: float | None) -> int:
+            asked.append((json.loads(budgets)["devices"], timeout))
+            return 7
+
+    with velocpy.open(host="16MiB") as store:
+        monkeypatch.setattr(store, "_core", Core())
+        store._places = (4,)
+        store._config["devices"] = [{"ordinal": 3, "share": 0.5}]
+        assert store.resize(device="1MiB", timeout=2.0) == 7
+        assert repr(store).startswith("<Store cuda:3 1.0 MiB, ")
+        store._places = (4, 1)
+        store._config["devices"].append({"ordinal": 0, "bytes": 5})
+        with pytest.raises(velocpy.InvalidArgument, match="name those"):
+            store.resize(device="1MiB")
+        assert store.resize(device={"cuda:0": "25%"}) == 7
+        assert store._config["devices"] == [{"ordinal": 3, "bytes": 1 << 20}, {"ordinal": 0, "share": 0.25}]
+        monkeypatch.undo()
+    assert asked == [([{"ordinal": 3, "bytes": 1 << 20}], 2.0), ([{"ordinal": 0, "share": 0.25}], None)]
 
 
 def test_a_device_needs_a_host_tier() -> None:

@@ -320,6 +320,49 @@ def test_larger_than_the_device_cache(tmp_path: Path) -> None:
             assert torch.equal(back, kept), i
 
 
+def test_the_cache_makes_room_for_an_allocation(tmp_path: Path) -> None:
+    """An allocation that has no place beside the cache has one after a resize; every checkpoint is still exact."""
+    elements, count, gib = 16 * MIB, 40, 1 << 30  # 2.5 GiB
+    if torch.cuda.mem_get_info()[0] < 16 * gib:
+        pytest.skip("others use the card")
+    with velocpy.open(tmp_path, device="3GiB", host="4GiB") as store:
+        history = store.history("h")
+        u = torch.empty(elements, dtype=torch.int32, device="cuda")
+
+        def write() -> None:
+            for i in range(count):
+                u.copy_(noise(elements, i))
+                history.checkpoint(i, u=u)
+
+        def read() -> None:
+            for i in reversed(range(count)):
+                history.restore(i, into={"u": u})
+                assert torch.equal(u, noise(elements, i)), i
+
+        write()
+        lease = history.restore(count - 1)
+        torch.cuda.empty_cache()
+        wanted = torch.cuda.mem_get_info()[0] + gib
+        held = store.resize(device="1GiB")
+        assert torch.equal(lease["u"], noise(elements, count - 1))
+        lease.release()
+        left = store.resize(device="1GiB")
+        assert left <= min(held, gib)
+        torch.cuda.empty_cache()
+        assert torch.cuda.mem_get_info()[0] > wanted
+        large = torch.empty(wanted, dtype=torch.uint8, device="cuda").fill_(3)
+        read()
+        write()
+        read()
+        assert bool((large[::MIB] == 3).all())
+        del large
+        torch.cuda.empty_cache()
+        assert store.resize(device="3GiB") <= gib  # more is taken when captures need it
+        write()
+        assert store.stats()["tiers"]["device"]["capacity"] > gib
+        read()
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 def test_histories_on_two_devices(tmp_path: Path) -> None:
     budgets = {0: "64MiB", "cuda:1": "64MiB"}
