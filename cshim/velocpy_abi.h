@@ -143,7 +143,7 @@ typedef struct veloc_outcome {
   uint64_t layout; /* layout id */
   void* base;      /* lease: address of slot byte 0. With a selection only the bytes of the regions selected are valid.
                       Not NULL for an empty slot. Valid until the lease is released, also after close. */
-  int64_t slot_bytes; /* of a resize: what the tiers of its devices have now */
+  int64_t slot_bytes;
   int64_t meta_len;
   int64_t hints_left; /* restores still queued in the history's plan: refill when low */
   int64_t key_number; /* checkpoint with KEY_AUTO: the key chosen */
@@ -213,9 +213,10 @@ int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier,
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
 /* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice. */
 int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);
-/* Gives devices other budgets, at most those that the store was opened with: {"devices": [{"ordinal": int, "bytes": budget, which may be 0, or "share":
- * of what is free without the store's own}]}. Captures keep to them at once. Operation that ends when the memory beyond them has been given back,
- * but for what leases hold or no tier below can take: that follows when they let it go. Cancelling stops only the wait. */
+/* Gives devices other budgets, at most those that the store was opened with: {"devices": [{"ordinal": int, "bytes": budget, which may be 0,
+ * or "share": of what is free without the store's own}]}. Captures keep to them at once. Operation that ends when the memory beyond them
+ * has been given back, but for what leases hold or no tier below can take, which follows when they let it go; slot_bytes is what the
+ * devices' tiers have then. Cancelling stops only the wait. */
 int32_t veloc_resize(uint64_t store, const char* json, int64_t json_len, int32_t event_fd, veloc_outcome* out, veloc_error* err);
 /* JSON: tiers, histories, counters, waits by reason, bandwidths. */
 int32_t veloc_stats(uint64_t store, char* buf, int64_t cap, int64_t* len, veloc_error* err);

@@ -212,17 +212,17 @@ class Store:
     def resize(self, *, device: Any, timeout: float | None = None) -> int:
         """Gives the device tier another budget, and the memory beyond it back to the application.
 
-        Captures keep to the new budget at once. What lies beyond it goes to the host tier, or is forgotten here where the
-        tiers below have it; then the memory is given back, as soon as the device has done what is queued there. What
-        leases show stays as long as they live, and what no tier below has room for stays: that memory follows when they
-        let it go, without another call.
+        Captures keep to the new budget at once. What lies beyond it goes to the host tier, unless a tier below has it;
+        then the memory is given back, as soon as the device has done what is queued there. What leases show stays as
+        long as they live, and so does what no tier below has room for: that memory follows when they let it go, without
+        another call.
 
         Parameters
         ----------
         device
             A size, which may be 0, or a fraction of what would be free without the store's own memory; with several
-            devices a mapping of devices to such budgets, of which some may be left out. A budget can become larger again,
-            up to what the store was opened with; memory is then taken as captures need it.
+            devices a mapping of devices to such budgets, of which some may be left out. A budget can become larger
+            again, up to what the store was opened with; memory is then taken as captures need it.
         timeout
             Seconds to wait for the memory; None: as long as it takes.
 
@@ -262,7 +262,7 @@ class Store:
             raise TierUnavailable("the store has no device tier; open it with device=.", tier="device")
         if not isinstance(device, Mapping):
             if len(present) > 1:
-                raise InvalidArgument(f"the store has budgets on the devices {present}; name those to resize: {{0: …}}.")
+                raise InvalidArgument(f"the store uses the devices {present}; name those to resize: device={{0: …}}.")
             device = {present[0]: device}
         budgets = device_budgets(device, least=0)
         left = self._core.resize(json.dumps({"devices": budgets}), timeout)
