@@ -87,6 +87,39 @@ func arenaBesideCopies(t *testing.T, m Machine) {
 	}
 }
 
+// arenaShrinksBesideCopies gives pieces back and takes them again while the first one is worked in.
+func arenaShrinksBesideCopies(t *testing.T, m Machine) {
+	b := newBench(t, m, 8*mib)
+	a := got(b.dev.Reserve(256 * mib))(t)
+	got(a.Grow(64 * mib))(t)
+	lane := got(b.dev.Lane(device.Behind))(t)
+	const n, places = 4 * mib, 15
+	want := pattern(5, n)
+	from := b.room(n, 0)
+	b.put(from, want)
+	for range 10 {
+		for i := range places { // not waited for: they are under way whenever a piece comes or goes
+			must(t, lane.Copy(a.Base()+uintptr(i*n), from, n))
+		}
+		for a.Mapped() < 256*mib {
+			got(a.Grow(256 * mib))(t)
+		}
+		last := a.Base() + uintptr(a.Mapped()-n)
+		b.put(last, want)
+		same(t, "in the last piece", b.get(last, n), want)
+		if now := got(a.Shrink(64 * mib))(t); now != 64*mib {
+			t.Fatalf("shrunk to %d", now)
+		}
+	}
+	b.settle(lane)
+	for i := range places {
+		same(t, "copied beside shrinking", b.get(a.Base()+uintptr(i*n), n), want)
+	}
+	must(t, lane.Close())
+	must(t, a.Free())
+	b.close()
+}
+
 // copies go between all kinds of memory, in sizes that are no multiples of anything.
 func copies(t *testing.T, m Machine) {
 	b := newBench(t, m, 12*mib)
