@@ -93,3 +93,24 @@ func TestCaptureInATierThatHasShrunk(t *testing.T) {
 		t.Fatalf("what the tier has become too small for goes below: %v", err)
 	}
 }
+
+// What was to leave a tier that has shrunk, and was not gone when it grew again, is promised again.
+func TestPromisesAfterGrowth(t *testing.T) {
+	s := newSweeping(t, 2)
+	s.capture(0, 1)
+	s.capture(1, 1)
+	s.StartPrefetch(s.now, s.h)
+	promised := func() int64 { return s.Use(0).Promised }
+	if promised() != 200 {
+		t.Fatalf("%d bytes are promised", promised())
+	}
+	s.Shrink(s.now, 0, 100)
+	s.Drain(s.now, 0, 100)
+	if promised() != 100 || s.Stats.BrokenPromises != 1 || s.Reach(0) != 200 {
+		t.Fatalf("%d bytes are promised, %d promises broken, up to %d", promised(), s.Stats.BrokenPromises, s.Reach(0))
+	}
+	s.Grow(s.now, 0, 1000)
+	if promised() != 200 {
+		t.Fatalf("%d bytes are promised again", promised())
+	}
+}
