@@ -398,7 +398,8 @@ def _is_schedule(plan: Any) -> bool:
 def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tuple[Any, ...]:
     if named:
         raise InvalidArgument("regions come as a mapping, as a sequence or as keywords, not as two of them at once.")
-    if isinstance(regions, Mapping):
+    kind = type(regions)  # an abstract class takes longer to ask than a few regions to copy
+    if kind is dict or (kind not in (list, tuple) and isinstance(regions, Mapping)):
         return dict(regions)
     if isinstance(regions, (list, tuple)):
         return tuple(regions)
