@@ -14,12 +14,12 @@ std::unordered_map<PyObject*, Dtype>& seen() {
 
 }  // namespace
 
-const Dtype& dtype_of(PyObject* descr, py::handle label) {
+const Dtype& dtype_of(PyObject* descr, const Label& label) {
   auto found = seen().find(descr);
   if (found != seen().end()) return found->second;
   auto object = py::reinterpret_borrow<py::object>(descr);
   Dtype dtype;
-  dtype.text = py::module_::import("velocpy.arrays").attr("dtype_of_region")(object, label).cast<std::string>();
+  dtype.text = py::module_::import("velocpy.arrays").attr("dtype_of_region")(object, label.object()).cast<std::string>();
   dtype.itemsize = py::reinterpret_borrow<py::dtype>(object).itemsize();
   dtype.descr = std::move(object);
   return seen().emplace(descr, std::move(dtype)).first->second;

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "label.h"
+
 namespace velocpy {
 
 namespace py = pybind11;
@@ -17,7 +19,7 @@ struct Dtype {
 
 // Raises the typed error of velocpy.arrays, which names label, for dtypes that cannot be stored (object). The reference is good until
 // trim_dtypes(). Needs the GIL. A dtype seen before costs one hash.
-const Dtype& dtype_of(PyObject* descr, py::handle label);
+const Dtype& dtype_of(PyObject* descr, const Label& label);
 
 // Forgets everything once too many dtypes were seen; call it where no reference is held.
 void trim_dtypes();

@@ -1,8 +1,8 @@
 #include "exchange.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "velocpy_abi.h"
@@ -48,56 +48,68 @@ enum { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 enum { kHost = 1, kCuda = 2, kPinned = 3 };
 constexpr uint32_t kMajor = 1;
 
+// A type of tensors, met for ever.
 struct Known {
   PyTypeObject* type;
-  const Table* table;
+  const Table* shows;
+  PyCFunction is_neg;
 };
 
-// The table of a type of torch's own: a subclass may show something else than its memory.
-const Table* table_of(PyTypeObject* type) {
-  static std::array<Known, 4> known{};
-  for (const Known& k : known) {
-    if (k.type == type) return k.table;
+const Table* table_behind(py::handle type) {
+  const py::object held = py::getattr(type, "__dlpack_c_exchange_api__", py::none());
+  if (!PyCapsule_IsValid(held.ptr(), "dlpack_exchange_api")) return nullptr;
+  const auto* table = static_cast<const Table*>(PyCapsule_GetPointer(held.ptr(), "dlpack_exchange_api"));
+  return table->version.major == kMajor && table->show != nullptr ? table : nullptr;
+}
+
+// The function behind a method without arguments, called in two thirds of the time; null for anything else.
+PyCFunction function_behind(py::handle method) {
+  if (Py_TYPE(method.ptr()) != &PyMethodDescr_Type) return nullptr;
+  const PyMethodDef* defined = reinterpret_cast<PyMethodDescrObject*>(method.ptr())->d_method;
+  return defined->ml_flags == METH_NOARGS ? defined->ml_meth : nullptr;
+}
+
+// Null for all but torch's own types: a subclass may show something else than its memory.
+const Known* known(PyTypeObject* type) {
+  static std::array<Known, 4> met{};  // more than torch has
+  for (const Known& k : met) {
+    if (k.type == type) return &k;
   }
-  const auto of = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(type));
+  const py::handle of(reinterpret_cast<PyObject*>(type));
   const auto module = py::str(of.attr("__module__")).cast<std::string>();
   if (module != "torch" && module != "torch.nn.parameter") return nullptr;
-  const Table* table = nullptr;
-  const py::object held = py::getattr(of, "__dlpack_c_exchange_api__", py::none());
-  if (PyCapsule_IsValid(held.ptr(), "dlpack_exchange_api")) {
-    table = static_cast<const Table*>(PyCapsule_GetPointer(held.ptr(), "dlpack_exchange_api"));
-    if (table->version.major != kMajor || table->show == nullptr) table = nullptr;
-  }
-  for (Known& k : known) {
-    if (k.type != nullptr) continue;
-    Py_INCREF(type);  // the entry is for ever
-    k = {type, table};
-    break;
-  }
-  return table;
+  const Table* table = table_behind(of);
+  const PyCFunction is_neg = function_behind(py::getattr(of, "is_neg", py::none()));
+  const auto room = std::find_if(met.begin(), met.end(), [](const Known& k) { return k.type == nullptr; });
+  if (table == nullptr || is_neg == nullptr || room == met.end()) return nullptr;
+  *room = {type, table, is_neg};
+  of.inc_ref();
+  return &*room;
 }
 
 struct Dtype {
   const char* text;
   uint8_t code, bits;
+  bool shared;  // torch shows dtypes of fewer bits in the same words
 };
 
 constexpr std::array<Dtype, 10> kDtypes{{
-    {"|i1", kInt, 8},
-    {"<i2", kInt, 16},
-    {"<i4", kInt, 32},
-    {"<i8", kInt, 64},
-    {"|u1", kUInt, 8},
-    {"<f2", kFloat, 16},
-    {"<f4", kFloat, 32},
-    {"<f8", kFloat, 64},
-    {"=bfloat16", kBfloat, 16},
-    {"|b1", kBool, 8},
+    {"|i1", kInt, 8, true},
+    {"<i2", kInt, 16, false},
+    {"<i4", kInt, 32, false},
+    {"<i8", kInt, 64, false},
+    {"|u1", kUInt, 8, true},
+    {"<f2", kFloat, 16, false},
+    {"<f4", kFloat, 32, false},
+    {"<f8", kFloat, 64, false},
+    {"=bfloat16", kBfloat, 16, false},
+    {"|b1", kBool, 8, false},
 }};
 
-const char* dtype_text(uint8_t code, uint8_t bits) {
-  for (const Dtype& known : kDtypes) {
-    if (known.code == code && known.bits == bits) return known.text;
+const Dtype* dtype_shown(const Tensor& tensor) {
+  if (tensor.lanes != 1) return nullptr;
+  for (const Dtype& dtype : kDtypes) {
+    if (dtype.code == tensor.code && dtype.bits == tensor.bits) return &dtype;
   }
   return nullptr;
 }
@@ -109,26 +121,26 @@ const Dtype* dtype_of(const std::string& text) {
   return nullptr;
 }
 
-// Whether the tensor's own dtype is the one that the table tells: torch has dtypes that DLPack has no words for.
-bool means(py::handle object, const char* text) {
-  static auto* names = new std::unordered_map<PyObject*, std::string>;  // dtypes of torch live for ever
+// Whether the tensor's own dtype is the one that the table tells. Asks only where it could be another.
+bool means(py::handle object, const Dtype& told) {
+  static std::array<PyObject*, kDtypes.size()> meant{};  // dtypes of torch live for ever
   static PyObject* name = PyUnicode_InternFromString("dtype");
+  if (!told.shared) return true;
   const auto dtype = py::reinterpret_steal<py::object>(PyObject_GetAttr(object.ptr(), name));
   if (!dtype) {
     PyErr_Clear();
     return false;
   }
-  auto found = names->find(dtype.ptr());
-  if (found == names->end()) {
-    const py::object said = py::module_::import("velocpy.arrays").attr("torch_text")(dtype);
-    found = names->emplace(dtype.inc_ref().ptr(), said.cast<std::string>()).first;
-  }
-  return found->second == text;
+  PyObject*& known = meant[static_cast<size_t>(&told - kDtypes.data())];
+  if (dtype.ptr() == known) return true;
+  if (py::module_::import("velocpy.arrays").attr("torch_text")(dtype).cast<std::string>() != told.text) return false;
+  known = dtype.inc_ref().ptr();
+  return true;
 }
 
-bool negated(py::handle object) {
-  static PyObject* name = PyUnicode_InternFromString("is_neg");
-  const auto answer = py::reinterpret_steal<py::object>(PyObject_CallMethodNoArgs(object.ptr(), name));
+// Any tensor may be: integers too.
+bool negated(py::handle object, PyCFunction is_neg) {
+  const auto answer = py::reinterpret_steal<py::object>(is_neg(object.ptr(), nullptr));
   if (!answer) {
     PyErr_Clear();
     return true;
@@ -157,16 +169,17 @@ void let_go(Managed* managed) {
 }  // namespace
 
 bool exchange(py::handle object, Exchanged* seen) {
-  const Table* shows = table_of(Py_TYPE(object.ptr()));
-  if (shows == nullptr || negated(object)) return false;
+  const Known* type = known(Py_TYPE(object.ptr()));
+  if (type == nullptr || negated(object, type->is_neg)) return false;
   Tensor tensor;
-  if (shows->show(object.ptr(), &tensor) != 0) {
+  if (type->shows->show(object.ptr(), &tensor) != 0) {
     PyErr_Clear();
     return false;
   }
-  seen->dtype_text = tensor.lanes == 1 ? dtype_text(tensor.code, tensor.bits) : nullptr;
+  const Dtype* dtype = dtype_shown(tensor);
   const bool host = tensor.device_type == kHost || tensor.device_type == kPinned;
-  if (seen->dtype_text == nullptr || !means(object, seen->dtype_text) || (!host && tensor.device_type != kCuda)) return false;
+  if (dtype == nullptr || !means(object, *dtype) || (!host && tensor.device_type != kCuda)) return false;
+  seen->dtype_text = dtype->text;
   seen->place = host ? VELOC_PLACE_HOST : 1 + tensor.device_id;
   seen->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   seen->ndim = tensor.ndim;
@@ -177,9 +190,9 @@ bool exchange(py::handle object, Exchanged* seen) {
 }
 
 py::object tensor_over(py::handle type, py::object owner, const Shown& shown) {
-  const Table* shows = table_of(reinterpret_cast<PyTypeObject*>(type.ptr()));
+  const Known* of = known(reinterpret_cast<PyTypeObject*>(type.ptr()));
   const Dtype* dtype = dtype_of(*shown.dtype_text);
-  if (shows == nullptr || shows->from_managed == nullptr || dtype == nullptr) return py::none();
+  if (of == nullptr || of->shows->from_managed == nullptr || dtype == nullptr) return py::none();
   auto* kept = new Kept{};
   kept->shape = *shown.shape;
   for (int64_t bytes : *shown.strides) kept->strides.push_back(bytes * 8 / dtype->bits);
@@ -196,7 +209,7 @@ py::object tensor_over(py::handle type, py::object owner, const Shown& shown) {
   tensor.strides = kept->strides.data();
   kept->managed = {{kMajor, 0}, kept, let_go, 0, tensor};
   void* object = nullptr;
-  if (shows->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // whose kept is now, nobody says: it stays
+  if (of->shows->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // whose kept is now, nobody says: it stays
   return py::reinterpret_steal<py::object>(static_cast<PyObject*>(object));
 }
 

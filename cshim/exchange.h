@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace velocpy {
@@ -19,7 +20,7 @@ struct Exchanged {
   const int64_t* shape;
   const int64_t* strides;  // in elements; null: dense, the last axis fastest
   int64_t itemsize;
-  const char* dtype_text;
+  std::string_view dtype_text;  // for ever
 };
 
 // Fills in what the tensor shows. False, without an error set, for everything that is to be described with care: other types, older

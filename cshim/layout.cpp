@@ -11,18 +11,33 @@ namespace {
 
 constexpr char kMagic = 'L';
 constexpr uint8_t kVersion = 2;
+constexpr size_t kHead = 7;     // bytes before the first region
+constexpr size_t kRegion = 39;  // bytes of a region without its name, dtype, extents and listed axes
 constexpr int64_t kSmallRegion = 64 << 10;
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kPage = 4096;
 constexpr int64_t kLargestSlot = int64_t{1} << 62;
 constexpr size_t kLayoutsKept = 4096;
 
-template <class T>
-void append(std::string* bytes, T value) {
-  char raw[sizeof value];
-  std::memcpy(raw, &value, sizeof value);
-  bytes->append(raw, sizeof value);
-}
+// Writes into room that is there already.
+class Writer {
+ public:
+  explicit Writer(char* at) : at_(at) {}
+
+  template <class T>
+  void put(T value) {
+    put(&value, sizeof value);
+  }
+
+  void put(const void* data, size_t length) {
+    if (length == 0) return;  // then data may be null
+    std::memcpy(at_, data, length);
+    at_ += length;
+  }
+
+ private:
+  char* at_;
+};
 
 class Reader {
  public:
@@ -105,9 +120,9 @@ RegionLayout read_region(Reader* reader, bool sequence) {
 
 }  // namespace
 
-py::object Layout::region_label(size_t region) const {
-  if (sequence || region >= regions.size()) return py::int_(region);
-  return regions[region].name;
+Label Layout::label(size_t region) const {
+  if (sequence || region >= regions.size()) return {{}, region};
+  return {regions[region].name, region};
 }
 
 int32_t Layout::find(py::handle name) const {
@@ -133,31 +148,38 @@ int32_t Layout::find(py::handle name) const {
 }
 
 LayoutWriter::LayoutWriter(bool sequence, size_t regions) {
-  bytes_.reserve(16 + 96 * regions);
-  append(&bytes_, kMagic);
-  append(&bytes_, kVersion);
-  append(&bytes_, static_cast<uint8_t>(sequence));
-  append(&bytes_, static_cast<uint32_t>(regions));
+  bytes_.reserve(kHead + 96 * regions);
+  bytes_.resize(kHead);
+  Writer writer(bytes_.data());
+  writer.put(kMagic);
+  writer.put(kVersion);
+  writer.put(static_cast<uint8_t>(sequence));
+  writer.put(static_cast<uint32_t>(regions));
 }
 
-int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text,
+int64_t LayoutWriter::add(const char* name, int64_t name_length, Library library, int32_t place, std::string_view dtype_text,
                           int64_t itemsize, int ndim, const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes) {
   const int64_t offset = aligned(end_, nbytes);
   if (nbytes > kLargestSlot - offset) raise_invalid("the regions of one checkpoint add up to more than 2^62 bytes.");
   end_ = offset + nbytes;
-  append(&bytes_, static_cast<uint32_t>(name_length));
-  bytes_.append(name, static_cast<size_t>(name_length));
-  append(&bytes_, static_cast<uint8_t>(library));
-  append(&bytes_, place);
-  append(&bytes_, static_cast<uint32_t>(dtype_text.size()));
-  bytes_.append(dtype_text);
-  append(&bytes_, itemsize);
-  append(&bytes_, static_cast<uint8_t>(ndim));
-  bytes_.append(reinterpret_cast<const char*>(shape), sizeof(int64_t) * static_cast<size_t>(ndim));
-  append(&bytes_, static_cast<uint8_t>(kind));
-  if (kind == AxisOrder::listed) bytes_.append(reinterpret_cast<const char*>(order), static_cast<size_t>(ndim));
-  append(&bytes_, offset);
-  append(&bytes_, nbytes);
+  const auto axes = static_cast<size_t>(ndim);
+  const size_t listed = kind == AxisOrder::listed ? axes : 0;
+  const size_t at = bytes_.size();
+  bytes_.resize(at + kRegion + static_cast<size_t>(name_length) + dtype_text.size() + sizeof(int64_t) * axes + listed);
+  Writer writer(bytes_.data() + at);
+  writer.put(static_cast<uint32_t>(name_length));
+  writer.put(name, static_cast<size_t>(name_length));
+  writer.put(static_cast<uint8_t>(library));
+  writer.put(place);
+  writer.put(static_cast<uint32_t>(dtype_text.size()));
+  writer.put(dtype_text.data(), dtype_text.size());
+  writer.put(itemsize);
+  writer.put(static_cast<uint8_t>(ndim));
+  writer.put(shape, sizeof(int64_t) * axes);
+  writer.put(static_cast<uint8_t>(kind));
+  writer.put(order, listed);
+  writer.put(offset);
+  writer.put(nbytes);
   return offset;
 }
 

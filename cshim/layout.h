@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "label.h"
 #include "velocpy_abi.h"
 
 namespace velocpy {
@@ -42,7 +44,8 @@ struct Layout {
   std::unordered_map<std::string, int32_t> index;  // by UTF-8 name
 
   // Name or number of a region, for errors; the number where it has no name.
-  py::object region_label(size_t region) const;
+  Label label(size_t region) const;
+  py::object region_label(size_t region) const { return label(region).object(); }
   // Index of a region by name or, in a sequence, by number; raises InvalidArgument that lists what there is.
   int32_t find(py::handle name) const;
 };
@@ -55,7 +58,7 @@ class LayoutWriter {
 
   // Appends a region and returns its offset. order: axes by decreasing distance, of length ndim; null with c and fortran.
   // Raises InvalidArgument when the slot would pass 2^62 bytes.
-  int64_t add(const char* name, int64_t name_length, Library library, int32_t place, const std::string& dtype_text, int64_t itemsize,
+  int64_t add(const char* name, int64_t name_length, Library library, int32_t place, std::string_view dtype_text, int64_t itemsize,
               int ndim, const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes);
 
   const std::string& bytes() const { return bytes_; }

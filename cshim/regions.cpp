@@ -20,16 +20,17 @@ char g_nothing[64];  // where regions without bytes point
 
 struct Order {
   AxisOrder kind;
-  uint8_t axes[kMaxDims];
+  uint8_t axes[kMaxDims];  // not filled in where the memory is dense in C order
 };
 
 // The order in which the axes already lie in memory, so that a capture of dense memory is one copy whatever the strides say.
 Order memory_order(const View& view) {
   Order order;
+  order.kind = AxisOrder::c;
+  if (view.c_order) return order;
   const auto ndim = static_cast<size_t>(view.ndim);
   std::iota(order.axes, order.axes + ndim, uint8_t{0});
-  order.kind = AxisOrder::c;
-  if (view.c_order || ndim < 2) return order;
+  if (ndim < 2) return order;
   if (view.f_order) {
     std::reverse(order.axes, order.axes + ndim);
     order.kind = AxisOrder::fortran;
@@ -41,8 +42,6 @@ Order memory_order(const View& view) {
   return order;
 }
 
-std::string spelled(py::handle label) { return py::repr(label).cast<std::string>(); }
-
 std::string shape_text(int ndim, const int64_t* shape) {
   std::string text = "(";
   for (int i = 0; i < ndim; ++i) text += std::to_string(shape[i]) + (ndim == 1 || i + 1 < ndim ? "," : "");
@@ -50,50 +49,50 @@ std::string shape_text(int ndim, const int64_t* shape) {
 }
 
 bool same_dtype(const View& view, const RegionLayout& region) {
-  if (*view.dtype_text == region.dtype_text) return true;
-  return py::module_::import("velocpy.arrays").attr("same_dtype")(*view.dtype_text, region.dtype_text).cast<bool>();
+  if (view.dtype_text == region.dtype_text) return true;
+  return py::module_::import("velocpy.arrays").attr("same_dtype")(view.dtype_text, region.dtype_text).cast<bool>();
 }
 
-void require_writable(const View& view, py::handle label) {
+void require_writable(const View& view, const Label& label) {
   if (!view.writable && view.library == Library::torch) {
-    raise_invalid("the destination of region " + spelled(label) +
+    raise_invalid("the destination of region " + label.spelled() +
                   " is a conjugated or negated view: its memory holds other numbers than it shows. Restore into the tensor below it.");
   }
   if (!view.writable)
-    raise_invalid("the destination of region " + spelled(label) + " is read-only; restore into an array that may be written.");
+    raise_invalid("the destination of region " + label.spelled() + " is read-only; restore into an array that may be written.");
   if (view.nbytes == 0) return;  // numpy gives empty arrays strides of 0
   for (int i = 0; i < view.ndim; ++i) {
     if (view.shape[i] > 1 && view.strides[i] == 0) {
-      raise_invalid("the destination of region " + spelled(label) +
+      raise_invalid("the destination of region " + label.spelled() +
                     " repeats its elements (a stride is 0); restore into an array of its own.");
     }
   }
   if (repeats_elements(view)) {
-    raise_invalid("the destination of region " + spelled(label) +
+    raise_invalid("the destination of region " + label.spelled() +
                   " has elements that overlap in memory; restore into an array of its own.");
   }
 }
 
-void require_match(const View& view, const RegionLayout& region, py::handle label) {
+void require_match(const View& view, const RegionLayout& region, const Label& label) {
   require_writable(view, label);
   if (view.library == Library::raw) {
     if (view.nbytes != region.nbytes) {
-      raise_invalid("the destination of region " + spelled(label) + " has " + std::to_string(view.nbytes) + " bytes, the region has " +
+      raise_invalid("the destination of region " + label.spelled() + " has " + std::to_string(view.nbytes) + " bytes, the region has " +
                     std::to_string(region.nbytes) + ".");
     }
     if (view.place == VELOC_PLACE_HOST && !writable(reinterpret_cast<uint64_t>(view.data), view.nbytes)) {
-      raise_invalid("the destination of region " + spelled(label) + " is memory that may not be written.");
+      raise_invalid("the destination of region " + label.spelled() + " is memory that may not be written.");
     }
     return;
   }
   const bool same_shape =
       view.ndim == static_cast<int>(region.shape.size()) && std::equal(region.shape.begin(), region.shape.end(), view.shape);
   if (!same_shape) {
-    raise_invalid("the destination of region " + spelled(label) + " has the shape " + shape_text(view.ndim, view.shape) + ", the region " +
+    raise_invalid("the destination of region " + label.spelled() + " has the shape " + shape_text(view.ndim, view.shape) + ", the region " +
                   shape_text(static_cast<int>(region.shape.size()), region.shape.data()) + ".");
   }
   if (!same_dtype(view, region)) {
-    raise_invalid("the destination of region " + spelled(label) + " has the dtype " + *view.dtype_text + ", the region " +
+    raise_invalid("the destination of region " + label.spelled() + " has the dtype " + std::string(view.dtype_text) + ", the region " +
                   region.dtype_text + "; a restore does not convert.");
   }
 }
@@ -106,18 +105,15 @@ RegionList::RegionList(size_t expected) {
 }
 
 void RegionList::add(View* view, const uint8_t* order, int64_t offset) {
-  veloc_region region{};
+  veloc_region& region = regions_.emplace_back();
   region.data = view->data != nullptr && view->nbytes > 0 ? view->data : g_nothing;
   region.offset = offset;
   region.nbytes = view->nbytes;
   region.itemsize = 1;
   region.place = view->place;
-  if (view->place != VELOC_PLACE_HOST) devices_.emplace(static_cast<int>(view->library), view->place);
+  if (view->place != VELOC_PLACE_HOST) devices_.add(view->library, view->place);
   owners_.push_back(std::move(view->owner));
-  if (view->c_order || view->nbytes == 0) {
-    regions_.push_back(region);
-    return;
-  }
+  if (view->c_order || view->nbytes == 0) return;
   int64_t shape[kMaxDims];
   int64_t strides[kMaxDims];
   int axes = 0;
@@ -141,7 +137,6 @@ void RegionList::add(View* view, const uint8_t* order, int64_t offset) {
   region.itemsize = static_cast<int32_t>(axes == 0 ? 1 : element);
   numbers_.insert(numbers_.end(), shape, shape + axes);
   numbers_.insert(numbers_.end(), strides, strides + axes);
-  regions_.push_back(region);
 }
 
 const veloc_region* RegionList::seal() {
@@ -166,13 +161,13 @@ size_t count_of(py::handle regions) {
   return static_cast<size_t>(count);
 }
 
-void add_source(Sources* sources, py::handle label, const char* name, int64_t length, py::handle array) {
+void add_source(Sources* sources, const Label& label, const char* name, int64_t length, py::handle array) {
   View view;
   view.fill(array, label);
-  if (view.ndim > kMaxDims) raise_invalid("region " + spelled(label) + " has more than 64 axes.");
-  if (view.itemsize > INT32_MAX) raise_invalid("region " + spelled(label) + " has elements of more than 2 GiB.");
+  if (view.ndim > kMaxDims) raise_invalid("region " + label.spelled() + " has more than 64 axes.");
+  if (view.itemsize > INT32_MAX) raise_invalid("region " + label.spelled() + " has elements of more than 2 GiB.");
   const Order order = memory_order(view);
-  const int64_t offset = sources->layout.add(name, length, view.library, view.place, *view.dtype_text, view.itemsize, view.ndim, view.shape,
+  const int64_t offset = sources->layout.add(name, length, view.library, view.place, view.dtype_text, view.itemsize, view.ndim, view.shape,
                                              order.kind, order.axes, view.nbytes);
   sources->list.add(&view, order.axes, offset);
 }
@@ -181,8 +176,8 @@ void add_source(Sources* sources, py::handle label, const char* name, int64_t le
 
 Sources::Sources(py::handle regions) : list(count_of(regions)), layout(is_sequence(regions), count_of(regions)) {
   if (is_sequence(regions)) {
-    size_t number = 0;
-    for (py::handle array : py::reinterpret_borrow<py::sequence>(regions)) add_source(this, py::int_(number++), "", 0, array);
+    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(regions.ptr()));
+    for (size_t i = 0; i < count; ++i) add_source(this, {{}, i}, "", 0, PyTuple_GET_ITEM(regions.ptr(), i));
     return;
   }
   PyObject* name;
@@ -194,7 +189,7 @@ Sources::Sources(py::handle regions) : list(count_of(regions)), layout(is_sequen
     const char* text;
     int64_t length;
     utf8(name, &own, &text, &length);
-    add_source(this, name, text, length, array);
+    add_source(this, {name}, text, length, array);
   }
 }
 
@@ -205,7 +200,7 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
   for (size_t i = 0; i < select.size(); ++i) {
     const auto number = static_cast<size_t>(select[i]);
     const RegionLayout& region = layout.regions[number];
-    const py::object label = layout.region_label(number);
+    const Label label = layout.label(number);
     View view;
     view.fill(into[i], label);
     require_match(view, region, label);
@@ -220,7 +215,7 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
   }
   size_t one, other;
   if (spans.shared(&one, &other)) {
-    raise_invalid("the destinations of the regions " + spelled(layout.region_label(one)) + " and " + spelled(layout.region_label(other)) +
+    raise_invalid("the destinations of the regions " + layout.label(one).spelled() + " and " + layout.label(other).spelled() +
                   " overlap in memory; give each an array of its own.");
   }
   return list;

@@ -4,11 +4,10 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "layout.h"
+#include "streams.h"
 #include "velocpy_abi.h"
 #include "view.h"
 
@@ -26,15 +25,14 @@ class RegionList {
   // Complete once everything is added; valid while the list is.
   const veloc_region* seal();
   size_t size() const { return regions_.size(); }
-  // (library, place) of every kind of device memory among them: whose streams are concerned.
-  const std::set<std::pair<int, int32_t>>& devices() const { return devices_; }
+  const Devices& devices() const { return devices_; }
   std::vector<py::object>& owners() { return owners_; }
 
  private:
   std::vector<veloc_region> regions_;
   std::vector<int64_t> numbers_;  // shapes and strides, per region one after the other
   std::vector<py::object> owners_;
-  std::set<std::pair<int, int32_t>> devices_;
+  Devices devices_;
 };
 
 // Sources of a checkpoint from a dict of str to arrays or a tuple of arrays that nobody else can change meanwhile.

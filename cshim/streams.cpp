@@ -15,15 +15,36 @@ bool finalizing() {
 #endif
 }
 
+// The current stream of torch, asked without a frame of Python.
+uint64_t torch_stream(int32_t place) {
+  static auto* function = new py::object(devices_function("torch_stream")());
+  return (*function)(place - 1).cast<uint64_t>();
+}
+
+void add_found(Streams* streams, py::handle stream, const py::list& concerned) {
+  static auto* function = new py::object(devices_function("streams"));
+  for (py::handle handle : (*function)(stream, concerned)) streams->add(handle.cast<uint64_t>());
+}
+
 }  // namespace
 
-Streams Streams::of(py::handle stream, const std::set<std::pair<int, int32_t>>& devices) {
+void Devices::add(Library library, int32_t place) {
+  const Concerned one(library, place);
+  if (std::find(concerned_.begin(), concerned_.end(), one) == concerned_.end()) concerned_.push_back(one);
+}
+
+Streams Streams::of(py::handle stream, const Devices& devices) {
   Streams streams;
   if (devices.empty()) return streams;
-  static auto* function = new py::object(devices_function("streams"));
-  py::list concerned;
-  for (const auto& [library, place] : devices) concerned.append(py::make_tuple(library, place));
-  for (py::handle handle : (*function)(stream, concerned)) streams.add(handle.cast<uint64_t>());
+  py::list others;
+  for (const auto& [library, place] : devices) {
+    if (stream.is_none() && library == Library::torch) {
+      streams.add(torch_stream(place));
+    } else {
+      others.append(py::make_tuple(static_cast<int>(library), place));
+    }
+  }
+  if (!others.empty()) add_found(&streams, stream, others);
   return streams;
 }
 

@@ -4,13 +4,28 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
-#include <set>
 #include <utility>
 #include <vector>
+
+#include "layout.h"
 
 namespace velocpy {
 
 namespace py = pybind11;
+
+// Which libraries have arrays in which device memory, without duplicates: whose streams are concerned.
+class Devices {
+ public:
+  using Concerned = std::pair<Library, int32_t>;  // and a place
+
+  void add(Library library, int32_t place);
+  bool empty() const { return concerned_.empty(); }
+  std::vector<Concerned>::const_iterator begin() const { return concerned_.begin(); }
+  std::vector<Concerned>::const_iterator end() const { return concerned_.end(); }
+
+ private:
+  std::vector<Concerned> concerned_;
+};
 
 // Handles of streams, without duplicates.
 class Streams {
@@ -18,8 +33,8 @@ class Streams {
   Streams() = default;
 
   // stream: None for the current streams of the libraries whose arrays are concerned, or what the caller named: see
-  // velocpy.devices.streams. devices: (library, place) of the arrays; without any the list is empty and Python is not asked.
-  static Streams of(py::handle stream, const std::set<std::pair<int, int32_t>>& devices);
+  // velocpy.devices.streams. Without devices the list is empty and Python is not asked.
+  static Streams of(py::handle stream, const Devices& devices);
 
   // The current streams of every library that is loaded, on the device of this place. Never raises: for destructors.
   static Streams current(int32_t place) noexcept;

@@ -18,14 +18,14 @@ const py::object& describe() {
 
 }  // namespace
 
-void View::fill(py::handle object, py::handle label) {
+void View::fill(py::handle object, const Label& label) {
   const auto& numpy = py::detail::npy_api::get();
   if (Py_TYPE(object.ptr()) == numpy.PyArray_Type_) {
     fill_from_numpy(object.ptr(), label);
     return;
   }
   if (fill_from_exchange(object)) return;
-  py::object described = describe()(object, label);
+  py::object described = describe()(object, label.object());
   if (numpy.PyArray_Check_(described.ptr())) {
     fill_from_numpy(described.ptr(), label);
   } else {
@@ -33,7 +33,7 @@ void View::fill(py::handle object, py::handle label) {
   }
 }
 
-void View::fill_from_numpy(PyObject* array, py::handle label) {
+void View::fill_from_numpy(PyObject* array, const Label& label) {
   const auto* proxy = py::detail::array_proxy(array);
   const Dtype& dtype = dtype_of(proxy->descr, label);
   owner = py::reinterpret_borrow<py::object>(array);
@@ -42,7 +42,7 @@ void View::fill_from_numpy(PyObject* array, py::handle label) {
   shape = reinterpret_cast<const int64_t*>(proxy->dimensions);
   strides = reinterpret_cast<const int64_t*>(proxy->strides);
   itemsize = dtype.itemsize;
-  dtype_text = &dtype.text;
+  dtype_text = dtype.text;
   writable = (proxy->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_) != 0;
   c_order = (proxy->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0;
   f_order = (proxy->flags & py::detail::npy_api::NPY_ARRAY_F_CONTIGUOUS_) != 0;
@@ -51,19 +51,20 @@ void View::fill_from_numpy(PyObject* array, py::handle label) {
 
 void View::fill_from_description(py::tuple description) {
   if (description.size() != 9) raise_invalid("velocpy.arrays.describe gave no description.");
+  own_ = std::make_unique<Own>();
   library = static_cast<Library>(description[0].cast<int>());
-  own_text_ = description[1].cast<std::string>();
+  own_->text = description[1].cast<std::string>();
   data = reinterpret_cast<char*>(description[2].cast<uintptr_t>());
   itemsize = description[3].cast<int64_t>();
-  own_shape_ = description[4].cast<std::vector<int64_t>>();
-  own_strides_ = description[5].cast<std::vector<int64_t>>();
+  own_->shape = description[4].cast<std::vector<int64_t>>();
+  own_->strides = description[5].cast<std::vector<int64_t>>();
   writable = description[6].cast<bool>();
   owner = description[7];
   place = description[8].cast<int32_t>();
-  dtype_text = &own_text_;
-  ndim = static_cast<int>(own_shape_.size());
-  shape = own_shape_.data();
-  strides = own_strides_.data();
+  dtype_text = own_->text;
+  ndim = static_cast<int>(own_->shape.size());
+  shape = own_->shape.data();
+  strides = own_->strides.data();
   order();
 }
 
@@ -72,17 +73,20 @@ bool View::fill_from_exchange(py::handle object) {
   if (!exchange(object, &seen)) return false;
   library = Library::torch;
   place = seen.place;
-  own_text_ = seen.dtype_text;
-  dtype_text = &own_text_;
+  dtype_text = seen.dtype_text;
   data = seen.data;
   itemsize = seen.itemsize;
   ndim = seen.ndim;
   shape = seen.shape;
-  own_strides_.resize(static_cast<size_t>(ndim));
+  int64_t* in_bytes = few_strides_;
+  if (ndim > kFew) {
+    own_ = std::make_unique<Own>();
+    own_->strides.resize(static_cast<size_t>(ndim));
+    in_bytes = own_->strides.data();
+  }
   int64_t dense = itemsize;
-  for (int i = ndim; i-- > 0; dense *= shape[i])
-    own_strides_[static_cast<size_t>(i)] = seen.strides == nullptr ? dense : seen.strides[i] * itemsize;
-  strides = own_strides_.data();
+  for (int i = ndim; i-- > 0; dense *= shape[i]) in_bytes[i] = seen.strides == nullptr ? dense : seen.strides[i] * itemsize;
+  strides = in_bytes;
   writable = true;
   owner = py::reinterpret_borrow<py::object>(object);
   order();

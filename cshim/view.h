@@ -3,14 +3,17 @@
 
 #include <pybind11/numpy.h>
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "label.h"
 #include "layout.h"
 
 namespace velocpy {
 
-// Borrowed from the caller's object, which owner keeps alive. Pointers to shape and strides follow the object or the vectors here, so
+// Borrowed from the caller's object, which owner keeps alive. Shape, strides and text point into the object or into the View, so
 // a View is filled in place and neither moved nor copied.
 struct View {
   View() = default;
@@ -19,7 +22,7 @@ struct View {
 
   // Takes a NumPy array as it is; anything else through velocpy.arrays.describe, which raises the typed errors.
   // label goes into their text.
-  void fill(py::handle object, py::handle label);
+  void fill(py::handle object, const Label& label);
 
   py::object owner;
   char* data = nullptr;
@@ -30,21 +33,28 @@ struct View {
   int64_t nbytes = 0;
   Library library = Library::numpy;
   int32_t place = VELOC_PLACE_HOST;
-  const std::string* dtype_text = nullptr;
+  std::string_view dtype_text;
   bool writable = false;
   bool c_order = false;  // contiguous, last axis fastest
   bool f_order = false;  // contiguous, first axis fastest
 
  private:
-  void fill_from_numpy(PyObject* array, py::handle label);
+  void fill_from_numpy(PyObject* array, const Label& label);
   bool fill_from_exchange(py::handle object);
   void fill_from_description(py::tuple description);
   void order();
   void measure();
 
-  std::vector<int64_t> own_shape_;
-  std::vector<int64_t> own_strides_;
-  std::string own_text_;
+  // What the object has no memory for.
+  struct Own {
+    std::string text;
+    std::vector<int64_t> shape;
+    std::vector<int64_t> strides;
+  };
+  static constexpr int kFew = 8;
+
+  int64_t few_strides_[kFew];
+  std::unique_ptr<Own> own_;
 };
 
 }  // namespace velocpy

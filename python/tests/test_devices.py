@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,15 @@ def test_streams_by_every_name() -> None:
     for wrong in (-1, 1 << 64, 1.5, "x", True):
         with pytest.raises(velocpy.InvalidArgument):
             devices.named(wrong)
+
+
+def test_the_current_stream_of_torch_by_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = SimpleNamespace(is_initialized=lambda: True, current_stream=lambda n: SimpleNamespace(cuda_stream=70 + n))
+    for inside in (SimpleNamespace(_cuda_getCurrentRawStream=lambda n: 70 + n), SimpleNamespace()):
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(_C=inside, cuda=cuda))
+        assert devices.torch_stream()(3) == 73
+        assert devices.current(2)[0] == 71
+        assert devices.streams(None, [(devices.TORCH, 1), (devices.CUDA, 1)]) == (70, devices.LEGACY_STREAM)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Nothing here imports torch or CuPy: arrays of theirs are met only when the appli
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -86,22 +86,29 @@ def current(place: int) -> tuple[int, ...]:
     found = []
     torch = sys.modules.get("torch")
     if torch is not None and getattr(torch, "cuda", None) is not None and torch.cuda.is_initialized():
-        found.append(_torch_stream(place - 1))
+        found.append(torch_stream()(place - 1))
     if "cupy" in sys.modules:
         found.append(_current_of(CUPY, place - 1))
     return tuple(found) if found else (LEGACY_STREAM,)
 
 
-def _torch_stream(device: int) -> int:
-    """The handle alone where torch gives it out: half as long as the object around it."""
+def torch_stream() -> Callable[[int], int]:
+    """What tells the handle of torch's current stream on a device.
+
+    Torch's own function where it has one, which takes half as long as the object around the handle.
+    """
     torch = sys.modules["torch"]
-    handle = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    return int(handle(device) if handle is not None else torch.cuda.current_stream(device).cuda_stream)
+    found: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", None) or _torch_stream_by_object
+    return found
+
+
+def _torch_stream_by_object(device: int) -> int:
+    return int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
 
 def _current_of(library: int, device: int) -> int:
     if library == TORCH:
-        return _torch_stream(device)
+        return torch_stream()(device)
     if library == CUPY:
         cupy = sys.modules["cupy"]
         if cupy.cuda.runtime.getDevice() == device:
