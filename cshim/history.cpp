@@ -12,8 +12,6 @@
 namespace velocpy {
 namespace {
 
-constexpr size_t kSourcesAsked = 4;  // per checkpoint: twice as fast as new ones come would be enough
-
 // A layout changes under a lookup only when another thread rewrites the key; whoever loses this often has a livelock of its own.
 constexpr int kLookups = 100;
 
@@ -54,7 +52,7 @@ History::History(std::shared_ptr<Store> store, py::str name) : store_(std::move(
 py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout,
                               py::handle stream) {
   const Core& table = core();
-  if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle(), kSourcesAsked);
+  if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle());
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key, true);
   Sources sources(regions);

@@ -17,8 +17,12 @@ class KeptSources {
  public:
   void keep(uint64_t ticket, std::vector<py::object> owners);
 
-  // Asks about the oldest few and lets go of those captured; at most `most` questions of about 100 ns.
-  void drain(const Core& core, uint64_t store, size_t most);
+  // Asks about the oldest, one after the other, and lets go of them, until one is still read; asks about a few at most. A question
+  // costs about 100 ns, and one about a device's copy that has yet to happen a call of its driver.
+  void drain(const Core& core, uint64_t store);
+
+  // Asks about all of them.
+  void drain_all(const Core& core, uint64_t store);
 
   // After the store was closed, when nothing reads any more.
   void release_all();
@@ -33,6 +37,10 @@ class KeptSources {
     uint64_t ticket;
     std::vector<py::object> owners;
   };
+  enum class Oldest { released, read, unknown };
+  // What nobody reads goes into released, which outlives the asking: destructors of arrays may run code that comes back here.
+  Oldest ask(const Core& core, uint64_t store, std::vector<Entry>* released);
+
   std::deque<Entry> kept_;
 };
 

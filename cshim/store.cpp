@@ -66,7 +66,7 @@ void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t 
   drive(table, where.waiting_for("promise", tier), deadline, &out, &error, &status,
         [&](int fd, veloc_outcome* o, veloc_error* e) { return table.wait(handle_, history, ticket, tier, fd, o, e); });
   if (status < 0) raise(error, where);
-  sources_.drain(table, handle_, sources_.size());
+  sources_.drain_all(table, handle_);
 }
 
 int64_t Store::resize(const std::string& budgets, py::handle timeout) {

@@ -149,7 +149,7 @@ def test_gil_released_during_waits() -> None:
 
 # What a destructor, a queue or an error path calls with the GIL held, and why that may be.
 HELD = {
-    "KeptSources::drain": "a lock of microseconds, while the queue is not to change",
+    "KeptSources::ask": "a lock of microseconds, while the queue is not to change",
     "History::fail": "an error is under way",
     "LeaseMemory::meta": "the lease has it; no lock is taken",
     "Store::~Store": "nobody else knows the store",
