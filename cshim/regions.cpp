@@ -106,7 +106,7 @@ RegionList::RegionList(size_t expected) {
 
 void RegionList::add(View* view, const uint8_t* order, int64_t offset) {
   veloc_region& region = regions_.emplace_back();
-  region.data = view->data != nullptr && view->nbytes > 0 ? view->data : g_nothing;
+  region.data = view->nbytes > 0 ? view->data : g_nothing;
   region.offset = offset;
   region.nbytes = view->nbytes;
   region.itemsize = 1;

@@ -19,6 +19,13 @@ const py::object& describe() {
 }  // namespace
 
 void View::fill(py::handle object, const Label& label) {
+  look_at(object, label);
+  if (data == nullptr && nbytes > 0) {
+    raise_invalid("region " + label.spelled() + " has " + std::to_string(nbytes) + " bytes and no memory: it was freed, or is a fake.");
+  }
+}
+
+void View::look_at(py::handle object, const Label& label) {
   const auto& numpy = py::detail::npy_api::get();
   if (Py_TYPE(object.ptr()) == numpy.PyArray_Type_) {
     fill_from_numpy(object.ptr(), label);

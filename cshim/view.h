@@ -21,7 +21,7 @@ struct View {
   View& operator=(const View&) = delete;
 
   // Takes a NumPy array as it is; anything else through velocpy.arrays.describe, which raises the typed errors.
-  // label goes into their text.
+  // label goes into their text. Afterwards there is memory wherever there are bytes.
   void fill(py::handle object, const Label& label);
 
   py::object owner;
@@ -39,6 +39,7 @@ struct View {
   bool f_order = false;  // contiguous, first axis fastest
 
  private:
+  void look_at(py::handle object, const Label& label);
   void fill_from_numpy(PyObject* array, const Label& label);
   bool fill_from_exchange(py::handle object);
   void fill_from_description(py::tuple description);
