@@ -5,6 +5,8 @@
 // has come; it reads the leaf's end, which is not summed by block, by itself at the start.
 #pragma once
 
+#include <type_traits>
+
 #include "machine.cuh"
 #include "parameters.h"
 #include "xxh3.h"
@@ -23,46 +25,36 @@ struct Leaf {
   uint32_t bytes;
 };
 
-VELOCPY_DEVICE void stage_done(uint32_t stage) {
+// Calls f with the stage's number as one that the compiler knows, as the barriers want it.
+template <class F>
+VELOCPY_DEVICE void at_stage(uint32_t stage, F f) {
   switch (stage) {
     case 0:
-      return arrive<0>(kSumThreads);
+      return f(std::integral_constant<int, 0>());
     case 1:
-      return arrive<1>(kSumThreads);
+      return f(std::integral_constant<int, 1>());
     case 2:
-      return arrive<2>(kSumThreads);
+      return f(std::integral_constant<int, 2>());
     case 3:
-      return arrive<3>(kSumThreads);
+      return f(std::integral_constant<int, 3>());
     case 4:
-      return arrive<4>(kSumThreads);
+      return f(std::integral_constant<int, 4>());
     case 5:
-      return arrive<5>(kSumThreads);
+      return f(std::integral_constant<int, 5>());
     case 6:
-      return arrive<6>(kSumThreads);
+      return f(std::integral_constant<int, 6>());
     default:
-      return arrive<7>(kSumThreads);
+      return f(std::integral_constant<int, 7>());
   }
+}
+static_assert(kStages == 8, "one case each");
+
+VELOCPY_DEVICE void stage_done(uint32_t stage) {
+  at_stage(stage, [](auto number) { arrive<decltype(number)::value>(kSumThreads); });
 }
 
 VELOCPY_DEVICE void await_stage(uint32_t stage) {
-  switch (stage) {
-    case 0:
-      return await<0>(kSumThreads);
-    case 1:
-      return await<1>(kSumThreads);
-    case 2:
-      return await<2>(kSumThreads);
-    case 3:
-      return await<3>(kSumThreads);
-    case 4:
-      return await<4>(kSumThreads);
-    case 5:
-      return await<5>(kSumThreads);
-    case 6:
-      return await<6>(kSumThreads);
-    default:
-      return await<7>(kSumThreads);
-  }
+  at_stage(stage, [](auto number) { await<decltype(number)::value>(kSumThreads); });
 }
 
 // Stores a vector at any address.
