@@ -68,8 +68,8 @@ func fence()
 
 // blocksFunc takes whole blocks into the sums and copies as many bytes. With ahead >= 0 it copies those that lie so many bytes further on,
 // with stores that bypass the cache: dst+ahead must be a multiple of streamAlign, and ahead bytes behind the blocks readable. Memory from next
-// on, as much as that of the blocks, is asked for meanwhile; it need not exist. Nobody else may be
-// told of what was stored past the cache before a fence.
+// on, as much as that of the blocks, is asked for meanwhile; it need not exist. Nobody else may be told of what was stored past the cache
+// before a fence.
 type blocksFunc func(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
 
 // fusedBlocks is the best vector code of this machine, nil without any.

@@ -17,5 +17,5 @@ func (p *Parts) Add(leaf, part []byte, next uintptr) {
 	p.added += len(part)
 }
 
-// Sum returns Leaf(leaf), after the last part.
+// Sum returns Leaf(leaf), after the last part. From then on others may be told of the copy.
 func (p *Parts) Sum(leaf []byte) uint64 { return p.sum(leaf) }

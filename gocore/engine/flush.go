@@ -111,19 +111,15 @@ func (e *Engine) retryLink(now int64, t int) bool {
 
 // nextFlush takes the next flush over the link whose lower tier has room.
 func (e *Engine) nextFlush(now int64, l *link) *Transfer {
-	bit := uint8(1) << l.upper
 	for l.canFlush(e) {
-		rec, ok := l.urgent.peek()
 		q := &l.urgent
-		if !ok {
-			if rec, ok = l.normal.peek(); !ok {
-				return nil
-			}
+		rec := l.unbegun(q)
+		if rec == nil {
 			q = &l.normal
+			rec = l.unbegun(q)
 		}
-		if rec.gone || rec.queuedOn&bit == 0 || rec.runs&bit != 0 {
-			q.pop()
-			continue
+		if rec == nil {
+			return nil
 		}
 		switch e.room(now, l.lower, rec) {
 		case stuck:
@@ -139,25 +135,26 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	return nil
 }
 
+// unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are
+// dropped on the way.
+func (l *link) unbegun(q *fifo[*Record]) *Record {
+	bit := uint8(1) << l.upper
+	for rec, ok := q.peek(); ok; rec, ok = q.peek() {
+		if !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
+			return rec
+		}
+		q.pop()
+	}
+	return nil
+}
+
 // besieged tells whether a flush into tier t has not begun, as it needs room there, and somebody waits for the room that it makes above: that goes
 // before what none waits for yet.
 func (e *Engine) besieged(t int) bool {
 	for _, l := range e.links {
-		if l.lower == t && !l.blocked && e.tiers[l.upper].claims.len() > 0 && l.pressing() {
+		if l.lower == t && !l.blocked && e.tiers[l.upper].claims.len() > 0 && l.unbegun(&l.urgent) != nil {
 			return true
 		}
-	}
-	return false
-}
-
-// pressing tells whether an urgent flush has not begun.
-func (l *link) pressing() bool {
-	bit := uint8(1) << l.upper
-	for rec, ok := l.urgent.peek(); ok; rec, ok = l.urgent.peek() {
-		if !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
-			return true
-		}
-		l.urgent.pop()
 	}
 	return false
 }

@@ -68,8 +68,8 @@ type Window struct {
 	Promises    int   // Promised fragments in it
 }
 
-// Choose returns the best window within the table's capacity, or false when no run of fragments there could make the room. Of equal windows the first one met is
-// taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
+// Choose returns the best window within the table's capacity, or false when no run of fragments there could make the room. Of equal
+// windows the first one met is taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
 //
 // Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
 //
