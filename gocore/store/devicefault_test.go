@@ -463,10 +463,7 @@ func TestWritableLeaseWaitsForReaders(t *testing.T) {
 	b.check(b.dev.Borrow(b.stream).Copy(device.Address(last.Base), b.upload(make([]byte, size)), size))
 	open()
 	b.check(last.Release(b.stream))
-	m, err := b.dev.Borrow(slow).Mark()
-	b.check(err)
-	b.check(b.dev.Borrow(b.stream).After(m))
-	m.Drop()
+	b.follow(b.dev.Borrow(slow))
 	if !bytes.Equal(b.look(seen, size), random(size, 1)) {
 		t.Error("the reader before saw what the last one wrote")
 	}

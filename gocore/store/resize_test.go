@@ -165,10 +165,7 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	if out.Slot > 512<<10 || b.inUse()-before > 512<<10 {
 		t.Errorf("%d mapped, the device has given %d away", out.Slot, b.inUse()-before)
 	}
-	m, err := lane.Mark()
-	b.check(err)
-	b.check(b.dev.Borrow(b.stream).After(m))
-	m.Drop()
+	b.follow(lane)
 	if !bytes.Equal(b.look(at, size), random(size, 1)) {
 		t.Error("what a lease showed was overwritten while it was being read")
 	}
