@@ -59,7 +59,7 @@ def parse_size(size: object, name: str, least: int = 1) -> int:
     """
     nbytes = _bytes_of(size, name)
     if not least <= nbytes <= _LARGEST:
-        raise InvalidBudget(f"{name} is {size!r}: a budget lies between {least} bytes and 2^60. {_FORMS}")
+        raise InvalidBudget(f"{name} is {size!r}: a budget has at least {least} and at most 2^60 bytes. {_FORMS}")
     return nbytes
 
 
