@@ -39,7 +39,7 @@ QUICK: dict[str, dict[str, object]] = {
     "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},
-    "storages": {"edges": (24,), "shape": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
+    "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
     "shot": {"cells": "tiny"},
     "device": {"size": 64 << 10, "rounds": 2},
     "coldstart": {"cells": "tiny"},

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,15 +27,31 @@ OURS = {"NumpyStorage": MEMORY, "BytesStorage": MEMORY, "DiskStorage": TIERS}
 
 REST = 1.0  # seconds: a virtual machine's host writes on when the machine is done
 
-LIMITED_LEAST = 256 << 20  # of a history: below, an interpreter's own growth would be what the limit limits
+LIMITED_LEAST = 1 << 30  # of a history: below, an interpreter's own growth would be what the limit limits
 
-Timed = tuple[float, int, bytes]
+Timed = tuple[float, int, str]
+
+
+class Size(NamedTuple):
+    """Of a reversal: cubes of edge³ elements, steps, and slots for checkpoints."""
+
+    edge: int
+    steps: int = 100
+    slots: int = 40
+
+    def history(self) -> int:
+        """Bytes of a checkpoint in every slot."""
+        return adjoints.FIELDS * 4 * self.edge**3 * self.slots
+
+
+# Up to 128 MiB, the checkpoints of the paper's shots; fewer of the large ones: all contenders are in memory at once.
+SIZES = (Size(34), Size(64), Size(102), Size(160), Size(200, steps=60, slots=24), Size(256, steps=40, slots=16))
 
 
 def run(
     folder: Path,
-    edges: tuple[int, ...] = (34, 64, 102, 160),
-    shape: tuple[int, ...] = (216, 336),
+    sizes: tuple[Size, ...] = SIZES,
+    shot: tuple[int, int] = (216, 336),
     steps: int = 100,
     slots: int = 40,
     rounds: int = 5,
@@ -44,22 +60,22 @@ def run(
 
     Each reversal is one gradient of an inversion: pyrevolve makes its storage anew for each, a store stays open.
     """
-    report = Report("storages", {"rounds": rounds, "steps": steps, "slots": slots})
+    report = Report("storages", {"rounds": rounds, "sizes": [size._asdict() for size in sizes]})
     try:
         import pyrevolve.logger
     except ImportError:
         raise MissingExtra("pyrevolve", "adjoint", "the benchmark of storages") from None
     pyrevolve.logger.logger.setLevel(logging.WARNING)  # its default writes several lines for each checkpoint
-    _compare(report, "the demo's shot", adjoints.Shot(shape, steps), folder, steps, slots, rounds)
-    for edge in edges:
-        _compare(report, "toy wave", adjoints.Toy(edge), folder, steps, slots, rounds)
-    _under_a_limit(report, folder, max(edges), steps, slots, rounds)
+    _compare(report, "the demo's shot", adjoints.Shot(shot, steps), folder, steps, slots, rounds)
+    for size in sizes:
+        _compare(report, "toy wave", adjoints.Toy(size.edge), folder, size.steps, size.slots, rounds)
+    _under_limits(report, folder, sizes, rounds)
     report.notes += [
         f"{COPY!r} is one NumPy copy of each array, into memory that was touched before: a storage that keeps bytes "
         "can hardly do less. A storage that takes less than five times as long leaves no room for the bar.",
         f"{TIERS!r}: DiskStorage writes to the page cache and does not wait for the disk, so velocpy has a host "
         "budget that holds what the page cache holds, and its disk tier below that.",
-        "'limited' runs have one memory limit, that of a control group, for a quarter of the history and "
+        "'limited' runs have one memory limit, that of a control group: a quarter of the history and "
         f"{limited.MARGIN >> 20} MiB more: both then need the disk.",
     ]
     return report
@@ -84,7 +100,7 @@ def _compare(
                     os.sync()  # what it has left to be written would slow the next one down
                     time.sleep(REST)
     assert len({gradient for all_ in runs.values() for _, _, gradient in all_}) == 1, "the gradients differ"
-    label = f"{what}, {adjoint.entries * 4 / 2**20:.2g} MiB"
+    label = f"{what}, {adjoint.entries * 4 / 2**20:.3g} MiB"
     seconds = {name: [s for s, _, _ in all_] for name, all_ in runs.items()}
     for name in names:
         _row(report, label, name, seconds, runs[name][0][1], OURS.get(name))
@@ -92,18 +108,22 @@ def _compare(
             report.rows[-1]["by one copy's"] = _ratio(seconds[name], seconds[COPY])
 
 
-def _under_a_limit(report: Report, folder: Path, edge: int, steps: int, slots: int, rounds: int) -> None:
-    total = adjoints.FIELDS * 4 * edge**3 * slots
-    if total < LIMITED_LEAST or not limited.possible():
+def _under_limits(report: Report, folder: Path, sizes: tuple[Size, ...], rounds: int) -> None:
+    large = [size for size in sizes if size.history() >= LIMITED_LEAST]
+    if not large or not limited.possible():
         report.notes.append("Nothing was run under a memory limit: too small, or no control group to be had.")
         return
-    runs = {
-        name: limited.run(name, folder, edge, steps, slots, rounds, budget=total // 4) for name in ("DiskStorage", DISK)
-    }
+    for size in large:
+        _under_a_limit(report, folder, size, rounds)
+
+
+def _under_a_limit(report: Report, folder: Path, size: Size, rounds: int) -> None:
+    budget = size.history() // 4
+    runs = {name: limited.run(name, folder, *size, rounds, budget) for name in ("DiskStorage", DISK)}
     assert len({r["gradient"] for r in runs.values()}) == 1, "the gradients differ"
     seconds = {name: r["seconds"] for name, r in runs.items()}
     for name, r in runs.items():
-        label = f"limited, toy wave, {total / slots / 2**20:.2g} MiB"
+        label = f"limited, toy wave, {size.history() / size.slots / 2**20:.3g} MiB"
         _row(report, label, name, seconds, r["calls"], DISK if name == "DiskStorage" else None)
 
 
