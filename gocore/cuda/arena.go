@@ -39,6 +39,14 @@ type physical struct {
 
 // Reserve costs microseconds, however much is asked for.
 func (d *Device) Reserve(bytes int64) (device.Arena, error) {
+	a, err := d.reserve(bytes)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (d *Device) reserve(bytes int64) (*arena, error) {
 	if err := d.Lost(); err != nil {
 		return nil, err
 	}

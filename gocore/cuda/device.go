@@ -24,7 +24,8 @@ type Device struct {
 	marks  atomic.Uint64 // how many were made
 	behind behind
 	events events
-	words  words
+	pinned words
+	mapped words // of the device's own memory
 }
 
 var _ device.Device = (*Device)(nil)
@@ -40,7 +41,7 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{driver: driver, identity: identity}
-	d.events.d, d.words.d = d, d
+	d.events.d, d.pinned.slabs, d.mapped.slabs = d, &pinnedSlabs{d: d}, &mappedSlabs{d: d}
 	if d.context, err = driver.RetainPrimary(ordinal); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", identity, device.ErrUnavailable, err)
 	}
@@ -58,7 +59,8 @@ func (d *Device) start(image []byte) error {
 	if err := d.loadKernels(image); err != nil {
 		return err
 	}
-	return d.words.grow()
+	_ = d.mapped.grow() // a device that is full has its sums written to the host
+	return d.pinned.grow()
 }
 
 // Name is how messages call the device.
@@ -79,11 +81,11 @@ func (d *Device) Memory() (free, total int64, err error) {
 	return free, total, d.check("free memory", err)
 }
 
-// Close gives back what the device holds itself: pinned memory, events, kernels, its share of the context. After a loss there is
+// Close gives back what the device holds itself: memory, events, kernels, its share of the context. After a loss there is
 // nothing to give back but the share.
 func (d *Device) Close() error {
 	var failed []error
-	for _, free := range []func() error{d.words.free, d.events.free, d.unpinAll, d.unloadKernels} {
+	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.events.free, d.unpinAll, d.unloadKernels} {
 		if d.Lost() == nil {
 			failed = append(failed, free())
 		}

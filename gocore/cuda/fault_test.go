@@ -26,7 +26,11 @@ type rig struct {
 
 func open(t *testing.T, cfg double.Config) *rig {
 	t.Helper()
-	d := fresh(t, cfg)
+	return openOn(t, fresh(t, cfg))
+}
+
+func openOn(t *testing.T, d *double.Driver) *rig {
+	t.Helper()
 	r := &rig{t: t, driver: d}
 	var err error
 	if r.dev, err = cuda.Open(d, 0, image); err != nil {
@@ -38,8 +42,10 @@ func open(t *testing.T, cfg double.Config) *rig {
 	if r.arena, err = r.dev.Reserve(512 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = r.arena.Grow(8 << 20); err != nil {
-		t.Fatal(err)
+	for r.arena.Mapped() < 8<<20 {
+		if _, err = r.arena.Grow(8 << 20); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if r.host, err = memory.Map("test", 8<<20); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func (l *lane) Gather(pieces []device.Piece, withSums bool) (device.Sums, error)
 	if !withSums {
 		return nil, errors.Join(l.gather(pieces), release())
 	}
-	s, err := l.summed(pieces, func(p *kernel.Plan, at device.Address) { p.Gather(pieces, at) })
+	s, err := l.summed(pieces, false, func(p *kernel.Plan, at device.Address) { p.Gather(pieces, at) })
 	if err = errors.Join(err, release()); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *lane) Hash(pieces []device.Piece) (device.Sums, error) {
 			return nil, fmt.Errorf("%s: a slot of %d bytes: %w", l.d.Name(), pieces[i].Bytes, copier.ErrShape)
 		}
 	}
-	return l.summed(pieces, func(p *kernel.Plan, at device.Address) { p.Hash(pieces, at) })
+	return l.summed(pieces, true, func(p *kernel.Plan, at device.Address) { p.Hash(pieces, at) })
 }
 
 // ready says whether the lane takes work now, and whether the arrays can be: a kernel that is told nonsense loses the context.
@@ -92,8 +92,8 @@ func (l *lane) ready(pieces []device.Piece) error {
 
 // summed runs kernels that write hashes. If not all of them can be launched, the words of those that were stay out of use: nobody
 // will know when they have been written.
-func (l *lane) summed(pieces []device.Piece, prepare func(*kernel.Plan, device.Address)) (device.Sums, error) {
-	s, err := l.d.sumsFor(pieces)
+func (l *lane) summed(pieces []device.Piece, waited bool, prepare func(*kernel.Plan, device.Address)) (device.Sums, error) {
+	s, err := l.d.sumsFor(pieces, waited)
 	if err != nil {
 		return nil, err
 	}

@@ -39,11 +39,11 @@ func (l *lane) brought(pieces []device.Piece) ([]device.Piece, func() error, err
 	if total > stagedBytes {
 		return pieces, nothingLeft, l.fromHost(pieces)
 	}
-	block, err := l.d.words.take(int(total / 8))
+	block, err := l.d.pinned.take(int(total / 8))
 	if err != nil {
 		return nil, nil, err
 	}
-	return onStage(pieces, block), func() error { return l.release(block) }, nil
+	return onStage(pieces, block.onHost()), func() error { return l.release(block) }, nil
 }
 
 // onStage copies pieces in pageable memory to pinned memory, where they are pieces like others.
@@ -62,12 +62,12 @@ func onStage(pieces []device.Piece, block []uint64) []device.Piece {
 }
 
 // release gives a stage back once all that is in the lane has happened.
-func (l *lane) release(block []uint64) error {
+func (l *lane) release(block block) error {
 	m, err := l.mark()
 	if err != nil {
 		return err
 	}
-	l.d.words.later(m, block)
+	l.d.pinned.later(m, block)
 	return nil
 }
 

@@ -1,68 +1,76 @@
 package cuda
 
 import (
-	"errors"
 	"math/bits"
 	"sync"
 	"unsafe"
 )
 
-// slabWords is how much pinned memory is taken at a time: enough for the sums of 128 GiB on their way at once, as pinning more may
-// make the driver wait for the device.
-const slabWords = 512 << 10
-
-// words is a pool of pinned words, where kernels write and the host reads. Blocks are powers of two and never merged: sizes repeat.
+// words is a pool of 64-bit words that kernels and copies reach. Blocks are powers of two and never merged: sizes repeat.
 type words struct {
-	d     *Device
+	slabs slabs
 	mu    sync.Mutex
-	slabs []unsafe.Pointer
-	rest  []uint64 // of the latest slab
-	idle  [bits.UintSize][][]uint64
+	rest  block // of the latest slab
+	idle  [bits.UintSize][]Pointer
 	late  []lateWords
 }
+
+// block is a run of words; the zero value is none.
+type block struct {
+	at    Pointer
+	words int
+}
+
+func (b block) none() bool { return b.at == 0 }
+
+// onHost shows words of pinned memory.
+func (b block) onHost() []uint64 { return unsafe.Slice(*(**uint64)(unsafe.Pointer(&b.at)), b.words) }
 
 // lateWords are free as soon as the mark has passed.
 type lateWords struct {
 	mark  *mark
-	block []uint64
+	block block
 }
 
 // class is the logarithm of the smallest block for n words; none is smaller than a line of the cache.
 func class(n int) int { return max(bits.Len(uint(n-1)), 3) }
 
 // take returns n words with whatever was in them.
-func (w *words) take(n int) ([]uint64, error) {
+func (w *words) take(n int) (block, error) {
 	c := class(n)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sweep()
 	if last := len(w.idle[c]) - 1; last >= 0 {
-		block := w.idle[c][last]
+		at := w.idle[c][last]
 		w.idle[c] = w.idle[c][:last]
-		return block[:n], nil
+		return block{at, n}, nil
 	}
 	size := 1 << c
-	if len(w.rest) < size {
+	if w.rest.words < size {
 		if err := w.slab(size); err != nil {
-			return nil, err
+			return block{}, err
 		}
 	}
-	block := w.rest[:size:size]
-	w.rest = w.rest[size:]
-	return block[:n], nil
+	taken := block{w.rest.at, n}
+	w.rest = block{w.rest.at + Pointer(size)*8, w.rest.words - size}
+	return taken, nil
 }
 
-func (w *words) give(block []uint64) {
+func (w *words) give(b block) {
+	if b.none() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.put(block)
+	w.put(b)
 }
 
 // later gives words back that something queued still reads. The mark is the pool's then.
-func (w *words) later(m *mark, block []uint64) {
+func (w *words) later(m *mark, b block) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.late = append(w.late, lateWords{m, block})
+	w.late = append(w.late, lateWords{m, b})
 }
 
 // sweep looks at the oldest alone: the next ones mostly come after it.
@@ -78,9 +86,9 @@ func (w *words) sweep() {
 	}
 }
 
-func (w *words) put(block []uint64) {
-	c := class(cap(block))
-	w.idle[c] = append(w.idle[c], block[:cap(block)])
+func (w *words) put(b block) {
+	c := class(b.words)
+	w.idle[c] = append(w.idle[c], b.at)
 }
 
 // grow takes the first slab, so that no capture has to.
@@ -90,15 +98,13 @@ func (w *words) grow() error {
 	return w.slab(0)
 }
 
+// slab leaves the rest of the latest one unused.
 func (w *words) slab(atLeast int) error {
-	n := max(slabWords, atLeast)
-	at, err := w.d.driver.AllocateHost(w.d.context, int64(n)*8)
-	if err != nil {
-		return w.d.check("pinned memory for checksums", err)
+	slab, err := w.slabs.more(atLeast)
+	if err == nil {
+		w.rest = slab
 	}
-	w.slabs = append(w.slabs, at)
-	w.rest = unsafe.Slice((*uint64)(at), n)
-	return nil
+	return err
 }
 
 func (w *words) free() error {
@@ -107,10 +113,6 @@ func (w *words) free() error {
 	for _, l := range w.late {
 		l.mark.Drop()
 	}
-	var failed []error
-	for _, at := range w.slabs {
-		failed = append(failed, w.d.check("pinned memory given back", w.d.driver.FreeHost(w.d.context, at)))
-	}
-	w.slabs, w.rest, w.late, w.idle = nil, nil, nil, [bits.UintSize][][]uint64{}
-	return errors.Join(failed...)
+	w.rest, w.late, w.idle = block{}, nil, [bits.UintSize][]Pointer{}
+	return w.slabs.free()
 }

@@ -113,9 +113,11 @@ type Mark interface {
 	Drop()
 }
 
-// Sums are checksums that the accelerator takes (package checksum's definition). Take may be called once a mark behind them has
-// passed; it gives the memory back, as does Discard.
+// Sums are checksums that the accelerator takes (package checksum's definition). Those of a Hash may be taken once a mark behind it has
+// passed, those of a Gather lie on the accelerator until they are fetched. Take gives the memory back, as does Discard; neither may be
+// called before a mark behind all that was queued for them has passed.
 type Sums interface {
-	Take() []uint64 // by piece
+	Fetch(Lane) error // queues the way to the host, behind a mark of the Gather
+	Take() []uint64   // by piece
 	Discard()
 }

@@ -165,7 +165,7 @@ func (l *lane) Hash(pieces []device.Piece) (device.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, s.Fetch(l)
 }
 
 // work queues one job. The pieces' shapes may be the caller's to reuse, so they are copied.
@@ -193,23 +193,33 @@ func (l *lane) work(dir copier.Direction, pieces []device.Piece, check bool) (*s
 }
 
 // sums implements device.Sums.
-type sums struct{ by atomic.Pointer[[]uint64] }
+type sums struct{ there, here atomic.Pointer[[]uint64] }
 
 func (s *sums) done(by []uint64) {
 	own := append([]uint64{}, by...)
-	s.by.Store(&own)
+	s.there.Store(&own)
 }
 
-// Take implements device.Sums. It is nil if the work has not happened.
+// Fetch implements device.Sums.
+func (s *sums) Fetch(l device.Lane) error {
+	to, ok := l.(*lane)
+	if !ok {
+		return fmt.Errorf("a lane of something else: %w", ErrAddress)
+	}
+	return to.put(nil, to.dev.unlessLost(func() { s.here.Store(s.there.Load()) }))
+}
+
+// Take implements device.Sums. It is nil if the work has not happened, or nothing was fetched.
 func (s *sums) Take() []uint64 {
-	if by := s.by.Swap(nil); by != nil {
+	s.there.Store(nil)
+	if by := s.here.Swap(nil); by != nil {
 		return *by
 	}
 	return nil
 }
 
 // Discard implements device.Sums.
-func (s *sums) Discard() { s.by.Store(nil) }
+func (s *sums) Discard() { s.Take() }
 
 // mark implements device.Mark.
 type mark struct {

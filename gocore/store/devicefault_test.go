@@ -728,3 +728,26 @@ func TestCancelledSpillIsForgotten(t *testing.T) {
 		return true
 	})
 }
+
+// Checksums that could not be fetched from the device are fetched by who asks next, and what they tell is still found.
+func TestChecksumsAreFetchedAgain(t *testing.T) {
+	b := newBoard(t, double.Config{})
+	cfg := b.config(8<<20, 0, 2<<20)
+	cfg.Verify = "always"
+	c := newClient(t, open(t, cfg), "h")
+	const size = 600_000
+	c.mustPutOn(b, 1, random(size, 1))
+	ask := RestoreArgs{Streams: []uint64{b.stream}}
+	for range 3 {
+		b.driver.Fail("Copy", cuda.InvalidValue, 0, 1)
+		if _, _, err := c.lease(1, ask); codeOf(err) != status.IO {
+			t.Fatalf("checksums that cannot be fetched: %v", err)
+		}
+	}
+	l, _, err := c.lease(1, ask)
+	b.check(err)
+	b.check(l.Release(b.stream))
+	b.check(c.h.Corrupt(plan.Key{Number: 1}, status.TierDevice, size/2))
+	_, _, err = c.lease(1, ask)
+	wants(t, err, status.Corrupt)
+}

@@ -81,24 +81,43 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 	return a.finish(last, err)
 }
 
-// settleCapture waits until a device has taken the bytes of a capture and takes their checksums over.
+// settleCapture waits until a device has taken the bytes of a capture, fetches their checksums from there and takes them over.
 func (s *Store) settleCapture(a *accelerator, b *body) error {
-	s.mu.Lock()
-	var mark device.Mark
-	if b.coming != nil && b.coming.mark != nil {
-		mark = b.coming.mark.Keep()
-	}
-	s.mu.Unlock()
-	if mark == nil {
+	c := s.unsettled(b)
+	if c == nil {
 		return nil
 	}
-	if err := a.wait(mark); err != nil {
+	c.settling.Lock() // nobody else lets go of mark and checksums now: a record stays for as long as something reads it
+	defer c.settling.Unlock()
+	if s.unsettled(b) == nil {
+		return nil
+	}
+	if err := a.wait(c.mark.Keep()); err != nil {
 		return err
+	}
+	if c.sums != nil {
+		if err := a.now(c.sums.Fetch); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.arrived()
+	if c.sums != nil {
+		b.keep(c.sums.Take())
+	}
+	c.mark.Drop()
+	b.coming = nil
 	return nil
+}
+
+// unsettled is the capture that a device took and of which the checksums are still to be fetched, or nil.
+func (s *Store) unsettled(b *body) *coming {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.coming == nil || b.coming.mark == nil {
+		return nil
+	}
+	return b.coming
 }
 
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it.

@@ -62,7 +62,7 @@ func TestResize(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"prompt": 0, "late": 300 * time.Microsecond} {
 		t.Run(name, func(t *testing.T) {
 			b := newBoard(t, double.Config{Granularity: granule, Delay: delay, Seed: 5})
-			before := b.inUse()
+			before := b.inUse() + granule // the one for checksums
 			s := open(t, b.watched(b.config(32<<20, 0, 4<<20)))
 			c := newClient(t, s, "h")
 			const n, size = 30, 200_001
@@ -131,7 +131,7 @@ func TestResizeUnderWay(t *testing.T) {
 // Work that is queued behind something that does not end keeps the memory that it touches, and nobody waits for that but who wants the memory.
 func TestResizeWaitsForTheDevice(t *testing.T) {
 	b, gate := gated(t, double.Config{Granularity: granule})
-	before := b.inUse()
+	before := b.inUse() + granule // the one for checksums
 	s := open(t, b.watched(b.config(32<<20, 0, 4<<20)))
 	c := newClient(t, s, "h")
 	const size = 1 << 20

@@ -21,6 +21,8 @@ type coming struct {
 	device *accelerator
 	mark   device.Mark
 	sums   device.Sums
+
+	settling sync.Mutex // held by who waits for the device and fetches the checksums
 }
 
 // taken tells whether a device has taken the bytes; true when none is at it.
@@ -38,18 +40,6 @@ func (b *body) unread() *source {
 		return nil
 	}
 	return b.coming.source
-}
-
-// arrived takes the checksums over once the bytes are known to be there. The lock is held.
-func (b *body) arrived() {
-	if b.coming == nil || b.coming.mark == nil {
-		return
-	}
-	if b.coming.sums != nil {
-		b.keep(b.coming.sums.Take())
-	}
-	b.coming.mark.Drop()
-	b.coming = nil
 }
 
 // vanish lets go of what is left of a capture whose record has gone: at once, or, while a device still reads the source and

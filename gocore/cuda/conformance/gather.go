@@ -116,6 +116,7 @@ func gather(t *testing.T, m Machine) {
 func gatherTwice(b *bench, l *layout, what string) {
 	b.t.Helper()
 	sums := got(b.lane.Gather(l.pieces, true))(b.t)
+	must(b.t, sums.Fetch(b.lane))
 	b.settle(b.lane)
 	l.gathered(b, what+", with sums", sums.Take())
 	b.put(b.arena.Base(), l.image)
@@ -285,6 +286,7 @@ func hostAndDevice(b *bench, r *rand.Rand, l *layout, what string) {
 	for _, h := range onHost { // sources in pageable memory belong to the caller again at once
 		clear(h)
 	}
+	must(b.t, sums.Fetch(b.lane))
 	b.settle(b.lane)
 	l.gathered(b, what, sums.Take())
 	b.put(b.arena.Base(), l.image)

@@ -184,6 +184,7 @@ func (b *bench) gather(all []*array, first device.Address, want []byte) {
 	}
 	taken, err := b.lane.Gather(asPieces(all), true)
 	b.must(err)
+	b.must(taken.Fetch(b.lane))
 	hashed, err := b.lane.Hash(asPieces(all))
 	b.must(err)
 	b.finish(b.lane)
@@ -206,6 +207,9 @@ func pieces(b *bench) {
 	for _, check := range []bool{false, true} {
 		s, err := b.lane.Gather(nil, check)
 		b.must(err)
+		if check {
+			b.must(s.Fetch(b.lane))
+		}
 		b.finish(b.lane)
 		if check && len(s.Take()) != 0 {
 			b.Fatal("sums of no pieces")
@@ -295,6 +299,7 @@ func pageablePieces(b *bench) {
 		copy(strided.memory, m.Bytes(corner-5, int64(len(strided.memory))))
 		taken, err := b.lane.Gather(mixed, true)
 		b.must(err)
+		b.must(taken.Fetch(b.lane))
 		b.finish(b.lane)
 		got := taken.Take()
 		for i, p := range [][]byte{want, ours.dense(), strided.dense()} {
@@ -321,6 +326,7 @@ func pinnedPieces(b *bench) {
 	p := []device.Piece{{Slot: b.at(0), Bytes: n, Mem: dense(b.hostAt(9))}}
 	taken, err := b.lane.Gather(p, true)
 	b.must(err)
+	b.must(taken.Fetch(b.lane))
 	if !bytes.Equal(b.read(b.at(0), n), want) || taken.Take()[0] != checksum.Sum(want) {
 		b.Fatal("gathered from pinned memory")
 	}
