@@ -23,9 +23,12 @@ type Device struct {
 	pins   pins
 	marks  atomic.Uint64 // how many were made
 	behind behind
-	events events
+	signs  events // of marks in the application's streams
+	events events // of others
 	pinned words
 	mapped words // of the device's own memory
+
+	waiters waiters
 }
 
 var _ device.Device = (*Device)(nil)
@@ -41,7 +44,8 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{driver: driver, identity: identity}
-	d.events.d, d.pinned.slabs, d.mapped.slabs = d, &pinnedSlabs{d: d}, &mappedSlabs{d: d}
+	d.signs.d, d.events.d, d.events.blocking, d.waiters.d = d, d, true, d
+	d.pinned.slabs, d.mapped.slabs = &pinnedSlabs{d: d}, &mappedSlabs{d: d}
 	if d.context, err = driver.RetainPrimary(ordinal); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", identity, device.ErrUnavailable, err)
 	}
@@ -59,7 +63,6 @@ func (d *Device) start(image []byte) error {
 	if err := d.loadKernels(image); err != nil {
 		return err
 	}
-	_ = d.mapped.grow() // a device that is full has its sums written to the host
 	return d.pinned.grow()
 }
 
@@ -85,7 +88,7 @@ func (d *Device) Memory() (free, total int64, err error) {
 // nothing to give back but the share.
 func (d *Device) Close() error {
 	var failed []error
-	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.events.free, d.unpinAll, d.unloadKernels} {
+	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.unpinAll, d.unloadKernels} {
 		if d.Lost() == nil {
 			failed = append(failed, free())
 		}

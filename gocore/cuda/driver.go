@@ -73,7 +73,7 @@ type Driver interface {
 	StreamIsCapturing(Context, Stream) (bool, error)
 	StreamWaitEvent(Context, Stream, Event) error
 
-	CreateEvent(Context) (Event, error) // without timing; waits block the thread instead of spinning
+	CreateEvent(c Context, blocking bool) (Event, error) // without timing; waits block the thread, or spin
 	DestroyEvent(Context, Event) error
 	RecordEvent(Context, Event, Stream) error
 	QueryEvent(Context, Event) (done bool, err error)

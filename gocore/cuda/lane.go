@@ -91,19 +91,24 @@ func (l *lane) Mark() (device.Mark, error) {
 	if err := l.open(); err != nil {
 		return nil, err
 	}
-	return l.mark()
+	return l.mark(l.own)
 }
 
-func (l *lane) mark() (*mark, error) {
-	event, err := l.d.events.take()
+// mark is cheaper in the stream when nobody is going to wait for it.
+func (l *lane) mark(waited bool) (*mark, error) {
+	from := &l.d.signs
+	if waited {
+		from = &l.d.events
+	}
+	event, err := from.take()
 	if err != nil {
 		return nil, l.d.check("event", err)
 	}
 	if err := l.d.driver.RecordEvent(l.d.context, event, l.stream); err != nil {
-		l.d.events.give(event)
+		from.give(event)
 		return nil, l.d.check("mark", err)
 	}
-	m := &mark{d: l.d, event: event, stream: l.stream, number: l.d.marks.Inc()}
+	m := &mark{d: l.d, event: event, from: from, stream: l.stream, number: l.d.marks.Inc()}
 	m.held.Store(1)
 	return m, nil
 }

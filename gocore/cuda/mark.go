@@ -16,6 +16,7 @@ type mark struct {
 	stream Stream
 	number uint64 // of the device's marks, in the order in which they were made
 	event  Event
+	from   *events // the pool of its kind
 	held   atomic.Int32
 	passed atomic.Bool
 }
@@ -55,7 +56,11 @@ func (m *mark) Wait() error {
 	if err := m.d.Lost(); err != nil || m.passed.Load() {
 		return err
 	}
-	if err := m.d.driver.SynchronizeEvent(m.d.context, m.event); err != nil {
+	wait := m.d.waiters.wait
+	if m.from.blocking {
+		wait = func(e Event) error { return m.d.driver.SynchronizeEvent(m.d.context, e) }
+	}
+	if err := wait(m.event); err != nil {
 		return m.d.check("waiting for a mark", err)
 	}
 	m.passed.Store(true)
@@ -76,18 +81,19 @@ func (m *mark) Drop() {
 		}
 		if m.held.CompareAndSwap(n, n-1) {
 			if n == 1 {
-				m.d.events.give(m.event)
+				m.from.give(m.event)
 			}
 			return
 		}
 	}
 }
 
-// events is the pool of events that nobody holds.
+// events is the pool of events of one kind that nobody holds.
 type events struct {
-	d    *Device
-	mu   sync.Mutex
-	idle []Event
+	d        *Device
+	blocking bool // the driver wakes threads that wait for them, instead of letting them spin
+	mu       sync.Mutex
+	idle     []Event
 }
 
 func (e *events) take() (Event, error) {
@@ -99,7 +105,7 @@ func (e *events) take() (Event, error) {
 		return event, nil
 	}
 	e.mu.Unlock()
-	return e.d.driver.CreateEvent(e.d.context)
+	return e.d.driver.CreateEvent(e.d.context, e.blocking)
 }
 
 func (e *events) give(event Event) {

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"velocpy/gocore/cuda"
 	"velocpy/gocore/cuda/double"
 	"velocpy/gocore/cuda/kernel"
 	"velocpy/gocore/device"
@@ -87,37 +88,142 @@ func TestMarksDoNotMix(t *testing.T) {
 	r.close()
 }
 
+// gates make streams stand still.
+type gates struct {
+	*rig
+	context cuda.Context
+	module  cuda.Module
+	kernel  cuda.Function
+	next    chan chan struct{}
+	streams []cuda.Stream
+}
+
+func gated(t *testing.T) *gates {
+	g := &gates{next: make(chan chan struct{})}
+	g.rig = open(t, double.Config{
+		Twins: func(string) func(int, int, []byte) error {
+			return func(int, int, []byte) error { <-<-g.next; return nil }
+		},
+		Touches: func(string, []byte) (reads, writes []kernel.Range) { return nil, nil },
+	})
+	var err error
+	g.context, err = g.driver.RetainPrimary(0)
+	g.must(err)
+	g.module, err = g.driver.LoadModule(g.context, image)
+	g.must(err)
+	g.kernel, err = g.driver.Function(g.context, g.module, "gate")
+	g.must(err)
+	return g
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// shut borrows a stream of the application's that stands still until it is let go.
+func (g *gates) shut() (lane device.Lane, open func()) {
+	g.t.Helper()
+	stream, err := g.driver.CreateStream(g.context, 0)
+	g.must(err)
+	g.streams = append(g.streams, stream)
+	gate := make(chan struct{})
+	g.must(g.driver.Launch(g.context, g.kernel, 1, 1, 0, stream, nil))
+	g.next <- gate // taken by this one: it is the only one without
+	open = sync.OnceFunc(func() { close(gate) })
+	g.t.Cleanup(open)
+	return g.dev.Borrow(uint64(stream)), open
+}
+
+func (g *gates) mark(lane device.Lane) device.Mark {
+	g.t.Helper()
+	m, err := lane.Mark()
+	g.must(err)
+	return m
+}
+
+func (g *gates) close() {
+	g.t.Helper()
+	for _, stream := range g.streams {
+		g.must(g.driver.DestroyStream(g.context, stream))
+	}
+	g.must(g.driver.UnloadModule(g.context, g.module))
+	g.must(g.driver.ReleasePrimary(0))
+	g.rig.close()
+}
+
+// Threads that wait for the application's streams sleep (the double would tell), each for its own.
+func TestWaitForTheApplication(t *testing.T) {
+	g := gated(t)
+	var waits [3]chan error
+	var opens [3]func()
+	for i := range waits {
+		lane, open := g.shut()
+		waits[i], opens[i] = make(chan error, 1), open
+		m := g.mark(lane)
+		go func() {
+			defer m.Drop()
+			waits[i] <- m.Wait()
+		}()
+	}
+	for i := len(waits) - 1; i >= 0; i-- {
+		for j := range i + 1 {
+			select {
+			case err := <-waits[j]:
+				t.Fatalf("nobody let %d go: %v", j, err)
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+		opens[i]()
+		g.must(<-waits[i])
+	}
+	streams := g.driver.Calls("CreateStream")
+	for range 10 {
+		lane, open := g.shut()
+		m := g.mark(lane)
+		open()
+		g.must(m.Wait())
+		m.Drop()
+	}
+	if n := g.driver.Calls("CreateStream") - streams; n != 10 {
+		t.Errorf("%d streams for 10 waits, one after the other, in as many of the application's", n)
+	}
+	g.close()
+}
+
+// A thread that cannot be put to sleep waits all the same: who waited gives memory away.
+func TestWaitWithoutSleep(t *testing.T) {
+	for _, call := range []string{"CreateStream", "CreateEvent", "StreamWaitEvent", "RecordEvent", "SynchronizeEvent"} {
+		t.Run(call, func(t *testing.T) {
+			g := gated(t)
+			lane, open := g.shut()
+			m := g.mark(lane)
+			g.driver.Fail(call, cuda.InvalidValue, 0, 1)
+			waited := make(chan error, 1)
+			go func() { waited <- m.Wait() }()
+			select {
+			case err := <-waited:
+				t.Errorf("nobody let it go: %v", err)
+			case <-time.After(5 * time.Millisecond):
+			}
+			open()
+			g.must(<-waited)
+			m.Drop()
+			g.close()
+		})
+	}
+}
+
 // Marks are seen only when they have passed, and all are in the end. While a stream is held up the driver is asked about it no more than once in
 // 50 µs, but about a mark before the one that it was asked about all the same: that makes two questions each time round these marks.
 func TestSeen(t *testing.T) {
-	gate := make(chan struct{})
-	lift := sync.OnceFunc(func() { close(gate) })
-	defer lift()
-	r := open(t, double.Config{
-		Twins:   func(string) func(int, int, []byte) error { return func(int, int, []byte) error { <-gate; return nil } },
-		Touches: func(string, []byte) (reads, writes []kernel.Range) { return nil, nil },
-	})
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	context, err := r.driver.RetainPrimary(0)
-	must(err)
-	module, err := r.driver.LoadModule(context, image)
-	must(err)
-	f, err := r.driver.Function(context, module, "gate")
-	must(err)
-	stream, err := r.driver.CreateStream(context, 0)
-	must(err)
-	must(r.driver.Launch(context, f, 1, 1, 0, stream, nil))
-	lane := r.dev.Borrow(uint64(stream))
+	r := gated(t)
+	lane, open := r.shut()
 	var marks []device.Mark
 	for range 20 {
-		m, err := lane.Mark()
-		must(err)
-		marks = append(marks, m)
+		marks = append(marks, r.mark(lane))
 	}
 	asked := func(m device.Mark) int {
 		before := r.driver.Calls("QueryEvent")
@@ -136,20 +242,18 @@ func TestSeen(t *testing.T) {
 	if asked(marks[9]) != 1 {
 		t.Error("an earlier mark is not asked about")
 	}
-	lift()
+	open()
 	for _, m := range marks {
 		for seen := false; !seen; {
+			var err error
 			seen, err = m.Seen()
-			must(err)
+			r.must(err)
 		}
 		if passed, err := m.Passed(); !passed || err != nil {
 			t.Errorf("seen, and not passed: %v", err)
 		}
 		m.Drop()
 	}
-	must(r.driver.DestroyStream(context, stream))
-	must(r.driver.UnloadModule(context, module))
-	must(r.driver.ReleasePrimary(0))
 	r.close()
 }
 

@@ -63,7 +63,7 @@ func onStage(pieces []device.Piece, block []uint64) []device.Piece {
 
 // release gives a stage back once all that is in the lane has happened.
 func (l *lane) release(block block) error {
-	m, err := l.mark()
+	m, err := l.mark(false)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func run(direction copier.Direction, p *device.Piece, stage unsafe.Pointer) {
 
 // settle waits for what is in the lane.
 func (l *lane) settle() error {
-	m, err := l.mark()
+	m, err := l.mark(true)
 	if err != nil {
 		return err
 	}

@@ -50,14 +50,18 @@ const mappedReach = 256 << 20
 type mappedSlabs struct {
 	d     *Device
 	arena *arena
-	spent error // the device had no more: no capture asks again
+	full  error // the device had no more: no capture asks again
 }
 
-func (m *mappedSlabs) more(atLeast int) (slab block, err error) {
-	if m.spent == nil {
-		slab, m.spent = m.grow(int64(atLeast) * 8)
+func (m *mappedSlabs) more(atLeast int) (block, error) {
+	if m.full != nil {
+		return block{}, m.full
 	}
-	return slab, m.spent
+	slab, err := m.grow(int64(atLeast) * 8)
+	if errors.Is(err, device.ErrMemory) {
+		m.full = err
+	}
+	return slab, err
 }
 
 func (m *mappedSlabs) grow(atLeast int64) (block, error) {

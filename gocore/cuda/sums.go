@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 
 	"velocpy/gocore/checksum"
@@ -16,8 +17,8 @@ type sums struct {
 	here   block // pinned
 }
 
-// sumsFor finds room for the leaves of all pieces: on the device for who does not wait for them, as a kernel that has written to the
-// host's memory takes 5 µs longer to end on an H200.
+// sumsFor finds room for the leaves of all pieces: for who does not wait for them on the device, unless that is full, as a kernel that has
+// written to the host's memory takes 0.6 µs longer to end on an H200.
 func (d *Device) sumsFor(pieces []device.Piece, waited bool) (*sums, error) {
 	s := &sums{d: d, counts: make([]int, len(pieces))}
 	for i := range pieces {
@@ -25,11 +26,11 @@ func (d *Device) sumsFor(pieces []device.Piece, waited bool) (*sums, error) {
 	}
 	var err error
 	if !waited {
-		s.there, err = d.mapped.take(s.leaves())
+		if s.there, err = d.mapped.take(s.leaves()); !errors.Is(err, device.ErrMemory) {
+			return s, err
+		}
 	}
-	if waited || err != nil {
-		s.here, err = d.pinned.take(s.leaves())
-	}
+	s.here, err = d.pinned.take(s.leaves())
 	return s, err
 }
 

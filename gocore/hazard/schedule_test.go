@@ -100,7 +100,7 @@ func (l *stream) Copy(to, from device.Address, n int64) error { return l.d.Copy(
 func (l *stream) After(m device.Mark) error { return l.d.StreamWaitEvent(l.c, l.s, m.(*event).e) }
 
 func (l *stream) Mark() (device.Mark, error) {
-	e, err := l.d.CreateEvent(l.c)
+	e, err := l.d.CreateEvent(l.c, true)
 	if err != nil {
 		return nil, err
 	}

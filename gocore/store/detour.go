@@ -272,20 +272,6 @@ func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source)
 	return sums, nil
 }
 
-// filled waits until what the caller had queued before has filled a source. Nobody's memory is touched meanwhile.
-func (a *accelerator) filled(src *source) error {
-	src.mu.Lock()
-	ready := src.ready
-	if ready != nil {
-		ready = ready.Keep()
-	}
-	src.mu.Unlock()
-	if ready == nil {
-		return nil
-	}
-	return a.wait(ready)
-}
-
 // regionOn appends one region, which may lie on a device, and returns its checksum. One that does not lie together is gathered whole beside
 // the cache first, as its parts are no leaves of the checksum.
 func (w *spillWriter) regionOn(a *accelerator, r *Region) (uint64, error) {

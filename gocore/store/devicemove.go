@@ -70,7 +70,7 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 // flushFrom copies a checkpoint from a device to the host tier and takes over the checksums that the device took with the capture. The time that
 // it waits for the capture is not the link's.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
-	if err := s.settleCapture(a, b); err != nil {
+	if err := s.settleCapture(b, a.in(lane)); err != nil {
 		return err
 	}
 	x.Begun(s.now())
@@ -81,8 +81,8 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 	return a.finish(last, err)
 }
 
-// settleCapture waits until a device has taken the bytes of a capture, fetches their checksums from there and takes them over.
-func (s *Store) settleCapture(a *accelerator, b *body) error {
+// settleCapture waits, by way of a lane, until a device has taken the bytes of a capture, and takes over their checksums, which it brings along.
+func (s *Store) settleCapture(b *body, in inLane) error {
 	c := s.unsettled(b)
 	if c == nil {
 		return nil
@@ -92,13 +92,14 @@ func (s *Store) settleCapture(a *accelerator, b *body) error {
 	if s.unsettled(b) == nil {
 		return nil
 	}
-	if err := a.wait(c.mark.Keep()); err != nil {
-		return err
-	}
-	if c.sums != nil {
-		if err := a.now(c.sums.Fetch); err != nil {
+	err := in(func(lane device.Lane) error {
+		if err := lane.After(c.mark); err != nil || c.sums == nil {
 			return err
 		}
+		return c.sums.Fetch(lane)
+	})
+	if err != nil {
+		return deviceError(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,11 @@ func (s *Store) sort(slot []byte, regions []Region) (by straight) {
 // goStraight carries such a transfer out.
 func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	src := b.coming.source
-	err := a.filled(src)
+	var err error
+	if ready := src.filled(); ready != nil {
+		err = a.in(lane)(func(lane device.Lane) error { return lane.After(ready) })
+		ready.Drop()
+	}
 	var sums []uint64
 	switch {
 	case err != nil:

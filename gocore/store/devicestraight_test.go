@@ -307,8 +307,9 @@ func TestSourceThatStaysIsLost(t *testing.T) {
 
 // Any call of the driver that fails on the way fails the one checkpoint, with its place, and nothing else.
 func TestStraightWayFails(t *testing.T) {
-	for call, most := range map[string]int{"Copy": 2, "Launch": 1, "RecordEvent": 3} {
-		for skip := range most {
+	// The second event is that of who waits for the application's stream, and there is another way to do that.
+	for call, skips := range map[string][]int{"Copy": {0, 1}, "Launch": {0}, "RecordEvent": {0, 2, 3}} {
+		for _, skip := range skips {
 			t.Run(fmt.Sprint(call, " ", skip), func(t *testing.T) {
 				b := newBoard(t, double.Config{Delay: 50 * time.Microsecond})
 				s := open(t, b.config(16<<20, 0, 4<<20))

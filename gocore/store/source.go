@@ -84,6 +84,16 @@ func (src *source) forget() {
 	src.dropReady()
 }
 
+// filled is the caller's mark behind what fills a source on a device; nil for all others. Nobody's memory is touched while it is waited for.
+func (src *source) filled() device.Mark {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.ready == nil {
+		return nil
+	}
+	return src.ready.Keep()
+}
+
 func (src *source) dropReady() {
 	if src.ready != nil {
 		src.ready.Drop()
@@ -140,8 +150,10 @@ func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
 	src := b.coming.source
 	if a := s.home(x.Rec); a != nil {
-		if err := a.filled(src); err != nil {
-			return nil, err
+		if ready := src.filled(); ready != nil {
+			if err := a.wait(ready); err != nil {
+				return nil, err
+			}
 		}
 		return s.spillFromDevice(a, x, src)
 	}

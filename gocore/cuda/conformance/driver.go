@@ -68,7 +68,7 @@ func physicalMemory(t *testing.T, m Machine) {
 		t.Fatalf("reserved at %#x", at)
 	}
 	s := got(d.CreateStream(c, 0))(t)
-	e := got(d.CreateEvent(c))(t)
+	e := got(d.CreateEvent(c, true))(t)
 	wait := func() {
 		t.Helper()
 		must(t, d.RecordEvent(c, e, s))
@@ -159,7 +159,7 @@ func events(t *testing.T, m Machine) {
 	d := m.Driver
 	c := got(d.RetainPrimary(0))(t)
 	a, b := got(d.CreateStream(c, 0))(t), got(d.CreateStream(c, 0))(t)
-	e := got(d.CreateEvent(c))(t)
+	e := got(d.CreateEvent(c, true))(t)
 	if done := got(d.QueryEvent(c, e))(t); !done {
 		t.Error("an event that was never recorded has not happened")
 	}

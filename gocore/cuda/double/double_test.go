@@ -68,7 +68,7 @@ func (b *bench) stream() cuda.Stream {
 
 func (b *bench) event() cuda.Event {
 	b.t.Helper()
-	e, err := b.CreateEvent(b.c)
+	e, err := b.CreateEvent(b.c, true)
 	b.must(err)
 	return e
 }
@@ -284,7 +284,7 @@ func TestLegacyStreamAndThreads(t *testing.T) {
 	safego.Go("another thread", func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		e, _ := b.CreateEvent(b.c)
+		e, _ := b.CreateEvent(b.c, true)
 		_ = b.RecordEvent(b.c, e, cuda.PerThreadStream)
 		_ = b.SynchronizeEvent(b.c, e)
 		elsewhere <- true
@@ -533,7 +533,7 @@ func TestLostContext(t *testing.T) {
 	}
 	b.want(b.Copy(b.c, dev, at(host), 1, s), cuda.IllegalAddress)
 	b.want(b.Unmap(p, grain), cuda.IllegalAddress)
-	e1, err := b.CreateEvent(c1)
+	e1, err := b.CreateEvent(c1, true)
 	b.must(err)
 	b.must(b.RecordEvent(c1, e1, held))
 	b.must(b.SynchronizeEvent(c1, e1))

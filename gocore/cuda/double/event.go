@@ -9,10 +9,11 @@ type event struct {
 	gpu       *gpu
 	last      *work
 	destroyed bool
+	blocking  bool
 }
 
 // CreateEvent implements cuda.Driver.
-func (d *Driver) CreateEvent(c cuda.Context) (cuda.Event, error) {
+func (d *Driver) CreateEvent(c cuda.Context, blocking bool) (cuda.Event, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	g, err := d.within("CreateEvent", c)
@@ -20,7 +21,7 @@ func (d *Driver) CreateEvent(c cuda.Context) (cuda.Event, error) {
 		return 0, err
 	}
 	h := cuda.Event(d.handle())
-	d.events[h] = &event{gpu: g}
+	d.events[h] = &event{gpu: g, blocking: blocking}
 	return h, nil
 }
 
@@ -115,6 +116,9 @@ func (d *Driver) SynchronizeEvent(c cuda.Context, h cuda.Event) error {
 	e, err := d.event("SynchronizeEvent", g, h, true)
 	if err != nil {
 		return err
+	}
+	if !e.blocking {
+		d.wrong("SynchronizeEvent of event %#x, for which the thread spins", uintptr(h))
 	}
 	if last := e.last; last != nil {
 		d.outside(func() { <-last.done })

@@ -114,7 +114,9 @@ result velocpy_is_capturing(handle context, handle stream, int* status) { QUEUED
 
 result velocpy_wait_event(handle context, handle stream, handle event) { QUEUED(context, cuStreamWaitEvent(stream, event, 0)); }
 
-result velocpy_create_event(handle context, handle* event) { WITHIN(context, cuEventCreate(event, BLOCKS_THE_THREAD | WITHOUT_TIMES)); }
+result velocpy_create_event(handle context, handle* event, int blocking) {
+  WITHIN(context, cuEventCreate(event, (blocking ? BLOCKS_THE_THREAD : 0) | WITHOUT_TIMES));
+}
 
 result velocpy_destroy_event(handle context, handle event) { WITHIN(context, cuEventDestroy(event)); }
 

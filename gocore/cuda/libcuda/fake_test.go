@@ -201,7 +201,10 @@ func everyCall(t *testing.T, d *libcuda.Driver) {
 	h := got(d.AllocateHost(c, 4096))(t)
 	*(*byte)(h) = 1
 	must(t, d.FreeHost(c, h))
-	s, e := got(d.CreateStream(c, -3))(t), got(d.CreateEvent(c))(t)
+	s, e := got(d.CreateStream(c, -3))(t), got(d.CreateEvent(c, true))(t)
+	if got(d.CreateEvent(c, false))(t) != e+1 {
+		t.Error("both kinds of events are of one kind")
+	}
 	if !got(d.StreamIsCapturing(c, s))(t) || !got(d.StreamIsCapturing(c, cuda.LegacyStream))(t) || got(d.StreamIsCapturing(c, cuda.PerThreadStream))(t) {
 		t.Error("who is being captured")
 	}

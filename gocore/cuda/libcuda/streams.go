@@ -42,10 +42,14 @@ func (d *Driver) StreamWaitEvent(c cuda.Context, s cuda.Stream, e cuda.Event) er
 	return failure("cuStreamWaitEvent", C.velocpy_wait_event(C.handle(c), C.handle(s), C.handle(e)))
 }
 
-// CreateEvent makes an event whose waits block the thread.
-func (d *Driver) CreateEvent(c cuda.Context) (cuda.Event, error) {
+// CreateEvent makes an event whose waits block the thread, or one that costs less to record.
+func (d *Driver) CreateEvent(c cuda.Context, blocking bool) (cuda.Event, error) {
 	var event C.handle
-	r := C.velocpy_create_event(C.handle(c), &event)
+	kind := C.int(0)
+	if blocking {
+		kind = 1
+	}
+	r := C.velocpy_create_event(C.handle(c), &event, kind)
 	return cuda.Event(event), failure("cuEventCreate", r)
 }
 
@@ -68,7 +72,7 @@ func (d *Driver) QueryEvent(c cuda.Context, e cuda.Event) (done bool, err error)
 	return r == 0, failure("cuEventQuery", r)
 }
 
-// SynchronizeEvent blocks the thread, asleep, until the event has happened.
+// SynchronizeEvent blocks the thread until the event has happened: asleep if the event is of that kind.
 func (d *Driver) SynchronizeEvent(c cuda.Context, e cuda.Event) error {
 	return failure("cuEventSynchronize", C.velocpy_synchronize_event(C.handle(c), C.handle(e)))
 }

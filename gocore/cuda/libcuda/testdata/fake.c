@@ -217,8 +217,8 @@ API cuStreamWaitEvent(uintptr_t s, uintptr_t e, unsigned flags) {
 }
 API cuEventCreate(uintptr_t* e, unsigned flags) {
   INSIDE(CONTEXT);
-  EXPECT(flags == 3);
-  *e = EVENT;
+  EXPECT(flags == 3 || flags == 2);
+  *e = flags == 3 ? EVENT : EVENT + 1;
   return 0;
 }
 API cuEventDestroy_v2(uintptr_t e) {
