@@ -16,6 +16,7 @@ from .report import Report
 from .timing import median
 
 MANY = 500  # arrays of one checkpoint
+LAP = 3  # checkpoints of so many in a row
 STEPS = 2  # matrix products per chunk of the training-like sequence: a little longer than the flush of a checkpoint
 CHUNKS = 24
 
@@ -68,36 +69,54 @@ def _captures(report: Report, card: Any, size: int, rounds: int, copies: int) ->
                 if number:
                     host.setdefault(name, []).extend(laps[name])
                     gpu.setdefault(name, []).extend(gpu_times)
+            card.spin(5e-3)
+            laps["plain copy"] = [_timed(lambda: card.copy(there, source)) for _ in range(copies)]
             if number:
+                host.setdefault("plain copy", []).extend(laps["plain copy"])
                 gpu["plain copy"] += [card.seconds(lambda: card.copy(there, source)) for _ in range(copies)]
-    for name in ("checksum off", "checksum on"):
-        ratio = median(gpu[name]) / median(gpu["plain copy"])
-        times = sorted(host[name])
-        row = {"what": f"checkpoint(), {name}", "host median µs": median(times) * 1e6}
-        row |= {"host p99 µs": times[len(times) * 99 // 100] * 1e6, "device µs": median(gpu[name]) * 1e6}
-        report.rows.append(row | {"of a plain copy": ratio})
-        report.bar(f"{name}: device time of a capture by a plain copy's", ratio,
-                   1.05 if name == "checksum off" else 1.15, at_least=False)  # fmt: skip
-    times = sorted(host["checksum on"])
-    report.bar("host time of checkpoint(), median, µs", median(times) * 1e6, 15, at_least=False)
-    report.bar("host time of checkpoint(), p99, µs", times[len(times) * 99 // 100] * 1e6, 50, at_least=False)
+    for name in ("plain copy", "checksum off", "checksum on"):
+        row = _host_times("copy()" if name == "plain copy" else f"checkpoint(), {name}", host[name], copies)
+        row |= {"device µs": median(gpu[name]) * 1e6, "of a plain copy": median(gpu[name]) / median(gpu["plain copy"])}
+        report.rows.append(row)
+    off, on = report.rows[-2:]
+    report.bar("checksum off: device time of a capture by a plain copy's", off["of a plain copy"], 1.05, at_least=False)
+    report.bar("checksum on: device time of a capture by a plain copy's", on["of a plain copy"], 1.15, at_least=False)
+    report.bar("host time of checkpoint(), median, µs", on["host median µs"], 15, at_least=False)
+    report.bar("host time of checkpoint(), p99, µs", on["host p99 µs"], 50, at_least=False)
+    report.notes.append(
+        "'first' is the first call of each row of calls, after a pause in which the host waited for the device."
+    )
+
+
+def _host_times(what: str, times: list[float], lap: int) -> dict[str, Any]:
+    """What the host spent in calls, so many in a row."""
+    ordered = sorted(times)
+    row = {"what": what, "host median µs": median(times) * 1e6, "host p99 µs": ordered[len(times) * 99 // 100] * 1e6}
+    return row | {"first, host median µs": median(times[::lap]) * 1e6}
 
 
 def _many(report: Report, card: Any, total: int, rounds: int) -> None:
-    """One checkpoint of many arrays."""
+    """Checkpoints of many arrays, beside one copy of as many bytes and the library's own copy of as many arrays."""
     each = total // MANY // 16 * 16
-    arrays = [card.device(each) for _ in range(MANY)]
+    arrays, others = ([card.device(each) for _ in range(MANY)] for _ in range(2))
     for number, array in enumerate(arrays):
         card.stamp(array, number)
     one, there = card.device(each * MANY), card.device(each * MANY)
-    host, gpu, plain = [], [], []
-    with opened(card, 3 * total, 3 * total) as store:
+    ours, theirs = f"checkpoint() of {MANY} arrays, {total >> 20} MiB in all", f"copies of {MANY} arrays in one call"
+    host: dict[str, list[float]] = {ours: [], theirs: []}
+    gpu: dict[str, list[float]] = {ours: [], theirs: [], "plain": []}
+    with opened(card, (LAP + 2) * total, (LAP + 2) * total) as store:
         history = store.history("many")
+        calls = {ours: lambda key: history.checkpoint(key, arrays), theirs: lambda _: card.copy_all(others, arrays)}
         for number in range(rounds + 1):
-            card.spin(5e-3)
-            took = _timed(lambda: history.checkpoint(0, arrays))
-            busy = card.seconds(lambda: history.checkpoint(1, arrays), head=5e-3)
-            with history.restore(1) as lease:
+            for name, call in calls.items():
+                card.spin(5e-3)
+                laps = [_timed(lambda key=key, call=call: call(key)) for key in range(LAP)]  # type: ignore[misc]
+                busy = card.seconds(lambda call=call: call(LAP), head=5e-3)
+                if number:
+                    host[name] += laps
+                    gpu[name].append(busy)
+            with history.restore(LAP) as lease:
                 for n in (0, MANY // 2, MANY - 1):
                     card.compare(lease[n], n)
             if card.differences():
@@ -105,14 +124,13 @@ def _many(report: Report, card: Any, total: int, rounds: int) -> None:
             history.clear()
             copied = card.seconds(lambda: card.copy(there, one))
             if number:
-                host.append(took)
-                gpu.append(busy)
-                plain.append(copied)
-    ratio = median(gpu) / median(plain)
-    row = {"what": f"checkpoint() of {MANY} arrays, {total >> 20} MiB in all", "host median µs": median(host) * 1e6}
-    report.rows.append(row | {"device µs": median(gpu) * 1e6, "of a plain copy": ratio})
-    report.bar(f"{MANY} arrays: device time by one copy's", ratio, 1.3, at_least=False)
-    report.bar(f"{MANY} arrays: host time, µs", median(host) * 1e6, 300, at_least=False)
+                gpu["plain"].append(copied)
+    for name, times in host.items():
+        row = _host_times(name, times, LAP) | {"device µs": median(gpu[name]) * 1e6}
+        report.rows.append(row | {"of a plain copy": median(gpu[name]) / median(gpu["plain"])})
+    row = report.rows[-2]
+    report.bar(f"{MANY} arrays: device time by one copy's", row["of a plain copy"], 1.3, at_least=False)
+    report.bar(f"{MANY} arrays: host time, µs", row["host median µs"], 300, at_least=False)
 
 
 def _leases(report: Report, card: Any, size: int, rounds: int) -> None:

@@ -52,6 +52,10 @@ class Card(Protocol):
         """Enqueues a copy between any two places."""
         ...
 
+    def copy_all(self, to: Sequence[Bytes], source: Sequence[Bytes]) -> None:
+        """Enqueues copies of many pieces of device memory, in one call of the library."""
+        ...
+
     def mark(self, lane: Lane = None) -> Mark:
         """The point that the lane has been told up to now."""
         ...
@@ -145,6 +149,10 @@ class HostCard:
 
     def copy(self, to: Bytes, source: Bytes, lane: Lane = None) -> None:
         np.copyto(to, source)
+
+    def copy_all(self, to: Sequence[Bytes], source: Sequence[Bytes]) -> None:
+        for one, other in zip(to, source, strict=True):
+            np.copyto(one, other)
 
     def mark(self, lane: Lane = None) -> Mark:
         return _Passed()

@@ -126,6 +126,9 @@ class CudaCard:
             with self._torch.cuda.stream(lane):
                 to.copy_(source, non_blocking=True)
 
+    def copy_all(self, to: Sequence[Bytes], source: Sequence[Bytes]) -> None:
+        self._torch._foreach_copy_(to, source)
+
     def mark(self, lane: Lane = None) -> Mark:
         event = self._torch.cuda.Event(blocking=True)
         event.record(self._application if lane is None else lane)
