@@ -23,6 +23,9 @@ type waiter struct {
 
 // wait fails only if nobody can tell whether the event has happened: who waits gives memory away afterwards.
 func (w *waiters) wait(sign Event) error {
+	if done, err := w.d.driver.QueryEvent(w.d.context, sign); done || err != nil {
+		return err
+	}
 	asleep := w.asleep(sign)
 	for pause := 50 * time.Microsecond; asleep != nil; pause = min(2*pause, time.Millisecond) {
 		done, err := w.d.driver.QueryEvent(w.d.context, sign)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 )
@@ -67,39 +69,81 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 	return lane, nil
 }
 
-// flushFrom copies a checkpoint from a device to the host tier and takes over the checksums that the device took with the capture. The time that
-// it waits for the capture is not the link's.
+// flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device took with the capture. The time that it waits
+// for the capture is not the link's.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
-	if err := s.settleCapture(b, a.in(lane)); err != nil {
-		return err
+	c := s.unsettled(b)
+	if c != nil {
+		defer c.settling.Unlock()
+		if err := a.wait(c.mark.Keep()); err != nil {
+			return err
+		}
 	}
 	x.Begun(s.now())
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
-		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
-	})
-	return a.finish(last, err)
+	var last device.Mark
+	err := c.fetch(lane) // no turn of its own: the link would change over to it and back
+	if err == nil {
+		last, err = a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
+			return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
+		})
+	}
+	if last == nil {
+		last, err = behindAll(lane, err) // the checksums may be on their way
+	}
+	if err = deviceError(a.finish(last, err)); err == nil {
+		s.arrived(b, c)
+	}
+	return err
 }
 
-// settleCapture waits, by way of a lane, until a device has taken the bytes of a capture, and takes over their checksums, which it brings along.
-func (s *Store) settleCapture(b *body, in inLane) error {
+// settleCapture waits until a device has taken the bytes of a capture, fetches their checksums and takes them over.
+func (s *Store) settleCapture(a *accelerator, b *body) error {
 	c := s.unsettled(b)
 	if c == nil {
 		return nil
 	}
-	c.settling.Lock() // nobody else lets go of mark and checksums now: a record stays for as long as something reads it
 	defer c.settling.Unlock()
-	if s.unsettled(b) == nil {
+	err := a.now(func(lane device.Lane) error { return errors.Join(lane.After(c.mark), c.fetch(lane)) })
+	if err == nil {
+		s.arrived(b, c)
+	}
+	return err
+}
+
+// unsettled is the capture that a device took and of which the checksums are still to be taken over, or nil. Who gets it settles it, alone: nobody
+// lets go of its mark and its checksums meanwhile, as a record stays for as long as something reads it.
+func (s *Store) unsettled(b *body) *coming {
+	for {
+		s.mu.Lock()
+		c := b.coming
+		s.mu.Unlock()
+		if c == nil || c.mark == nil {
+			return nil
+		}
+		c.settling.Lock()
+		s.mu.Lock()
+		still := b.coming == c
+		s.mu.Unlock()
+		if still {
+			return c
+		}
+		c.settling.Unlock()
+	}
+}
+
+// fetch queues the way of the checksums to the host.
+func (c *coming) fetch(lane device.Lane) error {
+	if c == nil || c.sums == nil {
 		return nil
 	}
-	err := in(func(lane device.Lane) error {
-		if err := lane.After(c.mark); err != nil || c.sums == nil {
-			return err
-		}
-		return c.sums.Fetch(lane)
-	})
-	if err != nil {
-		return deviceError(err)
+	return c.sums.Fetch(lane)
+}
+
+// arrived takes over checksums that have been fetched.
+func (s *Store) arrived(b *body, c *coming) {
+	if c == nil {
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,17 +152,6 @@ func (s *Store) settleCapture(b *body, in inLane) error {
 	}
 	c.mark.Drop()
 	b.coming = nil
-	return nil
-}
-
-// unsettled is the capture that a device took and of which the checksums are still to be fetched, or nil.
-func (s *Store) unsettled(b *body) *coming {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b.coming == nil || b.coming.mark == nil {
-		return nil
-	}
-	return b.coming
 }
 
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it.

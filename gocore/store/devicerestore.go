@@ -74,7 +74,7 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 func (op *Op) inspectSlot(out *Outcome, a *accelerator) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Body.(*body)
-	if err := s.settleCapture(b, a.now); err != nil {
+	if err := s.settleCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	if b.sums == nil {
@@ -154,7 +154,7 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 	}
 	op.errand = nil
 	b := op.restore.Rec.Body.(*body)
-	if err := op.s.settleCapture(b, a.now); err != nil {
+	if err := op.s.settleCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	op.placed, op.slot = false, bytes

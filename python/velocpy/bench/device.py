@@ -105,7 +105,8 @@ def _many(report: Report, card: Any, total: int, rounds: int) -> None:
     ours, theirs = f"checkpoint() of {MANY} arrays, {total >> 20} MiB in all", f"copies of {MANY} arrays in one call"
     host: dict[str, list[float]] = {ours: [], theirs: []}
     gpu: dict[str, list[float]] = {ours: [], theirs: [], "plain": []}
-    with opened(card, (LAP + 2) * total, (LAP + 2) * total) as store:
+    room = 2 * (LAP + 1) * total  # a round finds room while flushes of the one before are still being ended
+    with opened(card, room, room) as store:
         history = store.history("many")
         calls = {ours: lambda key: history.checkpoint(key, arrays), theirs: lambda _: card.copy_all(others, arrays)}
         for number in range(rounds + 1):
