@@ -41,7 +41,10 @@ func TestPinningStrategies(t *testing.T) {
 			if strategy == "off" {
 				want = 0
 			}
-			eventually(t, "everything is pinned that is to be", func() bool { return s.pin.pinned.Load() == want })
+			eventually(t, "everything is pinned that is to be", func() bool {
+				stats, err := s.Stats()
+				return err == nil && stats.Tiers["host"].Pinned == want
+			})
 			work()
 		})
 	}

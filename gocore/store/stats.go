@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
 )
 
 // Counters add up the callers' time by reason, ns. The store's lock guards them.
@@ -34,6 +35,7 @@ type TierStats struct {
 	Read      int64   `json:"read_bytes"`
 	WriteRate float64 `json:"flush_bytes_per_s"` // of the link to the tier below, measured
 	ReadRate  float64 `json:"load_bytes_per_s"`
+	Pinned    int64   `json:"pinned_bytes"` // of the host tier, for devices
 	Direct    bool    `json:"direct_io"`
 }
 
@@ -117,6 +119,9 @@ func (s *Store) tierStats(t int) TierStats {
 		Capacity: u.Capacity, Used: u.Used, HighWater: x.HighWater, Fragments: u.Fragments, Evictable: u.Free, Flushing: u.Flushing,
 		Dirty: u.Dirty, Promised: u.Promised, Held: u.Held, Evicted: x.Evicted, Written: x.Written, Read: x.Read,
 		WriteRate: u.WriteRate, ReadRate: u.ReadRate,
+	}
+	if s.tiers[t] == status.TierHost {
+		st.Pinned = s.pin.pinned.Load()
 	}
 	if !s.eng.IsMemory(t) {
 		st.Direct = s.disk.Direct()

@@ -363,6 +363,15 @@ def test_the_cache_makes_room_for_an_allocation(tmp_path: Path) -> None:
         read()
 
 
+def test_stats_tell_what_is_pinned(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, device="64MiB", host="300MiB", disk="1GiB") as store:
+        deadline = time.monotonic() + 60
+        while (tiers := store.stats()["tiers"])["host"]["pinned_bytes"] < tiers["host"]["capacity"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert tiers["device"]["pinned_bytes"] == tiers["disk"]["pinned_bytes"] == 0
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 def test_histories_on_two_devices(tmp_path: Path) -> None:
     budgets = {0: "64MiB", "cuda:1": "64MiB"}

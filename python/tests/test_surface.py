@@ -35,6 +35,7 @@ def test_stats(store: velocpy.Store) -> None:
     stats = store.stats()
     assert set(stats["tiers"]) == {"host", "disk"}
     assert stats["tiers"]["host"]["capacity"] == 4 << 20
+    assert stats["tiers"]["host"]["pinned_bytes"] == 0
     assert stats["captures"] == 60
     assert stats["restores"]["count"] == 60
     assert stats["bytes"]["captured"] >= 60 * 200_000

@@ -298,7 +298,8 @@ class Store:
 
         ==================  ==========================================================================================
         ``tiers``           by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
-                            ``held`` (leased) bytes; what was written and read; the bandwidths of the link below
+                            ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
+                            of the host tier how much is pinned for devices by now, ``pinned_bytes``
         ``histories``       by name: ``checkpoints``, ``hints_queued``, ``restores``
         ``restores``        ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
         ``waits_ns``        nanoseconds that calls spent copying, or waiting for room, for bytes, for durability
