@@ -111,28 +111,28 @@ func (e *Engine) retryLink(now int64, t int) bool {
 
 // nextFlush takes the next flush over the link whose lower tier has room.
 func (e *Engine) nextFlush(now int64, l *link) *Transfer {
-	for l.canFlush(e) {
-		q := &l.urgent
-		rec := l.unbegun(q)
-		if rec == nil {
-			q = &l.normal
-			rec = l.unbegun(q)
-		}
-		if rec == nil {
-			return nil
-		}
-		switch e.room(now, l.lower, rec) {
-		case stuck:
-			e.block(now, l)
-			return nil
-		case waits:
-			l.paused = e.tiers[l.lower].version + 1
-			return nil
-		}
-		q.pop()
-		return e.startFlush(now, l, rec)
+	if !l.canFlush(e) {
+		return nil
 	}
-	return nil
+	q := &l.urgent
+	rec := l.unbegun(q)
+	if rec == nil {
+		q = &l.normal
+		rec = l.unbegun(q)
+	}
+	if rec == nil {
+		return nil
+	}
+	switch e.room(now, l.lower, rec) {
+	case stuck:
+		e.block(now, l)
+		return nil
+	case waits:
+		l.paused = e.tiers[l.lower].version + 1
+		return nil
+	}
+	q.pop()
+	return e.startFlush(now, l, rec)
 }
 
 // unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are

@@ -232,7 +232,22 @@ func (s *Store) on(ordinal int) *accelerator {
 
 // pieces are regions on their way into or out of a slot at base.
 func pieces(base device.Address, spans []Span, want []int32, regions []Region) []device.Piece {
-	all := make([]device.Piece, 0, len(regions))
+	return appendPieces(make([]device.Piece, 0, len(regions)), base, spans, want, regions)
+}
+
+// captured keeps the lists of captures: one of hundreds of regions is a large object for the garbage collector.
+var captured = sync.Pool{New: func() any { return new([]device.Piece) }}
+
+// gatherOn queues a capture of regions into the slot at base.
+func gatherOn(lane device.Lane, base device.Address, spans []Span, regions []Region, sums bool) (device.Sums, error) {
+	list := captured.Get().(*[]device.Piece)
+	defer captured.Put(list)
+	*list = appendPieces((*list)[:0], base, spans, nil, regions)
+	defer clear(*list) // what it points to is the caller's
+	return lane.Gather(*list, sums)
+}
+
+func appendPieces(all []device.Piece, base device.Address, spans []Span, want []int32, regions []Region) []device.Piece {
 	for j := range regions {
 		i := j
 		if want != nil {

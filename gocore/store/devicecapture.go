@@ -64,7 +64,7 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 	if err == nil {
 		var m device.Mark
 		m, err = a.writing(lane, op.at, rec.Size, func() (err error) {
-			sums, err = lane.Gather(pieces(a.at(op.at), b.layout.spans, nil, op.regions), s.set.Checksum)
+			sums, err = gatherOn(lane, a.at(op.at), b.layout.spans, op.regions, s.set.Checksum)
 			return err
 		})
 		if op.mark = m; err == nil {
