@@ -94,10 +94,10 @@ func (l *lane) Mark() (device.Mark, error) {
 	return l.mark(l.own)
 }
 
-// mark is cheaper in the stream when nobody is going to wait for it.
-func (l *lane) mark(waited bool) (*mark, error) {
+// mark takes a blocking event, in which threads wait themselves and which costs the stream 1.2 µs, or one that is waited for by way of a waiter.
+func (l *lane) mark(blocking bool) (*mark, error) {
 	from := &l.d.signs
-	if waited {
+	if blocking {
 		from = &l.d.events
 	}
 	event, err := from.take()

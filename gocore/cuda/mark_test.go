@@ -164,8 +164,9 @@ func TestWaitForTheApplication(t *testing.T) {
 		waits[i], opens[i] = make(chan error, 1), open
 		m := g.mark(lane)
 		go func() {
-			defer m.Drop()
-			waits[i] <- m.Wait()
+			err := m.Wait()
+			m.Drop()
+			waits[i] <- err
 		}()
 	}
 	for i := len(waits) - 1; i >= 0; i-- {
@@ -189,6 +190,36 @@ func TestWaitForTheApplication(t *testing.T) {
 	}
 	if n := g.driver.Calls("CreateStream") - streams; n != 10 {
 		t.Errorf("%d streams for 10 waits, one after the other, in as many of the application's", n)
+	}
+	g.close()
+}
+
+// Ever so many threads may wait at once: there are no more streams for it than a few.
+func TestManyWait(t *testing.T) {
+	g := gated(t)
+	const many = 40
+	waits := make(chan error, many)
+	lane, open := g.shut()
+	streams := g.driver.Calls("CreateStream")
+	for range many {
+		m := g.mark(lane)
+		go func() {
+			err := m.Wait()
+			m.Drop()
+			waits <- err
+		}()
+	}
+	select {
+	case err := <-waits:
+		t.Errorf("nobody let it go: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	open()
+	for range many {
+		g.must(<-waits)
+	}
+	if n := g.driver.Calls("CreateStream") - streams; n > 8 {
+		t.Errorf("%d streams", n)
 	}
 	g.close()
 }

@@ -12,8 +12,12 @@ import (
 type waiters struct {
 	d    *Device
 	mu   sync.Mutex
+	made int
 	idle []waiter
 }
+
+// mostWaiters is how many there are at most. Who finds none looks now and then instead: streams are few in the hardware.
+const mostWaiters = 8
 
 // waiter serves one thread at a time: the next one must not wait for what this one does.
 type waiter struct {
@@ -48,21 +52,28 @@ func (w *waiters) asleep(sign Event) error {
 			err = driver.SynchronizeEvent(context, one.event)
 		}
 	}
+	if err != nil { // the next one must not wait for this sign
+		return errors.Join(err, w.drop(one))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idle = append(w.idle, one)
-	return err
+	return nil
 }
+
+var errManyWaiters = errors.New("as many threads wait as there are streams to wait in")
 
 func (w *waiters) take() (waiter, error) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if n := len(w.idle); n > 0 {
 		one := w.idle[n-1]
 		w.idle = w.idle[:n-1]
-		w.mu.Unlock()
 		return one, nil
 	}
-	w.mu.Unlock()
+	if w.made == mostWaiters {
+		return waiter{}, errManyWaiters
+	}
 	stream, err := w.d.driver.CreateStream(w.d.context, w.d.least)
 	if err != nil {
 		return waiter{}, err
@@ -71,7 +82,15 @@ func (w *waiters) take() (waiter, error) {
 	if err != nil {
 		return waiter{}, errors.Join(err, w.d.driver.DestroyStream(w.d.context, stream))
 	}
+	w.made++
 	return waiter{stream, event}, nil
+}
+
+func (w *waiters) drop(one waiter) error {
+	w.mu.Lock()
+	w.made--
+	w.mu.Unlock()
+	return errors.Join(w.d.driver.DestroyEvent(w.d.context, one.event), w.d.driver.DestroyStream(w.d.context, one.stream))
 }
 
 func (w *waiters) free() error {

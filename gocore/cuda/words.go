@@ -8,11 +8,13 @@ import (
 
 // words is a pool of 64-bit words that kernels and copies reach. Blocks are powers of two and never merged: sizes repeat.
 type words struct {
-	slabs slabs
-	mu    sync.Mutex
-	rest  block // of the latest slab
-	idle  [bits.UintSize][]Pointer
-	late  []lateWords
+	slabs   slabs
+	growing sync.Mutex // held while a slab is taken, by nobody who holds mu
+
+	mu   sync.Mutex
+	rest block // of the latest slab
+	idle [bits.UintSize][]Pointer
+	late []lateWords
 }
 
 // block is a run of words; the zero value is none.
@@ -37,6 +39,23 @@ func class(n int) int { return max(bits.Len(uint(n-1)), 3) }
 
 // take returns n words with whatever was in them.
 func (w *words) take(n int) (block, error) {
+	if b := w.found(n); !b.none() {
+		return b, nil
+	}
+	w.growing.Lock()
+	defer w.growing.Unlock()
+	for { // somebody else may have taken a slab, or what was in ours
+		if b := w.found(n); !b.none() {
+			return b, nil
+		}
+		if err := w.slab(1 << class(n)); err != nil {
+			return block{}, err
+		}
+	}
+}
+
+// found is none when a slab is needed.
+func (w *words) found(n int) block {
 	c := class(n)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,17 +63,15 @@ func (w *words) take(n int) (block, error) {
 	if last := len(w.idle[c]) - 1; last >= 0 {
 		at := w.idle[c][last]
 		w.idle[c] = w.idle[c][:last]
-		return block{at, n}, nil
+		return block{at, n}
 	}
 	size := 1 << c
 	if w.rest.words < size {
-		if err := w.slab(size); err != nil {
-			return block{}, err
-		}
+		return block{}
 	}
 	taken := block{w.rest.at, n}
 	w.rest = block{w.rest.at + Pointer(size)*8, w.rest.words - size}
-	return taken, nil
+	return taken
 }
 
 func (w *words) give(b block) {
@@ -91,20 +108,23 @@ func (w *words) put(b block) {
 	w.idle[c] = append(w.idle[c], b.at)
 }
 
-// grow takes the first slab, so that no capture has to.
+// grow takes the first slab.
 func (w *words) grow() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.growing.Lock()
+	defer w.growing.Unlock()
 	return w.slab(0)
 }
 
-// slab leaves the rest of the latest one unused.
+// slab leaves the rest of the latest one unused. Nobody who gives words back waits for it.
 func (w *words) slab(atLeast int) error {
 	slab, err := w.slabs.more(atLeast)
-	if err == nil {
-		w.rest = slab
+	if err != nil {
+		return err
 	}
-	return err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = slab
+	return nil
 }
 
 func (w *words) free() error {

@@ -117,7 +117,7 @@ type Mark interface {
 // passed, those of a Gather lie on the accelerator until they are fetched. Take gives the memory back, as does Discard; neither may be
 // called before a mark behind all that was queued for them has passed.
 type Sums interface {
-	Fetch(Lane) error // queues the way to the host, behind a mark of the Gather
+	Fetch(Lane) error // queues the way to the host in a lane that is behind the Gather
 	Take() []uint64   // by piece
 	Discard()
 }

@@ -235,13 +235,13 @@ func pieces(base device.Address, spans []Span, want []int32, regions []Region) [
 	return appendPieces(make([]device.Piece, 0, len(regions)), base, spans, want, regions)
 }
 
-// captured keeps the lists of captures: one of hundreds of regions is a large object for the garbage collector.
-var captured = sync.Pool{New: func() any { return new([]device.Piece) }}
+// lists keeps those of captures: one of hundreds of regions is a large object for the garbage collector.
+var lists = sync.Pool{New: func() any { return new([]device.Piece) }}
 
 // gatherOn queues a capture of regions into the slot at base.
 func gatherOn(lane device.Lane, base device.Address, spans []Span, regions []Region, sums bool) (device.Sums, error) {
-	list := captured.Get().(*[]device.Piece)
-	defer captured.Put(list)
+	list := lists.Get().(*[]device.Piece)
+	defer lists.Put(list)
 	*list = appendPieces((*list)[:0], base, spans, nil, regions)
 	defer clear(*list) // what it points to is the caller's
 	return lane.Gather(*list, sums)

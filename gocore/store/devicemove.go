@@ -72,86 +72,24 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 // flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device took with the capture. The time that it waits
 // for the capture is not the link's.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
-	c := s.unsettled(b)
-	if c != nil {
-		defer c.settling.Unlock()
-		if err := a.wait(c.mark.Keep()); err != nil {
-			return err
-		}
+	t := s.unsettled(a, b)
+	if err := t.taken(); err != nil {
+		return err
 	}
 	x.Begun(s.now())
+	if err := t.fetch(lane); err != nil { // no turn of its own: the link would change over to it and back
+		return err
+	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	var last device.Mark
-	err := c.fetch(lane) // no turn of its own: the link would change over to it and back
-	if err == nil {
-		last, err = a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
-			return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
-		})
-	}
-	if last == nil {
-		last, err = behindAll(lane, err) // the checksums may be on their way
-	}
-	if err = deviceError(a.finish(last, err)); err == nil {
-		s.arrived(b, c)
-	}
-	return err
-}
-
-// settleCapture waits until a device has taken the bytes of a capture, fetches their checksums and takes them over.
-func (s *Store) settleCapture(a *accelerator, b *body) error {
-	c := s.unsettled(b)
-	if c == nil {
-		return nil
-	}
-	defer c.settling.Unlock()
-	err := a.now(func(lane device.Lane) error { return errors.Join(lane.After(c.mark), c.fetch(lane)) })
-	if err == nil {
-		s.arrived(b, c)
-	}
-	return err
-}
-
-// unsettled is the capture that a device took and of which the checksums are still to be taken over, or nil. Who gets it settles it, alone: nobody
-// lets go of its mark and its checksums meanwhile, as a record stays for as long as something reads it.
-func (s *Store) unsettled(b *body) *coming {
-	for {
-		s.mu.Lock()
-		c := b.coming
-		s.mu.Unlock()
-		if c == nil || c.mark == nil {
-			return nil
+	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
+		if from > 0 { // with the first cut on its way, so that the link does not rest
+			if err := t.arrived(); err != nil {
+				return nil, err
+			}
 		}
-		c.settling.Lock()
-		s.mu.Lock()
-		still := b.coming == c
-		s.mu.Unlock()
-		if still {
-			return c
-		}
-		c.settling.Unlock()
-	}
-}
-
-// fetch queues the way of the checksums to the host.
-func (c *coming) fetch(lane device.Lane) error {
-	if c == nil || c.sums == nil {
-		return nil
-	}
-	return c.sums.Fetch(lane)
-}
-
-// arrived takes over checksums that have been fetched.
-func (s *Store) arrived(b *body, c *coming) {
-	if c == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.sums != nil {
-		b.keep(c.sums.Take())
-	}
-	c.mark.Drop()
-	b.coming = nil
+		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
+	})
+	return a.finish(last, errors.Join(err, t.arrived()))
 }
 
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it.

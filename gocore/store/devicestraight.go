@@ -111,10 +111,15 @@ func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfe
 			}
 			return err
 		})
-		if err = a.finish(m, err); err == nil && sums != nil {
+		waited := a.finish(m, nil)
+		switch {
+		case sums == nil || m == nil || waited != nil: // else they have come to their end
+		case err == nil:
 			all = sums.Take()
+		default:
+			sums.Discard()
 		}
-		return err
+		return errors.Join(err, waited)
 	})
 	return all, err
 }

@@ -22,7 +22,8 @@ type coming struct {
 	mark   device.Mark
 	sums   device.Sums
 
-	settling sync.Mutex // held by who waits for the device and fetches the checksums
+	settling sync.Mutex // of the settlement
+	astray   bool       // the checksums may still be on their way to the host, and nobody will know when they are there
 }
 
 // taken tells whether a device has taken the bytes; true when none is at it.
@@ -59,7 +60,7 @@ func (s *Store) vanish(ticket uint64, b *body) {
 
 // drop gives back what a device has finished with.
 func (c *coming) drop() {
-	if c.sums != nil {
+	if c.sums != nil && !c.astray {
 		c.sums.Discard()
 	}
 	c.mark.Drop()

@@ -60,7 +60,10 @@ def run(
 
     Each reversal is one gradient of an inversion: pyrevolve makes its storage anew for each, a store stays open.
     """
-    report = Report("storages", {"rounds": rounds, "sizes": [size._asdict() for size in sizes]})
+    report = Report(
+        "storages",
+        {"rounds": rounds, "shot": shot, "steps": steps, "slots": slots, "sizes": [size._asdict() for size in sizes]},
+    )
     try:
         import pyrevolve.logger
     except ImportError:
