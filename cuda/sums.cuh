@@ -17,7 +17,7 @@ constexpr uint32_t kStreamWarps = 8;
 constexpr uint32_t kStreamThreads = kStreamWarps * 32;
 static_assert(kSumThreads == kStreamThreads + 32, "and the warp of the chain");
 constexpr uint32_t kBlocks = kLeafBytes / xxh3::kBlock;
-constexpr uint32_t kStages = 8;  // a barrier each
+constexpr uint32_t kStages = 16;  // a barrier each: all that a block has
 constexpr uint32_t kStageBlocks = kBlocks / kStages;
 
 struct Leaf {
@@ -43,11 +43,27 @@ VELOCPY_DEVICE void at_stage(uint32_t stage, F f) {
       return f(std::integral_constant<int, 5>());
     case 6:
       return f(std::integral_constant<int, 6>());
-    default:
+    case 7:
       return f(std::integral_constant<int, 7>());
+    case 8:
+      return f(std::integral_constant<int, 8>());
+    case 9:
+      return f(std::integral_constant<int, 9>());
+    case 10:
+      return f(std::integral_constant<int, 10>());
+    case 11:
+      return f(std::integral_constant<int, 11>());
+    case 12:
+      return f(std::integral_constant<int, 12>());
+    case 13:
+      return f(std::integral_constant<int, 13>());
+    case 14:
+      return f(std::integral_constant<int, 14>());
+    default:
+      return f(std::integral_constant<int, 15>());
   }
 }
-static_assert(kStages == 8, "one case each");
+static_assert(kStages == 16, "one case each");
 
 VELOCPY_DEVICE void stage_done(uint32_t stage) {
   at_stage(stage, [](auto number) { arrive<decltype(number)::value>(kSumThreads); });

@@ -37,6 +37,8 @@ struct Thread {
   std::unique_ptr<char[]> stack{new char[kStack]};
 };
 
+constexpr int kBarriers = 16;  // a block has no more
+
 // One block at a time. Nothing here is safe for threads of the processor.
 struct Block {
   std::vector<Thread> threads;
@@ -44,7 +46,7 @@ struct Block {
   jmp_buf scheduler;
   uint32_t thread = 0, number = 0;
   uint64_t waits = 0;  // turns since anybody came further
-  Barrier all, stages[8], warps[32];
+  Barrier all, stages[kBarriers], warps[32];
   uint64_t lanes[32][32];
 
   static Block& running() {
@@ -156,12 +158,14 @@ inline uint64_t from_lane(uint64_t value, uint32_t flipped) {
 
 template <int Barrier>
 inline void arrive(uint32_t threads) {
+  static_assert(Barrier < emulated::kBarriers);
   auto& block = emulated::Block::running();
   block.announce(block.stages[Barrier], threads);
 }
 
 template <int Barrier>
 inline void await(uint32_t threads) {
+  static_assert(Barrier < emulated::kBarriers);
   auto& block = emulated::Block::running();
   block.wait(block.stages[Barrier], threads);
 }
