@@ -14,6 +14,7 @@ type settlement struct {
 	over    bool
 }
 
+// unsettled waits for who settles the capture at present, and leaves the rest to the caller, if there is any.
 func (s *Store) unsettled(a *accelerator, b *body) *settlement {
 	for {
 		s.mu.Lock()
@@ -69,9 +70,7 @@ func (t *settlement) fetch(lane device.Lane) error {
 		t.fetched = m
 		return nil
 	}
-	if m == nil {
-		t.c.astray = true
-	} else if t.a.wait(m) != nil {
+	if m == nil || t.a.wait(m) != nil {
 		t.c.astray = true
 	}
 	return t.end(deviceError(failed))
