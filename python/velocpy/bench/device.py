@@ -143,6 +143,8 @@ def _many(report: Report, card: Any, total: int, rounds: int) -> None:
     row = report.rows[-2]
     report.bar(f"{MANY} arrays: device time by one copy's", row["of a plain copy"], 1.3, at_least=False)
     report.bar(f"{MANY} arrays: host time of calls in a row, µs", row["host median µs"], 300, at_least=False)
+    first = row["first, host median µs"]
+    report.bar(f"{MANY} arrays: host time of the first call after a pause, µs", first, 300, at_least=False)
 
 
 def _leases(report: Report, card: Any, size: int, rounds: int) -> None:
