@@ -549,7 +549,9 @@ def test_timeline_picture_of_an_open_store(tmp_path: Path) -> None:
         forward = store.history("forward")
         for step in range(5):
             forward.checkpoint(step, u=np.full(1000, step))
-        picture = pixels(draw_timeline(store.timeline()), tmp_path / "t.png")
+        events = store.timeline()
+    evenly = [{**event, "t_ns": 1000 * n, "dur_ns": 0} for n, event in enumerate(events)]
+    picture = pixels(draw_timeline(evenly), tmp_path / "t.png")
     assert share_of(picture, COLOURS["host"]) > 0.005
 
 
