@@ -129,6 +129,8 @@ func (m *model) restored(k Key) (v Verdict) {
 		v.Drops = append(v.Drops, m.popHead()...)
 		if m.first(&key) < 0 {
 			v.Withdrawn = append(v.Withdrawn, key)
+		} else {
+			v.Deferred = append(v.Deferred, key)
 		}
 	}
 	v.Drops = append(v.Drops, m.due()...)

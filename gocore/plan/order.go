@@ -44,6 +44,7 @@ type Verdict struct {
 	Last      bool  // it was hinted to be the key's final one
 	Ahead     int64 // how many expected restores it overtook
 	Withdrawn []Key // keys that are not expected any more although their last expectation was not met: overtaken for good, or a guess given up
+	Deferred  []Key // keys whose next expectation was overtaken for good, and that were expected once more: later, or withdrawn too
 	Drops     []Key // drops that became due: nothing queued before them is left
 }
 
@@ -161,7 +162,7 @@ func (o *Order) Restored(k Key) Verdict {
 		v.Expected, v.Last, v.Ahead = true, q.isLast(seq), q.ahead(seq)
 		v.Guessed = q != &o.hints
 		if !v.Guessed {
-			v.Withdrawn = q.take(seq, nil)
+			v.Withdrawn, v.Deferred = q.take(seq)
 		}
 	}
 	if o.guess != nil {

@@ -194,31 +194,34 @@ func (q *queue) unlink(seq int64) (only bool) {
 	return false
 }
 
-// take removes the restore at seq, which must be the first of its key, because it happened. The keys for which nothing is queued any more because
-// they were overtaken too often are appended to withdrawn. Amortised O(1) for what was queued, O(patience) for a restore out of turn.
-func (q *queue) take(seq int64, withdrawn []Key) []Key {
+// take removes the restore at seq, which must be the first of its key, because it happened. It returns the keys whose first restore was overtaken
+// too often: withdrawn, if nothing is queued for them any more, or else deferred. Amortised O(1) for what was queued, O(patience) for a restore
+// out of turn.
+func (q *queue) take(seq int64) (withdrawn, deferred []Key) {
 	q.unlink(seq)
 	if seq == q.head {
 		q.head++
 		q.settle()
-		return withdrawn
+		return nil, nil
 	}
 	i := q.holesBefore(seq)
 	q.holes = append(q.holes, 0)
 	copy(q.holes[i+1:], q.holes[i:])
 	q.holes[i] = seq
 	if len(q.holes) <= q.patience {
-		return withdrawn
+		return nil, nil
 	}
 	for limit := q.holes[len(q.holes)-1-q.patience]; q.head < limit; q.pass() {
 		k := q.key(q.head)
 		if q.unlink(q.head) {
 			withdrawn = append(withdrawn, k)
+		} else {
+			deferred = append(deferred, k)
 		}
 		q.head++
 	}
 	q.settle()
-	return withdrawn
+	return withdrawn, deferred
 }
 
 // pass moves the head over holes.

@@ -57,7 +57,7 @@ func TestQueueScenarios(t *testing.T) {
 		}},
 		{"withdrawn here, expected again later", 1, []Hint{restore(1), restore(2), restore(3), restore(4), restore(1)}, []int64{2, 3, 4, 1}, []string{
 			"expected ahead 1; 0 - 1 2 -",
-			"expected ahead 1; 1 - - 0 -",
+			"expected ahead 1 deferred [1]; 1 - - 0 -",
 			"expected; 0 - - - -",
 			"expected; - - - - -",
 		}},
@@ -139,6 +139,9 @@ func describe(v Verdict) (s string) {
 	}
 	if len(v.Withdrawn) > 0 {
 		add("withdrawn %v", v.Withdrawn)
+	}
+	if len(v.Deferred) > 0 {
+		add("deferred %v", v.Deferred)
 	}
 	if len(v.Drops) > 0 {
 		add("drops %v", v.Drops)

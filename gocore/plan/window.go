@@ -140,7 +140,7 @@ func (g *guess) met(k Key) {
 		w.stale = true
 		return
 	}
-	w.take(w.head, nil)
+	w.take(w.head)
 	w.ended = w.ended && g.trusted != repeated // the trail has grown by this restore
 	w.fill(g)
 }
