@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "velocpy_abi.h"
@@ -31,6 +33,8 @@ struct Where {
 
 // All of them need the GIL and leave through a Python exception.
 [[noreturn]] void raise(const veloc_error& error, const Where& where);
+// VELOC_E_BELATED; layouts gives the layout of an id, or null.
+[[noreturn]] void raise_belated(const veloc_error& error, const std::function<std::shared_ptr<const Layout>(uint64_t)>& layouts);
 [[noreturn]] void raise_forked();
 [[noreturn]] void raise_unavailable(const std::string& text);
 [[noreturn]] void raise_timeout(const Where& where, double seconds);

@@ -244,7 +244,7 @@ void History::fail(const Core& table, const Key& named, py::handle key, const ve
   veloc_error ignored;
   if (error.region >= 0 && table.lookup(handle_, named.get(), &info, &ignored) == VELOC_OK) layout = store_->layout(info.layout);
   failed.layout = layout.get();
-  raise(error, failed);
+  store_->raise(error, failed);
 }
 
 bool History::drop(py::handle key) {

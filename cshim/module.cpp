@@ -77,6 +77,7 @@ py::dict status_codes() {
   codes["INTERNAL"] = static_cast<int>(VELOC_E_INTERNAL);
   codes["DURABILITY"] = static_cast<int>(VELOC_E_DURABILITY);
   codes["DEVICE_LOST"] = static_cast<int>(VELOC_E_DEVICE_LOST);
+  codes["BELATED"] = static_cast<int>(VELOC_E_BELATED);
   return codes;
 }
 

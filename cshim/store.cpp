@@ -39,7 +39,7 @@ Store::~Store() {
       nogil.end();
     }
     if (status > 0) table->cancel(op, &error);
-    if (status != VELOC_OK) sources_.leak();
+    if (status != VELOC_OK && status != VELOC_E_BELATED) sources_.leak();
   } catch (const py::error_already_set&) {
     sources_.leak();  // no descriptor left: the store ends with the process
   }
@@ -53,8 +53,9 @@ void Store::close(py::handle timeout) {
   int32_t status;
   drive(table, Where{}.waiting_for("end"), deadline, &out, &error, &status,
         [&](int fd, veloc_outcome* o, veloc_error* e) { return table.close(handle_, fd, o, e); });
-  if (status < 0 && status != VELOC_E_CLOSED && status != VELOC_E_STALE) raise(error, {});
+  if (status < 0 && status != VELOC_E_CLOSED && status != VELOC_E_STALE && status != VELOC_E_BELATED) raise(error, {});
   sources_.release_all();
+  if (status == VELOC_E_BELATED) raise(error, {});
 }
 
 void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t tier, py::handle timeout) {
@@ -105,6 +106,11 @@ py::tuple Store::ticket(uint64_t ticket) {
   nogil.end();
   if (status < 0) raise(error, {});
   return py::make_tuple(state.flags, state.durable, state.failed);
+}
+
+void Store::raise(const veloc_error& error, const Where& where) const {
+  if (error.status == VELOC_E_BELATED) raise_belated(error, [this](uint64_t id) { return layouts_.find(id); });
+  velocpy::raise(error, where);
 }
 
 std::shared_ptr<const Layout> Store::layout(uint64_t id) {

@@ -32,6 +32,9 @@ class Store {
   // (flags, durable, failed) as veloc_ticket_state has them.
   py::tuple ticket(uint64_t ticket);
 
+  // Raises what a call that concerns checkpoints reports: of a belated finding, of which it knows more.
+  [[noreturn]] void raise(const veloc_error& error, const Where& where) const;
+
   // The layout of an id; asks the core once. Null when nothing has this layout any more.
   std::shared_ptr<const Layout> layout(uint64_t id);
 

@@ -45,7 +45,10 @@ enum {
   VELOC_E_UNAVAILABLE = -13, /* the tier does not exist in this build or on this machine */
   VELOC_E_INTERNAL = -14,    /* an invariant of the engine broke */
   VELOC_E_DURABILITY = -15,  /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
-  VELOC_E_DEVICE_LOST = -16  /* the accelerator's context is lost: nothing that lay there alone can be had any more */
+  VELOC_E_DEVICE_LOST = -16, /* the accelerator's context is lost: nothing that lay there alone can be had any more */
+  VELOC_E_BELATED = -17      /* this call did nothing: it tells that bytes which an earlier restore of the history gave before they had been
+                                verified were not those captured. text is JSON: {"history": name, "key": number or text, "layout": id};
+                                null stands for what is too long. close: the store is closed all the same */
 };
 
 enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };

@@ -14,86 +14,131 @@ import (
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, someConfig(t))
-		pick := func(t *rapid.T, n int) int {
-			if n == 0 {
-				t.Skip("none")
-			}
-			return rapid.IntRange(0, n-1).Draw(t, "which")
-		}
-		acts := map[string]func(*rapid.T){
-			"capture": w.capture,
-			"restore": w.restore,
-			"hint":    w.hints,
-			"await":   w.await,
-			"end capture": func(t *rapid.T) {
-				c := w.captures[pick(t, len(w.captures))]
-				if c.Phase != Ready {
-					t.Skip("not ready")
-				}
-				w.endCapture(c, rapid.IntRange(0, 7).Draw(t, "well") > 0)
-			},
-			"cancel capture": func(t *rapid.T) { w.cancelCapture(w.captures[pick(t, len(w.captures))]) },
-			"hand over": func(t *rapid.T) {
-				g := w.restores[pick(t, len(w.restores))]
-				if g.Phase != Ready || g.handed {
-					t.Skip("not ready")
-				}
-				w.hand(g)
-			},
-			"end restore": func(t *rapid.T) { w.end(w.restores[pick(t, len(w.restores))]) },
-			"drop": func(t *rapid.T) {
-				hi, k := w.hist(t), someKey(t)
-				want := w.truth[hi][k] != nil
-				delete(w.truth[hi], k)
-				if w.e.Drop(w.now, w.hists[hi], k) != want {
-					t.Fatalf("dropping %v", k)
-				}
-			},
-			"clear": func(t *rapid.T) {
-				if rapid.IntRange(0, 5).Draw(t, "really") > 0 {
-					t.Skip("no")
-				}
-				hi := w.hist(t)
-				clear(w.truth[hi])
-				w.e.Clear(w.now, w.hists[hi])
-			},
-			"clear hints": func(t *rapid.T) { w.e.ClearHints(w.now, w.hists[w.hist(t)]) },
-			"prefetch":    func(t *rapid.T) { w.e.StartPrefetch(w.now, w.hists[w.hist(t)]) },
-			"cancel wait": func(t *rapid.T) {
-				x := w.waits[pick(t, len(w.waits))]
-				w.e.CancelWait(x.Wait)
-				x.phase = Ended
-			},
-			"time":         func(t *rapid.T) { w.now += rapid.Int64Range(0, 100).Draw(t, "ns") },
-			"next down":    func(t *rapid.T) { w.next(Down) },
-			"next up":      func(t *rapid.T) { w.next(Up) },
-			"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
-			"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
-			"capture more": w.capture,
-			"restore more": w.restore,
-			"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
-			"fail": func(t *rapid.T) {
-				w.done(pick(t, len(w.flights)), rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC}).Draw(t, "error"))
-			},
-			"shrink": func(t *rapid.T) {
-				i := w.resizable(t)
-				w.e.Shrink(w.now, i, rapid.Int64Range(0, w.e.Capacity(i)).Draw(t, "capacity"))
-			},
-			"grow": func(t *rapid.T) {
-				i := w.resizable(t)
-				w.grow(i, w.e.Capacity(i)+rapid.Int64Range(0, 20).Draw(t, "more"))
-			},
-			"drain": func(t *rapid.T) {
-				w.e.Drain(w.now, w.resizable(t), rapid.IntRange(0, 4).Draw(t, "steps"))
-			},
-			"give back": func(t *rapid.T) { w.giveBack(w.resizable(t)) },
-			"quiet":     func(t *rapid.T) { w.quiet() },
-			"":          func(t *rapid.T) { w.observe(); w.check() },
-		}
-		t.Repeat(acts)
+		t.Repeat(w.acts())
 		w.observe()
 		w.finish()
 	})
+}
+
+// TestModelOfLoads is the same for checkpoints most of which have to come up again, and little else.
+func TestModelOfLoads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := someConfig(t)
+		cfg.Flush = Eager
+		cfg.Tiers = []TierConfig{
+			{Name: "top", Capacity: rapid.Int64Range(8, 16).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9},
+			{Name: "below", Capacity: 1000, WriteRate: 1e9, ReadRate: 2e9},
+		}
+		w := newWorld(t, cfg)
+		for range 8 {
+			w.capture(t)
+			w.quiet()
+		}
+		acts, some := w.acts(), map[string]func(*rapid.T){}
+		for _, name := range []string{
+			"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail", "capture", "",
+		} {
+			some[name] = acts[name]
+		}
+		t.Repeat(some)
+		w.observe()
+		w.finish()
+	})
+}
+
+// acts are what can happen.
+func (w *world) acts() map[string]func(*rapid.T) {
+	pick := func(t *rapid.T, n int) int {
+		if n == 0 {
+			t.Skip("none")
+		}
+		return rapid.IntRange(0, n-1).Draw(t, "which")
+	}
+	return map[string]func(*rapid.T){
+		"capture": w.capture,
+		"restore": w.restore,
+		"hint":    w.hints,
+		"await":   w.await,
+		"end capture": func(t *rapid.T) {
+			c := w.captures[pick(t, len(w.captures))]
+			if c.Phase != Ready {
+				t.Skip("not ready")
+			}
+			w.endCapture(c, rapid.IntRange(0, 7).Draw(t, "well") > 0)
+		},
+		"cancel capture": func(t *rapid.T) { w.cancelCapture(w.captures[pick(t, len(w.captures))]) },
+		"hand over": func(t *rapid.T) {
+			g := w.restores[pick(t, len(w.restores))]
+			if g.Phase != Ready || g.handed {
+				t.Skip("not ready")
+			}
+			w.hand(g)
+		},
+		"end restore": func(t *rapid.T) { w.end(w.restores[pick(t, len(w.restores))]) },
+		"drop": func(t *rapid.T) {
+			hi, k := w.hist(t), someKey(t)
+			want := w.truth[hi][k] != nil
+			delete(w.truth[hi], k)
+			if w.e.Drop(w.now, w.hists[hi], k) != want {
+				t.Fatalf("dropping %v", k)
+			}
+		},
+		"clear": func(t *rapid.T) {
+			if rapid.IntRange(0, 5).Draw(t, "really") > 0 {
+				t.Skip("no")
+			}
+			hi := w.hist(t)
+			clear(w.truth[hi])
+			w.e.Clear(w.now, w.hists[hi])
+		},
+		"clear hints": func(t *rapid.T) { w.e.ClearHints(w.now, w.hists[w.hist(t)]) },
+		"prefetch":    func(t *rapid.T) { w.e.StartPrefetch(w.now, w.hists[w.hist(t)]) },
+		"cancel wait": func(t *rapid.T) {
+			x := w.waits[pick(t, len(w.waits))]
+			w.e.CancelWait(x.Wait)
+			x.phase = Ended
+		},
+		"time":         func(t *rapid.T) { w.now += rapid.Int64Range(0, 100).Draw(t, "ns") },
+		"next down":    func(t *rapid.T) { w.next(Down) },
+		"next up":      func(t *rapid.T) { w.next(Up) },
+		"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
+		"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
+		"capture more": w.capture,
+		"restore more": w.restore,
+		"next":         func(t *rapid.T) { w.next(Down); w.next(Up) },
+		"next is queued": func(t *rapid.T) {
+			if !w.next(Up) {
+				t.Skip("none")
+			}
+			if x := w.flights[len(w.flights)-1]; x.Kind == Load {
+				w.queue(x)
+			}
+		},
+		"fail": func(t *rapid.T) {
+			w.done(pick(t, len(w.flights)), rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC}).Draw(t, "error"))
+		},
+		"queue": func(t *rapid.T) {
+			x := w.flights[pick(t, len(w.flights))]
+			if x.Kind != Load || x.queued {
+				t.Skip("no load")
+			}
+			w.queue(x)
+		},
+		"shrink": func(t *rapid.T) {
+			i := w.resizable(t)
+			w.e.Shrink(w.now, i, rapid.Int64Range(0, w.e.Capacity(i)).Draw(t, "capacity"))
+		},
+		"grow": func(t *rapid.T) {
+			i := w.resizable(t)
+			w.grow(i, w.e.Capacity(i)+rapid.Int64Range(0, 20).Draw(t, "more"))
+		},
+		"drain": func(t *rapid.T) {
+			w.e.Drain(w.now, w.resizable(t), rapid.IntRange(0, 4).Draw(t, "steps"))
+		},
+		"give back": func(t *rapid.T) { w.giveBack(w.resizable(t)) },
+		"quiet":     func(t *rapid.T) { w.quiet() },
+		"":          func(t *rapid.T) { w.observe(); w.check() },
+	}
 }
 
 // quiet lets everything end that ends by itself: transfers, copies. Nothing may then wait but what the application itself holds up.

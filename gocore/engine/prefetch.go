@@ -122,7 +122,7 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	e.stir(h)
 	v := h.order.Restored(rec.Key)
 	e.follow(h)
-	for _, k := range v.Withdrawn {
+	for _, k := range append(v.Withdrawn, v.Deferred...) {
 		e.renew(now, h, k)
 	}
 	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
@@ -232,7 +232,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	}
 	if id := rec.copies[t]; id != fragment.None {
 		f := tr.table.At(id)
-		if tr.behind(f) {
+		if tr.behind(f) || rec.spoiled&(1<<t) != 0 {
 			return true // what leaves is promised to nobody
 		}
 		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {

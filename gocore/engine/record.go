@@ -34,6 +34,8 @@ type Record struct {
 	copying  int32               // restores that copy out of its fastest tier
 	captured bool
 	gone     bool
+	spoiled  uint8 // bit t: its copy in tier t is not what was captured, and leaves when the last reader does
+	early    uint8 // bit t: a restore was given its copy in tier t before the load ended
 	failed   error // why its capture or its latest flush failed
 }
 
@@ -93,7 +95,7 @@ func (e *Engine) Record(id uint64) *Record {
 // Complete tells whether tier t holds all bytes of r.
 func (e *Engine) Complete(r *Record, t int) bool {
 	id := r.copies[t]
-	return id != fragment.None && e.tiers[t].table.At(id).State.HasBytes()
+	return id != fragment.None && r.spoiled&(1<<t) == 0 && e.tiers[t].table.At(id).State.HasBytes()
 }
 
 // Fastest is the fastest tier with all bytes of r, or -1.
@@ -122,15 +124,15 @@ func (e *Engine) step(r *Record, t int, ev lifecycle.Event) {
 	f.State = next
 }
 
-// settle brings the class of r's copy in tier t, and what depends on it, in line with its state; a copy of a record that has gone
-// is freed as soon as nobody reads it.
+// settle brings the class of r's copy in tier t, and what depends on it, in line with its state; a copy of a record that has gone, or one
+// that is spoiled, is freed as soon as nobody reads it.
 func (e *Engine) settle(now int64, r *Record, t int) {
 	id := r.copies[t]
 	if id == fragment.None {
 		return
 	}
 	f := e.tiers[t].table.At(id)
-	if r.gone {
+	if r.gone || r.spoiled&(1<<t) != 0 {
 		if f.Pins == 0 && f.Transfers == 0 {
 			e.free(r, t)
 			return
@@ -219,6 +221,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 		e.links[t].dirty.set(r, false)
 	}
 	r.copies[t] = fragment.None
+	r.spoiled &^= 1 << t
 	gap := tr.table.Free(id)
 	tr.hand = gap
 	e.roomier(t)

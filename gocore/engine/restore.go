@@ -67,6 +67,9 @@ func (e *Engine) locate(now int64, r *Restore) {
 		e.fetch(now, r)
 	case e.Complete(rec, top):
 		e.pin(now, r, top)
+	case rec.spoiled&(1<<top) != 0: // its room is not free yet
+		r.options.Past = true
+		e.fetch(now, r)
 	case rec.copies[top] != fragment.None:
 		e.hasten(rec)
 		e.await(r)
@@ -80,6 +83,7 @@ func (e *Engine) locate(now int64, r *Restore) {
 
 func (e *Engine) pin(now int64, r *Restore, t int) {
 	e.Fragment(r.Rec, t).Pins++
+	r.Rec.early |= r.Rec.loadRuns & (1 << t)
 	r.Tier, r.Phase = t, Ready
 	if r.options.Into {
 		r.copies = true
@@ -214,6 +218,9 @@ func (e *Engine) hasten(rec *Record) {
 	}
 }
 
+// Awaited tells whether restores wait for rec.
+func (e *Engine) Awaited(rec *Record) bool { return len(e.waiting[rec]) > 0 }
+
 func (e *Engine) await(r *Restore) {
 	r.Phase = Waiting
 	e.waiting[r.Rec] = append(e.waiting[r.Rec], r)
@@ -303,7 +310,7 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 // expectedSoon tells whether the promise of rec's copy in tier t still stands: the restore order wants it again, within what
 // has been prefetched, or a restore waits for it.
 func (e *Engine) expectedSoon(rec *Record, t int) bool {
-	return len(e.waiting[rec]) > 0 || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
+	return e.Awaited(rec) || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
 }
 
 // forgetWaiting ends a restore that was cancelled; room that only it wanted is not wanted any more.

@@ -25,11 +25,26 @@ type Transfer struct {
 	Urgent         bool     // Load: a restore waits for it
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
+	Early          bool     // Load, once it has ended: a restore was given the bytes before
 	began          int64
+	queued         bool
 }
 
 // Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
 func (x *Transfer) Begun(now int64) { x.began = now }
+
+// Queued tells that everything of a load is under way, and that whoever reads the copy from now on does so behind it: restores need not wait
+// for its end. Done follows. Until then the copy that the bytes come from stays where it is, and the new one is not evicted. It is for loads to
+// a record's fastest tier: from any other, other transfers would spread what turns out to be wrong.
+func (e *Engine) Queued(now int64, x *Transfer) {
+	if x.Rec.gone || x.To != x.Rec.Top() {
+		return
+	}
+	x.queued = true
+	e.arrived(now, x)
+	e.resume(now, x.Rec)
+	e.pump(now)
+}
 
 // Direction is what a worker does: Down transfers write to lower tiers, Up transfers read from them.
 type Direction uint8
@@ -314,30 +329,51 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	rec.loadRuns &^= bit
 	l.loads--
 	e.Fragment(rec, x.From).Transfers--
-	f := e.Fragment(rec, x.To)
-	f.Transfers--
+	e.Fragment(rec, x.To).Transfers--
+	x.Early, rec.early = rec.early&bit != 0, rec.early&^bit
 	if err != nil {
-		e.step(rec, x.To, lifecycle.Abort)
-		if !rec.gone {
-			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
-		}
-		h, seen := rec.Hist, rec.Hist.promised[x.To]
-		e.free(rec, x.To)
-		h.promised[x.To] = seen // only a restore tries again
-		e.settle(now, rec, x.From)
+		e.notLoaded(now, x, err)
 		return
 	}
 	l.up.Observe(rec.Size, now-x.began)
 	e.Stats.Tiers[x.From].Read += rec.Size
-	e.step(rec, x.To, lifecycle.ReadDone)
-	f.Verified = true
 	e.trace(now, Loaded, rec, x.To, now-x.began)
-	if !rec.gone && !e.expectedSoon(rec, x.To) {
-		e.release(now, rec, x.To)
+	if !x.queued {
+		e.arrived(now, x)
 	}
 	e.settle(now, rec, x.To)
 	e.settle(now, rec, x.From)
 	e.resume(now, rec)
+}
+
+// arrived notes that restores may read what a load brings.
+func (e *Engine) arrived(now int64, x *Transfer) {
+	e.step(x.Rec, x.To, lifecycle.ReadDone)
+	e.Fragment(x.Rec, x.To).Verified = true
+	if !x.Rec.gone && !e.expectedSoon(x.Rec, x.To) {
+		e.release(now, x.Rec, x.To)
+	}
+	e.settle(now, x.Rec, x.To)
+}
+
+// notLoaded gives the room of a load that failed back, at once or as soon as those have gone who were given what it had queued.
+func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
+	rec, h := x.Rec, x.Rec.Hist
+	seen := h.promised[x.To]
+	switch {
+	case x.queued:
+		rec.spoiled |= 1 << x.To
+		e.settle(now, rec, x.To)
+		e.resume(now, rec)
+	default:
+		e.step(rec, x.To, lifecycle.Abort)
+		if !rec.gone {
+			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
+		}
+		e.free(rec, x.To)
+	}
+	h.promised[x.To] = seen // only a restore tries again
+	e.settle(now, rec, x.From)
 }
 
 func (e *Engine) spilled(now int64, x *Transfer, err error) {

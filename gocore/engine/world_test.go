@@ -45,6 +45,7 @@ type given struct {
 	fetched int // what a fetch delivered; 0: nothing yet
 	phase   Phase
 	handed  bool
+	spoiled bool // what it was given before a load ended is not what was captured
 	into    bool
 	patient bool
 }
@@ -287,6 +288,9 @@ func (w *world) hand(g *given) {
 
 // look compares what a restore gives with what was captured.
 func (w *world) look(g *given) {
+	if g.spoiled {
+		return
+	}
 	if g.Direct {
 		if g.fetched != g.content {
 			w.fatalf("fetched %d, must be %d", g.fetched, g.content)
@@ -385,11 +389,39 @@ func (w *world) next(d Direction) bool {
 	return true
 }
 
+// queue lets everything of a load be under way, so that its bytes count as there: in this world they are.
+func (w *world) queue(x *Transfer) {
+	counts := !x.Rec.gone && x.To == x.Rec.Top()
+	if counts {
+		w.write(x.To, x.ToOff, x.Rec, w.read("load", x.From, x.FromOff, x.Rec))
+	}
+	w.e.Queued(w.now, x)
+	if x.queued != counts {
+		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.queued)
+	}
+	if counts && len(w.e.waiting[x.Rec]) > 0 {
+		w.fatalf("restores still wait for %v, which has been queued", x.Rec.Key)
+	}
+}
+
+// spoil takes note of who was given the bytes of a load that fails in the end.
+func (w *world) spoil(x *Transfer) (some bool) {
+	for _, g := range w.restores {
+		if g.Rec == x.Rec && g.Phase == Ready && !g.Direct && g.Tier == x.To {
+			g.spoiled, some = true, true
+		}
+	}
+	return some
+}
+
 // done ends the transfer in flight number i.
 func (w *world) done(i int, err error) {
 	x := w.flights[i]
 	w.flights = append(w.flights[:i], w.flights[i+1:]...)
-	if err == nil {
+	early := x.queued && err != nil && w.spoil(x)
+	if err == nil && x.queued {
+		w.read("queued", x.To, x.ToOff, x.Rec)
+	} else if err == nil {
 		number := 0
 		if x.From >= 0 {
 			number = w.read("transfer", x.From, x.FromOff, x.Rec)
@@ -410,6 +442,9 @@ func (w *world) done(i int, err error) {
 		w.write(x.To, x.ToOff, x.Rec, -1) // a failing transfer leaves garbage
 	}
 	w.e.Done(w.now, x, err)
+	if early && !x.Early {
+		w.fatalf("a restore was given %v before its load failed, and nobody says so", x.Rec.Key)
+	}
 	switch {
 	case x.Kind == Spill && err != nil:
 		w.unpublished(x.Rec)

@@ -33,6 +33,7 @@ const (
 	Internal    Code = -14 // an invariant of the engine broke
 	Durability  Code = -15 // the bytes can never reach the tier asked for
 	DeviceLost  Code = -16 // the accelerator's context is lost
+	Belated     Code = -17 // what an earlier restore gave was not what was captured; Text names the checkpoint
 )
 
 // Tiers as the contract numbers them.
@@ -52,7 +53,7 @@ var names = map[Code]string{
 	Invalid: "invalid argument", NotFound: "not found", Closed: "closed", Stale: "stale handle",
 	TierFull: "tier full", IO: "i/o error", Corrupt: "corrupt", Dropped: "dropped", Changed: "layout changed",
 	Poisoned: "poisoned", Forked: "forked", Timeout: "timeout", Unavailable: "unavailable",
-	Internal: "internal error", Durability: "not durable", DeviceLost: "device lost",
+	Internal: "internal error", Durability: "not durable", DeviceLost: "device lost", Belated: "belated",
 }
 
 // String returns a short name, and the number for a code that is none.

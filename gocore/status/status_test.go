@@ -20,6 +20,7 @@ var goCodes = map[string]Code{
 	"E_INVALID": Invalid, "E_NOT_FOUND": NotFound, "E_CLOSED": Closed, "E_STALE": Stale, "E_TIER_FULL": TierFull,
 	"E_IO": IO, "E_CORRUPT": Corrupt, "E_DROPPED": Dropped, "E_CHANGED": Changed, "E_POISONED": Poisoned,
 	"E_FORKED": Forked, "E_TIMEOUT": Timeout, "E_UNAVAILABLE": Unavailable, "E_INTERNAL": Internal, "E_DURABILITY": Durability, "E_DEVICE_LOST": DeviceLost,
+	"E_BELATED": Belated,
 }
 
 var goTiers = map[string]int{

@@ -56,9 +56,13 @@ func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func()
 		failed = work()
 	}
 	m, err := lane.Mark() // also when the work failed: some of it may have been queued
+	if err != nil {       // nor may it be lost sight of what has been
+		failed = errors.Join(failed, err)
+		m, err = lane.Mark()
+	}
 	if err != nil {
 		a.unmarked(err)
-		return nil, deviceError(errors.Join(failed, err))
+		return nil, deviceError(failed)
 	}
 	a.mu.Lock()
 	note(m)

@@ -90,6 +90,7 @@ func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
 	for i, x := range all {
 		s.takeOver(x, results[i])
 		s.eng.Done(now, x, results[i].err)
+		s.belated.find(x, results[i].err)
 	}
 }
 

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 )
 
-// Corrupt flips one bit of a checkpoint's bytes in a tier: for tests of what happens then.
+// Corrupt flips one bit of a checkpoint's bytes in a tier, or, with TierNone, lets a device find out belatedly that one was: for tests of what
+// happens then.
 func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
 	s := h.s
 	if err := s.enter(); err != nil {
@@ -15,6 +17,10 @@ func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
 	rec := h.h.Get(k)
 	if rec == nil {
 		return h.notFound(k)
+	}
+	if tier == status.TierNone {
+		s.belated.find(&engine.Transfer{Rec: rec, Early: true}, damaged(rec.Body.(*body).layout.at(offset), status.TierHost))
+		return nil
 	}
 	t, err := s.tierIndex(tier)
 	if err != nil {

@@ -11,15 +11,17 @@ import (
 // waits for, in another lane and in one piece, gets its turn in between. Half as much costs a few hundredths of the rate both ways.
 const cut = 32 << 20
 
-// inCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. After an error nothing of it is under way.
-func (a *accelerator) inCuts(end, size int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
+// inCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. It asks before each cut how large it may be. After
+// an error nothing of it is under way.
+func (a *accelerator) inCuts(end int64, size func() int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
 	var last device.Mark
-	for from := int64(0); from < end; from += size {
-		m, err := put(from, min(size, end-from))
-		if last != nil {
-			if waited := a.finish(last, nil); err == nil {
-				err = waited
-			}
+	for from := int64(0); from < end; {
+		n := min(size(), end-from)
+		m, err := put(from, n)
+		if from += n; last != nil && (from < end || err != nil) {
+			err = a.finish(last, err)
+		} else if last != nil {
+			last.Drop() // who waits for the mark behind it waits for both
 		}
 		if err != nil {
 			return nil, a.finish(m, err)
@@ -28,6 +30,8 @@ func (a *accelerator) inCuts(end, size int64, put func(from, n int64) (device.Ma
 	}
 	return last, nil
 }
+
+func oneCut() int64 { return cut }
 
 // move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
 func (w *worker) move(x *engine.Transfer) *moved {
@@ -81,7 +85,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.inCuts(b.layout.end(), cut, func(from, n int64) (device.Mark, error) {
+	last, err := a.inCuts(b.layout.end(), oneCut, func(from, n int64) (device.Mark, error) {
 		if from > 0 { // with the first cut on its way, so that the link does not rest
 			if err := t.arrived(); err != nil {
 				return nil, err
@@ -92,37 +96,75 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 	return a.finish(last, errors.Join(err, t.arrived()))
 }
 
-// loadTo copies a checkpoint from the host tier to a device and has the device verify it.
+// loadTo copies a checkpoint from the host tier to a device and has the device verify it. Restores are given it as soon as all of that is in the
+// lane, as the work of their callers' streams is then put behind it; what the device finds out later is told belatedly.
 func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	size := int64(cut)
-	if x.Urgent {
-		size = max(b.layout.end(), 1)
-	}
-	last, err := a.inCuts(b.layout.end(), size, func(from, n int64) (device.Mark, error) {
+	last, err := a.inCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
 		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
-	if err != nil || s.set.verify == verifyOff || b.sums == nil {
+	if err != nil {
 		return a.finish(last, err)
 	}
-	if last != nil {
-		last.Drop() // the inspection is behind it in the same lane
+	if s.set.verify == verifyOff || b.sums == nil {
+		s.queued(x)
+		return a.finish(last, nil)
 	}
-	bad, err := s.inspectOn(a, lane, x.ToOff, b)
+	sums, m, err := a.hash(lane, x.ToOff, b.layout)
+	if err != nil {
+		return a.finish(last, a.finish(m, err))
+	}
+	if last != nil {
+		last.Drop() // the checksums are behind it in the same lane
+	}
+	if s.set.verify != verifyAlways { // or else every restore takes them itself, and waits
+		s.queued(x)
+	}
+	bad, err := a.differs(sums, m, b)
 	if err != nil {
 		return err
 	}
-	return damaged(bad)
+	return damaged(bad, s.tiers[x.From])
+}
+
+// cutOf is how much of a load goes into its lane next: all that is left once somebody waits for it.
+func (s *Store) cutOf(x *engine.Transfer) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.Urgent || s.eng.Awaited(x.Rec) {
+		return max(x.Rec.Size, 1)
+	}
+	return cut
+}
+
+// queued lets restores have what a load has put into its lane.
+func (s *Store) queued(x *engine.Transfer) {
+	s.mu.Lock()
+	defer s.leave()
+	s.eng.Queued(s.now(), x)
 }
 
 // inspectOn takes the checksums of a slot on its device and returns the first region that is not what was captured, or -1.
-func (s *Store) inspectOn(a *accelerator, lane device.Lane, offset int64, b *body) (int, error) {
-	var sums device.Sums
-	m, err := a.reading(lane, offset, b.layout.slot, func() (err error) {
-		sums, err = lane.Hash(dense(a.at(offset), b.layout.spans))
+func (a *accelerator) inspectOn(lane device.Lane, offset int64, b *body) (int, error) {
+	sums, m, err := a.hash(lane, offset, b.layout)
+	if err != nil {
+		return -1, a.finish(m, err)
+	}
+	return a.differs(sums, m, b)
+}
+
+// hash queues the checksums of a slot.
+func (a *accelerator) hash(lane device.Lane, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
+	m, err = a.reading(lane, offset, l.slot, func() (err error) {
+		sums, err = lane.Hash(dense(a.at(offset), l.spans))
 		return err
 	})
-	if err := a.finish(m, err); err != nil {
+	return sums, m, err
+}
+
+// differs waits for the checksums of a slot and returns the first region that is not what was captured, or -1.
+func (a *accelerator) differs(sums device.Sums, m device.Mark, b *body) (int, error) {
+	if err := a.finish(m, nil); err != nil {
 		return -1, err
 	}
 	for i, sum := range sums.Take() {

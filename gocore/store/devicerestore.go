@@ -82,7 +82,7 @@ func (op *Op) inspectSlot(out *Outcome, a *accelerator) (status.Code, error) {
 		return status.Again, nil
 	}
 	a.ownLane.Lock()
-	bad, err := s.inspectOn(a, a.own, op.at, b)
+	bad, err := a.inspectOn(a.own, op.at, b)
 	a.ownLane.Unlock()
 	switch {
 	case err != nil:

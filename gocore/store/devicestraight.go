@@ -136,7 +136,7 @@ func (a *accelerator) copyCuts(lane device.Lane, slot []byte, src *source, spans
 		return nil, nil
 	}
 	last := spans[which[len(which)-1]]
-	return a.inCuts(last.Offset+last.Bytes, cut, func(from, n int64) (device.Mark, error) {
+	return a.inCuts(last.Offset+last.Bytes, oneCut, func(from, n int64) (device.Mark, error) {
 		if src.abandoned() {
 			return nil, errAbandoned
 		}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/status"
 )
@@ -73,6 +75,11 @@ func (l *layout) end() int64 {
 	}
 	last := l.spans[len(l.spans)-1]
 	return last.Offset + last.Bytes
+}
+
+// at is the region that has this byte of the slot, or -1.
+func (l *layout) at(offset int64) int {
+	return slices.IndexFunc(l.spans, func(s Span) bool { return offset >= s.Offset && offset-s.Offset < s.Bytes })
 }
 
 // run is the span of the first regions of want that lie so close together that one read of all is cheaper than one of each, and the rest

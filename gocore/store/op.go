@@ -271,6 +271,9 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	}
 	op.end()
 	out.Waited = op.waited
+	if err := s.belated.tell(nil); err != nil {
+		return codeOf(err), err
+	}
 	return status.OK, nil
 }
 
@@ -294,6 +297,9 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if err != nil {
 		return codeOf(err), err
 	}
+	if err := s.toldBy(h, ticket); err != nil {
+		return codeOf(err), err
+	}
 	recs, err := s.versions(h, ticket, t)
 	if err != nil {
 		return codeOf(err), err
@@ -308,6 +314,17 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	op.wait.Notify = op
 	s.ops[op] = struct{}{}
 	return op.checkWait(&Outcome{})
+}
+
+// toldBy is what a wait for all of a history or store has to tell belatedly. The lock is held.
+func (s *Store) toldBy(h *History, ticket uint64) error {
+	switch {
+	case ticket != 0:
+		return nil
+	case h == nil:
+		return s.belated.tell(nil)
+	}
+	return s.belated.tell(h.h)
 }
 
 func (op *Op) stepWait(out *Outcome) (status.Code, error) {

@@ -48,6 +48,7 @@ type Store struct {
 	warm      warmth
 	line      timeline
 	counters  Counters
+	belated   belated
 
 	unhook  func() // takes the poison callback back
 	unwatch func() // ends WatchDevices

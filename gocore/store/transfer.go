@@ -56,7 +56,7 @@ func (s *Store) verifyLoaded(slot []byte, b *body) error {
 	if s.set.verify == verifyOff {
 		return nil
 	}
-	return damaged(b.mismatch(slot, b.layout.all()))
+	return damaged(b.mismatch(slot, b.layout.all()), status.TierDisk)
 }
 
 // fetch reads the regions wanted into memory beside the cache and verifies them.
@@ -77,7 +77,7 @@ func (s *Store) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	if s.set.verify == verifyOff {
 		return m, nil
 	}
-	return m, damaged(b.mismatch(slot, op.want))
+	return m, damaged(b.mismatch(slot, op.want), s.tiers[x.From])
 }
 
 // readFrom reads bytes of a tier.
@@ -92,11 +92,10 @@ func (s *Store) readFrom(t int, to []byte, from int64) error {
 	return s.diskError(s.disk.Read(from, to))
 }
 
-// damaged is the error of a region that is not what was captured; nil for -1.
-func damaged(region int) error {
+// damaged is the error of a region that did not come from a tier as it was captured; nil for -1.
+func damaged(region, tier int) error {
 	if region < 0 {
 		return nil
 	}
-	return status.New(status.Corrupt, "the bytes read from disk are not those that were captured (checksum mismatch)").
-		AtTier(status.TierDisk).AtRegion(region)
+	return status.New(status.Corrupt, "the bytes read are not those that were captured (checksum mismatch)").AtTier(tier).AtRegion(region)
 }

@@ -81,6 +81,57 @@ for options in ({"verify": "off"}, {"checksum": False}):
     assert done.returncode == 0, done.stderr
 
 
+def test_what_is_found_late_is_told_once(run_python: RunPython) -> None:
+    """What a device finds behind a restore: the next restore or wait of that history tells, or the end of the store."""
+    done = run_python(
+        PRELUDE
+        + """
+NOWHERE = -1                                        # a test's word for: found out later
+for key in (3, "k", chr(0) + chr(228) + chr(34), "k" * 5000):
+    store = velocpy.open(host="4MiB")
+    history, other = store.history("h"), store.history("other")
+    for k in (0, key):
+        history.checkpoint(k, u=np.zeros(1000), v=np.ones(3, np.int32))
+    other.checkpoint(0, u=np.zeros(1000))
+    history.restore(0)
+    named = key if len(str(key)) < 100 else None
+    into = {"u": np.empty(1000), "v": np.empty(3, np.int32)}
+
+    for call in (
+        lambda: history.restore(0), lambda: history.restore(0, into=into), lambda: history.wait(), lambda: store.wait(),
+        lambda: next(history.restore_iter()), store.close,
+    ):
+        history.hint(0)
+        history._core.corrupt(key, NOWHERE, 8000)
+        assert (other.restore(0)["u"] == 0).all()
+        other.wait()
+        history.checkpoint(1, u=np.ones(5))
+        expect(call, "v", "host", named)
+        try:
+            call()
+        except velocpy.StoreClosed:
+            assert store.closed
+        history.hint_clear()
+    store.close()
+
+try:
+    with velocpy.open(host="4MiB") as store:
+        history = store.history("h")
+        history.checkpoint("k", [np.zeros(10)])
+        history._core.corrupt("k", NOWHERE, 8)
+except velocpy.BelatedCorruption as error:
+    assert error.key == "k" and error.region == 0 and "verify='always'" in str(error), error
+else:
+    raise AssertionError("nobody told")
+assert store.closed
+"""
+        + "print('all')",
+        env=HOOKS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "all\n"
+
+
 FULL = """
 import errno, resource, sys
 import numpy as np

@@ -409,6 +409,12 @@ def test_a_rewritten_key_is_a_new_row() -> None:
     assert {(stay.row, stay.start, stay.end) for stay in record.stays} == {(0, 0, 5), (1, 5, 9)}
 
 
+def test_a_load_may_end_after_the_restore_that_consumed_it() -> None:
+    record = record_of([event(0, "capture"), event(5, "restore", last=True), event(8, "load", tier="device", took=6)])
+    assert {(stay.row, stay.tier, stay.start, stay.end) for stay in record.stays} == {(0, "host", 0, 5)}
+    assert [(t.tier, t.start, t.end, t.way) for t in record.transfers] == [("device", 2, 8, "up")]
+
+
 def test_events_older_than_the_first_kept_are_left_out() -> None:
     record = record_of([event(1, "flush", tier="disk"), event(2, "restore"), event(3, "capture", key=1)])
     assert [stay.row for stay in record.stays] == [0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import RunPython
 
 import velocpy
 
@@ -198,6 +199,70 @@ def test_capture_does_not_wait_for_the_device(store: velocpy.Store) -> None:
     assert not ticket.captured
     ticket.wait()
     assert ticket.captured
+
+
+def lowered(history: velocpy.History, key: int, u: Any) -> None:
+    """Checkpoints until the first of them lies in the host tier alone."""
+    history.checkpoint(key, u=u)
+    history.wait("host")
+    filler = torch.zeros_like(u)
+    while history.ready(key):
+        history.checkpoint(key + 1 + len(history), u=filler)
+        history.wait("host")
+
+
+@pytest.mark.parametrize("lent", [True, False])
+def test_a_restore_does_not_wait_for_its_transfer(tmp_path: Path, lent: bool) -> None:
+    """The device computes when a restore from the host tier is asked for, and still does when it is given."""
+    with velocpy.open(tmp_path, device="128MiB", host="1GiB") as store:
+        history = store.history("h")
+        u = noise(8 * MIB, 7)
+        lowered(history, 0, u)
+        for _ in range(3):  # what has to be done once has been done
+            history.restore(len(history) - 1, into={"u": torch.empty_like(u)})
+        torch.cuda.synchronize()
+        back = torch.empty_like(u)
+        torch.cuda._sleep(2_000_000_000)
+        if lent:
+            with history.restore(0) as state:
+                back.copy_(state["u"])
+        else:
+            history.restore(0, into={"u": back})
+        assert not torch.cuda.current_stream().query()
+        assert torch.equal(back, u)
+
+
+def test_damage_on_the_way_up_is_told_by_the_next_call(run_python: RunPython) -> None:
+    done = run_python(
+        """
+import time, torch, velocpy
+HOST = 1
+with velocpy.open(device="80MiB", host="1GiB") as store:
+    history = store.history("h")
+    u = torch.arange(4 << 20, device="cuda")
+    for key in range(8):
+        history.checkpoint(key, u=u, v=u + key)
+        history.wait("host")
+    assert not history.ready(0)
+    history._core.corrupt(0, HOST, 5 << 23)
+    with history.restore(0) as state:
+        assert torch.equal(state["u"], u) and not torch.equal(state["v"], u)
+    for _ in range(100):
+        try:
+            history.wait()
+        except velocpy.BelatedCorruption as error:
+            assert (error.history, error.key, error.region, error.tier) == ("h", 0, "v", "host"), vars(error)
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("nobody told")
+    with history.restore(7) as state:
+        assert torch.equal(state["v"], u + 7)
+print("told")
+""",
+        env={"VELOCPY_TEST_HOOKS": "1"},
+    )
+    assert (done.returncode, done.stdout) == (0, "told\n"), done.stderr
 
 
 def test_copy_false_reads_the_source_itself(store: velocpy.Store) -> None:

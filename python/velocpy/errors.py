@@ -22,6 +22,7 @@ import os
 from typing import Any
 
 __all__ = [
+    "BelatedCorruption",
     "VelocError",
     "CheckpointDropped",
     "CheckpointNotFound",
@@ -67,6 +68,7 @@ class Status(enum.IntEnum):
     INTERNAL = -14
     DURABILITY = -15
     DEVICE_LOST = -16
+    BELATED = -17
 
 
 #: Names of the tiers by the contract's numbers.
@@ -148,6 +150,15 @@ class CorruptCheckpoint(VelocError):
     """Bytes came back that are not those captured: the checksum of ``region`` in ``tier`` differs."""
 
 
+class BelatedCorruption(CorruptCheckpoint):
+    """What an earlier restore to a device gave was not what was captured, as its verification behind the copy found.
+
+    A restore does not wait for that. The next restore or wait of the same history raises this instead of what it should
+    do, once, or `Store.close` does. ``history``, ``key`` and ``region`` are those of the earlier restore; what
+    was computed since from these bytes is wrong.
+    """
+
+
 class DurabilityLost(VelocError):
     """The bytes will never reach the tier asked for: their flush failed for good or was cancelled."""
 
@@ -197,6 +208,7 @@ _CLASSES: dict[int, type[VelocError]] = {
     Status.INTERNAL: CoreFault,
     Status.DURABILITY: DurabilityLost,
     Status.DEVICE_LOST: GpuContextLost,
+    Status.BELATED: BelatedCorruption,
 }
 
 # What is still safe and what to do, where the core cannot know it.
@@ -244,6 +256,20 @@ def from_core(
         error.errno = os_errno
         error.strerror = os.strerror(os_errno)
     return error
+
+
+def belated(history: str | None, key: int | str | None, region: str | int | None, tier: int) -> BelatedCorruption:
+    """The exception of what was found out about an earlier restore."""
+    tier_name = TIERS[tier]
+    message = _sentence(
+        "an earlier restore gave bytes that are not those that were captured (checksum mismatch)",
+        _place(history, key, region, tier_name),
+    )
+    remedy = (
+        "What was computed from them is wrong. Other checkpoints are not affected, and this call has done nothing: it "
+        "can be made again. A store with verify='always' gives nothing out before it is verified."
+    )
+    return BelatedCorruption(f"{message}. {remedy}", history=history, key=key, region=region, tier=tier_name)
 
 
 #: What a wait may be for: what did not happen in time, what has become of it, and what to do.

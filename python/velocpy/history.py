@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from . import arrays
-from .errors import CheckpointNotFound, ForkedProcessError, InvalidArgument, InvalidType, StoreClosed, VelocError
+from .errors import (
+    BelatedCorruption,
+    CheckpointNotFound,
+    ForkedProcessError,
+    InvalidArgument,
+    InvalidType,
+    StoreClosed,
+    VelocError,
+)
 from .lease import Lease
 from .plan import Advance, Drop, Feed, Key, Last, Restore, plain_key
 from .ticket import NO_TIER, Ticket, tier_number
@@ -221,6 +229,8 @@ class History:
         ------
         CheckpointNotFound, CheckpointDropped, CorruptCheckpoint, TierIOError, WaitTimeout, StoreClosed
             The checkpoint, if there is one, stays restorable.
+        BelatedCorruption
+            Of an earlier restore to a device; see there. This one was not begun.
         InvalidArgument
             Before any byte was written.
         """
@@ -279,7 +289,7 @@ class History:
         started = True
         try:
             return self._core.restore_into(key, wanted, into, last, timeout, stream)
-        except (InvalidArgument, CheckpointNotFound, StoreClosed):
+        except (BelatedCorruption, InvalidArgument, CheckpointNotFound, StoreClosed):
             started = False
             raise
         finally:

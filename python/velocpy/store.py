@@ -19,7 +19,16 @@ from typing import Any
 
 from . import _core, devices, knobs
 from .budget import device_budgets, disk_budget, host_budget
-from .errors import TIERS, InvalidArgument, InvalidType, StoreClosed, TierUnavailable, VelocError, WaitTimeout
+from .errors import (
+    TIERS,
+    BelatedCorruption,
+    InvalidArgument,
+    InvalidType,
+    StoreClosed,
+    TierUnavailable,
+    VelocError,
+    WaitTimeout,
+)
 from .history import History
 from .ticket import tier_number
 
@@ -92,7 +101,8 @@ def open(  # noqa: A001
         Which checkpoint leaves a full tier: "score" (by plan, sizes and gaps), or "lru" and "fifo" for comparison.
     verify
         When checksums are compared on the way back: "first" time bytes come back from a lower tier or to the caller,
-        "always", or "off".
+        "always", or "off". A restore to a device does not wait for a "first" comparison there: what it finds is raised
+        as `BelatedCorruption` by the next restore or wait of the history, or by `close`.
     checksum
         Whether captures take checksums at all.
     prefetch, guess
@@ -281,6 +291,8 @@ class Store:
         WaitTimeout
             When transfers still run after ``timeout`` seconds; the store is closed for everybody else, and calling
             again waits on.
+        BelatedCorruption
+            Of an earlier restore to a device; the store is closed all the same.
         """
         closed_before, self._closed = self._closed, True
         if _core.forked():
@@ -289,6 +301,9 @@ class Store:
             self._core.close(timeout)
         except InvalidArgument:
             self._closed = closed_before  # refused: nothing was begun
+            raise
+        except BelatedCorruption:
+            _open_stores.discard(self)
             raise
         _open_stores.discard(self)
         _drain_log()

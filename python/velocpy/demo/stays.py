@@ -64,6 +64,7 @@ class _Tracker:
     def __init__(self, ordered: list[Event]) -> None:
         self._ordered = ordered
         self._row: dict[tuple[str, Any], int] = {}
+        self._former: dict[tuple[str, Any], int] = {}  # a load may end after the restore that consumed what it brings
         self._size: list[int] = []
         self._history: list[str] = []
         self._open: dict[tuple[int, str], int] = {}
@@ -94,11 +95,13 @@ class _Tracker:
         if what == "capture":
             self._capture(name, at, int(event["bytes"]), str(event["tier"]))
             return
-        row = self._row.get(name)
+        live = self._row.get(name)
+        row = self._former.get(name) if live is None and what == "load" else live
         if row is None:  # its capture is older than the first event kept
             return
         if what in ("flush", "load"):
-            self._open.setdefault((row, str(event["tier"])), at)
+            if live is not None:
+                self._open.setdefault((row, str(event["tier"])), at)
             way = "down" if what == "flush" else "up"
             self._transfers.append(Transfer(str(event["tier"]), at - took, at, int(event["bytes"]), way))
         elif what == "evict":
@@ -121,6 +124,7 @@ class _Tracker:
     def _forget(self, name: tuple[str, Any], at: int) -> None:
         row = self._row.pop(name, None)
         if row is not None:
+            self._former[name] = row
             for tier in TIERS:
                 self._leave(row, tier, at)
 
