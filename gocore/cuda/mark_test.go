@@ -211,7 +211,8 @@ func TestManyWait(t *testing.T) {
 	}
 	select {
 	case err := <-waits:
-		t.Errorf("nobody let it go: %v", err)
+		open()
+		t.Fatalf("nobody let it go: %v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	open()
@@ -236,7 +237,8 @@ func TestWaitWithoutSleep(t *testing.T) {
 			go func() { waited <- m.Wait() }()
 			select {
 			case err := <-waited:
-				t.Errorf("nobody let it go: %v", err)
+				open()
+				t.Fatalf("nobody let it go: %v", err)
 			case <-time.After(5 * time.Millisecond):
 			}
 			open()

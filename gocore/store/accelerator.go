@@ -55,13 +55,9 @@ func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func()
 	if failed == nil {
 		failed = work()
 	}
-	m, err := lane.Mark() // also when the work failed: some of it may have been queued
-	if err != nil {       // nor may it be lost sight of what has been
-		failed = errors.Join(failed, err)
-		m, err = lane.Mark()
-	}
-	if err != nil {
-		a.unmarked(err)
+	m, failed := behindAll(lane, failed) // also when the work failed: some of it may have been queued
+	if m == nil {
+		a.unmarked(failed)
 		return nil, deviceError(failed)
 	}
 	a.mu.Lock()

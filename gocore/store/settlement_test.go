@@ -1,0 +1,102 @@
+package store
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/device"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+)
+
+// sums and a mark of nobody's, which count what becomes of them.
+type counted struct{ fetched, taken, discarded, dropped int }
+
+func (c *counted) Fetch(device.Lane) error { c.fetched++; return nil }
+func (c *counted) Take() []uint64          { c.taken++; return nil }
+func (c *counted) Discard()                { c.discarded++ }
+func (c *counted) Passed() (bool, error)   { return true, nil }
+func (c *counted) Seen() (bool, error)     { return true, nil }
+func (c *counted) Wait() error             { return nil }
+func (c *counted) Keep() device.Mark       { return c }
+func (c *counted) Drop()                   { c.dropped++ }
+
+// Checksums whose way to the host has no mark behind it are given to nobody else: they may still be on it.
+func TestChecksumsAstray(t *testing.T) {
+	for _, astray := range []bool{false, true} {
+		c := &counted{}
+		(&coming{mark: c, sums: c, astray: astray}).drop()
+		want := counted{discarded: 1, dropped: 1}
+		if astray {
+			want.discarded = 0
+		}
+		if *c != want {
+			t.Errorf("astray %v: %+v", astray, *c)
+		}
+	}
+}
+
+// markless is a lane that cannot be marked.
+type markless struct {
+	device.Lane
+	marks int // until it can
+	mark  device.Mark
+}
+
+func (l *markless) Mark() (device.Mark, error) {
+	if l.marks--; l.marks >= 0 {
+		return nil, errors.New("no mark")
+	}
+	return l.mark, nil
+}
+
+// They go astray when there is no mark behind their way, after a second attempt; then, as with any other failure, the next one settles.
+func TestChecksumsGoAstray(t *testing.T) {
+	for failures := range 4 {
+		sums, behind := &counted{}, &counted{}
+		c := &coming{mark: &counted{}, sums: sums}
+		s := &settlement{a: &accelerator{}, c: c}
+		c.settling.Lock()
+		err := s.fetch(&markless{marks: failures, mark: behind})
+		if (err != nil) != (failures > 0) || c.astray != (failures > 1) {
+			t.Errorf("%d failures: %v, astray %v", failures, err, c.astray)
+		}
+		if s.over != (failures > 0) || c.settling.TryLock() != s.over {
+			t.Errorf("%d failures: over %v, or still locked", failures, s.over)
+		}
+		if want := (counted{fetched: 1}); *sums != want {
+			t.Errorf("%d failures: the checksums were %+v", failures, *sums)
+		}
+		if failures == 1 && behind.dropped != 1 {
+			t.Errorf("the mark was dropped %d times", behind.dropped)
+		}
+	}
+}
+
+// A flush that cannot mark the way of its checksums fails, and the next one fetches them again.
+func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
+	c := newClient(t, open(t, b.config(8<<20, 0, 2<<20)), "h")
+	const size = 600_000
+	c.mustPutOn(b, 1, random(size, 1))
+	b.check(c.wait(0, status.TierNone)) // nobody marks anything to sleep behind it
+	coming := func() *coming {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		return c.h.h.Get(plan.Number(1)).Body.(*body).coming
+	}
+	before := coming()
+	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 1)
+	wants(t, c.wait(0, status.TierHost), status.IO)
+	if before == nil || coming() != before || before.astray {
+		t.Errorf("settled, or astray: %+v", coming())
+	}
+	b.check(c.wait(0, status.TierHost))
+	if coming() != nil {
+		t.Error("nobody has taken the checksums over")
+	}
+	c.mustGetOn(b, 1, random(size, 1))
+}
