@@ -44,7 +44,8 @@ void raise_belated(const veloc_error& error, const std::function<std::shared_ptr
   const py::dict about = py::module_::import("json").attr("loads")(text_of(error));
   const auto layout = layouts(about["layout"].cast<uint64_t>());
   raise_object(
-      py::module_::import("velocpy.errors").attr("belated")(about["history"], about["key"], region_of(error, layout.get()), error.tier));
+      py::module_::import("velocpy.errors")
+          .attr("belated")(about["history"], about["key"], region_of(error, layout.get()), error.tier, about.attr("get")("unverified")));
 }
 
 void raise_forked() { raise_object(py::module_::import("velocpy.errors").attr("forked")()); }

@@ -63,6 +63,12 @@ LeaseMemory::~LeaseMemory() {
   release_failures().emplace_back(error.text, static_cast<size_t>(length));
 }
 
+void LeaseMemory::used_on(uint64_t stream) {
+  veloc_error error;
+  if (core().lease_use(handle_, stream, &error) < 0) raise(error, {});
+  streams_.add(stream);
+}
+
 bool LeaseMemory::restored(int32_t region) const { return std::binary_search(select_.begin(), select_.end(), region); }
 
 py::list LeaseMemory::labels() const {

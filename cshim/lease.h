@@ -35,8 +35,8 @@ class LeaseMemory {
   int32_t place() const { return place_; }
   // Where the array of a region was when it was captured.
   int32_t home(int32_t region) const { return layout_->regions[static_cast<size_t>(region)].place; }
-  // One more stream that reads it: its room is not written before what is queued there has happened.
-  void used_on(uint64_t stream) { streams_.add(stream); }
+  // One more stream that reads it, behind what still brings the bytes: their room is not written before what is queued there has happened.
+  void used_on(uint64_t stream);
   Library library(int32_t region) const { return layout_->regions[static_cast<size_t>(region)].library; }
   // The address of a region's first byte.
   uint64_t address(int32_t region) const;

@@ -33,6 +33,7 @@ namespace velocpy {
   X(layout)                \
   X(lease_meta)            \
   X(lease_release)         \
+  X(lease_use)             \
   X(lease_read)            \
   X(hint)                  \
   X(hint_clear)            \

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 3
+#define VELOC_ABI_VERSION 4
 
 /* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -47,8 +47,9 @@ enum {
   VELOC_E_DURABILITY = -15,  /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
   VELOC_E_DEVICE_LOST = -16, /* the accelerator's context is lost: nothing that lay there alone can be had any more */
   VELOC_E_BELATED = -17      /* this call did nothing: it tells that bytes which an earlier restore of the history gave before they had been
-                                verified were not those captured. text is JSON: {"history": name, "key": number or text, "layout": id};
-                                null stands for what is too long. close: the store is closed all the same */
+                                verified were not those captured. text is JSON: {"history": name, "key": number or text, "layout": id,
+                                "unverified": why that cannot be told, or left out}; null stands for a name that is too long or no UTF-8.
+                                close: the store is closed all the same */
 };
 
 enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };
@@ -243,6 +244,8 @@ int32_t veloc_lease_meta(uint64_t lease, char* buf, int64_t cap, int64_t* len, v
 /* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease.
  * streams: every stream that reads a lease on a device; its room is not written before what is queued there has happened. */
 int32_t veloc_lease_release(uint64_t lease, const uint64_t* streams, int32_t n_streams, veloc_error* err);
+/* Lets one more stream read a lease on a device: it is put behind what still brings the bytes. To be named to the release, too. */
+int32_t veloc_lease_use(uint64_t lease, uint64_t stream, veloc_error* err);
 /* Copies bytes of the slot that a lease shows to host memory; the one call that waits, for that copy. */
 int32_t veloc_lease_read(uint64_t lease, int64_t offset, int64_t nbytes, void* to, veloc_error* err);
 

@@ -169,6 +169,17 @@ func veloc_lease_release(lease C.uint64_t, streams *C.veloc_const_uint64, n C.in
 	})
 }
 
+//export veloc_lease_use
+func veloc_lease_use(lease, stream C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		l, ok := leases.Get(uint64(lease))
+		if !ok {
+			return 0, stale("lease")
+		}
+		return status.OK, l.Use(uint64(stream))
+	})
+}
+
 //export veloc_lease_read
 func veloc_lease_read(lease C.uint64_t, offset, nbytes C.int64_t, to unsafe.Pointer, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {

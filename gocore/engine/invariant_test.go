@@ -68,6 +68,9 @@ func (w *world) checkTiers() {
 			if !r.gone && f.Class != w.e.classify(r, t, f) {
 				w.fatalf("tier %d: %v is of class %d, must be %d", t, r.Key, f.Class, w.e.classify(r, t, f))
 			}
+			if spoiled := r.spoiled&(1<<t) != 0; spoiled && (f.Pins == 0 && f.Transfers == 0 || f.Class != fragment.Held || t != r.Top()) {
+				w.fatalf("tier %d: %v is spoiled, %d read it, and it is of class %d", t, r.Key, f.Pins, f.Class)
+			}
 			if r.gone && f.Class != fragment.Held {
 				w.fatalf("tier %d: %v is gone and read, but of class %d", t, r.Key, f.Class)
 			}

@@ -20,30 +20,39 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestModelOfLoads is the same for checkpoints most of which have to come up again, and little else.
+// TestModelOfLoads is the same for checkpoints most of which have to come up again, and little else. What goes wrong there does so seldom.
 func TestModelOfLoads(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		cfg := someConfig(t)
-		cfg.Flush = Eager
-		cfg.Tiers = []TierConfig{
-			{Name: "top", Capacity: rapid.Int64Range(8, 16).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9},
-			{Name: "below", Capacity: 1000, WriteRate: 1e9, ReadRate: 2e9},
-		}
-		w := newWorld(t, cfg)
-		for range 8 {
-			w.capture(t)
-			w.quiet()
-		}
-		acts, some := w.acts(), map[string]func(*rapid.T){}
-		for _, name := range []string{
-			"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail", "capture", "",
-		} {
-			some[name] = acts[name]
-		}
-		t.Repeat(some)
-		w.observe()
-		w.finish()
-	})
+	for range 30 {
+		rapid.Check(t, modelOfLoads)
+	}
+}
+
+func modelOfLoads(t *rapid.T) {
+	cfg := someConfig(t)
+	cfg.Flush = Eager
+	cfg.Tiers = []TierConfig{
+		{Name: "top", Capacity: rapid.Int64Range(8, 16).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9},
+		{Name: "below", Capacity: 1000, WriteRate: 1e9, ReadRate: 2e9},
+	}
+	if rapid.IntRange(0, 2).Draw(t, "between") == 0 {
+		cfg.Tiers[1].Capacity = rapid.Int64Range(16, 40).Draw(t, "capacity")
+		cfg.Tiers = append(cfg.Tiers, TierConfig{Name: "last", Capacity: 1000, Remote: true})
+	}
+	w := newWorld(t, cfg)
+	for range 8 {
+		w.capture(t)
+		w.quiet()
+	}
+	acts, some := w.acts(), map[string]func(*rapid.T){}
+	for _, name := range []string{
+		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
+		"fail when given", "fail when given, too", "capture", "drop", "clear", "prefetch", "shrink", "grow", "drain", "",
+	} {
+		some[name] = acts[name]
+	}
+	t.Repeat(some)
+	w.observe()
+	w.finish()
 }
 
 // acts are what can happen.
@@ -117,9 +126,11 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"fail": func(t *rapid.T) {
 			w.done(pick(t, len(w.flights)), rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC}).Draw(t, "error"))
 		},
+		"fail when given":      func(t *rapid.T) { w.failWhenGiven(t) },
+		"fail when given, too": func(t *rapid.T) { w.failWhenGiven(t) },
 		"queue": func(t *rapid.T) {
 			x := w.flights[pick(t, len(w.flights))]
-			if x.Kind != Load || x.queued {
+			if x.Kind != Load || x.Ahead {
 				t.Skip("no load")
 			}
 			w.queue(x)
@@ -139,6 +150,26 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"quiet":     func(t *rapid.T) { w.quiet() },
 		"":          func(t *rapid.T) { w.observe(); w.check() },
 	}
+}
+
+// failWhenGiven lets restores have what a load has queued before it fails.
+func (w *world) failWhenGiven(t *rapid.T) {
+	if !w.next(Up) {
+		t.Skip("none")
+	}
+	x := w.flights[len(w.flights)-1]
+	if x.Kind != Load {
+		return
+	}
+	w.queue(x)
+	again := func() {
+		for range rapid.IntRange(0, 2).Draw(t, "restores") {
+			w.restoreOf(t, w.index(x.Rec.Hist), x.Rec.Key)
+		}
+	}
+	again()
+	w.done(len(w.flights)-1, syscall.EIO)
+	again()
 }
 
 // quiet lets everything end that ends by itself: transfers, copies. Nothing may then wait but what the application itself holds up.

@@ -232,7 +232,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	}
 	if id := rec.copies[t]; id != fragment.None {
 		f := tr.table.At(id)
-		if tr.behind(f) || rec.spoiled&(1<<t) != 0 {
+		if tr.behind(f) {
 			return true // what leaves is promised to nobody
 		}
 		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {

@@ -35,7 +35,6 @@ type Record struct {
 	captured bool
 	gone     bool
 	spoiled  uint8 // bit t: its copy in tier t is not what was captured, and leaves when the last reader does
-	early    uint8 // bit t: a restore was given its copy in tier t before the load ended
 	failed   error // why its capture or its latest flush failed
 }
 
@@ -221,12 +220,15 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 		e.links[t].dirty.set(r, false)
 	}
 	r.copies[t] = fragment.None
+	spoiled := r.spoiled&(1<<t) != 0
 	r.spoiled &^= 1 << t
 	gap := tr.table.Free(id)
 	tr.hand = gap
 	e.roomier(t)
 	if h := r.Hist; !r.gone {
-		e.lookAgain(h, t, r.seq)
+		if !spoiled { // or else it would come up as it did
+			e.lookAgain(h, t, r.seq)
+		}
 		if t == int(r.top) {
 			h.readyTo = min(h.readyTo, r.seq)
 		}

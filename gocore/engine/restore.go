@@ -83,7 +83,6 @@ func (e *Engine) locate(now int64, r *Restore) {
 
 func (e *Engine) pin(now int64, r *Restore, t int) {
 	e.Fragment(r.Rec, t).Pins++
-	r.Rec.early |= r.Rec.loadRuns & (1 << t)
 	r.Tier, r.Phase = t, Ready
 	if r.options.Into {
 		r.copies = true
@@ -217,6 +216,9 @@ func (e *Engine) hasten(rec *Record) {
 		}
 	}
 }
+
+// Loading tells whether a load of rec into tier t is under way, be its bytes given to restores or not.
+func (e *Engine) Loading(rec *Record, t int) bool { return rec.loadRuns&(1<<t) != 0 }
 
 // Awaited tells whether restores wait for rec.
 func (e *Engine) Awaited(rec *Record) bool { return len(e.waiting[rec]) > 0 }

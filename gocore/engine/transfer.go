@@ -25,9 +25,8 @@ type Transfer struct {
 	Urgent         bool     // Load: a restore waits for it
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
-	Early          bool     // Load, once it has ended: a restore was given the bytes before
+	Ahead          bool     // Load: restores may have had its bytes before it ended
 	began          int64
-	queued         bool
 }
 
 // Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
@@ -40,7 +39,7 @@ func (e *Engine) Queued(now int64, x *Transfer) {
 	if x.Rec.gone || x.To != x.Rec.Top() {
 		return
 	}
-	x.queued = true
+	x.Ahead = true
 	e.arrived(now, x)
 	e.resume(now, x.Rec)
 	e.pump(now)
@@ -330,7 +329,6 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	l.loads--
 	e.Fragment(rec, x.From).Transfers--
 	e.Fragment(rec, x.To).Transfers--
-	x.Early, rec.early = rec.early&bit != 0, rec.early&^bit
 	if err != nil {
 		e.notLoaded(now, x, err)
 		return
@@ -338,7 +336,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	l.up.Observe(rec.Size, now-x.began)
 	e.Stats.Tiers[x.From].Read += rec.Size
 	e.trace(now, Loaded, rec, x.To, now-x.began)
-	if !x.queued {
+	if !x.Ahead {
 		e.arrived(now, x)
 	}
 	e.settle(now, rec, x.To)
@@ -356,12 +354,13 @@ func (e *Engine) arrived(now int64, x *Transfer) {
 	e.settle(now, x.Rec, x.To)
 }
 
-// notLoaded gives the room of a load that failed back, at once or as soon as those have gone who were given what it had queued.
+// notLoaded gives the room of a load that failed back, at once or as soon as those have gone who were given what it had queued. Only a restore
+// tries again.
 func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 	rec, h := x.Rec, x.Rec.Hist
 	seen := h.promised[x.To]
 	switch {
-	case x.queued:
+	case x.Ahead:
 		rec.spoiled |= 1 << x.To
 		e.settle(now, rec, x.To)
 		e.resume(now, rec)
@@ -372,7 +371,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 		}
 		e.free(rec, x.To)
 	}
-	h.promised[x.To] = seen // only a restore tries again
+	h.promised[x.To] = seen
 	e.settle(now, rec, x.From)
 }
 

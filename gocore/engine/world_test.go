@@ -243,8 +243,9 @@ func (w *world) unpublished(r *Record) {
 	}
 }
 
-func (w *world) restore(t *rapid.T) {
-	hi, k := w.hist(t), someKey(t)
+func (w *world) restore(t *rapid.T) { w.restoreOf(t, w.hist(t), someKey(t)) }
+
+func (w *world) restoreOf(t *rapid.T, hi int, k plan.Key) {
 	into := rapid.Bool().Draw(t, "into")
 	o := RestoreOptions{
 		Last: rapid.IntRange(0, 3).Draw(t, "last") == 0, Peek: rapid.IntRange(0, 5).Draw(t, "peek") == 0,
@@ -396,8 +397,8 @@ func (w *world) queue(x *Transfer) {
 		w.write(x.To, x.ToOff, x.Rec, w.read("load", x.From, x.FromOff, x.Rec))
 	}
 	w.e.Queued(w.now, x)
-	if x.queued != counts {
-		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.queued)
+	if x.Ahead != counts {
+		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.Ahead)
 	}
 	if counts && len(w.e.waiting[x.Rec]) > 0 {
 		w.fatalf("restores still wait for %v, which has been queued", x.Rec.Key)
@@ -405,21 +406,22 @@ func (w *world) queue(x *Transfer) {
 }
 
 // spoil takes note of who was given the bytes of a load that fails in the end.
-func (w *world) spoil(x *Transfer) (some bool) {
+func (w *world) spoil(x *Transfer) {
 	for _, g := range w.restores {
 		if g.Rec == x.Rec && g.Phase == Ready && !g.Direct && g.Tier == x.To {
-			g.spoiled, some = true, true
+			g.spoiled = true
 		}
 	}
-	return some
 }
 
 // done ends the transfer in flight number i.
 func (w *world) done(i int, err error) {
 	x := w.flights[i]
 	w.flights = append(w.flights[:i], w.flights[i+1:]...)
-	early := x.queued && err != nil && w.spoil(x)
-	if err == nil && x.queued {
+	if x.Ahead && err != nil {
+		w.spoil(x)
+	}
+	if err == nil && x.Ahead {
 		w.read("queued", x.To, x.ToOff, x.Rec)
 	} else if err == nil {
 		number := 0
@@ -442,9 +444,6 @@ func (w *world) done(i int, err error) {
 		w.write(x.To, x.ToOff, x.Rec, -1) // a failing transfer leaves garbage
 	}
 	w.e.Done(w.now, x, err)
-	if early && !x.Early {
-		w.fatalf("a restore was given %v before its load failed, and nobody says so", x.Rec.Key)
-	}
 	switch {
 	case x.Kind == Spill && err != nil:
 		w.unpublished(x.Rec)

@@ -1,63 +1,179 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
+	"unicode/utf8"
 
 	"velocpy/gocore/engine"
+	"velocpy/gocore/logring"
 	"velocpy/gocore/status"
 )
 
-// belated is what devices found out, in the order of finding, about bytes that restores had been given before: these do not wait for the
-// verification of what came up for them. The next restore or wait of the history concerned tells it, once, or the end of the store.
-type belated []finding
+// Restores to a device are not held up until what comes up for them has been verified there. belated is the account of what callers have been given
+// meanwhile, and of what the device found out about it. All of it is under the store's lock.
+type belated struct {
+	given  map[*engine.Record][]int32 // regions that callers have of loads that still run
+	doubts map[*engine.Record]error   // why such a load failed: the next one is verified before anybody is given anything of it
+	found  []finding
+}
 
+// finding is what the next restore or wait of the history tells, once, or the end of the store.
 type finding struct {
 	history *engine.History
 	err     *status.Error
 }
 
-// foundLate bounds what is kept: the first findings tell where to look.
-const foundLate = 64
+// mostFound bounds what is kept to be told: the first findings say where to look. All of them are logged.
+const mostFound = 64
 
-// subject names a checkpoint to the other side of the contract, which knows what the region of a layout is called.
-type subject struct {
-	History any    `json:"history"` // null: too long to be told
-	Key     any    `json:"key"`     // the same
-	Layout  uint64 `json:"layout"`
-}
-
-// longestName is as many bytes of a name as an error has room for.
-const longestName = 100
-
-// find keeps what is wrong with the bytes of a load, if somebody was given them. The lock is held.
-func (b *belated) find(x *engine.Transfer, err error) {
-	var wrong *status.Error
-	if !x.Early || !errors.As(err, &wrong) || wrong.Code != status.Corrupt || len(*b) >= foundLate {
+// give notes that a caller has regions of a load that still runs.
+func (b *belated) give(rec *engine.Record, regions []int32) {
+	if len(regions) == 0 {
 		return
 	}
-	about := subject{History: short(x.Rec.Hist.Name), Key: x.Rec.Key.Number, Layout: x.Rec.Body.(*body).layout.id}
-	if x.Rec.Key.IsText {
-		about.Key = short(x.Rec.Key.Text)
+	if b.given == nil {
+		b.given = map[*engine.Record][]int32{}
 	}
-	text, _ := json.Marshal(about) // of numbers and text: it cannot fail
-	*b = append(*b, finding{x.Rec.Hist, status.New(status.Belated, "%s", text).AtTier(wrong.Tier).AtRegion(wrong.Region)})
+	for _, i := range regions {
+		if !slices.Contains(b.given[rec], i) {
+			b.given[rec] = append(b.given[rec], i)
+		}
+	}
 }
 
-func short(name string) any {
-	if len(name) > longestName {
+// end takes note of how a load to a device has ended, and tells whether callers had been given something of it: a wait may be over.
+func (b *belated) end(x *engine.Transfer, m *moved) (some bool) {
+	given := b.given[x.Rec]
+	delete(b.given, x.Rec)
+	switch {
+	case m.err == nil:
+		delete(b.doubts, x.Rec)
+	case x.Ahead:
+		if b.doubts == nil {
+			b.doubts = map[*engine.Record]error{}
+		}
+		b.doubts[x.Rec] = m.err
+		b.find(x.Rec, given, m)
+	}
+	return given != nil
+}
+
+// find records what is wrong with regions that callers have. Of a lost device every later call tells.
+func (b *belated) find(rec *engine.Record, given []int32, m *moved) {
+	var why *status.Error
+	region, unverified := status.RegionNone, ""
+	switch errors.As(m.err, &why); {
+	case why == nil || why.Code == status.DeviceLost || len(given) == 0:
+		return
+	case why.Code == status.Corrupt:
+		at := slices.IndexFunc(m.bad, func(i int32) bool { return slices.Contains(given, i) })
+		if at < 0 {
+			return
+		}
+		region = int(m.bad[at])
+	default:
+		unverified = why.Message()
+	}
+	err := status.New(status.Belated, "%s", subjectOf(rec, unverified)).AtTier(why.Tier).AtRegion(region)
+	logring.Add(logring.Error, "what a restore gave cannot be relied on: "+err.Error())
+	if len(b.found) < mostFound {
+		b.found = append(b.found, finding{rec.Hist, err})
+	}
+}
+
+// subject names a checkpoint to the other side of the contract, which knows what the regions of a layout are called.
+type subject struct {
+	History    any    `json:"history"` // null: it cannot be told, as it is too long or no UTF-8
+	Key        any    `json:"key"`     // the same
+	Layout     uint64 `json:"layout"`
+	Unverified string `json:"unverified,omitempty"` // why it could not be verified
+}
+
+// An error has room for 1004 bytes of text.
+const (
+	longestSubject = 1000
+	longestReason  = 100
+)
+
+func subjectOf(rec *engine.Record, unverified string) string {
+	about := subject{History: told(rec.Hist.Name), Key: rec.Key.Number, Layout: rec.Body.(*body).layout.id, Unverified: unverified}
+	if rec.Key.IsText {
+		about.Key = told(rec.Key.Text)
+	}
+	if len(unverified) > longestReason {
+		about.Unverified = unverified[:longestReason]
+	}
+	for text := about.encode(); ; text = about.encode() {
+		switch {
+		case len(text) <= longestSubject:
+			return text
+		case about.History == nil || about.Key != nil && len(rec.Key.Text) >= len(rec.Hist.Name):
+			about.Key = nil
+		default:
+			about.History = nil
+		}
+	}
+}
+
+func (s *subject) encode() string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // of numbers and text: it cannot fail
+	return string(bytes.TrimSpace(text.Bytes()))
+}
+
+func told(name string) any {
+	if len(name) > longestSubject || !utf8.ValidString(name) {
 		return nil
 	}
 	return name
 }
 
-// tell takes out the first finding about a history, or, with nil, about any; nil when there is none. The lock is held.
+// pending tells whether anything that was given is still to be verified: of a history, or, with nil, of any.
+func (b *belated) pending(h *engine.History) bool {
+	for rec := range b.given {
+		if h == nil || rec.Hist == h {
+			return true
+		}
+	}
+	return false
+}
+
+// tell takes out the first finding about a history, or, with nil, about any; nil when there is none.
 func (b *belated) tell(h *engine.History) error {
-	for i, f := range *b {
+	for i, f := range b.found {
 		if h == nil || f.history == h {
-			*b = append((*b)[:i], (*b)[i+1:]...)
+			b.found = slices.Delete(b.found, i, i+1)
 			return f.err
 		}
 	}
 	return nil
+}
+
+// forget lets go of a record that has gone.
+func (b *belated) forget(rec *engine.Record) {
+	delete(b.given, rec)
+	delete(b.doubts, rec)
+}
+
+// wrong is why a restore that has waited for a load must not be given what it brought; nil when it may.
+func (op *Op) wrong() error {
+	s, r := op.s, op.restore
+	if s.eng.Complete(r.Rec, r.Tier) {
+		return nil
+	}
+	return s.explain(s.belated.doubts[r.Rec], r.Rec)
+}
+
+// ringWaits looks again at the waits, which may be over.
+func (s *Store) ringWaits() {
+	for op := range s.ops {
+		if op.kind == waitOp {
+			op.bell.ring()
+		}
+	}
 }

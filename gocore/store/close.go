@@ -89,8 +89,11 @@ func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
 	engine.Together(now, all)
 	for i, x := range all {
 		s.takeOver(x, results[i])
+		given := x.Kind == engine.Load && c.device != nil && s.belated.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
-		s.belated.find(x, results[i].err)
+		if given {
+			s.ringWaits()
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ type Config struct {
 
 	FS       vfs.FS `json:"-"` // nil: the operating system's
 	PinPiece int64  `json:"-"` // 0: pinPiece
+	Cut      int64  `json:"-"` // 0: cut
 	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
@@ -135,6 +136,9 @@ func (s *settings) checkSizes() error {
 	}
 	if s.Workers == 0 {
 		s.Workers = defaultWorkers
+	}
+	if s.Cut == 0 {
+		s.Cut = cut
 	}
 	if s.PinPiece == 0 {
 		s.PinPiece = pinPiece

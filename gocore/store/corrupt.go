@@ -19,7 +19,10 @@ func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
 		return h.notFound(k)
 	}
 	if tier == status.TierNone {
-		s.belated.find(&engine.Transfer{Rec: rec, Early: true}, damaged(rec.Body.(*body).layout.at(offset), status.TierHost))
+		region := rec.Body.(*body).layout.at(offset)
+		s.belated.give(rec, []int32{int32(region)})
+		s.belated.end(&engine.Transfer{Rec: rec, Ahead: true}, &moved{bad: []int32{int32(region)}, err: damaged(region, status.TierHost)})
+		delete(s.belated.doubts, rec)
 		return nil
 	}
 	t, err := s.tierIndex(tier)

@@ -365,7 +365,9 @@ func TestRandomWorkOnADevice(t *testing.T) {
 
 func randomWork(t *testing.T, seed uint64) {
 	b := newBoard(t, double.Config{Delay: 100 * time.Microsecond, Seed: seed})
-	s := open(t, b.config(3<<20, 64<<20, 2<<20))
+	cfg := b.config(3<<20, 64<<20, 2<<20)
+	cfg.Cut = []int64{0, 50_000}[seed%2]
+	s := open(t, cfg)
 	c := newClient(t, s, "h")
 	r := rand.New(rand.NewPCG(seed, 1))
 	truth := map[int64]uint64{}

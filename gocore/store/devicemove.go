@@ -12,7 +12,7 @@ import (
 const cut = 32 << 20
 
 // inCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. It asks before each cut how large it may be. After
-// an error nothing of it is under way.
+// an error nothing of it that has a mark is under way.
 func (a *accelerator) inCuts(end int64, size func() int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
 	var last device.Mark
 	for from := int64(0); from < end; {
@@ -31,7 +31,7 @@ func (a *accelerator) inCuts(end int64, size func() int64, put func(from, n int6
 	return last, nil
 }
 
-func oneCut() int64 { return cut }
+func (s *Store) oneCut() int64 { return s.set.Cut }
 
 // move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
 func (w *worker) move(x *engine.Transfer) *moved {
@@ -49,7 +49,7 @@ func (w *worker) move(x *engine.Transfer) *moved {
 	case engine.Flush:
 		return &moved{err: w.s.flushFrom(a, lane, x, b)}
 	default:
-		return &moved{err: w.s.loadTo(a, lane, x, b)}
+		return w.s.loadTo(a, lane, x, b)
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.inCuts(b.layout.end(), oneCut, func(from, n int64) (device.Mark, error) {
+	last, err := a.inCuts(b.layout.end(), s.oneCut, func(from, n int64) (device.Mark, error) {
 		if from > 0 { // with the first cut on its way, so that the link does not rest
 			if err := t.arrived(); err != nil {
 				return nil, err
@@ -98,21 +98,24 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it. Restores are given it as soon as all of that is in the
 // lane, as the work of their callers' streams is then put behind it; what the device finds out later is told belatedly.
-func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
+func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
 	last, err := a.inCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
 		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {
-		return a.finish(last, err)
+		return &moved{err: a.finish(last, err)}
 	}
 	if s.set.verify == verifyOff || b.sums == nil {
 		s.queued(x)
-		return a.finish(last, nil)
+		if err = a.finish(last, nil); err != nil {
+			err = errors.Join(err, a.still(x.ToOff, x.Rec.Size)) // what is copied must stay until it has been
+		}
+		return &moved{err: err}
 	}
 	sums, m, err := a.hash(lane, x.ToOff, b.layout)
 	if err != nil {
-		return a.finish(last, a.finish(m, err))
+		return &moved{err: a.finish(last, err)}
 	}
 	if last != nil {
 		last.Drop() // the checksums are behind it in the same lane
@@ -122,9 +125,12 @@ func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *
 	}
 	bad, err := a.differs(sums, m, b)
 	if err != nil {
-		return err
+		bad, err = a.inspectOn(lane, x.ToOff, b) // once more: what is copied must stay until it has been
 	}
-	return damaged(bad, s.tiers[x.From])
+	if err == nil && len(bad) > 0 {
+		err = damaged(int(bad[0]), s.tiers[x.From])
+	}
+	return &moved{bad: bad, err: err}
 }
 
 // cutOf is how much of a load goes into its lane next: all that is left once somebody waits for it.
@@ -134,43 +140,51 @@ func (s *Store) cutOf(x *engine.Transfer) int64 {
 	if x.Urgent || s.eng.Awaited(x.Rec) {
 		return max(x.Rec.Size, 1)
 	}
-	return cut
+	return s.set.Cut
 }
 
-// queued lets restores have what a load has put into its lane.
+// queued lets restores have what a load has put into its lane, unless it was wrong the last time.
 func (s *Store) queued(x *engine.Transfer) {
 	s.mu.Lock()
 	defer s.leave()
-	s.eng.Queued(s.now(), x)
+	if s.belated.doubts[x.Rec] == nil {
+		s.eng.Queued(s.now(), x)
+	}
 }
 
-// inspectOn takes the checksums of a slot on its device and returns the first region that is not what was captured, or -1.
-func (a *accelerator) inspectOn(lane device.Lane, offset int64, b *body) (int, error) {
+// inspectOn takes the checksums of a slot on its device and returns the regions that are not what was captured.
+func (a *accelerator) inspectOn(lane device.Lane, offset int64, b *body) ([]int32, error) {
 	sums, m, err := a.hash(lane, offset, b.layout)
 	if err != nil {
-		return -1, a.finish(m, err)
+		return nil, err
 	}
 	return a.differs(sums, m, b)
 }
 
-// hash queues the checksums of a slot.
+// hash queues the checksums of a slot. After an error nothing of it is under way.
 func (a *accelerator) hash(lane device.Lane, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
 	m, err = a.reading(lane, offset, l.slot, func() (err error) {
 		sums, err = lane.Hash(dense(a.at(offset), l.spans))
 		return err
 	})
-	return sums, m, err
+	if err == nil {
+		return sums, m, nil
+	}
+	if waited := a.finish(m, nil); sums != nil && m != nil && waited == nil {
+		sums.Discard()
+	}
+	return nil, nil, err
 }
 
-// differs waits for the checksums of a slot and returns the first region that is not what was captured, or -1.
-func (a *accelerator) differs(sums device.Sums, m device.Mark, b *body) (int, error) {
+// differs waits for the checksums of a slot and returns the regions that are not what was captured.
+func (a *accelerator) differs(sums device.Sums, m device.Mark, b *body) (bad []int32, err error) {
 	if err := a.finish(m, nil); err != nil {
-		return -1, err
+		return nil, err
 	}
 	for i, sum := range sums.Take() {
 		if sum != b.sums[i] {
-			return i, nil
+			bad = append(bad, int32(i))
 		}
 	}
-	return -1, nil
+	return bad, nil
 }

@@ -18,30 +18,38 @@ func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsaf
 // lookOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
 // verified when it came up. The lock is held.
 func (op *Op) lookOnDevice(out *Outcome, a *accelerator) (status.Code, error) {
+	if err := op.wrong(); err != nil {
+		return op.failRestore(op.s.explain(err, op.restore.Rec))
+	}
 	op.at, op.placed = op.s.eng.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
 	if op.lends && op.s.set.verify != verifyAlways {
 		if err := op.lendOn(a); err != nil {
 			return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
 		}
-		return op.endRestore(out)
+		return op.giveFromDevice(out)
 	}
 	return status.Again, nil
 }
 
 // lendOn makes the caller's streams wait for who writes the slot, and, when it may become the caller's to write into, for who reads it.
 func (op *Op) lendOn(a *accelerator) error {
-	ask := a.hazards.BeforeRead
-	if op.restore.Last {
-		ask = a.hazards.BeforeWrite
-	}
-	a.mu.Lock()
-	before := ask(nil, op.at, op.restore.Rec.Size)
-	a.mu.Unlock()
-	defer dropAll(before)
 	streams := op.streams
 	if len(streams) == 0 {
 		streams = []uint64{0}
 	}
+	return a.lend(streams, op.at, op.restore.Rec.Size, op.restore.Last)
+}
+
+// lend makes streams wait for who writes a range, and, if they may write there themselves, for who reads it.
+func (a *accelerator) lend(streams []uint64, offset, bytes int64, writable bool) error {
+	ask := a.hazards.BeforeRead
+	if writable {
+		ask = a.hazards.BeforeWrite
+	}
+	a.mu.Lock()
+	before := ask(nil, offset, bytes)
+	a.mu.Unlock()
+	defer dropAll(before)
 	for _, stream := range streams {
 		for _, m := range before {
 			if err := a.dev.Borrow(stream).After(m); err != nil {
@@ -62,10 +70,10 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 		}
 	}
 	if op.lends {
-		return op.endOnDevice(out, op.lendOn(a))
+		return op.endWithSlot(out, op.lendOn(a))
 	}
 	if op.device == a && op.together() {
-		return op.endOnDevice(out, op.scatter(a))
+		return op.endWithSlot(out, op.scatter(a))
 	}
 	return op.stage(out, a)
 }
@@ -87,8 +95,8 @@ func (op *Op) inspectSlot(out *Outcome, a *accelerator) (status.Code, error) {
 	switch {
 	case err != nil:
 		return op.endOnDevice(out, err)
-	case bad >= 0:
-		return op.endOnDevice(out, s.corrupt(rec, bad, op.restore.Tier))
+	case len(bad) > 0:
+		return op.endOnDevice(out, s.corrupt(rec, int(bad[0]), op.restore.Tier))
 	}
 	op.check = true
 	return status.Again, nil
@@ -114,10 +122,12 @@ func (op *Op) scatter(a *accelerator) error {
 	spans := op.restore.Rec.Body.(*body).layout.spans
 	m, err := a.reading(lane, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
 	op.copied += op.s.now() - began
+	if m != nil {
+		defer m.Drop()
+	}
 	if err != nil {
 		return err
 	}
-	defer m.Drop()
 	return a.rejoin(op.streams, m)
 }
 
@@ -126,6 +136,27 @@ func (op *Op) endOnDevice(out *Outcome, err error) (status.Code, error) {
 	defer op.s.leave()
 	if err != nil {
 		return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
+	}
+	return op.endRestore(out)
+}
+
+// endWithSlot is endOnDevice for what was lent or copied from its slot: not if that turned out to be wrong meanwhile.
+func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
+	op.s.mu.Lock()
+	defer op.s.leave()
+	if err == nil {
+		err = op.wrong()
+	}
+	if err != nil {
+		return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
+	}
+	return op.giveFromDevice(out)
+}
+
+// giveFromDevice hands over what may still be on its way to the device, or be verified there. The lock is held.
+func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
+	if r := op.restore; !op.check && op.s.eng.Loading(r.Rec, r.Tier) {
+		op.s.belated.give(r.Rec, op.want)
 	}
 	return op.endRestore(out)
 }
@@ -143,7 +174,7 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 	bytes := op.private.Bytes(0, op.private.Size())
 	if op.errand == nil {
 		at, want := op.at, op.want
-		op.send(a, nil, func(gate *source) error { return a.bring(gate, bytes, at, l, want) })
+		op.send(a, nil, func(gate *source) error { return op.s.bring(a, gate, bytes, at, l, want) })
 	}
 	done, err := op.errand.ended()
 	switch {
@@ -166,11 +197,11 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
-func (a *accelerator) bring(gate *source, to []byte, at int64, l *layout, want []int32) error {
+func (s *Store) bring(a *accelerator, gate *source, to []byte, at int64, l *layout, want []int32) error {
 	for _, i := range want {
 		span := l.spans[i]
-		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += cut {
-			n := min(cut, end-from)
+		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {
+			n := min(s.set.Cut, end-from)
 			if err := gate.during(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
 				return err
 			}
@@ -315,6 +346,14 @@ func (l *Lease) Place() int32 {
 		return 0
 	}
 	return int32(l.device.dev.Ordinal()) + 1
+}
+
+// Use lets one more stream of the caller's read the bytes, as those could that were named at the restore.
+func (l *Lease) Use(stream uint64) error {
+	if l.device == nil {
+		return nil
+	}
+	return deviceError(l.device.lend([]uint64{stream}, l.offset, l.layout.slot, l.restore.Last))
 }
 
 // Read copies bytes of the slot to host memory and waits for them.

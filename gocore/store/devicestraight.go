@@ -69,7 +69,7 @@ func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src 
 	}
 	var there device.Sums
 	err := src.during(func() error {
-		last, err := a.copyCuts(lane, slot, src, spans, by.cuts)
+		last, err := s.copyCuts(a, lane, slot, src, spans, by.cuts)
 		if err == nil && len(by.there) > 0 {
 			err = a.in(lane)(func(lane device.Lane) (err error) {
 				there, err = lane.Hash(lying(src.regions, by.there))
@@ -131,12 +131,12 @@ func (a *accelerator) in(lane device.Lane) inLane {
 
 // copyCuts puts the copies of regions that lie together into a lane, cut by cut, and returns the last one's mark. After an error, as when the
 // source is given back meanwhile, nothing of it is under way.
-func (a *accelerator) copyCuts(lane device.Lane, slot []byte, src *source, spans []Span, which []int32) (device.Mark, error) {
+func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *source, spans []Span, which []int32) (device.Mark, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
 	last := spans[which[len(which)-1]]
-	return a.inCuts(last.Offset+last.Bytes, oneCut, func(from, n int64) (device.Mark, error) {
+	return a.inCuts(last.Offset+last.Bytes, s.oneCut, func(from, n int64) (device.Mark, error) {
 		if src.abandoned() {
 			return nil, errAbandoned
 		}

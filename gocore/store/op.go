@@ -59,6 +59,7 @@ type Op struct {
 	wait    *engine.Wait
 	recs    []*engine.Record // wait: whose bytes a device may still be taking
 	many    bool             // wait: for all of a history or store, so that nobody minds what has gone
+	history *engine.History  // wait: of many, or nil for all histories
 	sized   []*accelerator   // resize
 
 	device  *accelerator // of the regions that lie on one, or else of the record
@@ -271,7 +272,8 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	}
 	op.end()
 	out.Waited = op.waited
-	if err := s.belated.tell(nil); err != nil {
+	err := s.belated.tell(nil)
+	if s.belated = (belated{}); err != nil {
 		return codeOf(err), err
 	}
 	return status.OK, nil
@@ -297,8 +299,8 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if err != nil {
 		return codeOf(err), err
 	}
-	if err := s.toldBy(h, ticket); err != nil {
-		return codeOf(err), err
+	if h != nil {
+		op.history = h.h
 	}
 	recs, err := s.versions(h, ticket, t)
 	if err != nil {
@@ -316,17 +318,6 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	return op.checkWait(&Outcome{})
 }
 
-// toldBy is what a wait for all of a history or store has to tell belatedly. The lock is held.
-func (s *Store) toldBy(h *History, ticket uint64) error {
-	switch {
-	case ticket != 0:
-		return nil
-	case h == nil:
-		return s.belated.tell(nil)
-	}
-	return s.belated.tell(h.h)
-}
-
 func (op *Op) stepWait(out *Outcome) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
@@ -336,8 +327,13 @@ func (op *Op) stepWait(out *Outcome) (status.Code, error) {
 
 func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 	s, w := op.s, op.wait
+	if err := op.belated(); err != nil {
+		op.giveUpWait()
+		return codeOf(err), err
+	}
 	switch {
 	case w.Phase == engine.Ended && op.taking():
+	case w.Phase == engine.Ended && op.many && s.belated.pending(op.history):
 	case w.Phase == engine.Ended:
 		op.end()
 		out.Waited = op.waited
@@ -350,11 +346,24 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 		err := s.explain(w.Err, nil)
 		return err.Code, err
 	case s.closing:
-		s.eng.CancelWait(w)
-		op.end()
+		op.giveUpWait()
 		return status.Closed, errClosed
 	}
 	return op.waits(s.now())
+}
+
+func (op *Op) giveUpWait() {
+	op.s.eng.CancelWait(op.wait)
+	op.dropMark()
+	op.end()
+}
+
+// belated is what a wait for all of a history or store has to tell of restores before it.
+func (op *Op) belated() error {
+	if !op.many {
+		return nil
+	}
+	return op.s.belated.tell(op.history)
 }
 
 // versions are the records that a wait concerns.

@@ -2,15 +2,19 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 	"unsafe"
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/cuda"
 	"velocpy/gocore/cuda/double"
 	"velocpy/gocore/device"
+	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 )
@@ -29,6 +33,23 @@ func lowered(t *testing.T, b *board, cfg Config, size int) *client {
 		}
 	}
 	return c
+}
+
+// hold keeps loads from getting to the device's room: who reads the checkpoint that lies there stands still until the gate opens.
+func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func()) {
+	c.t.Helper()
+	slow := b.foreign()
+	reader, _, err := c.lease(k, RestoreArgs{Streams: []uint64{slow}})
+	b.check(err)
+	open = gate(slow)
+	b.check(reader.Release(slow))
+	return open
+}
+
+func (c *client) found() bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return len(c.s.belated.found) > 0
 }
 
 func (c *client) lies(k int64, tier int) bool {
@@ -97,6 +118,32 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 
 const damagedSize = 1_300_000
 
+// A stream that is named after the restore is behind the bytes as well.
+func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
+	const size = 1_300_000
+	b, gate := gated(t, double.Config{})
+	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+	open := c.hold(b, gate, 2)
+	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	other, seen := b.foreign(), b.alloc(size)
+	b.check(l.Use(other))
+	b.check(b.dev.Borrow(other).Copy(seen, device.Address(l.Base), size))
+	b.check(l.Release(b.stream, other))
+	open()
+	b.follow(b.dev.Borrow(other))
+	if !bytes.Equal(b.look(seen, size), random(size, 0)) {
+		t.Error("it was read too early")
+	}
+	elsewhere := newClient(t, c.s, "on the host")
+	if _, err := elsewhere.put(0, random(1000, 5)); err != nil {
+		t.Fatal(err)
+	}
+	host := elsewhere.mustLease(0, RestoreArgs{})
+	b.check(host.Use(other))
+	b.check(host.Release())
+}
+
 // What the device finds out after a restore was given: the next restore or wait of the history tells, nothing reads the bad copy any
 // more, and it leaves when its reader does.
 func TestDamageIsFoundBelatedly(t *testing.T) {
@@ -121,17 +168,14 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+			b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+			open := c.hold(b, gate, 2)
 			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
-			found := func() bool {
-				c.s.mu.Lock()
-				defer c.s.mu.Unlock()
-				return len(c.s.belated) > 0
-			}
-			eventually(t, "it is found", found)
+			open()
+			eventually(t, "it is found", c.found)
 			if c.lies(0, status.TierDevice) {
 				t.Error("the bad copy counts as one")
 			}
@@ -139,7 +183,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 			if e.Tier != status.TierHost || e.Region != 0 || !strings.Contains(e.Message(), `"history":"h","key":0`) {
 				t.Errorf("tells %+v", e)
 			}
-			if found() {
+			if name != "close" && c.found() {
 				t.Error("told, and kept")
 			}
 			if name == "close" {
@@ -150,6 +194,13 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 			wants(t, err, status.Corrupt)
 			b.check(next(c))
 			b.check(l.Release(b.stream))
+			for range 3 { // known to be damaged: nobody is given it before it has been verified
+				_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+				wants(t, err, status.Corrupt)
+				_, err = c.restoreTo(0, RestoreArgs{Into: []Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
+				wants(t, err, status.Corrupt)
+			}
+			b.check(next(c))
 			c.mustGetOn(b, 1, random(size, 1))
 			c.mustPutOn(b, 0, random(size, 7))
 			b.check(c.wait(0, status.TierHost))
@@ -197,6 +248,50 @@ func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 	c.mustGetOn(b, 1, random(size, 1))
 }
 
+// A prefetch goes up cut by cut; once somebody waits for it, all that is left goes in one piece.
+func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
+	const size, piece = 1_300_000, 100_000
+	for name, tc := range map[string]struct {
+		waits  bool
+		copies int
+	}{"nobody waits": {false, 13}, "somebody waits": {true, 3}} {
+		t.Run(name, func(t *testing.T) {
+			b, gate := gated(t, double.Config{})
+			cfg := b.config(8<<20, 0, 2<<20)
+			cfg.Cut = piece
+			c := lowered(t, b, cfg, size)
+			eventually(t, "the host tier is pinned", func() bool { return c.s.pin.pinned.Load() == 8<<20 }) // a border there is one more copy
+			for range 20 {                                                                                  // until the captures are long ago
+				c.mustGetOn(b, 2, random(size, 2))
+			}
+			open := c.hold(b, gate, 2)
+			before := b.driver.Calls("Copy")
+			_, err := c.h.Hint([]plan.Hint{{Op: plan.Restore, Key: plan.Number(0)}})
+			b.check(err)
+			eventually(t, "two cuts are in the lane", func() bool { return b.driver.Calls("Copy") == before+2 })
+			at := b.alloc(size)
+			a := RestoreArgs{Key: plan.Key{Number: 0}, FD: c.fd, Into: []Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
+			var out Outcome
+			if tc.waits {
+				op, code, err := c.h.Restore(&a, &out)
+				if code != status.Pending || err != nil {
+					t.Fatal(code, err)
+				}
+				open()
+				b.check(drive(t, op, code, c.fd, &out))
+			} else {
+				open()
+				eventually(t, "it is there", func() bool { return c.lies(0, status.TierDevice) })
+				b.check(c.wait(0, status.TierHost))
+			}
+			if n := b.driver.Calls("Copy") - before; n != tc.copies && n != tc.copies+1 { // one more: into the destination
+				t.Errorf("%d copies", n)
+			}
+			c.mustGetOn(b, 0, random(size, 0))
+		})
+	}
+}
+
 // A load that fails before it is under way is the error of the restore that waits for it.
 func TestLoadFailsBeforeItIsQueued(t *testing.T) {
 	const size = 1_300_000
@@ -210,5 +305,256 @@ func TestLoadFailsBeforeItIsQueued(t *testing.T) {
 			b.check(c.wait(0, status.TierHost))
 			c.mustGetOn(b, 0, random(size, 0))
 		})
+	}
+}
+
+// A caller that comes late for what it waited for is not given what was found to be wrong by then, and the checkpoint stays.
+func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
+	const size = 1_300_000
+	for name, into := range map[string]bool{"lease": false, "into": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+			b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+			a := RestoreArgs{Key: plan.Key{Number: 0}, FD: c.fd, Lease: !into, Streams: []uint64{b.stream}, Last: true}
+			if into {
+				a.Into = []Region{onDevice(b.alloc(size), size, 0)}
+			}
+			var out Outcome
+			op, code, err := c.h.Restore(&a, &out)
+			if code != status.Pending || err != nil {
+				t.Fatal(code, err)
+			}
+			eventually(t, "the device has looked", func() bool {
+				c.s.mu.Lock()
+				defer c.s.mu.Unlock()
+				return len(c.s.belated.doubts) > 0
+			})
+			wants(t, drive(t, op, code, c.fd, &out), status.Corrupt)
+			b.check(c.wait(0, status.TierHost)) // nobody had it: nothing is told
+			if _, err := c.h.Lookup(plan.Key{Number: 0}); err != nil {
+				t.Errorf("the checkpoint is gone: %v", err)
+			}
+		})
+	}
+}
+
+// Other transfers of the same checkpoint end meanwhile: that says nothing of the one that was given.
+func TestDamageIsFoundBesideOtherTransfers(t *testing.T) {
+	const size = 1_300_000
+	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+	c := lowered(t, b, b.config(8<<20, 64<<20, 2<<20), size)
+	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+	open := c.hold(b, gate, 2)
+	l, out, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	b.check(c.wait(out.Ticket, status.TierDisk)) // of this one alone
+	open()
+	b.check(l.Release(b.stream))
+	wants(t, c.wait(0, status.TierNone), status.Belated)
+}
+
+// What comes up right, after it came up wrong, is not doubted any more.
+func TestDoubtsEnd(t *testing.T) {
+	const size = 1_300_000
+	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+	doubts := func() int {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		return len(c.s.belated.doubts)
+	}
+	flip := func() { b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2)) }
+	flip()
+	open := c.hold(b, gate, 2)
+	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	open()
+	b.check(l.Release(b.stream))
+	wants(t, c.wait(0, status.TierNone), status.Belated)
+	_, err = c.restoreTo(0, RestoreArgs{Into: []Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
+	wants(t, err, status.Corrupt)
+	if doubts() != 1 {
+		t.Errorf("%d checkpoints are doubted", doubts())
+	}
+	flip()
+	c.mustGetOn(b, 0, random(size, 0))
+	if doubts() != 0 {
+		t.Error("what is right is doubted")
+	}
+	flip()
+	c.mustGetOn(b, 1, random(size, 1))
+	open = c.hold(b, gate, 1)
+	l, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // given at once, as it was right the last time
+	b.check(err)
+	open()
+	b.check(l.Release(b.stream))
+	wants(t, c.wait(0, status.TierNone), status.Belated)
+	if doubts() != 1 {
+		t.Errorf("%d checkpoints are doubted", doubts())
+	}
+	b.check(c.h.Drop(plan.Key{Number: 0}))
+	eventually(t, "what is gone is not doubted", func() bool { return doubts() == 0 })
+}
+
+// Only who was given bytes that are wrong is told so, and once.
+func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
+	const size, half = 1_300_032, 650_016
+	for name, tc := range map[string]struct {
+		ask  RestoreArgs
+		want status.Code
+	}{
+		"the other region":      {RestoreArgs{Lease: true, Select: []int32{0}}, status.OK},
+		"no region":             {RestoreArgs{Lease: true, Select: []int32{}, Peek: true}, status.OK},
+		"the region":            {RestoreArgs{Lease: true, Select: []int32{1}}, status.Belated},
+		"both":                  {RestoreArgs{Lease: true}, status.Belated},
+		"brought to the host":   {RestoreArgs{Into: []Region{{}}}, status.Corrupt},
+		"cancelled in the wait": {RestoreArgs{Lease: true, Last: true}, status.Timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+			c := newClient(t, open(t, b.config(8<<20, 0, 2<<20)), "h")
+			for k := range int64(2) {
+				at := b.alloc(size)
+				b.fill(at, random(size, uint64(k)))
+				_, err := c.write(&CheckpointArgs{
+					Key: plan.Key{Number: k}, Layout: []byte{2}, Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+					Regions: []Region{onDevice(at, half, 0), onDevice(at+half, half, half)},
+				})
+				b.check(err)
+				b.check(c.wait(0, status.TierHost))
+			}
+			b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, half+5))
+			a, got := tc.ask, make([]byte, size)
+			a.Key, a.FD, a.Streams = plan.Key{Number: 0}, c.fd, []uint64{b.stream}
+			if !a.Lease {
+				a.Into = []Region{{Mem: copier.Strided{Base: unsafe.Pointer(&got[0])}, Bytes: half}, {Mem: copier.Strided{Base: unsafe.Pointer(&got[half])}, Bytes: half}}
+			}
+			open := c.hold(b, gate, 1)
+			var out Outcome
+			op, code, err := c.h.Restore(&a, &out)
+			switch {
+			case err == nil && tc.want == status.Timeout:
+				op.Cancel()
+			case err == nil && tc.want == status.Corrupt: // the bytes have to come first
+				open()
+				err = drive(t, op, code, c.fd, &out)
+			case err == nil:
+				err = drive(t, op, code, c.fd, &out)
+			}
+			open()
+			if tc.want == status.Corrupt {
+				wants(t, err, status.Corrupt)
+			} else {
+				b.check(err)
+			}
+			if out.Lease != nil {
+				b.check(out.Lease.Release(b.stream))
+			}
+			err = c.wait(0, status.TierNone)
+			if tc.want == status.Belated {
+				if e := wants(t, err, status.Belated); e.Region != 1 {
+					t.Errorf("tells of region %d", e.Region)
+				}
+				err = c.wait(0, status.TierNone)
+			}
+			b.check(err)
+		})
+	}
+}
+
+// A wait for the history does not end before all that was given has been verified, and then tells.
+func TestWaitWaitsForTheVerification(t *testing.T) {
+	const size = 1_300_000
+	for name, damaged := range map[string]bool{"good": false, "bad": true} {
+		t.Run(name, func(t *testing.T) {
+			b, gate := gated(t, double.Config{})
+			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+			if damaged {
+				b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+			}
+			open := c.hold(b, gate, 2)
+			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			b.check(err)
+			var out Outcome
+			op, code, err := c.s.Wait(c.h, 0, status.TierNone, c.fd)
+			if code != status.Pending || err != nil {
+				t.Fatalf("a wait beside what is still to be verified: %v, %v", code, err)
+			}
+			open()
+			if err = drive(t, op, code, c.fd, &out); damaged {
+				wants(t, err, status.Belated)
+			} else {
+				b.check(err)
+			}
+			b.check(l.Release(b.stream))
+			b.check(c.wait(0, status.TierHost))
+		})
+	}
+}
+
+// The driver's first refusal to wait is not the last word on what was given.
+func TestVerificationIsTriedAgain(t *testing.T) {
+	const size = 1_300_000
+	b, gate := gated(t, double.Config{})
+	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	open := c.hold(b, gate, 2)
+	b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 1)
+	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	open()
+	if e := wants(t, c.wait(0, status.TierNone), status.Belated); strings.Contains(e.Message(), "unverified") {
+		t.Errorf("it was verified: %s", e.Message())
+	}
+	b.check(l.Release(b.stream))
+}
+
+// What could not be verified is told to those who have it, and given to nobody else.
+func TestWhatCannotBeVerified(t *testing.T) {
+	const size = 1_300_000
+	late := false
+	for n := range 20 { // whether the caller or the driver comes first is chance
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 2)
+			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			if err != nil {
+				wants(t, err, status.IO)
+			} else {
+				late = true
+				if e := wants(t, c.wait(0, status.TierNone), status.Belated); !strings.Contains(e.Message(), `"unverified":`) || e.Region != status.RegionNone {
+					t.Errorf("%+v", e)
+				}
+				b.check(l.Release(b.stream))
+			}
+			b.check(c.wait(0, status.TierHost))
+		})
+	}
+	t.Log("given before that was known:", late)
+}
+
+// Whatever a history and a key are called, what is told of them is JSON that fits.
+func TestSubjectsFit(t *testing.T) {
+	names := []string{"h", "", strings.Repeat("<", 300), strings.Repeat("\x01", 300), strings.Repeat("ä", 490), strings.Repeat("k", 5000), "\xed\xa0\x80", "\xff"}
+	for _, history := range names {
+		for _, key := range names {
+			rec := &engine.Record{Hist: &engine.History{Name: history}, Key: plan.Key{Text: key, IsText: true}, Body: &body{layout: &layout{id: 7}}}
+			text := subjectOf(rec, strings.Repeat("\x02", 200))
+			var got struct {
+				History, Key *string
+				Layout       uint64
+			}
+			if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > 1004 || got.Layout != 7 {
+				t.Fatalf("%q, %q: %d bytes, %v", history, key, len(text), err)
+			}
+			if got.History != nil && *got.History != history || got.Key != nil && *got.Key != key {
+				t.Errorf("%q, %q: told as %q, %q", history, key, *got.History, *got.Key)
+			}
+			if len(history) < 10 && utf8.ValidString(history) && got.History == nil || len(key) < 10 && utf8.ValidString(key) && got.Key == nil {
+				t.Errorf("%q, %q are not told", history, key)
+			}
+		}
 	}
 }

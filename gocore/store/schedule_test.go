@@ -140,6 +140,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	c.Verify = []string{"first", "always", "off"}[r.IntN(3)]
 	c.Pinning = []string{"auto", "off", "direct", "concurrent", "sequential"}[r.IntN(5)]
 	c.PinPiece = []int64{0, 64 << 10, 256 << 10}[r.IntN(3)]
+	c.Cut = []int64{0, 16 << 10, 100_000}[r.IntN(3)]
 	c.Turns = filepath.Join(t.TempDir(), "turn")
 	c.LookEvery = []time.Duration{0, time.Millisecond}[r.IntN(2)]
 	for i := range devices {

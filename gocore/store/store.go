@@ -334,5 +334,6 @@ func (s *Store) Layout(id uint64) (string, error) {
 func (s *Store) forget(r *engine.Record) {
 	b := r.Body.(*body)
 	s.vanish(r.ID, b)
+	s.belated.forget(r)
 	s.layouts.give(b.layout)
 }

@@ -13,6 +13,7 @@ type moved struct {
 	err     error
 	fetched *memory.Mapping // Fetch: the bytes, beside the cache
 	sums    []uint64        // Spill: what the bytes were when they were taken
+	bad     []int32         // Load to a device: regions that are not what was captured
 }
 
 // unmap gives back what nobody has taken over.

@@ -155,6 +155,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "layout": (U64, U64, Pointer, I64, Pointer),
     "lease_meta": (U64, Pointer, I64, Pointer),
     "lease_release": (U64, Pointer, I32),
+    "lease_use": (U64, U64),
     "lease_read": (U64, I64, I64, Pointer),
     "hint": (U64, Pointer, I64, Pointer),
     "simulate": (Pointer, I64, Pointer, I64, Pointer),

@@ -159,6 +159,7 @@ def handles_that_name_nothing(core: Core) -> None:
             for name in ("history_clear", "hint_clear", "prefetch", "cancel"):
                 assert core.call(name, handle) == STALE, name
             assert core.call("lease_release", handle, None, 0) == STALE
+            assert core.call("lease_use", handle, 0) == STALE
             assert core.call("lease_read", handle, 0, 0, None) == STALE
             assert core.call("lookup", handle, where(key), where(info)) == STALE
             assert core.call("step", handle, where(out)) == STALE
@@ -167,6 +168,7 @@ def handles_that_name_nothing(core: Core) -> None:
             assert core.call("close", handle, x.fd, where(out)) == STALE
         status, lent = x.restore()
         assert status == OK
+        assert core.call("lease_use", lent.lease, 2**64 - 1) == OK  # host memory: no stream has to wait
         assert core.call("lease_release", lent.lease, None, 0) == OK
         assert core.call("lease_release", lent.lease, None, 0) == STALE
         assert core.call("ticket", x.store, 12345, where(TicketState())) == OK  # gone, for all that is known

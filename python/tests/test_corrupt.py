@@ -84,17 +84,18 @@ for options in ({"verify": "off"}, {"checksum": False}):
 def test_what_is_found_late_is_told_once(run_python: RunPython) -> None:
     """What a device finds behind a restore: the next restore or wait of that history tells, or the end of the store."""
     done = run_python(
-        PRELUDE
+        PRELUDE.replace("CorruptCheckpoint", "BelatedCorruption")
         + """
 NOWHERE = -1                                        # a test's word for: found out later
-for key in (3, "k", chr(0) + chr(228) + chr(34), "k" * 5000):
+awkward = "\\ud800"                                  # no UTF-8
+for key in (3, "k", chr(0) + chr(228) + chr(34), "<" * 150, "k" * 5000, awkward):
     store = velocpy.open(host="4MiB")
     history, other = store.history("h"), store.history("other")
     for k in (0, key):
         history.checkpoint(k, u=np.zeros(1000), v=np.ones(3, np.int32))
     other.checkpoint(0, u=np.zeros(1000))
     history.restore(0)
-    named = key if len(str(key)) < 100 else None
+    named = None if key == awkward or len(str(key)) > 1000 else key
     into = {"u": np.empty(1000), "v": np.empty(3, np.int32)}
 
     for call in (
@@ -121,9 +122,30 @@ try:
         history._core.corrupt("k", NOWHERE, 8)
 except velocpy.BelatedCorruption as error:
     assert error.key == "k" and error.region == 0 and "verify='always'" in str(error), error
+    assert not isinstance(error, velocpy.CorruptCheckpoint)
 else:
     raise AssertionError("nobody told")
 assert store.closed
+
+import logging
+
+class Told(logging.Handler):
+    texts = []
+    def emit(self, record):
+        self.texts.append(record.getMessage())
+
+logging.getLogger("velocpy").addHandler(Told())
+try:
+    with velocpy.open(host="4MiB") as store:
+        for name in ("first", "second"):
+            store.history(name).checkpoint("k", [np.zeros(10)])
+            store.history(name)._core.corrupt("k", NOWHERE, 8)
+        raise KeyboardInterrupt
+except KeyboardInterrupt:                           # not replaced
+    pass
+assert store.closed and len(Told.texts) == 3, Told.texts
+assert all(any(name in text for text in Told.texts) for name in ("first", "second")), Told.texts
+store.close()                                       # nothing is told twice
 """
         + "print('all')",
         env=HOOKS,

@@ -150,12 +150,14 @@ class CorruptCheckpoint(VelocError):
     """Bytes came back that are not those captured: the checksum of ``region`` in ``tier`` differs."""
 
 
-class BelatedCorruption(CorruptCheckpoint):
+class BelatedCorruption(VelocError):
     """What an earlier restore to a device gave was not what was captured, as its verification behind the copy found.
 
     A restore does not wait for that. The next restore or wait of the same history raises this instead of what it should
-    do, once, or `Store.close` does. ``history``, ``key`` and ``region`` are those of the earlier restore; what
-    was computed since from these bytes is wrong.
+    do, once, or `Store.close` does; a `History.wait` that raises nothing vouches for all that was given before it.
+    ``history``, ``key`` and ``region`` are those of the earlier restore (None where a name is too long to be told):
+    what was computed since from these bytes is wrong. It is no `CorruptCheckpoint`, which concerns the checkpoint that
+    the call asks for.
     """
 
 
@@ -258,16 +260,21 @@ def from_core(
     return error
 
 
-def belated(history: str | None, key: int | str | None, region: str | int | None, tier: int) -> BelatedCorruption:
-    """The exception of what was found out about an earlier restore."""
-    tier_name = TIERS[tier]
-    message = _sentence(
-        "an earlier restore gave bytes that are not those that were captured (checksum mismatch)",
-        _place(history, key, region, tier_name),
-    )
+def belated(
+    history: str | None, key: int | str | None, region: str | int | None, tier: int, unverified: str | None
+) -> BelatedCorruption:
+    """The exception of what was found out about an earlier restore; unverified: why nothing could be."""
+    tier_name = TIERS[tier] if 0 <= tier < len(TIERS) else None
+    if unverified is None:
+        text = "an earlier restore gave bytes that are not those that were captured (checksum mismatch)"
+        consequence = "What was computed from them is wrong."
+    else:
+        text = f"an earlier restore gave bytes that could not be verified afterwards: {unverified}"
+        consequence = "What was computed from them may be wrong."
+    message = _sentence(text, _place(history, key, region, tier_name))
     remedy = (
-        "What was computed from them is wrong. Other checkpoints are not affected, and this call has done nothing: it "
-        "can be made again. A store with verify='always' gives nothing out before it is verified."
+        f"{consequence} Other checkpoints are not affected, and this call has done nothing: it can be made again. "
+        "A store with verify='always' gives nothing out before it is verified."
     )
     return BelatedCorruption(f"{message}. {remedy}", history=history, key=key, region=region, tier=tier_name)
 

@@ -331,7 +331,13 @@ class History:
         self._core.prefetch()
 
     def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
-        """Waits until every checkpoint is captured, or durable in ``tier``."""
+        """Waits until every checkpoint is captured, or durable in ``tier``, and what restores gave has been verified.
+
+        Raises
+        ------
+        BelatedCorruption
+            Of an earlier restore to a device.
+        """
         self._core.wait(tier_number(tier), timeout)
 
     # --- what is there ---

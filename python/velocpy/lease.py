@@ -89,10 +89,11 @@ class Lease(Mapping[Any, Any]):
             raise self._written()
 
     def used_on(self, stream: Any) -> None:
-        """Tells that ``stream`` reads the arrays: their room is not written before what is queued there has happened.
+        """Lets ``stream`` read the arrays from now on; their room is not written before it has done so.
 
-        Needed only for streams of a CUDA device that are current neither when the lease is taken nor when it ends. It
-        takes what the ``stream`` of `History.checkpoint` takes.
+        Needed for streams of a CUDA device that are not current when the lease is taken: the bytes may still be on
+        their way to the device then, and a stream that is current when the lease ends is waited for, but does not wait.
+        It takes what the ``stream`` of `History.checkpoint` takes.
         """
         memory = self._held()
         for handle in devices.named(stream):

@@ -215,7 +215,13 @@ class Store:
         return self._closed
 
     def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
-        """Waits until everything is captured, or durable in ``tier``."""
+        """Waits until everything is captured, or durable in ``tier``, and what restores gave has been verified.
+
+        Raises
+        ------
+        BelatedCorruption
+            Of an earlier restore to a device.
+        """
         self._core.wait(tier_number(tier), timeout)
         _drain_log()
 
@@ -304,6 +310,7 @@ class Store:
             raise
         except BelatedCorruption:
             _open_stores.discard(self)
+            _drain_log()
             raise
         _open_stores.discard(self)
         _drain_log()
@@ -377,7 +384,12 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except BelatedCorruption as belated:
+            if error is None:
+                raise
+            log.error("%s", belated)  # the exception under way matters more
 
     def __repr__(self) -> str:
         sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
