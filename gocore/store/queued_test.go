@@ -258,7 +258,7 @@ func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, gate := gated(t, double.Config{})
 			cfg := b.config(8<<20, 0, 2<<20)
-			cfg.Cut = piece
+			cfg.Cut, cfg.Guess = piece, false
 			c := lowered(t, b, cfg, size)
 			eventually(t, "the host tier is pinned", func() bool { return c.s.pin.pinned.Load() == 8<<20 }) // a border there is one more copy
 			for range 20 {                                                                                  // until the captures are long ago
