@@ -65,7 +65,11 @@ LeaseMemory::~LeaseMemory() {
 
 void LeaseMemory::used_on(uint64_t stream) {
   veloc_error error;
-  if (core().lease_use(handle_, stream, &error) < 0) raise(error, {});
+  const Core& table = core();
+  Nogil nogil;  // whoever calls the driver may wait for what registers memory there
+  const int32_t status = table.lease_use(handle_, stream, &error);
+  nogil.end();
+  if (status < 0) raise(error, {});
   streams_.add(stream);
 }
 

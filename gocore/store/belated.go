@@ -15,18 +15,25 @@ import (
 // Restores to a device are not held up until what comes up for them has been verified there. belated is the account of what callers have been given
 // meanwhile, and of what the device found out about it. All of it is under the store's lock.
 type belated struct {
-	given  map[*engine.Record][]int32 // regions that callers have of loads that still run
-	doubts map[*engine.Record]error   // why such a load failed: the next one is verified before anybody is given anything of it
+	given  map[*engine.Record]*given // what callers have of loads that still run
+	gifts  int64                     // how often a load was begun to be given
+	doubts map[*engine.Record]error  // why such a load failed: the next one is verified before anybody is given anything of it
 	found  []finding
 }
 
-// finding is what the next restore or wait of the history tells, once, or the end of the store.
+// given is what callers have of a load.
+type given struct {
+	regions []int32
+	gift    int64
+}
+
+// finding is what the next restore or wait of the history tells, once, or the end of the store; of a lost device a wait alone, as all else fails there.
 type finding struct {
 	history *engine.History
 	err     *status.Error
 }
 
-// mostFound bounds what is kept to be told: the first findings say where to look. All of them are logged.
+// mostFound bounds what is kept to be told of histories of which something is kept: the first findings say where to look. All of them are logged.
 const mostFound = 64
 
 // give notes that a caller has regions of a load that still runs.
@@ -34,19 +41,25 @@ func (b *belated) give(rec *engine.Record, regions []int32) {
 	if len(regions) == 0 {
 		return
 	}
-	if b.given == nil {
-		b.given = map[*engine.Record][]int32{}
+	g := b.given[rec]
+	if g == nil {
+		b.gifts++
+		g = &given{gift: b.gifts}
+		if b.given == nil {
+			b.given = map[*engine.Record]*given{}
+		}
+		b.given[rec] = g
 	}
 	for _, i := range regions {
-		if !slices.Contains(b.given[rec], i) {
-			b.given[rec] = append(b.given[rec], i)
+		if !slices.Contains(g.regions, i) {
+			g.regions = append(g.regions, i)
 		}
 	}
 }
 
 // end takes note of how a load to a device has ended, and tells whether callers had been given something of it: a wait may be over.
 func (b *belated) end(x *engine.Transfer, m *moved) (some bool) {
-	given := b.given[x.Rec]
+	g := b.given[x.Rec]
 	delete(b.given, x.Rec)
 	switch {
 	case m.err == nil:
@@ -56,31 +69,41 @@ func (b *belated) end(x *engine.Transfer, m *moved) (some bool) {
 			b.doubts = map[*engine.Record]error{}
 		}
 		b.doubts[x.Rec] = m.err
-		b.find(x.Rec, given, m)
+		if g != nil {
+			b.find(x.Rec, g.regions, m)
+		}
 	}
-	return given != nil
+	return g != nil
 }
 
-// find records what is wrong with regions that callers have. Of a lost device every later call tells.
-func (b *belated) find(rec *engine.Record, given []int32, m *moved) {
+// find records what is wrong with regions that callers have.
+func (b *belated) find(rec *engine.Record, regions []int32, m *moved) {
 	var why *status.Error
+	if !errors.As(m.err, &why) {
+		why = status.Wrap(status.Internal, m.err, "unexpected")
+	}
 	region, unverified := status.RegionNone, ""
-	switch errors.As(m.err, &why); {
-	case why == nil || why.Code == status.DeviceLost || len(given) == 0:
-		return
-	case why.Code == status.Corrupt:
-		at := slices.IndexFunc(m.bad, func(i int32) bool { return slices.Contains(given, i) })
+	switch why.Code {
+	case status.Corrupt:
+		at := slices.IndexFunc(m.bad, func(i int32) bool { return slices.Contains(regions, i) })
 		if at < 0 {
 			return
 		}
 		region = int(m.bad[at])
+	case status.DeviceLost:
+		b.keep(finding{rec.Hist, why})
+		return
 	default:
 		unverified = why.Message()
 	}
 	err := status.New(status.Belated, "%s", subjectOf(rec, unverified)).AtTier(why.Tier).AtRegion(region)
 	logring.Add(logring.Error, "what a restore gave cannot be relied on: "+err.Error())
-	if len(b.found) < mostFound {
-		b.found = append(b.found, finding{rec.Hist, err})
+	b.keep(finding{rec.Hist, err})
+}
+
+func (b *belated) keep(f finding) {
+	if len(b.found) < mostFound || !slices.ContainsFunc(b.found, func(k finding) bool { return k.history == f.history }) {
+		b.found = append(b.found, f)
 	}
 }
 
@@ -133,20 +156,20 @@ func told(name string) any {
 	return name
 }
 
-// pending tells whether anything that was given is still to be verified: of a history, or, with nil, of any.
-func (b *belated) pending(h *engine.History) bool {
-	for rec := range b.given {
-		if h == nil || rec.Hist == h {
+// pending tells whether anything of the gifts up to a number is still to be verified: of a history, or, with nil, of any.
+func (b *belated) pending(h *engine.History, gifts int64) bool {
+	for rec, g := range b.given {
+		if g.gift <= gifts && (h == nil || rec.Hist == h) {
 			return true
 		}
 	}
 	return false
 }
 
-// tell takes out the first finding about a history, or, with nil, about any; nil when there is none.
-func (b *belated) tell(h *engine.History) error {
+// tell takes out the first finding about a history, or, with nil, about any; nil when there is none. wait: also of lost devices.
+func (b *belated) tell(h *engine.History, wait bool) error {
 	for i, f := range b.found {
-		if h == nil || f.history == h {
+		if (h == nil || f.history == h) && (wait || f.err.Code != status.DeviceLost) {
 			b.found = slices.Delete(b.found, i, i+1)
 			return f.err
 		}
@@ -166,7 +189,10 @@ func (op *Op) wrong() error {
 	if s.eng.Complete(r.Rec, r.Tier) {
 		return nil
 	}
-	return s.explain(s.belated.doubts[r.Rec], r.Rec)
+	if why := s.belated.doubts[r.Rec]; why != nil {
+		return s.explain(why, r.Rec)
+	}
+	return s.corrupt(r.Rec, status.RegionNone, r.Tier) // the store has been closed meanwhile
 }
 
 // ringWaits looks again at the waits, which may be over.

@@ -124,10 +124,10 @@ func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *
 		s.queued(x)
 	}
 	bad, err := a.differs(sums, m, b)
-	if err != nil {
-		bad, err = a.inspectOn(lane, x.ToOff, b) // once more: what is copied must stay until it has been
-	}
-	if err == nil && len(bad) > 0 {
+	switch {
+	case err != nil:
+		err = errors.Join(err, a.still(x.ToOff, x.Rec.Size)) // what is copied must stay until it has been
+	case len(bad) > 0:
 		err = damaged(int(bad[0]), s.tiers[x.From])
 	}
 	return &moved{bad: bad, err: err}
@@ -176,9 +176,16 @@ func (a *accelerator) hash(lane device.Lane, offset int64, l *layout) (sums devi
 	return nil, nil, err
 }
 
-// differs waits for the checksums of a slot and returns the regions that are not what was captured.
+// differs waits for the checksums of a slot and returns the regions that are not what was captured. It tries to wait twice: by then somebody may
+// have been given the bytes, so that they cannot be looked at again.
 func (a *accelerator) differs(sums device.Sums, m device.Mark, b *body) (bad []int32, err error) {
-	if err := a.finish(m, nil); err != nil {
+	again := m.Keep()
+	if err = a.finish(m, nil); err != nil {
+		err = a.finish(again, nil)
+	} else {
+		again.Drop()
+	}
+	if err != nil {
 		return nil, err
 	}
 	for i, sum := range sums.Take() {

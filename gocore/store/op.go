@@ -60,6 +60,7 @@ type Op struct {
 	recs    []*engine.Record // wait: whose bytes a device may still be taking
 	many    bool             // wait: for all of a history or store, so that nobody minds what has gone
 	history *engine.History  // wait: of many, or nil for all histories
+	gifts   int64            // wait: what had been given when it began
 	sized   []*accelerator   // resize
 
 	device  *accelerator // of the regions that lie on one, or else of the record
@@ -272,8 +273,8 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	}
 	op.end()
 	out.Waited = op.waited
-	err := s.belated.tell(nil)
-	if s.belated = (belated{}); err != nil {
+	err := s.belated.tell(nil, false)
+	if s.belated.found = nil; err != nil {
 		return codeOf(err), err
 	}
 	return status.OK, nil
@@ -302,6 +303,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if h != nil {
 		op.history = h.h
 	}
+	op.gifts = s.belated.gifts
 	recs, err := s.versions(h, ticket, t)
 	if err != nil {
 		return codeOf(err), err
@@ -333,7 +335,7 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 	}
 	switch {
 	case w.Phase == engine.Ended && op.taking():
-	case w.Phase == engine.Ended && op.many && s.belated.pending(op.history):
+	case w.Phase == engine.Ended && op.many && s.belated.pending(op.history, op.gifts):
 	case w.Phase == engine.Ended:
 		op.end()
 		out.Waited = op.waited
@@ -363,7 +365,7 @@ func (op *Op) belated() error {
 	if !op.many {
 		return nil
 	}
-	return op.s.belated.tell(op.history)
+	return op.s.belated.tell(op.history, true)
 }
 
 // versions are the records that a wait concerns.

@@ -3,7 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +23,7 @@ import (
 func lowered(t *testing.T, b *board, cfg Config, size int) *client {
 	t.Helper()
 	c := newClient(t, open(t, cfg), "h")
+	c.pinned()
 	for k := range int64(3) { // the last one takes the room on the device
 		c.mustPutOn(b, k, random(size, uint64(k)))
 		b.check(c.wait(0, status.TierHost))
@@ -35,6 +36,12 @@ func lowered(t *testing.T, b *board, cfg Config, size int) *client {
 	return c
 }
 
+// pinned waits until copies from the host tier need not wait for the device to take what they read.
+func (c *client) pinned() {
+	c.t.Helper()
+	eventually(c.t, "the host tier is pinned", func() bool { return c.s.pin.pinned.Load() == c.s.host.Size() })
+}
+
 // hold keeps loads from getting to the device's room: who reads the checkpoint that lies there stands still until the gate opens.
 func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func()) {
 	c.t.Helper()
@@ -44,6 +51,13 @@ func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func())
 	open = gate(slow)
 	b.check(reader.Release(slow))
 	return open
+}
+
+// doubts is how many checkpoints are known to have come up wrong.
+func (c *client) doubts() int {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return len(c.s.belated.doubts)
 }
 
 func (c *client) found() bool {
@@ -260,8 +274,7 @@ func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
 			cfg := b.config(8<<20, 0, 2<<20)
 			cfg.Cut, cfg.Guess = piece, false
 			c := lowered(t, b, cfg, size)
-			eventually(t, "the host tier is pinned", func() bool { return c.s.pin.pinned.Load() == 8<<20 }) // a border there is one more copy
-			for range 20 {                                                                                  // until the captures are long ago
+			for range 20 { // until the captures are long ago
 				c.mustGetOn(b, 2, random(size, 2))
 			}
 			open := c.hold(b, gate, 2)
@@ -325,11 +338,7 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 			if code != status.Pending || err != nil {
 				t.Fatal(code, err)
 			}
-			eventually(t, "the device has looked", func() bool {
-				c.s.mu.Lock()
-				defer c.s.mu.Unlock()
-				return len(c.s.belated.doubts) > 0
-			})
+			eventually(t, "the device has looked", func() bool { return c.doubts() > 0 })
 			wants(t, drive(t, op, code, c.fd, &out), status.Corrupt)
 			b.check(c.wait(0, status.TierHost)) // nobody had it: nothing is told
 			if _, err := c.h.Lookup(plan.Key{Number: 0}); err != nil {
@@ -359,11 +368,6 @@ func TestDoubtsEnd(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	doubts := func() int {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
-		return len(c.s.belated.doubts)
-	}
 	flip := func() { b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2)) }
 	flip()
 	open := c.hold(b, gate, 2)
@@ -374,12 +378,12 @@ func TestDoubtsEnd(t *testing.T) {
 	wants(t, c.wait(0, status.TierNone), status.Belated)
 	_, err = c.restoreTo(0, RestoreArgs{Into: []Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
 	wants(t, err, status.Corrupt)
-	if doubts() != 1 {
-		t.Errorf("%d checkpoints are doubted", doubts())
+	if c.doubts() != 1 {
+		t.Errorf("%d checkpoints are doubted", c.doubts())
 	}
 	flip()
 	c.mustGetOn(b, 0, random(size, 0))
-	if doubts() != 0 {
+	if c.doubts() != 0 {
 		t.Error("what is right is doubted")
 	}
 	flip()
@@ -390,11 +394,11 @@ func TestDoubtsEnd(t *testing.T) {
 	open()
 	b.check(l.Release(b.stream))
 	wants(t, c.wait(0, status.TierNone), status.Belated)
-	if doubts() != 1 {
-		t.Errorf("%d checkpoints are doubted", doubts())
+	if c.doubts() != 1 {
+		t.Errorf("%d checkpoints are doubted", c.doubts())
 	}
 	b.check(c.h.Drop(plan.Key{Number: 0}))
-	eventually(t, "what is gone is not doubted", func() bool { return doubts() == 0 })
+	eventually(t, "what is gone is not doubted", func() bool { return c.doubts() == 0 })
 }
 
 // Only who was given bytes that are wrong is told so, and once.
@@ -414,6 +418,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := newClient(t, open(t, b.config(8<<20, 0, 2<<20)), "h")
+			c.pinned()
 			for k := range int64(2) {
 				at := b.alloc(size)
 				b.fill(at, random(size, uint64(k)))
@@ -451,6 +456,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 			if out.Lease != nil {
 				b.check(out.Lease.Release(b.stream))
 			}
+			eventually(t, "the device has looked", func() bool { return c.doubts() > 0 })
 			err = c.wait(0, status.TierNone)
 			if tc.want == status.Belated {
 				if e := wants(t, err, status.Belated); e.Region != 1 {
@@ -493,46 +499,204 @@ func TestWaitWaitsForTheVerification(t *testing.T) {
 	}
 }
 
-// The driver's first refusal to wait is not the last word on what was given.
-func TestVerificationIsTriedAgain(t *testing.T) {
+// The driver's first refusal to wait is not the last word on what was given; and its owner may have written into it by then.
+func TestWaitForTheVerificationIsTriedAgain(t *testing.T) {
+	const size = 1_300_000
+	for name, damaged := range map[string]bool{"good": false, "bad": true} {
+		t.Run(name, func(t *testing.T) {
+			b, gate := gated(t, double.Config{Delay: 100 * time.Microsecond})
+			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+			if damaged {
+				b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+			}
+			open := c.hold(b, gate, 2)
+			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 1)
+			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+			b.check(err)
+			b.check(b.dev.Borrow(b.stream).Copy(device.Address(l.Base), b.upload(make([]byte, size)), size))
+			open()
+			err = c.wait(0, status.TierNone)
+			if !damaged {
+				b.check(err)
+			} else if e := wants(t, err, status.Belated); strings.Contains(e.Message(), "unverified") {
+				t.Errorf("it was verified: %s", e.Message())
+			}
+			b.check(l.Release(b.stream))
+		})
+	}
+}
+
+// The device is lost before it has verified what was given: a wait does not vouch for it.
+func TestWaitBehindALostDevice(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
 	open := c.hold(b, gate, 2)
-	b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 1)
 	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
+	b.driver.Lose(0, 0)
 	open()
-	if e := wants(t, c.wait(0, status.TierNone), status.Belated); strings.Contains(e.Message(), "unverified") {
-		t.Errorf("it was verified: %s", e.Message())
+	wants(t, c.wait(0, status.TierNone), status.DeviceLost)
+	_ = l.Release(b.stream) // it says so, too
+	var got []byte
+	got, _, err = c.get(1, size, RestoreArgs{})
+	b.check(err)
+	if !bytes.Equal(got, random(size, 1)) {
+		t.Error("what lay in the host tier differs")
 	}
-	b.check(l.Release(b.stream))
 }
 
-// What could not be verified is told to those who have it, and given to nobody else.
-func TestWhatCannotBeVerified(t *testing.T) {
+// A copy on the device is wrong, and a caller has it; what it came from is right by now: others are given that.
+func TestRestorePastASpoiledCopy(t *testing.T) {
 	const size = 1_300_000
-	late := false
-	for n := range 20 { // whether the caller or the driver comes first is chance
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
-			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 2)
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
-			if err != nil {
-				wants(t, err, status.IO)
-			} else {
-				late = true
-				if e := wants(t, c.wait(0, status.TierNone), status.Belated); !strings.Contains(e.Message(), `"unverified":`) || e.Region != status.RegionNone {
-					t.Errorf("%+v", e)
-				}
-				b.check(l.Release(b.stream))
+	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	open := c.hold(b, gate, 2)
+	bad, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	open()
+	wants(t, c.wait(0, status.TierNone), status.Belated)
+	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	c.mustGetOn(b, 0, random(size, 0))
+	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	read := make([]byte, size)
+	b.check(l.Read(read, 0))
+	if !bytes.Equal(read, random(size, 0)) {
+		t.Error("the lease differs")
+	}
+	b.check(l.Release(b.stream))
+	b.check(bad.Release(b.stream))
+	c.mustGetOn(b, 0, random(size, 0))
+	eventually(t, "it lies on the device again", func() bool { return c.lies(0, status.TierDevice) })
+}
+
+// A caller comes for what was found to be wrong when the store has been closed.
+func TestDamageFoundAndTheStoreClosed(t *testing.T) {
+	const size = 1_300_000
+	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
+	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
+	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	var out Outcome
+	op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Key{Number: 0}, FD: c.fd, Lease: true, Streams: []uint64{b.stream}}, &out)
+	if code != status.Pending || err != nil {
+		t.Fatal(code, err)
+	}
+	eventually(t, "the device has looked", func() bool { return c.doubts() > 0 })
+	shut(t, c.s)
+	if e := wants(t, drive(t, op, code, c.fd, &out), status.Corrupt); e.Region != 0 || e.Tier != status.TierHost {
+		t.Errorf("%+v", e)
+	}
+}
+
+// The account itself: who is told what of a load that had been given.
+func TestFindings(t *testing.T) {
+	h, other := &engine.History{Name: "h"}, &engine.History{Name: "other"}
+	record := func(h *engine.History) *engine.Record {
+		return &engine.Record{Hist: h, Body: &body{layout: &layout{id: 7}}}
+	}
+	corrupt := damaged(1, status.TierHost)
+	for name, tc := range map[string]struct {
+		given []int32
+		ahead bool
+		ended moved
+		want  status.Code
+		text  string
+	}{
+		"well":                       {[]int32{0, 1}, true, moved{}, status.OK, ""},
+		"wrong":                      {[]int32{0, 1}, true, moved{bad: []int32{1}, err: corrupt}, status.Belated, `{"history":"h","key":0,"layout":7}`},
+		"wrong elsewhere":            {[]int32{0}, true, moved{bad: []int32{1}, err: corrupt}, status.OK, ""},
+		"wrong in several":           {[]int32{2}, true, moved{bad: []int32{1, 2}, err: corrupt}, status.Belated, ""},
+		"wrong, and given to nobody": {nil, true, moved{bad: []int32{1}, err: corrupt}, status.OK, ""},
+		"it cannot be told":          {[]int32{0}, true, moved{err: status.New(status.IO, "why")}, status.Belated, `"unverified":"why"`},
+		"an error of nobody's":       {[]int32{0}, true, moved{err: errors.New("why")}, status.Belated, `"unverified":`},
+		"the device is lost":         {[]int32{0}, true, moved{err: status.New(status.DeviceLost, "gone")}, status.DeviceLost, ""},
+		"failed before it was given": {nil, false, moved{err: status.New(status.IO, "why")}, status.OK, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b belated
+			rec := record(h)
+			b.give(rec, tc.given)
+			if b.pending(h, b.gifts) != (tc.given != nil) || b.pending(nil, b.gifts) != (tc.given != nil) || b.pending(other, b.gifts) {
+				t.Error("pending")
 			}
-			b.check(c.wait(0, status.TierHost))
+			if b.end(&engine.Transfer{Rec: rec, Ahead: tc.ahead}, &tc.ended) != (tc.given != nil) || b.pending(nil, b.gifts) {
+				t.Error("still pending")
+			}
+			if doubted := b.doubts[rec] != nil; doubted != (tc.ahead && tc.ended.err != nil) {
+				t.Errorf("doubted: %v", doubted)
+			}
+			if err := b.tell(other, true); err != nil {
+				t.Errorf("another history is told %v", err)
+			}
+			if err := b.tell(h, false); tc.want != status.Belated && err != nil {
+				t.Errorf("a restore is told %v", err)
+			} else if tc.want == status.Belated {
+				if e := wants(t, err, status.Belated); !strings.Contains(e.Message(), tc.text) {
+					t.Errorf("told %q", e.Message())
+				}
+			}
+			if err := b.tell(nil, true); tc.want == status.DeviceLost {
+				wants(t, err, status.DeviceLost)
+			} else if err != nil {
+				t.Errorf("told twice: %v", err)
+			}
+			b.forget(rec)
+			if len(b.doubts)+len(b.given)+len(b.found) > 0 {
+				t.Errorf("left: %+v", b)
+			}
 		})
 	}
-	t.Log("given before that was known:", late)
+	var b belated
+	first, second := record(h), record(h)
+	b.give(first, []int32{0})
+	before := b.gifts
+	b.give(second, []int32{0})
+	b.give(first, []int32{1})
+	b.end(&engine.Transfer{Rec: first, Ahead: true}, &moved{})
+	if b.pending(h, before) || !b.pending(h, b.gifts) {
+		t.Error("a wait is for what was given before it began")
+	}
+	for range 2 * mostFound {
+		b.give(first, []int32{1})
+		b.end(&engine.Transfer{Rec: first, Ahead: true}, &moved{bad: []int32{1}, err: corrupt})
+	}
+	last := record(other)
+	b.give(last, []int32{1})
+	b.end(&engine.Transfer{Rec: last, Ahead: true}, &moved{bad: []int32{1}, err: corrupt})
+	if len(b.found) != mostFound+1 || b.tell(other, false) == nil {
+		t.Errorf("%d findings kept, and none of the other history", len(b.found))
+	}
+}
+
+// What could not be verified is told to those who have it. What is copied stays all the same until it has been.
+func TestWhatCannotBeVerified(t *testing.T) {
+	const size = 1_300_000
+	for verify, failures := range map[string]int{"first": 2, "off": 1} {
+		t.Run(verify, func(t *testing.T) {
+			b, gate := gated(t, double.Config{})
+			cfg := b.config(8<<20, 0, 2<<20)
+			cfg.Verify = verify
+			c := lowered(t, b, cfg, size)
+			open := c.hold(b, gate, 2)
+			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, failures)
+			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			b.check(err)
+			var out Outcome
+			op, code, err := c.s.Wait(c.h, 0, status.TierNone, c.fd)
+			if code != status.Pending || err != nil {
+				t.Fatal(code, err)
+			}
+			open()
+			if e := wants(t, drive(t, op, code, c.fd, &out), status.Belated); !strings.Contains(e.Message(), `"unverified":`) || e.Region != status.RegionNone {
+				t.Errorf("%+v", e)
+			}
+			b.check(l.Release(b.stream))
+			b.check(c.wait(0, status.TierHost))
+			c.mustGetOn(b, 0, random(size, 0))
+		})
+	}
 }
 
 // Whatever a history and a key are called, what is told of them is JSON that fits.

@@ -52,7 +52,7 @@ func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code
 
 func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	s := h.s
-	if err := s.belated.tell(h.h); err != nil {
+	if err := s.belated.tell(h.h, false); err != nil {
 		return err
 	}
 	rec := h.h.Get(a.Key)

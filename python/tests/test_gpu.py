@@ -201,28 +201,26 @@ def test_capture_does_not_wait_for_the_device(store: velocpy.Store) -> None:
     assert ticket.captured
 
 
-def lowered(history: velocpy.History, key: int, u: Any) -> None:
-    """Checkpoints until the first of them lies in the host tier alone."""
-    history.checkpoint(key, u=u)
-    history.wait("host")
-    filler = torch.zeros_like(u)
-    while history.ready(key):
-        history.checkpoint(key + 1 + len(history), u=filler)
-        history.wait("host")
-
-
 @pytest.mark.parametrize("lent", [True, False])
 def test_a_restore_does_not_wait_for_its_transfer(tmp_path: Path, lent: bool) -> None:
-    """The device computes when a restore from the host tier is asked for, and still does when it is given."""
-    with velocpy.open(tmp_path, device="128MiB", host="1GiB") as store:
+    """The device computes with what its only room holds when a restore from the host is asked for, and when it is
+    given."""
+    host = 256 * MIB
+    with velocpy.open(tmp_path, device="48MiB", host=host) as store:
+        while store.stats()["tiers"]["host"]["pinned_bytes"] < host:
+            time.sleep(0.01)
         history = store.history("h")
         u = noise(8 * MIB, 7)
-        lowered(history, 0, u)
-        for _ in range(3):  # what has to be done once has been done
-            history.restore(len(history) - 1, into={"u": torch.empty_like(u)})
-        torch.cuda.synchronize()
+        for key in range(3):
+            history.checkpoint(key, u=u + key)
+            history.wait("host")
         back = torch.empty_like(u)
-        torch.cuda._sleep(2_000_000_000)
+        for key in (1, 2):  # what has to be done once has been done
+            history.restore(key, into={"u": back})
+        history.wait()
+        assert (history.ready(0), history.ready(2)) == (False, True)
+        with history.restore(2):
+            torch.cuda._sleep(2_000_000_000)
         if lent:
             with history.restore(0) as state:
                 back.copy_(state["u"])
@@ -235,9 +233,11 @@ def test_a_restore_does_not_wait_for_its_transfer(tmp_path: Path, lent: bool) ->
 def test_damage_on_the_way_up_is_told_by_the_next_call(run_python: RunPython) -> None:
     done = run_python(
         """
-import torch, velocpy
+import time, torch, velocpy
 HOST = 1
 with velocpy.open(device="80MiB", host="1GiB") as store:
+    while store.stats()["tiers"]["host"]["pinned_bytes"] < 1 << 30:
+        time.sleep(0.01)
     history = store.history("h")
     u = torch.arange(4 << 20, device="cuda")
     for key in range(8):
