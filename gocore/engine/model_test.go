@@ -130,7 +130,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"fail when given, too": func(t *rapid.T) { w.failWhenGiven(t) },
 		"queue": func(t *rapid.T) {
 			x := w.flights[pick(t, len(w.flights))]
-			if x.Kind != Load || x.Ahead {
+			if x.Kind != Load || x.Early {
 				t.Skip("no load")
 			}
 			w.queue(x)

@@ -95,7 +95,7 @@ func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 	e, h, x := raised(t)
 	e.Drop(3, h, plan.Number(0))
 	e.Queued(3, x)
-	if x.Ahead {
+	if x.Early {
 		t.Error("a load of what is gone counts")
 	}
 	e.Done(3, x, nil)
@@ -126,7 +126,7 @@ func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 	if x.Kind != Load || x.To != 1 {
 		t.Fatalf("%+v", x)
 	}
-	if e.Queued(5, x); x.Ahead || e.Complete(r.Rec, 1) {
+	if e.Queued(5, x); x.Early || e.Complete(r.Rec, 1) {
 		t.Error("a load to the tier between counts: others could spread what is wrong with it")
 	}
 	e.Done(5, x, nil)

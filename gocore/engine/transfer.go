@@ -25,7 +25,7 @@ type Transfer struct {
 	Urgent         bool     // Load: a restore waits for it
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
-	Ahead          bool     // Load: restores may have had its bytes before it ended
+	Early          bool     // Load: restores may have had its bytes before it ended
 	began          int64
 }
 
@@ -39,7 +39,7 @@ func (e *Engine) Queued(now int64, x *Transfer) {
 	if x.Rec.gone || x.To != x.Rec.Top() {
 		return
 	}
-	x.Ahead = true
+	x.Early = true
 	e.arrived(now, x)
 	e.resume(now, x.Rec)
 	e.pump(now)
@@ -336,7 +336,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	l.up.Observe(rec.Size, now-x.began)
 	e.Stats.Tiers[x.From].Read += rec.Size
 	e.trace(now, Loaded, rec, x.To, now-x.began)
-	if !x.Ahead {
+	if !x.Early {
 		e.arrived(now, x)
 	}
 	e.settle(now, rec, x.To)
@@ -360,7 +360,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 	rec, h := x.Rec, x.Rec.Hist
 	seen := h.promised[x.To]
 	switch {
-	case x.Ahead:
+	case x.Early:
 		rec.spoiled |= 1 << x.To
 		e.settle(now, rec, x.To)
 		e.resume(now, rec)

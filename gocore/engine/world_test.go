@@ -397,8 +397,8 @@ func (w *world) queue(x *Transfer) {
 		w.write(x.To, x.ToOff, x.Rec, w.read("load", x.From, x.FromOff, x.Rec))
 	}
 	w.e.Queued(w.now, x)
-	if x.Ahead != counts {
-		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.Ahead)
+	if x.Early != counts {
+		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.Early)
 	}
 	if counts && len(w.e.waiting[x.Rec]) > 0 {
 		w.fatalf("restores still wait for %v, which has been queued", x.Rec.Key)
@@ -418,10 +418,10 @@ func (w *world) spoil(x *Transfer) {
 func (w *world) done(i int, err error) {
 	x := w.flights[i]
 	w.flights = append(w.flights[:i], w.flights[i+1:]...)
-	if x.Ahead && err != nil {
+	if x.Early && err != nil {
 		w.spoil(x)
 	}
-	if err == nil && x.Ahead {
+	if err == nil && x.Early {
 		w.read("queued", x.To, x.ToOff, x.Rec)
 	} else if err == nil {
 		number := 0

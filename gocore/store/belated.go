@@ -64,7 +64,7 @@ func (b *belated) end(x *engine.Transfer, m *moved) (some bool) {
 	switch {
 	case m.err == nil:
 		delete(b.doubts, x.Rec)
-	case x.Ahead:
+	case x.Early:
 		if b.doubts == nil {
 			b.doubts = map[*engine.Record]error{}
 		}

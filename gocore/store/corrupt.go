@@ -21,7 +21,7 @@ func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
 	if tier == status.TierNone {
 		region := rec.Body.(*body).layout.at(offset)
 		s.belated.give(rec, []int32{int32(region)})
-		s.belated.end(&engine.Transfer{Rec: rec, Ahead: true}, &moved{bad: []int32{int32(region)}, err: damaged(region, status.TierHost)})
+		s.belated.end(&engine.Transfer{Rec: rec, Early: true}, &moved{bad: []int32{int32(region)}, err: damaged(region, status.TierHost)})
 		delete(s.belated.doubts, rec)
 		return nil
 	}

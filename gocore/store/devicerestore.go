@@ -16,7 +16,7 @@ import (
 func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 // lookOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
-// verified when it came up. The lock is held.
+// is verified when it comes up, before or after. The lock is held.
 func (op *Op) lookOnDevice(out *Outcome, a *accelerator) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.explain(err, op.restore.Rec))

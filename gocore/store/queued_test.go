@@ -130,16 +130,23 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 	}
 }
 
-const damagedSize = 1_300_000
+const slotSize = 1_300_000
+
+// early is a client with a lease of checkpoint 0 while its load is held up until the gate opens.
+func early(t *testing.T) (b *board, c *client, l *Lease, open func()) {
+	t.Helper()
+	b, gate := gated(t, double.Config{})
+	c = lowered(t, b, b.config(8<<20, 0, 2<<20), slotSize)
+	open = c.hold(b, gate, 2)
+	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	return b, c, l, open
+}
 
 // A stream that is named after the restore is behind the bytes as well.
 func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
-	const size = 1_300_000
-	b, gate := gated(t, double.Config{})
-	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	open := c.hold(b, gate, 2)
-	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
-	b.check(err)
+	const size = slotSize
+	b, c, l, open := early(t)
 	other, seen := b.foreign(), b.alloc(size)
 	b.check(l.Use(other))
 	b.check(b.dev.Borrow(other).Copy(seen, device.Address(l.Base), size))
@@ -161,10 +168,10 @@ func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
 // What the device finds out after a restore was given: the next restore or wait of the history tells, nothing reads the bad copy any
 // more, and it leaves when its reader does.
 func TestDamageIsFoundBelatedly(t *testing.T) {
-	const size = damagedSize
+	const size = slotSize
 	for name, next := range map[string]func(c *client) error{
 		"restore": func(c *client) error {
-			_, err := c.restoreTo(1, RestoreArgs{Into: []Region{{Mem: copier.Strided{Base: unsafe.Pointer(&make([]byte, damagedSize)[0])}, Bytes: damagedSize}}})
+			_, err := c.restoreTo(1, RestoreArgs{Into: []Region{{Mem: copier.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
 			return err
 		},
 		"wait for the history": func(c *client) error { return c.wait(0, status.TierHost) },
@@ -528,18 +535,13 @@ func TestWaitForTheVerificationIsTriedAgain(t *testing.T) {
 
 // The device is lost before it has verified what was given: a wait does not vouch for it.
 func TestWaitBehindALostDevice(t *testing.T) {
-	const size = 1_300_000
-	b, gate := gated(t, double.Config{})
-	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	open := c.hold(b, gate, 2)
-	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
-	b.check(err)
+	const size = slotSize
+	b, c, l, open := early(t)
 	b.driver.Lose(0, 0)
 	open()
 	wants(t, c.wait(0, status.TierNone), status.DeviceLost)
 	_ = l.Release(b.stream) // it says so, too
-	var got []byte
-	got, _, err = c.get(1, size, RestoreArgs{})
+	got, _, err := c.get(1, size, RestoreArgs{})
 	b.check(err)
 	if !bytes.Equal(got, random(size, 1)) {
 		t.Error("what lay in the host tier differs")
@@ -621,7 +623,7 @@ func TestFindings(t *testing.T) {
 			if b.pending(h, b.gifts) != (tc.given != nil) || b.pending(nil, b.gifts) != (tc.given != nil) || b.pending(other, b.gifts) {
 				t.Error("pending")
 			}
-			if b.end(&engine.Transfer{Rec: rec, Ahead: tc.ahead}, &tc.ended) != (tc.given != nil) || b.pending(nil, b.gifts) {
+			if b.end(&engine.Transfer{Rec: rec, Early: tc.ahead}, &tc.ended) != (tc.given != nil) || b.pending(nil, b.gifts) {
 				t.Error("still pending")
 			}
 			if doubted := b.doubts[rec] != nil; doubted != (tc.ahead && tc.ended.err != nil) {
@@ -654,17 +656,17 @@ func TestFindings(t *testing.T) {
 	before := b.gifts
 	b.give(second, []int32{0})
 	b.give(first, []int32{1})
-	b.end(&engine.Transfer{Rec: first, Ahead: true}, &moved{})
+	b.end(&engine.Transfer{Rec: first, Early: true}, &moved{})
 	if b.pending(h, before) || !b.pending(h, b.gifts) {
 		t.Error("a wait is for what was given before it began")
 	}
 	for range 2 * mostFound {
 		b.give(first, []int32{1})
-		b.end(&engine.Transfer{Rec: first, Ahead: true}, &moved{bad: []int32{1}, err: corrupt})
+		b.end(&engine.Transfer{Rec: first, Early: true}, &moved{bad: []int32{1}, err: corrupt})
 	}
 	last := record(other)
 	b.give(last, []int32{1})
-	b.end(&engine.Transfer{Rec: last, Ahead: true}, &moved{bad: []int32{1}, err: corrupt})
+	b.end(&engine.Transfer{Rec: last, Early: true}, &moved{bad: []int32{1}, err: corrupt})
 	if len(b.found) != mostFound+1 || b.tell(other, false) == nil {
 		t.Errorf("%d findings kept, and none of the other history", len(b.found))
 	}
