@@ -309,7 +309,7 @@ func (e *Engine) discard(now int64, r *Record) {
 		e.unstick(r, k)
 	}
 	e.withdrawClaims(now, r, false)
-	e.cancelLoads(now, r)
+	e.cancelLoads(r, func(int) {}) // settling frees their room
 	for t := range e.tiers {
 		e.settle(now, r, t)
 	}
@@ -322,13 +322,14 @@ func (e *Engine) discard(now int64, r *Record) {
 	e.forget(r)
 }
 
-// cancelLoads takes back the loads of r that have room but have not begun.
-func (e *Engine) cancelLoads(now int64, r *Record) {
+// cancelLoads takes back the loads of r that have room but have not begun, and calls f for the tier of each.
+func (e *Engine) cancelLoads(r *Record, f func(t int)) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {
 			r.loadsOn &^= bit
 			l.loads--
 			e.Fragment(r, l.lower).Transfers--
+			f(k)
 		}
 	}
 }

@@ -287,9 +287,9 @@ func (w *world) checkCounts() {
 			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
 				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
 			}
-			waits := len(w.e.waiting[r]) > 0
-			if f.State == lifecycle.ReadComplete && !r.gone && !w.e.read(r) && f.Transfers == 0 && !waits && r.seq == fragment.Unexpected {
-				w.fatalf("%v is kept in tier %d for nobody", r.Key, t)
+			forNobody := !r.gone && !w.e.read(r) && !w.e.Awaited(r) && r.seq == fragment.Unexpected && f.Transfers == 0
+			if forNobody && (f.State == lifecycle.ReadComplete || r.loadsOn&(1<<t) != 0) {
+				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody", r.Key, t)
 			}
 		}
 	}

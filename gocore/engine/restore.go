@@ -173,17 +173,30 @@ func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiti
 	return waiting
 }
 
-// relax withdraws the promises of rec's copies that nobody expects. Not while it is being read in any tier: if that was for the last time, no
+// relax withdraws the promises of rec's copies that nobody expects, and loads of it that have not begun. Not while it is being read in any tier: if that was for the last time, no
 // copy is worth a flush.
 func (e *Engine) relax(now int64, rec *Record) {
 	if rec.gone || e.read(rec) {
 		return
+	}
+	if rec.seq == fragment.Unexpected && !e.Awaited(rec) {
+		e.unload(now, rec)
 	}
 	for t, id := range rec.copies[:len(e.tiers)] {
 		if id != fragment.None && !e.expectedSoon(rec, t) {
 			e.release(now, rec, t)
 		}
 	}
+}
+
+// unload takes back the loads of rec that have not begun: nobody wants it up there any more, and those whom somebody waits for find the link
+// free.
+func (e *Engine) unload(now int64, rec *Record) {
+	e.cancelLoads(rec, func(t int) {
+		e.step(rec, t, lifecycle.Abort)
+		e.free(rec, t)
+		e.settle(now, rec, e.links[t].lower)
+	})
 }
 
 // read tells whether a restore reads rec in any tier.

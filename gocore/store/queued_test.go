@@ -60,6 +60,13 @@ func (c *client) doubts() int {
 	return len(c.s.belated.doubts)
 }
 
+// loading tells whether a load of a checkpoint to the first tier is under way.
+func (c *client) loading(number int64) bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.s.eng.Loading(c.h.h.Get(plan.Key{Number: number}), 0)
+}
+
 func (c *client) found() bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -447,6 +454,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 			op, code, err := c.h.Restore(&a, &out)
 			switch {
 			case err == nil && tc.want == status.Timeout:
+				eventually(t, "the load begins", func() bool { return c.loading(0) }) // or else it is taken back
 				op.Cancel()
 			case err == nil && tc.want == status.Corrupt: // the bytes have to come first
 				open()

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"testing"
+
+	"velocpy/gocore/plan"
+)
+
+// prefetching is an engine that has begun to load checkpoint 0 and will load 1, 2 and 3: of eight, the last four lie above.
+func prefetching(t *testing.T, guess bool) (*Engine, *History) {
+	t.Helper()
+	e := New(Config{Flush: Eager, Prefetch: true, Guess: guess, Tiers: []TierConfig{
+		{Name: "host", Capacity: 400, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9},
+	}})
+	h := e.History("h")
+	for k := range int64(8) {
+		c, err := e.BeginCapture(k, h, plan.Number(k), 100, 1, nil, CaptureOptions{})
+		if err != nil || c.Phase != Ready {
+			t.Fatal(err, c.Phase)
+		}
+		e.EndCapture(k, c, true)
+		e.Done(k, e.Next(k, Down), nil)
+	}
+	e.count += headroomFor + 1 // no captures go on
+	e.StartPrefetch(10, h)
+	return e, h
+}
+
+// begin takes the next load, which must be one of checkpoint k; negative: there must be none.
+func begin(t *testing.T, e *Engine, k int64) *Transfer {
+	t.Helper()
+	x := e.Next(10, Up)
+	switch {
+	case k < 0 && x != nil:
+		t.Fatalf("%v is loaded, which nobody wants", x.Rec.Key)
+	case k >= 0 && (x == nil || x.Rec.Key != plan.Number(k)):
+		t.Fatalf("not %d is loaded but %+v", k, x)
+	}
+	return x
+}
+
+// Loads that have not begun are taken back when nobody expects their checkpoints any more, unless a restore waits.
+func TestLoadsThatNobodyWantsAreTakenBack(t *testing.T) {
+	e, h := prefetching(t, false)
+	for k := range int64(4) {
+		e.Hint(10, h, []plan.Hint{{Key: plan.Number(k)}})
+	}
+	first := begin(t, e, 0)
+	r, err := e.BeginRestore(10, h, plan.Number(2), RestoreOptions{})
+	if err != nil || r.Phase != Waiting {
+		t.Fatal(err, r.Phase)
+	}
+	e.ClearHints(10, h)
+	if used := e.Use(0).Used; used != 200 {
+		t.Fatalf("%d bytes are taken by two loads of 100", used)
+	}
+	second := begin(t, e, 2)
+	begin(t, e, -1)
+	e.Done(20, first, nil)
+	e.Done(20, second, nil)
+	if r.Phase != Ready {
+		t.Fatal("the restore goes on waiting")
+	}
+	e.HandOver(21, r)
+	e.EndRestore(21, r)
+
+	e.Hint(22, h, []plan.Hint{{Key: plan.Number(3)}, {Key: plan.Number(1)}}) // their old places in the queue start nothing twice
+	x, y := begin(t, e, 3), begin(t, e, 1)
+	begin(t, e, -1)
+	e.Done(30, x, nil)
+	e.Done(30, y, nil)
+	for k := range int64(4) {
+		if rec := h.Get(plan.Number(k)); !e.Complete(rec, 0) {
+			t.Errorf("%d is not there", k)
+		}
+	}
+}
+
+// A guess that has proved wrong loads no more than what it has begun.
+func TestLoadsOfAWrongGuessAreTakenBack(t *testing.T) {
+	e, h := prefetching(t, true)
+	for _, k := range []int64{7, 6} { // the next are 5 and 4, which are there, and 3 and 2
+		restoreNow(t, e, h, k)
+	}
+	first := begin(t, e, 3)
+	restoreNow(t, e, h, 4)
+	if h.order.Guessing() {
+		t.Fatal("it is still guessed")
+	}
+	begin(t, e, -1)
+	e.Done(20, first, nil)
+	begin(t, e, -1)
+}
+
+// restoreNow restores what lies in the fastest tier.
+func restoreNow(t *testing.T, e *Engine, h *History, k int64) {
+	t.Helper()
+	r, err := e.BeginRestore(10, h, plan.Number(k), RestoreOptions{})
+	if err != nil || r.Phase != Ready {
+		t.Fatal(k, err, r.Phase)
+	}
+	e.HandOver(10, r)
+	e.EndRestore(10, r)
+}
