@@ -392,6 +392,13 @@ def test_the_link_bar_is_half_of_the_rings(ours, holds):
     assert bar.holds == holds
 
 
+def test_what_can_be_had_stands_beside_the_ring():
+    report = report_of("link", {"ring": 0.1, "keep": 0.09, "velocpy": 0.15, "velocpy unchecked": 0.11})
+    (note,) = report.notes
+    assert "everything kept on the device: 0.90, velocpy without checksums: 1.10" in note
+    assert report_of("link", {"ring": 0.1, "velocpy": 0.15}).notes == []
+
+
 def test_the_disk_bar_takes_the_better_ring():
     report = report_of("disk-uniform", {"ring lazy": 10.0, "ring eager": 5.0, "velocpy": 2.1})
     (bar,) = [b for b in report.bars if "ring" in b.what]

@@ -83,7 +83,17 @@ def test_managed_memory_moves_and_stays_what_it_is(card):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
     "who",
-    ["keep", "ring lazy", "ring eager", "synchronous", "unified memory", "velocpy", "velocpy into", "velocpy lru"],
+    [
+        "keep",
+        "ring lazy",
+        "ring eager",
+        "synchronous",
+        "unified memory",
+        "velocpy",
+        "velocpy into",
+        "velocpy lru",
+        "velocpy unchecked",
+    ],
 )
 def test_every_contender_brings_everything_back(card, order, who, tmp_path):
     workload = Workload(SIZES, order=order, interval=5e-4, device=8 * MIB, host=24 * MIB, disk=200 * MIB)

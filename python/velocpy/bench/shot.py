@@ -200,6 +200,7 @@ def add_bars(report: Report) -> None:
         if figure.startswith("link"):
             _beside(report, f"{shot}: of the ring's blocked time", blocked, _blocked(rows, ("ring",)),
                     RING_SHARE[figure, facts["order"]])  # fmt: skip
+            report.notes += _floors(shot, rows)
         if figure == "link all":
             most = 1.15 * bound + 0.01 * ours["compute s"]
             report.bar(f"{shot}: blocked s, 1.15 × bound + 1 % of the compute time", blocked, most, at_least=False)
@@ -216,6 +217,16 @@ def add_bars(report: Report) -> None:
     if report.rows:
         differing = sum(row["differences"] for row in report.rows)
         report.bar("restored words that differ, everybody's", differing, 0, at_least=False)
+
+
+def _floors(shot: str, rows: Mapping[str, dict[str, Any]]) -> list[str]:
+    """What can be had beside the ring: by keeping everything on the device, and by doing without checksums."""
+    ring = _blocked(rows, ("ring",))
+    floors = {"everything kept on the device": "keep", "velocpy without checksums": "velocpy unchecked"}
+    found = {what: rows[who]["blocked s"] for what, who in floors.items() if who in rows}
+    if not ring or not found:
+        return []
+    return [f"{shot}: of the ring's blocked time, " + ", ".join(f"{w}: {b / ring:.2f}" for w, b in found.items()) + "."]
 
 
 def _beside(report: Report, what: str, blocked: float, theirs: float | None, bound: float) -> None:

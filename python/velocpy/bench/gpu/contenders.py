@@ -79,5 +79,6 @@ def _made(name: str, card: Card, workload: Workload, folder: Path) -> Engine:
         on_device = not isinstance(card, HostCard)
         into = card.device(workload.largest) if variant == "into" else None
         policy = variant if variant in ("lru", "fifo") else "score"
-        return Ours(workload, folder, on_device=on_device, policy=policy, into=into, name=name)
+        checksum = variant != "unchecked"
+        return Ours(workload, folder, on_device=on_device, policy=policy, into=into, name=name, checksum=checksum)
     raise ValueError(f"nobody is called {name!r}")
