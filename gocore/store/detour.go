@@ -185,7 +185,7 @@ func (s *Store) reaches(slot []byte) bool {
 		return false
 	}
 	from := int64(device.AddressOf(slot)) - int64(uintptr(s.host.Base()))
-	return from >= 0 && from+int64(len(slot)) <= s.pin.pinned.Load()
+	return from >= 0 && from+int64(len(slot)) <= s.pin.front.reached()
 }
 
 // gatherToHost copies the regions named to a slot of the host tier, in that lane as far as the device reaches the slot.

@@ -91,6 +91,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 				return nil, err
 			}
 		}
+		s.pin.front.await(x.ToOff + from + n)
 		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
 	return a.finish(last, errors.Join(err, t.arrived()))

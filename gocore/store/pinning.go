@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"go.uber.org/atomic"
 
@@ -19,8 +18,10 @@ import (
 type pinning struct {
 	stop    chan struct{}
 	once    sync.Once
+	turn    string   // the file by which processes of a node take turns to register
+	seats   []string // and those by which they share its processors for touching
 	refused bool
-	pinned  atomic.Int64
+	front   frontier
 	moving  atomic.Int64 // transfers between devices and the host tier under way: the sequential strategy pauses for them
 }
 
@@ -40,6 +41,11 @@ func (s *Store) startPinning() {
 		s.register(0, s.host.Size())
 		return
 	}
+	s.pin.turn = s.set.Turns
+	if s.pin.turn == "" {
+		s.pin.turn = vfs.TurnFile("pinning")
+	}
+	s.pin.seats = seatsBeside(s.pin.turn)
 	s.users++
 	safego.Go("pinning", func() {
 		s.pinAll()
@@ -60,6 +66,10 @@ func (s *Store) stopPinning() {
 // driver meanwhile waits with it (measured: several times the blocked time).
 func (s *Store) pinAll() {
 	whole := s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
+	if !whole {
+		s.pin.front.set()
+		defer s.pin.front.halt()
+	}
 	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
 		n = min(s.pieceAt(off), s.host.Size()-off)
 		if !s.touch(off, n) {
@@ -67,16 +77,25 @@ func (s *Store) pinAll() {
 		}
 		if !whole && !s.inTurn(off, n) {
 			whole = true // refused: touching goes on all the same, it makes pageable copies faster
+			s.pin.front.halt()
 		}
 	}
-	if whole && s.pin.pinned.Load() == 0 && !s.pin.refused && !s.pinStopped() {
+	if whole && s.pin.front.reached() == 0 && !s.pin.refused && !s.pinStopped() {
 		s.inTurn(0, s.host.Size())
 	}
 }
 
 // touch makes pages present, by several threads; false when the store closes.
 func (s *Store) touch(off, n int64) bool {
+	seats, open := s.takeTurns(s.pin.seats, touchers/seatThreads)
+	if !open {
+		return false
+	}
+	defer endAll(seats)
 	threads := int64(min(helpers(s.set.Copiers)+1, touchers))
+	if len(seats) > 0 {
+		threads = min(threads, int64(len(seats)*seatThreads))
+	}
 	share := (n/threads + pageShare - 1) / pageShare * pageShare
 	var all sync.WaitGroup
 	for from := off; from < off+n; from += share {
@@ -124,36 +143,12 @@ func (s *Store) pinStopped() bool {
 // inTurn registers while no other process of the node does: the kernel and the driver do it for one at a time anyway, and everybody's first
 // piece is there sooner. Nobody's caller waits for that.
 func (s *Store) inTurn(off, n int64) bool {
-	turn, open := s.takeTurn()
+	turn, open := s.takeTurns([]string{s.pin.turn}, 1)
 	if !open {
 		return false
 	}
-	if turn != nil {
-		defer func() { _ = turn.End() }() // the lock is gone either way
-	}
+	defer endAll(turn)
 	return s.register(off, n)
-}
-
-// turnAgain is how soon a turn is asked for again.
-const turnAgain = 2 * time.Millisecond
-
-// takeTurn waits for the turn; false when the store closes. Where there is no file to meet at, nobody is waited for.
-func (s *Store) takeTurn() (*vfs.Turn, bool) {
-	file := s.set.Turns
-	if file == "" {
-		file = vfs.TurnFile("pinning")
-	}
-	for {
-		turn, err := vfs.TryTurn(file)
-		if err == nil || !errors.Is(err, vfs.ErrTaken) {
-			return turn, true
-		}
-		select {
-		case <-s.pin.stop:
-			return nil, false
-		case <-time.After(turnAgain):
-		}
-	}
 }
 
 // register pins a range for every device; false when that is refused. All know of it before the first does: what one has pinned, no copy of
@@ -176,7 +171,7 @@ func (s *Store) register(off, n int64) bool {
 			return false
 		}
 	}
-	s.pin.pinned.Add(n)
+	s.pin.front.advance(n)
 	return true
 }
 

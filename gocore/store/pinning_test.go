@@ -23,8 +23,8 @@ func TestPinningStrategies(t *testing.T) {
 			cfg := b.config(5<<20+8192, 64<<20, 1<<20)
 			cfg.Pinning, cfg.PinPiece, cfg.Turns = strategy, 1<<20, filepath.Join(t.TempDir(), "turn")
 			s := open(t, cfg)
-			if strategy == "direct" && (s.pin.pinned.Load() != s.host.Size() || b.driver.Calls("Register") != 1) {
-				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.pin.pinned.Load(), b.driver.Calls("Register"))
+			if strategy == "direct" && (s.pin.front.reached() != s.host.Size() || b.driver.Calls("Register") != 1) {
+				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.pin.front.reached(), b.driver.Calls("Register"))
 			}
 			c := newClient(t, s, "h")
 			work := func() {
@@ -73,8 +73,8 @@ func refuse(t *testing.T, n int) {
 	for k := range int64(30) {
 		c.mustGetOn(b, k, random(350_001, uint64(k)))
 	}
-	if found += warnings("stays pageable"); found != 1 || s.pin.pinned.Load() != int64(n)<<18 { // the first pieces are a quarter as large
-		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.pin.pinned.Load())
+	if found += warnings("stays pageable"); found != 1 || s.pin.front.reached() != int64(n)<<18 { // the first pieces are a quarter as large
+		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.pin.front.reached())
 	}
 }
 
@@ -110,7 +110,7 @@ func TestPinningTakesTurns(t *testing.T) {
 		stores = append(stores, s)
 	}
 	for _, s := range stores {
-		eventually(t, "everything is pinned", func() bool { return s.pin.pinned.Load() == 6<<20 })
+		eventually(t, "everything is pinned", func() bool { return s.pin.front.reached() == 6<<20 })
 	}
 	if most.Load() != 1 {
 		t.Errorf("%d registered at once", most.Load())
@@ -125,7 +125,7 @@ func TestPinningTakesTurns(t *testing.T) {
 		shut(t, s)
 	}
 	b.check(turn.End())
-	if waiting.pin.pinned.Load() != 0 {
+	if waiting.pin.front.reached() != 0 {
 		t.Error("pinned out of turn")
 	}
 }

@@ -121,7 +121,7 @@ func (s *Store) tierStats(t int) TierStats {
 		WriteRate: u.WriteRate, ReadRate: u.ReadRate,
 	}
 	if s.tiers[t] == status.TierHost {
-		st.Pinned = s.pin.pinned.Load()
+		st.Pinned = s.pin.front.reached()
 	}
 	if !s.eng.IsMemory(t) {
 		st.Direct = s.disk.Direct()
