@@ -68,7 +68,7 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     deadline = time.monotonic() + limit
     memory = physical_memory()
     report = Report("coldstart-" + cells.replace(",", "-"), {"cells": cells})
-    warmed = min(memory // 2, 2 * max(start.host * start.processes for start in starts))
+    warmed = min(memory * 7 // 8, 2 * max(start.host * start.processes for start in starts))
     report.settings["touched before GB/s"] = round(touch(warmed) / 1e9, 2)
     for start in (start.fitted(memory) for start in starts):
         for name in start.contenders:
