@@ -160,14 +160,14 @@ func TestConcurrentNeighbours(t *testing.T) {
 func TestNothingIsAllocatedUpFront(t *testing.T) {
 	mem := vfs.NewMem(1 << 30)
 	s := mustOpen(t, small(mem, true))
-	if free, _ := mem.Free("/d"); free != 1<<30 || mem.Open() != 0 {
-		t.Fatalf("%d free, %d files", free, mem.Open())
+	if free, _ := mem.Free("/d"); free != 1<<30 || mem.OpenFiles() != 0 {
+		t.Fatalf("%d free, %d files", free, mem.OpenFiles())
 	}
 	if err := s.Write(300<<10, make([]byte, Block)); err != nil {
 		t.Fatal(err)
 	}
-	if free, _ := mem.Free("/d"); free != 1<<30-256<<10 || mem.Open() != 1 {
-		t.Errorf("after one write: %d taken, %d files", 1<<30-free, mem.Open())
+	if free, _ := mem.Free("/d"); free != 1<<30-256<<10 || mem.OpenFiles() != 1 {
+		t.Errorf("after one write: %d taken, %d files", 1<<30-free, mem.OpenFiles())
 	}
 	for off, want := range map[int64]error{0: ErrUnwritten, 255 << 10: ErrUnwritten, 256 << 10: nil, 511 << 10: ErrUnwritten} {
 		if err := s.Read(off, make([]byte, 2048)); !errors.Is(err, want) {
@@ -178,8 +178,8 @@ func TestNothingIsAllocatedUpFront(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if free, _ := mem.Free("/d"); free != 1<<30 || mem.Open() != 0 {
-		t.Errorf("after closing: %d taken, %d files", 1<<30-free, mem.Open())
+	if free, _ := mem.Free("/d"); free != 1<<30 || mem.OpenFiles() != 0 {
+		t.Errorf("after closing: %d taken, %d files", 1<<30-free, mem.OpenFiles())
 	}
 }
 

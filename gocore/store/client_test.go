@@ -90,8 +90,8 @@ func gone(t testing.TB, c Config) {
 	if f, ok := fs.(*vfs.Faulty); ok && f != nil {
 		return
 	}
-	if m, ok := fs.(*vfs.Mem); ok && m.Open() != 0 {
-		t.Errorf("%d files are open", m.Open())
+	if m, ok := fs.(*vfs.Mem); ok && m.OpenFiles() != 0 {
+		t.Errorf("%d files are open", m.OpenFiles())
 	}
 }
 

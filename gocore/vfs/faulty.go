@@ -20,6 +20,10 @@ const (
 	OpPunch
 	OpSize
 	OpSync
+	OpTruncate
+	OpRemove
+	OpList
+	OpSyncDir
 	OpClose
 
 	OpAny = OpClose<<1 - 1
@@ -217,13 +221,27 @@ func (f *Faulty) Free(dir string) (int64, error) {
 
 // OpenScratch implements FS.
 func (f *Faulty) OpenScratch(dir string, direct bool) (File, error) {
+	return f.opened(func() (File, error) { return f.inner.OpenScratch(dir, direct) })
+}
+
+// Create implements FS.
+func (f *Faulty) Create(name string, direct bool) (File, error) {
+	return f.opened(func() (File, error) { return f.inner.Create(name, direct) })
+}
+
+// Open implements FS.
+func (f *Faulty) Open(name string, write, direct bool) (File, error) {
+	return f.opened(func() (File, error) { return f.inner.Open(name, write, direct) })
+}
+
+func (f *Faulty) opened(open func() (File, error)) (File, error) {
 	f.mu.Lock()
 	number := f.files + 1
 	f.mu.Unlock()
 	if err := f.plain(OpOpen, number, 0, 0); err != nil {
 		return nil, err
 	}
-	inner, err := f.inner.OpenScratch(dir, direct)
+	inner, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +249,30 @@ func (f *Faulty) OpenScratch(dir string, direct bool) (File, error) {
 	defer f.mu.Unlock()
 	f.files++
 	return &faultyFile{File: inner, fs: f, number: f.files}, nil
+}
+
+// Remove implements FS.
+func (f *Faulty) Remove(name string) error {
+	if err := f.plain(OpRemove, 0, 0, 0); err != nil {
+		return err
+	}
+	return f.inner.Remove(name)
+}
+
+// List implements FS.
+func (f *Faulty) List(dir string) ([]string, error) {
+	if err := f.plain(OpList, 0, 0, 0); err != nil {
+		return nil, err
+	}
+	return f.inner.List(dir)
+}
+
+// SyncDir implements FS.
+func (f *Faulty) SyncDir(dir string) error {
+	if err := f.plain(OpSyncDir, 0, 0, 0); err != nil {
+		return err
+	}
+	return f.inner.SyncDir(dir)
 }
 
 type faultyFile struct {
@@ -339,8 +381,19 @@ func (f *faultyFile) Size() (int64, error) {
 	return f.File.Size()
 }
 
+func (f *faultyFile) Truncate(size int64) error {
+	if err := f.fs.plain(OpTruncate, f.number, 0, 0); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
+// Sync that fails is one that the system has tried: what was written before it stays behind.
 func (f *faultyFile) Sync() error {
 	if err := f.fs.plain(OpSync, f.number, 0, 0); err != nil {
+		if m, ok := f.File.(*memFile); ok {
+			m.node.leaveBehind()
+		}
 		return err
 	}
 	return f.File.Sync()

@@ -76,6 +76,10 @@ func TestEveryKindCanFail(t *testing.T) {
 		OpPunch:    func() error { return file.PunchHole(0, 1) },
 		OpSize:     func() error { _, err := file.Size(); return err },
 		OpSync:     func() error { return file.Sync() },
+		OpTruncate: func() error { return file.Truncate(1) },
+		OpRemove:   func() error { f.inner.(*Mem).PutFile("/gone"); return f.Remove("/gone") },
+		OpList:     func() error { _, err := f.List("/"); return err },
+		OpSyncDir:  func() error { return f.SyncDir("/") },
 		OpClose:    func() error { return file.Close() },
 	}
 	if want := bits.OnesCount(uint(OpAny)); len(calls) != want {

@@ -2,11 +2,12 @@ package vfs
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,50 +15,114 @@ import (
 // memChunk is the unit in which a Mem gives out its capacity.
 const memChunk = 64 << 10
 
-// Mem is a disk in memory, for tests: it runs out of space like a real one, and refuses direct I/O
-// that is not aligned to DefaultAlign. Memory is used only for what was written.
+// Mem is a disk in memory, for tests: it runs out of space like a real one, refuses direct I/O that is not aligned to DefaultAlign, and
+// Crash shows what a loss of power may leave of it. Memory is used only for what was written.
 type Mem struct {
 	mu       sync.Mutex
 	capacity int64
 	used     int64
 	open     int
-	entries  map[string]Info
+	root     *memDir
+}
+
+// memDir is a directory: its names stand for *memDir and *memNode.
+type memDir struct {
+	live, stable map[string]any
+	unsynced     []change // since the last SyncDir, in their order
+}
+
+// change is one of a name: what it stands for from then on, or nil when it was removed.
+type change struct {
+	name string
+	to   any
+}
+
+func newMemDir() *memDir { return &memDir{live: map[string]any{}, stable: map[string]any{}} }
+
+func (d *memDir) set(name string, to any) {
+	if to == nil {
+		delete(d.live, name)
+	} else {
+		d.live[name] = to
+	}
+	d.unsynced = append(d.unsynced, change{name, to})
 }
 
 // NewMem returns an empty file system that holds capacity bytes, in units of 64 KiB. The root
 // directory exists.
-func NewMem(capacity int64) *Mem {
-	return &Mem{capacity: capacity, entries: map[string]Info{"/": {Dir: true}, ".": {Dir: true}}}
-}
+func NewMem(capacity int64) *Mem { return &Mem{capacity: capacity, root: newMemDir()} }
 
 // PutFile makes name an ordinary file, so that a test can meet one where it wants a directory.
 func (m *Mem) PutFile(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entries[filepath.Clean(name)] = Info{}
+	if dir, last, err := m.parent("put", name); err == nil {
+		dir.set(last, newMemNode(m))
+	}
 }
 
-// Open returns the number of files not closed yet: 0 when nothing leaks.
-func (m *Mem) Open() int {
+// OpenFiles returns the number of files not closed yet: 0 when nothing leaks.
+func (m *Mem) OpenFiles() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open
+}
+
+// parts are the names on the way to a place; none for the root.
+func parts(name string) []string {
+	return strings.FieldsFunc(filepath.Clean("/"+name), func(r rune) bool { return r == '/' })
+}
+
+// find returns what a name stands for: a *memDir or a *memNode. The lock is held.
+func (m *Mem) find(op, name string) (any, error) {
+	var at any = m.root
+	for _, part := range parts(name) {
+		dir, ok := at.(*memDir)
+		if !ok {
+			return nil, &fs.PathError{Op: op, Path: name, Err: unix.ENOTDIR}
+		}
+		if at, ok = dir.live[part]; !ok {
+			return nil, &fs.PathError{Op: op, Path: name, Err: unix.ENOENT}
+		}
+	}
+	return at, nil
+}
+
+func (m *Mem) dir(op, name string) (*memDir, error) {
+	at, err := m.find(op, name)
+	if err != nil {
+		return nil, err
+	}
+	dir, ok := at.(*memDir)
+	if !ok {
+		return nil, &fs.PathError{Op: op, Path: name, Err: unix.ENOTDIR}
+	}
+	return dir, nil
+}
+
+func (m *Mem) parent(op, name string) (*memDir, string, error) {
+	all := parts(name)
+	if len(all) == 0 {
+		return nil, "", &fs.PathError{Op: op, Path: name, Err: unix.EISDIR}
+	}
+	dir, err := m.dir(op, strings.Join(all[:len(all)-1], "/"))
+	return dir, all[len(all)-1], err
 }
 
 // MkdirAll implements FS.
 func (m *Mem) MkdirAll(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
-		if info, ok := m.entries[d]; ok && !info.Dir {
-			return &fs.PathError{Op: "mkdir", Path: d, Err: unix.ENOTDIR}
+	at := m.root
+	for _, part := range parts(dir) {
+		next, ok := at.live[part]
+		if !ok {
+			next = newMemDir()
+			at.set(part, next)
 		}
-		if d == filepath.Dir(d) {
-			break
+		if at, ok = next.(*memDir); !ok {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: unix.ENOTDIR}
 		}
-	}
-	for d := filepath.Clean(dir); d != filepath.Dir(d); d = filepath.Dir(d) {
-		m.entries[d] = Info{Dir: true}
 	}
 	return nil
 }
@@ -66,183 +131,112 @@ func (m *Mem) MkdirAll(dir string) error {
 func (m *Mem) Stat(name string) (Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	info, ok := m.entries[filepath.Clean(name)]
-	if !ok {
-		return Info{}, &fs.PathError{Op: "stat", Path: name, Err: unix.ENOENT}
+	at, err := m.find("stat", name)
+	if err != nil {
+		return Info{}, err
 	}
-	return info, nil
+	if node, ok := at.(*memNode); ok {
+		return Info{Size: node.size}, nil
+	}
+	return Info{Dir: true}, nil
 }
 
 // Free implements FS.
 func (m *Mem) Free(dir string) (int64, error) {
-	if _, err := m.Stat(dir); err != nil {
-		return 0, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if _, err := m.find("statfs", dir); err != nil {
+		return 0, err
+	}
 	return m.capacity - m.used, nil
 }
 
 // OpenScratch implements FS.
 func (m *Mem) OpenScratch(dir string, direct bool) (File, error) {
-	info, err := m.Stat(dir)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.dir("open", dir); err != nil {
+		return nil, err
+	}
+	return m.opened(newMemNode(m), true, direct), nil
+}
+
+// Create implements FS.
+func (m *Mem) Create(name string, direct bool) (File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir, last, err := m.parent("create", name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Dir {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+	if _, ok := dir.live[last]; ok {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: unix.EEXIST}
 	}
+	node := newMemNode(m)
+	node.links, node.named = 1, true
+	dir.set(last, node)
+	return m.opened(node, true, direct), nil
+}
+
+// Open implements FS.
+func (m *Mem) Open(name string, write, direct bool) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	at, err := m.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	node, ok := at.(*memNode)
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotFile}
+	}
+	return m.opened(node, write, direct), nil
+}
+
+func (m *Mem) opened(node *memNode, write, direct bool) *memFile {
 	m.open++
-	return &memFile{disk: m, direct: direct, chunks: map[int64]*[memChunk]byte{}}, nil
+	node.links++
+	return &memFile{node: node, write: write, direct: direct}
 }
 
-type memFile struct {
-	disk   *Mem
-	direct bool
-	// All below is guarded by disk.mu. A chunk that is reserved but was never written maps to nil.
-	chunks map[int64]*[memChunk]byte
-	size   int64
-	closed bool
-}
-
-func (f *memFile) check(p []byte, off int64) error {
-	switch {
-	case f.closed:
-		return fs.ErrClosed
-	case off < 0:
-		return unix.EINVAL
-	case f.direct:
-		address := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p))))
-		if (uint64(off)|uint64(len(p))|address)%DefaultAlign != 0 {
-			return fmt.Errorf("direct i/o of %d bytes at %d, address %#x: %w", len(p), off, address, unix.EINVAL)
-		}
+// Remove implements FS.
+func (m *Mem) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir, last, err := m.parent("remove", name)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	if err := f.check(p, off); err != nil {
-		return 0, err
-	}
-	var err error
-	if off+int64(len(p)) > f.size {
-		p, err = p[:max(0, f.size-off)], io.EOF
-	}
-	for done := 0; done < len(p); {
-		at := off + int64(done)
-		in := at % memChunk
-		part := p[done:min(len(p), done+int(memChunk-in))]
-		if chunk := f.chunks[at/memChunk]; chunk != nil {
-			copy(part, chunk[in:])
-		} else {
-			clear(part)
-		}
-		done += len(part)
-	}
-	return len(p), err
-}
-
-func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	if err := f.check(p, off); err != nil {
-		return 0, err
-	}
-	for done := 0; done < len(p); {
-		at := off + int64(done)
-		if err := f.reserve(at / memChunk); err != nil {
-			return done, fmt.Errorf("write at %d: %w", at, err)
-		}
-		chunk := f.chunks[at/memChunk]
-		if chunk == nil {
-			chunk = new([memChunk]byte)
-			f.chunks[at/memChunk] = chunk
-		}
-		done += copy(chunk[at%memChunk:], p[done:])
-		f.size = max(f.size, off+int64(done))
-	}
-	return len(p), nil
-}
-
-func (f *memFile) reserve(index int64) error {
-	if _, ok := f.chunks[index]; ok {
+	switch node := dir.live[last].(type) {
+	case *memNode:
+		dir.set(last, nil)
+		node.unlink()
 		return nil
+	case *memDir:
+		return &fs.PathError{Op: "remove", Path: name, Err: unix.EISDIR}
 	}
-	if f.disk.used+memChunk > f.disk.capacity {
-		return unix.ENOSPC
+	return &fs.PathError{Op: "remove", Path: name, Err: unix.ENOENT}
+}
+
+// List implements FS.
+func (m *Mem) List(dir string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, err := m.dir("list", dir)
+	if err != nil {
+		return nil, err
 	}
-	f.disk.used += memChunk
-	f.chunks[index] = nil
+	return slices.Sorted(maps.Keys(at.live)), nil
+}
+
+// SyncDir implements FS.
+func (m *Mem) SyncDir(dir string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, err := m.dir("sync", dir)
+	if err != nil {
+		return fmt.Errorf("sync of a directory: %w", err)
+	}
+	at.stable, at.unsynced = maps.Clone(at.live), nil
 	return nil
 }
-
-func (f *memFile) Allocate(off, n int64) error {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	if f.closed {
-		return fs.ErrClosed
-	}
-	if off < 0 || n < 0 {
-		return unix.EINVAL
-	}
-	for at := off / memChunk; at*memChunk < off+n; at++ {
-		if err := f.reserve(at); err != nil {
-			return fmt.Errorf("allocate %d bytes at %d: %w", n, off, err)
-		}
-	}
-	f.size = max(f.size, off+n)
-	return nil
-}
-
-func (f *memFile) PunchHole(off, n int64) error {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	if f.closed {
-		return fs.ErrClosed
-	}
-	for at := off; at < off+n; {
-		end := min(off+n, (at/memChunk+1)*memChunk)
-		if chunk, ok := f.chunks[at/memChunk]; ok && end-at == memChunk {
-			delete(f.chunks, at/memChunk)
-			f.disk.used -= memChunk
-		} else if chunk != nil {
-			clear(chunk[at%memChunk : at%memChunk+end-at])
-		}
-		at = end
-	}
-	return nil
-}
-
-func (f *memFile) Size() (int64, error) {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	if f.closed {
-		return 0, fs.ErrClosed
-	}
-	return f.size, nil
-}
-
-func (f *memFile) Sync() error {
-	_, err := f.Size()
-	return err
-}
-
-func (f *memFile) Close() error {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	if f.closed {
-		return fs.ErrClosed
-	}
-	f.closed = true
-	f.disk.used -= int64(len(f.chunks)) * memChunk
-	f.disk.open--
-	f.chunks = nil
-	return nil
-}
-
-func (f *memFile) Direct() bool { return f.direct }
-func (f *memFile) Align() int   { return DefaultAlign }

@@ -43,8 +43,8 @@ func TestMemRunsOutOfSpace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if free, _ := m.Free("/"); free != 10*memChunk || m.Open() != 0 {
-		t.Errorf("%d free, %d open after closing all", free, m.Open())
+	if free, _ := m.Free("/"); free != 10*memChunk || m.OpenFiles() != 0 {
+		t.Errorf("%d free, %d open after closing all", free, m.OpenFiles())
 	}
 }
 

@@ -43,9 +43,13 @@ func (osFS) OpenScratch(dir string, direct bool) (File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a scratch file in %s: %w", dir, err)
 	}
-	f := &osFile{dir: dir, fd: fd, align: alignOf(fd)}
+	return newOSFile("a scratch file in "+dir, fd, direct), nil
+}
+
+func newOSFile(what string, fd int, direct bool) *osFile {
+	f := &osFile{what: what, fd: fd, align: alignOf(fd)}
 	f.direct.Store(direct)
-	return f, nil
+	return f
 }
 
 // opener creates a file in dir with extra flags and returns its descriptor.
@@ -133,7 +137,7 @@ func alignOf(fd int) int {
 }
 
 type osFile struct {
-	dir    string
+	what   string // for messages
 	align  int
 	direct atomic.Bool
 	mu     sync.RWMutex // held shared by every call, exclusively by Close: no call may meet a reused descriptor
@@ -146,13 +150,13 @@ func (f *osFile) use(what string, call func(fd int) error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.closed {
-		return fmt.Errorf("%s of a scratch file in %s: %w", what, f.dir, fs.ErrClosed)
+		return fmt.Errorf("%s of %s: %w", what, f.what, fs.ErrClosed)
 	}
 	if err := call(f.fd); err != nil {
 		if err == io.EOF {
 			return err
 		}
-		return fmt.Errorf("%s of a scratch file in %s: %w", what, f.dir, err)
+		return fmt.Errorf("%s of %s: %w", what, f.what, err)
 	}
 	return nil
 }
@@ -305,6 +309,10 @@ func sizeOf(fd int) (int64, error) {
 	return st.Size, err
 }
 
+func (f *osFile) Truncate(size int64) error {
+	return f.use("truncation", func(fd int) error { return again(func() error { return unix.Ftruncate(fd, size) }) })
+}
+
 func (f *osFile) Sync() error {
 	return f.use("sync", func(fd int) error { return again(func() error { return unix.Fdatasync(fd) }) })
 }
@@ -313,12 +321,12 @@ func (f *osFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return fmt.Errorf("close of a scratch file in %s: %w", f.dir, fs.ErrClosed)
+		return fmt.Errorf("close of %s: %w", f.what, fs.ErrClosed)
 	}
 	f.closed = true
 	// Not repeated when interrupted: Linux has freed the descriptor by then.
 	if err := unix.Close(f.fd); err != nil && err != unix.EINTR {
-		return fmt.Errorf("close of a scratch file in %s: %w", f.dir, err)
+		return fmt.Errorf("close of %s: %w", f.what, err)
 	}
 	return nil
 }

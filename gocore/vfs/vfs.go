@@ -1,11 +1,22 @@
 // Package vfs is the one file-system interface under all file I/O of the core.
 //
-// OS is the real thing, NewMem a disk in memory with a capacity, NewFaulty a wrapper that makes
-// calls fail, stall or lie on demand. Every error keeps its errno: errors.Is(err, syscall.ENOSPC)
-// works with all three.
+// OS is the real thing, NewMem a disk in memory with a capacity that can lose its power, NewFaulty a
+// wrapper that makes calls fail, stall or lie on demand. Every error keeps its errno:
+// errors.Is(err, syscall.ENOSPC) works with all three.
+//
+// What survives a loss of power: the bytes of a file that were written before its last Sync, and the
+// names of a directory that were there at its last SyncDir. Of everything later any part may be there,
+// in any order; a name may be there without the bytes, and the other way round. A Sync that fails
+// leaves bytes behind that no later Sync brings down: only what is written again is safe.
 package vfs
 
-import "io"
+import (
+	"errors"
+	"io"
+)
+
+// ErrNotFile: what the name stands for is no ordinary file: a directory, a pipe, a device, a link.
+var ErrNotFile = errors.New("not an ordinary file")
 
 // DefaultAlign is the alignment used for direct I/O when the file system does not tell its own.
 const DefaultAlign = 4096
@@ -29,6 +40,17 @@ type FS interface {
 	// last descriptor, also when the process is killed. direct asks for I/O that passes the page
 	// cache by; where that is refused the file is opened without, and File.Direct tells.
 	OpenScratch(dir string, direct bool) (File, error)
+	// Create makes an empty file, readable by this user alone; the error wraps EEXIST when there is something of that name, whatever it is.
+	Create(name string, direct bool) (File, error)
+	// Open opens an ordinary file for reading, or, if write says so, for both. It follows no link in the last part of the name, and never waits.
+	Open(name string, write, direct bool) (File, error)
+	// Remove takes the name of a file away. Who has the file open keeps it.
+	Remove(name string) error
+	// List returns the names in a directory, sorted.
+	List(dir string) ([]string, error)
+	// SyncDir returns when the names in a directory are on the medium: what was created there, and what was removed. Where the file system knows
+	// no such thing, nothing happens.
+	SyncDir(dir string) error
 }
 
 // File is an open file. Its methods may be called from any goroutine; reads and writes of different
@@ -48,6 +70,8 @@ type File interface {
 	// file system cannot do it, nothing happens.
 	PunchHole(off, n int64) error
 	Size() (int64, error)
+	// Truncate cuts the file, or makes it longer; what is new reads as zeroes.
+	Truncate(size int64) error
 	// Sync returns when everything written is on the medium.
 	Sync() error
 	// Close waits for calls in flight. Every later call, a second Close among them, fails with os.ErrClosed.
