@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // fifo is a queue whose memory is reused; it holds no more than twice what was ever queued at once.
 type fifo[T any] struct {
 	items []T
@@ -27,6 +29,12 @@ func (q *fifo[T]) pop() (T, bool) {
 		q.items, q.head = q.items[:n], 0
 	}
 	return x, true
+}
+
+// without takes out what f tells; the others stay in their order.
+func (q *fifo[T]) without(f func(T) bool) {
+	q.items = slices.DeleteFunc(q.items[q.head:], f)
+	q.head = 0
 }
 
 func (q *fifo[T]) peek() (T, bool) {

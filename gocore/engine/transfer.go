@@ -32,6 +32,9 @@ type Transfer struct {
 // Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
 func (x *Transfer) Begun(now int64) { x.began = now }
 
+// Rested tells that for so many nanoseconds of it a transfer waited: not for its link.
+func (x *Transfer) Rested(nanoseconds int64) { x.began += nanoseconds }
+
 // Queued tells that everything of a load is under way, and that whoever reads the copy from now on does so behind it: restores need not wait
 // for its end. Done follows. Until then the copy that the bytes come from stays where it is, and the new one is not evicted. It is for loads to
 // a record's fastest tier: from any other, other transfers would spread what turns out to be wrong.

@@ -64,7 +64,7 @@ func TestLoadsThatNobodyWantsAreTakenBack(t *testing.T) {
 	e.HandOver(21, r)
 	e.EndRestore(21, r)
 
-	e.Hint(22, h, []plan.Hint{{Key: plan.Number(3)}, {Key: plan.Number(1)}}) // their old places in the queue start nothing twice
+	e.Hint(22, h, []plan.Hint{{Key: plan.Number(3)}, {Key: plan.Number(1)}})
 	x, y := begin(t, e, 3), begin(t, e, 1)
 	begin(t, e, -1)
 	e.Done(30, x, nil)
@@ -101,4 +101,51 @@ func restoreNow(t *testing.T, e *Engine, h *History, k int64) {
 	}
 	e.HandOver(10, r)
 	e.EndRestore(10, r)
+}
+
+// Nothing is left of loads that were taken back: neither their order, nor that somebody once waited, nor room.
+func TestLoadsTakenBackLeaveNothing(t *testing.T) {
+	e, h := prefetching(t, false)
+	hint := func(keys ...int64) {
+		for _, k := range keys {
+			e.Hint(10, h, []plan.Hint{{Key: plan.Number(k)}})
+		}
+	}
+	hint(0, 1, 2, 3)
+	first := begin(t, e, 0)
+	e.ClearHints(10, h)
+	hint(3, 1)
+	begin(t, e, 3)
+	begin(t, e, 1)
+	begin(t, e, -1)
+	e.Done(20, first, nil)
+
+	r, err := e.BeginRestore(21, h, plan.Number(2), RestoreOptions{})
+	if err != nil || r.Phase != Waiting {
+		t.Fatal(err, r.Phase)
+	}
+	e.EndRestore(21, r)
+	if e.PendingDemanded(0) {
+		t.Fatal("a load is urgent for which nobody waits")
+	}
+	for range 100 {
+		hint(2)
+		e.ClearHints(22, h)
+	}
+	if l := e.links[0]; l.ahead.len()+l.demand.len() != 0 {
+		t.Fatalf("%d loads are queued that were taken back", l.ahead.len()+l.demand.len())
+	}
+}
+
+// The time for which a transfer waited is none of its link's.
+func TestRestedTimeIsNotTheLinks(t *testing.T) {
+	var took int64
+	e, _, x := raised(t)
+	e.cfg.Trace = func(ev Event) { took = ev.Took }
+	began := x.began
+	x.Rested(30)
+	e.Done(began+100, x, nil)
+	if took != 70 {
+		t.Errorf("took %d, of 100 less 30", took)
+	}
 }

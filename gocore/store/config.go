@@ -34,7 +34,9 @@ type Config struct {
 
 	FS       vfs.FS `json:"-"` // nil: the operating system's
 	PinPiece int64  `json:"-"` // 0: pinPiece
-	Cut      int64  `json:"-"` // 0: cut
+	// PinRest is for how long pinning may stand still before flushes go to memory that is not pinned; 0: frontierRest.
+	PinRest time.Duration `json:"-"`
+	Cut     int64         `json:"-"` // 0: cut
 	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
@@ -142,6 +144,9 @@ func (s *settings) checkSizes() error {
 	}
 	if s.PinPiece == 0 {
 		s.PinPiece = pinPiece
+	}
+	if s.PinRest == 0 {
+		s.PinRest = frontierRest
 	}
 	if s.LookEvery == 0 {
 		s.LookEvery = lookEvery

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -119,6 +120,7 @@ func (b *board) look(at device.Address, n int) []byte {
 func (b *board) config(host, disk int64, dev int64) Config {
 	c := cached(host, disk, vfs.NewMem(512<<20))
 	c.Devices = []Device{{Ordinal: 0, Bytes: dev}}
+	c.Turns = filepath.Join(b.t.TempDir(), "turn")
 	c.OpenDevice = func(ordinal int, _ string) (device.Device, error) {
 		return cuda.Open(b.driver, ordinal, []byte("twins"))
 	}

@@ -76,6 +76,8 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 // flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device took with the capture. The time that it waits
 // for the capture is not the link's.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
+	end := b.layout.end()
+	s.pin.front.await(x.ToOff + min(s.oneCut(), end)) // before restores have to wait for what this settles
 	t := s.unsettled(a, b)
 	if err := t.taken(); err != nil {
 		return err
@@ -85,13 +87,13 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.inCuts(b.layout.end(), s.oneCut, func(from, n int64) (device.Mark, error) {
+	last, err := a.inCuts(end, s.oneCut, func(from, n int64) (device.Mark, error) {
 		if from > 0 { // with the first cut on its way, so that the link does not rest
 			if err := t.arrived(); err != nil {
 				return nil, err
 			}
+			x.Rested(int64(s.pin.front.await(x.ToOff + from + n)))
 		}
-		s.pin.front.await(x.ToOff + from + n)
 		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
 	return a.finish(last, errors.Join(err, t.arrived()))

@@ -53,7 +53,7 @@ func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer,
 	case x.To == a.tier:
 		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.spans)
 	default:
-		s.pin.front.await(x.ToOff + x.Rec.Size)
+		s.pin.front.await(x.ToOff + min(x.Rec.Size, frontierReach))
 		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.spans)
 	}
 	if !errors.Is(err, errAbandoned) {

@@ -8,22 +8,24 @@ import (
 // frontier is how far the host tier has been pinned, from its beginning. A transfer to what lies a little ahead of it waits: a pageable copy takes
 // longer than to wait, and the processors from those who pin (four processes that began at once were blocked seven times as long).
 type frontier struct {
-	mu    sync.Mutex
-	end   int64
-	moved time.Time
-	next  chan struct{} // closed when it moves; nil: it does not, or no more
+	mu      sync.Mutex
+	end     int64
+	moved   time.Time
+	rest    time.Duration // nobody waits for a frontier that has not moved for so long: another process may stand still with the turn
+	next    chan struct{} // closed when it moves; nil: it does not, or no more
+	waiting int
 }
 
 const (
-	frontierReach = 1 << 30     // nobody waits for what lies further ahead
-	frontierRest  = time.Second // … nor for a frontier that has not moved for so long: another process may stand still with the turn
+	frontierReach = 1 << 30 // nobody waits for what lies further ahead
+	frontierRest  = time.Second
 )
 
-// set makes it move from now on.
-func (f *frontier) set() {
+// set tells that it moves from now on, and for how long it may rest.
+func (f *frontier) set(rest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.moved, f.next = time.Now(), make(chan struct{})
+	f.moved, f.rest, f.next = time.Now(), rest, make(chan struct{})
 }
 
 // halt makes everybody go on who waits.
@@ -52,18 +54,33 @@ func (f *frontier) reached() int64 {
 	return f.end
 }
 
-// await returns when everything up to a place has been pinned, or when that is not worth waiting for.
-func (f *frontier) await(place int64) {
-	for {
+// await returns when everything up to a place has been pinned, or when that is not worth waiting for; and how long it took.
+func (f *frontier) await(place int64) (took time.Duration) {
+	for began := time.Now(); ; took = time.Since(began) {
 		next, patience := f.ahead(place)
 		if next == nil || patience <= 0 {
-			return
+			return took
 		}
+		f.waits(+1)
 		select {
 		case <-next:
 		case <-time.After(patience):
 		}
+		f.waits(-1)
 	}
+}
+
+func (f *frontier) waits(more int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting += more
+}
+
+// awaited tells whether somebody waits.
+func (f *frontier) awaited() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting > 0
 }
 
 // ahead is what to wait for, and how long.
@@ -73,5 +90,5 @@ func (f *frontier) ahead(place int64) (<-chan struct{}, time.Duration) {
 	if f.next == nil || place <= f.end || place > f.end+frontierReach {
 		return nil, 0
 	}
-	return f.next, frontierRest - time.Since(f.moved)
+	return f.next, f.rest - time.Since(f.moved)
 }

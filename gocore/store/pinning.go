@@ -45,7 +45,12 @@ func (s *Store) startPinning() {
 	if s.pin.turn == "" {
 		s.pin.turn = vfs.TurnFile("pinning")
 	}
-	s.pin.seats = seatsBeside(s.pin.turn)
+	if s.set.Pinning != "sequential" { // which keeps touching for long, and with few threads at work
+		s.pin.seats = seatsBeside(s.pin.turn)
+	}
+	if !s.wholePinning() {
+		s.pin.front.set(s.set.PinRest)
+	}
 	s.users++
 	safego.Go("pinning", func() {
 		s.pinAll()
@@ -61,15 +66,17 @@ func (s *Store) stopPinning() {
 	}
 }
 
+// wholePinning tells whether everything is registered at the end, as the strategies of the paper do.
+func (s *Store) wholePinning() bool {
+	return s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
+}
+
 // pinAll touches and registers the host tier: piece by piece, or, by the strategies of the paper, everything when all of it has been touched.
 // The two take turns: registering while other threads touch pages waits for the kernel's lock of the address space, and whoever calls the
 // driver meanwhile waits with it (measured: several times the blocked time).
 func (s *Store) pinAll() {
-	whole := s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
-	if !whole {
-		s.pin.front.set()
-		defer s.pin.front.halt()
-	}
+	defer s.pin.front.halt()
+	whole := s.wholePinning()
 	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
 		n = min(s.pieceAt(off), s.host.Size()-off)
 		if !s.touch(off, n) {
@@ -91,7 +98,7 @@ func (s *Store) touch(off, n int64) bool {
 	if !open {
 		return false
 	}
-	defer endAll(seats)
+	defer s.stand(seats)
 	threads := int64(min(helpers(s.set.Copiers)+1, touchers))
 	if len(seats) > 0 {
 		threads = min(threads, int64(len(seats)*seatThreads))

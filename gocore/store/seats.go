@@ -64,6 +64,18 @@ func (s *Store) takeTurns(files []string, most int) (taken []*vfs.Turn, open boo
 	return taken, true
 }
 
+// stand gives seats up, and lets others have them: they ask now and then only.
+func (s *Store) stand(seats []*vfs.Turn) {
+	endAll(seats)
+	if len(seats) == 0 || !s.wholePinning() && !s.pin.refused {
+		return // registering comes between
+	}
+	select {
+	case <-s.pin.stop:
+	case <-time.After(2 * turnAgain):
+	}
+}
+
 // endAll gives turns up; the locks are gone either way.
 func endAll(turns []*vfs.Turn) {
 	for _, turn := range turns {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -68,30 +69,32 @@ func TestTakeTurns(t *testing.T) {
 	}
 }
 
-// A flush waits until its place has been pinned, but not for a process that keeps the turn and stands still.
+// A flush waits until its place has been pinned, but not for a process that keeps the turn and stands still. Restores of the checkpoint do not wait
+// with it.
 func TestFlushWaitsForPinning(t *testing.T) {
 	for name, comes := range map[string]bool{"it comes": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newBoard(t, double.Config{})
 			cfg := b.config(4<<20, 16<<20, 4<<20)
-			cfg.Turns = filepath.Join(t.TempDir(), "turn")
+			cfg.PinRest = 2 * hang
+			if !comes {
+				cfg.PinRest = 20 * time.Millisecond
+			}
 			turn, err := vfs.TryTurn(cfg.Turns)
 			b.check(err)
 			c := newClient(t, open(t, cfg), "h")
 			p := random(350_001, 1)
 			c.mustPutOn(b, 1, p)
-			flushed := func() bool {
-				stats, err := c.s.Stats()
-				return err == nil && stats.Tiers["host"].Written > 0
-			}
 			var out Outcome
 			op, code, err := c.s.Wait(c.h, 0, status.TierHost, c.fd)
 			b.check(err)
-			time.Sleep(frontierRest / 10)
-			if flushed() {
-				t.Error("a flush to what is not pinned")
-			}
 			if comes {
+				eventually(t, "the flush waits", c.s.pin.front.awaited)
+				c.mustGetOn(b, 1, p)
+				c.mustGet(1, p, RestoreArgs{}) // through host memory
+				if stats, err := c.s.Stats(); err != nil || stats.Tiers["host"].Written > 0 {
+					t.Errorf("a flush to what is not pinned, %v", err)
+				}
 				b.check(turn.End())
 			}
 			b.check(drive(t, op, code, c.fd, &out))
@@ -104,4 +107,43 @@ func TestFlushWaitsForPinning(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who gives its seats up and wants them again leaves others the time to take them.
+func TestSeatsGoRound(t *testing.T) {
+	seats := []string{filepath.Join(t.TempDir(), "seat")}
+	one, other := waiting(), waiting()
+	one.set.Pinning = "concurrent"
+	stop, took := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			turns, open := one.takeTurns(seats, 1)
+			one.stand(turns)
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if !open {
+				return
+			}
+		}
+	})
+	all.Go(func() {
+		defer close(took)
+		for range 3 {
+			turns, _ := other.takeTurns(seats, 1)
+			endAll(turns)
+		}
+	})
+	select {
+	case <-took:
+	case <-time.After(hang):
+		t.Error("the other never gets a seat")
+	}
+	close(stop)
+	one.stopPinning()
+	other.stopPinning()
+	all.Wait()
 }

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from velocpy.budget import available_memory
+
 from .gpu import team
 from .gpu.card import HostCard
 from .gpu.cold import Cold, Start, begin, physical_memory, touch
@@ -68,7 +70,7 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     deadline = time.monotonic() + limit
     memory = physical_memory()
     report = Report("coldstart-" + cells.replace(",", "-"), {"cells": cells})
-    warmed = min(memory * 7 // 8, 2 * max(start.host * start.processes for start in starts))
+    warmed = min(available_memory() * 7 // 8, 2 * max(start.host * start.processes for start in starts))
     for when in ("before", "again"):  # what the machine's host has given stays, or does not
         report.settings[f"touched {when} GB/s"] = round(touch(warmed) / 1e9, 2)
     for start in (start.fitted(memory) for start in starts):
