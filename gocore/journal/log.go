@@ -1,0 +1,264 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"velocpy/gocore/safego"
+	"velocpy/gocore/vfs"
+)
+
+// Log is a log that is open for writing. Its methods may be called from any goroutine. One process at a time has a directory's log open so: who opens it
+// sees to that.
+type Log struct {
+	o Options
+
+	mu      sync.Mutex
+	work    *sync.Cond // the writer waits here
+	closed  bool
+	pending *batch
+	number  uint64 // of the newest file there may be
+	last    uint64 // the last batch acknowledged
+
+	writing sync.Mutex // held while something is written
+	file    vfs.File   // nil: the next batch begins a new one
+	offset  int64
+	ended   chan struct{}
+}
+
+// batch is records that are written together.
+type batch struct {
+	payload []byte
+	counts  []func()
+	done    chan struct{}
+	err     error
+}
+
+// Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet.
+func Open(o Options, from *State) *Log {
+	l := &Log{o: o, number: from.newest, last: from.Last, ended: make(chan struct{})}
+	l.work = sync.NewCond(&l.mu)
+	l.pending = &batch{done: make(chan struct{})}
+	safego.Go("journal", l.run)
+	return l
+}
+
+// Append puts a record into the next batch and waits until that is on the medium. As soon as it is, counts is called, nil for nothing, before any later
+// record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After an error nobody knows whether the record
+// is there, until a later one has been acknowledged: then it is not.
+func (l *Log) Append(record []byte, counts func()) error {
+	b, err := l.join(record, counts)
+	if err != nil {
+		return err
+	}
+	<-b.done
+	return b.err
+}
+
+func (l *Log) join(record []byte, counts func()) (*batch, error) {
+	if len(record)+4 > MostPayload {
+		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.closed && len(l.pending.payload)+4+len(record) > MostPayload {
+		b := l.pending
+		l.mu.Unlock()
+		<-b.done
+		l.mu.Lock()
+	}
+	if l.closed {
+		return nil, ErrClosed
+	}
+	b := l.pending
+	b.payload = appendRecord(b.payload, record)
+	if counts != nil {
+		b.counts = append(b.counts, counts)
+	}
+	l.work.Signal()
+	return b, nil
+}
+
+// run writes batches until the log is closed and none is left.
+func (l *Log) run() {
+	defer close(l.ended)
+	for {
+		l.mu.Lock()
+		for !l.closed && len(l.pending.payload) == 0 {
+			l.work.Wait()
+		}
+		b := l.pending
+		l.pending = &batch{done: make(chan struct{})}
+		l.mu.Unlock()
+		if len(b.payload) == 0 {
+			return
+		}
+		b.err = l.commit(b)
+		close(b.done)
+	}
+}
+
+// commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then.
+func (l *Log) commit(b *batch) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.putSomewhere(b.payload); err != nil {
+		return err
+	}
+	l.last++
+	for _, counts := range b.counts {
+		counts()
+	}
+	return nil
+}
+
+func (l *Log) putSomewhere(payload []byte) error {
+	if l.file != nil {
+		if l.put(kindBatch, l.last+1, payload) == nil {
+			return nil
+		}
+		l.leave()
+	}
+	if err := l.begin(begin{behind: l.last}, nil); err != nil {
+		return err
+	}
+	err := l.put(kindBatch, l.last+1, payload)
+	if err != nil {
+		l.leave()
+	}
+	return err
+}
+
+// put writes a frame at the end of the file, and syncs it.
+func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
+	if err := l.write(kind, sequence, payload); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
+	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, l.offset}, kind, sequence, payload)
+	if _, err := l.file.WriteAt(frame, l.offset); err != nil {
+		return err
+	}
+	l.offset += int64(len(frame))
+	return nil
+}
+
+// leave gives a file up for good. Whatever closing it says, nobody relies on it any more.
+func (l *Log) leave() {
+	_ = l.file.Close()
+	l.file = nil
+}
+
+// begin makes a new file the one that is written to, with what more it starts with, once it and its name are on the medium.
+func (l *Log) begin(b begin, more func() error) error {
+	l.number++
+	file, err := l.o.FS.Create(l.o.path(l.number), false)
+	if err != nil {
+		return err
+	}
+	l.file, l.offset = file, 0
+	err = l.write(kindBegin, 0, b.bytes())
+	if err == nil && more != nil {
+		err = more()
+	}
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err == nil {
+		err = l.o.FS.SyncDir(l.o.Dir)
+	}
+	if err != nil {
+		l.leave()
+	}
+	return err
+}
+
+// part is how large the parts of a snapshot are, at least.
+const part = 1 << 20
+
+// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else.
+// Appends wait meanwhile. Older files are removed. After an error the log holds what it held; files that could not be removed do not count.
+func (l *Log) Compact(f func(give func(record []byte) error) error) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	older, err := l.o.files()
+	if err != nil {
+		return err
+	}
+	before := l.file
+	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(f) })
+	if err != nil {
+		// Nothing goes behind a file that is not whole but a new one.
+		return errors.Join(err, closeFile(before))
+	}
+	err = closeFile(before)
+	for _, number := range older {
+		err = errors.Join(err, l.o.FS.Remove(l.o.path(number)))
+	}
+	return errors.Join(err, l.o.FS.SyncDir(l.o.Dir))
+}
+
+func closeFile(f vfs.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
+	var payload []byte
+	flush := func() error {
+		if len(payload) == 0 {
+			return nil
+		}
+		err := l.write(kindSnapshot, l.last, payload)
+		payload = payload[:0]
+		return err
+	}
+	err := f(func(record []byte) error {
+		if len(record)+4 > MostPayload {
+			return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
+		}
+		if len(payload) >= part || len(payload)+4+len(record) > MostPayload {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		payload = appendRecord(payload, record)
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err == nil {
+		err = l.write(kindComplete, l.last, nil)
+	}
+	return err
+}
+
+// Close ends the log behind what has been appended, and says so in it.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.closed = true
+	l.work.Signal()
+	l.mu.Unlock()
+	<-l.ended
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.put(kindClosed, l.last, nil)
+	return errors.Join(err, closeFile(l.file))
+}
