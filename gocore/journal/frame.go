@@ -73,7 +73,7 @@ func parseHead(p []byte, at place) (h head, ok bool) {
 	h.kind = binary.LittleEndian.Uint32(p[4:])
 	h.sequence, h.length = binary.LittleEndian.Uint64(p[8:]), binary.LittleEndian.Uint64(p[16:])
 	h.payload, h.sum = binary.LittleEndian.Uint64(p[24:]), binary.LittleEndian.Uint64(p[32:])
-	return h, h.length <= MostPayload && h.sum == h.seal(at)
+	return h, h.kind >= kindBegin && h.kind <= kindClosed && h.length <= MostPayload && h.sum == h.seal(at)
 }
 
 // frameBytes is how much room a frame takes.

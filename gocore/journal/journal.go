@@ -27,6 +27,9 @@ import (
 // ErrClosed: the log is closed.
 var ErrClosed = errors.New("the log is closed")
 
+// ErrVersion: the log was written by a version that says more than this one understands.
+var ErrVersion = errors.New("the log is of a later version")
+
 // ErrTooLarge: a record does not fit a frame.
 var ErrTooLarge = errors.New("the record is too large for the log")
 

@@ -350,3 +350,55 @@ func TestCompactBesideAppends(t *testing.T) {
 		t.Errorf("%d count", len(counting))
 	}
 }
+
+// Kinds and flags of later versions are not taken for ours.
+func TestLaterVersions(t *testing.T) {
+	whole := appendFrame(nil, place{store: store, file: 1}, kindClosed+1, 0, nil)
+	if _, ok := parseHead(whole, place{store: store, file: 1}); ok {
+		t.Error("a frame of a kind that we do not know")
+	}
+	m := disk(t)
+	o := options(m)
+	f, err := m.Create(o.path(1), false)
+	must(t, err)
+	flags := begin{}.bytes()
+	flags[8] = 2
+	_, err = f.WriteAt(appendFrame(nil, place{store: store, file: 1}, kindBegin, 0, flags), 0)
+	must(t, err, f.Close())
+	if _, err := Read(o, nil); !errors.Is(err, ErrVersion) {
+		t.Error(err)
+	}
+}
+
+// The log in testdata was written once, and is never written again: whatever comes, it opens. Today's writer still makes the same bytes of it.
+func TestTheFirstVersion(t *testing.T) {
+	const dir = "testdata/version-1"
+	real := Options{FS: vfs.OS(), Dir: dir, Store: store}
+	state := holds(t, real, "one", "two", "three", strings.Repeat("four", 9), "five", "", "seven")
+	if !state.Closed || state.Last != 7 {
+		t.Errorf("%+v", state)
+	}
+	m, _ := small(t)
+	names, err := m.List("/s")
+	must(t, err)
+	if there, err := real.FS.List(dir); err != nil || !slices.Equal(there, names) {
+		t.Errorf("%v, %v; now it would be %v", there, err, names)
+	}
+	for _, name := range names {
+		if !slices.Equal(whole(t, m, "/s/"+name), whole(t, real.FS, dir+"/"+name)) {
+			t.Errorf("%s would be another one now", name)
+		}
+	}
+}
+
+func whole(t testing.TB, fs vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fs.Open(name, false, false)
+	must(t, err)
+	size, err := f.Size()
+	must(t, err)
+	p := make([]byte, size)
+	_, err = f.ReadAt(p, 0)
+	must(t, err, f.Close())
+	return p
+}

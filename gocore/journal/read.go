@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -108,7 +109,10 @@ func (r *reader) look(number uint64) (file opened, counts bool, err error) {
 		return file, false, err
 	}
 	if ok && h.kind == kindBegin {
-		if file.begin, counts = parseBegin(payload); counts && !file.begin.snapshot {
+		if file.begin, counts = parseBegin(payload); !counts {
+			return file, false, fmt.Errorf("%s: %w", r.o.path(number), ErrVersion)
+		}
+		if !file.begin.snapshot {
 			return file, true, nil
 		}
 	}
