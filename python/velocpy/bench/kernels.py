@@ -208,7 +208,7 @@ def leaf_hashes(data: Bytes, lengths: Sequence[int], starts: Sequence[int]) -> l
     import xxhash
 
     leaves = [(s + at, min(LEAF, n - at)) for s, n in zip(starts, lengths, strict=True) for at in range(0, n, LEAF)]
-    return [xxhash.xxh3_64_intdigest(data[at : at + n]) for at, n in leaves]
+    return [xxhash.xxh3_64_intdigest(data[at : at + n].tobytes()) for at, n in leaves]
 
 
 def differing(what: str, got: npt.NDArray[Any], want: npt.NDArray[Any]) -> None:
