@@ -6,7 +6,7 @@ import (
 )
 
 // frontier is how far the host tier has been pinned, from its beginning. A transfer to what lies a little ahead of it waits: a pageable copy takes
-// longer than to wait, and the processors from those who pin (four processes that began at once were blocked seven times as long).
+// longer than to wait, and the processors from those who pin (four processes that began at once were blocked nine times as long).
 type frontier struct {
 	mu      sync.Mutex
 	end     int64
