@@ -66,16 +66,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p place, direct bool)) {
 
 func scratch(t *testing.T, p place, direct bool) File {
 	t.Helper()
-	f, err := p.fs.OpenScratch(p.dir, direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-			t.Error(err)
-		}
-	})
-	return f
+	return file(t)(p.fs.OpenScratch(p.dir, direct))
 }
 
 func TestWriteThenReadBack(t *testing.T) {
