@@ -19,7 +19,7 @@ import (
 func TestModelOfCrashes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := disk(t)
-		var must []string // what has been acknowledged, or found and continued
+		var kept []string // what has been acknowledged, or found and continued
 		number := 0
 		for range rapid.IntRange(1, 6).Draw(rt, "rounds") {
 			rule := &vfs.Rule{
@@ -35,13 +35,13 @@ func TestModelOfCrashes(t *testing.T) {
 					number++
 					record := fmt.Sprint(number, strings.Repeat("-", rapid.IntRange(0, 9000).Draw(rt, "length")))
 					if l.Append([]byte(record), nil) == nil {
-						must, failed = append(must, record), nil
+						kept, failed = append(kept, record), nil
 					} else {
 						failed = append(failed, record)
 					}
 					if rapid.IntRange(0, 3).Draw(rt, "compact") == 0 {
 						err := l.Compact(func(give func([]byte) error) error {
-							for _, record := range must {
+							for _, record := range kept {
 								if err := give([]byte(record)); err != nil {
 									return err
 								}
@@ -64,17 +64,17 @@ func TestModelOfCrashes(t *testing.T) {
 			if len(state.Damage) > 0 {
 				rt.Fatalf("damaged: %v", state.Damage)
 			}
-			if len(got) < len(must) || !slices.Equal(got[:len(must)], must) {
-				rt.Fatalf("of %d acknowledged there are other %d", len(must), len(got))
+			if len(got) < len(kept) || !slices.Equal(got[:len(kept)], kept) {
+				rt.Fatalf("of %d acknowledged there are other %d", len(kept), len(got))
 			}
-			for _, record := range got[len(must):] {
+			for _, record := range got[len(kept):] {
 				i := slices.Index(failed, record)
 				if i < 0 {
 					rt.Fatalf("%.20q is there, which nobody asked for lately", record)
 				}
 				failed = failed[i+1:]
 			}
-			must = got
+			kept = got
 		}
 	})
 }
