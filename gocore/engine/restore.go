@@ -173,13 +173,13 @@ func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiti
 	return waiting
 }
 
-// relax withdraws the promises of rec's copies that nobody expects, and loads of it that have not begun. Not while it is being read in any tier: if that was for the last time, no
-// copy is worth a flush.
+// relax withdraws the promises of rec's copies that nobody expects, and loads of it that have not begun. Not while it is being read in any tier:
+// if that was for the last time, no copy is worth a flush.
 func (e *Engine) relax(now int64, rec *Record) {
 	if rec.gone || e.read(rec) {
 		return
 	}
-	if rec.seq == fragment.Unexpected && !e.Awaited(rec) {
+	if rec.loadsOn != 0 && rec.seq == fragment.Unexpected && !e.Awaited(rec) {
 		e.unload(now, rec)
 	}
 	for t, id := range rec.copies[:len(e.tiers)] {

@@ -76,13 +76,6 @@ func (f *frontier) waits(more int) {
 	f.waiting += more
 }
 
-// awaited tells whether somebody waits.
-func (f *frontier) awaited() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.waiting > 0
-}
-
 // ahead is what to wait for, and how long.
 func (f *frontier) ahead(place int64) (<-chan struct{}, time.Duration) {
 	f.mu.Lock()

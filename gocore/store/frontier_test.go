@@ -85,3 +85,10 @@ func TestFrontierThatStandsStill(t *testing.T) {
 		}
 	})
 }
+
+// awaited tells whether somebody waits.
+func (f *frontier) awaited() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting > 0
+}
