@@ -94,7 +94,7 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     report.notes.append(
         "Each contender begins in fresh processes that have made their CUDA context and nothing else. Blocked: wall "
         "time from before open to the last capture, less the computation. As much of the machine's memory as they use "
-        "was touched before, and again, at the rates above: what has to go to the host tier cannot go there faster."
+        "was touched before, and again, at the rates above."
     )
     return report
 
