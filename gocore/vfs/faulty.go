@@ -24,6 +24,7 @@ const (
 	OpRemove
 	OpList
 	OpSyncDir
+	OpLock
 	OpClose
 
 	OpAny = OpClose<<1 - 1
@@ -265,6 +266,14 @@ func (f *Faulty) List(dir string) ([]string, error) {
 		return nil, err
 	}
 	return f.inner.List(dir)
+}
+
+// Lock implements FS.
+func (f *Faulty) Lock(name string) (io.Closer, error) {
+	if err := f.plain(OpLock, 0, 0, 0); err != nil {
+		return nil, err
+	}
+	return f.inner.Lock(name)
 }
 
 // SyncDir implements FS.

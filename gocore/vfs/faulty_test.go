@@ -80,7 +80,14 @@ func TestEveryKindCanFail(t *testing.T) {
 		OpRemove:   func() error { f.inner.(*Mem).PutFile("/gone"); return f.Remove("/gone") },
 		OpList:     func() error { _, err := f.List("/"); return err },
 		OpSyncDir:  func() error { return f.SyncDir("/") },
-		OpClose:    func() error { return file.Close() },
+		OpLock: func() error {
+			l, err := f.Lock("/lock")
+			if err == nil {
+				err = l.Close()
+			}
+			return err
+		},
+		OpClose: func() error { return file.Close() },
 	}
 	if want := bits.OnesCount(uint(OpAny)); len(calls) != want {
 		t.Fatalf("%d kinds tested, %d exist", len(calls), want)

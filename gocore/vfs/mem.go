@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -136,7 +137,7 @@ func (m *Mem) Stat(name string) (Info, error) {
 		return Info{}, err
 	}
 	if node, ok := at.(*memNode); ok {
-		return Info{Size: node.size}, nil
+		return Info{Size: node.size, Held: int64(len(node.chunks)) * memChunk}, nil
 	}
 	return Info{Dir: true}, nil
 }
@@ -227,6 +228,41 @@ func (m *Mem) List(dir string) ([]string, error) {
 		return nil, err
 	}
 	return slices.Sorted(maps.Keys(at.live)), nil
+}
+
+// Lock implements FS. What Crash leaves is locked by nobody.
+func (m *Mem) Lock(name string) (io.Closer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir, last, err := m.parent("lock", name)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := dir.live[last]
+	if !ok {
+		node := newMemNode(m)
+		node.links, node.named = 1, true
+		dir.set(last, node)
+		at = node
+	}
+	node, ok := at.(*memNode)
+	switch {
+	case !ok:
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: ErrNotFile}
+	case node.locked:
+		return nil, ErrTaken
+	}
+	node.locked = true
+	return &memLock{node}, nil
+}
+
+type memLock struct{ node *memNode }
+
+func (l *memLock) Close() error {
+	l.node.disk.mu.Lock()
+	defer l.node.disk.mu.Unlock()
+	l.node.locked = false
+	return nil
 }
 
 // SyncDir implements FS.

@@ -17,6 +17,7 @@ type memNode struct {
 	disk   *Mem
 	named  bool // scratch files have nothing to lose
 	links  int  // names and open files
+	locked bool
 	chunks map[int64]*[memChunk]byte
 	size   int64 // a chunk that is reserved but was never written maps to nil
 

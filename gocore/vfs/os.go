@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"go.uber.org/atomic"
@@ -27,7 +28,11 @@ func (osFS) Stat(name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{Dir: info.IsDir(), Size: info.Size()}, nil
+	held := info.Size()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		held = st.Blocks * 512
+	}
+	return Info{Dir: info.IsDir(), Size: info.Size(), Held: held}, nil
 }
 
 func (osFS) Free(dir string) (int64, error) {

@@ -16,15 +16,20 @@ var ErrTaken = errors.New("somebody else's turn")
 // Turn is a lock that everybody of a node shares who names the same file: processes, and stores in one process. It ends with the process that
 // has it, however that ends, and whatever children of it live on. The file stays, empty.
 type Turn struct {
-	file string
+	file fileID
 	fd   int
 }
 
-// What the kernel keeps apart are processes; the turns of this one are kept apart here. Nobody else in the process opens these files: closing
-// any descriptor of a file gives the process's lock on it up.
+// fileID is a file, whatever names lead to it.
+type fileID struct{ device, inode uint64 }
+
+func idOf(st *unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
+
+// What the kernel keeps apart are processes; the turns of this one are kept apart here. A file whose turn is taken is not even opened: closing any
+// descriptor of a file gives the process's lock on it up.
 var (
 	turnsMu sync.Mutex
-	turns   = map[string]bool{}
+	turns   = map[fileID]bool{}
 )
 
 // TurnFile is where this user's processes meet for a purpose.
@@ -36,19 +41,27 @@ func TurnFile(purpose string) string {
 func TryTurn(file string) (*Turn, error) {
 	turnsMu.Lock()
 	defer turnsMu.Unlock()
-	if turns[file] {
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Lstat(file, &st) }); err == nil && turns[idOf(&st)] {
 		return nil, ErrTaken
 	}
-	fd, err := open(file, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW)
+	fd, err := open(file, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+		err = errors.Join(ErrNotFile, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
+	}
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("open %s: %w", file, errors.Join(ErrNotFile, err))
 	}
 	// Not flock: a child that was forked meanwhile would have the turn too, and keep it when this process is killed.
 	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	err = again(func() error { return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &whole) })
 	if err == nil {
-		turns[file] = true
-		return &Turn{file, fd}, nil
+		turns[idOf(&st)] = true
+		return &Turn{idOf(&st), fd}, nil
 	}
 	_ = unix.Close(fd)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -63,4 +76,15 @@ func (t *Turn) End() error {
 	defer turnsMu.Unlock()
 	delete(turns, t.file)
 	return unix.Close(t.fd)
+}
+
+// Close is End.
+func (t *Turn) Close() error { return t.End() }
+
+func (osFS) Lock(name string) (io.Closer, error) {
+	turn, err := TryTurn(name)
+	if err != nil {
+		return nil, err
+	}
+	return turn, nil
 }

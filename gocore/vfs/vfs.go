@@ -25,6 +25,7 @@ const DefaultAlign = 4096
 type Info struct {
 	Dir  bool
 	Size int64
+	Held int64 // bytes that the file takes from the file system, holes left out
 }
 
 // FS opens files and answers questions about directories. Its methods may be called from any goroutine.
@@ -48,6 +49,9 @@ type FS interface {
 	Remove(name string) error
 	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
+	// Lock takes the lock that a file stands for, made when it is missing, and fails with ErrTaken when somebody else has it; it never waits. The lock
+	// ends with Close, or with the process.
+	Lock(name string) (io.Closer, error)
 	// SyncDir returns when the names in a directory are on the medium: what was created there, and what was removed. Where the file system knows
 	// no such thing, nothing happens.
 	SyncDir(dir string) error
