@@ -24,6 +24,9 @@ const (
 
 	// MostPayload bounds a frame, so that a damaged length does not take memory.
 	MostPayload = 64 << 20
+
+	// mostNumber bounds the numbers of batches and files, so that there is always a next one.
+	mostNumber = 1 << 62
 )
 
 // head is what stands before a payload: magic, kind, sequence, length, the checksum of all that and of where it stands, and of the payload.
@@ -73,7 +76,8 @@ func parseHead(p []byte, at place) (h head, ok bool) {
 	h.kind = binary.LittleEndian.Uint32(p[4:])
 	h.sequence, h.length = binary.LittleEndian.Uint64(p[8:]), binary.LittleEndian.Uint64(p[16:])
 	h.payload, h.sum = binary.LittleEndian.Uint64(p[24:]), binary.LittleEndian.Uint64(p[32:])
-	return h, h.kind >= kindBegin && h.kind <= kindClosed && h.length <= MostPayload && h.sum == h.seal(at)
+	known := h.kind >= kindBegin && h.kind <= kindClosed && (h.kind != kindBatch || h.sequence > 0)
+	return h, known && h.sequence <= mostNumber && h.length <= MostPayload && h.sum == h.seal(at)
 }
 
 // frameBytes is how much room a frame takes.
@@ -103,7 +107,8 @@ func parseBegin(p []byte) (begin, bool) {
 		return begin{}, false
 	}
 	flags := binary.LittleEndian.Uint64(p[8:])
-	return begin{behind: binary.LittleEndian.Uint64(p), snapshot: flags == 1}, flags <= 1
+	b := begin{behind: binary.LittleEndian.Uint64(p), snapshot: flags == 1}
+	return b, flags <= 1 && b.behind <= mostNumber
 }
 
 // appendRecord appends one to the payload of a batch or of a part of a snapshot.
@@ -139,5 +144,5 @@ func fileNumber(name string) (number uint64, ok bool) {
 	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
 		return 0, false
 	}
-	return number, name == fileName(number) && number > 0
+	return number, name == fileName(number) && number > 0 && number <= mostNumber
 }

@@ -33,6 +33,9 @@ var ErrVersion = errors.New("the log is of a later version")
 // ErrTooLarge: a record does not fit a frame.
 var ErrTooLarge = errors.New("the record is too large for the log")
 
+// ErrExhausted: no number is left for a batch or a file. No writer gets there; whoever forges a log may.
+var ErrExhausted = errors.New("no number is left in the log")
+
 // Options say where a log lies and whose it is.
 type Options struct {
 	FS    vfs.FS

@@ -208,7 +208,7 @@ func scenario(t testing.TB, o Options) (acknowledged, asked []string) {
 func check(t *testing.T, what string, m *vfs.Mem, acknowledged, asked []string) {
 	t.Helper()
 	got, state := found(t, options(m))
-	if len(state.Damage) > 0 {
+	if harm(state) {
 		t.Fatalf("%s: %v", what, state.Damage)
 	}
 	n := len(acknowledged)
@@ -229,7 +229,14 @@ func check(t *testing.T, what string, m *vfs.Mem, acknowledged, asked []string) 
 	// Whoever goes on loses nothing either, and what was not acknowledged is decided.
 	l := Open(options(m), state)
 	must(t, l.Append([]byte("more"), nil), l.Close())
-	holds(t, options(m), append(got, "more")...)
+	if got2, state := found(t, options(m)); !slices.Equal(got2, append(got, "more")) || harm(state) {
+		t.Fatalf("%s: then it holds %.200q, %v", what, got2, state.Damage)
+	}
+}
+
+// harm tells whether any record is missing. The first frame of a file that goes on with what was found may be torn: it comes last.
+func harm(s *State) bool {
+	return slices.ContainsFunc(s.Damage, func(d Damage) bool { return !d.Harmless })
 }
 
 // small is a log of two files, the first of which starts from a snapshot; and what it holds, by batch: 0 is the snapshot.

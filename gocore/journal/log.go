@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"velocpy/gocore/killpoint"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 )
@@ -20,10 +21,12 @@ type Log struct {
 	pending *batch
 	number  uint64 // of the newest file there may be
 	last    uint64 // the last batch acknowledged
+	bytes   int64  // of the files that count
 
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
 	offset  int64
+	found   *State // by whoever has opened the log, until that is on the medium for sure; nil: it is
 	ended   chan struct{}
 }
 
@@ -35,11 +38,15 @@ type batch struct {
 	err     error
 }
 
-// Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet.
+// Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet: what was found of a log that was not closed is on
+// the medium for sure only when Resume, or anything that writes, has returned without an error.
 func Open(o Options, from *State) *Log {
-	l := &Log{o: o, number: from.newest, last: from.Last, ended: make(chan struct{})}
+	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, ended: make(chan struct{})}
 	l.work = sync.NewCond(&l.mu)
 	l.pending = &batch{done: make(chan struct{})}
+	if from.newest > 0 && !from.Closed {
+		l.found = from
+	}
 	safego.Go("journal", l.run)
 	return l
 }
@@ -48,7 +55,12 @@ func Open(o Options, from *State) *Log {
 // record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After an error nobody knows whether the record
 // is there, until a later one has been acknowledged: then it is not.
 func (l *Log) Append(record []byte, counts func()) error {
-	b, err := l.join(record, counts)
+	return l.AppendAll([][]byte{record}, counts)
+}
+
+// AppendAll puts records, in their order, into one batch: after a crash either all of them are there or none.
+func (l *Log) AppendAll(records [][]byte, counts func()) error {
+	b, err := l.join(records, counts)
 	if err != nil {
 		return err
 	}
@@ -56,13 +68,23 @@ func (l *Log) Append(record []byte, counts func()) error {
 	return b.err
 }
 
-func (l *Log) join(record []byte, counts func()) (*batch, error) {
-	if len(record)+4 > MostPayload {
-		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
+// Bytes is how long the files are that whoever opens the log has to read.
+func (l *Log) Bytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes
+}
+
+func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
+	size := 0
+	for _, record := range records {
+		if size += 4 + len(record); size > MostPayload {
+			return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.closed && len(l.pending.payload)+4+len(record) > MostPayload {
+	for !l.closed && len(l.pending.payload)+size > MostPayload {
 		b := l.pending
 		l.mu.Unlock()
 		<-b.done
@@ -72,7 +94,9 @@ func (l *Log) join(record []byte, counts func()) (*batch, error) {
 		return nil, ErrClosed
 	}
 	b := l.pending
-	b.payload = appendRecord(b.payload, record)
+	for _, record := range records {
+		b.payload = appendRecord(b.payload, record)
+	}
 	if counts != nil {
 		b.counts = append(b.counts, counts)
 	}
@@ -114,6 +138,12 @@ func (l *Log) commit(b *batch) error {
 }
 
 func (l *Log) putSomewhere(payload []byte) error {
+	if l.last >= mostNumber {
+		return ErrExhausted
+	}
+	if err := l.resume(); err != nil {
+		return err
+	}
 	if l.file != nil {
 		if l.put(kindBatch, l.last+1, payload) == nil {
 			return nil
@@ -135,7 +165,14 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 	if err := l.write(kind, sequence, payload); err != nil {
 		return err
 	}
-	return l.file.Sync()
+	if kind == kindBatch {
+		killpoint.Pass(killpoint.BatchWritten)
+	}
+	err := l.file.Sync()
+	if kind == kindBatch {
+		killpoint.Pass(killpoint.BatchSynced)
+	}
+	return err
 }
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
@@ -144,6 +181,9 @@ func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 		return err
 	}
 	l.offset += int64(len(frame))
+	l.mu.Lock()
+	l.bytes += int64(len(frame))
+	l.mu.Unlock()
 	return nil
 }
 
@@ -155,13 +195,11 @@ func (l *Log) leave() {
 
 // begin makes a new file the one that is written to, with what more it starts with, once it and its name are on the medium.
 func (l *Log) begin(b begin, more func() error) error {
-	l.number++
-	file, err := l.o.FS.Create(l.o.path(l.number), false)
-	if err != nil {
+	if err := l.create(); err != nil {
 		return err
 	}
-	l.file, l.offset = file, 0
-	err = l.write(kindBegin, 0, b.bytes())
+	err := l.write(kindBegin, 0, b.bytes())
+	killpoint.Pass(killpoint.CatalogBegun)
 	if err == nil && more != nil {
 		err = more()
 	}
@@ -177,6 +215,77 @@ func (l *Log) begin(b begin, more func() error) error {
 	return err
 }
 
+// Begin makes the first file of a log of which there is none, so that who finds none later knows that it was lost.
+func (l *Log) Begin() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.file != nil || l.found != nil {
+		return l.resume()
+	}
+	return l.begin(begin{behind: l.last}, nil)
+}
+
+// Resume brings down what was found of a log that was not closed. Whoever relies on that, or writes over what it does not have, calls Resume before.
+func (l *Log) Resume() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return l.resume()
+}
+
+// resume begins a new file. Whoever wrote the last batch may have died before it was synced, or its sync has failed, so that the system shows what is not on
+// the medium, and no other sync brings it there: so the batch is written again, as the new file's first. The file's first frame is written only when the
+// batch has been synced, as from then on the batch does not count in older files.
+func (l *Log) resume() error {
+	if l.found == nil {
+		return nil
+	}
+	var err error
+	if found := l.found; found.number == found.Last && found.Last > 0 {
+		err = l.again(found.batch)
+	} else {
+		err = l.begin(begin{behind: l.last}, nil)
+	}
+	if err == nil {
+		l.found = nil
+	}
+	return err
+}
+
+func (l *Log) again(batch []byte) error {
+	if err := l.create(); err != nil {
+		return err
+	}
+	l.offset = frameBytes(beginBytes)
+	err := l.put(kindBatch, l.last, batch)
+	end := l.offset
+	if err == nil {
+		l.offset = 0
+		err = l.put(kindBegin, 0, begin{behind: l.last - 1}.bytes())
+		l.offset = end
+	}
+	if err == nil {
+		err = l.o.FS.SyncDir(l.o.Dir)
+	}
+	if err != nil {
+		l.leave()
+	}
+	return err
+}
+
+// create makes a new file the one that is written to.
+func (l *Log) create() error {
+	if l.number >= mostNumber {
+		return ErrExhausted
+	}
+	l.number++
+	file, err := l.o.FS.Create(l.o.path(l.number), false)
+	if err != nil {
+		return err
+	}
+	l.file, l.offset = file, 0
+	return nil
+}
+
 // part is how large the parts of a snapshot are, at least.
 const part = 1 << 20
 
@@ -190,14 +299,21 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 		return err
 	}
 	before := l.file
+	l.file = nil
 	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(f) })
 	if err != nil {
 		// Nothing goes behind a file that is not whole but a new one.
 		return errors.Join(err, closeFile(before))
 	}
+	l.found = nil
+	l.mu.Lock()
+	l.bytes = l.offset
+	l.mu.Unlock()
+	killpoint.Pass(killpoint.SnapshotComplete)
 	err = closeFile(before)
 	for _, number := range older {
 		err = errors.Join(err, l.o.FS.Remove(l.o.path(number)))
+		killpoint.Pass(killpoint.OldFileRemoved)
 	}
 	return errors.Join(err, l.o.FS.SyncDir(l.o.Dir))
 }
@@ -217,6 +333,7 @@ func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
 		}
 		err := l.write(kindSnapshot, l.last, payload)
 		payload = payload[:0]
+		killpoint.Pass(killpoint.SnapshotHalf)
 		return err
 	}
 	err := f(func(record []byte) error {

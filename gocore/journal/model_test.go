@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -61,7 +60,7 @@ func TestModelOfCrashes(t *testing.T) {
 			}
 			m = m.Crash(rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(rt, "keep"))
 			got, state := found(t, options(m))
-			if len(state.Damage) > 0 {
+			if harm(state) {
 				rt.Fatalf("damaged: %v", state.Damage)
 			}
 			if len(got) < len(kept) || !slices.Equal(got[:len(kept)], kept) {
@@ -77,66 +76,4 @@ func TestModelOfCrashes(t *testing.T) {
 			kept = got
 		}
 	})
-}
-
-// FuzzRead gives the reader files of well-made frames that say anything, and of anything else: it ends, and gives out nothing that no frame holds.
-func FuzzRead(f *testing.F) {
-	f.Add([]byte{kindBegin, 0, 16, 0, kindBatch, 1, 9, 0, kindClosed, 1, 0, 0}, uint8(1))
-	f.Add([]byte{kindBegin, 0, 16, 1, kindSnapshot, 5, 30, 0, kindComplete, 5, 0, 0, kindBatch, 6, 3, 2}, uint8(2))
-	f.Add([]byte{kindBatch, 200, 255, 3, 1, 1, 1, 1}, uint8(3))
-	f.Fuzz(func(t *testing.T, plan []byte, files uint8) {
-		m := disk(t)
-		o := options(m)
-		for number := uint64(1); number <= uint64(files%4)+1; number++ {
-			file, err := m.Create(o.path(number), false)
-			must(t, err)
-			_, err = file.WriteAt(forged(number, plan), 0)
-			must(t, err, file.Close())
-			plan = plan[len(plan)/2:]
-		}
-		state, err := Read(o, func(record []byte) error {
-			if len(record) > MostPayload {
-				t.Error("a record longer than a frame")
-			}
-			return nil
-		})
-		if errors.Is(err, ErrVersion) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if state.Last < 1<<60 { // else the numbers run out
-			before := state.Last
-			l := Open(o, state)
-			must(t, l.Append([]byte("more"), nil), l.Close())
-			if _, after := found(t, o); after.Last != before+1 {
-				t.Errorf("batch %d behind %d", after.Last, before)
-			}
-		}
-	})
-}
-
-// forged is a file made by a plan of four bytes for each frame: kind, sequence, length, and what is wrong with it.
-func forged(number uint64, plan []byte) (p []byte) {
-	for ; len(plan) >= 4; plan = plan[4:] {
-		payload := make([]byte, plan[2])
-		for i := range payload {
-			payload[i] = plan[i%len(plan)]
-		}
-		if plan[0] == kindBegin && len(payload) == beginBytes {
-			copy(payload, begin{behind: uint64(plan[1]), snapshot: plan[3]&1 == 1}.bytes())
-		}
-		start := len(p)
-		p = appendFrame(p, place{store, number, int64(start)}, uint32(plan[0]), uint64(plan[1])*uint64(plan[3]|1), payload)
-		switch plan[3] >> 1 {
-		case 1:
-			p[start+len(payload)%headBytes] ^= 4
-		case 2:
-			p = p[:len(p)-len(p)%7]
-		case 3:
-			p = append(p, plan[:4]...)
-		}
-	}
-	return p
 }

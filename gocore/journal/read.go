@@ -18,9 +18,17 @@ import (
 type State struct {
 	Last   uint64 // the last batch that counts; 0: none
 	Damage []Damage
-	Torn   int64  // bytes at the end of the newest file that are no frame: of what was not acknowledged
-	Closed bool   // the log was closed behind the last batch
-	newest uint64 // file number
+	Torn   int64 // bytes at the end of the newest file that are no frame: of what was not acknowledged
+	Closed bool  // the log was closed behind the last batch
+	Bytes  int64 // of the files that count
+	Files  int   // how many do
+	// Shadowed: older files are there beside the snapshot that the log starts from, and it was not closed. Whoever wrote the snapshot may have died before it
+	// was synced, so that the older ones may count after all: who goes on calls Compact before anything else.
+	Shadowed bool
+	newest   uint64 // file number
+
+	batch  []byte // payload of the last batch that was found
+	number uint64 // which one that is; 0: it was synced, or there is none
 }
 
 // Read gives all records that count to f, in their order: those of the snapshot, if there is one, and of the batches behind it. It changes nothing. What
@@ -38,6 +46,8 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 		return nil, err
 	}
 	for i, file := range chain {
+		r.state.Bytes += file.scan.size
+		r.state.Files++
 		limit := uint64(noLimit)
 		if i+1 < len(chain) {
 			limit = chain[i+1].begin.behind
@@ -46,6 +56,7 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 			return nil, err
 		}
 	}
+	r.state.Shadowed = r.state.Shadowed && !r.state.Closed
 	return r.state, nil
 }
 
@@ -81,6 +92,7 @@ func (r *reader) chain() ([]opened, error) {
 	}
 	r.state.newest = numbers[len(numbers)-1]
 	var chain []opened
+	defer func() { r.state.Shadowed = len(chain) > 0 && chain[0].number > numbers[0] }()
 	for i := len(numbers) - 1; i >= 0; i-- {
 		file, counts, err := r.look(numbers[i])
 		if err != nil {
@@ -114,6 +126,12 @@ func (r *reader) look(number uint64) (file opened, counts bool, err error) {
 		}
 		if !file.begin.snapshot {
 			return file, true, nil
+		}
+	}
+	if !ok {
+		if file.begin, counts, err = s.resumed(); err != nil || counts {
+			file.scan.offset = frameBytes(beginBytes)
+			return file, counts, err
 		}
 	}
 	h, found, err := s.decisive()
@@ -155,6 +173,7 @@ func (r *reader) replay(file opened, limit uint64) error {
 		r.missing(file, 0, file.begin.behind, "no older file has them")
 	}
 	r.state.Last, r.state.Closed = max(r.state.Last, file.begin.behind), false
+	r.state.number = 0 // whoever began this file had seen the last one before it synced
 	for r.state.Last < limit || file.begin.snapshot {
 		at := s.offset
 		h, payload, ok, err := s.next()
@@ -219,9 +238,18 @@ func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool
 		r.state.Closed = true
 		return true, nil
 	case kindBatch:
+		if h.sequence <= r.state.Last { // no writer does that
+			r.damage(file.number, at, h.sequence, h.sequence, "another batch has its number")
+			return false, nil
+		}
 		r.missing(file, at, h.sequence-1, "a frame is missing")
-		r.state.Last = h.sequence
+		r.state.Last, r.state.number = h.sequence, h.sequence
+		r.state.batch = append(r.state.batch[:0], payload...)
 	case kindSnapshot:
+		if !file.begin.snapshot {
+			r.damage(file.number, at, 0, 0, "a part of a snapshot where there is none")
+			return false, nil
+		}
 	default:
 		return false, nil
 	}
@@ -309,6 +337,18 @@ func (s *scan) decisive() (head, bool, error) {
 	}
 }
 
+// resumed tells whether a file's first batch is there and its first frame was never written: see Log.resume.
+func (s *scan) resumed() (b begin, counts bool, err error) {
+	var first [headBytes + beginBytes]byte
+	if err := s.read(first[:], 0); err != nil || first != [headBytes + beginBytes]byte{} {
+		return b, false, err
+	}
+	behind := *s
+	behind.offset = frameBytes(beginBytes)
+	h, _, ok, err := behind.next()
+	return begin{behind: h.sequence - 1}, ok && h.kind == kindBatch, err
+}
+
 // window is how much resync looks at at once.
 const window = 1 << 20
 
@@ -316,7 +356,7 @@ const window = 1 << 20
 func (s *scan) resync(wanted func(h head) bool) (head, bool, error) {
 	var magic [4]byte
 	binary.LittleEndian.PutUint32(magic[:], frameMagic)
-	p := make([]byte, window)
+	p := make([]byte, max(0, min(window, s.size-s.offset)))
 	for from := s.offset + grain; s.size-from >= headBytes; from += window {
 		part := p[:min(window, s.size-from)]
 		if err := s.read(part, from); err != nil {
