@@ -1,0 +1,320 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// MostSerial is the largest serial there may be: there is always a larger one that a number of 64 bits with a sign can hold.
+const MostSerial = 1 << 62
+
+// Apply adds a record to the State: all of it, or nothing if it is malformed or of a later version. The State keeps copies only. It takes memory in
+// proportion to the record, and, until it returns, 8 bytes for each row that is dropped.
+func (s *State) Apply(record []byte) error {
+	s.undo.begin(s)
+	n, p := 0, record
+	for len(p) > 0 {
+		at := len(record) - len(p)
+		i, rest, err := nextItem(p)
+		if err == nil {
+			err = s.apply(i)
+		}
+		if err != nil {
+			s.undo.back(s)
+			return fmt.Errorf("item %d, at byte %d: %w", n, at, err)
+		}
+		n, p = n+1, rest
+	}
+	s.undo.forget()
+	return nil
+}
+
+func (s *State) apply(i item) error {
+	switch k := i.kind(); {
+	case k == kindPut:
+		return s.put(i)
+	case k == kindHistory:
+		return s.defineHistory(i)
+	case k == kindLayout:
+		return s.defineLayout(i)
+	case k == kindDrop:
+		return s.drop(i)
+	case k == kindClear:
+		return s.clear(i)
+	case k == kindRetention:
+		return s.retain(i)
+	case k == kindSerial:
+		return s.number(i)
+	case k >= kindOptional:
+		return nil
+	default:
+		return later("an item is of kind %d", k)
+	}
+}
+
+func (s *State) defineHistory(i item) error {
+	id, name, err := parseHistory(i.body())
+	if err != nil {
+		return err
+	}
+	if h := s.history(id); h != nil {
+		if h.name != string(name) {
+			return malformed("history %d is %.80q, not %.80q", id, h.name, name)
+		}
+		return nil
+	}
+	if h := s.names[string(name)]; h != nil {
+		return malformed("history %.80q is %d, not %d", name, h.id, id)
+	}
+	h := &history{id: id, name: string(name)}
+	s.histories[id], s.names[h.name] = h, h
+	s.defined += definedBytes(len(name))
+	s.undo.histories = append(s.undo.histories, h)
+	return nil
+}
+
+func (s *State) defineLayout(i item) error {
+	l, err := parseLayout(i.body())
+	if err != nil {
+		return err
+	}
+	if old := s.layout(l.ID); old != nil {
+		if !old.equal(&l.Layout) {
+			return malformed("layout %d is another one", l.ID)
+		}
+		return nil
+	}
+	s.layouts[l.ID] = l
+	s.defined += l.definedBytes()
+	s.undo.layouts = append(s.undo.layouts, l)
+	return nil
+}
+
+func definedBytes(name int) int64 { return itemHead + 4 + int64(name) }
+
+func (l *layout) definedBytes() int64 {
+	return itemHead + 24 + int64(len(l.Spans))*spanBytes + int64(len(l.Text))
+}
+
+func (s *State) put(i item) error {
+	p, err := parsePut(i)
+	if err != nil {
+		return err
+	}
+	h, l := s.history(p.history), s.layout(p.layout)
+	switch {
+	case h == nil:
+		return malformed("there is no history %d", p.history)
+	case l == nil:
+		return malformed("there is no layout %d", p.layout)
+	}
+	if p.content == Raw {
+		if _, err := p.parseRest(l); err != nil {
+			return err
+		}
+	}
+	if err := s.seen(p.serial); err != nil {
+		return err
+	}
+	if old := h.find(p.key); old != 0 {
+		if was := s.rows.serial(old); p.serial <= was {
+			return malformed("serial %d is to replace %d", p.serial, was)
+		}
+		s.gone(h, old)
+	}
+	at := s.rows.add(i)
+	h.set(p.key, at)
+	s.counts(h, l, p.content, true)
+	s.undo.added(at)
+	return nil
+}
+
+// seen takes notice of a serial.
+func (s *State) seen(serial uint64) error {
+	if err := checkSerial(serial); err != nil {
+		return err
+	}
+	s.serial = max(s.serial, serial)
+	return nil
+}
+
+func checkSerial(serial uint64) error {
+	if serial > MostSerial {
+		return malformed("serial %d is too large", serial)
+	}
+	return nil
+}
+
+// gone takes a row out of the account. It is left to the caller to take it out of the index.
+func (s *State) gone(h *history, at ref) {
+	i := s.rows.at(at)
+	s.counts(h, s.layout(le32(i[putLayout:])), Content(i[putContent]), false)
+	s.rows.mark(at, kindGone)
+	s.undo.removed(at)
+}
+
+// parseEnding reads what drops and clears begin with.
+func parseEnding(f *fields) (history uint32, serial uint64, err error) {
+	history = f.u32()
+	reserved := f.u32()
+	serial = f.u64()
+	switch {
+	case f.short:
+		return 0, 0, malformed("the body is too short")
+	case reserved != 0:
+		return 0, 0, malformed("a reserved field is %#x", reserved)
+	}
+	return history, serial, checkSerial(serial)
+}
+
+func appendEnding(to []byte, history uint32, serial uint64) []byte {
+	to = binary.LittleEndian.AppendUint32(to, history)
+	return appendNumbers(binary.LittleEndian.AppendUint32(to, 0), serial)
+}
+
+func (s *State) drop(i item) error {
+	f := fields{p: i.body()}
+	id, serial, err := parseEnding(&f)
+	if err != nil {
+		return err
+	}
+	k, err := f.key()
+	if err == nil {
+		err = f.end()
+	}
+	if err != nil {
+		return err
+	}
+	s.serial = max(s.serial, serial)
+	h := s.history(id)
+	if h == nil {
+		return nil
+	}
+	if at := h.find(k); at != 0 && s.rows.serial(at) <= serial {
+		s.gone(h, at)
+		h.remove(k)
+	}
+	return nil
+}
+
+func (s *State) clear(i item) error {
+	f := fields{p: i.body()}
+	id, serial, err := parseEnding(&f)
+	if err == nil {
+		err = f.end()
+	}
+	if err != nil {
+		return err
+	}
+	s.serial = max(s.serial, serial)
+	h := s.history(id)
+	if h == nil {
+		return nil
+	}
+	h.numbers.each(func(n int64, at ref) bool {
+		if s.rows.serial(at) <= serial {
+			s.gone(h, at)
+			h.numbers.remove(n)
+		}
+		return true
+	})
+	for text, at := range h.texts {
+		if s.rows.serial(at) <= serial {
+			s.gone(h, at)
+			delete(h.texts, text)
+		}
+	}
+	return nil
+}
+
+func (s *State) retain(i item) error {
+	id, r, err := parseRetention(i.body())
+	if err != nil {
+		return err
+	}
+	h := s.history(id)
+	if h == nil {
+		return malformed("there is no history %d", id)
+	}
+	s.undo.retentions = append(s.undo.retentions, retained{h, h.retention})
+	h.retention = r
+	return nil
+}
+
+func (s *State) number(i item) error {
+	f := fields{p: i.body()}
+	serial := f.u64()
+	if err := f.end(); err != nil {
+		return err
+	}
+	return s.seen(serial)
+}
+
+// undo is what takes a State back to where it was before a record.
+type undo struct {
+	end        end
+	serial     uint64
+	defined    int64
+	rows       []ref // with cameBit: it was added
+	histories  []*history
+	layouts    []*layout
+	retentions []retained
+}
+
+type retained struct {
+	history *history
+	before  *Retention
+}
+
+const (
+	cameBit  ref = 1 << 63
+	mostUndo     = 64 << 10 // rows for which room is kept between records
+)
+
+func (u *undo) begin(s *State) { u.end, u.serial, u.defined = s.rows.end(), s.serial, s.defined }
+
+func (u *undo) added(at ref)   { u.rows = append(u.rows, at|cameBit) }
+func (u *undo) removed(at ref) { u.rows = append(u.rows, at) }
+
+// back undoes everything since begin, the latest first.
+func (u *undo) back(s *State) {
+	for _, at := range slices.Backward(u.rows) {
+		s.reverse(at&^cameBit, at&cameBit != 0)
+	}
+	for _, r := range slices.Backward(u.retentions) {
+		r.history.retention = r.before
+	}
+	for _, h := range u.histories {
+		delete(s.histories, h.id)
+		delete(s.names, h.name)
+	}
+	for _, l := range u.layouts {
+		delete(s.layouts, l.ID)
+	}
+	s.rows.cut(u.end)
+	s.serial, s.defined, s.lately, s.shape = u.serial, u.defined, nil, nil
+	u.forget()
+}
+
+// reverse takes a row out of the index and the account that came, or back into them one that went.
+func (s *State) reverse(at ref, came bool) {
+	i := s.rows.at(at)
+	p, _ := parsePut(i)
+	h := s.history(p.history)
+	s.counts(h, s.layout(p.layout), p.content, !came)
+	if came {
+		h.remove(p.key)
+		s.rows.mark(at, kindGone)
+	} else {
+		h.set(p.key, at)
+		s.rows.mark(at, kindPut)
+	}
+}
+
+func (u *undo) forget() {
+	if u.rows = u.rows[:0]; cap(u.rows) > mostUndo {
+		u.rows = nil
+	}
+	u.histories, u.layouts, u.retentions = nil, nil, nil
+}

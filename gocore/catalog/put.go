@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// Flags of a put.
+const (
+	flagSums   = 1
+	flagLeaves = 2
+)
+
+const extentBytes = 24
+
+// Places of fields in a put's item that are looked at by themselves.
+const (
+	putHistory = itemHead
+	putLayout  = itemHead + 4
+	putSerial  = itemHead + 8
+	putContent = itemHead + 16
+	putFlags   = itemHead + 17
+	putKey     = itemHead + 18
+)
+
+// put is the front of a row's item: all that is known of any content. The rest is behind the key.
+type put struct {
+	history, layout uint32
+	serial          uint64
+	content         Content
+	flags           uint8
+	key             rawKey
+	rest            []byte
+}
+
+// parsePut reads the front of a put's item.
+func parsePut(i item) (p put, err error) {
+	if len(i) < putKey {
+		return p, malformed("the body is too short")
+	}
+	p = put{history: le32(i[putHistory:]), layout: le32(i[putLayout:]), serial: le64(i[putSerial:]), content: Content(i[putContent]), flags: i[putFlags]}
+	f := fields{p: i[putKey:]}
+	p.key, err = f.key()
+	p.rest = f.p
+	return p, err
+}
+
+// rest is what stands behind the key of a raw put.
+type rest struct {
+	align                       uint32
+	extents, sums, leaves, meta []byte
+}
+
+// parseRest reads what stands behind the key of a raw put.
+func (p *put) parseRest(l *layout) (r rest, err error) {
+	if p.flags&^(flagSums|flagLeaves) != 0 {
+		return r, later("a put has flags %#x", p.flags)
+	}
+	f := fields{p: p.rest}
+	r.align = f.u32()
+	count := f.u32()
+	r.extents = f.many(uint64(count), extentBytes)
+	if p.flags&flagSums != 0 {
+		r.sums = f.many(uint64(len(l.Spans)), 8)
+	}
+	if p.flags&flagLeaves != 0 {
+		r.leaves = f.many(l.leaves, 8)
+	}
+	n := f.u32()
+	if n > MostText {
+		return r, malformed("the meta has %d bytes", n)
+	}
+	r.meta = f.take(uint64(n))
+	if err := f.end(); err != nil {
+		return r, err
+	}
+	return r, r.check(l.Slot)
+}
+
+// check tells whether the extents are whole blocks, as many as the slot needs.
+func (r *rest) check(slot int64) error {
+	need, have := extentsBytes(slot), uint64(0)
+	for at := 0; at < len(r.extents); at += extentBytes {
+		file, offset, bytes := le64(r.extents[at:]), le64(r.extents[at+8:]), le64(r.extents[at+16:])
+		switch {
+		case file == 0:
+			return malformed("an extent is in file 0")
+		case (offset|bytes)%Block != 0 || bytes == 0:
+			return malformed("an extent of %d bytes at %d is not one of whole blocks", bytes, offset)
+		case offset > math.MaxInt64 || bytes > math.MaxInt64-offset:
+			return malformed("an extent of %d bytes at %d is beyond any file", bytes, offset)
+		case bytes > need-have:
+			return malformed("the extents have more than %d bytes", need)
+		}
+		have += bytes
+	}
+	if have != need {
+		return malformed("the extents have %d bytes, not %d", have, need)
+	}
+	return nil
+}
+
+// extentsBytes is how many bytes the extents of a raw checkpoint have together: at least one block, as a checkpoint is somewhere.
+func extentsBytes(slot int64) uint64 {
+	return max(Block, (uint64(slot)+Block-1)/Block*Block)
+}
+
+func extentAt(p []byte) Extent { return Extent{le64(p), int64(le64(p[8:])), int64(le64(p[16:]))} }
+
+// decode gives a row that was checked when it was put.
+func decode(i item, l *layout) Row {
+	p, _ := parsePut(i)
+	row := Row{History: p.history, Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content}
+	if !row.Readable() {
+		return row
+	}
+	r, _ := p.parseRest(l)
+	row.Align, row.Meta = int64(r.align), string(r.meta)
+	row.Extents = make([]Extent, 0, len(r.extents)/extentBytes)
+	for at := 0; at < len(r.extents); at += extentBytes {
+		row.Extents = append(row.Extents, extentAt(r.extents[at:]))
+	}
+	if p.flags&flagSums != 0 {
+		row.Sums = readNumbers(r.sums)
+	}
+	if p.flags&flagLeaves != 0 {
+		row.Leaves = readNumbers(r.leaves)
+	}
+	return row
+}
+
+// appendPut appends a row's item. Whoever calls it has it read again before it counts.
+func appendPut(to []byte, history, layout uint32, r *Row) []byte {
+	var flags uint8
+	if r.Sums != nil {
+		flags |= flagSums
+	}
+	if r.Leaves != nil {
+		flags |= flagLeaves
+	}
+	to = slices.Grow(to, 80+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+len(r.Meta))
+	to, start := beginItem(to, kindPut)
+	to = binary.LittleEndian.AppendUint32(to, history)
+	to = binary.LittleEndian.AppendUint32(to, layout)
+	to = append(appendNumbers(to, r.Serial), byte(r.Content), flags)
+	to = appendKey(to, r.Key)
+	to = binary.LittleEndian.AppendUint32(to, uint32(r.Align))
+	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Extents)))
+	for _, e := range r.Extents {
+		to = appendNumbers(to, e.File, uint64(e.Offset), uint64(e.Bytes))
+	}
+	to = appendNumbers(appendNumbers(to, r.Sums...), r.Leaves...)
+	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Meta)))
+	return endItem(append(to, r.Meta...), start)
+}
