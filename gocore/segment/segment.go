@@ -1,8 +1,9 @@
 // Package segment is the medium of the disk tier: a linear space of bytes over preallocated files.
 //
-// The files belong to the process and vanish with it. Each is created, at its full size, when a
-// write first touches it, and is then written again and again: rewriting costs a file system less
-// than growing a file, and what was allocated cannot run out of space.
+// Each file is created, at its full size, when a write first touches it, and is then written again and
+// again: rewriting costs a file system less than growing a file, and what was allocated cannot run out
+// of space. Scratch files belong to the process and vanish with it; named ones stay, and what Sync has
+// been told of is there after a loss of power. Nobody but their owner writes to them: see package durable.
 package segment
 
 import (
@@ -15,6 +16,7 @@ import (
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,6 +29,8 @@ var (
 	ErrRange = errors.New("range outside the segment space")
 	// ErrUnwritten: nothing was ever written near the bytes asked for.
 	ErrUnwritten = errors.New("nothing was written here")
+	// ErrSuspect: a sync of the file has failed, so that nobody knows what of it is on the medium.
+	ErrSuspect = errors.New("a sync of the file has failed")
 )
 
 // Defaults of Options. BenchmarkSustained compares them with raw I/O and with other values: pieces of
@@ -56,11 +60,14 @@ type Options struct {
 	Direct       bool  // pass the page cache by, where the file system allows it
 	Parallel     int   // goroutines that help with large transfers
 	PieceBytes   int64 // length of the pieces that a large transfer is cut into
+	Named        bool  // files that stay; Dir exists. SegmentBytes is then part of what is stored
+	ReadOnly     bool  // of named files: writes fail, and nothing is created
 }
 
 // Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.
 type Space struct {
 	opt     Options
+	bytes   atomic.Int64 // capacity
 	align   int
 	queue   chan *transfer
 	bounce  *bounce
@@ -79,21 +86,17 @@ func Open(opt Options) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeDir(opt.FS, opt.Dir); err != nil {
-		return nil, err
+	if !opt.Named {
+		if err := MakeDir(opt.FS, opt.Dir); err != nil {
+			return nil, err
+		}
 	}
-	s := &Space{opt: opt, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
-	probe, err := opt.FS.OpenScratch(opt.Dir, opt.Direct)
-	if err != nil {
-		return nil, fmt.Errorf("segment directory %s: %w", opt.Dir, err)
-	}
-	s.align = probe.Align()
-	s.opt.Direct = probe.Direct()
-	if err := probe.Close(); err != nil {
-		return nil, fmt.Errorf("segment directory %s: %w", opt.Dir, err)
-	}
-	if s.align > Block {
-		return nil, fmt.Errorf("segment directory %s: its disk has blocks of %d bytes, more than %d: %w", opt.Dir, s.align, Block, unix.EINVAL)
+	s := &Space{opt: opt, align: Block, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
+	s.bytes.Store(opt.Capacity)
+	if !opt.ReadOnly {
+		if err := s.probe(); err != nil {
+			return nil, err
+		}
 	}
 	if s.bounce, err = newBounce(opt.Parallel + 4); err != nil {
 		return nil, err
@@ -103,6 +106,23 @@ func Open(opt Options) (*Space, error) {
 		safego.Go("segment helper", s.help)
 	}
 	return s, nil
+}
+
+// probe learns from a scratch file what files in the directory can do.
+func (s *Space) probe() error {
+	probe, err := s.opt.FS.OpenScratch(s.opt.Dir, s.opt.Direct)
+	if err != nil {
+		return fmt.Errorf("segment directory %s: %w", s.opt.Dir, err)
+	}
+	s.align = probe.Align()
+	s.opt.Direct = probe.Direct()
+	if err := probe.Close(); err != nil {
+		return fmt.Errorf("segment directory %s: %w", s.opt.Dir, err)
+	}
+	if s.align > Block {
+		return fmt.Errorf("segment directory %s: its disk has blocks of %d bytes, more than %d: %w", s.opt.Dir, s.align, Block, unix.EINVAL)
+	}
+	return nil
 }
 
 func (o Options) filled() (Options, error) {
@@ -128,7 +148,8 @@ func (o Options) filled() (Options, error) {
 // blocks rounds up to whole blocks.
 func blocks(n int64) int64 { return (n + Block - 1) &^ (Block - 1) }
 
-func makeDir(fs vfs.FS, dir string) error {
+// MakeDir makes a directory, and its parents, unless it is there.
+func MakeDir(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
 	if err == nil && !info.Dir || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("%s: %w", dir, ErrNotDirectory)
@@ -168,7 +189,14 @@ func (s *Space) Read(off int64, p []byte) error { return s.transfer(read, off, p
 func (s *Space) Release(off, n int64) {}
 
 // Capacity returns the number of bytes of the space.
-func (s *Space) Capacity() int64 { return s.opt.Capacity }
+func (s *Space) Capacity() int64 { return s.bytes.Load() }
+
+// Grow makes the space larger; one that is larger already stays so.
+func (s *Space) Grow(capacity int64) {
+	s.files.Lock()
+	defer s.files.Unlock()
+	s.bytes.Store(max(s.bytes.Load(), blocks(capacity)))
+}
 
 // Align returns the alignment of offset, length and address that avoids a copy; at most Block.
 func (s *Space) Align() int64 { return int64(s.align) }
@@ -193,59 +221,6 @@ func (s *Space) Close() error {
 	}
 	errs = append(errs, s.bounce.close())
 	return errors.Join(errs...)
-}
-
-// segment returns the one that holds the byte at off.
-func (s *Space) segment(off int64) *segment {
-	number := off / s.opt.SegmentBytes
-	s.files.Lock()
-	defer s.files.Unlock()
-	g := s.segments[number]
-	if g == nil {
-		start := number * s.opt.SegmentBytes
-		g = &segment{number: number, start: start, bytes: min(s.opt.SegmentBytes, s.opt.Capacity-start)}
-		s.segments[number] = g
-	}
-	return g
-}
-
-// segment is one file of the space.
-type segment struct {
-	number int64
-	start  int64
-	bytes  int64
-	mu     sync.Mutex
-	file   vfs.File // nil until a write needs it
-}
-
-// open returns the file, and makes it if create says so.
-func (g *segment) open(opt *Options, create bool) (vfs.File, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.file != nil {
-		return g.file, nil
-	}
-	if !create {
-		return nil, ErrUnwritten
-	}
-	file, err := opt.FS.OpenScratch(opt.Dir, opt.Direct)
-	if err != nil {
-		return nil, err
-	}
-	if err := file.Allocate(0, g.bytes); err != nil {
-		return nil, errors.Join(fmt.Errorf("allocate %d bytes: %w", g.bytes, err), file.Close())
-	}
-	g.file = file
-	return file, nil
-}
-
-func (g *segment) close() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.file == nil {
-		return nil
-	}
-	return g.file.Close()
 }
 
 // bounce is a bounded set of aligned buffers.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"velocpy/gocore/killpoint"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 
@@ -45,8 +46,8 @@ func (s *Space) transfer(dir direction, off int64, p []byte) error {
 	if s.closed {
 		return ErrClosed
 	}
-	if off < 0 || off > s.opt.Capacity || int64(len(p)) > s.opt.Capacity-off {
-		return fmt.Errorf("%s %d bytes at %d of %d: %w", dir, len(p), off, s.opt.Capacity, ErrRange)
+	if capacity := s.Capacity(); off < 0 || off > capacity || int64(len(p)) > capacity-off {
+		return fmt.Errorf("%s %d bytes at %d of %d: %w", dir, len(p), off, capacity, ErrRange)
 	}
 	if len(p) == 0 {
 		return nil
@@ -71,7 +72,7 @@ func (s *Space) transfer(dir direction, off int64, p []byte) error {
 // so that no two pieces write into one block. What would leave a scrap is not cut.
 func (s *Space) cut(off int64, p []byte) piece {
 	g := s.segment(off)
-	n := min(int64(len(p)), g.start+g.bytes-off)
+	n := min(int64(len(p)), g.start+s.opt.SegmentBytes-off)
 	if n > s.opt.PieceBytes+s.opt.PieceBytes/4 {
 		n = (off+s.opt.PieceBytes)&^(Block-1) - off
 	}
@@ -125,9 +126,12 @@ func (t *transfer) fail(err error) {
 // run does one piece; a panic becomes an error, because somebody waits for the piece.
 func (s *Space) run(dir direction, c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
-	file, err := c.segment.open(&s.opt, dir == write)
+	file, err := c.segment.open(s, dir == write)
 	if err == nil {
 		err = s.runOn(file, dir, c)
+	}
+	if dir == write && s.opt.Named {
+		killpoint.Pass(killpoint.DataWritten)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %d bytes at %d (segment file %d, offset %d) in %s: %w",

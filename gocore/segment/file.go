@@ -1,0 +1,164 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"velocpy/gocore/vfs"
+
+	"golang.org/x/sys/unix"
+)
+
+const filePrefix = "data-"
+
+// FileName is the name of a named file. Numbers begin at 1: that of the file with the byte at offset off is off/SegmentBytes + 1.
+func FileName(number uint64) string { return fmt.Sprintf("%s%016x", filePrefix, number) }
+
+// FileNumber is that of a named file; false if the name is another's.
+func FileNumber(name string) (number uint64, ok bool) {
+	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
+		return 0, false
+	}
+	return number, name == FileName(number) && number > 0
+}
+
+// segment is one file of the space.
+type segment struct {
+	number int64
+	start  int64
+
+	mu        sync.Mutex
+	file      vfs.File // nil until somebody needs it
+	allocated int64    // by this process
+	unnamed   bool     // the directory has not been synced since the file was created
+	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
+}
+
+// segment returns the one that holds the byte at off.
+func (s *Space) segment(off int64) *segment {
+	s.files.Lock()
+	defer s.files.Unlock()
+	return s.numbered(off / s.opt.SegmentBytes)
+}
+
+// numbered is the segment of a number. The lock of files is held.
+func (s *Space) numbered(number int64) *segment {
+	g := s.segments[number]
+	if g == nil {
+		g = &segment{number: number, start: number * s.opt.SegmentBytes}
+		s.segments[number] = g
+	}
+	return g
+}
+
+// length is how long the segment's file is to be.
+func (s *Space) length(g *segment) int64 { return min(s.opt.SegmentBytes, s.Capacity()-g.start) }
+
+// open returns the file; for a write it is made if there is none, and has all its room.
+func (g *segment) open(s *Space, toWrite bool) (vfs.File, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if toWrite && s.opt.ReadOnly {
+		return nil, fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
+	}
+	if g.file == nil {
+		if err := g.find(&s.opt, toWrite); err != nil {
+			return nil, err
+		}
+	}
+	if length := s.length(g); toWrite && g.allocated < length {
+		if err := g.file.Allocate(0, length); err != nil {
+			err = fmt.Errorf("allocate %d bytes: %w", length, err)
+			if !s.opt.Named {
+				err = errors.Join(err, g.file.Close())
+				g.file = nil
+			}
+			return nil, err
+		}
+		g.allocated = length
+	}
+	return g.file, nil
+}
+
+// find opens the file, or creates it.
+func (g *segment) find(o *Options, create bool) (err error) {
+	if !o.Named {
+		if !create {
+			return ErrUnwritten
+		}
+		g.file, err = o.FS.OpenScratch(o.Dir, o.Direct)
+		return err
+	}
+	name := filepath.Join(o.Dir, FileName(uint64(g.number)+1))
+	g.file, err = o.FS.Open(name, !o.ReadOnly, o.Direct)
+	switch {
+	case err == nil:
+		g.unnamed = !o.ReadOnly // whoever created it may have died before he synced the directory
+		return nil
+	case !errors.Is(err, unix.ENOENT):
+		return err
+	case !create:
+		return fmt.Errorf("%w: %w", ErrUnwritten, err)
+	}
+	g.file, err = o.FS.Create(name, o.Direct)
+	g.unnamed = true
+	return err
+}
+
+// Segments are the numbers of the segments that a range lies in: from first on, below end.
+func (s *Space) Segments(off, n int64) (first, end int64) {
+	return off / s.opt.SegmentBytes, (off+max(n, 1)-1)/s.opt.SegmentBytes + 1
+}
+
+// Range is where a segment lies in the space.
+func (s *Space) Range(number int64) (from, end int64) {
+	from = number * s.opt.SegmentBytes
+	return from, from + s.opt.SegmentBytes
+}
+
+// Sync returns when everything that was written to a segment of named files before the call is on the medium, and the file's name too. After an
+// error nobody knows what of it is, and later calls fail as well: what was written must be written again, to another segment. One call at a
+// time for a segment.
+func (s *Space) Sync(number int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.files.Lock()
+	g := s.numbered(number)
+	s.files.Unlock()
+	g.mu.Lock()
+	file, unnamed, suspect := g.file, g.unnamed, g.suspect
+	g.mu.Unlock()
+	if suspect != nil {
+		return suspect
+	}
+	if file == nil {
+		return nil // nothing was written
+	}
+	err := file.Sync()
+	if err == nil && unnamed {
+		err = s.opt.FS.SyncDir(s.opt.Dir)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.suspect = fmt.Errorf("segment file %d in %s: %w: %w", number, s.opt.Dir, ErrSuspect, err)
+		return g.suspect
+	}
+	g.unnamed = false
+	return nil
+}
+
+func (g *segment) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.file == nil {
+		return nil
+	}
+	return g.file.Close()
+}
