@@ -1,0 +1,182 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/vfs"
+)
+
+// sound are the checkpoints that can be read and are what their checksums say; lost those that the catalog has and are not.
+func sound(v *View) (good, lost []string) {
+	room := aligned(sizes[len(sizes)-1])
+	for _, info := range v.State().Histories() {
+		v.State().Each(info.ID, func(row catalog.Row) bool {
+			name := slot{info.Name, row.Key}.String()
+			off, n, err := v.Place(&row)
+			p := room[:min(n, int64(len(room)))]
+			if err == nil {
+				err = v.Space().Read(off, p)
+			}
+			p = p[:min(row.Layout.Slot, int64(len(p)))]
+			if err == nil && slices.Equal(sums(row.Layout, p), row.Sums) {
+				if !bytes.Equal(p, version{row.Serial, row.Layout.Slot}.bytes()) {
+					panic("other bytes have the same checksums")
+				}
+				good = append(good, name)
+			} else {
+				lost = append(lost, name)
+			}
+			return true
+		})
+	}
+	slices.Sort(good)
+	return good, lost
+}
+
+// batches are the places of the frames of a catalog file, and what each of them has put.
+func littleStore(t *testing.T) (*player, []string, map[string][2]int64) {
+	p := newPlayer(1, func(m *vfs.Mem) vfs.FS { return m })
+	if !p.open() {
+		t.Fatal("no store")
+	}
+	where := map[string][2]int64{} // the bytes of the catalog that put a checkpoint
+	var names []string
+	for i, size := range []int64{600, 0, 4097, 20_000, 1} {
+		from := max(p.d.log.Bytes(), 56)                          // the file begins with a frame that says nothing of checkpoints
+		if !p.commit(p.put(fmt.Sprint("h", i), p.key(i), size)) { // in histories of their own, so that no batch needs another
+			t.Fatal("not written")
+		}
+		name := slot{fmt.Sprint("h", i), p.key(i)}.String()
+		names = append(names, name)
+		where[name] = [2]int64{from, p.d.log.Bytes()}
+	}
+	if !p.close() {
+		t.Fatal("not closed")
+	}
+	slices.Sort(names)
+	return p, names, where
+}
+
+// Every bit of a store that counts is found when it has turned over, and costs the checkpoints that lie there and no others. Not all bits count: behind the
+// slot's end the last block of a checkpoint is padding, and between the rooms of checkpoints, and behind them, nothing lies at all.
+func TestEveryBit(t *testing.T) {
+	p, names, where := littleStore(t)
+	files, err := p.mem.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lies := map[string]run{} // of the space
+	view, err := Read(p.options(p.mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, v := range p.sure.rows {
+		id, _ := view.State().History(s.history)
+		row, _ := view.State().Find(id, s.key)
+		off, _, err := view.Place(&row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lies[s.String()] = run{off, off + v.size}
+	}
+	_ = view.Close()
+	counted, idle := 0, 0
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, file := range files {
+		info, err := p.mem.Stat(dir + "/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stride := int64(1)
+		if tenth() {
+			stride = 101
+		}
+		for bit := int64(0); bit < info.Size*8; bit += stride {
+			at := bit / 8
+			var want []string // that are hit
+			if strings.HasPrefix(file, "data-") {
+				at += playedSegment * (int64(file[len(file)-1]-'0') - 1)
+				for name, room := range lies {
+					if at >= room.from && at < room.end {
+						want = append(want, name)
+					}
+				}
+				// Of what does not count, one bit in a thousand is looked at.
+				if len(want) == 0 && r.IntN(1000) > 0 {
+					continue
+				}
+				// Of what does, in the largest checkpoint, one in eight.
+				if len(want) > 0 && lies[want[0]].end-lies[want[0]].from > 4097 && bit%8 != at%8 {
+					continue
+				}
+			}
+			if err := flip(p.mem, dir+"/"+file, bit); err != nil {
+				t.Fatal(err)
+			}
+			hit := len(want) > 0
+			if err := p.oneBit(file, bit, want, names, where, &hit); err != nil {
+				t.Fatalf("%s, bit %d: %v", file, bit, err)
+			}
+			if err := flip(p.mem, dir+"/"+file, bit); err != nil {
+				t.Fatal(err)
+			}
+			if hit {
+				counted++
+			} else {
+				idle++
+			}
+		}
+	}
+	t.Logf("%d bits that count, %d that do not", counted, idle)
+	if counted < 50_000 && !tenth() || counted < 500 {
+		t.Errorf("only %d bits count", counted)
+	}
+}
+
+// oneBit looks at a store with one bit wrong.
+func (p *player) oneBit(file string, bit int64, want, names []string, where map[string][2]int64, hit *bool) error {
+	view, err := Read(p.options(p.mem))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = view.Close() }()
+	good, lost := sound(view)
+	switch {
+	case file == "lock":
+		*hit = false
+	case file == identityName:
+		*hit = true
+		if view.spare == nil || len(good) != len(names) {
+			return errors.New("not found")
+		}
+		return nil
+	case strings.HasPrefix(file, "catalog-"):
+		*hit = true
+		for name, bytes := range where {
+			if at := bit / 8; at >= bytes[0] && at < bytes[1] {
+				want = append(want, name)
+			}
+		}
+		if len(view.log.Damage) == 0 && view.log.Torn == 0 {
+			return errors.New("not found")
+		}
+		if len(want) > 0 && view.Damage() == nil {
+			return errors.New("not told")
+		}
+	case !slices.Equal(lost, want):
+		return fmt.Errorf("%v are wrong, %v should be", lost, want)
+	}
+	all := append(slices.Clone(good), want...)
+	slices.Sort(all)
+	if !slices.Equal(all, names) {
+		return fmt.Errorf("%v are right, and %v should not be", good, want)
+	}
+	return nil
+}

@@ -1,0 +1,531 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/checksum"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
+)
+
+// site is a store that a test makes and damages.
+type site struct {
+	t      *testing.T
+	fs     *vfs.Mem
+	o      Options
+	d      *Dir
+	landed chan *Change
+	serial uint64
+	next   int64 // where the next checkpoint goes
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 1 << 20, Direct: true}
+	s.open()
+	return s
+}
+
+func (s *site) open() {
+	s.t.Helper()
+	o, landed, is := watched(s.o)
+	s.d, s.landed = mustOpen(s.t, o), landed
+	is(s.d)
+}
+
+func (s *site) close() {
+	s.t.Helper()
+	if err := s.d.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) do(c *Change) {
+	s.t.Helper()
+	s.d.Commit(c)
+	if err := (<-s.landed).Err; err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// put writes a checkpoint of regions of these sizes, page by page; it gives where it lies.
+func (s *site) put(history string, key plan.Key, sizes ...int64) (at int64) {
+	s.t.Helper()
+	l := &catalog.Layout{Text: fmt.Sprint(sizes)}
+	s.serial++
+	row := &catalog.Row{Key: key, Serial: s.serial, Layout: l, Align: 64, Sums: []uint64{}, Leaves: []uint64{}}
+	var slot []byte
+	for _, n := range sizes {
+		p := make([]byte, n)
+		r := rand.NewChaCha8([32]byte{byte(s.serial), byte(len(slot))})
+		if _, err := r.Read(p); err != nil {
+			s.t.Fatal(err)
+		}
+		l.Spans = append(l.Spans, catalog.Span{Offset: int64(len(slot)), Bytes: n})
+		row.Sums = append(row.Sums, checksum.Sum(p))
+		if checksum.Leaves(n) > 1 {
+			for rest := p; len(rest) > 0; rest = rest[min(len(rest), checksum.LeafBytes):] {
+				row.Leaves = append(row.Leaves, checksum.Leaf(rest[:min(len(rest), checksum.LeafBytes)]))
+			}
+		}
+		slot = append(slot, p...)
+		slot = append(slot, make([]byte, -len(slot)&4095)...)
+	}
+	l.Slot = int64(len(slot))
+	at = s.next
+	s.next += length(row)
+	if err := s.d.Space().Write(at, slot); err != nil {
+		s.t.Fatal(err)
+	}
+	s.do(&Change{History: history, Put: row, Off: at})
+	return at
+}
+
+// flip changes one bit of a file.
+func (s *site) flip(name string, off int64) {
+	s.t.Helper()
+	f, err := s.fs.Open(filepath.Join(dir, name), true, false)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var p [1]byte
+	if _, err := f.ReadAt(p[:], off); err != nil {
+		s.t.Fatal(err)
+	}
+	p[0] ^= 1 << (off % 8)
+	if _, err := f.WriteAt(p[:], off); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// flipAt changes one bit of the space.
+func (s *site) flipAt(at int64) (file string, off int64) {
+	file, off = segment.FileName(uint64(at/s.o.SegmentBytes)+1), at%s.o.SegmentBytes
+	s.flip(file, off)
+	return file, off
+}
+
+func (s *site) names(prefix string) (all []string) {
+	s.t.Helper()
+	names, err := s.fs.List(dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func (s *site) check(scope Scope) Summary {
+	s.t.Helper()
+	return checkOf(s.t, s.o, scope)
+}
+
+func checkOf(t *testing.T, o Options, scope Scope) Summary {
+	t.Helper()
+	v, err := Read(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := v.Check(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, c)
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := memory.InUse(checkPurpose); n != 0 {
+		t.Errorf("%d bytes of buffers are left", n)
+	}
+	return c.Summary()
+}
+
+func mustEnd(t *testing.T, c *Check) {
+	t.Helper()
+	for {
+		done, err := c.Step(func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done {
+			return
+		}
+	}
+}
+
+func TestCheckOfASoundStore(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 100, 0, 5000)
+	s.put("a", plan.Text("x"), 3<<20+17)
+	s.put("b", plan.Number(1), 0)
+	s.put("b", plan.Number(2))
+	for _, scope := range []Scope{{}, {Data: true}, {Share: 1}, {Parts: 1}} {
+		sum := s.check(scope)
+		if sum.Checkpoints != 4 || sum.Bytes != 5100+3<<20+17 || len(sum.Faults) > 0 || sum.Damaged > 0 || len(sum.Unused) > 0 {
+			t.Errorf("%+v: %+v", scope, sum)
+		}
+		if all := scope != (Scope{}); all && (sum.Chosen != 4 || sum.Read != sum.Bytes) || !all && (sum.Chosen != 0 || sum.Read != 0) {
+			t.Errorf("%+v: %+v", scope, sum)
+		}
+	}
+	s.close()
+}
+
+func TestDamageHasAnExactRadius(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 100, 5000)
+	big := s.put("a", plan.Text("x"), 3<<20+17, 40)
+	s.put("b", plan.Number(1), 700)
+	s.close()
+	last := int64(3 << 20)
+	for _, c := range []struct {
+		at            int64
+		key           plan.Key
+		region        int
+		offset, bytes int64
+	}{
+		{99, plan.Number(1), 0, 0, 100},
+		{4096, plan.Number(1), 1, 0, 5000},
+		{big + last + 16, plan.Text("x"), 0, last, 17},
+		{big + 3*checksum.LeafBytes, plan.Text("x"), 0, 3 * checksum.LeafBytes, checksum.LeafBytes},
+		{big + (last+17+4095)/4096*4096 + 39, plan.Text("x"), 1, 0, 40},
+	} {
+		file, off := s.flipAt(c.at)
+		if sum := s.check(Scope{}); len(sum.Faults) != 0 {
+			t.Errorf("bytes were not to be read: %v", sum.Faults)
+		}
+		sum := s.check(Scope{Data: true})
+		var covered int64
+		for _, f := range sum.Faults {
+			if f.Kind != Changed || f.Harmless || f.Fleeting || f.Row == nil || f.Row.History != "a" || f.Row.Key != c.key || f.Row.Region != c.region {
+				t.Fatalf("byte %d: %+v", c.at, f)
+			}
+			covered += f.Row.Bytes
+		}
+		first := sum.Faults[0]
+		if sum.Damaged != 1 || first.Row.Offset != c.offset || covered != c.bytes {
+			t.Errorf("byte %d: %v", c.at, sum.Faults)
+		}
+		hit := false
+		for _, f := range sum.Faults {
+			hit = hit || f.File == file && f.Offset <= off && off < f.Offset+f.Bytes
+		}
+		if !hit {
+			t.Errorf("byte %d of %s is in none of %v", off, file, sum.Faults)
+		}
+		s.flipAt(c.at)
+	}
+	if sum := s.check(Scope{Data: true}); len(sum.Faults) > 0 {
+		t.Errorf("%v", sum.Faults)
+	}
+}
+
+func TestMissingFilesAreFoundWithoutReading(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 3<<20) // files 1 to 3
+	s.put("a", plan.Number(2), 100)   // file 4
+	s.close()
+	if err := s.fs.Remove(filepath.Join(dir, segment.FileName(2))); err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range []Scope{{}, {Data: true}} {
+		sum := s.check(scope)
+		if len(sum.Faults) != 1 || sum.Damaged != 1 {
+			t.Fatalf("%v", sum.Faults)
+		}
+		f := sum.Faults[0]
+		if f.Kind != Missing || f.File != segment.FileName(2) || f.Offset != 0 || f.Bytes != 1<<20 || f.Row.Offset != 1<<20 || f.Row.Bytes != 1<<20 {
+			t.Errorf("%+v", f)
+		}
+	}
+	f, err := s.fs.Open(filepath.Join(dir, segment.FileName(4)), true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(99), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sum := s.check(Scope{})
+	if len(sum.Faults) != 2 || sum.Faults[1].Row.Key != plan.Number(2) || sum.Faults[1].Offset != 99 || sum.Faults[1].Bytes != 1 {
+		t.Errorf("%v", sum.Faults)
+	}
+}
+
+func TestUnreadableBytes(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 600<<10)
+	s.close()
+	bad := errors.New("the medium fails")
+	faulty := vfs.NewFaulty(s.fs)
+	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, File: 3, From: 300 << 10, To: 300<<10 + 1, Err: bad}) // behind identity and catalog
+	o := s.o
+	o.FS = faulty
+	sum := checkOf(t, o, Scope{Data: true})
+	if len(sum.Faults) != 1 || sum.Faults[0].Kind != Unreadable || sum.Faults[0].Row.Offset != checksum.LeafBytes || sum.Faults[0].Row.Bytes != checksum.LeafBytes {
+		t.Errorf("%v", sum.Faults)
+	}
+}
+
+func TestSubsets(t *testing.T) {
+	s := newSite(t)
+	for i := range int64(40) {
+		s.put("a", plan.Number(i), 10)
+	}
+	total := 0
+	for part := range uint64(7) {
+		total += s.check(Scope{Part: part, Parts: 7}).Chosen
+	}
+	if total != 40 {
+		t.Errorf("seven parts have %d of 40", total)
+	}
+	for share, want := range map[float64]int{0.01: 1, 0.5: 20, 0.51: 21} {
+		if got := s.check(Scope{Share: share, Seed: 3}).Chosen; got != want {
+			t.Errorf("a share of %g has %d, not %d", share, got, want)
+		}
+	}
+	s.flipAt(0)
+	one := s.check(Scope{Parts: 40, Part: 1})
+	if len(one.Faults) != 1 || one.Chosen != 1 {
+		t.Errorf("%+v", one)
+	}
+	s.close()
+	v, err := Read(s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range []Scope{{Share: -1}, {Share: math.NaN()}, {Share: 1.1}, {Part: 1}, {Part: 2, Parts: 2}, {Data: true, Parts: 3}, {Share: 0.1, Parts: 2}} {
+		if _, err := v.Check(scope); !errors.Is(err, ErrScope) {
+			t.Errorf("%+v: %v", scope, err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is dropped and written over while a check runs is no damage.
+func TestNoFalseAlarmBesideAWriter(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 5000)
+	s.put("a", plan.Number(2), 5000)
+	s.put("b", plan.Number(1), 5000)
+	v, err := Read(s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(&Change{History: "a", Key: plan.Number(1), Serial: 1, Drop: true})
+	end := s.next
+	s.next = 0
+	s.put("a", plan.Number(3), 4000)
+	s.next = end
+	s.put("a", plan.Number(2), 10) // a new version
+	s.next = 2 * 4096
+	s.put("c", plan.Number(1), 3000) // where its old one lay
+	s.flipAt(4 * 4096)               // and real damage to another
+	c, err := v.Check(Scope{Data: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, c)
+	sum := c.Summary()
+	if sum.Superseded != 2 || sum.Damaged != 1 || len(sum.Faults) != 1 || sum.Faults[0].Row.History != "b" {
+		t.Errorf("%+v", sum)
+	}
+	s.close()
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEveryStepMayStop(t *testing.T) {
+	s := newSite(t)
+	for i := range int64(20) {
+		s.put("a", plan.Number(i), 1_200_000)
+	}
+	s.flipAt(7 * 1200128)
+	s.close()
+	v, err := Read(s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := v.Check(Scope{Data: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	for done := false; !done; steps++ {
+		asked := make(chan struct{}, 1) // one piece a step, roughly
+		done, err = c.Step(func() bool {
+			select {
+			case asked <- struct{}{}:
+				return false
+			default:
+				return true
+			}
+		})
+		if err != nil || steps > 100 {
+			t.Fatal(steps, err)
+		}
+	}
+	if sum := c.Summary(); steps < 6 || sum.Read != 20*1_200_000 || sum.Damaged != 1 {
+		t.Errorf("%d steps, %+v", steps, sum)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnIdentityIsRepaired(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 10)
+	s.close()
+	for _, at := range []int64{0, identityCopy} {
+		s.flip(identityName, at+20)
+		sum := s.check(Scope{Data: true})
+		if len(sum.Faults) != 1 || sum.Faults[0].Kind != Identity || !sum.Faults[0].Harmless || sum.Faults[0].Offset != at || sum.Damaged != 0 {
+			t.Fatalf("%v", sum.Faults)
+		}
+		if done, err := Repair(s.o, nil); err != nil || done != (Repaired{Identity: true}) {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		if sum := s.check(Scope{Data: true}); len(sum.Faults) > 0 {
+			t.Fatalf("%v", sum.Faults)
+		}
+	}
+	s.flip(identityName, 20)
+	s.flip(identityName, identityCopy+20)
+	if _, err := Repair(s.o, nil); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+}
+
+// Of a catalog with a damaged batch the rest is found, and stays after a repair.
+func TestACatalogIsRepaired(t *testing.T) {
+	for _, batch := range []int{0, 1, 2} {
+		s := newSite(t)
+		for i := range int64(3) {
+			s.put(fmt.Sprint("h", i), plan.Number(i), 1000+i) // each with a history and a layout of its own
+			if i == int64(batch) {
+				s.put(fmt.Sprint("h", i), plan.Number(7), 1000+i) // which relies on those
+			}
+		}
+		s.close()
+		name := s.names("catalog-")[0]
+		f, err := s.fs.Open(filepath.Join(dir, name), false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, _ := f.Size()
+		text := make([]byte, size)
+		if _, err := f.ReadAt(text, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(text, []byte(fmt.Sprint("h", batch))) // in the record that names the history
+		s.flip(name, int64(at))
+		if _, err := Open(s.o); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("opened: %v", err)
+		}
+		if _, err := Collect(s.o, false); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("collected: %v", err)
+		}
+		sum := s.check(Scope{Data: true})
+		if sum.Checkpoints != 2 || len(sum.Faults) != 2 || sum.Faults[0].Kind != Catalog || sum.Faults[0].Harmless {
+			t.Fatalf("batch %d: %+v", batch, sum)
+		}
+		if done, err := Repair(s.o, nil); err != nil || done != (Repaired{Catalog: true}) {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		sum = s.check(Scope{Data: true})
+		if sum.Checkpoints != 2 || len(sum.Faults) != 0 {
+			t.Fatalf("batch %d after the repair: %+v", batch, sum)
+		}
+		s.open()
+		s.close()
+	}
+}
+
+// Where a drop is missing, what was dropped and what has its room now lie at one place: the later one counts.
+func TestWhatWasDroppedInAMissingPartDoesNotCount(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 5000)
+	s.do(&Change{History: "a", Key: plan.Number(1), Serial: 1, Drop: true})
+	s.next = 0
+	s.put("a", plan.Number(2), 5000)
+	s.close()
+	name := s.names("catalog-")[0]
+	f, err := s.fs.Open(filepath.Join(dir, name), false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, _ := f.Size()
+	text := make([]byte, size)
+	if _, err := f.ReadAt(text, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	frames := bytes.Split(text, []byte("VFJ1")) // the third is the drop
+	s.flip(name, int64(len(frames[0])+4+len(frames[1])+4+len(frames[2])+50))
+	sum := s.check(Scope{Data: true})
+	if sum.Checkpoints != 1 || len(sum.Faults) != 2 || sum.Faults[0].Kind != Catalog || sum.Faults[1].Kind != Catalog {
+		t.Fatalf("%+v", sum)
+	}
+	if _, err := Repair(s.o, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.open()
+	id, _ := s.d.State().History("a")
+	if _, ok := s.d.State().Find(id, plan.Number(2)); !ok || s.d.State().Histories()[0].Rows != 1 {
+		t.Error("the later one is to count")
+	}
+	s.close()
+}
+
+func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 5000)
+	s.put("a", plan.Number(2), 5000)
+	if _, err := Repair(s.o, nil); !errors.Is(err, ErrLocked) {
+		t.Fatal(err)
+	}
+	if _, err := Collect(s.o, false); !errors.Is(err, ErrLocked) {
+		t.Fatal(err)
+	}
+	s.close()
+	s.flipAt(0)
+	if done, err := Repair(s.o, nil); err != nil || done != (Repaired{}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if sum := s.check(Scope{Data: true}); sum.Damaged != 1 {
+		t.Fatalf("%+v", sum)
+	}
+	victims := []Victim{{"a", plan.Number(1), 1}, {"a", plan.Number(2), 1}, {"none", plan.Number(1), 1}}
+	if done, err := Repair(s.o, victims); err != nil || done != (Repaired{Dropped: 1}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if sum := s.check(Scope{Data: true}); sum.Checkpoints != 1 || sum.Damaged != 0 {
+		t.Fatalf("%+v", sum)
+	}
+}

@@ -1,0 +1,259 @@
+package durable
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/killpoint"
+	"velocpy/gocore/logring"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/safego"
+)
+
+// Change is a step from one state of the store to the next: a checkpoint that has been written, or one that is no more. Exactly one of Put, Drop,
+// Clear and Retention is asked for.
+type Change struct {
+	History   string
+	Key       plan.Key // Drop
+	Serial    uint64   // Drop, Clear: of the newest version that is meant
+	Put       *catalog.Row
+	Off       int64 // Put: where in the space its bytes have been written, in whole blocks
+	Drop      bool
+	Clear     bool
+	Retention *catalog.Retention
+	Tag       any // the caller's
+
+	// Err is why the change is not durable. Uncertain tells that nobody knows whether it is, until a later one is: then it is not. So long, what was
+	// written must stay where it is.
+	Err       error
+	Uncertain bool
+	record    *catalog.Record
+}
+
+// Commit takes changes over, in this order; Land is told what has become of them. It waits for nothing. Changes that come together share their syncs.
+func (d *Dir) Commit(changes ...*Change) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = append(d.queue, changes...)
+	d.work.Signal()
+}
+
+// run commits groups of changes until the directory is closed and none is left.
+func (d *Dir) run() {
+	defer close(d.ended)
+	for {
+		d.mu.Lock()
+		for len(d.queue) == 0 && !d.closed {
+			d.work.Wait()
+		}
+		group := d.queue
+		d.queue = nil
+		d.mu.Unlock()
+		if len(group) == 0 {
+			return
+		}
+		suspect := d.sync(group)
+		d.record(group)
+		d.land(group, suspect)
+		d.startAnew()
+	}
+}
+
+func (d *Dir) land(group []*Change, suspect []int64) {
+	if d.o.Land != nil {
+		d.o.Land(group, suspect)
+		return
+	}
+	d.o.Guard.Lock()
+	defer d.o.Guard.Unlock()
+	for _, c := range group {
+		d.Apply(c)
+	}
+}
+
+// Apply makes State what it is with a change, if that is durable. It is called once for each change that has landed, in their order, under Guard.
+func (d *Dir) Apply(c *Change) {
+	if c.record == nil {
+		return
+	}
+	if c.Err != nil {
+		d.writer.Abandoned(c.record)
+		return
+	}
+	if err := d.writer.Acknowledged(c.record); err != nil {
+		panic("durable: what was written to the catalog does not fit what it says: " + err.Error())
+	}
+}
+
+// sync brings the data of a group down, and returns the segments where that failed.
+func (d *Dir) sync(group []*Change) (suspect []int64) {
+	failed := d.syncAll(d.touched(group))
+	killpoint.Pass(killpoint.DataSynced)
+	for _, c := range group {
+		if c.Put == nil {
+			continue
+		}
+		first, end := d.data.Segments(c.Off, length(c.Put))
+		for ; first < end && c.Err == nil; first++ {
+			c.Err = failed[first]
+		}
+	}
+	return slices.Sorted(maps.Keys(failed))
+}
+
+// touched are the segments that a group has been written to.
+func (d *Dir) touched(group []*Change) []int64 {
+	var all []int64
+	for _, c := range group {
+		if c.Put != nil {
+			first, end := d.data.Segments(c.Off, length(c.Put))
+			for ; first < end; first++ {
+				all = append(all, first)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// syncAll syncs segments, beside each other, and returns the errors of those where that failed.
+func (d *Dir) syncAll(segments []int64) map[int64]error {
+	failed := map[int64]error{}
+	if len(segments) == 1 {
+		if err := d.data.Sync(segments[0]); err != nil {
+			failed[segments[0]] = err
+		}
+		return failed
+	}
+	var mu sync.Mutex
+	var busy sync.WaitGroup
+	for _, number := range segments {
+		busy.Add(1)
+		safego.Go("data sync", func() {
+			defer busy.Done()
+			if err := d.data.Sync(number); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed[number] = err
+			}
+		})
+	}
+	busy.Wait()
+	return failed
+}
+
+// length is how many bytes of the space a row takes.
+func length(row *catalog.Row) int64 { return rooms(row.Layout.Slot) }
+
+// rooms is how many bytes of the space a slot takes.
+func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 1) * catalog.Block }
+
+// batchBytes bounds a batch, roughly.
+const batchBytes = 8 << 20
+
+// record writes what is to be said of a group to the catalog.
+func (d *Dir) record(group []*Change) {
+	d.encode(group)
+	var batch []*Change
+	size := 0
+	for _, c := range group {
+		if c.Err != nil {
+			continue
+		}
+		batch = append(batch, c)
+		if size += len(c.record.Bytes()); size >= batchBytes {
+			d.append(batch)
+			batch, size = nil, 0
+		}
+	}
+	d.append(batch)
+}
+
+func (d *Dir) append(batch []*Change) {
+	if len(batch) == 0 {
+		return
+	}
+	records := make([][]byte, len(batch))
+	for i, c := range batch {
+		records[i] = c.record.Bytes()
+	}
+	if err := d.log.AppendAll(records, nil); err != nil {
+		for _, c := range batch {
+			c.Err, c.Uncertain = err, true
+		}
+	}
+}
+
+// encode makes the records of a group.
+func (d *Dir) encode(group []*Change) {
+	d.o.Guard.Lock()
+	defer d.o.Guard.Unlock()
+	for _, c := range group {
+		if c.Err == nil {
+			c.record = d.writer.Record()
+			c.Err = d.say(c)
+		}
+	}
+}
+
+// say puts into the record of a change what it says.
+func (d *Dir) say(c *Change) error {
+	switch {
+	case c.Put != nil:
+		c.Put.Extents = d.identity.extents(c.Off, length(c.Put))
+		return c.record.Put(c.History, c.Put)
+	case c.Drop:
+		return c.record.Drop(c.History, c.Key, c.Serial)
+	case c.Clear:
+		return c.record.Clear(c.History, c.Serial)
+	}
+	return c.record.Retain(c.History, c.Retention)
+}
+
+// slack is the default of Options.Slack.
+const slack = 4 << 20
+
+// startAnew writes the catalog anew when it has become much longer than what it says.
+func (d *Dir) startAnew() {
+	allowed := d.o.Slack
+	if allowed == 0 {
+		allowed = slack
+	}
+	bytes := d.log.Bytes()
+	d.o.Guard.Lock()
+	wanted := bytes > d.refused+2*d.state.LiveBytes()+allowed
+	d.o.Guard.Unlock()
+	if !wanted {
+		return
+	}
+	d.refused = 0
+	if err := d.compact(); err != nil {
+		// It goes on as it was, in a new file, and is tried again when there is more of it.
+		d.refused = d.log.Bytes()
+		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
+	}
+}
+
+// compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.
+func (d *Dir) compact() error {
+	var records [][]byte
+	d.o.Guard.Lock()
+	err := d.state.Snapshot(func(record []byte) error {
+		records = append(records, slices.Clone(record))
+		return nil
+	})
+	d.o.Guard.Unlock()
+	if err != nil {
+		return err
+	}
+	return d.log.Compact(func(give func(record []byte) error) error {
+		for _, record := range records {
+			if err := give(record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

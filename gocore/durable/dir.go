@@ -1,0 +1,151 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/journal"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
+)
+
+const lockName = "lock"
+
+// Dir is a directory that is open for writing. Its methods may be called from any goroutine, but for Apply and what reads State: those take turns by the
+// caller's lock.
+type Dir struct {
+	*contents
+	lock    io.Closer
+	data    *segment.Space
+	log     *journal.Log
+	writer  *catalog.Writer
+	refused int64 // how long the catalog was when it could not be written anew
+
+	mu     sync.Mutex
+	work   *sync.Cond
+	queue  []*Change
+	closed bool
+	ended  chan struct{}
+}
+
+// Open opens a directory for writing; it is made, and made a store, if it is none yet. What an interrupted process has left, and nothing counts on, is removed.
+func Open(o Options) (_ *Dir, err error) {
+	if o.Guard == nil {
+		o.Guard = &sync.Mutex{}
+	}
+	if err := segment.MakeDir(o.FS, o.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := o.FS.Lock(o.path(lockName))
+	if errors.Is(err, vfs.ErrTaken) {
+		return nil, o.locked()
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, lock.Close())
+		}
+	}()
+	if err := makeIdentity(&o); err != nil {
+		return nil, err
+	}
+	c, err := read(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.damage(); err != nil && !o.Repair {
+		return nil, err
+	}
+	if err := c.writable(); err != nil {
+		return nil, err
+	}
+	return open(c, lock)
+}
+
+func (o *Options) locked() error { return fmt.Errorf("%s: %w", o.Dir, ErrLocked) }
+
+func open(c *contents, lock io.Closer) (*Dir, error) {
+	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), ended: make(chan struct{})}
+	d.work = sync.NewCond(&d.mu)
+	d.log = journal.Open(c.journal(), c.log)
+	if err := d.settle(); err != nil {
+		return nil, errors.Join(err, d.log.Close())
+	}
+	safego.Go("catalog", d.run)
+	return d, nil
+}
+
+// settle makes what was found what is there, whatever happens: only then may anything be removed or written over.
+func (d *Dir) settle() (err error) {
+	switch {
+	case d.damage() != nil || d.contents.log.Shadowed:
+		err = d.compact()
+	case d.contents.log.Files == 0:
+		err = d.log.Begin() // before there are data files: see withoutCatalog
+	default:
+		err = d.log.Resume()
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := d.sweep(); err != nil {
+		return err
+	}
+	d.data, err = d.space(false)
+	return err
+}
+
+// writable refuses a store with checkpoints of which nobody here knows where they lie.
+func (c *contents) writable() error {
+	if n := c.state.Unreadable(); n > 0 {
+		return fmt.Errorf("%s: %w: %d of its checkpoints are stored in a way that this one does not know", c.o.Dir, ErrVersion, n)
+	}
+	return nil
+}
+
+// Space is where the bytes of checkpoints go.
+func (d *Dir) Space() *segment.Space { return d.data }
+
+// State is what is durable.
+func (c *contents) State() *catalog.State { return c.state }
+
+// Occupied are the ranges of the space, ascending, that the catalog counted on when the directory was opened.
+func (c *contents) Occupied() iter.Seq2[int64, int64] {
+	return func(yield func(from, end int64) bool) {
+		for _, r := range c.runs {
+			if !yield(r.from, r.end) {
+				return
+			}
+		}
+	}
+}
+
+// Place is where in the space a row's bytes lie.
+func (c *contents) Place(row *catalog.Row) (off, n int64, err error) {
+	r, ok := c.identity.place(row.Extents)
+	if !ok {
+		return 0, 0, fmt.Errorf("%w: checkpoint %s lies nowhere", ErrDamaged, row.Key)
+	}
+	return r.from, r.end - r.from, nil
+}
+
+// Close ends with the changes that were given, and gives the directory to whoever opens it next.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return ErrClosed
+	}
+	d.closed = true
+	d.work.Signal()
+	d.mu.Unlock()
+	<-d.ended
+	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close())
+}

@@ -1,0 +1,175 @@
+// Package durable is a store's directory: what it holds, how checkpoints get into it, and how they are found again.
+//
+// The directory has an identity (velocpy.store), a lock, a catalog (package journal, in records of package catalog) and data files (package segment). A
+// checkpoint is committed in this order, and is there, whatever happens, from the end of the last step on:
+//
+//  1. its bytes are written to a place that nothing in the catalog counts on;
+//  2. the data files, and the directory if a file is new, are synced;
+//  3. a batch of the catalog that says where they lie is written and synced.
+//
+// A checkpoint that is dropped or replaced is so from the batch on that says it, and its place is written to after that. Nothing is written over that
+// counts, so that a crash at any moment leaves what was there. Many changes share the syncs of steps 2 and 3.
+//
+// One process at a time has a directory open for writing; any number read it meanwhile. docs/format.md describes the bytes, docs/durable.md why it is so.
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/journal"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrNoStore: the directory holds no store.
+	ErrNoStore = errors.New("no store")
+	// ErrLocked: somebody else has the store open for writing.
+	ErrLocked = errors.New("the store is open for writing elsewhere")
+	// ErrVersion: the store was written by a later version, which says more than this one understands.
+	ErrVersion = errors.New("the store is of a later version")
+	// ErrDamaged: something that was acknowledged is not there any more. Reading is possible as far as it goes; writing is not before a repair.
+	ErrDamaged = errors.New("the store is damaged")
+	// ErrClosed: the directory is closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// Options say where a store lies and how it is opened.
+type Options struct {
+	FS           vfs.FS
+	Dir          string
+	Capacity     int64 // bytes for checkpoints; what lies there already counts, and is never too much
+	SegmentBytes int64 // length of the data files of a store that is made now; 0: segment.DefaultSegmentBytes
+	Direct       bool  // I/O past the page cache, where the file system allows it
+	Repair       bool  // goes on with what is left of a damaged catalog
+	// Slack is by how much the catalog may be longer than what it says, in bytes; 0: a few MiB. It is written anew then.
+	Slack int64
+	// Land is told of every group of changes, in their order, when its fate is known; it takes Guard and calls Apply for each. suspect are segments a
+	// sync of which has failed just now: nothing may be put there any more. nil: nobody is told.
+	Land func(group []*Change, suspect []int64)
+	// Guard is the caller's lock for State; nil: nobody else looks at it.
+	Guard sync.Locker
+}
+
+func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
+
+// contents is what there is to know of a store without reading checkpoints.
+type contents struct {
+	o        Options
+	identity identity
+	spare    error // what is wrong with a copy of the identity while the other one is right
+	spareAt  int64 // where that copy begins
+	state    *catalog.State
+	log      *journal.State
+	runs     []run
+	lost     []error // what was acknowledged and contradicts the rest, as when something before it is missing
+}
+
+// run is a range of the space that the catalog counts on.
+type run struct{ from, end int64 }
+
+// read finds out what a directory holds.
+func read(o Options) (*contents, error) {
+	c := &contents{o: o, state: catalog.New()}
+	others, err := stored(&o) // before the identity, which is whole before there is anything else
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+		return nil, err
+	}
+	c.identity, c.spareAt, c.spare, err = readIdentity(&o)
+	if errors.Is(err, ErrDamaged) && !others {
+		return nil, fmt.Errorf("%s: %w: one is being made, or was, until its maker died", o.Dir, ErrNoStore)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.log, err = journal.Read(c.journal(), c.apply)
+	if err == nil && c.log.Files == 0 {
+		err = c.withoutCatalog()
+	}
+	switch {
+	case errors.Is(err, catalog.ErrVersion), errors.Is(err, journal.ErrVersion):
+		return nil, fmt.Errorf("%w: %w", ErrVersion, err)
+	case err != nil:
+		return nil, err
+	}
+	if c.runs, err = c.survey(); errors.Is(err, ErrDamaged) {
+		if err = c.untangle(); err == nil {
+			c.runs, err = c.survey()
+		}
+	}
+	return c, err
+}
+
+// withoutCatalog tells whether that there is none is a loss. A catalog is begun before data files are made.
+func (c *contents) withoutCatalog() error {
+	names, err := c.o.FS.List(c.o.Dir)
+	if err != nil || !slices.ContainsFunc(names, isData) {
+		return err
+	}
+	c.log, err = journal.Read(c.journal(), c.apply) // it may have been begun since, by whoever writes to the store
+	if err == nil && c.log.Files == 0 {
+		err = fmt.Errorf("%s: %w: there are data files, and no catalog that says what is in them", c.o.Dir, ErrDamaged)
+	}
+	return err
+}
+
+func isData(name string) bool {
+	_, ok := segment.FileNumber(name)
+	return ok
+}
+
+// apply leaves records out that rely on what is missing.
+func (c *contents) apply(record []byte) error {
+	err := c.state.Apply(record)
+	if errors.Is(err, catalog.ErrMalformed) {
+		c.lose(err)
+		return nil
+	}
+	return err
+}
+
+// mostLost is how many losses are told one by one.
+const mostLost = 100
+
+func (c *contents) lose(err error) {
+	if len(c.lost) < mostLost {
+		c.lost = append(c.lost, err)
+	}
+}
+
+func (c *contents) journal() journal.Options {
+	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store}
+}
+
+// damage is what of the catalog was acknowledged and is missing; nil: nothing.
+func (c *contents) damage() error {
+	var errs []error
+	for _, d := range c.log.Damage {
+		if !d.Harmless {
+			errs = append(errs, errors.New(d.String()))
+		}
+	}
+	errs = append(errs, c.lost...)
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, errors.Join(errs...))
+}
+
+// space opens the data files.
+func (c *contents) space(readOnly bool) (*segment.Space, error) {
+	capacity := c.o.Capacity
+	if n := len(c.runs); n > 0 {
+		capacity = max(capacity, c.runs[n-1].end)
+	}
+	return segment.Open(segment.Options{
+		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
+	})
+}

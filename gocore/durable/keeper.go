@@ -1,0 +1,99 @@
+package durable
+
+import (
+	"errors"
+	"io"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/journal"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/vfs"
+)
+
+// keeper has a directory open to put it in order: nobody else writes there, and no checkpoint is written at all.
+type keeper struct {
+	*contents
+	lock   io.Closer
+	log    *journal.Log
+	writer *catalog.Writer
+}
+
+// keep opens a directory so; it makes none. A damaged one is refused, unless it is to be repaired.
+func keep(o Options, repair bool) (*keeper, error) {
+	if _, _, _, err := readIdentity(&o); err != nil {
+		return nil, err
+	}
+	lock, err := o.FS.Lock(o.path(lockName))
+	if errors.Is(err, vfs.ErrTaken) {
+		return nil, o.locked()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := read(o)
+	if err == nil {
+		err = c.writable()
+	}
+	if err == nil && !repair {
+		err = c.damage()
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	k := &keeper{contents: c, lock: lock, log: journal.Open(c.journal(), c.log), writer: catalog.NewWriter(c.state)}
+	if err := k.settle(); err != nil {
+		return nil, errors.Join(err, k.close())
+	}
+	return k, nil
+}
+
+// settle makes what was found what is there, whatever happens.
+func (k *keeper) settle() error {
+	if k.faulty() || k.contents.log.Shadowed {
+		return k.startAnew()
+	}
+	return k.log.Resume()
+}
+
+// faulty tells whether something of the catalog is damaged, if only a frame without records.
+func (k *keeper) faulty() bool { return len(k.contents.log.Damage) > 0 || len(k.lost) > 0 }
+
+func (k *keeper) close() error { return errors.Join(k.log.Close(), k.lock.Close()) }
+
+// doomed is a row that is to be dropped.
+type doomed struct {
+	history uint32
+	name    string
+	key     plan.Key
+	serial  uint64
+	bytes   int64 // of the space
+}
+
+// dropsAtOnce keeps batches far below what a frame may hold.
+const dropsAtOnce = 512
+
+// drop drops rows, and returns when that is durable.
+func (k *keeper) drop(rows []doomed) error {
+	for len(rows) > 0 {
+		some := rows[:min(len(rows), dropsAtOnce)]
+		rows = rows[len(some):]
+		record := k.writer.Record()
+		for _, r := range some {
+			if err := record.Drop(r.name, r.key, r.serial); err != nil {
+				k.writer.Abandoned(record)
+				return err
+			}
+		}
+		if err := k.log.Append(record.Bytes(), nil); err != nil {
+			k.writer.Abandoned(record)
+			return err
+		}
+		if err := k.writer.Acknowledged(record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAnew writes the catalog anew.
+func (k *keeper) startAnew() error { return k.log.Compact(k.state.Snapshot) }

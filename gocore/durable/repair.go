@@ -1,0 +1,76 @@
+package durable
+
+import (
+	"errors"
+
+	"velocpy/gocore/plan"
+)
+
+// Victim is a checkpoint that is to be dropped as it is damaged.
+type Victim struct {
+	History string
+	Key     plan.Key
+	Serial  uint64
+}
+
+// Repaired is what a repair has done.
+type Repaired struct {
+	Identity bool // a copy of the identity was written again
+	Catalog  bool // the catalog was written anew from what is left of it
+	Dropped  int  // victims that were still there
+}
+
+// Repair puts a damaged store in order: the copy of the identity that is damaged is written again, and a damaged catalog is written anew from what is left
+// of it. Only what is given as a victim is dropped, and only the version with that serial. It fails with ErrLocked where the store is open for writing, and with
+// ErrDamaged when both copies of the identity are, as nothing tells then whose the files are. Ended at any moment, it can be done again.
+func Repair(o Options, victims []Victim) (Repaired, error) {
+	k, err := keep(o, true)
+	if err != nil {
+		return Repaired{}, err
+	}
+	done, err := k.repair(victims)
+	return done, errors.Join(err, k.close())
+}
+
+func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
+	done.Catalog = k.faulty()
+	if k.spare != nil {
+		if err := k.restoreIdentity(); err != nil {
+			return done, err
+		}
+		done.Identity = true
+	}
+	rows := k.present(victims)
+	if err := k.drop(rows); err != nil {
+		return done, err
+	}
+	done.Dropped = len(rows)
+	return done, nil
+}
+
+// restoreIdentity writes the damaged copy of the identity again. The other one is not touched, so that there is always one that is right.
+func (k *keeper) restoreIdentity() (err error) {
+	file, err := k.o.FS.Open(k.o.path(identityName), true, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.WriteAt(k.identity.bytes(), k.spareAt); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// present are those victims that still count.
+func (k *keeper) present(victims []Victim) (rows []doomed) {
+	for _, v := range victims {
+		id, ok := k.state.History(v.History)
+		if !ok {
+			continue
+		}
+		if serial, ok := k.state.Serial(id, v.Key); ok && serial == v.Serial {
+			rows = append(rows, doomed{history: id, name: v.History, key: v.Key, serial: serial})
+		}
+	}
+	return rows
+}

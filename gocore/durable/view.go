@@ -1,0 +1,53 @@
+package durable
+
+import (
+	"sync"
+
+	"velocpy/gocore/segment"
+)
+
+// View is a directory that is open for reading, as it was when it was opened. Whoever has it open for writing goes on meanwhile: what he drops, a reader
+// may find overwritten, which the checksums tell.
+type View struct {
+	*contents
+	data *segment.Space
+}
+
+// Read opens a directory for reading; nothing in it is changed. A damaged catalog is no error: Damage tells.
+func Read(o Options) (*View, error) {
+	if o.Guard == nil {
+		o.Guard = &sync.Mutex{}
+	}
+	o.Capacity = 0
+	c, err := read(o)
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.space(true)
+	if err != nil {
+		return nil, err
+	}
+	return &View{contents: c, data: data}, nil
+}
+
+// Space is where the bytes of checkpoints are.
+func (v *View) Space() *segment.Space { return v.data }
+
+// Damage is what was acknowledged and is missing from the catalog; nil: nothing.
+func (v *View) Damage() error { return v.damage() }
+
+// About is what there is to know of a store before anything in it is looked at.
+type About struct {
+	Store        [16]byte // its identity
+	Format       int      // the version of it
+	SegmentBytes int64    // length of its data files
+	Damage       error    // as View.Damage
+}
+
+// About tells it.
+func (v *View) About() About {
+	return About{Store: v.identity.store, Format: formatVersion, SegmentBytes: v.identity.segment, Damage: v.damage()}
+}
+
+// Close gives everything back.
+func (v *View) Close() error { return v.data.Close() }
