@@ -30,16 +30,18 @@ func (s *Strided) Check(bytes int64) error {
 	if len(s.Strides) != len(s.Shape) || s.Item <= 0 {
 		return fmt.Errorf("%d axes, %d strides, elements of %d bytes: %w", len(s.Shape), len(s.Strides), s.Item, ErrShape)
 	}
+	empty := false
 	for _, n := range s.Shape {
 		if n < 0 {
 			return fmt.Errorf("an axis of length %d: %w", n, ErrShape)
 		}
-		if n == 0 {
-			if bytes != 0 {
-				return fmt.Errorf("an empty array for %d bytes: %w", bytes, ErrShape)
-			}
-			return nil
+		empty = empty || n == 0
+	}
+	if empty {
+		if bytes != 0 {
+			return fmt.Errorf("an empty array for %d bytes: %w", bytes, ErrShape)
 		}
+		return nil
 	}
 	total := s.Item
 	for _, n := range s.Shape {

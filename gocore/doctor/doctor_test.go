@@ -64,7 +64,7 @@ func machine(t *testing.T, cfg double.Config) (Machine, *double.Driver, *board) 
 		d.Close()
 	})
 	return Machine{
-		Driver: drivenBy(d), Topology: b.open, Kernels: kernels, Limits: Limits{Locked: -1, Left: -1, HugePages: "madvise"},
+		Driver: drivenBy(d), Topology: b.open, Kernels: kernels, Limits: Limits{Locked: -1, Files: -1, Memory: -1, Most: -1, Left: -1, HugePages: "madvise"},
 		Piece: 1 << 20, Long: time.Millisecond, Now: every(time.Millisecond),
 	}, d, b
 }
@@ -89,7 +89,7 @@ func want(t *testing.T, f Finding, verdict Verdict, words ...string) {
 	if f.Verdict != verdict {
 		t.Errorf("%s: %s instead of %s: %s", f.What, f.Verdict, verdict, f.Text)
 	}
-	if (f.Verdict == Warning || f.Verdict == Failed) && !strings.HasSuffix(f.Remedy, ".") {
+	if f.Verdict != OK && !strings.HasSuffix(f.Remedy, ".") {
 		t.Errorf("%s: %q is no sentence that helps", f.What, f.Remedy)
 	}
 	for _, word := range words {
@@ -312,13 +312,16 @@ func TestKernelsMissingBesideADriver(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	m, _, _ := machine(t, double.Config{})
-	m.Limits = Limits{Locked: 64 << 10, Left: 100 << 20, HugePages: "never"}
+	m.Limits = Limits{Locked: 64 << 10, Files: 256, Memory: 8 << 30, Most: 1 << 30, Left: 100 << 20, HugePages: "never"}
 	off := false
 	r := Examine(m, Request{Rates: &off})
-	want(t, found(t, r, "memory limits"), Warning, "64 KiB", "100 MiB")
+	want(t, found(t, r, "memory limits"), Warning, "64 KiB", "100 MiB of 1 GiB", "machine has 8 GiB")
+	want(t, found(t, r, "open files"), Warning, "256", "ulimit -n")
 	want(t, found(t, r, "huge pages"), Warning, "madvise")
 	m.Limits.HugePages = ""
 	want(t, found(t, Examine(m, Request{Rates: &off}), "huge pages"), Absent)
+	m.Limits.Files = 4096
+	want(t, found(t, Examine(m, Request{Rates: &off}), "open files"), OK, "4096")
 }
 
 func TestReadLimits(t *testing.T) {
@@ -329,6 +332,7 @@ func TestReadLimits(t *testing.T) {
 		"/sys/fs/cgroup/memory/job/memory.limit_in_bytes": "900\n", "/sys/fs/cgroup/memory/job/memory.usage_in_bytes": "250\n",
 		"/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n", "/sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
 		"/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+		"/proc/meminfo": "MemTotal:        2048 kB\nMemFree: 7 kB\n",
 	}
 	read := func(name string) ([]byte, error) {
 		if text, ok := files[name]; ok {
@@ -336,7 +340,7 @@ func TestReadLimits(t *testing.T) {
 		}
 		return nil, errors.New("no such file")
 	}
-	if l := ReadLimits(read); l.Left != 650 || l.HugePages != "madvise" {
+	if l := ReadLimits(read); l.Left != 650 || l.Most != 900 || l.Memory != 2<<20 || l.Files == 0 || l.HugePages != "madvise" {
 		t.Errorf("%+v", l)
 	}
 	files["/sys/fs/cgroup/a/memory.current"] = "2000\n"
@@ -344,7 +348,7 @@ func TestReadLimits(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	clear(files)
-	if l := ReadLimits(read); l.Left != -1 || l.HugePages != "" {
+	if l := ReadLimits(read); l.Left != -1 || l.Most != -1 || l.Memory != -1 || l.HugePages != "" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -13,24 +13,43 @@ import (
 // Limits is what the system lets the process have.
 type Limits struct {
 	Locked    int64  // bytes that it may lock (RLIMIT_MEMLOCK); -1: no limit
+	Files     int64  // that it may have open at once (RLIMIT_NOFILE); -1: no limit
+	Memory    int64  // bytes that the machine has; -1: unknown. It may grow after the start of a virtual machine
+	Most      int64  // bytes that the tightest cgroup allows in all; -1: no limit, or unknown
 	Left      int64  // bytes of memory that the tightest cgroup still has for it; -1: no limit, or unknown
 	HugePages string // always, madvise, never; empty: unknown
 }
 
 // ReadLimits asks the system; read returns the contents of a file.
 func ReadLimits(read func(name string) ([]byte, error)) Limits {
-	l := Limits{Locked: -1, Left: -1}
-	var r unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r) == nil && r.Cur <= math.MaxInt64 {
-		l.Locked = int64(r.Cur)
+	l := Limits{Locked: limit(unix.RLIMIT_MEMLOCK), Files: limit(unix.RLIMIT_NOFILE), Memory: -1, Most: -1, Left: -1}
+	if text, err := read("/proc/meminfo"); err == nil {
+		l.Memory = total(string(text))
 	}
 	if text, err := read("/proc/self/cgroup"); err == nil {
-		l.Left = left(read, string(text))
+		l.Most, l.Left = groups(read, string(text))
 	}
 	if text, err := read("/sys/kernel/mm/transparent_hugepage/enabled"); err == nil {
 		l.HugePages = chosen(string(text))
 	}
 	return l
+}
+
+func limit(resource int) int64 {
+	var r unix.Rlimit
+	if unix.Getrlimit(resource, &r) != nil || r.Cur > math.MaxInt64 {
+		return -1
+	}
+	return int64(r.Cur)
+}
+
+// total is what /proc/meminfo says first, in KiB whatever it calls them.
+func total(meminfo string) int64 {
+	var kib int64
+	if n, _ := fmt.Sscanf(meminfo, "MemTotal: %d kB", &kib); n != 1 {
+		return -1
+	}
+	return kib << 10
 }
 
 // chosen is the word in brackets.
@@ -43,9 +62,10 @@ func chosen(text string) string {
 	return word
 }
 
-// left looks at every cgroup from the process's own up to the root, in either version of the hierarchy.
-func left(read func(string) ([]byte, error), membership string) int64 {
-	least := int64(-1)
+// groups looks at every cgroup from the process's own up to the root, in either version of the hierarchy: the least that one allows, and
+// the least that one has left.
+func groups(read func(string) ([]byte, error), membership string) (most, left int64) {
+	most, left = -1, -1
 	for line := range strings.Lines(membership) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
@@ -59,16 +79,19 @@ func left(read func(string) ([]byte, error), membership string) int64 {
 			root, limit, use = root+"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
 		}
 		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
-			most, used := number(read, path.Join(root, at, limit)), number(read, path.Join(root, at, use))
-			if most >= 0 && used >= 0 && most < unlimited && (least < 0 || most-used < least) {
-				least = max(most-used, 0)
+			allowed, used := number(read, path.Join(root, at, limit)), number(read, path.Join(root, at, use))
+			if allowed >= 0 && allowed < unlimited && (most < 0 || allowed < most) {
+				most = allowed
+			}
+			if allowed >= 0 && used >= 0 && allowed < unlimited && (left < 0 || allowed-used < left) {
+				left = max(allowed-used, 0)
 			}
 			if at == "/" {
 				break
 			}
 		}
 	}
-	return least
+	return most, left
 }
 
 // unlimited is what the first version of the hierarchy says for no limit, or more.
@@ -86,15 +109,26 @@ func number(read func(string) ([]byte, error), name string) int64 {
 	return n
 }
 
-// narrow is where a cgroup leaves less than a host tier is worth.
-const narrow = 1 << 30
+// narrow is where a cgroup leaves less than a host tier is worth; few is where files for data, devices and an application get scarce.
+const (
+	narrow = 1 << 30
+	few    = 1024
+)
 
 func (x *examination) lookAtLimits() {
 	l := x.Limits
-	f := Finding{What: "memory limits", Verdict: OK, Facts: map[string]any{"locked_bytes": l.Locked, "cgroup_left_bytes": l.Left}}
+	f := Finding{What: "memory limits", Verdict: OK, Facts: map[string]any{
+		"locked_bytes": l.Locked, "cgroup_left_bytes": l.Left, "cgroup_limit_bytes": l.Most, "machine_bytes": l.Memory,
+	}}
 	f.Text = "no cgroup limits memory"
 	if l.Left >= 0 {
 		f.Text = "the cgroup leaves " + size(l.Left)
+		if l.Most >= 0 {
+			f.Text += " of " + size(l.Most)
+		}
+	}
+	if l.Memory >= 0 {
+		f.Text += fmt.Sprintf("; the machine has %s", size(l.Memory))
 	}
 	if l.Locked >= 0 {
 		f.Text += fmt.Sprintf("; %s may be locked, which NVIDIA's driver mostly does not count", size(l.Locked))
@@ -106,11 +140,30 @@ func (x *examination) lookAtLimits() {
 	}
 	x.add(f)
 
+	x.lookAtFiles()
+	x.lookAtPages()
+}
+
+func (x *examination) lookAtFiles() {
+	most := x.Limits.Files
+	f := Finding{What: "open files", Verdict: OK, Text: "any number of files may be open", Facts: map[string]any{"files": most}}
+	if most >= 0 {
+		f.Text = fmt.Sprintf("%d files may be open at once", most)
+	}
+	if most >= 0 && most < few {
+		f.Verdict, f.Remedy = Warning, "Allow more before the start: ulimit -n 4096."
+	}
+	x.add(f)
+}
+
+func (x *examination) lookAtPages() {
+	l := x.Limits
 	h := Finding{What: "huge pages", Verdict: OK, Text: "transparent huge pages: " + l.HugePages, Facts: map[string]any{"transparent": l.HugePages}}
 	switch l.HugePages {
 	case "always", "madvise":
 	case "":
 		h.Verdict, h.Text = Absent, "whether there are transparent huge pages is not known"
+		h.Remedy = "Nothing has to be done: only pinning and large copies gain by them."
 	default:
 		h.Verdict = Warning
 		h.Remedy = "Pinning and large copies gain by huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled."

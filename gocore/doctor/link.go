@@ -10,7 +10,10 @@ import (
 func (p *patient) lookAtLink() (topology.GPU, bool) {
 	g, known := p.known(p.identity)
 	if !known || g.MostGeneration < 0 || g.MostWidth < 0 {
-		p.add(Finding{What: "link", Verdict: Absent, Text: "not known without NVML, or for this kind of link"})
+		p.add(Finding{
+			What: "link", Verdict: Absent, Text: "not known without NVML, or for this kind of link",
+			Remedy: "Nothing has to be done: copies are only not held against it.",
+		})
 		return g, false
 	}
 	f := Finding{What: "link", Verdict: OK, Facts: map[string]any{

@@ -225,7 +225,7 @@ func (e *Engine) publish(now int64, r *Record, t int) {
 	h := r.Hist
 	old := h.Get(r.Key)
 	if old != nil {
-		e.remove(now, old)
+		e.replace(now, old, r)
 	}
 	h.records.put(r)
 	h.order.Written(r.Key)
@@ -285,7 +285,13 @@ func (e *Engine) Clear(now int64, h *History) {
 }
 
 // remove takes r out of its history and gives back, now or when its readers have gone, all room that it has: it owes no flush.
-func (e *Engine) remove(now int64, r *Record) {
+func (e *Engine) remove(now int64, r *Record) { e.replace(now, r, nil) }
+
+// replace is remove, with the version that comes instead.
+func (e *Engine) replace(now int64, r, by *Record) {
+	if e.cfg.Removed != nil {
+		e.cfg.Removed(r, by)
+	}
 	r.Hist.order.Dropped(r.Key)
 	r.Hist.records.take(r)
 	if r.seq != fragment.Unexpected {

@@ -48,7 +48,11 @@ type Config struct {
 	Prefetch bool
 	Guess    bool
 	Forget   func(*Record) // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
-	Trace    func(Event)   // every event, while the caller's lock is held; nil: none
+	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
+	Keep    func(*Record) bool                   // asked of a record that gives its room there back: whether the catalog counts on it
+	Removed func(r, by *Record)                  // a version is about to be dropped, consumed, or replaced by another one
+	Find    func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
+	Trace   func(Event)                          // every event, while the caller's lock is held; nil: none
 }
 
 // lowWater is the part of a tier that lazy flushing keeps evictable or empty while something comes in (as a divisor of the capacity): room for
@@ -93,6 +97,7 @@ type Engine struct {
 	capturing int        // captures that have room and are being copied
 	forecast  forecast
 	copying   int // restores that end by themselves (into the caller's arrays)
+	owed      int // releases of room that the caller has under way
 	Stats     Stats
 
 	wholeTable, scanLimit int // the constants, but in tests
@@ -111,6 +116,8 @@ type tier struct {
 	captures int64 // e.count at the last capture
 	inflow   inflow
 	leaving  leaving
+	reserved reserved
+	retired  []span
 }
 
 // inflow estimates how fast bytes come into a tier from above.
@@ -220,6 +227,7 @@ func (e *Engine) wake(notify any) {
 // History is one named sequence of checkpoints with its own restore order.
 type History struct {
 	Name    string
+	find    func(*History, plan.Key) *Record
 	lane    int32
 	order   *plan.Order
 	records records
@@ -241,7 +249,7 @@ func (e *Engine) History(name string) *History {
 		return h
 	}
 	h := &History{
-		Name: name, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}),
+		Name: name, find: e.cfg.Find, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}),
 	}
 	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
@@ -253,14 +261,23 @@ func (e *Engine) History(name string) *History {
 // Histories lists the histories in the order of their creation.
 func (e *Engine) Histories() []*History { return e.histories }
 
-// Len is the number of checkpoints that can be restored.
+// Len is the number of records of checkpoints that can be restored.
 func (h *History) Len() int { return h.records.n }
 
 // Queued is the number of restores in the plan.
 func (h *History) Queued() int { return h.order.Len() }
 
 // Get returns the checkpoint of this key, or nil.
-func (h *History) Get(k plan.Key) *Record { return h.records.get(k) }
+func (h *History) Get(k plan.Key) *Record {
+	r := h.records.get(k)
+	if r == nil && h.find != nil {
+		r = h.find(h, k)
+	}
+	return r
+}
 
-// Each calls f for every checkpoint, in no particular order. f may remove the one that it is called for.
+// Has tells whether there is a record of this key.
+func (h *History) Has(k plan.Key) bool { return h.records.get(k) != nil }
+
+// Each calls f for every record of a checkpoint, in no particular order. f may remove the one that it is called for.
 func (h *History) Each(f func(*Record)) { h.records.each(f) }

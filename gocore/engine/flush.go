@@ -123,7 +123,11 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	if rec == nil {
 		return nil
 	}
-	switch e.room(now, l.lower, rec) {
+	v := e.room(now, l.lower, rec)
+	if v == stuck && e.owed > 0 && l.lower == len(e.tiers)-1 {
+		v = waits
+	}
+	switch v {
 	case stuck:
 		e.block(now, l)
 		return nil

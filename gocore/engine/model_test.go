@@ -50,6 +50,7 @@ func modelOfLoads(t *rapid.T) {
 	} {
 		some[name] = acts[name]
 	}
+	w.cat.acts(some)
 	t.Repeat(some)
 	w.observe()
 	w.finish()
@@ -63,7 +64,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		}
 		return rapid.IntRange(0, n-1).Draw(t, "which")
 	}
-	return map[string]func(*rapid.T){
+	all := map[string]func(*rapid.T){
 		"capture": w.capture,
 		"restore": w.restore,
 		"hint":    w.hints,
@@ -86,19 +87,18 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"end restore": func(t *rapid.T) { w.end(w.restores[pick(t, len(w.restores))]) },
 		"drop": func(t *rapid.T) {
 			hi, k := w.hist(t), someKey(t)
-			want := w.truth[hi][k] != nil
-			delete(w.truth[hi], k)
+			want := w.truth[hi][k] != nil || w.cat.findable(hi, k) != nil
 			if w.e.Drop(w.now, w.hists[hi], k) != want {
 				t.Fatalf("dropping %v", k)
 			}
+			delete(w.truth[hi], k)
 		},
 		"clear": func(t *rapid.T) {
 			if rapid.IntRange(0, 5).Draw(t, "really") > 0 {
 				t.Skip("no")
 			}
 			hi := w.hist(t)
-			clear(w.truth[hi])
-			w.e.Clear(w.now, w.hists[hi])
+			w.clear(hi)
 		},
 		"clear hints": func(t *rapid.T) { w.e.ClearHints(w.now, w.hists[w.hist(t)]) },
 		"prefetch":    func(t *rapid.T) { w.e.StartPrefetch(w.now, w.hists[w.hist(t)]) },
@@ -150,6 +150,15 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"quiet":     func(t *rapid.T) { w.quiet() },
 		"":          func(t *rapid.T) { w.observe(); w.check() },
 	}
+	w.cat.acts(all)
+	return all
+}
+
+// clear drops all of a history.
+func (w *world) clear(hi int) {
+	w.cat.clear(hi)
+	clear(w.truth[hi])
+	w.e.Clear(w.now, w.hists[hi])
 }
 
 // failWhenGiven lets restores have what a load has queued before it fails.
@@ -186,6 +195,8 @@ func (w *world) quiet() {
 			w.done(0, nil)
 		case w.drain():
 		case w.endOne():
+		case w.cat != nil && len(w.cat.drops) > 0:
+			w.cat.dropped(0)
 		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied something, which made work for the others
 		default:
 			w.observe()
@@ -280,13 +291,21 @@ func (w *world) finish() {
 		w.observe()
 		w.quiet()
 	}
-	for i, h := range w.hists {
-		clear(w.truth[i])
-		w.e.Clear(w.now, h)
+	for i := range w.hists {
+		w.clear(i)
 	}
 	w.quiet()
+	retired := int64(0)
+	if w.cat != nil {
+		w.cat.emptied()
+		retired = w.cat.retiredBytes()
+	}
 	for t := range w.e.tiers {
-		if u := w.e.Use(t); u.Used != 0 || u.Fragments != 0 || w.e.Reach(t) != w.e.Capacity(t) {
+		if u := w.e.Use(t); w.cat != nil && t == w.last() {
+			if u.Used != retired || u.Held != retired {
+				w.fatalf("everything was dropped, %d bytes were retired, and in the last tier there is %+v", retired, u)
+			}
+		} else if u.Used != 0 || u.Fragments != 0 || w.e.Reach(t) != w.e.Capacity(t) {
 			w.fatalf("tier %d is not empty after everything was dropped: %+v", t, u)
 		}
 	}

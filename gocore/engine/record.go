@@ -133,7 +133,7 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 	f := e.tiers[t].table.At(id)
 	if r.gone || r.spoiled&(1<<t) != 0 {
 		if f.Pins == 0 && f.Transfers == 0 {
-			e.free(r, t)
+			e.vacate(r, t)
 			return
 		}
 		e.setClass(t, f, fragment.Held)
@@ -213,7 +213,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	tr := e.tiers[t]
 	id := r.copies[t]
 	f := tr.table.At(id)
-	n := tr.within(f)
+	off, n := f.Offset, tr.within(f)
 	tr.bytes[f.Class] -= n
 	tr.bytes[fragment.Gap] += n
 	if t < len(e.links) {
@@ -223,8 +223,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	spoiled := r.spoiled&(1<<t) != 0
 	r.spoiled &^= 1 << t
 	gap := tr.table.Free(id)
-	tr.hand = gap
-	e.roomier(t)
+	e.emptied(t, gap, off, n)
 	if h := r.Hist; !r.gone {
 		if !spoiled { // or else it would come up as it did
 			e.lookAgain(h, t, r.seq)

@@ -322,6 +322,27 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	e.pump(now)
 }
 
+// Retreat is for a restore that is Ready with bytes in its fastest tier that are not what was captured: if a lower tier has them, it waits for those, past the
+// cache, and the copy goes as soon as nobody reads it.
+func (e *Engine) Retreat(now int64, r *Restore) bool {
+	rec, t := r.Rec, r.Tier
+	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Front || e.lower(rec, t) < 0 {
+		return false
+	}
+	if r.copies {
+		r.copies = false
+		e.copying--
+		rec.copying--
+	}
+	e.Fragment(rec, t).Pins--
+	rec.spoiled |= 1 << t
+	e.settle(now, rec, t)
+	r.Phase, r.options.Past = Waiting, true
+	e.locate(now, r)
+	e.pump(now)
+	return true
+}
+
 // expectedSoon tells whether the promise of rec's copy in tier t still stands: the restore order wants it again, within what
 // has been prefetched, or a restore waits for it.
 func (e *Engine) expectedSoon(rec *Record, t int) bool {

@@ -318,10 +318,13 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 		return false
 	}
 	tr := e.tiers[t]
+	if e.cfg.Keep != nil && t == len(e.tiers)-1 {
+		return false // its room stays reserved until the new version is in the catalog
+	}
 	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.behind(f) || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
 		return false
 	}
-	e.remove(now, old)
+	e.replace(now, old, c.rec)
 	return true
 }
 
@@ -351,7 +354,7 @@ func (e *Engine) whyFull(t int, r *Record) error {
 
 // progressing tells whether anything is under way that ends by itself.
 func (e *Engine) progressing() bool {
-	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
+	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
 		return true
 	}
 	for _, l := range e.links {

@@ -299,7 +299,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 	e.Fragment(rec, x.To).Transfers--
 	if err != nil {
 		e.step(rec, x.To, lifecycle.Abort)
-		e.free(rec, x.To)
+		e.vacate(rec, x.To)
 		l.err, rec.failed = err, err
 		if !rec.gone {
 			rec.stuckOn |= bit

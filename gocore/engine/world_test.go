@@ -30,6 +30,8 @@ type world struct {
 	gone      map[*Record]bool // seen gone: no flush may start any more
 	born      []*Record
 	woken     map[any]bool
+	cfg       Config
+	cat       *catalog // nil: the last tier goes with the engine
 }
 
 type taken struct {
@@ -52,21 +54,41 @@ type given struct {
 
 type waited struct {
 	*Wait
-	phase Phase
-	recs  []*Record
+	phase  Phase
+	recs   []*Record
+	failed bool
 }
 
 // body is what the store would keep with a record.
 type content struct{ number int }
 
 func newWorld(t *rapid.T, cfg Config) *world {
-	w := &world{t: t, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
+	w := plainWorld(t, cfg)
+	if cfg.Tiers[len(cfg.Tiers)-1].Remote && rapid.Bool().Draw(t, "catalog") {
+		w.cat = newCatalog(w)
+	}
+	w.start()
+	return w
+}
+
+// plainWorld is a world without an engine, and without a catalog.
+func plainWorld(t *rapid.T, cfg Config) *world {
+	return &world{t: t, cfg: cfg, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
+}
+
+// start makes the engine, and tiers of which no byte is known.
+func (w *world) start() {
+	cfg, t := w.cfg, w.t
 	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
 	cfg.Trace = w.traced
+	if w.cat != nil {
+		w.cat.hook(&cfg)
+	}
 	w.e = New(cfg)
 	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision sees a part
 		w.e.wholeTable, w.e.scanLimit = rapid.IntRange(0, 5).Draw(t, "whole"), rapid.IntRange(1, 4).Draw(t, "scan")
 	}
+	w.bytes, w.hists, w.truth, w.droppable = nil, nil, nil, nil
 	for i := range w.e.tiers {
 		w.bytes = append(w.bytes, make([]int, w.e.Capacity(i)))
 	}
@@ -75,7 +97,6 @@ func newWorld(t *rapid.T, cfg Config) *world {
 		w.truth = append(w.truth, map[plan.Key]*Record{})
 		w.droppable = append(w.droppable, map[plan.Key]bool{})
 	}
-	return w
 }
 
 // someConfig draws a hierarchy of one to four tiers, mostly larger downwards, sometimes with several fronts.
@@ -157,6 +178,9 @@ func (w *world) capture(t *rapid.T) {
 	hi, k := w.hist(t), someKey(t)
 	if rapid.IntRange(0, 9).Draw(t, "auto") == 0 {
 		k = w.e.AutoKey(w.hists[hi])
+		if w.truth[hi][k] != nil || w.cat.findable(hi, k) != nil {
+			w.fatalf("%v is in use", k)
+		}
 	}
 	most := int64(0)
 	for _, tr := range w.e.tiers {
@@ -169,7 +193,7 @@ func (w *world) capture(t *rapid.T) {
 	}
 	w.content++
 	body := &content{w.content}
-	old := w.truth[hi][k]
+	old, row := w.truth[hi][k], w.cat.findable(hi, k)
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
 		for _, tr := range w.e.tiers {
@@ -181,6 +205,7 @@ func (w *world) capture(t *rapid.T) {
 	}
 	c.Notify = c
 	w.born = append(w.born, c.Rec)
+	w.cat.numbered(c.Rec)
 	if c.Phase == Waiting { // looked at when it happens: the same call may make room afterwards
 		denied := c.claim.denied
 		c.claim.denied = func(now int64, err error) {
@@ -191,7 +216,11 @@ func (w *world) capture(t *rapid.T) {
 	if c.Phase == Ended {
 		w.refused(c.Tier, c.Rec, c.Err)
 		w.denied("capture", c.Rec, c.Err)
-		if now := w.hists[hi].Get(k); now != old && (old == nil || old.captured) { // or else the old one may have been refused by the same call
+		if now := w.hists[hi].Get(k); row != nil && old == nil {
+			if now == nil || now != row.owner {
+				w.fatalf("a capture that was refused at once changed what %v is in the catalog", k)
+			}
+		} else if now != old && (old == nil || old.captured) { // or else the old one may have been refused by the same call
 			w.fatalf("a capture that was refused at once changed what %v is", k)
 		}
 		return
@@ -251,8 +280,11 @@ func (w *world) restoreOf(t *rapid.T, hi int, k plan.Key) {
 		Last: rapid.IntRange(0, 3).Draw(t, "last") == 0, Peek: rapid.IntRange(0, 5).Draw(t, "peek") == 0,
 		Into: into, Patient: rapid.Bool().Draw(t, "patient"), Partial: rapid.IntRange(0, 5).Draw(t, "partial") == 0,
 	}
-	want := w.truth[hi][k]
+	want, row := w.truth[hi][k], w.cat.findable(hi, k)
 	r, err := w.e.BeginRestore(w.now, w.hists[hi], k, o)
+	if want == nil && row != nil {
+		want = row.owner
+	}
 	if want == nil {
 		if !errors.Is(err, ErrNotFound) {
 			w.fatalf("restore of %v, which is not there: %v", k, err)
@@ -342,7 +374,7 @@ func (w *world) await(t *rapid.T) {
 	}
 	x := w.e.Await(w.now, recs, rapid.IntRange(0, w.e.Tiers()-1).Draw(t, "tier"))
 	x.Notify = x
-	w.waits = append(w.waits, &waited{Wait: x, phase: x.Phase, recs: recs})
+	w.waits = append(w.waits, &waited{Wait: x, phase: x.Phase, recs: recs, failed: x.Err != nil})
 	w.arrived(w.waits[len(w.waits)-1])
 }
 
@@ -418,6 +450,9 @@ func (w *world) spoil(x *Transfer) {
 func (w *world) done(i int, err error) {
 	x := w.flights[i]
 	w.flights = append(w.flights[:i], w.flights[i+1:]...)
+	if w.cat != nil && w.cat.committed[x] {
+		err = nil
+	}
 	if x.Early && err != nil {
 		w.spoil(x)
 	}
@@ -443,7 +478,9 @@ func (w *world) done(i int, err error) {
 	} else if x.To >= 0 {
 		w.write(x.To, x.ToOff, x.Rec, -1) // a failing transfer leaves garbage
 	}
+	after := w.cat.ends(x, err)
 	w.e.Done(w.now, x, err)
+	after()
 	switch {
 	case x.Kind == Spill && err != nil:
 		w.unpublished(x.Rec)
@@ -489,11 +526,16 @@ func (w *world) observe() {
 	still := w.waits[:0]
 	for _, x := range w.waits {
 		told(x.Wait, x.phase, x.Phase)
+		if x.Err != nil && !x.failed {
+			x.failed = true
+			w.cat.hopeless(x)
+		}
 		if w.arrived(x); x.Phase != Ended {
 			still = append(still, x)
 		}
 	}
 	w.waits = still
+	w.cat.observed()
 	clear(w.woken)
 	for _, r := range w.born {
 		if r.gone {
@@ -516,6 +558,9 @@ func (w *world) yielded() {
 func (w *world) refused(t int, r *Record, err error) {
 	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // too small it became by shrinking
 		return
+	}
+	if w.cat != nil && len(w.cat.drops) > 0 {
+		w.fatalf("the capture of %v is refused by tier %d, while %d drops are under way%s", r.Key, t, len(w.cat.drops), w.state())
 	}
 	if w.e.progressing() {
 		w.fatalf("the capture of %v, %d bytes, is refused by tier %d while something moves%s", r.Key, r.Size, t, w.state())

@@ -116,6 +116,66 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 					placed(t, id, size, align)
 				}
 			},
+			"place from": func(t *rapid.T) {
+				var gaps []ID
+				for id := tab.First(); id != None; id = tab.Next(id) {
+					if f := tab.At(id); f.Class == Gap && f.Offset < tab.Capacity() {
+						gaps = append(gaps, id)
+					}
+				}
+				if len(gaps) == 0 {
+					t.Skip("no gap")
+				}
+				in := rapid.SampledFrom(gaps).Draw(t, "gap")
+				f := *tab.At(in)
+				from := rapid.Int64Range(0, f.Size-1).Draw(t, "from")
+				size := rapid.Int64Range(1, f.Size-from).Draw(t, "size")
+				rest := f.Size - from - size
+				id, behind := tab.PlaceFrom(in, f.Offset+from, size, next)
+				if tab.At(id).Offset != f.Offset+from || (behind == None) != (rest == 0) {
+					t.Fatalf("%d bytes from %d in %+v: %+v, and %d behind", size, from, f, *tab.At(id), behind)
+				}
+				if behind != None && (tab.Next(id) != behind || tab.At(behind).Class != Gap || tab.At(behind).Size != rest) {
+					t.Fatalf("behind %d bytes from %d in %+v there is %+v", size, from, f, *tab.At(behind))
+				}
+				placed(t, id, size, 1)
+			},
+			"cut": func(t *rapid.T) {
+				if len(order) == 0 {
+					t.Skip("nothing lives")
+				}
+				owner := rapid.SampledFrom(order).Draw(t, "which")
+				whole := *tab.At(live[owner])
+				from := rapid.Int64Range(0, whole.Size-1).Draw(t, "from")
+				size := rapid.Int64Range(1, whole.Size-from).Draw(t, "size")
+				part, behind := tab.Cut(live[owner], whole.Offset+from, size)
+				if (part == live[owner]) != (from == 0) || (behind == None) != (from+size == whole.Size) {
+					t.Fatalf("[%d,+%d) of %+v is %d, with %d behind", from, size, whole, part, behind)
+				}
+				owns := func(id ID, offset, size int64) { // as the table has it for the whole, but for the place
+					want := whole
+					want.Offset, want.Size = offset, size
+					if f := tab.At(id); *f != want {
+						t.Fatalf("a part is %+v, not %+v", *f, want)
+					}
+					if live[owner] == id {
+						return
+					}
+					for i := offset; i < offset+size; i++ {
+						buf[i] = next
+					}
+					tab.At(id).Owner, live[next] = next, id
+					order = append(order, next)
+					next++
+				}
+				if from > 0 {
+					owns(live[owner], whole.Offset, from)
+				}
+				owns(part, whole.Offset+from, size)
+				if behind != None {
+					owns(behind, whole.Offset+from+size, whole.Size-from-size)
+				}
+			},
 			"rank": func(t *rapid.T) {
 				tab.RankBy(rapid.SampledFrom([]Rank{ByRestore, ByUse, ByStay}).Draw(t, "rank"))
 			},
@@ -262,11 +322,20 @@ func TestOrderOfManyFragments(t *testing.T) {
 				if id, ok := tab.Place(1+rng.Int64N(48), 1, 1); ok {
 					ids = append(ids, id)
 				}
+				if i := rng.IntN(len(ids) + 1); i < len(ids) && rng.IntN(4) == 0 {
+					ids = append(ids, cutSomewhere(tab, ids[i], rng)...)
+				}
 			} else if len(ids) > 0 {
 				i := rng.IntN(len(ids))
-				tab.Free(ids[i])
+				gap := tab.Free(ids[i])
 				ids[i] = ids[len(ids)-1]
 				ids = ids[:len(ids)-1]
+				if gap != None && rng.IntN(4) == 0 {
+					f := *tab.At(gap)
+					from := rng.Int64N(f.Size)
+					id, _ := tab.PlaceFrom(gap, f.Offset+from, 1+rng.Int64N(min(f.Size-from, 48)), 1)
+					ids = append(ids, id)
+				}
 			}
 			if turn%211 == 0 {
 				tab.Resize(n * (8 + rng.Int64N(24)))
@@ -279,6 +348,20 @@ func TestOrderOfManyFragments(t *testing.T) {
 			}
 		}
 	}
+}
+
+// cutSomewhere cuts a fragment into up to three and returns the new ones.
+func cutSomewhere(tab *Table[int], id ID, rng *rand.Rand) (more []ID) {
+	f := *tab.At(id)
+	from := rng.Int64N(f.Size)
+	part, behind := tab.Cut(id, f.Offset+from, 1+rng.Int64N(f.Size-from))
+	if part != id {
+		more = append(more, part)
+	}
+	if behind != None {
+		more = append(more, behind)
+	}
+	return more
 }
 
 // A buffer may shrink to nothing, while something lies there and when nothing does any more, and grow again.

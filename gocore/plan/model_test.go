@@ -215,14 +215,19 @@ func TestQueueIsTheModel(t *testing.T) {
 	})
 }
 
-func sameVerdict(t *rapid.T, o *Order, m *model, k Key) {
+// judge is told of what is not right: a test, or a property of one.
+type judge interface {
+	Fatalf(format string, args ...any)
+}
+
+func sameVerdict(t judge, o *Order, m *model, k Key) {
 	got, want := o.Restored(k), m.restored(k)
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("restored %v: %+v, want %+v", k, got, want)
 	}
 }
 
-func sameState(t *rapid.T, o *Order, m *model, keys int64) {
+func sameState(t judge, o *Order, m *model, keys int64) {
 	var n int
 	for _, it := range m.items {
 		if it.restores() {

@@ -16,6 +16,8 @@ package sim
 //     the rates of the links below tier m, begin(j) >= end(k) + (P(j)-P(k)-C)/R.
 //  3. end = begin + copy, and begin >= the end before + the compute interval.
 //
+// A checkpoint that is larger than every tier above a link is captured below it: in (1), S counts only those that are not.
+//
 // All three say that one moment comes so much after another; the earliest moments that satisfy all of them are found in the order of time. The
 // caller is blocked whenever it does not compute. Tiers hold whole checkpoints, so of
 // their capacity only the multiple of the largest common divisor of all sizes counts. The bound leaves out latencies, fragmentation, and that the two directions share whole checkpoints.
@@ -29,6 +31,7 @@ func (m *Machine) LowerBound(s *Shot) int64 {
 // moments follows one link: the latest of end(k) - (bytes before k)/rate, over all k so far.
 type moments struct {
 	capacity int64
+	largest  int64   // checkpoint that there is a tier for above the link
 	rate     float64 // bytes per ns
 	latest   float64
 	some     bool
@@ -58,27 +61,31 @@ func (m *Machine) links(s *Shot, rate func(link int) float64) []moments {
 	}
 	grain = max(grain, 1)
 	var list []moments
-	capacity := int64(0)
+	capacity, largest := int64(0), int64(0)
 	for k := range m.media {
-		capacity += m.Engine.Capacity(k) / grain * grain
-		list = append(list, moments{capacity: capacity, rate: rate(k) / 1e9})
+		capacity, largest = capacity+m.Engine.Capacity(k)/grain*grain, max(largest, m.Engine.Capacity(k))
+		list = append(list, moments{capacity: capacity, largest: largest, rate: rate(k) / 1e9})
 	}
 	return list
 }
 
 func (m *Machine) captureBound(s *Shot) int64 {
 	links := m.links(s, func(k int) float64 { return m.media[k].WriteRate })
-	now, before := 0.0, int64(0)
+	now, before := 0.0, make([]int64, len(links))
 	for _, n := range s.Sizes {
 		now += float64(s.Compute)
 		for k := range links {
-			now = max(now, links[k].begin(before+n))
+			if n <= links[k].largest {
+				now = max(now, links[k].begin(before[k]+n))
+			}
 		}
 		now += float64(m.CopyTime(n))
 		for k := range links {
-			links[k].ended(now, before)
+			if n <= links[k].largest {
+				links[k].ended(now, before[k])
+				before[k] += n
+			}
 		}
-		before += n
 	}
 	return int64(now)
 }

@@ -124,6 +124,9 @@ func (q *Request) check() error {
 		return fmt.Errorf("%w: %d tiers", ErrRequest, len(q.Tiers))
 	}
 	for i, l := range q.Tiers {
+		if l.Capacity > mostBytes {
+			return fmt.Errorf("%w: a tier of %d bytes; 2^60 is the most", ErrRequest, l.Capacity)
+		}
 		if l.Capacity <= 0 || (i < len(q.Tiers)-1 && !(positive(l.WriteRate) && positive(l.ReadRate))) {
 			return fmt.Errorf("%w: capacities and rates must be above zero", ErrRequest)
 		}
@@ -140,6 +143,31 @@ func (q *Request) check() error {
 		if k < 0 || k >= int64(len(q.Sizes)) {
 			return fmt.Errorf("%w: restore of checkpoint %d of %d", ErrRequest, k, len(q.Sizes))
 		}
+	}
+	return q.checkLength()
+}
+
+// Sums of bytes, and of moments in ns, stay in 64 bits: a shot moves so much, and takes so long, at most.
+const (
+	mostBytes   = 1 << 60
+	mostSeconds = 1e8
+)
+
+// checkLength adds up what every call would take if the slowest link of all stood in its way.
+func (q *Request) checkLength() error {
+	bytes, slowest := 0.0, q.CopyRate
+	for _, n := range q.Sizes {
+		bytes += float64(n)
+	}
+	for _, k := range q.Order {
+		bytes += float64(q.Sizes[k])
+	}
+	for _, l := range q.Tiers[:len(q.Tiers)-1] {
+		slowest = min(slowest, l.WriteRate, l.ReadRate)
+	}
+	seconds := q.Interval*float64(len(q.Sizes)+len(q.Order)) + bytes/slowest
+	if bytes > mostBytes || seconds > mostSeconds {
+		return fmt.Errorf("%w: %g bytes that take %g s; 2^60 and 1e8 are the most", ErrRequest, bytes, seconds)
 	}
 	return nil
 }

@@ -1,0 +1,52 @@
+package fragment
+
+// PlaceFrom is Place at one offset inside a gap. It also returns the gap that is left behind the fragment, or None.
+func (t *Table[O]) PlaceFrom(gap ID, offset, size int64, owner O) (id, behind ID) {
+	t.binOut(gap)
+	p := t.order.find(gap)
+	if before := offset - t.rows[gap].Offset; before > 0 {
+		rest := t.split(p, before)
+		t.binIn(gap)
+		p, gap = rest, t.order.id(rest)
+	}
+	behind = None
+	if t.rows[gap].Size > size {
+		rest := t.order.id(t.split(p, size))
+		t.binIn(rest)
+		behind = rest
+	}
+	t.odd |= offset | size
+	f := &t.rows[gap]
+	f.Owner, f.Class = owner, Held
+	f.ETA, f.Seq = 0, Unexpected
+	t.used += size
+	t.count++
+	*t.order.entry(t.order.find(gap)) = t.entry(f)
+	return gap, behind
+}
+
+// Cut makes a part of a fragment, which is no gap, one of its own. What lies before keeps the ID; what lies behind gets one, or None when there is
+// nothing. The rows are alike but for their places.
+func (t *Table[O]) Cut(id ID, offset, size int64) (part, behind ID) {
+	part, behind = id, None
+	if before := offset - t.rows[id].Offset; before > 0 {
+		part = t.part(id, before)
+	}
+	if t.rows[part].Size > size {
+		behind = t.part(part, size)
+	}
+	t.odd |= offset | size
+	return part, behind
+}
+
+// part shortens a fragment to size bytes; the rest is a fragment like it.
+func (t *Table[O]) part(id ID, size int64) ID {
+	p := t.order.find(id)
+	row := t.rows[id]
+	row.Offset, row.Size = row.Offset+size, row.Size-size
+	t.rows[id].Size = size
+	t.count++
+	rest := t.row(row)
+	t.order.insert(p, rest, t.entry(&row))
+	return rest
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+// A request, whatever it says, is refused, or answered with times and counts that can be. They are played only when they are short.
+func FuzzPlay(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text []byte, numbers []byte) {
+		var q Request
+		if len(text) > 1000 || json.Unmarshal(text, &q) == nil && len(q.Sizes)+len(q.Order) > 200 {
+			return
+		}
+		if q.numbered(numbers) {
+			said, err := json.Marshal(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = said
+		}
+		a, err := Play(text)
+		if err != nil {
+			return
+		}
+		for name, x := range map[string]float64{
+			"blocked": a.Blocked, "captures": a.CaptureBlocked, "restores": a.RestoreBlocked, "copying": a.Copying, "bound": a.LowerBound, "elapsed": a.Elapsed,
+			"distance": a.Distance, "written": float64(a.Written), "read": float64(a.Read), "hits": float64(a.Hits),
+		} {
+			if x < 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+				t.Fatalf("%s: %s is %g", text, name, x)
+			}
+		}
+		// Moments are whole nanoseconds, and numbers as large as a double holds exactly.
+		slack := 1e-6 + a.Elapsed*1e-9
+		if a.Hits > a.Restores || a.Blocked < a.LowerBound-slack || a.Elapsed < a.Blocked-slack || a.Blocked < a.Copying-slack {
+			t.Fatalf("%s: %+v", text, a)
+		}
+	})
+}
+
+// numbered puts numbers, of 9 bytes, into a request: which, and what. False if there are none.
+func (q *Request) numbered(numbers []byte) (some bool) {
+	for ; len(numbers) >= 9; numbers = numbers[9:] {
+		n := int64(binary.LittleEndian.Uint64(numbers[1:])) >> (numbers[0] & 0xf0 >> 2)
+		x := float64(n)
+		switch numbers[0] & 7 {
+		case 0, 1:
+			q.Sizes = append(q.Sizes, n)
+		case 2, 3:
+			q.Order = append(q.Order, n%int64(len(q.Sizes)+1))
+		case 4:
+			q.Tiers = append(q.Tiers, Level{n, x, x})
+		case 5:
+			q.Interval = x / 1e3
+		case 6:
+			q.CopyRate = x
+		case 7:
+			if n := len(q.Tiers); n > 0 {
+				q.Tiers[n-1].WriteRate = x
+			}
+		}
+		some = true
+	}
+	return some
+}
