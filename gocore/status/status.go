@@ -34,6 +34,11 @@ const (
 	Durability  Code = -15 // the bytes can never reach the tier asked for
 	DeviceLost  Code = -16 // the accelerator's context is lost
 	Belated     Code = -17 // what an earlier restore gave was not what was captured; Text names the checkpoint
+	Locked      Code = -18 // the store is open for writing elsewhere
+	NoStore     Code = -19 // there is no store in the directory
+	Later       Code = -20 // the store was written by a later version
+	Damaged     Code = -21 // something that was acknowledged is missing from the store
+	ReadOnly    Code = -22 // the store is open for reading only
 )
 
 // Tiers as the contract numbers them.
@@ -54,6 +59,7 @@ var names = map[Code]string{
 	TierFull: "tier full", IO: "i/o error", Corrupt: "corrupt", Dropped: "dropped", Changed: "layout changed",
 	Poisoned: "poisoned", Forked: "forked", Timeout: "timeout", Unavailable: "unavailable",
 	Internal: "internal error", Durability: "not durable", DeviceLost: "device lost", Belated: "belated",
+	Locked: "locked", NoStore: "no store", Later: "later version", Damaged: "damaged", ReadOnly: "read-only",
 }
 
 // String returns a short name, and the number for a code that is none.

@@ -83,6 +83,7 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 		if results[i] == nil {
 			results[i] = w.move(x)
 		}
+		results[i].err = w.s.reconsider(x.Rec, results[i].err)
 	}
 	return results
 }

@@ -25,7 +25,7 @@ type CheckpointArgs struct {
 	FD          int32
 }
 
-// direct I/O and huge pages want whole pages; below this size that would waste more than it gives.
+// wholePages is the slot from which on one takes whole pages.
 const wholePages = 64 << 10
 
 // mostBytes bounds a slot, so that sums of sizes cannot overflow.
@@ -52,7 +52,7 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 // openCapture begins, and tells Again when the copy can.
 func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := h.s
-	if err := s.enter(); err != nil {
+	if err := s.enterToWrite(); err != nil {
 		return codeOf(err), err
 	}
 	defer s.leave()
@@ -89,11 +89,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if a.AutoKey {
 		key = s.eng.AutoKey(h.h)
 	}
-	size, align := a.Slot, int64(hostGrain)
-	if size >= wholePages {
-		align = diskGrain
-		size = (size + diskGrain - 1) / diskGrain * diskGrain
-	}
+	size, align := slotRoom(a.Slot)
 	b := &body{layout: l, meta: string(a.Meta)}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.accelerators)}
 	if dev != nil {
@@ -223,6 +219,9 @@ func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
 func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
+	if op.s.kept == nil {
+		op.s.arrived(rec)
+	}
 	l := rec.Body.(*body).layout
 	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.slot
 	out.HintsLeft = int64(rec.Hist.Queued())

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -44,6 +45,9 @@ func open(t testing.TB, c Config) *Store {
 	return s
 }
 
+// durably makes the disk tiers of all tests outlive their stores, where a test does not say otherwise.
+var durably = flag.Bool("durably", false, "durable disk tiers")
+
 // cached is a configuration whose disk is in memory.
 func cached(host, disk int64, fs vfs.FS) Config {
 	c := Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
@@ -51,7 +55,8 @@ func cached(host, disk int64, fs vfs.FS) Config {
 		c.Host = &host
 	}
 	if disk > 0 {
-		c.Disk = &disk
+		_, faulty := fs.(*vfs.Faulty) // its rules are about a scratch file
+		c.Disk, c.Durable = &disk, *durably && !faulty
 	}
 	return c
 }

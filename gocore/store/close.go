@@ -28,6 +28,7 @@ func (s *Store) Close(fd int32) *Op {
 		s.stopWarming()
 		s.stopSizing()
 		s.stopPinning()
+		close(s.stall.stop)
 		s.quiet.Broadcast()
 	}
 	s.ops[op] = struct{}{}
@@ -68,7 +69,13 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 			if c.device != nil {
 				s.pin.moving.Inc()
 			}
-			return s.batch(c, x)
+			all := s.batch(c, x)
+			for _, x := range all {
+				if s.touches(x) {
+					s.stall.since[x] = s.now()
+				}
+			}
+			return all
 		}
 		s.settle() // it may have found that a tier is full: those who wait for it must know
 		c.resting++
@@ -88,9 +95,19 @@ func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
 	now := s.now()
 	engine.Together(now, all)
 	for i, x := range all {
+		if !s.commits(x, results[i]) { // else it still has to be synced
+			delete(s.stall.since, x)
+		}
 		s.takeOver(x, results[i])
+		if s.commits(x, results[i]) {
+			s.commit(x, results[i].leaves)
+			continue
+		}
 		given := x.Kind == engine.Load && c.device != nil && s.belated.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
+		if x.Kind == engine.Spill && s.kept == nil {
+			s.arrived(x.Rec)
+		}
 		if given {
 			s.ringWaits()
 		}
@@ -122,8 +139,8 @@ func (s *Store) retire() {
 	last := s.workers == 0
 	s.mu.Unlock()
 	var err error
-	if last && s.disk != nil {
-		err = s.disk.Close()
+	if last {
+		err = s.closeDisk()
 	}
 	s.mu.Lock()
 	defer s.leave()
@@ -135,6 +152,17 @@ func (s *Store) retire() {
 	for op := range s.ops {
 		op.bell.ring()
 	}
+}
+
+// closeDisk ends the disk tier, when what is being committed has landed. The lock is not held.
+func (s *Store) closeDisk() error {
+	switch {
+	case s.kept != nil:
+		return s.kept.Close()
+	case s.disk != nil:
+		return s.disk.Close()
+	}
+	return nil
 }
 
 // unlock gives the lock back; who was the last user of a closed store gives the memory back as well.

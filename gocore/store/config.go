@@ -19,7 +19,9 @@ type Config struct {
 	Pinning  string   `json:"pinning"` // auto (default), concurrent, sequential, direct, off
 	Host     *int64   `json:"host"`
 	Disk     *int64   `json:"disk"`
-	Path     string   `json:"path"`     // the folder for the disk tier's private files
+	Path     string   `json:"path"`    // the folder of the disk tier
+	Durable  bool     `json:"durable"` // the disk tier outlives the store; else its files are private, and vanish with it
+	ReadOnly bool     `json:"read_only"`
 	Flush    string   `json:"flush"`    // lazy (default), eager
 	Policy   string   `json:"policy"`   // score (default), lru, fifo
 	Verify   string   `json:"verify"`   // first (default), always, off
@@ -32,8 +34,13 @@ type Config struct {
 	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
 	Timeline int      `json:"timeline"` // events kept for pictures
 
-	FS       vfs.FS `json:"-"` // nil: the operating system's
-	PinPiece int64  `json:"-"` // 0: pinPiece
+	FS           vfs.FS        `json:"-"` // nil: the operating system's
+	SegmentBytes int64         `json:"-"` // of a durable store's data files; 0: the default
+	CatalogSlack int64         `json:"-"` // durable.Options.Slack
+	StallAfter   time.Duration `json:"-"` // the disk is told of as not answering; 0: stallAfter
+	DespairAfter time.Duration `json:"-"` // nobody waits for it any more; 0: despairAfter
+	LazyRows     bool          `json:"-"` // no record is made of a stored checkpoint before somebody asks for it
+	PinPiece     int64         `json:"-"` // 0: pinPiece
 	// PinRest is for how long pinning may stand still before flushes go to memory that is not pinned; 0: frontierRest.
 	PinRest time.Duration `json:"-"`
 	Cut     int64         `json:"-"` // 0: cut
@@ -127,7 +134,13 @@ func (s *settings) checkSizes() error {
 		return status.New(status.Invalid, "a device tier needs a host tier below it")
 	case len(s.Devices) > mostDevices:
 		return status.New(status.Invalid, "%d devices; a store can have %d", len(s.Devices), mostDevices)
-	case s.Host == nil && s.Disk == nil:
+	case s.Durable && s.Path == "":
+		return status.New(status.Invalid, "a durable store needs a path")
+	case s.Durable && s.Disk == nil && !s.ReadOnly:
+		return status.New(status.Invalid, "a durable store needs a disk budget")
+	case s.ReadOnly && !s.Durable:
+		return status.New(status.Invalid, "only a durable store can be open for reading only")
+	case s.Host == nil && s.Disk == nil && !s.Durable:
 		return status.New(status.Invalid, "no tier has a budget")
 	case s.Disk != nil && s.Path == "":
 		return status.New(status.Invalid, "the disk tier has a budget but no path")
@@ -147,6 +160,12 @@ func (s *settings) checkSizes() error {
 	}
 	if s.PinRest == 0 {
 		s.PinRest = frontierRest
+	}
+	if s.StallAfter == 0 {
+		s.StallAfter = stallAfter
+	}
+	if s.DespairAfter == 0 {
+		s.DespairAfter = despairAfter
 	}
 	if s.LookEvery == 0 {
 		s.LookEvery = lookEvery

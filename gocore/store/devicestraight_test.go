@@ -498,7 +498,7 @@ func TestSourceStaysUntilTheDiskMakesRoom(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	fs, rule := blocked(vfs.OpWrite, 64<<20)
 	cfg := b.config(2<<20, 64<<20, 1<<20)
-	cfg.FS, cfg.Flush = fs, "eager"
+	cfg.FS, cfg.Flush, cfg.Durable = fs, "eager", false
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
 	const size = 900_000
@@ -528,7 +528,7 @@ func TestSourceStaysUntilTheDiskMakesRoom(t *testing.T) {
 func TestSourceStaysOverADiskThatFails(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	cfg := b.config(2<<20, 64<<20, 2<<20)
-	cfg.FS, cfg.Flush = vfs.NewFaulty(vfs.NewMem(64<<20), &vfs.Rule{Ops: vfs.OpWrite, Err: syscall.EIO}), "eager"
+	cfg.FS, cfg.Flush, cfg.Durable = vfs.NewFaulty(vfs.NewMem(64<<20), &vfs.Rule{Ops: vfs.OpWrite, Err: syscall.EIO}), "eager", false
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
 	const size = 900_000

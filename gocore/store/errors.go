@@ -24,6 +24,9 @@ func atTier(err error, tier int, explained func(error) *status.Error) error {
 // diskError gives an error of the disk tier its place and its errno; nil stays nil.
 func (s *Store) diskError(err error) error {
 	return atTier(err, status.TierDisk, func(err error) *status.Error {
+		if known := keptError(err, s.set.Path); known != nil {
+			return known
+		}
 		if errors.Is(err, segment.ErrNotDirectory) {
 			return status.Wrap(status.Invalid, err, "path %q is not a folder", s.set.Path)
 		}

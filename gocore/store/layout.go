@@ -3,6 +3,7 @@ package store
 import (
 	"slices"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/status"
 )
@@ -56,6 +57,34 @@ func (ls *layouts) take(text []byte, regions []Region, slot int64) (*layout, err
 	return l, nil
 }
 
+// adopt returns the layout that a catalog has stored, for one more user.
+func (ls *layouts) adopt(stored *catalog.Layout) *layout {
+	if l := ls.byText[stored.Text]; l != nil && l.slot == stored.Slot && slices.Equal(l.stored(), stored.Spans) {
+		l.users++
+		return l
+	}
+	l := &layout{id: ls.next, text: stored.Text, slot: stored.Slot, users: 1, spans: make([]Span, len(stored.Spans))}
+	for i, span := range stored.Spans {
+		l.spans[i] = Span(span)
+		l.payload += span.Bytes
+	}
+	ls.next++
+	ls.byID[l.id] = l
+	if ls.byText[l.text] == nil { // two that are described alike come only from a store that something else has written
+		ls.byText[l.text] = l
+	}
+	return l
+}
+
+// stored is how a catalog stores the spans.
+func (l *layout) stored() []catalog.Span {
+	spans := make([]catalog.Span, len(l.spans))
+	for i, span := range l.spans {
+		spans[i] = catalog.Span(span)
+	}
+	return spans
+}
+
 func (l *layout) matches(regions []Region, slot int64) bool {
 	if len(l.spans) != len(regions) || l.slot != slot {
 		return false
@@ -101,7 +130,9 @@ const closeBy = 64 << 10
 
 func (ls *layouts) give(l *layout) {
 	if l.users--; l.users == 0 {
-		delete(ls.byText, l.text)
+		if ls.byText[l.text] == l {
+			delete(ls.byText, l.text)
+		}
 		delete(ls.byID, l.id)
 	}
 }
@@ -113,6 +144,11 @@ type body struct {
 	only   [1]uint64
 	meta   string
 	coming *coming // nil once the bytes have been taken
+
+	serial    uint64 // of this version in the catalog, once it was given to it
+	said      bool   // the catalog is being told once more where the bytes on disk are
+	uncertain bool   // whether the catalog counts on the bytes on disk nobody knows
+	redone    uint8  // how often they were written again because a sync had failed
 }
 
 // keep takes a copy of the checksums.

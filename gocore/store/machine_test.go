@@ -25,7 +25,7 @@ type walker struct {
 	leases []lent
 	faulty bool // the disk may fail: then calls may, but nothing may differ
 	tight  bool // there may be no room for what was accepted
-	stays  []kept
+	stays  []unread
 }
 
 type lent struct {
@@ -33,8 +33,8 @@ type lent struct {
 	want  []byte
 }
 
-// kept is the source of a copy=False checkpoint.
-type kept struct {
+// unread is the source of a copy=False checkpoint.
+type unread struct {
 	ticket uint64
 	key    int64
 	bytes  []byte
@@ -117,7 +117,7 @@ func (w *walker) write(k int64) {
 	}
 	w.model[k] = p
 	if a.SourceStays {
-		w.stays = append(w.stays, kept{out.Ticket, k, p})
+		w.stays = append(w.stays, unread{out.Ticket, k, p})
 	}
 }
 

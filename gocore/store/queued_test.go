@@ -366,7 +366,9 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 func TestDamageIsFoundBesideOtherTransfers(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
-	c := lowered(t, b, b.config(8<<20, 64<<20, 2<<20), size)
+	cfg := b.config(8<<20, 64<<20, 2<<20)
+	cfg.Durable = false // which would find it on the way down
+	c := lowered(t, b, cfg, size)
 	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
 	open := c.hold(b, gate, 2)
 	l, out, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})

@@ -5,6 +5,7 @@ import (
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/engine"
+	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
@@ -52,6 +53,9 @@ func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code
 
 func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	s := h.s
+	if a.Last && s.set.ReadOnly {
+		return status.New(status.ReadOnly, "the store in %q is open for reading only: nothing can be restored for the last time", s.set.Path)
+	}
 	if err := s.belated.tell(h.h, false); err != nil {
 		return err
 	}
@@ -258,9 +262,14 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 	defer s.leave()
 	if op.check {
 		for j, sum := range op.job.Sums() {
-			if sum != b.sums[op.want[j]] {
-				return op.failRestore(s.corrupt(r.Rec, int(op.want[j]), r.Tier))
+			if sum == b.sums[op.want[j]] {
+				continue
 			}
+			bad := s.corrupt(r.Rec, int(op.want[j]), r.Tier)
+			if op.retreat(bad) {
+				return status.Again, nil
+			}
+			return op.failRestore(bad)
 		}
 		if len(op.want) == len(b.layout.spans) {
 			s.eng.Fragment(r.Rec, r.Tier).Verified = true
@@ -276,6 +285,18 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 		return status.Again, nil
 	}
 	return op.endRestore(out)
+}
+
+// retreat lets a restore go on with the bytes of a lower tier, if there are any, when those of the fastest one are wrong, and says so. The lock is held.
+func (op *Op) retreat(bad *status.Error) bool {
+	s, r := op.s, op.restore
+	if !s.eng.Retreat(s.now(), r) {
+		return false
+	}
+	logring.Add(logring.Warning, bad.Error()+"; it is restored from the tier below")
+	op.unmap()
+	op.slot, op.check, op.alone = nil, false, false
+	return true
 }
 
 // endRestore hands the bytes over; the lock is held.

@@ -37,6 +37,8 @@ type TierStats struct {
 	ReadRate  float64 `json:"load_bytes_per_s"`
 	Pinned    int64   `json:"pinned_bytes"` // of the host tier, for devices
 	Direct    bool    `json:"direct_io"`
+	Stalled   int64   `json:"stalled_ns"` // the disk has not answered for so long; 0: it does
+	Commits   int64   `json:"commits"`    // of a durable store's disk: groups of changes that shared their syncs
 }
 
 // RestoreStats describes the restores.
@@ -97,7 +99,7 @@ func (s *Store) Stats() (Stats, error) {
 	var distance int64
 	for _, h := range s.eng.Histories() {
 		r := restoreStats(h.Stats)
-		st.Histories[h.Name] = HistoryStats{Checkpoints: h.Len(), Hints: h.Queued(), Restores: r}
+		st.Histories[h.Name] = HistoryStats{Checkpoints: s.len(h), Hints: h.Queued(), Restores: r}
 		st.Restores.Count += r.Count
 		st.Restores.Hits += r.Hits
 		st.Restores.Last = r.Last
@@ -125,6 +127,10 @@ func (s *Store) tierStats(t int) TierStats {
 	}
 	if !s.eng.IsMemory(t) {
 		st.Direct = s.disk.Direct()
+		st.Stalled = s.stalledFor()
+		if s.kept != nil {
+			st.Commits = s.kept.commits
+		}
 	}
 	return st
 }

@@ -26,6 +26,7 @@ type Store struct {
 	// Devices, by the engine's number of their tiers: these come first.
 	accelerators []*accelerator
 	disk         *segment.Space // nil without a disk tier
+	kept         *kept          // nil: the disk tier goes with the store
 	pool         *copier.Pool
 	tiers        []int // the contract's number of each of the engine's tiers
 
@@ -49,6 +50,7 @@ type Store struct {
 	line      timeline
 	counters  Counters
 	belated   belated
+	stall     stalls
 
 	unhook  func() // takes the poison callback back
 	unwatch func() // ends WatchDevices
@@ -99,6 +101,7 @@ func (s *Store) start() {
 	s.startSizing()
 	s.startPinning()
 	s.startWatching()
+	s.startWatchdog()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
 }
 
@@ -121,17 +124,36 @@ func (s *Store) openTiers() error {
 			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
 		})
 	}
-	if s.set.Disk != nil {
+	if err := s.openDisk(&cfg); err != nil {
+		return err
+	}
+	s.eng = engine.New(cfg)
+	if s.kept != nil {
+		s.recover()
+	}
+	return nil
+}
+
+// openDisk opens the disk tier, if there is to be one.
+func (s *Store) openDisk(cfg *engine.Config) error {
+	switch {
+	case s.set.Durable:
+		if err := s.openKept(); err != nil {
+			return err
+		}
+		cfg.Keep, cfg.Removed, cfg.Find = s.keeps, s.removed, s.find
+	case s.set.Disk == nil:
+		return nil
+	default:
 		capacity := *s.set.Disk / diskGrain * diskGrain
 		d, err := segment.Open(segment.Options{FS: s.set.FS, Dir: s.set.Path, Capacity: capacity, Direct: s.set.Direct})
 		if err != nil {
 			return s.diskError(err)
 		}
 		s.disk = d
-		s.tiers = append(s.tiers, status.TierDisk)
-		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: capacity, Grain: diskGrain, Remote: true})
 	}
-	s.eng = engine.New(cfg)
+	s.tiers = append(s.tiers, status.TierDisk)
+	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Capacity(), Grain: diskGrain, Remote: true})
 	return nil
 }
 
@@ -149,6 +171,14 @@ func (s *Store) enter() error {
 		return status.New(status.Closed, "the store is closed")
 	}
 	return nil
+}
+
+// enterToWrite is enter for what changes what the store holds.
+func (s *Store) enterToWrite() error {
+	if s.set.ReadOnly {
+		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.set.Path)
+	}
+	return s.enter()
 }
 
 // leave tells those whose operations have moved, sends workers to new work, and gives the lock back. Every section that changes the engine
@@ -176,6 +206,8 @@ type History struct {
 	s      *Store
 	h      *engine.History
 	number uint64
+
+	retention *retention // nil: everything stays
 }
 
 // Number is the handle of the history: what name returned when it was asked for first.
@@ -197,12 +229,16 @@ func (s *Store) History(name string) (*History, error) {
 		return nil, err
 	}
 	defer s.leave()
+	return s.named(name), nil
+}
+
+func (s *Store) named(name string) *History {
 	h := s.histories[name]
 	if h == nil {
 		h = &History{s: s, h: s.eng.History(name)}
 		s.histories[name] = h
 	}
-	return h, nil
+	return h
 }
 
 // Info describes one checkpoint.
@@ -245,7 +281,15 @@ func (h *History) Len() (int64, error) {
 		return 0, err
 	}
 	defer h.s.mu.Unlock()
-	return int64(h.h.Len()), nil
+	return int64(h.s.len(h.h)), nil
+}
+
+// len is how many checkpoints of a history can be restored. The lock is held.
+func (s *Store) len(h *engine.History) int {
+	if s.kept == nil {
+		return h.Len()
+	}
+	return h.Len() + s.kept.asleep[h.Name]
 }
 
 // Keys lists the keys in the order of their latest writing. The lock is not held while they are sorted.
@@ -264,12 +308,15 @@ func (h *History) written() ([]written, error) {
 	defer h.s.mu.Unlock()
 	all := make([]written, 0, h.h.Len())
 	h.h.Each(func(r *engine.Record) { all = append(all, written{r.Written(), r.Key}) })
+	if h.s.kept != nil {
+		h.s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
+	}
 	return all, nil
 }
 
 // Drop removes a checkpoint. It owes no flush afterwards; leases of it stay exact.
 func (h *History) Drop(k plan.Key) error {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.enterToWrite(); err != nil {
 		return err
 	}
 	defer h.s.leave()
@@ -281,11 +328,11 @@ func (h *History) Drop(k plan.Key) error {
 
 // Clear removes every checkpoint and the plan.
 func (h *History) Clear() error {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.enterToWrite(); err != nil {
 		return err
 	}
 	defer h.s.leave()
-	h.s.eng.Clear(h.s.now(), h.h)
+	h.s.clear(h.h, func() { h.s.eng.Clear(h.s.now(), h.h) })
 	return nil
 }
 

@@ -14,6 +14,7 @@ type moved struct {
 	fetched *memory.Mapping // Fetch: the bytes, beside the cache
 	sums    []uint64        // Spill: what the bytes were when they were taken
 	bad     []int32         // Load to a device: regions that are not what was captured
+	leaves  []uint64        // Flush to a disk tier that outlives the store: hashes of leaves
 }
 
 // unmap gives back what nobody has taken over.
@@ -29,7 +30,7 @@ func (s *Store) move(x *engine.Transfer) *moved {
 	var m moved
 	switch x.Kind {
 	case engine.Flush:
-		m.err = s.diskError(s.disk.Write(x.ToOff, s.host.Bytes(x.FromOff, x.Rec.Size)))
+		m.leaves, m.err = s.writeDown(x, b)
 	case engine.Load:
 		m.err = s.load(s.host.Bytes(x.ToOff, x.Rec.Size), x.FromOff, b)
 	case engine.Spill:

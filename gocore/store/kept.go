@@ -1,0 +1,314 @@
+package store
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/durable"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/status"
+)
+
+// kept is what a store has whose disk tier outlives it: the directory, and what of the engine's the catalog does not tell. The store's lock guards it, and
+// the directory's State.
+type kept struct {
+	directory
+	dir       *durable.Dir // nil: open for reading only
+	state     *catalog.State
+	asleep    map[string]int     // by history: checkpoints of the catalog that have no record and can be restored
+	doomed    map[doom]uint64    // keys of which versions up to a serial do not count here any more, whatever the catalog still says
+	cleared   map[string]uint64  // … and whole histories
+	written   map[doom]underway  // keys of which versions are on their way into the catalog
+	uncertain []*engine.Transfer // written, but nobody knows whether the catalog counts on them
+	suspect   map[int64]bool     // segments where nothing may be put any more
+	owed      []*durable.Change  // that failed, and are said again with the next
+	commits   int64              // groups of changes that shared their syncs
+	clearing  bool               // a history is being cleared: not a drop for each checkpoint
+}
+
+// directory is what there is of a durable store, for reading and for writing.
+type directory interface {
+	State() *catalog.State
+	Space() *segment.Space
+	Place(row *catalog.Row) (off, n int64, err error)
+	Occupied() iter.Seq2[int64, int64]
+	Close() error
+}
+
+// doom is a key of a history.
+type doom struct {
+	history string
+	key     plan.Key
+}
+
+// underway is what is on its way of a key: how many versions, and the serial of the latest.
+type underway struct {
+	n      int
+	serial uint64
+}
+
+// fewRows are made records of when the store is opened; of more, each when it is asked for.
+const fewRows = 4096
+
+// openKept opens the directory of a disk tier that outlives the store.
+func (s *Store) openKept() error {
+	o := durable.Options{FS: s.set.FS, Dir: s.set.Path, SegmentBytes: s.set.SegmentBytes, Direct: s.set.Direct, Land: s.land, Guard: &s.mu, Slack: s.set.CatalogSlack}
+	if s.set.Disk != nil {
+		o.Capacity = *s.set.Disk / diskGrain * diskGrain
+	}
+	k := &kept{
+		asleep: map[string]int{}, doomed: map[doom]uint64{}, cleared: map[string]uint64{}, written: map[doom]underway{}, suspect: map[int64]bool{},
+	}
+	if s.set.ReadOnly {
+		view, err := durable.Read(o)
+		if err != nil {
+			return s.diskError(err)
+		}
+		k.directory = view
+	} else {
+		dir, err := durable.Open(o)
+		if err != nil {
+			return s.diskError(err)
+		}
+		k.dir, k.directory = dir, dir
+	}
+	k.state, s.disk, s.kept = k.State(), k.Space(), k
+	return nil
+}
+
+// recover tells a new engine what the catalog has.
+func (s *Store) recover() {
+	s.mu.Lock() // a rule may drop something, of which the catalog then tells
+	defer s.mu.Unlock()
+	k := s.kept
+	s.eng.Reserve(len(s.tiers)-1, k.Occupied())
+	s.eng.Continue(int64(k.state.MaxSerial()))
+	rows := 0
+	for _, info := range k.state.Histories() {
+		h := s.named(info.Name).h
+		k.asleep[info.Name] = info.Rows
+		rows += info.Rows
+		auto := int64(0)
+		k.state.EachKey(info.ID, func(key plan.Key, _ uint64) bool {
+			if !key.IsText && key.Number >= auto && key.Number < 1<<62 {
+				auto = key.Number + 1
+			}
+			return true
+		})
+		h.ContinueKeys(auto)
+	}
+	if rows <= fewRows && !s.set.LazyRows {
+		s.wakeAll()
+	}
+	for _, info := range k.state.Histories() {
+		if r := info.Retention; r != nil && k.dir != nil {
+			s.named(info.Name).retain(Retention{Last: bounded(r.Last), Every: bounded(r.Every), Named: r.Named, Keys: r.Keys})
+		}
+	}
+}
+
+// bounded is a number of a catalog as one with a sign.
+func bounded(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+// wakeAll makes records of everything that the catalog has, in the order of writing.
+func (s *Store) wakeAll() {
+	type row struct {
+		h      *engine.History
+		key    plan.Key
+		serial uint64
+	}
+	var rows []row
+	for _, info := range s.kept.state.Histories() {
+		h := s.histories[info.Name].h
+		s.kept.state.EachKey(info.ID, func(key plan.Key, serial uint64) bool {
+			rows = append(rows, row{h, key, serial})
+			return true
+		})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return int(int64(a.serial) - int64(b.serial)) })
+	for _, r := range rows {
+		if r.h.Get(r.key) != nil {
+			r.h.Wrote(r.key)
+		}
+	}
+}
+
+// eachAsleep calls f for the checkpoints that only the catalog knows.
+func (k *kept) eachAsleep(h *engine.History, f func(key plan.Key, serial uint64)) {
+	id, ok := k.state.History(h.Name)
+	if !ok || k.asleep[h.Name] == 0 {
+		return
+	}
+	k.state.EachKey(id, func(key plan.Key, serial uint64) bool {
+		if !h.Has(key) && serial > k.doomed[doom{h.Name, key}] && serial > k.cleared[h.Name] {
+			f(key, serial)
+		}
+		return true
+	})
+}
+
+// row is the catalog's of a key, unless it is to be dropped.
+func (k *kept) row(history string, key plan.Key) (row catalog.Row, ok bool) {
+	id, ok := k.state.History(history)
+	if !ok {
+		return row, false
+	}
+	row, ok = k.state.Find(id, key)
+	if !ok || row.Serial <= k.doomed[doom{history, key}] || row.Serial <= k.cleared[history] {
+		return row, false
+	}
+	return row, true
+}
+
+// find makes a record of a checkpoint that only the catalog knows; nil when there is none. The lock is held, as for all of these.
+func (s *Store) find(h *engine.History, key plan.Key) *engine.Record {
+	k := s.kept
+	if k.asleep[h.Name] == 0 {
+		return nil
+	}
+	row, ok := k.row(h.Name, key)
+	if !ok || !row.Readable() {
+		return nil
+	}
+	off, _, err := k.Place(&row)
+	if err != nil {
+		return nil // opening would have failed
+	}
+	k.asleep[h.Name]--
+	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, serial: row.Serial}
+	b.keep(row.Sums)
+	size, align := slotRoom(row.Layout.Slot)
+	return s.eng.Adopt(h, key, engine.Settled{
+		Size: size, Align: align, Offset: off, Top: len(s.accelerators), Written: int64(row.Serial), Body: b,
+	})
+}
+
+// keeps tells whether the room on disk that a record gives back has to stay as it is.
+func (s *Store) keeps(r *engine.Record) bool {
+	k := s.kept
+	b := r.Body.(*body)
+	if b.uncertain || b.said || k.retired(s.disk, s.eng.Fragment(r, len(s.tiers)-1).Offset, r.Size) {
+		return true
+	}
+	id, ok := k.state.History(r.Hist.Name)
+	if !ok {
+		return false
+	}
+	serial, ok := k.state.Serial(id, r.Key)
+	return ok && serial == b.serial
+}
+
+// retired tells whether a range lies in a segment where nothing may be put any more.
+func (k *kept) retired(d *segment.Space, off, n int64) bool {
+	if len(k.suspect) == 0 {
+		return false
+	}
+	first, end := d.Segments(off, n)
+	for ; first < end; first++ {
+		if k.suspect[first] {
+			return true
+		}
+	}
+	return false
+}
+
+// removed sees to it that the catalog learns of a checkpoint that is no more. One that is replaced stays there until the new one is durable.
+func (s *Store) removed(r, by *engine.Record) {
+	k := s.kept
+	if by != nil || k.clearing || k.dir == nil {
+		return
+	}
+	at := doom{r.Hist.Name, r.Key}
+	id, known := k.state.History(r.Hist.Name)
+	if known {
+		_, known = k.state.Serial(id, r.Key)
+	}
+	if !known && k.written[at].n == 0 {
+		return
+	}
+	if !r.Captured() && r.Failed() != nil {
+		k.doomed[at] = uint64(s.eng.Written()) // it was to replace another, and could not be taken: here the key has nothing, and whoever opens the store next finds the other
+		return
+	}
+	s.forgo(r)
+}
+
+// forgo drops from the catalog what it has of a record's key.
+func (s *Store) forgo(r *engine.Record) {
+	serial := uint64(s.eng.Written())
+	s.kept.doomed[doom{r.Hist.Name, r.Key}] = serial
+	s.eng.Owe(0, 1)
+	s.kept.dir.Commit(&durable.Change{History: r.Hist.Name, Key: r.Key, Serial: serial, Drop: true})
+}
+
+// clear drops everything that the catalog has of a history. The engine's part of it has to be cleared meanwhile, by f.
+func (s *Store) clear(h *engine.History, f func()) {
+	k := s.kept
+	if k == nil {
+		f()
+		return
+	}
+	k.clearing = true
+	f()
+	k.clearing = false
+	serial := uint64(s.eng.Written())
+	k.asleep[h.Name] = 0
+	k.cleared[h.Name] = serial
+	s.eng.Owe(0, 1)
+	k.dir.Commit(&durable.Change{History: h.Name, Serial: serial, Clear: true})
+}
+
+// reconsider gives the error of a transfer; what a reader cannot read any more because it has been dropped is not damaged. Its file may be gone, too.
+func (s *Store) reconsider(r *engine.Record, err error) error {
+	if code := codeOf(err); s.set.ReadOnly && (code == status.Corrupt || code == status.IO) && s.outdated(r) {
+		return status.New(status.Dropped, "the process that writes to the store has dropped or replaced the checkpoint since this one opened it")
+	}
+	return err
+}
+
+// outdated tells whether what a reader knows of a checkpoint is not so any more: then somebody may have written over its bytes. It reads the catalog anew.
+func (s *Store) outdated(r *engine.Record) bool {
+	view, err := durable.Read(durable.Options{FS: s.set.FS, Dir: s.set.Path, Direct: s.set.Direct})
+	if err != nil {
+		return false
+	}
+	defer func() { _ = view.Close() }() // nothing was written through it
+	id, ok := view.State().History(r.Hist.Name)
+	if !ok {
+		return true
+	}
+	serial, ok := view.State().Serial(id, r.Key)
+	return !ok || serial != r.Body.(*body).serial
+}
+
+// slotRoom is what a slot takes in the tiers: direct I/O and huge pages want whole pages; for small ones that would waste more than it gives.
+func slotRoom(slot int64) (size, align int64) {
+	if slot < wholePages {
+		return slot, hostGrain
+	}
+	return (slot + diskGrain - 1) / diskGrain * diskGrain, diskGrain
+}
+
+// keptError gives an error of the directory its status; nil for others.
+func keptError(err error, path string) *status.Error {
+	switch {
+	case errors.Is(err, durable.ErrLocked):
+		return status.Wrap(status.Locked, err, "the store in %q is open for writing, here or in another process", path)
+	case errors.Is(err, durable.ErrNoStore):
+		return status.Wrap(status.NoStore, err, "there is no store in %q", path)
+	case errors.Is(err, durable.ErrVersion):
+		return status.Wrap(status.Later, err, "the store in %q was written by a later version of velocpy", path)
+	case errors.Is(err, durable.ErrDamaged):
+		return status.Wrap(status.Damaged, err, "the store in %q is damaged", path)
+	case errors.Is(err, unix.EROFS):
+		return status.Wrap(status.ReadOnly, err, "the store in %q is open for reading only", path)
+	}
+	return nil
+}

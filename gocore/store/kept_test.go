@@ -1,0 +1,215 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// stored is a configuration of a durable store whose disk is in memory.
+func stored(host, disk int64, fs vfs.FS) Config {
+	c := cached(host, disk, fs)
+	c.Durable, c.Path, c.SegmentBytes = true, "/d/store", 256<<10
+	return c
+}
+
+// reopened opens a store beside others: what is left of all of them is looked at when the first one has gone.
+func reopened(t testing.TB, c Config) *Store {
+	t.Helper()
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shut(t, s) })
+	return s
+}
+
+// What is durable is there after a loss of power, and nothing else is; what is dropped is gone.
+func TestDurableIsThereAfterACrash(t *testing.T) {
+	for _, lazy := range []bool{false, true} {
+		t.Run(fmt.Sprint("lazy ", lazy), func(t *testing.T) {
+			fs := vfs.NewMem(64 << 20)
+			c := stored(1<<20, 4<<20, fs)
+			c.LazyRows = lazy
+			s := open(t, c)
+			a := newClient(t, s, "h")
+			want := map[int64][]byte{}
+			for k := range int64(20) {
+				p := random(1000*int(k+1)*int(k%3+1), uint64(k))
+				out := a.mustPut(k, p)
+				want[k] = p
+				if err := a.wait(out.Ticket, status.TierDisk); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for k := int64(0); k < 20; k += 3 {
+				out := a.mustPut(k, random(5000, uint64(100+k)))
+				want[k] = random(5000, uint64(100+k))
+				if err := a.wait(out.Ticket, status.TierDisk); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.drop(7)
+			delete(want, 7)
+			out := a.mustPut(50, random(100, 50)) // durable behind the drop
+			want[50] = random(100, 50)
+			if err := a.wait(out.Ticket, status.TierDisk); err != nil {
+				t.Fatal(err)
+			}
+			c2 := stored(1<<20, 4<<20, fs.Crash(rand.New(rand.NewPCG(1, 1)), 0))
+			c2.LazyRows = lazy
+			s2 := reopened(t, c2)
+			b := newClient(t, s2, "h")
+			if n, err := b.h.Len(); err != nil || n != int64(len(want)) {
+				t.Fatalf("%d checkpoints, %v; there should be %d", n, err, len(want))
+			}
+			keys, err := b.h.Keys()
+			if err != nil || len(keys) != len(want) {
+				t.Fatalf("keys %v, %v", keys, err)
+			}
+			for k, p := range want {
+				got, _, err := b.get(k, len(p), RestoreArgs{})
+				if err != nil || !bytes.Equal(got, p) {
+					t.Fatalf("checkpoint %d: %v", k, err)
+				}
+			}
+			if _, _, err := b.get(7, 1, RestoreArgs{}); err == nil {
+				t.Fatal("the dropped one is there")
+			}
+			if _, err := Open(c2); err == nil {
+				t.Fatal("opened twice")
+			} else {
+				wants(t, err, status.Locked)
+			}
+			r := c2
+			r.ReadOnly, r.Disk = true, nil
+			s3 := reopened(t, r)
+			d := newClient(t, s3, "h")
+			for k, p := range want {
+				d.mustGet(k, p, RestoreArgs{})
+			}
+			wants(t, d.h.Drop(plan.Number(1)), status.ReadOnly)
+		})
+	}
+}
+
+// A copy in memory that has gone bad is made up for by the one on disk: copies out, leases, and leases that others read too.
+func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
+			c := stored(1<<20, 16<<20, vfs.NewMem(64<<20))
+			c.Durable, c.Verify = durable, "always"
+			s := open(t, c)
+			h := newClient(t, s, "h")
+			p := random(300_000, 1)
+			for k := range int64(3) {
+				out := h.mustPut(k, p)
+				if err := h.wait(out.Ticket, status.TierDisk); err != nil {
+					t.Fatal(err)
+				}
+			}
+			spoil := func(k int64) {
+				t.Helper()
+				if err := h.h.Corrupt(plan.Number(k), status.TierHost, 1234); err != nil {
+					t.Fatal(err)
+				}
+			}
+			spoil(0)
+			h.mustGet(0, p, RestoreArgs{})
+			h.mustGet(0, p, RestoreArgs{})
+			spoil(1)
+			l := h.mustLease(1, RestoreArgs{})
+			if !bytes.Equal(view(l, len(p)), p) {
+				t.Fatal("a lease shows the wrong bytes")
+			}
+			before := h.mustLease(2, RestoreArgs{})
+			spoil(2) // under a lease that was given before
+			after := h.mustLease(2, RestoreArgs{Last: true})
+			if !bytes.Equal(view(after, len(p)), p) {
+				t.Fatal("a lease shows the wrong bytes")
+			}
+			for _, x := range []*Lease{l, before, after} {
+				release(t, x)
+			}
+			if err := h.h.Corrupt(plan.Number(0), status.TierDisk, 99); err != nil {
+				t.Fatal(err)
+			}
+			h.mustGet(0, p, RestoreArgs{}) // it has come up before
+			spoil(0)
+			_, _, err := h.get(0, len(p), RestoreArgs{})
+			wants(t, err, status.Corrupt) // neither has it
+			drained(t, s)
+		})
+	}
+}
+
+// Each checkpoint that is waited for alone has syncs of its own; several may share theirs; reading needs none.
+func TestCommitsAreCounted(t *testing.T) {
+	fs := vfs.NewMem(64 << 20)
+	c := stored(1<<20, 4<<20, fs)
+	s := open(t, c)
+	commits := func() int64 {
+		st, err := s.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Tiers["disk"].Commits
+	}
+	a := newClient(t, s, "h")
+	for k := range int64(3) {
+		if n := commits(); n != k {
+			t.Fatalf("%d commits before checkpoint %d", n, k)
+		}
+		if err := a.wait(a.mustPut(k, random(1000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.mustGet(0, random(1000, 0), RestoreArgs{})
+	if n := commits(); n != 3 {
+		t.Fatalf("%d commits of three checkpoints that were waited for", n)
+	}
+	var last Outcome
+	for k := range int64(10) {
+		last = a.mustPut(10+k, random(1000, uint64(k)))
+	}
+	if err := a.wait(last.Ticket, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	if n := commits(); n <= 3 || n > 13 {
+		t.Fatalf("%d commits of three checkpoints that were waited for and ten that were not", n)
+	}
+}
+
+// A reader whose checkpoint the writer drops, and whose place he writes to, is told that, and not that the disk has gone bad.
+func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
+	c := stored(64<<10, 1<<20, vfs.NewMem(64<<20))
+	s := open(t, c)
+	h := newClient(t, s, "h")
+	for k := range int64(3) {
+		if err := h.wait(h.mustPut(k, random(100_000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := c
+	r.ReadOnly, r.Disk = true, nil
+	reader := newClient(t, reopened(t, r), "h")
+	h.drop(0)
+	for k := int64(10); k < 17; k++ { // somewhere among them is the place of the one that was dropped
+		if err := h.wait(h.mustPut(k, random(100_000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := reader.get(0, 100_000, RestoreArgs{})
+	wants(t, err, status.Dropped)
+	reader.mustGet(1, random(100_000, 1), RestoreArgs{})
+	if err := h.h.Corrupt(plan.Number(1), status.TierDisk, 5); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = reader.get(1, 100_000, RestoreArgs{})
+	wants(t, err, status.Corrupt)
+}

@@ -1,0 +1,310 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/checksum"
+	"velocpy/gocore/durable"
+	"velocpy/gocore/engine"
+	"velocpy/gocore/logring"
+	"velocpy/gocore/safego"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/status"
+)
+
+// A transfer to a disk tier that outlives the store has ended only when the catalog says so: its bytes are written, then it is committed with others, and when
+// the group has landed the engine is told.
+
+// flown is a transfer whose bytes are on disk.
+type flown struct {
+	x    *engine.Transfer
+	at   int64 // when they were
+	said bool  // once more: the engine has been told long ago
+}
+
+// commits tells whether a transfer that has been carried out has to be committed. What nobody wants any more has not.
+func (s *Store) commits(x *engine.Transfer, m *moved) bool {
+	return s.kept != nil && (x.Kind == engine.Flush || x.Kind == engine.Spill) && x.To == len(s.tiers)-1 && m.err == nil && !x.Rec.Gone()
+}
+
+// commit hands a transfer to the catalog. The lock is held.
+func (s *Store) commit(x *engine.Transfer, leaves []uint64) {
+	s.say(x, leaves, &flown{x: x, at: s.now()})
+}
+
+// say tells the catalog where the bytes of a version lie.
+func (s *Store) say(x *engine.Transfer, leaves []uint64, f *flown) {
+	k, r, b := s.kept, x.Rec, x.Rec.Body.(*body)
+	b.serial = s.serial(r)
+	at := doom{r.Hist.Name, r.Key}
+	k.written[at] = underway{k.written[at].n + 1, b.serial}
+	s.users++
+	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: x.ToOff, Tag: f, Put: &catalog.Row{
+		Key: r.Key, Serial: b.serial, Align: r.Align, Sums: b.sums, Leaves: leaves, Meta: b.meta,
+		Layout: &catalog.Layout{Slot: b.layout.slot, Spans: b.layout.stored(), Text: b.layout.text},
+	}})
+}
+
+// serial is the number of a version in the catalog: that of its writing, or, if the catalog was told already of what came later there, a new one.
+func (s *Store) serial(r *engine.Record) uint64 {
+	k, at := s.kept, doom{r.Hist.Name, r.Key}
+	before := max(k.written[at].serial, k.doomed[at], k.cleared[r.Hist.Name])
+	if id, ok := k.state.History(r.Hist.Name); ok {
+		stored, _ := k.state.Serial(id, r.Key)
+		before = max(before, stored)
+	}
+	if written := uint64(r.Written()); written > before {
+		return written
+	}
+	return uint64(s.eng.Count())
+}
+
+// land is told what has become of changes.
+func (s *Store) land(group []*durable.Change, suspect []int64) {
+	s.mu.Lock()
+	defer s.leave()
+	s.kept.commits++
+	s.setAside(suspect)
+	for _, c := range group {
+		if f, ok := c.Tag.(*flown); ok {
+			s.landPut(c, f)
+		} else {
+			s.landDrop(c)
+		}
+		if c.Err == nil {
+			s.settleUncertain()
+		}
+	}
+	s.sayAgain(group)
+}
+
+// landPut ends a transfer.
+func (s *Store) landPut(c *durable.Change, f *flown) {
+	k, x := s.kept, f.x
+	now := s.now()
+	before, replaces := k.find(c)
+	k.dir.Apply(c)
+	delete(s.stall.since, x)
+	s.users--
+	at := doom{c.History, x.Rec.Key}
+	if left := k.written[at]; left.n > 1 {
+		left.n--
+		k.written[at] = left
+	} else {
+		delete(k.written, at)
+	}
+	if f.said {
+		x.Rec.Body.(*body).said = c.Err != nil
+		if replaces && c.Err == nil {
+			s.vacate(now, &before)
+		}
+		return
+	}
+	x.Rested(now - f.at)
+	switch {
+	case c.Err == nil:
+		if k.doomed[at] < c.Put.Serial {
+			delete(k.doomed, at)
+		}
+		s.eng.Done(now, x, nil)
+		s.sayLatest(x)
+		if replaces {
+			s.vacate(now, &before)
+		}
+		s.arrived(x.Rec)
+		return
+	case c.Uncertain:
+		x.Rec.Body.(*body).uncertain = true
+		k.uncertain = append(k.uncertain, x)
+	}
+	if b := x.Rec.Body.(*body); errors.Is(c.Err, segment.ErrSuspect) && x.Kind == engine.Flush && b.redone < mostRedone {
+		b.redone++
+		s.eng.Redo(now, x)
+		return
+	}
+	s.eng.Done(now, x, s.diskError(c.Err))
+}
+
+// sayLatest tells the catalog once more what there is of a key, when it has just learnt of a version that is none any more: it was replaced by one that was
+// given to it before, as the two were captured at the same time; or it was given up while it was on its way.
+func (s *Store) sayLatest(x *engine.Transfer) {
+	r := x.Rec
+	if !r.Gone() {
+		return
+	}
+	if !r.Hist.Has(r.Key) {
+		if at := (doom{r.Hist.Name, r.Key}); x.Kind == engine.Spill && s.kept.doomed[at] < r.Body.(*body).serial {
+			s.forgo(r)
+		}
+		return
+	}
+	latest := r.Hist.Get(r.Key)
+	b := latest.Body.(*body)
+	if t := len(s.tiers) - 1; b.serial == 0 || b.serial > r.Body.(*body).serial || !s.eng.Complete(latest, t) {
+		return
+	}
+	once := &engine.Transfer{Rec: latest, ToOff: s.eng.Fragment(latest, len(s.tiers)-1).Offset}
+	b.said = true
+	s.say(once, nil, &flown{x: once, said: true})
+}
+
+// mostRedone is how often a flush is done again by itself.
+const mostRedone = 3
+
+// find is the row that the catalog has of a change's key.
+func (k *kept) find(c *durable.Change) (catalog.Row, bool) {
+	id, ok := k.state.History(c.History)
+	if !ok {
+		return catalog.Row{}, false
+	}
+	key := c.Key
+	if c.Put != nil {
+		key = c.Put.Key
+	}
+	return k.state.Find(id, key)
+}
+
+// vacate gives the room of a row back that the catalog does not count on any more.
+func (s *Store) vacate(now int64, row *catalog.Row) {
+	off, n, err := s.kept.Place(row)
+	if err != nil || s.kept.retired(s.disk, off, n) {
+		return
+	}
+	s.eng.Release(now, off, n)
+}
+
+// landDrop gives back the room of what the catalog does not have any more.
+func (s *Store) landDrop(c *durable.Change) {
+	k, now := s.kept, s.now()
+	if c.Err != nil {
+		k.dir.Apply(c)
+		k.owed = append(k.owed, c)
+		s.eng.Owe(now, -1)
+		return
+	}
+	var gone []catalog.Row
+	if c.Drop {
+		if row, ok := k.find(c); ok && row.Serial <= c.Serial {
+			gone = append(gone, row)
+		}
+	} else if id, ok := k.state.History(c.History); ok && c.Clear {
+		k.state.Each(id, func(row catalog.Row) bool {
+			if row.Serial <= c.Serial {
+				gone = append(gone, row)
+			}
+			return true
+		})
+	}
+	k.dir.Apply(c)
+	at := doom{c.History, c.Key}
+	switch {
+	case c.Drop && k.doomed[at] == c.Serial:
+		delete(k.doomed, at)
+	case c.Clear && k.cleared[c.History] == c.Serial:
+		delete(k.cleared, c.History)
+	}
+	for i := range gone {
+		s.vacate(now, &gone[i])
+	}
+	if c.Tag != again {
+		s.eng.Owe(now, -1)
+	}
+}
+
+// again is the tag of what is said once more: nobody waits for its room any more.
+const again = "again"
+
+// sayAgain commits drops once more that could not be, as soon as something could.
+func (s *Store) sayAgain(group []*durable.Change) {
+	k := s.kept
+	for _, c := range group {
+		if c.Err == nil && len(k.owed) > 0 {
+			for _, o := range k.owed {
+				k.dir.Commit(&durable.Change{History: o.History, Key: o.Key, Serial: o.Serial, Drop: o.Drop, Clear: o.Clear, Retention: o.Retention, Tag: again})
+			}
+			k.owed = nil
+		}
+	}
+}
+
+// settleUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.
+func (s *Store) settleUncertain() {
+	k, now := s.kept, s.now()
+	for _, x := range k.uncertain {
+		x.Rec.Body.(*body).uncertain = false
+		if n := (max(x.Rec.Size, 1) + diskGrain - 1) / diskGrain * diskGrain; !k.retired(s.disk, x.ToOff, n) {
+			s.eng.Release(now, x.ToOff, n)
+		}
+	}
+	k.uncertain = nil
+}
+
+// setAside puts nothing into segments any more of which a sync has failed; room behind all others takes their place.
+func (s *Store) setAside(segments []int64) {
+	t := len(s.tiers) - 1
+	for _, number := range segments {
+		if s.kept.suspect[number] {
+			continue
+		}
+		s.kept.suspect[number] = true
+		from, end := s.disk.Range(number)
+		more := s.eng.Retire(from, end)
+		capacity := s.eng.Capacity(t)
+		if capacity > from { // the last one
+			capacity = max(capacity, end)
+		}
+		s.disk.Grow(capacity + more)
+		s.eng.Grow(s.now(), t, capacity+more)
+		s.eng.Retire(from, end)
+		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
+			s.set.Path, segment.FileName(uint64(number)+1)))
+	}
+}
+
+// writeDown writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is
+// what was captured.
+func (s *Store) writeDown(x *engine.Transfer, b *body) (leaves []uint64, err error) {
+	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
+	if s.kept == nil || !b.hasLeaves() {
+		return nil, s.diskError(s.disk.Write(x.ToOff, slot))
+	}
+	var bad error
+	hashed := make(chan struct{})
+	safego.Go("leaves", func() {
+		defer close(hashed)
+		leaves, bad = b.leaves(slot)
+	})
+	err = s.diskError(s.disk.Write(x.ToOff, slot))
+	<-hashed
+	if bad != nil {
+		err = bad
+	}
+	return leaves, err
+}
+
+// hasLeaves tells whether a region has more than one.
+func (b *body) hasLeaves() bool {
+	return b.sums != nil && slices.ContainsFunc(b.layout.spans, func(s Span) bool { return s.Bytes > checksum.LeafBytes })
+}
+
+// leaves are the hashes of the leaves of all regions with more than one, and whether the regions still are what was captured.
+func (b *body) leaves(slot []byte) (leaves []uint64, err error) {
+	for i, span := range b.layout.spans {
+		if span.Bytes <= checksum.LeafBytes {
+			continue
+		}
+		first := len(leaves)
+		for p := slot[span.Offset : span.Offset+span.Bytes]; len(p) > 0; {
+			n := min(len(p), checksum.LeafBytes)
+			leaves = append(leaves, checksum.Leaf(p[:n]))
+			p = p[n:]
+		}
+		if checksum.Combine(leaves[first:]) != b.sums[i] {
+			return nil, damaged(i, status.TierHost)
+		}
+	}
+	return leaves, nil
+}

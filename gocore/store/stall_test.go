@@ -1,0 +1,148 @@
+package store
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// stalling is a store whose disk stops answering when the rule is enabled.
+func stalling(t *testing.T, host int64, ops vfs.Op) (*Store, *client, *vfs.Rule) {
+	t.Helper()
+	rule := &vfs.Rule{Ops: ops, Block: true}
+	rule.Disable()
+	c := stored(host, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule))
+	c.Flush, c.StallAfter, c.DespairAfter = "eager", 20*time.Millisecond, 100*time.Millisecond
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		rule.Disable()
+		rule.Release()
+		shut(t, s)
+		gone(t, c)
+	})
+	return s, newClient(t, s, "h"), rule
+}
+
+func (s *Store) stalled(t *testing.T) bool {
+	t.Helper()
+	st, err := s.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Tiers["disk"].Stalled > 0
+}
+
+// While the disk stands still those who wait for it are told, those who do not go on, and afterwards everything is as if nothing had been.
+func TestAStalledDisk(t *testing.T) {
+	for name, ops := range map[string]vfs.Op{"writes": vfs.OpWrite, "syncs": vfs.OpSync} {
+		t.Run(name, func(t *testing.T) {
+			s, h, rule := stalling(t, 4<<20, ops)
+			before := h.mustPut(0, random(100_000, 0))
+			if err := h.wait(before.Ticket, status.TierDisk); err != nil {
+				t.Fatal(err)
+			}
+			rule.Enable()
+			out := h.mustPut(1, random(100_000, 1))
+			if e := wants(t, h.wait(out.Ticket, status.TierDisk), status.IO); e.Errno != int(unix.ETIMEDOUT) || e.Tier != status.TierDisk {
+				t.Errorf("%+v", e)
+			}
+			if !s.stalled(t) {
+				t.Error("the store does not say that its disk stands still")
+			}
+			h.mustGet(0, random(100_000, 0), RestoreArgs{})
+			h.mustGet(1, random(100_000, 1), RestoreArgs{})
+			h.mustPut(2, random(100_000, 2))
+			rule.Disable()
+			rule.Release()
+			for _, k := range []int64{0, 1, 2} {
+				h.mustGet(k, random(100_000, uint64(k)), RestoreArgs{})
+			}
+			eventually(t, "the disk answers again", func() bool { return !s.stalled(t) })
+			if err := h.wait(0, status.TierDisk); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Who waits for room that only the disk can make is told too.
+func TestAStalledDiskMakesNoRoom(t *testing.T) {
+	_, h, rule := stalling(t, 256<<10, vfs.OpWrite)
+	rule.Enable()
+	var err error
+	k := int64(0)
+	for ; k < 10 && err == nil; k++ {
+		_, err = h.put(k, random(60_000, uint64(k)))
+	}
+	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		t.Fatal(e)
+	}
+	rule.Disable()
+	rule.Release()
+	eventually(t, "there is room again", func() bool {
+		_, err := h.put(20, random(60_000, 20))
+		return err == nil
+	})
+	for i := range k - 1 {
+		h.mustGet(i, random(60_000, uint64(i)), RestoreArgs{})
+	}
+}
+
+// Who waits for bytes that only the disk has is told, and asks again later.
+func TestAStalledDiskGivesNothing(t *testing.T) {
+	_, h, rule := stalling(t, 256<<10, vfs.OpRead)
+	for k := range int64(10) {
+		h.mustPut(k, random(60_000, uint64(k)))
+	}
+	if err := h.wait(0, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	rule.Enable()
+	_, _, err := h.get(0, 60_000, RestoreArgs{})
+	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		t.Fatal(e)
+	}
+	rule.Disable()
+	rule.Release()
+	eventually(t, "the bytes come", func() bool {
+		got, _, err := h.get(0, 60_000, RestoreArgs{})
+		return err == nil && string(got) == string(random(60_000, 0))
+	})
+}
+
+// A disk that is full fails those who need it, keeps what it has, and works again when there is space.
+func TestAFullDisk(t *testing.T) {
+	for _, why := range []error{unix.ENOSPC, unix.EDQUOT} {
+		full := &vfs.Rule{Ops: vfs.OpAllocate | vfs.OpWrite, Err: why}
+		full.Disable()
+		c := stored(4<<20, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), full))
+		c.SegmentBytes = 64 << 10
+		s := reopened(t, c)
+		h := newClient(t, s, "h")
+		out := h.mustPut(0, random(50_000, 0))
+		if err := h.wait(out.Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+		full.Enable()
+		out = h.mustPut(1, random(90_000, 1))
+		err := h.wait(out.Ticket, status.TierDisk)
+		if e := wants(t, err, status.IO); !errors.Is(err, why) && e.Errno != int(why.(unix.Errno)) {
+			t.Fatal(err)
+		}
+		h.mustGet(0, random(50_000, 0), RestoreArgs{})
+		h.mustGet(1, random(90_000, 1), RestoreArgs{})
+		h.drop(0)
+		full.Disable()
+		if err := h.wait(out.Ticket, status.TierDisk); err != nil {
+			t.Fatalf("there is space again: %v", err)
+		}
+	}
+}
