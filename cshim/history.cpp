@@ -183,7 +183,7 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
   }
   if (status < 0) fail(table, named, key, error);
   auto memory = std::make_unique<LeaseMemory>(out, streams);
-  auto layout = store_->layout(out.layout);
+  auto layout = store_->layout(out.layout, out.slot_bytes);
   if (!layout) raise_invalid("the core forgot the layout of a lease.");
   if (regions.is_none()) {
     choice.select.resize(layout->regions.size());
@@ -234,7 +234,7 @@ std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& nam
   nogil.end();
   if (status < 0) raise(error, where(key));
   *id = info.layout;
-  return store_->layout(info.layout);
+  return store_->layout(info.layout, info.slot_bytes);
 }
 
 void History::fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const {
@@ -242,7 +242,8 @@ void History::fail(const Core& table, const Key& named, py::handle key, const ve
   std::shared_ptr<const Layout> layout;
   veloc_info info;
   veloc_error ignored;
-  if (error.region >= 0 && table.lookup(handle_, named.get(), &info, &ignored) == VELOC_OK) layout = store_->layout(info.layout);
+  if (error.region >= 0 && table.lookup(handle_, named.get(), &info, &ignored) == VELOC_OK)
+    layout = store_->layout(info.layout, info.slot_bytes);
   failed.layout = layout.get();
   store_->raise(error, failed);
 }
@@ -265,6 +266,21 @@ void History::clear() {
   veloc_error error;
   Nogil nogil;
   const int32_t status = table.history_clear(handle_, &error);
+  nogil.end();
+  if (status < 0) raise(error, where());
+}
+
+void History::retain(int64_t last, int64_t every, bool named, py::sequence keys) {
+  const Core& table = core();
+  std::deque<Key> named_keys;  // a deque: a Key stays where it is
+  std::vector<veloc_key> raw;
+  for (py::handle key : keys) {
+    named_keys.emplace_back(key);
+    raw.push_back(*named_keys.back().get());
+  }
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = table.retain(handle_, last, every, named, raw.data(), static_cast<int64_t>(raw.size()), &error);
   nogil.end();
   if (status < 0) raise(error, where());
 }

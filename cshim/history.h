@@ -29,6 +29,7 @@ class History {
   // False when there was nothing to drop.
   bool drop(py::handle key);
   void clear();
+  void retain(int64_t last, int64_t every, bool named, py::sequence keys);
   int64_t size() const;
   py::list keys() const;
   // (payload bytes, slot bytes, meta bytes, tiers, ready, ticket), or None.

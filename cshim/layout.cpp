@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -50,6 +51,8 @@ class Reader {
     return value;
   }
 
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
+
   const char* advance(size_t length) {
     if (static_cast<size_t>(end_ - at_) < length) raise_invalid("the description of a checkpoint ends too early.");
     const char* at = at_;
@@ -90,11 +93,11 @@ std::vector<uint8_t> read_order(Reader* reader, int ndim) {
 
 std::vector<int64_t> dense_strides(const RegionLayout& region) {
   std::vector<int64_t> strides(region.shape.size());
-  int64_t stride = region.itemsize;
+  auto stride = static_cast<uint64_t>(region.itemsize);  // check_layout finds what does not fit
   for (size_t i = region.order.size(); i-- > 0;) {
     const auto axis = region.order[i];
-    strides[axis] = stride;
-    if (region.shape[axis] > 1) stride *= region.shape[axis];
+    strides[axis] = static_cast<int64_t>(stride);
+    if (region.shape[axis] > 1) stride *= static_cast<uint64_t>(region.shape[axis]);
   }
   return strides;
 }
@@ -189,6 +192,8 @@ std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
   if (reader.take<char>() != kMagic || reader.take<uint8_t>() != kVersion) raise_invalid("these bytes do not describe a checkpoint.");
   layout->sequence = reader.take<uint8_t>() != 0;
   const auto count = reader.take<uint32_t>();
+  if (count > reader.left() / kRegion)
+    raise_invalid("the description of a checkpoint has no room for its " + std::to_string(count) + " regions.");
   for (uint32_t i = 0; i < count; ++i) {
     layout->regions.push_back(read_region(&reader, layout->sequence));
     if (layout->sequence) continue;
@@ -199,6 +204,27 @@ std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
     layout->index.emplace(std::string(name, static_cast<size_t>(name_length)), static_cast<int32_t>(i));
   }
   return layout;
+}
+
+void check_layout(const Layout& layout, int64_t slot_bytes) {
+  int64_t end = 0;
+  for (size_t i = 0; i < layout.regions.size(); ++i) {
+    const RegionLayout& region = layout.regions[i];
+    if (region.nbytes < 0 || region.offset < end || region.offset > slot_bytes || region.nbytes > slot_bytes - region.offset) {
+      raise_invalid("region " + std::to_string(i) + " of a checkpoint, " + std::to_string(region.nbytes) + " bytes at " +
+                    std::to_string(region.offset) + ", lies outside of its slot or in another region.");
+    }
+    end = region.offset + region.nbytes;
+    int64_t bytes = region.itemsize;
+    bool fits = bytes >= 0;
+    for (int64_t length : region.shape) fits = fits && length >= 0 && !__builtin_mul_overflow(bytes, length, &bytes);
+    // An empty array may have other axes of any length.
+    const bool empty = std::find(region.shape.begin(), region.shape.end(), 0) != region.shape.end();
+    if (empty ? region.nbytes != 0 : !fits || bytes != region.nbytes) {
+      raise_invalid("region " + std::to_string(i) + " of a checkpoint has " + std::to_string(region.nbytes) +
+                    " bytes, which its shape and element size do not give.");
+    }
+  }
 }
 
 py::object dtype_of_region(const RegionLayout& region) {

@@ -72,6 +72,10 @@ class LayoutWriter {
 // Reads what LayoutWriter wrote; raises InvalidArgument when the bytes are no layout.
 std::shared_ptr<const Layout> read_layout(const char* data, size_t length);
 
+// Raises InvalidArgument unless the regions can be those of a slot of that many bytes: inside of it, ascending and apart, and each with as
+// many bytes as its elements have. What this process wrote need not be asked; what comes from elsewhere must be.
+void check_layout(const Layout& layout, int64_t slot_bytes);
+
 // The numpy dtype of a region; made on the first call.
 py::object dtype_of_region(const RegionLayout& region);
 

@@ -15,6 +15,7 @@ namespace velocpy {
   X(drain_log)             \
   X(simulate)              \
   X(doctor)                \
+  X(inspect)               \
   X(test_panic)            \
   X(test_corrupt)          \
   X(open)                  \
@@ -24,6 +25,7 @@ namespace velocpy {
   X(timeline)              \
   X(history)               \
   X(history_clear)         \
+  X(retain)                \
   X(history_len)           \
   X(keys)                  \
   X(lookup)                \

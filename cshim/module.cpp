@@ -5,6 +5,7 @@
 #include "failure.h"
 #include "fork.h"
 #include "history.h"
+#include "layout.h"
 #include "lease.h"
 #include "loader.h"
 #include "probe.h"
@@ -39,6 +40,43 @@ py::bytes doctor(const std::string& request) {
   return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
     return table.doctor(request.data(), static_cast<int64_t>(request.size()), buffer, capacity, length, error);
   }));
+}
+
+// Enough for some ten thousand lines: what a page costs beside them does not matter then.
+constexpr Py_ssize_t kInspectRoom = Py_ssize_t{4} << 20;
+
+py::bytes inspect(const std::string& request) {
+  const Core& table = core();
+  PyObject* answer = PyBytes_FromStringAndSize(nullptr, kInspectRoom);
+  if (answer == nullptr) throw py::error_already_set();
+  int64_t length = 0;
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status =
+      table.inspect(request.data(), static_cast<int64_t>(request.size()), PyBytes_AS_STRING(answer), kInspectRoom, &length, &error);
+  nogil.end();
+  if (status < 0) {
+    Py_DECREF(answer);
+    raise(error, {});
+  }
+  if (_PyBytes_Resize(&answer, static_cast<Py_ssize_t>(length)) != 0) throw py::error_already_set();
+  return py::reinterpret_steal<py::bytes>(answer);
+}
+
+// What the description of a checkpoint says, for whoever has it from a store that is not open.
+py::list regions_of(const py::bytes& text, int64_t slot) {
+  const std::string_view bytes = text;
+  const auto layout = read_layout(bytes.data(), bytes.size());
+  check_layout(*layout, slot);
+  py::list all;
+  for (size_t i = 0; i < layout->regions.size(); ++i) {
+    const RegionLayout& region = layout->regions[i];
+    py::tuple shape(region.shape.size());
+    for (size_t axis = 0; axis < region.shape.size(); ++axis) shape[axis] = region.shape[axis];
+    all.append(py::make_tuple(layout->sequence ? py::object(py::int_(i)) : region.name, region.dtype_text, shape, region.offset,
+                              region.nbytes, static_cast<int>(region.library), region.place));
+  }
+  return all;
 }
 
 void test_panic(int where) {
@@ -78,6 +116,11 @@ py::dict status_codes() {
   codes["DURABILITY"] = static_cast<int>(VELOC_E_DURABILITY);
   codes["DEVICE_LOST"] = static_cast<int>(VELOC_E_DEVICE_LOST);
   codes["BELATED"] = static_cast<int>(VELOC_E_BELATED);
+  codes["LOCKED"] = static_cast<int>(VELOC_E_LOCKED);
+  codes["NO_STORE"] = static_cast<int>(VELOC_E_NO_STORE);
+  codes["LATER"] = static_cast<int>(VELOC_E_LATER);
+  codes["DAMAGED"] = static_cast<int>(VELOC_E_DAMAGED);
+  codes["READ_ONLY"] = static_cast<int>(VELOC_E_READ_ONLY);
   return codes;
 }
 
@@ -90,6 +133,8 @@ void bind_functions(py::module_& m) {
   m.def("core_log", &core_log);
   m.def("simulate", &simulate, py::arg("request"));
   m.def("doctor", &doctor, py::arg("request"));
+  m.def("inspect", &inspect, py::arg("request"));
+  m.def("regions_of", &regions_of, py::arg("layout"), py::arg("slot_bytes"));
   m.def("release_failures", &take_release_failures);
   m.def("test_panic", &test_panic, py::arg("where"));
   m.def("shim_info", &shim_info);
@@ -125,6 +170,7 @@ void bind_history(py::module_& m) {
            py::arg("stream") = py::none())
       .def("drop", &History::drop, py::arg("key"))
       .def("clear", &History::clear)
+      .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"))
       .def("size", &History::size)
       .def("keys", &History::keys)
       .def("lookup", &History::lookup, py::arg("key"))

@@ -113,7 +113,7 @@ void Store::raise(const veloc_error& error, const Where& where) const {
   velocpy::raise(error, where);
 }
 
-std::shared_ptr<const Layout> Store::layout(uint64_t id) {
+std::shared_ptr<const Layout> Store::layout(uint64_t id, int64_t slot_bytes) {
   if (auto known = layouts_.find(id)) return known;
   const Core& table = core();
   bool gone = false;
@@ -124,6 +124,7 @@ std::shared_ptr<const Layout> Store::layout(uint64_t id) {
   });
   if (gone) return nullptr;
   auto layout = read_layout(bytes.data(), bytes.size());
+  check_layout(*layout, slot_bytes);  // it may come from a file
   layouts_.put(id, layout);
   return layout;
 }

@@ -35,8 +35,8 @@ class Store {
   // Raises what a call that concerns checkpoints reports: of a belated finding, of which it knows more.
   [[noreturn]] void raise(const veloc_error& error, const Where& where) const;
 
-  // The layout of an id; asks the core once. Null when nothing has this layout any more.
-  std::shared_ptr<const Layout> layout(uint64_t id);
+  // The layout of an id, of slots of that many bytes; asks the core once. Null when nothing has this layout any more.
+  std::shared_ptr<const Layout> layout(uint64_t id, int64_t slot_bytes);
 
   uint64_t handle() const { return handle_; }
   KeptSources& sources() { return sources_; }

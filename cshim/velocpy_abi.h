@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 4
+#define VELOC_ABI_VERSION 5
 
 /* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -46,10 +46,15 @@ enum {
   VELOC_E_INTERNAL = -14,    /* an invariant of the engine broke */
   VELOC_E_DURABILITY = -15,  /* the bytes can never reach the tier asked for (its flush failed for good, or was cancelled) */
   VELOC_E_DEVICE_LOST = -16, /* the accelerator's context is lost: nothing that lay there alone can be had any more */
-  VELOC_E_BELATED = -17      /* this call did nothing: it tells that bytes which an earlier restore of the history gave before they had been
+  VELOC_E_BELATED = -17,     /* this call did nothing: it tells that bytes which an earlier restore of the history gave before they had been
                                 verified were not those captured. text is JSON: {"history": name, "key": number or text, "layout": id,
                                 "unverified": why that cannot be told, or left out}; null stands for a name that is too long or no UTF-8.
                                 close: the store is closed all the same */
+  VELOC_E_LOCKED = -18,      /* the store is open for writing, here or in another process */
+  VELOC_E_NO_STORE = -19,    /* the directory holds no store */
+  VELOC_E_LATER = -20,       /* the store was written by a later version */
+  VELOC_E_DAMAGED = -21,     /* something that was acknowledged is missing from the store: it can be read, and repaired */
+  VELOC_E_READ_ONLY = -22    /* the store is open for reading only */
 };
 
 enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };
@@ -194,7 +199,8 @@ extern "C" {
 /* Process. */
 uint32_t veloc_abi_version(void);
 /* Idempotent; another configuration than the first one's is VELOC_E_INVALID. JSON object, all optional:
- * {"max_procs": int, "gc_percent": int, "memory_limit": bytes, "test_hooks": bool} */
+ * {"max_procs": int, "gc_percent": int, "memory_limit": bytes, "test_hooks": bool; with these "kill_point": "place:n", where the
+ * process kills itself (see gocore/killpoint), and "catalog_slack", "segment_bytes" of the stores that are made} */
 int32_t veloc_init(const char* json, int64_t json_len, veloc_error* err);
 /* JSON object with version, go version, revision, build tags, modules. *len = bytes needed; written when they fit in cap. */
 int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err);
@@ -205,6 +211,11 @@ int32_t veloc_simulate(const char* json, int64_t json_len, char* buf, int64_t ca
 /* Looks at what the device tier will meet on this machine: JSON in (see gocore/doctor/request.go), JSON out. It waits, a second or
  * two for each GPU: call it without locks. An answer needs a buffer of 1 MiB; with a smaller one nothing is looked at. */
 int32_t veloc_doctor(const char* json, int64_t json_len, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* Looks into stores without opening them, and puts them in order: JSON in (see gocore/inspect/request.go). The answer is a line of JSON
+ * and, for some requests, a body behind it (lines, or bytes); it is never longer than cap, as what there is more of is asked for page by
+ * page. It wants a buffer of 1 MiB at least; with a smaller one nothing is done. "step", "collect" and "repair" wait for disks: call it
+ * without locks. A view that "open" gave stays until it is closed. */
+int32_t veloc_inspect(const char* json, int64_t json_len, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Test hooks; VELOC_E_UNAVAILABLE unless init said test_hooks. where: 0 in the call, 1 in a goroutine. */
 int32_t veloc_test_panic(int32_t where, veloc_error* err);
 /* Flips one bit of the checkpoint's bytes in a tier. */
@@ -213,7 +224,8 @@ int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier,
 /* Stores. JSON: {"devices": [{"ordinal": int, "bytes": budget, or "share": of what is free}], "kernels": path of the kernels' fatbin,
  * "pinning": "auto"|"concurrent"|"sequential"|"direct"|"off", "host": bytes|null, "disk": bytes|null, "path": str|null, "flush":
  * "lazy"|"eager", "policy": "score"|"lru"|"fifo", "verify": "first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool,
- * "debug": bool, "workers": int, "copiers": int, "direct": bool, "timeline": int events kept (0: none)} */
+ * "debug": bool, "workers": int, "copiers": int, "direct": bool, "timeline": int events kept (0: none), "durable": bool: the disk tier
+ * outlives the store, "read_only": bool: … and is only looked at} */
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
 /* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice. */
 int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);
@@ -230,6 +242,10 @@ int32_t veloc_timeline(uint64_t store, int32_t clear, char* buf, int64_t cap, in
 /* Histories: the same name gives the same handle. */
 int32_t veloc_history(uint64_t store, const char* name, int64_t name_len, uint64_t* history, veloc_error* err);
 int32_t veloc_history_clear(uint64_t history, veloc_error* err); /* drops every checkpoint and the plan */
+/* Which checkpoints stay when newer ones are there (durable, in a durable store): the last ones, every n-th number, all with texts for keys
+ * (named), these keys. What nothing speaks for is dropped. All zero: everything stays. It is applied at once, and a durable store keeps it.
+ */
+int32_t veloc_retain(uint64_t history, int64_t last, int64_t every, int32_t named, const veloc_key* keys, int64_t n, veloc_error* err);
 int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
 /* Keys in the order of their latest writing: per key int32 kind, int32 text_len, int64 number, text. */
 int32_t veloc_keys(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_error* err);

@@ -15,10 +15,12 @@ import (
 	"sync"
 	"unsafe"
 
+	"velocpy/gocore/killpoint"
 	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/sim"
 	"velocpy/gocore/status"
+	"velocpy/gocore/store"
 )
 
 //export veloc_abi_version
@@ -30,6 +32,10 @@ type setup struct {
 	GCPercent   *int  `json:"gc_percent"`
 	MemoryLimit int64 `json:"memory_limit"`
 	TestHooks   bool  `json:"test_hooks"`
+	// For tests, with the hooks: where the process kills itself, and what durable stores have for constants.
+	KillPoint    string `json:"kill_point"`
+	CatalogSlack int64  `json:"catalog_slack"`
+	SegmentBytes int64  `json:"segment_bytes"`
 }
 
 var process struct {
@@ -57,6 +63,9 @@ func initialise(text []byte) error {
 			return status.Wrap(status.Invalid, err, "the configuration is not understood")
 		}
 	}
+	if hooked := c.KillPoint != "" || c.CatalogSlack != 0 || c.SegmentBytes != 0; hooked && !c.TestHooks {
+		return status.New(status.Unavailable, "test hooks are off")
+	}
 	canonical, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -70,6 +79,9 @@ func initialise(text []byte) error {
 		}
 		return nil
 	}
+	if err := killpoint.Arm(c.KillPoint); err != nil {
+		return status.Wrap(status.Invalid, err, "the configuration is not understood")
+	}
 	p.done, p.text, p.config = true, string(canonical), c
 	if c.MaxProcs > 0 {
 		runtime.GOMAXPROCS(c.MaxProcs)
@@ -81,6 +93,13 @@ func initialise(text []byte) error {
 		debug.SetMemoryLimit(c.MemoryLimit)
 	}
 	return nil
+}
+
+// constants gives a store those that the process was told.
+func constants(c *store.Config) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	c.CatalogSlack, c.SegmentBytes = process.config.CatalogSlack, process.config.SegmentBytes
 }
 
 func testing() error {

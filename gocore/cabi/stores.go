@@ -33,6 +33,7 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 			return 0, err
 		}
 		c.OpenDevice, c.WatchDevices = openDevice, watchFaults
+		constants(&c)
 		s, err := store.Open(c)
 		if err != nil {
 			return 0, err
@@ -221,6 +222,24 @@ func veloc_drop(history C.uint64_t, key *C.veloc_const_key, failure *C.veloc_err
 
 // maxHints bounds one call: a slip in a count must not read for ever.
 const maxHints = 1 << 24
+
+//export veloc_retain
+func veloc_retain(history C.uint64_t, last, every C.int64_t, named C.int32_t, keys *C.veloc_const_key, n C.int64_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		if n < 0 || n > maxHints || (keys == nil && n > 0) {
+			return status.New(status.Invalid, "%d keys", int64(n))
+		}
+		r := store.Retention{Last: int64(last), Every: int64(every), Named: named != 0}
+		for i := range int(n) {
+			k, err := keyOf((*C.veloc_const_key)(unsafe.Add(unsafe.Pointer(keys), uintptr(i)*unsafe.Sizeof(C.veloc_key{}))))
+			if err != nil {
+				return err
+			}
+			r.Keys = append(r.Keys, k)
+		}
+		return h.Retain(r)
+	})
+}
 
 //export veloc_hint
 func veloc_hint(history C.uint64_t, items *C.veloc_const_hint_item, n C.int64_t, queued *C.int64_t, failure *C.veloc_error) C.int32_t {

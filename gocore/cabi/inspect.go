@@ -1,0 +1,45 @@
+package main
+
+/*
+#include "velocpy_abi.h"
+typedef const char veloc_const_char;
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"velocpy/gocore/inspect"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// desk is the process's one.
+var desk = inspect.Desk{FS: vfs.OS()}
+
+//export veloc_inspect
+func veloc_inspect(request *C.veloc_const_char, size C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(length)); err != nil {
+			return 0, err
+		}
+		text, err := bytesAt(request, size)
+		if err != nil {
+			return 0, err
+		}
+		if capacity < 0 || buf == nil && capacity > 0 {
+			return 0, status.New(status.Invalid, "no place for the answer")
+		}
+		reply, err := desk.Ask(text, int(capacity))
+		if err != nil {
+			return 0, err
+		}
+		if reply == nil {
+			*length = inspect.Room
+			return status.OK, nil
+		}
+		*length = C.int64_t(len(reply))
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(buf)), int(capacity)), reply)
+		return status.OK, nil
+	})
+}

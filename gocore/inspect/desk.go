@@ -1,0 +1,130 @@
+package inspect
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"velocpy/gocore/durable"
+	"velocpy/gocore/handle"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// ErrNone: there is no such history or checkpoint.
+var ErrNone = errors.New("there is none")
+
+// Desk takes requests and has the sessions that they open. Its methods may be called from any goroutine.
+type Desk struct {
+	FS       vfs.FS
+	sessions handle.Table[*Session]
+}
+
+// Ask answers a request in at most room bytes. With less than Room nothing is done, and the answer is nil. Its errors are *status.Error.
+func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
+	q, err := ParseRequest(text)
+	if err == nil && room < Room {
+		return nil, nil
+	}
+	var reply []byte
+	if err == nil {
+		reply, err = d.do(&q, room)
+	}
+	if err != nil {
+		return nil, statusOf(err, string(q.Path))
+	}
+	return reply, nil
+}
+
+// Sessions is how many are open.
+func (d *Desk) Sessions() int { return d.sessions.Len() }
+
+func (d *Desk) do(q *Request, room int) ([]byte, error) {
+	switch q.Op {
+	case "open":
+		return d.open(q)
+	case "collect":
+		got, err := durable.Collect(d.options(q), q.Dry)
+		if err != nil {
+			return nil, err
+		}
+		return answer(map[string]any{
+			"dropped": got.Dropped, "dropped_bytes": got.DroppedBytes, "removed_files": len(got.Removed), "file_bytes": got.Files, "catalog_bytes": got.Catalog,
+		}, nil)
+	case "repair":
+		all, err := victims(q.Victims)
+		if err != nil {
+			return nil, err
+		}
+		done, err := durable.Repair(d.options(q), all)
+		if err != nil {
+			return nil, err
+		}
+		return answer(map[string]any{"identity": done.Identity, "catalog": done.Catalog, "dropped": done.Dropped}, nil)
+	case "close":
+		s, ok := d.sessions.Take(q.View)
+		if !ok {
+			return nil, d.stale()
+		}
+		if err := s.Close(); err != nil {
+			return nil, err
+		}
+		return answer(struct{}{}, nil)
+	}
+	s, ok := d.sessions.Get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	return s.Ask(q, room)
+}
+
+func (d *Desk) stale() error {
+	return status.New(status.Stale, "this view of a store does not exist, or not any more")
+}
+
+func (d *Desk) options(q *Request) durable.Options {
+	return durable.Options{FS: d.FS, Dir: string(q.Path), Direct: true}
+}
+
+func (d *Desk) open(q *Request) ([]byte, error) {
+	if q.Path == "" {
+		return nil, fmt.Errorf("%w: no path", ErrRequest)
+	}
+	began := time.Now()
+	s, err := Open(d.options(q))
+	if err != nil {
+		return nil, err
+	}
+	a := s.About()
+	facts := map[string]any{
+		"view": d.sessions.Put(s), "store": hex.EncodeToString(a.Store[:]), "format": a.Format, "segment_bytes": a.SegmentBytes, "damage": nil,
+		"seconds": time.Since(began).Seconds(),
+	}
+	if a.Damage != nil {
+		facts["damage"] = cutText(a.Damage.Error())
+	}
+	return answer(facts, nil)
+}
+
+// statusOf gives an error its status.
+func statusOf(err error, path string) error {
+	var known *status.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, ErrRequest), errors.Is(err, durable.ErrScope):
+		return status.Wrap(status.Invalid, err, "the question is not understood")
+	case errors.Is(err, ErrNone):
+		return status.Wrap(status.NotFound, err, "nothing was found")
+	case errors.Is(err, durable.ErrLocked):
+		return status.Wrap(status.Locked, err, "the store in %q is open for writing, here or in another process", path)
+	case errors.Is(err, durable.ErrNoStore):
+		return status.Wrap(status.NoStore, err, "there is no store in %q", path)
+	case errors.Is(err, durable.ErrVersion):
+		return status.Wrap(status.Later, err, "the store in %q was written by a later version of velocpy", path)
+	case errors.Is(err, durable.ErrDamaged):
+		return status.Wrap(status.Damaged, err, "the store in %q is damaged", path)
+	}
+	return status.Wrap(status.IO, err, "the store in %q", path).AtTier(status.TierDisk)
+}

@@ -1,0 +1,156 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/checksum"
+	"velocpy/gocore/durable"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+const dir = "/store"
+
+// made is a store with rows of one small region.
+func made(t *testing.T, fs vfs.FS, keys ...plan.Key) {
+	t.Helper()
+	landed := make(chan error, len(keys))
+	o := durable.Options{FS: fs, Dir: dir, Capacity: 64 << 20, SegmentBytes: 1 << 20, Direct: true}
+	var d *durable.Dir
+	o.Land = func(group []*durable.Change, _ []int64) {
+		for _, c := range group {
+			d.Apply(c)
+			landed <- c.Err
+		}
+	}
+	var err error
+	if d, err = durable.Open(o); err != nil {
+		t.Fatal(err)
+	}
+	p := bytes.Repeat([]byte{7}, 100)
+	l := &catalog.Layout{Slot: 100, Spans: []catalog.Span{{Offset: 0, Bytes: 100}}, Text: "text"}
+	for i, k := range keys {
+		if err := d.Space().Write(int64(i)*4096, p); err != nil {
+			t.Fatal(err)
+		}
+		d.Commit(&durable.Change{History: "h", Off: int64(i) * 4096, Put: &catalog.Row{Key: k, Serial: uint64(i) + 1, Layout: l, Sums: []uint64{checksum.Sum(p)}, Meta: "meta"}})
+		if err := <-landed; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask gives what the first line of an answer says, and the body.
+func ask(t *testing.T, d *Desk, q map[string]any) (map[string]any, []byte) {
+	t.Helper()
+	text, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := d.Ask(text, Room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(reply) > Room {
+		t.Fatalf("an answer has %d bytes", len(reply))
+	}
+	head, body, _ := bytes.Cut(reply, []byte("\n"))
+	var m map[string]any
+	if err := json.Unmarshal(head, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m, body
+}
+
+func TestPagesHaveEverythingOnce(t *testing.T) {
+	fs := vfs.NewMem(256 << 20)
+	var keys []plan.Key
+	for i := range 300 { // texts of up to 24 kB, of bytes that take six each: several pages
+		keys = append(keys, plan.Text(fmt.Sprint(i)+strings.Repeat("\xff", 80*i)))
+	}
+	made(t, fs, keys...)
+	d := &Desk{FS: fs}
+	about, _ := ask(t, d, map[string]any{"op": "open", "path": hex.EncodeToString([]byte(dir))})
+	for _, head := range []string{"", "{"} {
+		q := map[string]any{"op": "rows", "view": about["view"], "history": hex.EncodeToString([]byte("h")), "head": head}
+		n, pages := 0, 0
+		for more := true; more; pages++ {
+			answer, body := ask(t, d, q)
+			for _, line := range bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n")) {
+				if !bytes.Contains(line, []byte(`"`+fmt.Sprint(n))) {
+					t.Fatalf("row %d is %.60q", n, line)
+				}
+				if head != "" && !json.Valid(line) {
+					t.Fatalf("row %d is no JSON", n)
+				}
+				n++
+			}
+			q["from"], more = answer["next"], answer["next"] != nil
+		}
+		if n != len(keys) || pages < 3 {
+			t.Errorf("%d rows in %d pages", n, pages)
+		}
+	}
+	refused := map[string]any{"op": "rows", "view": about["view"], "history": hex.EncodeToString([]byte("h")), "from": 77}
+	text, _ := json.Marshal(refused)
+	if _, err := d.Ask(text, Room); !errors.Is(err, status.Of(status.Invalid)) {
+		t.Error(err)
+	}
+	if _, body := ask(t, d, map[string]any{
+		"op": "blob", "view": about["view"], "history": hex.EncodeToString([]byte("h")), "what": "meta",
+		"key": map[string]any{"text": hex.EncodeToString([]byte("0"))},
+	}); string(body) != "meta" {
+		t.Errorf("%q", body)
+	}
+	ask(t, d, map[string]any{"op": "close", "view": about["view"]})
+	if n := d.Sessions(); n != 0 || fs.OpenFiles() != 0 {
+		t.Error(n, fs.OpenFiles())
+	}
+}
+
+func TestTextsAsJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          `""`,
+		"a\"\\\n\x00\x7f":           `"a\"\\\u000a\u0000\u007f"`,
+		"ü€😀":                       `"\u00fc\u20ac\ud83d\ude00"`,
+		"\xff\xc3":                  `"\udcff\udcc3"`,
+		"\xed\xa0\x80|\xed\xbf\xbf": `"\ud800|\udfff"`,
+		"\xed\xa0":                  `"\udced\udca0"`,
+	} {
+		if got := string(appendString(nil, text)); got != want {
+			t.Errorf("%q is %s, not %s", text, got, want)
+		}
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	fs := vfs.NewMem(64 << 20)
+	for _, op := range []string{"open", "close", "histories", "rows", "row", "blob", "check", "step", "findings", "collect", "repair"} {
+		f.Add([]byte(`{"op": "` + op + `", "path": "2f73746f7265", "view": 4294967296, "history": "68", "key": {"number": 1}, "what": "layout"}`))
+	}
+	once := &Desk{FS: fs}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := fs.Stat(dir); err != nil {
+			made(t, fs, plan.Number(1))
+			if _, err := once.Ask([]byte(`{"op": "open", "path": "2f73746f7265"}`), Room); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reply, err := once.Ask(text, Room)
+		var known *status.Error
+		if err != nil && !errors.As(err, &known) || len(reply) > Room {
+			t.Error(len(reply), err)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"velocpy/gocore/durable"
+)
+
+// headRoom is left for the line before a body.
+const headRoom = 1 << 10
+
+// page is a body of lines that is being filled.
+type page struct {
+	body []byte
+	room int
+	n    int // lines
+}
+
+func newPage(room int) *page {
+	return &page{room: room - headRoom, body: make([]byte, 0, min(room, 1<<20))}
+}
+
+// add takes a line, unless there is no room for it; one for which an empty page has none is left empty.
+func (p *page) add(line []byte) bool {
+	if len(p.body)+len(line)+1 > p.room {
+		if p.n > 0 {
+			return false
+		}
+		line = nil
+	}
+	p.body = append(append(p.body, line...), '\n')
+	p.n++
+	return true
+}
+
+// answer is a line of JSON, and a body behind it.
+func answer(head any, body []byte) ([]byte, error) {
+	line, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(line, '\n'), body...), nil
+}
+
+// paged is the line before a page.
+type paged struct {
+	Next *int `json:"next"` // null: this is the last one
+}
+
+func (p *page) answer(next int, more bool) ([]byte, error) {
+	if !more {
+		return answer(paged{}, p.body)
+	}
+	return answer(paged{&next}, p.body)
+}
+
+// lines gives those of a list from one on.
+func lines[T any](list []T, from, room int, line func(to []byte, x T) []byte) ([]byte, error) {
+	p := newPage(room)
+	var text []byte
+	for from < len(list) {
+		text = line(text[:0], list[from])
+		if !p.add(text) {
+			break
+		}
+		from++
+	}
+	return p.answer(from, from < len(list))
+}
+
+func appendFault(to []byte, f durable.Fault) []byte {
+	to = append(to, `{"kind": "`...)
+	to = append(append(to, f.Kind...), '"')
+	to = append(to, `, "file": `...)
+	to = appendString(to, f.File)
+	to = appendField(to, "offset", f.Offset)
+	to = appendField(to, "bytes", f.Bytes)
+	to = appendBool(to, "harmless", f.Harmless)
+	to = appendBool(to, "fleeting", f.Fleeting)
+	if r := f.Row; r != nil {
+		to = appendString(append(to, `, "history": `...), r.History)
+		to = appendKey(append(to, `, "key": `...), r.Key)
+		to = appendField(to, "serial", r.Serial)
+		to = appendField(to, "region", r.Region)
+		to = appendField(to, "region_offset", r.Offset)
+		to = appendField(to, "region_bytes", r.Bytes)
+	}
+	to = appendString(append(to, `, "why": `...), cutText(f.Why))
+	return append(to, '}')
+}
+
+// mostWhy keeps an explanation readable.
+const mostWhy = 1 << 10
+
+func cutText(s string) string {
+	if len(s) > mostWhy {
+		return s[:mostWhy]
+	}
+	return s
+}
+
+func appendUnused(to []byte, u durable.Unused) []byte {
+	to = appendString(append(to, `{"file": `...), u.File)
+	to = appendField(to, "bytes", u.Bytes)
+	return append(to, '}')
+}
+
+func appendRight(to []byte, text string, width int) []byte {
+	for range width - len(text) {
+		to = append(to, ' ')
+	}
+	return append(to, text...)
+}
+
+func appendCount(to []byte, n int, width int) []byte { return appendRight(to, strconv.Itoa(n), width) }

@@ -1,0 +1,108 @@
+// Package inspect answers questions about stores that nobody has open here as a cache: what is in one, whether it is sound; and puts one in order.
+//
+// A request is a JSON object; an answer is a line of JSON and, for some, a body behind it: lines of text or JSON, or bytes. No answer is longer than the
+// room that the caller has: what there is more of comes page by page.
+package inspect
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"velocpy/gocore/durable"
+	"velocpy/gocore/plan"
+)
+
+// ErrRequest marks requests that make no sense.
+var ErrRequest = errors.New("not a request")
+
+// Request is what is asked for. Names and paths are given as hexadecimal bytes, as not all of them are texts.
+type Request struct {
+	Op      string `json:"op"`
+	Path    Bytes  `json:"path"`    // open, collect, repair
+	View    uint64 `json:"view"`    // of an open one
+	From    int    `json:"from"`    // the page: 0, or what the one before said
+	History Bytes  `json:"history"` // rows, row, blob
+	Key     *Key   `json:"key"`     // row, blob
+	What    string `json:"what"`    // blob: layout, meta, spans, sums or extents; findings: faults or unused
+	Head    string `json:"head"`    // histories, rows: what begins a JSON object, and lines of JSON are wanted; empty: a table
+	// check: at most one of these
+	Data  bool    `json:"data"`
+	Part  uint64  `json:"part"`
+	Parts uint64  `json:"parts"`
+	Share float64 `json:"share"`
+	Seed  uint64  `json:"seed"`
+
+	Milliseconds int64    `json:"milliseconds"` // step: for how long
+	Dry          bool     `json:"dry"`          // collect
+	Victims      []Victim `json:"victims"`      // repair
+}
+
+// Bytes are written in hexadecimal.
+type Bytes string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Bytes) UnmarshalJSON(text []byte) error {
+	var digits string
+	if err := json.Unmarshal(text, &digits); err != nil {
+		return err
+	}
+	p, err := hex.DecodeString(digits)
+	*b = Bytes(p)
+	return err
+}
+
+// Key is a number or a text.
+type Key struct {
+	Number *int64 `json:"number"`
+	Text   *Bytes `json:"text"`
+}
+
+func (k *Key) plan() (plan.Key, error) {
+	switch {
+	case k == nil || (k.Number == nil) == (k.Text == nil):
+		return plan.Key{}, fmt.Errorf("%w: a key is a number or a text", ErrRequest)
+	case k.Number != nil:
+		return plan.Number(*k.Number), nil
+	}
+	return plan.Text(string(*k.Text)), nil
+}
+
+// Victim is a checkpoint that is to be dropped.
+type Victim struct {
+	History Bytes  `json:"history"`
+	Key     Key    `json:"key"`
+	Serial  uint64 `json:"serial"`
+}
+
+func victims(given []Victim) ([]durable.Victim, error) {
+	all := make([]durable.Victim, len(given))
+	for i, v := range given {
+		key, err := v.Key.plan()
+		if err != nil {
+			return nil, err
+		}
+		all[i] = durable.Victim{History: string(v.History), Key: key, Serial: v.Serial}
+	}
+	return all, nil
+}
+
+// ParseRequest reads a request. Names that it does not know are refused: a slip must not look like an answer.
+func ParseRequest(text []byte) (Request, error) {
+	var q Request
+	from := json.NewDecoder(bytes.NewReader(text))
+	from.DisallowUnknownFields()
+	if err := from.Decode(&q); err != nil {
+		return q, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if _, err := from.Token(); !errors.Is(err, io.EOF) {
+		return q, fmt.Errorf("%w: something follows the object", ErrRequest)
+	}
+	if q.From < 0 {
+		return q, fmt.Errorf("%w: page %d", ErrRequest, q.From)
+	}
+	return q, nil
+}

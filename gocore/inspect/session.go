@@ -1,0 +1,305 @@
+package inspect
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/durable"
+	"velocpy/gocore/plan"
+)
+
+// Session is a store that somebody looks into, as it was when it was opened. Its methods may be called from any goroutine; they take turns.
+type Session struct {
+	mu        sync.Mutex
+	view      *durable.View
+	histories []catalog.HistoryInfo // by name; nil before anybody asked
+	listed    string                // the history that is being listed
+	place     catalog.Cursor        // where the next page of it begins
+	page      int                   // its number; 0: there is none
+	check     *durable.Check
+	summary   durable.Summary
+}
+
+// Open opens a session; nothing in the store is changed.
+func Open(o durable.Options) (*Session, error) {
+	view, err := durable.Read(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{view: view}, nil
+}
+
+// Close ends it.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view.Close()
+}
+
+// About is what there is to know before anything is asked.
+func (s *Session) About() durable.About { return s.view.About() }
+
+// Ask answers a request in at most room bytes, room being at least Room.
+func (s *Session) Ask(q *Request, room int) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch q.Op {
+	case "histories":
+		return s.eachHistory(q, room)
+	case "rows":
+		return s.rows(q, room)
+	case "row":
+		return s.row(q)
+	case "blob":
+		return s.blob(q, room)
+	case "check":
+		return s.begin(q)
+	case "step":
+		return s.step(q)
+	case "findings":
+		return s.findings(q, room)
+	}
+	return nil, fmt.Errorf("%w: op is %q", ErrRequest, q.Op)
+}
+
+// Room is the least that an answer wants.
+const Room = 1 << 20
+
+func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
+	if s.histories == nil {
+		s.histories = s.view.State().Histories()
+		slices.SortFunc(s.histories, func(a, b catalog.HistoryInfo) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return lines(s.histories, q.From, room, func(to []byte, h catalog.HistoryInfo) []byte {
+		if q.Head == "" {
+			to = appendCount(to, h.Rows, 10)
+			to = append(appendRight(to, sized(h.Bytes), 10), "  "...)
+			return appendLabel(to, plan.Text(h.Name))
+		}
+		to = appendString(append(append(to, q.Head...), `"history": `...), h.Name)
+		to = appendField(to, "checkpoints", h.Rows)
+		to = appendField(to, "bytes", h.Bytes)
+		to = appendField(to, "last_serial", h.Last)
+		to = appendRetention(append(to, `, "retention": `...), h.Retention)
+		return append(to, '}')
+	})
+}
+
+// mostKeyText bounds what is said of the keys that a retention names.
+const mostKeyText = 64 << 10
+
+func appendRetention(to []byte, r *catalog.Retention) []byte {
+	if r == nil {
+		return append(to, "null"...)
+	}
+	to = append(to, `{"named": `...)
+	if r.Named {
+		to = append(to, "true"...)
+	} else {
+		to = append(to, "false"...)
+	}
+	to = appendField(to, "last", r.Last)
+	to = appendField(to, "every", r.Every)
+	to = append(to, `, "keys": [`...)
+	said, start := 0, len(to)
+	for _, k := range r.Keys {
+		if len(to)-start+6*len(k.Text) > mostKeyText {
+			break
+		}
+		if said > 0 {
+			to = append(to, ", "...)
+		}
+		to = appendKey(to, k)
+		said++
+	}
+	return append(appendField(append(to, ']'), "more_keys", len(r.Keys)-said), '}')
+}
+
+func (s *Session) history(name Bytes) (uint32, error) {
+	id, ok := s.view.State().History(string(name))
+	if !ok {
+		return 0, fmt.Errorf("%w: history %q", ErrNone, string(name))
+	}
+	return id, nil
+}
+
+func (s *Session) rows(q *Request, room int) ([]byte, error) {
+	id, err := s.history(q.History)
+	if err != nil {
+		return nil, err
+	}
+	if q.From == 0 {
+		s.listed, s.place, s.page = string(q.History), 0, 0
+	} else if q.From != s.page || s.listed != string(q.History) {
+		return nil, fmt.Errorf("%w: page %d is not the next one", ErrRequest, q.From)
+	}
+	p := newPage(room)
+	w := rowWriter{head: q.Head}
+	if q.Head != "" {
+		w.head = string(appendString([]byte(q.Head+`"history": `), string(q.History)))
+	}
+	var line []byte
+	next, more := s.view.State().List(id, s.place, func(b catalog.Brief) bool {
+		line = w.append(line[:0], &b)
+		return p.add(line)
+	})
+	s.place, s.page = next, s.page+1
+	return p.answer(s.page, more)
+}
+
+// rowWriter writes the lines of a listing.
+type rowWriter struct {
+	head   string
+	layout *catalog.Layout
+	bytes  int64
+}
+
+func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
+	if w.layout != b.Layout { // rows come in runs of the same
+		w.layout, w.bytes = b.Layout, payload(b.Layout)
+	}
+	if w.head == "" {
+		to = append(appendRight(to, sized(w.bytes), 10), "  "...)
+		return appendLabel(to, b.Key)
+	}
+	to = appendKey(append(append(to, w.head...), `, "key": `...), b.Key)
+	to = appendField(to, "bytes", w.bytes)
+	to = appendField(to, "regions", len(b.Layout.Spans))
+	to = appendField(to, "serial", b.Serial)
+	to = appendField(to, "meta_bytes", b.Meta)
+	to = appendBool(to, "checksums", b.Summed)
+	to = appendBool(to, "readable", b.Content == catalog.Raw)
+	return append(to, '}')
+}
+
+func payload(l *catalog.Layout) (bytes int64) {
+	for _, s := range l.Spans {
+		bytes += s.Bytes
+	}
+	return bytes
+}
+
+func (s *Session) find(q *Request) (row catalog.Row, err error) {
+	id, err := s.history(q.History)
+	if err != nil {
+		return row, err
+	}
+	key, err := q.Key.plan()
+	if err != nil {
+		return row, err
+	}
+	row, ok := s.view.State().Find(id, key)
+	if !ok {
+		return row, fmt.Errorf("%w: checkpoint %s of history %q", ErrNone, key, string(q.History))
+	}
+	return row, nil
+}
+
+func (s *Session) row(q *Request) ([]byte, error) {
+	row, err := s.find(q)
+	if err != nil {
+		return nil, err
+	}
+	return answer(map[string]any{
+		"serial": row.Serial, "readable": row.Readable(), "regions": len(row.Layout.Spans), "bytes": payload(row.Layout), "slot_bytes": row.Layout.Slot,
+		"alignment": row.Align, "meta_bytes": len(row.Meta), "layout_bytes": len(row.Layout.Text), "checksums": row.Sums != nil,
+		"leaves": len(row.Leaves),
+	}, nil)
+}
+
+// blob gives bytes of what a row says, from one on: as many as there is room for.
+func (s *Session) blob(q *Request, room int) ([]byte, error) {
+	row, err := s.find(q)
+	if err != nil {
+		return nil, err
+	}
+	p, err := blobOf(&row, q.What)
+	if err != nil {
+		return nil, err
+	}
+	from := min(q.From, len(p))
+	end := min(len(p), from+room-headRoom)
+	page := page{body: p[from:end]}
+	return page.answer(end, end < len(p))
+}
+
+func blobOf(row *catalog.Row, what string) (p []byte, err error) {
+	switch what {
+	case "layout":
+		return []byte(row.Layout.Text), nil
+	case "meta":
+		return []byte(row.Meta), nil
+	case "spans":
+		for _, s := range row.Layout.Spans {
+			p = binary.LittleEndian.AppendUint64(p, uint64(s.Offset))
+			p = binary.LittleEndian.AppendUint64(p, uint64(s.Bytes))
+		}
+	case "sums":
+		for _, sum := range row.Sums {
+			p = binary.LittleEndian.AppendUint64(p, sum)
+		}
+	case "extents":
+		for _, x := range row.Extents {
+			p = binary.LittleEndian.AppendUint64(p, x.File)
+			p = binary.LittleEndian.AppendUint64(p, uint64(x.Offset))
+			p = binary.LittleEndian.AppendUint64(p, uint64(x.Bytes))
+		}
+	default:
+		return nil, fmt.Errorf("%w: what is %q", ErrRequest, what)
+	}
+	return p, nil
+}
+
+func (s *Session) begin(q *Request) ([]byte, error) {
+	check, err := s.view.Check(durable.Scope{Data: q.Data, Part: q.Part, Parts: q.Parts, Share: q.Share, Seed: q.Seed})
+	if err != nil {
+		return nil, err
+	}
+	s.check = check
+	return s.progress(false)
+}
+
+// longestStep keeps calls short enough for who wants to end them.
+const longestStep = time.Minute
+
+func (s *Session) step(q *Request) ([]byte, error) {
+	if s.check == nil {
+		return nil, fmt.Errorf("%w: no check was begun", ErrRequest)
+	}
+	long := time.Duration(min(max(q.Milliseconds, 1), longestStep.Milliseconds())) * time.Millisecond
+	end := time.Now().Add(long)
+	done, err := s.check.Step(func() bool { return time.Now().After(end) })
+	if err != nil {
+		return nil, err
+	}
+	return s.progress(done)
+}
+
+func (s *Session) progress(done bool) ([]byte, error) {
+	s.summary = s.check.Summary()
+	m := &s.summary
+	unused := int64(0)
+	for _, u := range m.Unused {
+		unused += u.Bytes
+	}
+	return answer(map[string]any{
+		"done": done, "checkpoints": m.Checkpoints, "bytes": m.Bytes, "chosen": m.Chosen, "chosen_bytes": m.ChosenBytes, "read_bytes": m.Read,
+		"without_checksums": m.Unsummed, "unknown": m.Unknown, "superseded": m.Superseded, "damaged": m.Damaged, "torn_bytes": m.Torn,
+		"unused_files": len(m.Unused), "unused_bytes": unused, "faults": len(m.Faults),
+	}, nil)
+}
+
+func (s *Session) findings(q *Request, room int) ([]byte, error) {
+	switch q.What {
+	case "faults":
+		return lines(s.summary.Faults, q.From, room, appendFault)
+	case "unused":
+		return lines(s.summary.Unused, q.From, room, appendUnused)
+	}
+	return nil, fmt.Errorf("%w: what is %q", ErrRequest, q.What)
+}
