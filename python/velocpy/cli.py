@@ -1,22 +1,12 @@
 """The command ``velocpy``.
 
-What a command finds goes to standard output, as text for people or, with ``--json``, as one JSON document; progress,
-warnings and errors go to standard error.
-
-Exit codes:
-
-===  =====================================================================
-0    done, and what was to be shown holds
-1    the command ran, and what it was to show does not hold
-2    the command line is wrong
-3    something that the command needs is not installed; the message says how
-4    the store failed: the message names tier, cause and remedy
-130  interrupted
-===  =====================================================================
+What a command finds goes to standard output, as text for people or, with ``--json``, as JSON messages; progress,
+warnings and errors go to standard error. How it ends stands in `velocpy.exits`, and docs/command-line.md says it all.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -28,49 +18,63 @@ import click
 
 from velocpy._version import __version__
 
+from .exits import Exit, code_of
 from .extra import MissingExtra, MissingLibrary
-
-NOT_PROVEN, NOT_INSTALLED, STORE_FAILED, INTERRUPTED = 1, 3, 4, 130
+from .output import colour, examples, json_option, message
+from .stored import COMMANDS
 
 
 class Commands(click.Group):
     """Turns what may go wrong in any command into one line and an exit code."""
 
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """The context in which all commands run."""
+        return super().make_context(*arguments, **{"color": colour()} | extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was asked for."""
-        from .errors import CoreUnavailable, VelocError
+        from .errors import VelocError
 
         try:
             return super().invoke(ctx)
-        except (MissingLibrary, CoreUnavailable) as error:
-            stop(str(error), NOT_INSTALLED)
-        except VelocError as error:
-            stop(str(error), STORE_FAILED)
-        except KeyboardInterrupt:
-            stop("interrupted", INTERRUPTED)
+        except (MissingLibrary, VelocError) as error:
+            stop(str(error), code_of(error))
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # who reads has gone, and need not be told
+                raise
+            stop(str(error), code_of(error))
+        except (KeyboardInterrupt, click.Abort):
+            stop("interrupted", Exit.INTERRUPTED)
 
 
-def stop(message: str, code: int) -> None:
+def stop(text: str, code: Exit) -> None:
     """Ends the command with one message on standard error."""
-    click.echo(f"velocpy: {message}", err=True)
+    click.echo(f"velocpy: {text}", err=True)
     sys.exit(code)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {code.meaning}" for code in Exit)
+
+
+@click.group(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="velocpy")
 def main() -> None:
     """Keep the history of a computation, and bring it back in the order in which it will be needed."""
 
 
-@main.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+for command in COMMANDS:
+    main.add_command(command)
+
+
+@main.command(epilog=examples("velocpy info", "velocpy info --json"))
+@json_option
 def info(as_json: bool) -> None:
     """Say what this installation is made of."""
     import velocpy
 
     facts = velocpy.build_info()
     if as_json:
-        click.echo(json.dumps(facts, indent=2, sort_keys=True))
+        click.echo(message("info", {"build": facts}))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
@@ -78,29 +82,39 @@ def info(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {text}")
 
 
-@main.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@main.command(
+    epilog=examples("velocpy doctor", "velocpy doctor /scratch/run --strict", "velocpy doctor --device 0 --json")
+)
+@click.argument("path", required=False)
+@json_option
 @click.option("--device", type=click.IntRange(min=0), metavar="N", help="One GPU.  [default: all that are visible]")
-@click.option("--no-rates", is_flag=True, help="Measure no copies: for a GPU that is at work.")
-def doctor(as_json: bool, device: int | None, no_rates: bool) -> None:
-    """Look at what stores find on this machine, above all for GPUs.
+@click.option("--no-rates", is_flag=True, help="Measure no copies and no disk: for a machine that is at work.")
+@click.option("--strict", is_flag=True, help="Warnings end it with 20.")
+def doctor(path: str | None, as_json: bool, device: int | None, no_rates: bool, strict: bool) -> None:
+    """Look at what stores find on this machine, and in the directory PATH.
 
     Driver, devices, links, kernels, limits, huge pages and the rates of copies, each with a verdict (ok, warning,
     failed, not there) and with what helps. It takes a second or two for each GPU.
+
+    With PATH it tries there what a store does or wants to know: durable writes, direct I/O, locks, holes, space, the
+    kind of file system, rates. It does so in a directory of its own, which it removes, and touches nothing else. What
+    gives no answer is a finding after a few seconds.
 
     Exits with 0 when nothing failed: warnings, and a machine without a GPU, are no failure. Exits with 1 when something
     failed, and when a GPU asked for by --device cannot be used.
     """
     from .doctor import examine, lines
 
-    report = examine(device, rates=not no_rates)
+    report = examine(device, rates=not no_rates, path=path)
     if as_json:
-        click.echo(json.dumps(report, indent=2))
+        click.echo(message("doctor", report))
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo("\n".join(lines(report, width)))
     if report["verdict"] == "failed":
-        sys.exit(NOT_PROVEN)
+        sys.exit(Exit.FAILED)
+    if strict and report["verdict"] == "warning":
+        sys.exit(Exit.WARNINGS)
 
 
 @main.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
@@ -111,10 +125,12 @@ def bench(arguments: tuple[str, ...]) -> None:
         from .bench.__main__ import main as measure
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "a module", "bench", "velocpy bench") from None
-    measure.main(list(arguments), prog_name="velocpy bench")
+    measure.main(list(arguments), prog_name="velocpy bench", standalone_mode=False, color=colour())
 
 
-@main.command()
+@main.command(
+    epilog=examples("velocpy demo", "velocpy demo --dim 3 --json", "velocpy demo --device cuda --backend torch")
+)
 @click.option("--dim", type=click.Choice(["2", "3"]), default="2", show_default=True, help="Dimensions of the earth.")
 @click.option(
     "--backend",
@@ -153,8 +169,8 @@ def bench(arguments: tuple[str, ...]) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the disk tier's private files.  [default: the system's for temporary files]",
 )
-@click.option("--quiet", is_flag=True, help="Only errors, and the document of --json.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
+@click.option("--quiet", is_flag=True, help="Only errors, and the message of --json.")
+@json_option
 def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json: bool, **options: Any) -> None:
     """Migrate seismic shots whose wavefields do not fit the memory budget.
 
@@ -176,7 +192,7 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
     if options["path"] is not None:
         make_folder(options["path"], "--folder")
     if not show(settings, out, quiet=quiet, as_json=as_json):
-        sys.exit(NOT_PROVEN)
+        sys.exit(Exit.FAILED)
 
 
 def make_folder(folder: Path, option: str) -> None:

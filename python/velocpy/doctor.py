@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -14,22 +15,28 @@ from . import _core, knobs
 from .errors import InvalidArgument, VelocError
 from .store import kernels_path
 from .store import open as open_store
+from .trial import watch
 
 WORKS = "the host and disk tiers work"
 
 
-def examine(device: int | None = None, *, rates: bool = True) -> dict[str, Any]:
+def examine(
+    device: int | None = None, *, rates: bool = True, path: str | os.PathLike[str] | None = None
+) -> dict[str, Any]:
     """Looks at the host and disk tiers, at the driver, and at what lies between them and the GPUs.
 
     It takes a second or two for each GPU, some 200 MiB of memory on either side, and fails in nothing: what fails is a
-    finding.
+    finding. With a path it tries what a store needs there, in a directory of its own that it removes, for ten seconds
+    at most; a disk that does not answer is a finding too.
 
     Parameters
     ----------
     device
         The number of one GPU; None for all that the process sees.
     rates
-        Whether copies are measured. Without, a GPU that is at work is hardly disturbed.
+        Whether copies and the disk's rates are measured. Without, a machine that is at work is hardly disturbed.
+    path
+        The directory of a store that is, or that may be.
 
     Returns
     -------
@@ -47,14 +54,24 @@ def examine(device: int | None = None, *, rates: bool = True) -> dict[str, Any]:
     """
     if device is not None and device < 0:
         raise InvalidArgument(f"device is {device}; numbers begin with 0.")
+    place = None if path is None else _place(path)
     knobs.load_core()
-    tiers = _tiers()
+    found = [_tiers(), *([] if place is None else watch.run(place, rates=rates))]
     request = {"device": device, "kernels": kernels_path(), "rates": rates}
     report: dict[str, Any] = json.loads(_core.doctor(json.dumps(request)))
-    report["findings"].insert(0, tiers)
-    if tiers["verdict"] == "failed":
-        report["verdict"] = "failed"
+    report["findings"] = found + report["findings"]
+    verdicts = {report["verdict"], *(finding["verdict"] for finding in found)}
+    report["verdict"] = next(verdict for verdict in ("failed", "warning", "ok") if verdict in verdicts)
+    if place is not None:
+        report["path"] = os.fsencode(place).decode(errors="replace")
     return report
+
+
+def _place(path: str | os.PathLike[str]) -> str:
+    place = os.fsdecode(path)
+    if not place or "\0" in place:
+        raise InvalidArgument(f"path is {place!r}, which names nothing.")
+    return place
 
 
 def _tiers() -> dict[str, Any]:

@@ -30,15 +30,20 @@ __all__ = [
     "CorePoisoned",
     "CoreUnavailable",
     "CorruptCheckpoint",
+    "DamagedStore",
     "DurabilityLost",
     "ForkedProcessError",
+    "FormatTooNew",
     "GpuContextLost",
     "InvalidArgument",
     "InvalidBudget",
     "InvalidType",
     "LeaseReleased",
     "LeaseWritten",
+    "NotAStore",
+    "ReadOnlyStore",
     "StoreClosed",
+    "StoreLocked",
     "TierFull",
     "TierIOError",
     "TierUnavailable",
@@ -69,6 +74,11 @@ class Status(enum.IntEnum):
     DURABILITY = -15
     DEVICE_LOST = -16
     BELATED = -17
+    LOCKED = -18
+    NO_STORE = -19
+    LATER = -20
+    DAMAGED = -21
+    READ_ONLY = -22
 
 
 #: Names of the tiers by the contract's numbers.
@@ -165,6 +175,26 @@ class DurabilityLost(VelocError):
     """The bytes will never reach the tier asked for: their flush failed for good or was cancelled."""
 
 
+class StoreLocked(VelocError):
+    """The store in this directory is open for writing, here or in another process. Nothing was changed."""
+
+
+class NotAStore(VelocError, FileNotFoundError):
+    """There is no store in the directory."""
+
+
+class FormatTooNew(VelocError):
+    """The store was written by a later version of velocpy. Nothing was changed."""
+
+
+class DamagedStore(VelocError):
+    """Something that was acknowledged is gone from the store's directory. Nothing was changed; the rest can be read."""
+
+
+class ReadOnlyStore(VelocError, PermissionError):
+    """The store is open for reading only. Nothing was changed."""
+
+
 class LeaseReleased(VelocError):
     """The lease was released before this use of it."""
 
@@ -211,6 +241,11 @@ _CLASSES: dict[int, type[VelocError]] = {
     Status.DURABILITY: DurabilityLost,
     Status.DEVICE_LOST: GpuContextLost,
     Status.BELATED: BelatedCorruption,
+    Status.LOCKED: StoreLocked,
+    Status.NO_STORE: NotAStore,
+    Status.LATER: FormatTooNew,
+    Status.DAMAGED: DamagedStore,
+    Status.READ_ONLY: ReadOnlyStore,
 }
 
 # What is still safe and what to do, where the core cannot know it.
@@ -228,6 +263,13 @@ _REMEDIES: dict[int, str] = {
     Status.INTERNAL: "Please report this; close the store and restart the process.",
     Status.DEVICE_LOST: "A kernel or a copy of some library failed in this process, and CUDA cannot go on in it. What "
     "had reached the host tier or below can be restored to host memory; restart the process to use the GPU again.",
+    Status.LOCKED: "One process at a time writes to a store, any number read it: open it with mode='r', give each "
+    "process a path of its own, or, for files that may go with the process, durable=False.",
+    Status.NO_STORE: "Give the directory that was given to velocpy.open, or open it for writing to make a store there.",
+    Status.LATER: "Nothing was changed; install a newer velocpy.",
+    Status.DAMAGED: "Nothing was changed. What is left can be read with mode='r'; `velocpy check` says what is gone, "
+    "and `velocpy check --repair` lets it be written to again.",
+    Status.READ_ONLY: "Open it without mode='r' to change it.",
     Status.DURABILITY: "The checkpoint can still be restored while the store is open, unless it was dropped.",
 }
 

@@ -174,6 +174,47 @@ class History:
         with contextlib.suppress(StoreClosed, ForkedProcessError):
             self._core.clear()
 
+    def retain(
+        self,
+        last: int | None = None,
+        *,
+        every: int | None = None,
+        named: bool = False,
+        keys: Iterable[Key] = (),
+    ) -> None:
+        """Says which checkpoints stay when newer ones come; others are dropped. Without arguments all stay.
+
+        It holds from now on, in place of what was said before, and for what is there. A durable store keeps it for
+        whoever opens it next; there a checkpoint counts as a newer one when it is durable, so that a crash never leaves
+        fewer than it says.
+
+        Parameters
+        ----------
+        last
+            So many that were written last.
+        every
+            Those whose key is a multiple of this.
+        named
+            Those whose key is a str.
+        keys
+            These.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     run.retain(last=2, every=100)
+        ...     for i in range(0, 250, 10):
+        ...         _ = run.checkpoint(i, u=numpy.zeros(2))
+        ...     list(run)
+        [0, 100, 200, 230, 240]
+        """
+        for name, number in (("last", last), ("every", every)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Integral) or number < 1):
+                raise InvalidArgument(f"{name} is {number!r}; give a whole number from 1 up, or None.")
+        self._core.retain(int(last or 0), int(every or 0), bool(named), [plain_key(key) for key in keys])
+
     # --- checkpoints out ---
 
     @overload

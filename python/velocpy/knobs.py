@@ -12,6 +12,9 @@ be set by a variable, or for a while with `override`.
 ``VELOCPY_GC_PERCENT``        Go's garbage collection target
 ``VELOCPY_MEMORY_LIMIT``      Go's soft memory limit, as a size; the tiers do not count
 ``VELOCPY_TEST_HOOKS``        1: the core can be told to fail, for tests
+``VELOCPY_KILLPOINT``         with the hooks: ``place:n``, where the process kills itself, for tests
+``VELOCPY_CATALOG_SLACK``     with the hooks: bytes a catalog may be too long before it is written anew
+``VELOCPY_SEGMENT_BYTES``     with the hooks: length of the data files of a store that is made
 ``VELOCPY_EXIT_TIMEOUT``      seconds that open stores may take to close when Python exits
 ============================  =====================================================================
 """
@@ -132,6 +135,9 @@ def _config() -> str:
         "gc_percent": gc_percent(),
         "memory_limit": memory_limit(),
         "test_hooks": hooks() or None,
+        "kill_point": _read("killpoint") or None,
+        "catalog_slack": _count("catalog_slack"),
+        "segment_bytes": _count("segment_bytes"),
     }
     return json.dumps({name: value for name, value in values.items() if value is not None})
 
@@ -149,6 +155,11 @@ def _read(name: str) -> str | None:
     if name in _overrides:
         return _overrides[name]
     return os.environ.get("VELOCPY_" + name.upper())
+
+
+def _count(name: str) -> int | None:
+    text = _read(name)
+    return None if text is None else _whole(name, text, least=1)
 
 
 def _whole(name: str, text: str, least: int) -> int:

@@ -54,7 +54,9 @@ def open(  # noqa: A001
     host: int | str | None = "auto",
     disk: int | str | None = "auto",
     archive: Any = None,
-    flush: str = "lazy",
+    mode: str = "a",
+    durable: bool | None = None,
+    flush: str = "auto",
     policy: str = "score",
     verify: str = "first",
     checksum: bool = True,
@@ -76,14 +78,16 @@ def open(  # noqa: A001
     Parameters
     ----------
     path
-        Directory for the disk tier's files, made when it is missing. The files are private to the process and go with
-        it, also after a kill; processes may name the same directory. None: the system's directory for temporary files,
-        if a disk budget is given.
+        Directory of the disk tier, made when it is missing. The store in it outlives the process: what was durable in
+        "disk" is found by the next `open` of the same directory, after whatever end. One process at a time writes to it
+        (`StoreLocked`). None: files in the system's directory for temporary files that go with the process, if a disk
+        budget is given.
     host
         Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
         each.
     disk
-        Local disk. "auto": half of the free space at ``path``, shared likewise; without a path no disk tier.
+        Local disk. "auto": half of the free space at ``path``, shared likewise; without a path no disk tier. What a
+        store holds already is never too much.
     device
         Memory of CUDA devices: a size, or a fraction of what is free now (``0.25`` or ``"25%"``), on the device that is
         current in torch or CuPy (0 without them); or a mapping of devices (``0`` or ``"cuda:0"``) to such budgets.
@@ -95,8 +99,14 @@ def open(  # noqa: A001
         "off" never.
     archive
         Not in this version.
+    mode
+        "a" to read and write; "r" to read a store that exists, as it is now, also while another process writes to it.
+    durable
+        Whether the disk tier outlives the process; None: with a path. False: its files are private to the process and
+        go with it, also after a kill; they need no syncs, and processes may name the same directory.
     flush
-        "lazy" writes down only what space will demand; "eager" writes down everything at once.
+        "lazy" writes down only what space will demand; "eager" writes down everything at once; "auto" is "eager" for a
+        durable store and "lazy" for others.
     policy
         Which checkpoint leaves a full tier: "score" (by plan, sizes and gaps), or "lru" and "fifo" for comparison.
     verify
@@ -124,6 +134,17 @@ def open(  # noqa: A001
     ...     store
     <Store host 16.0 MiB: 0 histories>
 
+    What was written to a directory is found there again:
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     with velocpy.open(path, host="16MiB", disk="1GiB") as store:
+    ...         ticket = store.history("run").checkpoint(0, u=numpy.arange(3.0))
+    ...         ticket.wait("disk")
+    ...     with velocpy.open(path, mode="r", host="16MiB") as store:
+    ...         print(store.history("run").restore(0)["u"])
+    [0. 1. 2.]
+
     One of four processes that share a node:
 
     >>> from velocpy import knobs
@@ -137,26 +158,34 @@ def open(  # noqa: A001
         )
     _require_choice("pinning", pinning, ("auto", "concurrent", "sequential", "direct", "off"))
     budgets = device_budgets(device)
-    _require_choice("flush", flush, ("lazy", "eager"))
+    _require_choice("flush", flush, ("auto", "lazy", "eager"))
+    _require_choice("mode", mode, ("a", "r"))
     _require_choice("policy", policy, ("score", "lru", "fifo"))
     _require_choice("verify", verify, ("first", "always", "off"))
     _require_whole("lookahead", lookahead, 1)
     _require_whole("timeline", timeline, 0)
-    directory = _directory(path)
+    reads = mode == "r"
+    directory = _directory(path, make=not reads)
     sharing = knobs.node_processes()
-    host_bytes, disk_bytes = host_budget(host, sharing), disk_budget(disk, directory, sharing)
+    host_bytes = host_budget(host, sharing)
+    disk_bytes = None if reads else disk_budget(disk, directory, sharing)
+    lasting = _lasting(durable, directory, disk_bytes, reads)
+    if flush == "auto":
+        flush = "eager" if lasting else "lazy"
     if budgets and host_bytes is None:
         raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
-    if host_bytes is None and disk_bytes is None:
+    if host_bytes is None and disk_bytes is None and not reads:
         raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
     if disk_bytes is not None and directory is None:
         directory = Path(tempfile.gettempdir())
-    if disk_bytes is not None and directory is not None:
+    if disk_bytes is not None and directory is not None and disk != "auto":
         _warn_of_little_space(disk_bytes, directory)
     config: dict[str, Any] = {
         "host": host_bytes,
         "disk": disk_bytes,
         "path": None if directory is None else str(directory),
+        "durable": lasting,
+        "read_only": reads,
         "flush": flush,
         "policy": policy,
         "verify": verify,
@@ -206,7 +235,10 @@ class Store:
 
     @property
     def histories(self) -> tuple[History, ...]:
-        """The histories asked for so far."""
+        """The histories asked for so far, and those that a durable store had when it was opened."""
+        if not self._closed and self._config["durable"]:
+            for name in json.loads(self._core.stats())["histories"]:
+                self.history(name)
         return tuple(self._histories.values())
 
     @property
@@ -287,22 +319,47 @@ class Store:
         _drain_log()
         return left
 
-    def close(self, timeout: float | None = None) -> None:
-        """Refuses further work at once, lets transfers in flight end, frees the tiers. A second call is nothing.
+    def close(self, timeout: float | None = None, *, flush: bool = True) -> None:
+        """Refuses further work, lets transfers in flight end, frees the tiers. A second call is nothing.
 
-        Leases stay valid; their memory is freed with them.
+        A durable store first waits until everything captured is durable in "disk", unless ``flush`` is False; when that
+        cannot be, it is closed all the same, and the error is raised. Leases stay valid; their memory is freed with
+        them.
 
         Raises
         ------
         WaitTimeout
-            When transfers still run after ``timeout`` seconds; the store is closed for everybody else, and calling
-            again waits on.
+            When not everything was durable after ``timeout`` seconds: the store is still open. When transfers still run
+            then: the store is closed for everybody else. Calling again waits on.
+        TierFull, TierIOError
+            The first error of what could not be made durable.
         BelatedCorruption
             Of an earlier restore to a device; the store is closed all the same.
         """
-        closed_before, self._closed = self._closed, True
         if _core.forked():
+            self._closed = True
             return  # the parent's store: nothing here is the child's to close
+        writes = self._config["durable"] and not self._config["read_only"]
+        began = time.monotonic()
+        failure = self._flush(timeout) if flush and writes and not self._closed else None
+        if writes and timeout is not None:
+            timeout = max(0.0, timeout - (time.monotonic() - began))
+        self._close_core(timeout)
+        if failure is not None:
+            raise failure
+
+    def _flush(self, timeout: float | None) -> VelocError | None:
+        """Makes a durable store's checkpoints durable; gives the error when that cannot be."""
+        try:
+            self._core.wait(tier_number("disk"), timeout)
+        except (WaitTimeout, InvalidArgument):
+            raise
+        except VelocError as failure:
+            return failure
+        return None
+
+    def _close_core(self, timeout: float | None) -> None:
+        closed_before, self._closed = self._closed, True
         try:
             self._core.close(timeout)
         except InvalidArgument:
@@ -321,7 +378,8 @@ class Store:
         ==================  ==========================================================================================
         ``tiers``           by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
                             ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
-                            of the host tier how much is pinned for devices by now, ``pinned_bytes``
+                            of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
+                            store's disk how many groups of checkpoints and drops shared their syncs, ``commits``
         ``histories``       by name: ``checkpoints``, ``hints_queued``, ``restores``
         ``restores``        ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
         ``waits_ns``        nanoseconds that calls spent copying, or waiting for room, for bytes, for durability
@@ -414,7 +472,17 @@ def _warn_of_little_space(budget: int, directory: Path) -> None:
         )  # fmt: skip
 
 
-def _directory(path: Any) -> Path | None:
+def _lasting(durable: bool | None, directory: Path | None, disk_bytes: int | None, reads: bool) -> bool:
+    """Whether the disk tier is to outlive the process."""
+    if reads and (directory is None or durable is False):
+        raise InvalidArgument("mode='r' reads a durable store: give its directory.")
+    possible = directory is not None and (reads or disk_bytes is not None)
+    if durable and not possible:
+        raise InvalidArgument("a durable store needs a path and a disk tier: give path= and disk=.")
+    return possible if durable is None else bool(durable)
+
+
+def _directory(path: Any, make: bool) -> Path | None:
     if path is None:
         return None
     if not isinstance(path, (str, os.PathLike)):
@@ -427,6 +495,8 @@ def _directory(path: Any) -> Path | None:
     directory = Path(name)
     if directory.exists() and not directory.is_dir():
         raise InvalidArgument(f"path {name!r} is a file; give a directory.")
+    if not make:
+        return directory
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

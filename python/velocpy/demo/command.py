@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,13 +12,14 @@ import click
 
 import velocpy
 from velocpy.extra import MissingExtra
+from velocpy.output import message
+from velocpy.quantity import sized
 
 from .migration import Ticker
 from .picture import draw_image
 from .report import facts, memory, tables, verdict
 from .run import Outcome, run, unwatched
 from .settings import Settings
-from .sizes import sized
 from .timeline import draw_timeline
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def show(settings: Settings, out: Path, quiet: bool, as_json: bool) -> bool:
     outcome = run(settings, unwatched if quiet else partial(_stage, screen))
     pictures = _draw(outcome, out)
     if as_json:
-        click.echo(json.dumps(facts(outcome, pictures), indent=2))
+        click.echo(message("demo", facts(outcome, pictures)))
     elif not quiet:
         for table in tables(outcome):
             paper.print(table)

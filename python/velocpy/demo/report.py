@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from velocpy.errors import TIERS
+from velocpy.quantity import sized
 
 from .run import Outcome
-from .sizes import sized
 
 if TYPE_CHECKING:
     from rich.table import Table

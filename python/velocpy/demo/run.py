@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import velocpy
+from velocpy.quantity import sized
 
 from .backend import Backend, backend_named
 from .migration import Image, InHistory, InMemory, InPointers, Keeper, Migration, Ticker, blank_image, silent
 from .settings import Settings
-from .sizes import sized
 from .survey import Survey
 
 #: Opens a stage of the demo, (name, steps), and gives what is to be called after each step.
@@ -106,6 +106,7 @@ def run(settings: Settings, stage: Stage = unwatched) -> Outcome:
             device=None if backend.card is None else {backend.card.number: budgets["device"]},
             host=budgets["host"],
             disk=budgets["disk"],
+            durable=False,
             timeline=EVENTS_PER_CHECKPOINT * sweeps,
         ) as store,
         _stream(backend, settings) as stream,

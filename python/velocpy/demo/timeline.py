@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from velocpy.extra import MissingExtra
+from velocpy.quantity import sized
 
-from .sizes import sized
 from .stays import Event, Record, Stay, Transfer, record_of
 
 if TYPE_CHECKING:

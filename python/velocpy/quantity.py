@@ -1,4 +1,4 @@
-"""Bytes for people."""
+"""Bytes and seconds for people."""
 
 from __future__ import annotations
 
@@ -17,3 +17,17 @@ def sized(nbytes: float) -> str:
             return f"{value:.3g} {unit}"
         value /= 1000.0
     return f"{value:.3g} TB"
+
+
+def timed(seconds: float) -> str:
+    """A duration with three digits.
+
+    Examples
+    --------
+    >>> timed(0.0000012), timed(0.0123), timed(4)
+    ('1.2 µs', '12.3 ms', '4 s')
+    """
+    for unit, part in (("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * part:
+            return f"{seconds / part:.3g} {unit}"
+    return f"{seconds:.3g} s"

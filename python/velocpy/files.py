@@ -1,0 +1,267 @@
+"""Checkpoints as files of other formats, and back: safetensors and NumPy's npz.
+
+Examples
+--------
+>>> import numpy, tempfile, velocpy
+>>> from velocpy import files
+>>> with tempfile.TemporaryDirectory() as directory:
+...     with velocpy.open(directory + "/store", host="16MiB", disk="1GiB") as store:
+...         _ = store.history("run").checkpoint(7, u=numpy.arange(3.0))
+...     files.export(directory + "/store", "run", 7, directory + "/state.npz")
+...     numpy.load(directory + "/state.npz")["u"]
+array([0., 1., 2.])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .arrays import dtype_from_text
+from .errors import InvalidArgument, InvalidType
+from .extra import MissingExtra
+from .inspect import Checkpoint, Key, describe
+from .store import open as open_store
+
+__all__ = ["FORMATS", "export", "import_"]
+
+#: What a file may be, by the end of its name too.
+FORMATS = ("safetensors", "npz")
+
+Place = str | os.PathLike[str]
+
+
+def export(path: Place, history: str, key: Key, file: Place, format: str | None = None) -> None:  # noqa: A002
+    """Writes a checkpoint into a file; the bytes are verified before.
+
+    The file is there as a whole or not at all. It takes memory for the checkpoint.
+
+    Parameters
+    ----------
+    path
+        The store; nothing in it is changed.
+    history, key
+        The checkpoint. Regions of a sequence are named "0", "1" and so on in the file.
+    file
+        Where it goes; a file of this name is replaced.
+    format
+        "safetensors" or "npz"; None: as the name ends.
+
+    Raises
+    ------
+    CheckpointNotFound, CorruptCheckpoint, NotAStore, TierIOError
+        Nothing was written.
+    InvalidType
+        The format does not know a region's dtype.
+    MissingExtra
+        The library of the format is not installed.
+    """
+    write = _WRITERS[_format(file, format)]
+    known = describe(path, history, key)
+    room = known.slot_nbytes + (2 << 20)
+    with open_store(path, mode="r", host=room, verify="always") as store, store.history(history).restore(key) as lease:
+        arrays = _arrays(known, lease._held())
+        _replace(Path(file), lambda beside: write(beside, arrays))
+        arrays.clear()
+
+
+def import_(file: Place, path: Place, history: str, key: Key, format: str | None = None) -> None:  # noqa: A002
+    """Writes what a file has into a store, as one checkpoint, and returns when that is durable.
+
+    Parameters
+    ----------
+    file
+        What `export` has written, or another library.
+    path
+        The store, made when there is none; a checkpoint of this key is replaced.
+    history, key
+        Where it goes.
+    format
+        "safetensors" or "npz"; None: as the name ends.
+
+    Raises
+    ------
+    StoreLocked
+        While a process writes to the store.
+    InvalidArgument
+        The file is not what it ought to be. Pickled objects are never read.
+    TierFull, TierIOError
+        There is no room, or the disk fails.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, velocpy
+    >>> from velocpy import files
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     numpy.savez(directory + "/state.npz", u=numpy.ones(2))
+    ...     files.import_(directory + "/state.npz", directory + "/store", "run", "first")
+    ...     with velocpy.open(directory + "/store", mode="r", host="16MiB") as store:
+    ...         print(store.history("run").restore("first")["u"])
+    [1. 1.]
+    """
+    arrays = _READERS[_format(file, format)](Path(file))
+    if not arrays:
+        raise InvalidArgument(f"{os.fspath(file)} has no arrays.")
+    room = sum(array.nbytes + 4096 for array in arrays.values()) + (2 << 20)
+    with open_store(path, host=room, disk="auto") as store:
+        store.history(history).checkpoint(key, arrays).wait("disk")
+
+
+def _format(file: Place, given: str | None) -> str:
+    format_ = given or Path(file).suffix.lstrip(".").lower()
+    if format_ not in FORMATS:
+        raise InvalidArgument(
+            f"format is {format_!r}; it can be {' or '.join(FORMATS)}, by itself or as the name ends."
+        )
+    return format_
+
+
+@dataclass(frozen=True)
+class _Array:
+    """The bytes of a region in C order, and what they are."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    elements: np.ndarray[Any, Any]  # of voids: no library has to know the dtype
+
+
+def _arrays(known: Checkpoint, memory: _core.LeaseMemory) -> dict[str, _Array]:
+    """The regions by their names in the file; without a copy where they lie in C order."""
+    arrays = {}
+    for number, region in enumerate(known.regions):
+        text, itemsize, shape, strides = memory.description(number)
+        if itemsize == 0 or 0 in shape:
+            elements = np.zeros(0, np.uint8)
+        else:
+            elements = np.ndarray(shape, f"V{itemsize}", memory.raw(number), strides=strides)
+        arrays[str(region.name)] = _Array(text, shape, np.ascontiguousarray(elements))
+    if len(arrays) < len(known.regions):
+        raise InvalidArgument("two regions of the checkpoint would have one name in the file.")
+    return arrays
+
+
+def _write_npz(file: Path, arrays: Mapping[str, _Array]) -> None:
+    plain = {}
+    for name, array in arrays.items():
+        if array.dtype.startswith("="):
+            raise InvalidType(f"npz knows no dtype {array.dtype[1:]} (region {name!r}); safetensors may.")
+        dtype = dtype_from_text(array.dtype)
+        plain[name] = np.ndarray(
+            array.shape, dtype, array.elements.tobytes() if not array.elements.size else array.elements
+        )
+    with file.open("wb") as to, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, values in plain.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, values, allow_pickle=False)
+
+
+def _read_npz(file: Path) -> dict[str, np.ndarray[Any, Any]]:
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InvalidArgument(f"{file} is no npz file, but one array.")
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InvalidArgument(f"{file} is no npz file that can be read: {error}.") from None
+
+
+#: safetensors' names of dtypes as texts of ours.
+_SAFE = {
+    "BOOL": "|b1",
+    "U8": "|u1",
+    "I8": "|i1",
+    "U16": "<u2",
+    "I16": "<i2",
+    "U32": "<u4",
+    "I32": "<i4",
+    "U64": "<u8",
+    "I64": "<i8",
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+    "C64": "<c8",
+    "BF16": "=bfloat16",
+    "F8_E4M3": "=float8_e4m3fn",
+    "F8_E5M2": "=float8_e5m2",
+}
+
+
+def _write_safetensors(file: Path, arrays: Mapping[str, _Array]) -> None:
+    library = _safetensors()
+    tensors, held = {}, []
+    for name, array in arrays.items():
+        text = array.dtype.replace(">", "<")
+        if text not in _SAFE.values():
+            raise InvalidType(f"safetensors knows no dtype {array.dtype} (region {name!r}); npz does.")
+        elements = array.elements
+        if text != array.dtype:  # the bytes of an element the other way round
+            elements = elements.view(dtype_from_text(array.dtype)).astype(dtype_from_text(text))
+        known = text[1:] if text.startswith("=") else np.dtype(text).name
+        held.append(elements)  # what is written is read from where it lies
+        place = {"data_ptr": elements.ctypes.data, "data_len": elements.nbytes}
+        tensors[name] = library.TensorSpec(dtype=known, shape=list(array.shape), **place)
+    try:
+        library.serialize_file(tensors, str(file))
+    except library.SafetensorError as error:
+        raise InvalidType(f"safetensors cannot write this: {error}.") from None
+
+
+def _read_safetensors(file: Path) -> dict[str, np.ndarray[Any, Any]]:
+    library = _safetensors()
+    try:
+        tensors = library.deserialize(file.read_bytes())
+    except library.SafetensorError as error:
+        raise InvalidArgument(f"{file} is no safetensors file: {error}.") from None
+    arrays = {}
+    for name, tensor in tensors:
+        if tensor["dtype"] not in _SAFE:
+            raise InvalidType(f"{file} has a tensor {name!r} of dtype {tensor['dtype']}, which is not known here.")
+        dtype = dtype_from_text(_SAFE[tensor["dtype"]])
+        arrays[name] = np.frombuffer(tensor["data"], dtype).reshape(tensor["shape"])
+    return arrays
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors
+    except ImportError:
+        raise MissingExtra("safetensors", "safetensors", "this format") from None
+    return safetensors
+
+
+_WRITERS: dict[str, Callable[[Path, Mapping[str, _Array]], None]] = {
+    "safetensors": _write_safetensors,
+    "npz": _write_npz,
+}
+_READERS: dict[str, Callable[[Path], dict[str, np.ndarray[Any, Any]]]] = {
+    "safetensors": _read_safetensors,
+    "npz": _read_npz,
+}
+
+
+def _replace(file: Path, write: Callable[[Path], None]) -> None:
+    """Writes beside a file, syncs, and takes its name."""
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        write(beside)
+        with beside.open("rb") as written:
+            os.fsync(written.fileno())
+        beside.replace(file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,272 @@
+"""The commands that look into stores and put them in order; `velocpy.cli` has the others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exits import Exit
+from .output import examples, json_option, message
+from .quantity import sized
+
+directory = click.argument("path")
+
+
+def key_of(text: str) -> int | str:
+    """A key as it stands on a command line.
+
+    Examples
+    --------
+    >>> from velocpy.stored import key_of
+    >>> key_of("7"), key_of("wave"), key_of('"7"')
+    (7, 'wave', '7')
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    if text.startswith('"'):
+        try:
+            return str(json.loads(text))
+        except ValueError:
+            pass
+    return text
+
+
+@click.command(epilog=examples("velocpy ls /scratch/run", "velocpy ls /scratch/run forward --json"))
+@directory
+@click.argument("history", required=False)
+@json_option
+def ls(path: str, history: str | None, as_json: bool) -> None:
+    """List the histories of a store, or the checkpoints of one.
+
+    Histories with the number of their checkpoints and the bytes that these take; checkpoints with the bytes of their
+    regions, in the order in which they became durable. It may run beside a process that writes.
+    """
+    from .inspect import listing
+
+    head = message("history" if history is None else "checkpoint", {})[:-1] + ", " if as_json else ""
+    with listing(path, history, head) as pages:
+        for page in pages:
+            click.echo(page, nl=False)
+
+
+@click.command(epilog=examples("velocpy show /scratch/run forward 7", "velocpy show /scratch/run forward 7 --json"))
+@directory
+@click.argument("history")
+@click.argument("key")
+@json_option
+def show(path: str, history: str, key: str, as_json: bool) -> None:
+    """Show what a checkpoint consists of, and where it lies.
+
+    KEY is a whole number, or else a text; a text that looks like a number goes into quotes of its own: '"7"'.
+    """
+    from .inspect import describe
+
+    found = describe(path, history, key_of(key))
+    if as_json:
+        click.echo(message("checkpoint_detail", asdict(found)))
+        return
+    click.echo(f"history   {found.history}")
+    click.echo(f"key       {found.key!r}")
+    click.echo(f"version   {found.serial}")
+    click.echo(f"size      {sized(found.nbytes)}")
+    for extent in found.extents:
+        click.echo(f"place     {extent.file}, {extent.nbytes} bytes from {extent.offset} on")
+    for region in found.regions:
+        shape = "x".join(map(str, region.shape)) or "scalar"
+        line = f"region    {region.name}  {region.dtype}  {shape}  {sized(region.nbytes)}"
+        click.echo(line + ("" if region.checksum is None else f"  {region.checksum}"))
+
+
+@click.command(
+    epilog=examples(
+        "velocpy check /scratch/run",
+        "velocpy check /scratch/run --read-data --json",
+        "velocpy check /scratch/run --subset 3/30",
+        "velocpy check /scratch/run --subset 5% --repair",
+    )
+)
+@directory
+@click.option("--read-data", is_flag=True, help="Read all bytes and compare them with their checksums.")
+@click.option("--subset", metavar="n/t|x%", help="Read the n-th of t parts of the checkpoints, or x percent at random.")
+@click.option("--repair", "repairs", is_flag=True, help="Put identity and catalog in order; checkpoints stay.")
+@click.option("--drop-damaged", is_flag=True, help="With --repair: drop the checkpoints that are damaged.")
+@json_option
+def check(path: str, read_data: bool, subset: str | None, repairs: bool, drop_damaged: bool, as_json: bool) -> None:
+    """Look for damage in a store.
+
+    Identity, catalog, and the places and files of all checkpoints; with --read-data or --subset their bytes too. Each
+    fault is told with checkpoint, region and bytes. Without --repair nothing is changed, and it may run beside a
+    process that writes.
+
+    Exits with 3 when there is damage, also when that was repaired.
+    """
+    from . import inspect
+
+    if drop_damaged and not repairs:
+        raise click.UsageError("--drop-damaged wants --repair.")
+    if read_data and subset is not None:
+        raise click.UsageError("--read-data and --subset exclude each other.")
+    with progress(f"reading {path}") as told:
+        report = inspect.check(path, read_data=read_data, subset=subset, progress=told)
+    for fault in report.faults:
+        click.echo(message("fault", asdict(fault)) if as_json else str(fault))
+    done = None
+    if repairs and report.faults:
+        done = inspect.repair(path, drop=report.faults if drop_damaged else ())
+    if as_json:
+        facts = asdict(report) | {"faults": len(report.faults), "sound": report.sound}
+        click.echo(message("check", facts | {"repaired": None if done is None else asdict(done)}))
+    else:
+        click.echo(summary(report))
+        if done is not None:
+            click.echo(repairs_made(done))
+    if not report.sound:
+        sys.exit(Exit.PARTIAL)
+
+
+def summary(report: Any) -> str:
+    """What a check has found, in one line."""
+    read = f", {report.read} of them read ({sized(report.read_nbytes)})" if report.read else ""
+    found = "no damage" if report.sound else f"{len(report.faults)} faults, {report.damaged} checkpoints damaged"
+    text = f"{report.checkpoints} checkpoints ({sized(report.nbytes)}){read}: {found}"
+    for number, what in (
+        (report.without_checksums, "without checksums"),
+        (report.unknown, "of a later version"),
+        (report.superseded, "dropped or replaced meanwhile"),
+    ):
+        if number:
+            text += f"; {number} {what}"
+    if report.unused:
+        text += f"; {len(report.unused)} unused data files ({sized(sum(file.nbytes for file in report.unused))})"
+    return text
+
+
+def repairs_made(done: Any) -> str:
+    """What a repair has done, in one line."""
+    made = [
+        *(["the identity was written again"] if done.identity else []),
+        *(["the catalog was written anew"] if done.catalog else []),
+        *([f"{done.dropped} checkpoints were dropped"] if done.dropped else []),
+    ]
+    return f"repaired: {', '.join(made) or 'nothing that could be'}"
+
+
+@click.command(epilog=examples("velocpy gc /scratch/run", "velocpy gc /scratch/run --dry-run --json"))
+@directory
+@click.option("--dry-run", is_flag=True, help="Say what would be given back, and change nothing.")
+@json_option
+def gc(path: str, dry_run: bool, as_json: bool) -> None:
+    """Give room back that a store does not need.
+
+    Drops what the retention of each history does not keep, removes data files in which nothing lies, gives the file
+    system back what is free in the others, and writes the catalog anew. No other process may have the store open for
+    writing.
+    """
+    from .inspect import collect
+
+    got = collect(path, dry_run=dry_run)
+    if as_json:
+        click.echo(message("gc", {"dry_run": dry_run} | asdict(got)))
+        return
+    would = "would be " if dry_run else ""
+    click.echo(
+        f"{sized(got.file_nbytes)} of data files and {sized(got.catalog_nbytes)} of the catalog {would}given back; "
+        f"{got.dropped} checkpoints {would}dropped, {got.removed_files} files {would}removed"
+    )
+
+
+@click.command(
+    name="export",
+    epilog=examples(
+        "velocpy export /scratch/run forward 7 state.npz",
+        "velocpy export /scratch/run forward 7 state.safetensors --json",
+    ),
+)
+@directory
+@click.argument("history")
+@click.argument("key")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--format", "format_", type=click.Choice(["safetensors", "npz"]), help="[default: as FILE ends]")
+@json_option
+def export_(path: str, history: str, key: str, file: Path, format_: str | None, as_json: bool) -> None:
+    """Write a checkpoint into a file of another format.
+
+    Its bytes are verified before. KEY is as for "velocpy show".
+    """
+    from .files import export
+
+    export(path, history, key_of(key), file, format_)
+    _told("export", history, key, file, as_json)
+
+
+@click.command(
+    name="import",
+    epilog=examples(
+        "velocpy import state.npz /scratch/run forward 7",
+        "velocpy import state.safetensors /scratch/run forward first --json",
+    ),
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@directory
+@click.argument("history")
+@click.argument("key")
+@click.option("--format", "format_", type=click.Choice(["safetensors", "npz"]), help="[default: as FILE ends]")
+@json_option
+def import_(file: Path, path: str, history: str, key: str, format_: str | None, as_json: bool) -> None:
+    """Write what a file has into a store, as one checkpoint.
+
+    The store is made when there is none. It ends when the checkpoint is durable. KEY is as for "velocpy show".
+    """
+    from .files import import_ as take
+
+    take(file, path, history, key_of(key), format_)
+    _told("import", history, key, file, as_json)
+
+
+def _told(kind: str, history: str, key: str, file: Path, as_json: bool) -> None:
+    if as_json:
+        facts = {"history": history, "key": key_of(key), "file": str(file), "bytes": file.stat().st_size}
+        click.echo(message(kind, facts))
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Shows on a terminal how far it is, on standard error; None elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+    except ImportError:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda read, total: bar.update(task, completed=read, total=total or None)
+
+
+COMMANDS = (ls, show, check, gc, export_, import_)
