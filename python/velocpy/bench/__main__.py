@@ -6,12 +6,33 @@ import inspect
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from . import calls, capture, coldstart, decision, device, disk, machine, scale, shot, storages, sweep
+from velocpy.budget import parse_size
+from velocpy.output import colour, examples, json_option, message
+
+from . import (
+    calls,
+    capture,
+    coldstart,
+    decision,
+    device,
+    disk,
+    durable,
+    machine,
+    opening,
+    scale,
+    shot,
+    storages,
+    sweep,
+    verification,
+)
 from .gpu.contenders import has_gpu
 from .report import Report
+
+T = TypeVar("T")
 
 BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "capture": (capture.run, "captures into the host cache, beside memcpy"),
@@ -21,6 +42,9 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "disk": (disk.run, "the disk tier, beside raw O_DIRECT"),
     "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
     "scale": (scale.run, "a thousand to a million checkpoints"),
+    "durable": (durable.run, "durable streams of checkpoints, beside fio and what others keep checkpoints with"),
+    "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
+    "verification": (verification.run, "what it costs the application that restores are verified"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
     "shot": (shot.run, "seed 000's evaluation: shots through GPU, host and disk, beside its baselines"),
     "device": (device.run, "captures, transfers and leases of device memory, beside plain copies"),
@@ -39,6 +63,9 @@ QUICK: dict[str, dict[str, object]] = {
     "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},
+    "durable": {"streams": (durable.Stream(1 << 20, 4 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
+    "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
+    "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
     "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
     "shot": {"cells": "tiny"},
     "device": {"size": 64 << 10, "rounds": 2},
@@ -46,7 +73,28 @@ QUICK: dict[str, dict[str, object]] = {
 }
 
 
-@click.command(epilog=f"NAMES: {', '.join(BENCHMARKS)}.")
+EXAMPLES = ("velocpy bench --quick", "velocpy bench disk --folder /scratch/run --json", "velocpy bench --out results")
+
+
+def _size(ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
+    return None if text is None else _or_refused(lambda: parse_size(text, param.name or "size"))
+
+
+def _streams(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[durable.Stream, ...] | None:
+    return None if text is None else _or_refused(lambda: tuple(map(durable.Stream.of, text.split(","))))
+
+
+def _or_refused(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command(
+    epilog=f"NAMES: {', '.join(BENCHMARKS)}.\n\n{examples(*EXAMPLES)}",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.argument("names", nargs=-1, metavar="[NAMES]...", type=click.Choice(sorted(BENCHMARKS)))
 @click.option(
     "--folder",
@@ -60,12 +108,22 @@ QUICK: dict[str, dict[str, object]] = {
 @click.option(
     "--cells", help="Which cells of shot and coldstart, with commas between; a wrong name lists the right ones."
 )
+@click.option("--rounds", type=click.IntRange(min=1), help="How often everything is measured; the medians are shown.")
+@click.option(
+    "--streams",
+    callback=_streams,
+    metavar="SIZE:TOTAL,...",
+    help="Of durable: checkpoints of which size, and how much of them, as in 128MiB:4GiB,64KiB:128MiB.",
+)
+@click.option("--count", type=click.IntRange(min=1), help="How many checkpoints opening and sweep have.")
+@click.option("--total", callback=_size, metavar="SIZE", help="How much opening, verification and disk write.")
 @click.option("--limit", type=float, help="Seconds after which shot and coldstart begin nothing new; 500 by default.")
+@json_option
 def main(
-    names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool, cells: str | None, limit: float | None
+    names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool, as_json: bool, **options: Any
 ) -> None:
     """Run the benchmarks NAMES (when none is named all that this machine can) and say which bars hold."""
-    asked = {name: value for name, value in (("cells", cells), ("limit", limit)) if value is not None}
+    asked = {name: value for name, value in options.items() if value is not None}
     with tempfile.TemporaryDirectory() as scratch:
         for name in names or [name for name in BENCHMARKS if name not in ON_GPU or has_gpu()]:
             run = BENCHMARKS[name][0]
@@ -75,10 +133,13 @@ def main(
             if "folder" in known:
                 settings = settings | {"folder": folder or Path(scratch)}
             report = run(**settings)
-            report.show()
+            if as_json:
+                click.echo(message("benchmark", report.facts(machine.describe())))
+            else:
+                report.show()
             if out is not None:
-                click.echo(f"  written: {report.save(out, machine.describe())}")
+                click.echo(f"  written: {report.save(out, machine.describe())}", err=as_json)
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m velocpy.bench")
+    main(prog_name="python -m velocpy.bench", color=colour())

@@ -31,7 +31,7 @@ def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 
         took["raw write"] = raw.write()
         took["raw read"] = raw.read()
         raw.close()
-        with velocpy.open(folder, host=8 * size, disk=total + (1 << 20), flush="eager") as store:
+        with velocpy.open(folder, host=8 * size, disk=total + (1 << 20), flush="eager", durable=False) as store:
             history = store.history("disk")
             began = time.perf_counter()
             for i in range(n):

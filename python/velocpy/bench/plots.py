@@ -1,4 +1,4 @@
-"""``python -m velocpy.bench.plots RESULTS``: the results of shot and coldstart as pictures like the papers' figures."""
+"""``python -m velocpy.bench.plots RESULTS``: results as pictures, of shot and coldstart like the papers'."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def draw(folder: Path) -> list[Path]:
             pictures += _shot(plt, path, result["rows"])
         elif name.startswith("coldstart"):
             pictures += _coldstart(plt, path, result["rows"])
+        elif name == "durable":
+            pictures.append(_durable(plt, path, result["rows"]))
     return pictures
 
 
@@ -75,6 +77,15 @@ def _coldstart(plt: Any, path: Path, rows: Rows) -> list[Path]:
     axis.set_ylabel("blocked, s")
     axis.legend(fontsize="small", ncols=2)
     return [_saved(plt, figure, path.with_suffix(".svg"))]
+
+
+def _durable(plt: Any, path: Path, rows: Rows) -> Path:
+    """What everybody makes durable in a second."""
+    figure, axis = plt.subplots(figsize=(max(7.0, 3.5 * len(categories(rows))), 5))
+    _bars(axis, rows, lambda row: row["GB/s"])
+    axis.set_ylabel("durable, GB/s")
+    axis.legend(fontsize="small", ncols=2)
+    return _saved(plt, figure, path.with_suffix(".svg"))
 
 
 def _bars(axis: Any, rows: Rows, height: Any) -> None:

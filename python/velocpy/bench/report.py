@@ -53,11 +53,9 @@ class Report:
         for note in self.notes:
             click.echo(f"  note: {note}")
 
-    def save(self, folder: Path, machine: dict[str, Any]) -> Path:
-        """Writes the report as JSON."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.name}.json"
-        body = {
+    def facts(self, machine: dict[str, Any]) -> dict[str, Any]:
+        """The report, and the machine that it was made on, as JSON-able values."""
+        return {
             "benchmark": self.name,
             "machine": machine,
             "settings": self.settings,
@@ -65,7 +63,12 @@ class Report:
             "rows": self.rows,
             "notes": self.notes,
         }
-        path.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def save(self, folder: Path, machine: dict[str, Any]) -> Path:
+        """Writes the report as JSON."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}.json"
+        path.write_text(json.dumps(self.facts(machine), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path
 
 

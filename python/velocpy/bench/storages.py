@@ -150,7 +150,7 @@ def opened(name: str, folder: Path, host: int, total: int) -> contextlib.Abstrac
     if name == MEMORY:
         return velocpy.open(host=host)
     if name in (TIERS, DISK):
-        return velocpy.open(folder, host=host, disk=2 * total)
+        return velocpy.open(folder, host=host, disk=2 * total, durable=False)
     return contextlib.nullcontext()
 
 

@@ -112,7 +112,7 @@ def _sweep(folder: Path, count: int, size: int, host: int, rest: Callable[[], No
     field = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
     back = np.empty_like(field)
     blocked = 0.0
-    with velocpy.open(folder, host=host, disk=count * size * 2) as store:
+    with velocpy.open(folder, host=host, disk=count * size * 2, durable=False) as store:
         history = store.history("sweep")
         if hints == "all":
             history.hint(reversed(range(count)), last=True)

@@ -37,6 +37,7 @@ class Ours:
         self.store = velocpy.open(
             folder if workload.disk else None,
             **tiers,
+            durable=False,
             policy=policy,
             lookahead=max(1024, len(workload.sizes)),
             **options,

@@ -1,0 +1,147 @@
+"""How long a durable store takes to be there again: with a million checkpoints, and after a kill amid writing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import velocpy
+from velocpy import cli
+
+from . import processes
+from .report import Report
+from .stamped import Stamped
+from .timing import median
+
+BAR = 1.0
+COMPARED = 1000
+
+
+def run(
+    folder: Path,
+    count: int = 1_000_000,
+    size: int = 4 << 10,
+    total: int = 10 << 30,
+    part: int = 16 << 20,
+    rounds: int = 3,
+) -> Report:
+    """Opens, lists and restores in new processes; kills writers halfway and opens what they left."""
+    report = Report(
+        "opening",
+        {"rounds": rounds, "checkpoints": count, "bytes": size, "total_mib": total >> 20, "part_kib": part >> 10},
+    )
+    with tempfile.TemporaryDirectory(dir=folder) as path:
+        _many(report, Path(path), count, size, rounds)
+    _killed(report, folder, part, total, rounds)
+    report.notes += [
+        "Each open is that of a new process, which has loaded the core before; with it goes the time to list the keys "
+        "and to restore the first checkpoint. 'cold': the store's files were not in the page cache.",
+        "'velocpy ls' is the whole command, with the start of Python.",
+        "'killed': a process writes, and dies by SIGKILL when half of the total is acknowledged. What it was told is "
+        f"durable has to be there, and all that is there is compared; of the {count} checkpoints "
+        f"{min(COMPARED, count)} are, chosen at random.",
+    ]
+    return report
+
+
+def _many(report: Report, path: Path, count: int, size: int, rounds: int) -> None:
+    stamped = Stamped(size)
+    began = time.perf_counter()
+    with velocpy.open(path, host=256 << 20, disk=count * size * 3 // 2 + (1 << 30), flush="eager") as store:
+        history = store.history(processes.HISTORY)
+        for key in range(count):
+            history.checkpoint(key, u=stamped.of(key))
+        store.wait("disk")
+        written = time.perf_counter() - began
+    report.rows.append({"what": "written, all durable", "checkpoints": count, "s": written})
+    everything = []
+    for what, mode, cold in (
+        ("open", "a", False),
+        ("open, cold", "a", True),
+        ('open, mode="r"', "r", False),
+        ('open, mode="r", cold', "r", True),
+    ):
+        seen = []
+        for _ in range(rounds):
+            if cold:
+                _forget(path)
+            seen.append(processes.opened(path, size, count, compare=COMPARED, mode=mode))
+        everything += seen
+        _row(report, what, seen)
+        report.bar(f"{what}: s among {count}", report.rows[-1]["open s"], BAR, at_least=False)
+    _list(report, path, count, rounds)
+    _nothing_lost(report, f"among {count}", everything)
+
+
+def _nothing_lost(report: Report, which: str, seen: list[dict[str, Any]]) -> None:
+    report.bar(
+        f"acknowledged checkpoints that are missing, {which}", sum(s["missing"] for s in seen), 0, at_least=False
+    )
+    report.bar(f"checkpoints that differ, {which}", sum(s["different"] for s in seen), 0, at_least=False)
+
+
+def _row(report: Report, what: str, seen: list[dict[str, Any]]) -> None:
+    row: dict[str, Any] = {"what": what, "checkpoints": seen[-1]["checkpoints"]}
+    row |= {name: median([s[name] for s in seen]) for name in ("open s", "list s", "first restore s", "peak MiB")}
+    report.rows.append(row | {"seen": seen})
+
+
+def _list(report: Report, path: Path, count: int, rounds: int) -> None:
+    """The command, which has to name the history."""
+    if "ls" not in cli.main.commands:
+        report.notes.append("Left out: there is no command ls.")
+        return
+    seconds = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        ls = [sys.executable, "-m", "velocpy", "ls", str(path)]
+        done = subprocess.run(ls, capture_output=True, text=True, check=False)
+        seconds.append(time.perf_counter() - began)
+        if done.returncode != 0 or processes.HISTORY not in done.stdout:
+            raise RuntimeError(f"velocpy ls: {done.returncode}: {done.stderr[-2000:]}")
+    report.rows.append({"what": "velocpy ls", "checkpoints": count, "s": median(seconds), "seconds": seconds})
+    report.bar(f"velocpy ls: s among {count}", median(seconds), BAR, at_least=False)
+
+
+def _forget(path: Path) -> None:
+    """Takes the store's files, which are clean, out of the page cache."""
+    for file in path.iterdir():
+        fd = os.open(file, os.O_RDONLY)
+        try:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
+
+
+def _killed(report: Report, folder: Path, part: int, total: int, rounds: int) -> None:
+    seen = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(dir=folder) as path:
+            acknowledged = _kill_halfway(Path(path), part, total)
+            seen.append(processes.opened(Path(path), part, acknowledged, compare=total // part))
+    what = f"killed amid {total >> 20} MiB"
+    _row(report, what, seen)
+    report.bar(f"{what}: s to open", report.rows[-1]["open s"], BAR, at_least=False)
+    _nothing_lost(report, what, seen)
+
+
+def _kill_halfway(path: Path, part: int, total: int) -> int:
+    """How many checkpoints, the first ones, a process was told are durable before it died."""
+    with subprocess.Popen(processes.command("write", path, part, total), stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        acknowledged = 0
+        for acknowledged, line in enumerate(writer.stdout, 1):
+            assert int(line) == acknowledged - 1
+            if 2 * acknowledged * part >= total:
+                break
+        writer.kill()
+        acknowledged += len(writer.stdout.readlines())  # what it said before it died
+        if writer.wait() != -signal.SIGKILL:
+            raise RuntimeError(f"the writer ended by itself: {writer.returncode}")
+    return acknowledged
