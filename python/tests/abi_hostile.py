@@ -152,6 +152,68 @@ def null_pointers(core: Core) -> None:
             assert core.silent(name, *arguments) == status, name
 
 
+def questions_about_stores(core: Core) -> None:
+    room, length = c.create_string_buffer(1 << 20), c.c_int64()
+
+    def ask(question: Any, capacity: int = 1 << 20) -> tuple[int, dict[str, Any]]:
+        text = question if isinstance(question, bytes) else json.dumps(question).encode()
+        status = core.call("inspect", text, len(text), where(room), capacity, where(length))
+        assert status != POISONED, core.text()
+        return status, json.loads(room.raw[: length.value].partition(b"\n")[0]) if status == OK and capacity else {}
+
+    for bad in (
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"{} {}",
+        b'{"unknown": 1}',
+        b'{"op": "no"}',
+        b'{"path": "xyz"}',
+        b'{"from": -1}',
+    ):
+        assert ask(bad)[0] in (INVALID, STALE), bad
+    assert ask({"op": "open"})[0] == INVALID
+    assert ask({"op": "open", "path": b"nowhere".hex()})[0] == -19
+    for op in ("histories", "rows", "row", "blob", "check", "step", "findings", "close"):
+        for view in (0, 1, 2**32, 2**64 - 1):
+            assert ask({"op": op, "view": view})[0] == STALE
+    assert ask({"op": "open", "path": b"nowhere".hex()}, 0)[0] == OK  # nothing is done without room
+    assert length.value == 1 << 20
+    for n in NEGATIVE:
+        assert core.call("inspect", b"{}", 2, where(room), n, where(length)) == INVALID
+        assert core.call("inspect", b"{}", n, where(room), 1 << 20, where(length)) == INVALID
+    assert core.call("inspect", b"{}", 2, None, 1 << 20, where(length)) == INVALID
+    handle, out = c.c_uint64(), Outcome()
+    text = json.dumps({"host": 1 << 20, "disk": 8 << 20, "path": "durable", "durable": True}).encode()
+    assert core.call("open", text, len(text), where(handle)) == OK, core.text()
+    fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    path = b"durable".hex()
+    for op in ("collect", "repair"):
+        assert ask({"op": op, "path": path})[0] == -18  # it is open
+    assert core.finish(core.call("close", handle.value, fd, where(out)), out, fd) == OK
+    os.close(fd)
+    status, about = ask({"op": "open", "path": path})
+    assert status == OK, core.text()
+    view = about["view"]
+    for question, expected in (
+        ({"op": "histories"}, OK),
+        ({"op": "histories", "from": 2**40}, OK),
+        ({"op": "rows", "history": b"none".hex()}, NOT_FOUND),
+        ({"op": "rows", "history": "0"}, INVALID),
+        ({"op": "step"}, INVALID),
+        ({"op": "findings", "what": "x"}, INVALID),
+        ({"op": "check", "share": -1}, INVALID),
+        ({"op": "check", "part": 5, "parts": 5}, INVALID),
+        ({"op": "check", "data": True}, OK),
+        ({"op": "step", "milliseconds": -(2**63)}, OK),
+        ({"op": "findings", "what": "faults", "from": 7}, OK),
+        ({"op": "close"}, OK),
+        ({"op": "close"}, STALE),
+    ):
+        assert ask(question | {"view": view})[0] == expected, (question, core.text())
+
+
 def handles_that_name_nothing(core: Core) -> None:
     with opened(core) as x:
         out, info, key = Outcome(), Info(), Key(1, None, 0, 0, 0)
@@ -420,6 +482,7 @@ def after_close(core: Core) -> None:
     key, out, n = Key(1, None, 0, 0, 0), Outcome(), c.c_int64()
     for name, arguments in {
         "history_clear": [x.history],
+        "retain": [x.history, 1, 0, 0, None, 0],
         "hint_clear": [x.history],
         "prefetch": [x.history],
         "drop": [x.history, where(key)],

@@ -1,10 +1,11 @@
-"""A second reader of the catalog's log, written from docs/format.md alone: whole logs only, damage is an error."""
+"""A second reader of the catalog, its log and records, written from docs/format.md alone: whole, damage is an error."""
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import xxhash
@@ -78,3 +79,185 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
             if kind in (SNAPSHOT, BATCH):
                 result += records(payload)
     return result, last, closed
+
+
+HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL = range(1, 8)
+LEAF, BLOCK = 262144, 4096
+
+Key = int | bytes
+
+
+class Fields:
+    """A body that is read from its front on."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body, self.at = body, 0
+
+    def take(self, count: int) -> bytes:
+        if count > len(self.body) - self.at:
+            raise ValueError("a body is too short")
+        self.at += count
+        return self.body[self.at - count : self.at]
+
+    def numbers(self, types: str) -> tuple[int, ...]:
+        types = "<" + types
+        return struct.unpack(types, self.take(struct.calcsize(types)))
+
+    def zero(self, types: str) -> None:
+        if any(self.numbers(types)):
+            raise ValueError("a reserved field is used")
+
+    def key(self) -> Key:
+        (kind,) = self.numbers("B")
+        self.zero("B")
+        if kind == 0:
+            return self.numbers("q")[0]
+        if kind != 1:
+            raise ValueError("of a later version")
+        (length,) = self.numbers("I")
+        return self.take(length)
+
+    def rest(self) -> bytes:
+        return self.take(len(self.body) - self.at)
+
+    def end(self) -> None:
+        if self.at < len(self.body):
+            raise ValueError("a body is too long")
+
+
+@dataclass
+class Layout:
+    slot: int
+    regions: list[tuple[int, int]]
+    text: bytes
+
+    def leaves(self) -> int:
+        counts = (-(-size // LEAF) for _, size in self.regions)
+        return sum(count for count in counts if count > 1)
+
+
+@dataclass
+class Row:
+    serial: int
+    layout: Layout
+    content: int
+    align: int = 0
+    extents: list[tuple[int, ...]] = field(default_factory=list)
+    sums: tuple[int, ...] | None = None
+    leaves: tuple[int, ...] | None = None
+    meta: bytes = b""
+
+
+@dataclass
+class Catalog:
+    """What records add up to. A record that is refused leaves it in pieces."""
+
+    names: dict[int, bytes] = field(default_factory=dict)
+    layouts: dict[int, Layout] = field(default_factory=dict)
+    rows: dict[bytes, dict[Key, Row]] = field(default_factory=dict)
+    retention: dict[bytes, tuple[bool, int, int, list[Key]]] = field(default_factory=dict)
+    serial: int = 0
+
+    def apply(self, record: bytes) -> None:
+        rest = Fields(record)
+        while rest.at < len(record):
+            (kind,) = rest.numbers("B")
+            rest.zero("BBB")
+            (length,) = rest.numbers("I")
+            body = Fields(rest.take(length))
+            if kind in READERS:
+                READERS[kind](self, body)
+                body.end()
+            elif kind < 128:
+                raise ValueError("of a later version")
+
+    def history(self, body: Fields) -> None:
+        (number,) = body.numbers("I")
+        name = body.rest()
+        if self.names.setdefault(number, name) != name:
+            raise ValueError("an id stands for two names")
+        self.rows.setdefault(name, {})
+
+    def layout(self, body: Fields) -> None:
+        (number,) = body.numbers("I")
+        body.zero("I")
+        slot, count = body.numbers("QI")
+        body.zero("I")
+        layout = Layout(slot, [], b"")
+        end = 0
+        for _ in range(count):
+            offset, size = body.numbers("QQ")
+            if not end <= offset <= offset + size <= slot:
+                raise ValueError("regions overlap, or leave the slot")
+            layout.regions.append((offset, size))
+            end = offset + size
+        layout.text = body.rest()
+        if self.layouts.setdefault(number, layout) != layout:
+            raise ValueError("an id stands for two layouts")
+
+    def put(self, body: Fields) -> None:
+        history, number, serial, content, flags = body.numbers("IIQBB")
+        key, rows, layout = body.key(), self.rows[self.names[history]], self.layouts[number]
+        row = Row(serial, layout, content)
+        if content:
+            body.rest()
+        elif flags > 3:
+            raise ValueError("of a later version")
+        else:
+            row.align, count = body.numbers("II")
+            row.extents = [body.numbers("QQQ") for _ in range(count)]
+            if sum(size for _, _, size in row.extents) != max(-(-layout.slot // BLOCK), 1) * BLOCK:
+                raise ValueError("the extents do not hold the slot")
+            row.sums = body.numbers(f"{len(layout.regions)}Q") if flags & 1 else None
+            row.leaves = body.numbers(f"{layout.leaves()}Q") if flags & 2 else None
+            row.meta = body.take(body.numbers("I")[0])
+        if key in rows and rows[key].serial >= serial:
+            raise ValueError("an older version replaces a newer one")
+        rows[key] = row
+        self.serial = max(self.serial, serial)
+
+    def ending(self, body: Fields) -> tuple[dict[Key, Row], int]:
+        (history,) = body.numbers("I")
+        body.zero("I")
+        (serial,) = body.numbers("Q")
+        self.serial = max(self.serial, serial)
+        return self.rows[self.names[history]] if history in self.names else {}, serial
+
+    def drop(self, body: Fields) -> None:
+        rows, serial = self.ending(body)
+        key = body.key()
+        if key in rows and rows[key].serial <= serial:
+            del rows[key]
+
+    def clear(self, body: Fields) -> None:
+        rows, serial = self.ending(body)
+        for key in [key for key, row in rows.items() if row.serial <= serial]:
+            del rows[key]
+
+    def retain(self, body: Fields) -> None:
+        history, flags, last, every, count = body.numbers("IIQQI")
+        if flags > 1:
+            raise ValueError("of a later version")
+        self.retention[self.names[history]] = (bool(flags), last, every, [body.key() for _ in range(count)])
+
+    def given(self, body: Fields) -> None:
+        self.serial = max(self.serial, *body.numbers("Q"))
+
+
+READERS = {
+    HISTORY: Catalog.history,
+    LAYOUT: Catalog.layout,
+    PUT: Catalog.put,
+    DROP: Catalog.drop,
+    CLEAR: Catalog.clear,
+    RETENTION: Catalog.retain,
+    SERIAL: Catalog.given,
+}
+
+
+def catalog(given: Iterable[bytes]) -> Catalog:
+    """What records add up to."""
+    result = Catalog()
+    for record in given:
+        result.apply(record)
+    return result

@@ -92,7 +92,7 @@ def main(kind: str, path: str, results: str, host: str, disk: str, *more: str) -
     arrays = Torch(local) if kind == "torch" else Numpy()
     noise = np.random.default_rng(rank).integers(0, 256, LARGEST, dtype=np.uint8)
     meet(Path(results), rank, size)
-    with velocpy.open(path, host=host, disk=disk, **arrays.options) as store:
+    with velocpy.open(path, host=host, disk=disk, durable=False, **arrays.options) as store:
         history = store.history("h")
         history.hint(reversed(range(COUNT)), last=True)
         for key in range(COUNT):

@@ -27,11 +27,11 @@ from velocpy.demo.picture import draw_image, reflectivity
 from velocpy.demo.report import links, tables
 from velocpy.demo.run import Outcome, run
 from velocpy.demo.settings import Settings, shape_of
-from velocpy.demo.sizes import sized
 from velocpy.demo.stays import Record, record_of
 from velocpy.demo.survey import survey_over
 from velocpy.demo.timeline import COLOURS, draw_timeline
 from velocpy.demo.wave import WEIGHTS, Wave, stable_step
+from velocpy.quantity import sized
 
 SMALL = {2: Settings(size=(48, 61), steps=300, shots=2), 3: Settings(dim=3, size=(26, 27, 29), steps=70)}
 

@@ -103,7 +103,7 @@ def test_hidden_devices_are_no_failure(run_python: RunPython) -> None:
     assert "no GPU: the host and disk tiers work" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--device", "-1"], ["--device", "all"], ["--fast"], ["now"]])
+@pytest.mark.parametrize("arguments", [["--device", "-1"], ["--device", "all"], ["--fast"], ["here", "there"]])
 def test_wrong_use(arguments: list[str]) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 2
@@ -123,7 +123,19 @@ def test_exit_codes_and_last_lines(examined: Callable[[dict[str, Any]], None]) -
         result = invoke()
         assert result.exit_code == code
         assert result.stdout.splitlines()[-1] == last
-        assert json.loads(invoke("--json").stdout) == answer
+        assert json.loads(invoke("--json").stdout) == {"message_type": "doctor", "version": 1} | answer
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("ok", 0), ("warning", 20), ("failed", 1)])
+def test_strict_minds_warnings(verdict: str, code: int, examined: Callable[[dict[str, Any]], None]) -> None:
+    examined(report(verdict, 0, finding(verdict)))
+    assert invoke("--strict").exit_code == code
+    assert invoke("--strict", "--json").exit_code == code
+
+
+def test_what_is_not_ok_says_what_helps() -> None:
+    for found in doctor.examine(rates=False)["findings"]:
+        assert (found["verdict"] == "ok") == ("remedy" not in found), found
 
 
 def test_what_helps_stands_below_what_is_wrong() -> None:

@@ -16,7 +16,7 @@ import sys, threading, time
 import numpy as np
 import velocpy
 path = sys.argv[1]
-store = velocpy.open(path, host="64MiB", disk="512MiB", flush="eager")
+store = velocpy.open(path, host="64MiB", disk="512MiB", flush="eager", durable=False)
 history = store.history("h")
 u = np.random.default_rng(0).integers(0, 256, 4 << 20, dtype=np.uint8)
 for i in range(40):

@@ -10,11 +10,14 @@ from subprocess import CompletedProcess
 
 
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
-    done = run_python(example)
+    examples = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    assert len(examples) == 2
+    done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
-    assert [int(line.split()[0]) for line in done.stdout.splitlines()] == list(reversed(range(24)))
-    assert len({line.split()[1] for line in done.stdout.splitlines()}) > 20, "states that differ"
+    *lines, reopened = done.stdout.splitlines()
+    assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
+    assert len({line.split()[1] for line in lines}) > 20, "states that differ"
+    assert reopened == lines[0].split()[1], "the last state, from the store on disk"
 
 
 def test_links_lead_somewhere(root: Path) -> None:

@@ -238,8 +238,8 @@ def test_drops_from_destructors_in_any_thread_also_after_close() -> None:
 
 def test_two_stores_at_once(tmp_path) -> None:
     with (
-        velocpy.open(tmp_path, host="2MiB", disk="16MiB") as one,
-        velocpy.open(tmp_path, host="2MiB", disk="16MiB") as two,
+        velocpy.open(tmp_path, host="2MiB", disk="16MiB", durable=False) as one,
+        velocpy.open(tmp_path, host="2MiB", disk="16MiB", durable=False) as two,
     ):
         for i in range(60):
             one.history("h").checkpoint(i, u=random_array(20_000, np.uint8, seed=i))

@@ -108,7 +108,7 @@ class Victim:
         """Keeps a history larger than the memory, and takes it back."""
         place = self._place
         self.show("open")
-        with velocpy.open(self._path, **place.budgets) as store:
+        with velocpy.open(self._path, durable=False, **place.budgets) as store:
             history = store.history("h")
             history.hint(reversed(range(place.count)))
             self.show("checkpoint")

@@ -1,0 +1,236 @@
+"""Stores that outlive their process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import RunPython
+
+import velocpy
+
+
+def filled(path: Path, count: int = 20, **options: object) -> dict[int | str, dict[str, np.ndarray]]:
+    """Makes a store, and says what it holds."""
+    rng = np.random.default_rng(7)
+    kept: dict[int | str, dict[str, np.ndarray]] = {}
+    with velocpy.open(path, host="8MiB", disk="64MiB", **options) as store:  # type: ignore[arg-type]
+        history = store.history("run")
+        for i in range(count):
+            state = {
+                "u": rng.standard_normal((i, 7)),
+                "bits": rng.integers(0, 1 << 63, i * 31, dtype=np.uint64).view(np.float64),  # NaN payloads among them
+                "none": np.zeros((0, 3), np.int16),
+                "f": np.asfortranarray(rng.integers(0, 9, (5, 4, 3), dtype=np.int8)),
+            }
+            history.checkpoint(i, state, meta={"step": i})
+            kept[i] = state
+        history.checkpoint("a name \0 of its own", last=np.arange(100_000, dtype=np.float32))
+        kept["a name \0 of its own"] = {"last": np.arange(100_000, dtype=np.float32)}
+    return kept
+
+
+def same(store: velocpy.Store, kept: dict[int | str, dict[str, np.ndarray]]) -> None:
+    history = store.history("run")
+    assert list(history) == list(kept)
+    assert len(history) == len(kept)
+    for key, state in kept.items():
+        with history.restore(key) as lease:
+            assert list(lease) == list(state)
+            for name, array in state.items():
+                assert lease[name].dtype == array.dtype
+                assert lease[name].shape == array.shape
+                assert np.asarray(lease[name]).tobytes("A") == array.tobytes("A") or (
+                    lease[name].tobytes() == array.tobytes()
+                )
+            if isinstance(key, int):
+                assert lease.meta == {"step": key}
+
+
+@pytest.mark.parametrize("flush", ["lazy", "eager"])
+def test_what_was_closed_is_found(tmp_path: Path, flush: str) -> None:
+    kept = filled(tmp_path / "new" / "store", flush=flush)
+    with velocpy.open(tmp_path / "new" / "store", host="1MiB", disk="1MiB") as store:
+        assert [history.name for history in store.histories] == ["run"]
+        same(store, kept)
+    with velocpy.open(tmp_path / "new" / "store", host=None, disk="64MiB") as store:
+        same(store, kept)
+    with velocpy.open(tmp_path / "new" / "store", mode="r", host="64MiB") as store:
+        same(store, kept)
+
+
+def test_another_process_finds_it(tmp_path: Path, run_python: RunPython) -> None:
+    kept = filled(tmp_path)
+    done = run_python(
+        """
+import sys, velocpy
+with velocpy.open(sys.argv[1], host="4MiB") as store:
+    run = store.history("run")
+    print(len(run), float(run.restore(9)["u"].sum()))
+    run.drop(3)
+    run.checkpoint(100, u=run.restore(1)["u"])
+""",
+        str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    count, total = done.stdout.split()
+    assert (int(count), float(total)) == (len(kept), pytest.approx(float(kept[9]["u"].sum()), abs=0))
+    with velocpy.open(tmp_path, mode="r") as store:
+        run = store.history("run")
+        assert 3 not in run
+        assert np.array_equal(run.restore(100)["u"], kept[1]["u"])
+
+
+def test_one_writer_at_a_time_and_readers_beside_it(tmp_path: Path) -> None:
+    kept = filled(tmp_path)
+    with velocpy.open(tmp_path, host="1MiB") as writer:
+        with pytest.raises(velocpy.StoreLocked, match=r"open for writing.*mode='r'"):
+            velocpy.open(tmp_path, host="1MiB")
+        (tmp_path.parent / "another name").symlink_to(tmp_path)
+        with pytest.raises(velocpy.StoreLocked):
+            velocpy.open(tmp_path.parent / "another name", host="1MiB")
+        with velocpy.open(tmp_path, mode="r", host="1MiB") as one, velocpy.open(tmp_path, mode="r", host=None) as two:
+            same(one, kept)
+            same(two, kept)
+            writer.history("run").checkpoint(77, u=np.zeros(3)).wait("disk")
+            assert 77 not in one.history("run")
+            with velocpy.open(tmp_path, mode="r", host="1MiB") as three:
+                assert 77 in three.history("run")
+    velocpy.open(tmp_path, host="1MiB").close()
+
+
+def test_a_reader_changes_nothing(tmp_path: Path) -> None:
+    filled(tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with velocpy.open(tmp_path, mode="r", host="1MiB") as store:
+        run = store.history("run")
+        for change in (
+            lambda: run.checkpoint(5, u=np.zeros(2)),
+            lambda: run.drop(5),
+            run.clear,
+            lambda: run.restore(5, last=True),
+            lambda: run.retain(last=1),
+        ):
+            with pytest.raises(velocpy.ReadOnlyStore, match="reading only"):
+                change()
+        assert 5 in run
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_what_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(velocpy.NotAStore, match="no store"):
+        velocpy.open(tmp_path, mode="r")
+    with pytest.raises(velocpy.NotAStore):
+        velocpy.open(tmp_path / "missing", mode="r")
+    assert not (tmp_path / "missing").exists()
+    with pytest.raises(velocpy.InvalidArgument, match="mode"):
+        velocpy.open(tmp_path, mode="w")
+    with pytest.raises(velocpy.InvalidArgument, match="durable"):
+        velocpy.open(host="1MiB", durable=True)
+    with pytest.raises(velocpy.InvalidArgument, match="mode='r'"):
+        velocpy.open(mode="r")
+
+
+def test_a_later_version_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path)
+    identity = tmp_path / "velocpy.store"
+    raw = bytearray(identity.read_bytes())
+    import xxhash
+
+    for copy in (0, 4096):
+        raw[copy + 8] = 99
+        raw[copy + 48 : copy + 56] = xxhash.xxh3_64_intdigest(bytes(raw[copy : copy + 48])).to_bytes(8, "little")
+    identity.write_bytes(raw)
+    for options in ({}, {"mode": "r"}):
+        with pytest.raises(velocpy.FormatTooNew, match="later version"):
+            velocpy.open(tmp_path, host="1MiB", **options)
+
+
+def test_durable_survives_a_kill(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            """
+import sys, numpy as np, velocpy
+store = velocpy.open(sys.argv[1], host="8MiB", disk="64MiB", flush="lazy")
+run = store.history("run")
+for i in range(1000):
+    ticket = run.checkpoint(i, u=np.full(1000 + i, i))
+    if i % 3 == 0:
+        ticket.wait("disk")
+        print(i, flush=True)
+""",
+            str(tmp_path),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    acknowledged = [int(process.stdout.readline()) for _ in range(30)]
+    process.kill()
+    acknowledged += [int(line) for line in process.stdout.read().splitlines()]
+    process.wait()
+    process.stdout.close()
+    with velocpy.open(tmp_path, host="8MiB") as store:
+        run = store.history("run")
+        assert set(acknowledged) <= set(run)
+        for i in run:
+            assert isinstance(i, int)
+            assert np.array_equal(run.restore(i)["u"], np.full(1000 + i, i))
+
+
+def test_close_makes_everything_durable_or_says_why_not(tmp_path: Path) -> None:
+    store = velocpy.open(tmp_path, host="8MiB", disk="1MiB", flush="lazy")
+    for i in range(4):
+        store.history("run").checkpoint(i, u=np.full(50_000, i))
+    with pytest.raises(velocpy.TierFull):
+        store.close()
+    assert store.closed
+    with velocpy.open(tmp_path, host="8MiB", disk="4MiB") as again:
+        run = again.history("run")
+        found = list(run)
+        assert found
+        for i in found:
+            assert np.array_equal(run.restore(i)["u"], np.full(50_000, i))
+        run.checkpoint(9, u=np.zeros(3))
+        again.close(flush=False)
+
+
+def test_retention_outlives_the_process(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, host="8MiB", disk="64MiB") as store:
+        run = store.history("run")
+        run.retain(last=3, every=10, named=True, keys=[7])
+        for i in range(40):
+            run.checkpoint(i, u=np.full(1000, i)).wait("disk")
+        run.checkpoint("named", u=np.zeros(1)).wait("disk")
+        assert sorted(run, key=str) == sorted([0, 7, 10, 20, 30, 38, 39, "named"], key=str)
+    with velocpy.open(tmp_path, host="8MiB") as store:
+        run = store.history("run")
+        run.checkpoint(41, u=np.zeros(3)).wait("disk")
+        assert sorted(run, key=str) == sorted([0, 7, 10, 20, 30, 39, 41, "named"], key=str)
+
+
+def test_threads_write_one_durable_store(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, host="4MiB", disk="64MiB") as store:
+
+        def work(number: int) -> None:
+            mine = store.history(f"thread {number}")
+            for i in range(60):
+                mine.checkpoint(i % 7, u=np.full(200 * number + i, i)).wait("disk")
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with velocpy.open(tmp_path, mode="r", host="4MiB") as store:
+        for number in range(6):
+            mine = store.history(f"thread {number}")
+            assert sorted(mine) == list(range(7))  # type: ignore[type-var]
+            for i in range(53, 60):
+                assert np.array_equal(mine.restore(i % 7)["u"], np.full(200 * number + i, i))

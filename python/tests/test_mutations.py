@@ -1,0 +1,84 @@
+"""Bugs that stores have had elsewhere, put into the core one at a time: its tests have to find every one of them."""
+
+# ruff: noqa: E501 - code of others stands here as it is
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+class Bug(NamedTuple):
+    """What is written where, and the tests that have to find it. ``before`` stands exactly once in the file."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: str
+    package: str = "durable"
+    short: bool = True
+
+
+FAULTS = "TestFaults"
+POWER = "TestPowerLoss"
+
+BUGS = [
+    Bug("the name of a data file is not synced", "segment/file.go", "if err == nil && unnamed {", "if err == nil && unnamed && s.closed {", POWER),
+    Bug("the name of a catalog file is not synced", "journal/log.go", "		err = l.file.Sync()\n	}\n	if err == nil {\n		err = l.o.FS.SyncDir(l.o.Dir)", "		err = l.file.Sync()\n	}\n	if err == nil && l.closed {\n		err = l.o.FS.SyncDir(l.o.Dir)", POWER),
+    Bug("the catalog is written before the data is synced", "durable/commit.go", "		suspect := d.sync(group)\n		d.record(group)", "		d.record(group)\n		suspect := d.sync(group)", POWER),
+    Bug("a failed sync of the data is ignored", "durable/commit.go", "			c.Err = failed[first]", "			_ = failed[first]", FAULTS),
+    Bug("a sync that failed is tried again on the same file", "segment/file.go", "	err := file.Sync()\n", "	err := file.Sync()\n	if err != nil {\n		err = file.Sync()\n	}\n", FAULTS),
+    Bug("a batch whose sync failed is tried again on the same file", "journal/log.go", "	err := l.file.Sync()\n	if kind", "	err := l.file.Sync()\n	if err != nil {\n		err = l.file.Sync()\n	}\n	if kind", FAULTS + "/of/.*/EIO", short=False),
+    Bug("a failed sync of the catalog is ignored", "journal/log.go", "	err := l.file.Sync()\n	if kind", "	_ = l.file.Sync()\n	var err error\n	if kind", FAULTS),
+    Bug("data files that are used are swept away", "durable/survey.go", "ok && !c.used(number)", "ok && !c.used(number+1)", POWER),
+    Bug("older catalogs are removed before the new one is synced", "journal/log.go", "		err = l.write(kindComplete, l.last, nil)\n", "		err = l.write(kindComplete, l.last, nil)\n		older, _ := l.o.files()\n		for _, n := range older[:len(older)-1] {\n			_ = l.o.FS.Remove(l.o.path(n))\n		}\n", POWER),
+    Bug("the end of a snapshot is written before its parts are synced", "journal/log.go", "	if err == nil {\n		err = l.file.Sync()\n	}\n	if err == nil {\n		err = l.write(kindComplete", "	if err == nil {\n		err = l.write(kindComplete", "TestFaultsAndCrashes", package="journal"),
+    Bug("the identity is not synced", "durable/identity.go", "		err = file.Sync()", "		err = nil", POWER),
+    Bug("the name of the identity is not synced", "durable/identity.go", "	return o.FS.SyncDir(o.Dir)\n}", "	return nil\n}", POWER),
+    Bug("the lock is not taken", "durable/dir.go", "	if errors.Is(err, vfs.ErrTaken) {\n", "	if errors.Is(err, vfs.ErrTaken) {\n		lock, err = o.FS.Lock(o.path(\"lock of another\"))\n	}\n	if errors.Is(err, vfs.ErrTaken) {\n", "TestWhatIsCommittedIsFound"),
+    Bug("what is found is not written again", "journal/log.go", "	if from.newest > 0 && !from.Closed {", "	if from.newest > 1<<62 && !from.Closed {", FAULTS),
+    Bug("a snapshot that may be unsynced is relied on", "durable/dir.go", "case d.damage() != nil || d.contents.log.Shadowed:", "case d.damage() != nil:", FAULTS),
+    Bug("a batch counts although a newer file says otherwise", "journal/read.go", "			limit = chain[i+1].begin.behind\n", "			limit = noLimit\n", FAULTS),
+    Bug("a failed sync of the catalog is no doubt", "durable/commit.go", "c.Err, c.Uncertain = err, true", "c.Err = err", FAULTS),
+    Bug("payloads are not looked at", "journal/read.go", "	if xxh3.Hash(payload) != h.payload || rest", "	if xxh3.Hash(payload) == 0 || rest", "TestEveryBit"),
+    Bug("frames of other stores count", "journal/frame.go", "append(text[:0], at.store[:]...)", "append(text[:0], make([]byte, 16)...)", "TestHostileStores"),
+    Bug("the second identity is not looked at", "durable/identity.go", "		if alsoWrong != nil {", "		if alsoWrong != nil && wrong != nil {", "TestEveryBit"),
+    Bug("a missing batch is taken for a torn end", "journal/read.go", "	if to != noLimit && to > r.state.Last {", "	if to == 0 {", "TestEveryBit"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.timeout(300)
+def test_every_bug_is_found(bug: Bug, tmp_path: Path) -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no Go here")
+    source = ROOT / "gocore" / bug.file
+    text = source.read_text()
+    assert text.count(bug.before) == 1, "the code has changed: the bug has to be written anew"
+    mutant = tmp_path / source.name
+    mutant.write_text(text.replace(bug.before, bug.after))
+    overlay = tmp_path / "overlay.json"
+    overlay.write_text(json.dumps({"Replace": {str(source): str(mutant)}}))
+    command = [
+        go,
+        "test",
+        f"-short={str(bug.short).lower()}",
+        "-failfast",
+        "-timeout=200s",
+        f"-overlay={overlay}",
+        f"-run=^{bug.tests}",
+        f"./gocore/{bug.package}",
+    ]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "[build failed]" not in ran.stdout, ran.stdout + ran.stderr
+    assert "[setup failed]" not in ran.stdout, ran.stdout + ran.stderr
+    assert ran.returncode != 0, f"no test has found it: {ran.stdout}"

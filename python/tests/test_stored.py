@@ -1,0 +1,390 @@
+"""Stores that are looked into and put in order: the module and its commands, on real stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import velocpy
+from velocpy import _core, errors, files, inspect
+from velocpy.cli import main
+
+SMALL = {"host": "64MiB", "disk": "1GiB"}
+RNG = np.random.default_rng(7)
+STATE = {
+    "u": RNG.standard_normal((40, 50)),
+    "mask": RNG.integers(0, 2, 33).astype(bool),
+    "empty": np.zeros((0, 3), "f4"),
+}
+BIG = RNG.integers(0, 256, 3_000_001, dtype=np.uint8)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "store"
+    with velocpy.open(place, **SMALL) as store:
+        run = store.history("run")
+        for i in range(4):
+            run.checkpoint(
+                i, {name: array + array.dtype.type(i) if name == "u" else array for name, array in STATE.items()}
+            )
+            store.wait("disk")  # one after the other
+        run.checkpoint("7", [BIG, np.asfortranarray(STATE["u"])])
+        store.history("other \ud800\n").checkpoint(-(1 << 63), u=np.arange(3))
+    return place
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def messages(*arguments: object, code: int = 0) -> list[dict[str, Any]]:
+    result = invoke(*arguments, "--json")
+    assert result.exit_code == code, result.output
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    for each in found:
+        assert list(each)[:2] == ["message_type", "version"]
+        jsonschema.validate(each, SCHEMAS[each["message_type"]])
+    return found
+
+
+def _object(**kinds: Any) -> dict[str, Any]:
+    head = {"message_type": {"type": "string"}, "version": {"const": 1}}
+    return {"type": "object", "properties": head | kinds, "required": [*head, *kinds], "additionalProperties": False}
+
+
+WHOLE, TEXT, FLAG = {"type": "integer", "minimum": 0}, {"type": "string"}, {"type": "boolean"}
+KEY = {"type": ["integer", "string"]}
+
+
+def _or_null(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [kind, {"type": "null"}]}
+
+
+SCHEMAS = {
+    "history": _object(
+        history=TEXT, checkpoints=WHOLE, bytes=WHOLE, last_serial=WHOLE, retention=_or_null({"type": "object"})
+    ),
+    "checkpoint": _object(
+        history=TEXT,
+        key=KEY,
+        bytes=WHOLE,
+        regions=WHOLE,
+        serial=WHOLE,
+        meta_bytes=WHOLE,
+        checksums=FLAG,
+        readable=FLAG,
+    ),
+    "checkpoint_detail": _object(
+        history=TEXT,
+        key=KEY,
+        serial=WHOLE,
+        nbytes=WHOLE,
+        slot_nbytes=WHOLE,
+        meta_nbytes=WHOLE,
+        regions={"type": "array", "items": {"type": "object"}},
+        extents={"type": "array", "items": {"type": "object"}},
+    ),
+    "fault": _object(
+        kind={"enum": ["identity", "catalog", "missing", "unreadable", "changed"]},
+        file=TEXT,
+        offset=WHOLE,
+        nbytes=WHOLE,
+        harmless=FLAG,
+        fleeting=FLAG,
+        why=TEXT,
+        history=_or_null(TEXT),
+        key=_or_null(KEY),
+        serial=_or_null(WHOLE),
+        region=_or_null(KEY),
+        region_number=_or_null(WHOLE),
+        region_offset=_or_null(WHOLE),
+        region_nbytes=_or_null(WHOLE),
+    ),
+    "check": _object(
+        checkpoints=WHOLE,
+        nbytes=WHOLE,
+        read=WHOLE,
+        read_nbytes=WHOLE,
+        without_checksums=WHOLE,
+        unknown=WHOLE,
+        superseded=WHOLE,
+        damaged=WHOLE,
+        faults=WHOLE,
+        unused={"type": "array"},
+        torn_nbytes=WHOLE,
+        seed=_or_null(WHOLE),
+        sound=FLAG,
+        repaired=_or_null({"type": "object"}),
+    ),
+    "gc": _object(
+        dry_run=FLAG, dropped=WHOLE, dropped_nbytes=WHOLE, removed_files=WHOLE, file_nbytes=WHOLE, catalog_nbytes=WHOLE
+    ),
+    "export": _object(history=TEXT, key=KEY, file=TEXT, bytes=WHOLE),
+    "import": _object(history=TEXT, key=KEY, file=TEXT, bytes=WHOLE),
+}
+
+
+def flip(file: Path, offset: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(offset)
+        byte = opened.read(1)[0]
+        opened.seek(offset)
+        opened.write(bytes([byte ^ 4]))
+
+
+def flip_in(path: Path, history: str, key: int | str, region: int, offset: int) -> None:
+    """Flips a bit of a region's byte where it lies on disk."""
+    found = inspect.describe(path, history, key)
+    at = found.regions[region].offset + offset
+    for extent in found.extents:
+        if at < extent.nbytes:
+            return flip(path / extent.file, extent.offset + at)
+        at -= extent.nbytes
+    raise AssertionError
+
+
+def test_listings(path: Path) -> None:
+    assert [(each["history"], each["checkpoints"]) for each in messages("ls", path)] == [
+        ("other \ud800\n", 1),
+        ("run", 5),
+    ]
+    listed = messages("ls", path, "run")
+    assert [each["key"] for each in listed] == [0, 1, 2, 3, "7"]
+    assert listed[0]["bytes"] == sum(array.nbytes for array in STATE.values())
+    assert listed[4]["bytes"] == BIG.nbytes + STATE["u"].nbytes
+    assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 1, 2, 3, "7"]
+    assert [entry.key for entry in inspect.checkpoints(path, "other \ud800\n")] == [-(1 << 63)]
+    table = invoke("ls", path, "run")
+    assert table.exit_code == 0
+    assert [line.split()[-1] for line in table.stdout.splitlines()] == ["0", "1", "2", "3", '"7"']
+    assert invoke("ls", path).stdout.splitlines()[0].endswith('"other \\xed\\xa0\\x80\\n"')
+
+
+def test_a_long_listing_comes_in_pages(tmp_path: Path) -> None:
+    count = 60_000
+    with velocpy.open(tmp_path, host="256MiB", disk="1GiB") as store:
+        run = store.history("run")
+        for i in range(count):
+            run.checkpoint(i, [np.uint8(1)])
+    lines = invoke("ls", tmp_path, "run", "--json").stdout.splitlines()
+    assert sum(len(line) for line in lines) > 4 << 20
+    found = [json.loads(line) for line in lines]
+    assert sorted(each["key"] for each in found) == list(range(count))
+    assert len({each["serial"] for each in found}) == count
+
+
+def test_show(path: Path) -> None:
+    (told,) = messages("show", path, "run", "1")
+    assert [(r["name"], r["dtype"], r["shape"]) for r in told["regions"]] == [
+        ("u", "<f8", [40, 50]),
+        ("mask", "|b1", [33]),
+        ("empty", "<f4", [0, 3]),
+    ]
+    (told,) = messages("show", path, "run", '"7"')
+    assert [r["name"] for r in told["regions"]] == [0, 1]
+    assert "3 MB" in invoke("show", path, "run", '"7"').stdout
+    assert invoke("show", path, "run", "7").exit_code == 1
+    assert invoke("show", path, "none", "7").exit_code == 1
+
+
+@pytest.mark.parametrize(("subset", "chosen"), [(("--read-data",), 6), ((), 0), (("--subset", "100%"), 6)])
+def test_a_sound_store(path: Path, subset: tuple[str, ...], chosen: int) -> None:
+    (told,) = messages("check", path, *subset)
+    assert told["sound"]
+    assert (told["checkpoints"], told["read"], told["damaged"]) == (6, chosen, 0)
+    assert told["read_nbytes"] == (told["nbytes"] if chosen else 0)
+    assert sum(inspect.check(path, subset=f"{n}/4").read for n in range(1, 5)) == 6
+
+
+@pytest.mark.parametrize(
+    ("key", "region", "offset", "start", "nbytes"),
+    [
+        (2, 0, 15_999, 0, 16_000),
+        (2, 1, 0, 0, 33),
+        ("7", 0, 3_000_000, 11 << 18, 3_000_001 - (11 << 18)),
+        ("7", 1, 5, 0, 16_000),
+    ],
+)
+def test_damage_is_named_exactly(path: Path, key: int | str, region: int, offset: int, start: int, nbytes: int) -> None:
+    flip_in(path, "run", key, region, offset)
+    assert invoke("check", path).exit_code == 0  # nothing was read
+    fault, told = messages("check", path, "--read-data", code=3)
+    assert told["damaged"] == told["faults"] == 1
+    name = region if key == "7" else list(STATE)[region]
+    assert (fault["kind"], fault["history"], fault["key"], fault["region"]) == ("changed", "run", key, name)
+    assert (fault["region_offset"], fault["region_nbytes"]) == (start, nbytes)
+    text = invoke("check", path, "--read-data")
+    assert text.exit_code == 3
+    assert f"key {key!r}, region {name!r}, bytes {start} to {start + nbytes}" in text.stdout
+    with velocpy.open(path, mode="r", host="64MiB") as store, pytest.raises(velocpy.CorruptCheckpoint):
+        store.history("run").restore(key)
+
+
+def test_repair_drops_what_is_damaged_only_on_request(path: Path) -> None:
+    flip_in(path, "run", 2, 0, 3)
+    assert messages("check", path, "--read-data", "--repair", code=3)[-1]["repaired"]["dropped"] == 0
+    assert messages("check", path, "--read-data", "--repair", "--drop-damaged", code=3)[-1]["repaired"]["dropped"] == 1
+    assert messages("check", path, "--read-data")[-1]["checkpoints"] == 5
+    assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 1, 3, "7"]
+
+
+def test_an_identity_is_repaired(path: Path) -> None:
+    flip(path / "velocpy.store", 4096 + 17)
+    assert [m["message_type"] for m in messages("check", path, code=3)] == ["fault", "check"]
+    assert messages("check", path, "--repair", code=3)[-1]["repaired"]["identity"]
+    assert messages("check", path)[-1]["sound"]
+    flip(path / "velocpy.store", 17)
+    flip(path / "velocpy.store", 4096 + 17)
+    assert invoke("check", path).exit_code == 3
+
+
+def test_a_catalog_is_repaired(path: Path) -> None:
+    (catalog,) = path.glob("catalog-*")
+    flip(catalog, catalog.read_bytes().index(b"run"))
+    with pytest.raises(errors.DamagedStore):
+        velocpy.open(path, **SMALL)
+    assert invoke("gc", path).exit_code == 3
+    found = messages("check", path, "--repair", code=3)
+    assert found[-1]["repaired"]["catalog"]
+    left = found[-1]["checkpoints"]
+    assert messages("check", path, "--read-data")[-1]["checkpoints"] == left < 6
+    velocpy.open(path, **SMALL).close()
+
+
+def test_gc(path: Path) -> None:
+    with velocpy.open(path, **SMALL) as store:
+        store.history("run").drop("7")
+    (dry,) = messages("gc", path, "--dry-run")
+    blocks = sum(file.stat().st_blocks for file in path.glob("data-*"))
+    (done,) = messages("gc", path)
+    after = sum(file.stat().st_blocks for file in path.glob("data-*"))
+    assert done["file_nbytes"] == (blocks - after) * 512 > 200 << 20
+    assert abs(dry["file_nbytes"] - done["file_nbytes"]) < 1 << 20
+    assert messages("check", path, "--read-data")[-1]["sound"]
+    with velocpy.open(path, **SMALL) as store:
+        np.testing.assert_array_equal(store.history("run").restore(1)["u"], STATE["u"] + 1)
+
+
+@pytest.mark.parametrize("format_", files.FORMATS)
+def test_files_there_and_back(path: Path, tmp_path: Path, format_: str) -> None:
+    for key, argument in ((2, "2"), ("7", '"7"')):
+        file = tmp_path / f"state.{format_}"
+        assert messages("export", path, "run", argument, file)[0]["bytes"] == file.stat().st_size
+        messages("import", file, tmp_path / "second", "again", argument)
+        with velocpy.open(path, mode="r", host="64MiB") as one, velocpy.open(tmp_path / "second", mode="r") as other:
+            there, back = one.history("run").restore(key), other.history("again").restore(key)
+            names = list(STATE) if key == 2 else [0, 1]
+            for name in names:
+                assert back[str(name)].dtype == there[name].dtype
+                np.testing.assert_array_equal(back[str(name)], there[name])
+            assert len(back) == len(names)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"store", "second", f"state.{format_}"}
+
+
+def test_what_numpy_has_no_word_for(tmp_path: Path) -> None:
+    bfloat = pytest.importorskip("ml_dtypes").bfloat16
+    array = RNG.integers(0, 1 << 16, 100, dtype=np.uint16).view(bfloat)
+    with velocpy.open(tmp_path / "store", **SMALL) as store:
+        store.history("run").checkpoint(0, a=array, b=np.arange(5, dtype=">i4"))
+        store.history("run").checkpoint(1, t=np.arange(3).astype("M8[s]"))
+    files.export(tmp_path / "store", "run", 0, tmp_path / "x.safetensors")
+    files.import_(tmp_path / "x.safetensors", tmp_path / "store", "run", 2)
+    with velocpy.open(tmp_path / "store", mode="r", host="64MiB") as store:
+        back = store.history("run").restore(2)
+        assert back["a"].view(np.uint16).tobytes() == array.view(np.uint16).tobytes()
+        assert list(back["b"]) == list(range(5))
+    with pytest.raises(velocpy.InvalidType):
+        files.export(tmp_path / "store", "run", 0, tmp_path / "x.npz")
+    with pytest.raises(velocpy.InvalidType):
+        files.export(tmp_path / "store", "run", 1, tmp_path / "y.safetensors")
+    assert not list(tmp_path.glob("*.npz")) + list(tmp_path.glob("y*")) + list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("format_", files.FORMATS)
+def test_files_that_are_none(tmp_path: Path, format_: str) -> None:
+    for content in (b"", b"x" * 100, b"\xff" * 16, b"PK\x03\x04" + bytes(50)):
+        (tmp_path / f"bad.{format_}").write_bytes(content)
+        assert invoke("import", tmp_path / f"bad.{format_}", tmp_path / "store", "run", 1).exit_code == 2
+    np.savez(tmp_path / "bad.npz", o=np.array([{}], dtype=object))
+    assert invoke("import", tmp_path / "bad.npz", tmp_path / "store", "run", 1).exit_code == 2
+    assert not (tmp_path / "store").exists()
+
+
+def test_exit_codes(path: Path, tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing"
+    for command in (["ls"], ["show", "h", "1"], ["check"], ["check", "--repair"], ["gc"], ["gc", "--dry-run"]):
+        result = invoke(command[0], nothing, *command[1:])
+        assert result.exit_code == 10, result.output
+        assert result.stderr.startswith("velocpy: ")
+    assert not nothing.exists()
+    with velocpy.open(path, **SMALL):
+        assert invoke("gc", path).exit_code == 11
+        assert invoke("gc", path, "--dry-run").exit_code == 0
+        assert invoke("check", path, "--read-data").exit_code == 0
+        assert invoke("ls", path, "run").exit_code == 0
+    identity = (path / "velocpy.store").read_bytes()
+    import xxhash
+
+    changed = bytearray(identity[:4096])
+    changed[8] = 99
+    changed[48:56] = xxhash.xxh3_64_intdigest(bytes(changed[:48])).to_bytes(8, "little")
+    (path / "velocpy.store").write_bytes(bytes(changed) * 2)
+    for command in ("ls", "check", "gc"):
+        assert invoke(command, path).exit_code == 12
+    for bad in (["--subset", "0/3"], ["--subset", "4/3"], ["--subset", "0%"], ["--subset", "x"], ["--drop-damaged"]):
+        assert invoke("check", path, *bad).exit_code == 2
+
+
+def test_ls_into_a_pipe_that_closes(path: Path) -> None:
+    command = f"{sys.executable} -m velocpy ls {path} run | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, env=os.environ, check=False)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_views_are_closed(path: Path) -> None:
+    before = sum(1 for _ in Path("/proc/self/fd").iterdir())
+    for _ in range(20):
+        next(inspect.checkpoints(path, "run"))
+        inspect.check(path, read_data=True)
+    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) <= before + 1
+
+
+def test_hostile_descriptions(path: Path) -> None:
+    facts, good = None, b""
+    with inspect.View(path) as view:
+        named = {"history": inspect.bytes_of_text("run"), "key": {"number": 1}}
+        facts, _ = view.ask("row", **named)
+        good = view.whole("blob", what="layout", **named)
+    slot = facts["slot_bytes"]
+    assert len(_core.regions_of(good, slot)) == 3
+    with pytest.raises(velocpy.InvalidArgument):
+        _core.regions_of(good, slot - 1)
+    for bad in (
+        b"",
+        b"L",
+        b"L\x02\x00\xff\xff\xff\xff",
+        good[:-1],
+        good.replace(b"\x28\0\0\0\0\0\0\0", b"\x29\0\0\0\0\0\0\0", 1),
+    ):
+        with pytest.raises(velocpy.InvalidArgument):
+            _core.regions_of(bad, slot)
+    for at in range(len(good)):  # whatever a flipped bit says, it is refused or lies in the slot
+        changed = bytearray(good)
+        changed[at] ^= 1 << (at % 8)
+        try:
+            regions = _core.regions_of(bytes(changed), slot)
+        except (velocpy.InvalidArgument, UnicodeDecodeError):
+            continue
+        assert all(0 <= offset <= offset + nbytes <= slot for _, _, _, offset, nbytes, _, _ in regions)
