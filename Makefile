@@ -4,10 +4,11 @@ PYTHON    ?= python3
 VENV_DEMO ?= .venv-demo
 VENV_TEST ?= .venv-test
 FUZZTIME  ?= 20s
+FUZZJOBS  ?= 2
 # Options for pytest, as in: make test PYTEST="-k lease -x"
 PYTEST    ?=
 
-EXTRAS  := dev,torch,demo,adjoint,notebook,bench
+EXTRAS  := dev,torch,safetensors,demo,adjoint,notebook,bench
 PINS    := requirements/test.txt
 BIN     := $(VENV_TEST)/bin
 # NVIDIA's compiler, in the versions that the build requires.
@@ -24,7 +25,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest install lint format generate fuzz bench wheel clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest install lint format generate fuzz fuzz-long bench wheel clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,16 +39,17 @@ test: machine test-go test-python cgocheck doctest ## Run every test, in an envi
 	@echo "make test: everything passed"
 
 test-fast: install ## Run what takes a minute: Go without the race detector, Python without the slow tests
-	go test ./gocore/...
+	go test -short ./gocore/...
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
 
 test-go: race nocgo
 
 race: ## Run the Go tests under the race detector
-	go test -race ./gocore/...
+	go test -race -timeout 20m ./gocore/...
 
 nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
-	CGO_ENABLED=0 go test $(NO_CABI)
+	CGO_ENABLED=0 go test -timeout 20m $(NO_CABI)
+	CGO_ENABLED=0 go test ./gocore/store -args -durably
 
 test-python: install
 	$(BIN)/python -m pytest $(PYTEST)
@@ -87,13 +89,15 @@ generate: install ## Write anew what is generated: the life cycle's diagram, NVM
 	go -C tools run ./forward ../gocore/topology/nvml
 	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
 
-fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each
-	@grep -rlE '^func Fuzz' --include='*_test.go' gocore | while read -r file; do \
-	  grep -oE '^func Fuzz[A-Za-z0-9_]+' "$$file" | cut -c6- | while read -r target; do \
-	    echo "fuzzing $$target in $$(dirname "$$file")"; \
-	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
-	  done || exit 1; \
-	done
+fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each, FUZZJOBS (2) of them at once
+	tools/fuzz.sh build build/fuzz
+	tools/fuzz.sh run build/fuzz $(FUZZTIME) $(FUZZJOBS)
+
+# For a machine with many cores, which needs neither Go nor the sources:
+#   tar xzf fuzz.tar.gz && ./fuzz.sh run . 10m 1 16
+fuzz-long: ## Compile the fuzz targets into build/fuzz.tar.gz, to be run elsewhere
+	tools/fuzz.sh build build/fuzz
+	tools/fuzz.sh pack build/fuzz build/fuzz.tar.gz
 
 bench: install ## Run the benchmarks beside their baselines, into benchmarks/results
 	$(BIN)/python -m velocpy.bench --out benchmarks/results
