@@ -79,7 +79,27 @@ type Retention struct {
 	Keys        []plan.Key
 }
 
-func (r *Retention) none() bool { return !r.Named && r.Last == 0 && r.Every == 0 && len(r.Keys) == 0 }
+// Exempts gives what tells whether a rule other than that for the latest ones speaks for a key.
+func (r *Retention) Exempts() func(k plan.Key) bool {
+	named := map[plan.Key]bool{}
+	for _, k := range r.Keys {
+		named[k] = true
+	}
+	return func(k plan.Key) bool {
+		return named[k] || k.IsText && r.Named || !k.IsText && r.Every > 0 && multiple(k.Number, r.Every)
+	}
+}
+
+// multiple tells whether every divides a number.
+func multiple(n int64, every uint64) bool {
+	if n < 0 {
+		return -uint64(n)%every == 0
+	}
+	return uint64(n)%every == 0
+}
+
+// None tells whether there is no rule.
+func (r *Retention) None() bool { return !r.Named && r.Last == 0 && r.Every == 0 && len(r.Keys) == 0 }
 
 // HistoryInfo is what a listing shows of a history.
 type HistoryInfo struct {

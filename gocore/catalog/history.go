@@ -132,7 +132,7 @@ func parseRetention(body []byte) (history uint32, r *Retention, err error) {
 		}
 		r.Keys[i] = k.key()
 	}
-	if r.none() {
+	if r.None() {
 		r = nil
 	}
 	return history, r, f.end()

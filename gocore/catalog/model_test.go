@@ -192,7 +192,7 @@ func (v *world) reopen() {
 func (v *world) check() {
 	for name, h := range v.want {
 		id, ok := v.s.History(name)
-		if !ok && (len(h.rows) > 0 || !h.retention.none()) {
+		if !ok && (len(h.rows) > 0 || !h.retention.None()) {
 			v.t.Fatalf("history %q is not known", name)
 		}
 		got := map[plan.Key]Row{}

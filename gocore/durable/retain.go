@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"velocpy/gocore/catalog"
-	"velocpy/gocore/plan"
 )
 
 // unkept are the checkpoints that the retention of their history does not keep.
@@ -27,25 +26,11 @@ func (c *contents) unkept() (all []doomed) {
 // notKept are those of a history's rows that a retention does not keep. Which are the last ones, the order of writing tells.
 func notKept(rows []doomed, r *catalog.Retention) (gone []doomed) {
 	slices.SortFunc(rows, func(a, b doomed) int { return cmp.Compare(b.serial, a.serial) })
-	named := map[plan.Key]bool{}
-	for _, k := range r.Keys {
-		named[k] = true
-	}
+	exempt := r.Exempts()
 	for i, x := range rows {
-		switch {
-		case uint64(i) < r.Last, named[x.key], x.key.IsText && r.Named:
-		case !x.key.IsText && r.Every > 0 && multiple(x.key.Number, r.Every):
-		default:
+		if uint64(i) >= r.Last && !exempt(x.key) {
 			gone = append(gone, x)
 		}
 	}
 	return gone
-}
-
-// multiple tells whether every divides a number.
-func multiple(n int64, every uint64) bool {
-	if n < 0 {
-		return -uint64(n)%every == 0
-	}
-	return uint64(n)%every == 0
 }
