@@ -192,6 +192,17 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 	return true
 }
 
+// Show makes a checkpoint visible whose bytes a transfer has taken, and that cannot be recalled any more: its caller goes on, and what he writes from now on
+// replaces it.
+func (e *Engine) Show(now int64, c *Capture) {
+	if c.early || c.Rec.gone {
+		return
+	}
+	c.early = true
+	e.publish(now, c.Rec, c.Tier)
+	e.pump(now)
+}
+
 // captured makes the checkpoint visible, whatever tier its bytes went to.
 func (e *Engine) captured(now int64, c *Capture) {
 	r := c.Rec

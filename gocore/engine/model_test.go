@@ -77,6 +77,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 			w.endCapture(c, rapid.IntRange(0, 7).Draw(t, "well") > 0)
 		},
 		"cancel capture": func(t *rapid.T) { w.cancelCapture(w.captures[pick(t, len(w.captures))]) },
+		"show capture":   func(t *rapid.T) { w.showCapture(t, w.captures[pick(t, len(w.captures))]) },
 		"hand over": func(t *rapid.T) {
 			g := w.restores[pick(t, len(w.restores))]
 			if g.Phase != Ready || g.handed {

@@ -49,6 +49,9 @@ func (e *Engine) uses(r *Record, t int) bool {
 // Written orders records by their capture.
 func (r *Record) Written() int64 { return r.written }
 
+// Shown tells whether the version is the checkpoint of its key.
+func (r *Record) Shown() bool { return r.ref != plan.Nobody }
+
 // Gone tells whether the version has been dropped, replaced or consumed.
 func (r *Record) Gone() bool { return r.gone }
 

@@ -3,9 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"pgregory.net/rapid"
+
 	"velocpy/gocore/evict"
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/plan"
@@ -262,6 +264,19 @@ func (w *world) cancelCapture(c *taken) {
 			w.fatalf("a capture that was cancelled is in phase %d", c.Phase)
 		}
 		c.phase = Ended
+	}
+}
+
+// showCapture makes a capture visible whose transfer has its bytes.
+func (w *world) showCapture(t *rapid.T, c *taken) {
+	i := slices.IndexFunc(w.flights, func(x *Transfer) bool { return x.Capture == c.Capture })
+	if i < 0 || c.Rec.gone || c.early {
+		t.Skip("nobody has its bytes, or nobody may see it, or everybody can")
+	}
+	w.e.Show(w.now, c.Capture)
+	w.truth[w.index(c.Rec.Hist)][c.Rec.Key] = c.Rec
+	if w.cat != nil && rapid.Bool().Draw(t, "committed") {
+		w.cat.commitEarly(w.flights[i])
 	}
 }
 
