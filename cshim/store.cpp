@@ -38,7 +38,7 @@ Store::~Store() {
       status = table->step(op, &out, &error);
       nogil.end();
     }
-    if (status > 0) table->cancel(op, &error);
+    if (status > 0) table->cancel(op, nullptr, &error);
     if (status != VELOC_OK && status != VELOC_E_BELATED) sources_.leak();
   } catch (const py::error_already_set&) {
     sources_.leak();  // no descriptor left: the store ends with the process

@@ -116,8 +116,12 @@ int32_t finish(const Core& core, const Where& where, const Deadline& deadline, E
   auto stepped = looked;
   const auto cancel = [&] {
     veloc_error ignored;
-    const int32_t cancelled = core.cancel(op, &ignored);
+    veloc_outcome taken{};
+    const int32_t cancelled = core.cancel(op, &taken, &ignored);
     if (cancelled != VELOC_OK && cancelled != VELOC_E_STALE) fd.abandon();
+    if (taken.ticket == 0) return false;
+    *out = taken;
+    return true;
   };
   while (true) {
     bool due = true;
@@ -140,7 +144,7 @@ int32_t finish(const Core& core, const Where& where, const Deadline& deadline, E
       }
     }
     if (deadline.expired()) {
-      cancel();
+      if (cancel()) return VELOC_OK;
       raise_timeout(where, deadline.seconds());
     }
   }

@@ -237,13 +237,15 @@ func veloc_step(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_error)
 }
 
 //export veloc_cancel
-func veloc_cancel(handle C.uint64_t, failure *C.veloc_error) C.int32_t {
+func veloc_cancel(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	code := guard(failure, func() (status.Code, error) {
 		op, ok := ops.Take(uint64(handle))
 		if !ok {
 			return 0, stale("operation")
 		}
-		op.Cancel()
+		if taken := op.Cancel(); taken != nil && out != nil {
+			tell(out, taken)
+		}
 		return status.OK, nil
 	})
 	disownIfPoisoned(code, handle)

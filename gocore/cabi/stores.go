@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"unsafe"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/store"
@@ -229,7 +230,10 @@ func veloc_retain(history C.uint64_t, last, every C.int64_t, named C.int32_t, ke
 		if n < 0 || n > maxHints || (keys == nil && n > 0) {
 			return status.New(status.Invalid, "%d keys", int64(n))
 		}
-		r := store.Retention{Last: int64(last), Every: int64(every), Named: named != 0}
+		if last < 0 || every < 0 {
+			return status.New(status.Invalid, "the last %d and every %d-th: neither can be negative", last, every)
+		}
+		r := catalog.Retention{Last: uint64(last), Every: uint64(every), Named: named != 0}
 		for i := range int(n) {
 			k, err := keyOf((*C.veloc_const_key)(unsafe.Add(unsafe.Pointer(keys), uintptr(i)*unsafe.Sizeof(C.veloc_key{}))))
 			if err != nil {

@@ -187,7 +187,9 @@ func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
 	case c.Phase == engine.Ended || c.Notify == nil:
 		return op.endCapture(out, nil)
 	case c.Phase == engine.Waiting && s.closing:
-		op.giveUp()
+		if op.giveUp() {
+			return op.endCapture(out, nil)
+		}
 		return op.endCapture(out, errClosed)
 	case c.Phase == engine.Waiting:
 		return op.waits(now)
@@ -231,11 +233,20 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	return status.OK, nil
 }
 
-// giveUp undoes a capture. A transfer that is at it already ends by itself once its source has been abandoned. The lock is held.
-func (op *Op) giveUp() {
-	if !op.s.eng.CancelCapture(op.s.now(), op.capture) {
-		op.capture.Notify = nil
+// giveUp undoes a capture; true when it cannot: its bytes have been taken, and where they lie is being made durable. A transfer that is at it already ends by
+// itself once its source has been abandoned. The lock is held.
+func (op *Op) giveUp() (taken bool) {
+	s, c := op.s, op.capture
+	switch {
+	case c.Phase == engine.Ended:
+		return c.Err == nil
+	case c.Rec.Body.(*body).serial != 0:
+		s.eng.Show(s.now(), c)
+		c.Notify, taken = nil, true
+	case !s.eng.CancelCapture(s.now(), c):
+		c.Notify = nil
 	}
+	return taken
 }
 
 // slot is the memory of r's copy in the host tier.

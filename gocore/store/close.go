@@ -95,14 +95,12 @@ func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
 	now := s.now()
 	engine.Together(now, all)
 	for i, x := range all {
-		if !s.commits(x, results[i]) { // else it still has to be synced
-			delete(s.stall.since, x)
-		}
 		s.takeOver(x, results[i])
 		if s.commits(x, results[i]) {
-			s.commit(x, results[i].leaves)
+			s.commit(&flown{x: x, at: now, leaves: results[i].leaves})
 			continue
 		}
+		delete(s.stall.since, x) // else it still has to be synced
 		given := x.Kind == engine.Load && c.device != nil && s.belated.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
 		if x.Kind == engine.Spill && s.kept == nil {

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"iter"
-	"math"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +25,8 @@ type kept struct {
 	asleep    map[string]int     // by history: checkpoints of the catalog that have no record and can be restored
 	doomed    map[doom]uint64    // keys of which versions up to a serial do not count here any more, whatever the catalog still says
 	cleared   map[string]uint64  // … and whole histories
-	written   map[doom]underway  // keys of which versions are on their way into the catalog
+	underway  map[doom]underway  // keys of which versions are on their way into the catalog
+	held      map[doom][]*flown  // … and versions that follow when those have landed, unless they are replaced by one
 	uncertain []*engine.Transfer // written, but nobody knows whether the catalog counts on them
 	suspect   map[int64]bool     // segments where nothing may be put any more
 	owed      []*durable.Change  // that failed, and are said again with the next
@@ -48,10 +49,28 @@ type doom struct {
 	key     plan.Key
 }
 
-// underway is what is on its way of a key: how many versions, and the serial of the latest.
-type underway struct {
-	n      int
-	serial uint64
+// underway are the versions of a key that are on their way into the catalog, in this order.
+type underway []*engine.Record
+
+// live tells whether one of them counts when it has landed.
+func (u underway) live() bool {
+	return slices.ContainsFunc(u, func(r *engine.Record) bool { return !r.Gone() })
+}
+
+// latest is the serial of the last one; 0 when there is none.
+func (u underway) latest() uint64 {
+	if len(u) == 0 {
+		return 0
+	}
+	return u[len(u)-1].Body.(*body).serial
+}
+
+// landed notes that a version is on its way no more.
+func (k *kept) landed(at doom, r *engine.Record) {
+	left := slices.DeleteFunc(k.underway[at], func(other *engine.Record) bool { return other == r })
+	if k.underway[at] = left; len(left) == 0 {
+		delete(k.underway, at)
+	}
 }
 
 // fewRows are made records of when the store is opened; of more, each when it is asked for.
@@ -64,7 +83,7 @@ func (s *Store) openKept() error {
 		o.Capacity = *s.set.Disk / diskGrain * diskGrain
 	}
 	k := &kept{
-		asleep: map[string]int{}, doomed: map[doom]uint64{}, cleared: map[string]uint64{}, written: map[doom]underway{}, suspect: map[int64]bool{},
+		asleep: map[string]int{}, doomed: map[doom]uint64{}, cleared: map[string]uint64{}, underway: map[doom]underway{}, held: map[doom][]*flown{}, suspect: map[int64]bool{},
 	}
 	if s.set.ReadOnly {
 		view, err := durable.Read(o)
@@ -109,13 +128,10 @@ func (s *Store) recover() {
 	}
 	for _, info := range k.state.Histories() {
 		if r := info.Retention; r != nil && k.dir != nil {
-			s.named(info.Name).retain(Retention{Last: bounded(r.Last), Every: bounded(r.Every), Named: r.Named, Keys: r.Keys})
+			s.named(info.Name).retain(r)
 		}
 	}
 }
-
-// bounded is a number of a catalog as one with a sign.
-func bounded(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // wakeAll makes records of everything that the catalog has, in the order of writing.
 func (s *Store) wakeAll() {
@@ -132,7 +148,7 @@ func (s *Store) wakeAll() {
 			return true
 		})
 	}
-	slices.SortFunc(rows, func(a, b row) int { return int(int64(a.serial) - int64(b.serial)) })
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.serial, b.serial) })
 	for _, r := range rows {
 		if r.h.Get(r.key) != nil {
 			r.h.Wrote(r.key)
@@ -194,7 +210,7 @@ func (s *Store) find(h *engine.History, key plan.Key) *engine.Record {
 func (s *Store) keeps(r *engine.Record) bool {
 	k := s.kept
 	b := r.Body.(*body)
-	if b.uncertain || b.said || k.retired(s.disk, s.eng.Fragment(r, len(s.tiers)-1).Offset, r.Size) {
+	if b.uncertain || k.retired(s.disk, s.eng.Fragment(r, len(s.tiers)-1).Offset, r.Size) {
 		return true
 	}
 	id, ok := k.state.History(r.Hist.Name)
@@ -226,43 +242,77 @@ func (s *Store) removed(r, by *engine.Record) {
 		return
 	}
 	at := doom{r.Hist.Name, r.Key}
-	id, known := k.state.History(r.Hist.Name)
-	if known {
-		_, known = k.state.Serial(id, r.Key)
+	serial := k.told(at, r)
+	switch {
+	case serial == 0:
+	case !r.Captured() && r.Failed() != nil:
+		k.doomed[at] = serial // it was to replace another, and could not be taken: here the key has nothing, and whoever opens the store next finds the other
+	default:
+		s.forgo(at, serial)
 	}
-	if !known && k.written[at].n == 0 {
-		return
-	}
-	if !r.Captured() && r.Failed() != nil {
-		k.doomed[at] = uint64(s.eng.Written()) // it was to replace another, and could not be taken: here the key has nothing, and whoever opens the store next finds the other
-		return
-	}
-	s.forgo(r)
 }
 
-// forgo drops from the catalog what it has of a record's key.
-func (s *Store) forgo(r *engine.Record) {
-	serial := uint64(s.eng.Written())
-	s.kept.doomed[doom{r.Hist.Name, r.Key}] = serial
+// told is the latest serial of a key that the catalog was told of, up to a version that goes; 0: none. One that is on its way and is not the key's yet comes
+// after it, and stays.
+func (k *kept) told(at doom, going *engine.Record) (serial uint64) {
+	if id, ok := k.state.History(at.history); ok {
+		serial, _ = k.state.Serial(id, at.key)
+	}
+	for _, r := range k.underway[at] {
+		if r == going || r.Gone() {
+			serial = max(serial, r.Body.(*body).serial)
+		}
+	}
+	return serial
+}
+
+// forgo drops from the catalog what it has of a key, up to a serial.
+func (s *Store) forgo(at doom, serial uint64) {
+	s.kept.doomed[at] = serial
 	s.eng.Owe(0, 1)
-	s.kept.dir.Commit(&durable.Change{History: r.Hist.Name, Key: r.Key, Serial: serial, Drop: true})
+	s.kept.dir.Commit(&durable.Change{History: at.history, Key: at.key, Serial: serial, Drop: true, Tag: owes})
 }
 
 // clear drops everything that the catalog has of a history. The engine's part of it has to be cleared meanwhile, by f.
 func (s *Store) clear(h *engine.History, f func()) {
 	k := s.kept
-	if k == nil {
+	switch {
+	case k == nil:
 		f()
-		return
+	case k.expects(h.Name):
+		f()
+		s.forgoAsleep(h)
+	default:
+		k.clearing = true
+		f()
+		k.clearing = false
+		serial := uint64(s.eng.Written())
+		k.cleared[h.Name] = serial
+		s.eng.Owe(0, 1)
+		k.dir.Commit(&durable.Change{History: h.Name, Serial: serial, Clear: true, Tag: owes})
 	}
-	k.clearing = true
-	f()
-	k.clearing = false
-	serial := uint64(s.eng.Written())
-	k.asleep[h.Name] = 0
-	k.cleared[h.Name] = serial
-	s.eng.Owe(0, 1)
-	k.dir.Commit(&durable.Change{History: h.Name, Serial: serial, Clear: true})
+	if k != nil {
+		k.asleep[h.Name] = 0
+	}
+}
+
+// expects tells whether a version is on its way that will count, whatever is cleared of its history before it has landed.
+func (k *kept) expects(history string) bool {
+	for at, u := range k.underway {
+		if at.history == history && slices.ContainsFunc(u, func(r *engine.Record) bool { return !r.Gone() && !r.Shown() }) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgoAsleep drops the checkpoints of a history that only the catalog knows, one by one.
+func (s *Store) forgoAsleep(h *engine.History) {
+	serials := map[doom]uint64{}
+	s.kept.eachAsleep(h, func(key plan.Key, serial uint64) { serials[doom{h.Name, key}] = serial })
+	for at, serial := range serials {
+		s.forgo(at, serial)
+	}
 }
 
 // reconsider gives the error of a transfer; what a reader cannot read any more because it has been dropped is not damaged. Its file may be gone, too.

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
@@ -212,4 +215,52 @@ func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
 	}
 	_, _, err = reader.get(1, 100_000, RestoreArgs{})
 	wants(t, err, status.Corrupt)
+}
+
+// A full disk has room again a moment after a drop, when that is durable: whoever needs it waits for it, also behind a rule and behind drops that failed.
+func TestRoomOfADropIsWaitedFor(t *testing.T) {
+	fails := &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.EIO}
+	fails.Disable()
+	c := stored(0, 8*4096, vfs.NewFaulty(vfs.NewMem(64<<20), fails))
+	h := newClient(t, reopened(t, c), "h")
+	if err := h.h.Retain(catalog.Retention{Every: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for k := range int64(8) {
+		h.mustPut(k, random(4000, uint64(k)))
+	}
+	for round := range int64(3) {
+		fails.Enable()
+		h.drop(round)
+		eventually(t, "the drop has failed", func() bool { return fails.Fired() > round })
+		fails.Disable()
+		h.drop(7 - round)
+		h.mustPut(7-round, random(4000, uint64(100+round)))
+		h.mustPut(round, random(4000, uint64(200+round)))
+	}
+}
+
+// A capture that is given up while it is being written leaves nothing behind that the watchdog would take for a disk that stands still.
+func TestWhatIsGivenUpIsNoStall(t *testing.T) {
+	gate := &vfs.Rule{Ops: vfs.OpWrite, Block: true, Times: 1}
+	gate.Disable()
+	c := stored(0, 1<<20, vfs.NewFaulty(vfs.NewMem(64<<20), gate))
+	s := reopened(t, c)
+	h := newClient(t, s, "h")
+	gate.Enable()
+	var out Outcome
+	op, code, err := h.pending(1, random(200_000, 1), CheckpointArgs{}, &out)
+	if code != status.Pending || err != nil {
+		t.Fatal(code, err)
+	}
+	eventually(t, "it is being written", func() bool { return gate.Blocked() == 1 })
+	if taken := op.Cancel(); taken != nil {
+		t.Fatalf("%+v", taken)
+	}
+	gate.Release()
+	eventually(t, "the transfer has ended", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.stall.since) == 0
+	})
 }

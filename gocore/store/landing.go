@@ -20,9 +20,9 @@ import (
 
 // flown is a transfer whose bytes are on disk.
 type flown struct {
-	x    *engine.Transfer
-	at   int64 // when they were
-	said bool  // once more: the engine has been told long ago
+	x      *engine.Transfer
+	at     int64 // when they were
+	leaves []uint64
 }
 
 // commits tells whether a transfer that has been carried out has to be committed. What nobody wants any more has not.
@@ -30,20 +30,28 @@ func (s *Store) commits(x *engine.Transfer, m *moved) bool {
 	return s.kept != nil && (x.Kind == engine.Flush || x.Kind == engine.Spill) && x.To == len(s.tiers)-1 && m.err == nil && !x.Rec.Gone()
 }
 
-// commit hands a transfer to the catalog. The lock is held.
-func (s *Store) commit(x *engine.Transfer, leaves []uint64) {
-	s.say(x, leaves, &flown{x: x, at: s.now()})
+// commit hands a transfer to the catalog, or holds it back until what may replace it has landed: in the catalog the versions of a key come in the order in
+// which they replace each other, so that whenever a process dies the latest durable one is what is found. The lock is held.
+func (s *Store) commit(f *flown) {
+	k, r := s.kept, f.x.Rec
+	at := doom{r.Hist.Name, r.Key}
+	if r.Shown() && k.underway[at].live() {
+		k.held[at] = append(k.held[at], f)
+		s.users++
+		return
+	}
+	s.say(at, f)
 }
 
 // say tells the catalog where the bytes of a version lie.
-func (s *Store) say(x *engine.Transfer, leaves []uint64, f *flown) {
-	k, r, b := s.kept, x.Rec, x.Rec.Body.(*body)
+func (s *Store) say(at doom, f *flown) {
+	k, r := s.kept, f.x.Rec
+	b := r.Body.(*body)
 	b.serial = s.serial(r)
-	at := doom{r.Hist.Name, r.Key}
-	k.written[at] = underway{k.written[at].n + 1, b.serial}
+	k.underway[at] = append(k.underway[at], r)
 	s.users++
-	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: x.ToOff, Tag: f, Put: &catalog.Row{
-		Key: r.Key, Serial: b.serial, Align: r.Align, Sums: b.sums, Leaves: leaves, Meta: b.meta,
+	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
+		Key: r.Key, Serial: b.serial, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
 		Layout: &catalog.Layout{Slot: b.layout.slot, Spans: b.layout.stored(), Text: b.layout.text},
 	}})
 }
@@ -51,7 +59,7 @@ func (s *Store) say(x *engine.Transfer, leaves []uint64, f *flown) {
 // serial is the number of a version in the catalog: that of its writing, or, if the catalog was told already of what came later there, a new one.
 func (s *Store) serial(r *engine.Record) uint64 {
 	k, at := s.kept, doom{r.Hist.Name, r.Key}
-	before := max(k.written[at].serial, k.doomed[at], k.cleared[r.Hist.Name])
+	before := max(k.underway[at].latest(), k.doomed[at], k.cleared[r.Hist.Name])
 	if id, ok := k.state.History(r.Hist.Name); ok {
 		stored, _ := k.state.Serial(id, r.Key)
 		before = max(before, stored)
@@ -81,74 +89,60 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 	s.sayAgain(group)
 }
 
-// landPut ends a transfer.
+// landPut ends a transfer, and takes up those that were held back for it.
 func (s *Store) landPut(c *durable.Change, f *flown) {
-	k, x := s.kept, f.x
-	now := s.now()
+	k, r := s.kept, f.x.Rec
 	before, replaces := k.find(c)
 	k.dir.Apply(c)
-	delete(s.stall.since, x)
+	at := doom{r.Hist.Name, r.Key}
+	k.landed(at, r)
+	delete(s.stall.since, f.x)
 	s.users--
-	at := doom{c.History, x.Rec.Key}
-	if left := k.written[at]; left.n > 1 {
-		left.n--
-		k.written[at] = left
-	} else {
-		delete(k.written, at)
+	s.endPut(c, f)
+	if replaces && c.Err == nil {
+		s.vacate(s.now(), &before)
 	}
-	if f.said {
-		x.Rec.Body.(*body).said = c.Err != nil
-		if replaces && c.Err == nil {
-			s.vacate(now, &before)
-		}
+	held := k.held[at]
+	delete(k.held, at)
+	for _, f := range held {
+		s.users--
+		s.takeUp(f)
+	}
+}
+
+// takeUp goes on with a transfer that was held back; of a version that has been replaced meanwhile the catalog learns nothing.
+func (s *Store) takeUp(f *flown) {
+	if !f.x.Rec.Gone() {
+		s.commit(f)
 		return
 	}
+	delete(s.stall.since, f.x)
+	s.eng.Done(s.now(), f.x, nil)
+}
+
+// endPut tells the engine what has become of a transfer.
+func (s *Store) endPut(c *durable.Change, f *flown) {
+	k, x, now := s.kept, f.x, s.now()
+	b := x.Rec.Body.(*body)
 	x.Rested(now - f.at)
 	switch {
 	case c.Err == nil:
-		if k.doomed[at] < c.Put.Serial {
+		if at := (doom{c.History, x.Rec.Key}); k.doomed[at] < c.Put.Serial {
 			delete(k.doomed, at)
 		}
 		s.eng.Done(now, x, nil)
-		s.sayLatest(x)
-		if replaces {
-			s.vacate(now, &before)
-		}
 		s.arrived(x.Rec)
 		return
 	case c.Uncertain:
-		x.Rec.Body.(*body).uncertain = true
+		b.uncertain = true
 		k.uncertain = append(k.uncertain, x)
 	}
-	if b := x.Rec.Body.(*body); errors.Is(c.Err, segment.ErrSuspect) && x.Kind == engine.Flush && b.redone < mostRedone {
+	if errors.Is(c.Err, segment.ErrSuspect) && x.Kind == engine.Flush && b.redone < mostRedone {
 		b.redone++
 		s.eng.Redo(now, x)
 		return
 	}
 	s.eng.Done(now, x, s.diskError(c.Err))
-}
-
-// sayLatest tells the catalog once more what there is of a key, when it has just learnt of a version that is none any more: it was replaced by one that was
-// given to it before, as the two were captured at the same time; or it was given up while it was on its way.
-func (s *Store) sayLatest(x *engine.Transfer) {
-	r := x.Rec
-	if !r.Gone() {
-		return
-	}
-	if !r.Hist.Has(r.Key) {
-		if at := (doom{r.Hist.Name, r.Key}); x.Kind == engine.Spill && s.kept.doomed[at] < r.Body.(*body).serial {
-			s.forgo(r)
-		}
-		return
-	}
-	latest := r.Hist.Get(r.Key)
-	b := latest.Body.(*body)
-	if t := len(s.tiers) - 1; b.serial == 0 || b.serial > r.Body.(*body).serial || !s.eng.Complete(latest, t) {
-		return
-	}
-	once := &engine.Transfer{Rec: latest, ToOff: s.eng.Fragment(latest, len(s.tiers)-1).Offset}
-	b.said = true
-	s.say(once, nil, &flown{x: once, said: true})
 }
 
 // mostRedone is how often a flush is done again by itself.
@@ -179,10 +173,12 @@ func (s *Store) vacate(now int64, row *catalog.Row) {
 // landDrop gives back the room of what the catalog does not have any more.
 func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
+	if c.Tag == owes {
+		defer s.eng.Owe(now, -1)
+	}
 	if c.Err != nil {
 		k.dir.Apply(c)
 		k.owed = append(k.owed, c)
-		s.eng.Owe(now, -1)
 		return
 	}
 	var gone []catalog.Row
@@ -209,25 +205,25 @@ func (s *Store) landDrop(c *durable.Change) {
 	for i := range gone {
 		s.vacate(now, &gone[i])
 	}
-	if c.Tag != again {
-		s.eng.Owe(now, -1)
-	}
 }
 
-// again is the tag of what is said once more: nobody waits for its room any more.
-const again = "again"
+// owes is the tag of drops for whose room somebody may wait. When one is said once more, nobody does.
+const owes = "owes"
 
-// sayAgain commits drops once more that could not be, as soon as something could.
+// sayAgain commits once more what could not be, as soon as something could: drops, and of rules the one that holds now.
 func (s *Store) sayAgain(group []*durable.Change) {
 	k := s.kept
-	for _, c := range group {
-		if c.Err == nil && len(k.owed) > 0 {
-			for _, o := range k.owed {
-				k.dir.Commit(&durable.Change{History: o.History, Key: o.Key, Serial: o.Serial, Drop: o.Drop, Clear: o.Clear, Retention: o.Retention, Tag: again})
-			}
-			k.owed = nil
-		}
+	if len(k.owed) == 0 || !slices.ContainsFunc(group, func(c *durable.Change) bool { return c.Err == nil }) {
+		return
 	}
+	for _, o := range k.owed {
+		again := &durable.Change{History: o.History, Key: o.Key, Serial: o.Serial, Drop: o.Drop, Clear: o.Clear}
+		if o.Retention != nil {
+			again.Retention = s.histories[o.History].rule()
+		}
+		k.dir.Commit(again)
+	}
+	k.owed = nil
 }
 
 // settleUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.

@@ -146,7 +146,6 @@ type body struct {
 	coming *coming // nil once the bytes have been taken
 
 	serial    uint64 // of this version in the catalog, once it was given to it
-	said      bool   // the catalog is being told once more where the bytes on disk are
 	uncertain bool   // whether the catalog counts on the bytes on disk nobody knows
 	redone    uint8  // how often they were written again because a sync had failed
 }

@@ -190,26 +190,30 @@ func (op *Op) step(out *Outcome) (status.Code, error) {
 var errEnded = status.New(status.Stale, "the operation has ended")
 
 // Cancel gives the operation up and undoes what it has begun. When it returns, nobody touches the caller's memory or descriptor any more.
-// The store stays usable. It waits for nothing but a copy of at most one slice.
-func (op *Op) Cancel() {
+// The store stays usable. It waits for nothing but a copy of at most one slice. A capture that cannot be undone any more has ended well, with an outcome.
+func (op *Op) Cancel() (taken *Outcome) {
 	defer op.Disown() // whoever has the turn
 	op.turn.Lock()
 	defer op.turn.Unlock()
 	op.recall()
-	op.undo()
+	taken = op.undo()
 	op.freeJob()
 	op.unmap()
 	op.dropMark()
+	return taken
 }
 
-func (op *Op) undo() {
+func (op *Op) undo() (taken *Outcome) {
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
 	switch {
 	case op.over:
 	case op.kind == captureOp:
-		op.giveUp()
+		if op.giveUp() {
+			taken = new(Outcome)
+			_, _ = op.endCapture(taken, nil) // it cannot fail
+		}
 	case op.kind == restoreOp && op.mark != nil:
 		op.linger()
 	case op.kind == restoreOp:
@@ -218,6 +222,7 @@ func (op *Op) undo() {
 		s.eng.CancelWait(op.wait)
 	}
 	op.end()
+	return taken
 }
 
 // Disown lets go of what is the caller's, its descriptor and the memory that is being captured, and of nothing else: for an operation of a

@@ -1,47 +1,26 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
 )
 
-// Retention says which checkpoints of a history stay when newer ones come: one that no rule speaks for is dropped. The zero value drops nothing.
-type Retention struct {
-	Last  int64      // the latest ones, so many; 0: not asked for
-	Every int64      // those whose number it divides; 0: not asked for
-	Named bool       // those with a text for a key
-	Keys  []plan.Key // these
-}
-
-// retention is a history's rule, and what it still has to decide about. In a durable store a checkpoint counts from when it is durable: what it makes
-// superfluous must not go before.
+// retention is a history's rule, and what it still has to decide about: a checkpoint that comes lets one go for which no rule speaks. In a durable store it counts
+// from when it is durable: what it makes superfluous must not go before.
 type retention struct {
-	Retention
-	keys   map[plan.Key]bool
+	rule   *catalog.Retention
+	exempt func(k plan.Key) bool
 	recent []written          // the latest ones, oldest first; some have been written again
 	places map[plan.Key]int64 // of those that have not: which one of recent counts
 }
 
-func newRetention(r Retention) *retention {
-	x := &retention{Retention: r, keys: map[plan.Key]bool{}, places: map[plan.Key]int64{}}
-	for _, k := range r.Keys {
-		x.keys[k] = true
-	}
-	return x
-}
-
-// speaks tells whether a rule other than that for the latest ones speaks for a key.
-func (x *retention) speaks(k plan.Key) bool {
-	switch {
-	case x.keys[k], x.Named && k.IsText:
-		return true
-	}
-	return x.Every > 0 && !k.IsText && k.Number%x.Every == 0
+func newRetention(r *catalog.Retention) *retention {
+	return &retention{rule: r, exempt: r.Exempts(), places: map[plan.Key]int64{}}
 }
 
 // came notes that a version counts from now on.
@@ -52,13 +31,13 @@ func (x *retention) came(k plan.Key, at int64) {
 
 // next takes out one that the rules let go; false when there is none.
 func (x *retention) next() (w written, ok bool) {
-	for len(x.recent) > 0 && int64(len(x.places)) > x.Last {
+	for len(x.recent) > 0 && uint64(len(x.places)) > x.rule.Last {
 		w, x.recent = x.recent[0], x.recent[1:]
 		if x.places[w.key] != w.at {
 			continue
 		}
 		delete(x.places, w.key)
-		if !x.speaks(w.key) {
+		if !x.exempt(w.key) {
 			return w, true
 		}
 	}
@@ -66,27 +45,23 @@ func (x *retention) next() (w written, ok bool) {
 }
 
 // Retain makes a rule that of the history, in place of the one before, and applies it to what is there. A durable store keeps it.
-func (h *History) Retain(r Retention) error {
+func (h *History) Retain(r catalog.Retention) error {
 	s := h.s
-	if r.Last < 0 || r.Every < 0 {
-		return status.New(status.Invalid, "the last %d and every %d-th: neither can be negative", r.Last, r.Every)
-	}
 	if err := s.enterToWrite(); err != nil {
 		return err
 	}
 	defer s.leave()
 	if s.kept != nil {
-		stored := &catalog.Retention{Named: r.Named, Last: uint64(r.Last), Every: uint64(r.Every), Keys: r.Keys}
-		s.kept.dir.Commit(&durable.Change{History: h.h.Name, Retention: stored})
+		s.kept.dir.Commit(&durable.Change{History: h.h.Name, Retention: &r})
 	}
-	h.retain(r)
+	h.retain(&r)
 	return nil
 }
 
 // retain applies a rule. The lock is held.
-func (h *History) retain(r Retention) {
+func (h *History) retain(r *catalog.Retention) {
 	h.retention = nil
-	if r.Last == 0 && r.Every == 0 && !r.Named && len(r.Keys) == 0 {
+	if r.None() {
 		return
 	}
 	x := newRetention(r)
@@ -95,6 +70,14 @@ func (h *History) retain(r Retention) {
 	}
 	h.retention = x
 	h.s.prune(h)
+}
+
+// rule is the one that holds.
+func (h *History) rule() *catalog.Retention {
+	if h.retention == nil {
+		return &catalog.Retention{}
+	}
+	return h.retention.rule
 }
 
 // counting are the checkpoints of a history that count, in the order of their writing.
@@ -108,7 +91,7 @@ func (s *Store) counting(h *History) []written {
 	if s.kept != nil {
 		s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
 	}
-	slices.SortFunc(all, func(a, b written) int { return int(a.at - b.at) })
+	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
@@ -48,7 +49,7 @@ func TestRetention(t *testing.T) {
 				h.mustPut(k, random(3000, uint64(k)))
 				settle()
 			}
-			if err := h.h.Retain(Retention{Last: 2, Every: 4, Keys: []plan.Key{plan.Number(1)}}); err != nil {
+			if err := h.h.Retain(catalog.Retention{Last: 2, Every: 4, Keys: []plan.Key{plan.Number(1)}}); err != nil {
 				t.Fatal(err)
 			}
 			wants(h, 0, 1, 4, 6, 7)
@@ -69,7 +70,7 @@ func TestRetention(t *testing.T) {
 				}
 				wants(h2, 0, 1, 4, 9, 10)
 			}
-			if err := h.h.Retain(Retention{}); err != nil {
+			if err := h.h.Retain(catalog.Retention{}); err != nil {
 				t.Fatal(err)
 			}
 			for k := int64(20); k < 25; k++ {
@@ -86,7 +87,7 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
 	s := open(t, c)
 	h := newClient(t, s, "h")
-	if err := h.h.Retain(Retention{Last: 1}); err != nil {
+	if err := h.h.Retain(catalog.Retention{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	first := h.mustPut(0, random(3000, 0))

@@ -167,7 +167,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "ticket": (U64, U64, Pointer),
     "wait": (U64, U64, U64, I32, I32, Pointer),
     "step": (U64, Pointer),
-    "cancel": (U64,),
+    "cancel": (U64, Pointer),
 }
 
 OK, PENDING, AGAIN = 0, 1, 2

@@ -218,8 +218,9 @@ def handles_that_name_nothing(core: Core) -> None:
     with opened(core) as x:
         out, info, key = Outcome(), Info(), Key(1, None, 0, 0, 0)
         for handle in (0, 1, 7, 2**33, 2**64 - 1, x.store + 2**33):
-            for name in ("history_clear", "hint_clear", "prefetch", "cancel"):
+            for name in ("history_clear", "hint_clear", "prefetch"):
                 assert core.call(name, handle) == STALE, name
+            assert core.call("cancel", handle, None) == STALE
             assert core.call("lease_release", handle, None, 0) == STALE
             assert core.call("lease_use", handle, 0) == STALE
             assert core.call("lease_read", handle, 0, 0, None) == STALE
@@ -389,7 +390,7 @@ def one_operation_from_two_threads(core: Core) -> None:
 
         def cancel(op: int) -> int:
             together.wait(20)
-            return core.call("cancel", op)
+            return core.call("cancel", op, None)
 
         met = 0
         for i in range(300):

@@ -125,7 +125,8 @@ class History:
         tier
             The tier whose promise is wanted first: ``"disk"`` writes down at once and frees the faster tiers early.
         timeout
-            Seconds to wait for room.
+            Seconds to wait for room. A checkpoint straight to disk whose bytes are there by then, and are being made
+            durable, is captured: the call returns, and the ticket tells when they are.
         stream
             The CUDA stream in whose order arrays on a device are read: a handle, a ``torch.cuda.Stream``, a
             ``cupy.cuda.Stream``, or several. None: the stream that is current in the library of the arrays. The call

@@ -1,0 +1,198 @@
+package store
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// committing is a durable store without a host tier whose writes and syncs stop at gates.
+type committing struct {
+	*client
+	disk        *vfs.Mem
+	config      Config
+	write, sync *vfs.Rule
+}
+
+func newCommitting(t *testing.T) *committing {
+	x := &committing{disk: vfs.NewMem(64 << 20), write: gate(vfs.OpWrite), sync: gate(vfs.OpSync)}
+	x.config = stored(0, 4<<20, vfs.NewFaulty(x.disk, x.write, x.sync))
+	x.client = newClient(t, reopened(t, x.config), "h")
+	return x
+}
+
+// gate stops the next operation of a kind once it is enabled.
+func gate(ops vfs.Op) *vfs.Rule {
+	r := &vfs.Rule{Ops: ops, Block: true, Times: 1}
+	r.Disable()
+	return r
+}
+
+// begin begins a checkpoint and waits until the gate has stopped it.
+func (x *committing) begin(k int64, p []byte, a CheckpointArgs, at *vfs.Rule) *Op {
+	x.t.Helper()
+	at.Enable()
+	op, _, err := x.pending(k, p, a, new(Outcome))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	eventually(x.t, "it has come to the gate", func() bool { return at.Blocked() == 1 })
+	return op
+}
+
+// afterCrash is a client of the store that is found when the power is lost now.
+func (x *committing) afterCrash() *client {
+	x.t.Helper()
+	c := x.config
+	c.FS = x.disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
+	return newClient(x.t, reopened(x.t, c), "h")
+}
+
+// committed waits until nothing is on its way any more, and gives the number of commits.
+func (x *committing) committed() (n int64) {
+	eventually(x.t, "all has landed", func() bool {
+		x.s.mu.Lock()
+		defer x.s.mu.Unlock()
+		n = x.s.kept.commits
+		return len(x.s.kept.underway)+len(x.s.kept.held) == 0
+	})
+	return n
+}
+
+// A version that was announced before another was captured is not committed behind that: whoever opened the store in between would find what was replaced.
+func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
+	x := newCommitting(t)
+	first, second := random(5000, 1), random(5000, 2)
+	x.begin(1, first, CheckpointArgs{SourceStays: true}, x.write)
+	op := x.begin(1, second, CheckpointArgs{}, x.sync)
+	x.write.Release()
+	eventually(t, "the first one is held back", func() bool {
+		x.s.mu.Lock()
+		defer x.s.mu.Unlock()
+		return len(x.s.kept.held) == 1
+	})
+	x.sync.Release()
+	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+	if n := x.committed(); n != 1 {
+		t.Fatalf("%d commits", n)
+	}
+	x.mustGet(1, second, RestoreArgs{})
+	x.afterCrash().mustGet(1, second, RestoreArgs{})
+}
+
+// A drop, or that of all, spares the version that is being committed meanwhile: it comes behind them.
+func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
+	for name, drop := range map[string]func(x *committing) error{
+		"drop":  func(x *committing) error { return x.h.Drop(plan.Number(1)) },
+		"clear": func(x *committing) error { return x.h.Clear() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newCommitting(t)
+			x.mustPut(1, random(3000, 1))
+			x.mustPut(2, random(3000, 2))
+			op := x.begin(1, random(5000, 3), CheckpointArgs{}, x.sync)
+			if err := drop(x); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := x.get(1, 3000, RestoreArgs{}); err == nil {
+				t.Fatal("what was dropped is there")
+			}
+			x.sync.Release()
+			if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+				t.Fatal(err)
+			}
+			x.mustPut(3, random(100, 4)) // durable behind the drop
+			x.committed()
+			for _, c := range []*client{x.client, x.afterCrash()} {
+				c.mustGet(1, random(5000, 3), RestoreArgs{})
+				if _, _, err := c.get(2, 3000, RestoreArgs{}); (err == nil) != (name == "drop") {
+					t.Fatalf("after %s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// A clear also takes what only the catalog knows when a version is on its way.
+func TestClearTakesWhatIsAsleep(t *testing.T) {
+	x := newCommitting(t)
+	x.mustPut(1, random(3000, 1))
+	x.mustPut(2, random(3000, 2))
+	c := x.config
+	sync := gate(vfs.OpSync)
+	disk := x.disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
+	c.FS, c.LazyRows = vfs.NewFaulty(disk, sync), true
+	y := &committing{client: newClient(t, reopened(t, c), "h"), disk: disk, config: c, sync: sync}
+	op := y.begin(3, random(5000, 3), CheckpointArgs{}, y.sync)
+	if err := y.h.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	y.sync.Release()
+	if err := drive(t, op, status.Pending, y.fd, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+	y.mustPut(4, random(100, 4))
+	if keys := y.afterCrash().numbers(); len(keys) != 2 || keys[0] != 3 || keys[1] != 4 {
+		t.Fatalf("%v are there", keys)
+	}
+}
+
+// A capture that is given up while it is being committed has succeeded, and what is written afterwards replaces it.
+func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
+	x := newCommitting(t)
+	x.mustPut(1, random(3000, 1))
+	taken := x.begin(1, random(5000, 2), CheckpointArgs{}, x.sync).Cancel()
+	if taken == nil || taken.Ticket == 0 || taken.Slot != 5000 {
+		t.Fatalf("%+v", taken)
+	}
+	if st, err := x.s.Ticket(taken.Ticket); err != nil || st.Gone || st.Durable != 0 {
+		t.Fatalf("%+v, %v", st, err)
+	}
+	third := random(4000, 3)
+	if _, _, err := x.pending(1, third, CheckpointArgs{SourceStays: true}, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+	x.sync.Release()
+	if err := x.wait(0, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	x.mustGet(1, third, RestoreArgs{})
+	x.committed()
+	x.afterCrash().mustGet(1, third, RestoreArgs{})
+}
+
+// The rule that holds is the latest one, also when an earlier one could only be made durable after it.
+func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
+	disk := vfs.NewMem(64 << 20)
+	fails := &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.EIO}
+	fails.Disable()
+	c := stored(0, 4<<20, vfs.NewFaulty(disk, fails))
+	x := &committing{client: newClient(t, reopened(t, c), "h"), disk: disk, config: c}
+	fails.Enable()
+	if err := x.h.Retain(catalog.Retention{Last: 1}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has failed", func() bool {
+		x.s.mu.Lock()
+		defer x.s.mu.Unlock()
+		return len(x.s.kept.owed) == 1
+	})
+	fails.Disable()
+	if err := x.h.Retain(catalog.Retention{Last: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for k := range int64(9) {
+		x.mustPut(k, random(100, uint64(k)))
+	}
+	if keys := x.afterCrash().numbers(); len(keys) != 3 {
+		t.Fatalf("%v are there", keys)
+	}
+}
