@@ -117,14 +117,9 @@ func statusOf(err error, path string) error {
 		return status.Wrap(status.Invalid, err, "the question is not understood")
 	case errors.Is(err, ErrNone):
 		return status.Wrap(status.NotFound, err, "nothing was found")
-	case errors.Is(err, durable.ErrLocked):
-		return status.Wrap(status.Locked, err, "the store in %q is open for writing, here or in another process", path)
-	case errors.Is(err, durable.ErrNoStore):
-		return status.Wrap(status.NoStore, err, "there is no store in %q", path)
-	case errors.Is(err, durable.ErrVersion):
-		return status.Wrap(status.Later, err, "the store in %q was written by a later version of velocpy", path)
-	case errors.Is(err, durable.ErrDamaged):
-		return status.Wrap(status.Damaged, err, "the store in %q is damaged", path)
+	}
+	if known := durable.Explain(err, path); known != nil {
+		return known
 	}
 	return status.Wrap(status.IO, err, "the store in %q", path).AtTier(status.TierDisk)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
@@ -24,7 +25,7 @@ func atTier(err error, tier int, explained func(error) *status.Error) error {
 // diskError gives an error of the disk tier its place and its errno; nil stays nil.
 func (s *Store) diskError(err error) error {
 	return atTier(err, status.TierDisk, func(err error) *status.Error {
-		if known := keptError(err, s.set.Path); known != nil {
+		if known := durable.Explain(err, s.set.Path); known != nil {
 			return known
 		}
 		if errors.Is(err, segment.ErrNotDirectory) {

@@ -2,11 +2,8 @@ package store
 
 import (
 	"cmp"
-	"errors"
 	"iter"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/durable"
@@ -344,21 +341,4 @@ func slotRoom(slot int64) (size, align int64) {
 		return slot, hostGrain
 	}
 	return (slot + diskGrain - 1) / diskGrain * diskGrain, diskGrain
-}
-
-// keptError gives an error of the directory its status; nil for others.
-func keptError(err error, path string) *status.Error {
-	switch {
-	case errors.Is(err, durable.ErrLocked):
-		return status.Wrap(status.Locked, err, "the store in %q is open for writing, here or in another process", path)
-	case errors.Is(err, durable.ErrNoStore):
-		return status.Wrap(status.NoStore, err, "there is no store in %q", path)
-	case errors.Is(err, durable.ErrVersion):
-		return status.Wrap(status.Later, err, "the store in %q was written by a later version of velocpy", path)
-	case errors.Is(err, durable.ErrDamaged):
-		return status.Wrap(status.Damaged, err, "the store in %q is damaged", path)
-	case errors.Is(err, unix.EROFS):
-		return status.Wrap(status.ReadOnly, err, "the store in %q is open for reading only", path)
-	}
-	return nil
 }
