@@ -1,11 +1,10 @@
 package doctor
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+
+	"velocpy/gocore/strictjson"
 )
 
 // ErrRequest marks requests that make no sense.
@@ -18,16 +17,11 @@ type Request struct {
 	Rates   *bool  `json:"rates"`   // null and true: measure copies
 }
 
-// ParseRequest reads a request. Names that it does not know are refused: a slip must not look like an answer.
+// ParseRequest reads a request.
 func ParseRequest(text []byte) (Request, error) {
 	var q Request
-	from := json.NewDecoder(bytes.NewReader(text))
-	from.DisallowUnknownFields()
-	if err := from.Decode(&q); err != nil {
+	if err := strictjson.Decode(text, &q); err != nil {
 		return q, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	if _, err := from.Token(); !errors.Is(err, io.EOF) {
-		return q, fmt.Errorf("%w: something follows the object", ErrRequest)
 	}
 	if q.Device != nil && *q.Device < 0 {
 		return q, fmt.Errorf("%w: device is %d; numbers begin with 0", ErrRequest, *q.Device)

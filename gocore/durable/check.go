@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -109,7 +110,7 @@ func (c *Check) list() (err error) {
 		return err
 	}
 	c.sum.Torn = c.v.log.Torn
-	for _, number := range sortedKeys(c.files) {
+	for _, number := range slices.Sorted(maps.Keys(c.files)) {
 		if !c.v.used(uint64(number)+1) && c.v.state.Unreadable() == 0 {
 			c.sum.Unused = append(c.sum.Unused, Unused{segment.FileName(uint64(number) + 1), c.files[number]})
 		}

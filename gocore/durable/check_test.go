@@ -429,18 +429,7 @@ func TestACatalogIsRepaired(t *testing.T) {
 		}
 		s.close()
 		name := s.names("catalog-")[0]
-		f, err := s.fs.Open(filepath.Join(dir, name), false, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size, _ := f.Size()
-		text := make([]byte, size)
-		if _, err := f.ReadAt(text, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		text := s.read(name)
 		at := bytes.Index(text, []byte(fmt.Sprint("h", batch))) // in the record that names the history
 		s.flip(name, int64(at))
 		if _, err := Open(s.o); !errors.Is(err, ErrDamaged) {
@@ -474,18 +463,7 @@ func TestWhatWasDroppedInAMissingPartDoesNotCount(t *testing.T) {
 	s.put("a", plan.Number(2), 5000)
 	s.close()
 	name := s.names("catalog-")[0]
-	f, err := s.fs.Open(filepath.Join(dir, name), false, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	size, _ := f.Size()
-	text := make([]byte, size)
-	if _, err := f.ReadAt(text, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	text := s.read(name)
 	frames := bytes.Split(text, []byte("VFJ1")) // the third is the drop
 	s.flip(name, int64(len(frames[0])+4+len(frames[1])+4+len(frames[2])+50))
 	sum := s.check(Scope{Data: true})
@@ -528,4 +506,22 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 	if sum := s.check(Scope{Data: true}); sum.Checkpoints != 1 || sum.Damaged != 0 {
 		t.Fatalf("%+v", sum)
 	}
+}
+
+// read gives what is in a file of the store.
+func (s *site) read(name string) []byte {
+	s.t.Helper()
+	f, err := s.fs.Open(filepath.Join(dir, name), false, false)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	size, _ := f.Size()
+	text := make([]byte, size)
+	if _, err := f.ReadAt(text, 0); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	return text
 }

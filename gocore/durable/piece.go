@@ -1,8 +1,6 @@
 package durable
 
 import (
-	"slices"
-
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/memory"
@@ -256,13 +254,4 @@ func (w *window) at(off, n int64) ([]byte, error) {
 		}
 	}
 	return w.buffer[off-w.from : off-w.from+n], nil
-}
-
-func sortedKeys[V any](m map[int64]V) []int64 {
-	all := make([]int64, 0, len(m))
-	for k := range m {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
 }

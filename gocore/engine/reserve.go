@@ -64,14 +64,8 @@ func (e *Engine) Count() int64 {
 // Redo takes the place of Done for a flush whose bytes nobody will find where they were written, although writing elsewhere may help: it is done again.
 func (e *Engine) Redo(now int64, x *Transfer) {
 	e.running--
-	rec, l := x.Rec, e.links[x.From]
-	bit := uint8(1) << x.From
-	rec.runs &^= bit
-	rec.queuedOn &^= bit
-	l.queued--
-	l.flushing--
-	e.Fragment(rec, x.From).Transfers--
-	e.Fragment(rec, x.To).Transfers--
+	rec := x.Rec
+	e.endFlush(x)
 	e.step(rec, x.To, lifecycle.Abort)
 	e.vacate(rec, x.To)
 	e.settle(now, rec, x.From)

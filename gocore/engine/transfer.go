@@ -290,19 +290,13 @@ func (e *Engine) Done(now int64, x *Transfer, err error) {
 
 func (e *Engine) flushed(now int64, x *Transfer, err error) {
 	rec, l := x.Rec, e.links[x.From]
-	bit := uint8(1) << x.From
-	rec.runs &^= bit
-	rec.queuedOn &^= bit
-	l.queued--
-	l.flushing--
-	e.Fragment(rec, x.From).Transfers--
-	e.Fragment(rec, x.To).Transfers--
+	e.endFlush(x)
 	if err != nil {
 		e.step(rec, x.To, lifecycle.Abort)
 		e.vacate(rec, x.To)
 		l.err, rec.failed = err, err
 		if !rec.gone {
-			rec.stuckOn |= bit
+			rec.stuckOn |= 1 << x.From
 			l.stuck++
 		}
 	} else {
@@ -322,6 +316,18 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		e.flushWanted(now, rec, x.To)
 	}
 	e.wakeWaits(now, rec)
+}
+
+// endFlush takes a flush out of the account, whatever has become of it.
+func (e *Engine) endFlush(x *Transfer) {
+	rec, l := x.Rec, e.links[x.From]
+	bit := uint8(1) << x.From
+	rec.runs &^= bit
+	rec.queuedOn &^= bit
+	l.queued--
+	l.flushing--
+	e.Fragment(rec, x.From).Transfers--
+	e.Fragment(rec, x.To).Transfers--
 }
 
 func (e *Engine) loaded(now int64, x *Transfer, err error) {

@@ -5,15 +5,14 @@
 package inspect
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"velocpy/gocore/durable"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/strictjson"
 )
 
 // ErrRequest marks requests that make no sense.
@@ -90,16 +89,11 @@ func victims(given []Victim) ([]durable.Victim, error) {
 	return all, nil
 }
 
-// ParseRequest reads a request. Names that it does not know are refused: a slip must not look like an answer.
+// ParseRequest reads a request.
 func ParseRequest(text []byte) (Request, error) {
 	var q Request
-	from := json.NewDecoder(bytes.NewReader(text))
-	from.DisallowUnknownFields()
-	if err := from.Decode(&q); err != nil {
+	if err := strictjson.Decode(text, &q); err != nil {
 		return q, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	if _, err := from.Token(); !errors.Is(err, io.EOF) {
-		return q, fmt.Errorf("%w: something follows the object", ErrRequest)
 	}
 	if q.From < 0 {
 		return q, fmt.Errorf("%w: page %d", ErrRequest, q.From)
