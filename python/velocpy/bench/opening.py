@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import velocpy
-from velocpy import cli
 
 from . import processes
 from .report import Report
@@ -93,20 +92,23 @@ def _row(report: Report, what: str, seen: list[dict[str, Any]]) -> None:
 
 
 def _list(report: Report, path: Path, count: int, rounds: int) -> None:
-    """The command, which has to name the history."""
-    if "ls" not in cli.main.commands:
-        report.notes.append("Left out: there is no command ls.")
-        return
-    seconds = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        ls = [sys.executable, "-m", "velocpy", "ls", str(path)]
-        done = subprocess.run(ls, capture_output=True, text=True, check=False)
-        seconds.append(time.perf_counter() - began)
-        if done.returncode != 0 or processes.HISTORY not in done.stdout:
-            raise RuntimeError(f"velocpy ls: {done.returncode}: {done.stderr[-2000:]}")
-    report.rows.append({"what": "velocpy ls", "checkpoints": count, "s": median(seconds), "seconds": seconds})
-    report.bar(f"velocpy ls: s among {count}", median(seconds), BAR, at_least=False)
+    """The command: its histories, and a line for each checkpoint of one."""
+    for what, arguments, lines in (
+        ("velocpy ls", [], 1),
+        ("velocpy ls, every checkpoint", [processes.HISTORY], count),
+        ("velocpy ls --json, every checkpoint", [processes.HISTORY, "--json"], count),
+    ):
+        seconds = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            ls = [sys.executable, "-m", "velocpy", "ls", str(path), *arguments]
+            done = subprocess.run(ls, capture_output=True, check=False)
+            seconds.append(time.perf_counter() - began)
+            listed = done.stdout.count(b"\n")
+            if done.returncode != 0 or listed < lines:
+                raise RuntimeError(f"{what}: {done.returncode}, {listed} lines: {done.stderr[-2000:]!r}")
+        report.rows.append({"what": what, "checkpoints": count, "s": median(seconds), "seconds": seconds})
+        report.bar(f"{what}: s among {count}", median(seconds), BAR, at_least=False)
 
 
 def _forget(path: Path) -> None:
