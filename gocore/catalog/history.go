@@ -19,7 +19,7 @@ type history struct {
 	pins      int // records that rely on it and may still come
 }
 
-func (h *history) rows() int { return h.numbers.taken + len(h.texts) }
+func (h *history) rows() int { return h.numbers.taken() + len(h.texts) }
 
 // find gives the row of a key, or 0.
 func (h *history) find(k rawKey) ref {

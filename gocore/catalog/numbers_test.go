@@ -26,8 +26,8 @@ func TestNumbers(t *testing.T) {
 				table.set(n, row)
 				want[n] = row
 			}
-			if table.taken != len(want) || table.taken > len(table.slots)/8*5+1 {
-				t.Fatalf("%d of %d slots are taken, where there are %d rows", table.taken, len(table.slots), len(want))
+			if s := &table.scattered; table.taken() != len(want) || s.taken > len(s.slots)/8*5+1 {
+				t.Fatalf("%d in a row, %d of %d slots are taken, where there are %d rows", table.sequence.taken, s.taken, len(s.slots), len(want))
 			}
 		}
 		got := map[int64]ref{}
@@ -51,29 +51,66 @@ func TestNumbers(t *testing.T) {
 			return true
 		})
 		for n := range got {
-			if table.find(n) != want[n] || table.taken != len(want) {
+			if table.find(n) != want[n] || table.taken() != len(want) {
 				t.Fatalf("%d is %v, not %v", n, table.find(n), want[n])
 			}
 		}
 	})
 }
 
-// Numbers in a row are found on the way on which their neighbours were.
+// Neighbours are found on the way on which the others were.
 func TestNeighboursLieTogether(t *testing.T) {
-	for _, stride := range []int64{1, 50, 1 << 33} {
-		var table numbers
-		for n := range int64(10000) {
-			table.set(-1000*stride+n*stride, 1)
+	var table scattered
+	for n := range int64(10000) {
+		table.set(n-1000, 1)
+	}
+	near := 0
+	for n := range int64(8999) {
+		if table.home(n+1)-table.home(n) == 1 {
+			near++
 		}
-		near := 0
-		for n := range int64(9999) {
-			d := table.home(n*stride) - table.home((n+1)*stride)
-			if d == -1 {
-				near++
+	}
+	if near < 7500 {
+		t.Errorf("%d of 8999 have their neighbour beside them", near)
+	}
+}
+
+// Numbers in a row take little; those that jump away from them take no more than scattered ones, whatever comes.
+func TestSequencesStayDense(t *testing.T) {
+	for name, c := range map[string]struct {
+		number func(i int64) int64
+		dense  bool
+	}{
+		"up":                          {func(i int64) int64 { return i }, true},
+		"down by seven":               {func(i int64) int64 { return 5 - 7*i }, true},
+		"the very first ones":         {func(i int64) int64 { return math.MinInt64 + i }, true},
+		"the very last ones":          {func(i int64) int64 { return math.MaxInt64 - i }, true},
+		"a large stride":              {func(i int64) int64 { return i << 45 }, true},
+		"every fourth is left":        {func(i int64) int64 { return i + i/3 }, true},
+		"two by two exchanged":        {func(i int64) int64 { return i ^ 1 }, true},
+		"any order":                   {func(i int64) int64 { return i * 1657 % (1 << 12) * 3 }, true},
+		"two shots beside each other": {func(i int64) int64 { return i/2 + i&1*5000 }, true},
+		"ever wider":                  {func(i int64) int64 { return i * i }, false},
+		"one far away":                {func(i int64) int64 { return (i-1)>>62&1<<60 + i }, false},
+	} {
+		var table numbers
+		const most = 1 << 12
+		for i := range int64(most) {
+			table.set(c.number(i), ref(i+1))
+		}
+		for i := range int64(most) {
+			if row := table.find(c.number(i)); row != ref(i+1) {
+				t.Fatalf("%s: %d is %d", name, c.number(i), row)
 			}
 		}
-		if near < 8000 {
-			t.Errorf("stride %d: %d of 9999 have their neighbour beside them", stride, near)
+		if table.taken() != most {
+			t.Errorf("%s: %d are there", name, table.taken())
+		}
+		if bytes := 8*cap(table.sequence.rows) + 16*len(table.scattered.slots); c.dense && bytes > 24*most || bytes > 64*most {
+			t.Errorf("%s: %d bytes", name, bytes)
+		}
+		if c.dense != (table.scattered.taken < most/100) {
+			t.Errorf("%s: %d are scattered", name, table.scattered.taken)
 		}
 	}
 }
