@@ -157,14 +157,16 @@ type rowWriter struct {
 	head   string
 	layout *catalog.Layout
 	bytes  int64
+	size   []byte // for people
 }
 
 func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
 	if w.layout != b.Layout { // rows come in runs of the same
 		w.layout, w.bytes = b.Layout, payload(b.Layout)
+		w.size = append(appendRight(w.size[:0], sized(w.bytes), 10), "  "...)
 	}
 	if w.head == "" {
-		to = append(appendRight(to, sized(w.bytes), 10), "  "...)
+		to = append(to, w.size...)
 		return appendLabel(to, b.Key)
 	}
 	to = appendKey(append(append(to, w.head...), `, "key": `...), b.Key)

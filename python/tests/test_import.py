@@ -88,7 +88,7 @@ def test_load_without_threads(run_python: RunPython) -> None:
     """Go aborts where it cannot start a thread; the probe before it turns that into an exception."""
     done = run_python(
         """
-        import resource, velocpy
+        import resource, velocpy.store
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
         try:
