@@ -1,4 +1,4 @@
-"""A second reader of the catalog, its log and records, written from docs/format.md alone: whole, damage is an error."""
+"""The log and the records of the second reader, written from docs/format.md alone: damage is an error."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ HEAD = struct.Struct("<4sI4Q")
 MOST = 67108864
 
 
-def frames(path: Path, store: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Kind, sequence and payload of the frames from the first byte on, up to the first place where none is whole."""
-    number, data, offset = int(path.name.removeprefix("catalog-"), 16), path.read_bytes(), 0
+def frames(path: Path, store: bytes, offset: int = 0) -> Iterator[tuple[int, int, bytes]]:
+    """Kind, sequence and payload of the frames from one place on, up to the first place where none is whole."""
+    number, data = int(path.name.removeprefix("catalog-"), 16), path.read_bytes()
     while offset + HEAD.size <= len(data):
         magic, kind, sequence, length, payload_sum, head_sum = HEAD.unpack_from(data, offset)
         sealed = store + struct.pack("<6Q", number, offset, kind, sequence, length, payload_sum)
@@ -37,6 +37,16 @@ def frames(path: Path, store: bytes) -> Iterator[tuple[int, int, bytes]]:
         offset = ending
 
 
+def whole(path: Path, store: bytes) -> list[tuple[int, int, bytes]]:
+    """The frames of a file, none when it has no begin and none follows from a batch that was written before it."""
+    found = list(frames(path, store))
+    if not found:
+        found = list(frames(path, store, HEAD.size + 16))
+        if found and found[0][0] == BATCH:
+            return [(BEGIN, 0, struct.pack("<QQ", found[0][1] - 1, 0)), *found]
+    return found if found and found[0][0] == BEGIN else []
+
+
 def records(payload: bytes) -> Iterator[bytes]:
     """The records of a snapshot's part or of a batch."""
     at = 0
@@ -50,8 +60,8 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
     """All records that count, the number of the last batch, and whether the log was closed behind it."""
     files: list[tuple[int, bool, list[tuple[int, int, bytes]]]] = []
     for path in sorted(store_dir.iterdir()):
-        found = list(frames(path, store)) if re.fullmatch(r"catalog-[0-9a-f]{16}", path.name) else []
-        if not found or found[0][0] != BEGIN:
+        found = whole(path, store) if re.fullmatch(r"catalog-[0-9a-f]{16}", path.name) else []
+        if not found:
             continue
         behind, flags = struct.unpack("<QQ", found[0][2])
         if flags > 1:

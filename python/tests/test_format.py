@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import tarfile
 from pathlib import Path
+from typing import Any
 
+import first_store
+import numpy as np
 import pytest
+import second_reader
+from bits import same
 from catalog import Layout, Row, catalog, read, records
+from conftest import RunPython
+
+import velocpy
 
 STORE = bytes([1, 2, 3]) + bytes(13)
 CORE = Path(__file__).parents[2] / "gocore"
@@ -65,3 +74,97 @@ def test_what_the_catalog_of_a_later_version_says_is_refused_or_skipped():
         catalog([bytes([127, 0, 0, 0, 1, 0, 0, 0, 7])])
     with pytest.raises(ValueError, match="too short"):
         catalog(record[:-1] for record in records(ROWS_1.read_bytes()))
+
+
+# --- whole stores ---
+
+
+@pytest.fixture
+def version_1(tmp_path: Path) -> Path:
+    with tarfile.open(first_store.FIXTURE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "store"
+
+
+def agrees(found: Any, meta: Any, wanted: tuple[first_store.Regions, Any]) -> None:
+    regions, wanted_meta = wanted
+    named = regions if isinstance(regions, dict) else dict(enumerate(regions))
+    assert list(found) == list(named)
+    for name, array in named.items():
+        assert found[name].dtype == array.dtype
+        assert same(found[name], array), name
+    assert meta == wanted_meta
+
+
+def test_a_store_of_the_first_version_opens_for_ever(version_1: Path) -> None:
+    for mode in ("r", "a", "r"):
+        with velocpy.open(version_1, mode=mode, host="16MiB") as store:
+            assert {history.name for history in store.histories} == set(first_store.contents())
+            for name, held in first_store.contents().items():
+                history = store.history(name)
+                assert set(history) == set(held)
+                for key, wanted in held.items():
+                    with history.restore(key) as lease:
+                        names = list(lease) if isinstance(wanted[0], dict) else range(len(lease))
+                        agrees({each: np.asarray(lease[each]) for each in names}, lease.meta, wanted)
+    with velocpy.open(version_1, host="16MiB") as store:  # its rule still holds
+        for key in (6, 7, 8):
+            store.history("ü").checkpoint(key, u=np.zeros(1)).wait("disk")
+        assert set(store.history("ü")) == {"", 0, 7, 8}
+
+
+def both_read(path: Path) -> None:
+    """The second reader has what the first one has."""
+    for name, held in second_reader.everything(path).items():
+        for key, (regions, meta) in held.items():
+            label = key.decode("utf-8", "surrogatepass") if isinstance(key, bytes) else key
+            wanted = first_store.contents()[name][label]
+            agrees({region.name: region.array for region in regions}, meta, wanted)
+    assert {name: len(held) for name, held in second_reader.everything(path).items()} == {
+        name: len(held) for name, held in first_store.contents().items()
+    }
+
+
+def test_the_second_reader_reads_whole_stores(version_1: Path, tmp_path: Path) -> None:
+    both_read(version_1)
+    assert second_reader.histories(version_1).retention == {"ü".encode(): (True, 2, 5, [3, b"text"])}
+    first_store.write(tmp_path / "now")
+    both_read(tmp_path / "now")
+    data = tmp_path / "now" / "data-0000000000000001"
+    row = second_reader.histories(tmp_path / "now").rows[b"forward"][-7]
+    with data.open("r+b") as file:
+        file.seek(row.extents[0][1] + 300_000)
+        file.write(b"damage")
+    with pytest.raises(ValueError, match="region 0 is not what was captured"):
+        second_reader.everything(tmp_path / "now")
+
+
+def test_a_log_is_read_while_it_is_taken_up_again(tmp_path: Path, run_python: RunPython) -> None:
+    """Who opens a log that was not closed writes its last batch into a new file, and then that file's begin."""
+    path = tmp_path / "store"
+    for write in ("write", ""):
+        done = run_python(
+            """
+            import os, sys
+            path, tests, write = sys.argv[1:]
+            sys.path.append(tests)
+            import first_store, velocpy
+
+            store = velocpy.open(path, host="16MiB", disk="8MiB")
+            if write:
+                regions, meta = first_store.contents()["forward"][0]
+                store.history("forward").checkpoint(0, regions, meta=meta).wait("disk")
+            os._exit(0)
+            """,
+            *(str(path), str(Path(__file__).parent), write),
+        )
+        assert done.returncode == 0, done.stderr
+    newest = sorted(path.glob("catalog-*"))[-1]
+    raw = newest.read_bytes()
+    assert len(sorted(path.glob("catalog-*"))) == 2
+    for taken in (raw, bytes(56) + raw[56:], b""):
+        newest.write_bytes(taken)
+        found = second_reader.everything(path)["forward"]
+        agrees({each.name: each.array for each in found[0][0]}, found[0][1], first_store.contents()["forward"][0])
+        with velocpy.open(path, mode="r", host="16MiB") as store, store.history("forward").restore(0) as lease:
+            agrees(lease, lease.meta, first_store.contents()["forward"][0])

@@ -1,0 +1,131 @@
+"""A second reader of stores, written from docs/format.md alone, in plain Python: what it finds wrong is an error."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from catalog import LEAF, Catalog, Fields, Key, Row, catalog, read
+
+MAGIC = b"VELOCPY\0"
+
+
+@dataclass
+class Identity:
+    """What makes a directory a store."""
+
+    store: bytes
+    segment: int
+
+
+def identity(path: Path) -> Identity:
+    """The one of a store; one right copy is enough."""
+    data = (path / "velocpy.store").read_bytes()
+    right = [copy for copy in (data[:4096], data[4096:8192]) if len(copy) == 4096 and _is_right(copy)]
+    if not right or right[0] != right[-1]:
+        raise ValueError("no identity, or two")
+    version, zero, store, segment, needed = struct.unpack_from("<II16sQQ", right[0], 8)
+    if version != 1 or needed:
+        raise ValueError("of a later version")
+    if zero or segment % 4096 or not 4096 <= segment <= 1 << 50:
+        raise ValueError("an identity that cannot be")
+    return Identity(store, segment)
+
+
+def _is_right(copy: bytes) -> bool:
+    (told,) = struct.unpack_from("<Q", copy, 48)
+    return copy[:8] == MAGIC and xxhash.xxh3_64_intdigest(copy[:48]) == told and not any(copy[56:])
+
+
+@dataclass
+class Region:
+    """A region of a checkpoint."""
+
+    name: str | int
+    library: int
+    place: int
+    dtype: str
+    array: np.ndarray[Any, Any]
+
+
+def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
+    """The regions of a row, and its meta; every checksum is compared."""
+    slot = b"".join(_extent(path, *extent) for extent in row.extents)
+    regions = _described(row.layout.text, slot)
+    spans = [(offset, offset + size) for offset, size in row.layout.regions]
+    if [(begin, end) for _, begin, end in regions] != spans:
+        raise ValueError("the description is that of another layout")
+    leaves = []
+    for number, (begin, end) in enumerate(spans):
+        hashes = [
+            xxhash.xxh3_64_intdigest(slot[at : min(at + LEAF, end)]) for at in range(begin, max(end, begin + 1), LEAF)
+        ]
+        if len(hashes) > 1:
+            leaves += hashes
+            hashes = [xxhash.xxh3_64_intdigest(struct.pack(f"<{len(hashes)}Q", *hashes))]
+        if row.sums is not None and row.sums[number] != hashes[0]:
+            raise ValueError(f"region {number} is not what was captured")
+    if row.leaves is not None and list(row.leaves) != leaves:
+        raise ValueError("the leaves are not what was captured")
+    return [region for region, _, _ in regions], json.loads(row.meta.decode("utf-8", "surrogatepass") or "null")
+
+
+def _extent(path: Path, number: int, offset: int, size: int) -> bytes:
+    with (path / f"data-{number:016x}").open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:
+    body = Fields(text)
+    magic, version, sequence, count = body.numbers("sBBI")
+    if magic != b"L" or version != 2 or sequence > 1:
+        raise ValueError("of a later version")
+    regions = [_region(body, number, bool(sequence), slot) for number in range(count)]
+    body.end()
+    return regions
+
+
+def _region(body: Fields, number: int, sequence: bool, slot: bytes) -> tuple[Region, int, int]:
+    name = body.take(body.numbers("I")[0]).decode("utf-8", "surrogatepass")
+    library, place = body.numbers("Bi")
+    text = body.take(body.numbers("I")[0]).decode()
+    itemsize, axes = body.numbers("QB")
+    shape = body.numbers(f"{axes}Q")
+    (order,) = body.numbers("B")
+    listed = body.numbers(f"{axes}B") if order == 2 else tuple(range(axes))[:: -1 if order else 1]
+    offset, size = body.numbers("QQ")
+    dtype = np.dtype(f"V{itemsize}") if text.startswith("=") else _dtype(text)
+    if dtype.itemsize != itemsize or order > 2 or sorted(listed) != list(range(axes)):
+        raise ValueError("a description that cannot be")
+    lying = np.frombuffer(slot[offset : offset + size], f"V{itemsize}") if size else np.empty(0, f"V{itemsize}")
+    array = lying.reshape([shape[axis] for axis in listed]).transpose(np.argsort(listed)).view(dtype)
+    return Region(number if sequence else name, library, place, text, array), offset, offset + size
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    if not text.startswith(("[", "{")):
+        return np.dtype(text)
+    told = json.loads(text)
+    if isinstance(told, list):
+        return np.dtype((_dtype(told[0]), tuple(told[1])))
+    parts = {name: told[name] for name in ("names", "offsets", "itemsize")}
+    return np.dtype({**parts, "formats": [_dtype(each) for each in told["formats"]]})
+
+
+def histories(path: Path) -> Catalog:
+    """What the catalog of a store says."""
+    return catalog(read(path, identity(path).store)[0])
+
+
+def everything(path: Path) -> dict[str, dict[Key, tuple[list[Region], Any]]]:
+    """All checkpoints of a store."""
+    return {
+        name.decode("utf-8", "surrogatepass"): {key: checkpoint(path, row) for key, row in rows.items()}
+        for name, rows in histories(path).rows.items()
+    }
