@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,38 @@ def test_what_numpy_has_no_word_for(tmp_path: Path) -> None:
     with pytest.raises(velocpy.InvalidType):
         files.export(tmp_path / "store", "run", 1, tmp_path / "y.safetensors")
     assert not list(tmp_path.glob("*.npz")) + list(tmp_path.glob("y*")) + list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("format_", files.FORMATS)
+def test_files_take_the_meta_along(tmp_path: Path, format_: str) -> None:
+    file = tmp_path / f"x.{format_}"
+    for key, meta in enumerate((None, 0, {"t": 0.5, "note": ["ü", "\udc80", None]}, "l" * 65_530)):
+        with velocpy.open(tmp_path / "store", **SMALL) as store:
+            store.history("run").checkpoint(key, u=np.arange(3), meta=meta)
+        if key == 3 and format_ == "npz":
+            with pytest.raises(velocpy.InvalidType, match="65535 bytes"):
+                files.export(tmp_path / "store", "run", key, file)
+            continue
+        files.export(tmp_path / "store", "run", key, file)
+        files.import_(file, tmp_path / "store", "back", key)
+        with velocpy.open(tmp_path / "store", mode="r", host="64MiB") as store:
+            assert store.history("back").restore(key).meta == meta
+        if format_ == "npz":
+            assert np.load(file).files == ["u"]
+
+
+def test_a_meta_that_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "x.npz"
+    for comment in (b"velocpy.meta={", b"velocpy.meta=\xff", b"velocpy.meta=" + b"[" * 60_000):
+        np.savez(file, u=np.arange(3))
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.comment = comment
+        assert invoke("import", file, tmp_path / "store", "run", 1).exit_code == 2
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.comment = b"somebody else's"
+    messages("import", file, tmp_path / "store", "run", 1)
+    with velocpy.open(tmp_path / "store", mode="r", host="64MiB") as store:
+        assert store.history("run").restore(1).meta is None
 
 
 @pytest.mark.parametrize("format_", files.FORMATS)

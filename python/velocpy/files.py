@@ -15,6 +15,7 @@ array([0., 1., 2.])
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import zipfile
@@ -38,12 +39,15 @@ __all__ = ["FORMATS", "export", "import_"]
 FORMATS = ("safetensors", "npz")
 
 Place = str | os.PathLike[str]
+#: The arrays of a file, and the meta as JSON, or None.
+_Content = tuple[dict[str, np.ndarray[Any, Any]], str | None]
 
 
 def export(path: Place, history: str, key: Key, file: Place, format: str | None = None) -> None:  # noqa: A002
     """Writes a checkpoint into a file; the bytes are verified before.
 
-    The file is there as a whole or not at all. It takes memory for the checkpoint.
+    The file is there as a whole or not at all. It takes memory for the checkpoint. The meta goes along: in safetensors
+    as the metadata "velocpy.meta", in npz as the archive's comment, where others do not mind it.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ def export(path: Place, history: str, key: Key, file: Place, format: str | None 
     CheckpointNotFound, CorruptCheckpoint, NotAStore, TierIOError
         Nothing was written.
     InvalidType
-        The format does not know a region's dtype.
+        The format does not know a region's dtype, or has no room for the meta (npz: 65535 bytes).
     MissingExtra
         The library of the format is not installed.
     """
@@ -70,12 +74,15 @@ def export(path: Place, history: str, key: Key, file: Place, format: str | None 
     room = known.slot_nbytes + (2 << 20)
     with open_store(path, mode="r", host=room, verify="always") as store, store.history(history).restore(key) as lease:
         arrays = _arrays(known, lease._held())
-        _replace(Path(file), lambda beside: write(beside, arrays))
+        meta = None if lease.meta is None else json.dumps(lease.meta, separators=(",", ":"))
+        _replace(Path(file), lambda beside: write(beside, arrays, meta))
         arrays.clear()
 
 
 def import_(file: Place, path: Place, history: str, key: Key, format: str | None = None) -> None:  # noqa: A002
     """Writes what a file has into a store, as one checkpoint, and returns when that is durable.
+
+    The meta that `export` has written along is the checkpoint's.
 
     Parameters
     ----------
@@ -108,12 +115,19 @@ def import_(file: Place, path: Place, history: str, key: Key, format: str | None
     ...         print(store.history("run").restore("first")["u"])
     [1. 1.]
     """
-    arrays = _READERS[_format(file, format)](Path(file))
+    arrays, meta = _READERS[_format(file, format)](Path(file))
     if not arrays:
         raise InvalidArgument(f"{os.fspath(file)} has no arrays.")
     room = sum(array.nbytes + 4096 for array in arrays.values()) + (2 << 20)
     with open_store(path, host=room, disk="auto") as store:
-        store.history(history).checkpoint(key, arrays).wait("disk")
+        store.history(history).checkpoint(key, arrays, meta=_meta(file, meta)).wait("disk")
+
+
+def _meta(file: Place, text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{os.fspath(file)} has a meta that is no JSON: {error}.") from None
 
 
 def _format(file: Place, given: str | None) -> str:
@@ -149,7 +163,15 @@ def _arrays(known: Checkpoint, memory: _core.LeaseMemory) -> dict[str, _Array]:
     return arrays
 
 
-def _write_npz(file: Path, arrays: Mapping[str, _Array]) -> None:
+#: What the meta is called in a file: the name of safetensors' metadata, and how an npz archive's comment begins.
+_META = "velocpy.meta"
+_COMMENT = _META.encode() + b"="
+
+
+def _write_npz(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> None:
+    comment = b"" if meta is None else _COMMENT + meta.encode()
+    if len(comment) > zipfile.ZIP_MAX_COMMENT:
+        raise InvalidType(f"npz has room for a meta of {zipfile.ZIP_MAX_COMMENT} bytes; safetensors takes this one.")
     plain = {}
     for name, array in arrays.items():
         if array.dtype.startswith("="):
@@ -159,17 +181,20 @@ def _write_npz(file: Path, arrays: Mapping[str, _Array]) -> None:
             array.shape, dtype, array.elements.tobytes() if not array.elements.size else array.elements
         )
     with file.open("wb") as to, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        archive.comment = comment
         for name, values in plain.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, values, allow_pickle=False)
 
 
-def _read_npz(file: Path) -> dict[str, np.ndarray[Any, Any]]:
+def _read_npz(file: Path) -> _Content:
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InvalidArgument(f"{file} is no npz file, but one array.")
-            return {name: archive[name] for name in archive.files}
+            comment = archive.zip.comment if archive.zip is not None else b""
+            meta = comment[len(_COMMENT) :].decode() if comment.startswith(_COMMENT) else None
+            return {name: archive[name] for name in archive.files}, meta
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InvalidArgument(f"{file} is no npz file that can be read: {error}.") from None
 
@@ -195,7 +220,7 @@ _SAFE = {
 }
 
 
-def _write_safetensors(file: Path, arrays: Mapping[str, _Array]) -> None:
+def _write_safetensors(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> None:
     library = _safetensors()
     tensors, held = {}, []
     for name, array in arrays.items():
@@ -210,15 +235,17 @@ def _write_safetensors(file: Path, arrays: Mapping[str, _Array]) -> None:
         place = {"data_ptr": elements.ctypes.data, "data_len": elements.nbytes}
         tensors[name] = library.TensorSpec(dtype=known, shape=list(array.shape), **place)
     try:
-        library.serialize_file(tensors, str(file))
+        library.serialize_file(tensors, str(file), None if meta is None else {_META: meta})
     except library.SafetensorError as error:
         raise InvalidType(f"safetensors cannot write this: {error}.") from None
 
 
-def _read_safetensors(file: Path) -> dict[str, np.ndarray[Any, Any]]:
+def _read_safetensors(file: Path) -> _Content:
     library = _safetensors()
     try:
         tensors = library.deserialize(file.read_bytes())
+        with library.safe_open(file, framework="numpy") as opened:
+            meta = (opened.metadata() or {}).get(_META)
     except library.SafetensorError as error:
         raise InvalidArgument(f"{file} is no safetensors file: {error}.") from None
     arrays = {}
@@ -227,7 +254,7 @@ def _read_safetensors(file: Path) -> dict[str, np.ndarray[Any, Any]]:
             raise InvalidType(f"{file} has a tensor {name!r} of dtype {tensor['dtype']}, which is not known here.")
         dtype = dtype_from_text(_SAFE[tensor["dtype"]])
         arrays[name] = np.frombuffer(tensor["data"], dtype).reshape(tensor["shape"])
-    return arrays
+    return arrays, meta
 
 
 def _safetensors() -> Any:
@@ -238,11 +265,11 @@ def _safetensors() -> Any:
     return safetensors
 
 
-_WRITERS: dict[str, Callable[[Path, Mapping[str, _Array]], None]] = {
+_WRITERS: dict[str, Callable[[Path, Mapping[str, _Array], str | None], None]] = {
     "safetensors": _write_safetensors,
     "npz": _write_npz,
 }
-_READERS: dict[str, Callable[[Path], dict[str, np.ndarray[Any, Any]]]] = {
+_READERS: dict[str, Callable[[Path], _Content]] = {
     "safetensors": _read_safetensors,
     "npz": _read_npz,
 }
