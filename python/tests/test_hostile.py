@@ -283,7 +283,7 @@ def test_meta(store: velocpy.Store) -> None:
     assert history.restore(0)["u"][0] == 0
     for falsy in (0, "", [], {}, False):
         history.checkpoint(1, u=np.zeros(1), meta=falsy)
-        assert history.meta(1) == falsy
+        assert history.meta(1) == history.meta(1, timeout=5) == falsy
         assert history.restore(1).meta == falsy
     history.checkpoint(1, u=np.zeros(1))
     assert history.meta(1) is None

@@ -399,11 +399,23 @@ class History:
         held = self._require(key)[3]
         return tuple(name for number, name in enumerate(TIERS) if held >> number & 1)
 
-    def meta(self, key: Key) -> Any:
-        """What was given as ``meta``, or None. Moves no array."""
+    def meta(self, key: Key, *, timeout: float | None = None) -> Any:
+        """What was given as ``meta``, or None. Moves no array.
+
+        Parameters
+        ----------
+        key
+            Of the checkpoint.
+        timeout
+            Seconds to wait for a checkpoint with ``copy=False`` that is still to be captured.
+
+        Raises
+        ------
+        CheckpointNotFound, WaitTimeout, StoreClosed
+        """
         if self._require(key)[2] == 0:
             return None
-        memory, _ = self._core.restore(key, (), False, True, None)
+        memory, _ = self._core.restore(key, (), False, True, timeout)
         return Lease(memory, self._name, key).meta
 
     def __contains__(self, key: object) -> bool:
