@@ -19,6 +19,12 @@ func (e *Engine) Despair(now int64, x *Transfer, why error) {
 	e.pump(now)
 }
 
+// DespairOfRoom is for what the caller owes of tier t, and does not come: who waits for room there is told why.
+func (e *Engine) DespairOfRoom(now int64, t int, why error) {
+	e.giveUpClaims(now, t, &TierError{Tier: t, Err: why})
+	e.pump(now)
+}
+
 // giveUpWaits ends the waits that concern a record.
 func (e *Engine) giveUpWaits(rec *Record, err error) {
 	for _, w := range e.durable[rec] {
