@@ -182,6 +182,8 @@ func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
 	now := s.now()
 	switch {
+	case op.failed != nil:
+		return op.endCapture(out, s.explain(op.failed, nil))
 	case c.Err != nil:
 		return op.endCapture(out, s.explain(c.Err, nil))
 	case c.Phase == engine.Ended || c.Notify == nil:

@@ -266,9 +266,19 @@ func (k *kept) told(at doom, going *engine.Record) (serial uint64) {
 // forgo drops from the catalog what it has of a key, up to a serial.
 func (s *Store) forgo(at doom, serial uint64) {
 	s.kept.doomed[at] = serial
-	s.eng.Owe(0, 1)
-	s.kept.dir.Commit(&durable.Change{History: at.history, Key: at.key, Serial: serial, Drop: true, Tag: owes})
+	s.owe(&durable.Change{History: at.history, Key: at.key, Serial: serial, Drop: true})
 }
+
+// owe commits what makes room on disk: who needs some waits for it.
+func (s *Store) owe(c *durable.Change) {
+	c.Tag = owes
+	s.stall.drops[c] = s.now()
+	s.eng.Owe(0, 1)
+	s.kept.dir.Commit(c)
+}
+
+// owes is the tag of changes for whose room somebody may wait. When one is said once more, nobody does.
+const owes = "owes"
 
 // clear drops everything that the catalog has of a history. The engine's part of it has to be cleared meanwhile, by f.
 func (s *Store) clear(h *engine.History, f func()) {
@@ -285,8 +295,7 @@ func (s *Store) clear(h *engine.History, f func()) {
 		k.clearing = false
 		serial := uint64(s.eng.Written())
 		k.cleared[h.Name] = serial
-		s.eng.Owe(0, 1)
-		k.dir.Commit(&durable.Change{History: h.Name, Serial: serial, Clear: true, Tag: owes})
+		s.owe(&durable.Change{History: h.Name, Serial: serial, Clear: true})
 	}
 	if k != nil {
 		k.asleep[h.Name] = 0

@@ -174,6 +174,7 @@ func (s *Store) vacate(now int64, row *catalog.Row) {
 func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
 	if c.Tag == owes {
+		delete(s.stall.drops, c)
 		defer s.eng.Owe(now, -1)
 	}
 	if c.Err != nil {
@@ -206,9 +207,6 @@ func (s *Store) landDrop(c *durable.Change) {
 		s.vacate(now, &gone[i])
 	}
 }
-
-// owes is the tag of drops for whose room somebody may wait. When one is said once more, nobody does.
-const owes = "owes"
 
 // sayAgain commits once more what could not be, as soon as something could: drops, and of rules the one that holds now.
 func (s *Store) sayAgain(group []*durable.Change) {

@@ -70,7 +70,7 @@ type Op struct {
 	mark    device.Mark  // what the operation waits for: work of a device
 	errand  *errand      // what somebody else does for it
 	sent    bool         // restore: copies to a device have been queued
-	failed  error        // why not all of them; wait: a device was lost while it took the bytes
+	failed  error        // why not all of them; capture: the disk does not take the bytes; wait: a device was lost while it took the bytes
 
 	job     *copier.Job // the copy under way
 	slot    []byte      // the bytes in the cache, once they are there: its room, or what a fetch has brought

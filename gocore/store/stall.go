@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
@@ -24,8 +25,13 @@ const (
 // stalls is what the watchdog knows. The store's lock guards it.
 type stalls struct {
 	since map[*engine.Transfer]int64 // of those that touch the disk, and have not ended: when they began
+	drops map[*durable.Change]int64  // … and of what is to make room there
 	told  bool                       // that the disk does not answer
 	stop  chan struct{}
+}
+
+func newStalls() stalls {
+	return stalls{since: map[*engine.Transfer]int64{}, drops: map[*durable.Change]int64{}, stop: make(chan struct{})}
 }
 
 // touches tells whether a transfer reads or writes the disk tier.
@@ -35,7 +41,6 @@ func (s *Store) touches(x *engine.Transfer) bool {
 
 // startWatchdog looks at the disk's transfers from time to time.
 func (s *Store) startWatchdog() {
-	s.stall.since, s.stall.stop = map[*engine.Transfer]int64{}, make(chan struct{})
 	if s.disk == nil {
 		return
 	}
@@ -59,17 +64,55 @@ func (s *Store) lookForStalls() {
 	if s.closing {
 		return
 	}
-	now, oldest := s.now(), int64(0)
+	now := s.now()
 	for x, since := range s.stall.since {
-		age := now - since
-		oldest = max(oldest, age)
-		if age > s.set.DespairAfter.Nanoseconds() {
-			why := status.New(status.IO, "the disk in %q has not answered for %.3g s", s.set.Path, time.Duration(age).Seconds())
-			why.Errno = int(unix.ETIMEDOUT)
-			s.eng.Despair(now, x, why.AtTier(status.TierDisk))
+		if why := s.unanswered(now - since); why != nil {
+			s.eng.Despair(now, x, why)
+			if x.Kind == engine.Spill && x.Capture.Notify != nil {
+				x.Capture.Notify.(*Op).despair(why)
+			}
 		}
 	}
-	s.tellOfStall(time.Duration(oldest))
+	for _, since := range s.stall.drops {
+		if why := s.unanswered(now - since); why != nil {
+			s.eng.DespairOfRoom(now, len(s.tiers)-1, why)
+			break
+		}
+	}
+	s.tellOfStall(s.stall.oldest(now))
+}
+
+// unanswered is the error of those who have waited for the disk for so long; nil while it is not too long.
+func (s *Store) unanswered(age int64) error {
+	if age <= s.set.DespairAfter.Nanoseconds() {
+		return nil
+	}
+	why := status.New(status.IO, "the disk in %q has not answered for %.3g s", s.set.Path, time.Duration(age).Seconds())
+	why.Errno = int(unix.ETIMEDOUT)
+	return why.AtTier(status.TierDisk)
+}
+
+// despair ends a capture whose bytes do not get to the disk; that of bytes which are there, and are being made durable, ends well: its ticket tells when they are.
+func (op *Op) despair(why error) {
+	if op.over || op.failed != nil {
+		return
+	}
+	if !op.giveUp() {
+		op.failed = why
+		op.source.given.Store(true)
+	}
+	op.bell.ring()
+}
+
+// oldest is for how long the disk has owed an answer.
+func (st *stalls) oldest(now int64) (age time.Duration) {
+	for _, since := range st.since {
+		age = max(age, time.Duration(now-since))
+	}
+	for _, since := range st.drops {
+		age = max(age, time.Duration(now-since))
+	}
+	return age
 }
 
 // tellOfStall says once when the disk stops answering, and once when it goes on.
@@ -86,12 +129,9 @@ func (s *Store) tellOfStall(oldest time.Duration) {
 
 // stalledFor is for how long the oldest transfer of the disk has been under way, if that is too long.
 func (s *Store) stalledFor() int64 {
-	now, oldest := s.now(), int64(0)
-	for _, since := range s.stall.since {
-		oldest = max(oldest, now-since)
-	}
-	if oldest <= s.set.StallAfter.Nanoseconds() {
+	oldest := s.stall.oldest(s.now())
+	if oldest <= s.set.StallAfter {
 		return 0
 	}
-	return oldest
+	return int64(oldest)
 }

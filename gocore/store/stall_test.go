@@ -146,3 +146,62 @@ func TestAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// Who writes straight to the disk is told that it does not take the bytes; they never come afterwards.
+func TestAStalledDiskTakesNothing(t *testing.T) {
+	_, h, rule := stalling(t, 0, vfs.OpWrite)
+	h.mustPut(1, random(50_000, 1))
+	rule.Enable()
+	_, err := h.put(1, random(60_000, 2))
+	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) || e.Tier != status.TierDisk {
+		t.Fatal(e)
+	}
+	rule.Disable()
+	rule.Release()
+	h.mustPut(2, random(50_000, 3))
+	if err := h.wait(0, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	h.mustGet(1, random(50_000, 1), RestoreArgs{})
+}
+
+// Bytes that the disk has taken, but does not make durable, have been captured.
+func TestAStalledDiskMakesNothingDurable(t *testing.T) {
+	_, h, rule := stalling(t, 0, vfs.OpSync)
+	h.mustPut(1, random(50_000, 1))
+	rule.Enable()
+	out, err := h.put(1, random(60_000, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := wants(t, h.wait(out.Ticket, status.TierDisk), status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		t.Fatal(e)
+	}
+	rule.Disable()
+	rule.Release()
+	if err := h.wait(out.Ticket, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	h.mustGet(1, random(60_000, 2), RestoreArgs{})
+}
+
+// Who waits for the room of a drop is told when that cannot be made durable.
+func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
+	s, h, rule := stalling(t, 0, vfs.OpSync)
+	for k := range int64(4) {
+		h.mustPut(k, random(4<<20, uint64(k)))
+	}
+	rule.Enable()
+	h.drop(0)
+	_, err := h.put(5, random(4<<20, 5))
+	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		t.Fatal(e)
+	}
+	if !s.stalled(t) {
+		t.Error("the store does not say that its disk stands still")
+	}
+	rule.Disable()
+	rule.Release()
+	h.mustPut(5, random(4<<20, 5))
+	h.mustGet(5, random(4<<20, 5), RestoreArgs{})
+}

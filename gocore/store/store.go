@@ -74,7 +74,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()

@@ -2,11 +2,13 @@ package store
 
 import (
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/durable"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
@@ -167,6 +169,27 @@ func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
 	x.mustGet(1, third, RestoreArgs{})
 	x.committed()
 	x.afterCrash().mustGet(1, third, RestoreArgs{})
+}
+
+// What a rule lets go, and nobody has dropped before the process died, is dropped when the store is opened.
+func TestARuleIsAppliedWhenTheStoreIsOpened(t *testing.T) {
+	x := newCommitting(t)
+	for k := range int64(5) {
+		x.mustPut(k, random(100, uint64(k)))
+	}
+	c := x.config
+	c.FS = x.disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
+	dir, err := durable.Open(durable.Options{FS: c.FS, Dir: c.Path, SegmentBytes: c.SegmentBytes, Capacity: 4 << 20, Guard: new(sync.Mutex)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Commit(&durable.Change{History: "h", Retention: &catalog.Retention{Last: 2}})
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if keys := newClient(t, reopened(t, c), "h").numbers(); len(keys) != 2 || keys[0] != 3 || keys[1] != 4 {
+		t.Fatalf("%v are there", keys)
+	}
 }
 
 // The rule that holds is the latest one, also when an earlier one could only be made durable after it.
