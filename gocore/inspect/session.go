@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -152,31 +153,37 @@ func (s *Session) rows(q *Request, room int) ([]byte, error) {
 	return p.answer(s.page, more)
 }
 
-// rowWriter writes the lines of a listing.
+// rowWriter writes the lines of a listing. Rows come in runs that differ in their keys and serials alone: what else there is to say of one is put together once.
 type rowWriter struct {
-	head   string
-	layout *catalog.Layout
-	bytes  int64
-	size   []byte // for people
+	head         string
+	run          catalog.Brief // the latest row
+	begun        bool
+	size         []byte // for people
+	middle, tail []byte // of an object, before and behind the serial
 }
 
 func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
-	if w.layout != b.Layout { // rows come in runs of the same
-		w.layout, w.bytes = b.Layout, payload(b.Layout)
-		w.size = append(appendRight(w.size[:0], sized(w.bytes), 10), "  "...)
+	if r := &w.run; !w.begun || r.Layout != b.Layout || r.Meta != b.Meta || r.Summed != b.Summed || r.Content != b.Content {
+		w.begin(b)
 	}
 	if w.head == "" {
 		to = append(to, w.size...)
 		return appendLabel(to, b.Key)
 	}
 	to = appendKey(append(append(to, w.head...), `, "key": `...), b.Key)
-	to = appendField(to, "bytes", w.bytes)
-	to = appendField(to, "regions", len(b.Layout.Spans))
-	to = appendField(to, "serial", b.Serial)
-	to = appendField(to, "meta_bytes", b.Meta)
-	to = appendBool(to, "checksums", b.Summed)
-	to = appendBool(to, "readable", b.Content == catalog.Raw)
-	return append(to, '}')
+	to = strconv.AppendUint(append(to, w.middle...), b.Serial, 10)
+	return append(to, w.tail...)
+}
+
+func (w *rowWriter) begin(b *catalog.Brief) {
+	w.run, w.begun = *b, true
+	bytes := payload(b.Layout)
+	w.size = append(appendRight(w.size[:0], sized(bytes), 10), "  "...)
+	w.middle = appendField(w.middle[:0], "bytes", bytes)
+	w.middle = append(appendField(w.middle, "regions", len(b.Layout.Spans)), `, "serial": `...)
+	w.tail = appendField(w.tail[:0], "meta_bytes", b.Meta)
+	w.tail = appendBool(w.tail, "checksums", b.Summed)
+	w.tail = append(appendBool(w.tail, "readable", b.Content == catalog.Raw), '}')
 }
 
 func payload(l *catalog.Layout) (bytes int64) {
