@@ -278,9 +278,10 @@ int32_t veloc_wait(uint64_t store, uint64_t history, uint64_t ticket, int32_t ti
 
 /* Operations. */
 int32_t veloc_step(uint64_t op, veloc_outcome* out, veloc_error* err);
-/* Undoes a checkpoint or restore that has not ended; the store stays usable. A checkpoint that cannot be undone any more, as its bytes are on their
- * way into the catalog, has succeeded: then *out, which may be null, is written as if a step had returned VELOC_OK (its ticket is not 0).
- * Also when this, or veloc_step, answers VELOC_E_POISONED, the operation has ended: nobody reads its sources or writes to its event_fd. */
+/* Undoes a checkpoint or restore that has not ended; the store stays usable. A checkpoint that cannot be undone any more, as its bytes are
+ * on their way into the catalog, has succeeded: then *out, which may be null, is written as if a step had returned VELOC_OK (its ticket is
+ * not 0). Also when this, or veloc_step, answers VELOC_E_POISONED, the operation has ended: nobody reads its sources or writes to its
+ * event_fd. */
 int32_t veloc_cancel(uint64_t op, veloc_outcome* out, veloc_error* err);
 
 #ifdef __cplusplus
