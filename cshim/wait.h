@@ -62,8 +62,8 @@ class Nogil {
 };
 
 // Drives an operation that has not ended: returns its last status, OK or an error. On Ctrl-C (whatever a signal handler raises) and at
-// the deadline it cancels the operation, so that nothing of it is left, and leaves through the exception; but a checkpoint that cannot
-// be undone any more at the deadline has succeeded.
+// the deadline it cancels the operation, so that nothing of it is left, and leaves through the exception. A checkpoint that cannot be
+// undone any more stays: at the deadline it has succeeded.
 int32_t finish(const Core& core, const Where& where, const Deadline& deadline, EventFd& fd, int32_t status, veloc_outcome* out,
                veloc_error* error);
 

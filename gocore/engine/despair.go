@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"slices"
+
+	"velocpy/gocore/fragment"
+)
+
 // Despair is for a transfer that has been under way for so long that nobody should wait for it any more: those who do are told why. The transfer itself is not
 // touched, as nobody knows how to end it: it goes on holding what it holds until Done, and may succeed.
 func (e *Engine) Despair(now int64, x *Transfer, why error) {
@@ -19,11 +25,31 @@ func (e *Engine) Despair(now int64, x *Transfer, why error) {
 	e.pump(now)
 }
 
-// DespairOfRoom is for what the caller owes of tier t, and does not come: who waits for room there is told why.
-func (e *Engine) DespairOfRoom(now int64, t int, why error) {
-	e.giveUpClaims(now, t, &TierError{Tier: t, Err: why})
+// DespairOfTier is for a tier that does nothing at all: all who wait for it are told why, be it for bytes that lie there, for bytes to get there, or for room that
+// would be made by either. What is queued stays so.
+func (e *Engine) DespairOfTier(now int64, t int, why error) {
+	err := &TierError{Tier: t, Err: why}
+	for rec, waits := range e.durable {
+		if e.goesTo(rec, t) || slices.ContainsFunc(waits, func(w *Wait) bool { return w.Tier >= t }) {
+			e.giveUpWaits(rec, err)
+		}
+	}
+	for rec := range e.waiting {
+		if e.goesTo(rec, t) || e.Fastest(rec) == t {
+			e.failWaiting(now, rec, err)
+		}
+	}
+	for k, l := range e.links {
+		if l.lower == t {
+			e.giveUpClaims(now, k, err)
+		}
+	}
+	e.giveUpClaims(now, t, err)
 	e.pump(now)
 }
+
+// goesTo tells whether a version is being captured straight into tier t.
+func (e *Engine) goesTo(r *Record, t int) bool { return !r.captured && r.copies[t] != fragment.None }
 
 // giveUpWaits ends the waits that concern a record.
 func (e *Engine) giveUpWaits(rec *Record, err error) {
@@ -37,7 +63,7 @@ func (e *Engine) giveUpWaits(rec *Record, err error) {
 	delete(e.durable, rec)
 }
 
-// giveUpClaims ends the claims to room in tier t that flushes out of it would have made.
+// giveUpClaims ends the claims of captures to room in tier t.
 func (e *Engine) giveUpClaims(now int64, t int, err error) {
 	tr := e.tiers[t]
 	for i := 0; i < tr.claims.len(); i++ {

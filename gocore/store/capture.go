@@ -243,7 +243,7 @@ func (op *Op) giveUp() (taken bool) {
 	case c.Phase == engine.Ended:
 		return c.Err == nil
 	case c.Rec.Body.(*body).serial != 0:
-		s.eng.Show(s.now(), c)
+		s.show(c.Rec)
 		c.Notify, taken = nil, true
 	case !s.eng.CancelCapture(s.now(), c):
 		c.Notify = nil

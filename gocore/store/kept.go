@@ -20,10 +20,10 @@ type kept struct {
 	dir       *durable.Dir // nil: open for reading only
 	state     *catalog.State
 	asleep    map[string]int     // by history: checkpoints of the catalog that have no record and can be restored
-	doomed    map[doom]uint64    // keys of which versions up to a serial do not count here any more, whatever the catalog still says
-	cleared   map[string]uint64  // … and whole histories
-	underway  map[doom]underway  // keys of which versions are on their way into the catalog
-	held      map[doom][]*flown  // … and versions that follow when those have landed, unless they are replaced by one
+	doomed    map[place]bygone   // keys of which some versions do not count here any more, whatever the catalog still says
+	cleared   map[string]bygone  // … and whole histories
+	underway  map[place]underway // keys of which versions are on their way into the catalog
+	held      map[place][]*flown // … and versions that follow when those have landed, unless they are replaced by one
 	uncertain []*engine.Transfer // written, but nobody knows whether the catalog counts on them
 	suspect   map[int64]bool     // segments where nothing may be put any more
 	owed      []*durable.Change  // that failed, and are said again with the next
@@ -40,36 +40,6 @@ type directory interface {
 	Close() error
 }
 
-// doom is a key of a history.
-type doom struct {
-	history string
-	key     plan.Key
-}
-
-// underway are the versions of a key that are on their way into the catalog, in this order.
-type underway []*engine.Record
-
-// live tells whether one of them counts when it has landed.
-func (u underway) live() bool {
-	return slices.ContainsFunc(u, func(r *engine.Record) bool { return !r.Gone() })
-}
-
-// latest is the serial of the last one; 0 when there is none.
-func (u underway) latest() uint64 {
-	if len(u) == 0 {
-		return 0
-	}
-	return u[len(u)-1].Body.(*body).serial
-}
-
-// landed notes that a version is on its way no more.
-func (k *kept) landed(at doom, r *engine.Record) {
-	left := slices.DeleteFunc(k.underway[at], func(other *engine.Record) bool { return other == r })
-	if k.underway[at] = left; len(left) == 0 {
-		delete(k.underway, at)
-	}
-}
-
 // fewRows are made records of when the store is opened; of more, each when it is asked for.
 const fewRows = 4096
 
@@ -80,7 +50,7 @@ func (s *Store) openKept() error {
 		o.Capacity = *s.set.Disk / diskGrain * diskGrain
 	}
 	k := &kept{
-		asleep: map[string]int{}, doomed: map[doom]uint64{}, cleared: map[string]uint64{}, underway: map[doom]underway{}, held: map[doom][]*flown{}, suspect: map[int64]bool{},
+		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{}, suspect: map[int64]bool{},
 	}
 	if s.set.ReadOnly {
 		view, err := durable.Read(o)
@@ -160,7 +130,7 @@ func (k *kept) eachAsleep(h *engine.History, f func(key plan.Key, serial uint64)
 		return
 	}
 	k.state.EachKey(id, func(key plan.Key, serial uint64) bool {
-		if !h.Has(key) && serial > k.doomed[doom{h.Name, key}] && serial > k.cleared[h.Name] {
+		if !h.Has(key) && k.stands(place{h.Name, key}, serial) {
 			f(key, serial)
 		}
 		return true
@@ -174,7 +144,7 @@ func (k *kept) row(history string, key plan.Key) (row catalog.Row, ok bool) {
 		return row, false
 	}
 	row, ok = k.state.Find(id, key)
-	if !ok || row.Serial <= k.doomed[doom{history, key}] || row.Serial <= k.cleared[history] {
+	if !ok || !k.stands(place{history, key}, row.Serial) {
 		return row, false
 	}
 	return row, true
@@ -230,95 +200,6 @@ func (k *kept) retired(d *segment.Space, off, n int64) bool {
 		}
 	}
 	return false
-}
-
-// removed sees to it that the catalog learns of a checkpoint that is no more. One that is replaced stays there until the new one is durable.
-func (s *Store) removed(r, by *engine.Record) {
-	k := s.kept
-	if by != nil || k.clearing || k.dir == nil {
-		return
-	}
-	at := doom{r.Hist.Name, r.Key}
-	serial := k.told(at, r)
-	switch {
-	case serial == 0:
-	case !r.Captured() && r.Failed() != nil:
-		k.doomed[at] = serial // it was to replace another, and could not be taken: here the key has nothing, and whoever opens the store next finds the other
-	default:
-		s.forgo(at, serial)
-	}
-}
-
-// told is the latest serial of a key that the catalog was told of, up to a version that goes; 0: none. One that is on its way and is not the key's yet comes
-// after it, and stays.
-func (k *kept) told(at doom, going *engine.Record) (serial uint64) {
-	if id, ok := k.state.History(at.history); ok {
-		serial, _ = k.state.Serial(id, at.key)
-	}
-	for _, r := range k.underway[at] {
-		if r == going || r.Gone() {
-			serial = max(serial, r.Body.(*body).serial)
-		}
-	}
-	return serial
-}
-
-// forgo drops from the catalog what it has of a key, up to a serial.
-func (s *Store) forgo(at doom, serial uint64) {
-	s.kept.doomed[at] = serial
-	s.owe(&durable.Change{History: at.history, Key: at.key, Serial: serial, Drop: true})
-}
-
-// owe commits what makes room on disk: who needs some waits for it.
-func (s *Store) owe(c *durable.Change) {
-	c.Tag = owes
-	s.stall.drops[c] = s.now()
-	s.eng.Owe(0, 1)
-	s.kept.dir.Commit(c)
-}
-
-// owes is the tag of changes for whose room somebody may wait. When one is said once more, nobody does.
-const owes = "owes"
-
-// clear drops everything that the catalog has of a history. The engine's part of it has to be cleared meanwhile, by f.
-func (s *Store) clear(h *engine.History, f func()) {
-	k := s.kept
-	switch {
-	case k == nil:
-		f()
-	case k.expects(h.Name):
-		f()
-		s.forgoAsleep(h)
-	default:
-		k.clearing = true
-		f()
-		k.clearing = false
-		serial := uint64(s.eng.Written())
-		k.cleared[h.Name] = serial
-		s.owe(&durable.Change{History: h.Name, Serial: serial, Clear: true})
-	}
-	if k != nil {
-		k.asleep[h.Name] = 0
-	}
-}
-
-// expects tells whether a version is on its way that will count, whatever is cleared of its history before it has landed.
-func (k *kept) expects(history string) bool {
-	for at, u := range k.underway {
-		if at.history == history && slices.ContainsFunc(u, func(r *engine.Record) bool { return !r.Gone() && !r.Shown() }) {
-			return true
-		}
-	}
-	return false
-}
-
-// forgoAsleep drops the checkpoints of a history that only the catalog knows, one by one.
-func (s *Store) forgoAsleep(h *engine.History) {
-	serials := map[doom]uint64{}
-	s.kept.eachAsleep(h, func(key plan.Key, serial uint64) { serials[doom{h.Name, key}] = serial })
-	for at, serial := range serials {
-		s.forgo(at, serial)
-	}
 }
 
 // reconsider gives the error of a transfer; what a reader cannot read any more because it has been dropped is not damaged. Its file may be gone, too.

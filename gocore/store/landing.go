@@ -34,7 +34,7 @@ func (s *Store) commits(x *engine.Transfer, m *moved) bool {
 // which they replace each other, so that whenever a process dies the latest durable one is what is found. The lock is held.
 func (s *Store) commit(f *flown) {
 	k, r := s.kept, f.x.Rec
-	at := doom{r.Hist.Name, r.Key}
+	at := placeOf(r)
 	if r.Shown() && k.underway[at].live() {
 		k.held[at] = append(k.held[at], f)
 		s.users++
@@ -44,11 +44,11 @@ func (s *Store) commit(f *flown) {
 }
 
 // say tells the catalog where the bytes of a version lie.
-func (s *Store) say(at doom, f *flown) {
+func (s *Store) say(at place, f *flown) {
 	k, r := s.kept, f.x.Rec
 	b := r.Body.(*body)
 	b.serial = s.serial(r)
-	k.underway[at] = append(k.underway[at], r)
+	k.underway[at] = append(k.underway[at], f)
 	s.users++
 	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
 		Key: r.Key, Serial: b.serial, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
@@ -58,8 +58,8 @@ func (s *Store) say(at doom, f *flown) {
 
 // serial is the number of a version in the catalog: that of its writing, or, if the catalog was told already of what came later there, a new one.
 func (s *Store) serial(r *engine.Record) uint64 {
-	k, at := s.kept, doom{r.Hist.Name, r.Key}
-	before := max(k.underway[at].latest(), k.doomed[at], k.cleared[r.Hist.Name])
+	k, at := s.kept, placeOf(r)
+	before := max(k.underway[at].latest(), k.doomed[at].serial, k.cleared[at.history].serial)
 	if id, ok := k.state.History(r.Hist.Name); ok {
 		stored, _ := k.state.Serial(id, r.Key)
 		before = max(before, stored)
@@ -75,6 +75,7 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 	s.mu.Lock()
 	defer s.leave()
 	s.kept.commits++
+	s.stall.answered = s.now()
 	s.setAside(suspect)
 	for _, c := range group {
 		if f, ok := c.Tag.(*flown); ok {
@@ -94,8 +95,8 @@ func (s *Store) landPut(c *durable.Change, f *flown) {
 	k, r := s.kept, f.x.Rec
 	before, replaces := k.find(c)
 	k.dir.Apply(c)
-	at := doom{r.Hist.Name, r.Key}
-	k.landed(at, r)
+	at := placeOf(r)
+	k.landed(at, f)
 	delete(s.stall.since, f.x)
 	s.users--
 	s.endPut(c, f)
@@ -117,7 +118,9 @@ func (s *Store) takeUp(f *flown) {
 		return
 	}
 	delete(s.stall.since, f.x)
-	s.eng.Done(s.now(), f.x, nil)
+	now := s.now()
+	f.x.Rested(now - f.at)
+	s.eng.Done(now, f.x, nil)
 }
 
 // endPut tells the engine what has become of a transfer.
@@ -127,7 +130,7 @@ func (s *Store) endPut(c *durable.Change, f *flown) {
 	x.Rested(now - f.at)
 	switch {
 	case c.Err == nil:
-		if at := (doom{c.History, x.Rec.Key}); k.doomed[at] < c.Put.Serial {
+		if at := placeOf(x.Rec); k.doomed[at].changes == 0 && k.doomed[at].serial < c.Put.Serial {
 			delete(k.doomed, at)
 		}
 		s.eng.Done(now, x, nil)
@@ -196,12 +199,11 @@ func (s *Store) landDrop(c *durable.Change) {
 		})
 	}
 	k.dir.Apply(c)
-	at := doom{c.History, c.Key}
 	switch {
-	case c.Drop && k.doomed[at] == c.Serial:
-		delete(k.doomed, at)
-	case c.Clear && k.cleared[c.History] == c.Serial:
-		delete(k.cleared, c.History)
+	case c.Drop:
+		executed(k.doomed, place{c.History, c.Key}, c.Serial)
+	case c.Clear:
+		executed(k.cleared, c.History, c.Serial)
 	}
 	for i := range gone {
 		s.vacate(now, &gone[i])

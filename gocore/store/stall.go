@@ -26,8 +26,10 @@ const (
 type stalls struct {
 	since map[*engine.Transfer]int64 // of those that touch the disk, and have not ended: when they began
 	drops map[*durable.Change]int64  // … and of what is to make room there
-	told  bool                       // that the disk does not answer
-	stop  chan struct{}
+	// answered is when the disk has last done anything.
+	answered int64
+	told     bool // that the disk does not answer
+	stop     chan struct{}
 }
 
 func newStalls() stalls {
@@ -73,13 +75,22 @@ func (s *Store) lookForStalls() {
 			}
 		}
 	}
-	for _, since := range s.stall.drops {
-		if why := s.unanswered(now - since); why != nil {
-			s.eng.DespairOfRoom(now, len(s.tiers)-1, why)
-			break
+	oldest := s.stall.oldest(now)
+	if why := s.unanswered(min(int64(oldest), now-s.stall.answered)); why != nil {
+		s.despairOfDisk(why)
+	}
+	s.tellOfStall(oldest)
+}
+
+// despairOfDisk tells all who wait for a disk that does nothing at all any more, also those whose turn has not come.
+func (s *Store) despairOfDisk(why error) {
+	t := len(s.tiers) - 1
+	s.eng.DespairOfTier(s.now(), t, why)
+	for op := range s.ops {
+		if op.kind == captureOp && op.capture.Spill && op.capture.Tier == t {
+			op.despair(why)
 		}
 	}
-	s.tellOfStall(s.stall.oldest(now))
 }
 
 // unanswered is the error of those who have waited for the disk for so long; nil while it is not too long.

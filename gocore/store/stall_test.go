@@ -205,3 +205,65 @@ func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
 	h.mustPut(5, random(4<<20, 5))
 	h.mustGet(5, random(4<<20, 5), RestoreArgs{})
 }
+
+// Those whose turn has not come are told too.
+func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
+	s, h, rule := stalling(t, 0, vfs.OpWrite)
+	rule.Enable()
+	var callers [12]*client
+	var ops [len(callers)]*Op
+	for k := range callers {
+		callers[k] = newClient(t, s, "h")
+		op, code, err := callers[k].pending(int64(k), random(1<<20, uint64(k)), CheckpointArgs{}, new(Outcome))
+		if err != nil || code != status.Pending {
+			t.Fatal(code, err)
+		}
+		ops[k] = op
+	}
+	for k, op := range ops {
+		if e := wants(t, drive(t, op, status.Pending, callers[k].fd, new(Outcome)), status.IO); e.Errno != int(unix.ETIMEDOUT) {
+			t.Errorf("%d: %v", k, e)
+		}
+	}
+	rule.Disable()
+	rule.Release()
+	for k := range int64(10) {
+		h.mustPut(k, random(1<<20, uint64(k)))
+	}
+	for k := range int64(10) {
+		h.mustGet(k, random(1<<20, uint64(k)), RestoreArgs{})
+	}
+}
+
+// Nor does it make room above, when its own has to come from drops that it does not make durable; tickets are told.
+func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
+	_, h, rule := stalling(t, 1<<20, vfs.OpSync)
+	tickets := map[int64]uint64{}
+	var err error
+	k := int64(0)
+	for ; k < 64 && err == nil; k++ {
+		var out Outcome
+		if out, err = h.put(k, random(1<<19, uint64(k))); err == nil {
+			tickets[k] = out.Ticket
+		}
+	}
+	if k < 30 {
+		t.Fatalf("only %d: %v", k, err)
+	}
+	rule.Enable()
+	h.drop(0)
+	_, err = h.put(100, random(1<<19, 100))
+	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		t.Fatal(e)
+	}
+	last := tickets[k-2]
+	if e := wants(t, h.wait(last, status.TierDisk), status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		t.Fatal(e)
+	}
+	rule.Disable()
+	rule.Release()
+	h.drop(1)
+	h.drop(2)
+	h.mustPut(100, random(1<<19, 100))
+	h.mustGet(100, random(1<<19, 100), RestoreArgs{})
+}

@@ -171,6 +171,112 @@ func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
 	x.afterCrash().mustGet(1, third, RestoreArgs{})
 }
 
+// What is given up while it is being committed replaces what has been on its way before it, in memory as in the catalog; and what is dropped then is gone in both.
+func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		x := newCommitting(t)
+		first, second := random(5000, 1), random(6000, 2)
+		op := x.begin(1, first, CheckpointArgs{}, x.sync)
+		later, _, err := x.pending(1, second, CheckpointArgs{}, new(Outcome))
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "both are on their way", func() bool {
+			x.s.mu.Lock()
+			defer x.s.mu.Unlock()
+			return len(x.s.kept.underway[place{"h", plan.Number(1)}]) == 2
+		})
+		if later.Cancel() == nil {
+			t.Fatal("it was undone")
+		}
+		if dropped {
+			x.drop(1)
+		}
+		x.sync.Release()
+		if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+			t.Fatal(err)
+		}
+		x.mustPut(2, random(100, 3))
+		x.committed()
+		for _, c := range []*client{x.client, x.afterCrash()} {
+			if !dropped {
+				c.mustGet(1, second, RestoreArgs{})
+			} else if keys := c.numbers(); len(keys) != 1 {
+				t.Fatalf("%v are there", keys)
+			}
+		}
+	}
+}
+
+// A clear that could not be made durable, and is said again, spares what was captured since.
+func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
+	disk := vfs.NewMem(64 << 20)
+	fails := &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.EIO}
+	fails.Disable()
+	x := &committing{disk: disk, write: gate(vfs.OpWrite), sync: gate(vfs.OpSync)}
+	x.config = stored(0, 4<<20, vfs.NewFaulty(disk, fails, x.write, x.sync))
+	x.client = newClient(t, reopened(t, x.config), "h")
+	x.mustPut(1, random(100, 1))
+	op := x.begin(1, random(5000, 2), CheckpointArgs{}, x.write)
+	x.sync.Enable()
+	for range 2 {
+		if err := x.h.Clear(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the first one is being made durable", func() bool { return x.sync.Blocked() == 1 })
+	}
+	fails.Enable()
+	x.sync.Release()
+	eventually(t, "the second one has failed", func() bool {
+		x.s.mu.Lock()
+		defer x.s.mu.Unlock()
+		return len(x.s.kept.owed) == 1
+	})
+	fails.Disable()
+	x.write.Release()
+	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+	x.mustPut(2, random(100, 3)) // behind what is said again
+	x.committed()
+	x.afterCrash().mustGet(1, random(5000, 2), RestoreArgs{})
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	if k := x.s.kept; len(k.doomed)+len(k.cleared) != 0 {
+		t.Errorf("%v and %v are left", k.doomed, k.cleared)
+	}
+}
+
+// What was to be replaced by something that could not be captured is cleared with the rest, also when something has to stay.
+func TestClearTakesWhatWasToBeReplaced(t *testing.T) {
+	disk := vfs.NewMem(64 << 20)
+	fails := &vfs.Rule{Ops: vfs.OpWrite, Err: unix.EIO, Times: 1}
+	fails.Disable()
+	x := &committing{disk: disk, sync: gate(vfs.OpSync)}
+	x.config = stored(0, 4<<20, vfs.NewFaulty(disk, fails, x.sync))
+	x.client = newClient(t, reopened(t, x.config), "h")
+	x.mustPut(1, random(100, 1))
+	fails.Enable()
+	var out Outcome
+	if _, _, err := x.pending(1, random(5000, 2), CheckpointArgs{SourceStays: true}, &out); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, x.wait(out.Ticket, status.TierDisk), status.IO)
+	op := x.begin(2, random(5000, 3), CheckpointArgs{}, x.sync)
+	if err := x.h.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	x.sync.Release()
+	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+	x.mustPut(3, random(100, 4))
+	x.committed()
+	if keys := x.afterCrash().numbers(); len(keys) != 2 || keys[0] != 2 || keys[1] != 3 {
+		t.Fatalf("%v are there", keys)
+	}
+}
+
 // What a rule lets go, and nobody has dropped before the process died, is dropped when the store is opened.
 func TestARuleIsAppliedWhenTheStoreIsOpened(t *testing.T) {
 	x := newCommitting(t)

@@ -102,7 +102,8 @@ class History:
         """Captures arrays under a key and returns a ticket; writing a key again replaces its checkpoint.
 
         When it returns, the arrays may be overwritten (unless ``copy=False``) and the checkpoint can be restored.
-        Without room in the fastest tier it waits for it, interruptible by Ctrl-C, after which nothing has changed.
+        Without room in the fastest tier it waits for it, interruptible by Ctrl-C, after which nothing has changed
+        (unless it went straight to disk and its bytes were there already: then it has happened).
         A new version of a key finds room beside the old one, or else takes the old one's room: only then does an
         interruption leave neither.
 
