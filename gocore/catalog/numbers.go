@@ -1,6 +1,6 @@
 package catalog
 
-// numbers finds rows by number: most lie in a sequence, the others are scattered. Memory: 8 to 64 bytes a row.
+// numbers finds rows by number: most lie in a sequence, the others are scattered. Memory: 8 to 64 bytes for each row that was there at one time.
 type numbers struct {
 	sequence  sequence
 	scattered scattered

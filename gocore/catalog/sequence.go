@@ -3,7 +3,8 @@ package catalog
 import "slices"
 
 // sequence has the rows of numbers that go on with one stride, up or down, one behind the other: most of them by far, as keys count the steps of a computation.
-// Numbers that are left out have a place, too, but at most three in four places are empty when one is taken. Memory: 8 to 64 bytes a row.
+// Numbers that are left out have a place, too, but at most three in four places are empty when one is made; those of numbers that were removed stay.
+// Memory: 8 to 64 bytes for each row that was there at one time.
 type sequence struct {
 	rows   []ref // 0: there is none
 	taken  int
