@@ -52,7 +52,9 @@ BUGS = [
     Bug("frames of other stores count", "journal/frame.go", "append(text[:0], at.store[:]...)", "append(text[:0], make([]byte, 16)...)", "TestHostileStores"),
     Bug("the second identity is not looked at", "durable/identity.go", "		if alsoWrong != nil {", "		if alsoWrong != nil && wrong != nil {", "TestEveryBit"),
     Bug("what has been replaced is committed behind what replaced it", "store/landing.go", "r.Shown() && k.underway[at].live()", "r.Gone() && k.underway[at].live()", "TestWhatIsReplacedIsNotCommittedBehindIt", package="store"),
-    Bug("a drop takes a version that comes after it", "store/kept.go", "if r == going || r.Gone() {", "if r != nil {", "TestDropSpares", package="store"),
+    Bug("a drop takes a version that comes after it", "store/bygone.go", "r == going || r.Gone() {", "r != nil {", "TestDropSpares", package="store"),
+    Bug("a version overtakes one that was on its way before it", "store/underway.go", "		if f.x.Kind == engine.Spill {", "		if f.x.Rec == r {", "TestWhatIsGivenUpReplaces", package="store"),
+    Bug("a late clear takes what was captured since", "store/bygone.go", "b.changes <= 0 && b.serial <= serial", "b.serial <= serial", "TestAClearThatFailed", package="store"),
     Bug("a rule that has failed comes back", "store/landing.go", "again.Retention = s.histories[o.History].rule()", "again.Retention = o.Retention", "TestRuleThatFailed", package="store"),
     Bug("a missing batch is taken for a torn end", "journal/read.go", "	if to != noLimit && to > r.state.Last {", "	if to == 0 {", "TestEveryBit"),
 ]  # fmt: skip
