@@ -78,6 +78,12 @@ type Space struct {
 
 	files    sync.Mutex
 	segments map[int64]*segment // by number; made when first asked for: a generous budget costs nothing until it is used
+	answers  [2]atomic.Int64    // pieces that have ended, by direction; syncs are writes
+}
+
+// Answers is how many pieces of reads, and of writes and syncs, have ended, well or not: what stands still is a disk that does not answer.
+func (s *Space) Answers() (reads, writes int64) {
+	return s.answers[read].Load(), s.answers[write].Load()
 }
 
 // Open makes the directory if needed, and checks that it can hold files; it allocates nothing yet.

@@ -130,6 +130,7 @@ func (s *Space) run(dir direction, c piece) (err error) {
 	if err == nil {
 		err = s.runOn(file, dir, c)
 	}
+	s.answers[dir].Inc()
 	if dir == write && s.opt.Named {
 		killpoint.Pass(killpoint.DataWritten)
 	}
