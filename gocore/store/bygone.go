@@ -36,13 +36,15 @@ func (k *kept) stands(at place, serial uint64) bool {
 // removed sees to it that the catalog learns of a checkpoint that is no more. One that is replaced stays there until the new one is durable.
 func (s *Store) removed(r, by *engine.Record) {
 	k := s.kept
-	if by != nil || k.clearing || k.dir == nil {
+	if k.clearing || k.dir == nil || by != nil && k.asleep[r.Hist.Name] == 0 {
 		return
 	}
 	at := placeOf(r)
 	serial := k.told(at, r)
 	switch {
 	case serial == 0:
+	case by != nil:
+		condemn(k.doomed, at, serial, 0) // nobody finds it there before the new one is that of the key
 	case !r.Captured() && r.Failed() != nil:
 		condemn(k.doomed, at, serial, 0) // it was to replace another, and could not be taken: here the key has nothing, and whoever opens the store next finds the other
 	default:

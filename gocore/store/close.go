@@ -100,10 +100,7 @@ func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
 			s.commit(&flown{x: x, at: now, leaves: results[i].leaves})
 			continue
 		}
-		if _, ok := s.stall.since[x]; ok {
-			delete(s.stall.since, x) // else it still has to be synced
-			s.stall.answered = now
-		}
+		delete(s.stall.since, x) // else it still has to be synced
 		given := x.Kind == engine.Load && c.device != nil && s.belated.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
 		if x.Kind == engine.Spill && s.kept == nil {

@@ -264,3 +264,26 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 		return len(s.stall.since) == 0
 	})
 }
+
+// What is written again where there is no room beside it takes nothing from those that only the catalog knows.
+func TestRewritesLeaveWhatIsAsleep(t *testing.T) {
+	disk := vfs.NewMem(64 << 20)
+	c := stored(4096, 3*4096, disk)
+	h := newClient(t, reopened(t, c), "h")
+	for k := range int64(3) {
+		if err := h.wait(h.mustPut(k, random(4000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.FS, c.LazyRows = disk.Crash(rand.New(rand.NewPCG(1, 1)), 0), true
+	h = newClient(t, reopened(t, c), "h")
+	for round := range int64(5) {
+		h.mustPut(1, random(4000, uint64(100+round)))
+	}
+	h.mustGet(1, random(4000, 104), RestoreArgs{})
+	if keys := h.numbers(); len(keys) != 3 {
+		t.Fatalf("%v are there", keys)
+	}
+	h.mustGet(0, random(4000, 0), RestoreArgs{})
+	h.mustGet(2, random(4000, 2), RestoreArgs{})
+}

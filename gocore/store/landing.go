@@ -35,6 +35,7 @@ func (s *Store) commits(x *engine.Transfer, m *moved) bool {
 func (s *Store) commit(f *flown) {
 	k, r := s.kept, f.x.Rec
 	at := placeOf(r)
+	s.stall.since[f.x] = f.at // it has got so far
 	if r.Shown() && k.underway[at].live() {
 		k.held[at] = append(k.held[at], f)
 		s.users++
@@ -75,7 +76,7 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 	s.mu.Lock()
 	defer s.leave()
 	s.kept.commits++
-	s.stall.answered = s.now()
+	s.stall.lively[engine.Down] = s.now()
 	s.setAside(suspect)
 	for _, c := range group {
 		if f, ok := c.Tag.(*flown); ok {

@@ -22,14 +22,17 @@ const (
 	despairAfter = 20 * time.Second
 )
 
+// slowest is how many bytes a second of a transfer that takes long are taken for slow, and not for standing still, as long as others get on.
+const slowest = 1 << 20
+
 // stalls is what the watchdog knows. The store's lock guards it.
 type stalls struct {
 	since map[*engine.Transfer]int64 // of those that touch the disk, and have not ended: when they began
 	drops map[*durable.Change]int64  // … and of what is to make room there
-	// answered is when the disk has last done anything.
-	answered int64
-	told     bool // that the disk does not answer
-	stop     chan struct{}
+	// seen is how many answers the disk has given, by direction, and lively when there has last been one.
+	seen, lively [2]int64
+	told         bool // that the disk does not answer
+	stop         chan struct{}
 }
 
 func newStalls() stalls {
@@ -67,27 +70,65 @@ func (s *Store) lookForStalls() {
 		return
 	}
 	now := s.now()
+	s.listen(now)
+	var dead [2]error // by direction
 	for x, since := range s.stall.since {
-		if why := s.unanswered(now - since); why != nil {
-			s.eng.Despair(now, x, why)
-			if x.Kind == engine.Spill && x.Capture.Notify != nil {
-				x.Capture.Notify.(*Op).despair(why)
-			}
+		d, age := directionOf(x), now-since
+		silent := s.unanswered(min(age, now-s.stall.lively[d]))
+		if silent != nil {
+			dead[d] = silent
+		}
+		if s.unanswered(age-x.Rec.Size*int64(time.Second)/slowest) != nil || silent != nil {
+			s.despairOf(now, x, s.unanswered(age))
 		}
 	}
-	oldest := s.stall.oldest(now)
-	if why := s.unanswered(min(int64(oldest), now-s.stall.answered)); why != nil {
-		s.despairOfDisk(why)
+	for _, since := range s.stall.drops { // as long as one is on its way nothing else lands
+		if why := s.unanswered(now - since); why != nil {
+			dead[engine.Down] = why
+		}
 	}
-	s.tellOfStall(oldest)
+	for d, why := range dead {
+		if why != nil {
+			s.despairOfDisk(now, engine.Direction(d), why)
+		}
+	}
+	s.tellOfStall(s.stall.oldest(now))
 }
 
-// despairOfDisk tells all who wait for a disk that does nothing at all any more, also those whose turn has not come.
-func (s *Store) despairOfDisk(why error) {
+// listen notes whether the disk has done anything since it was asked last.
+func (s *Store) listen(now int64) {
+	var seen [2]int64
+	seen[engine.Up], seen[engine.Down] = s.disk.Answers()
+	for d := range seen {
+		if seen[d] != s.stall.seen[d] {
+			s.stall.lively[d] = now
+		}
+	}
+	s.stall.seen = seen
+}
+
+// directionOf is where a transfer's bytes go.
+func directionOf(x *engine.Transfer) engine.Direction {
+	if x.Kind == engine.Flush || x.Kind == engine.Spill {
+		return engine.Down
+	}
+	return engine.Up
+}
+
+// despairOf tells those who wait for a transfer.
+func (s *Store) despairOf(now int64, x *engine.Transfer, why error) {
+	s.eng.Despair(now, x, why)
+	if x.Kind == engine.Spill && x.Capture.Notify != nil {
+		x.Capture.Notify.(*Op).despair(why)
+	}
+}
+
+// despairOfDisk tells all who wait for a disk that reads, or writes, nothing at all any more, also those whose turn has not come.
+func (s *Store) despairOfDisk(now int64, d engine.Direction, why error) {
 	t := len(s.tiers) - 1
-	s.eng.DespairOfTier(s.now(), t, why)
+	s.eng.DespairOfTier(now, t, d, why)
 	for op := range s.ops {
-		if op.kind == captureOp && op.capture.Spill && op.capture.Tier == t {
+		if d == engine.Down && op.kind == captureOp && op.capture.Spill && op.capture.Tier == t {
 			op.despair(why)
 		}
 	}

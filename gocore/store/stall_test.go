@@ -267,3 +267,91 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	h.mustPut(100, random(1<<19, 100))
 	h.mustGet(100, random(1<<19, 100), RestoreArgs{})
 }
+
+// A disk that is slow, but gets on, is waited for, however long what is large takes.
+func TestASlowDiskIsWaitedFor(t *testing.T) {
+	for name, host := range map[string]int64{"straight": 0, "by way of the host": 8 << 20} {
+		t.Run(name, func(t *testing.T) {
+			slow := &vfs.Rule{Ops: vfs.OpWrite | vfs.OpRead, Delay: 60 * time.Millisecond}
+			c := stored(host, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), slow))
+			c.Flush, c.StallAfter, c.DespairAfter, c.Workers = "eager", 50*time.Millisecond, 150*time.Millisecond, 1
+			h := newClient(t, reopened(t, c), "h")
+			p := random(6<<20, 1)
+			out := h.mustPut(1, p)
+			if err := h.wait(out.Ticket, status.TierDisk); err != nil {
+				t.Fatal(err)
+			}
+			h.mustGet(1, p, RestoreArgs{})
+		})
+	}
+}
+
+// Reads that get on hide no writes that do not.
+func TestReadsHideNoStalledWrites(t *testing.T) {
+	s, h, rule := stalling(t, 0, vfs.OpWrite)
+	h.mustPut(0, random(50_000, 0))
+	rule.Enable()
+	var callers [6]*client
+	var ops [len(callers)]*Op
+	for k := range callers {
+		callers[k] = newClient(t, s, "h")
+		op, _, err := callers[k].pending(int64(1+k), random(60_000, uint64(k)), CheckpointArgs{}, new(Outcome))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops[k] = op
+	}
+	stop, reads := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for reader := newClient(t, s, "h"); ; n++ {
+			select {
+			case <-stop:
+				reads <- n
+				return
+			default:
+				if got, _, err := reader.get(0, 50_000, RestoreArgs{}); err != nil || string(got) != string(random(50_000, 0)) {
+					t.Errorf("read %d: %v", n, err)
+				}
+			}
+		}
+	}()
+	for k, op := range ops {
+		if e := wants(t, drive(t, op, status.Pending, callers[k].fd, new(Outcome)), status.IO); e.Errno != int(unix.ETIMEDOUT) {
+			t.Errorf("%d: %v", k, e)
+		}
+	}
+	close(stop)
+	if n := <-reads; n == 0 {
+		t.Error("nothing was read")
+	}
+}
+
+// Restores whose turn has not come are told as well.
+func TestAStalledDiskGivesNothingToThoseBehind(t *testing.T) {
+	s, h, rule := stalling(t, 0, vfs.OpRead)
+	for k := range int64(8) {
+		h.mustPut(k, random(60_000, uint64(k)))
+	}
+	rule.Enable()
+	done := make(chan error)
+	for k := range int64(8) {
+		go func() {
+			_, _, err := newClient(t, s, "h").get(k, 60_000, RestoreArgs{})
+			done <- err
+		}()
+	}
+	for range 8 {
+		if e := wants(t, <-done, status.IO); e.Errno != int(unix.ETIMEDOUT) {
+			t.Error(e)
+		}
+	}
+	rule.Disable()
+	rule.Release()
+	for k := range int64(8) {
+		eventually(t, "the bytes come", func() bool {
+			got, _, err := h.get(k, 60_000, RestoreArgs{})
+			return err == nil && string(got) == string(random(60_000, uint64(k)))
+		})
+	}
+}
