@@ -39,7 +39,8 @@ type batch struct {
 }
 
 // Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet: what was found of a log that was not closed is on
-// the medium for sure only when Resume, or anything that writes, has returned without an error.
+// the medium for sure only when Resume, or anything that writes, has returned without an error. Where State tells of damage, Compact has to come before anything
+// else: a file that is added behind what is broken may change what of it counts.
 func Open(o Options, from *State) *Log {
 	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, ended: make(chan struct{})}
 	l.work = sync.NewCond(&l.mu)
