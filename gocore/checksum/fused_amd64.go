@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/zeebo/xxh3"
 	"golang.org/x/sys/cpu"
 )
 
@@ -19,8 +20,9 @@ const (
 // fusedBytes is the length from which on the vector code pays.
 const fusedBytes = 4 << 10
 
-// aheadBytes is how far in front of the reads the next lines of a source are asked for.
-const aheadBytes = 1024
+// aheadBytes is how far in front of the reads the next lines of a source are asked for. From memory that is in no cache, 4 KiB instead of 1 took
+// the fused copy from 20 to 28 GB/s on an EPYC, past a bare copy, and cost nothing on a Xeon whose single cores get 11 GB/s either way.
+const aheadBytes = 4096
 
 // streamAlign is what streaming stores demand of the destination: a line of the cache.
 const streamAlign = 64
@@ -66,64 +68,90 @@ func blocks256(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byt
 //go:noescape
 func fence()
 
-// blocksFunc takes whole blocks into the sums and copies as many bytes. With ahead >= 0 it copies those that lie so many bytes further on,
+//go:noescape
+func stripes512(sums *[8]uint64, data unsafe.Pointer, stripes int, secret *byte)
+
+//go:noescape
+func stripes256(sums *[8]uint64, data unsafe.Pointer, stripes int, secret *byte)
+
+// vector is the code for one kind of vectors. A stripe is mixed with the secret from where it is said to begin, each further one from 8 bytes
+// further on.
+type vector struct {
+	blocks  blocksFunc
+	stripes func(sums *[8]uint64, data unsafe.Pointer, stripes int, secret *byte)
+}
+
+// blocksFunc takes whole blocks into the sums and copies as many bytes, unless dst is nil. With ahead >= 0 it copies those that lie so many bytes further on,
 // with stores that bypass the cache: dst+ahead must be a multiple of streamAlign, and ahead bytes behind the blocks readable. Memory from next
 // on, as much as that of the blocks, is asked for meanwhile; it need not exist. Nobody else may be told of what was stored past the cache
 // before a fence.
 type blocksFunc func(sums *[8]uint64, dst, src unsafe.Pointer, blocks int, secret *byte, ahead int, next uintptr)
 
-// fusedBlocks is the best vector code of this machine, nil without any.
-var fusedBlocks = bestBlocks()
+// best is the best vector code of this machine, nil without any.
+var best = bestVector()
 
-func bestBlocks() blocksFunc {
+func bestVector() *vector {
 	switch {
 	case cpu.X86.HasAVX512F:
-		return blocks512
+		return &vector{blocks512, stripes512}
 	case cpu.X86.HasAVX2:
-		return blocks256
+		return &vector{blocks256, stripes256}
 	}
 	return nil
 }
 
+func leaf(p []byte) uint64 {
+	if best == nil || len(p) < fusedBytes {
+		return xxh3.Hash(p)
+	}
+	return best.hash(p)
+}
+
 func copyLeaf(dst, src []byte, stream bool) uint64 {
-	if fusedBlocks == nil || len(src) < fusedBytes {
+	if best == nil || len(src) < fusedBytes {
 		return copyThenHash(dst, src)
 	}
-	return fuse(fusedBlocks, dst, src, stream)
+	return best.fuse(dst, src, stream)
 }
 
 // begun is what the sums are before the first block.
 var begun = [8]uint64{prime32x3, prime64x1, prime64x2, prime64x3, prime64x4, prime32x2, prime64x5, prime32x1}
 
-// fuse is XXH3-64 of an input longer than 240 bytes, where all blocks but the last go through run.
-func fuse(run blocksFunc, dst, src []byte, stream bool) uint64 {
+// hash is XXH3-64 of an input longer than 240 bytes, where all blocks but the last go through the vector code.
+func (v *vector) hash(p []byte) uint64 {
+	sums := begun
+	blocks := wholeBlocks(len(p))
+	v.through(&sums, nil, p, blocks, plain)
+	return v.finish(&sums, p, blocks)
+}
+
+// fuse is hash, and copies.
+func (v *vector) fuse(dst, src []byte, stream bool) uint64 {
 	sums := begun
 	blocks := wholeBlocks(len(src))
 	done := 0
 	if stream {
-		done = streamed(run, &sums, dst, src, blocks)
+		done = v.streamed(&sums, dst, src, blocks)
 	}
-	through(run, &sums, dst[done*blockBytes:], src[done*blockBytes:], blocks-done, plain)
+	v.through(&sums, dst[done*blockBytes:], src[done*blockBytes:], blocks-done, plain)
 	copy(dst[blocks*blockBytes:], src[blocks*blockBytes:])
-	return finish(sums, src, blocks)
+	return v.finish(&sums, src, blocks)
 }
 
 // wholeBlocks is how many blocks of an input go through the vector code: the last one, whole or not, is mixed differently.
 func wholeBlocks(length int) int { return (length - 1) / blockBytes }
 
 // through asks for the source's own next lines.
-func through(run blocksFunc, sums *[8]uint64, dst, src []byte, blocks, ahead int) {
+func (v *vector) through(sums *[8]uint64, dst, src []byte, blocks, ahead int) {
 	s := unsafe.Pointer(unsafe.SliceData(src))
-	run(sums, unsafe.Pointer(unsafe.SliceData(dst)), s, blocks, &secret[0], ahead, uintptr(s)+aheadBytes)
+	v.blocks(sums, unsafe.Pointer(unsafe.SliceData(dst)), s, blocks, &secret[0], ahead, uintptr(s)+aheadBytes)
 }
 
 // finish mixes what lies behind the blocks of the input.
-func finish(sums [8]uint64, input []byte, blocks int) uint64 {
-	rest := input[blocks*blockBytes:]
-	for i := 0; i < (len(rest)-1)/stripeBytes; i++ {
-		mix(&sums, rest[i*stripeBytes:], secret[8*i:])
-	}
-	mix(&sums, input[len(input)-stripeBytes:], secret[len(secret)-stripeBytes-7:])
+func (v *vector) finish(sums *[8]uint64, input []byte, blocks int) uint64 {
+	rest, last := input[blocks*blockBytes:], input[len(input)-stripeBytes:]
+	v.stripes(sums, unsafe.Pointer(unsafe.SliceData(rest)), (len(rest)-1)/stripeBytes, &secret[0])
+	v.stripes(sums, unsafe.Pointer(unsafe.SliceData(last)), 1, &secret[len(secret)-stripeBytes-7])
 	hash := uint64(len(input)) * prime64x1
 	for i := 0; i < 8; i += 2 {
 		key := secret[11+8*i:]
@@ -137,13 +165,13 @@ func finish(sums [8]uint64, input []byte, blocks int) uint64 {
 
 // streamed does blocks past the cache, all but the last one at least, wherever dst begins, and tells how many. All of dst up to the end of
 // those blocks is written.
-func streamed(run blocksFunc, sums *[8]uint64, dst, src []byte, blocks int) (done int) {
+func (v *vector) streamed(sums *[8]uint64, dst, src []byte, blocks int) (done int) {
 	ahead := misaligned(dst)
 	if done = blocks; done*blockBytes+ahead > len(src) {
 		done--
 	}
 	copy(dst[:ahead], src)
-	through(run, sums, dst, src, done, ahead)
+	v.through(sums, dst, src, done, ahead)
 	fence()
 	return done
 }
@@ -151,14 +179,4 @@ func streamed(run blocksFunc, sums *[8]uint64, dst, src []byte, blocks int) (don
 // misaligned is how many bytes of dst lie before the first that streaming stores can begin with.
 func misaligned(dst []byte) int {
 	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst))) & (streamAlign - 1))
-}
-
-// mix takes one stripe.
-func mix(sums *[8]uint64, data, key []byte) {
-	for i := range sums {
-		word := binary.LittleEndian.Uint64(data[8*i:])
-		keyed := word ^ binary.LittleEndian.Uint64(key[8*i:])
-		sums[i^1] += word
-		sums[i] += uint64(uint32(keyed)) * (keyed >> 32)
-	}
 }

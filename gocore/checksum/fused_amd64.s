@@ -13,8 +13,9 @@ GLOBL prime32<>(SB), RODATA|NOPTR, $8
 
 // From R9 on lie the lines that will be read next: those of the next block, or wherever the caller says.
 
-// Plain stores take what was loaded for the sums. Those that bypass the cache have to be aligned: they lie some bytes ahead of the
+// Without a destination there are no stores. Plain ones take what was loaded for the sums. Those that bypass the cache have to be aligned: they lie some bytes ahead of the
 // stripes, from R8 to DI, and load their bytes themselves.
+#define NONE(off)
 #define CACHED512(off) VMOVDQU64 Z22, off(DI)
 #define STREAM512(off) \
 	VMOVDQU64 off(R8), Z25 \
@@ -93,6 +94,8 @@ TEXT ·blocks512(SB), NOSPLIT, $0-56
 	VMOVDQU64    128(DX), Z20
 	TESTQ        CX, CX
 	JZ           done512
+	TESTQ        DI, DI
+	JZ           hash512
 	TESTQ        BX, BX
 	JGE          stream512
 
@@ -100,6 +103,12 @@ cached512:
 	BLOCK512(CACHED512)
 	DECQ CX
 	JNZ  cached512
+	JMP  done512
+
+hash512:
+	BLOCK512(NONE)
+	DECQ CX
+	JNZ  hash512
 	JMP  done512
 
 stream512:
@@ -112,6 +121,34 @@ next512:
 	JNZ  next512
 
 done512:
+	VMOVDQU64 Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func stripes512(sums *[8]uint64, data unsafe.Pointer, stripes int, secret *byte)
+TEXT ·stripes512(SB), NOSPLIT, $0-32
+	MOVQ      sums+0(FP), AX
+	MOVQ      data+8(FP), SI
+	MOVQ      stripes+16(FP), CX
+	MOVQ      secret+24(FP), DX
+	VMOVDQU64 (AX), Z1
+	TESTQ     CX, CX
+	JZ        mixed512
+
+mix512:
+	VMOVDQU64 (SI), Z22
+	VPXORQ    (DX), Z22, Z23
+	VPSRLQ    $32, Z23, Z24
+	VPSHUFD   $0x4E, Z22, Z22
+	VPMULUDQ  Z23, Z24, Z23
+	VPADDQ    Z22, Z1, Z1
+	VPADDQ    Z23, Z1, Z1
+	ADDQ      $64, SI
+	ADDQ      $8, DX
+	DECQ      CX
+	JNZ       mix512
+
+mixed512:
 	VMOVDQU64 Z1, (AX)
 	VZEROUPPER
 	RET
@@ -188,6 +225,8 @@ TEXT ·blocks256(SB), NOSPLIT, $0-56
 	VMOVDQU      32(AX), Y1
 	TESTQ        CX, CX
 	JZ           done256
+	TESTQ        DI, DI
+	JZ           hash256
 	TESTQ        BX, BX
 	JGE          stream256
 
@@ -195,6 +234,12 @@ cached256:
 	BLOCK256(CACHED256)
 	DECQ CX
 	JNZ  cached256
+	JMP  done256
+
+hash256:
+	BLOCK256(NONE)
+	DECQ CX
+	JNZ  hash256
 	JMP  done256
 
 stream256:
@@ -207,6 +252,31 @@ next256:
 	JNZ  next256
 
 done256:
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func stripes256(sums *[8]uint64, data unsafe.Pointer, stripes int, secret *byte)
+TEXT ·stripes256(SB), NOSPLIT, $0-32
+	MOVQ    sums+0(FP), AX
+	MOVQ    data+8(FP), SI
+	MOVQ    stripes+16(FP), CX
+	MOVQ    secret+24(FP), DX
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	TESTQ   CX, CX
+	JZ      mixed256
+
+mix256:
+	HALF256(0, 0, Y0, Y0, NONE)
+	HALF256(32, 32, Y1, Y1, NONE)
+	ADDQ $64, SI
+	ADDQ $8, DX
+	DECQ CX
+	JNZ  mix256
+
+mixed256:
 	VMOVDQU Y0, (AX)
 	VMOVDQU Y1, 32(AX)
 	VZEROUPPER

@@ -6,7 +6,7 @@ import "unsafe"
 
 func (p *Parts) add(leaf, part []byte, next uintptr) {
 	dst := leaf[p.added:]
-	if fusedBlocks == nil || len(leaf) < fusedBytes {
+	if best == nil || len(leaf) < fusedBytes {
 		copy(dst, part)
 		return
 	}
@@ -18,14 +18,14 @@ func (p *Parts) add(leaf, part []byte, next uintptr) {
 	if misaligned(dst) == 0 {
 		ahead = 0
 	}
-	fusedBlocks(&p.sums, unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(part)), blocks, &secret[0], ahead, next)
+	best.blocks(&p.sums, unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(part)), blocks, &secret[0], ahead, next)
 	copy(dst[blocks*blockBytes:], part[blocks*blockBytes:])
 }
 
 func (p *Parts) sum(leaf []byte) uint64 {
-	if fusedBlocks == nil || len(leaf) < fusedBytes {
+	if best == nil || len(leaf) < fusedBytes {
 		return Leaf(leaf)
 	}
 	fence()
-	return finish(p.sums, leaf, wholeBlocks(len(leaf)))
+	return best.finish(&p.sums, leaf, wholeBlocks(len(leaf)))
 }
