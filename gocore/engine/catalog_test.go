@@ -321,7 +321,7 @@ func (w *world) restart(t *rapid.T) {
 	c, last := w.cat, w.last()
 	c.crash(rapid.Bool().Draw(t, "tail"))
 	w.forgotten, w.gone, w.woken = map[*Record]int{}, map[*Record]bool{}, map[any]bool{}
-	w.captures, w.restores, w.waits, w.flights, w.born = nil, nil, nil, nil, nil
+	w.captures, w.restores, w.waits, w.flights, w.proofs, w.born = nil, nil, nil, nil, nil, nil
 	disk := w.bytes[last]
 	w.start()
 	w.bytes[last] = disk

@@ -41,13 +41,14 @@ type TierConfig struct {
 
 // Config is fixed for the life of an Engine.
 type Config struct {
-	Tiers    []TierConfig // fastest first
-	Flush    FlushMode
-	Policy   evict.Kind
-	Workers  int // transfers at once over a link, each way: what the caller will ask for; 0: 1
-	Prefetch bool
-	Guess    bool
-	Forget   func(*Record) // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
+	Tiers     []TierConfig // fastest first
+	Flush     FlushMode
+	Policy    evict.Kind
+	Workers   int // transfers at once over a link, each way: what the caller will ask for; 0: 1
+	Prefetch  bool
+	Guess     bool
+	ProveFrom int64         // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
+	Forget    func(*Record) // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
 	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
 	Keep    func(*Record) bool                   // asked of a record that gives its room there back: whether the catalog counts on it
 	Removed func(r, by *Record)                  // a version is about to be dropped, consumed, or replaced by another one
@@ -96,8 +97,10 @@ type Engine struct {
 	running   int        // transfers handed out by Next
 	capturing int        // captures that have room and are being copied
 	forecast  forecast
-	copying   int // restores that end by themselves (into the caller's arrays)
-	owed      int // releases of room that the caller has under way
+	copying   int        // restores that end by themselves (into the caller's arrays)
+	owed      int        // releases of room that the caller has under way
+	proofs    int        // under way
+	lagging   []*History // those that proofs may be behind in
 	Stats     Stats
 
 	wholeTable, scanLimit int // the constants, but in tests
@@ -236,11 +239,15 @@ type History struct {
 	stirs   bool // in Engine.stirred
 	started bool // prefetching has been allowed: by a restore or by the application
 	// promised[t]: everything expected before this place of the order has been looked at by the prefetcher of tier t.
-	promised [MaxTiers]int64
-	stuck    [MaxTiers]uint64 // the tier's version when a prefetch found no room
-	readyTo  int64            // everything expected before this place was in the fastest tier
-	assigned int64            // everything guessed before this place has been noted in the records
-	Stats    HistoryStats
+	promised  [MaxTiers]int64
+	proven    int64            // the same of proofs
+	proofSize int64            // of the checkpoint restored last
+	proves    bool             // which was lent
+	lags      bool             // in Engine.lagging
+	stuck     [MaxTiers]uint64 // the tier's version when a prefetch found no room
+	readyTo   int64            // everything expected before this place was in the fastest tier
+	assigned  int64            // everything guessed before this place has been noted in the records
+	Stats     HistoryStats
 }
 
 // History returns the history of this name and creates it when there is none.

@@ -259,6 +259,9 @@ func (w *world) checkCounts() {
 			}
 		}
 	}
+	for _, p := range w.proofs {
+		transfers[copyAt{p.Rec, p.Tier}]++
+	}
 	w.e.Unbegun(func(x *Transfer) {
 		if x.Kind == Fetch && x.Restore.over {
 			pins[copyAt{x.Rec, x.From}]++

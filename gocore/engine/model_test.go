@@ -46,7 +46,7 @@ func modelOfLoads(t *rapid.T) {
 	acts, some := w.acts(), map[string]func(*rapid.T){}
 	for _, name := range []string{
 		"restore", "restore more", "hint", "hand over", "end restore", "next", "next up", "next is queued", "queue", "done", "done as well", "fail",
-		"fail when given", "fail when given, too", "capture", "drop", "clear", "prefetch", "shrink", "grow", "drain", "",
+		"fail when given", "fail when given, too", "capture", "drop", "clear", "prefetch", "prove", "proved", "doubt", "shrink", "grow", "drain", "",
 	} {
 		some[name] = acts[name]
 	}
@@ -108,7 +108,14 @@ func (w *world) acts() map[string]func(*rapid.T) {
 			w.e.CancelWait(x.Wait)
 			x.phase = Ended
 		},
-		"time":         func(t *rapid.T) { w.now += rapid.Int64Range(0, 100).Draw(t, "ns") },
+		"time": func(t *rapid.T) { w.now += rapid.Int64Range(0, 100).Draw(t, "ns") },
+		"prove": func(t *rapid.T) {
+			if !w.prove() {
+				t.Skip("nothing")
+			}
+		},
+		"proved":       func(t *rapid.T) { w.proved(pick(t, len(w.proofs)), rapid.IntRange(0, 5).Draw(t, "right") > 0) },
+		"doubt":        func(t *rapid.T) { w.doubt(w.proofs[pick(t, len(w.proofs))]) },
 		"next down":    func(t *rapid.T) { w.next(Down) },
 		"next up":      func(t *rapid.T) { w.next(Up) },
 		"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
@@ -194,6 +201,9 @@ func (w *world) quiet() {
 		case w.next(Up) || w.next(Down):
 		case len(w.flights) > 0:
 			w.done(0, nil)
+		case w.prove():
+		case len(w.proofs) > 0:
+			w.proved(0, true)
 		case w.drain():
 		case w.endOne():
 		case w.cat != nil && len(w.cat.drops) > 0:

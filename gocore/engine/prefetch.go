@@ -30,7 +30,7 @@ func (e *Engine) follow(h *History) {
 		for t := range h.promised {
 			h.promised[t] = max(h.promised[t], head)
 		}
-		h.readyTo, h.assigned = max(h.readyTo, head), max(h.assigned, head)
+		h.readyTo, h.assigned, h.proven = max(h.readyTo, head), max(h.assigned, head), max(h.proven, head)
 	}
 	e.assign(h)
 }
@@ -81,11 +81,13 @@ func (e *Engine) lookAgain(h *History, t int, seq int64) {
 	if seq < h.promised[t] {
 		h.promised[t] = seq
 	}
+	h.proven = min(h.proven, seq)
 	e.stir(h)
 }
 
 // stir puts the history on the list of those whose prefetcher may have something to do.
 func (e *Engine) stir(h *History) {
+	e.lag(h)
 	if h.started && !h.stirs && e.cfg.Prefetch {
 		h.stirs = true
 		e.stirred = append(e.stirred, h)
@@ -109,7 +111,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 		h.promised[t] = h.order.Head()
 		h.stuck[t] = 0
 	}
-	h.readyTo, h.assigned = h.order.Head(), h.order.Head()
+	h.readyTo, h.assigned, h.proven = h.order.Head(), h.order.Head(), h.order.Head()
 	e.assign(h)
 	e.foresee(h)
 	e.stir(h)

@@ -44,6 +44,7 @@ func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOption
 	e.touch(rec)
 	e.forecast.surprise = e.count
 	if !o.Peek {
+		e.lends(h, r)
 		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
 	}
 	e.locate(now, r)

@@ -354,7 +354,7 @@ func (e *Engine) whyFull(t int, r *Record) error {
 
 // progressing tells whether anything is under way that ends by itself.
 func (e *Engine) progressing() bool {
-	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
+	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.proofs > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
 		return true
 	}
 	for _, l := range e.links {

@@ -25,6 +25,7 @@ func (s *Store) Close(fd int32) *Op {
 		for _, c := range s.crews {
 			c.bell.Broadcast()
 		}
+		s.prover.bell.Broadcast()
 		s.stopWarming()
 		s.stopSizing()
 		s.stopPinning()

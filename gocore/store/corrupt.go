@@ -34,12 +34,12 @@ func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
 	}
 	f := s.eng.Fragment(rec, t)
 	if a := s.accelerator(t); a != nil {
-		f.Verified = false
+		s.eng.Doubt(rec, t)
 		return a.flip(f.Offset + offset)
 	}
 	if s.eng.IsMemory(t) {
 		s.host.Bytes(f.Offset, f.Size)[offset] ^= 1
-		f.Verified = false
+		s.eng.Doubt(rec, t)
 		return nil
 	}
 	block := make([]byte, diskGrain)

@@ -407,7 +407,7 @@ func (l *Lease) giveBack(damaged bool) {
 	defer s.leave()
 	if r != nil {
 		if damaged {
-			s.eng.Fragment(r.Rec, r.Tier).Verified = false // the next lease of it must not pass
+			s.eng.Doubt(r.Rec, r.Tier) // the next lease of it must not pass
 		}
 		s.eng.EndRestore(s.now(), r)
 	}

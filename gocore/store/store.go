@@ -51,6 +51,7 @@ type Store struct {
 	counters  Counters
 	belated   belated
 	stall     stalls
+	prover    prover
 
 	unhook  func() // takes the poison callback back
 	unwatch func() // ends WatchDevices
@@ -102,11 +103,15 @@ func (s *Store) start() {
 	s.startPinning()
 	s.startWatching()
 	s.startWatchdog()
+	s.startProving()
 	s.unhook = safego.OnPoison(s.wakeEverybody)
 }
 
 func (s *Store) openTiers() error {
 	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget}
+	if s.proves() {
+		cfg.ProveFrom = proveFrom
+	}
 	if s.set.Timeline > 0 {
 		cfg.Trace = s.note
 	}
@@ -199,6 +204,7 @@ func (s *Store) settle() {
 	}
 	s.warm.follow(s.hostUsed())
 	s.followExtents()
+	s.wakeProver()
 }
 
 // History is one of a store's histories. There is one value for each name.
