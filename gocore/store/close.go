@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"velocpy/gocore/engine"
+	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
 )
@@ -137,9 +138,9 @@ func (s *Store) retire() {
 	s.workers--
 	last := s.workers == 0
 	s.mu.Unlock()
-	var err error
+	var err, undone error
 	if last {
-		err = s.closeDisk()
+		err, undone = s.closeDisk()
 	}
 	s.mu.Lock()
 	defer s.leave()
@@ -147,21 +148,24 @@ func (s *Store) retire() {
 	if !last {
 		return
 	}
-	s.freed, s.freeErr = true, err
+	s.freed, s.freeErr, s.undone = true, err, undone
+	if err != nil { // everything was synced before
+		logring.Add(logring.Warning, "the disk tier was not closed as it should be: "+err.Error())
+	}
 	for op := range s.ops {
 		op.bell.ring()
 	}
 }
 
 // closeDisk ends the disk tier, when what is being committed has landed. The lock is not held.
-func (s *Store) closeDisk() error {
+func (s *Store) closeDisk() (err, undone error) {
 	switch {
 	case s.kept != nil:
-		return s.kept.Close()
+		return s.closeKept()
 	case s.disk != nil:
-		return s.disk.Close()
+		return s.disk.Close(), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // unlock gives the lock back; who was the last user of a closed store gives the memory back as well.

@@ -26,9 +26,9 @@ type kept struct {
 	held      map[place][]*flown // … and versions that follow when those have landed, unless they are replaced by one
 	uncertain []*engine.Transfer // written, but nobody knows whether the catalog counts on them
 	suspect   map[int64]bool     // segments where nothing may be put any more
-	owed      []*durable.Change  // that failed, and are said again with the next
-	commits   int64              // groups of changes that shared their syncs
-	clearing  bool               // a history is being cleared: not a drop for each checkpoint
+	owed      owed
+	commits   int64 // groups of changes that shared their syncs
+	clearing  bool  // a history is being cleared: not a drop for each checkpoint
 }
 
 // directory is what there is of a durable store, for reading and for writing.

@@ -88,7 +88,7 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 			s.settleUncertain()
 		}
 	}
-	s.sayAgain(group)
+	s.sayAgainAfter(group)
 }
 
 // landPut ends a transfer, and takes up those that were held back for it.
@@ -183,7 +183,7 @@ func (s *Store) landDrop(c *durable.Change) {
 	}
 	if c.Err != nil {
 		k.dir.Apply(c)
-		k.owed = append(k.owed, c)
+		k.owed.add(c, now)
 		return
 	}
 	var gone []catalog.Row
@@ -209,22 +209,6 @@ func (s *Store) landDrop(c *durable.Change) {
 	for i := range gone {
 		s.vacate(now, &gone[i])
 	}
-}
-
-// sayAgain commits once more what could not be, as soon as something could: drops, and of rules the one that holds now.
-func (s *Store) sayAgain(group []*durable.Change) {
-	k := s.kept
-	if len(k.owed) == 0 || !slices.ContainsFunc(group, func(c *durable.Change) bool { return c.Err == nil }) {
-		return
-	}
-	for _, o := range k.owed {
-		again := &durable.Change{History: o.History, Key: o.Key, Serial: o.Serial, Drop: o.Drop, Clear: o.Clear}
-		if o.Retention != nil {
-			again.Retention = s.histories[o.History].rule()
-		}
-		k.dir.Commit(again)
-	}
-	k.owed = nil
 }
 
 // settleUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.

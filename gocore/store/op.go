@@ -279,7 +279,10 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	op.end()
 	out.Waited = op.waited
 	err := s.belated.tell(nil, false)
-	if s.belated.found = nil; err != nil {
+	if s.belated.found = nil; err == nil {
+		err, s.undone = s.undone, nil
+	}
+	if err != nil {
 		return codeOf(err), err
 	}
 	return status.OK, nil

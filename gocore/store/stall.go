@@ -71,6 +71,7 @@ func (s *Store) lookForStalls() {
 	}
 	now := s.now()
 	s.listen(now)
+	s.sayAgainInTime(now)
 	var dead [2]error // by direction
 	for x, since := range s.stall.since {
 		d, age := directionOf(x), now-since

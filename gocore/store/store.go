@@ -46,6 +46,7 @@ type Store struct {
 	freed     bool // the workers have gone, and the disk space
 	empty     bool // so has everybody else, and the memory
 	freeErr   error
+	undone    error // what Close has to tell once
 	warm      warmth
 	line      timeline
 	counters  Counters

@@ -230,7 +230,7 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	eventually(t, "the second one has failed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.kept.owed) == 1
+		return len(x.s.kept.owed.changes) == 1
 	})
 	fails.Disable()
 	x.write.Release()
@@ -312,7 +312,7 @@ func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 	eventually(t, "it has failed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.kept.owed) == 1
+		return len(x.s.kept.owed.changes) == 1
 	})
 	fails.Disable()
 	if err := x.h.Retain(catalog.Retention{Last: 3}); err != nil {

@@ -63,6 +63,44 @@ def test_what_was_closed_is_found(tmp_path: Path, flush: str) -> None:
         same(store, kept)
 
 
+def test_drops_that_the_disk_refuses_are_told_of(tmp_path: Path, run_python: RunPython) -> None:
+    """By close, which closes all the same; and one that is possible again by then is made."""
+    done = run_python(
+        """
+import errno, resource, sys
+import numpy as np
+import velocpy
+
+everything = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+for refused in (True, False):
+    store = velocpy.open(sys.argv[1], host="8MiB", disk="8MiB")
+    history = store.history("run")
+    history.checkpoint("stays", u=np.arange(10.0))
+    history.checkpoint("goes", u=np.arange(20.0))
+    store.wait("disk")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    history.drop("goes")
+    assert list(history) == ["stays"]
+    if not refused:
+        resource.setrlimit(resource.RLIMIT_FSIZE, everything)
+    try:
+        store.close()
+        assert not refused
+    except velocpy.TierIOError as error:
+        assert refused and error.errno == errno.EFBIG and error.tier == "disk" and "drops 1" in str(error), error
+    assert store.closed
+    store.close()  # told once
+    resource.setrlimit(resource.RLIMIT_FSIZE, everything)
+    with velocpy.open(sys.argv[1], mode="r") as reader:
+        assert list(reader.history("run")) == (["stays", "goes"] if refused else ["stays"])
+        print(len(reader.history("run")))
+""",
+        str(tmp_path / "store"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["2", "1"]
+
+
 def test_another_process_finds_it(tmp_path: Path, run_python: RunPython) -> None:
     kept = filled(tmp_path)
     done = run_python(

@@ -25,6 +25,7 @@ from .errors import (
     InvalidArgument,
     InvalidType,
     StoreClosed,
+    TierIOError,
     TierUnavailable,
     VelocError,
     WaitTimeout,
@@ -332,7 +333,7 @@ class Store:
             When not everything was durable after ``timeout`` seconds: the store is still open. When transfers still run
             then: the store is closed for everybody else. Calling again waits on.
         TierFull, TierIOError
-            The first error of what could not be made durable.
+            The first error of what could not be made durable: checkpoints, or drops and rules of retention.
         BelatedCorruption
             Of an earlier restore to a device; the store is closed all the same.
         """
@@ -344,7 +345,10 @@ class Store:
         failure = self._flush(timeout) if flush and writes and not self._closed else None
         if writes and timeout is not None:
             timeout = max(0.0, timeout - (time.monotonic() - began))
-        self._close_core(timeout)
+        try:
+            self._close_core(timeout)
+        except TierIOError as undone:
+            raise (failure or undone) from None
         if failure is not None:
             raise failure
 
@@ -365,7 +369,9 @@ class Store:
         except InvalidArgument:
             self._closed = closed_before  # refused: nothing was begun
             raise
-        except BelatedCorruption:
+        except WaitTimeout:
+            raise
+        except VelocError:
             _open_stores.discard(self)
             _drain_log()
             raise

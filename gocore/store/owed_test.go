@@ -1,0 +1,118 @@
+package store
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/durable"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// failing is a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
+func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config) {
+	t.Helper()
+	fails = &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.ENOSPC}
+	fails.Disable()
+	disk = vfs.NewMem(64 << 20)
+	c = stored(0, 4<<20, vfs.NewFaulty(disk, fails))
+	c.StallAfter = 20 * time.Millisecond
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = newClient(t, s, "h")
+	for k := range int64(2) {
+		h.mustPut(k, random(4000, uint64(k)))
+	}
+	fails.Enable()
+	h.drop(1)
+	h.awaitOwed(1)
+	return h, fails, disk, c
+}
+
+// awaitOwed waits until so many changes have failed and are not under way again.
+func (c *client) awaitOwed(n int) {
+	c.t.Helper()
+	eventually(c.t, "what failed is owed", func() bool {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		return len(c.s.kept.owed.changes) == n
+	})
+}
+
+// keysAfter lists what is found when the store is opened again.
+func keysAfter(t *testing.T, c Config) []int64 {
+	t.Helper()
+	return newClient(t, reopened(t, c), "h").numbers()
+}
+
+// A drop that failed is made durable as soon as that goes again, without anybody's doing.
+func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
+	h, fails, _, c := failing(t)
+	fails.Disable()
+	eventually(t, "the drop is durable", func() bool {
+		h.s.mu.Lock()
+		defer h.s.mu.Unlock()
+		_, there := h.s.kept.state.Serial(0, plan.Number(1))
+		return !there && len(h.s.kept.owed.changes) == 0 && len(h.s.kept.doomed) == 0
+	})
+	shut(t, h.s)
+	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 0 {
+		t.Fatalf("%v are there", keys)
+	}
+}
+
+// … and at the latest when the store closes.
+func TestDropThatFailedIsTriedWhenTheStoreCloses(t *testing.T) {
+	h, fails, _, c := failing(t)
+	h.s.mu.Lock()
+	h.s.kept.owed.next = 1 << 62 // nobody else does
+	fails.Disable()
+	h.s.mu.Unlock()
+	shut(t, h.s)
+	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 0 {
+		t.Fatalf("%v are there", keys)
+	}
+}
+
+// A drop that could not be made durable at all is told of by close; what it named may be there again.
+func TestDropThatIsNotMadeIsToldOf(t *testing.T) {
+	h, _, disk, c := failing(t)
+	if err := h.h.Retain(catalog.Retention{Last: 5}); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitOwed(2)
+	fd := eventfd(t)
+	e := wants(t, driveClose(t, h.s.Close(fd), fd), status.IO)
+	if e.Errno != int(unix.ENOSPC) || e.Tier != status.TierDisk || !strings.Contains(e.Error(), "drops 1, rules of retention 1") {
+		t.Errorf("%v", e)
+	}
+	if err := driveClose(t, h.s.Close(fd), fd); err != nil {
+		t.Errorf("it is told twice: %v", err)
+	}
+	c.FS = disk.Crash(rand.New(rand.NewPCG(1, 1)), 0) // else what could not be synced may be there all the same
+	if keys := keysAfter(t, c); len(keys) != 2 {
+		t.Fatalf("%v are there", keys)
+	}
+}
+
+// The longer nothing goes, the seldomer it is tried.
+func TestPausesBetweenAttemptsGrow(t *testing.T) {
+	var o owed
+	now := int64(0)
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		o.add(&durable.Change{Err: unix.EIO}, now)
+		o.add(&durable.Change{Err: unix.EIO}, now) // of the same group
+		if o.next != now+(want*time.Second).Nanoseconds() {
+			t.Fatalf("after %v: %v", want*time.Second, time.Duration(o.next-now))
+		}
+		now = o.next
+	}
+}
