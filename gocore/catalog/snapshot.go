@@ -23,12 +23,41 @@ func (s *State) Snapshot(give func(record []byte) error) error {
 		return err
 	}
 	for _, chunk := range s.rows.chunks {
+		if p := s.repeatedFor(chunk); len(p) > 0 {
+			if err := give(p); err != nil {
+				return err
+			}
+		}
 		if err := give(chunk[:len(chunk):len(chunk)]); err != nil {
 			return err
 		}
 	}
 	s.forget()
 	return nil
+}
+
+// repeatShare is how much shorter than rows their definitions are (as a divisor) that are repeated before them: then the rows are found also where
+// what defined them first is damaged.
+const repeatShare = 8
+
+// repeatedFor is a record of what the rows of a chunk rely on.
+func (s *State) repeatedFor(chunk []byte) []byte {
+	histories, layouts := map[*history]bool{}, map[*layout]bool{}
+	var h *history
+	var l *layout
+	some := rows{chunks: [][]byte{chunk}}
+	some.each(func(i item) bool {
+		if id := le32(i[putHistory:]); h == nil || h.id != id {
+			h = s.history(id)
+			histories[h] = true
+		}
+		if id := le32(i[putLayout:]); l == nil || l.ID != id {
+			l = s.layout(id)
+			layouts[l] = true
+		}
+		return true
+	})
+	return repeated(slices.Collect(maps.Keys(histories)), slices.Collect(maps.Keys(layouts)), int64(len(chunk)/repeatShare))
 }
 
 // markUsed marks the layouts that are needed.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"math"
@@ -51,6 +52,43 @@ func (w *Writer) Record() *Record { return &Record{w: w} }
 
 // Bytes are those of the items so far, for the journal.
 func (r *Record) Bytes() []byte { return r.bytes }
+
+// Repeated is a record of the definitions that others rely on and do not carry, for the batch that they stand in: it says nothing new, but with it the
+// batch needs no other one. nil if that takes more than most bytes, or there is nothing to say. The records must not have been given up.
+func Repeated(records []*Record, most int64) (p []byte) {
+	histories, layouts := map[*history]bool{}, map[*layout]bool{}
+	for _, r := range records {
+		for _, h := range r.pinnedH {
+			histories[h] = true
+		}
+		for _, l := range r.pinnedL {
+			layouts[l] = true
+		}
+	}
+	return repeated(slices.Collect(maps.Keys(histories)), slices.Collect(maps.Keys(layouts)), most)
+}
+
+// repeated defines histories and layouts, by id, if that takes no more than most bytes.
+func repeated(histories []*history, layouts []*layout, most int64) (p []byte) {
+	for _, h := range histories {
+		most -= definedBytes(len(h.name))
+	}
+	for _, l := range layouts {
+		most -= l.definedBytes()
+	}
+	if most < 0 {
+		return nil
+	}
+	slices.SortFunc(histories, func(a, b *history) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(layouts, func(a, b *layout) int { return cmp.Compare(a.ID, b.ID) })
+	for _, h := range histories {
+		p = appendHistory(p, h.id, h.name)
+	}
+	for _, l := range layouts {
+		p = appendLayout(p, l.ID, &l.Layout)
+	}
+	return p
+}
 
 // Acknowledged applies a record that is durable to the State. Records are acknowledged in the order in which they stand in the journal.
 func (w *Writer) Acknowledged(r *Record) error {

@@ -144,3 +144,72 @@ func TestNoIDIsLeft(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// With what is repeated before them, records need none that stand elsewhere; to whoever has those it says nothing new.
+func TestRepeatedDefinitions(t *testing.T) {
+	s := New()
+	w := NewWriter(s)
+	first := w.Record()
+	must(t, first.Put("wave", rowIn(1, "shape")), first.Put("tide", rowIn(2, "form")))
+	if p := Repeated([]*Record{first}, math.MaxInt64); p != nil {
+		t.Fatalf("%q is said twice in a batch", p)
+	}
+	must(t, w.Acknowledged(first))
+	second, third := w.Record(), w.Record()
+	must(t, second.Put("tide", rowIn(3, "form")), third.Put("tide", rowIn(4, "shape")), third.Put("wave", rowIn(5, "form")))
+	batch := []*Record{second, third}
+	p := Repeated(batch, math.MaxInt64)
+	if again := Repeated(batch, int64(len(p))); !bytes.Equal(again, p) {
+		t.Errorf("%q, and %q", p, again)
+	}
+	if less := Repeated(batch, int64(len(p))-1); less != nil {
+		t.Errorf("%q is longer than allowed", less)
+	}
+	before := ask(t, s)
+	must(t, s.Apply(p))
+	same(t, ask(t, s), before)
+	alone := applied(t, p, second.Bytes(), third.Bytes())
+	must(t, w.Acknowledged(second), w.Acknowledged(third))
+	for _, n := range []uint64{3, 4, 5} {
+		name := map[bool]string{true: "wave", false: "tide"}[n == 5]
+		id, _ := alone.History(name)
+		if row, ok := alone.Find(id, plan.Number(int64(n))); !ok || row.Serial != n {
+			t.Errorf("row %d of %q is not there", n, name)
+		}
+	}
+}
+
+// Whichever record of a long snapshot is missing, the rows in the others are there.
+func TestRecordsOfASnapshotNeedNoOther(t *testing.T) {
+	s, records := snapshotOf(t, 60_000, numbered)
+	if len(records) < 7 {
+		t.Fatalf("%d records", len(records))
+	}
+	all := s.Histories()[0].Rows
+	for missing, lost := range records {
+		left := New()
+		for at, record := range records {
+			if at != missing {
+				must(t, left.Apply(record))
+			}
+		}
+		want := all - count(t, lost, kindPut)
+		if got := left.Histories()[0].Rows; got != want {
+			t.Errorf("without record %d of %d: %d rows, not %d", missing, len(records), got, want)
+		}
+	}
+}
+
+// count tells how many items of a kind there are in a record.
+func count(t *testing.T, record []byte, k kind) (n int) {
+	t.Helper()
+	for len(record) > 0 {
+		i, rest, err := nextItem(record)
+		must(t, err)
+		if i.kind() == k {
+			n++
+		}
+		record = rest
+	}
+	return n
+}

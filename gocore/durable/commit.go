@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/journal"
 	"velocpy/gocore/killpoint"
 	"velocpy/gocore/logring"
 	"velocpy/gocore/plan"
@@ -175,16 +176,37 @@ func (d *Dir) append(batch []*Change) {
 	if len(batch) == 0 {
 		return
 	}
-	records := make([][]byte, len(batch))
-	for i, c := range batch {
-		records[i] = c.record.Bytes()
-	}
-	if err := d.log.AppendAll(records, nil); err != nil {
+	if err := d.log.AppendAll(d.batch(batch), nil); err != nil {
 		for _, c := range batch {
 			c.Err, c.Uncertain = err, true
 		}
 	}
 }
+
+// repeatBytes is what every batch may use to say again what its records rely on, beside as many bytes as these have: so damage to another batch does not
+// cost them. What is longer comes when that much has been left over.
+const repeatBytes = 4 << 10
+
+// batch is the records of changes, and before them what they rely on.
+func (d *Dir) batch(changes []*Change) [][]byte {
+	all := make([]*catalog.Record, len(changes))
+	records := make([][]byte, 1, len(changes)+1)
+	size := int64(0)
+	for i, c := range changes {
+		all[i] = c.record
+		records = append(records, c.record.Bytes())
+		size += int64(len(c.record.Bytes())) + recordHead
+	}
+	d.spare = min(d.spare+repeatBytes+size, journal.MostPayload)
+	if records[0] = catalog.Repeated(all, min(d.spare, journal.MostPayload-size-recordHead)); len(records[0]) == 0 {
+		return records[1:]
+	}
+	d.spare -= int64(len(records[0]))
+	return records
+}
+
+// recordHead is what the log adds to a record.
+const recordHead = 4
 
 // encode makes the records of a group.
 func (d *Dir) encode(group []*Change) {

@@ -25,6 +25,7 @@ type Dir struct {
 	log     *journal.Log
 	writer  *catalog.Writer
 	refused int64 // how long the catalog was when it could not be written anew
+	spare   int64 // bytes that batches have left of what they may say again
 
 	mu     sync.Mutex
 	work   *sync.Cond
