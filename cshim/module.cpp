@@ -42,8 +42,8 @@ py::bytes doctor(const std::string& request) {
   }));
 }
 
-// Enough for some ten thousand lines: what a page costs beside them does not matter then.
-constexpr Py_ssize_t kInspectRoom = Py_ssize_t{4} << 20;
+// What the core asks for at least: some thousand lines, beside which a page costs nothing, and no more than stays in a cache.
+constexpr Py_ssize_t kInspectRoom = Py_ssize_t{1} << 20;
 
 py::bytes inspect(const std::string& request) {
   const Core& table = core();

@@ -10,20 +10,17 @@ import (
 // headRoom is left for the line before a body.
 const headRoom = 1 << 10
 
-// page is a body of lines that is being filled.
+// page is a body of lines that is being filled, behind room for the line before it.
 type page struct {
 	body []byte
-	room int
 	n    int // lines
 }
 
-func newPage(room int) *page {
-	return &page{room: room - headRoom, body: make([]byte, 0, min(room, 1<<20))}
-}
+func newPage(room int) *page { return &page{body: make([]byte, headRoom, room)} }
 
 // add takes a line, unless there is no room for it; one for which an empty page has none is left empty.
 func (p *page) add(line []byte) bool {
-	if len(p.body)+len(line)+1 > p.room {
+	if len(p.body)+len(line)+1 > cap(p.body) {
 		if p.n > 0 {
 			return false
 		}
@@ -48,11 +45,23 @@ type paged struct {
 	Next *int `json:"next"` // null: this is the last one
 }
 
-func (p *page) answer(next int, more bool) ([]byte, error) {
+// head is what tells of the page behind one, if there are more.
+func head(next int, more bool) paged {
 	if !more {
-		return answer(paged{}, p.body)
+		return paged{}
 	}
-	return answer(paged{&next}, p.body)
+	return paged{&next}
+}
+
+// answer puts the line before the body.
+func (p *page) answer(next int, more bool) ([]byte, error) {
+	line, err := json.Marshal(head(next, more))
+	if err != nil {
+		return nil, err
+	}
+	whole := p.body[headRoom-len(line)-1:]
+	copy(whole, append(line, '\n'))
+	return whole, nil
 }
 
 // lines gives those of a list from one on.

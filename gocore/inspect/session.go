@@ -19,9 +19,7 @@ type Session struct {
 	mu        sync.Mutex
 	view      *durable.View
 	histories []catalog.HistoryInfo // by name; nil before anybody asked
-	listed    string                // the history that is being listed
-	place     catalog.Cursor        // where the next page of it begins
-	page      int                   // its number; 0: there is none
+	listing   *listing              // of a history, the latest one
 	check     *durable.Check
 	summary   durable.Summary
 }
@@ -39,6 +37,7 @@ func Open(o durable.Options) (*Session, error) {
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listing.wait()
 	return s.view.Close()
 }
 
@@ -49,6 +48,7 @@ func (s *Session) About() durable.About { return s.view.About() }
 func (s *Session) Ask(q *Request, room int) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listing.wait()
 	switch q.Op {
 	case "histories":
 		return s.eachHistory(q, room)
@@ -130,27 +130,17 @@ func (s *Session) history(name Bytes) (uint32, error) {
 }
 
 func (s *Session) rows(q *Request, room int) ([]byte, error) {
-	id, err := s.history(q.History)
-	if err != nil {
-		return nil, err
-	}
 	if q.From == 0 {
-		s.listed, s.place, s.page = string(q.History), 0, 0
-	} else if q.From != s.page || s.listed != string(q.History) {
+		id, err := s.history(q.History)
+		if err != nil {
+			return nil, err
+		}
+		s.listing = newListing(s.view.State(), id, q, room)
+	}
+	if s.listing == nil || !s.listing.goesOn(q, room) {
 		return nil, fmt.Errorf("%w: page %d is not the next one", ErrRequest, q.From)
 	}
-	p := newPage(room)
-	w := rowWriter{head: q.Head}
-	if q.Head != "" {
-		w.head = string(appendString([]byte(q.Head+`"history": `), string(q.History)))
-	}
-	var line []byte
-	next, more := s.view.State().List(id, s.place, func(b catalog.Brief) bool {
-		line = w.append(line[:0], &b)
-		return p.add(line)
-	})
-	s.place, s.page = next, s.page+1
-	return p.answer(s.page, more)
+	return s.listing.next()
 }
 
 // rowWriter writes the lines of a listing. Rows come in runs that differ in their keys and serials alone: what else there is to say of one is put together once.
@@ -233,8 +223,7 @@ func (s *Session) blob(q *Request, room int) ([]byte, error) {
 	}
 	from := min(q.From, len(p))
 	end := min(len(p), from+room-headRoom)
-	page := page{body: p[from:end]}
-	return page.answer(end, end < len(p))
+	return answer(head(end, end < len(p)), p[from:end])
 }
 
 func blobOf(row *catalog.Row, what string) (p []byte, err error) {

@@ -1,0 +1,69 @@
+package inspect
+
+import (
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/safego"
+)
+
+// listing is a history whose checkpoints are listed page by page. While one page is on its way to whoever prints it, the next is made: nothing else may
+// look into the State before wait has returned.
+type listing struct {
+	state   *catalog.State
+	id      uint32
+	history string
+	head    string // of an object in JSON; empty: for people
+	room    int
+	place   catalog.Cursor // where the next page begins
+	number  int            // of the next page
+	made    *page          // it, as soon as ready is closed
+	more    bool           // … and whether there is another one behind it
+	ready   chan struct{}  // nil: nobody makes it
+}
+
+func newListing(s *catalog.State, id uint32, q *Request, room int) *listing {
+	l := &listing{state: s, id: id, history: string(q.History), head: q.Head, room: room}
+	l.make()
+	return l
+}
+
+// goesOn tells whether a request is for the next page.
+func (l *listing) goesOn(q *Request, room int) bool {
+	return l.made != nil && q.From == l.number && l.history == string(q.History) && l.head == q.Head && l.room == room
+}
+
+// next gives the page that was made, and has the one behind it made.
+func (l *listing) next() ([]byte, error) {
+	p, more := l.made, l.more
+	l.made = nil
+	l.number++
+	if more {
+		l.ready = make(chan struct{})
+		safego.Go("listing", func() {
+			defer close(l.ready)
+			l.make()
+		})
+	}
+	return p.answer(l.number, more)
+}
+
+// wait returns when nobody looks into the State.
+func (l *listing) wait() {
+	if l != nil && l.ready != nil {
+		<-l.ready
+		l.ready = nil
+	}
+}
+
+func (l *listing) make() {
+	p := newPage(l.room)
+	w := rowWriter{head: l.head}
+	if l.head != "" {
+		w.head = string(appendString([]byte(l.head+`"history": `), l.history))
+	}
+	var line []byte
+	l.place, l.more = l.state.List(l.id, l.place, func(b catalog.Brief) bool {
+		line = w.append(line[:0], &b)
+		return p.add(line)
+	})
+	l.made = p
+}
