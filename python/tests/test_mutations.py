@@ -55,7 +55,12 @@ BUGS = [
     Bug("a drop takes a version that comes after it", "store/bygone.go", "r == going || r.Gone() {", "r != nil {", "TestDropSpares", package="store"),
     Bug("a version overtakes one that was on its way before it", "store/underway.go", "		if f.x.Kind == engine.Spill {", "		if f.x.Rec == r {", "TestWhatIsGivenUpReplaces", package="store"),
     Bug("a late clear takes what was captured since", "store/bygone.go", "b.changes <= 0 && b.serial <= serial", "b.serial <= serial", "TestAClearThatFailed", package="store"),
-    Bug("a rule that has failed comes back", "store/landing.go", "again.Retention = s.histories[o.History].rule()", "again.Retention = o.Retention", "TestRuleThatFailed", package="store"),
+    Bug("a rule that has failed comes back", "store/owed.go", "again.Retention = s.histories[c.History].rule()", "again.Retention = c.Retention", "TestRuleThatFailed", package="store"),
+    Bug("a drop that was not made is kept secret", "store/owed.go", "	return err, s.kept.owed.undone(s)", "	return err, nil", "TestDropThatIsNotMade", package="store"),
+    Bug("a drop that failed is forgotten when the store closes", "store/owed.go", "		s.mu.Lock()\n		s.sayAgain()\n", "		s.mu.Lock()\n", "TestDropThatFailedIsTriedWhen", package="store"),
+    Bug("a batch relies on another one", "durable/commit.go", "len(records[0]) == 0 {", "len(all) > 0 {", "TestEveryBit"),
+    Bug("damage that was seen ahead counts as verified", "engine/proof.go", "right && p.Rec.proving", "p.Rec.proving", "TestLeasesAreComparedAhead", package="store"),
+    Bug("what is damaged while it is compared counts as verified", "engine/proof.go", "right && p.Rec.proving", "right", "TestProofs|TestModel", package="engine"),
     Bug("a missing batch is taken for a torn end", "journal/read.go", "	if to != noLimit && to > r.state.Last {", "	if to == 0 {", "TestEveryBit"),
 ]  # fmt: skip
 
