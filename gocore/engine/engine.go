@@ -118,6 +118,7 @@ type tier struct {
 	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
 	captures int64 // e.count at the last capture
 	inflow   inflow
+	proofs   int // under way
 	leaving  leaving
 	reserved reserved
 	retired  []span
@@ -244,6 +245,7 @@ type History struct {
 	proofSize int64            // of the checkpoint restored last
 	proves    bool             // which was lent
 	lags      bool             // in Engine.lagging
+	overtaken bool             // the latest proof came too late
 	stuck     [MaxTiers]uint64 // the tier's version when a prefetch found no room
 	readyTo   int64            // everything expected before this place was in the fastest tier
 	assigned  int64            // everything guessed before this place has been noted in the records

@@ -124,7 +124,7 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 		return nil
 	}
 	v := e.room(now, l.lower, rec)
-	if v == stuck && e.owed > 0 && l.lower == len(e.tiers)-1 {
+	if owed := e.owed > 0 && l.lower == len(e.tiers)-1; v == stuck && (owed || e.tiers[l.lower].proofs > 0) {
 		v = waits
 	}
 	switch v {

@@ -21,9 +21,10 @@ func (h *History) proofReach() int64 { return max(proofBytes/max(h.proofSize, 1)
 
 // lends takes note of a restore: proofs are for leases; what copies out compares on the way.
 func (e *Engine) lends(h *History, r *Restore) {
-	h.proves = !r.options.Into && e.provesSize(r.Rec)
-	h.proofSize = r.Rec.Size
-	e.lag(h)
+	if h.proves = !r.options.Into && e.provesSize(r.Rec); h.proves {
+		h.proofSize = r.Rec.Size
+		e.lag(h)
+	}
 }
 
 // provesSize tells whether a record is large enough.
@@ -57,27 +58,35 @@ func (e *Engine) keepsUp() {
 func (h *History) behind() (some bool) {
 	head := h.order.Head()
 	at := max(h.proven, head)
-	if at-head > h.proofReach()/2 {
+	if !h.proves || at-head > h.proofReach()/2 {
 		return false
 	}
 	h.order.Upcoming(at, func(int64, plan.Key, bool) bool { some = true; return false })
 	return some
 }
 
-// BeginProof gives out the next copy to compare, in the order in which they will be restored. EndProof follows.
+// BeginProof gives out the next copy to compare, in the order in which they will be restored; histories take turns. EndProof follows.
 func (e *Engine) BeginProof(now int64) (p Proof, some bool) {
 	for ; len(e.lagging) > 0; e.keepsUp() {
-		if rec := e.nextUnproven(e.lagging[0]); rec != nil {
+		h := e.lagging[0]
+		if rec := e.nextUnproven(h); rec != nil {
+			e.lagging = append(append(e.lagging[:0], e.lagging[1:]...), h)
 			return e.beginProof(now, rec), true
 		}
 	}
 	return p, false
 }
 
-// nextUnproven is the next record within reach that has a copy to compare, or nil.
+// nextUnproven is the next record within reach that has a copy to compare, or nil. When the latest proof came too late the next lease is left to itself:
+// the one behind it has time then.
 func (e *Engine) nextUnproven(h *History) (next *Record) {
+	if !h.proves {
+		return nil
+	}
 	head := h.order.Head()
-	h.proven = max(h.proven, head)
+	if h.proven = max(h.proven, head); h.overtaken {
+		h.proven, h.overtaken = max(h.proven, head+1), false
+	}
 	h.order.Upcoming(h.proven, func(seq int64, k plan.Key, _ bool) bool {
 		if next != nil || seq-head >= h.proofReach() {
 			return false
@@ -106,6 +115,7 @@ func (e *Engine) beginProof(now int64, rec *Record) Proof {
 	rec.proving = true
 	e.Fragment(rec, p.Tier).Transfers++
 	e.proofs++
+	e.tiers[p.Tier].proofs++
 	e.settle(now, rec, p.Tier)
 	return p
 }
@@ -113,12 +123,29 @@ func (e *Engine) beginProof(now int64, rec *Record) Proof {
 // EndProof tells what came of a proof. Bytes that are wrong are left for the restore to find: it knows who has others.
 func (e *Engine) EndProof(now int64, p Proof, right bool) {
 	f := e.Fragment(p.Rec, p.Tier)
+	p.Rec.Hist.overtaken = f.Pins > 0
 	e.proofs--
+	e.tiers[p.Tier].proofs--
 	f.Transfers--
 	f.Verified = f.Verified || right && p.Rec.proving
 	p.Rec.proving = false
 	e.settle(now, p.Rec, p.Tier)
+	e.roomier(p.Tier) // also when somebody else holds the copy now: flushes that waited for it look for another
 	e.pump(now)
+}
+
+// Overtaken tells whether a proof is of no use any more: a restore reads the bytes by itself, nobody will, or somebody waits for room in the tier.
+func (e *Engine) Overtaken(p Proof) bool {
+	t := e.tiers[p.Tier]
+	if p.Rec.gone || e.Fragment(p.Rec, p.Tier).Pins > 0 || t.claims.len() > 0 {
+		return true
+	}
+	for _, l := range e.links {
+		if l.lower == p.Tier && l.paused == t.version+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Doubt takes back that the bytes of a copy were compared, or are about to be.

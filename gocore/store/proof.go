@@ -105,9 +105,9 @@ func (s *Store) holds(x proof) bool {
 	return slices.Equal(job.Sums(), b.sums)
 }
 
-// overtaken tells whether a proof is of no use any more: a restore reads the bytes by itself, or nobody will.
+// overtaken tells whether a proof is of no use any more.
 func (s *Store) overtaken(x proof) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closing || x.Rec.Gone() || s.eng.Fragment(x.Rec, x.Tier).Pins > 0
+	return s.closing || s.eng.Overtaken(x.Proof)
 }
