@@ -9,8 +9,9 @@ import (
 // snapshotRecord is about how large a snapshot's records are.
 const snapshotRecord = 1 << 20
 
-// Snapshot gives out records that rebuild the State: the histories that have rows or a retention, the layouts of rows, the rows. A record is only good until
-// give returns. Without an error, the State has forgotten what is not in the snapshot, but for what a Record relies on that may still come: that is in it.
+// Snapshot gives out records that rebuild the State: the histories that have rows or a retention, the layouts of rows, both of them twice, the rows. Where it
+// gives nil, the next record should not be stored with those before: then the rows are found also when what defined them first is damaged. A record is
+// only good until give returns. Without an error, the State has forgotten what is not in the snapshot, but for what a Record relies on that may still come: that is in it.
 //
 // Before, rows that do not count any more are removed from memory, which takes time for each row put after the first of them.
 func (s *State) Snapshot(give func(record []byte) error) error {
@@ -19,45 +20,21 @@ func (s *State) Snapshot(give func(record []byte) error) error {
 		s.history(p.history).set(p.key, to)
 	})
 	s.markUsed()
-	if err := s.snapshotDefinitions(give); err != nil {
-		return err
+	for range 2 {
+		if err := s.snapshotDefinitions(give); err != nil {
+			return err
+		}
+		if err := give(nil); err != nil {
+			return err
+		}
 	}
 	for _, chunk := range s.rows.chunks {
-		if p := s.repeatedFor(chunk); len(p) > 0 {
-			if err := give(p); err != nil {
-				return err
-			}
-		}
 		if err := give(chunk[:len(chunk):len(chunk)]); err != nil {
 			return err
 		}
 	}
 	s.forget()
 	return nil
-}
-
-// repeatShare is how much shorter than rows their definitions are (as a divisor) that are repeated before them: then the rows are found also where
-// what defined them first is damaged.
-const repeatShare = 8
-
-// repeatedFor is a record of what the rows of a chunk rely on.
-func (s *State) repeatedFor(chunk []byte) []byte {
-	histories, layouts := map[*history]bool{}, map[*layout]bool{}
-	var h *history
-	var l *layout
-	some := rows{chunks: [][]byte{chunk}}
-	some.each(func(i item) bool {
-		if id := le32(i[putHistory:]); h == nil || h.id != id {
-			h = s.history(id)
-			histories[h] = true
-		}
-		if id := le32(i[putLayout:]); l == nil || l.ID != id {
-			l = s.layout(id)
-			layouts[l] = true
-		}
-		return true
-	})
-	return repeated(slices.Collect(maps.Keys(histories)), slices.Collect(maps.Keys(layouts)), int64(len(chunk)/repeatShare))
 }
 
 // markUsed marks the layouts that are needed.
@@ -94,13 +71,9 @@ func (s *State) snapshotDefinitions(give func(record []byte) error) error {
 		if err := add(); err != nil {
 			return err
 		}
-		if next = appendHistory(next, id, h.name); h.retention == nil {
-			continue
+		if next = appendHistory(next, id, h.name); h.retention != nil {
+			next = appendRetention(next, id, h.retention)
 		}
-		if err := add(); err != nil {
-			return err
-		}
-		next = appendRetention(next, id, h.retention)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.layouts)) {
 		l := s.layouts[id]

@@ -45,6 +45,7 @@ type Record struct {
 	layouts   []*layout
 	pinnedH   []*history // those of them that it does not carry
 	pinnedL   []*layout
+	defined   []*layout // those that it carries
 }
 
 // Record begins one.
@@ -54,7 +55,7 @@ func (w *Writer) Record() *Record { return &Record{w: w} }
 func (r *Record) Bytes() []byte { return r.bytes }
 
 // Repeated is a record of the definitions that others rely on and do not carry, for the batch that they stand in: it says nothing new, but with it the
-// batch needs no other one. nil if that takes more than most bytes, or there is nothing to say. The records must not have been given up.
+// batch needs no other one. It has at most so many bytes; what does not fit is left out, the longest first. The records must not have been given up.
 func Repeated(records []*Record, most int64) (p []byte) {
 	histories, layouts := map[*history]bool{}, map[*layout]bool{}
 	for _, r := range records {
@@ -65,26 +66,18 @@ func Repeated(records []*Record, most int64) (p []byte) {
 			layouts[l] = true
 		}
 	}
-	return repeated(slices.Collect(maps.Keys(histories)), slices.Collect(maps.Keys(layouts)), most)
-}
-
-// repeated defines histories and layouts, by id, if that takes no more than most bytes.
-func repeated(histories []*history, layouts []*layout, most int64) (p []byte) {
-	for _, h := range histories {
-		most -= definedBytes(len(h.name))
+	for _, h := range slices.SortedFunc(maps.Keys(histories), func(a, b *history) int { return cmp.Compare(a.id, b.id) }) {
+		if int64(len(p))+definedBytes(len(h.name)) <= most {
+			p = appendHistory(p, h.id, h.name)
+		}
 	}
-	for _, l := range layouts {
-		most -= l.definedBytes()
+	shortFirst := func(a, b *layout) int {
+		return cmp.Or(cmp.Compare(a.definedBytes(), b.definedBytes()), cmp.Compare(a.ID, b.ID))
 	}
-	if most < 0 {
-		return nil
-	}
-	slices.SortFunc(histories, func(a, b *history) int { return cmp.Compare(a.id, b.id) })
-	slices.SortFunc(layouts, func(a, b *layout) int { return cmp.Compare(a.ID, b.ID) })
-	for _, h := range histories {
-		p = appendHistory(p, h.id, h.name)
-	}
-	for _, l := range layouts {
+	for _, l := range slices.SortedFunc(maps.Keys(layouts), shortFirst) {
+		if int64(len(p))+l.definedBytes() > most {
+			break
+		}
 		p = appendLayout(p, l.ID, &l.Layout)
 	}
 	return p
@@ -93,7 +86,13 @@ func repeated(histories []*history, layouts []*layout, most int64) (p []byte) {
 // Acknowledged applies a record that is durable to the State. Records are acknowledged in the order in which they stand in the journal.
 func (w *Writer) Acknowledged(r *Record) error {
 	w.Abandoned(r)
-	return w.s.Apply(r.bytes)
+	err := w.s.Apply(r.bytes)
+	for _, l := range r.defined { // sweep may have forgotten it meanwhile
+		if err == nil && w.s.layouts[l.ID] != nil {
+			w.layouts[string(appendContents(nil, &l.Layout))] = l.ID
+		}
+	}
+	return err
 }
 
 // Abandoned gives a record up of which nobody knows whether it is durable, or that was never to be. A second time it does nothing.
@@ -248,7 +247,7 @@ func (r *Record) layout(like *Layout) (*layout, error) {
 		w.sweep()
 		w.layout, w.layouts[string(w.contents)] = id, id
 	}
-	r.layouts = append(r.layouts, l)
+	r.layouts, r.defined = append(r.layouts, l), append(r.defined, l)
 	return l, nil
 }
 

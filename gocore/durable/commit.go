@@ -183,9 +183,12 @@ func (d *Dir) append(batch []*Change) {
 	}
 }
 
-// repeatBytes is what every batch may use to say again what its records rely on, beside as many bytes as these have: so damage to another batch does not
-// cost them. What is longer comes when that much has been left over.
-const repeatBytes = 4 << 10
+// A batch may use so many bytes, and half as many as its records have, to say again what these rely on: so damage to another batch does not cost them, and
+// the log does not become much longer. What it leaves over the next ones may use, for what is longer, up to a limit.
+const (
+	repeatBytes = 256
+	mostSpare   = 1 << 20
+)
 
 // batch is the records of changes, and before them what they rely on.
 func (d *Dir) batch(changes []*Change) [][]byte {
@@ -197,7 +200,7 @@ func (d *Dir) batch(changes []*Change) [][]byte {
 		records = append(records, c.record.Bytes())
 		size += int64(len(c.record.Bytes())) + recordHead
 	}
-	d.spare = min(d.spare+repeatBytes+size, journal.MostPayload)
+	d.spare = min(d.spare+repeatBytes+size/2, mostSpare)
 	if records[0] = catalog.Repeated(all, min(d.spare, journal.MostPayload-size-recordHead)); len(records[0]) == 0 {
 		return records[1:]
 	}

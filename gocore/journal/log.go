@@ -290,7 +290,8 @@ func (l *Log) create() error {
 // part is how large the parts of a snapshot are, at least.
 const part = 1 << 20
 
-// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else.
+// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else. Where it gives
+// nil, a frame ends.
 // Appends wait meanwhile. Older files are removed. After an error the log holds what it held; files that could not be removed do not count.
 func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	l.writing.Lock()
@@ -338,6 +339,9 @@ func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
 		return err
 	}
 	err := f(func(record []byte) error {
+		if record == nil {
+			return flush()
+		}
 		if len(record)+4 > MostPayload {
 			return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
 		}

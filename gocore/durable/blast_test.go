@@ -1,0 +1,95 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/plan"
+)
+
+// frameKinds of the log, as docs/format.md numbers them.
+const snapshotKind = 2
+
+// A catalog that was written anew loses, with any one of its frames, the rows in that frame and no others: also where there are many histories, and
+// layouts that are longer than the rows.
+func TestAFrameOfASnapshotCostsItsRowsAlone(t *testing.T) {
+	for name, some := range map[string]struct{ histories, layouts, text int }{
+		"one of each":    {1, 1, 10},
+		"many histories": {3000, 1, 10},
+		"many layouts":   {2, 140, 100},
+		"long layouts":   {2, 100, 20_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const rows = 25_000
+			s := newSite(t)
+			var changes []*Change
+			for i := range rows {
+				l := &catalog.Layout{Slot: 1, Spans: []catalog.Span{{Bytes: 1}}, Text: fmt.Sprint(i%some.layouts, strings.Repeat("x", some.text))}
+				row := &catalog.Row{Key: plan.Number(int64(i)), Serial: uint64(i + 1), Layout: l, Sums: []uint64{1}}
+				changes = append(changes, &Change{History: fmt.Sprint("h", i%some.histories), Off: int64(i) * catalog.Block, Put: row})
+			}
+			first := max(some.histories, some.layouts) // the others need not define anything
+			for _, group := range [][]*Change{changes[:first], changes[first:]} {
+				s.d.Commit(group...)
+				for range group {
+					if c := <-s.landed; c.Err != nil {
+						t.Fatal(c.Err)
+					}
+				}
+			}
+			if err := s.d.compact(); err != nil {
+				t.Fatal(err)
+			}
+			s.close()
+			catalogs := s.names("catalog-")
+			name := catalogs[len(catalogs)-1]
+			text := s.read(name)
+			frames := 0
+			for at := 0; at < len(text); {
+				kind, length := binary.LittleEndian.Uint32(text[at+4:]), int(binary.LittleEndian.Uint64(text[at+16:]))
+				if kind == snapshotKind {
+					frames++
+					s.flip(name, int64(at+40+length/2))
+					view, err := Read(s.o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					left := 0
+					for _, h := range view.State().Histories() {
+						left += h.Rows
+					}
+					if err := view.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if in := putsIn(text[at+40 : at+40+length]); left != rows-in {
+						t.Errorf("frame %d has %d rows, and without it %d of %d are left", frames, in, left, rows)
+					}
+					s.flip(name, int64(at+40+length/2))
+				}
+				at += (40 + length + 7) / 8 * 8
+			}
+			if frames < 3 {
+				t.Errorf("only %d frames", frames)
+			}
+		})
+	}
+}
+
+// putsIn counts the puts in the records of a payload.
+func putsIn(payload []byte) (n int) {
+	for len(payload) > 0 {
+		size := binary.LittleEndian.Uint32(payload)
+		for record := payload[4 : 4+size]; len(record) > 0; {
+			if record[0] == 3 && bytes.Equal(record[1:4], make([]byte, 3)) {
+				n++
+			}
+			record = record[8+binary.LittleEndian.Uint32(record[4:]):]
+		}
+		payload = payload[4+size:]
+	}
+	return n
+}
