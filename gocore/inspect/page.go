@@ -16,7 +16,10 @@ type page struct {
 	n    int // lines
 }
 
-func newPage(room int) *page { return &page{body: make([]byte, headRoom, room)} }
+// mostPage is enough for any caller.
+const mostPage = 4 << 20
+
+func newPage(room int) *page { return &page{body: make([]byte, headRoom, min(room, mostPage))} }
 
 // add takes a line, unless there is no room for it; one for which an empty page has none is left empty.
 func (p *page) add(line []byte) bool {
