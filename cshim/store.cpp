@@ -8,6 +8,20 @@ namespace {
 constexpr int kSlicesForSources = 50;
 constexpr int kSliceMilliseconds = 100;
 
+// Whether a call of close means that the store is closed: what it tells then is of what happened before.
+bool has_closed(int32_t status) {
+  switch (status) {
+    case VELOC_OK:
+    case VELOC_E_CLOSED:
+    case VELOC_E_STALE:
+    case VELOC_E_BELATED:
+    case VELOC_E_IO:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Store::Store(const std::string& config) {
@@ -39,7 +53,7 @@ Store::~Store() {
       nogil.end();
     }
     if (status > 0) table->cancel(op, nullptr, &error);
-    if (status != VELOC_OK && status != VELOC_E_BELATED) sources_.leak();
+    if (!has_closed(status)) sources_.leak();
   } catch (const py::error_already_set&) {
     sources_.leak();  // no descriptor left: the store ends with the process
   }
@@ -53,9 +67,9 @@ void Store::close(py::handle timeout) {
   int32_t status;
   drive(table, Where{}.waiting_for("end"), deadline, &out, &error, &status,
         [&](int fd, veloc_outcome* o, veloc_error* e) { return table.close(handle_, fd, o, e); });
-  if (status < 0 && status != VELOC_E_CLOSED && status != VELOC_E_STALE && status != VELOC_E_BELATED) raise(error, {});
+  if (status < 0 && !has_closed(status)) raise(error, {});
   sources_.release_all();
-  if (status == VELOC_E_BELATED) raise(error, {});
+  if (status == VELOC_E_BELATED || status == VELOC_E_IO) raise(error, {});
 }
 
 void Store::wait(const Where& where, uint64_t history, uint64_t ticket, int32_t tier, py::handle timeout) {

@@ -19,10 +19,10 @@ func condemn[K comparable](all map[K]bygone, at K, serial uint64, changes int) {
 	all[at] = bygone{max(b.serial, serial), b.changes + changes}
 }
 
-// executed notes that a change has landed.
-func executed[K comparable](all map[K]bygone, at K, serial uint64) {
+// executed notes that a change has landed, which stands for so many.
+func executed[K comparable](all map[K]bygone, at K, serial uint64, changes int) {
 	b := all[at]
-	b.changes--
+	b.changes -= changes
 	if all[at] = b; b.changes <= 0 && b.serial <= serial {
 		delete(all, at)
 	}

@@ -177,13 +177,13 @@ func (s *Store) vacate(now int64, row *catalog.Row) {
 // landDrop gives back the room of what the catalog does not have any more.
 func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
+	delete(s.stall.drops, c)
 	if c.Tag == owes {
-		delete(s.stall.drops, c)
 		defer s.eng.Owe(now, -1)
 	}
 	if c.Err != nil {
 		k.dir.Apply(c)
-		k.owed.add(c, now)
+		s.failed(c)
 		return
 	}
 	var gone []catalog.Row
@@ -202,9 +202,9 @@ func (s *Store) landDrop(c *durable.Change) {
 	k.dir.Apply(c)
 	switch {
 	case c.Drop:
-		executed(k.doomed, place{c.History, c.Key}, c.Serial)
+		executed(k.doomed, place{c.History, c.Key}, c.Serial, standsFor(c))
 	case c.Clear:
-		executed(k.cleared, c.History, c.Serial)
+		executed(k.cleared, c.History, c.Serial, standsFor(c))
 	}
 	for i := range gone {
 		s.vacate(now, &gone[i])

@@ -9,11 +9,40 @@ import (
 )
 
 // owed are changes that failed: drops, and rules of retention. They are said again with the next that succeeds, from time to time, and when the store closes.
+// What several say of one key, or of one history, is said once.
 type owed struct {
-	changes []*durable.Change
+	changes map[matter]*durable.Change
 	why     error         // the latest failure
 	pause   time.Duration // from one attempt to the next
 	next    int64         // when that is
+	last    bool          // the store closes: what fails is tried once more, and no more
+}
+
+// matter is what a change is about: of two about the same the later one counts.
+type matter struct {
+	place
+	clear, rule bool
+}
+
+func matterOf(c *durable.Change) matter {
+	if c.Drop {
+		return matter{place: place{c.History, c.Key}}
+	}
+	return matter{place: place{history: c.History}, clear: c.Clear, rule: c.Retention != nil}
+}
+
+// again is the tag of a change that is said once more, for so many that have failed.
+type again struct {
+	stands int
+	last   bool
+}
+
+// standsFor is how many changes one stands for.
+func standsFor(c *durable.Change) int {
+	if a, ok := c.Tag.(again); ok {
+		return a.stands
+	}
+	return 1
 }
 
 const (
@@ -22,17 +51,36 @@ const (
 )
 
 func (o *owed) add(c *durable.Change, now int64) {
-	o.changes, o.why = append(o.changes, c), c.Err
+	if o.changes == nil {
+		o.changes = map[matter]*durable.Change{}
+	}
+	at, stands := matterOf(c), standsFor(c)
+	if same := o.changes[at]; same != nil {
+		stands += standsFor(same)
+		c.Serial = max(c.Serial, same.Serial)
+	}
+	c.Tag = again{stands: stands}
+	o.changes[at], o.why = c, c.Err
 	if o.next <= now {
 		o.pause = min(max(2*o.pause, firstPause), mostPause)
 		o.next = now + o.pause.Nanoseconds()
 	}
 }
 
+// failed takes note of a change that failed. While the store closes it is tried once more.
+func (s *Store) failed(c *durable.Change) {
+	k := s.kept
+	a, _ := c.Tag.(again)
+	k.owed.add(c, s.now())
+	if k.owed.last && !a.last {
+		s.sayAgain()
+	}
+}
+
 // sayAgainAfter says again what is owed when something could be made durable.
 func (s *Store) sayAgainAfter(group []*durable.Change) {
 	if slices.ContainsFunc(group, func(c *durable.Change) bool { return c.Err == nil }) {
-		s.kept.owed.pause = 0
+		s.kept.owed.pause, s.kept.owed.next = 0, 0
 		s.sayAgain()
 	}
 }
@@ -46,22 +94,23 @@ func (s *Store) sayAgainInTime(now int64) {
 
 // sayAgain commits once more what could not be: drops, and of rules the one that holds now. The lock is held.
 func (s *Store) sayAgain() {
-	k := s.kept
-	all := k.owed.changes
-	k.owed.changes = nil
-	for _, c := range all {
-		again := &durable.Change{History: c.History, Key: c.Key, Serial: c.Serial, Drop: c.Drop, Clear: c.Clear}
+	k, now := s.kept, s.now()
+	for _, c := range k.owed.changes {
+		once := &durable.Change{History: c.History, Key: c.Key, Serial: c.Serial, Drop: c.Drop, Clear: c.Clear, Tag: again{standsFor(c), k.owed.last}}
 		if c.Retention != nil {
-			again.Retention = s.histories[c.History].rule()
+			once.Retention = s.histories[c.History].rule()
 		}
-		k.dir.Commit(again)
+		s.stall.drops[once] = now
+		k.dir.Commit(once)
 	}
+	clear(k.owed.changes)
 }
 
 // closeKept ends a directory. What it still owes then may be there again when the store is opened next, and whoever closes it must know.
 func (s *Store) closeKept() (err, undone error) {
 	if s.kept.dir != nil {
 		s.mu.Lock()
+		s.kept.owed.last = true
 		s.sayAgain()
 		s.mu.Unlock()
 	}
@@ -81,7 +130,6 @@ func (o *owed) undone(s *Store) error {
 			rules++
 		}
 	}
-	why := s.diskError(o.why)
-	return status.Wrap(codeOf(why), why, "not made durable: drops %d, rules of retention %d. What was dropped may be there again when the store is opened next",
+	return status.Wrap(status.IO, s.diskError(o.why), "not made durable: drops %d, rules of retention %d. What was dropped may be there again when the store is opened next",
 		len(o.changes)-rules, rules).AtTier(status.TierDisk)
 }

@@ -21,7 +21,7 @@ func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config)
 	fails = &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.ENOSPC}
 	fails.Disable()
 	disk = vfs.NewMem(64 << 20)
-	c = stored(0, 4<<20, vfs.NewFaulty(disk, fails))
+	c = stored(1<<20, 4<<20, vfs.NewFaulty(disk, fails))
 	c.StallAfter = 20 * time.Millisecond
 	s, err := Open(c)
 	if err != nil {
@@ -29,7 +29,9 @@ func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config)
 	}
 	h = newClient(t, s, "h")
 	for k := range int64(2) {
-		h.mustPut(k, random(4000, uint64(k)))
+		if err := h.wait(h.mustPut(k, random(4000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
 	}
 	fails.Enable()
 	h.drop(1)
@@ -99,6 +101,43 @@ func TestDropThatIsNotMadeIsToldOf(t *testing.T) {
 	}
 	c.FS = disk.Crash(rand.New(rand.NewPCG(1, 1)), 0) // else what could not be synced may be there all the same
 	if keys := keysAfter(t, c); len(keys) != 2 {
+		t.Fatalf("%v are there", keys)
+	}
+}
+
+// What is dropped over and over while nothing can be made durable is owed once, and all of it is settled with one change.
+func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
+	h, fails, _, c := failing(t)
+	for range 50 {
+		if _, err := h.putArgs(1, random(4000, 9), CheckpointArgs{Tier: status.TierHost}); err != nil {
+			t.Fatal(err)
+		}
+		h.drop(1)
+		if err := h.h.Clear(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all has failed", func() bool {
+		h.s.mu.Lock()
+		defer h.s.mu.Unlock()
+		n := 0
+		for _, c := range h.s.kept.owed.changes {
+			n += standsFor(c)
+		}
+		return n == 101 && len(h.s.kept.owed.changes) == 2
+	})
+	fails.Disable()
+	if err := h.wait(h.mustPut(5, random(4000, 1)).Ticket, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing is left", func() bool {
+		h.s.mu.Lock()
+		defer h.s.mu.Unlock()
+		k := h.s.kept
+		return len(k.owed.changes)+len(k.doomed)+len(k.cleared)+len(h.s.stall.drops) == 0
+	})
+	shut(t, h.s)
+	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 5 {
 		t.Fatalf("%v are there", keys)
 	}
 }

@@ -91,6 +91,14 @@ for refused in (True, False):
     assert store.closed
     store.close()  # told once
     resource.setrlimit(resource.RLIMIT_FSIZE, everything)
+    try:
+        with velocpy.open(sys.argv[1], host="8MiB", disk="8MiB") as store:
+            store.history("other").checkpoint(1, u=np.arange(10.0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            raise ValueError("the application's")
+    except velocpy.TierIOError as error:  # what was captured did not become durable
+        assert isinstance(error.__context__, ValueError) and not error.__suppress_context__, error.__context__
+    resource.setrlimit(resource.RLIMIT_FSIZE, everything)
     with velocpy.open(sys.argv[1], mode="r") as reader:
         assert list(reader.history("run")) == (["stays", "goes"] if refused else ["stays"])
         print(len(reader.history("run")))

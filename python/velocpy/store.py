@@ -215,6 +215,7 @@ class Store:
     def __init__(self, config: dict[str, Any], lookahead: int) -> None:
         knobs.load_core()
         self._closed = False
+        self._unflushed: VelocError | None = None  # what close has to tell when it is done
         self._config = config
         self._debug = bool(config["debug"])
         self._lookahead = lookahead
@@ -342,13 +343,20 @@ class Store:
             return  # the parent's store: nothing here is the child's to close
         writes = self._config["durable"] and not self._config["read_only"]
         began = time.monotonic()
-        failure = self._flush(timeout) if flush and writes and not self._closed else None
+        if flush and writes and not self._closed:
+            self._unflushed = self._flush(timeout)
         if writes and timeout is not None:
             timeout = max(0.0, timeout - (time.monotonic() - began))
+        failure: VelocError | None = None
         try:
             self._close_core(timeout)
         except TierIOError as undone:
-            raise (failure or undone) from None
+            failure = undone
+        except BelatedCorruption:
+            if self._unflushed is not None:
+                log.error("%s", self._unflushed)
+            raise
+        failure, self._unflushed = self._unflushed or failure, None
         if failure is not None:
             raise failure
 
