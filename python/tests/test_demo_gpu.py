@@ -18,6 +18,7 @@ from velocpy.demo.migration import InHistory
 from velocpy.demo.run import Outcome, run
 from velocpy.demo.settings import Settings
 from velocpy.demo.stays import record_of
+from velocpy.exits import Exit
 
 torch = pytest.importorskip("torch")
 
@@ -137,7 +138,7 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
         [sys.executable, "-m", "velocpy", "demo", "--device", "cuda:99", "--out", str(tmp_path)],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert (result.returncode, result.stdout) == (4, ""), result.stderr
+    assert (result.returncode, result.stdout) == (Exit.FAILED, ""), result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
