@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,65 +37,104 @@ def _read(history: velocpy.History, key: int, back: Bytes) -> None:
         np.add.reduce(state["u"].view(np.uint64))
 
 
-IN_NO_ORDER = "lease, read once, in no order"
-RESTORES: dict[str, Restore] = {
-    "into an array": _into,
-    "lease": _lease,
-    "lease, read once": _read,
-    IN_NO_ORDER: _read,
-}
-HELD = ("into an array", "lease, read once")  # to the bar
+@dataclass(frozen=True)
+class Case:
+    """A way to restore, and what is known of it."""
+
+    name: str
+    restore: Restore
+    held: bool  # to the bar
+    planned: bool = True
+    disk: bool = False  # where the checkpoints lie, and host memory holds few of them
 
 
-def run(sizes: tuple[int, ...] = (64 << 10, 16 << 20, 128 << 20), total: int = 1 << 30, rounds: int = 9) -> Report:
-    """Restores every checkpoint of a stream once from the host tier: with ``verify="first"`` and without."""
+CASES = (
+    Case("into an array", _into, held=True),
+    Case("lease", _lease, held=False),
+    Case("lease, read once", _read, held=True),
+    Case("lease, read once, in no order", _read, held=False, planned=False),
+    Case("from disk, into an array", _into, held=True, disk=True),
+    Case("from disk, lease, read once", _read, held=True, disk=True),
+)
+
+FEW = 4  # checkpoints that host memory holds at least when they lie on disk
+LITTLE = 64 << 20  # … or so many bytes
+
+
+def run(
+    folder: Path,
+    sizes: tuple[int, ...] = (64 << 10, 16 << 20, 128 << 20),
+    total: int = 1 << 30,
+    rounds: int = 9,
+) -> Report:
+    """Restores every checkpoint of a stream: with ``verify="first"`` and without, from host memory and from disk."""
     report = Report("verification", {"rounds": rounds, "history_mib": total >> 20})
     for size in sizes:
-        for name, restore in RESTORES.items():
-            keys = list(range(total // size))
-            planned = name != IN_NO_ORDER
-            if not planned:
-                random.Random(1).shuffle(keys)
-            seconds = _by_turns(restore, size, keys, planned, rounds)
+        for case in CASES:
+            seconds = _by_turns(case, folder, size, total // size, rounds)
             ratios = [a / b for a, b in zip(seconds["first"], seconds["off"], strict=True)]
             added = [a - b for a, b in zip(seconds["first"], seconds["off"], strict=True)]
-            row: dict[str, Any] = {"KiB": size >> 10, "restore": name}
+            row: dict[str, Any] = {"KiB": size >> 10, "restore": case.name}
             row |= {f'verify="{verify}" µs': median(all_) * 1e6 for verify, all_ in seconds.items()}
             row |= {"more, %": 100 * (median(ratios) - 1), "more, ms per GB": median(added) / size * 1e12}
             report.rows.append(row | {"seconds": [seconds]})
-            if name in HELD:
-                report.bar(f"{size >> 10} KiB, {name}: cost of verification, %", row["more, %"], BAR, at_least=False)
+            if case.held:
+                what = f"{size >> 10} KiB, {case.name}: cost of verification, %"
+                report.bar(what, row["more, %"], BAR, at_least=False)
     report.notes.append(
-        'Each checkpoint is restored once after its capture, so that verify="first" compares all of them; a second '
-        "restore would cost nothing more. Times are those of one restore; two stores take turns, a whole pass each, so "
-        "that what one does in the background does not slow the other. A bare lease copies nothing: verified, it reads "
-        "the bytes, which the application is about to do; 'read once' adds that reading (the sum of its 64-bit words). "
-        "There is a plan, and leases of 1 MiB and more are compared ahead; 'in no order' there is none, nothing to "
-        "guess, and the bytes are read twice."
+        'From host memory each checkpoint is restored once after its capture, so that verify="first" compares all of '
+        "them; a second restore would cost nothing more. 'From disk': a durable store was written and opened again, "
+        f"with host memory for {LITTLE >> 20} MiB or {FEW} checkpoints. Times are those of one restore; two stores "
+        "take turns, a whole pass each, so that what one does in the background does not slow the other. A bare lease "
+        "copies nothing: verified, it reads the bytes, which the application is about to do; 'read once' adds that "
+        "reading (the sum of its 64-bit words). There is a plan: what comes from disk, and leases of 1 MiB and more, "
+        "are compared ahead by other threads; 'in no order' there is none, nothing to guess, and the bytes are read "
+        "twice."
     )
     return report
 
 
-def _by_turns(restore: Restore, size: int, keys: list[int], planned: bool, rounds: int) -> dict[str, list[float]]:
+def _by_turns(case: Case, folder: Path, size: int, count: int, rounds: int) -> dict[str, list[float]]:
     """Mean seconds of a restore in each round, after one that does not count."""
     stamped, back = Stamped(size), np.zeros(size, np.uint8)
-    host = (len(keys) + 1) * (size + 4096)
+    keys = list(range(count))
+    if not case.planned:
+        random.Random(1).shuffle(keys)
     seconds: dict[str, list[float]] = {verify: [] for verify in CHOICES}
-    with velocpy.open(host=host, verify="off") as off, velocpy.open(host=host, verify="first") as first:
-        turns = [(verify, store.history("h")) for verify, store in zip(CHOICES, (off, first), strict=True)]
+    with ExitStack() as stack:
+        stores = [stack.enter_context(_store(case, folder, verify, size, count)) for verify in CHOICES]
+        turns = [(verify, store.history("h")) for verify, store in zip(CHOICES, stores, strict=True)]
         for number in range(rounds + 1):
-            for key in range(len(keys)):
-                for _, history in turns:
-                    history.checkpoint(key, u=stamped.of(key))
+            if not case.disk:
+                for key in range(count):
+                    for _, history in turns:
+                        history.checkpoint(key, u=stamped.of(key))
             for verify, history in turns[:: 1 if number % 2 else -1]:
-                if planned:
+                if case.planned:
                     history.hint(keys)
                 began = time.perf_counter()
                 for key in keys:
-                    restore(history, key, back)
+                    case.restore(history, key, back)
                 if number > 0:
-                    seconds[verify].append((time.perf_counter() - began) / len(keys))
+                    seconds[verify].append((time.perf_counter() - began) / count)
         for _, history in turns:
             history.restore(keys[-1], into={"u": back})
             assert stamped.same(keys[-1], back), "another checkpoint came back"
     return seconds
+
+
+@contextmanager
+def _store(case: Case, folder: Path, verify: str, size: int, count: int) -> Iterator[velocpy.Store]:
+    """The store of a case; on disk with everything that it has to hold."""
+    if not case.disk:
+        with velocpy.open(host=(count + 1) * (size + 4096), verify=verify) as store:
+            yield store
+        return
+    budgets: dict[str, Any] = {"host": max(LITTLE, (FEW + 1) * size), "disk": 2 * count * (size + 4096) + (1 << 30)}
+    with tempfile.TemporaryDirectory(dir=folder) as path:
+        with velocpy.open(path, flush="eager", **budgets) as store:
+            history, stamped = store.history("h"), Stamped(size)
+            for key in range(count):
+                history.checkpoint(key, u=stamped.of(key))
+        with velocpy.open(path, verify=verify, **budgets) as store:
+            yield store
