@@ -29,6 +29,7 @@ func (s *Store) startProving() {
 		return
 	}
 	s.users++
+	s.workers++
 	safego.Go("proofs", func() {
 		for {
 			x, some := s.takeProof()
@@ -37,9 +38,7 @@ func (s *Store) startProving() {
 			}
 			s.endProof(x, s.holds(x))
 		}
-		s.mu.Lock()
-		defer s.leave()
-		s.users--
+		s.retire()
 	})
 }
 
