@@ -198,18 +198,15 @@ func (d *Dir) batch(changes []*Change) [][]byte {
 	for i, c := range changes {
 		all[i] = c.record
 		records = append(records, c.record.Bytes())
-		size += int64(len(c.record.Bytes())) + recordHead
+		size += int64(len(c.record.Bytes())) + journal.RecordHead
 	}
 	d.spare = min(d.spare+repeatBytes+size/2, mostSpare)
-	if records[0] = catalog.Repeated(all, min(d.spare, journal.MostPayload-size-recordHead)); len(records[0]) == 0 {
+	if records[0] = catalog.Repeated(all, min(d.spare, journal.MostPayload-size-journal.RecordHead)); len(records[0]) == 0 {
 		return records[1:]
 	}
 	d.spare -= int64(len(records[0]))
 	return records
 }
-
-// recordHead is what the log adds to a record.
-const recordHead = 4
 
 // encode makes the records of a group.
 func (d *Dir) encode(group []*Change) {

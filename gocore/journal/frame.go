@@ -25,6 +25,9 @@ const (
 	// MostPayload bounds a frame, so that a damaged length does not take memory.
 	MostPayload = 64 << 20
 
+	// RecordHead is what a record takes in it beside its bytes: their number.
+	RecordHead = 4
+
 	// mostNumber bounds the numbers of batches and files, so that there is always a next one.
 	mostNumber = 1 << 62
 )
@@ -124,7 +127,7 @@ func eachRecord(p []byte, f func(record []byte) error) (ok bool, err error) {
 			return false, nil
 		}
 		n := uint64(binary.LittleEndian.Uint32(p))
-		if p = p[4:]; n > uint64(len(p)) {
+		if p = p[RecordHead:]; n > uint64(len(p)) {
 			return false, nil
 		}
 		if err := f(p[:n:n]); err != nil {

@@ -79,7 +79,7 @@ func (l *Log) Bytes() int64 {
 func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
 	size := 0
 	for _, record := range records {
-		if size += 4 + len(record); size > MostPayload {
+		if size += RecordHead + len(record); size > MostPayload {
 			return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
 		}
 	}
@@ -342,10 +342,10 @@ func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
 		if record == nil {
 			return flush()
 		}
-		if len(record)+4 > MostPayload {
+		if len(record)+RecordHead > MostPayload {
 			return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
 		}
-		if len(payload) >= part || len(payload)+4+len(record) > MostPayload {
+		if len(payload) >= part || len(payload)+RecordHead+len(record) > MostPayload {
 			if err := flush(); err != nil {
 				return err
 			}
