@@ -22,7 +22,7 @@ from .timing import by_turns, median
 LARGE = 4 << 20  # a checkpoint of so many bytes is held to the bar of the large ones
 BARS = {"large": 0.95, "small": 0.60}
 
-# A stream of those that velocpy is compared with is no longer than this: their rates do not depend on it.
+# A stream of those that velocpy is compared with is no longer than this, or a round would take minutes.
 BRIEF = {"large": 1 << 30, "small": 64 << 20}
 
 IN_FLIGHT = 16 << 20  # bytes that an application has on their way, as far as there are checkpoints enough
