@@ -184,11 +184,17 @@ func MakeDir(fs vfs.FS, dir string) error {
 //
 // The first write into a segment creates and allocates its file: ENOSPC comes from there, and what
 // failed may be tried again. After an error the range has no defined contents.
-func (s *Space) Write(off int64, p []byte) error { return s.transfer(write, off, p) }
+func (s *Space) Write(off int64, p []byte) error { return s.transfer(write, off, p, nil) }
 
 // Read fills p with the bytes at off, exactly. It returns ErrUnwritten when a part lies in a segment
 // that no write has touched; other bytes that were never written have no defined contents.
-func (s *Space) Read(off int64, p []byte) error { return s.transfer(read, off, p) }
+func (s *Space) Read(off int64, p []byte) error { return s.transfer(read, off, p, nil) }
+
+// ReadPieces is Read, and calls arrived, if there is one, with each part of p that has come: in any order, by several goroutines at once, before it returns. What arrived does
+// takes the time that other pieces are read in.
+func (s *Space) ReadPieces(off int64, p []byte, arrived func(from, n int64)) error {
+	return s.transfer(read, off, p, arrived)
+}
 
 // Release says that the contents of a range are not needed any more. It never blocks, and costs
 // nothing: the space stays allocated, for the next checkpoint that is put there.

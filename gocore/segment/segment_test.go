@@ -56,6 +56,22 @@ func small(fsys vfs.FS, direct bool) Options {
 	return Options{FS: fsys, Dir: "/d", Capacity: 1 << 20, SegmentBytes: 256 << 10, PieceBytes: 64 << 10, Direct: direct}
 }
 
+// readInPieces reads, and takes a look at each piece when it is said to have come.
+func readInPieces(t *rapid.T, s *Space, off int64, p []byte) {
+	came := make([]byte, len(p))
+	var mu sync.Mutex
+	told := int64(0)
+	err := s.ReadPieces(off, p, func(from, n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		told += n
+		copy(came[from:from+n], p[from:])
+	})
+	if err != nil || told != int64(len(p)) || !bytes.Equal(came, p) {
+		t.Fatalf("%d of %d bytes were told of, or they came later: %v", told, len(p), err)
+	}
+}
+
 // Writes at block borders, of any length and address, reads of anything, against a plain slice.
 // Behind an unaligned end the contents up to the block's border are unknown.
 func TestSpaceAgainstModel(t *testing.T) {
@@ -95,7 +111,9 @@ func TestSpaceAgainstModel(t *testing.T) {
 					}
 					off := rapid.IntRange(0, capacity).Draw(t, "off")
 					p := buffer(rapid.IntRange(0, capacity-off).Draw(t, "n"), skew)
-					if err := s.Read(int64(off), p); err != nil {
+					if rapid.Bool().Draw(t, "in pieces") {
+						readInPieces(t, s, int64(off), p)
+					} else if err := s.Read(int64(off), p); err != nil {
 						t.Fatal(err)
 					}
 					for i := range p {

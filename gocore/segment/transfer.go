@@ -21,10 +21,14 @@ const (
 
 func (d direction) String() string { return [...]string{"read", "write"}[d] }
 
+// readPieceBytes is the most that a piece of a Read has: no larger ones are read faster, and what is done with each that has come is done while others are still read.
+const readPieceBytes = 2 << 20
+
 // piece is a part of a transfer that lies in one segment.
 type piece struct {
 	segment *segment
 	off     int64 // in the segment's file
+	at      int64 // in the transfer
 	p       []byte
 }
 
@@ -33,6 +37,7 @@ type piece struct {
 type transfer struct {
 	dir    direction
 	pieces []piece
+	ended  func(at, n int64) // nil: nobody asks
 	next   atomic.Int64
 	busy   sync.WaitGroup // one for each piece that is not finished
 	mu     sync.Mutex
@@ -40,7 +45,7 @@ type transfer struct {
 	failed atomic.Bool
 }
 
-func (s *Space) transfer(dir direction, off int64, p []byte) error {
+func (s *Space) transfer(dir direction, off int64, p []byte, ended func(at, n int64)) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -52,14 +57,16 @@ func (s *Space) transfer(dir direction, off int64, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
-	if first := s.cut(off, p); len(first.p) == len(p) {
-		return s.run(dir, first)
+	t := &transfer{dir: dir, ended: ended}
+	first := s.cut(dir, off, p)
+	if len(first.p) == len(p) {
+		return s.run(t, first)
 	}
-	t := &transfer{dir: dir}
-	for len(p) > 0 {
-		next := s.cut(off, p)
+	for at := int64(0); at < int64(len(p)); {
+		next := s.cut(dir, off+at, p[at:])
+		next.at = at
 		t.pieces = append(t.pieces, next)
-		off, p = off+int64(len(next.p)), p[len(next.p):]
+		at += int64(len(next.p))
 	}
 	t.busy.Add(len(t.pieces))
 	s.callHelpers(t)
@@ -70,11 +77,15 @@ func (s *Space) transfer(dir direction, off int64, p []byte) error {
 
 // cut returns the piece at the beginning of p: it ends at a segment's seam or at a block's border,
 // so that no two pieces write into one block. What would leave a scrap is not cut.
-func (s *Space) cut(off int64, p []byte) piece {
+func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	g := s.segment(off)
 	n := min(int64(len(p)), g.start+s.opt.SegmentBytes-off)
-	if n > s.opt.PieceBytes+s.opt.PieceBytes/4 {
-		n = (off+s.opt.PieceBytes)&^(Block-1) - off
+	most := s.opt.PieceBytes
+	if dir == read {
+		most = min(most, readPieceBytes)
+	}
+	if n > most+most/4 {
+		n = (off+most)&^(Block-1) - off
 	}
 	return piece{segment: g, off: off - g.start, p: p[:n:n]}
 }
@@ -105,7 +116,7 @@ func (s *Space) work(t *transfer) {
 			return
 		}
 		if !t.failed.Load() {
-			t.fail(s.run(t.dir, t.pieces[i]))
+			t.fail(s.run(t, t.pieces[i]))
 		}
 		t.busy.Done()
 	}
@@ -124,8 +135,9 @@ func (t *transfer) fail(err error) {
 }
 
 // run does one piece; a panic becomes an error, because somebody waits for the piece.
-func (s *Space) run(dir direction, c piece) (err error) {
+func (s *Space) run(t *transfer, c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
+	dir := t.dir
 	file, err := c.segment.open(s, dir == write)
 	if err == nil {
 		err = s.runOn(file, dir, c)
@@ -137,6 +149,9 @@ func (s *Space) run(dir direction, c piece) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s %d bytes at %d (segment file %d, offset %d) in %s: %w",
 			dir, len(c.p), c.segment.start+c.off, c.segment.number, c.off, s.opt.Dir, err)
+	}
+	if t.ended != nil {
+		t.ended(c.at, int64(len(c.p)))
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"slices"
 
+	"velocpy/gocore/checksum"
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/status"
 )
 
 // Small checkpoints go down and come up together: a disk moves a few hundred KiB in hardly more time than one block.
@@ -126,10 +128,23 @@ func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results [
 		return
 	}
 	for i, x := range run {
-		slot := w.s.host.Bytes(x.ToOff, x.Rec.Size)
-		copy(slot, buffer[x.FromOff-at:])
-		results[i] = &moved{err: w.s.verifyLoaded(slot, x.Rec.Body.(*body))}
+		results[i] = &moved{err: w.s.place(w.s.host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Body.(*body))}
 	}
+}
+
+// place copies a small checkpoint that comes from the disk into its slot, and verifies it in the same pass.
+func (s *Store) place(slot, from []byte, b *body) error {
+	if s.set.verify == verifyOff || b.sums == nil {
+		copy(slot, from)
+		return nil
+	}
+	for i, span := range b.layout.spans {
+		to := slot[span.Offset : span.Offset+span.Bytes]
+		if checksum.CopyLeaf(to, from[span.Offset:span.Offset+span.Bytes], false) != b.sums[i] {
+			return damaged(i, status.TierDisk)
+		}
+	}
+	return nil
 }
 
 // ready tells whether there is a buffer.

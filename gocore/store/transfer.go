@@ -46,19 +46,29 @@ func (s *Store) move(x *engine.Transfer) *moved {
 
 // load reads a whole checkpoint into its slot and verifies it.
 func (s *Store) load(slot []byte, from int64, b *body) error {
+	all := b.layout.all()
 	// What lies behind the last region may never have been written.
-	if err := s.disk.Read(from, slot[:b.layout.end()]); err != nil {
-		return s.diskError(err)
-	}
-	return s.verifyLoaded(slot, b)
+	return s.readVerified(slot, b, all, status.TierDisk, func(arrived func(from, n int64)) error {
+		return s.diskError(s.disk.ReadPieces(from, slot[:b.layout.end()], arrived))
+	})
 }
 
-// verifyLoaded compares a slot that was filled from disk with what was captured.
-func (s *Store) verifyLoaded(slot []byte, b *body) error {
+// readVerified has regions read into a slot and compares them with what was captured, the large ones while they come.
+func (s *Store) readVerified(slot []byte, b *body, regions []int32, tier int, read func(arrived func(from, n int64)) error) error {
 	if s.set.verify == verifyOff {
-		return nil
+		return read(nil)
 	}
-	return damaged(b.mismatch(slot, b.layout.all()), status.TierDisk)
+	a := newArrivals(slot, b, regions)
+	if a == nil {
+		if err := read(nil); err != nil {
+			return err
+		}
+		return damaged(b.mismatch(slot, regions), tier)
+	}
+	if err := read(a.arrived); err != nil {
+		return err
+	}
+	return damaged(a.mismatch(), tier)
 }
 
 // fetch reads the regions wanted into memory beside the cache and verifies them.
@@ -69,29 +79,39 @@ func (s *Store) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 		return nil, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", b.layout.slot)
 	}
 	slot := m.Bytes(0, m.Size())
-	for rest := op.want; len(rest) > 0; {
-		var span Span
-		span, rest = b.layout.run(rest)
-		if err := s.readFrom(x.From, slot[span.Offset:span.Offset+span.Bytes], x.FromOff+span.Offset); err != nil {
-			return m, err
+	return m, s.readVerified(slot, b, op.want, s.tiers[x.From], func(arrived func(from, n int64)) error {
+		for rest := op.want; len(rest) > 0; {
+			var span Span
+			span, rest = b.layout.run(rest)
+			if err := s.readFrom(x.From, slot, span, x.FromOff, arrived); err != nil {
+				return err
+			}
 		}
-	}
-	if s.set.verify == verifyOff {
-		return m, nil
-	}
-	return m, damaged(b.mismatch(slot, op.want), s.tiers[x.From])
+		return nil
+	})
 }
 
-// readFrom reads bytes of a tier.
-func (s *Store) readFrom(t int, to []byte, from int64) error {
+// readFrom reads a span of a slot that begins at a place in a tier, and tells what has come, if anybody wants to know.
+func (s *Store) readFrom(t int, slot []byte, span Span, place int64, arrived func(from, n int64)) error {
+	from, to := place+span.Offset, slot[span.Offset:span.Offset+span.Bytes]
 	switch a := s.accelerator(t); {
 	case a != nil:
-		return a.read(to, from)
+		if err := a.read(to, from); err != nil {
+			return err
+		}
 	case s.tiers[t] == status.TierHost:
-		copy(to, s.host.Bytes(from, int64(len(to))))
-		return nil
+		copy(to, s.host.Bytes(from, span.Bytes))
+	default:
+		var some func(at, n int64)
+		if arrived != nil {
+			some = func(at, n int64) { arrived(span.Offset+at, n) }
+		}
+		return s.diskError(s.disk.ReadPieces(from, to, some))
 	}
-	return s.diskError(s.disk.Read(from, to))
+	if arrived != nil {
+		arrived(span.Offset, span.Bytes)
+	}
+	return nil
 }
 
 // damaged is the error of a region that did not come from a tier as it was captured; nil for -1.

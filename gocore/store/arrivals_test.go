@@ -1,0 +1,127 @@
+package store
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/checksum"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// Pieces of any length, in any order, brought by several at once, say of every region what one look at all of it says.
+func TestArrivalsSayWhatOneLookSays(t *testing.T) {
+	const most = 3 * checksum.LeafBytes
+	rapid.Check(t, func(t *rapid.T) {
+		b := &body{layout: &layout{}}
+		end := int64(0)
+		for range rapid.IntRange(1, 6).Draw(t, "regions") {
+			end += rapid.Int64Range(0, 100).Draw(t, "gap")
+			n := rapid.OneOf(rapid.Int64Range(0, most), rapid.SampledFrom([]int64{0, 1, checksum.LeafBytes, checksum.LeafBytes + 1, 2 * checksum.LeafBytes})).Draw(t, "bytes")
+			b.layout.spans = append(b.layout.spans, Span{end, n})
+			end += n
+		}
+		b.layout.spans = append(b.layout.spans, Span{end, arriveFrom})
+		end += arriveFrom
+		captured := random(int(end), rapid.Uint64Range(0, 1<<32-1).Draw(t, "seed"))
+		for _, span := range b.layout.spans {
+			b.sums = append(b.sums, checksum.Sum(captured[span.Offset:span.Offset+span.Bytes]))
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "flips") {
+			captured[rapid.Int64Range(0, end-1).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+		}
+		wanted := b.layout.all()
+		if i := rapid.IntRange(0, len(wanted)-1).Draw(t, "left out"); i < len(wanted)-1 {
+			wanted = slices.Delete(wanted, i, i+1)
+		}
+
+		slot := make([]byte, end)
+		a := newArrivals(slot, b, wanted)
+		var all sync.WaitGroup
+		turns := make(chan struct{}, 3)
+		for _, span := range shuffled(t, end) {
+			all.Go(func() {
+				turns <- struct{}{}
+				copy(slot[span.Offset:], captured[span.Offset:span.Offset+span.Bytes])
+				a.arrived(span.Offset, span.Bytes)
+				<-turns
+			})
+		}
+		all.Wait()
+		if got, want := a.mismatch(), b.mismatch(captured, wanted); got != want {
+			t.Fatalf("region %d differs, not %d", got, want)
+		}
+	})
+}
+
+// shuffled cuts a range anywhere, and shuffles it.
+func shuffled(t *rapid.T, end int64) []Span {
+	seams := append(rapid.SliceOfN(rapid.Int64Range(0, end), 0, 30).Draw(t, "seams"), 0, end)
+	slices.Sort(seams)
+	var all []Span
+	for i, from := range seams[:len(seams)-1] {
+		all = append(all, Span{from, seams[i+1] - from})
+	}
+	return rapid.Permutation(all).Draw(t, "order")
+}
+
+// What is not worth it, or cannot be compared, is left to others.
+func TestSmallRegionsAreNotAwaitedLeafByLeaf(t *testing.T) {
+	b := &body{layout: &layout{spans: []Span{{0, arriveFrom - 1}, {arriveFrom, arriveFrom}}}, sums: make([]uint64, 2)}
+	slot := make([]byte, 2*arriveFrom)
+	if newArrivals(slot, b, []int32{0}) != nil || newArrivals(slot, b, nil) != nil || newArrivals(slot, b, []int32{1}) == nil {
+		t.Error("not what the size says")
+	}
+	if b.sums = nil; newArrivals(slot, b, []int32{1}) != nil {
+		t.Error("there is nothing to compare with")
+	}
+}
+
+// A bit that flips on disk is found wherever it is in a checkpoint that comes in many pieces, in its region and in no other; what is whole comes back.
+func TestFlippedBitInALargeCheckpointOnDisk(t *testing.T) {
+	sizes := []int{3<<20 + 77, 0, 1000, checksum.LeafBytes, 5 << 20, 9}
+	for name, host := range map[string]int64{"by the cache": 24 << 20, "past it": 0} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, cached(host, 160<<20, jitter{vfs.NewMem(256 << 20), time.Millisecond}))
+			h := newClient(t, s, "h")
+			for bad, size := range sizes {
+				if size == 0 {
+					continue
+				}
+				k := int64(bad)
+				regions, _, slot := wide(sizes, uint64(k))
+				out, err := h.write(&CheckpointArgs{Key: plan.Number(k), Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone})
+				if err == nil {
+					err = h.wait(out.Ticket, status.TierDisk)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if host > 0 {
+					h.evict(k, 6<<20)
+				}
+				checkWide3(t, h, k, sizes)
+				if host > 0 {
+					h.evict(k, 6<<20)
+				}
+				if err := h.h.Corrupt(plan.Number(k), status.TierDisk, regions[bad].Offset+rand.Int64N(int64(size))); err != nil {
+					t.Fatal(err)
+				}
+				_, _, err = h.lease(k, RestoreArgs{})
+				if e := wants(t, err, status.Corrupt); e.Tier != status.TierDisk || e.Region != bad {
+					t.Fatalf("region %d: %+v", bad, e)
+				}
+				others := slices.DeleteFunc([]int32{0, 1, 2, 3, 4, 5}, func(i int32) bool { return int(i) == bad })
+				release(t, h.mustLease(k, RestoreArgs{Select: others}))
+				h.drop(k)
+			}
+			drained(t, s)
+		})
+	}
+}
