@@ -345,6 +345,7 @@ func (e *Engine) cancelLoads(r *Record, f func(t int)) {
 		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {
 			r.loadsOn &^= bit
 			l.loads--
+			l.loading -= r.Size
 			for _, q := range []*fifo[*Record]{&l.demand, &l.ahead} {
 				q.without(func(queued *Record) bool { return queued == r })
 			}

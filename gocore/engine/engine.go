@@ -71,8 +71,17 @@ const (
 	scanLimit  = 128
 )
 
-// maxLoads bounds the prefetches that have room reserved but have not ended, per link.
-const maxLoads = 8
+// The prefetches that have room reserved but have not ended are bounded, per link: a few of them, or as many small ones as one request after the other brings fast.
+const (
+	fewLoads  = 8
+	loadBytes = 16 << 20
+	mostLoads = 512
+)
+
+// loadsEnough tells whether no more prefetches should begin.
+func (l *link) loadsEnough() bool {
+	return l.loads >= fewLoads && l.loading >= loadBytes || l.loads >= mostLoads
+}
 
 // Engine holds all the state of one store's cache.
 type Engine struct {
@@ -158,6 +167,7 @@ type link struct {
 	flushing     int           // of these, running
 	backlog      int64         // time at which the flushes queued so far are predicted to end
 	loads        int           // loads with room reserved that have not ended
+	loading      int64         // their bytes
 	blocked      bool          // the lower tier had no room for a flush
 	paused       uint64        // the lower tier's version, plus one, when the next flush had to wait for one further down
 	stuck        int           // records whose flush failed and that nobody has asked to retry

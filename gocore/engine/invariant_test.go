@@ -179,6 +179,7 @@ func (w *world) checkLinks() {
 	for k, l := range w.e.links {
 		bit := uint8(1) << k
 		var queued, flushing, loads, stuck, dirty int
+		var loading int64
 		for _, r := range w.e.slots {
 			if r == nil {
 				continue
@@ -196,6 +197,9 @@ func (w *world) checkLinks() {
 			}
 			if r.copies[k] != fragment.None {
 				count(&loads, r.loadsOn)
+				if r.loadsOn&bit != 0 {
+					loading += r.Size
+				}
 			}
 			at := r.dirtyAt[k]
 			if at >= 0 {
@@ -211,6 +215,9 @@ func (w *world) checkLinks() {
 		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != len(l.dirty.recs) {
 			w.fatalf("link %d: queued %d flushing %d loads %d stuck %d dirty %d, counted %d %d %d %d %d",
 				k, l.queued, l.flushing, l.loads, l.stuck, len(l.dirty.recs), queued, flushing, loads, stuck, dirty)
+		}
+		if loading != l.loading {
+			w.fatalf("link %d: loads of %d bytes, counted %d", k, l.loading, loading)
 		}
 		for i := 1; i < len(l.dirty.recs); i++ {
 			if l.dirty.Less(i, (i-1)/2) {

@@ -215,6 +215,7 @@ func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
 	e.place(rec, t, rec.copies[t], lifecycle.BeginRead)
 	l := e.links[t]
 	l.loads++
+	l.loading += rec.Size
 	if urgent {
 		l.demand.push(rec)
 	} else {

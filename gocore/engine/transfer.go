@@ -92,6 +92,21 @@ func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return 
 // PendingDemanded tells whether NextDemanded may have a transfer.
 func (e *Engine) PendingDemanded(upper int) bool { return e.links[upper].demand.len() > 0 }
 
+// PendingUrgent tells whether there may be a transfer upward, over a link or AnyLink, that somebody waits for.
+func (e *Engine) PendingUrgent(upper int) bool {
+	for k, l := range e.links {
+		if (upper == AnyLink || upper == k) && l.demand.len() > 0 {
+			return true
+		}
+	}
+	for k := range e.passing[Up] {
+		if (upper == AnyLink || upper == k) && e.passing[Up][k].len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // NextDemanded is NextOver for a worker that serves only loads for which restores wait: one of them is never behind what nobody waits for.
 func (e *Engine) NextDemanded(now int64, upper int) *Transfer {
 	l := e.links[upper]
@@ -336,6 +351,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	rec.loadsOn &^= bit
 	rec.loadRuns &^= bit
 	l.loads--
+	l.loading -= rec.Size
 	e.Fragment(rec, x.From).Transfers--
 	e.Fragment(rec, x.To).Transfers--
 	if err != nil {

@@ -8,14 +8,17 @@ import (
 	"velocpy/gocore/checksum"
 )
 
-// arrivals compares regions with what was captured while their bytes are still coming, in pieces and in any order: each leaf is hashed, by whoever brought the last
-// of its bytes, while others are read. Hashed in one go afterwards they would cost what a tenth of the reading takes.
+// arrivals are regions whose bytes come into a slot, in pieces and in any order. What is large is compared with what was captured meanwhile: each leaf is hashed by
+// whoever brought the last of its bytes, while others are read. Hashed in one go afterwards they would cost a tenth of the time that reading takes.
 type arrivals struct {
 	slot    []byte
 	body    *body
 	regions []int32
-	leaves  []arriving // of all regions, in the order of their bytes
-	sums    []uint64
+
+	unread atomic.Int64
+	read   func()     // is called when everything has come, before the last of it is looked at
+	leaves []arriving // of all regions, in the order of their bytes; nil: they are looked at in the end
+	sums   []uint64
 }
 
 // arriving is a leaf.
@@ -24,23 +27,35 @@ type arriving struct {
 	missing   atomic.Int64
 }
 
-// arriveFrom is the size from which on the bookkeeping pays; what is smaller is read in one piece.
+// arriveFrom is the size from which on the bookkeeping pays; what is smaller comes in one piece.
 const arriveFrom = 1 << 20
 
-// newArrivals expects the regions of a slot; nil when they are not worth it, or have nothing to be compared with.
 func newArrivals(slot []byte, b *body, regions []int32) *arrivals {
-	leaves, bytes := 0, int64(0)
-	for _, i := range regions {
-		leaves += checksum.Leaves(b.layout.spans[i].Bytes)
-		bytes += b.layout.spans[i].Bytes
+	return &arrivals{slot: slot, body: b, regions: regions}
+}
+
+// expect prepares for bytes that come in these spans.
+func (a *arrivals) expect(spans []Span, verifies bool, read func()) {
+	bytes := int64(0)
+	for _, span := range spans {
+		bytes += span.Bytes
 	}
-	if b.sums == nil || bytes < arriveFrom {
-		return nil
+	a.unread.Store(bytes)
+	a.read = read
+	if verifies && bytes >= arriveFrom && a.body.sums != nil {
+		a.expectLeaves()
 	}
-	a := &arrivals{slot: slot, body: b, regions: regions, leaves: make([]arriving, leaves), sums: make([]uint64, leaves)}
+}
+
+func (a *arrivals) expectLeaves() {
+	n := 0
+	for _, i := range a.regions {
+		n += checksum.Leaves(a.body.layout.spans[i].Bytes)
+	}
+	a.leaves, a.sums = make([]arriving, n), make([]uint64, n)
 	next := a.leaves
-	for _, i := range regions {
-		span := b.layout.spans[i]
+	for _, i := range a.regions {
+		span := a.body.layout.spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += checksum.LeafBytes {
 			leaf := &next[0]
 			leaf.from, leaf.end = from, min(from+checksum.LeafBytes, end)
@@ -48,11 +63,13 @@ func newArrivals(slot []byte, b *body, regions []int32) *arrivals {
 			next = next[1:]
 		}
 	}
-	return a
 }
 
 // arrived is told of bytes of the slot that have come. It may be called by several at once, for each byte once.
 func (a *arrivals) arrived(from, n int64) {
+	if a.unread.Sub(n) == 0 {
+		a.read()
+	}
 	end := from + n
 	first := sort.Search(len(a.leaves), func(i int) bool { return a.leaves[i].end > from })
 	for i := first; i < len(a.leaves) && a.leaves[i].from < end; i++ {
@@ -65,6 +82,9 @@ func (a *arrivals) arrived(from, n int64) {
 
 // mismatch returns the first region, all of which has come, whose bytes are not those that were captured, or -1.
 func (a *arrivals) mismatch() int {
+	if a.leaves == nil {
+		return a.body.mismatch(a.slot, a.regions)
+	}
 	rest := a.sums
 	for _, i := range a.regions {
 		n := checksum.Leaves(a.body.layout.spans[i].Bytes)

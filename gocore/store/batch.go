@@ -15,6 +15,7 @@ import (
 const (
 	batchSmall = 64 << 10 // what is larger goes alone
 	batchBytes = 1 << 20  // of one batch
+	batchAhead = 4 << 20  // … of what comes up before anybody waits for it: the disk brings 64 KiB in a third less time than in batches of a quarter
 )
 
 // worker is one goroutine that carries out transfers.
@@ -23,6 +24,7 @@ type worker struct {
 	crew   *crew
 	lane   device.Lane     // of a crew that serves a device; nil until it is needed
 	buffer *memory.Mapping // where neighbours on disk are laid side by side; nil until it is needed
+	reads  bool            // what it carries is one of its crew's lanes
 }
 
 // batch continues the transfer taken with others that can be carried out together with it. The lock is held.
@@ -31,8 +33,12 @@ func (s *Store) batch(c *crew, first *engine.Transfer) []*engine.Transfer {
 	if c.device != nil {
 		return all
 	}
+	most := int64(batchBytes)
+	if first.Kind == engine.Load && !first.Urgent {
+		most = batchAhead
+	}
 	for x, bytes := first, int64(0); joins(x, first); all = append(all, x) {
-		if bytes += onDiskBytes(x); bytes > batchBytes-batchSmall {
+		if bytes += onDiskBytes(x); bytes > most-batchSmall {
 			break
 		}
 		if x = s.eng.NextOver(s.now(), c.direction, c.link); x == nil {
@@ -78,7 +84,7 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 		for to < together && neighbours(all[to-1], all[to]) {
 			to++
 		}
-		w.join(all[from:to], results[from:to])
+		w.join(all[from:to], results[from:to], to == len(all))
 		from = to
 	}
 	for i, x := range all {
@@ -97,7 +103,7 @@ func neighbours(a, b *engine.Transfer) bool {
 }
 
 // join moves neighbours with one request. Should that fail, each is tried alone afterwards: an error concerns as few as possible.
-func (w *worker) join(run []*engine.Transfer, results []*moved) {
+func (w *worker) join(run []*engine.Transfer, results []*moved, last bool) {
 	if len(run) == 1 || !w.ready() {
 		return
 	}
@@ -107,7 +113,7 @@ func (w *worker) join(run []*engine.Transfer, results []*moved) {
 	if run[0].Kind == engine.Flush {
 		w.write(at, buffer, run, results)
 	} else {
-		w.read(at, buffer, run, results)
+		w.read(at, buffer, run, results, last)
 	}
 }
 
@@ -123,9 +129,12 @@ func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results 
 	}
 }
 
-func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
+func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved, last bool) {
 	if w.s.disk.Read(at, buffer) != nil {
 		return
+	}
+	if last {
+		w.hasRead()
 	}
 	for i, x := range run {
 		results[i] = &moved{err: w.s.place(w.s.host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Body.(*body))}
@@ -147,10 +156,30 @@ func (s *Store) place(slot, from []byte, b *body) error {
 	return nil
 }
 
+// begin and end take a lane of the crew, and give it back. The lock is held.
+func (w *worker) begin() {
+	w.reads = true
+	w.crew.reading++
+}
+
+func (w *worker) end() {
+	if w.reads {
+		w.reads = false
+		w.crew.reading--
+	}
+}
+
+// hasRead lets another worker read, while this one is still at what it has read.
+func (w *worker) hasRead() {
+	w.s.mu.Lock()
+	defer w.s.leave()
+	w.end()
+}
+
 // ready tells whether there is a buffer.
 func (w *worker) ready() bool {
 	if w.buffer == nil {
-		w.buffer, _ = memory.Map("batch", batchBytes) // without one each goes alone
+		w.buffer, _ = memory.Map("batch", batchAhead) // without one each goes alone
 	}
 	return w.buffer != nil
 }

@@ -41,12 +41,12 @@ func (s *Store) Close(fd int32) *Op {
 func (s *Store) run(c *crew) {
 	w := worker{s: s, crew: c}
 	for {
-		all := s.take(c)
+		all := s.take(&w)
 		if len(all) == 0 {
 			break
 		}
 		results := w.carry(all)
-		s.done(c, all, results)
+		s.done(&w, all, results)
 		for _, m := range results {
 			m.unmap()
 		}
@@ -57,7 +57,8 @@ func (s *Store) run(c *crew) {
 
 // take waits for transfers; none when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
 // any more.
-func (s *Store) take(c *crew) []*engine.Transfer {
+func (s *Store) take(w *worker) []*engine.Transfer {
+	c := w.crew
 	s.mu.Lock()
 	defer s.leave()
 	for !s.closing {
@@ -77,6 +78,7 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 					s.stall.since[x] = s.now()
 				}
 			}
+			w.begin()
 			return all
 		}
 		s.settle() // it may have found that a tier is full: those who wait for it must know
@@ -88,9 +90,11 @@ func (s *Store) take(c *crew) []*engine.Transfer {
 }
 
 // done reports transfers that were carried out together.
-func (s *Store) done(c *crew, all []*engine.Transfer, results []*moved) {
+func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved) {
+	c := w.crew
 	s.mu.Lock()
 	defer s.leave()
+	w.end()
 	if c.device != nil && s.pin.moving.Dec() == 0 {
 		s.quiet.Broadcast()
 	}

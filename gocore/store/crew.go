@@ -14,6 +14,8 @@ type crew struct {
 	device    *accelerator // of its upper tier; nil for host memory
 	demanded  bool         // takes only what restores wait for
 	size      int
+	lanes     int        // how many of its transfers may be reading, unless somebody waits for one; 0: all
+	reading   int        // how many are
 	bell      *sync.Cond // workers wait here
 	resting   int        // how many do
 	late      late
@@ -28,6 +30,9 @@ func (c *crew) pending(e *engine.Engine) bool {
 	if c.demanded {
 		return e.PendingDemanded(c.link)
 	}
+	if c.busy(e) {
+		return false
+	}
 	return len(c.late.filled) > 0 || e.PendingOver(c.direction, c.link)
 }
 
@@ -36,10 +41,24 @@ func (c *crew) next(e *engine.Engine, now int64) *engine.Transfer {
 	if c.demanded {
 		return e.NextDemanded(now, c.link)
 	}
+	if c.busy(e) {
+		return nil
+	}
 	if x := c.late.next(); x != nil {
 		return x
 	}
 	return e.NextOver(now, c.direction, c.link)
+}
+
+// busy tells whether what is there to be done has to wait until another transfer has been read.
+func (c *crew) busy(e *engine.Engine) bool {
+	return c.lanes > 0 && c.reading >= c.lanes && !e.PendingUrgent(c.link)
+}
+
+// reads lets a crew have one worker more than transfers that are read at once: while one is compared and copied, the disk does not rest, and what a restore waits for is
+// not behind what nobody waits for.
+func (c *crew) reads(lanes int) {
+	c.size, c.lanes = lanes+1, lanes
 }
 
 // newCrews makes the crews of all links.
@@ -48,12 +67,18 @@ func (s *Store) newCrews() []*crew {
 	for _, d := range []engine.Direction{engine.Down, engine.Up} {
 		if len(s.accelerators) == 0 {
 			crews = append(crews, &crew{direction: d, link: engine.AnyLink, size: s.set.Workers})
+			if d == engine.Up {
+				crews[len(crews)-1].reads(s.set.Workers)
+			}
 			continue
 		}
 		for t := range s.tiers[:len(s.tiers)-1] {
 			c := &crew{direction: d, link: t, device: s.accelerator(t), size: s.set.Workers}
 			crews = append(crews, c)
 			if c.device == nil {
+				if d == engine.Up {
+					c.reads(s.set.Workers)
+				}
 				continue
 			}
 			c.size = deviceWorkers

@@ -37,7 +37,7 @@ func (s *Store) oneCut() int64 { return s.set.Cut }
 func (w *worker) move(x *engine.Transfer) *moved {
 	a := w.crew.device
 	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.home(x.Rec) != a {
-		return w.s.move(x)
+		return w.moveByHost(x)
 	}
 	lane, err := w.laneOf(a)
 	if err != nil {

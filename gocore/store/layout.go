@@ -125,6 +125,16 @@ func (l *layout) run(want []int32) (Span, []int32) {
 	return all, want
 }
 
+// runs are the spans of all of them.
+func (l *layout) runs(want []int32) (spans []Span) {
+	for len(want) > 0 {
+		var span Span
+		span, want = l.run(want)
+		spans = append(spans, span)
+	}
+	return spans
+}
+
 // closeBy is the gap that one read goes across: a disk reads so much in the time that another request costs.
 const closeBy = 64 << 10
 

@@ -24,93 +24,72 @@ func (m *moved) unmap() {
 	}
 }
 
-// move carries a transfer out. It runs in a worker, without the lock: the engine holds both places for it.
-func (s *Store) move(x *engine.Transfer) *moved {
-	b := x.Rec.Body.(*body)
+// moveByHost carries a transfer out to which no device contributes. It runs in a worker, without the lock: the engine holds both places for it.
+func (w *worker) moveByHost(x *engine.Transfer) *moved {
+	s, b := w.s, x.Rec.Body.(*body)
 	var m moved
 	switch x.Kind {
 	case engine.Flush:
 		m.leaves, m.err = s.writeDown(x, b)
 	case engine.Load:
-		m.err = s.load(s.host.Bytes(x.ToOff, x.Rec.Size), x.FromOff, b)
+		m.err = w.load(x, b)
 	case engine.Spill:
 		m.sums, m.err = s.spill(x)
 		if !errors.Is(m.err, errAbandoned) {
 			m.err = s.diskError(m.err)
 		}
 	default:
-		m.fetched, m.err = s.fetch(x, b)
+		m.fetched, m.err = w.fetch(x, b)
 	}
 	return &m
 }
 
 // load reads a whole checkpoint into its slot and verifies it.
-func (s *Store) load(slot []byte, from int64, b *body) error {
-	all := b.layout.all()
+func (w *worker) load(x *engine.Transfer, b *body) error {
 	// What lies behind the last region may never have been written.
-	return s.readVerified(slot, b, all, status.TierDisk, func(arrived func(from, n int64)) error {
-		return s.diskError(s.disk.ReadPieces(from, slot[:b.layout.end()], arrived))
-	})
-}
-
-// readVerified has regions read into a slot and compares them with what was captured, the large ones while they come.
-func (s *Store) readVerified(slot []byte, b *body, regions []int32, tier int, read func(arrived func(from, n int64)) error) error {
-	if s.set.verify == verifyOff {
-		return read(nil)
-	}
-	a := newArrivals(slot, b, regions)
-	if a == nil {
-		if err := read(nil); err != nil {
-			return err
-		}
-		return damaged(b.mismatch(slot, regions), tier)
-	}
-	if err := read(a.arrived); err != nil {
-		return err
-	}
-	return damaged(a.mismatch(), tier)
+	all := Span{Bytes: b.layout.end()}
+	return w.bring(x, newArrivals(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.layout.all()), all)
 }
 
 // fetch reads the regions wanted into memory beside the cache and verifies them.
-func (s *Store) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
+func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	op := x.Restore.Notify.(*Op)
 	m, err := memory.Map("private restore", max(b.layout.slot, 1))
 	if err != nil {
 		return nil, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", b.layout.slot)
 	}
-	slot := m.Bytes(0, m.Size())
-	return m, s.readVerified(slot, b, op.want, s.tiers[x.From], func(arrived func(from, n int64)) error {
-		for rest := op.want; len(rest) > 0; {
-			var span Span
-			span, rest = b.layout.run(rest)
-			if err := s.readFrom(x.From, slot, span, x.FromOff, arrived); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return m, w.bring(x, newArrivals(m.Bytes(0, m.Size()), b, op.want), b.layout.runs(op.want)...)
 }
 
-// readFrom reads a span of a slot that begins at a place in a tier, and tells what has come, if anybody wants to know.
-func (s *Store) readFrom(t int, slot []byte, span Span, place int64, arrived func(from, n int64)) error {
-	from, to := place+span.Offset, slot[span.Offset:span.Offset+span.Bytes]
-	switch a := s.accelerator(t); {
-	case a != nil:
-		if err := a.read(to, from); err != nil {
+// bring reads spans of a checkpoint, and compares the regions awaited.
+func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...Span) error {
+	verifies := w.s.set.verify != verifyOff
+	a.expect(spans, verifies, w.hasRead)
+	for _, span := range spans {
+		if err := w.s.readFrom(x, span, a); err != nil {
 			return err
 		}
-	case s.tiers[t] == status.TierHost:
-		copy(to, s.host.Bytes(from, span.Bytes))
-	default:
-		var some func(at, n int64)
-		if arrived != nil {
-			some = func(at, n int64) { arrived(span.Offset+at, n) }
+	}
+	if !verifies {
+		return nil
+	}
+	return damaged(a.mismatch(), w.s.tiers[x.From])
+}
+
+// readFrom reads a span from the tier that a transfer comes from.
+func (s *Store) readFrom(x *engine.Transfer, span Span, to *arrivals) error {
+	from, p := x.FromOff+span.Offset, to.slot[span.Offset:span.Offset+span.Bytes]
+	switch a := s.accelerator(x.From); {
+	case a != nil:
+		if err := a.read(p, from); err != nil {
+			return err
 		}
-		return s.diskError(s.disk.ReadPieces(from, to, some))
+	case s.tiers[x.From] == status.TierHost:
+		copy(p, s.host.Bytes(from, span.Bytes))
+	default:
+		return s.diskError(s.disk.ReadPieces(from, p, func(at, n int64) { to.arrived(span.Offset+at, n) }))
 	}
-	if arrived != nil {
-		arrived(span.Offset, span.Bytes)
-	}
+	to.arrived(span.Offset, span.Bytes)
 	return nil
 }
 
