@@ -71,16 +71,18 @@ const (
 	scanLimit  = 128
 )
 
-// The prefetches that have room reserved but have not ended are bounded, per link: a few of them, or as many small ones as one request after the other brings fast.
+// The prefetches that have room reserved but have not ended are bounded, per link: a few of them, or as many small ones as a slow tier brings at its full rate. They
+// cannot be evicted before they have ended: whoever needs room finds most of the tier without them.
 const (
 	fewLoads  = 8
 	loadBytes = 16 << 20
+	loadShare = 8 // of the tier, this part (as a divisor)
 	mostLoads = 512
 )
 
 // loadsEnough tells whether no more prefetches should begin.
-func (l *link) loadsEnough() bool {
-	return l.loads >= fewLoads && l.loading >= loadBytes || l.loads >= mostLoads
+func (e *Engine) loadsEnough(l *link) bool {
+	return l.loads >= fewLoads && (l.loading >= min(loadBytes, e.tiers[l.upper].Capacity/loadShare) || l.loads >= mostLoads)
 }
 
 // Engine holds all the state of one store's cache.

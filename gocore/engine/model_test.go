@@ -118,6 +118,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"doubt":        func(t *rapid.T) { w.doubt(w.proofs[pick(t, len(w.proofs))]) },
 		"next down":    func(t *rapid.T) { w.next(Down) },
 		"next up":      func(t *rapid.T) { w.next(Up) },
+		"next urgent":  func(t *rapid.T) { w.nextUrgent() },
 		"done":         func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"done as well": func(t *rapid.T) { w.done(pick(t, len(w.flights)), nil) },
 		"capture more": w.capture,

@@ -253,7 +253,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	if !e.Complete(rec, l.lower) {
 		return false // it comes up there first
 	}
-	if l.loadsEnough() {
+	if e.loadsEnough(l) {
 		return false
 	}
 	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.besieged(t) {

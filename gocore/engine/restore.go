@@ -226,7 +226,7 @@ func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
 // hasten moves the loads of rec that are queued before those that nobody waits for.
 func (e *Engine) hasten(rec *Record) {
 	for k, l := range e.links {
-		if rec.loadsOn&(1<<k) != 0 && rec.copies[k] != fragment.None {
+		if bit := uint8(1) << k; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[k] != fragment.None {
 			l.demand.push(rec) // the entry in the other queue is skipped when it comes up
 		}
 	}

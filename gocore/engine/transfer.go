@@ -92,7 +92,15 @@ func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return 
 // PendingDemanded tells whether NextDemanded may have a transfer.
 func (e *Engine) PendingDemanded(upper int) bool { return e.links[upper].demand.len() > 0 }
 
-// PendingUrgent tells whether there may be a transfer upward, over a link or AnyLink, that somebody waits for.
+// NextUrgent is NextOver for transfers upward that somebody waits for.
+func (e *Engine) NextUrgent(now int64, upper int) *Transfer {
+	if x := e.passing[Up].next(upper); x != nil {
+		return e.started(now, x)
+	}
+	return e.started(now, e.nextDemanded(upper))
+}
+
+// PendingUrgent tells whether NextUrgent may have a transfer.
 func (e *Engine) PendingUrgent(upper int) bool {
 	for k, l := range e.links {
 		if (upper == AnyLink || upper == k) && l.demand.len() > 0 {
@@ -109,15 +117,7 @@ func (e *Engine) PendingUrgent(upper int) bool {
 
 // NextDemanded is NextOver for a worker that serves only loads for which restores wait: one of them is never behind what nobody waits for.
 func (e *Engine) NextDemanded(now int64, upper int) *Transfer {
-	l := e.links[upper]
-	rec := l.nextLoad(&l.demand)
-	if rec == nil {
-		return nil
-	}
-	x := e.startLoad(l, rec, true)
-	x.began = now
-	e.running++
-	return x
+	return e.started(now, e.nextDemanded(upper))
 }
 
 // AnyLink stands for all links.
@@ -126,9 +126,7 @@ const AnyLink = -1
 func (e *Engine) next(now int64, d Direction, over int) *Transfer {
 	for again := true; again; again = over == AnyLink {
 		if x := e.find(now, d, over); x != nil {
-			x.began = now
-			e.running++
-			return x
+			return e.started(now, x)
 		}
 		// What looked like work may have been done or dropped meanwhile: then it keeps nobody waiting. Claims that end may make work.
 		for t := range e.tiers {
@@ -139,6 +137,14 @@ func (e *Engine) next(now int64, d Direction, over int) *Transfer {
 		}
 	}
 	return nil
+}
+
+func (e *Engine) started(now int64, x *Transfer) *Transfer {
+	if x != nil {
+		x.began = now
+		e.running++
+	}
+	return x
 }
 
 func (e *Engine) find(now int64, d Direction, over int) *Transfer {
@@ -203,14 +209,28 @@ func (w ways) next(over int) *Transfer {
 }
 
 func (e *Engine) nextUp(over int) *Transfer {
-	for i, q := range []func(*link) *fifo[*Record]{(*link).demanded, (*link).wanted} {
-		for k, l := range e.links {
-			if over != AnyLink && over != k {
-				continue
-			}
-			if rec := l.nextLoad(q(l)); rec != nil {
-				return e.startLoad(l, rec, i == 0)
-			}
+	if x := e.nextDemanded(over); x != nil {
+		return x
+	}
+	return e.nextLoadOf((*link).wanted, over)
+}
+
+func (e *Engine) nextDemanded(over int) *Transfer {
+	x := e.nextLoadOf((*link).demanded, over)
+	if x != nil {
+		x.Urgent = true
+	}
+	return x
+}
+
+// nextLoadOf starts the first load in a queue of a link, or of any; nil when there is none.
+func (e *Engine) nextLoadOf(queue func(*link) *fifo[*Record], over int) *Transfer {
+	for k, l := range e.links {
+		if over != AnyLink && over != k {
+			continue
+		}
+		if rec := l.nextLoad(queue(l)); rec != nil {
+			return e.startLoad(l, rec)
 		}
 	}
 	return nil
@@ -246,11 +266,11 @@ func (l *link) nextLoad(q *fifo[*Record]) *Record {
 	}
 }
 
-func (e *Engine) startLoad(l *link, rec *Record, urgent bool) *Transfer {
+func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
 	rec.loadRuns |= 1 << l.upper
 	f := e.Fragment(rec, l.upper)
 	f.Transfers++
-	return &Transfer{Kind: Load, Rec: rec, Urgent: urgent, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
+	return &Transfer{Kind: Load, Rec: rec, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
 }
 
 func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {

@@ -420,8 +420,20 @@ func keys(m map[plan.Key]*Record) (list []plan.Key) {
 }
 
 // next takes a transfer; false when there is none.
-func (w *world) next(d Direction) bool {
-	x := w.e.Next(w.now, d)
+func (w *world) next(d Direction) bool { return w.took(d, w.e.Next(w.now, d)) }
+
+// nextUrgent takes one that somebody waits for.
+func (w *world) nextUrgent() {
+	x := w.e.NextUrgent(w.now, AnyLink)
+	if x == nil && w.e.PendingUrgent(AnyLink) {
+		w.fatalf("nobody is waited for, but something is pending%s", w.state())
+	}
+	if x != nil {
+		w.took(Up, x)
+	}
+}
+
+func (w *world) took(d Direction, x *Transfer) bool {
 	w.observe()
 	if x == nil {
 		if w.e.Pending(d) {

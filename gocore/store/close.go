@@ -78,7 +78,7 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 					s.stall.since[x] = s.now()
 				}
 			}
-			w.begin()
+			w.begin(len(all))
 			return all
 		}
 		s.settle() // it may have found that a tier is full: those who wait for it must know

@@ -29,7 +29,7 @@ type Config struct {
 	Prefetch bool     `json:"prefetch"`
 	Guess    bool     `json:"guess"`
 	Debug    bool     `json:"debug"`    // finds who writes into a shared lease
-	Workers  int      `json:"workers"`  // transfers at once, per direction; 0: 2
+	Workers  int      `json:"workers"`  // transfers read or written at once, per direction, beside what restores wait for; 0: 2
 	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: what the machine has, at most 8
 	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
 	Timeline int      `json:"timeline"` // events kept for pictures

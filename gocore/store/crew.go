@@ -30,8 +30,8 @@ func (c *crew) pending(e *engine.Engine) bool {
 	if c.demanded {
 		return e.PendingDemanded(c.link)
 	}
-	if c.busy(e) {
-		return false
+	if c.full() {
+		return e.PendingUrgent(c.link)
 	}
 	return len(c.late.filled) > 0 || e.PendingOver(c.direction, c.link)
 }
@@ -41,19 +41,22 @@ func (c *crew) next(e *engine.Engine, now int64) *engine.Transfer {
 	if c.demanded {
 		return e.NextDemanded(now, c.link)
 	}
-	if c.busy(e) {
-		return nil
-	}
 	if x := c.late.next(); x != nil {
 		return x
+	}
+	return c.another(e, now, false)
+}
+
+// another is a transfer of the engine's, one that is waited for if it has to be.
+func (c *crew) another(e *engine.Engine, now int64, urgent bool) *engine.Transfer {
+	if urgent || c.full() {
+		return e.NextUrgent(now, c.link)
 	}
 	return e.NextOver(now, c.direction, c.link)
 }
 
-// busy tells whether what is there to be done has to wait until another transfer has been read.
-func (c *crew) busy(e *engine.Engine) bool {
-	return c.lanes > 0 && c.reading >= c.lanes && !e.PendingUrgent(c.link)
-}
+// full tells whether nothing should be read until another transfer has been, but what a restore waits for.
+func (c *crew) full() bool { return c.lanes > 0 && c.reading >= c.lanes }
 
 // reads lets a crew have one worker more than transfers that are read at once: while one is compared and copied, the disk does not rest, and what a restore waits for is
 // not behind what nobody waits for.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
@@ -31,7 +32,7 @@ func (c *client) prefetch() {
 	}
 }
 
-// As many are read ahead at once as there are to be; what a restore waits for is not behind them.
+// As many are read ahead at once as there are to be. What a restore waits for is not behind them, and nothing that nobody waits for takes its worker.
 func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	const size = 100_000 // goes alone
 	fs, gate := blocked(vfs.OpRead, 64<<20)
@@ -40,23 +41,32 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	h := onDiskAlone(t, c, 6, size)
 	defer gate.Release()
 	gate.Enable()
+	stays := func(n int) {
+		t.Helper()
+		eventually(t, "so many are read", func() bool { return gate.Blocked() == n })
+		time.Sleep(20 * time.Millisecond)
+		if now := gate.Blocked(); now != n {
+			t.Fatalf("%d are read at once, not %d", now, n)
+		}
+	}
 	h.hint(0, 1, 2, 3)
 	h.prefetch()
-	eventually(t, "two are read", func() bool { return gate.Blocked() == 2 })
-	time.Sleep(20 * time.Millisecond)
-	if n := gate.Blocked(); n != 2 {
-		t.Fatalf("%d are read ahead at once", n)
+	stays(2)
+	var all []func() error
+	for i, k := range []int64{0, 5} { // one that is being read, and one that nobody expects
+		fd, out := eventfd(t), &Outcome{}
+		op, code, err := h.h.Restore(&RestoreArgs{Key: plan.Number(k), Into: []Region{region(make([]byte, size), 0)}, FD: fd}, out)
+		if err != nil || code != status.Pending {
+			t.Fatal(code, err)
+		}
+		all = append(all, func() error { return drive(t, op, code, fd, out) })
+		stays(2 + i)
 	}
-	var out Outcome
-	back := make([]byte, size)
-	op, code, err := h.h.Restore(&RestoreArgs{Key: plan.Number(5), Into: []Region{region(back, 0)}, FD: h.fd}, &out)
-	if err != nil || code != status.Pending {
-		t.Fatal(code, err)
-	}
-	eventually(t, "what is waited for is read beside them", func() bool { return gate.Blocked() == 3 })
 	gate.Release()
-	if err := drive(t, op, code, h.fd, &out); err != nil {
-		t.Fatal(err)
+	for _, end := range all {
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for k := range int64(6) {
 		h.mustGet(k, random(size, uint64(k)), RestoreArgs{})
@@ -64,53 +74,111 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	drained(t, h.s)
 }
 
-// The next one is read while what has been read is still being compared.
-func TestReadingGoesOnWhileBytesAreCompared(t *testing.T) {
-	h := onDiskAlone(t, cached(2<<20, 32<<20, vfs.NewMem(64<<20)), 1, 100_000)
-	c := h.s.crews[1]
-	w := &worker{s: h.s, crew: c}
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	for range c.lanes {
-		(&worker{s: h.s, crew: c}).begin()
+// The lane is given back when the last of a batch has been read, before what was read is looked at and reported; not before that.
+func TestALaneIsFreeWhenAllHasBeenRead(t *testing.T) {
+	for name, keys := range map[string][]int64{"neighbours": {0, 1, 2, 3}, "scattered": {0, 2, 3, 5}, "one": {4}, "scattered, and one": {0, 2, 9}, "large": {9}} {
+		t.Run(name, func(t *testing.T) {
+			fs, gate := blocked(vfs.OpRead, 64<<20)
+			h := newClient(t, open(t, cached(16<<20, 64<<20, fs)), "h")
+			for k := range int64(9) {
+				h.putDown(k, random(5000, uint64(k)))
+			}
+			h.putDown(9, random(5<<20, 9))
+			w := &worker{s: h.s, crew: h.s.crews[1]}
+			var all []*engine.Transfer
+			for _, k := range keys { // as if they were to come up, to where nothing lies
+				rec := h.h.h.Get(plan.Number(k))
+				all = append(all, &engine.Transfer{Kind: engine.Load, Rec: rec, From: 1, FromOff: h.s.eng.Fragment(rec, 1).Offset, ToOff: 8<<20 + k<<16})
+			}
+			reading := func() int {
+				h.s.mu.Lock()
+				defer h.s.mu.Unlock()
+				return w.crew.reading
+			}
+			h.s.mu.Lock()
+			w.begin(len(all))
+			h.s.mu.Unlock()
+			last := all[len(all)-1]
+			gate.From, gate.To = last.FromOff, last.FromOff+diskGrain
+			gate.Enable()
+			ended := make(chan []*moved)
+			go func() { ended <- w.carry(all) }()
+			eventually(t, "the last one is being read", func() bool { return gate.Blocked() == 1 })
+			if reading() != 1 {
+				t.Error("the lane was free too early")
+			}
+			gate.Release()
+			for i, m := range <-ended {
+				if m.err != nil {
+					t.Errorf("%d: %v", keys[i], m.err)
+				}
+			}
+			if reading() != 0 {
+				t.Error("the lane is still taken")
+			}
+			w.free()
+		})
 	}
-	if !c.busy(h.s.eng) {
-		t.Fatal("all lanes are taken")
-	}
-	c.reading--
-	w.begin()
-	h.s.mu.Unlock()
-	w.hasRead()
-	w.hasRead() // what is told twice counts once
-	h.s.mu.Lock()
-	if c.busy(h.s.eng) || c.reading != c.lanes-1 {
-		t.Fatalf("%d of %d lanes are taken", c.reading, c.lanes)
-	}
-	w.end()
-	c.reading -= c.lanes - 1
 }
 
-// Small checkpoints that nobody waits for yet come many at a time.
+// Small checkpoints that nobody waits for yet come many at a time, whatever their order in the plan; those that lie apart do not.
 func TestSmallLoadsAheadComeByManyAtATime(t *testing.T) {
-	fs := vfs.NewFaulty(vfs.NewMem(64 << 20))
+	const n, size = 320, 8192
+	for name, c := range map[string]struct {
+		stride      int64
+		least, most int64 // reads
+	}{"upwards": {1, 1, 4}, "backwards": {n - 1, 1, 4}, "apart": {7, n / 2, n}} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewFaulty(vfs.NewMem(256 << 20))
+			cfg := cached(64<<20, 160<<20, fs)
+			cfg.Workers = 1
+			h := onDiskAlone(t, cfg, n, size)
+			var keys []int64
+			for i := range int64(n) {
+				keys = append(keys, (i*c.stride+c.stride-1)%n)
+			}
+			before := fs.Calls(vfs.OpRead)
+			h.hint(keys...)
+			h.prefetch()
+			for _, k := range keys {
+				eventually(t, "all are there", func() bool { return h.inHost(k) })
+			}
+			if calls := int64(fs.Calls(vfs.OpRead) - before); calls < c.least || calls > c.most {
+				t.Errorf("%d reads for %d", calls, n)
+			}
+			for k := range int64(n) {
+				h.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+			}
+			drained(t, h.s)
+		})
+	}
+}
+
+// Of checkpoints that lie apart a batch has few: a restore that waits for one of them, or for something else, does not wait for hundreds of reads.
+func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
+	fs, gate := blocked(vfs.OpRead, 64<<20)
 	c := cached(8<<20, 32<<20, fs)
 	c.Workers = 1
-	const n, size = 320, 9000
+	const n, size = 300, 4000
 	h := onDiskAlone(t, c, n, size)
+	defer gate.Release()
+	gate.Enable()
 	var keys []int64
-	for k := range int64(n) {
-		keys = append(keys, k)
+	for i := range int64(n) {
+		keys = append(keys, i*7%n)
 	}
-	before := fs.Calls(vfs.OpRead)
 	h.hint(keys...)
 	h.prefetch()
+	eventually(t, "a batch is being read", func() bool { return gate.Blocked() == 1 })
+	h.s.mu.Lock()
+	left := h.s.crews[1].reading
+	since := len(h.s.stall.since)
+	h.s.mu.Unlock()
+	if left != 1 || since < 2 || since > batchRuns+1 {
+		t.Errorf("%d are read in one go", since)
+	}
+	gate.Release()
 	for _, k := range keys {
-		eventually(t, "all are there", func() bool { return h.inHost(k) })
-	}
-	if calls := fs.Calls(vfs.OpRead) - before; calls > 16 { // … in pieces; batches of 1 MiB would be a read each as well
-		t.Errorf("%d reads for %d", calls, n)
-	}
-	for k := range int64(n) {
 		h.mustGet(k, random(size, uint64(k)), RestoreArgs{})
 	}
 	drained(t, h.s)

@@ -64,7 +64,7 @@ func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 // bring reads spans of a checkpoint, and compares the regions awaited.
 func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...Span) error {
 	verifies := w.s.set.verify != verifyOff
-	a.expect(spans, verifies, w.hasRead)
+	a.expect(spans, verifies, func() { w.hasRead(1) })
 	for _, span := range spans {
 		if err := w.s.readFrom(x, span, a); err != nil {
 			return err

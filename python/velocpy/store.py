@@ -125,8 +125,8 @@ def open(  # noqa: A001
     timeline
         How many events `Store.timeline` keeps.
     workers, copiers, direct
-        Threads for disk transfers and for large copies, and whether to go past the page cache; None: chosen by the
-        store.
+        How many disk transfers run at once each way (beside those that restores wait for), threads for large copies,
+        and whether to go past the page cache; None: chosen by the store.
 
     Examples
     --------

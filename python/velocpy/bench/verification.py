@@ -50,12 +50,13 @@ class Case:
     def count(self, size: int, total: int) -> int:
         """How many checkpoints a pass restores.
 
-        From disk many more than host memory holds of the pass before; in no order each waits for the disk alone.
+        From disk at least four times what host memory holds of the pass before, and, when each waits for the disk
+        alone, no more.
         """
         if not self.disk:
             return total // size
         count = max(total // size, 4 * (FEW + 1))
-        return count if self.planned else min(count, 2048)
+        return count if self.planned else max(4 * LITTLE // size, 4 * (FEW + 1))
 
 
 CASES = (
