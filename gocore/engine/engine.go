@@ -72,7 +72,7 @@ const (
 )
 
 // The prefetches that have room reserved but have not ended are bounded, per link: a few of them, or as many small ones as a slow tier brings at its full rate. They
-// cannot be evicted before they have ended: whoever needs room finds most of the tier without them.
+// cannot be evicted before they have ended: of small ones most of the tier is free, whoever needs room meanwhile.
 const (
 	fewLoads  = 8
 	loadBytes = 16 << 20

@@ -428,9 +428,13 @@ func (w *world) nextUrgent() {
 	if x == nil && w.e.PendingUrgent(AnyLink) {
 		w.fatalf("nobody is waited for, but something is pending%s", w.state())
 	}
-	if x != nil {
-		w.took(Up, x)
+	if x == nil {
+		return
 	}
+	if x.Kind != Fetch && !x.Urgent {
+		w.fatalf("nobody waits for %v", x.Rec.Key)
+	}
+	w.took(Up, x)
 }
 
 func (w *world) took(d Direction, x *Transfer) bool {

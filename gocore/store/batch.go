@@ -16,7 +16,7 @@ const (
 	batchSmall = 64 << 10 // what is larger goes alone
 	batchBytes = 1 << 20  // of one batch
 	batchAhead = 4 << 20  // … of what comes up before anybody waits for it: the disk brings 64 KiB in a third less time than in batches of a quarter
-	batchRuns  = 8        // of so many places on disk: they are read one after the other, and all end together
+	batchApart = 7        // when it is of more places on disk it ends: they are read one after the other, and all are there together
 )
 
 // worker is one goroutine that carries out transfers.
@@ -34,24 +34,51 @@ func (s *Store) batch(c *crew, first *engine.Transfer) []*engine.Transfer {
 	if c.device != nil {
 		return all
 	}
-	most, runs := int64(batchBytes), 1
-	if first.Kind == engine.Load && !first.Urgent {
+	most, apart, at := int64(batchBytes), batchApart, places{}
+	switch {
+	case first.Kind == engine.Load && first.Urgent:
+		apart = 1 // others can read beside it what else is waited for
+	case first.Kind == engine.Load:
 		most = batchAhead
 	}
-	for x, bytes := first, int64(0); joins(x, first) && runs < batchRuns; all = append(all, x) {
-		if bytes += onDiskBytes(x); bytes > most-batchSmall {
+	for x, bytes := first, int64(0); joins(x, first); all = append(all, x) {
+		if first.Kind == engine.Load {
+			at.add(x)
+		}
+		if bytes += onDiskBytes(x); bytes > most-batchSmall || len(at) > apart {
 			break
 		}
-		next := c.another(s.eng, s.now(), first.Urgent)
-		if next == nil {
+		if x = c.another(s.eng, s.now(), first.Urgent); x == nil {
 			break
 		}
-		if next.Kind == engine.Load && !neighbours(x, next) && !neighbours(next, x) {
-			runs++
-		}
-		x = next
 	}
 	return all
+}
+
+// together is how many of the transfers taken are carried out together: all, or all but the last, which does not join them and may be large.
+func together(all []*engine.Transfer) int {
+	if n := len(all); n > 1 && !joins(all[n-1], all[0]) {
+		return n - 1
+	}
+	return len(all)
+}
+
+// places are the ranges of the disk that a batch reads, one after the other.
+type places []Span
+
+func (p *places) add(x *engine.Transfer) {
+	from, end := onDisk(x)
+	for i := range *p {
+		switch q := &(*p)[i]; {
+		case end == q.Offset:
+			q.Offset, q.Bytes = from, q.Bytes+end-from
+			return
+		case from == q.Offset+q.Bytes:
+			q.Bytes += end - from
+			return
+		}
+	}
+	*p = append(*p, Span{from, end - from})
 }
 
 // joins tells whether x can be carried out together with others of the kind of first.
@@ -71,23 +98,19 @@ func onDiskBytes(x *engine.Transfer) int64 {
 	return (x.Rec.Size + diskGrain - 1) / diskGrain * diskGrain
 }
 
-// carry carries transfers out: those that go together first, then, one at most, what does not.
+// carry carries out one transfer, or several that go together.
 func (w *worker) carry(all []*engine.Transfer) []*moved {
 	results := make([]*moved, len(all))
-	together := len(all)
-	for together > 0 && !joins(all[together-1], all[0]) {
-		together--
-	}
-	if together > 1 {
-		slices.SortFunc(all[:together], func(a, b *engine.Transfer) int {
+	if len(all) > 1 {
+		slices.SortFunc(all, func(a, b *engine.Transfer) int {
 			from, _ := onDisk(a)
 			other, _ := onDisk(b)
 			return cmp.Compare(from, other)
 		})
 	}
-	for from := 0; from < together; {
+	for from := 0; from < len(all); {
 		to := from + 1
-		for to < together && neighbours(all[to-1], all[to]) {
+		for to < len(all) && neighbours(all[to-1], all[to]) {
 			to++
 		}
 		w.join(all[from:to], results[from:to])

@@ -45,10 +45,15 @@ func (s *Store) run(c *crew) {
 		if len(all) == 0 {
 			break
 		}
-		results := w.carry(all)
-		s.done(&w, all, results)
-		for _, m := range results {
-			m.unmap()
+		for n := together(all); len(all) > 0; n = len(all) {
+			results := w.carry(all[:n])
+			s.done(&w, all[:n], results, n == len(all))
+			for _, m := range results {
+				m.unmap()
+			}
+			if all = all[n:]; len(all) > 0 {
+				all[0].Begun(s.now())
+			}
 		}
 	}
 	w.free()
@@ -89,12 +94,14 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 	return nil
 }
 
-// done reports transfers that were carried out together.
-func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved) {
+// done reports transfers that were carried out together, the last of those that the worker has taken or not.
+func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last bool) {
 	c := w.crew
 	s.mu.Lock()
 	defer s.leave()
-	w.end()
+	if last {
+		w.end()
+	}
 	if c.device != nil && s.pin.moving.Dec() == 0 {
 		s.quiet.Broadcast()
 	}

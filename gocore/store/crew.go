@@ -58,8 +58,8 @@ func (c *crew) another(e *engine.Engine, now int64, urgent bool) *engine.Transfe
 // full tells whether nothing should be read until another transfer has been, but what a restore waits for.
 func (c *crew) full() bool { return c.lanes > 0 && c.reading >= c.lanes }
 
-// reads lets a crew have one worker more than transfers that are read at once: while one is compared and copied, the disk does not rest, and what a restore waits for is
-// not behind what nobody waits for.
+// reads lets a crew have one worker more than transfers that are read ahead at once: while one is compared and copied the disk does not rest, and one that a restore
+// waits for is read beside those that nobody waits for.
 func (c *crew) reads(lanes int) {
 	c.size, c.lanes = lanes+1, lanes
 }

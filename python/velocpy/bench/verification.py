@@ -47,17 +47,6 @@ class Case:
     planned: bool = True
     disk: bool = False  # where the checkpoints lie, and host memory holds few of them
 
-    def count(self, size: int, total: int) -> int:
-        """How many checkpoints a pass restores.
-
-        From disk at least four times what host memory holds of the pass before, and, when each waits for the disk
-        alone, no more.
-        """
-        if not self.disk:
-            return total // size
-        count = max(total // size, 4 * (FEW + 1))
-        return count if self.planned else max(4 * LITTLE // size, 4 * (FEW + 1))
-
 
 CASES = (
     Case("into an array", _into, held=True),
@@ -70,7 +59,26 @@ CASES = (
 )
 
 FEW = 4  # checkpoints that host memory holds at least when they lie on disk
-LITTLE = 64 << 20  # … or so many bytes
+LITTLE = 16  # … or this part of the bytes of all (as a divisor)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much of a case is restored."""
+
+    size: int
+    count: int
+    host: int  # bytes of host memory
+
+    @classmethod
+    def of(cls, case: Case, size: int, total: int) -> Amount:
+        """What ``total`` bytes allow: from disk at least four times what host memory holds of the pass before."""
+        if not case.disk:
+            return cls(size, total // size, (total // size + 1) * (size + 4096))
+        host = max(total // LITTLE, (FEW + 1) * size)
+        count = max(total // size, 4 * host // size)
+        # In no order each waits for the disk alone: no more than it takes.
+        return cls(size, count if case.planned else 4 * host // size, host)
 
 
 def run(
@@ -83,7 +91,7 @@ def run(
     report = Report("verification", {"rounds": rounds, "history_mib": total >> 20})
     for size in sizes:
         for case in CASES:
-            seconds = _by_turns(case, folder, size, case.count(size, total), rounds)
+            seconds = _by_turns(case, folder, size, total, rounds)
             ratios = [a / b for a, b in zip(seconds["first"], seconds["off"], strict=True)]
             added = [a - b for a, b in zip(seconds["first"], seconds["off"], strict=True)]
             row: dict[str, Any] = {"KiB": size >> 10, "restore": case.name}
@@ -96,9 +104,9 @@ def run(
     report.notes.append(
         'From host memory each checkpoint is restored once after its capture, so that verify="first" compares all of '
         "them; a second restore would cost nothing more. 'From disk': one durable store, read by both, "
-        f"with host memory for {LITTLE >> 20} MiB or {FEW} checkpoints, and no guesses, as they would bring up in the "
-        "other's turn what comes next. Times are those of one restore; two stores "
-        "take turns, a whole pass each, so that what one does in the background does not slow the other. A bare lease "
+        f"with host memory for {total // LITTLE >> 20} MiB or {FEW} checkpoints, and no guesses, as they would bring "
+        "up in the other's turn what comes next. Times are those of one restore; two stores take turns, a whole pass "
+        "each, so that what one does in the background does not slow the other. A bare lease "
         "copies nothing: verified, it reads the bytes, which the application is about to do; 'read once' adds that "
         "reading (the sum of its 64-bit words). There is a plan: what comes from disk, and leases of 1 MiB and more, "
         "are compared ahead by other threads; 'in no order' there is none, nothing to guess, and the bytes are read "
@@ -107,12 +115,14 @@ def run(
     return report
 
 
-def _by_turns(case: Case, folder: Path, size: int, count: int, rounds: int) -> dict[str, list[float]]:
+def _by_turns(case: Case, folder: Path, size: int, total: int, rounds: int) -> dict[str, list[float]]:
     """Mean seconds of a restore in each round, after one that does not count."""
+    amount = Amount.of(case, size, total)
+    count = amount.count
     stamped, back = Stamped(size), np.zeros(size, np.uint8)
     keys, order = list(range(count)), random.Random(1)
     seconds: dict[str, list[float]] = {verify: [] for verify in CHOICES}
-    with _stores(case, folder, size, count) as stores:
+    with _stores(case, folder, amount) as stores:
         turns = [(verify, store.history("h")) for verify, store in zip(CHOICES, stores, strict=True)]
         for number in range(rounds + 1):
             if not case.planned:
@@ -136,14 +146,13 @@ def _by_turns(case: Case, folder: Path, size: int, count: int, rounds: int) -> d
 
 
 @contextmanager
-def _stores(case: Case, folder: Path, size: int, count: int) -> Iterator[list[velocpy.Store]]:
+def _stores(case: Case, folder: Path, amount: Amount) -> Iterator[list[velocpy.Store]]:
     """A store for each choice; from disk they read the same files, so that both get them at the same rate."""
+    size, count, host = amount.size, amount.count, amount.host
     with ExitStack() as stack:
         if not case.disk:
-            host = (count + 1) * (size + 4096)
             yield [stack.enter_context(velocpy.open(host=host, verify=verify)) for verify in CHOICES]
             return
-        host = max(LITTLE, (FEW + 1) * size)
         path = stack.enter_context(tempfile.TemporaryDirectory(dir=folder))
         with velocpy.open(path, host=host, disk=2 * count * (size + 4096) + (1 << 30), flush="eager") as store:
             history, stamped = store.history("h"), Stamped(size)
