@@ -21,7 +21,7 @@ const (
 
 func (d direction) String() string { return [...]string{"read", "write"}[d] }
 
-// readPieceBytes is the most that a piece of a Read has: no larger ones are read faster, and what is done with each that has come is done while others are still read.
+// readPieceBytes is the most that a piece of a Read has: larger ones are hardly read faster, and what is done with each that has come is done while others are still read.
 const readPieceBytes = 2 << 20
 
 // piece is a part of a transfer that lies in one segment.

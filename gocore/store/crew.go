@@ -14,8 +14,8 @@ type crew struct {
 	device    *accelerator // of its upper tier; nil for host memory
 	demanded  bool         // takes only what restores wait for
 	size      int
-	lanes     int        // how many of its transfers may be reading, unless somebody waits for one; 0: all
-	reading   int        // how many are
+	atOnce    int        // so many of its workers read at once, and more only what somebody waits for; 0: all
+	reading   int        // how many do
 	bell      *sync.Cond // workers wait here
 	resting   int        // how many do
 	late      late
@@ -56,12 +56,12 @@ func (c *crew) another(e *engine.Engine, now int64, urgent bool) *engine.Transfe
 }
 
 // full tells whether nothing should be read until another transfer has been, but what a restore waits for.
-func (c *crew) full() bool { return c.lanes > 0 && c.reading >= c.lanes }
+func (c *crew) full() bool { return c.atOnce > 0 && c.reading >= c.atOnce }
 
 // reads lets a crew have one worker more than transfers that are read ahead at once: while one is compared and copied the disk does not rest, and one that a restore
 // waits for is read beside those that nobody waits for.
-func (c *crew) reads(lanes int) {
-	c.size, c.lanes = lanes+1, lanes
+func (c *crew) reads(atOnce int) {
+	c.size, c.atOnce = atOnce+1, atOnce
 }
 
 // newCrews makes the crews of all links.
