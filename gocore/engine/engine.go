@@ -170,7 +170,7 @@ type link struct {
 	backlog      int64         // time at which the flushes queued so far are predicted to end
 	loads        int           // loads with room reserved that have not ended
 	loading      int64         // their bytes
-	blocked      bool          // the lower tier had no room for a flush
+	refused      refused       // what the lower tier had no room for
 	paused       uint64        // the lower tier's version, plus one, when the next flush had to wait for one further down
 	stuck        int           // records whose flush failed and that nobody has asked to retry
 	err          error         // why the latest flush failed
@@ -200,7 +200,7 @@ func New(cfg Config) *Engine {
 	}
 	for i, c := range cfg.Tiers[:max(len(cfg.Tiers)-1, 0)] {
 		l := &link{upper: i, lower: max(i+1, e.fronts), down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate)}
-		l.dirty.link = i
+		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], anything
 		e.links = append(e.links, l)
 	}
 	for d := range e.passing {

@@ -14,7 +14,7 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 		return
 	}
 	if rec.queuedOn&bit == 0 {
-		if l.blocked || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
+		if l.barred(e, rec) || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
 			return
 		}
 		e.unstick(rec, t)
@@ -51,7 +51,7 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 // flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
 // In eager mode everything goes down; it has been queued before, unless the lower tier was full then.
 func (e *Engine) flushMore(now int64, l *link) {
-	if l.blocked || l.dirty.Len() == 0 {
+	if l.dirty.Len() == 0 || l.shut() {
 		return
 	}
 	for l.dirty.Len() > 0 && e.shouldFlush(l) {
@@ -111,32 +111,36 @@ func (e *Engine) retryLink(now int64, t int) bool {
 
 // nextFlush takes the next flush over the link whose lower tier has room.
 func (e *Engine) nextFlush(now int64, l *link) *Transfer {
-	if !l.canFlush(e) {
-		return nil
+	for l.canFlush(e) {
+		q := &l.urgent
+		rec := l.unbegun(q)
+		if rec == nil {
+			q = &l.normal
+			rec = l.unbegun(q)
+		}
+		if rec == nil {
+			return nil
+		}
+		switch e.roomBelow(now, l, rec) {
+		case granted:
+			q.pop()
+			return e.startFlush(now, l, rec)
+		case waits:
+			l.paused = e.tiers[l.lower].version + 1
+		case stuck:
+			e.refuse(now, l, rec)
+		}
 	}
-	q := &l.urgent
-	rec := l.unbegun(q)
-	if rec == nil {
-		q = &l.normal
-		rec = l.unbegun(q)
-	}
-	if rec == nil {
-		return nil
-	}
+	return nil
+}
+
+// roomBelow makes room for a flush. It does not find that there is none while others give back some by themselves.
+func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 	v := e.room(now, l.lower, rec)
 	if owed := e.owed > 0 && l.lower == len(e.tiers)-1; v == stuck && (owed || e.tiers[l.lower].proofs > 0) {
-		v = waits
+		return waits
 	}
-	switch v {
-	case stuck:
-		e.block(now, l)
-		return nil
-	case waits:
-		l.paused = e.tiers[l.lower].version + 1
-		return nil
-	}
-	q.pop()
-	return e.startFlush(now, l, rec)
+	return v
 }
 
 // unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are
@@ -156,7 +160,7 @@ func (l *link) unbegun(q *fifo[*Record]) *Record {
 // before what none waits for yet.
 func (e *Engine) besieged(t int) bool {
 	for _, l := range e.links {
-		if l.lower == t && !l.blocked && e.tiers[l.upper].claims.len() > 0 && l.unbegun(&l.urgent) != nil {
+		if l.lower == t && e.tiers[l.upper].claims.len() > 0 && l.unbegun(&l.urgent) != nil {
 			return true
 		}
 	}
@@ -165,5 +169,5 @@ func (e *Engine) besieged(t int) bool {
 
 // canFlush tells whether a flush that waits over the link might begin: not while its room has to come from flushes further down.
 func (l *link) canFlush(e *Engine) bool {
-	return l.queued > l.flushing && !l.blocked && l.paused != e.tiers[l.lower].version+1
+	return l.queued > l.flushing && l.paused != e.tiers[l.lower].version+1
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
@@ -175,6 +176,19 @@ func (w *world) underWay(r *Record) bool {
 	return false
 }
 
+// checkRefused looks for room that is there and counts as refused.
+func (w *world) checkRefused(k int) {
+	l := w.e.links[k]
+	for i, n := range l.refused {
+		if others := slices.Delete(slices.Clone(l.refused), i, i+1); others.covers(n) {
+			w.fatalf("link %d: what is refused covers itself: %v", k, l.refused)
+		}
+		if w.window(l.lower, n, func(f *fragment.Fragment[*Record]) bool { return f.Class == fragment.Gap || f.Class == fragment.Free }) {
+			w.fatalf("link %d: %v is refused, and there is room%s", k, n, w.state())
+		}
+	}
+}
+
 func (w *world) checkLinks() {
 	for k, l := range w.e.links {
 		bit := uint8(1) << k
@@ -208,10 +222,17 @@ func (w *world) checkLinks() {
 					w.fatalf("%v is not where it believes in the heap", r.Key)
 				}
 			}
+			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(r)) {
+				w.fatalf("%v: dirty, and needs less below than the least, %v", r.Key, l.dirty.least)
+			}
+			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.barred(w.e, r) {
+				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
+			}
 			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
 				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
 			}
 		}
+		w.checkRefused(k)
 		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != len(l.dirty.recs) {
 			w.fatalf("link %d: queued %d flushing %d loads %d stuck %d dirty %d, counted %d %d %d %d %d",
 				k, l.queued, l.flushing, l.loads, l.stuck, len(l.dirty.recs), queued, flushing, loads, stuck, dirty)

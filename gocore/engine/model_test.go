@@ -346,7 +346,7 @@ func (w *world) state() string {
 		}
 	}
 	for k, l := range w.e.links {
-		s += fmt.Sprintf("\nlink %d queued %d flushing %d loads %d blocked %v paused %d stuck %d", k, l.queued, l.flushing, l.loads, l.blocked, l.paused, l.stuck)
+		s += fmt.Sprintf("\nlink %d queued %d flushing %d loads %d refused %v paused %d stuck %d", k, l.queued, l.flushing, l.loads, l.refused, l.paused, l.stuck)
 	}
 	return s
 }

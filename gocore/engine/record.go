@@ -188,12 +188,12 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class
 }
 
 // roomier notes that tier t may have room where it had none: what waited for it is worth another attempt, in the tiers above too,
-// whose flushes it may have blocked.
+// whose flushes it may have refused.
 func (e *Engine) roomier(t int) {
 	e.tiers[t].version++
 	for k, l := range e.links[:min(t, len(e.links))] {
-		if l.lower == t && l.blocked {
-			l.blocked = false
+		if l.lower == t && len(l.refused) > 0 {
+			l.refused = l.refused[:0]
 			e.roomier(k)
 		}
 	}
@@ -300,8 +300,10 @@ func (e *Engine) expect(r *Record, seq int64) {
 // dirtyHeap orders the records that only the upper tier of a link holds by how little it would hurt to have them down: first
 // what nobody expects, longest untouched first; then what is expected last.
 type dirtyHeap struct {
-	link int
-	recs []*Record
+	link  int
+	recs  []*Record
+	below *tier
+	least need // within what each of them needs below; it may be less than that when some have gone
 }
 
 func (d *dirtyHeap) Len() int { return len(d.recs) }
@@ -340,8 +342,19 @@ func (d *dirtyHeap) set(r *Record, in bool) {
 	switch at := r.dirtyAt[d.link]; {
 	case in && at < 0:
 		heap.Push(d, r)
+		d.least = d.least.common(d.below.need(r))
 	case !in && at >= 0:
-		heap.Remove(d, int(at))
+		if heap.Remove(d, int(at)); len(d.recs) == 0 {
+			d.least = anything
+		}
+	}
+}
+
+// recount finds out what is needed at the least.
+func (d *dirtyHeap) recount() {
+	d.least = anything
+	for _, r := range d.recs {
+		d.least = d.least.common(d.below.need(r))
 	}
 }
 

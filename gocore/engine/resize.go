@@ -146,7 +146,7 @@ func (e *Engine) Draining(t int) bool {
 
 // idles tells whether so few urgent flushes wait that those which room waits for are not held up by more.
 func (l *link) idles(e *Engine) bool {
-	return !l.blocked && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
+	return len(l.refused) == 0 && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
 }
 
 // leave takes a copy behind the end as far as it can go now, and tells whether it has gone.
@@ -188,7 +188,7 @@ func (e *Engine) Settled(t int) bool {
 		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Owner.copying > 0:
 			settled = false
 		case f.Class == fragment.Dirty:
-			settled = settled && (t >= len(e.links) || e.links[t].blocked)
+			settled = settled && (t >= len(e.links) || len(e.links[t].refused) > 0)
 		}
 		return settled
 	})

@@ -58,7 +58,7 @@ func (w *world) nothingLeaves() {
 			f := tr.table.At(id)
 			stays := f.Pins > 0
 			if below := w.e.below(t); f.Owner != nil && !stays {
-				stays = below < 0 || w.e.links[t].blocked || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
+				stays = below < 0 || len(w.e.links[t].refused) > 0 || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
 			}
 			if !stays {
 				w.fatalf("at rest, and %v of class %d lies behind the end of tier %d%s", f.Owner.Key, f.Class, t, w.state())

@@ -103,14 +103,20 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 	if t < len(e.links) {
 		l := e.links[t]
 		req.Backlog = max(l.backlog-now, 0)
-		if !l.blocked {
+		if !l.shut() {
 			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers)
+		}
+		if req.FlushRate > 0 && len(l.refused) > 0 {
+			req.Barred = func(id fragment.ID) bool { return l.barred(e, tr.table.At(id).Owner) }
 		}
 	}
 	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
 	if many && !(ok && w.Wait == 0 && w.Promises == 0) && e.worthALook(tr, &req, ok) {
 		req.Limit, req.Start = 0, fragment.None
 		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
+	}
+	if !ok && req.Barred != nil {
+		e.links[t].dirty.recount() // nobody looks through all of them again when none can go
 	}
 	e.Stats.Decisions++
 	return w, ok
@@ -358,7 +364,7 @@ func (e *Engine) progressing() bool {
 		return true
 	}
 	for _, l := range e.links {
-		if l.demand.len() > 0 || l.ahead.len() > 0 || (l.queued > 0 && !l.blocked) {
+		if l.demand.len() > 0 || l.ahead.len() > 0 || l.queued > 0 {
 			return true
 		}
 	}

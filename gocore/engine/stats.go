@@ -42,7 +42,6 @@ type TierUse struct {
 	Fragments                             int
 	WriteRate, ReadRate                   float64 // bytes/s of the link to the next tier down, measured
 	FlushesQueued, LoadsRunning           int
-	Blocked                               bool
 }
 
 // Use describes tier t.
@@ -56,7 +55,7 @@ func (e *Engine) Use(t int) TierUse {
 	if t < len(e.links) {
 		l := e.links[t]
 		u.WriteRate, u.ReadRate = l.down.Rate(), l.up.Rate()
-		u.FlushesQueued, u.LoadsRunning, u.Blocked = l.queued, l.loads, l.blocked
+		u.FlushesQueued, u.LoadsRunning = l.queued, l.loads
 	}
 	return u
 }

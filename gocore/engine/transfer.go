@@ -284,29 +284,6 @@ func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
 	return &Transfer{Kind: Flush, Rec: rec, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
 }
 
-// block notes that the lower tier has no room: what was queued is not under way any more.
-func (e *Engine) block(now int64, l *link) {
-	l.blocked = true
-	l.backlog = now
-	bit := uint8(1) << l.upper
-	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
-		for {
-			rec, ok := q.pop()
-			if !ok {
-				break
-			}
-			if rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
-				rec.queuedOn &^= bit
-				l.queued--
-				e.settle(now, rec, l.upper)
-				e.wakeWaits(now, rec)
-			}
-		}
-	}
-	e.roomier(l.upper)
-	e.serve(now, l.upper)
-}
-
 // Done reports the end of a transfer.
 func (e *Engine) Done(now int64, x *Transfer, err error) {
 	e.running--

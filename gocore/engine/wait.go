@@ -47,8 +47,8 @@ func (e *Engine) want(now int64, rec *Record, t int) {
 	rec.wants |= 1 << t
 	for k, l := range e.links[:t] {
 		if e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			if l.blocked { // for those too who have given up on it
-				l.blocked = false
+			if l.barred(e, rec) { // for those too who have given up on it
+				l.refused = l.refused[:0]
 				e.tiers[k].version++
 			}
 			e.queueFlush(now, k, rec, true)
@@ -120,7 +120,7 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 		return true, nil
 	}
 	for k, l := range e.links {
-		if k < w.Tier && (l.blocked || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
+		if k < w.Tier && (l.barred(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
 			return true, full(l.lower, "no room for the flush of %d bytes", rec.Size)
 		}
 	}

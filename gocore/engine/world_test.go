@@ -628,8 +628,8 @@ func (w *world) movable(t int, r *Record) string {
 		return "there is room"
 	}
 	below := w.e.below(t)
-	if below != len(w.e.tiers)-1 || w.e.links[t].blocked {
-		return "" // between memories, what waits to come up may keep others from going down; and one refused flush stands for all
+	if below != len(w.e.tiers)-1 {
+		return "" // between memories, what waits to come up may keep others from going down
 	}
 	for _, d := range w.e.links[t].dirty.recs {
 		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Record]) bool {
@@ -646,8 +646,12 @@ func (w *world) movable(t int, r *Record) string {
 
 // windowIn tells whether fragments of tier t that may go make room for r.
 func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record]) bool) bool {
-	tr := w.e.tiers[t]
-	at, size, align := int64(-1), tr.extent(r), tr.align(r)
+	return w.window(t, w.e.tiers[t].need(r), may)
+}
+
+// window tells whether fragments of tier t that may go make so much room.
+func (w *world) window(t int, n need, may func(*fragment.Fragment[*Record]) bool) bool {
+	tr, at := w.e.tiers[t], int64(-1)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		if tr.behind(f) {
@@ -658,9 +662,9 @@ func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record])
 			continue
 		}
 		if at < 0 {
-			at = f.Offset + fragment.Padding(f.Offset, align)
+			at = f.Offset + fragment.Padding(f.Offset, n.align)
 		}
-		if f.Offset+f.Size-at >= size {
+		if f.Offset+f.Size-at >= n.size {
 			return true
 		}
 	}

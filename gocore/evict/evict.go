@@ -58,6 +58,7 @@ type Request struct {
 	Break       bool    // demand only: Promised fragments may go too
 	Limit       int     // fragments looked at, at the most; 0: all
 	Start       fragment.ID
+	Barred      func(fragment.ID) bool // of a Dirty fragment: there is no way down for it alone, it stays; nil: for none
 }
 
 // Window is a run of neighbouring fragments whose bytes together make the room.
@@ -158,7 +159,7 @@ func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
 
 // simple tells whether entries alone say which single fragments can go.
 func (s *scan[O]) simple() bool {
-	return s.window.mask == 0 && s.kind != FIFO && s.floor < 0
+	return s.window.mask == 0 && s.kind != FIFO && s.floor < 0 && s.barred == nil
 }
 
 // alone passes fragments each of which cannot go or is large enough alone, as most are when sizes are alike, at less cost than a window's. The
@@ -197,6 +198,9 @@ func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 	s.weigh(entries, w.loads[w.end-len(ids)-1].sum, loads)
 	if s.floor >= 0 {
 		s.keep(ids, entries, loads)
+	}
+	if s.barred != nil {
+		s.bar(ids, entries, loads)
 	}
 	if s.open || w.mask < 0 {
 		s.passOpen(ids, entries)

@@ -77,6 +77,9 @@ func request(t *rapid.T, rows []row, grain int64) *Request {
 		NoWait:    rapid.Bool().Draw(t, "nowait"), Break: rapid.Bool().Draw(t, "break"),
 		Start: fragment.None,
 	}
+	if rapid.IntRange(0, 2).Draw(t, "barred") == 0 {
+		r.Barred = func(id fragment.ID) bool { return id%3 == 0 }
+	}
 	if rapid.Bool().Draw(t, "limited") {
 		r.Limit = rapid.IntRange(1, len(rows)+2).Draw(t, "limit")
 	}
@@ -98,7 +101,7 @@ func price(k Kind, r *Request, f *row) (wait, score int64, promises int, never b
 		}
 	case fragment.Dirty:
 		wait = r.Backlog + int64(float64(f.Size)*r.FlushRate) + 1
-		never = r.FlushRate <= 0
+		never = r.FlushRate <= 0 || r.Barred != nil && r.Barred(f.id)
 	case fragment.Promised:
 		promises, never = 1, !r.Break
 	default:

@@ -24,17 +24,18 @@ type scale struct {
 	kind  Kind
 	open  bool // windows may differ in more than their scores
 
-	heads []int64
-	now   int64
-	begin int64 // ns until a future flush would have begun
-	rate  float64
+	heads  []int64
+	now    int64
+	begin  int64 // ns until a future flush would have begun
+	rate   float64
+	barred func(fragment.ID) bool
 }
 
 // newScale prepares a request. O(restore orders): bases is a list to be filled in, or replaced if it is too short.
 func newScale(k Kind, r *Request, bases []int64) scale {
 	s := scale{
 		floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
-		heads: r.Heads, now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate,
+		heads: r.Heads, now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate, barred: r.Barred,
 	}
 	fresh := r.Count
 	if k == Score {
@@ -121,6 +122,15 @@ func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load
 			near = f.Seq != fragment.Unexpected && f.Seq-s.heads[f.Lane] <= s.floor
 		}
 		if near {
+			loads[i].end |= stays
+		}
+	}
+}
+
+// bar lets stay what waits for a flush that cannot be.
+func (s *scan[O]) bar(ids []fragment.ID, entries []fragment.Entry, loads []load) {
+	for i, id := range ids {
+		if entries[i].Class == fragment.Dirty && s.barred(id) {
 			loads[i].end |= stays
 		}
 	}
