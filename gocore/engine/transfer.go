@@ -388,7 +388,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 		e.resume(now, rec)
 	default:
 		e.step(rec, x.To, lifecycle.Abort)
-		if !rec.gone {
+		if !rec.gone && e.Fastest(rec) == x.From { // or else those who wait do not wait for this
 			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
 		}
 		e.free(rec, x.To)

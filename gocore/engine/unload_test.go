@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"syscall"
 	"testing"
 
 	"velocpy/gocore/plan"
@@ -148,4 +149,32 @@ func TestRestedTimeIsNotTheLinks(t *testing.T) {
 	if took != 70 {
 		t.Errorf("took %d, of 100 less 30", took)
 	}
+}
+
+// A restore that has failed leaves no claim behind for room that nobody wants any more, even when another one was still reading then.
+func TestClaimsOfFailedRestoresAreTakenBack(t *testing.T) {
+	e, h, x := raised(t)
+	e.Done(3, x, nil)
+	reader, err := e.BeginRestore(3, h, plan.Number(0), RestoreOptions{Into: true})
+	if err != nil || reader.Phase != Ready {
+		t.Fatal(err, reader.Phase)
+	}
+	full := e.Use(0).Capacity == e.Use(0).Used
+	r, err := e.BeginRestore(4, h, plan.Number(1), RestoreOptions{Patient: true})
+	if err != nil || !full || r.Phase != Waiting {
+		t.Fatal(err, full, r.Phase)
+	}
+	past, err := e.BeginRestore(4, h, plan.Number(1), RestoreOptions{Into: true, Partial: true})
+	if err != nil || past.Phase != Waiting || !past.Direct {
+		t.Fatal(err, past.Phase)
+	}
+	fetch := e.Next(4, Up)
+	e.DespairOfTier(5, 1, Up, syscall.ETIMEDOUT)
+	if r.Phase != Ended || r.Err == nil {
+		t.Fatal(r.Phase, r.Err)
+	}
+	e.Done(6, fetch, nil)
+	e.EndRestore(6, past)
+	e.EndRestore(7, reader)
+	begin(t, e, -1)
 }

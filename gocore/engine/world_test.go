@@ -550,6 +550,9 @@ func (w *world) observe() {
 		told(g.Restore, g.phase, g.Phase)
 		if g.phase == Waiting && g.Phase == Ended {
 			w.denied("restore", g.Rec, g.Err)
+			if at := (*TierError)(nil); errors.As(g.Err, &at) && errors.Is(at, syscall.EIO) && !g.Rec.gone && w.e.Fastest(g.Rec) < at.Tier {
+				w.fatalf("the restore of %v fails, as tier %d does, and tier %d has the bytes%s", g.Rec.Key, at.Tier, w.e.Fastest(g.Rec), w.state())
+			}
 		}
 		if g.phase = g.Phase; g.phase != Ended && !g.over {
 			open = append(open, g)
