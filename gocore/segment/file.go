@@ -57,30 +57,80 @@ func (s *Space) numbered(number int64) *segment {
 // length is how long the segment's file is to be.
 func (s *Space) length(g *segment) int64 { return min(s.opt.SegmentBytes, s.Capacity()-g.start) }
 
-// open returns the file; for a write it is made if there is none, and has all its room.
-func (g *segment) open(s *Space, toWrite bool) (vfs.File, error) {
+// open returns the file for a transfer; for a write it is made if there is none, and has room for it.
+func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if toWrite && s.opt.ReadOnly {
+	if dir == write && s.opt.ReadOnly {
 		return nil, fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
 	}
 	if g.file == nil {
-		if err := g.find(&s.opt, toWrite); err != nil {
+		if err := g.find(&s.opt, dir == write); err != nil {
 			return nil, err
 		}
 	}
-	if length := s.length(g); toWrite && g.allocated < length {
-		if err := g.file.Allocate(0, length); err != nil {
-			err = fmt.Errorf("allocate %d bytes: %w", length, err)
-			if !s.opt.Named {
-				err = errors.Join(err, g.file.Close())
-				g.file = nil
-			}
-			return nil, err
+	if dir == read {
+		return g.file, nil
+	}
+	if err := g.reserve(s, off, blocks(off+n)-off); err != nil {
+		if !s.opt.Named && g.allocated == 0 {
+			err = errors.Join(err, g.file.Close())
+			g.file = nil
 		}
-		g.allocated = length
+		return nil, err
 	}
 	return g.file, nil
+}
+
+// What a file grows by where the disk does not have room for all of it, and what it leaves of such a disk: a catalog may lie there, in which it has to
+// be said what was dropped before its room can be used again.
+const (
+	growBytes  = 16 << 20
+	spareBytes = 4 << 20
+)
+
+// reserve gives the file all its room, so that later writes cannot run out of space; or, where the disk does not have so much, room for n bytes at off
+// and, if possible, some more.
+func (g *segment) reserve(s *Space, off, n int64) error {
+	length, end := s.length(g), off+n
+	if g.allocated >= length {
+		return nil
+	}
+	short := g.allocate(length)
+	if short == nil || g.allocated >= end {
+		return nil
+	}
+	if !errors.Is(short, unix.ENOSPC) && !errors.Is(short, unix.EDQUOT) {
+		return short
+	}
+	size, err := g.file.Size()
+	if err != nil {
+		return err
+	}
+	if size >= end { // it may have its room from before
+		return g.file.Allocate(off, n)
+	}
+	free, err := s.opt.FS.Free(s.opt.Dir)
+	if err != nil {
+		return err
+	}
+	most := size + free - spareBytes
+	if more := min((end+growBytes-1)/growBytes*growBytes, length); more <= most && g.allocate(more) == nil {
+		return nil
+	}
+	if end > most {
+		return fmt.Errorf("%d bytes are free, of which the last %d are left to the catalog: %w", free, spareBytes, unix.ENOSPC)
+	}
+	return g.allocate(end)
+}
+
+// allocate gives the file room up to an end.
+func (g *segment) allocate(end int64) error {
+	if err := g.file.Allocate(0, end); err != nil {
+		return fmt.Errorf("allocate %d bytes: %w", end, err)
+	}
+	g.allocated = end
+	return nil
 }
 
 // find opens the file, or creates it.

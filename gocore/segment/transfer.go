@@ -138,7 +138,7 @@ func (t *transfer) fail(err error) {
 func (s *Space) run(t *transfer, c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
 	dir := t.dir
-	file, err := c.segment.open(s, dir == write)
+	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)))
 	if err == nil {
 		err = s.runOn(file, dir, c)
 	}

@@ -22,7 +22,13 @@ func TestMemRunsOutOfSpace(t *testing.T) {
 	if err := f.Allocate(8*memChunk, 3*memChunk); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("%v", err)
 	}
+	if free, _ := m.Free("/"); free != 2*memChunk {
+		t.Errorf("%d free after an allocation that failed", free)
+	}
 	g, err := m.OpenScratch("/", false)
+	if err == nil {
+		err = g.Allocate(2*memChunk, 2*memChunk)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -216,11 +216,19 @@ func (f *memFile) Allocate(off, n int64) error {
 		if off < 0 || n < 0 {
 			return unix.EINVAL
 		}
+		var more []int64
 		for at := off / memChunk; at*memChunk < off+n; at++ {
-			if err := node.reserve(at); err != nil {
-				return fmt.Errorf("allocate %d bytes at %d: %w", n, off, err)
+			if _, ok := node.chunks[at]; !ok {
+				more = append(more, at)
 			}
 		}
+		if node.disk.used+int64(len(more))*memChunk > node.disk.capacity {
+			return fmt.Errorf("allocate %d bytes at %d: %w", n, off, unix.ENOSPC)
+		}
+		for _, at := range more {
+			node.chunks[at] = nil
+		}
+		node.disk.used += int64(len(more)) * memChunk
 		node.grow(off + n)
 		return nil
 	})
