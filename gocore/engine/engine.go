@@ -171,6 +171,7 @@ type link struct {
 	loads        int           // loads with room reserved that have not ended
 	loading      int64         // their bytes
 	refused      refused       // what the lower tier had no room for
+	passable     int64         // no more bytes of what is dirty could go down; it counts while something is refused
 	paused       uint64        // the lower tier's version, plus one, when the next flush had to wait for one further down
 	stuck        int           // records whose flush failed and that nobody has asked to retry
 	err          error         // why the latest flush failed
@@ -199,8 +200,8 @@ func New(cfg Config) *Engine {
 		}
 	}
 	for i, c := range cfg.Tiers[:max(len(cfg.Tiers)-1, 0)] {
-		l := &link{upper: i, lower: max(i+1, e.fronts), down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate)}
-		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], anything
+		l := &link{upper: i, lower: max(i+1, e.fronts), down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown}
+		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], boundless
 		e.links = append(e.links, l)
 	}
 	for d := range e.passing {

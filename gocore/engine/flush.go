@@ -49,13 +49,16 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 }
 
 // flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
-// In eager mode everything goes down; it has been queued before, unless the lower tier was full then.
+// In eager mode everything goes down; it has been queued before, unless its room was refused then.
 func (e *Engine) flushMore(now int64, l *link) {
 	if l.dirty.Len() == 0 || l.shut() {
 		return
 	}
 	for l.dirty.Len() > 0 && e.shouldFlush(l) {
-		rec := l.dirty.recs[0]
+		rec := l.dirty.next(func(r *Record) bool { return !l.barred(e, r) })
+		if rec == nil {
+			return
+		}
 		if e.queueFlush(now, l.upper, rec, false); rec.queuedOn&(1<<l.upper) == 0 {
 			return
 		}

@@ -193,7 +193,7 @@ func (w *world) checkLinks() {
 	for k, l := range w.e.links {
 		bit := uint8(1) << k
 		var queued, flushing, loads, stuck, dirty int
-		var loading int64
+		var loading, passable int64
 		for _, r := range w.e.slots {
 			if r == nil {
 				continue
@@ -228,9 +228,15 @@ func (w *world) checkLinks() {
 			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.barred(w.e, r) {
 				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
 			}
+			if at >= 0 && !l.barred(w.e, r) {
+				passable += w.e.tiers[k].within(w.e.Fragment(r, k))
+			}
 			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
 				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
 			}
+		}
+		if passable > w.e.passable(w.e.tiers[k]) {
+			w.fatalf("link %d: %d bytes could go down, counted %d at the most", k, passable, w.e.passable(w.e.tiers[k]))
 		}
 		w.checkRefused(k)
 		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != len(l.dirty.recs) {

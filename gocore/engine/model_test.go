@@ -102,6 +102,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 			w.clear(hi)
 		},
 		"clear hints": func(t *rapid.T) { w.e.ClearHints(w.now, w.hists[w.hist(t)]) },
+		"recount":     func(t *rapid.T) { w.recount(t) },
 		"prefetch":    func(t *rapid.T) { w.e.StartPrefetch(w.now, w.hists[w.hist(t)]) },
 		"cancel wait": func(t *rapid.T) {
 			x := w.waits[pick(t, len(w.waits))]
@@ -161,6 +162,13 @@ func (w *world) acts() map[string]func(*rapid.T) {
 	}
 	w.cat.acts(all)
 	return all
+}
+
+// recount finds out at any time what could go down.
+func (w *world) recount(t *rapid.T) {
+	if k := rapid.IntRange(0, MaxTiers).Draw(t, "link"); k < len(w.e.links) {
+		w.e.recount(w.e.links[k])
+	}
 }
 
 // clear drops all of a history.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/heap"
+	"slices"
 
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
@@ -151,7 +152,7 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 	e.setClass(t, f, e.classify(r, t, f))
 	e.tiers[t].table.Update(id)
 	if t < len(e.links) {
-		e.links[t].dirty.set(r, f.Class == fragment.Dirty)
+		e.links[t].setDirty(e, r, f.Class == fragment.Dirty)
 	}
 	if e.tiers[t].behind(f) {
 		e.tiers[t].leaving.look(r, f.Class)
@@ -178,7 +179,7 @@ func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragm
 
 func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class) {
 	tr := e.tiers[t]
-	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) {
+	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) && (c != fragment.Dirty || e.sinks(f.Owner, t)) {
 		e.roomier(t)
 	}
 	n := tr.within(f)
@@ -187,13 +188,16 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class
 	f.Class = c
 }
 
+// sinks tells whether r's copy in tier t might make room by going down.
+func (e *Engine) sinks(r *Record, t int) bool { return t < len(e.links) && !e.links[t].barred(e, r) }
+
 // roomier notes that tier t may have room where it had none: what waited for it is worth another attempt, in the tiers above too,
 // whose flushes it may have refused.
 func (e *Engine) roomier(t int) {
 	e.tiers[t].version++
 	for k, l := range e.links[:min(t, len(e.links))] {
 		if l.lower == t && len(l.refused) > 0 {
-			l.refused = l.refused[:0]
+			l.forget(boundless)
 			e.roomier(k)
 		}
 	}
@@ -297,13 +301,21 @@ func (e *Engine) expect(r *Record, seq int64) {
 	}
 }
 
+// setDirty notes whether r is one of those that only the upper tier holds and that nobody flushes.
+func (l *link) setDirty(e *Engine, r *Record, dirty bool) {
+	if dirty && r.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.barred(e, r) {
+		l.passable += e.tiers[l.upper].extent(r)
+	}
+	l.dirty.set(r, dirty)
+}
+
 // dirtyHeap orders the records that only the upper tier of a link holds by how little it would hurt to have them down: first
 // what nobody expects, longest untouched first; then what is expected last.
 type dirtyHeap struct {
 	link  int
 	recs  []*Record
 	below *tier
-	least need // within what each of them needs below; it may be less than that when some have gone
+	least need // within what each of them needs below; it may be less than anything that is
 }
 
 func (d *dirtyHeap) Len() int { return len(d.recs) }
@@ -345,17 +357,20 @@ func (d *dirtyHeap) set(r *Record, in bool) {
 		d.least = d.least.common(d.below.need(r))
 	case !in && at >= 0:
 		if heap.Remove(d, int(at)); len(d.recs) == 0 {
-			d.least = anything
+			d.least = boundless
 		}
 	}
 }
 
-// recount finds out what is needed at the least.
-func (d *dirtyHeap) recount() {
-	d.least = anything
-	for _, r := range d.recs {
-		d.least = d.least.common(d.below.need(r))
+// few is how many of them are looked at for one that may go.
+const few = 16
+
+// next is the one that it would hurt least, or nearly so, of those that may go; nil when none of a few may.
+func (d *dirtyHeap) next(may func(*Record) bool) *Record {
+	if i := slices.IndexFunc(d.recs[:min(few, len(d.recs))], may); i >= 0 {
+		return d.recs[i]
 	}
+	return nil
 }
 
 func (d *dirtyHeap) moved(r *Record) {

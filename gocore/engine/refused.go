@@ -16,8 +16,8 @@ func (tr *tier) need(r *Record) need { return need{tr.extent(r), tr.align(r)} }
 // within tells whether every place that would do for o would do for n.
 func (n need) within(o need) bool { return n.size <= o.size && o.align%n.align == 0 }
 
-// anything is what every need is within.
-var anything = need{size: math.MaxInt64}
+// boundless is what every need is within.
+var boundless = need{size: math.MaxInt64}
 
 // common is within both.
 func (n need) common(o need) need {
@@ -35,7 +35,18 @@ func (rs refused) covers(n need) bool {
 }
 
 func (rs *refused) add(n need) {
-	*rs = append(slices.DeleteFunc(*rs, n.within), n)
+	if !rs.covers(n) {
+		*rs = append(slices.DeleteFunc(*rs, n.within), n)
+	}
+}
+
+// unknown is more than any tier has.
+const unknown = math.MaxInt64
+
+// forget makes flushes worth another attempt that were refused: those that need no more than n.
+func (l *link) forget(n need) {
+	l.refused = slices.DeleteFunc(l.refused, func(r need) bool { return r.within(n) })
+	l.passable = unknown
 }
 
 // barred tells whether the flush of rec would find no room below.
@@ -43,28 +54,51 @@ func (l *link) barred(e *Engine, rec *Record) bool {
 	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(rec))
 }
 
-// shut tells that no flush over the link would find room below; it may be so when it does not say so.
+// shut tells that of what is dirty nothing would find room below; it may be so when it does not say so.
 func (l *link) shut() bool { return l.refused.covers(l.dirty.least) }
+
+// recount finds out what of the upper tier's dirty bytes could go down.
+func (e *Engine) recount(l *link) {
+	l.dirty.least, l.passable = boundless, 0
+	for _, r := range l.dirty.recs {
+		n := e.tiers[l.lower].need(r)
+		l.dirty.least = l.dirty.least.common(n)
+		if !l.refused.covers(n) {
+			l.passable += e.tiers[l.upper].extent(r)
+		}
+	}
+}
 
 // refuse notes that the lower tier has no room for rec.
 func (e *Engine) refuse(now int64, l *link, rec *Record) {
-	l.refused.add(e.tiers[l.lower].need(rec))
-	bit := uint8(1) << l.upper
+	lower := e.tiers[l.lower]
+	l.refused.add(lower.need(rec))
+	if l.lower == len(e.tiers)-1 { // nothing leaves it for another one: gaps are all there is
+		l.refused.add(need{lower.table.NoGapOver() + 1, 1})
+	}
 	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
 		q.without(func(queued *Record) bool {
-			if !l.barred(e, queued) {
-				return false
+			barred := l.barred(e, queued)
+			if barred {
+				e.unqueue(now, l, queued)
 			}
-			if queued.queuedOn&bit != 0 && queued.runs&bit == 0 {
-				queued.queuedOn &^= bit
-				l.queued--
-				l.backlog = max(l.backlog-e.flushTime(l, queued), now)
-				e.settle(now, queued, l.upper)
-				e.wakeWaits(now, queued)
-			}
-			return true
+			return barred
 		})
 	}
-	e.roomier(l.upper)
+	if l.queued == l.flushing {
+		l.backlog = now
+	}
+	e.roomier(l.upper) // flushes from above may have waited for those that have been refused
 	e.serve(now, l.upper)
+}
+
+// unqueue takes back a flush that has not begun.
+func (e *Engine) unqueue(now int64, l *link, rec *Record) {
+	if bit := uint8(1) << l.upper; rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
+		rec.queuedOn &^= bit
+		l.queued--
+		l.backlog = max(l.backlog-e.flushTime(l, rec), now)
+		e.settle(now, rec, l.upper)
+		e.wakeWaits(now, rec)
+	}
 }

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
+	"velocpy/gocore/evict"
+	"velocpy/gocore/fragment"
 	"velocpy/gocore/plan"
 
 	"pgregory.net/rapid"
@@ -61,24 +64,132 @@ func TestAFlushThatDoesNotFitStepsAside(t *testing.T) {
 	}
 }
 
-// That nothing can go down is found out once, not by every capture that finds no room.
-func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
-	e, h := smallDisk(10, 5)
-	small := written(t, e, h, 0, 1)
-	written(t, e, h, 1, 5)
-	written(t, e, h, 2, 4)
-	e.Await(0, []*Record{small.Rec}, 1)
+// Of many that were asked for, the first that has room goes, however many before it have none; who waits for it is not told that there is none, and who asks
+// once more for another is told only when that has been tried again.
+func TestTheFirstFlushThatFitsGoes(t *testing.T) {
+	e, h := smallDisk(1000, 105)
+	first := written(t, e, h, 0, 100)
+	e.Await(0, []*Record{first.Rec}, 1)
 	carryDown(e)
-	if l := e.links[0]; l.dirty.least.size != 1 {
-		t.Fatalf("the least is %v", l.dirty.least)
+	var large []*Record
+	for k := range int64(10) {
+		large = append(large, written(t, e, h, 1+k, 60-5*k).Rec)
 	}
-	other := written(t, e, h, 3, 1) // in the place of the small one
-	e.Await(0, []*Record{other.Rec}, 1)
+	many := e.Await(0, large, 1)
+	small := written(t, e, h, 11, 5).Rec
+	one := e.Await(0, []*Record{small}, 1)
+	x := e.NextOver(0, Down, 0)
+	if x == nil || x.Rec != small {
+		t.Fatalf("%+v is written, pending %v", x, e.PendingOver(Down, 0))
+	}
+	if many.Phase != Ended || !errors.Is(many.Err, ErrFull) || one.Phase != Waiting {
+		t.Fatalf("the large ones: phase %d, %v; the small one: phase %d, %v", many.Phase, many.Err, one.Phase, one.Err)
+	}
+	e.Done(1, x, nil)
+	if one.Phase != Ended || one.Err != nil {
+		t.Errorf("phase %d, %v", one.Phase, one.Err)
+	}
+	again := e.Await(2, large[:1], 1)
+	if again.Phase != Waiting {
+		t.Fatalf("phase %d, %v, before it was tried", again.Phase, again.Err)
+	}
+	if x := e.Next(2, Down); x != nil || again.Phase != Ended || !errors.Is(again.Err, ErrFull) {
+		t.Errorf("%+v; phase %d, %v", x, again.Phase, again.Err)
+	}
+}
+
+// Who waits for room that a flush was to make, and that was refused, asks for others at once: a worker that serves this link alone finds them.
+func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
+	e, h := smallDisk(82, 60)
+	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 30) })
+	large, one, other := written(t, e, h, 0, 40).Rec, written(t, e, h, 1, 21).Rec, written(t, e, h, 2, 21).Rec
+	for _, r := range []*Record{large, one, other} {
+		e.unqueue(0, e.links[0], r)
+	}
+	c := written(t, e, h, 3, 40)
+	if c.Phase != Waiting || large.queuedOn == 0 || one.queuedOn != 0 {
+		t.Fatalf("phase %d, %v", c.Phase, c.Err)
+	}
+	if x := e.NextOver(0, Down, 0); x == nil || x.Rec != one {
+		t.Errorf("%+v; pending %v", x, e.PendingOver(Down, 0))
+	}
+}
+
+// A checkpoint that has no room below keeps those captured after it from going down in the background neither.
+func TestALargeOneDoesNotHoldUpFlushesInTheBackground(t *testing.T) {
+	e, h := smallDisk(1000, 700)
+	first := written(t, e, h, 1000, 300)
+	e.Await(0, []*Record{first.Rec}, 1)
 	carryDown(e)
-	c := written(t, e, h, 4, 4)
+	written(t, e, h, 999, 450)
+	for k := range int64(90) {
+		if c := written(t, e, h, k, 10); c.Phase != Ended || c.Err != nil {
+			t.Fatalf("capture %d: phase %d, %v", k, c.Phase, c.Err)
+		}
+		carryDown(e)
+	}
+}
+
+// That nothing can go down is found out once, not by every capture that finds no room: nobody looks through a full tier again, also where something
+// smaller was dirty before.
+func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
+	for _, small := range []bool{false, true} {
+		t.Run(fmt.Sprint("a small one ", small), func(t *testing.T) {
+			e, h := smallDisk(115, 50)
+			onDisk := written(t, e, h, 0, 20)
+			e.Await(0, []*Record{onDisk.Rec}, 1)
+			carryDown(e)
+			if small {
+				written(t, e, h, 1, 1)
+			}
+			for k := range int64(2) {
+				if c := written(t, e, h, 2+k, 45); c.Err != nil || c.Phase != Ended {
+					t.Fatal(c.Phase, c.Err)
+				}
+			}
+			if e.Drop(0, h, plan.Number(1)) != small {
+				t.Fatal("no small one")
+			}
+			c := written(t, e, h, 4, 45)
+			carryDown(e)
+			if l := e.links[0]; !errors.Is(c.Err, ErrFull) || l.dirty.Len() != 2 || !l.shut() {
+				t.Errorf("%v; %d dirty ones, of which %d bytes may go; refused %v, the least is %v", c.Err, l.dirty.Len(), e.passable(e.tiers[0]), l.refused, l.dirty.least)
+			}
+		})
+	}
+}
+
+// What might go bounds for how much one looks through a full tier.
+func TestNobodyLooksForMoreThanMayGo(t *testing.T) {
+	e, h := smallDisk(1000, 50)
+	onDisk := written(t, e, h, 0, 20)
+	e.Await(0, []*Record{onDisk.Rec}, 1)
 	carryDown(e)
-	if l := e.links[0]; !errors.Is(c.Err, ErrFull) || !l.shut() {
-		t.Errorf("phase %d, %v; refused %v, the least is %v", c.Phase, c.Err, l.refused, l.dirty.least)
+	e.Await(0, []*Record{written(t, e, h, 1, 45).Rec}, 1)
+	carryDown(e) // what needs more than 30 is refused
+	for k := int64(2); e.tiers[0].bytes[fragment.Gap] >= 45; k++ {
+		written(t, e, h, k, 45)
+	}
+	demand := evict.Request{Size: 100, FlushRate: 1, Barred: func(fragment.ID) bool { return true }}
+	if host := e.tiers[0]; host.bytes[fragment.Dirty] < 900 || !e.worthALook(host, &demand, false) {
+		t.Fatalf("%d dirty bytes, and none have been counted yet", host.bytes[fragment.Dirty])
+	}
+	e.recount(e.links[0])
+	reader, err := e.BeginRestore(0, h, plan.Number(2), RestoreOptions{Peek: true})
+	if err != nil || reader.Phase != Ready {
+		t.Fatal(err)
+	}
+	e.EndRestore(0, reader)
+	if host := e.tiers[0]; e.passable(host) != 0 || e.worthALook(host, &demand, false) {
+		t.Errorf("%d bytes may go", e.passable(host))
+	}
+	e.Drop(0, h, plan.Number(0))
+	if host := e.tiers[0]; !e.worthALook(host, &demand, false) {
+		t.Errorf("there is room below, and %d bytes may go", e.passable(host))
+	}
+	e.links[0].refused.add(need{46, 1})
+	if host := e.tiers[0]; e.passable(host) != host.bytes[fragment.Dirty] {
+		t.Errorf("what is refused now is no hindrance, and %d of %d bytes may go", e.passable(host), host.bytes[fragment.Dirty])
 	}
 }
 
@@ -99,14 +210,12 @@ func TestNeedsWithinOthers(t *testing.T) {
 		if a.within(b) && !every {
 			t.Fatalf("%v is not within %v", a, b)
 		}
-		if c := a.common(b); !c.within(a) || !c.within(b) || a.common(anything) != a || anything.common(a) != a {
+		if c := a.common(b); !c.within(a) || !c.within(b) || a.common(boundless) != a || boundless.common(a) != a {
 			t.Fatalf("%v and %v have %v in common", a, b, c)
 		}
 		var rs refused
 		for _, n := range []need{a, b} {
-			if !rs.covers(n) {
-				rs.add(n)
-			}
+			rs.add(n)
 		}
 		if one := a.within(b) || b.within(a); !rs.covers(a) || !rs.covers(b) || one != (len(rs) == 1) {
 			t.Fatalf("%v and %v make %v", a, b, rs)

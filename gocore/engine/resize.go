@@ -179,7 +179,8 @@ func (e *Engine) flushOut(now int64, r *Record, t int) {
 	}
 }
 
-// Settled tells whether what lies behind the end of tier t stays there until the application lets go of it or a lower tier can take it.
+// Settled tells whether what lies behind the end of tier t stays there until the application lets go of it, or something changes in a lower tier that has
+// refused some of it.
 func (e *Engine) Settled(t int) bool {
 	settled := !e.Draining(t)
 	e.tiers[t].table.Behind(func(id fragment.ID) bool {

@@ -115,8 +115,8 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 		req.Limit, req.Start = 0, fragment.None
 		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
 	}
-	if !ok && req.Barred != nil {
-		e.links[t].dirty.recount() // nobody looks through all of them again when none can go
+	if !ok && req.Barred != nil && (req.Limit == 0 || e.links[t].passable == unknown) {
+		e.recount(e.links[t]) // so that nobody looks at everything again before more can go
 	}
 	e.Stats.Decisions++
 	return w, ok
@@ -128,13 +128,22 @@ func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
 	if !some {
 		room += tr.bytes[fragment.Flushing]
 		if req.FlushRate > 0 {
-			room += tr.bytes[fragment.Dirty]
+			room += e.passable(tr)
 		}
 		if req.Break {
 			room += tr.bytes[fragment.Promised]
 		}
 	}
 	return room >= req.Size
+}
+
+// passable is how many dirty bytes of a tier could go down at the most.
+func (e *Engine) passable(tr *tier) int64 {
+	dirty := tr.bytes[fragment.Dirty]
+	if l := e.links[tr.index]; len(l.refused) > 0 {
+		return min(dirty, l.passable)
+	}
+	return dirty
 }
 
 // evict frees the window, all of which is evictable, and places r in it.

@@ -77,7 +77,7 @@ func request(t *rapid.T, rows []row, grain int64) *Request {
 		NoWait:    rapid.Bool().Draw(t, "nowait"), Break: rapid.Bool().Draw(t, "break"),
 		Start: fragment.None,
 	}
-	if rapid.IntRange(0, 2).Draw(t, "barred") == 0 {
+	if rapid.Bool().Draw(t, "barred") {
 		r.Barred = func(id fragment.ID) bool { return id%3 == 0 }
 	}
 	if rapid.Bool().Draw(t, "limited") {

@@ -130,7 +130,7 @@ func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load
 // bar lets stay what waits for a flush that cannot be.
 func (s *scan[O]) bar(ids []fragment.ID, entries []fragment.Entry, loads []load) {
 	for i, id := range ids {
-		if entries[i].Class == fragment.Dirty && s.barred(id) {
+		if loads[i].end >= 0 && entries[i].Class == fragment.Dirty && s.barred(id) {
 			loads[i].end |= stays
 		}
 	}

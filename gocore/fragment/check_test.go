@@ -88,6 +88,13 @@ func (t *Table[O]) checkOrder() error {
 }
 
 func (t *Table[O]) checkBins(gaps map[ID]bool) error {
+	largest := int64(0)
+	for id := range gaps {
+		largest = max(largest, t.rows[id].Size)
+	}
+	if over := t.NoGapOver(); over < largest || over != largest && len(gaps) <= counted || over > largest+largest>>subBits {
+		return fmt.Errorf("no gap is over %d, they say; the largest of %d has %d bytes", over, len(gaps), largest)
+	}
 	b := &t.gaps
 	for i := range b.head {
 		if (b.head[i] != None) != (b.full[i/64]&(1<<(i%64)) != 0) {

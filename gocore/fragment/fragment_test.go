@@ -499,6 +499,9 @@ func TestBinsAreOrdered(t *testing.T) {
 		if binOf(a) > binOf(b) || binOf(a) < 0 || binOf(b) >= nBins {
 			t.Fatalf("lists %d and %d for %d and %d", binOf(a), binOf(b), a, b)
 		}
+		if from, end := binFrom(binOf(a)), binFrom(binOf(a)+1); a < from || a >= end && end > from {
+			t.Fatalf("%d is in list %d, from %d up to %d", a, binOf(a), from, end)
+		}
 		if a >= 16 && binOf(a) == binOf(b) && bits.Len64(uint64(b-a)) > bits.Len64(uint64(a))-subBits {
 			t.Fatalf("%d and %d share list %d", a, b, binOf(a))
 		}
@@ -566,5 +569,31 @@ func BenchmarkChurn(b *testing.B) {
 				turn()
 			}
 		})
+	}
+}
+
+// Where very many gaps are about as large as the largest, they are not all looked at.
+func TestNoGapIsOverWhatIsSaid(t *testing.T) {
+	tab := New[*int](1 << 20)
+	var ids []ID
+	for range 4 * counted {
+		for _, size := range []int64{1000, 24} {
+			id, ok := tab.Place(size, 1, new(int))
+			if !ok {
+				t.Fatal("no room")
+			}
+			if size == 1000 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if _, ok := tab.Place(1<<20-4*counted*1024, 1, new(int)); !ok || tab.NoGapOver() != 0 {
+		t.Fatalf("full, and no gap is over %d", tab.NoGapOver())
+	}
+	for i, id := range ids {
+		tab.Free(id)
+		if over := tab.NoGapOver(); i < counted && over != 1000 || over < 1000 || over > 1023 {
+			t.Fatalf("%d gaps of 1000 bytes: none is over %d", i+1, over)
+		}
 	}
 }

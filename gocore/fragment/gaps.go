@@ -36,6 +36,14 @@ func binOf(size int64) int {
 	return (top-subBits+1)<<subBits + int(size>>(top-subBits))&(1<<subBits-1)
 }
 
+// binFrom is the lower bound of a list.
+func binFrom(i int) int64 {
+	if i < 1<<subBits {
+		return int64(i)
+	}
+	return int64(1<<subBits|i&(1<<subBits-1)) << (i>>subBits - 1)
+}
+
 func (t *Table[O]) binIn(id ID) {
 	b := &t.gaps
 	f := &t.rows[id]
@@ -101,6 +109,35 @@ func (t *Table[O]) nextBin(from int) int {
 		}
 		if m != 0 {
 			return w*64 + bits.TrailingZeros64(m)
+		}
+	}
+	return -1
+}
+
+// counted is how many gaps of a list are looked at to know the largest of them.
+const counted = 64
+
+// NoGapOver returns a size that no gap exceeds: that of the largest one, but where there are very many of about that size. O(1).
+func (t *Table[O]) NoGapOver() (size int64) {
+	i := t.lastBin()
+	if i < 0 {
+		return 0
+	}
+	id := t.gaps.head[i]
+	for n := 0; id != None; n++ {
+		if n == counted {
+			return binFrom(i+1) - 1
+		}
+		size = max(size, t.rows[id].Size)
+		id, _ = t.rows[id].links()
+	}
+	return size
+}
+
+func (t *Table[O]) lastBin() int {
+	for w := mapWords - 1; w >= 0; w-- {
+		if m := t.gaps.full[w]; m != 0 {
+			return w*64 + bits.Len64(m) - 1
 		}
 	}
 	return -1
