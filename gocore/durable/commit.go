@@ -239,15 +239,7 @@ const slack = 4 << 20
 
 // startAnew writes the catalog anew when it has become much longer than what it says.
 func (d *Dir) startAnew() {
-	allowed := d.o.Slack
-	if allowed == 0 {
-		allowed = slack
-	}
-	bytes := d.log.Bytes()
-	d.o.Guard.Lock()
-	wanted := bytes > d.refused+2*d.state.LiveBytes()+allowed
-	d.o.Guard.Unlock()
-	if !wanted {
+	if d.provide() > 0 {
 		return
 	}
 	d.refused = 0
@@ -256,6 +248,25 @@ func (d *Dir) startAnew() {
 		d.refused = d.log.Bytes()
 		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
 	}
+	d.provide()
+}
+
+// spareBytes is more than a batch and the beginning of a file take, and than what the catalog says grows by while a disk stays full.
+const spareBytes = 1 << 20
+
+// provide sees to it that data does not take what the catalog will need of a disk that becomes full: until it is written anew, and for that. It returns how
+// much longer the catalog may become before.
+func (d *Dir) provide() (before int64) {
+	allowed := d.o.Slack
+	if allowed == 0 {
+		allowed = slack
+	}
+	d.o.Guard.Lock()
+	live := d.state.LiveBytes()
+	d.o.Guard.Unlock()
+	before = d.refused + 2*live + allowed - d.log.Bytes() + 1
+	d.data.Leave(max(before, 0) + live + spareBytes)
+	return before
 }
 
 // compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.

@@ -99,7 +99,9 @@ func (d *Dir) settle() (err error) {
 	if _, err := d.sweep(); err != nil {
 		return err
 	}
-	d.data, err = d.space(false)
+	if d.data, err = d.space(false); err == nil {
+		d.provide()
+	}
 	return err
 }
 

@@ -171,7 +171,7 @@ type link struct {
 	loads        int           // loads with room reserved that have not ended
 	loading      int64         // their bytes
 	refused      refused       // what the lower tier had no room for
-	passable     int64         // no more bytes of what is dirty could go down; it counts while something is refused
+	passable     int64         // an upper bound of the dirty bytes that could go down while something is refused; unknown: not counted
 	paused       uint64        // the lower tier's version, plus one, when the next flush had to wait for one further down
 	stuck        int           // records whose flush failed and that nobody has asked to retry
 	err          error         // why the latest flush failed

@@ -49,7 +49,7 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 }
 
 // flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
-// In eager mode everything goes down; it has been queued before, unless its room was refused then.
+// In eager mode everything goes down; most of it has been queued before.
 func (e *Engine) flushMore(now int64, l *link) {
 	if l.dirty.Len() == 0 || l.shut() {
 		return

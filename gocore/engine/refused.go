@@ -85,7 +85,7 @@ func (e *Engine) refuse(now int64, l *link, rec *Record) {
 			return barred
 		})
 	}
-	if l.queued == l.flushing {
+	if l.queued == 0 {
 		l.backlog = now
 	}
 	e.roomier(l.upper) // flushes from above may have waited for those that have been refused

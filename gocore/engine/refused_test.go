@@ -115,6 +115,30 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	}
 }
 
+// A flush that has to be done again finds no room when its own is kept: who waits for it is told.
+func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
+	e := New(Config{Keep: func(*Record) bool { return true }, Tiers: []TierConfig{
+		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
+	}})
+	h := e.History("h")
+	first := written(t, e, h, 0, 60).Rec
+	w := e.Await(0, []*Record{first}, 1)
+	x := e.Next(0, Down)
+	if x == nil || x.Rec != first {
+		t.Fatalf("%+v", x)
+	}
+	e.Await(0, []*Record{written(t, e, h, 1, 50).Rec}, 1)
+	if other := e.Next(0, Down); other != nil || !e.links[0].refused.covers(need{50, 1}) {
+		t.Fatalf("%+v, refused %v", other, e.links[0].refused)
+	}
+	e.Retire(x.ToOff, x.ToOff+60)
+	e.Redo(1, x)
+	carryDown(e)
+	if w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
+		t.Errorf("phase %d, %v", w.Phase, w.Err)
+	}
+}
+
 // A checkpoint that has no room below keeps those captured after it from going down in the background neither.
 func TestALargeOneDoesNotHoldUpFlushesInTheBackground(t *testing.T) {
 	e, h := smallDisk(1000, 700)

@@ -70,6 +70,7 @@ func (e *Engine) Redo(now int64, x *Transfer) {
 	e.vacate(rec, x.To)
 	e.settle(now, rec, x.From)
 	e.queueFlush(now, x.From, rec, true)
+	e.wakeWaits(now, rec)
 	e.pump(now)
 }
 

@@ -190,10 +190,9 @@ func (e *Engine) relax(now int64, rec *Record) {
 	}
 }
 
-// unload takes back the loads of rec that have not begun, those too that wait for room: nobody wants it up there any more, and those whom somebody
-// waits for find the link free.
+// unload takes back the loads of rec that have not begun: nobody wants it up there any more, and those whom somebody waits for find the link
+// free.
 func (e *Engine) unload(now int64, rec *Record) {
-	e.withdrawClaims(now, rec, true)
 	e.cancelLoads(rec, func(t int) {
 		e.step(rec, t, lifecycle.Abort)
 		e.free(rec, t)
@@ -263,6 +262,7 @@ func (e *Engine) failWaiting(now int64, rec *Record, err error) {
 	for _, r := range e.takeWaiting(rec) {
 		e.endWaiting(r, err)
 	}
+	e.withdrawClaims(now, rec, true)
 	e.relax(now, rec)
 }
 

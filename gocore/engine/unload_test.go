@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 
@@ -153,6 +154,12 @@ func TestRestedTimeIsNotTheLinks(t *testing.T) {
 
 // A restore that has failed leaves no claim behind for room that nobody wants any more, even when another one was still reading then.
 func TestClaimsOfFailedRestoresAreTakenBack(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		t.Run(fmt.Sprint("expected again ", expected), func(t *testing.T) { claimsAreTakenBack(t, expected) })
+	}
+}
+
+func claimsAreTakenBack(t *testing.T, expected bool) {
 	e, h, x := raised(t)
 	e.Done(3, x, nil)
 	reader, err := e.BeginRestore(3, h, plan.Number(0), RestoreOptions{Into: true})
@@ -160,6 +167,9 @@ func TestClaimsOfFailedRestoresAreTakenBack(t *testing.T) {
 		t.Fatal(err, reader.Phase)
 	}
 	full := e.Use(0).Capacity == e.Use(0).Used
+	if expected {
+		e.Hint(4, h, []plan.Hint{{Key: plan.Number(1)}, {Key: plan.Number(1)}, {Key: plan.Number(1)}})
+	}
 	r, err := e.BeginRestore(4, h, plan.Number(1), RestoreOptions{Patient: true})
 	if err != nil || !full || r.Phase != Waiting {
 		t.Fatal(err, full, r.Phase)
@@ -173,8 +183,16 @@ func TestClaimsOfFailedRestoresAreTakenBack(t *testing.T) {
 	if r.Phase != Ended || r.Err == nil {
 		t.Fatal(r.Phase, r.Err)
 	}
+	if e.tiers[0].claims.len() > 0 {
+		t.Error("a claim is left")
+	}
 	e.Done(6, fetch, nil)
 	e.EndRestore(6, past)
 	e.EndRestore(7, reader)
-	begin(t, e, -1)
+	if x := e.NextUrgent(10, AnyLink); x != nil {
+		t.Errorf("%v is loaded, for which nobody waits", x.Rec.Key)
+	}
+	if !expected {
+		begin(t, e, -1)
+	}
 }

@@ -47,7 +47,7 @@ func (e *Engine) want(now int64, rec *Record, t int) {
 	rec.wants |= 1 << t
 	for k, l := range e.links[:t] {
 		if e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			if l.barred(e, rec) { // for those too who have given up on it
+			if l.barred(e, rec) {
 				l.forget(e.tiers[l.lower].need(rec))
 			}
 			e.queueFlush(now, k, rec, true)

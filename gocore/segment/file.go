@@ -82,57 +82,6 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 	return g.file, nil
 }
 
-// What a file grows by where the disk does not have room for all of it, and what it leaves of such a disk: a catalog may lie there, in which it has to
-// be said what was dropped before its room can be used again.
-const (
-	growBytes  = 16 << 20
-	spareBytes = 4 << 20
-)
-
-// reserve gives the file all its room, so that later writes cannot run out of space; or, where the disk does not have so much, room for n bytes at off
-// and, if possible, some more.
-func (g *segment) reserve(s *Space, off, n int64) error {
-	length, end := s.length(g), off+n
-	if g.allocated >= length {
-		return nil
-	}
-	short := g.allocate(length)
-	if short == nil || g.allocated >= end {
-		return nil
-	}
-	if !errors.Is(short, unix.ENOSPC) && !errors.Is(short, unix.EDQUOT) {
-		return short
-	}
-	size, err := g.file.Size()
-	if err != nil {
-		return err
-	}
-	if size >= end { // it may have its room from before
-		return g.file.Allocate(off, n)
-	}
-	free, err := s.opt.FS.Free(s.opt.Dir)
-	if err != nil {
-		return err
-	}
-	most := size + free - spareBytes
-	if more := min((end+growBytes-1)/growBytes*growBytes, length); more <= most && g.allocate(more) == nil {
-		return nil
-	}
-	if end > most {
-		return fmt.Errorf("%d bytes are free, of which the last %d are left to the catalog: %w", free, spareBytes, unix.ENOSPC)
-	}
-	return g.allocate(end)
-}
-
-// allocate gives the file room up to an end.
-func (g *segment) allocate(end int64) error {
-	if err := g.file.Allocate(0, end); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", end, err)
-	}
-	g.allocated = end
-	return nil
-}
-
 // find opens the file, or creates it.
 func (g *segment) find(o *Options, create bool) (err error) {
 	if !o.Named {

@@ -1,8 +1,8 @@
 // Package segment is the medium of the disk tier: a linear space of bytes over preallocated files.
 //
-// Each file is created, at its full size, when a write first touches it, and is then written again and
-// again: rewriting costs a file system less than growing a file, and what was allocated cannot run out
-// of space. Scratch files belong to the process and vanish with it; named ones stay, and what Sync has
+// Each file is created, at its full size if the disk has so much, when a write first touches it, and is
+// then written again and again: rewriting costs a file system less than growing a file, and what was
+// allocated cannot run out of space. A disk that has less is used up to what is to be left of it. Scratch files belong to the process and vanish with it; named ones stay, and what Sync has
 // been told of is there after a loss of power. Nobody but their owner writes to them: see package durable.
 package segment
 
@@ -56,7 +56,7 @@ type Options struct {
 	FS           vfs.FS
 	Dir          string
 	Capacity     int64 // bytes, rounded up to a multiple of Block
-	SegmentBytes int64 // length of each file but the last; rounded up likewise
+	SegmentBytes int64 // length of each file but the last, where the disk has so much; rounded up likewise
 	Direct       bool  // pass the page cache by, where the file system allows it
 	Parallel     int   // goroutines that help with large transfers
 	PieceBytes   int64 // length of the pieces that a large transfer is cut into
@@ -68,6 +68,8 @@ type Options struct {
 type Space struct {
 	opt     Options
 	bytes   atomic.Int64 // capacity
+	scarce  sync.Mutex   // held while a file grows on a disk that does not have room for all of it
+	leave   atomic.Int64
 	align   int
 	queue   chan *transfer
 	bounce  *bounce
@@ -182,12 +184,12 @@ func MakeDir(fs vfs.FS, dir string) error {
 // So two checkpoints must not share a block, and what shares one must not be written by two calls
 // at once.
 //
-// The first write into a segment creates and allocates its file: ENOSPC comes from there, and what
-// failed may be tried again. After an error the range has no defined contents.
+// The first write into a segment creates and allocates its file, or as much of it as the disk has: ENOSPC comes from
+// there, and what failed may be tried again. After an error the range has no defined contents.
 func (s *Space) Write(off int64, p []byte) error { return s.transfer(write, off, p, nil) }
 
 // Read fills p with the bytes at off, exactly. It returns ErrUnwritten when a part lies in a segment
-// that no write has touched; other bytes that were never written have no defined contents.
+// that no write has touched, and io.ErrUnexpectedEOF when it lies where a file has no room yet; other bytes that were never written have no defined contents.
 func (s *Space) Read(off int64, p []byte) error { return s.transfer(read, off, p, nil) }
 
 // ReadPieces is Read, and calls arrived, if there is one, with each part of p that has come: in any order, by several goroutines at once, before it returns. What arrived does

@@ -3,34 +3,44 @@ package store
 import (
 	"testing"
 
+	"velocpy/gocore/durable"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
 )
 
-// A disk that is smaller than the budget: what it has is used, what is dropped makes room again, for as long as one likes.
+// A disk that is smaller than the budget: what it has is used, what is dropped makes room again for as long as one likes, also for the catalog, and
+// the store can be opened and cleared up.
 func TestADiskSmallerThanItsBudget(t *testing.T) {
 	fs := vfs.NewMem(24 << 20)
 	c := stored(1<<20, 1<<30, fs)
-	c.SegmentBytes = 0 // files much larger than the disk
-	s := open(t, c)
+	c.SegmentBytes, c.CatalogSlack = 0, 128<<10 // files much larger than the disk; a catalog that is often written anew
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := newClient(t, s, "h")
-	p := random(200_000, 1)
+	p := random(20_000, 1)
 	kept := func(k int64) error { return h.wait(h.mustPut(k, p).Ticket, status.TierDisk) }
 	n := int64(0)
 	for ; kept(n) == nil; n++ {
-		if n > 200 {
+		if n > 2000 {
 			t.Fatal("no end")
 		}
 	}
-	if n < 19<<20/200_704 {
+	if n < 20<<20/20_480 {
 		t.Fatalf("%d checkpoints had room", n)
 	}
 	h.drop(n)
+	rounds := int64(5000)
+	if testing.Short() {
+		rounds = n
+	}
 	live := make([]int64, n)
 	for k := range live {
 		live[k] = int64(k)
 	}
-	for k := n + 1; k < 4*n; k++ { // each takes the room of one that has been dropped
+	begun, _ := fs.List(c.Path)
+	for k := n + 1; k < n+rounds; k++ { // each takes the room of one that has been dropped
 		h.drop(live[0])
 		eventually(t, "the drop is durable", func() bool {
 			s.mu.Lock()
@@ -42,7 +52,19 @@ func TestADiskSmallerThanItsBudget(t *testing.T) {
 		}
 		live = append(live[1:], k)
 	}
+	if names, _ := fs.List(c.Path); !testing.Short() && names[0] == begun[0] {
+		t.Errorf("the catalog was not written anew: %v, %v", begun, names)
+	}
+	shut(t, s)
+	if got, err := durable.Collect(durable.Options{FS: fs, Dir: c.Path}, false); err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	h = newClient(t, reopened(t, c), "h")
 	for _, k := range live {
 		h.mustGet(k, p, RestoreArgs{})
 	}
+	if err := h.wait(h.mustPut(n+rounds, p).Ticket, status.TierDisk); err == nil {
+		t.Error("there was more room than before")
+	}
+	h.drop(n + rounds)
 }
