@@ -251,7 +251,7 @@ func (d *Dir) startAnew() {
 	d.provide()
 }
 
-// spareBytes is more than a batch and the beginning of a file take, and than what the catalog says grows by while a disk stays full.
+// spareBytes is for batches of some thousand changes, and for what the catalog says grows by while a disk stays full.
 const spareBytes = 1 << 20
 
 // provide sees to it that data does not take what the catalog will need of a disk that becomes full: until it is written anew, and for that. It returns how
@@ -265,7 +265,7 @@ func (d *Dir) provide() (before int64) {
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
 	before = d.refused + 2*live + allowed - d.log.Bytes() + 1
-	d.data.Leave(max(before, 0) + live + spareBytes)
+	d.data.Leave(max(before, 0) + 2*live + spareBytes) // a snapshot says definitions twice
 	return before
 }
 

@@ -409,3 +409,40 @@ func whole(t testing.TB, fs vfs.FS, name string) []byte {
 	must(t, err, f.Close())
 	return p
 }
+
+// A snapshot for which the disk has no room leaves the room that it had taken to what is appended.
+func TestASnapshotWithoutRoomTakesNone(t *testing.T) {
+	fs := vfs.NewMem(2 << 20)
+	if err := fs.MkdirAll("/d"); err != nil {
+		t.Fatal(err)
+	}
+	l := Open(Options{FS: fs, Dir: "/d"}, &State{})
+	if err := l.Append([]byte("first"), nil); err != nil {
+		t.Fatal(err)
+	}
+	free := func() int64 {
+		n, err := fs.Free("/d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before, bytes := free(), l.Bytes()
+	err := l.Compact(func(give func([]byte) error) error {
+		for range 3 {
+			if err := errors.Join(give(make([]byte, 900<<10)), give(nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, unix.ENOSPC) || free() != before || l.Bytes() != bytes {
+		t.Errorf("%v; %d free, %d before; %d bytes, %d before", err, free(), before, l.Bytes(), bytes)
+	}
+	if err := l.Append([]byte("second"), nil); err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}

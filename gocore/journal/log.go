@@ -300,11 +300,14 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	if err != nil {
 		return err
 	}
-	before := l.file
+	before, bytes := l.file, l.Bytes()
 	l.file = nil
 	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(f) })
 	if err != nil {
 		// Nothing goes behind a file that is not whole but a new one.
+		l.mu.Lock()
+		l.bytes = bytes
+		l.mu.Unlock()
 		return errors.Join(err, closeFile(before))
 	}
 	l.found = nil
@@ -359,10 +362,10 @@ func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
 	if err == nil {
 		err = l.file.Sync()
 	}
-	if err == nil {
-		err = l.write(kindComplete, l.last, nil)
+	if err != nil { // what is there of it may be all that the disk had; later, when it may have been said that it is complete, nothing is taken away any more
+		return errors.Join(err, l.file.Truncate(0))
 	}
-	return err
+	return l.write(kindComplete, l.last, nil)
 }
 
 // Close ends the log behind what has been appended, and says so in it.

@@ -11,8 +11,7 @@ import (
 // growBytes is what a file grows by where the disk does not have room for all of it.
 const growBytes = 16 << 20
 
-// Leave says how much is to be left of a disk that does not have room for whole files: to a catalog, in which it has to be said what is dropped before
-// its room can be used again.
+// Leave says how much is to be left of the disk: to a catalog, in which it has to be said what is dropped before its room can be used again.
 func (s *Space) Leave(bytes int64) { s.leave.Store(bytes) }
 
 // reserve gives the file all its room, so that later writes cannot run out of space; or, where the disk does not have so much, room for n bytes at off
@@ -21,17 +20,21 @@ func (g *segment) reserve(s *Space, off, n int64) error {
 	if g.allocated >= off+n {
 		return nil
 	}
-	err := g.allocate(s.length(g))
-	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
-		return err
-	}
-	s.scarce.Lock()
-	defer s.scarce.Unlock()
-	r := &remainder{segment: g, leave: s.leave.Load(), quota: errors.Is(err, unix.EDQUOT)}
+	s.growth.Lock()
+	defer s.growth.Unlock()
+	r := &remainder{segment: g, leave: s.leave.Load()}
 	if err := r.look(s); err != nil {
 		return err
 	}
-	return r.reserve(off, n, s.length(g))
+	length := s.length(g)
+	if r.has(length - r.held) {
+		err := g.allocate(length)
+		if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
+			return err
+		}
+		r.quota = errors.Is(err, unix.EDQUOT)
+	}
+	return r.reserve(off, n, length)
 }
 
 // allocate gives the file room up to an end.
@@ -43,14 +46,15 @@ func (g *segment) allocate(end int64) error {
 	return nil
 }
 
-// remainder is what a segment's file finds on a disk that does not have room for all of it. One file at a time grows there.
+// remainder is what a segment's file finds on its disk. One file at a time grows there.
 type remainder struct {
 	*segment
 	leave int64
 	quota bool // how much is left nobody says
 	size  int64
 	free  int64
-	held  func() (int64, error) // what the file takes from the disk
+	held  int64                 // what the file takes from the disk
+	takes func() (int64, error) // … now
 }
 
 func (r *remainder) look(s *Space) (err error) {
@@ -60,31 +64,30 @@ func (r *remainder) look(s *Space) (err error) {
 	if r.free, err = s.opt.FS.Free(s.opt.Dir); err != nil {
 		return err
 	}
-	r.held = func() (int64, error) { return min(r.allocated, r.size), nil } // a scratch file has no name to ask for, and what it has this process gave it
+	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name to ask for; nothing is left of its disk to anybody
 	if s.opt.Named {
 		name := filepath.Join(s.opt.Dir, FileName(uint64(r.number)+1))
-		r.held = func() (int64, error) {
+		r.takes = func() (int64, error) {
 			info, err := s.opt.FS.Stat(name)
 			return info.Held, err
 		}
 	}
-	return nil
+	r.held, err = r.takes()
+	return err
 }
 
 func (r *remainder) reserve(off, n, length int64) error {
 	end := off + n
-	held, err := r.held()
-	if err != nil {
-		return err
-	}
-	if held >= r.size && r.size >= end { // from before: there are no holes in it
-		return r.allocate(r.size)
-	}
-	if more := min((end+growBytes-1)/growBytes*growBytes, length); !r.quota && more-min(held, more) <= r.free-r.leave && r.allocate(more) == nil {
-		return nil
+	if r.held >= r.size { // there are hardly any holes in it
+		if r.size >= end && r.allocate(r.size) == nil {
+			return nil
+		}
+		if more := min((end+growBytes-1)/growBytes*growBytes, length); !r.quota && r.has(more-r.size) && r.allocate(more) == nil {
+			return nil
+		}
 	}
 	if end <= r.size {
-		return r.fill(off, n, held)
+		return r.fill(off, n)
 	}
 	if !r.has(n) {
 		return r.none()
@@ -92,16 +95,16 @@ func (r *remainder) reserve(off, n, length int64) error {
 	return r.extend(off, n)
 }
 
-// fill gives room to a range in the midst of the file, unless that takes what is to be left.
-func (r *remainder) fill(off, n, before int64) error {
+// fill gives room to a range in the midst of the file, unless that takes what is to be left. An attempt that fails may have taken it too.
+func (r *remainder) fill(off, n int64) error {
 	if err := r.file.Allocate(off, n); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", n, err)
+		return errors.Join(fmt.Errorf("allocate %d bytes: %w", n, err), r.file.PunchHole(off, n))
 	}
-	after, err := r.held()
+	after, err := r.takes()
 	if err != nil {
 		return err
 	}
-	if r.free -= after - before; after <= before || r.has(0) {
+	if r.free -= after - r.held; after <= r.held || r.has(0) {
 		return nil
 	}
 	return errors.Join(r.none(), r.file.PunchHole(off, n))

@@ -146,7 +146,7 @@ func TestRoomFarFromTheBeginning(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if calls.Fired() != 2 {
+	if calls.Fired() != 1 {
 		t.Errorf("%d requests for room", calls.Fired())
 	}
 }

@@ -68,7 +68,7 @@ type Options struct {
 type Space struct {
 	opt     Options
 	bytes   atomic.Int64 // capacity
-	scarce  sync.Mutex   // held while a file grows on a disk that does not have room for all of it
+	growth  sync.Mutex   // held while a file grows
 	leave   atomic.Int64
 	align   int
 	queue   chan *transfer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -39,6 +40,9 @@ func (osFS) Free(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := again(func() error { return unix.Statfs(dir, &st) }); err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	if st.Blocks == 0 { // it does not say
+		return math.MaxInt64, nil
 	}
 	return freeBytes(&st), nil
 }

@@ -35,7 +35,7 @@ type FS interface {
 	MkdirAll(dir string) error
 	// Stat tells what name is; the error wraps ENOENT when there is nothing.
 	Stat(name string) (Info, error)
-	// Free returns the bytes that an ordinary user may still write to dir's file system.
+	// Free returns the bytes that an ordinary user may still write to dir's file system; a very large number where that does not say.
 	Free(dir string) (int64, error)
 	// OpenScratch creates an empty file in dir that nobody else can open and that vanishes with the
 	// last descriptor, also when the process is killed. direct asks for I/O that passes the page
@@ -67,8 +67,8 @@ type File interface {
 	io.WriterAt
 	// Allocate reserves space for [off, off+n) and makes the file at least that long, so that later
 	// writes there do not run out of space. Where the file system cannot reserve, the file only
-	// gets longer. A failed call leaves the file as it was; it must not run beside writes behind the
-	// file's end.
+	// gets longer. A failed call leaves the file as long as it was, but holes in it may have been filled;
+	// it must not run beside writes behind the file's end.
 	Allocate(off, n int64) error
 	// PunchHole gives the space of [off, off+n) back; the range then reads as zeroes. Where the
 	// file system cannot do it, nothing happens.
