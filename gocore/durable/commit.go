@@ -254,6 +254,9 @@ func (d *Dir) startAnew() {
 // spareBytes is for batches of some thousand changes, and for what the catalog says grows by while a disk stays full.
 const spareBytes = 1 << 20
 
+// mostShare is the part of what the data may take, as a divisor, that is left to the catalog at the most: a small store on a small disk has to do with less.
+const mostShare = 8
+
 // provide sees to it that data does not take what the catalog will need of a disk that becomes full: until it is written anew, and for that. It returns how
 // much longer the catalog may become before.
 func (d *Dir) provide() (before int64) {
@@ -265,7 +268,8 @@ func (d *Dir) provide() (before int64) {
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
 	before = d.refused + 2*live + allowed - d.log.Bytes() + 1
-	d.data.Leave(max(before, 0) + 2*live + spareBytes) // a snapshot says definitions twice
+	needed := max(before, 0) + 2*live + spareBytes // a snapshot says definitions twice
+	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before
 }
 
