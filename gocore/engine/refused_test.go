@@ -30,6 +30,13 @@ func written(t *testing.T, e *Engine, h *History, k, size int64) *Capture {
 	return c
 }
 
+// onDisk is written, and carried down.
+func onDisk(t *testing.T, e *Engine, h *History, k, size int64) {
+	t.Helper()
+	e.Await(0, []*Record{written(t, e, h, k, size).Rec}, 1)
+	carryDown(e)
+}
+
 func carryDown(e *Engine) (flushed []plan.Key) {
 	for x := e.Next(0, Down); x != nil; x = e.Next(0, Down) {
 		flushed = append(flushed, x.Rec.Key)
@@ -41,11 +48,9 @@ func carryDown(e *Engine) (flushed []plan.Key) {
 // A flush that is too large for what is left of the disk lets a smaller one pass, for which a capture waits.
 func TestAFlushThatDoesNotFitStepsAside(t *testing.T) {
 	e, h := smallDisk(10, 8)
-	first := written(t, e, h, 0, 3)
-	e.Await(0, []*Record{first.Rec}, 1)
-	carryDown(e)
+	onDisk(t, e, h, 0, 3)
 	large, small := written(t, e, h, 1, 7), written(t, e, h, 2, 2) // in the place of the first one
-	onDisk := e.Await(0, []*Record{large.Rec}, 1)
+	wait := e.Await(0, []*Record{large.Rec}, 1)
 	c := written(t, e, h, 3, 3)
 	if c.Phase != Waiting {
 		t.Fatalf("phase %d, %v", c.Phase, c.Err)
@@ -56,8 +61,8 @@ func TestAFlushThatDoesNotFitStepsAside(t *testing.T) {
 	if c.Phase != Ready {
 		t.Errorf("the capture: phase %d, %v", c.Phase, c.Err)
 	}
-	if onDisk.Phase != Ended || !errors.Is(onDisk.Err, ErrFull) {
-		t.Errorf("the wait for the large one: phase %d, %v", onDisk.Phase, onDisk.Err)
+	if wait.Phase != Ended || !errors.Is(wait.Err, ErrFull) {
+		t.Errorf("the wait for the large one: phase %d, %v", wait.Phase, wait.Err)
 	}
 	if w := e.Await(0, []*Record{small.Rec}, 1); w.Phase != Ended || w.Err != nil {
 		t.Errorf("the wait for the small one: phase %d, %v", w.Phase, w.Err)
@@ -68,9 +73,7 @@ func TestAFlushThatDoesNotFitStepsAside(t *testing.T) {
 // once more for another is told only when that has been tried again.
 func TestTheFirstFlushThatFitsGoes(t *testing.T) {
 	e, h := smallDisk(1000, 105)
-	first := written(t, e, h, 0, 100)
-	e.Await(0, []*Record{first.Rec}, 1)
-	carryDown(e)
+	onDisk(t, e, h, 0, 100)
 	var large []*Record
 	for k := range int64(10) {
 		large = append(large, written(t, e, h, 1+k, 60-5*k).Rec)
@@ -139,12 +142,10 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 	}
 }
 
-// A checkpoint that has no room below keeps those captured after it from going down in the background neither.
+// A checkpoint that has no room below does not keep those captured after it from going down in the background.
 func TestALargeOneDoesNotHoldUpFlushesInTheBackground(t *testing.T) {
 	e, h := smallDisk(1000, 700)
-	first := written(t, e, h, 1000, 300)
-	e.Await(0, []*Record{first.Rec}, 1)
-	carryDown(e)
+	onDisk(t, e, h, 1000, 300)
 	written(t, e, h, 999, 450)
 	for k := range int64(90) {
 		if c := written(t, e, h, k, 10); c.Phase != Ended || c.Err != nil {
@@ -160,9 +161,7 @@ func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
 	for _, small := range []bool{false, true} {
 		t.Run(fmt.Sprint("a small one ", small), func(t *testing.T) {
 			e, h := smallDisk(115, 50)
-			onDisk := written(t, e, h, 0, 20)
-			e.Await(0, []*Record{onDisk.Rec}, 1)
-			carryDown(e)
+			onDisk(t, e, h, 0, 20)
 			if small {
 				written(t, e, h, 1, 1)
 			}
@@ -186,9 +185,7 @@ func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
 // What might go bounds for how much one looks through a full tier.
 func TestNobodyLooksForMoreThanMayGo(t *testing.T) {
 	e, h := smallDisk(1000, 50)
-	onDisk := written(t, e, h, 0, 20)
-	e.Await(0, []*Record{onDisk.Rec}, 1)
-	carryDown(e)
+	onDisk(t, e, h, 0, 20)
 	e.Await(0, []*Record{written(t, e, h, 1, 45).Rec}, 1)
 	carryDown(e) // what needs more than 30 is refused
 	for k := int64(2); e.tiers[0].bytes[fragment.Gap] >= 45; k++ {
