@@ -14,16 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// scarce is a disk with so many bytes, and a space on it whose files are larger.
+func scarce(t *testing.T, disk int64) (*vfs.Mem, Options) {
+	t.Helper()
+	fsys := vfs.NewMem(disk)
+	if err := fsys.MkdirAll("/d"); err != nil {
+		t.Fatal(err)
+	}
+	return fsys, Options{FS: fsys, Dir: "/d", Capacity: 1 << 30, Named: true}
+}
+
 // On a disk that has less than a whole file needs, what there is can be written to, but for what is left to the catalog; what has been written can be
 // written again, also by another process; and when there is room again there is no end.
 func TestADiskThatHasLessThanAWholeFile(t *testing.T) {
 	const disk, step, others, left = 40 << 20, 256 << 10, 8 << 20, 4 << 20
 	for _, named := range []bool{true, false} {
 		t.Run(fmt.Sprint("named ", named), func(t *testing.T) {
-			fsys := vfs.NewMem(disk)
-			if err := fsys.MkdirAll("/d"); err != nil {
-				t.Fatal(err)
-			}
+			fsys, o := scarce(t, disk)
 			filler, err := fsys.Create("/d/others", false)
 			if err == nil {
 				err = filler.Allocate(0, others)
@@ -31,7 +38,7 @@ func TestADiskThatHasLessThanAWholeFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := Options{FS: fsys, Dir: "/d", Capacity: 1 << 30, Named: named}
+			o.Named = named
 			s := mustOpen(t, o)
 			s.Leave(left)
 			p, end := random(buffer(step, 0)), int64(0)
@@ -79,17 +86,6 @@ func TestADiskThatHasLessThanAWholeFile(t *testing.T) {
 	}
 }
 
-// scarce is a space on a disk with so many bytes, whose first file cannot have all its room.
-func scarce(t *testing.T, disk int64) (*Space, *vfs.Mem, Options) {
-	t.Helper()
-	fsys := vfs.NewMem(disk)
-	if err := fsys.MkdirAll("/d"); err != nil {
-		t.Fatal(err)
-	}
-	o := Options{FS: fsys, Dir: "/d", Capacity: 1 << 30, Named: true}
-	return mustOpen(t, o), fsys, o
-}
-
 func free(t *testing.T, fsys vfs.FS) int64 {
 	t.Helper()
 	n, err := fsys.Free("/d")
@@ -102,7 +98,8 @@ func free(t *testing.T, fsys vfs.FS) int64 {
 // What lies far from the beginning needs no room before it.
 func TestRoomFarFromTheBeginning(t *testing.T) {
 	const far, left = 100 << 20, 2 << 20
-	s, fsys, o := scarce(t, 32<<20)
+	fsys, o := scarce(t, 32<<20)
+	s := mustOpen(t, o)
 	s.Leave(left)
 	p := random(buffer(1<<20, 0))
 	if err := s.Write(far, p); err != nil || free(t, fsys) != 31<<20 {
@@ -155,7 +152,8 @@ func TestRoomFarFromTheBeginning(t *testing.T) {
 // even then.
 func TestHolesAreFilledAsFarAsThereIsRoom(t *testing.T) {
 	const whole, hole, others, left = 32 << 20, 20 << 20, 10 << 20, 4 << 20
-	s, fsys, o := scarce(t, 34<<20)
+	fsys, o := scarce(t, 34<<20)
+	s := mustOpen(t, o)
 	p := random(buffer(1<<20, 0))
 	for off := int64(0); off < whole; off += 1 << 20 {
 		if err := s.Write(off, p); err != nil {
@@ -217,13 +215,10 @@ func (q quota) Allocate(off, n int64) error {
 // Of a quota as much is left as of a disk, and what has its room asks nobody for more.
 func TestAQuotaIsNotUsedUp(t *testing.T) {
 	const left = 4 << 20
-	s, fsys, o := scarce(t, 33<<20)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fsys, o := scarce(t, 33<<20)
 	calls := &vfs.Rule{Ops: vfs.OpAllocate}
 	o.FS = vfs.NewFaulty(limited{fsys}, calls)
-	s = mustOpen(t, o)
+	s := mustOpen(t, o)
 	s.Leave(left)
 	p, end := random(buffer(1<<20, 0)), int64(0)
 	var err error
@@ -256,13 +251,10 @@ func (l late) Free(dir string) (int64, error) {
 // Files that grow at the same time leave together what is to be left.
 func TestFilesThatGrowAtOnceLeaveEnough(t *testing.T) {
 	const left, file = 2 << 20, 8 << 20
-	s, fsys, o := scarce(t, 24<<20)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fsys, o := scarce(t, 24<<20)
 	o.SegmentBytes = file
 	o.FS = late{fsys}
-	s = mustOpen(t, o)
+	s := mustOpen(t, o)
 	s.Leave(left)
 	filler, err := fsys.Create("/d/others", false)
 	if err == nil {
