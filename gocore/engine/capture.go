@@ -315,12 +315,9 @@ func (e *Engine) replace(now int64, r, by *Record) {
 func (e *Engine) discard(now int64, r *Record) {
 	r.gone = true
 	for k, l := range e.links {
-		if bit := uint8(1) << k; r.queuedOn&bit != 0 && r.runs&bit == 0 {
-			r.queuedOn &^= bit
-			l.queued--
-			l.backlog = max(l.backlog-e.flushTime(l, r), now)
+		if e.unqueue(now, l, r) {
 			e.Stats.CancelledFlush += r.Size
-		} else if e.Complete(r, k) && r.queuedOn&bit == 0 && e.lower(r, k) < 0 {
+		} else if e.Complete(r, k) && r.queuedOn&(1<<k) == 0 && e.lower(r, k) < 0 {
 			e.Stats.AvoidedFlush += r.Size
 		}
 		e.unstick(r, k)

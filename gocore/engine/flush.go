@@ -34,6 +34,18 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 	}
 }
 
+// unqueue takes back the flush of rec over a link if it is queued and has not begun; the rest is the caller's.
+func (e *Engine) unqueue(now int64, l *link, rec *Record) bool {
+	bit := uint8(1) << l.upper
+	if rec.queuedOn&bit == 0 || rec.runs&bit != 0 {
+		return false
+	}
+	rec.queuedOn &^= bit
+	l.queued--
+	l.backlog = max(l.backlog-e.flushTime(l, rec), now)
+	return true
+}
+
 // flushTime is what one more flush adds to the time until the link's queue is empty.
 func (e *Engine) flushTime(l *link, rec *Record) int64 {
 	return l.down.Predict(rec.Size) / int64(e.cfg.Workers)

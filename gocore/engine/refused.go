@@ -79,8 +79,9 @@ func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
 		q.without(func(queued *Record) bool {
 			barred := l.barred(e, queued)
-			if barred {
-				e.unqueue(now, l, queued)
+			if barred && e.unqueue(now, l, queued) {
+				e.settle(now, queued, l.upper)
+				e.wakeWaits(now, queued)
 			}
 			return barred
 		})
@@ -90,15 +91,4 @@ func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	}
 	e.roomier(l.upper) // flushes from above may have waited for those that have been refused
 	e.serve(now, l.upper)
-}
-
-// unqueue takes back a flush that has not begun.
-func (e *Engine) unqueue(now int64, l *link, rec *Record) {
-	if bit := uint8(1) << l.upper; rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
-		rec.queuedOn &^= bit
-		l.queued--
-		l.backlog = max(l.backlog-e.flushTime(l, rec), now)
-		e.settle(now, rec, l.upper)
-		e.wakeWaits(now, rec)
-	}
 }

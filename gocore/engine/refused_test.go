@@ -107,7 +107,9 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 30) })
 	large, one, other := written(t, e, h, 0, 40).Rec, written(t, e, h, 1, 21).Rec, written(t, e, h, 2, 21).Rec
 	for _, r := range []*Record{large, one, other} {
-		e.unqueue(0, e.links[0], r)
+		if e.unqueue(0, e.links[0], r) {
+			e.settle(0, r, 0)
+		}
 	}
 	c := written(t, e, h, 3, 40)
 	if c.Phase != Waiting || large.queuedOn == 0 || one.queuedOn != 0 {
