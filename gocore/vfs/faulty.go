@@ -25,6 +25,7 @@ const (
 	OpList
 	OpSyncDir
 	OpLock
+	OpHold
 	OpClose
 
 	OpAny = OpClose<<1 - 1
@@ -141,6 +142,11 @@ func (r *Rule) stall() {
 // Faulty passes calls on to another file system, but for those that a rule names. It counts all calls.
 type Faulty struct {
 	inner FS
+	*faults
+}
+
+// faults are the rules and counts that a Faulty shares with the directories that it holds open.
+type faults struct {
 	mu    sync.Mutex
 	rules []*Rule
 	calls map[Op]int64
@@ -149,11 +155,11 @@ type Faulty struct {
 
 // NewFaulty wraps inner. Rules are asked in order; the first one that fires decides.
 func NewFaulty(inner FS, rules ...*Rule) *Faulty {
-	return &Faulty{inner: inner, rules: rules, calls: map[Op]int64{}}
+	return &Faulty{inner: inner, faults: &faults{rules: rules, calls: map[Op]int64{}}}
 }
 
 // Add appends a rule and returns it.
-func (f *Faulty) Add(r *Rule) *Rule {
+func (f *faults) Add(r *Rule) *Rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rules = append(f.rules, r)
@@ -161,7 +167,7 @@ func (f *Faulty) Add(r *Rule) *Rule {
 }
 
 // Calls returns how many calls of the given kinds there were.
-func (f *Faulty) Calls(ops Op) int64 {
+func (f *faults) Calls(ops Op) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var sum int64
@@ -174,7 +180,7 @@ func (f *Faulty) Calls(ops Op) int64 {
 }
 
 // meet counts a call, lets it wait if a rule says so, and returns the rule.
-func (f *Faulty) meet(op Op, file int, off, n int64) *Rule {
+func (f *faults) meet(op Op, file int, off, n int64) *Rule {
 	f.mu.Lock()
 	f.calls[op]++
 	rules := f.rules
@@ -189,7 +195,7 @@ func (f *Faulty) meet(op Op, file int, off, n int64) *Rule {
 }
 
 // plain handles calls that transfer no bytes.
-func (f *Faulty) plain(op Op, file int, off, n int64) error {
+func (f *faults) plain(op Op, file int, off, n int64) error {
 	if r := f.meet(op, file, off, n); r != nil {
 		return r.Err
 	}
@@ -249,7 +255,7 @@ func (f *Faulty) opened(open func() (File, error)) (File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files++
-	return &faultyFile{File: inner, fs: f, number: f.files}, nil
+	return &faultyFile{File: inner, fs: f.faults, number: f.files}, nil
 }
 
 // Remove implements FS.
@@ -269,7 +275,7 @@ func (f *Faulty) List(dir string) ([]string, error) {
 }
 
 // Lock implements FS.
-func (f *Faulty) Lock(name string) (io.Closer, error) {
+func (f *Faulty) Lock(name string) (Lock, error) {
 	if err := f.plain(OpLock, 0, 0, 0); err != nil {
 		return nil, err
 	}
@@ -284,9 +290,29 @@ func (f *Faulty) SyncDir(dir string) error {
 	return f.inner.SyncDir(dir)
 }
 
+// HoldDir implements FS.
+func (f *Faulty) HoldDir(dir string) (HeldDir, error) {
+	if err := f.plain(OpHold, 0, 0, 0); err != nil {
+		return nil, err
+	}
+	inner, err := f.inner.HoldDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyDir{Faulty{inner, f.faults}, inner}, nil
+}
+
+type faultyDir struct {
+	Faulty
+	dir HeldDir
+}
+
+func (f *faultyDir) Whereabouts() Whereabouts { return f.dir.Whereabouts() }
+func (f *faultyDir) Close() error             { return f.dir.Close() }
+
 type faultyFile struct {
 	File
-	fs     *Faulty
+	fs     *faults
 	number int
 }
 

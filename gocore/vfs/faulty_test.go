@@ -87,6 +87,13 @@ func TestEveryKindCanFail(t *testing.T) {
 			}
 			return err
 		},
+		OpHold: func() error {
+			held, err := f.HoldDir("/")
+			if err == nil {
+				err = held.Close()
+			}
+			return err
+		},
 		OpClose: func() error { return file.Close() },
 	}
 	if want := bits.OnesCount(uint(OpAny)); len(calls) != want {

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A lock is taken once, by whatever name, until it is given back; a crash ends it.
@@ -57,4 +60,133 @@ func TestLock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A process that reads its own lock file, as a copy of the directory does, keeps the lock.
+func TestALockOutlivesReadersOfItsFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	lock, err := OS().Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	for range 3 {
+		if _, err := os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+		if out := lockElsewhere(t, name); out != "taken" {
+			t.Fatalf("another process: %s", out)
+		}
+		if _, err := OS().Lock(name); !errors.Is(err, ErrTaken) {
+			t.Fatalf("another caller: %v", err)
+		}
+		if err := lock.Held(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lockElsewhere tries the lock in another process, with the record lock of a process that older versions take.
+func lockElsewhere(t *testing.T, name string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChildThatLocks$")
+	cmd.Env = append(os.Environ(), "VFS_TEST_LOCK="+name)
+	err := cmd.Run()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 3 {
+		return "taken"
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "free"
+}
+
+func TestChildThatLocks(t *testing.T) {
+	name := os.Getenv("VFS_TEST_LOCK")
+	if name == "" {
+		t.Skip("runs only as a child")
+	}
+	if _, err := TryTurn(name); errors.Is(err, ErrTaken) {
+		os.Exit(3)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A lock whose file was removed or replaced is lost, and says so; the directory keeps a second caller out all the same.
+func TestALostLockIsNoticed(t *testing.T) {
+	for name, w := range worlds(t) {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(w.root, "store")
+			if err := w.fs.MkdirAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "lock")
+			lock, err := w.fs.Lock(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.fs.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			if err := lock.Held(); !errors.Is(err, ErrLockLost) {
+				t.Errorf("removed: %v", err)
+			}
+			if _, err := w.fs.Lock(file); name == "os" && !errors.Is(err, ErrTaken) {
+				t.Errorf("a second lock beside the first: %v", err)
+			}
+			_ = w.fs.Remove(file)
+			put(t, w.fs, file, "")
+			if err := lock.Held(); !errors.Is(err, ErrLockLost) {
+				t.Errorf("replaced: %v", err)
+			}
+			if err := lock.Close(); err != nil {
+				t.Fatal(err)
+			}
+			second, err := w.fs.Lock(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(second.Held(), second.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Nothing stays open of a lock that could not be taken.
+func TestALockThatIsTakenLeavesNoDescriptor(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "lock")
+	lock, err := OS().Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := descriptors(t)
+	for range 10 {
+		if _, err := OS().Lock(name); !errors.Is(err, ErrTaken) {
+			t.Fatal(err)
+		}
+		if _, err := OS().Lock(dir); !errors.Is(err, ErrNotFile) {
+			t.Fatal(err)
+		}
+		if _, err := OS().Lock(filepath.Join(dir, "missing", "lock")); !errors.Is(err, unix.ENOENT) {
+			t.Fatal(err)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors were open before, %d are now", before, after)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
 }

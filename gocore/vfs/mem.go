@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -24,6 +23,14 @@ type Mem struct {
 	used     int64
 	open     int
 	root     *memDir
+	memFS    // of the root
+}
+
+// memFS looks names up from the root of a Mem, or in a directory that is held open.
+type memFS struct {
+	m    *Mem
+	held *memDir // nil: the root
+	name string  // of the directory that is held
 }
 
 // memDir is a directory: its names stand for *memDir and *memNode.
@@ -51,7 +58,35 @@ func (d *memDir) set(name string, to any) {
 
 // NewMem returns an empty file system that holds capacity bytes, in units of 64 KiB. The root
 // directory exists.
-func NewMem(capacity int64) *Mem { return &Mem{capacity: capacity, root: newMemDir()} }
+func NewMem(capacity int64) *Mem {
+	m := &Mem{capacity: capacity, root: newMemDir()}
+	m.memFS = memFS{m: m}
+	return m
+}
+
+// Rename gives a file or directory another name, in place of what has that.
+func (m *Mem) Rename(from, to string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, last, err := m.parent("rename", from)
+	if err != nil {
+		return err
+	}
+	what, ok := old.live[last]
+	if !ok {
+		return &fs.PathError{Op: "rename", Path: from, Err: unix.ENOENT}
+	}
+	dir, name, err := m.parent("rename", to)
+	if err != nil {
+		return err
+	}
+	if node, ok := dir.live[name].(*memNode); ok {
+		node.unlink()
+	}
+	old.set(last, nil)
+	dir.set(name, what)
+	return nil
+}
 
 // PutFile makes name an ordinary file, so that a test can meet one where it wants a directory.
 func (m *Mem) PutFile(name string) {
@@ -74,10 +109,26 @@ func parts(name string) []string {
 	return strings.FieldsFunc(filepath.Clean("/"+name), func(r rune) bool { return r == '/' })
 }
 
+// way is where the lookup of a name begins, and the names from there on.
+func (v memFS) way(op, name string) (from *memDir, names []string, err error) {
+	if v.held == nil {
+		return v.m.root, parts(name), nil
+	}
+	names, err = within(v.name, name)
+	if err != nil {
+		return nil, nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return v.held, names, nil
+}
+
 // find returns what a name stands for: a *memDir or a *memNode. The lock is held.
-func (m *Mem) find(op, name string) (any, error) {
-	var at any = m.root
-	for _, part := range parts(name) {
+func (v memFS) find(op, name string) (any, error) {
+	from, names, err := v.way(op, name)
+	if err != nil {
+		return nil, err
+	}
+	var at any = from
+	for _, part := range names {
 		dir, ok := at.(*memDir)
 		if !ok {
 			return nil, &fs.PathError{Op: op, Path: name, Err: unix.ENOTDIR}
@@ -89,8 +140,8 @@ func (m *Mem) find(op, name string) (any, error) {
 	return at, nil
 }
 
-func (m *Mem) dir(op, name string) (*memDir, error) {
-	at, err := m.find(op, name)
+func (v memFS) dir(op, name string) (*memDir, error) {
+	at, err := v.find(op, name)
 	if err != nil {
 		return nil, err
 	}
@@ -101,21 +152,36 @@ func (m *Mem) dir(op, name string) (*memDir, error) {
 	return dir, nil
 }
 
-func (m *Mem) parent(op, name string) (*memDir, string, error) {
-	all := parts(name)
-	if len(all) == 0 {
+func (v memFS) parent(op, name string) (*memDir, string, error) {
+	from, names, err := v.way(op, name)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(names) == 0 {
 		return nil, "", &fs.PathError{Op: op, Path: name, Err: unix.EISDIR}
 	}
-	dir, err := m.dir(op, strings.Join(all[:len(all)-1], "/"))
-	return dir, all[len(all)-1], err
+	last := len(names) - 1
+	for _, part := range names[:last] {
+		next, ok := from.live[part]
+		if !ok {
+			return nil, "", &fs.PathError{Op: op, Path: name, Err: unix.ENOENT}
+		}
+		if from, ok = next.(*memDir); !ok {
+			return nil, "", &fs.PathError{Op: op, Path: name, Err: unix.ENOTDIR}
+		}
+	}
+	return from, names[last], nil
 }
 
 // MkdirAll implements FS.
-func (m *Mem) MkdirAll(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at := m.root
-	for _, part := range parts(dir) {
+func (v memFS) MkdirAll(dir string) error {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	at, names, err := v.way("mkdir", dir)
+	if err != nil {
+		return err
+	}
+	for _, part := range names {
 		next, ok := at.live[part]
 		if !ok {
 			next = newMemDir()
@@ -129,10 +195,10 @@ func (m *Mem) MkdirAll(dir string) error {
 }
 
 // Stat implements FS.
-func (m *Mem) Stat(name string) (Info, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, err := m.find("stat", name)
+func (v memFS) Stat(name string) (Info, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	at, err := v.find("stat", name)
 	if err != nil {
 		return Info{}, err
 	}
@@ -143,47 +209,47 @@ func (m *Mem) Stat(name string) (Info, error) {
 }
 
 // Free implements FS.
-func (m *Mem) Free(dir string) (int64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, err := m.find("statfs", dir); err != nil {
+func (v memFS) Free(dir string) (int64, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	if _, err := v.find("statfs", dir); err != nil {
 		return 0, err
 	}
-	return m.capacity - m.used, nil
+	return v.m.capacity - v.m.used, nil
 }
 
 // OpenScratch implements FS.
-func (m *Mem) OpenScratch(dir string, direct bool) (File, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, err := m.dir("open", dir); err != nil {
+func (v memFS) OpenScratch(dir string, direct bool) (File, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	if _, err := v.dir("open", dir); err != nil {
 		return nil, err
 	}
-	return m.opened(newMemNode(m), true, direct), nil
+	return v.opened(newMemNode(v.m), true, direct), nil
 }
 
 // Create implements FS.
-func (m *Mem) Create(name string, direct bool) (File, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	dir, last, err := m.parent("create", name)
+func (v memFS) Create(name string, direct bool) (File, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	dir, last, err := v.parent("create", name)
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := dir.live[last]; ok {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: unix.EEXIST}
 	}
-	node := newMemNode(m)
+	node := newMemNode(v.m)
 	node.links, node.named = 1, true
 	dir.set(last, node)
-	return m.opened(node, true, direct), nil
+	return v.opened(node, true, direct), nil
 }
 
 // Open implements FS.
-func (m *Mem) Open(name string, write, direct bool) (File, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, err := m.find("open", name)
+func (v memFS) Open(name string, write, direct bool) (File, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	at, err := v.find("open", name)
 	if err != nil {
 		return nil, err
 	}
@@ -191,20 +257,20 @@ func (m *Mem) Open(name string, write, direct bool) (File, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotFile}
 	}
-	return m.opened(node, write, direct), nil
+	return v.opened(node, write, direct), nil
 }
 
-func (m *Mem) opened(node *memNode, write, direct bool) *memFile {
-	m.open++
+func (v memFS) opened(node *memNode, write, direct bool) *memFile {
+	v.m.open++
 	node.links++
 	return &memFile{node: node, write: write, direct: direct}
 }
 
 // Remove implements FS.
-func (m *Mem) Remove(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	dir, last, err := m.parent("remove", name)
+func (v memFS) Remove(name string) error {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	dir, last, err := v.parent("remove", name)
 	if err != nil {
 		return err
 	}
@@ -220,10 +286,10 @@ func (m *Mem) Remove(name string) error {
 }
 
 // List implements FS.
-func (m *Mem) List(dir string) ([]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, err := m.dir("list", dir)
+func (v memFS) List(dir string) ([]string, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	at, err := v.dir("list", dir)
 	if err != nil {
 		return nil, err
 	}
@@ -231,16 +297,16 @@ func (m *Mem) List(dir string) ([]string, error) {
 }
 
 // Lock implements FS. What Crash leaves is locked by nobody.
-func (m *Mem) Lock(name string) (io.Closer, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	dir, last, err := m.parent("lock", name)
+func (v memFS) Lock(name string) (Lock, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	dir, last, err := v.parent("lock", name)
 	if err != nil {
 		return nil, err
 	}
 	at, ok := dir.live[last]
 	if !ok {
-		node := newMemNode(m)
+		node := newMemNode(v.m)
 		node.links, node.named = 1, true
 		dir.set(last, node)
 		at = node
@@ -253,10 +319,23 @@ func (m *Mem) Lock(name string) (io.Closer, error) {
 		return nil, ErrTaken
 	}
 	node.locked = true
-	return &memLock{node}, nil
+	return &memLock{node, dir, last}, nil
 }
 
-type memLock struct{ node *memNode }
+type memLock struct {
+	node *memNode
+	dir  *memDir
+	name string
+}
+
+func (l *memLock) Held() error {
+	l.node.disk.mu.Lock()
+	defer l.node.disk.mu.Unlock()
+	if at, ok := l.dir.live[l.name]; !ok || at != any(l.node) {
+		return ErrLockLost
+	}
+	return nil
+}
 
 func (l *memLock) Close() error {
 	l.node.disk.mu.Lock()
@@ -266,13 +345,55 @@ func (l *memLock) Close() error {
 }
 
 // SyncDir implements FS.
-func (m *Mem) SyncDir(dir string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, err := m.dir("sync", dir)
+func (v memFS) SyncDir(dir string) error {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	at, err := v.dir("sync", dir)
 	if err != nil {
 		return fmt.Errorf("sync of a directory: %w", err)
 	}
 	at.stable, at.unsynced = maps.Clone(at.live), nil
 	return nil
 }
+
+// HoldDir implements FS.
+func (v memFS) HoldDir(dir string) (HeldDir, error) {
+	v.m.mu.Lock()
+	defer v.m.mu.Unlock()
+	at, err := v.dir("open", dir)
+	if err != nil {
+		return nil, err
+	}
+	return &memHeld{memFS{v.m, at, dir}}, nil
+}
+
+type memHeld struct{ memFS }
+
+// Whereabouts implements HeldDir.
+func (h *memHeld) Whereabouts() Whereabouts {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	if at, err := (memFS{m: h.m}).find("stat", h.name); err == nil && at == any(h.held) {
+		return InPlace
+	}
+	if h.m.root.holds(h.held) {
+		return Moved
+	}
+	return Removed
+}
+
+// holds tells whether a directory is this one or below it.
+func (d *memDir) holds(other *memDir) bool {
+	if d == other {
+		return true
+	}
+	for _, at := range d.live {
+		if below, ok := at.(*memDir); ok && below.holds(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close implements HeldDir.
+func (h *memHeld) Close() error { return nil }

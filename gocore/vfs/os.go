@@ -8,8 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
-	"syscall"
 	"unsafe"
 
 	"go.uber.org/atomic"
@@ -20,25 +20,50 @@ import (
 // (the Go runtime sends SIGURG to its own threads).
 func OS() FS { return osFS{} }
 
-type osFS struct{}
+// osFS reaches files by their paths, or, with a directory, through the descriptor of that.
+type osFS struct{ dir *osDir }
 
-func (osFS) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
-
-func (osFS) Stat(name string) (Info, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return Info{}, err
-	}
-	held := info.Size()
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		held = st.Blocks * 512
-	}
-	return Info{Dir: info.IsDir(), Size: info.Size(), Held: held}, nil
+// entry is a name as the kernel's *at calls take it: relative to an open directory.
+type entry struct {
+	dir  int
+	name string
 }
 
-func (osFS) Free(dir string) (int64, error) {
+// at runs a system call on what a name stands for, as long as its directory stays open.
+func (o osFS) at(name string, call func(at entry) error) error {
+	if o.dir == nil {
+		return call(entry{unix.AT_FDCWD, name})
+	}
+	return o.dir.at(name, call)
+}
+
+func (o osFS) MkdirAll(dir string) error {
+	if o.dir == nil {
+		return os.MkdirAll(dir, 0o700)
+	}
+	_, err := o.Stat(dir)
+	return err
+}
+
+func (o osFS) Stat(name string) (Info, error) {
+	var st unix.Stat_t
+	err := o.at(name, func(at entry) error {
+		return again(func() error { return unix.Fstatat(at.dir, at.name, &st, 0) })
+	})
+	if err != nil {
+		return Info{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return Info{Dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, Size: st.Size, Held: st.Blocks * 512}, nil
+}
+
+func (o osFS) Free(dir string) (int64, error) {
 	var st unix.Statfs_t
-	if err := again(func() error { return unix.Statfs(dir, &st) }); err != nil {
+	err := o.at(dir, func(at entry) error {
+		return at.open(unix.O_PATH|unix.O_CLOEXEC, func(fd int) error {
+			return again(func() error { return unix.Fstatfs(fd, &st) })
+		})
+	})
+	if err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)
 	}
 	if st.Blocks == 0 { // it does not say
@@ -47,12 +72,18 @@ func (osFS) Free(dir string) (int64, error) {
 	return freeBytes(&st), nil
 }
 
-func (osFS) OpenScratch(dir string, direct bool) (File, error) {
-	fd, direct, err := openScratch(dir, direct, openUnnamed, openUnlinked)
+func (o osFS) OpenScratch(dir string, direct bool) (file File, err error) {
+	err = o.at(dir, func(at entry) error {
+		fd, direct, err := openScratch(at, direct, openUnnamed, openUnlinked)
+		if err == nil {
+			file = newOSFile("a scratch file in "+dir, fd, direct)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create a scratch file in %s: %w", dir, err)
 	}
-	return newOSFile("a scratch file in "+dir, fd, direct), nil
+	return file, nil
 }
 
 func newOSFile(what string, fd int, direct bool) *osFile {
@@ -61,11 +92,11 @@ func newOSFile(what string, fd int, direct bool) *osFile {
 	return f
 }
 
-// opener creates a file in dir with extra flags and returns its descriptor.
-type opener func(dir string, flags int) (int, error)
+// opener creates a file in a directory with extra flags and returns its descriptor.
+type opener func(dir entry, flags int) (int, error)
 
 // openScratch tries the ways in order, first with direct I/O if asked for.
-func openScratch(dir string, direct bool, ways ...opener) (fd int, isDirect bool, err error) {
+func openScratch(dir entry, direct bool, ways ...opener) (fd int, isDirect bool, err error) {
 	flags := []int{0}
 	if direct {
 		flags = []int{unix.O_DIRECT, 0}
@@ -85,23 +116,23 @@ func openScratch(dir string, direct bool, ways ...opener) (fd int, isDirect bool
 }
 
 // openUnnamed makes a file that never has a name: nothing is left behind, whatever happens.
-func openUnnamed(dir string, flags int) (int, error) {
+func openUnnamed(dir entry, flags int) (int, error) {
 	return open(dir, flags|unix.O_TMPFILE|unix.O_EXCL)
 }
 
 // openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file; who comes later removes it.
-func openUnlinked(dir string, flags int) (int, error) {
-	name, err := scratchName()
+func openUnlinked(dir entry, flags int) (int, error) {
+	tag, err := scratchName()
 	if err != nil {
 		return -1, err
 	}
-	name = filepath.Join(dir, name)
-	fd, err := open(name, flags|unix.O_CREAT|unix.O_EXCL)
+	at := entry{dir.dir, filepath.Join(dir.name, tag)}
+	fd, err := open(at, flags|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
-		_ = unix.Unlink(name) // some file systems create the file before they refuse O_DIRECT
+		_ = at.unlink() // some file systems create the file before they refuse O_DIRECT
 		return -1, err
 	}
-	if err := again(func() error { return unix.Unlink(name) }); err != nil {
+	if err := at.unlink(); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}
@@ -109,12 +140,39 @@ func openUnlinked(dir string, flags int) (int, error) {
 	return fd, nil
 }
 
-func open(name string, flags int) (fd int, err error) {
+func open(at entry, flags int) (fd int, err error) {
 	err = again(func() error {
-		fd, err = unix.Open(name, flags, 0o600)
+		fd, err = unix.Openat(at.dir, at.name, flags, 0o600)
 		return err
 	})
 	return fd, err
+}
+
+// open opens what a name stands for, for one call.
+func (at entry) open(flags int, call func(fd int) error) error {
+	fd, err := open(at, flags)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written through it
+	return call(fd)
+}
+
+func (at entry) unlink() error {
+	return again(func() error { return unix.Unlinkat(at.dir, at.name, 0) })
+}
+
+// list returns the names in a directory, sorted.
+func (at entry) list() (names []string, err error) {
+	fd, err := open(at, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	dir := os.NewFile(uintptr(fd), at.name)
+	defer func() { _ = dir.Close() }() // nothing was written through it
+	names, err = dir.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
 }
 
 // unsupported tells errors that say "not in this way" from those that another way would meet too.
@@ -177,7 +235,7 @@ func (f *osFile) ReadAt(p []byte, off int64) (n int, err error) {
 	err = f.use("read", func(fd int) error {
 		n, err = f.transfer(fd, unix.Pread, p, off)
 		if err == errNoProgress || n > 0 && n < len(p) && err == unix.EINVAL && f.atEnd(fd, off+int64(n)) {
-			return io.EOF // direct reads end at an odd place only where the file does
+			return io.EOF // direct reads end at an odd entry only where the file does
 		}
 		return err
 	})

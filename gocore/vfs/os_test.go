@@ -30,7 +30,7 @@ func TestScratchFilesHaveNoName(t *testing.T) {
 	for name, way := range map[string]opener{"unnamed": openUnnamed, "unlinked": openUnlinked} {
 		for _, direct := range []bool{false, true} {
 			dir := t.TempDir()
-			fd, isDirect, err := openScratch(dir, direct, way)
+			fd, isDirect, err := openScratch(entryOf(dir), direct, way)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -53,7 +53,7 @@ func TestScratchFilesHaveNoName(t *testing.T) {
 
 // refuses is an opener that a file system without some feature would be.
 func refuses(flag int, errno unix.Errno, then opener) opener {
-	return func(dir string, flags int) (int, error) {
+	return func(dir entry, flags int) (int, error) {
 		if flags&flag == flag {
 			return -1, errno
 		}
@@ -62,9 +62,9 @@ func refuses(flag int, errno unix.Errno, then opener) opener {
 }
 
 func TestFallbacks(t *testing.T) {
-	noTmpfile := func(string, int) (int, error) { return -1, unix.EOPNOTSUPP }
-	oldKernel := func(string, int) (int, error) { return -1, unix.EISDIR }
-	full := func(string, int) (int, error) { return -1, unix.ENOSPC }
+	noTmpfile := func(entry, int) (int, error) { return -1, unix.EOPNOTSUPP }
+	oldKernel := func(entry, int) (int, error) { return -1, unix.EISDIR }
+	full := func(entry, int) (int, error) { return -1, unix.ENOSPC }
 	noDirect := refuses(unix.O_DIRECT, unix.EINVAL, openUnlinked)
 	for _, c := range []struct {
 		name       string
@@ -79,7 +79,7 @@ func TestFallbacks(t *testing.T) {
 		{"full", []opener{full, openUnlinked}, false, unix.ENOSPC},
 		{"nothing works", []opener{noTmpfile}, false, unix.EOPNOTSUPP},
 	} {
-		fd, direct, err := openScratch(t.TempDir(), true, c.ways...)
+		fd, direct, err := openScratch(entryOf(t.TempDir()), true, c.ways...)
 		if !errors.Is(err, c.want) || direct != c.wantDirect {
 			t.Errorf("%s: direct %v, %v", c.name, direct, err)
 		}
@@ -209,10 +209,13 @@ func TestChildThatIsKilled(t *testing.T) {
 
 func TestUnlinkedLeavesNothingOnFailure(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := openUnlinked(filepath.Join(dir, "missing"), unix.O_RDWR); !errors.Is(err, unix.ENOENT) {
+	if _, err := openUnlinked(entryOf(filepath.Join(dir, "missing")), unix.O_RDWR); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("%v", err)
 	}
 	if left := listing(t, dir); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
 }
+
+// entryOf is an entry by its path alone.
+func entryOf(name string) entry { return entry{unix.AT_FDCWD, name} }

@@ -38,28 +38,32 @@ func machine() uint32 {
 
 // removeStrays removes the names of files whose processes are dead. To remove the name of a living one's would harm it only on a file system that
 // machines share: there, a file without a name is lost to the others.
-func removeStrays(dir string) {
-	entries, err := os.ReadDir(dir)
+func removeStrays(dir entry) {
+	names, err := dir.list()
 	if err != nil {
 		return // who may write into a directory may not always read it
 	}
-	for _, entry := range entries {
-		if stray(entry) {
-			_ = unix.Unlink(filepath.Join(dir, entry.Name())) // somebody else was quicker, or it is another user's
+	for _, name := range names {
+		if at := (entry{dir.dir, filepath.Join(dir.name, name)}); at.stray() {
+			_ = at.unlink() // somebody else was quicker, or it is another user's
 		}
 	}
 }
 
-func stray(entry os.DirEntry) bool {
+func (at entry) stray() bool {
 	var where uint32
 	var process int
 	var tag uint64
-	if n, _ := fmt.Sscanf(entry.Name(), scratchForm, &where, &process, &tag); n < 3 || !entry.Type().IsRegular() {
+	if n, _ := fmt.Sscanf(filepath.Base(at.name), scratchForm, &where, &process, &tag); n < 3 {
+		return false
+	}
+	var st unix.Stat_t
+	err := again(func() error { return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
 	}
 	if where == machine() && unix.Kill(process, 0) == unix.ESRCH {
 		return true
 	}
-	info, err := entry.Info()
-	return err == nil && time.Since(info.ModTime()) > strayAge
+	return time.Since(time.Unix(st.Mtim.Unix())) > strayAge
 }

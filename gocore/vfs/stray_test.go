@@ -45,7 +45,7 @@ func TestStraysAreRemoved(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, name(here, 0)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		fd, err := openUnlinked(dir, unix.O_RDWR)
+		fd, err := openUnlinked(entryOf(dir), unix.O_RDWR)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestScratchNames(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	removeStrays(dir)
+	removeStrays(entryOf(dir))
 	if len(listing(t, dir)) != 1 {
 		t.Error("a living process's file is gone")
 	}
@@ -74,7 +74,7 @@ func TestScratchNames(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
 		t.Fatal(err)
 	}
-	removeStrays(dir)
+	removeStrays(entryOf(dir))
 	if left := listing(t, dir); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}

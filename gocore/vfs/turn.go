@@ -45,16 +45,16 @@ func TryTurn(file string) (*Turn, error) {
 	if err := again(func() error { return unix.Lstat(file, &st) }); err == nil && turns[idOf(&st)] {
 		return nil, ErrTaken
 	}
-	fd, err := open(file, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
-		err = errors.Join(ErrNotFile, err)
+	fd, err := open(entry{unix.AT_FDCWD, file}, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err == nil {
+		err = ordinary(fd)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", file, err)
+		return nil, fmt.Errorf("open %s: %w", file, notFile(err))
 	}
-	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		_ = unix.Close(fd)
-		return nil, fmt.Errorf("open %s: %w", file, errors.Join(ErrNotFile, err))
+		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
 	// Not flock: a child that was forked meanwhile would have the turn too, and keep it when this process is killed.
 	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
@@ -76,15 +76,4 @@ func (t *Turn) End() error {
 	defer turnsMu.Unlock()
 	delete(turns, t.file)
 	return unix.Close(t.fd)
-}
-
-// Close is End.
-func (t *Turn) Close() error { return t.End() }
-
-func (osFS) Lock(name string) (io.Closer, error) {
-	turn, err := TryTurn(name)
-	if err != nil {
-		return nil, err
-	}
-	return turn, nil
 }

@@ -49,13 +49,46 @@ type FS interface {
 	Remove(name string) error
 	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
-	// Lock takes the lock that a file stands for, made when it is missing, and fails with ErrTaken when somebody else has it; it never waits. The lock
-	// ends with Close, or with the process.
-	Lock(name string) (io.Closer, error)
+	// Lock takes the lock that a file stands for, made when it is missing, and fails with ErrTaken when another process, or another caller in
+	// this one, has it; it never waits. The lock ends with Close, or with the process.
+	Lock(name string) (Lock, error)
 	// SyncDir returns when the names in a directory are on the medium: what was created there, and what was removed. Where the file system knows
 	// no such thing, nothing happens.
 	SyncDir(dir string) error
+	// HoldDir opens a directory and keeps it open.
+	HoldDir(dir string) (HeldDir, error)
 }
+
+// HeldDir is a file system of one directory that is held open. Its calls take dir itself, as HoldDir was given it, and names directly in it: the
+// directory that was opened is meant, also after it was renamed, or another one was put in its place, or the process has changed its
+// working directory. Other names fail with EXDEV.
+type HeldDir interface {
+	FS
+	// Whereabouts tells where the directory is now.
+	Whereabouts() Whereabouts
+	// Close waits for calls in flight. Later calls fail with os.ErrClosed. Files and locks stay open.
+	Close() error
+}
+
+// Whereabouts is where a directory is that is held open.
+type Whereabouts int
+
+const (
+	InPlace Whereabouts = iota // its name still stands for it
+	Moved                      // its name stands for something else now, or for nothing
+	Removed                    // it has no name: nothing can be created in it
+)
+
+// Lock is one that was taken.
+type Lock interface {
+	// Held returns nil as long as the file of the lock is still the one by that name, and ErrLockLost when it was removed or replaced:
+	// another process may have taken the lock of the new one.
+	Held() error
+	io.Closer
+}
+
+// ErrLockLost: the file of a lock is not there any more.
+var ErrLockLost = errors.New("the lock file was removed or replaced")
 
 // File is an open file. Its methods may be called from any goroutine; reads and writes of different
 // ranges run in parallel. While Direct is true, offset, length and buffer address of reads and

@@ -1,0 +1,123 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// osLock is a lock on a file, and one on the directory that the file lies in.
+//
+// Both belong to open file descriptions, not to the process. So no other part of the process gives them up by opening and closing the file, and
+// a second caller in the process does not get them either. The lock on the file is a record lock (F_OFD_SETLK), which excludes those that are taken by
+// F_SETLK too. The lock on the directory (flock) excludes a second caller where the file was removed or replaced; some network file systems do not have it.
+type osLock struct {
+	o    osFS
+	name string
+	file fileID
+	fd   int
+	dir  int // -1: the file system does not lock directories
+}
+
+// OpenLocked opens a descriptor that a lock will be taken with, CloseLocked closes it. A child that is forked has a copy of it, and would have the lock
+// as long as it lives. Package cabi puts functions here that close it in a forked child, which no Go code can run in.
+var (
+	OpenLocked = func(dir int, name string, flags int) (fd int, err error) {
+		return open(entry{dir, name}, flags)
+	}
+	CloseLocked = unix.Close
+)
+
+func (o osFS) Lock(name string) (lock Lock, err error) {
+	err = o.at(name, func(at entry) error {
+		lock, err = o.lock(name, at)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lock, nil
+}
+
+func (o osFS) lock(name string, at entry) (_ Lock, err error) {
+	l := &osLock{o: o, name: name, fd: -1, dir: -1}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if l.fd, err = openLocked(at, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, notFile(err))
+	}
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Fstat(l.fd, &st) }); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, fmt.Errorf("open %s: %w", name, ErrNotFile)
+	}
+	l.file = idOf(&st)
+	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	err = again(func() error { return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_SETLK, &whole) })
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return nil, ErrTaken
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return l, l.lockDir(entry{at.dir, filepath.Dir(at.name)})
+}
+
+// lockDir locks the directory, where that is possible.
+func (l *osLock) lockDir(at entry) (err error) {
+	if l.dir, err = openLocked(at, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+		return fmt.Errorf("open the directory of %s: %w", l.name, err)
+	}
+	err = again(func() error { return unix.Flock(l.dir, unix.LOCK_EX|unix.LOCK_NB) })
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return ErrTaken
+	}
+	err = CloseLocked(l.dir)
+	l.dir = -1
+	return err
+}
+
+func openLocked(at entry, flags int) (fd int, err error) {
+	err = again(func() error {
+		fd, err = OpenLocked(at.dir, at.name, flags|unix.O_CLOEXEC)
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// Held implements Lock.
+func (l *osLock) Held() error {
+	var st unix.Stat_t
+	err := l.o.at(l.name, func(at entry) error {
+		return again(func() error { return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	})
+	if errors.Is(err, unix.ENOENT) || err == nil && idOf(&st) != l.file {
+		return fmt.Errorf("%s: %w", l.name, ErrLockLost)
+	}
+	return err
+}
+
+// Close gives the lock up. It is called once.
+func (l *osLock) Close() error {
+	var errs []error
+	for _, fd := range []int{l.dir, l.fd} {
+		if fd >= 0 {
+			errs = append(errs, CloseLocked(fd))
+		}
+	}
+	return errors.Join(errs...)
+}
