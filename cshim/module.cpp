@@ -121,6 +121,7 @@ py::dict status_codes() {
   codes["LATER"] = static_cast<int>(VELOC_E_LATER);
   codes["DAMAGED"] = static_cast<int>(VELOC_E_DAMAGED);
   codes["READ_ONLY"] = static_cast<int>(VELOC_E_READ_ONLY);
+  codes["LOST"] = static_cast<int>(VELOC_E_LOST);
   return codes;
 }
 

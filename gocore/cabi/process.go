@@ -83,6 +83,7 @@ func initialise(text []byte) error {
 		return status.Wrap(status.Invalid, err, "the configuration is not understood")
 	}
 	p.done, p.text, p.config = true, string(canonical), c
+	closeLocksInChildren()
 	if c.MaxProcs > 0 {
 		runtime.GOMAXPROCS(c.MaxProcs)
 	}

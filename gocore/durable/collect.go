@@ -75,6 +75,10 @@ func (c *contents) held() (map[uint64]int64, error) {
 
 // foresee says what Collect would do.
 func foresee(o Options) (got Collected, err error) {
+	if err := o.hold(); err != nil {
+		return got, err
+	}
+	defer func() { err = errors.Join(err, o.release()) }()
 	c, err := read(o)
 	if err == nil {
 		err = errors.Join(c.damage(), c.writable())

@@ -55,10 +55,39 @@ func (d *Dir) run() {
 		if len(group) == 0 {
 			return
 		}
+		if err := d.owns(); err != nil {
+			refuse(group, err)
+			d.land(group, nil)
+			continue
+		}
 		suspect := d.sync(group)
 		d.record(group)
+		d.confirm(group)
 		d.land(group, suspect)
 		d.startAnew()
+	}
+}
+
+// confirm asks once more whose the directory is, before anything is acknowledged: a process that has taken it over since the batch was begun may not have
+// found the batch.
+func (d *Dir) confirm(group []*Change) {
+	err := d.owns()
+	if err == nil {
+		return
+	}
+	for _, c := range group {
+		if c.Err == nil {
+			c.Err, c.Uncertain = err, true
+		}
+	}
+}
+
+// refuse gives the changes of a group that have no error yet one.
+func refuse(group []*Change, err error) {
+	for _, c := range group {
+		if c.Err == nil {
+			c.Err = err
+		}
 	}
 }
 

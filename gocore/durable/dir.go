@@ -3,7 +3,6 @@ package durable
 import (
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"sync"
 
@@ -20,12 +19,14 @@ const lockName = "lock"
 // caller's lock.
 type Dir struct {
 	*contents
-	lock    io.Closer
+	lock    vfs.Lock
 	data    *segment.Space
 	log     *journal.Log
 	writer  *catalog.Writer
 	refused int64 // how long the catalog was when it could not be written anew
 	spare   int64 // bytes that batches have left of what they may say again
+	moved   bool  // the log was told that the directory has another name
+	lost    error // why the directory is not this process's any more; nil: it is
 
 	mu     sync.Mutex
 	work   *sync.Cond
@@ -42,16 +43,16 @@ func Open(o Options) (_ *Dir, err error) {
 	if err := segment.MakeDir(o.FS, o.Dir); err != nil {
 		return nil, err
 	}
-	lock, err := o.FS.Lock(o.path(lockName))
-	if errors.Is(err, vfs.ErrTaken) {
-		return nil, o.locked()
-	}
-	if err != nil {
+	if err := o.hold(); err != nil {
 		return nil, err
+	}
+	lock, err := o.lock()
+	if err != nil {
+		return nil, errors.Join(err, o.release())
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, lock.Close())
+			err = errors.Join(err, lock.Close(), o.release())
 		}
 	}()
 	if err := makeIdentity(&o); err != nil {
@@ -70,12 +71,21 @@ func Open(o Options) (_ *Dir, err error) {
 	return open(c, lock)
 }
 
-func (o *Options) locked() error { return fmt.Errorf("%s: %w", o.Dir, ErrLocked) }
+// lock takes the lock on the directory, or fails with ErrLocked.
+func (o *Options) lock() (vfs.Lock, error) {
+	lock, err := o.FS.Lock(o.path(lockName))
+	if errors.Is(err, vfs.ErrTaken) {
+		return nil, fmt.Errorf("%s: %w", o.Dir, ErrLocked)
+	}
+	return lock, err
+}
 
-func open(c *contents, lock io.Closer) (*Dir, error) {
+func open(c *contents, lock vfs.Lock) (*Dir, error) {
 	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), ended: make(chan struct{})}
 	d.work = sync.NewCond(&d.mu)
-	d.log = journal.Open(c.journal(), c.log)
+	o := c.journal()
+	o.Owns = func() error { return d.lock.Held() }
+	d.log = journal.Open(o, c.log)
 	if err := d.settle(); err != nil {
 		return nil, errors.Join(err, d.log.Close())
 	}
@@ -150,5 +160,5 @@ func (d *Dir) Close() error {
 	d.work.Signal()
 	d.mu.Unlock()
 	<-d.ended
-	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close())
+	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close(), d.o.release())
 }

@@ -37,6 +37,8 @@ var (
 	ErrVersion = errors.New("the store is of a later version")
 	// ErrDamaged: something that was acknowledged is not there any more. Reading is possible as far as it goes; writing is not before a repair.
 	ErrDamaged = errors.New("the store is damaged")
+	// ErrLost: the directory, or the lock on it, is not this process's any more. Nothing is written to it; what was acknowledged is where it was.
+	ErrLost = errors.New("the store was lost")
 	// ErrClosed: the directory is closed.
 	ErrClosed = errors.New("the store is closed")
 )
@@ -56,7 +58,29 @@ type Options struct {
 	Land func(group []*Change, suspect []int64)
 	// Guard is the caller's lock for State; nil: nobody else looks at it.
 	Guard sync.Locker
+
+	held  vfs.HeldDir // the directory, once it is open; FS is this then
+	above vfs.FS      // what FS was before
 }
+
+// hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
+func (o *Options) hold() error {
+	if o.held != nil {
+		return nil
+	}
+	held, err := o.FS.HoldDir(o.Dir)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return fmt.Errorf("%s: %w: %w", o.Dir, ErrNoStore, err)
+	}
+	if err != nil {
+		return err
+	}
+	o.above, o.FS, o.held = o.FS, held, held
+	return nil
+}
+
+// release closes the directory.
+func (o *Options) release() error { return o.held.Close() }
 
 func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 

@@ -19,6 +19,8 @@ func Explain(err error, dir string) *status.Error {
 		return status.Wrap(status.Later, err, "the store in %q was written by a later version of velocpy", dir)
 	case errors.Is(err, ErrDamaged):
 		return status.Wrap(status.Damaged, err, "the store in %q is damaged", dir)
+	case errors.Is(err, ErrLost):
+		return status.Wrap(status.Lost, err, "the store in %q is not this process's any more", dir)
 	case errors.Is(err, unix.EROFS):
 		return status.Wrap(status.ReadOnly, err, "the store in %q is open for reading only", dir)
 	}

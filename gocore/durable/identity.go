@@ -174,7 +174,7 @@ func stored(o *Options) (bool, error) {
 func syncAbove(o *Options) error {
 	for dir := filepath.Clean(o.Dir); dir != filepath.Dir(dir); {
 		dir = filepath.Dir(dir)
-		err := o.FS.SyncDir(dir)
+		err := o.above.SyncDir(dir)
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 			return nil
 		}

@@ -2,7 +2,7 @@ package durable
 
 import (
 	"errors"
-	"io"
+	"fmt"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/journal"
@@ -13,20 +13,28 @@ import (
 // keeper has a directory open to put it in order: nobody else writes there, and no checkpoint is written at all.
 type keeper struct {
 	*contents
-	lock   io.Closer
+	lock   vfs.Lock
 	log    *journal.Log
 	writer *catalog.Writer
 }
 
 // keep opens a directory so; it makes none. A damaged one is refused, unless it is to be repaired.
 func keep(o Options, repair bool) (*keeper, error) {
+	if err := o.hold(); err != nil {
+		return nil, err
+	}
+	k, err := keepHeld(o, repair)
+	if err != nil {
+		return nil, errors.Join(err, o.release())
+	}
+	return k, nil
+}
+
+func keepHeld(o Options, repair bool) (*keeper, error) {
 	if _, _, _, err := readIdentity(&o); err != nil {
 		return nil, err
 	}
-	lock, err := o.FS.Lock(o.path(lockName))
-	if errors.Is(err, vfs.ErrTaken) {
-		return nil, o.locked()
-	}
+	lock, err := o.lock()
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +48,12 @@ func keep(o Options, repair bool) (*keeper, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	k := &keeper{contents: c, lock: lock, log: journal.Open(c.journal(), c.log), writer: catalog.NewWriter(c.state)}
+	k := &keeper{contents: c, lock: lock, writer: catalog.NewWriter(c.state)}
+	at := c.journal()
+	at.Owns = k.owns
+	k.log = journal.Open(at, c.log)
 	if err := k.settle(); err != nil {
-		return nil, errors.Join(err, k.close())
+		return nil, errors.Join(err, k.log.Close(), k.lock.Close())
 	}
 	return k, nil
 }
@@ -58,7 +69,15 @@ func (k *keeper) settle() error {
 // faulty tells whether something of the catalog is damaged, if only a frame without records.
 func (k *keeper) faulty() bool { return len(k.contents.log.Damage) > 0 || len(k.lost) > 0 }
 
-func (k *keeper) close() error { return errors.Join(k.log.Close(), k.lock.Close()) }
+func (k *keeper) close() error { return errors.Join(k.log.Close(), k.lock.Close(), k.o.release()) }
+
+// owns fails with ErrLost when another process may have taken the store over.
+func (k *keeper) owns() error {
+	if err := k.lock.Held(); err != nil {
+		return fmt.Errorf("%s: %w: %w", k.o.Dir, ErrLost, err)
+	}
+	return nil
+}
 
 // doomed is a row that is to be dropped.
 type doomed struct {
@@ -75,6 +94,9 @@ const dropsAtOnce = 512
 // drop drops rows, and returns when that is durable.
 func (k *keeper) drop(rows []doomed) error {
 	for len(rows) > 0 {
+		if err := k.owns(); err != nil {
+			return err
+		}
 		some := rows[:min(len(rows), dropsAtOnce)]
 		rows = rows[len(some):]
 		record := k.writer.Record()
@@ -96,4 +118,9 @@ func (k *keeper) drop(rows []doomed) error {
 }
 
 // startAnew writes the catalog anew.
-func (k *keeper) startAnew() error { return k.log.Compact(k.state.Snapshot) }
+func (k *keeper) startAnew() error {
+	if err := k.owns(); err != nil {
+		return err
+	}
+	return k.log.Compact(k.state.Snapshot)
+}

@@ -124,13 +124,19 @@ func aligned(n int64) []byte {
 	return p[skip : skip+n : skip+n]
 }
 
-// readable tells what is wrong with the bytes of any row.
-func readable(c *contents, read func(off int64, p []byte) error) error {
+// anyRow takes all rows.
+func anyRow(slot, version) bool { return true }
+
+// readable tells what is wrong with the bytes of a row that counts.
+func readable(c *contents, read func(off int64, p []byte) error, counts func(at slot, v version) bool) error {
 	var bad error
 	room := aligned(sizes[len(sizes)-1] + catalog.Block)
 	for _, info := range c.State().Histories() {
 		c.State().Each(info.ID, func(row catalog.Row) bool {
 			v := version{row.Serial, row.Layout.Slot}
+			if !counts(slot{info.Name, row.Key}, v) {
+				return true
+			}
 			off, n, err := c.Place(&row)
 			got := room[:min(n, int64(len(room)))]
 			if err == nil {
@@ -162,7 +168,7 @@ func one(c *contents, read func(off int64, p []byte) error, allowed []model) (mo
 	if read == nil {
 		return got, nil
 	}
-	return got, readable(c, read)
+	return got, readable(c, read, anyRow)
 }
 
 // recovered opens what an interruption has left, twice: both times it has to hold the same, one of what is allowed.
@@ -186,6 +192,8 @@ func recovered(o Options, allowed []model) (model, error) {
 type player struct {
 	mem    *vfs.Mem
 	under  func(m *vfs.Mem) vfs.FS // how it sees its disk
+	at     string                  // the directory's name
+	gone   bool                    // the disk has crashed: what is done on it leads nowhere
 	repair bool
 	slack  int64
 	blocks int64
@@ -217,15 +225,15 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 	trouble := &vfs.Rule{Ops: vfs.OpSync, Times: 2, Err: unix.EIO}
 	trouble.Disable()
 	return &player{
-		trouble: trouble,
-		mem:     vfs.NewMem(playedDisk), under: under, blocks: 48, r: rand.New(rand.NewPCG(seed, 7)), sure: newModel(), landed: make(chan bool),
+		trouble: trouble, at: dir,
+		mem: vfs.NewMem(playedDisk), under: under, blocks: 48, r: rand.New(rand.NewPCG(seed, 7)), sure: newModel(), landed: make(chan bool),
 	}
 }
 
 // options are those with which the store is opened that lies on a disk.
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
-		FS: fs, Dir: dir, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
+		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
 	}
 }
 
@@ -282,9 +290,10 @@ func (p *player) close() bool {
 func (p *player) crash(keep float64) {
 	p.mu.Lock()
 	left := p.mem.Crash(p.r, keep)
+	p.gone = true
 	p.mu.Unlock()
 	p.close()
-	p.mem = left
+	p.mem, p.gone = left, false
 	p.open()
 }
 

@@ -139,13 +139,13 @@ var scenarios = []scenario{
 // ail damages the catalog where something was acknowledged; what can still be read is what there is from then on.
 func (p *player) ail() {
 	p.mem = p.mem.Crash(p.r, 1) // so that what is read is on the medium, even what no sync has brought there
-	names, _ := p.mem.List(dir)
+	names, _ := p.mem.List(p.at)
 	for _, name := range names {
-		info, err := p.mem.Stat(dir + "/" + name)
+		info, err := p.mem.Stat(p.at + "/" + name)
 		if err != nil || !strings.HasPrefix(name, "catalog-") || info.Size < 200 {
 			continue
 		}
-		if err := flip(p.mem, dir+"/"+name, info.Size/2*8); err != nil {
+		if err := flip(p.mem, p.at+"/"+name, info.Size/2*8); err != nil {
 			panic(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"io"
 	"strings"
 
 	"velocpy/gocore/vfs"
@@ -78,7 +77,26 @@ func (s *stepped) List(dir string) ([]string, error) {
 	return s.FS.List(dir)
 }
 
-func (s *stepped) Lock(name string) (io.Closer, error) {
+func (s *stepped) HoldDir(dir string) (vfs.HeldDir, error) {
+	if err := s.before(step{op: vfs.OpHold}); err != nil {
+		return nil, err
+	}
+	held, err := s.FS.HoldDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &steppedDir{stepped{held, s.before}, held}, nil
+}
+
+type steppedDir struct {
+	stepped
+	dir vfs.HeldDir
+}
+
+func (s *steppedDir) Whereabouts() vfs.Whereabouts { return s.dir.Whereabouts() }
+func (s *steppedDir) Close() error                 { return s.dir.Close() }
+
+func (s *stepped) Lock(name string) (vfs.Lock, error) {
 	if err := s.before(step{op: vfs.OpLock}); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"sync"
 
 	"velocpy/gocore/segment"
@@ -19,13 +20,16 @@ func Read(o Options) (*View, error) {
 		o.Guard = &sync.Mutex{}
 	}
 	o.Capacity = 0
+	if err := o.hold(); err != nil {
+		return nil, err
+	}
 	c, err := read(o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, o.release())
 	}
 	data, err := c.space(true)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, o.release())
 	}
 	return &View{contents: c, data: data}, nil
 }
@@ -50,4 +54,4 @@ func (v *View) About() About {
 }
 
 // Close gives everything back.
-func (v *View) Close() error { return v.data.Close() }
+func (v *View) Close() error { return errors.Join(v.data.Close(), v.o.release()) }

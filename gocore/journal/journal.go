@@ -30,6 +30,9 @@ var ErrClosed = errors.New("the log is closed")
 // ErrVersion: the log was written by a version that says more than this one understands.
 var ErrVersion = errors.New("the log is of a later version")
 
+// ErrTaken: another process has begun a file of the log.
+var ErrTaken = errors.New("another process has written to the log")
+
 // ErrTooLarge: a record does not fit a frame.
 var ErrTooLarge = errors.New("the record is too large for the log")
 
@@ -41,6 +44,15 @@ type Options struct {
 	FS    vfs.FS
 	Dir   string
 	Store [16]byte // frames of other stores do not count
+	// Owns fails when another process may write to the log. It is asked before files are removed. nil: none does.
+	Owns func() error
+}
+
+func (o *Options) owns() error {
+	if o.Owns == nil {
+		return nil
+	}
+	return o.Owns()
 }
 
 func (o *Options) path(number uint64) string { return filepath.Join(o.Dir, fileName(number)) }

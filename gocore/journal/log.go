@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"velocpy/gocore/killpoint"
@@ -278,12 +279,29 @@ func (l *Log) create() error {
 	if l.number >= mostNumber {
 		return ErrExhausted
 	}
+	file, err := l.o.FS.Create(l.o.path(l.number+1), false)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %w", ErrTaken, err) // this log makes a name once: what it wrote behind that file would take the place of that file's batches
+	}
 	l.number++
-	file, err := l.o.FS.Create(l.o.path(l.number), false)
 	if err != nil {
 		return err
 	}
 	l.file, l.offset = file, 0
+	return nil
+}
+
+// Newest fails when another process has begun a file of the log, or has removed the one that is being written to.
+func (l *Log) Newest() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	numbers, err := l.o.files()
+	if err != nil {
+		return err
+	}
+	if n := len(numbers); n == 0 || numbers[n-1] > l.number || l.file != nil && numbers[n-1] < l.number {
+		return fmt.Errorf("%w: the newest file in %s is not %s", ErrTaken, l.o.Dir, fileName(l.number))
+	}
 	return nil
 }
 
@@ -309,6 +327,11 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 		l.bytes = bytes
 		l.mu.Unlock()
 		return errors.Join(err, closeFile(before))
+	}
+	if err := l.o.owns(); err != nil {
+		// The other process has begun its file behind the older ones, without this one, or has read this one and the older ones alike.
+		l.leave()
+		return errors.Join(err, l.o.FS.Remove(l.o.path(l.number)), closeFile(before))
 	}
 	l.found = nil
 	l.mu.Lock()

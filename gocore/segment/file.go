@@ -64,6 +64,9 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 	if dir == write && s.opt.ReadOnly {
 		return nil, fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
 	}
+	if err := s.barred.Load(); dir == write && err != nil {
+		return nil, err
+	}
 	if g.file == nil {
 		if err := g.find(&s.opt, dir == write); err != nil {
 			return nil, err

@@ -202,6 +202,8 @@ func (l limited) Create(name string, direct bool) (vfs.File, error) {
 	return quota{f}, err
 }
 
+func (l limited) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(l), nil }
+
 type quota struct{ vfs.File }
 
 func (q quota) Allocate(off, n int64) error {
@@ -247,6 +249,8 @@ func (l late) Free(dir string) (int64, error) {
 	time.Sleep(5 * time.Millisecond)
 	return n, err
 }
+
+func (l late) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(l), nil }
 
 // Files that grow at the same time leave together what is to be left.
 func TestFilesThatGrowAtOnceLeaveEnough(t *testing.T) {

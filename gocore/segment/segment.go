@@ -60,16 +60,18 @@ type Options struct {
 	Direct       bool  // pass the page cache by, where the file system allows it
 	Parallel     int   // goroutines that help with large transfers
 	PieceBytes   int64 // length of the pieces that a large transfer is cut into
-	Named        bool  // files that stay; Dir exists. SegmentBytes is then part of what is stored
+	Named        bool  // files that stay; Dir exists, and FS follows it. SegmentBytes is then part of what is stored
 	ReadOnly     bool  // of named files: writes fail, and nothing is created
 }
 
 // Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.
 type Space struct {
 	opt     Options
+	held    vfs.HeldDir  // of scratch files; nil: the caller holds the directory
 	bytes   atomic.Int64 // capacity
 	growth  sync.Mutex   // held while a file grows
 	leave   atomic.Int64
+	barred  atomic.Error // why nothing may be written any more
 	align   int
 	queue   chan *transfer
 	bounce  *bounce
@@ -94,26 +96,44 @@ func Open(opt Options) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !opt.Named {
-		if err := MakeDir(opt.FS, opt.Dir); err != nil {
-			return nil, err
-		}
-	}
 	s := &Space{opt: opt, align: Block, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
 	s.bytes.Store(opt.Capacity)
-	if !opt.ReadOnly {
-		if err := s.probe(); err != nil {
-			return nil, err
-		}
-	}
-	if s.bounce, err = newBounce(opt.Parallel + 4); err != nil {
-		return nil, err
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, s.release())
 	}
 	for range opt.Parallel {
 		s.helpers.Add(1)
 		safego.Go("segment helper", s.help)
 	}
 	return s, nil
+}
+
+// prepare holds the directory of scratch files open, tries it, and takes the buffers.
+func (s *Space) prepare() (err error) {
+	if !s.opt.Named {
+		if err := MakeDir(s.opt.FS, s.opt.Dir); err != nil {
+			return err
+		}
+		if s.held, err = s.opt.FS.HoldDir(s.opt.Dir); err != nil {
+			return fmt.Errorf("segment directory %s: %w", s.opt.Dir, err)
+		}
+		s.opt.FS = s.held
+	}
+	if !s.opt.ReadOnly {
+		if err := s.probe(); err != nil {
+			return err
+		}
+	}
+	s.bounce, err = newBounce(s.opt.Parallel + 4)
+	return err
+}
+
+// release closes the directory of scratch files.
+func (s *Space) release() error {
+	if s.held == nil {
+		return nil
+	}
+	return s.held.Close()
 }
 
 // probe learns from a scratch file what files in the directory can do.
@@ -202,6 +222,9 @@ func (s *Space) ReadPieces(off int64, p []byte, arrived func(from, n int64)) err
 // nothing: the space stays allocated, for the next checkpoint that is put there.
 func (s *Space) Release(off, n int64) {}
 
+// Bar makes all further writes fail.
+func (s *Space) Bar(why error) { s.barred.Store(why) }
+
 // Capacity returns the number of bytes of the space.
 func (s *Space) Capacity() int64 { return s.bytes.Load() }
 
@@ -233,7 +256,7 @@ func (s *Space) Close() error {
 	for _, g := range s.segments {
 		errs = append(errs, g.close())
 	}
-	errs = append(errs, s.bounce.close())
+	errs = append(errs, s.bounce.close(), s.release())
 	return errors.Join(errs...)
 }
 

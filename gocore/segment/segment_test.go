@@ -415,6 +415,8 @@ func TestShortReadIsAnError(t *testing.T) {
 // panicky is a file system whose files panic.
 type panicky struct{ vfs.FS }
 
+func (p panicky) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(p), nil }
+
 type panickyFile struct{ vfs.File }
 
 func (f panicky) OpenScratch(dir string, direct bool) (vfs.File, error) {

@@ -39,6 +39,7 @@ const (
 	Later       Code = -20 // the store was written by a later version
 	Damaged     Code = -21 // something that was acknowledged is missing from the store
 	ReadOnly    Code = -22 // the store is open for reading only
+	Lost        Code = -23 // the store's directory was removed, or another process took it over
 )
 
 // Tiers as the contract numbers them.
@@ -59,7 +60,7 @@ var names = map[Code]string{
 	TierFull: "tier full", IO: "i/o error", Corrupt: "corrupt", Dropped: "dropped", Changed: "layout changed",
 	Poisoned: "poisoned", Forked: "forked", Timeout: "timeout", Unavailable: "unavailable",
 	Internal: "internal error", Durability: "not durable", DeviceLost: "device lost", Belated: "belated",
-	Locked: "locked", NoStore: "no store", Later: "later version", Damaged: "damaged", ReadOnly: "read-only",
+	Locked: "locked", NoStore: "no store", Later: "later version", Damaged: "damaged", ReadOnly: "read-only", Lost: "lost",
 }
 
 // String returns a short name, and the number for a code that is none.

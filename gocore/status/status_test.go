@@ -21,7 +21,7 @@ var goCodes = map[string]Code{
 	"E_IO": IO, "E_CORRUPT": Corrupt, "E_DROPPED": Dropped, "E_CHANGED": Changed, "E_POISONED": Poisoned,
 	"E_FORKED": Forked, "E_TIMEOUT": Timeout, "E_UNAVAILABLE": Unavailable, "E_INTERNAL": Internal, "E_DURABILITY": Durability, "E_DEVICE_LOST": DeviceLost,
 	"E_BELATED": Belated,
-	"E_LOCKED":  Locked, "E_NO_STORE": NoStore, "E_LATER": Later, "E_DAMAGED": Damaged, "E_READ_ONLY": ReadOnly,
+	"E_LOCKED":  Locked, "E_NO_STORE": NoStore, "E_LATER": Later, "E_DAMAGED": Damaged, "E_READ_ONLY": ReadOnly, "E_LOST": Lost,
 }
 
 var goTiers = map[string]int{

@@ -333,6 +333,8 @@ func (j jitter) OpenScratch(dir string, direct bool) (vfs.File, error) {
 	return jitterFile{f, j.most}, err
 }
 
+func (j jitter) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(j), nil }
+
 type jitterFile struct {
 	vfs.File
 	most time.Duration

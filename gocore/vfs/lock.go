@@ -105,7 +105,10 @@ func (l *osLock) Held() error {
 	err := l.o.at(l.name, func(at entry) error {
 		return again(func() error { return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	})
-	if errors.Is(err, unix.ENOENT) || err == nil && idOf(&st) != l.file {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("%s: %w: %w", l.name, ErrLockLost, err)
+	case err == nil && idOf(&st) != l.file:
 		return fmt.Errorf("%s: %w", l.name, ErrLockLost)
 	}
 	return err

@@ -24,6 +24,9 @@ type Mem struct {
 	open     int
 	root     *memDir
 	memFS    // of the root
+
+	// FilesAlone: a lock is one on the file alone, not on the directory too, as some network file systems have it.
+	FilesAlone bool
 }
 
 // memFS looks names up from the root of a Mem, or in a directory that is held open.
@@ -36,6 +39,7 @@ type memFS struct {
 // memDir is a directory: its names stand for *memDir and *memNode.
 type memDir struct {
 	live, stable map[string]any
+	locked       bool
 	unsynced     []change // since the last SyncDir, in their order
 }
 
@@ -64,7 +68,7 @@ func NewMem(capacity int64) *Mem {
 	return m
 }
 
-// Rename gives a file or directory another name, in place of what has that.
+// Rename gives a file or directory another name, in place of what has that. No crash undoes it.
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,8 +87,9 @@ func (m *Mem) Rename(from, to string) error {
 	if node, ok := dir.live[name].(*memNode); ok {
 		node.unlink()
 	}
-	old.set(last, nil)
-	dir.set(name, what)
+	delete(old.live, last)
+	delete(old.stable, last)
+	dir.live[name], dir.stable[name] = what, what
 	return nil
 }
 
@@ -315,10 +320,10 @@ func (v memFS) Lock(name string) (Lock, error) {
 	switch {
 	case !ok:
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: ErrNotFile}
-	case node.locked:
+	case node.locked, dir.locked && !v.m.FilesAlone:
 		return nil, ErrTaken
 	}
-	node.locked = true
+	node.locked, dir.locked = true, true
 	return &memLock{node, dir, last}, nil
 }
 
@@ -331,8 +336,11 @@ type memLock struct {
 func (l *memLock) Held() error {
 	l.node.disk.mu.Lock()
 	defer l.node.disk.mu.Unlock()
-	if at, ok := l.dir.live[l.name]; !ok || at != any(l.node) {
-		return ErrLockLost
+	switch at, ok := l.dir.live[l.name]; {
+	case !ok:
+		return fmt.Errorf("%s: %w: %w", l.name, ErrLockLost, unix.ENOENT)
+	case at != any(l.node):
+		return fmt.Errorf("%s: %w", l.name, ErrLockLost)
 	}
 	return nil
 }
@@ -340,7 +348,7 @@ func (l *memLock) Held() error {
 func (l *memLock) Close() error {
 	l.node.disk.mu.Lock()
 	defer l.node.disk.mu.Unlock()
-	l.node.locked = false
+	l.node.locked, l.dir.locked = false, false
 	return nil
 }
 

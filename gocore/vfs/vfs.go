@@ -82,7 +82,7 @@ const (
 // Lock is one that was taken.
 type Lock interface {
 	// Held returns nil as long as the file of the lock is still the one by that name, and ErrLockLost when it was removed or replaced:
-	// another process may have taken the lock of the new one.
+	// another process may have taken the lock of the new one. The error wraps ENOENT where there is no file by that name.
 	Held() error
 	io.Closer
 }

@@ -44,6 +44,7 @@ __all__ = [
     "ReadOnlyStore",
     "StoreClosed",
     "StoreLocked",
+    "StoreLost",
     "TierFull",
     "TierIOError",
     "TierUnavailable",
@@ -79,6 +80,7 @@ class Status(enum.IntEnum):
     LATER = -20
     DAMAGED = -21
     READ_ONLY = -22
+    LOST = -23
 
 
 #: Names of the tiers by the contract's numbers.
@@ -179,6 +181,10 @@ class StoreLocked(VelocError):
     """The store in this directory is open for writing, here or in another process. Nothing was changed."""
 
 
+class StoreLost(VelocError):
+    """The directory of an open store was removed, or another process took the store over. Nothing more is written there."""
+
+
 class NotAStore(VelocError, FileNotFoundError):
     """There is no store in the directory."""
 
@@ -246,6 +252,7 @@ _CLASSES: dict[int, type[VelocError]] = {
     Status.LATER: FormatTooNew,
     Status.DAMAGED: DamagedStore,
     Status.READ_ONLY: ReadOnlyStore,
+    Status.LOST: StoreLost,
 }
 
 # What is still safe and what to do, where the core cannot know it.
@@ -270,6 +277,8 @@ _REMEDIES: dict[int, str] = {
     Status.DAMAGED: "Nothing was changed. What is left can be read with mode='r'; `velocpy check` says what is gone, "
     "and `velocpy check --repair` lets it be written to again.",
     Status.READ_ONLY: "Open it without mode='r' to change it.",
+    Status.LOST: "What was durable before is where it was; what was not can still be restored from memory. Close this "
+    "store, and open it again, or another one, to go on.",
     Status.DURABILITY: "The checkpoint can still be restored while the store is open, unless it was dropped.",
 }
 

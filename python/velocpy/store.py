@@ -506,7 +506,7 @@ def _directory(path: Any, make: bool) -> Path | None:
     name = os.fspath(path)
     if not isinstance(name, str) or "\0" in name or name == "":
         raise InvalidArgument(f"path is {path!r}, which names no directory.")
-    directory = Path(name)
+    directory = Path(name).absolute()  # messages name it so that it is found from elsewhere too
     if directory.exists() and not directory.is_dir():
         raise InvalidArgument(f"path {name!r} is a file; give a directory.")
     if not make:

@@ -40,9 +40,9 @@ def look(place: Place) -> Finding:
 
 
 def holder(lock: Path) -> int | None:
-    """The process that has a lock on a file; 0 where it is not of this machine.
+    """The process that has a lock on a file; 0 where it is not known, or not of this machine.
 
-    To be called where nobody has that lock: whoever closes the file gives up the process's own.
+    Not to be called in a process that has taken the lock with F_SETLK: closing the file gives that one up.
     """
     fd = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -50,7 +50,25 @@ def holder(lock: Path) -> int | None:
         kind, _, _, _, process = struct.unpack(_LOCK, fcntl.fcntl(fd, fcntl.F_GETLK, wanted))
     finally:
         os.close(fd)
-    return None if kind == fcntl.F_UNLCK else max(process, 0)
+    if kind == fcntl.F_UNLCK:
+        return None
+    # A lock of an open file description has no process. Its holder has locked the directory too, with flock, which has one.
+    return process if process > 0 else _flock_holder(lock.parent)
+
+
+def _flock_holder(directory: Path) -> int:
+    """The process that has locked a directory with flock; 0 where the kernel names none."""
+    status = directory.stat()
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    for line in lines:
+        fields = line.split()  # number, kind, strictness, mode, process, file, range
+        if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5] == file:
+            return max(int(fields[4]), 0)
+    return 0
 
 
 def _name(process: int) -> str | None:
