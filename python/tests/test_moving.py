@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import velocpy
 from velocpy.trial import owner
 
@@ -49,8 +50,8 @@ def test_another_store_in_place_of_a_renamed_one(
     path = Path("store") if relative else tmp_path / "store"
     with caplog.at_level(logging.WARNING, "velocpy"), velocpy.open(path, **SIZES) as store:
         write(store, range(20), seed=0)
-        os.rename(path, "moved")
-        os.rename("other", "store")
+        path.rename("moved")
+        Path("other").rename("store")
         write(store, range(20, 300), seed=0, durable=False)
         store.history("h").checkpoint(300, u=np.random.default_rng(300).bytes(5000)).wait("disk")
     holds(tmp_path / "moved", range(301), seed=0)

@@ -182,7 +182,7 @@ class StoreLocked(VelocError):
 
 
 class StoreLost(VelocError):
-    """The directory of an open store was removed, or another process took the store over. Nothing more is written there."""
+    """The directory of an open store was removed, or another process took it over. Nothing more is written there."""
 
 
 class NotAStore(VelocError, FileNotFoundError):

@@ -52,7 +52,7 @@ def holder(lock: Path) -> int | None:
         os.close(fd)
     if kind == fcntl.F_UNLCK:
         return None
-    # A lock of an open file description has no process. Its holder has locked the directory too, with flock, which has one.
+    # A lock of an open file description has no process. Its holder has locked the directory with flock, which has one.
     return process if process > 0 else _flock_holder(lock.parent)
 
 
