@@ -75,14 +75,14 @@ lint: install ## Check format, types, stubs and what the linters know
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/stubtest --allowlist tools/stubtest.allow velocpy._core
-	$(BIN)/clang-format --dry-run -Werror cshim/*.cpp cshim/*.h $(CUDA)
+	$(BIN)/clang-format --dry-run -Werror cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)
 	@echo "make lint: nothing to complain about"
 
 format: install ## Format Go, Python and C++
 	gofmt -w gocore
 	$(BIN)/ruff check --fix --exit-zero --quiet .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h $(CUDA)
+	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)
 
 generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results
 	go test ./gocore/lifecycle -rewrite

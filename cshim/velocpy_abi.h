@@ -55,7 +55,7 @@ enum {
   VELOC_E_LATER = -20,       /* the store was written by a later version */
   VELOC_E_DAMAGED = -21,     /* something that was acknowledged is missing from the store: it can be read, and repaired */
   VELOC_E_READ_ONLY = -22,   /* the store is open for reading only */
-  VELOC_E_LOST = -23         /* the store's directory was removed while it was open, or another process took it over: nothing more is written */
+  VELOC_E_LOST = -23 /* the store's directory was removed while it was open, or another process took it over: nothing more is written */
 };
 
 enum { VELOC_TIER_NONE = -1, VELOC_TIER_DEVICE = 0, VELOC_TIER_HOST = 1, VELOC_TIER_DISK = 2, VELOC_TIER_ARCHIVE = 3 };

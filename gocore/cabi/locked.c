@@ -1,8 +1,8 @@
 // Descriptors that hold locks, which a forked child closes.
 //
-// A child has copies of its parent's descriptors, and a lock of an open file description lasts until the last copy is closed: a child that lives on
-// would keep a store locked whose process is gone. No Go code runs in a child. So the descriptors stand in this table, and pthread_atfork
-// closes them there. The mutex keeps a fork out of the moment between an open and the entry in the table.
+// A child has copies of its parent's descriptors, and a lock of an open file description lasts until the last copy is closed: a child that
+// lives on would keep a store locked whose process is gone. No Go code runs in a child. So the descriptors stand in this table, and
+// pthread_atfork closes them there. The mutex keeps a fork out of the moment between an open and the entry in the table.
 #include "locked.h"
 
 #include <errno.h>
@@ -10,12 +10,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { most = 1024 }; // stores of one process, two descriptors each
+enum { most = 1024 };  // stores of one process, two descriptors each
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static int held[most];
 static int count;
-static int registered = -1; // what pthread_atfork said
+static int registered = -1;  // what pthread_atfork said
 
 static void before_fork(void) { pthread_mutex_lock(&table); }
 
@@ -27,7 +27,7 @@ static void in_child(void) {
   pthread_mutex_unlock(&table);
 }
 
-int velocpy_open_locked(int dir, const char *name, int flags) {
+int velocpy_open_locked(int dir, const char* name, int flags) {
   pthread_mutex_lock(&table);
   int fd = -1;
   if (registered != 0) registered = pthread_atfork(before_fork, in_parent, in_child);
