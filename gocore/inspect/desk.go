@@ -19,6 +19,7 @@ var ErrNone = errors.New("there is none")
 type Desk struct {
 	FS       vfs.FS
 	sessions handle.Table[*Session]
+	backups  handle.Table[*durable.Backup]
 }
 
 // Ask answers a request in at most room bytes. With less than Room nothing is done, and the answer is nil. Its errors are *status.Error.
@@ -62,6 +63,23 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 			return nil, err
 		}
 		return answer(map[string]any{"identity": done.Identity, "catalog": done.Catalog, "dropped": done.Dropped}, nil)
+	case "backup":
+		b, err := durable.NewBackup(d.options(q), durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
+		if err != nil {
+			return nil, err
+		}
+		return answer(map[string]any{"view": d.backups.Put(b)}, nil)
+	case "backup_step":
+		return d.stepBackup(q)
+	case "backup_close":
+		b, ok := d.backups.Take(q.View)
+		if !ok {
+			return nil, d.stale()
+		}
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+		return answer(struct{}{}, nil)
 	case "close":
 		s, ok := d.sessions.Take(q.View)
 		if !ok {
@@ -77,6 +95,21 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		return nil, d.stale()
 	}
 	return s.Ask(q, room)
+}
+
+func (d *Desk) stepBackup(q *Request) ([]byte, error) {
+	b, ok := d.backups.Get(q.View)
+	if !ok {
+		return nil, d.stale()
+	}
+	done, err := b.Step(q.enough())
+	if err != nil {
+		return nil, err
+	}
+	got := b.Done()
+	return answer(map[string]any{
+		"done": done, "checkpoints": got.Checkpoints, "bytes": got.Bytes, "rounds": got.Rounds, "older": got.Older, "damaged": got.Damaged,
+	}, nil)
 }
 
 func (d *Desk) stale() error {
@@ -113,6 +146,8 @@ func statusOf(err error, path string) error {
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.Is(err, durable.ErrNotEmpty):
+		return status.Wrap(status.Invalid, err, "a backup needs a directory of its own")
 	case errors.Is(err, ErrRequest), errors.Is(err, durable.ErrScope):
 		return status.Wrap(status.Invalid, err, "the question is not understood")
 	case errors.Is(err, ErrNone):

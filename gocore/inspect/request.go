@@ -21,8 +21,9 @@ var ErrRequest = errors.New("not a request")
 // Request is what is asked for. Names and paths are given as hexadecimal bytes, as not all of them are texts.
 type Request struct {
 	Op      string `json:"op"`
-	Path    Bytes  `json:"path"`    // open, collect, repair
-	View    uint64 `json:"view"`    // of an open one
+	Path    Bytes  `json:"path"`    // open, collect, repair, backup
+	To      Bytes  `json:"to"`      // backup: an empty directory
+	View    uint64 `json:"view"`    // of an open one, or of a backup
 	From    int    `json:"from"`    // the page: 0, or what the one before said
 	History Bytes  `json:"history"` // rows, row, blob
 	Key     *Key   `json:"key"`     // row, blob
@@ -35,7 +36,7 @@ type Request struct {
 	Share float64 `json:"share"`
 	Seed  uint64  `json:"seed"`
 
-	Milliseconds int64    `json:"milliseconds"` // step: for how long
+	Milliseconds int64    `json:"milliseconds"` // step, backup_step: for how long
 	Dry          bool     `json:"dry"`          // collect
 	Victims      []Victim `json:"victims"`      // repair
 }

@@ -269,13 +269,18 @@ func (s *Session) step(q *Request) ([]byte, error) {
 	if s.check == nil {
 		return nil, fmt.Errorf("%w: no check was begun", ErrRequest)
 	}
-	long := time.Duration(min(max(q.Milliseconds, 1), longestStep.Milliseconds())) * time.Millisecond
-	end := time.Now().Add(long)
-	done, err := s.check.Step(func() bool { return time.Now().After(end) })
+	done, err := s.check.Step(q.enough())
 	if err != nil {
 		return nil, err
 	}
 	return s.progress(done)
+}
+
+// enough ends a step in time.
+func (q *Request) enough() func() bool {
+	long := time.Duration(min(max(q.Milliseconds, 1), longestStep.Milliseconds())) * time.Millisecond
+	end := time.Now().Add(long)
+	return func() bool { return time.Now().After(end) }
 }
 
 func (s *Session) progress(done bool) ([]byte, error) {

@@ -47,6 +47,7 @@ RUNS = {
     ("show",): ["{store}", "run", "7"],
     ("check",): ["{store}", "--read-data"],
     ("gc",): ["{store}", "--dry-run"],
+    ("backup",): ["{store}", "{store}-copy"],
     ("export",): ["{store}", "run", "7", "{tmp}/state.npz"],
     ("import",): ["{file}", "{store}", "run", "8"],
 }

@@ -266,7 +266,7 @@ class View:
     """A store that is being looked into, as it was when it was opened. Use it with `with`."""
 
     def __init__(self, path: Path) -> None:
-        self.about, _ = ask(op="open", path=_bytes_of_path(path))
+        self.about, _ = ask(op="open", path=bytes_of_path(path))
         self._number: int = self.about["view"]
 
     def __enter__(self) -> View:
@@ -526,7 +526,7 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
     ...     inspect.collect(directory).file_nbytes > 200_000_000, foreseen.dropped
     (True, 0)
     """
-    facts, _ = ask(op="collect", path=_bytes_of_path(path), dry=bool(dry_run))
+    facts, _ = ask(op="collect", path=bytes_of_path(path), dry=bool(dry_run))
     return Collected(
         facts["dropped"], facts["dropped_bytes"], facts["removed_files"], facts["file_bytes"], facts["catalog_bytes"]
     )
@@ -569,7 +569,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
         for history, key, serial in versions
         if history is not None and key is not None
     ]
-    facts, _ = ask(op="repair", path=_bytes_of_path(path), victims=victims)
+    facts, _ = ask(op="repair", path=bytes_of_path(path), victims=victims)
     return Repaired(facts["identity"], facts["catalog"], facts["dropped"])
 
 
@@ -670,5 +670,6 @@ def bytes_of_text(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").hex()
 
 
-def _bytes_of_path(path: Path) -> str:
+def bytes_of_path(path: Path) -> str:
+    """The bytes of a path as the core is told them."""
     return os.fsencode(path).hex()

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _core, devices, knobs
+from .backup import BackedUp, backup
 from .budget import device_budgets, disk_budget, host_budget
 from .errors import (
     TIERS,
@@ -223,6 +224,7 @@ class Store:
         self._histories: dict[str, History] = {}
         self._lock = threading.Lock()
         self._core = _core.Store(json.dumps(config))
+        self._directory = _identity_of(config["path"]) if config["durable"] else None
         _open_stores.add(self)
         _drain_log()
 
@@ -320,6 +322,46 @@ class Store:
         self._config["devices"] = [renewed.get(old["ordinal"], old) for old in self._config["devices"]]
         _drain_log()
         return left
+
+    def backup(self, to: str | os.PathLike[str], timeout: float | None = None) -> BackedUp:
+        """Copies a durable store into a new one, while it goes on; `velocpy.backup.backup` says what the copy holds.
+
+        Waits first until everything captured is durable in "disk".
+
+        Parameters
+        ----------
+        to
+            A directory that does not exist, or is empty.
+        timeout
+            Seconds to wait for that; None: as long as it takes.
+
+        Raises
+        ------
+        InvalidArgument
+            The store is not durable, its directory has another name than it was opened by, or there is something in
+            ``to``.
+        WaitTimeout, TierFull, TierIOError
+            As `wait`.
+
+        Examples
+        --------
+        >>> import numpy, tempfile, velocpy
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     with velocpy.open(directory + "/store", host="16MiB", disk="1GiB") as store:
+        ...         _ = store.history("run").checkpoint(0, u=numpy.zeros(10))
+        ...         store.backup(directory + "/copy").checkpoints
+        1
+        """
+        path = self._config["path"]
+        if not self._config["durable"]:
+            raise InvalidArgument("only a durable store has a directory that can be backed up: open it with a path.")
+        if not self._config["read_only"]:
+            self.wait("disk", timeout)
+        if _identity_of(path) != self._directory:
+            raise InvalidArgument(
+                f"the directory of this store is not {path!r} any more; velocpy.backup.backup copies it by its new name."
+            )
+        return backup(path, to)
 
     def close(self, timeout: float | None = None, *, flush: bool = True) -> None:
         """Refuses further work, lets transfers in flight end, frees the tiers. A second call is nothing.
@@ -494,6 +536,15 @@ def _lasting(durable: bool | None, directory: Path | None, disk_bytes: int | Non
     if durable and not possible:
         raise InvalidArgument("a durable store needs a path and a disk tier: give path= and disk=.")
     return possible if durable is None else bool(durable)
+
+
+def _identity_of(path: str) -> tuple[int, int] | None:
+    """By what the kernel knows a directory, whatever its name; None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _directory(path: Any, make: bool) -> Path | None:

@@ -184,6 +184,31 @@ def gc(path: str, dry_run: bool, as_json: bool) -> None:
     )
 
 
+@click.command(epilog=examples("velocpy backup /scratch/run /archive/run", "velocpy backup run copy --json"))
+@directory
+@click.argument("to", type=click.Path(file_okay=False))
+@json_option
+def backup(path: str, to: str, as_json: bool) -> None:
+    """Copy a store into a new directory, also while a process writes to it.
+
+    The copy holds what the catalog listed at one moment, and is compared with its checksums. A store that is written to
+    must not be copied file by file. Exits with 3 when checkpoints in it are damaged.
+    """
+    from .backup import backup as copy
+
+    got = copy(path, to)
+    if as_json:
+        click.echo(message("backup", asdict(got)))
+    else:
+        click.echo(f"{got.checkpoints} checkpoints, {sized(got.nbytes)}, in {to}")
+        if got.older:
+            click.echo(f"of {got.older} of them the store has a newer version by now")
+        if got.damaged:
+            click.echo(f"{got.damaged} of them are damaged in the store too: velocpy check --read-data {path}")
+    if got.damaged:
+        sys.exit(Exit.PARTIAL)
+
+
 @click.command(
     name="export",
     epilog=examples(
@@ -269,4 +294,4 @@ def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda read, total: bar.update(task, completed=read, total=total or None)
 
 
-COMMANDS = (ls, show, check, gc, export_, import_)
+COMMANDS = (ls, show, check, gc, backup, export_, import_)

@@ -1,0 +1,352 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/memory"
+	"velocpy/gocore/plan"
+)
+
+// Backup copies a store into another directory, also while a process writes to it.
+//
+// The writer knows nothing of it, and may drop or replace a checkpoint while its bytes are copied. The place of such a checkpoint is written to again
+// only when the catalog on disk says that it is gone. So each round copies the checkpoints that are new, and reads the catalog again behind them: what that
+// still lists was copied whole. Rounds end when nothing is new, and then the copy is the store of the moment of the last look. A
+// writer that is always ahead ends them too: of a key that was replaced since, the copy has the version before, if its checksums prove it.
+//
+// In the end the copy is read and compared with its checksums.
+type Backup struct {
+	from *View
+	to   *Dir
+	dest Options
+	fs   Options // of the source, for reading it again
+
+	now    *contents             // the latest look at the source
+	queue  []source              // to be copied, by place
+	copied map[uint64]source     // by serial
+	meant  map[string]retentions // of the copy
+	next   int64                 // where in the space of the copy there is room
+	rounds int
+	check  *Check
+	view   *View // of the copy, to check it
+	done   BackedUp
+	ended  bool
+
+	guard  sync.Mutex
+	landed chan error
+}
+
+// retentions is a history's rule, nil for none.
+type retentions = *catalog.Retention
+
+// source is a checkpoint that is to be copied, or was.
+type source struct {
+	history string
+	key     plan.Key
+	serial  uint64
+	from    int64 // in the space of the source
+	bytes   int64
+	summed  bool
+}
+
+// BackedUp is what a backup has done.
+type BackedUp struct {
+	Checkpoints int   // in the copy
+	Bytes       int64 // of the space that they take there
+	Rounds      int   // looks at the source
+	Older       int   // of which the source had a newer version, or none any more, at the last look
+	Damaged     int   // whose bytes are not those that were captured: in the source too, as far as that can be told
+}
+
+// mostRounds bounds the looks at a store that changes faster than it is copied.
+const mostRounds = 8
+
+// ErrNotEmpty: there is something in the directory for a backup.
+var ErrNotEmpty = errors.New("the directory is not empty")
+
+// NewBackup begins one into an empty directory, which is made if there is none. It fails with ErrDamaged where the source's catalog is damaged.
+func NewBackup(from, to Options) (_ *Backup, err error) {
+	b := &Backup{copied: map[uint64]source{}, meant: map[string]retentions{}, landed: make(chan error)}
+	if b.from, err = Read(from); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	if err := errors.Join(b.from.damage(), b.from.writable()); err != nil {
+		return nil, err
+	}
+	if names, err := to.FS.List(to.Dir); err == nil && len(names) > 0 {
+		return nil, fmt.Errorf("%s: %w", to.Dir, ErrNotEmpty)
+	}
+	to.Capacity, to.SegmentBytes = 0, b.from.identity.segment
+	to.Guard, to.Land = &b.guard, b.land
+	b.fs, b.dest = b.from.o, to
+	b.dest.Land, b.dest.Guard = nil, nil
+	if b.to, err = Open(to); err != nil {
+		return nil, err
+	}
+	b.look(b.from.contents)
+	return b, nil
+}
+
+// look begins a round.
+func (b *Backup) look(now *contents) {
+	b.now, b.queue = now, nil
+	b.rounds++
+	for _, h := range now.state.Histories() {
+		now.state.Each(h.ID, func(row catalog.Row) bool {
+			if _, ok := b.copied[row.Serial]; !ok {
+				r, _ := now.identity.place(row.Extents) // the survey has seen to it that there is one
+				b.queue = append(b.queue, source{h.Name, row.Key, row.Serial, r.from, r.end - r.from, row.Sums != nil})
+			}
+			return true
+		})
+	}
+	slices.SortFunc(b.queue, func(x, y source) int { return cmp.Compare(x.from, y.from) })
+}
+
+// Step goes on until enough says so, or all is done. One call at a time.
+func (b *Backup) Step(enough func() bool) (done bool, err error) {
+	for !b.ended && !enough() {
+		switch {
+		case b.check != nil:
+			if done, err = b.check.Step(enough); done && err == nil {
+				err = b.settle()
+			}
+		case len(b.queue) > 0:
+			err = b.copySome()
+		default:
+			err = b.turn()
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return b.ended, nil
+}
+
+// A batch of a backup has so many bytes or checkpoints, about.
+const (
+	backupBytes = 64 << 20
+	backupRows  = 1024
+)
+
+// copySome copies the next checkpoints, and makes them durable.
+func (b *Backup) copySome() (err error) {
+	m, err := memory.Map("backup buffer", windowBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Unmap()) }()
+	var changes []*Change
+	for bytes := int64(0); len(b.queue) > 0 && bytes < backupBytes && len(changes) < backupRows; {
+		x := b.queue[0]
+		b.queue = b.queue[1:]
+		c, err := b.copyOne(x, m.Bytes(0, windowBytes))
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			changes = append(changes, c)
+			bytes += x.bytes
+		}
+	}
+	return b.commit(changes...)
+}
+
+// copyOne copies the bytes of a checkpoint; nil when they cannot be read.
+func (b *Backup) copyOne(x source, buffer []byte) (*Change, error) {
+	id, _ := b.now.state.History(x.history)
+	row, ok := b.now.state.Find(id, x.key)
+	if !ok || row.Serial != x.serial {
+		return nil, nil
+	}
+	b.from.Space().Grow(x.from + x.bytes)
+	b.to.Space().Grow(b.next + x.bytes)
+	for done := int64(0); done < x.bytes; {
+		p := buffer[:min(x.bytes-done, windowBytes)]
+		if err := b.from.Space().Read(x.from+done, p); err != nil {
+			return nil, b.unread(x, err)
+		}
+		if err := b.to.Space().Write(b.next+done, p); err != nil {
+			return nil, err
+		}
+		done += int64(len(p))
+	}
+	b.copied[x.serial] = x
+	put := row
+	put.Extents = nil
+	c := &Change{History: x.history, Put: &put, Off: b.next}
+	b.next += x.bytes
+	return c, nil
+}
+
+// unread tells why bytes could not be read, unless their checkpoint is gone by now.
+func (b *Backup) unread(x source, why error) error {
+	fresh, err := read(b.fs)
+	if err != nil {
+		return err
+	}
+	if !fresh.has(x) {
+		return nil
+	}
+	return fmt.Errorf("checkpoint %s of history %.80q cannot be copied: %w", x.key, x.history, why)
+}
+
+// has tells whether a checkpoint is still the one of its key.
+func (c *contents) has(x source) bool {
+	return c.counts(x.history, &catalog.Row{Key: x.key, Serial: x.serial})
+}
+
+// turn looks at the source again, and ends the rounds when it has nothing new.
+func (b *Backup) turn() error {
+	fresh, err := read(b.fs)
+	if err == nil {
+		err = errors.Join(fresh.damage(), fresh.writable())
+	}
+	if err != nil {
+		return err
+	}
+	if b.look(fresh); len(b.queue) > 0 && b.rounds < mostRounds {
+		return nil
+	}
+	b.queue = nil
+	return b.finish()
+}
+
+// finish drops from the copy what the source has not any more, and closes it. A version of which the newer one was not copied stays.
+func (b *Backup) finish() error {
+	var changes []*Change
+	for _, x := range b.copied {
+		if !b.now.has(x) && !b.stands(x) {
+			changes = append(changes, &Change{History: x.history, Key: x.key, Serial: x.serial, Drop: true})
+			delete(b.copied, x.serial)
+		}
+	}
+	for _, h := range b.now.state.Histories() {
+		if h.Retention != nil {
+			changes = append(changes, &Change{History: h.Name, Retention: h.Retention})
+		}
+	}
+	err := b.commit(changes...)
+	err = errors.Join(err, b.to.Close())
+	b.to = nil
+	if err != nil {
+		return err
+	}
+	return b.compare()
+}
+
+// stands tells whether a version that the source has not any more stands for a newer one that was not copied.
+func (b *Backup) stands(x source) bool {
+	if !x.summed {
+		return false
+	}
+	id, ok := b.now.state.History(x.history)
+	if !ok {
+		return false
+	}
+	serial, ok := b.now.state.Serial(id, x.key)
+	_, copied := b.copied[serial]
+	return ok && !copied
+}
+
+// compare begins to compare the copy with its checksums.
+func (b *Backup) compare() (err error) {
+	if b.view, err = Read(b.dest); err != nil {
+		return err
+	}
+	b.check, err = b.view.Check(Scope{Data: true})
+	return err
+}
+
+// settle drops what the writer has written over while it was copied, gives back the room that the copy does not need, and counts.
+func (b *Backup) settle() error {
+	var victims []Victim
+	damaged := map[uint64]bool{}
+	for _, f := range b.check.Summary().Faults {
+		if f.Row == nil {
+			return fmt.Errorf("%w: %s", ErrDamaged, f)
+		}
+		if damaged[f.Row.Serial] {
+			continue
+		}
+		if x := b.copied[f.Row.Serial]; !b.now.has(x) {
+			victims = append(victims, Victim{f.Row.History, f.Row.Key, f.Row.Serial})
+			delete(b.copied, x.serial)
+		}
+		damaged[f.Row.Serial] = true
+	}
+	err := b.view.Close()
+	b.view, b.check = nil, nil
+	if err != nil {
+		return err
+	}
+	if len(victims) > 0 {
+		if _, err := Repair(b.dest, victims); err != nil {
+			return err
+		}
+	}
+	b.done = BackedUp{Checkpoints: len(b.copied), Rounds: b.rounds, Damaged: len(damaged) - len(victims)}
+	for _, x := range b.copied {
+		b.done.Bytes += x.bytes
+		if !b.now.has(x) {
+			b.done.Older++
+		}
+	}
+	b.ended = true
+	_, err = Collect(b.dest, false)
+	return err
+}
+
+// commit makes changes durable.
+func (b *Backup) commit(changes ...*Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	slices.SortFunc(changes, func(x, y *Change) int { return cmp.Compare(x.order(), y.order()) })
+	b.to.Commit(changes...)
+	return <-b.landed
+}
+
+// order is that of writing: of two versions of a key the newer one comes later.
+func (c *Change) order() uint64 {
+	if c.Put != nil {
+		return c.Put.Serial
+	}
+	return c.Serial
+}
+
+func (b *Backup) land(group []*Change, _ []int64) {
+	var errs []error
+	b.guard.Lock()
+	for _, c := range group {
+		b.to.Apply(c)
+		errs = append(errs, c.Err)
+	}
+	b.guard.Unlock()
+	b.landed <- errors.Join(errs...)
+}
+
+// Done is what was done, when Step has said that all is.
+func (b *Backup) Done() BackedUp { return b.done }
+
+// Close gives everything back. A copy that is not done is not to be used.
+func (b *Backup) Close() error {
+	var errs []error
+	if b.to != nil {
+		errs = append(errs, b.to.Close())
+	}
+	if b.view != nil {
+		errs = append(errs, b.view.Close())
+	}
+	return errors.Join(append(errs, b.from.Close())...)
+}
