@@ -19,21 +19,21 @@ import (
 // still lists was copied whole. Rounds end when nothing is new, and then the copy is the store of the moment of the last look. A
 // writer that is always ahead ends them too: of a key that was replaced since, the copy has the version before, if its checksums prove it.
 //
-// In the end the copy is read and compared with its checksums.
+// Each copy is read and compared with its checksums before it counts, so that bytes which the writer put over those of a checkpoint never take the place of
+// an older version of it.
 type Backup struct {
-	from *View
-	to   *Dir
-	dest Options
-	fs   Options // of the source, for reading it again
+	from   *View
+	to     *Dir
+	dest   Options
+	source Options // for reading the catalog again
 
-	now    *contents             // the latest look at the source
-	queue  []source              // to be copied, by place
-	copied map[uint64]source     // by serial
-	meant  map[string]retentions // of the copy
-	next   int64                 // where in the space of the copy there is room
+	now    *contents         // the latest look at the source
+	queue  []source          // to be copied, by place
+	copied map[uint64]source // by serial
+	latest map[keyOf]uint64  // serials, of the keys of the copy
+	next   int64             // where in the space of the copy there is room
 	rounds int
-	check  *Check
-	view   *View // of the copy, to check it
+	wrong  map[uint64]int // by serial: how often a copy was not what its checksums say
 	done   BackedUp
 	ended  bool
 
@@ -41,8 +41,11 @@ type Backup struct {
 	landed chan error
 }
 
-// retentions is a history's rule, nil for none.
-type retentions = *catalog.Retention
+// keyOf is a key of a history.
+type keyOf struct {
+	history string
+	key     plan.Key
+}
 
 // source is a checkpoint that is to be copied, or was.
 type source struct {
@@ -52,6 +55,7 @@ type source struct {
 	from    int64 // in the space of the source
 	bytes   int64
 	summed  bool
+	damaged bool
 }
 
 // BackedUp is what a backup has done.
@@ -63,15 +67,18 @@ type BackedUp struct {
 	Damaged     int   // whose bytes are not those that were captured: in the source too, as far as that can be told
 }
 
-// mostRounds bounds the looks at a store that changes faster than it is copied.
-const mostRounds = 8
+// A store that changes faster than it is copied is copied so often; then only keys of which the copy has no version yet.
+const (
+	mostRounds = 8
+	mostLooks  = 200
+)
 
 // ErrNotEmpty: there is something in the directory for a backup.
 var ErrNotEmpty = errors.New("the directory is not empty")
 
 // NewBackup begins one into an empty directory, which is made if there is none. It fails with ErrDamaged where the source's catalog is damaged.
 func NewBackup(from, to Options) (_ *Backup, err error) {
-	b := &Backup{copied: map[uint64]source{}, meant: map[string]retentions{}, landed: make(chan error)}
+	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, landed: make(chan error)}
 	if b.from, err = Read(from); err != nil {
 		return nil, err
 	}
@@ -88,7 +95,7 @@ func NewBackup(from, to Options) (_ *Backup, err error) {
 	}
 	to.Capacity, to.SegmentBytes = 0, b.from.identity.segment
 	to.Guard, to.Land = &b.guard, b.land
-	b.fs, b.dest = b.from.o, to
+	b.source, b.dest = b.from.o, to
 	b.dest.Land, b.dest.Guard = nil, nil
 	if b.to, err = Open(to); err != nil {
 		return nil, err
@@ -105,7 +112,7 @@ func (b *Backup) look(now *contents) {
 		now.state.Each(h.ID, func(row catalog.Row) bool {
 			if _, ok := b.copied[row.Serial]; !ok {
 				r, _ := now.identity.place(row.Extents) // the survey has seen to it that there is one
-				b.queue = append(b.queue, source{h.Name, row.Key, row.Serial, r.from, r.end - r.from, row.Sums != nil})
+				b.queue = append(b.queue, source{h.Name, row.Key, row.Serial, r.from, r.end - r.from, row.Sums != nil, false})
 			}
 			return true
 		})
@@ -116,14 +123,9 @@ func (b *Backup) look(now *contents) {
 // Step goes on until enough says so, or all is done. One call at a time.
 func (b *Backup) Step(enough func() bool) (done bool, err error) {
 	for !b.ended && !enough() {
-		switch {
-		case b.check != nil:
-			if done, err = b.check.Step(enough); done && err == nil {
-				err = b.settle()
-			}
-		case len(b.queue) > 0:
+		if len(b.queue) > 0 {
 			err = b.copySome()
-		default:
+		} else {
 			err = b.turn()
 		}
 		if err != nil {
@@ -162,7 +164,7 @@ func (b *Backup) copySome() (err error) {
 	return b.commit(changes...)
 }
 
-// copyOne copies the bytes of a checkpoint; nil when they cannot be read.
+// copyOne copies the bytes of a checkpoint; nil when it is gone, or when the copy is to be made again.
 func (b *Backup) copyOne(x source, buffer []byte) (*Change, error) {
 	id, _ := b.now.state.History(x.history)
 	row, ok := b.now.state.Find(id, x.key)
@@ -181,7 +183,18 @@ func (b *Backup) copyOne(x source, buffer []byte) (*Change, error) {
 		}
 		done += int64(len(p))
 	}
-	b.copied[x.serial] = x
+	right, err := b.proves(&row)
+	if err != nil {
+		return nil, err
+	}
+	if x.damaged = !right; x.damaged {
+		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
+			return nil, nil // the next look at the catalog tells whether it was written over
+		}
+	}
+	at := keyOf{x.history, x.key}
+	delete(b.copied, b.latest[at]) // the copy has one version of a key
+	b.copied[x.serial], b.latest[at] = x, x.serial
 	put := row
 	put.Extents = nil
 	c := &Change{History: x.history, Put: &put, Off: b.next}
@@ -191,7 +204,7 @@ func (b *Backup) copyOne(x source, buffer []byte) (*Change, error) {
 
 // unread tells why bytes could not be read, unless their checkpoint is gone by now.
 func (b *Backup) unread(x source, why error) error {
-	fresh, err := read(b.fs)
+	fresh, err := read(b.source)
 	if err != nil {
 		return err
 	}
@@ -208,17 +221,22 @@ func (c *contents) has(x source) bool {
 
 // turn looks at the source again, and ends the rounds when it has nothing new.
 func (b *Backup) turn() error {
-	fresh, err := read(b.fs)
+	fresh, err := read(b.source)
 	if err == nil {
 		err = errors.Join(fresh.damage(), fresh.writable())
 	}
 	if err != nil {
 		return err
 	}
-	if b.look(fresh); len(b.queue) > 0 && b.rounds < mostRounds {
+	if b.look(fresh); b.rounds >= mostRounds {
+		b.queue = slices.DeleteFunc(b.queue, func(x source) bool {
+			_, some := b.latest[keyOf{x.history, x.key}]
+			return some || b.rounds >= mostLooks
+		})
+	}
+	if len(b.queue) > 0 {
 		return nil
 	}
-	b.queue = nil
 	return b.finish()
 }
 
@@ -242,12 +260,28 @@ func (b *Backup) finish() error {
 	if err != nil {
 		return err
 	}
-	return b.compare()
+	b.count()
+	b.ended = true
+	_, err = Collect(b.dest, false) // gives back the room that the copy does not need
+	return err
+}
+
+func (b *Backup) count() {
+	b.done = BackedUp{Checkpoints: len(b.copied), Rounds: b.rounds}
+	for _, x := range b.copied {
+		b.done.Bytes += x.bytes
+		if x.damaged {
+			b.done.Damaged++
+		}
+		if !b.now.has(x) {
+			b.done.Older++
+		}
+	}
 }
 
 // stands tells whether a version that the source has not any more stands for a newer one that was not copied.
 func (b *Backup) stands(x source) bool {
-	if !x.summed {
+	if !x.summed || x.damaged {
 		return false
 	}
 	id, ok := b.now.state.History(x.history)
@@ -259,52 +293,27 @@ func (b *Backup) stands(x source) bool {
 	return ok && !copied
 }
 
-// compare begins to compare the copy with its checksums.
-func (b *Backup) compare() (err error) {
-	if b.view, err = Read(b.dest); err != nil {
-		return err
-	}
-	b.check, err = b.view.Check(Scope{Data: true})
-	return err
-}
+// mostTries is how often a checkpoint is copied that the catalog still lists, and whose copy is not what its checksums say: then it is damaged.
+const mostTries = 2
 
-// settle drops what the writer has written over while it was copied, gives back the room that the copy does not need, and counts.
-func (b *Backup) settle() error {
-	var victims []Victim
-	damaged := map[uint64]bool{}
-	for _, f := range b.check.Summary().Faults {
-		if f.Row == nil {
-			return fmt.Errorf("%w: %s", ErrDamaged, f)
-		}
-		if damaged[f.Row.Serial] {
-			continue
-		}
-		if x := b.copied[f.Row.Serial]; !b.now.has(x) {
-			victims = append(victims, Victim{f.Row.History, f.Row.Key, f.Row.Serial})
-			delete(b.copied, x.serial)
-		}
-		damaged[f.Row.Serial] = true
-	}
-	err := b.view.Close()
-	b.view, b.check = nil, nil
+// proves tells whether what was copied is what the checksums of a row say; those without have nothing to say.
+func (b *Backup) proves(row *catalog.Row) (right bool, err error) {
+	w, err := newWindow(b.to.Space())
 	if err != nil {
-		return err
+		return false, err
 	}
-	if len(victims) > 0 {
-		if _, err := Repair(b.dest, victims); err != nil {
-			return err
-		}
+	files, err := b.to.lengths()
+	if err != nil {
+		return false, errors.Join(err, w.close())
 	}
-	b.done = BackedUp{Checkpoints: len(b.copied), Rounds: b.rounds, Damaged: len(damaged) - len(victims)}
-	for _, x := range b.copied {
-		b.done.Bytes += x.bytes
-		if !b.now.has(x) {
-			b.done.Older++
-		}
+	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
+	cut := cutter{row: row, place: b.next, read: row.Sums != nil}
+	right = true
+	for p, ok := cut.next(); ok && right; p, ok = cut.next() {
+		w.begin(p.reaches())
+		right = len(c.examine(w, p)) == 0
 	}
-	b.ended = true
-	_, err = Collect(b.dest, false)
-	return err
+	return right, w.close()
 }
 
 // commit makes changes durable.
@@ -344,9 +353,6 @@ func (b *Backup) Close() error {
 	var errs []error
 	if b.to != nil {
 		errs = append(errs, b.to.Close())
-	}
-	if b.view != nil {
-		errs = append(errs, b.view.Close())
 	}
 	return errors.Join(append(errs, b.from.Close())...)
 }

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"go.uber.org/atomic"
-
 	"velocpy/gocore/vfs"
 )
 
@@ -30,12 +28,8 @@ func copied(p *player, between func(step int)) (done BackedUp, seen model, err e
 		if b.to != nil {
 			seen = p.sure
 		}
-		limit := int64(2)
-		if b.check != nil {
-			limit = 64
-		}
-		var asked atomic.Int64 // readers of the check ask at once
-		done, err := b.Step(func() bool { return asked.Inc() > limit })
+		asked := 0
+		done, err := b.Step(func() bool { asked++; return asked > 1 })
 		if err != nil || done {
 			return b.Done(), seen, errors.Join(err, b.Close())
 		}
@@ -106,6 +100,9 @@ func TestABackupBesideAWriter(t *testing.T) {
 		if err != nil || p.wrong != nil {
 			t.Fatalf("seed %d: %v", seed, errors.Join(err, p.wrong))
 		}
+		if n := len(shownIn(t, p.backupOptions()).rows); n != done.Checkpoints {
+			t.Fatalf("seed %d: %d checkpoints are in it, %+v", seed, n, done)
+		}
 		if err := wholeIn(p.backupOptions(), had, seen, done.Rounds < mostRounds); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -117,6 +114,16 @@ func TestABackupBesideAWriter(t *testing.T) {
 	if still == 0 || still == 60 {
 		t.Errorf("of 60 backups %d ended as nothing was new", still)
 	}
+}
+
+func shownIn(t *testing.T, o Options) model {
+	t.Helper()
+	view, err := Read(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = view.Close() }()
+	return shown(view.State())
 }
 
 // wholeIn looks whether all that a copy has was in the store once, and, for each key of the store, whether the copy has it.

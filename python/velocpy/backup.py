@@ -44,9 +44,9 @@ class BackedUp:
 def backup(path: Place, to: Place) -> BackedUp:
     """Copies a store into a new one, also while a process writes to it.
 
-    The copy holds the checkpoints that the catalog listed at one moment, each as a whole; where checkpoints are replaced
-    faster than they are copied it has the newest version that could be copied. It is compared with its checksums in the
-    end, and appears under its name when it is complete and durable. Files that are copied one by one while a
+    The copy holds the checkpoints that the catalog listed at one moment, each as a whole. Where checkpoints are
+    replaced faster than they are copied, it has the newest version that could be copied. It is compared with its
+    checksums, and appears under its name when it is complete and durable. Files that are copied one by one while a
     process writes (`shutil.copytree`, `rsync`) are not a store.
 
     Parameters

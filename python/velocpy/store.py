@@ -359,7 +359,7 @@ class Store:
             self.wait("disk", timeout)
         if _identity_of(path) != self._directory:
             raise InvalidArgument(
-                f"the directory of this store is not {path!r} any more; velocpy.backup.backup copies it by its new name."
+                f"the directory of this store is not {path!r} any more; velocpy.backup.backup takes its new name."
             )
         return backup(path, to)
 
@@ -541,7 +541,7 @@ def _lasting(durable: bool | None, directory: Path | None, disk_bytes: int | Non
 def _identity_of(path: str) -> tuple[int, int] | None:
     """By what the kernel knows a directory, whatever its name; None where there is none."""
     try:
-        status = os.stat(path)
+        status = Path(path).stat()
     except OSError:
         return None
     return status.st_dev, status.st_ino
