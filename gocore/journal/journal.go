@@ -77,16 +77,21 @@ func (o *Options) files() ([]uint64, error) {
 type Damage struct {
 	File     string
 	Offset   int64
-	From, To uint64 // batches; 0, 0: a part of a snapshot
+	From, To uint64 // batches; 0, 0: a part of a snapshot. To may be Unknown
 	Harmless bool   // no record was in it
 	Why      string
 }
+
+// Unknown is the last batch of Damage where nothing tells how many there were, if any.
+const Unknown = 1<<64 - 1
 
 func (d Damage) String() string {
 	what := "a part of the snapshot is"
 	switch {
 	case d.Harmless:
 		what = "no record is"
+	case d.To == Unknown:
+		what = fmt.Sprintf("batch %d and those behind it, if there were any, are", d.From)
 	case d.From > 0:
 		what = fmt.Sprintf("batches %d to %d are", d.From, d.To)
 	}

@@ -178,15 +178,21 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 }
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
-	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, l.offset}, kind, sequence, payload)
-	if _, err := l.file.WriteAt(frame, l.offset); err != nil {
+	n, err := l.writeAt(l.offset, kind, sequence, payload)
+	if err != nil {
 		return err
 	}
-	l.offset += int64(len(frame))
+	l.offset += n
 	l.mu.Lock()
-	l.bytes += int64(len(frame))
+	l.bytes += n
 	l.mu.Unlock()
 	return nil
+}
+
+func (l *Log) writeAt(at int64, kind uint32, sequence uint64, payload []byte) (int64, error) {
+	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, at}, kind, sequence, payload)
+	_, err := l.file.WriteAt(frame, at)
+	return int64(len(frame)), err
 }
 
 // leave gives a file up for good. Whatever closing it says, nobody relies on it any more.
@@ -305,11 +311,8 @@ func (l *Log) Newest() error {
 	return nil
 }
 
-// part is how large the parts of a snapshot are, at least.
-const part = 1 << 20
-
-// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else. Where it gives
-// nil, a frame ends.
+// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else; empty ones are
+// left out. Where it gives nil, a frame ends: what follows shares no block of the medium with what came before.
 // Appends wait meanwhile. Older files are removed. After an error the log holds what it held; files that could not be removed do not count.
 func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	l.writing.Lock()
@@ -351,44 +354,6 @@ func closeFile(f vfs.File) error {
 		return nil
 	}
 	return f.Close()
-}
-
-func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
-	var payload []byte
-	flush := func() error {
-		if len(payload) == 0 {
-			return nil
-		}
-		err := l.write(kindSnapshot, l.last, payload)
-		payload = payload[:0]
-		killpoint.Pass(killpoint.SnapshotHalf)
-		return err
-	}
-	err := f(func(record []byte) error {
-		if record == nil {
-			return flush()
-		}
-		if len(record)+RecordHead > MostPayload {
-			return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
-		}
-		if len(payload) >= part || len(payload)+RecordHead+len(record) > MostPayload {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		payload = appendRecord(payload, record)
-		return nil
-	})
-	if err == nil {
-		err = flush()
-	}
-	if err == nil {
-		err = l.file.Sync()
-	}
-	if err != nil { // what is there of it may be all that the disk had; later, when it may have been said that it is complete, nothing is taken away any more
-		return errors.Join(err, l.file.Truncate(0))
-	}
-	return l.write(kindComplete, l.last, nil)
 }
 
 // Close ends the log behind what has been appended, and says so in it.
