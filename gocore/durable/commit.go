@@ -296,11 +296,14 @@ func (d *Dir) provide() (before int64) {
 	d.o.Guard.Lock()
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
-	before = d.refused + 2*live + allowed - d.log.Bytes() + 1
-	needed := max(before, 0) + 2*live + spareBytes // a snapshot says definitions twice
+	before = d.refused + 2*live + journal.SnapshotRoom + allowed - d.log.Bytes() + 1
+	needed := max(before, 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
 	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before
 }
+
+// A record of a snapshot fills a part of it in the log.
+const _ = uint(journal.SnapshotRecord-catalog.SnapshotRecord) + uint(catalog.SnapshotRecord-journal.SnapshotRecord)
 
 // compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.
 func (d *Dir) compact() error {

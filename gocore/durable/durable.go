@@ -114,6 +114,9 @@ func read(o Options) (*contents, error) {
 		return nil, err
 	}
 	c.log, err = journal.Read(c.journal(), c.apply)
+	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
+		err = c.readTwice()
+	}
 	if err == nil && c.log.Files == 0 {
 		err = c.withoutCatalog()
 	}
@@ -129,6 +132,20 @@ func read(o Options) (*contents, error) {
 		}
 	}
 	return c, err
+}
+
+// readTwice reads a damaged catalog anew, the definitions first: rows whose definitions are damaged are found by those that stand elsewhere.
+func (c *contents) readTwice() (err error) {
+	c.state, c.lost = catalog.New(), nil
+	define := func(record []byte) error {
+		c.state.Define(record)
+		return nil
+	}
+	if _, err := journal.Read(c.journal(), define); err != nil {
+		return err
+	}
+	c.log, err = journal.Read(c.journal(), c.apply)
+	return err
 }
 
 // withoutCatalog tells whether that there is none is a loss. A catalog is begun before data files are made.
