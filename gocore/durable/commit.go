@@ -180,8 +180,8 @@ func length(row *catalog.Row) int64 { return rooms(row.Layout.Slot) }
 // rooms is how many bytes of the space a slot takes.
 func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 1) * catalog.Block }
 
-// batchBytes bounds a batch, roughly.
-const batchBytes = 8 << 20
+// batchBytes bounds a batch, roughly: it is what damage to the catalog costs before that is written anew, and worth a sync.
+const batchBytes = 64 << 10
 
 // record writes what is to be said of a group to the catalog.
 func (d *Dir) record(group []*Change) {
