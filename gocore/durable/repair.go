@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"velocpy/gocore/plan"
+
+	"golang.org/x/sys/unix"
 )
 
 // Victim is a checkpoint that is to be dropped as it is damaged.
@@ -15,14 +17,14 @@ type Victim struct {
 
 // Repaired is what a repair has done.
 type Repaired struct {
-	Identity bool // a copy of the identity was written again
+	Identity bool // copies of the identity were written again
 	Catalog  bool // the catalog was written anew from what is left of it
 	Dropped  int  // victims that were still there
 }
 
-// Repair puts a damaged store in order: the copy of the identity that is damaged is written again, and a damaged catalog is written anew from what is left
+// Repair puts a damaged store in order: the copies of the identity that are damaged are written again, and a damaged catalog is written anew from what is left
 // of it. Only what is given as a victim is dropped, and only the version with that serial. It fails with ErrLocked where the store is open for writing, and with
-// ErrDamaged when both copies of the identity are, as nothing tells then whose the files are. Ended at any moment, it can be done again.
+// ErrDamaged when all copies of the identity are, as nothing tells then whose the files are. Ended at any moment, it can be done again.
 func Repair(o Options, victims []Victim) (Repaired, error) {
 	k, err := keep(o, true)
 	if err != nil {
@@ -34,8 +36,8 @@ func Repair(o Options, victims []Victim) (Repaired, error) {
 
 func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 	done.Catalog = k.faulty()
-	if k.spare != nil {
-		if err := k.restoreIdentity(); err != nil {
+	for _, b := range k.bad {
+		if err := k.restoreIdentity(b); err != nil {
 			return done, err
 		}
 		done.Identity = true
@@ -48,14 +50,20 @@ func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 	return done, nil
 }
 
-// restoreIdentity writes the damaged copy of the identity again. The other one is not touched, so that there is always one that is right.
-func (k *keeper) restoreIdentity() (err error) {
-	file, err := k.o.FS.Open(k.o.path(identityName), true, false)
+// restoreIdentity writes a damaged copy of the identity again. Another one is not touched, so that there is always one that is right.
+func (k *keeper) restoreIdentity(b badCopy) (err error) {
+	if b.file == copyName {
+		return writeCopy(&k.o, &k.identity)
+	}
+	file, err := k.o.FS.Open(k.o.path(b.file), true, false)
+	if errors.Is(err, unix.ENOENT) {
+		return writeIdentity(&k.o, &k.identity)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.WriteAt(k.identity.bytes(), k.spareAt); err != nil {
+	if _, err := file.WriteAt(k.identity.bytes(), b.at); err != nil {
 		return err
 	}
 	return file.Sync()
