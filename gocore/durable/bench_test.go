@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,8 +10,9 @@ import (
 	"velocpy/gocore/vfs"
 )
 
-// filled makes a store whose catalog says of so many checkpoints of one block each where they lie, and was written anew. Their bytes are never written.
-func filled(t testing.TB, o Options, rows int) {
+// filled makes a store whose catalog says of so many checkpoints of one block each where they lie, and was written anew; more come behind that, one by one.
+// The store is left to the caller. The bytes of checkpoints are never written.
+func filled(t testing.TB, o Options, rows, more int) *Dir {
 	t.Helper()
 	landed := make(chan *Change, rows)
 	var d *Dir
@@ -27,31 +29,37 @@ func filled(t testing.TB, o Options, rows int) {
 		t.Fatal(err)
 	}
 	close(ready)
-	changes := make([]*Change, rows)
-	l := &catalog.Layout{Slot: catalog.Block, Spans: []catalog.Span{{Bytes: catalog.Block}}, Text: "u float32 (1024,)"}
-	for i := range changes {
-		row := &catalog.Row{Key: plan.Number(int64(i)), Serial: uint64(i + 1), Layout: l, Align: 64, Sums: []uint64{uint64(i) * 0x9e3779b97f4a7c15}}
-		changes[i] = &Change{History: "wave", Put: row, Off: int64(i) * catalog.Block}
-	}
-	d.Commit(changes...)
-	for range changes {
-		if c := <-landed; c.Err != nil {
-			t.Fatal(c.Err)
+	commit := func(from, end int) {
+		changes := make([]*Change, 0, end-from)
+		for i := from; i < end; i++ {
+			l := &catalog.Layout{Slot: catalog.Block, Spans: []catalog.Span{{Bytes: catalog.Block}}, Text: fmt.Sprintf("u%d float32 (1024,)", i%3)}
+			row := &catalog.Row{Key: plan.Number(int64(i)), Serial: uint64(i + 1), Layout: l, Align: 64, Sums: []uint64{uint64(i) * 0x9e3779b97f4a7c15}}
+			changes = append(changes, &Change{History: fmt.Sprintf("wave %d", i%5), Put: row, Off: int64(i) * catalog.Block})
+		}
+		d.Commit(changes...)
+		for range changes {
+			if c := <-landed; c.Err != nil {
+				t.Fatal(c.Err)
+			}
 		}
 	}
+	commit(0, rows)
 	if err := d.compact(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
+	for i := range more {
+		commit(rows+i, rows+i+1)
 	}
+	return d
 }
 
 // BenchmarkOpening reads a catalog of a million checkpoints that was written anew.
 func BenchmarkOpening(b *testing.B) {
 	const rows = 1 << 20
 	o := Options{FS: vfs.OS(), Dir: b.TempDir(), Capacity: rows * catalog.Block, SegmentBytes: rows * catalog.Block}
-	filled(b, o, rows)
+	if err := filled(b, o, rows, 0).Close(); err != nil {
+		b.Fatal(err)
+	}
 	least := time.Hour
 	for b.Loop() {
 		begun := time.Now()
@@ -60,7 +68,7 @@ func BenchmarkOpening(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if n := v.State().Histories()[0].Rows; n != rows {
+		if n := len(serials(v.State())); n != rows {
 			b.Fatal(n)
 		}
 		if err := v.Close(); err != nil {

@@ -276,7 +276,7 @@ func TestUnreadableBytes(t *testing.T) {
 	s.close()
 	bad := errors.New("the medium fails")
 	faulty := vfs.NewFaulty(s.fs)
-	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, File: 3, From: 300 << 10, To: 300<<10 + 1, Err: bad}) // behind identity and catalog
+	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, Name: segment.FileName(1), From: 300 << 10, To: 300<<10 + 1, Err: bad})
 	o := s.o
 	o.FS = faulty
 	sum := checkOf(t, o, Scope{Data: true})

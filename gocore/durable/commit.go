@@ -274,7 +274,7 @@ func (d *Dir) startAnew() {
 	d.refused = 0
 	if err := d.compact(); err != nil {
 		// It goes on as it was, in a new file, and is tried again when there is more of it.
-		d.refused = d.log.Bytes()
+		d.refused = d.log.Said()
 		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
 	}
 	d.provide()
@@ -296,7 +296,7 @@ func (d *Dir) provide() (before int64) {
 	d.o.Guard.Lock()
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
-	before = d.refused + 2*live + journal.SnapshotRoom + allowed - d.log.Bytes() + 1
+	before = d.refused + 2*live + allowed - d.log.Said() + 1
 	needed := max(before, 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
 	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before

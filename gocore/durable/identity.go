@@ -107,11 +107,12 @@ var (
 func readIdentity(o *Options) (found, error) {
 	var all [len(identityCopies)]identity
 	var wrong [len(identityCopies)]error
-	for k, c := range identityCopies {
-		var fatal error
-		if all[k], wrong[k], fatal = readCopy(o, c.file, c.at); fatal != nil {
+	for k := 0; k < len(identityCopies); {
+		n, fatal := readCopies(o, identityCopies[k].file, all[k:], wrong[k:])
+		if fatal != nil {
 			return found{}, fatal
 		}
+		k += n
 	}
 	right := slices.Index(wrong[:], nil)
 	absent, outside := errors.Is(wrong[0], errAbsent), wrong[2]
@@ -156,18 +157,31 @@ func (o *Options) noIdentity(wrong []error) error {
 	return fmt.Errorf("%s: %w: %s: %w", o.Dir, ErrDamaged, identityName, why)
 }
 
-// readCopy reads a copy of the identity. wrong is what keeps it from being one.
-func readCopy(o *Options, name string, at int64) (i identity, wrong, fatal error) {
+// readCopies reads the copies in a file, one by one, and returns how many there are to be. wrong is what keeps one from being right.
+func readCopies(o *Options, name string, all []identity, wrong []error) (n int, fatal error) {
+	n = map[string]int{identityName: 2, copyName: 1}[name]
 	file, err := o.FS.Open(o.path(name), false, false)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return i, errAbsent, nil
-	case vfs.Unreadable(err):
-		return i, err, nil
-	case err != nil:
-		return i, nil, err
+		err = errAbsent
+	case err == nil:
+		defer func() { _ = file.Close() }() // nothing was written to it
+	case !vfs.Unreadable(err):
+		return n, err
 	}
-	defer func() { _ = file.Close() }() // nothing was written to it
+	for k := range n {
+		if wrong[k] = err; err != nil {
+			continue
+		}
+		if all[k], wrong[k], fatal = readCopy(file, int64(k)*identityCopy, name == copyName); fatal != nil {
+			return n, fatal
+		}
+	}
+	return n, nil
+}
+
+// readCopy reads a copy. One that a writer has not ended may be blank.
+func readCopy(file vfs.File, at int64, blank bool) (i identity, wrong, fatal error) {
 	p := make([]byte, identityCopy)
 	n, err := file.ReadAt(p, at)
 	switch {
@@ -176,7 +190,7 @@ func readCopy(o *Options, name string, at int64) (i identity, wrong, fatal error
 	case err != nil && !errors.Is(err, io.EOF):
 		return i, nil, err
 	}
-	if clear(p[n:]); name == copyName && (n < len(p) || !slices.ContainsFunc(p, func(b byte) bool { return b != 0 })) {
+	if clear(p[n:]); blank && (n < len(p) || !slices.ContainsFunc(p, func(b byte) bool { return b != 0 })) {
 		return i, errBlank, nil
 	}
 	i, wrong = parseIdentity(p)

@@ -23,6 +23,7 @@ type Log struct {
 	number  uint64 // of the newest file there may be
 	last    uint64 // the last batch acknowledged
 	bytes   int64  // of the files that count
+	filler  int64  // of these, bytes that fill up parts of the snapshot
 
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
@@ -43,7 +44,7 @@ type batch struct {
 // the medium for sure only when Resume, or anything that writes, has returned without an error. Where State tells of damage, Compact has to come before anything
 // else: a file that is added behind what is broken may change what of it counts.
 func Open(o Options, from *State) *Log {
-	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, ended: make(chan struct{})}
+	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, filler: from.filler, ended: make(chan struct{})}
 	l.work = sync.NewCond(&l.mu)
 	l.pending = &batch{done: make(chan struct{})}
 	if from.newest > 0 && !from.Closed {
@@ -75,6 +76,13 @@ func (l *Log) Bytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes
+}
+
+// Said is Bytes without those that only fill up parts of a snapshot.
+func (l *Log) Said() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes - l.filler
 }
 
 func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
@@ -323,7 +331,8 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	}
 	before, bytes := l.file, l.Bytes()
 	l.file = nil
-	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(f) })
+	p := parts{log: l}
+	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(&p, f) })
 	if err != nil {
 		// Nothing goes behind a file that is not whole but a new one.
 		l.mu.Lock()
@@ -338,7 +347,7 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	}
 	l.found = nil
 	l.mu.Lock()
-	l.bytes = l.offset
+	l.bytes, l.filler = l.offset, p.filler
 	l.mu.Unlock()
 	killpoint.Pass(killpoint.SnapshotComplete)
 	err = closeFile(before)

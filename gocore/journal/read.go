@@ -22,6 +22,7 @@ type State struct {
 	// was synced, so that the older ones may count after all: who goes on calls Compact before anything else.
 	Shadowed bool
 	newest   uint64 // file number
+	filler   int64  // bytes of Bytes that fill up parts of the snapshot
 
 	batch  []byte // payload of the last batch that was found
 	number uint64 // which one that is; 0: it was synced, or there is none
@@ -225,6 +226,9 @@ func (r *reader) replay(file opened, limit uint64) error {
 				return err
 			}
 		default:
+			if err := s.failure(at, s.offset); err != nil {
+				r.damage(file.number, at, 0, 0, err.Error()+"; but its checksum tells that only zeroes stood there", true)
+			}
 			if done, err := r.frame(file, at, h, payload); done || err != nil {
 				return err
 			}
@@ -240,7 +244,8 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 		return skipped, err
 	}
 	h, found, err := s.resync(func(h head) bool {
-		return h.kind == kindSnapshot || h.kind == kindComplete || h.kind >= kindBatch && h.sequence > r.state.Last
+		later := h.sequence > r.state.Last || h.kind == kindClosed && h.sequence == r.state.Last
+		return h.kind == kindSnapshot || h.kind == kindComplete || h.kind >= kindBatch && later
 	})
 	if err != nil {
 		return false, err
@@ -250,7 +255,7 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 		r.ending(s, file, at, why)
 		return false, nil
 	}
-	told, harmless := len(r.state.Damage), file.harmless(at, s.offset)
+	told, harmless := len(r.state.Damage), file.harmless(at, s.offset) || at >= file.end && h.kind == kindClosed
 	if at < file.end && !harmless {
 		r.damage(file.number, at, 0, 0, why, false)
 	}
@@ -335,6 +340,7 @@ func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool
 // part takes a record of a snapshot. Empty ones fill frames up.
 func (r *reader) part(record []byte) error {
 	if len(record) == 0 {
+		r.state.filler += RecordHead
 		return nil
 	}
 	return r.f(record)

@@ -16,14 +16,13 @@ const (
 	// SnapshotRecord is the longest record that does not make a part longer than the others.
 	SnapshotRecord = part - headBytes - RecordHead
 
-	// SnapshotRoom bounds what a snapshot takes beside its records, if those are few.
+	// SnapshotRoom bounds what a snapshot of few records takes beside them.
 	SnapshotRoom = 4 * block
 )
 
 // snapshot writes what f gives out as the parts of a snapshot, syncs them, and says twice that they are complete: in the room before them, and behind them.
-func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
+func (l *Log) snapshot(p *parts, f func(give func(record []byte) error) error) error {
 	l.offset = partsAt
-	p := parts{log: l}
 	err := f(p.give)
 	if err == nil {
 		err = errors.Join(p.fill(), p.flush())
@@ -47,6 +46,7 @@ type parts struct {
 	log     *Log
 	payload []byte
 	frames  []byte // not yet written, from log.offset on
+	filler  int64  // bytes of empty records
 }
 
 // written is how many bytes of parts are written at once, about.
@@ -84,6 +84,7 @@ func (p *parts) fill() error {
 	unused := -(p.end() + headBytes + int64(len(p.payload))) & (block - 1)
 	if int64(len(p.payload))+unused <= MostPayload {
 		p.payload = append(p.payload, make([]byte, unused/RecordHead*RecordHead)...)
+		p.filler += unused / RecordHead * RecordHead
 	}
 	p.frames = appendFrame(p.frames, place{p.log.o.Store, p.log.number, p.end()}, kindSnapshot, p.log.last, p.payload)
 	if p.payload = p.payload[:0]; len(p.frames) < written {
