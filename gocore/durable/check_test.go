@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/memory"
@@ -564,6 +566,46 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 	}
 	if sum := s.check(Scope{Data: true}); sum.Checkpoints != 1 || sum.Damaged != 0 {
 		t.Fatalf("%+v", sum)
+	}
+}
+
+// What could not be read, or is right when it is read once more, is not dropped: the medium may give it back.
+func TestOnlyDamageIsDropped(t *testing.T) {
+	s := newSite(t)
+	at := map[int64]int64{}
+	var victims []Victim
+	for key := range int64(6) {
+		at[key] = s.put("a", plan.Number(key), 5000, 600<<10)
+		victims = append(victims, Victim{"a", plan.Number(key), uint64(key) + 1})
+	}
+	s.close()
+	s.flipAt(at[1])
+	s.flipAt(at[2] + 300<<10)
+	s.flipAt(at[4] + 8192)
+	o := s.o
+	unreadable := func(key, off int64) *vfs.Rule {
+		name, in := segment.FileName(uint64((at[key]+off)/s.o.SegmentBytes)+1), (at[key]+off)%s.o.SegmentBytes
+		return &vfs.Rule{Ops: vfs.OpRead, Name: name, From: in, To: in + 512, Err: unix.EIO}
+	}
+	o.FS = vfs.NewFaulty(s.fs, unreadable(3, 200<<10), unreadable(4, 500<<10)) // of 4 another part is changed
+	if sum := checkOf(t, o, Scope{Data: true}); sum.Damaged != 4 {
+		t.Fatalf("%v", sum.Faults)
+	}
+	if done, err := Repair(o, victims); err != nil || done != (Repaired{Dropped: 3, Spared: 3}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	view, err := Read(s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := serials(view.State()); !slices.Equal(got, []uint64{1, 4, 6}) {
+		t.Errorf("%v are left", got)
+	}
+	if err := view.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if sum := s.check(Scope{Data: true}); sum.Damaged != 0 {
+		t.Errorf("%v", sum.Faults)
 	}
 }
 

@@ -61,7 +61,7 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return answer(map[string]any{"identity": done.Identity, "catalog": done.Catalog, "dropped": done.Dropped}, nil)
+		return answer(map[string]any{"identity": done.Identity, "catalog": done.Catalog, "dropped": done.Dropped, "spared": done.Spared}, nil)
 	case "close":
 		s, ok := d.sessions.Take(q.View)
 		if !ok {
