@@ -12,7 +12,11 @@
 //     files count.
 //   - A file is synced with its first frame, and its name with the directory, before a batch in it is acknowledged.
 //   - A file may start from a snapshot of everything. That it is complete is said only after its parts have been synced, and older files are removed only
-//     after that, and the file's name, have been.
+//     after that, and the file's name, have been. It is said twice, before the parts, in room that was left for it, and behind them. Neither is written
+//     before the parts are on the medium, so either one is enough, and a crash leaves the older files or a snapshot that counts.
+//
+// Damage costs the frame that it hits. A snapshot has parts of 8 KiB, and no two of them share a block of the medium. What cannot be read counts as damaged,
+// and never as the torn end.
 package journal
 
 import (

@@ -62,6 +62,17 @@ BUGS = [
     Bug("damage that was seen ahead counts as verified", "engine/proof.go", "right && p.Rec.proving", "p.Rec.proving", "TestLeasesAreComparedAhead", package="store"),
     Bug("what is damaged while it is compared counts as verified", "engine/proof.go", "right && p.Rec.proving", "right", "TestProofs|TestModel", package="engine"),
     Bug("a missing batch is taken for a torn end", "journal/read.go", "	if to != noLimit && to > r.state.Last {", "	if to == 0 {", "TestEveryBitFlipped", package="journal"),
+    Bug("a part of a snapshot is long", "journal/snapshot.go", "RecordHead+len(record) > p.room() {", "RecordHead+len(record) > p.room()<<7 {", "TestEverySector"),
+    Bug("a snapshot says once that it is complete", "journal/snapshot.go", "	_, err = l.writeAt(completeAt, kindComplete, l.last, end)\n", "", "TestEverySectorOfALargeStore"),
+    Bug("what cannot be read ends the reading", "journal/source.go", "	case !vfs.Unreadable(err):\n		return err", "	case err != nil:\n		return err\n	default:\n		return nil", "TestEverySectorOfALargeStore"),
+    Bug("what cannot be read costs what is read with it", "journal/source.go", "	if unit == mediumUnit || ", "	if unit == readAhead || ", "TestEverySectorOfALargeStore"),
+    Bug("what cannot be read is taken for a torn end", "journal/read.go", "	case s.failure(at, s.size) != nil:", "	case s.size < 0:", "TestAnEndThatCannotBeRead", package="journal"),
+    Bug("the end of a snapshot is taken for a torn one", "journal/read.go", "	if !found && limit == noLimit && at >= file.end {", "	if !found && limit == noLimit {", "TestASnapshotThatEndsEarly", package="journal"),
+    Bug("a snapshot counts only if something says that it is complete", "journal/read.go", "	case oldest && v.parts && v.begin.behind > 0:", "	case oldest && v.parts && v.begin.behind > 1<<62:", "TestAn?A?.*OldSnapshot|TestASnapshotOf", package="journal"),
+    Bug("definitions behind the rows are not looked at", "durable/durable.go", "len(c.log.Damage) > 0 && len(c.lost) > 0 {", "len(c.log.Damage) > 0 && len(c.lost) > 1<<30 {", "TestEverySectorOfALargeStore"),
+    Bug("the copies of the identity are read at once", "durable/identity.go", "	n, err := file.ReadAt(p, at)\n", "	n, err := file.ReadAt(append(p, p...), 0)\n	n = max(0, min(n-int(at), len(p)))\n", "TestEverySectorOfALargeStore"),
+    Bug("what cannot be read is dropped", "durable/repair.go", "return s.fault != Unreadable", "return s.fault != Identity", "TestOnlyDamageIsDropped"),
+    Bug("what is right when it is read once more is dropped", "durable/repair.go", "		if c.rowDamaged(w, r) {", "		if c.rowDamaged(w, r) || len(rows) > 0 {", "TestOnlyDamageIsDropped"),
 ]  # fmt: skip
 
 
