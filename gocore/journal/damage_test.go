@@ -103,23 +103,43 @@ func TestASnapshotThatEndsEarly(t *testing.T) {
 
 // What cannot be read at the end of the log is damage, not what a writer had not ended; and it keeps nothing else from being read.
 func TestAnEndThatCannotBeRead(t *testing.T) {
+	m := disk(t)
+	l := Open(options(m), &State{})
+	var ends []int64 // of batches
+	for i := range 30 {
+		must(t, l.Append([]byte(strings.Repeat(string(rune('a'+i%26)), 300)), nil))
+		ends = append(ends, l.Bytes())
+	}
+	must(t, l.Close())
+	size := l.Bytes()
+	for from := int64(0); from < size; from += mediumUnit {
+		fs := vfs.NewFaulty(m, &vfs.Rule{Ops: vfs.OpRead, From: max(from, 1), Err: unix.EIO})
+		var got int
+		state, err := Read(options(fs), func([]byte) error { got++; return nil })
+		if from == 0 {
+			if !errors.Is(err, unix.EIO) {
+				t.Error(err)
+			}
+			continue
+		}
+		must(t, err)
+		want, _ := slices.BinarySearch(ends, from+1) // batches that end before
+		if got != want || !harm(state) || state.Torn > 0 {
+			t.Fatalf("without what is behind byte %d: %d of %d batches, %+v", from, got, want, state)
+		}
+		if d := state.Damage[len(state.Damage)-1]; d.From != uint64(want)+1 || d.To != Unknown || !strings.Contains(d.String(), "cannot be read") {
+			t.Fatalf("without what is behind byte %d: %v", from, d)
+		}
+	}
+}
+
+// A newest file of which nothing can be read is damage too.
+func TestANewestFileThatCannotBeRead(t *testing.T) {
 	m, byBatch := small(t)
-	names, err := m.List("/s")
-	must(t, err)
-	last := names[1]
-	size := int64(len(whole(t, m, "/s/"+last)))
-	for cut := int64(1); cut < size-headBytes; cut += 7 {
-		fs := vfs.NewFaulty(m, &vfs.Rule{Ops: vfs.OpRead, Name: last, From: size - cut, Err: unix.EIO})
-		got, state := found(t, options(fs))
-		if !harm(state) || state.Torn > 0 {
-			t.Fatalf("without the last %d bytes: %+v", cut, state)
-		}
-		if d := state.Damage[len(state.Damage)-1]; d.From <= 4 || d.To != Unknown || !strings.Contains(d.String(), "cannot be read") {
-			t.Fatalf("without the last %d bytes: %v", cut, d)
-		}
-		if want := slices.Concat(byBatch[0], byBatch[3], byBatch[4]); !slices.Equal(got[:len(want)], want) {
-			t.Fatalf("%q, where %q can be read", got, want)
-		}
+	fs := vfs.NewFaulty(m, &vfs.Rule{Ops: vfs.OpRead, Name: fileName(3), Err: unix.EIO})
+	got, state := found(t, options(fs))
+	if want := slices.Concat(byBatch[0], byBatch[3], byBatch[4]); !slices.Equal(got, want) || !harm(state) || state.Torn > 0 {
+		t.Errorf("%q, %+v", got, state)
 	}
 }
 
