@@ -30,6 +30,26 @@ func (s *State) Apply(record []byte) error {
 	return nil
 }
 
+// Define adds the histories and layouts that a record defines, and nothing else of it; what contradicts what is known is left out. Where a part of a log is
+// damaged, this of all records comes before Apply of all: what a row relies on may then stand behind it.
+func (s *State) Define(record []byte) {
+	s.undo.begin(s)
+	for p := record; len(p) > 0; {
+		i, rest, err := nextItem(p)
+		if err != nil {
+			break
+		}
+		switch i.kind() {
+		case kindHistory:
+			_ = s.defineHistory(i) // Apply tells what is wrong with it
+		case kindLayout:
+			_ = s.defineLayout(i)
+		}
+		p = rest
+	}
+	s.undo.forget()
+}
+
 func (s *State) apply(i item) error {
 	switch k := i.kind(); {
 	case k == kindPut:

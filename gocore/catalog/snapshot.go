@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// snapshotRecord is about how large a snapshot's records are.
-const snapshotRecord = 1 << 20
+// SnapshotRecord is how large a snapshot's records are at most, but for items that are larger: as much as a part of a snapshot holds in the log.
+const SnapshotRecord = 8<<10 - 44
 
-// Snapshot gives out records that rebuild the State: the histories that have rows or a retention, the layouts of rows, both of them twice, the rows. Where it
-// gives nil, the next record should not be stored with those before: then the rows are found also when what defined them first is damaged. A record is
-// only good until give returns. Without an error, the State has forgotten what is not in the snapshot, but for what a Record relies on that may still come: that is in it.
+// Snapshot gives out records that rebuild the State: the histories that have rows or a retention and the layouts of rows, the rows, and the former again:
+// so the rows are found also when what defines them is damaged in one of both places. Where it gives nil, the next record should not be stored with those
+// before. A record is only good until give returns. Without an error, the State has forgotten what is not in the snapshot, but for what a Record relies on
+// that may still come: that is in it.
 //
 // Before, rows that do not count any more are removed from memory, which takes time for each row put after the first of them.
 func (s *State) Snapshot(give func(record []byte) error) error {
@@ -20,21 +21,41 @@ func (s *State) Snapshot(give func(record []byte) error) error {
 		s.history(p.history).set(p.key, to)
 	})
 	s.markUsed()
-	for range 2 {
-		if err := s.snapshotDefinitions(give); err != nil {
+	for _, some := range []func(func([]byte) error) error{s.snapshotDefinitions, s.snapshotRows, s.snapshotDefinitions} {
+		if err := some(give); err != nil {
 			return err
 		}
 		if err := give(nil); err != nil {
 			return err
 		}
 	}
-	for _, chunk := range s.rows.chunks {
-		if err := give(chunk[:len(chunk):len(chunk)]); err != nil {
-			return err
-		}
-	}
 	s.forget()
 	return nil
+}
+
+func (s *State) snapshotRows(give func(record []byte) error) error {
+	for _, chunk := range s.rows.chunks {
+		for len(chunk) > 0 {
+			n := firstItems(chunk)
+			if err := give(chunk[:n:n]); err != nil {
+				return err
+			}
+			chunk = chunk[n:]
+		}
+	}
+	return nil
+}
+
+// firstItems is how long as many of the first items are as a record has room for, at least one.
+func firstItems(p []byte) (n int) {
+	for n < len(p) {
+		more := itemHead + int(le32(p[n+4:]))
+		if n > 0 && n+more > SnapshotRecord {
+			break
+		}
+		n += more
+	}
+	return n
 }
 
 // markUsed marks the layouts that are needed.
@@ -54,7 +75,7 @@ func (h *history) used() bool { return h.rows() > 0 || h.retention != nil || h.p
 func (s *State) snapshotDefinitions(give func(record []byte) error) error {
 	var p, next []byte
 	add := func() (err error) {
-		if len(p) > 0 && len(p)+len(next) > snapshotRecord { // what is larger goes alone, as it may only just fit a record
+		if len(p) > 0 && len(p)+len(next) > SnapshotRecord { // what is larger goes alone, as it may only just fit a record
 			err = give(p)
 			p = p[:0]
 		}

@@ -214,6 +214,11 @@ func TestRecordsOfASnapshotNeedNoOther(t *testing.T) {
 		left := New()
 		for at, record := range records {
 			if at != missing {
+				left.Define(record)
+			}
+		}
+		for at, record := range records {
+			if at != missing {
 				must(t, left.Apply(record))
 			}
 		}

@@ -151,9 +151,9 @@ func (p *player) oneBit(file string, bit int64, want, names []string, where map[
 	switch {
 	case file == "lock":
 		*hit = false
-	case file == identityName:
+	case file == identityName || file == copyName:
 		*hit = true
-		if view.spare == nil || len(good) != len(names) {
+		if len(view.bad) != 1 || len(good) != len(names) {
 			return errors.New("not found")
 		}
 		return nil

@@ -7,8 +7,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
@@ -275,7 +278,7 @@ func TestUnreadableBytes(t *testing.T) {
 	s.close()
 	bad := errors.New("the medium fails")
 	faulty := vfs.NewFaulty(s.fs)
-	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, File: 3, From: 300 << 10, To: 300<<10 + 1, Err: bad}) // behind identity and catalog
+	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, Name: segment.FileName(1), From: 300 << 10, To: 300<<10 + 1, Err: bad})
 	o := s.o
 	o.FS = faulty
 	sum := checkOf(t, o, Scope{Data: true})
@@ -397,23 +400,72 @@ func TestAnIdentityIsRepaired(t *testing.T) {
 	s := newSite(t)
 	s.put("a", plan.Number(1), 10)
 	s.close()
-	for _, at := range []int64{0, identityCopy} {
-		s.flip(identityName, at+20)
+	damage := map[string][]func(){
+		"first":           {func() { s.flip(identityName, 20) }},
+		"second":          {func() { s.flip(identityName, identityCopy+20) }},
+		"third":           {func() { s.flip(copyName, 20) }},
+		"first and third": {func() { s.flip(identityName, 20) }, func() { s.flip(copyName, 20) }},
+		"both of a file":  {func() { s.flip(identityName, 20) }, func() { s.flip(identityName, identityCopy+20) }},
+		"a file":          {func() { s.remove(identityName) }},
+	}
+	for name, some := range damage {
+		for _, do := range some {
+			do()
+		}
 		sum := s.check(Scope{Data: true})
-		if len(sum.Faults) != 1 || sum.Faults[0].Kind != Identity || !sum.Faults[0].Harmless || sum.Faults[0].Offset != at || sum.Damaged != 0 {
-			t.Fatalf("%v", sum.Faults)
+		if len(sum.Faults) != len(some) || sum.Faults[0].Kind != Identity || !sum.Faults[0].Harmless || sum.Damaged != 0 {
+			t.Fatalf("%s: %v", name, sum.Faults)
 		}
 		if done, err := Repair(s.o, nil); err != nil || done != (Repaired{Identity: true}) {
-			t.Fatalf("%+v, %v", done, err)
+			t.Fatalf("%s: %+v, %v", name, done, err)
 		}
 		if sum := s.check(Scope{Data: true}); len(sum.Faults) > 0 {
-			t.Fatalf("%v", sum.Faults)
+			t.Fatalf("%s: %v", name, sum.Faults)
 		}
 	}
-	s.flip(identityName, 20)
-	s.flip(identityName, identityCopy+20)
+	for _, c := range identityCopies {
+		s.flip(c.file, c.at+20)
+	}
 	if _, err := Repair(s.o, nil); !errors.Is(err, ErrDamaged) {
 		t.Error(err)
+	}
+}
+
+// A store of an older version, or one whose maker died, has its third copy as soon as it is opened for writing.
+func TestTheThirdCopyIsAdded(t *testing.T) {
+	s := newSite(t)
+	s.put("a", plan.Number(1), 10)
+	s.close()
+	whole := s.read(copyName)
+	for _, left := range []int{-1, 0, 100, identityCopy} {
+		s.remove(copyName)
+		if left >= 0 {
+			f, err := s.fs.Create(filepath.Join(dir, copyName), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt(append(slices.Clone(whole[:left/2]), make([]byte, left-left/2)...)[:left%identityCopy], 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(f.Truncate(int64(left)), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sum := s.check(Scope{}); len(sum.Faults) > 0 {
+			t.Fatalf("%d bytes: %v", left, sum.Faults)
+		}
+		s.open()
+		s.close()
+		if !bytes.Equal(s.read(copyName), whole) {
+			t.Errorf("%d bytes: it is not written", left)
+		}
+	}
+}
+
+func (s *site) remove(name string) {
+	s.t.Helper()
+	if err := s.fs.Remove(filepath.Join(dir, name)); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -514,6 +566,46 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 	}
 	if sum := s.check(Scope{Data: true}); sum.Checkpoints != 1 || sum.Damaged != 0 {
 		t.Fatalf("%+v", sum)
+	}
+}
+
+// What could not be read, or is right when it is read once more, is not dropped: the medium may give it back.
+func TestOnlyDamageIsDropped(t *testing.T) {
+	s := newSite(t)
+	at := map[int64]int64{}
+	var victims []Victim
+	for key := range int64(6) {
+		at[key] = s.put("a", plan.Number(key), 5000, 600<<10)
+		victims = append(victims, Victim{"a", plan.Number(key), uint64(key) + 1})
+	}
+	s.close()
+	s.flipAt(at[1])
+	s.flipAt(at[2] + 300<<10)
+	s.flipAt(at[4] + 8192)
+	o := s.o
+	unreadable := func(key, off int64) *vfs.Rule {
+		name, in := segment.FileName(uint64((at[key]+off)/s.o.SegmentBytes)+1), (at[key]+off)%s.o.SegmentBytes
+		return &vfs.Rule{Ops: vfs.OpRead, Name: name, From: in, To: in + 512, Err: unix.EIO}
+	}
+	o.FS = vfs.NewFaulty(s.fs, unreadable(3, 200<<10), unreadable(4, 500<<10)) // of 4 another part is changed
+	if sum := checkOf(t, o, Scope{Data: true}); sum.Damaged != 4 {
+		t.Fatalf("%v", sum.Faults)
+	}
+	if done, err := Repair(o, victims); err != nil || done != (Repaired{Dropped: 3, Spared: 3}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	view, err := Read(s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := serials(view.State()); !slices.Equal(got, []uint64{1, 4, 6}) {
+		t.Errorf("%v are left", got)
+	}
+	if err := view.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if sum := s.check(Scope{Data: true}); sum.Damaged != 0 {
+		t.Errorf("%v", sum.Faults)
 	}
 }
 

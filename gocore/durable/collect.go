@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"velocpy/gocore/journal"
 	"velocpy/gocore/segment"
 )
 
@@ -112,7 +113,7 @@ func foresee(o Options) (got Collected, err error) {
 		}
 	}
 	slices.SortFunc(got.Removed, func(a, b Unused) int { return strings.Compare(a.File, b.File) })
-	got.Catalog = max(0, c.log.Bytes-c.state.LiveBytes())
+	got.Catalog = max(0, c.log.Bytes-c.state.LiveBytes()-journal.SnapshotRoom)
 	return got, nil
 }
 

@@ -180,8 +180,8 @@ func length(row *catalog.Row) int64 { return rooms(row.Layout.Slot) }
 // rooms is how many bytes of the space a slot takes.
 func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 1) * catalog.Block }
 
-// batchBytes bounds a batch, roughly.
-const batchBytes = 8 << 20
+// batchBytes bounds a batch, roughly: it is what damage to the catalog costs before that is written anew, and worth a sync.
+const batchBytes = 64 << 10
 
 // record writes what is to be said of a group to the catalog.
 func (d *Dir) record(group []*Change) {
@@ -274,7 +274,7 @@ func (d *Dir) startAnew() {
 	d.refused = 0
 	if err := d.compact(); err != nil {
 		// It goes on as it was, in a new file, and is tried again when there is more of it.
-		d.refused = d.log.Bytes()
+		d.refused = d.log.Said()
 		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
 	}
 	d.provide()
@@ -296,11 +296,14 @@ func (d *Dir) provide() (before int64) {
 	d.o.Guard.Lock()
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
-	before = d.refused + 2*live + allowed - d.log.Bytes() + 1
-	needed := max(before, 0) + 2*live + spareBytes // a snapshot says definitions twice
+	before = d.refused + 2*live + allowed - d.log.Said() + 1
+	needed := max(before, 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
 	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before
 }
+
+// A record of a snapshot fills a part of it in the log.
+const _ = uint(journal.SnapshotRecord-catalog.SnapshotRecord) + uint(catalog.SnapshotRecord-journal.SnapshotRecord)
 
 // compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.
 func (d *Dir) compact() error {

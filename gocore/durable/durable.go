@@ -1,6 +1,6 @@
 // Package durable is a store's directory: what it holds, how checkpoints get into it, and how they are found again.
 //
-// The directory has an identity (velocpy.store), a lock, a catalog (package journal, in records of package catalog) and data files (package segment). A
+// The directory has an identity (velocpy.store, and a copy in velocpy.copy), a lock, a catalog (package journal, in records of package catalog) and data files (package segment). A
 // checkpoint is committed in this order, and is there, whatever happens, from the end of the last step on:
 //
 //  1. its bytes are written to a place that nothing in the catalog counts on;
@@ -88,8 +88,7 @@ func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 type contents struct {
 	o        Options
 	identity identity
-	spare    error // what is wrong with a copy of the identity while the other one is right
-	spareAt  int64 // where that copy begins
+	bad      []badCopy // copies of the identity that are not what they should be
 	state    *catalog.State
 	log      *journal.State
 	runs     []run
@@ -106,7 +105,8 @@ func read(o Options) (*contents, error) {
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return nil, err
 	}
-	c.identity, c.spareAt, c.spare, err = readIdentity(&o)
+	f, err := readIdentity(&o)
+	c.identity, c.bad = f.identity, f.bad
 	if errors.Is(err, ErrDamaged) && !others {
 		return nil, fmt.Errorf("%s: %w: one is being made, or was, until its maker died", o.Dir, ErrNoStore)
 	}
@@ -114,6 +114,9 @@ func read(o Options) (*contents, error) {
 		return nil, err
 	}
 	c.log, err = journal.Read(c.journal(), c.apply)
+	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
+		err = c.readTwice()
+	}
 	if err == nil && c.log.Files == 0 {
 		err = c.withoutCatalog()
 	}
@@ -129,6 +132,20 @@ func read(o Options) (*contents, error) {
 		}
 	}
 	return c, err
+}
+
+// readTwice reads a damaged catalog anew, the definitions first: rows whose definitions are damaged are found by those that stand elsewhere.
+func (c *contents) readTwice() (err error) {
+	c.state, c.lost = catalog.New(), nil
+	define := func(record []byte) error {
+		c.state.Define(record)
+		return nil
+	}
+	if _, err := journal.Read(c.journal(), define); err != nil {
+		return err
+	}
+	c.log, err = journal.Read(c.journal(), c.apply)
+	return err
 }
 
 // withoutCatalog tells whether that there is none is a loss. A catalog is begun before data files are made.

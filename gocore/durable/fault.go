@@ -14,7 +14,7 @@ import (
 type Kind string
 
 const (
-	Identity   Kind = "identity"   // a copy of the identity; the other one is right
+	Identity   Kind = "identity"   // a copy of the identity; another one is right
 	Catalog    Kind = "catalog"    // a part of the catalog: what it said is not known
 	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
 	Unreadable Kind = "unreadable" // … cannot be read
@@ -45,8 +45,8 @@ type Place struct {
 
 // structure are the faults of identity and catalog.
 func (c *contents) structure() (all []Fault) {
-	if c.spare != nil {
-		all = append(all, Fault{Kind: Identity, File: identityName, Offset: c.spareAt, Bytes: identityCopy, Harmless: true, Why: c.spare.Error()})
+	for _, b := range c.bad {
+		all = append(all, Fault{Kind: Identity, File: b.file, Offset: b.at, Bytes: identityCopy, Harmless: true, Why: b.why.Error()})
 	}
 	for _, d := range c.log.Damage {
 		all = append(all, Fault{Kind: Catalog, File: d.File, Offset: d.Offset, Harmless: d.Harmless, Why: d.String()})

@@ -43,7 +43,7 @@ func FuzzIdentity(f *testing.F) {
 				t.Fatalf("copy %d is not what %+v is written as", i, is)
 			}
 		}
-		got, _, spare, err := readIdentity(&Options{FS: m, Dir: dir})
+		got, err := readIdentity(&Options{FS: m, Dir: dir})
 		switch {
 		case errors.Is(wrong, ErrVersion) || errors.Is(alsoWrong, ErrVersion):
 			if !errors.Is(err, ErrVersion) {
@@ -53,8 +53,8 @@ func FuzzIdentity(f *testing.F) {
 			if !errors.Is(err, ErrDamaged) {
 				t.Fatalf("%v, not damage", err)
 			}
-		case err != nil || wrong == nil && got != a || alsoWrong == nil && got != b || (spare != nil) != (wrong != nil || alsoWrong != nil):
-			t.Fatalf("%+v, %v, %v", got, spare, err)
+		case err != nil || wrong == nil && got.identity != a || alsoWrong == nil && got.identity != b || (len(got.bad) > 0) != (wrong != nil || alsoWrong != nil):
+			t.Fatalf("%+v, %v", got, err)
 		}
 		if n := m.OpenFiles(); n != 0 {
 			t.Fatalf("%d files are still open", n)

@@ -101,7 +101,7 @@ func TestHostileFiles(t *testing.T) {
 		}
 	}
 	files := map[string]func(Options) string{
-		"identity": func(o Options) string { return o.path(identityName) }, "lock": func(o Options) string { return o.path(lockName) },
+		"identity": func(o Options) string { return o.path(identityName) }, "copy": func(o Options) string { return o.path(copyName) }, "lock": func(o Options) string { return o.path(lockName) },
 		"catalog": logFile, "data": func(o Options) string { return dataFile(o, 1) },
 	}
 	puts := map[string]func(path string) error{
@@ -155,10 +155,15 @@ func changed(path string, at int64, p ...byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// without removes a file before something else is done.
+func without(name string, then func(o Options) error) func(o Options) error {
+	return func(o Options) error { return errors.Join(os.Remove(o.path(name)), then(o)) }
+}
+
 // forged puts records into the log of a store, with checksums that are right.
 func forged(records ...[]byte) func(Options) error {
 	return func(o Options) error {
-		id, _, _, err := readIdentity(&o)
+		id, err := readIdentity(&o)
 		if err != nil {
 			return err
 		}
@@ -209,8 +214,10 @@ func TestHostileStores(t *testing.T) {
 			copy(p[4096:], p[:4096])
 			return changed(o.path(identityName), 0, p...)
 		}, []error{ErrVersion}, false},
-		"no identity":             {func(o Options) error { return os.Remove(o.path(identityName)) }, []error{ErrNoStore, ErrDamaged}, false},
-		"an empty identity":       {func(o Options) error { return os.Truncate(o.path(identityName), 0) }, []error{ErrDamaged}, false},
+		"no identity":             {without(copyName, func(o Options) error { return os.Remove(o.path(identityName)) }), []error{ErrNoStore, ErrDamaged}, false},
+		"an empty identity":       {without(copyName, func(o Options) error { return os.Truncate(o.path(identityName), 0) }), []error{ErrDamaged}, false},
+		"no identity but a copy":  {func(o Options) error { return os.Remove(o.path(identityName)) }, nil, true},
+		"a copy of 8 EiB":         {func(o Options) error { return huge(o.path(copyName)) }, nil, true},
 		"an identity of 8 EiB":    {func(o Options) error { return huge(o.path(identityName)) }, nil, true},
 		"an empty data file":      {func(o Options) error { return os.Truncate(dataFile(o, 1), 0) }, []error{errEnd}, true},
 		"a shorter data file":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 4096) }, []error{errEnd}, true},

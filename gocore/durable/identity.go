@@ -8,18 +8,23 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"velocpy/gocore/killpoint"
+	"velocpy/gocore/logring"
 	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sys/unix"
 )
 
-// The identity is what a directory is a store by: one file with two copies of the same block, written once.
+// The identity is what a directory is a store by: one file with two copies of the same block, written once, and a second file with a third copy, which
+// stands elsewhere on the medium. Stores of older versions have no second file until they are opened for writing.
 const (
 	identityName  = "velocpy.store"
+	copyName      = "velocpy.copy"
 	identityMagic = "VELOCPY\x00"
 	formatVersion = 1
 	identityBytes = 56   // of a copy that mean something
@@ -67,46 +72,135 @@ func parseIdentity(p []byte) (i identity, err error) {
 // mostSegment keeps sums of places in 64 bits.
 const mostSegment = 1 << 50
 
-// readIdentity reads the identity; spare is what is wrong with one of its copies, at spareAt, while the other one is right.
-func readIdentity(o *Options) (i identity, spareAt int64, spare, err error) {
-	file, err := o.FS.Open(o.path(identityName), false, false)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return i, 0, nil, fmt.Errorf("%s: %w: %w", o.Dir, ErrNoStore, err)
-	}
-	if err != nil {
-		return i, 0, nil, err
-	}
-	defer func() { _ = file.Close() }() // nothing was written to it
-	var p [2 * identityCopy]byte
-	if n, err := file.ReadAt(p[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return i, 0, nil, err
-	} else if n < len(p) {
-		clear(p[n:])
-	}
-	first, wrong := parseIdentity(p[:identityCopy])
-	second, alsoWrong := parseIdentity(p[identityCopy:])
-	switch {
-	case errors.Is(wrong, ErrVersion):
-		return i, 0, nil, fmt.Errorf("%s: %w", o.Dir, wrong)
-	case errors.Is(alsoWrong, ErrVersion):
-		return i, 0, nil, fmt.Errorf("%s: %w", o.Dir, alsoWrong)
-	case wrong == nil && alsoWrong == nil && first != second:
-		return i, 0, nil, fmt.Errorf("%s: %w: the two copies of its identity differ", o.Dir, ErrDamaged)
-	case wrong == nil:
-		if alsoWrong != nil {
-			spare = fmt.Errorf("the second copy of the identity: %w", alsoWrong)
+// identityCopies are the copies of the identity.
+var identityCopies = [...]struct {
+	file string
+	at   int64
+	name string
+}{
+	{identityName, 0, "the first copy of the identity"},
+	{identityName, identityCopy, "the second copy of the identity"},
+	{copyName, 0, "the third copy of the identity"},
+}
+
+// badCopy is a copy of the identity that is not what it should be, while another one is.
+type badCopy struct {
+	file string
+	at   int64
+	why  error
+}
+
+// found is the identity of a store, and what is wrong with copies of it.
+type found struct {
+	identity
+	bad   []badCopy
+	alone bool // the second file was never written: by an older version, or by a maker that died
+}
+
+var (
+	errAbsent = errors.New("there is no file of that name")
+	errBlank  = errors.New("it was never written")
+)
+
+// readIdentity reads the identity. The copies are read one by one, so that a sector that cannot be read costs one of them. Those of the first file decide;
+// where both are wrong, the second file does.
+func readIdentity(o *Options) (found, error) {
+	var all [len(identityCopies)]identity
+	var wrong [len(identityCopies)]error
+	for k := 0; k < len(identityCopies); {
+		n, fatal := readCopies(o, identityCopies[k].file, all[k:], wrong[k:])
+		if fatal != nil {
+			return found{}, fatal
 		}
-		return first, identityCopy, spare, nil
-	case alsoWrong == nil:
-		return second, 0, fmt.Errorf("the first copy of the identity: %w", wrong), nil
+		k += n
 	}
-	return i, 0, nil, fmt.Errorf("%s: %w: %s: %w", o.Dir, ErrDamaged, identityName, wrong)
+	right := slices.Index(wrong[:], nil)
+	absent, outside := errors.Is(wrong[0], errAbsent), wrong[2]
+	switch {
+	case errors.Is(wrong[0], ErrVersion):
+		return found{}, fmt.Errorf("%s: %w", o.Dir, wrong[0])
+	case errors.Is(wrong[1], ErrVersion):
+		return found{}, fmt.Errorf("%s: %w", o.Dir, wrong[1])
+	case right < 0 && absent && !errors.Is(outside, ErrVersion):
+		return found{}, fmt.Errorf("%s: %w: %w", o.Dir, ErrNoStore, unix.ENOENT)
+	case right < 0:
+		return found{}, o.noIdentity(wrong[:])
+	case right == 0 && wrong[1] == nil && all[0] != all[1]:
+		return found{}, fmt.Errorf("%s: %w: the two copies of its identity differ", o.Dir, ErrDamaged)
+	case outside == nil && all[2] != all[right]:
+		wrong[2] = errors.New("it is another store's")
+	}
+	f := found{identity: all[right], alone: errors.Is(outside, errAbsent) || errors.Is(outside, errBlank)}
+	for k, c := range identityCopies {
+		again := k == 1 && absent || k == 2 && f.alone // told with the first copy, or no damage
+		if wrong[k] != nil && !again {
+			f.bad = append(f.bad, badCopy{c.file, c.at, fmt.Errorf("%s: %w", c.name, wrong[k])})
+		}
+	}
+	return f, nil
+}
+
+// noIdentity is what is wrong where no copy is right. What cannot be read may be.
+func (o *Options) noIdentity(wrong []error) error {
+	why := wrong[0]
+	for _, err := range wrong {
+		switch {
+		case errors.Is(err, ErrVersion):
+			return fmt.Errorf("%s: %w", o.Dir, err)
+		case vfs.Unreadable(err):
+			why = err
+		}
+	}
+	if vfs.Unreadable(why) {
+		return fmt.Errorf("%s: no copy of the identity can be read: %w", o.Dir, why)
+	}
+	return fmt.Errorf("%s: %w: %s: %w", o.Dir, ErrDamaged, identityName, why)
+}
+
+// readCopies reads the copies in a file, one by one, and returns how many there are to be. wrong is what keeps one from being right.
+func readCopies(o *Options, name string, all []identity, wrong []error) (n int, fatal error) {
+	n = map[string]int{identityName: 2, copyName: 1}[name]
+	file, err := o.FS.Open(o.path(name), false, false)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		err = errAbsent
+	case err == nil:
+		defer func() { _ = file.Close() }() // nothing was written to it
+	case !vfs.Unreadable(err):
+		return n, err
+	}
+	for k := range n {
+		if wrong[k] = err; err != nil {
+			continue
+		}
+		if all[k], wrong[k], fatal = readCopy(file, int64(k)*identityCopy, name == copyName); fatal != nil {
+			return n, fatal
+		}
+	}
+	return n, nil
+}
+
+// readCopy reads a copy. One that a writer has not ended may be blank.
+func readCopy(file vfs.File, at int64, blank bool) (i identity, wrong, fatal error) {
+	p := make([]byte, identityCopy)
+	n, err := file.ReadAt(p, at)
+	switch {
+	case vfs.Unreadable(err):
+		return i, err, nil
+	case err != nil && !errors.Is(err, io.EOF):
+		return i, nil, err
+	}
+	if clear(p[n:]); blank && (n < len(p) || !slices.ContainsFunc(p, func(b byte) bool { return b != 0 })) {
+		return i, errBlank, nil
+	}
+	i, wrong = parseIdentity(p)
+	return i, wrong, nil
 }
 
 // makeIdentity makes the directory a store, unless it is one. As long as there is nothing else in it, who wrote the identity may have died before it was on
 // the medium, whatever the system shows: then it is written anew.
 func makeIdentity(o *Options) error {
-	i, _, _, err := readIdentity(o)
+	f, err := readIdentity(o)
 	missing, damaged := errors.Is(err, ErrNoStore), errors.Is(err, ErrDamaged)
 	if err != nil && !missing && !damaged {
 		return err
@@ -114,7 +208,10 @@ func makeIdentity(o *Options) error {
 	others, err2 := stored(o)
 	switch {
 	case err2 != nil || others && !missing:
-		return errors.Join(err, err2)
+		if err = errors.Join(err, err2); err == nil && f.alone {
+			addCopy(o, &f.identity)
+		}
+		return err
 	case others:
 		return fmt.Errorf("%s: %w: there are files of a store, but %s is missing", o.Dir, ErrDamaged, identityName)
 	case !missing:
@@ -122,32 +219,61 @@ func makeIdentity(o *Options) error {
 		if err := o.FS.SyncDir(o.Dir); err != nil {
 			return err
 		}
-		if err := o.FS.Remove(o.path(identityName)); err != nil {
+		if err := removeAny(o, identityName); err != nil {
 			return err
 		}
 	}
 	if err != nil {
-		i.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
-		if _, err := rand.Read(i.store[:]); err != nil {
+		f.identity.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
+		if _, err := rand.Read(f.identity.store[:]); err != nil {
 			return err
 		}
 	}
 	if missing {
 		killpoint.Pass(killpoint.DirectoryMade)
 	}
-	if err := writeIdentity(o, &i); err != nil {
+	if err := writeIdentity(o, &f.identity); err != nil {
 		return err
 	}
+	addCopy(o, &f.identity)
 	return syncAbove(o)
 }
 
+// writeIdentity makes the first file.
 func writeIdentity(o *Options, i *identity) error {
-	file, err := o.FS.Create(o.path(identityName), false)
+	block := i.bytes()
+	return writeBlocks(o, identityName, append(block, block...))
+}
+
+// addCopy makes the second file. The store works without: on a full disk, it is made when the store is opened next.
+func addCopy(o *Options, i *identity) {
+	if err := writeCopy(o, i); err != nil {
+		logring.Add(logring.Warning, "the third copy of the identity in "+o.Dir+" could not be written: "+err.Error())
+	}
+}
+
+// writeCopy makes the second file anew. It comes after the first one is on the medium.
+func writeCopy(o *Options, i *identity) error {
+	if err := removeAny(o, copyName); err != nil {
+		return err
+	}
+	return writeBlocks(o, copyName, i.bytes())
+}
+
+// removeAny removes a file if there is one.
+func removeAny(o *Options, name string) error {
+	if err := o.FS.Remove(o.path(name)); !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
+}
+
+func writeBlocks(o *Options, name string, blocks []byte) error {
+	file, err := o.FS.Create(o.path(name), false)
 	if err != nil {
 		return err
 	}
-	block := i.bytes()
-	_, err = file.WriteAt(append(block, block...), 0)
+	_, err = file.WriteAt(blocks, 0)
 	killpoint.Pass(killpoint.IdentityWritten)
 	if err == nil {
 		err = file.Sync()

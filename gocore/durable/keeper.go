@@ -31,7 +31,7 @@ func keep(o Options, repair bool) (*keeper, error) {
 }
 
 func keepHeld(o Options, repair bool) (*keeper, error) {
-	if _, _, _, err := readIdentity(&o); err != nil {
+	if _, err := readIdentity(&o); err != nil {
 		return nil, err
 	}
 	lock, err := o.lock()

@@ -2,8 +2,11 @@ package durable
 
 import (
 	"errors"
+	"slices"
 
 	"velocpy/gocore/plan"
+
+	"golang.org/x/sys/unix"
 )
 
 // Victim is a checkpoint that is to be dropped as it is damaged.
@@ -15,14 +18,16 @@ type Victim struct {
 
 // Repaired is what a repair has done.
 type Repaired struct {
-	Identity bool // a copy of the identity was written again
+	Identity bool // copies of the identity were written again
 	Catalog  bool // the catalog was written anew from what is left of it
-	Dropped  int  // victims that were still there
+	Dropped  int  // victims whose bytes were missing or changed when they were read once more
+	Spared   int  // … that stay: their bytes were right then, or could not be read, which may pass
 }
 
-// Repair puts a damaged store in order: the copy of the identity that is damaged is written again, and a damaged catalog is written anew from what is left
-// of it. Only what is given as a victim is dropped, and only the version with that serial. It fails with ErrLocked where the store is open for writing, and with
-// ErrDamaged when both copies of the identity are, as nothing tells then whose the files are. Ended at any moment, it can be done again.
+// Repair puts a damaged store in order: the copies of the identity that are damaged are written again, and a damaged catalog is written anew from what is left
+// of it. Only what is given as a victim is dropped, only the version with that serial, and only if its bytes are
+// missing or changed when they are read once more. It fails with ErrLocked where the store is open for writing, and with
+// ErrDamaged when all copies of the identity are, as nothing tells then whose the files are. Ended at any moment, it can be done again.
 func Repair(o Options, victims []Victim) (Repaired, error) {
 	k, err := keep(o, true)
 	if err != nil {
@@ -34,28 +39,79 @@ func Repair(o Options, victims []Victim) (Repaired, error) {
 
 func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 	done.Catalog = k.faulty()
-	if k.spare != nil {
-		if err := k.restoreIdentity(); err != nil {
+	for _, b := range k.bad {
+		if err := k.restoreIdentity(b); err != nil {
 			return done, err
 		}
 		done.Identity = true
 	}
 	rows := k.present(victims)
-	if err := k.drop(rows); err != nil {
+	damaged, err := k.damaged(rows)
+	if err != nil {
 		return done, err
 	}
-	done.Dropped = len(rows)
+	if err := k.drop(damaged); err != nil {
+		return done, err
+	}
+	done.Dropped, done.Spared = len(damaged), len(rows)-len(damaged)
 	return done, nil
 }
 
-// restoreIdentity writes the damaged copy of the identity again. The other one is not touched, so that there is always one that is right.
-func (k *keeper) restoreIdentity() (err error) {
-	file, err := k.o.FS.Open(k.o.path(identityName), true, false)
+// damaged are the rows whose bytes are missing or changed. They are read for that.
+func (k *keeper) damaged(rows []doomed) (all []doomed, err error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	data, err := k.space(true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	c := &Check{v: &View{contents: k.contents, data: data}}
+	if c.files, err = k.lengths(); err != nil {
+		return nil, err
+	}
+	w, err := newWindow(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if c.rowDamaged(w, r) {
+			all = append(all, r)
+		}
+	}
+	return all, w.close()
+}
+
+func (c *Check) rowDamaged(w *window, r doomed) bool {
+	row, _ := c.v.state.Find(r.history, r.key)
+	lies, _ := c.v.identity.place(row.Extents) // the survey has seen to it that there is one
+	for cut := (cutter{row: &row, place: lies.from, read: true}); ; {
+		p, ok := cut.next()
+		if !ok {
+			return false
+		}
+		w.begin(p.reaches())
+		if slices.ContainsFunc(c.examine(w, p), func(s suspicion) bool { return s.fault != Unreadable }) {
+			return true
+		}
+	}
+}
+
+// restoreIdentity writes a damaged copy of the identity again. Another one is not touched, so that there is always one that is right.
+func (k *keeper) restoreIdentity(b badCopy) (err error) {
+	if b.file == copyName {
+		return writeCopy(&k.o, &k.identity)
+	}
+	file, err := k.o.FS.Open(k.o.path(b.file), true, false)
+	if errors.Is(err, unix.ENOENT) {
+		return writeIdentity(&k.o, &k.identity)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.WriteAt(k.identity.bytes(), k.spareAt); err != nil {
+	if _, err := file.WriteAt(k.identity.bytes(), b.at); err != nil {
 		return err
 	}
 	return file.Sync()

@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -12,7 +13,7 @@ import (
 const (
 	kindBegin    = 1 // the first of a file
 	kindSnapshot = 2 // a part of the state from which the file starts
-	kindComplete = 3 // all parts of it have come before
+	kindComplete = 3 // all parts of it are on the medium: said twice, before them and behind
 	kindBatch    = 4 // records, in their order
 	kindClosed   = 5 // nothing follows: the log was closed
 )
@@ -95,6 +96,23 @@ type begin struct {
 }
 
 const beginBytes = 16
+
+// Places in a file that starts from a snapshot: the first complete, and the parts.
+const (
+	completeAt = headBytes + beginBytes
+	partsAt    = completeAt + completeBytes
+)
+
+// completeBytes is how much room a complete takes. Its payload is where the parts end; that of older writers, who said it once, behind the parts, is empty.
+const completeBytes = headBytes + 8
+
+func parseComplete(p []byte) (end int64, ok bool) {
+	if len(p) != completeBytes-headBytes {
+		return 0, false
+	}
+	n := binary.LittleEndian.Uint64(p)
+	return int64(n), n >= partsAt && n <= math.MaxInt64
+}
 
 func (b begin) bytes() []byte {
 	p := binary.LittleEndian.AppendUint64(nil, b.behind)

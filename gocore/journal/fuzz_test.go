@@ -60,6 +60,7 @@ func FuzzRead(f *testing.F) {
 				}
 				return nil
 			}))
+			got = slices.DeleteFunc(got, func(record string) bool { return record == "" }) // a snapshot has no empty ones
 		}
 		if err := l.Append([]byte("more"), nil); state.Last == mostNumber {
 			if !errors.Is(err, ErrExhausted) {

@@ -12,7 +12,11 @@
 //     files count.
 //   - A file is synced with its first frame, and its name with the directory, before a batch in it is acknowledged.
 //   - A file may start from a snapshot of everything. That it is complete is said only after its parts have been synced, and older files are removed only
-//     after that, and the file's name, have been.
+//     after that, and the file's name, have been. It is said twice, before the parts, in room that was left for it, and behind them. Neither is written
+//     before the parts are on the medium, so either one is enough, and a crash leaves the older files or a snapshot that counts.
+//
+// Damage costs the frame that it hits. A snapshot has parts of 8 KiB, and no two of them share a block of the medium. What cannot be read counts as damaged,
+// and never as the torn end.
 package journal
 
 import (
@@ -77,16 +81,21 @@ func (o *Options) files() ([]uint64, error) {
 type Damage struct {
 	File     string
 	Offset   int64
-	From, To uint64 // batches; 0, 0: a part of a snapshot
+	From, To uint64 // batches; 0, 0: a part of a snapshot. To may be Unknown
 	Harmless bool   // no record was in it
 	Why      string
 }
+
+// Unknown is the last batch of Damage where nothing tells how many there were, if any.
+const Unknown = 1<<64 - 1
 
 func (d Damage) String() string {
 	what := "a part of the snapshot is"
 	switch {
 	case d.Harmless:
 		what = "no record is"
+	case d.To == Unknown:
+		what = fmt.Sprintf("batch %d and those behind it, if there were any, are", d.From)
 	case d.From > 0:
 		what = fmt.Sprintf("batches %d to %d are", d.From, d.To)
 	}

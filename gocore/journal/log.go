@@ -23,6 +23,7 @@ type Log struct {
 	number  uint64 // of the newest file there may be
 	last    uint64 // the last batch acknowledged
 	bytes   int64  // of the files that count
+	filler  int64  // of these, bytes that fill up parts of the snapshot
 
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
@@ -43,7 +44,7 @@ type batch struct {
 // the medium for sure only when Resume, or anything that writes, has returned without an error. Where State tells of damage, Compact has to come before anything
 // else: a file that is added behind what is broken may change what of it counts.
 func Open(o Options, from *State) *Log {
-	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, ended: make(chan struct{})}
+	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, filler: from.filler, ended: make(chan struct{})}
 	l.work = sync.NewCond(&l.mu)
 	l.pending = &batch{done: make(chan struct{})}
 	if from.newest > 0 && !from.Closed {
@@ -75,6 +76,13 @@ func (l *Log) Bytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes
+}
+
+// Said is Bytes without those that only fill up parts of a snapshot.
+func (l *Log) Said() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes - l.filler
 }
 
 func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
@@ -178,15 +186,21 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 }
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
-	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, l.offset}, kind, sequence, payload)
-	if _, err := l.file.WriteAt(frame, l.offset); err != nil {
+	n, err := l.writeAt(l.offset, kind, sequence, payload)
+	if err != nil {
 		return err
 	}
-	l.offset += int64(len(frame))
+	l.offset += n
 	l.mu.Lock()
-	l.bytes += int64(len(frame))
+	l.bytes += n
 	l.mu.Unlock()
 	return nil
+}
+
+func (l *Log) writeAt(at int64, kind uint32, sequence uint64, payload []byte) (int64, error) {
+	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, at}, kind, sequence, payload)
+	_, err := l.file.WriteAt(frame, at)
+	return int64(len(frame)), err
 }
 
 // leave gives a file up for good. Whatever closing it says, nobody relies on it any more.
@@ -305,11 +319,8 @@ func (l *Log) Newest() error {
 	return nil
 }
 
-// part is how large the parts of a snapshot are, at least.
-const part = 1 << 20
-
-// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else. Where it gives
-// nil, a frame ends.
+// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else; empty ones are
+// left out. Where it gives nil, a frame ends: what follows shares no block of the medium with what came before.
 // Appends wait meanwhile. Older files are removed. After an error the log holds what it held; files that could not be removed do not count.
 func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	l.writing.Lock()
@@ -320,7 +331,8 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	}
 	before, bytes := l.file, l.Bytes()
 	l.file = nil
-	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(f) })
+	p := parts{log: l}
+	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(&p, f) })
 	if err != nil {
 		// Nothing goes behind a file that is not whole but a new one.
 		l.mu.Lock()
@@ -335,7 +347,7 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	}
 	l.found = nil
 	l.mu.Lock()
-	l.bytes = l.offset
+	l.bytes, l.filler = l.offset, p.filler
 	l.mu.Unlock()
 	killpoint.Pass(killpoint.SnapshotComplete)
 	err = closeFile(before)
@@ -351,44 +363,6 @@ func closeFile(f vfs.File) error {
 		return nil
 	}
 	return f.Close()
-}
-
-func (l *Log) snapshot(f func(give func(record []byte) error) error) error {
-	var payload []byte
-	flush := func() error {
-		if len(payload) == 0 {
-			return nil
-		}
-		err := l.write(kindSnapshot, l.last, payload)
-		payload = payload[:0]
-		killpoint.Pass(killpoint.SnapshotHalf)
-		return err
-	}
-	err := f(func(record []byte) error {
-		if record == nil {
-			return flush()
-		}
-		if len(record)+RecordHead > MostPayload {
-			return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
-		}
-		if len(payload) >= part || len(payload)+RecordHead+len(record) > MostPayload {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		payload = appendRecord(payload, record)
-		return nil
-	})
-	if err == nil {
-		err = flush()
-	}
-	if err == nil {
-		err = l.file.Sync()
-	}
-	if err != nil { // what is there of it may be all that the disk had; later, when it may have been said that it is complete, nothing is taken away any more
-		return errors.Join(err, l.file.Truncate(0))
-	}
-	return l.write(kindComplete, l.last, nil)
 }
 
 // Close ends the log behind what has been appended, and says so in it.

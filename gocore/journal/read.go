@@ -1,24 +1,20 @@
 package journal
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/vfs"
-
-	"github.com/zeebo/xxh3"
 )
 
 // State is what Read has found, for whoever goes on writing.
 type State struct {
 	Last   uint64 // the last batch that counts; 0: none
 	Damage []Damage
-	Torn   int64 // bytes at the end of the newest file that are no frame: of what was not acknowledged
+	// Torn are bytes at the end of the newest file that are no frame: of what was not acknowledged, as far as anybody can tell from damage to the last batch.
+	Torn   int64
 	Closed bool  // the log was closed behind the last batch
 	Bytes  int64 // of the files that count
 	Files  int   // how many do
@@ -26,20 +22,21 @@ type State struct {
 	// was synced, so that the older ones may count after all: who goes on calls Compact before anything else.
 	Shadowed bool
 	newest   uint64 // file number
+	filler   int64  // bytes of Bytes that fill up parts of the snapshot
 
 	batch  []byte // payload of the last batch that was found
 	number uint64 // which one that is; 0: it was synced, or there is none
 }
 
 // Read gives all records that count to f, in their order: those of the snapshot, if there is one, and of the batches behind it. It changes nothing. What
-// is damaged is left out and told; an error of f, or of the file system, ends it.
+// is damaged or cannot be read is left out and told; an error of f, or of the file system, ends it, and so does a log of which nothing can be read.
 func Read(o Options, f func(record []byte) error) (*State, error) {
 	r := &reader{o: o, f: f, state: &State{}}
 	defer r.close()
 	chain, err := r.chain()
 	for tries := 0; errors.Is(err, unix.ENOENT) && tries < again; tries++ { // a writer has started anew meanwhile
 		r.close()
-		r.state = &State{}
+		r.state, r.left = &State{}, nil
 		chain, err = r.chain()
 	}
 	if err != nil {
@@ -55,6 +52,10 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 		if err := r.replay(file, limit); err != nil {
 			return nil, err
 		}
+		file.scan.window = nil
+	}
+	if err := r.doubt(chain); err != nil {
+		return nil, err
 	}
 	r.state.Shadowed = r.state.Shadowed && !r.state.Closed
 	return r.state, nil
@@ -68,6 +69,7 @@ type reader struct {
 	f     func(record []byte) error
 	state *State
 	files []vfs.File
+	left  []opened // files that do not count, the newest first
 }
 
 func (r *reader) close() {
@@ -81,7 +83,9 @@ func (r *reader) close() {
 type opened struct {
 	number uint64
 	begin  begin
+	begun  bool // the first frame is whole
 	scan   scan
+	end    int64 // where the parts of the snapshot end; 0: there is none, or nothing tells
 }
 
 // chain are the files that count, oldest first: from the newest one with a whole snapshot on, or all.
@@ -94,11 +98,12 @@ func (r *reader) chain() ([]opened, error) {
 	var chain []opened
 	defer func() { r.state.Shadowed = len(chain) > 0 && chain[0].number > numbers[0] }()
 	for i := len(numbers) - 1; i >= 0; i-- {
-		file, counts, err := r.look(numbers[i])
+		file, counts, err := r.look(numbers[i], i == 0)
 		if err != nil {
 			return nil, err
 		}
 		if !counts {
+			r.left = append(r.left, file)
 			continue
 		}
 		chain = append([]opened{file}, chain...)
@@ -110,8 +115,9 @@ func (r *reader) chain() ([]opened, error) {
 }
 
 // look tells whether a file counts: not if its first frame never came down, nor if it was to start from a snapshot that is not whole, as nothing was
-// acknowledged in it. A first frame that is only damaged is made up for by those behind it.
-func (r *reader) look(number uint64) (file opened, counts bool, err error) {
+// acknowledged in it. A first frame that is only damaged is made up for by those behind it. Where nothing says any more that the snapshot is whole, that
+// there are no older files does: they are removed only when it is.
+func (r *reader) look(number uint64, oldest bool) (file opened, counts bool, err error) {
 	if file, err = r.open(number); err != nil {
 		return file, false, err
 	}
@@ -120,7 +126,7 @@ func (r *reader) look(number uint64) (file opened, counts bool, err error) {
 	if err != nil {
 		return file, false, err
 	}
-	if ok && h.kind == kindBegin {
+	if file.begun = ok && h.kind == kindBegin; file.begun {
 		if file.begin, counts = parseBegin(payload); !counts {
 			return file, false, fmt.Errorf("%s: %w", r.o.path(number), ErrVersion)
 		}
@@ -134,17 +140,21 @@ func (r *reader) look(number uint64) (file opened, counts bool, err error) {
 			return file, counts, err
 		}
 	}
-	h, found, err := s.decisive()
-	if err != nil || !found {
+	v, err := s.verdict()
+	if err != nil {
 		return file, false, err
 	}
-	if !counts {
-		r.damage(number, 0, 0, 0, "the file's first frame is damaged")
-		r.state.Damage[len(r.state.Damage)-1].Harmless = true // what it says follows from what comes behind it
-		file.begin = begin{behind: h.sequence, snapshot: h.kind == kindComplete}
-		if h.kind == kindBatch {
-			file.begin.behind--
-		}
+	file.end = v.end
+	switch {
+	case v.found && file.begun:
+	case v.found:
+		r.damage(number, 0, 0, 0, r.why(&s, 0, frameBytes(beginBytes), "the file's first frame is damaged"), true) // what it says follows from what comes behind it
+		file.begin = v.begin
+	case oldest && v.parts && v.begin.behind > 0:
+		r.damage(number, file.scan.size, 0, 0, "that the snapshot is complete is said nowhere any more", false)
+		file.begin = v.begin
+	default:
+		return file, false, nil
 	}
 	return file, true, nil
 }
@@ -156,11 +166,36 @@ func (r *reader) open(number uint64) (opened, error) {
 	}
 	r.files = append(r.files, file)
 	size, err := file.Size()
-	return opened{number: number, scan: scan{file: file, size: size, at: place{store: r.o.Store, file: number}}}, err
+	return opened{number: number, scan: scan{source: &source{file: file, size: size}, at: place{store: r.o.Store, file: number}}}, err
 }
 
-func (r *reader) damage(number uint64, offset int64, from, to uint64, why string) {
-	r.state.Damage = append(r.state.Damage, Damage{File: fileName(number), Offset: offset, From: from, To: to, Why: why})
+func (r *reader) damage(number uint64, offset int64, from, to uint64, why string, harmless bool) {
+	r.state.Damage = append(r.state.Damage, Damage{File: fileName(number), Offset: offset, From: from, To: to, Why: why, Harmless: harmless})
+}
+
+// why is what is wrong with a range in which no frame is whole.
+func (r *reader) why(s *scan, from, end int64, damaged string) string {
+	if err := s.failure(from, end); err != nil {
+		return err.Error()
+	}
+	return damaged
+}
+
+// doubt tells what the newest files may have held that do not count, as nothing in them is whole.
+func (r *reader) doubt(chain []opened) error {
+	for _, file := range r.left {
+		s := &file.scan
+		switch {
+		case len(chain) > 0 && file.number < chain[len(chain)-1].number: // a newer one tells what is missing
+		case s.why != nil && len(chain) == 0:
+			return fmt.Errorf("%s: nothing of it can be read: %w", r.o.path(file.number), s.why)
+		case s.why != nil:
+			r.damage(file.number, s.failed[0].from, r.state.Last+1, Unknown, r.why(s, 0, s.size, ""), false)
+		case !file.begun:
+			r.state.Torn += s.size
+		}
+	}
+	return nil
 }
 
 // noLimit is that of the newest file: all its batches count.
@@ -181,6 +216,9 @@ func (r *reader) replay(file opened, limit uint64) error {
 		case err != nil:
 			return err
 		case ok && h.kind == kindBatch && h.sequence > limit, s.offset == s.size && !ok:
+			if at < file.end {
+				r.damage(file.number, at, 0, 0, "the file ends before its snapshot does", false)
+			}
 			r.missing(file, at, limit, "a frame is missing")
 			return nil
 		case !ok:
@@ -188,6 +226,9 @@ func (r *reader) replay(file opened, limit uint64) error {
 				return err
 			}
 		default:
+			if err := s.failure(at, s.offset); err != nil {
+				r.damage(file.number, at, 0, 0, err.Error()+"; but its checksum tells that only zeroes stood there", true)
+			}
 			if done, err := r.frame(file, at, h, payload); done || err != nil {
 				return err
 			}
@@ -197,41 +238,76 @@ func (r *reader) replay(file opened, limit uint64) error {
 }
 
 // past goes on behind what is no frame: to the next one, which tells what is missing, or, in the newest file, to nothing: then it was the torn end of what
-// was not acknowledged.
+// was not acknowledged. What cannot be read is never taken for that, nor what stands before the end of a snapshot.
 func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool, err error) {
+	if skipped, err := s.unwritten(&file, at); skipped || err != nil {
+		return skipped, err
+	}
 	h, found, err := s.resync(func(h head) bool {
-		return h.kind == kindSnapshot || h.kind == kindComplete || h.kind >= kindBatch && h.sequence > r.state.Last
+		later := h.sequence > r.state.Last || h.kind == kindClosed && h.sequence == r.state.Last
+		return h.kind == kindSnapshot || h.kind == kindComplete || h.kind >= kindBatch && later
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case !found && limit == noLimit:
-		r.state.Torn += s.size - at
+	}
+	why := r.why(s, at, s.offset, "a frame is damaged")
+	if !found && limit == noLimit && at >= file.end {
+		r.ending(s, file, at, why)
 		return false, nil
+	}
+	told, harmless := len(r.state.Damage), file.harmless(at, s.offset) || at >= file.end && h.kind == kindClosed
+	if at < file.end && !harmless {
+		r.damage(file.number, at, 0, 0, why, false)
+	}
+	switch {
 	case !found:
-		r.missing(file, at, limit, "a frame is damaged")
+		r.missing(file, at, limit, why)
 		return false, nil
-	case h.kind == kindBatch && h.sequence > r.state.Last+1:
-		r.missing(file, at, min(h.sequence-1, limit), "a frame is damaged")
+	case h.kind == kindBatch:
+		r.missing(file, at, min(h.sequence-1, limit), why)
 	case h.kind == kindClosed:
-		r.missing(file, at, min(h.sequence, limit), "a frame is damaged")
-	case at > 0 || len(r.state.Damage) == 0: // what is wrong with the first frame has been told, where it matters
-		r.damage(file.number, at, 0, 0, "a frame is damaged")
-		// A frame so short has no records, nor has the first one.
-		r.state.Damage[len(r.state.Damage)-1].Harmless = s.offset-at == headBytes || at == 0 && s.offset == frameBytes(beginBytes)
+		r.missing(file, at, min(h.sequence, limit), why)
+	}
+	first := at == 0 && harmless && told > 0 // what is wrong with the first frame has been told
+	if len(r.state.Damage) == told && !first {
+		r.damage(file.number, at, 0, 0, why, harmless)
 	}
 	return true, nil
+}
+
+// ending notes what stands at the end of the newest file and is no frame.
+func (r *reader) ending(s *scan, file opened, at int64, why string) {
+	switch {
+	case file.end > 0 && at == file.end && s.size-at == completeBytes: // there is no room for more
+		r.damage(file.number, at, 0, 0, why, true)
+	case s.failure(at, s.size) != nil:
+		r.damage(file.number, at, r.state.Last+1, Unknown, why, false)
+	default:
+		r.state.Torn += s.size - at
+	}
+}
+
+// harmless tells whether no record was in a range in which no frame is whole, but for batches, which are missed by their numbers.
+func (o *opened) harmless(from, end int64) bool {
+	switch {
+	case !o.begin.snapshot:
+		return end-from == headBytes || from == 0 && end == completeAt
+	case end <= partsAt, o.end > 0 && from >= o.end:
+		return true
+	}
+	return end-from == headBytes
 }
 
 // missing notes that batches up to one are not there.
 func (r *reader) missing(file opened, at int64, to uint64, why string) {
 	if to != noLimit && to > r.state.Last {
-		r.damage(file.number, at, r.state.Last+1, to, why)
+		r.damage(file.number, at, r.state.Last+1, to, why, false)
 		r.state.Last = to
 	}
 }
 
 func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool, err error) {
+	f := r.f
 	switch h.kind {
 	case kindClosed:
 		r.missing(file, at, h.sequence, "the log was closed behind them")
@@ -239,7 +315,7 @@ func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool
 		return true, nil
 	case kindBatch:
 		if h.sequence <= r.state.Last { // no writer does that
-			r.damage(file.number, at, h.sequence, h.sequence, "another batch has its number")
+			r.damage(file.number, at, h.sequence, h.sequence, "another batch has its number", false)
 			return false, nil
 		}
 		r.missing(file, at, h.sequence-1, "a frame is missing")
@@ -247,143 +323,25 @@ func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool
 		r.state.batch = append(r.state.batch[:0], payload...)
 	case kindSnapshot:
 		if !file.begin.snapshot {
-			r.damage(file.number, at, 0, 0, "a part of a snapshot where there is none")
+			r.damage(file.number, at, 0, 0, "a part of a snapshot where there is none", false)
 			return false, nil
 		}
+		f = r.part
 	default:
 		return false, nil
 	}
-	whole, err := eachRecord(payload, r.f)
+	whole, err := eachRecord(payload, f)
 	if !whole {
-		r.damage(file.number, at, h.sequence, h.sequence, "its records are not those that its length says")
+		r.damage(file.number, at, h.sequence, h.sequence, "its records are not those that its length says", false)
 	}
 	return false, err
 }
 
-// scan goes over the frames of a file.
-type scan struct {
-	file   vfs.File
-	size   int64
-	offset int64
-	at     place
-	buffer []byte
-	hashed int64 // by resync
-}
-
-// next is the frame at the present offset, if there is a whole one; then it goes on behind it.
-func (s *scan) next() (h head, payload []byte, ok bool, err error) {
-	h, ok, err = s.peek()
-	if !ok || err != nil {
-		return h, nil, false, err
-	}
-	if int64(cap(s.buffer)) < int64(h.length) {
-		s.buffer = make([]byte, h.length)
-	}
-	payload = s.buffer[:h.length]
-	if err := s.read(payload, s.offset+headBytes); err != nil {
-		return h, nil, false, err
-	}
-	var rest [grain]byte
-	if err := s.read(rest[:padding(len(payload))], s.offset+headBytes+int64(len(payload))); err != nil {
-		return h, nil, false, err
-	}
-	if xxh3.Hash(payload) != h.payload || rest != [grain]byte{} {
-		return h, nil, false, nil
-	}
-	s.offset += frameBytes(h.length)
-	return h, payload, true, nil
-}
-
-// peek is the head at the present offset.
-func (s *scan) peek() (h head, ok bool, err error) {
-	if s.size-s.offset < headBytes {
-		return h, false, nil
-	}
-	var p [headBytes]byte
-	if err := s.read(p[:], s.offset); err != nil {
-		return h, false, err
-	}
-	s.at.offset = s.offset
-	h, ok = parseHead(p[:], s.at)
-	return h, ok && frameBytes(h.length) <= s.size-s.offset, nil
-}
-
-// read does not take the end of a file that became shorter for an error of the file system.
-func (s *scan) read(p []byte, off int64) error {
-	n, err := s.file.ReadAt(p, off)
-	if errors.Is(err, io.EOF) {
-		clear(p[n:])
+// part takes a record of a snapshot. Empty ones fill frames up.
+func (r *reader) part(record []byte) error {
+	if len(record) == 0 {
+		r.state.filler += RecordHead
 		return nil
 	}
-	return err
-}
-
-// decisive is the first frame that tells whether the file counts; payloads are not looked at.
-func (s *scan) decisive() (head, bool, error) {
-	for {
-		h, ok, err := s.peek()
-		if err != nil {
-			return h, false, err
-		}
-		if !ok {
-			if h, ok, err = s.resync(func(head) bool { return true }); !ok || err != nil {
-				return h, false, err
-			}
-		}
-		if h.kind == kindComplete || h.kind == kindBatch || h.kind == kindClosed {
-			return h, true, nil
-		}
-		s.offset += frameBytes(h.length)
-	}
-}
-
-// resumed tells whether a file's first batch is there and its first frame was never written: see Log.resume.
-func (s *scan) resumed() (b begin, counts bool, err error) {
-	var first [headBytes + beginBytes]byte
-	if err := s.read(first[:], 0); err != nil || first != [headBytes + beginBytes]byte{} {
-		return b, false, err
-	}
-	behind := *s
-	behind.offset = frameBytes(beginBytes)
-	h, _, ok, err := behind.next()
-	return begin{behind: h.sequence - 1}, ok && h.kind == kindBatch, err
-}
-
-// window is how much resync looks at at once.
-const window = 1 << 20
-
-// resync looks for the next frame that is wanted, and stops at it.
-func (s *scan) resync(wanted func(h head) bool) (head, bool, error) {
-	var magic [4]byte
-	binary.LittleEndian.PutUint32(magic[:], frameMagic)
-	p := make([]byte, max(0, min(window, s.size-s.offset)))
-	for from := s.offset + grain; s.size-from >= headBytes; from += window {
-		part := p[:min(window, s.size-from)]
-		if err := s.read(part, from); err != nil {
-			return head{}, false, err
-		}
-		for i := 0; i+len(magic) <= len(part); i += grain {
-			if !bytes.Equal(part[i:i+len(magic)], magic[:]) {
-				continue
-			}
-			if h, found, err := s.try(from+int64(i), wanted); found || err != nil {
-				return h, found, err
-			}
-		}
-	}
-	s.offset = s.size
-	return head{}, false, nil
-}
-
-// try stops at an offset if there is a whole frame that is wanted. Who forges heads does not make it hash more than the file twice.
-func (s *scan) try(offset int64, wanted func(h head) bool) (head, bool, error) {
-	s.offset = offset
-	h, ok, err := s.peek()
-	if !ok || err != nil || !wanted(h) || s.hashed > 2*s.size {
-		return h, false, err
-	}
-	s.hashed += int64(h.length)
-	_, _, whole, err := s.next()
-	s.offset = offset
-	return h, whole, err
+	return r.f(record)
 }

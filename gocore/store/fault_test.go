@@ -119,13 +119,17 @@ func TestFailingReads(t *testing.T) {
 					h.evict(1, piece)
 				}
 				rule.Enable()
+				code := status.IO
+				if rule.Err == nil { // the bytes are missing
+					code = status.Corrupt
+				}
 				for range 3 {
 					_, _, err := h.get(1, piece, RestoreArgs{})
-					if e := wants(t, err, status.IO); e.Tier != status.TierDisk || rule.Err != nil && e.Errno != int(syscall.EIO) {
+					if e := wants(t, err, code); e.Tier != status.TierDisk || rule.Err != nil && e.Errno != int(syscall.EIO) {
 						t.Fatalf("%+v", e)
 					}
 					_, _, err = h.lease(1, RestoreArgs{Last: true})
-					wants(t, err, status.IO)
+					wants(t, err, code)
 				}
 				h.mustPut(2, random(piece, 2))
 				if host > 0 {

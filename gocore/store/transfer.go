@@ -2,9 +2,11 @@ package store
 
 import (
 	"errors"
+	"io"
 
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/segment"
 	"velocpy/gocore/status"
 )
 
@@ -87,7 +89,11 @@ func (s *Store) readFrom(x *engine.Transfer, span Span, to *arrivals) error {
 	case s.tiers[x.From] == status.TierHost:
 		copy(p, s.host.Bytes(from, span.Bytes))
 	default:
-		return s.diskError(s.disk.ReadPieces(from, p, func(at, n int64) { to.arrived(span.Offset+at, n) }))
+		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.arrived(span.Offset+at, n) })
+		if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return status.Wrap(status.Corrupt, err, "its bytes are missing in %q: the data file is not there, or ends before them", s.set.Path).AtTier(s.tiers[x.From])
+		}
+		return s.diskError(err)
 	}
 	to.arrived(span.Offset, span.Bytes)
 	return nil

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"io"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -36,11 +37,12 @@ const (
 //
 // Which: all conditions that are not zero must hold.
 type Rule struct {
-	Ops      Op    // kinds of calls
-	File     int   // the file's number: 1 is the first one opened
-	From, To int64 // only calls whose range touches [From, To); To 0 means without end
-	Skip     int64 // that many matching calls pass first
-	Times    int64 // that many calls go wrong, then none any more
+	Ops      Op     // kinds of calls
+	File     int    // the file's number: 1 is the first one opened
+	Name     string // the last part of the name under which the file was opened
+	From, To int64  // only calls whose range touches [From, To); To 0 means without end
+	Skip     int64  // that many matching calls pass first
+	Times    int64  // that many calls go wrong, then none any more
 
 	// How, in this order; zero fields do nothing.
 	Delay time.Duration // the call takes that much longer
@@ -106,11 +108,11 @@ func (r *Rule) gateLocked() chan struct{} {
 }
 
 // fires counts the call and says whether it goes wrong.
-func (r *Rule) fires(op Op, file int, off, n int64) bool {
+func (r *Rule) fires(op Op, file int, name string, off, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.off, r.Ops != 0 && r.Ops&op == 0, r.File != 0 && r.File != file,
+	case r.off, r.Ops != 0 && r.Ops&op == 0, r.File != 0 && r.File != file, r.Name != "" && r.Name != name,
 		off+n <= r.From && r.From > 0, r.To > 0 && off >= r.To:
 		return false
 	}
@@ -180,13 +182,13 @@ func (f *faults) Calls(ops Op) int64 {
 }
 
 // meet counts a call, lets it wait if a rule says so, and returns the rule.
-func (f *faults) meet(op Op, file int, off, n int64) *Rule {
+func (f *faults) meet(op Op, file int, name string, off, n int64) *Rule {
 	f.mu.Lock()
 	f.calls[op]++
 	rules := f.rules
 	f.mu.Unlock()
 	for _, r := range rules {
-		if r.fires(op, file, off, n) {
+		if r.fires(op, file, name, off, n) {
 			r.stall()
 			return r
 		}
@@ -195,8 +197,8 @@ func (f *faults) meet(op Op, file int, off, n int64) *Rule {
 }
 
 // plain handles calls that transfer no bytes.
-func (f *faults) plain(op Op, file int, off, n int64) error {
-	if r := f.meet(op, file, off, n); r != nil {
+func (f *faults) plain(op Op, file int, name string, off, n int64) error {
+	if r := f.meet(op, file, name, off, n); r != nil {
 		return r.Err
 	}
 	return nil
@@ -204,7 +206,7 @@ func (f *faults) plain(op Op, file int, off, n int64) error {
 
 // MkdirAll implements FS.
 func (f *Faulty) MkdirAll(dir string) error {
-	if err := f.plain(OpMkdir, 0, 0, 0); err != nil {
+	if err := f.plain(OpMkdir, 0, "", 0, 0); err != nil {
 		return err
 	}
 	return f.inner.MkdirAll(dir)
@@ -212,7 +214,7 @@ func (f *Faulty) MkdirAll(dir string) error {
 
 // Stat implements FS.
 func (f *Faulty) Stat(name string) (Info, error) {
-	if err := f.plain(OpStat, 0, 0, 0); err != nil {
+	if err := f.plain(OpStat, 0, "", 0, 0); err != nil {
 		return Info{}, err
 	}
 	return f.inner.Stat(name)
@@ -220,7 +222,7 @@ func (f *Faulty) Stat(name string) (Info, error) {
 
 // Free implements FS.
 func (f *Faulty) Free(dir string) (int64, error) {
-	if err := f.plain(OpFree, 0, 0, 0); err != nil {
+	if err := f.plain(OpFree, 0, "", 0, 0); err != nil {
 		return 0, err
 	}
 	return f.inner.Free(dir)
@@ -228,24 +230,25 @@ func (f *Faulty) Free(dir string) (int64, error) {
 
 // OpenScratch implements FS.
 func (f *Faulty) OpenScratch(dir string, direct bool) (File, error) {
-	return f.opened(func() (File, error) { return f.inner.OpenScratch(dir, direct) })
+	return f.opened("", func() (File, error) { return f.inner.OpenScratch(dir, direct) })
 }
 
 // Create implements FS.
 func (f *Faulty) Create(name string, direct bool) (File, error) {
-	return f.opened(func() (File, error) { return f.inner.Create(name, direct) })
+	return f.opened(name, func() (File, error) { return f.inner.Create(name, direct) })
 }
 
 // Open implements FS.
 func (f *Faulty) Open(name string, write, direct bool) (File, error) {
-	return f.opened(func() (File, error) { return f.inner.Open(name, write, direct) })
+	return f.opened(name, func() (File, error) { return f.inner.Open(name, write, direct) })
 }
 
-func (f *Faulty) opened(open func() (File, error)) (File, error) {
+func (f *Faulty) opened(name string, open func() (File, error)) (File, error) {
 	f.mu.Lock()
 	number := f.files + 1
 	f.mu.Unlock()
-	if err := f.plain(OpOpen, number, 0, 0); err != nil {
+	base := filepath.Base(name)
+	if err := f.plain(OpOpen, number, base, 0, 0); err != nil {
 		return nil, err
 	}
 	inner, err := open()
@@ -255,12 +258,12 @@ func (f *Faulty) opened(open func() (File, error)) (File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files++
-	return &faultyFile{File: inner, fs: f.faults, number: f.files}, nil
+	return &faultyFile{File: inner, fs: f.faults, number: f.files, name: base}, nil
 }
 
 // Remove implements FS.
 func (f *Faulty) Remove(name string) error {
-	if err := f.plain(OpRemove, 0, 0, 0); err != nil {
+	if err := f.plain(OpRemove, 0, "", 0, 0); err != nil {
 		return err
 	}
 	return f.inner.Remove(name)
@@ -268,7 +271,7 @@ func (f *Faulty) Remove(name string) error {
 
 // List implements FS.
 func (f *Faulty) List(dir string) ([]string, error) {
-	if err := f.plain(OpList, 0, 0, 0); err != nil {
+	if err := f.plain(OpList, 0, "", 0, 0); err != nil {
 		return nil, err
 	}
 	return f.inner.List(dir)
@@ -276,7 +279,7 @@ func (f *Faulty) List(dir string) ([]string, error) {
 
 // Lock implements FS.
 func (f *Faulty) Lock(name string) (Lock, error) {
-	if err := f.plain(OpLock, 0, 0, 0); err != nil {
+	if err := f.plain(OpLock, 0, "", 0, 0); err != nil {
 		return nil, err
 	}
 	return f.inner.Lock(name)
@@ -284,7 +287,7 @@ func (f *Faulty) Lock(name string) (Lock, error) {
 
 // SyncDir implements FS.
 func (f *Faulty) SyncDir(dir string) error {
-	if err := f.plain(OpSyncDir, 0, 0, 0); err != nil {
+	if err := f.plain(OpSyncDir, 0, "", 0, 0); err != nil {
 		return err
 	}
 	return f.inner.SyncDir(dir)
@@ -292,7 +295,7 @@ func (f *Faulty) SyncDir(dir string) error {
 
 // HoldDir implements FS.
 func (f *Faulty) HoldDir(dir string) (HeldDir, error) {
-	if err := f.plain(OpHold, 0, 0, 0); err != nil {
+	if err := f.plain(OpHold, 0, "", 0, 0); err != nil {
 		return nil, err
 	}
 	inner, err := f.inner.HoldDir(dir)
@@ -314,10 +317,11 @@ type faultyFile struct {
 	File
 	fs     *faults
 	number int
+	name   string
 }
 
 func (f *faultyFile) ReadAt(p []byte, off int64) (int, error) {
-	r := f.fs.meet(OpRead, f.number, off, int64(len(p)))
+	r := f.fs.meet(OpRead, f.number, f.name, off, int64(len(p)))
 	if r == nil {
 		return f.File.ReadAt(p, off)
 	}
@@ -333,7 +337,7 @@ func (f *faultyFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
-	r := f.fs.meet(OpWrite, f.number, off, int64(len(p)))
+	r := f.fs.meet(OpWrite, f.number, f.name, off, int64(len(p)))
 	if r == nil {
 		return f.File.WriteAt(p, off)
 	}
@@ -396,28 +400,28 @@ func (r *Rule) flip(p []byte) {
 }
 
 func (f *faultyFile) Allocate(off, n int64) error {
-	if err := f.fs.plain(OpAllocate, f.number, off, n); err != nil {
+	if err := f.fs.plain(OpAllocate, f.number, f.name, off, n); err != nil {
 		return err
 	}
 	return f.File.Allocate(off, n)
 }
 
 func (f *faultyFile) PunchHole(off, n int64) error {
-	if err := f.fs.plain(OpPunch, f.number, off, n); err != nil {
+	if err := f.fs.plain(OpPunch, f.number, f.name, off, n); err != nil {
 		return err
 	}
 	return f.File.PunchHole(off, n)
 }
 
 func (f *faultyFile) Size() (int64, error) {
-	if err := f.fs.plain(OpSize, f.number, 0, 0); err != nil {
+	if err := f.fs.plain(OpSize, f.number, f.name, 0, 0); err != nil {
 		return 0, err
 	}
 	return f.File.Size()
 }
 
 func (f *faultyFile) Truncate(size int64) error {
-	if err := f.fs.plain(OpTruncate, f.number, 0, 0); err != nil {
+	if err := f.fs.plain(OpTruncate, f.number, f.name, 0, 0); err != nil {
 		return err
 	}
 	return f.File.Truncate(size)
@@ -425,7 +429,7 @@ func (f *faultyFile) Truncate(size int64) error {
 
 // Sync that fails is one that the system has tried: what was written before it stays behind.
 func (f *faultyFile) Sync() error {
-	if err := f.fs.plain(OpSync, f.number, 0, 0); err != nil {
+	if err := f.fs.plain(OpSync, f.number, f.name, 0, 0); err != nil {
 		if m, ok := f.File.(*memFile); ok {
 			m.node.leaveBehind()
 		}
@@ -436,7 +440,7 @@ func (f *faultyFile) Sync() error {
 
 // Close closes the inner file even when it has to report an error, as the real one does.
 func (f *faultyFile) Close() error {
-	failed := f.fs.plain(OpClose, f.number, 0, 0)
+	failed := f.fs.plain(OpClose, f.number, f.name, 0, 0)
 	if err := f.File.Close(); err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import xxhash
 BEGIN, SNAPSHOT, COMPLETE, BATCH, CLOSED = range(1, 6)
 HEAD = struct.Struct("<4sI4Q")
 MOST = 67108864
+#: Where the first complete of a file stands, and where the parts of its snapshot begin.
+FIRST_COMPLETE, PARTS = 56, 104
 
 
 def frames(path: Path, store: bytes, offset: int = 0) -> Iterator[tuple[int, int, bytes]]:
@@ -40,8 +42,10 @@ def frames(path: Path, store: bytes, offset: int = 0) -> Iterator[tuple[int, int
 def whole(path: Path, store: bytes) -> list[tuple[int, int, bytes]]:
     """The frames of a file, none when it has no begin and none follows from a batch that was written before it."""
     found = list(frames(path, store))
+    if len(found) == 1 and found[0][2][8:] == struct.pack("<Q", 1):  # the first complete was not written, or is damaged
+        found += frames(path, store, PARTS)
     if not found:
-        found = list(frames(path, store, HEAD.size + 16))
+        found = list(frames(path, store, FIRST_COMPLETE))
         if found and found[0][0] == BATCH:
             return [(BEGIN, 0, struct.pack("<QQ", found[0][1] - 1, 0)), *found]
     return found if found and found[0][0] == BEGIN else []
@@ -86,7 +90,9 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
             elif kind == BATCH:
                 break
             closed = kind == CLOSED
-            if kind in (SNAPSHOT, BATCH):
+            if kind == SNAPSHOT:  # empty records fill a part up
+                result += [record for record in records(payload) if record]
+            if kind == BATCH:
                 result += records(payload)
     return result, last, closed
 

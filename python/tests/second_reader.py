@@ -24,9 +24,12 @@ class Identity:
 
 
 def identity(path: Path) -> Identity:
-    """The one of a store; one right copy is enough."""
-    data = (path / "velocpy.store").read_bytes()
+    """The one of a store; one right copy is enough, and the first file decides."""
+    first, second = (path / "velocpy.store", path / "velocpy.copy")
+    data = first.read_bytes() if first.exists() else b""
     right = [copy for copy in (data[:4096], data[4096:8192]) if len(copy) == 4096 and _is_right(copy)]
+    if not right and second.exists():
+        right = [copy for copy in (second.read_bytes(),) if len(copy) == 4096 and _is_right(copy)]
     if not right or right[0] != right[-1]:
         raise ValueError("no identity, or two")
     version, zero, store, segment, needed = struct.unpack_from("<II16sQQ", right[0], 8)

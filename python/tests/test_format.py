@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -16,17 +17,37 @@ from catalog import Layout, Row, catalog, read, records
 from conftest import RunPython
 
 import velocpy
+from velocpy import inspect
 
 STORE = bytes([1, 2, 3]) + bytes(13)
 CORE = Path(__file__).parents[2] / "gocore"
 VERSION_1 = CORE / "journal" / "testdata" / "version-1"
+TWICE = CORE / "journal" / "testdata" / "version-1-twice"
 ROWS_1 = CORE / "catalog" / "testdata" / "version-1"
+
+
+LOGGED = [b"one", b"two", b"three", b"four" * 9, b"five", b"", b"seven"]
 
 
 def test_the_first_version_of_the_log():
     records, last, closed = read(VERSION_1, STORE)
-    assert records == [b"one", b"two", b"three", b"four" * 9, b"five", b"", b"seven"]
+    assert records == LOGGED
     assert (last, closed) == (7, True)
+
+
+@pytest.mark.parametrize("lost", [None, 56, 4096])
+def test_a_log_that_says_twice_that_its_snapshot_is_complete(tmp_path, lost):
+    shutil.copytree(TWICE, tmp_path, dirs_exist_ok=True)
+    first = sorted(tmp_path.iterdir())[0]
+    if lost == 56:  # it was not written when the writer died
+        raw = first.read_bytes()
+        first.write_bytes(raw[:lost] + bytes(48) + raw[lost + 48 :])
+    if lost == 4096:  # nor was the other one, nor anything behind it
+        os.truncate(first, lost)
+        sorted(tmp_path.iterdir())[1].unlink()
+    records, last, closed = read(tmp_path, STORE)
+    assert records == (LOGGED[:2] if lost == 4096 else LOGGED)
+    assert (last, closed) == ((2, False) if lost == 4096 else (7, True))
 
 
 def test_another_stores_log_is_none():
@@ -120,8 +141,8 @@ def both_read(path: Path) -> None:
             label = key.decode("utf-8", "surrogatepass") if isinstance(key, bytes) else key
             wanted = first_store.contents()[name][label]
             agrees({region.name: region.array for region in regions}, meta, wanted)
-    assert {name: len(held) for name, held in second_reader.everything(path).items()} == {
-        name: len(held) for name, held in first_store.contents().items()
+    assert {name: len(held) for name, held in second_reader.everything(path).items() if held} == {
+        name: len(held) for name, held in first_store.contents().items() if held
     }
 
 
@@ -129,6 +150,10 @@ def test_the_second_reader_reads_whole_stores(version_1: Path, tmp_path: Path) -
     both_read(version_1)
     assert second_reader.histories(version_1).retention == {"ü".encode(): (True, 2, 5, [3, b"text"])}
     first_store.write(tmp_path / "now")
+    both_read(tmp_path / "now")
+    inspect.collect(tmp_path / "now")  # which writes the catalog anew
+    both_read(tmp_path / "now")
+    os.truncate(tmp_path / "now" / "velocpy.store", 0)
     both_read(tmp_path / "now")
     data = tmp_path / "now" / "data-0000000000000001"
     row = second_reader.histories(tmp_path / "now").rows[b"forward"][-7]

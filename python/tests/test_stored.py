@@ -239,14 +239,44 @@ def test_repair_drops_what_is_damaged_only_on_request(path: Path) -> None:
     assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 1, 3, "7"]
 
 
+def test_what_is_right_when_it_is_read_once_more_is_not_dropped(path: Path) -> None:
+    flip_in(path, "run", 2, 0, 3)
+    faults = inspect.check(path, read_data=True).faults
+    flip_in(path, "run", 2, 0, 3)
+    assert inspect.repair(path, drop=faults) == inspect.Repaired(False, False, 0, 1)
+    flip_in(path, "run", 1, 0, 3)
+    text = invoke("check", path, "--read-data", "--repair", "--drop-damaged").stdout
+    assert "1 checkpoints were dropped" in text
+    assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 2, 3, "7"]
+
+
 def test_an_identity_is_repaired(path: Path) -> None:
-    flip(path / "velocpy.store", 4096 + 17)
-    assert [m["message_type"] for m in messages("check", path, code=3)] == ["fault", "check"]
-    assert messages("check", path, "--repair", code=3)[-1]["repaired"]["identity"]
-    assert messages("check", path)[-1]["sound"]
-    flip(path / "velocpy.store", 17)
-    flip(path / "velocpy.store", 4096 + 17)
+    copies = [("velocpy.store", 17), ("velocpy.store", 4096 + 17), ("velocpy.copy", 17)]
+    for damaged in (copies[:1], copies[1:2], copies[2:], copies[:2], copies[1:]):
+        for name, offset in damaged:
+            flip(path / name, offset)
+        found = messages("check", path, code=3)
+        assert [m["message_type"] for m in found] == ["fault"] * len(damaged) + ["check"]
+        assert messages("check", path, "--repair", code=3)[-1]["repaired"]["identity"]
+        assert messages("check", path)[-1]["sound"]
+    for name, offset in copies:
+        flip(path / name, offset)
     assert invoke("check", path).exit_code == 3
+
+
+def test_a_torn_end_is_told(path: Path) -> None:
+    assert "no whole batch" not in invoke("check", path).stdout
+    (catalog,) = path.glob("catalog-*")
+    whole = catalog.read_bytes()
+    for cut in (41, 60):  # the frame that says that the log was closed, and bytes of the last batch
+        catalog.write_bytes(whole[:-cut])
+        (told,) = messages("check", path)
+        assert told["sound"]
+        assert told["torn_nbytes"] > 0
+        text = invoke("check", path)
+        assert text.exit_code == 0
+        assert f"ends in {told['torn_nbytes']} bytes that are no whole batch" in text.stdout
+        assert told["checkpoints"] == 5
 
 
 def test_a_catalog_is_repaired(path: Path) -> None:
@@ -260,6 +290,39 @@ def test_a_catalog_is_repaired(path: Path) -> None:
     left = found[-1]["checkpoints"]
     assert messages("check", path, "--read-data")[-1]["checkpoints"] == left < 6
     velocpy.open(path, **SMALL).close()
+
+
+def test_a_compacted_catalog_bears_a_lost_block(path: Path) -> None:
+    messages("gc", path)  # which writes it anew
+    (catalog,) = path.glob("catalog-*")
+    whole = catalog.read_bytes()
+    starts = range(0, len(whole), 4096)
+    assert len(starts) > 3
+    left = []
+    for start in starts:
+        catalog.write_bytes(whole[:start] + bytes(len(whole[start : start + 4096])) + whole[start + 4096 :])
+        found = invoke("check", path, "--json").stdout.splitlines()
+        last = json.loads(found[-1])
+        left.append(last["checkpoints"])
+        assert last["checkpoints"] == 6 or not last["sound"]
+        velocpy.open(path, mode="r", host="64MiB").close()
+        if not last["sound"]:
+            with pytest.raises(errors.DamagedStore):
+                velocpy.open(path, **SMALL)
+    assert sorted(left) == [0] + [6] * (len(starts) - 1)  # all rows are in one part
+
+
+def test_missing_data_is_a_corrupt_checkpoint(path: Path) -> None:
+    extents = inspect.describe(path, "run", "7").extents
+    file = path / extents[-1].file
+    for lose in (lambda: os.truncate(file, extents[-1].offset + 4096), file.unlink):
+        lose()
+        with (
+            velocpy.open(path, mode="r", host="64MiB") as store,
+            pytest.raises(velocpy.CorruptCheckpoint, match="missing") as caught,
+        ):
+            store.history("run").restore("7")
+        assert (caught.value.history, caught.value.key, caught.value.tier) == ("run", "7", "disk")
 
 
 def test_gc(path: Path) -> None:

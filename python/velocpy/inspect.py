@@ -224,7 +224,8 @@ class Report:
     damaged: int
     faults: tuple[Fault, ...]
     unused: tuple[Unused, ...]
-    #: Bytes at the end of the catalog of what was not acknowledged when its writer ended: no damage.
+    #: Bytes at the end of the catalog that are no whole batch: what a killed writer had not acknowledged. Damage to the
+    #: last batch that it did acknowledge looks the same.
     torn_nbytes: int
     #: That of the random choice, with a share.
     seed: int | None = None
@@ -254,12 +255,14 @@ class Collected:
 class Repaired:
     """What `repair` has done."""
 
-    #: A copy of the identity was written again.
+    #: Copies of the identity were written again.
     identity: bool
     #: The catalog was written anew from what is left of it.
     catalog: bool
-    #: Damaged checkpoints that were dropped.
+    #: Damaged checkpoints that were dropped: read once more, their bytes were still missing or changed.
     dropped: int
+    #: Of those that were to be dropped, how many stay: their bytes were right, or could not be read.
+    spared: int
 
 
 class View:
@@ -533,23 +536,25 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
 
 
 def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
-    """Puts a damaged store in order: a damaged copy of the identity, and a catalog of which a part is missing.
+    """Puts a damaged store in order: damaged copies of the identity, and a catalog of which a part is missing.
 
-    Checkpoints stay, damaged ones too, but for those given: some regions of them may be restorable.
+    Checkpoints stay, damaged ones too, but for those given: some regions of them may be restorable. Those given are
+    read once more, and dropped if their bytes are missing or changed. What is right then stays, and so does what only
+    cannot be read: the medium may give it back.
 
     Parameters
     ----------
     path
         The store.
     drop
-        Faults that `check` has found: the checkpoints that they are in are dropped, unless written again since.
+        Faults that `check` has found: the checkpoints that they are in are to be dropped, unless written again since.
 
     Raises
     ------
     StoreLocked
         While a process writes to the store.
     DamagedStore
-        Both copies of the identity are damaged.
+        All copies of the identity are damaged.
     NotAStore, FormatTooNew, TierIOError
         As `contents`.
 
@@ -561,7 +566,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
     ...     with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
     ...         _ = store.history("run").checkpoint(0, u=numpy.zeros(10))
     ...     inspect.repair(directory, drop=inspect.check(directory, read_data=True).faults)
-    Repaired(identity=False, catalog=False, dropped=0)
+    Repaired(identity=False, catalog=False, dropped=0, spared=0)
     """
     versions = {(fault.history, fault.key, fault.serial) for fault in drop if fault.history is not None}
     victims = [
@@ -570,7 +575,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
         if history is not None and key is not None
     ]
     facts, _ = ask(op="repair", path=bytes_of_path(path), victims=victims)
-    return Repaired(facts["identity"], facts["catalog"], facts["dropped"])
+    return Repaired(facts["identity"], facts["catalog"], facts["dropped"], facts["spared"])
 
 
 @contextmanager

@@ -98,7 +98,9 @@ def show(path: str, history: str, key: str, as_json: bool) -> None:
 @click.option("--read-data", is_flag=True, help="Read all bytes and compare them with their checksums.")
 @click.option("--subset", metavar="n/t|x%", help="Read the n-th of t parts of the checkpoints, or x percent at random.")
 @click.option("--repair", "repairs", is_flag=True, help="Put identity and catalog in order; checkpoints stay.")
-@click.option("--drop-damaged", is_flag=True, help="With --repair: drop the checkpoints that are damaged.")
+@click.option(
+    "--drop-damaged", is_flag=True, help="With --repair: drop the checkpoints that are damaged when read again."
+)
 @json_option
 def check(path: str, read_data: bool, subset: str | None, repairs: bool, drop_damaged: bool, as_json: bool) -> None:
     """Look for damage in a store.
@@ -107,7 +109,8 @@ def check(path: str, read_data: bool, subset: str | None, repairs: bool, drop_da
     fault is told with checkpoint, region and bytes. Without --repair nothing is changed, and it may run beside a
     process that writes.
 
-    Exits with 3 when there is damage, also when that was repaired.
+    Exits with 3 when there is damage, also when that was repaired. A last batch of the catalog that is not whole is
+    told, and is no damage: a killed writer leaves that. Damage to the last batch looks the same.
     """
     from . import inspect
 
@@ -145,6 +148,11 @@ def summary(report: Any) -> str:
     ):
         if number:
             text += f"; {number} {what}"
+    if report.torn_nbytes:
+        text += (
+            f"; the catalog ends in {report.torn_nbytes} bytes that are no whole batch: the writer has not ended it, "
+            "as when it was killed, or the last batch is damaged"
+        )
     if report.unused:
         text += f"; {len(report.unused)} unused data files ({sized(sum(file.nbytes for file in report.unused))})"
     return text
@@ -156,6 +164,7 @@ def repairs_made(done: Any) -> str:
         *(["the identity was written again"] if done.identity else []),
         *(["the catalog was written anew"] if done.catalog else []),
         *([f"{done.dropped} checkpoints were dropped"] if done.dropped else []),
+        *([f"{done.spared} stay, as their bytes were right or could not be read"] if done.spared else []),
     ]
     return f"repaired: {', '.join(made) or 'nothing that could be'}"
 
