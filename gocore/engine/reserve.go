@@ -55,9 +55,10 @@ func (e *Engine) Reserve(t int, ranges func(yield func(from, end int64) bool)) {
 // Written is the number of the latest capture: those to come have larger ones.
 func (e *Engine) Written() int64 { return e.count }
 
-// Count takes the next number of a capture: it is larger than those of all before, and smaller than those to come.
-func (e *Engine) Count() int64 {
+// Renumber gives a record the next number of a capture: it is larger than those of all before, and smaller than those to come.
+func (e *Engine) Renumber(r *Record) int64 {
 	e.count++
+	r.written = e.count
 	return e.count
 }
 

@@ -57,7 +57,8 @@ func (s *Store) say(at place, f *flown) {
 	}})
 }
 
-// serial is the number of a version in the catalog: that of its writing, or, if the catalog was told already of what came later there, a new one.
+// serial is the number of a version in the catalog: that of its writing. If the catalog was told already of what came later there, the version gets a new
+// one, and counts as written then everywhere.
 func (s *Store) serial(r *engine.Record) uint64 {
 	k, at := s.kept, placeOf(r)
 	before := max(k.underway[at].latest(), k.doomed[at].serial, k.cleared[at.history].serial)
@@ -68,7 +69,7 @@ func (s *Store) serial(r *engine.Record) uint64 {
 	if written := uint64(r.Written()); written > before {
 		return written
 	}
-	return uint64(s.eng.Count())
+	return uint64(s.eng.Renumber(r))
 }
 
 // land is told what has become of changes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -259,6 +260,33 @@ def test_retention_outlives_the_process(tmp_path: Path) -> None:
         run = store.history("run")
         run.checkpoint(41, u=np.zeros(3)).wait("disk")
         assert sorted(run, key=str) == sorted([0, 7, 10, 20, 30, 39, 41, "named"], key=str)
+
+
+@pytest.mark.parametrize("host", ["8MiB", "256KiB", None])
+def test_retention_keeps_what_was_written_last(tmp_path: Path, host: str | None) -> None:
+    """Checkpoints of all sizes become durable in any order; which of them stay, the order of their writing tells."""
+    rng = np.random.default_rng(5)
+    rules: list[tuple[dict[str, object], list[int | str]]] = [
+        ({"last": 1}, [11]),
+        ({"last": 3}, [9, 10, 11]),
+        ({"last": 1, "every": 5, "keys": [7]}, [0, 5, 7, 10, 11]),
+        ({"last": 2, "named": True}, ["a", "b", 10, 11]),
+    ]
+    for attempt in range(40):
+        rule, kept = rules[attempt % len(rules)]
+        path = tmp_path / str(attempt)
+        with velocpy.open(path, host=host, disk="64MiB") as store:
+            run = store.history("run")
+            run.retain(**rule)  # type: ignore[arg-type]
+            if "named" in rule:
+                run.checkpoint("a", u=rng.random(100))
+                run.checkpoint("b", u=rng.random(10))
+            for i in range(12):
+                run.checkpoint(i, u=np.full(int(rng.integers(0, 20_000)), i))
+                if rng.random() < 0.3:
+                    time.sleep(float(rng.random()) / 200)
+        with velocpy.open(path, mode="r", host="8MiB") as store:
+            assert list(store.history("run")) == kept, (attempt, rule)
 
 
 def test_threads_write_one_durable_store(tmp_path: Path) -> None:
