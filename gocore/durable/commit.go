@@ -41,25 +41,41 @@ func (d *Dir) Commit(changes ...*Change) {
 	d.work.Signal()
 }
 
+// Nudge has Landed called soon, be there changes or not.
+func (d *Dir) Nudge() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nudged = true
+	d.work.Signal()
+}
+
 // run commits groups of changes until the directory is closed and none is left.
 func (d *Dir) run() {
 	defer close(d.ended)
 	for {
 		d.mu.Lock()
-		for len(d.queue) == 0 && !d.closed {
+		for len(d.queue) == 0 && !d.nudged && !d.closed {
 			d.work.Wait()
 		}
-		group := d.queue
-		d.queue = nil
+		group, nudged := d.queue, d.nudged
+		d.queue, d.nudged = nil, false
 		d.mu.Unlock()
-		if len(group) == 0 {
+		if len(group) > 0 {
+			d.commit(group)
+		} else if !nudged {
 			return
 		}
-		suspect := d.sync(group)
-		d.record(group)
-		d.land(group, suspect)
-		d.startAnew()
+		if d.o.Landed != nil {
+			d.o.Landed()
+		}
 	}
+}
+
+func (d *Dir) commit(group []*Change) {
+	suspect := d.sync(group)
+	d.record(group)
+	d.land(group, suspect)
+	d.startAnew()
 }
 
 func (d *Dir) land(group []*Change, suspect []int64) {

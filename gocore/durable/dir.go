@@ -30,6 +30,7 @@ type Dir struct {
 	mu     sync.Mutex
 	work   *sync.Cond
 	queue  []*Change
+	nudged bool
 	closed bool
 	ended  chan struct{}
 }

@@ -133,6 +133,9 @@ type tier struct {
 	leaving  leaving
 	reserved reserved
 	retired  []span
+	idle     reserved // what of it is reserved
+	// idleBytes is how many bytes that is.
+	idleBytes int64
 }
 
 // inflow estimates how fast bytes come into a tier from above.

@@ -2,14 +2,12 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
-	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/status"
@@ -169,7 +167,7 @@ func (k *kept) find(c *durable.Change) (catalog.Row, bool) {
 // vacate gives the room of a row back that the catalog does not count on any more.
 func (s *Store) vacate(now int64, row *catalog.Row) {
 	off, n, err := s.kept.Place(row)
-	if err != nil || s.kept.retired(s.disk, off, n) {
+	if err != nil {
 		return
 	}
 	s.eng.Release(now, off, n)
@@ -180,7 +178,11 @@ func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
 	delete(s.stall.drops, c)
 	if c.Tag == owes {
-		defer s.eng.Owe(now, -1)
+		if len(k.segments) > 0 { // the room may have to be made elsewhere
+			k.relocating++
+		} else {
+			defer s.eng.Owe(now, -1)
+		}
 	}
 	if c.Err != nil {
 		k.dir.Apply(c)
@@ -217,33 +219,9 @@ func (s *Store) settleUncertain() {
 	k, now := s.kept, s.now()
 	for _, x := range k.uncertain {
 		x.Rec.Body.(*body).uncertain = false
-		if n := (max(x.Rec.Size, 1) + diskGrain - 1) / diskGrain * diskGrain; !k.retired(s.disk, x.ToOff, n) {
-			s.eng.Release(now, x.ToOff, n)
-		}
+		s.eng.Release(now, x.ToOff, x.Rec.Size)
 	}
 	k.uncertain = nil
-}
-
-// setAside puts nothing into segments any more of which a sync has failed; room behind all others takes their place.
-func (s *Store) setAside(segments []int64) {
-	t := len(s.tiers) - 1
-	for _, number := range segments {
-		if s.kept.suspect[number] {
-			continue
-		}
-		s.kept.suspect[number] = true
-		from, end := s.disk.Range(number)
-		more := s.eng.Retire(from, end)
-		capacity := s.eng.Capacity(t)
-		if capacity > from { // the last one
-			capacity = max(capacity, end)
-		}
-		s.disk.Grow(capacity + more)
-		s.eng.Grow(s.now(), t, capacity+more)
-		s.eng.Retire(from, end)
-		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
-			s.set.Path, segment.FileName(uint64(number)+1)))
-	}
 }
 
 // writeDown writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is
