@@ -26,6 +26,7 @@ type Dir struct {
 	writer  *catalog.Writer
 	refused int64 // how long the catalog was when it could not be written anew
 	spare   int64 // bytes that batches have left of what they may say again
+	unclear bool  // nobody knows whether the latest batches that failed are there
 
 	mu     sync.Mutex
 	work   *sync.Cond

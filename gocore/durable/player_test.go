@@ -78,6 +78,7 @@ func (m model) with(changes []*Change) model {
 			if v, ok := to.rows[at]; ok && v.serial <= c.Serial {
 				delete(to.rows, at)
 			}
+		case c.Clarify:
 		case c.Clear:
 			maps.DeleteFunc(to.rows, func(s slot, v version) bool { return s.history == c.History && v.serial <= c.Serial })
 		case c.Retention.Last == 0:

@@ -26,6 +26,8 @@ type Log struct {
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
 	offset  int64
+	before  int64  // bytes, before the file was made
+	batched bool   // a frame of the batch that is being written may lie somewhere as a whole
 	found   *State // by whoever has opened the log, until that is on the medium for sure; nil: it is
 	ended   chan struct{}
 }
@@ -53,8 +55,8 @@ func Open(o Options, from *State) *Log {
 }
 
 // Append puts a record into the next batch and waits until that is on the medium. As soon as it is, counts is called, nil for nothing, before any later
-// record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After an error nobody knows whether the record
-// is there, until a later one has been acknowledged: then it is not.
+// record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After ErrNowhere the record is not there. After
+// another error nobody knows whether it is, until a later one has been acknowledged: then it is not.
 func (l *Log) Append(record []byte, counts func()) error {
 	return l.AppendAll([][]byte{record}, counts)
 }
@@ -124,11 +126,16 @@ func (l *Log) run() {
 	}
 }
 
-// commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then.
+// commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then. A file that was made in vain is
+// removed.
 func (l *Log) commit(b *batch) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	l.batched = false
 	if err := l.putSomewhere(b.payload); err != nil {
+		if !l.batched {
+			err = fmt.Errorf("%w: %w", ErrNowhere, err)
+		}
 		return err
 	}
 	l.last++
@@ -156,7 +163,7 @@ func (l *Log) putSomewhere(payload []byte) error {
 	}
 	err := l.put(kindBatch, l.last+1, payload)
 	if err != nil {
-		l.leave()
+		l.scrap()
 	}
 	return err
 }
@@ -178,7 +185,9 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, l.offset}, kind, sequence, payload)
-	if _, err := l.file.WriteAt(frame, l.offset); err != nil {
+	n, err := l.file.WriteAt(frame, l.offset)
+	l.batched = l.batched || kind == kindBatch && n == len(frame)
+	if err != nil {
 		return err
 	}
 	l.offset += int64(len(frame))
@@ -192,6 +201,15 @@ func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 func (l *Log) leave() {
 	_ = l.file.Close()
 	l.file = nil
+}
+
+// scrap gives up a file that was made in vain: nothing was acknowledged in it. Should it stay, or be there again after a crash, it does no harm.
+func (l *Log) scrap() {
+	l.leave()
+	_ = l.o.FS.Remove(l.o.path(l.number))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes = l.before
 }
 
 // begin makes a new file the one that is written to, with what more it starts with, once it and its name are on the medium.
@@ -211,7 +229,7 @@ func (l *Log) begin(b begin, more func() error) error {
 		err = l.o.FS.SyncDir(l.o.Dir)
 	}
 	if err != nil {
-		l.leave()
+		l.scrap()
 	}
 	return err
 }
@@ -268,7 +286,7 @@ func (l *Log) again(batch []byte) error {
 		err = l.o.FS.SyncDir(l.o.Dir)
 	}
 	if err != nil {
-		l.leave()
+		l.scrap()
 	}
 	return err
 }
@@ -283,6 +301,9 @@ func (l *Log) create() error {
 	if err != nil {
 		return err
 	}
+	l.mu.Lock()
+	l.before = l.bytes
+	l.mu.Unlock()
 	l.file, l.offset = file, 0
 	return nil
 }

@@ -80,7 +80,7 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 	for _, c := range group {
 		if f, ok := c.Tag.(*flown); ok {
 			s.landPut(c, f)
-		} else {
+		} else if !c.Clarify {
 			s.landDrop(c)
 		}
 		if c.Err == nil {
@@ -177,7 +177,7 @@ func (s *Store) vacate(now int64, row *catalog.Row) {
 func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
 	delete(s.stall.drops, c)
-	if c.Tag == owes {
+	if a, _ := c.Tag.(again); c.Tag == owes || a.awaited {
 		if len(k.segments) > 0 { // the room may have to be made elsewhere
 			k.relocating++
 		} else {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -287,6 +289,55 @@ def test_retention_keeps_what_was_written_last(tmp_path: Path, host: str | None)
                     time.sleep(float(rng.random()) / 200)
         with velocpy.open(path, mode="r", host="8MiB") as store:
             assert list(store.history("run")) == kept, (attempt, rule)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 96 MiB of its own."""
+    at = tmp_path / "small"
+    at.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", at], capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    yield at
+    subprocess.run(["umount", "-l", at], check=True)
+
+
+def fill(path: Path) -> None:
+    """Takes all that a file system has left."""
+    with path.open("wb", buffering=0) as filler:
+        for step in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    filler.write(bytes(step))
+            except OSError as full:
+                assert full.errno == errno.ENOSPC
+
+
+def test_a_full_file_system(small_disk: Path) -> None:
+    """What fails while others fill the disk takes no room from the store, which goes on when there is space again."""
+    rng = np.random.default_rng(3)
+    with velocpy.open(small_disk / "store", host="64MiB", disk="64MiB") as store:
+        run = store.history("run")
+        run.checkpoint("first", u=np.arange(1000)).wait("disk")
+        fill(small_disk / "filler")
+        failed = 0
+        for i in range(400):
+            try:
+                run.checkpoint(i % 8, u=rng.random(65_536)).wait("disk")
+            except velocpy.TierIOError as error:
+                assert error.errno == errno.ENOSPC
+                failed += 1
+        assert failed > 300
+        assert store.stats()["tiers"]["disk"]["used"] < 20 * 65_536 * 8
+        assert len(list((small_disk / "store").iterdir())) < 10
+        (small_disk / "filler").unlink()
+        last = rng.random(65_536)
+        run.checkpoint("last", u=last).wait("disk")
+    with velocpy.open(small_disk / "store", mode="r", host="64MiB") as store:
+        run = store.history("run")
+        assert set(run) == {"first", "last", *range(8)}
+        assert np.array_equal(run.restore("last")["u"], last)
+        assert np.array_equal(run.restore("first")["u"], np.arange(1000))
 
 
 def test_threads_write_one_durable_store(tmp_path: Path) -> None:
