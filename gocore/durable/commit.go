@@ -81,12 +81,13 @@ func (d *Dir) commit(group []*Change) {
 	d.record(group)
 	d.land(group, suspect)
 	d.startAnew()
+	d.keepBallast()
 }
 
 // clarify ends the uncertainty about earlier changes with a batch that says nothing. Before it is on the medium no other batch is tried: so few changes are
 // uncertain at a time, however long nothing can be written.
 func (d *Dir) clarify(group []*Change) []*Change {
-	if err := d.log.Append(nil, nil); err != nil {
+	if err := d.appendWith([][]byte{nil}, group); err != nil {
 		for _, c := range group {
 			c.Err = err
 		}
@@ -210,7 +211,7 @@ func (d *Dir) append(batch []*Change) {
 	if len(batch) == 0 {
 		return
 	}
-	if err := d.log.AppendAll(d.batch(batch), nil); err != nil {
+	if err := d.appendWith(d.batch(batch), batch); err != nil {
 		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
 		for _, c := range batch {
 			c.Err, c.Uncertain = err, !errors.Is(err, journal.ErrNowhere)

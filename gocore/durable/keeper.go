@@ -41,7 +41,7 @@ func keep(o Options, repair bool) (*keeper, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	k := &keeper{contents: c, lock: lock, log: journal.Open(c.journal(), c.log), writer: catalog.NewWriter(c.state)}
-	if err := k.settle(); err != nil {
+	if err := o.withBallast(k.settle); err != nil {
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
@@ -58,7 +58,13 @@ func (k *keeper) settle() error {
 // faulty tells whether something of the catalog is damaged, if only a frame without records.
 func (k *keeper) faulty() bool { return len(k.contents.log.Damage) > 0 || len(k.lost) > 0 }
 
-func (k *keeper) close() error { return errors.Join(k.log.Close(), k.lock.Close()) }
+func (k *keeper) close() error {
+	err := k.log.Close()
+	if n := len(k.runs); n > 0 {
+		k.o.makeBallast(k.runs[n-1].end)
+	}
+	return errors.Join(err, k.lock.Close())
+}
 
 // doomed is a row that is to be dropped.
 type doomed struct {
@@ -84,7 +90,7 @@ func (k *keeper) drop(rows []doomed) error {
 				return err
 			}
 		}
-		if err := k.log.Append(record.Bytes(), nil); err != nil {
+		if err := k.o.withBallast(func() error { return k.log.Append(record.Bytes(), nil) }); err != nil {
 			k.writer.Abandoned(record)
 			return err
 		}
@@ -96,4 +102,6 @@ func (k *keeper) drop(rows []doomed) error {
 }
 
 // startAnew writes the catalog anew.
-func (k *keeper) startAnew() error { return k.log.Compact(k.state.Snapshot) }
+func (k *keeper) startAnew() error {
+	return k.o.withBallast(func() error { return k.log.Compact(k.state.Snapshot) })
+}

@@ -30,6 +30,8 @@ type kept struct {
 	// relocating is how many of the releases that the engine is owed wait until trim has given out room elsewhere.
 	relocating int
 	owed       owed
+	// clarifying: a change is under way that ends uncertainty.
+	clarifying bool
 	commits    int64 // groups of changes that shared their syncs
 	clearing   bool  // a history is being cleared: not a drop for each checkpoint
 }

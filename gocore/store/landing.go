@@ -80,7 +80,9 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 	for _, c := range group {
 		if f, ok := c.Tag.(*flown); ok {
 			s.landPut(c, f)
-		} else if !c.Clarify {
+		} else if c.Clarify {
+			s.kept.clarifying = false
+		} else {
 			s.landDrop(c)
 		}
 		if c.Err == nil {

@@ -3,13 +3,17 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/durable"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
 )
@@ -17,7 +21,13 @@ import (
 // fill takes all that a disk has left, and gives back what takes it away again.
 func fill(t *testing.T, disk *vfs.Mem) (release func()) {
 	t.Helper()
-	const name = "/filler"
+	name := "/filler"
+	for i := 0; ; i++ {
+		if _, err := disk.Stat(name); err != nil {
+			break
+		}
+		name = fmt.Sprint("/filler ", i)
+	}
 	f, err := disk.Create(name, false)
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +170,102 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// crashedAndFull is a store with checkpoints 0 to 5 whose process died, on a disk on which nothing is free.
+func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Config, release func()) {
+	t.Helper()
+	first := vfs.NewMem(64 << 20)
+	c = stored(1<<20, 48<<20, first)
+	h := newClient(t, reopened(t, c), "h")
+	for k := range int64(6) {
+		if err := h.wait(h.mustPut(k, random(100_000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.drop(5)
+	if err := h.wait(h.mustPut(6, random(100_000, 6)).Ticket, status.TierDisk); err != nil { // durable behind the drop
+		t.Fatal(err)
+	}
+	h.s.mu.Lock()
+	h.s.kept.dir.Commit(&durable.Change{History: "h", Retention: &rule}) // which the store does not know of: it drops nothing
+	h.s.mu.Unlock()
+	if err := h.wait(h.mustPut(4, random(100_000, 4)).Ticket, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	disk = first.Crash(rand.New(rand.NewPCG(1, 1)), 1)
+	c.FS = disk
+	return disk, c, fill(t, disk)
+}
+
+// With no byte free a store can be opened for writing, several times after it was not closed, and what is dropped then is gone.
+func TestAFullDiskHasRoomToDrop(t *testing.T) {
+	disk, c, _ := crashedAndFull(t, catalog.Retention{})
+	for k := range int64(3) {
+		s, err := Open(c)
+		if err != nil {
+			t.Fatalf("opened %d times: %v", k, err)
+		}
+		h := newClient(t, s, "h")
+		h.drop(k)
+		eventually(t, "the drop is durable", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.stall.drops)+len(s.kept.owed.changes)+len(s.kept.doomed) == 0
+		})
+		disk = disk.Crash(rand.New(rand.NewPCG(1, uint64(k))), 1)
+		shut(t, s)
+		c.FS = disk
+	}
+	h := newClient(t, reopened(t, c), "h")
+	if got := h.numbers(); !slices.Equal(got, []int64{3, 6, 4}) {
+		t.Fatalf("%v are there", got)
+	}
+}
+
+// … and so can it be cleared up.
+func TestAFullDiskCanBeClearedUp(t *testing.T) {
+	disk, c, _ := crashedAndFull(t, catalog.Retention{Last: 2})
+	for i := range 3 {
+		got, err := durable.Collect(durable.Options{FS: disk, Dir: c.Path}, false)
+		if err != nil {
+			t.Fatalf("attempt %d: %+v, %v", i, got, err)
+		}
+		if want := []int{4, 0, 0}[i]; got.Dropped != want || (got.Files > 0) != (want > 0) {
+			t.Errorf("attempt %d: %+v", i, got)
+		}
+	}
+}
+
+// Who has no ballast, and no room, is told so, and leaves no file behind however often it is tried; when there is room there is a ballast again.
+func TestAttemptsToOpenOnAFullDiskLeaveNothing(t *testing.T) {
+	disk, c, release := crashedAndFull(t, catalog.Retention{})
+	if err := disk.Remove(c.Path + "/ballast"); err != nil {
+		t.Fatal(err)
+	}
+	again := fill(t, disk)
+	before := filesOf(t, disk, c.Path)
+	for range 5 {
+		_, err := Open(c)
+		if e := wants(t, err, status.IO); e.Errno != int(unix.ENOSPC) {
+			t.Fatal(err)
+		}
+		if _, err := durable.Collect(durable.Options{FS: disk, Dir: c.Path}, false); !errors.Is(err, unix.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	if after := filesOf(t, disk, c.Path); !maps.Equal(before, after) {
+		t.Errorf("%v became %v", before, after)
+	}
+	release()
+	again()
+	h := newClient(t, reopened(t, c), "h")
+	if err := h.wait(h.mustPut(7, random(1000, 7)).Ticket, status.TierDisk); err != nil {
+		t.Fatal(err)
+	}
+	if n := filesOf(t, disk, c.Path)["ballast"]; n != 1 {
+		t.Errorf("%d files of ballast", n)
 	}
 }
 

@@ -108,7 +108,8 @@ func (s *Store) sayAgainInTime(now int64) {
 	if now >= k.owed.next {
 		s.sayAgain(false)
 	}
-	if len(k.uncertain) > 0 {
+	if len(k.uncertain) > 0 && !k.clarifying {
+		k.clarifying = true
 		k.dir.Commit(&durable.Change{Clarify: true})
 	}
 }

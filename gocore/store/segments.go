@@ -90,15 +90,19 @@ func (s *Store) retireRange(from, end int64) {
 // trim gives the file system back what suspect segments hold and nothing counts on, and gives out as much room elsewhere. It is called where no sync runs, without
 // the lock.
 func (s *Store) trim() {
+	s.mu.Lock()
+	sound := len(s.kept.segments) == 0 && s.kept.relocating == 0
+	s.mu.Unlock()
+	if sound {
+		return
+	}
 	for _, r := range s.trimmings() {
 		err := s.trimFile(&r)
 		s.trimmed(&r, err)
 	}
 	s.mu.Lock()
 	defer s.leave()
-	if len(s.kept.segments) > 0 {
-		s.refit()
-	}
+	s.refit()
 	for ; s.kept.relocating > 0; s.kept.relocating-- {
 		s.eng.Owe(s.now(), -1)
 	}

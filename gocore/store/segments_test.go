@@ -14,11 +14,12 @@ import (
 	"velocpy/gocore/vfs"
 )
 
-// watched is a disk whose syncs fail while the rule is enabled, and that knows how much of it was taken at the most.
+// watched is a disk whose syncs fail while one rule is enabled, and that is full while another one is; it knows how much of it was taken at the most.
 type watched struct {
 	vfs.FS
 	disk  *vfs.Mem
 	fails *vfs.Rule
+	full  *vfs.Rule
 
 	mu   sync.Mutex
 	peak int64
@@ -27,9 +28,12 @@ type watched struct {
 const watchedBytes = 1 << 40
 
 func newWatched() *watched {
-	w := &watched{disk: vfs.NewMem(watchedBytes), fails: &vfs.Rule{Ops: vfs.OpSync, Err: unix.EIO}}
+	w := &watched{
+		disk: vfs.NewMem(watchedBytes), fails: &vfs.Rule{Ops: vfs.OpSync, Err: unix.EIO}, full: &vfs.Rule{Ops: vfs.OpWrite | vfs.OpAllocate, Err: unix.ENOSPC},
+	}
 	w.fails.Disable()
-	w.FS = vfs.NewFaulty(w.disk, w.fails)
+	w.full.Disable()
+	w.FS = vfs.NewFaulty(w.disk, w.fails, w.full)
 	return w
 }
 
@@ -139,9 +143,9 @@ func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 	}
 }
 
-// While syncs fail and work at random, and checkpoints come, are replaced and dropped, the data files keep to the budget, the budget stays usable, and what was
+// While syncs fail and the disk is full at random, and checkpoints come, are replaced and dropped, the data files keep to the budget, the budget stays usable, and what was
 // acknowledged is there: in the store, and after a crash at any such time.
-func TestFailingSyncsAtRandom(t *testing.T) {
+func TestAFailingDiskAtRandom(t *testing.T) {
 	const budget, segmentBytes = 2 << 20, 256 << 10
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -156,10 +160,13 @@ func TestFailingSyncsAtRandom(t *testing.T) {
 			rounds = 50
 		}
 		for range rounds {
-			if r.IntN(4) == 0 {
+			w.fails.Disable()
+			w.full.Disable()
+			switch r.IntN(8) {
+			case 0, 1:
 				w.fails.Enable()
-			} else {
-				w.fails.Disable()
+			case 2:
+				w.full.Enable()
 			}
 			k := r.Int64N(8)
 			if _, ok := want[k]; ok && r.IntN(3) == 0 {
@@ -187,8 +194,9 @@ func TestFailingSyncsAtRandom(t *testing.T) {
 			}
 		}
 		w.fails.Disable()
+		w.full.Disable()
 		if err := h.wait(0, status.TierDisk); err != nil {
-			t.Fatalf("seed %d: syncs work again: %v", seed, err)
+			t.Fatalf("seed %d: the disk works again: %v", seed, err)
 		}
 		x := c
 		x.FS = w.disk.Crash(r, 0)
