@@ -343,7 +343,7 @@ def test_a_full_file_system(small_disk: Path) -> None:
 
 
 def test_nothing_is_free(small_disk: Path, run_python: RunPython) -> None:
-    """A store whose process died can be opened for writing, emptied and cleared up on a disk on which nothing is free."""
+    """A store whose process died can be opened for writing, and cleared up, where nothing is free."""
     path = small_disk / "store"
     run_python(
         f"""
