@@ -219,8 +219,10 @@ func (l *Log) begin(b begin, more func() error) error {
 	}
 	err := l.write(kindBegin, 0, b.bytes())
 	killpoint.Pass(killpoint.CatalogBegun)
+	complete := false
 	if err == nil && more != nil {
 		err = more()
+		complete = err == nil
 	}
 	if err == nil {
 		err = l.file.Sync()
@@ -228,7 +230,11 @@ func (l *Log) begin(b begin, more func() error) error {
 	if err == nil {
 		err = l.o.FS.SyncDir(l.o.Dir)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case complete: // it may be on the medium, and be what a reader finds
+		l.leave()
+	default:
 		l.scrap()
 	}
 	return err
