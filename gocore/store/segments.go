@@ -189,6 +189,9 @@ func (s *Store) refit() {
 			missing -= s.eng.Idle(from, end, func(int64, int64) {}) - u.relief
 		}
 	}
+	if missing <= 0 {
+		return
+	}
 	for _, number := range slices.Sorted(maps.Keys(k.segments)) {
 		if !k.segments[number].suspect {
 			missing -= s.widen(number, missing)
