@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ import (
 )
 
 // Change is a step from one state of the store to the next: a checkpoint that has been written, or one that is no more. Exactly one of Put, Drop,
-// Clear and Retention is asked for.
+// Clear, Retention and Clarify is asked for.
 type Change struct {
 	History   string
 	Key       plan.Key // Drop
@@ -24,7 +25,8 @@ type Change struct {
 	Drop      bool
 	Clear     bool
 	Retention *catalog.Retention
-	Tag       any // the caller's
+	Clarify   bool // nothing: it ends the uncertainty about others
+	Tag       any  // the caller's
 
 	// Err is why the change is not durable. Uncertain tells that nobody knows whether it is, until a later one is: then it is not. So long, what was
 	// written must stay where it is.
@@ -41,31 +43,51 @@ func (d *Dir) Commit(changes ...*Change) {
 	d.work.Signal()
 }
 
+// Nudge has Landed called soon, be there changes or not.
+func (d *Dir) Nudge() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nudged = true
+	d.work.Signal()
+}
+
 // run commits groups of changes until the directory is closed and none is left.
 func (d *Dir) run() {
 	defer close(d.ended)
 	for {
 		d.mu.Lock()
-		for len(d.queue) == 0 && !d.closed {
+		for len(d.queue) == 0 && !d.nudged && !d.closed {
 			d.work.Wait()
 		}
-		group := d.queue
-		d.queue = nil
+		group, nudged := d.queue, d.nudged
+		d.queue, d.nudged = nil, false
 		d.mu.Unlock()
-		if len(group) == 0 {
+		if len(group) > 0 {
+			d.commit(group)
+		} else if !nudged {
 			return
 		}
-		if err := d.owns(); err != nil {
-			refuse(group, err)
-			d.land(group, nil)
-			continue
+		if d.o.Landed != nil {
+			d.o.Landed()
 		}
-		suspect := d.sync(group)
-		d.record(group)
-		d.confirm(group)
-		d.land(group, suspect)
-		d.startAnew()
 	}
+}
+
+func (d *Dir) commit(group []*Change) {
+	if err := d.owns(); err != nil {
+		refuse(group, err)
+		d.land(group, nil)
+		return
+	}
+	if d.unclear {
+		group = d.clarify(group)
+	}
+	suspect := d.sync(group)
+	d.record(group)
+	d.confirm(group)
+	d.land(group, suspect)
+	d.startAnew()
+	d.keepBallast()
 }
 
 // confirm asks once more whose the directory is, before anything is acknowledged: a process that has taken it over since the batch was begun may not have
@@ -89,6 +111,19 @@ func refuse(group []*Change, err error) {
 			c.Err = err
 		}
 	}
+}
+
+// clarify ends the uncertainty about earlier changes with a batch that says nothing. Before it is on the medium no other batch is tried: so few changes are
+// uncertain at a time, however long nothing can be written.
+func (d *Dir) clarify(group []*Change) []*Change {
+	if err := d.appendWith([][]byte{nil}, group); err != nil {
+		for _, c := range group {
+			c.Err = err
+		}
+		return group
+	}
+	d.unclear = false
+	return append([]*Change{{Clarify: true}}, group...)
 }
 
 func (d *Dir) land(group []*Change, suspect []int64) {
@@ -137,7 +172,7 @@ func (d *Dir) sync(group []*Change) (suspect []int64) {
 func (d *Dir) touched(group []*Change) []int64 {
 	var all []int64
 	for _, c := range group {
-		if c.Put != nil {
+		if c.Put != nil && c.Err == nil {
 			first, end := d.data.Segments(c.Off, length(c.Put))
 			for ; first < end; first++ {
 				all = append(all, first)
@@ -189,7 +224,7 @@ func (d *Dir) record(group []*Change) {
 	var batch []*Change
 	size := 0
 	for _, c := range group {
-		if c.Err != nil {
+		if c.Err != nil || c.Clarify {
 			continue
 		}
 		batch = append(batch, c)
@@ -205,11 +240,14 @@ func (d *Dir) append(batch []*Change) {
 	if len(batch) == 0 {
 		return
 	}
-	if err := d.log.AppendAll(d.batch(batch), nil); err != nil {
+	if err := d.appendWith(d.batch(batch), batch); err != nil {
+		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
 		for _, c := range batch {
-			c.Err, c.Uncertain = err, true
+			c.Err, c.Uncertain = err, !errors.Is(err, journal.ErrNowhere)
 		}
+		return
 	}
+	d.unclear = false
 }
 
 // A batch may use so many bytes, and half as many as its records have, to say again what these rely on: so damage to another batch does not cost them, and
@@ -242,7 +280,7 @@ func (d *Dir) encode(group []*Change) {
 	d.o.Guard.Lock()
 	defer d.o.Guard.Unlock()
 	for _, c := range group {
-		if c.Err == nil {
+		if c.Err == nil && !c.Clarify {
 			c.record = d.writer.Record()
 			c.Err = d.say(c)
 		}
@@ -259,6 +297,8 @@ func (d *Dir) say(c *Change) error {
 		return c.record.Drop(c.History, c.Key, c.Serial)
 	case c.Clear:
 		return c.record.Clear(c.History, c.Serial)
+	case c.Clarify:
+		return nil
 	}
 	return c.record.Retain(c.History, c.Retention)
 }

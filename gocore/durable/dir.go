@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/journal"
@@ -27,10 +28,15 @@ type Dir struct {
 	spare   int64 // bytes that batches have left of what they may say again
 	moved   bool  // the log was told that the directory has another name
 	lost    error // why the directory is not this process's any more; nil: it is
+	unclear bool  // nobody knows whether the latest batches that failed are there
+
+	ballast   bool // there is one, of its full size
+	ballasted time.Time
 
 	mu     sync.Mutex
 	work   *sync.Cond
 	queue  []*Change
+	nudged bool
 	closed bool
 	ended  chan struct{}
 }
@@ -87,6 +93,9 @@ func open(c *contents, lock vfs.Lock) (*Dir, error) {
 	o.Owns = func() error { return d.lock.Held() }
 	d.log = journal.Open(o, c.log)
 	if err := d.settle(); err != nil {
+		if noSpace(err) {
+			d.o.makeBallast(d.o.Capacity) // the attempt has used up what there was
+		}
 		return nil, errors.Join(err, d.log.Close())
 	}
 	safego.Go("catalog", d.run)
@@ -95,15 +104,7 @@ func open(c *contents, lock vfs.Lock) (*Dir, error) {
 
 // settle makes what was found what is there, whatever happens: only then may anything be removed or written over.
 func (d *Dir) settle() (err error) {
-	switch {
-	case d.damage() != nil || d.contents.log.Shadowed:
-		err = d.compact()
-	case d.contents.log.Files == 0:
-		err = d.log.Begin() // before there are data files: see withoutCatalog
-	default:
-		err = d.log.Resume()
-	}
-	if err != nil {
+	if err := d.o.withBallast(d.begin); err != nil {
 		return err
 	}
 	if _, err := d.sweep(); err != nil {
@@ -111,8 +112,20 @@ func (d *Dir) settle() (err error) {
 	}
 	if d.data, err = d.space(false); err == nil {
 		d.provide()
+		d.keepBallast()
 	}
 	return err
+}
+
+// begin makes what was found of the catalog durable.
+func (d *Dir) begin() error {
+	switch {
+	case d.damage() != nil || d.contents.log.Shadowed:
+		return d.compact()
+	case d.contents.log.Files == 0:
+		return d.log.Begin() // before there are data files: see withoutCatalog
+	}
+	return d.log.Resume()
 }
 
 // writable refuses a store with checkpoints of which nobody here knows where they lie.

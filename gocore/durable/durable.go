@@ -56,6 +56,8 @@ type Options struct {
 	// Land is told of every group of changes, in their order, when its fate is known; it takes Guard and calls Apply for each. suspect are segments a
 	// sync of which has failed just now: nothing may be put there any more. nil: nobody is told.
 	Land func(group []*Change, suspect []int64)
+	// Landed is called behind Land, while nothing is synced: it may give room of data files back that nothing counts on. nil: nobody does.
+	Landed func()
 	// Guard is the caller's lock for State; nil: nobody else looks at it.
 	Guard sync.Locker
 

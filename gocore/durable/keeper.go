@@ -52,7 +52,7 @@ func keepHeld(o Options, repair bool) (*keeper, error) {
 	at := c.journal()
 	at.Owns = k.owns
 	k.log = journal.Open(at, c.log)
-	if err := k.settle(); err != nil {
+	if err := o.withBallast(k.settle); err != nil {
 		return nil, errors.Join(err, k.log.Close(), k.lock.Close())
 	}
 	return k, nil
@@ -69,7 +69,13 @@ func (k *keeper) settle() error {
 // faulty tells whether something of the catalog is damaged, if only a frame without records.
 func (k *keeper) faulty() bool { return len(k.contents.log.Damage) > 0 || len(k.lost) > 0 }
 
-func (k *keeper) close() error { return errors.Join(k.log.Close(), k.lock.Close(), k.o.release()) }
+func (k *keeper) close() error {
+	err := k.log.Close()
+	if n := len(k.runs); n > 0 {
+		k.o.makeBallast(k.runs[n-1].end)
+	}
+	return errors.Join(err, k.lock.Close(), k.o.release())
+}
 
 // owns fails with ErrLost when another process may have taken the store over.
 func (k *keeper) owns() error {
@@ -106,7 +112,7 @@ func (k *keeper) drop(rows []doomed) error {
 				return err
 			}
 		}
-		if err := k.log.Append(record.Bytes(), nil); err != nil {
+		if err := k.o.withBallast(func() error { return k.log.Append(record.Bytes(), nil) }); err != nil {
 			k.writer.Abandoned(record)
 			return err
 		}
@@ -122,5 +128,5 @@ func (k *keeper) startAnew() error {
 	if err := k.owns(); err != nil {
 		return err
 	}
-	return k.log.Compact(k.state.Snapshot)
+	return k.o.withBallast(func() error { return k.log.Compact(k.state.Snapshot) })
 }

@@ -78,6 +78,7 @@ func (m model) with(changes []*Change) model {
 			if v, ok := to.rows[at]; ok && v.serial <= c.Serial {
 				delete(to.rows, at)
 			}
+		case c.Clarify:
 		case c.Clear:
 			maps.DeleteFunc(to.rows, func(s slot, v version) bool { return s.history == c.History && v.serial <= c.Serial })
 		case c.Retention.Last == 0:
@@ -209,6 +210,7 @@ type player struct {
 	may       []model    // what else there may be: of what was not, at most one batch counts
 	flight    []*Change
 	landed    chan bool
+	good      bool // all of the latest group is durable
 	serial    uint64
 	taken     []bool // blocks of the space
 	uncertain []run  // rooms that something may count on
@@ -253,7 +255,7 @@ func (p *player) open() bool {
 	}
 	p.o = p.options(p.under(p.mem))
 	p.o.Guard = &p.mu
-	p.o.Land = p.land
+	p.o.Land, p.o.Landed = p.land, p.trim
 	d, err := Open(p.o)
 	if err != nil {
 		p.failed++
@@ -428,9 +430,38 @@ func (p *player) land(group []*Change, suspect []int64) {
 	if got := shown(p.d.State()); !got.equal(p.sure) {
 		p.wrong = errors.Join(p.wrong, fmt.Errorf("the directory takes for durable\n  %v\nwhere that is\n  %v", got, p.sure))
 	}
-	p.flight = nil
+	p.flight, p.good = nil, good
 	p.mu.Unlock()
-	p.landed <- good
+}
+
+// trim does with the files of distrusted segments what a store does: it removes those in which nothing lies, which may begin anew then, and gives back of others
+// what nothing lies in.
+func (p *player) trim() {
+	p.mu.Lock()
+	idle := map[int64][]run{}
+	for number := range p.suspect {
+		for at := number * playedSegment; at < (number+1)*playedSegment; at += catalog.Block {
+			if block := at / catalog.Block; block >= p.blocks || !p.taken[block] {
+				idle[number] = append(idle[number], run{at, at + catalog.Block})
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(idle)) {
+		runs := idle[number]
+		if len(runs) == playedSegment/catalog.Block {
+			if p.d.Space().Discard(number) == nil {
+				p.mu.Lock()
+				delete(p.suspect, number)
+				p.mu.Unlock()
+			}
+			continue
+		}
+		for _, r := range runs {
+			_ = p.d.Space().Punch(r.from, r.end-r.from) // then the file stays as it is
+		}
+	}
+	p.landed <- p.good
 }
 
 // replaced are the rows that are no more with a change.

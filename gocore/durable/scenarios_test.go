@@ -130,6 +130,7 @@ var scenarios = []scenario{
 		p.try("elsewhere", once, func() bool { return p.commit(p.put("a", p.key(2), 20_000)) })
 		p.try("replace", once, func() bool { return p.commit(p.put("a", p.key(0), 100)) })
 		p.try("drop", once, func() bool { return p.commit(p.drop("a", p.key(1))) })
+		p.try("anew", once, func() bool { return p.commit(p.put("b", p.key(1), 20_000), p.put("b", p.key(2), 4096)) })
 		p.try("close", once, p.close)
 		p.try("open", once, p.open)
 		p.try("where it was", once, func() bool { return p.commit(p.put("a", p.key(1), 20_000)) })

@@ -95,7 +95,7 @@ func newHurt(t *testing.T, rows, more int, closed bool) *hurt {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if name != lockName {
+		if name != lockName && name != ballastName {
 			h.files[name] = (&site{t: t, fs: h.m}).read(name)
 		}
 		if strings.HasPrefix(name, "catalog-") {

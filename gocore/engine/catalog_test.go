@@ -392,6 +392,22 @@ func (w *world) retire(t *rapid.T) {
 	}
 }
 
+// reinstate gives a range back of what was retired.
+func (w *world) reinstate(t *rapid.T) {
+	c, last := w.cat, w.last()
+	from := rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "from")
+	end := from + rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "bytes")
+	var left [][2]int64
+	for _, r := range c.retired {
+		left = append(left, [2]int64{r[0], min(r[1], from)}, [2]int64{max(r[0], end), r[1]})
+	}
+	c.retired = slices.DeleteFunc(left, func(r [2]int64) bool { return r[0] >= r[1] })
+	idle := w.e.Idle(from, end, func(from, end int64) {})
+	if got := w.e.Reinstate(w.now, from, end); got != idle {
+		w.fatalf("of [%d, %d) %d bytes were idle, %d were given back", from, end, idle, got)
+	}
+}
+
 // checkCatalog compares the last tier with the catalog, byte by byte.
 func (w *world) checkCatalog() {
 	c := w.cat
@@ -442,7 +458,7 @@ func (w *world) checkCatalog() {
 // checkReserved looks for rooms that are reserved for nobody, or given away.
 func (w *world) checkReserved(wanted []bool) {
 	c, tr := w.cat, w.e.tiers[w.last()]
-	n := 0
+	n, idle := 0, int64(0)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		for i := f.Offset; i < f.Offset+f.Size; i++ {
@@ -460,12 +476,18 @@ func (w *world) checkReserved(wanted []bool) {
 			continue
 		}
 		n++
-		if at, ok := tr.reserved.Get(f.Offset); !ok || at != id || f.Class != fragment.Held || f.Pins != 0 || f.Transfers != 0 {
+		at, ok := tr.reserved.Get(f.Offset)
+		if !ok {
+			if at, ok = tr.idle.Get(f.Offset); ok {
+				idle += f.Size
+			}
+		}
+		if !ok || at != id || f.Class != fragment.Held || f.Pins != 0 || f.Transfers != 0 {
 			w.fatalf("nobody finds what is reserved at %d: %d, not %d; %+v", f.Offset, at, id, *f)
 		}
 	}
-	if n != tr.reserved.Len() {
-		w.fatalf("%d fragments are reserved, %d are found", n, tr.reserved.Len())
+	if found := tr.reserved.Len() + tr.idle.Len(); n != found || idle != tr.idleBytes || w.e.InUse() != tr.Capacity-idle {
+		w.fatalf("%d fragments are reserved, %d are found; %d bytes are idle, it says %d", n, found, idle, tr.idleBytes)
 	}
 }
 
@@ -540,6 +562,12 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 			t.Skip("no")
 		}
 		c.w.retire(t)
+	}
+	all["reinstate"] = func(t *rapid.T) {
+		if len(c.retired) == 0 {
+			t.Skip("nothing is retired")
+		}
+		c.w.reinstate(t)
 	}
 }
 

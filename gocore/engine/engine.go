@@ -47,13 +47,13 @@ type Config struct {
 	Workers   int // transfers at once over a link, each way: what the caller will ask for; 0: 1
 	Prefetch  bool
 	Guess     bool
-	ProveFrom int64         // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
-	Forget    func(*Record) // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
+	ProveFrom int64               // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
+	Forget    func(*Record)       // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
+	Removed   func(r, by *Record) // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
 	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
-	Keep    func(*Record) bool                   // asked of a record that gives its room there back: whether the catalog counts on it
-	Removed func(r, by *Record)                  // a version is about to be dropped, consumed, or replaced by another one
-	Find    func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
-	Trace   func(Event)                          // every event, while the caller's lock is held; nil: none
+	Keep  func(*Record) bool                   // asked of a record that gives its room there back: whether the catalog counts on it
+	Find  func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
+	Trace func(Event)                          // every event, while the caller's lock is held; nil: none
 }
 
 // lowWater is the part of a tier that lazy flushing keeps evictable or empty while something comes in (as a divisor of the capacity): room for
@@ -133,6 +133,9 @@ type tier struct {
 	leaving  leaving
 	reserved reserved
 	retired  []span
+	idle     reserved // what of it is reserved
+	// idleBytes is how many bytes that is.
+	idleBytes int64
 }
 
 // inflow estimates how fast bytes come into a tier from above.

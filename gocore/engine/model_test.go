@@ -322,7 +322,7 @@ func (w *world) finish() {
 	}
 	for t := range w.e.tiers {
 		if u := w.e.Use(t); w.cat != nil && t == w.last() {
-			if u.Used != retired || u.Held != retired {
+			if u.Used != 0 || u.Held != 0 || u.Fragments != 0 || u.Capacity != w.e.Capacity(t)-retired {
 				w.fatalf("everything was dropped, %d bytes were retired, and in the last tier there is %+v", retired, u)
 			}
 		} else if u.Used != 0 || u.Fragments != 0 || w.e.Reach(t) != w.e.Capacity(t) {

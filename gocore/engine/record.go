@@ -213,7 +213,7 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	tr.table.Update(id)
 	r.copies[t] = id
 	e.step(r, t, ev)
-	e.Stats.noteUsed(t, tr.table.Used())
+	e.Stats.noteUsed(t, tr.used())
 }
 
 // free gives r's fragment in tier t back, and returns the gap that it leaves, if any.

@@ -20,12 +20,12 @@ type Settled struct {
 	Body                any
 }
 
-// reserved finds the reserved fragments of a tier by their offsets.
+// reserved finds fragments without an owner by their offsets.
 type reserved struct {
 	btree.Map[int64, fragment.ID]
 }
 
-// at is the reserved fragment that has the byte at off.
+// at is the fragment that has the byte at off.
 func (rs *reserved) at(tr *tier, off int64) (id fragment.ID, ok bool) {
 	rs.Descend(off, func(_ int64, found fragment.ID) bool {
 		id, ok = found, true
@@ -49,15 +49,16 @@ func (e *Engine) Reserve(t int, ranges func(yield func(from, end int64) bool)) {
 		tr.bytes[fragment.Held] += end - from
 		tr.reserved.Set(from, id)
 	}
-	e.Stats.noteUsed(t, tr.table.Used())
+	e.Stats.noteUsed(t, tr.used())
 }
 
 // Written is the number of the latest capture: those to come have larger ones.
 func (e *Engine) Written() int64 { return e.count }
 
-// Count takes the next number of a capture: it is larger than those of all before, and smaller than those to come.
-func (e *Engine) Count() int64 {
+// Renumber gives a record the next number of a capture: it is larger than those of all before, and smaller than those to come.
+func (e *Engine) Renumber(r *Record) int64 {
 	e.count++
+	r.written = e.count
 	return e.count
 }
 
@@ -90,7 +91,7 @@ func (e *Engine) Adopt(h *History, k plan.Key, s Settled) *Record {
 	}
 	r := e.newRecord(h, k, s.Size, s.Align, s.Body)
 	r.written, r.top, r.captured = s.Written, uint8(s.Top), true
-	id = e.cutReserved(t, id, s.Offset, tr.extent(r))
+	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(r))
 	f := tr.table.At(id)
 	f.Owner, f.State, f.Born = r, lifecycle.Init, uint32(s.Written)
 	r.copies[t] = id
@@ -107,16 +108,15 @@ func (e *Engine) Adopt(h *History, k plan.Key, s Settled) *Record {
 // Wrote tells the restore order of a history that a checkpoint was written; for those that are adopted before anything else, in the order of their writing.
 func (h *History) Wrote(k plan.Key) { h.order.Written(k) }
 
-// cutReserved takes a range out of what is reserved, as a fragment of its own.
-func (e *Engine) cutReserved(t int, id fragment.ID, off, size int64) fragment.ID {
-	tr := e.tiers[t]
+// cutFrom takes a range out of what is reserved in a list, as a fragment of its own.
+func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.ID {
 	start := tr.table.At(id).Offset
 	part, behind := tr.table.Cut(id, off, size)
 	if part == id {
-		tr.reserved.Delete(start)
+		rs.Delete(start)
 	}
 	if behind != fragment.None {
-		tr.reserved.Set(tr.table.At(behind).Offset, behind)
+		rs.Set(tr.table.At(behind).Offset, behind)
 	}
 	return part
 }
@@ -148,7 +148,7 @@ func (e *Engine) Release(now, off, size int64) bool {
 		return false
 	}
 	g := max(tr.Grain, 1)
-	id = e.cutReserved(t, id, off, (max(size, 1)+g-1)/g*g)
+	id = tr.cutFrom(&tr.reserved, id, off, (max(size, 1)+g-1)/g*g)
 	n := tr.within(tr.table.At(id))
 	tr.bytes[fragment.Held] -= n
 	tr.bytes[fragment.Gap] += n
@@ -167,45 +167,4 @@ func (e *Engine) Owe(now int64, n int) {
 	if n < 0 {
 		e.pump(now)
 	}
-}
-
-// Retire reserves a range of the last tier for good, and returns how many bytes of it were free. What others have there follows when they give it
-// back.
-func (e *Engine) Retire(from, end int64) (bytes int64) {
-	t := len(e.tiers) - 1
-	tr := e.tiers[t]
-	end = min(end, tr.Capacity)
-	tr.retired = append(tr.retired, span{from, end})
-	return e.retire(t, tr.table.First(), from, end)
-}
-
-// span is a range of a tier's bytes.
-type span struct{ from, end int64 }
-
-// retire reserves what is free of a range, which does not begin before the fragment id.
-func (e *Engine) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
-	tr := e.tiers[t]
-	for ; id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
-		f := tr.table.At(id)
-		a, b := max(f.Offset, from), min(f.Offset+f.Size, end)
-		if f.Class != fragment.Gap || a >= b {
-			continue
-		}
-		id, _ = tr.table.PlaceFrom(id, a, b-a, nil)
-		tr.bytes[fragment.Gap] -= b - a
-		tr.bytes[fragment.Held] += b - a
-		tr.reserved.Set(a, id)
-		bytes += b - a
-	}
-	return bytes
-}
-
-// emptied notes that bytes of tier t have been given back, which lie in a gap now: what is retired of them goes to nobody.
-func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
-	tr := e.tiers[t]
-	tr.hand = gap
-	for _, s := range tr.retired {
-		e.retire(t, gap, max(s.from, off), min(s.end, off+size))
-	}
-	e.roomier(t)
 }

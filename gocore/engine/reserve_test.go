@@ -248,7 +248,15 @@ func TestRetiredIsRetired(t *testing.T) {
 			held += f.Size
 		}
 	}
-	if free != 4+40 || held != 8 || s.Use(1).Held != 8 {
-		t.Errorf("%d bytes are free, %d reserved, it says %d", free, held, s.Use(1).Held)
+	if u := s.Use(1); free != 4+40 || held != 8 || u.Held != 0 || u.Capacity != 52 {
+		t.Errorf("%d bytes are free, %d reserved, it says %+v", free, held, u)
+	}
+	if got := s.Reinstate(0, 16, 100); got != 4 || s.Use(1).Capacity != 56 || s.InUse() != 56 {
+		t.Errorf("%d bytes are free again, of %+v", got, s.Use(1))
+	}
+	s.Grow(0, 1, 200)
+	s.Retire(100, 300)
+	if s.Grow(0, 1, 400); s.InUse() != 400-200-4 {
+		t.Errorf("%d bytes are in use", s.InUse())
 	}
 }

@@ -65,6 +65,9 @@ func (e *Engine) Grow(now int64, t int, capacity int64) {
 		return true
 	})
 	tr.resize(capacity)
+	for _, s := range tr.retired {
+		e.retire(t, tr.table.First(), s.from, min(s.end, capacity))
+	}
 	e.roomier(t)
 	e.pump(now)
 }

@@ -362,9 +362,9 @@ func (e *Engine) whyFull(t int, r *Record) error {
 			return &TierError{Tier: l.lower, Err: l.err}
 		}
 	}
-	lent, used := e.lent(t), tr.Capacity-tr.bytes[fragment.Gap]
+	lent, used := e.lent(t), tr.used()
 	return full(t, "%d bytes wanted, %d of %d used: %d by leases, %d by checkpoints for which no lower tier has room",
-		r.Size, used, tr.Capacity, lent, used-lent-tr.bytes[fragment.Free])
+		r.Size, used, tr.Capacity-tr.idleBytes, lent, used-lent-tr.bytes[fragment.Free])
 }
 
 // progressing tells whether anything is under way that ends by itself.

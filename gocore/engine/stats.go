@@ -22,6 +22,9 @@ type TierStats struct {
 	HighWater int64 // the most that was ever in use
 }
 
+// used is how many bytes of a tier are in use.
+func (tr *tier) used() int64 { return tr.table.Used() - tr.idleBytes }
+
 func (s *Stats) noteUsed(t int, used int64) {
 	s.Tiers[t].HighWater = max(s.Tiers[t].HighWater, used)
 }
@@ -44,13 +47,13 @@ type TierUse struct {
 	FlushesQueued, LoadsRunning           int
 }
 
-// Use describes tier t.
+// Use describes tier t; what is idle is left out.
 func (e *Engine) Use(t int) TierUse {
 	tr := e.tiers[t]
 	u := TierUse{
-		Name: tr.Name, Capacity: tr.Capacity, Used: tr.table.Used(), Fragments: tr.table.Count(),
+		Name: tr.Name, Capacity: tr.Capacity - tr.idleBytes, Used: tr.used(), Fragments: tr.table.Count() - tr.idle.Len(),
 		Free: tr.bytes[fragment.Free], Flushing: tr.bytes[fragment.Flushing], Dirty: tr.bytes[fragment.Dirty],
-		Promised: tr.bytes[fragment.Promised], Held: tr.bytes[fragment.Held],
+		Promised: tr.bytes[fragment.Promised], Held: tr.bytes[fragment.Held] - tr.idleBytes,
 	}
 	if t < len(e.links) {
 		l := e.links[t]

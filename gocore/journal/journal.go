@@ -28,6 +28,9 @@ import (
 	"velocpy/gocore/vfs"
 )
 
+// ErrNowhere: the records could not be written, and are nowhere: no crash brings them back.
+var ErrNowhere = errors.New("the records were not written")
+
 // ErrClosed: the log is closed.
 var ErrClosed = errors.New("the log is closed")
 

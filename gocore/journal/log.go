@@ -28,6 +28,8 @@ type Log struct {
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
 	offset  int64
+	before  int64  // bytes, before the file was made
+	batched bool   // a frame of the batch that is being written may lie somewhere as a whole
 	found   *State // by whoever has opened the log, until that is on the medium for sure; nil: it is
 	ended   chan struct{}
 }
@@ -55,8 +57,8 @@ func Open(o Options, from *State) *Log {
 }
 
 // Append puts a record into the next batch and waits until that is on the medium. As soon as it is, counts is called, nil for nothing, before any later
-// record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After an error nobody knows whether the record
-// is there, until a later one has been acknowledged: then it is not.
+// record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After ErrNowhere the record is not there. After
+// another error nobody knows whether it is, until a later one has been acknowledged: then it is not.
 func (l *Log) Append(record []byte, counts func()) error {
 	return l.AppendAll([][]byte{record}, counts)
 }
@@ -133,11 +135,16 @@ func (l *Log) run() {
 	}
 }
 
-// commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then.
+// commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then. A file that was made in vain is
+// removed.
 func (l *Log) commit(b *batch) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	l.batched = false
 	if err := l.putSomewhere(b.payload); err != nil {
+		if !l.batched {
+			err = fmt.Errorf("%w: %w", ErrNowhere, err)
+		}
 		return err
 	}
 	l.last++
@@ -165,7 +172,7 @@ func (l *Log) putSomewhere(payload []byte) error {
 	}
 	err := l.put(kindBatch, l.last+1, payload)
 	if err != nil {
-		l.leave()
+		l.scrap()
 	}
 	return err
 }
@@ -187,6 +194,7 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 	n, err := l.writeAt(l.offset, kind, sequence, payload)
+	l.batched = l.batched || kind == kindBatch && n == frameBytes(uint64(len(payload)))
 	if err != nil {
 		return err
 	}
@@ -199,14 +207,23 @@ func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 
 func (l *Log) writeAt(at int64, kind uint32, sequence uint64, payload []byte) (int64, error) {
 	frame := appendFrame(make([]byte, 0, frameBytes(uint64(len(payload)))), place{l.o.Store, l.number, at}, kind, sequence, payload)
-	_, err := l.file.WriteAt(frame, at)
-	return int64(len(frame)), err
+	n, err := l.file.WriteAt(frame, at)
+	return int64(n), err
 }
 
 // leave gives a file up for good. Whatever closing it says, nobody relies on it any more.
 func (l *Log) leave() {
 	_ = l.file.Close()
 	l.file = nil
+}
+
+// scrap gives up a file that was made in vain: nothing was acknowledged in it. Should it stay, or be there again after a crash, it does no harm.
+func (l *Log) scrap() {
+	l.leave()
+	_ = l.o.FS.Remove(l.o.path(l.number))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes = l.before
 }
 
 // begin makes a new file the one that is written to, with what more it starts with, once it and its name are on the medium.
@@ -216,8 +233,10 @@ func (l *Log) begin(b begin, more func() error) error {
 	}
 	err := l.write(kindBegin, 0, b.bytes())
 	killpoint.Pass(killpoint.CatalogBegun)
+	complete := false
 	if err == nil && more != nil {
 		err = more()
+		complete = err == nil
 	}
 	if err == nil {
 		err = l.file.Sync()
@@ -225,8 +244,12 @@ func (l *Log) begin(b begin, more func() error) error {
 	if err == nil {
 		err = l.o.FS.SyncDir(l.o.Dir)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case complete: // it may be on the medium, and be what a reader finds
 		l.leave()
+	default:
+		l.scrap()
 	}
 	return err
 }
@@ -283,7 +306,7 @@ func (l *Log) again(batch []byte) error {
 		err = l.o.FS.SyncDir(l.o.Dir)
 	}
 	if err != nil {
-		l.leave()
+		l.scrap()
 	}
 	return err
 }
@@ -301,6 +324,9 @@ func (l *Log) create() error {
 	if err != nil {
 		return err
 	}
+	l.mu.Lock()
+	l.before = l.bytes
+	l.mu.Unlock()
 	l.file, l.offset = file, 0
 	return nil
 }

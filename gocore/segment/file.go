@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/vfs"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,6 +36,8 @@ type segment struct {
 	allocated int64    // by this process
 	unnamed   bool     // the directory has not been synced since the file was created
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
+
+	limit atomic.Int64 // the file takes no room behind it
 }
 
 // segment returns the one that holds the byte at off.
@@ -49,13 +52,14 @@ func (s *Space) numbered(number int64) *segment {
 	g := s.segments[number]
 	if g == nil {
 		g = &segment{number: number, start: number * s.opt.SegmentBytes}
+		g.limit.Store(s.opt.SegmentBytes)
 		s.segments[number] = g
 	}
 	return g
 }
 
 // length is how long the segment's file is to be.
-func (s *Space) length(g *segment) int64 { return min(s.opt.SegmentBytes, s.Capacity()-g.start) }
+func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity()-g.start) }
 
 // open returns the file for a transfer; for a write it is made if there is none, and has room for it.
 func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) {
@@ -122,8 +126,8 @@ func (s *Space) Range(number int64) (from, end int64) {
 }
 
 // Sync returns when everything that was written to a segment of named files before the call is on the medium, and the file's name too. After an
-// error nobody knows what of it is, and later calls fail as well: what was written must be written again, to another segment. One call at a
-// time for a segment.
+// error nobody knows what of it is, and later calls fail as well: what was written must be written again, to another segment, or to this one after
+// Discard. One call at a time for a segment.
 func (s *Space) Sync(number int64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -3,7 +3,6 @@ package segment
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,9 +65,8 @@ func (r *remainder) look(s *Space) (err error) {
 	}
 	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name to ask for; nothing is left of its disk to anybody
 	if s.opt.Named {
-		name := filepath.Join(s.opt.Dir, FileName(uint64(r.number)+1))
 		r.takes = func() (int64, error) {
-			info, err := s.opt.FS.Stat(name)
+			info, err := s.opt.FS.Stat(s.name(r.segment))
 			return info.Held, err
 		}
 	}

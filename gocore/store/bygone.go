@@ -33,10 +33,14 @@ func (k *kept) stands(at place, serial uint64) bool {
 	return serial > k.doomed[at].serial && serial > k.cleared[at.history].serial
 }
 
-// removed sees to it that the catalog learns of a checkpoint that is no more. One that is replaced stays there until the new one is durable.
+// removed sees to it that the rule of a history, and the catalog, learn of a checkpoint that is no more. One that is replaced stays there until the new one
+// is durable.
 func (s *Store) removed(r, by *engine.Record) {
+	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
+		h.retention.remove(r.Key)
+	}
 	k := s.kept
-	if k.clearing || k.dir == nil || by != nil && k.asleep[r.Hist.Name] == 0 {
+	if k == nil || k.clearing || k.dir == nil || by != nil && k.asleep[r.Hist.Name] == 0 {
 		return
 	}
 	at := placeOf(r)
@@ -94,6 +98,9 @@ func (s *Store) clear(h *engine.History, f func()) {
 	f()
 	k.clearing = false
 	k.asleep[h.Name] = 0
+	if x := s.histories[h.Name].retention; x != nil {
+		x.clear() // of what only the catalog knew, too
+	}
 	if k.expects(h.Name) {
 		s.forgoEach(h)
 		return

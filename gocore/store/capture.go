@@ -101,6 +101,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		s.layouts.give(l)
 		return err
 	}
+	s.sayAgainFor(s.now())
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
 		dropAll(ready)

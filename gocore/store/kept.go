@@ -25,10 +25,15 @@ type kept struct {
 	underway  map[place]underway // keys of which versions are on their way into the catalog
 	held      map[place][]*flown // … and versions that follow when those have landed, unless they are replaced by one
 	uncertain []*engine.Transfer // written, but nobody knows whether the catalog counts on them
-	suspect   map[int64]bool     // segments where nothing may be put any more
-	owed      owed
-	commits   int64 // groups of changes that shared their syncs
-	clearing  bool  // a history is being cleared: not a drop for each checkpoint
+	budget    int64              // bytes for checkpoints
+	segments  map[int64]*segmentUse
+	// relocating is how many of the releases that the engine is owed wait until trim has given out room elsewhere.
+	relocating int
+	owed       owed
+	// clarifying: a change is under way that ends uncertainty.
+	clarifying bool
+	commits    int64 // groups of changes that shared their syncs
+	clearing   bool  // a history is being cleared: not a drop for each checkpoint
 }
 
 // directory is what there is of a durable store, for reading and for writing.
@@ -45,12 +50,12 @@ const fewRows = 4096
 
 // openKept opens the directory of a disk tier that outlives the store.
 func (s *Store) openKept() error {
-	o := durable.Options{FS: s.set.FS, Dir: s.set.Path, SegmentBytes: s.set.SegmentBytes, Direct: s.set.Direct, Land: s.land, Guard: &s.mu, Slack: s.set.CatalogSlack}
+	o := durable.Options{FS: s.set.FS, Dir: s.set.Path, SegmentBytes: s.set.SegmentBytes, Direct: s.set.Direct, Land: s.land, Landed: s.trim, Guard: &s.mu, Slack: s.set.CatalogSlack}
 	if s.set.Disk != nil {
 		o.Capacity = *s.set.Disk / diskGrain * diskGrain
 	}
 	k := &kept{
-		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{}, suspect: map[int64]bool{},
+		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{}, segments: map[int64]*segmentUse{},
 	}
 	if s.set.ReadOnly {
 		view, err := durable.Read(o)
@@ -75,6 +80,9 @@ func (s *Store) recover() {
 	defer s.mu.Unlock()
 	k := s.kept
 	s.eng.Reserve(len(s.tiers)-1, k.Occupied())
+	if k.dir != nil {
+		s.fit(*s.set.Disk / diskGrain * diskGrain)
+	}
 	s.eng.Continue(int64(k.state.MaxSerial()))
 	rows := 0
 	for _, info := range k.state.Histories() {
@@ -177,7 +185,7 @@ func (s *Store) find(h *engine.History, key plan.Key) *engine.Record {
 func (s *Store) keeps(r *engine.Record) bool {
 	k := s.kept
 	b := r.Body.(*body)
-	if b.uncertain || k.retired(s.disk, s.eng.Fragment(r, len(s.tiers)-1).Offset, r.Size) {
+	if b.uncertain {
 		return true
 	}
 	id, ok := k.state.History(r.Hist.Name)
@@ -186,20 +194,6 @@ func (s *Store) keeps(r *engine.Record) bool {
 	}
 	serial, ok := k.state.Serial(id, r.Key)
 	return ok && serial == b.serial
-}
-
-// retired tells whether a range lies in a segment where nothing may be put any more.
-func (k *kept) retired(d *segment.Space, off, n int64) bool {
-	if len(k.suspect) == 0 {
-		return false
-	}
-	first, end := d.Segments(off, n)
-	for ; first < end; first++ {
-		if k.suspect[first] {
-			return true
-		}
-	}
-	return false
 }
 
 // reconsider gives the error of a transfer; what a reader cannot read any more because it has been dropped is not damaged. Its file may be gone, too.

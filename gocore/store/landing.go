@@ -2,14 +2,12 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
-	"velocpy/gocore/logring"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/status"
@@ -57,7 +55,8 @@ func (s *Store) say(at place, f *flown) {
 	}})
 }
 
-// serial is the number of a version in the catalog: that of its writing, or, if the catalog was told already of what came later there, a new one.
+// serial is the number of a version in the catalog: that of its writing. If the catalog was told already of what came later there, the version gets a new
+// one, and counts as written then everywhere.
 func (s *Store) serial(r *engine.Record) uint64 {
 	k, at := s.kept, placeOf(r)
 	before := max(k.underway[at].latest(), k.doomed[at].serial, k.cleared[at.history].serial)
@@ -68,7 +67,7 @@ func (s *Store) serial(r *engine.Record) uint64 {
 	if written := uint64(r.Written()); written > before {
 		return written
 	}
-	return uint64(s.eng.Count())
+	return uint64(s.eng.Renumber(r))
 }
 
 // land is told what has become of changes.
@@ -81,6 +80,8 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 	for _, c := range group {
 		if f, ok := c.Tag.(*flown); ok {
 			s.landPut(c, f)
+		} else if c.Clarify {
+			s.kept.clarifying = false
 		} else {
 			s.landDrop(c)
 		}
@@ -168,7 +169,7 @@ func (k *kept) find(c *durable.Change) (catalog.Row, bool) {
 // vacate gives the room of a row back that the catalog does not count on any more.
 func (s *Store) vacate(now int64, row *catalog.Row) {
 	off, n, err := s.kept.Place(row)
-	if err != nil || s.kept.retired(s.disk, off, n) {
+	if err != nil {
 		return
 	}
 	s.eng.Release(now, off, n)
@@ -178,8 +179,12 @@ func (s *Store) vacate(now int64, row *catalog.Row) {
 func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
 	delete(s.stall.drops, c)
-	if c.Tag == owes {
-		defer s.eng.Owe(now, -1)
+	if a, _ := c.Tag.(again); c.Tag == owes || a.awaited {
+		if len(k.segments) > 0 { // the room may have to be made elsewhere
+			k.relocating++
+		} else {
+			defer s.eng.Owe(now, -1)
+		}
 	}
 	if c.Err != nil {
 		k.dir.Apply(c)
@@ -216,33 +221,9 @@ func (s *Store) settleUncertain() {
 	k, now := s.kept, s.now()
 	for _, x := range k.uncertain {
 		x.Rec.Body.(*body).uncertain = false
-		if n := (max(x.Rec.Size, 1) + diskGrain - 1) / diskGrain * diskGrain; !k.retired(s.disk, x.ToOff, n) {
-			s.eng.Release(now, x.ToOff, n)
-		}
+		s.eng.Release(now, x.ToOff, x.Rec.Size)
 	}
 	k.uncertain = nil
-}
-
-// setAside puts nothing into segments any more of which a sync has failed; room behind all others takes their place.
-func (s *Store) setAside(segments []int64) {
-	t := len(s.tiers) - 1
-	for _, number := range segments {
-		if s.kept.suspect[number] {
-			continue
-		}
-		s.kept.suspect[number] = true
-		from, end := s.disk.Range(number)
-		more := s.eng.Retire(from, end)
-		capacity := s.eng.Capacity(t)
-		if capacity > from { // the last one
-			capacity = max(capacity, end)
-		}
-		s.disk.Grow(capacity + more)
-		s.eng.Grow(s.now(), t, capacity+more)
-		s.eng.Retire(from, end)
-		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
-			s.set.Path, segment.FileName(uint64(number)+1)))
-	}
 }
 
 // writeDown writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is

@@ -322,6 +322,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 			op.watch(c.device, c.mark.Keep())
 		}
 	}
+	s.sayAgainFor(s.now())
 	op.wait = s.eng.Await(s.now(), recs, t)
 	op.wait.Notify = op
 	s.ops[op] = struct{}{}

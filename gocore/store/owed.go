@@ -1,8 +1,11 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"velocpy/gocore/durable"
 	"velocpy/gocore/status"
@@ -15,6 +18,7 @@ type owed struct {
 	why     error         // the latest failure
 	pause   time.Duration // from one attempt to the next
 	next    int64         // when that is
+	asked   int64         // when it was tried last
 	last    bool          // the store closes: what fails is tried once more, and no more
 }
 
@@ -33,8 +37,9 @@ func matterOf(c *durable.Change) matter {
 
 // again is the tag of a change that is said once more, for so many that have failed.
 type again struct {
-	stands int
-	last   bool
+	stands  int
+	last    bool
+	awaited bool // for its room somebody may wait
 }
 
 // standsFor is how many changes one stands for.
@@ -50,6 +55,12 @@ const (
 	mostPause  = time.Minute
 )
 
+// askedAgain is how long what is owed rests at least when those who need the disk ask for it.
+const askedAgain = 10 * time.Millisecond
+
+// noSpace tells whether a disk had no room.
+func noSpace(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
 func (o *owed) add(c *durable.Change, now int64) {
 	if o.changes == nil {
 		o.changes = map[matter]*durable.Change{}
@@ -63,6 +74,9 @@ func (o *owed) add(c *durable.Change, now int64) {
 	o.changes[at], o.why = c, c.Err
 	if o.next <= now {
 		o.pause = min(max(2*o.pause, firstPause), mostPause)
+		if noSpace(c.Err) {
+			o.pause = firstPause // others may give some back at any moment, and to try costs little
+		}
 		o.next = now + o.pause.Nanoseconds()
 	}
 }
@@ -73,7 +87,7 @@ func (s *Store) failed(c *durable.Change) {
 	a, _ := c.Tag.(again)
 	k.owed.add(c, s.now())
 	if k.owed.last && !a.last {
-		s.sayAgain()
+		s.sayAgain(false)
 	}
 }
 
@@ -81,26 +95,45 @@ func (s *Store) failed(c *durable.Change) {
 func (s *Store) sayAgainAfter(group []*durable.Change) {
 	if slices.ContainsFunc(group, func(c *durable.Change) bool { return c.Err == nil }) {
 		s.kept.owed.pause, s.kept.owed.next = 0, 0
-		s.sayAgain()
+		s.sayAgain(false)
 	}
 }
 
-// sayAgainInTime says again what nothing else has brought up since.
+// sayAgainInTime says again what nothing else has brought up since, and ends uncertainty.
 func (s *Store) sayAgainInTime(now int64) {
-	if k := s.kept; k != nil && now >= k.owed.next {
-		s.sayAgain()
+	k := s.kept
+	if k == nil {
+		return
+	}
+	if now >= k.owed.next {
+		s.sayAgain(false)
+	}
+	if len(k.uncertain) > 0 && !k.clarifying {
+		k.clarifying = true
+		k.dir.Commit(&durable.Change{Clarify: true})
+	}
+}
+
+// sayAgainFor says again what is owed for one who needs the disk, and who waits for the room that it makes.
+func (s *Store) sayAgainFor(now int64) {
+	if k := s.kept; k != nil && len(k.owed.changes) > 0 && now-k.owed.asked >= askedAgain.Nanoseconds() {
+		s.sayAgain(true)
 	}
 }
 
 // sayAgain commits once more what could not be: drops, and of rules the one that holds now. The lock is held.
-func (s *Store) sayAgain() {
+func (s *Store) sayAgain(awaited bool) {
 	k, now := s.kept, s.now()
+	k.owed.asked = now
 	for _, c := range k.owed.changes {
-		once := &durable.Change{History: c.History, Key: c.Key, Serial: c.Serial, Drop: c.Drop, Clear: c.Clear, Tag: again{standsFor(c), k.owed.last}}
+		once := &durable.Change{History: c.History, Key: c.Key, Serial: c.Serial, Drop: c.Drop, Clear: c.Clear, Tag: again{standsFor(c), k.owed.last, awaited}}
 		if c.Retention != nil {
 			once.Retention = s.histories[c.History].rule()
 		}
 		s.stall.drops[once] = now
+		if awaited {
+			s.eng.Owe(0, 1)
+		}
 		k.dir.Commit(once)
 	}
 	clear(k.owed.changes)
@@ -111,7 +144,7 @@ func (s *Store) closeKept() (err, undone error) {
 	if s.kept.dir != nil {
 		s.mu.Lock()
 		s.kept.owed.last = true
-		s.sayAgain()
+		s.sayAgain(false)
 		s.mu.Unlock()
 	}
 	err = s.kept.Close()

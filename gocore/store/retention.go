@@ -8,41 +8,60 @@ import (
 	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
+
+	"github.com/tidwall/btree"
 )
 
-// retention is a history's rule, and what it still has to decide about: a checkpoint that comes lets one go for which no rule speaks. In a durable store it counts
-// from when it is durable: what it makes superfluous must not go before.
+// retention applies a history's rule to the checkpoints that count. In a durable store a checkpoint counts from when it is durable: what it makes
+// superfluous must not go before. Which are the last ones, the order of writing tells, as in durable.notKept: transfers end in any order.
 type retention struct {
 	rule   *catalog.Retention
 	exempt func(k plan.Key) bool
-	recent []written          // the latest ones, oldest first; some have been written again
-	places map[plan.Key]int64 // of those that have not: which one of recent counts
+	at     map[plan.Key]int64         // when each checkpoint that counts was written
+	last   btree.Map[int64, plan.Key] // the newest of them, rule.Last at the most
+	older  btree.Map[int64, plan.Key] // the others: of these another rule keeps each
+	unkept []written                  // what no rule keeps, and prune has to drop
 }
 
 func newRetention(r *catalog.Retention) *retention {
-	return &retention{rule: r, exempt: r.Exempts(), places: map[plan.Key]int64{}}
+	return &retention{rule: r, exempt: r.Exempts(), at: map[plan.Key]int64{}}
 }
 
-// came notes that a version counts from now on.
-func (x *retention) came(k plan.Key, at int64) {
-	x.recent = append(x.recent, written{at, k})
-	x.places[k] = at
-}
-
-// next takes out one that the rules let go; false when there is none.
-func (x *retention) next() (w written, ok bool) {
-	for len(x.recent) > 0 && uint64(len(x.places)) > x.rule.Last {
-		w, x.recent = x.recent[0], x.recent[1:]
-		if x.places[w.key] != w.at {
-			continue
-		}
-		delete(x.places, w.key)
-		if !x.exempt(w.key) {
-			return w, true
-		}
+// add notes that a version counts from now on, instead of an older one of its key.
+func (x *retention) add(k plan.Key, at int64) {
+	x.remove(k)
+	x.at[k] = at
+	x.last.Set(at, k)
+	if uint64(x.last.Len()) <= x.rule.Last {
+		return
 	}
-	return w, false
+	oldest, key, _ := x.last.PopMin()
+	if x.exempt(key) {
+		x.older.Set(oldest, key)
+		return
+	}
+	delete(x.at, key)
+	x.unkept = append(x.unkept, written{oldest, key})
 }
+
+// remove notes that a key has no version any more that counts: the newest of the older ones is one of the last again.
+func (x *retention) remove(k plan.Key) {
+	at, ok := x.at[k]
+	if !ok {
+		return
+	}
+	delete(x.at, k)
+	if _, ok := x.last.Delete(at); !ok {
+		x.older.Delete(at)
+		return
+	}
+	if at, key, ok := x.older.PopMax(); ok {
+		x.last.Set(at, key)
+	}
+}
+
+// clear notes that no checkpoint counts any more.
+func (x *retention) clear() { *x = *newRetention(x.rule) }
 
 // Retain makes a rule that of the history, in place of the one before, and applies it to what is there. A durable store keeps it.
 func (h *History) Retain(r catalog.Retention) error {
@@ -66,7 +85,7 @@ func (h *History) retain(r *catalog.Retention) {
 	}
 	x := newRetention(r)
 	for _, w := range h.s.counting(h) {
-		x.came(w.key, w.at)
+		x.add(w.key, w.at)
 	}
 	h.retention = x
 	h.s.prune(h)
@@ -110,18 +129,16 @@ func (s *Store) arrived(r *engine.Record) {
 		return
 	}
 	if at, ok := s.counts(r); ok {
-		h.retention.came(r.Key, at)
+		h.retention.add(r.Key, at)
 		s.prune(h)
 	}
 }
 
-// prune drops what the rule of a history lets go.
+// prune drops what the rule of a history does not keep.
 func (s *Store) prune(h *History) {
-	for {
-		w, ok := h.retention.next()
-		if !ok {
-			return
-		}
+	unkept := h.retention.unkept
+	h.retention.unkept = nil
+	for _, w := range unkept {
 		r := h.h.Get(w.key)
 		if r == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/durable"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
@@ -105,5 +106,124 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	}
 	if got := h.numbers(); len(got) != 1 {
 		t.Fatalf("%v are there", got)
+	}
+}
+
+// In whatever order checkpoints become durable, are replaced and dropped: those stay that the rule keeps by the order of their writing, and none that it would keep
+// of the durable ones has gone meanwhile.
+func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		rule := catalog.Retention{Last: uint64(r.IntN(5)), Every: uint64(r.IntN(4)), Named: r.IntN(2) == 0, Keys: []plan.Key{plan.Number(int64(r.IntN(20)))}}
+		if r.IntN(3) == 0 {
+			rule.Keys = nil
+		}
+		x, there := newRetention(&rule), map[plan.Key]int64{}
+		key := func(n int) plan.Key {
+			if n%7 == 3 {
+				return plan.Text(fmt.Sprint(n))
+			}
+			return plan.Number(int64(n))
+		}
+		for _, at := range r.Perm(60) {
+			k := key(r.IntN(20))
+			if at < int(there[k]) {
+				continue // versions of a key become durable in their order
+			}
+			if r.IntN(6) == 0 {
+				delete(there, k)
+				x.remove(k)
+			} else {
+				there[k] = int64(at)
+				x.add(k, int64(at))
+			}
+			kept := keptBy(&rule, there)
+			for _, w := range x.unkept {
+				if kept[w.key] || there[w.key] != w.at {
+					t.Fatalf("seed %d: %v of %d goes, of %v the rule %+v keeps %v", seed, w.key, w.at, there, rule, kept)
+				}
+				delete(there, w.key)
+			}
+			x.unkept = nil
+			if len(kept) != len(there) {
+				t.Fatalf("seed %d: %v are there, the rule %+v keeps %v", seed, there, rule, kept)
+			}
+		}
+	}
+}
+
+// keptBy is what a rule keeps, of keys with the time of their writing.
+func keptBy(rule *catalog.Retention, there map[plan.Key]int64) map[plan.Key]bool {
+	var all []written
+	for k, at := range there {
+		all = append(all, written{at, k})
+	}
+	slices.SortFunc(all, func(a, b written) int { return int(b.at - a.at) })
+	kept, exempt := map[plan.Key]bool{}, rule.Exempts()
+	for i, w := range all {
+		if i < int(rule.Last) || exempt(w.key) {
+			kept[w.key] = true
+		}
+	}
+	return kept
+}
+
+// A checkpoint that becomes durable behind one that was written later is the older one all the same: here, after a crash, and to what clears the store up.
+func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
+	for _, last := range []uint64{1, 2} {
+		x := newCommitting(t)
+		if err := x.h.Retain(catalog.Retention{Last: last}); err != nil {
+			t.Fatal(err)
+		}
+		x.mustPut(0, random(2000, 0))
+		slow := x.begin(1, random(5000, 1), CheckpointArgs{}, x.write)
+		x.mustPut(2, random(3000, 2))
+		x.mustPut(3, random(3000, 3))
+		x.write.Release()
+		if err := drive(t, slow, status.Pending, x.fd, new(Outcome)); err != nil && codeOf(err) != status.Dropped {
+			t.Fatal(err)
+		}
+		want := []int64{2, 3}[2-last:]
+		eventually(t, "the older ones have gone", func() bool { return slices.Equal(x.numbers(), want) })
+		x.committed()
+		eventually(t, "the drops are durable", func() bool {
+			x.s.mu.Lock()
+			defer x.s.mu.Unlock()
+			return len(x.s.kept.doomed) == 0
+		})
+		if got := x.afterCrash().numbers(); !slices.Equal(got, want) {
+			t.Fatalf("after a crash %v are there, not %v", got, want)
+		}
+		got, err := durable.Collect(durable.Options{FS: x.disk, Dir: x.config.Path}, true)
+		if err != nil || got.Dropped != 0 {
+			t.Fatalf("%d more would go, %v", got.Dropped, err)
+		}
+	}
+}
+
+// A dropped checkpoint is none of the last ones: the rule keeps as many as were asked for of those that are there.
+func TestRetentionDoesNotCountWhatWasDropped(t *testing.T) {
+	for _, outlives := range []bool{false, true} {
+		t.Run(fmt.Sprint("durable ", outlives), func(t *testing.T) {
+			c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
+			c.Durable, c.Flush = outlives, "eager"
+			h := newClient(t, open(t, c), "h")
+			if err := h.h.Retain(catalog.Retention{Last: 2}); err != nil {
+				t.Fatal(err)
+			}
+			put := func(k int64) {
+				t.Helper()
+				if err := h.wait(h.mustPut(k, random(3000, uint64(k))).Ticket, status.TierDisk); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(1)
+			put(2)
+			h.drop(2)
+			put(3)
+			if got := h.numbers(); !slices.Equal(got, []int64{1, 3}) {
+				t.Fatalf("%v are there", got)
+			}
+		})
 	}
 }

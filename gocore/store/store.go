@@ -109,7 +109,7 @@ func (s *Store) start() {
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget}
+	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget, Removed: s.removed}
 	if s.proves() {
 		cfg.ProveFrom = proveFrom
 	}
@@ -147,7 +147,7 @@ func (s *Store) openDisk(cfg *engine.Config) error {
 		if err := s.openKept(); err != nil {
 			return err
 		}
-		cfg.Keep, cfg.Removed, cfg.Find = s.keeps, s.removed, s.find
+		cfg.Keep, cfg.Find = s.keeps, s.find
 	case s.set.Disk == nil:
 		return nil
 	default:

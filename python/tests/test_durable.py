@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from conftest import RunPython
 
 import velocpy
+from velocpy import inspect
 
 
 def filled(path: Path, count: int = 20, **options: object) -> dict[int | str, dict[str, np.ndarray]]:
@@ -259,6 +263,113 @@ def test_retention_outlives_the_process(tmp_path: Path) -> None:
         run = store.history("run")
         run.checkpoint(41, u=np.zeros(3)).wait("disk")
         assert sorted(run, key=str) == sorted([0, 7, 10, 20, 30, 39, 41, "named"], key=str)
+
+
+@pytest.mark.parametrize("host", ["8MiB", "256KiB", None])
+def test_retention_keeps_what_was_written_last(tmp_path: Path, host: str | None) -> None:
+    """Checkpoints of all sizes become durable in any order; which of them stay, the order of their writing tells."""
+    rng = np.random.default_rng(5)
+    rules: list[tuple[dict[str, object], list[int | str]]] = [
+        ({"last": 1}, [11]),
+        ({"last": 3}, [9, 10, 11]),
+        ({"last": 1, "every": 5, "keys": [7]}, [0, 5, 7, 10, 11]),
+        ({"last": 2, "named": True}, ["a", "b", 10, 11]),
+    ]
+    for attempt in range(40):
+        rule, kept = rules[attempt % len(rules)]
+        path = tmp_path / str(attempt)
+        with velocpy.open(path, host=host, disk="64MiB") as store:
+            run = store.history("run")
+            run.retain(**rule)  # type: ignore[arg-type]
+            if "named" in rule:
+                run.checkpoint("a", u=rng.random(100))
+                run.checkpoint("b", u=rng.random(10))
+            for i in range(12):
+                run.checkpoint(i, u=np.full(int(rng.integers(0, 20_000)), i))
+                if rng.random() < 0.3:
+                    time.sleep(float(rng.random()) / 200)
+        with velocpy.open(path, mode="r", host="8MiB") as store:
+            assert list(store.history("run")) == kept, (attempt, rule)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 96 MiB of its own."""
+    at = tmp_path / "small"
+    at.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", at], capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    yield at
+    subprocess.run(["umount", "-l", at], check=True)
+
+
+def fill(path: Path) -> None:
+    """Takes all that a file system has left."""
+    with path.open("wb", buffering=0) as filler:
+        for step in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    filler.write(bytes(step))
+            except OSError as full:
+                if full.errno != errno.ENOSPC:
+                    raise
+
+
+def test_a_full_file_system(small_disk: Path) -> None:
+    """What fails while others fill the disk takes no room from the store, which goes on when there is space again."""
+    rng = np.random.default_rng(3)
+    with velocpy.open(small_disk / "store", host="64MiB", disk="64MiB") as store:
+        run = store.history("run")
+        run.checkpoint("first", u=np.arange(1000)).wait("disk")
+        fill(small_disk / "filler")
+        failed: list[int | None] = []
+        for i in range(400):
+            try:
+                run.checkpoint(i % 8, u=rng.random(65_536)).wait("disk")
+            except velocpy.TierIOError as error:
+                failed.append(error.errno)
+        assert len(failed) > 300
+        assert set(failed) == {errno.ENOSPC}
+        assert store.stats()["tiers"]["disk"]["used"] < 20 * 65_536 * 8
+        assert len(list((small_disk / "store").iterdir())) < 10
+        (small_disk / "filler").unlink()
+        last = rng.random(65_536)
+        run.checkpoint("last", u=last).wait("disk")
+    with velocpy.open(small_disk / "store", mode="r", host="64MiB") as store:
+        run = store.history("run")
+        assert set(run) == {"first", "last", *range(8)}
+        assert np.array_equal(run.restore("last")["u"], last)
+        assert np.array_equal(run.restore("first")["u"], np.arange(1000))
+
+
+def test_nothing_is_free(small_disk: Path, run_python: RunPython) -> None:
+    """A store whose process died can be opened for writing, and cleared up, where nothing is free."""
+    path = small_disk / "store"
+    run_python(
+        f"""
+        import os, numpy, velocpy
+        store = velocpy.open({str(path)!r}, host="8MiB", disk="64MiB")
+        run = store.history("run")
+        for i in range(8):
+            run.checkpoint(i, u=numpy.full(50_000, i)).wait("disk")
+        os._exit(0)
+        """
+    )
+    fill(small_disk / "filler")
+    files = {file.name for file in path.iterdir()}
+    with velocpy.open(path, host="8MiB", disk="64MiB") as store:
+        run = store.history("run")
+        for i in range(4):
+            run.drop(i)
+    with velocpy.open(path, mode="r", host="8MiB") as store:
+        assert list(store.history("run")) == [4, 5, 6, 7]
+    got = inspect.collect(path)
+    assert got.file_nbytes > 0
+    assert len(list(path.iterdir())) <= len(files) + 1
+    with velocpy.open(path, host="8MiB", disk="64MiB") as store:
+        run = store.history("run")
+        run.checkpoint(9, u=np.zeros(1000)).wait("disk")
+        assert list(run) == [4, 5, 6, 7, 9]
 
 
 def test_threads_write_one_durable_store(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ class History:
 
         It holds from now on, in place of what was said before, and for what is there. A durable store keeps it for
         whoever opens it next; there a checkpoint counts as a newer one when it is durable, so that a crash never leaves
-        fewer than it says.
+        fewer than it says. Checkpoints become durable in any order; the order of writing tells which are the last.
 
         Parameters
         ----------

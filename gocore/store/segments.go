@@ -1,0 +1,222 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"velocpy/gocore/logring"
+	"velocpy/gocore/segment"
+)
+
+// A segment of which a sync has failed takes nothing any more: nobody knows what of its file is on the medium. What lies there and counts stays, and its other
+// room is retired and given back to the file system; only then as much room is given out elsewhere, so that the data files never take more than the budget.
+// When nothing counts in it any more its file is removed, and the segment may begin another one.
+
+// segmentUse is how much of a segment is given out, where that is not all of it.
+type segmentUse struct {
+	limit   int64 // room behind this offset in the segment is retired
+	suspect bool  // a sync of its file has failed: the limit is 0
+	trimmed int64 // of a suspect one: how many idle bytes it had when its file was made smaller last
+	relief  int64 // … and how many bytes that has given back
+	told    bool  // … that it could not be done
+}
+
+// clusters is what a file may hold beside the bytes that count, as file systems give out room in larger units.
+const clusters = 1 << 20
+
+// setAside gives no room out any more in segments of which a sync has failed. Those who need room wait until trim has made some elsewhere.
+func (s *Store) setAside(segments []int64) {
+	k := s.kept
+	for _, number := range segments {
+		if u := k.segments[number]; u != nil && u.suspect {
+			continue
+		}
+		k.segments[number] = &segmentUse{suspect: true, trimmed: -1}
+		from, end := s.disk.Range(number)
+		s.retireRange(from, end)
+		k.relocating++
+		s.eng.Owe(0, 1)
+		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
+			s.set.Path, segment.FileName(uint64(number)+1)))
+	}
+}
+
+// fit gives out as much room as the budget has, of a space that reaches further because checkpoints lie there: what is free behind some place is retired. What lies
+// there already counts, and is never too much.
+func (s *Store) fit(budget int64) {
+	k, t := s.kept, len(s.tiers)-1
+	var runs []Span
+	for from, end := range k.Occupied() {
+		runs = append(runs, Span{from, end - from})
+		k.budget += end - from
+	}
+	k.budget = max(k.budget, budget)
+	at, excess := s.eng.Capacity(t), s.eng.Capacity(t)-k.budget
+	for i := len(runs) - 1; excess > 0; i-- {
+		free := at
+		if i >= 0 {
+			free -= runs[i].Offset + runs[i].Bytes
+		}
+		if free >= excess {
+			at -= excess
+			break
+		}
+		at, excess = runs[i].Offset, excess-free
+	}
+	if excess == 0 {
+		return
+	}
+	for number := at / s.disk.SegmentBytes(); ; number++ {
+		from, end := s.disk.Range(number)
+		if from >= s.eng.Capacity(t) {
+			return
+		}
+		k.segments[number] = &segmentUse{limit: max(0, at-from)}
+		s.disk.Limit(number, max(0, at-from))
+		s.retireRange(max(at, from), end)
+	}
+}
+
+// retireRange retires a range up to the end of a segment. What the space grows by later lies behind that.
+func (s *Store) retireRange(from, end int64) {
+	s.eng.Retire(from, end)
+	if t := len(s.tiers) - 1; end > s.eng.Capacity(t) {
+		s.disk.Grow(end)
+		s.eng.Grow(s.now(), t, end)
+	}
+}
+
+// trim gives the file system back what suspect segments hold and nothing counts on, and gives out as much room elsewhere. It is called where no sync runs, without
+// the lock.
+func (s *Store) trim() {
+	s.mu.Lock()
+	sound := len(s.kept.segments) == 0 && s.kept.relocating == 0
+	s.mu.Unlock()
+	if sound {
+		return
+	}
+	for _, r := range s.trimmings() {
+		err := s.trimFile(&r)
+		s.trimmed(&r, err)
+	}
+	s.mu.Lock()
+	defer s.leave()
+	s.refit()
+	for ; s.kept.relocating > 0; s.kept.relocating-- {
+		s.eng.Owe(s.now(), -1)
+	}
+}
+
+// trimming is room that a suspect segment's file can give back.
+type trimming struct {
+	number int64
+	whole  bool   // nothing counts in it
+	idle   []Span // else: of the space
+	bytes  int64  // of idle
+	counts int64  // bytes that count in it
+	held   int64  // bytes that its file has afterwards
+}
+
+// trimmings is what there is to trim.
+func (s *Store) trimmings() (all []trimming) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for number, u := range s.kept.segments {
+		if !u.suspect {
+			continue
+		}
+		from, end := s.disk.Range(number)
+		r := trimming{number: number}
+		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, Span{from, end - from}) })
+		r.counts = end - from - r.bytes
+		if r.whole = r.counts == 0; r.whole || r.bytes != u.trimmed {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// trimFile makes a file smaller.
+func (s *Store) trimFile(r *trimming) error {
+	if r.whole {
+		err := s.disk.Discard(r.number)
+		if err != nil {
+			r.held = r.bytes
+		}
+		return err
+	}
+	r.held = r.counts + r.bytes
+	for _, x := range r.idle {
+		if err := s.disk.Punch(x.Offset, x.Bytes); err != nil {
+			return err
+		}
+	}
+	held, err := s.disk.Held(r.number)
+	if err == nil {
+		r.held = min(held, r.held)
+	}
+	return err
+}
+
+// trimmed notes what has become of a trimming. One that failed is tried again when the next changes have landed.
+func (s *Store) trimmed(r *trimming, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.kept.segments[r.number]
+	u.trimmed, u.relief = r.bytes, r.bytes-max(0, r.held-r.counts-clusters)
+	switch {
+	case err == nil && r.whole:
+		*u = segmentUse{}
+	case err == nil:
+	case !u.told:
+		u.told = true
+		logring.Add(logring.Warning, fmt.Sprintf("%s: %s could not be made smaller: %v", s.set.Path, segment.FileName(uint64(r.number)+1), err))
+		fallthrough
+	default:
+		u.trimmed = -1
+	}
+}
+
+// refit gives out as much room as the budget has, beside what suspect segments hold in vain: in segments that are not given out altogether, and then behind
+// all. The lock is held.
+func (s *Store) refit() {
+	k, t := s.kept, len(s.tiers)-1
+	missing := k.budget - s.eng.InUse()
+	for number, u := range k.segments {
+		if u.suspect {
+			from, end := s.disk.Range(number)
+			missing -= s.eng.Idle(from, end, func(int64, int64) {}) - u.relief
+		}
+	}
+	if missing <= 0 {
+		return
+	}
+	for _, number := range slices.Sorted(maps.Keys(k.segments)) {
+		if !k.segments[number].suspect {
+			missing -= s.widen(number, missing)
+		}
+	}
+	if missing > 0 {
+		capacity := s.eng.Capacity(t) + missing
+		s.disk.Grow(capacity)
+		s.eng.Grow(s.now(), t, capacity)
+	}
+}
+
+// widen gives out more of a segment, so that so many bytes are free there, and returns how many are.
+func (s *Store) widen(number, bytes int64) (more int64) {
+	k, u := s.kept, s.kept.segments[number]
+	from, end := s.disk.Range(number)
+	for more < bytes && u.limit < end-from {
+		next := min(u.limit+bytes-more, end-from)
+		s.disk.Limit(number, next)
+		at := u.limit
+		u.limit = next
+		more += s.eng.Reinstate(s.now(), from+at, from+next)
+	}
+	if u.limit == end-from {
+		delete(k.segments, number)
+	}
+	return more
+}
