@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/description"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/store"
@@ -33,7 +34,7 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 		if err != nil {
 			return 0, err
 		}
-		c.OpenDevice, c.WatchDevices = openDevice, watchFaults
+		c.OpenDevice, c.WatchDevices, c.Describes = openDevice, watchFaults, description.Check
 		constants(&c)
 		s, err := store.Open(c)
 		if err != nil {

@@ -85,6 +85,17 @@ func Check(l *catalog.Layout) error {
 	return nil
 }
 
+// CheckRow tells whether the names of a row's history and key are texts, and its meta is one. The row is one that package catalog has accepted.
+func CheckRow(history string, row *catalog.Row) error {
+	switch {
+	case !wellFormed(history):
+		return malformed("the name of the history is no UTF-8")
+	case row.Key.IsText && !wellFormed(row.Key.Text):
+		return malformed("the key is no UTF-8")
+	}
+	return CheckMeta(row.Meta)
+}
+
 // region reads a region, which lies at a span of the slot, and gives its name.
 func (f *fields) region(span catalog.Span) (name string, err error) {
 	name = f.text()

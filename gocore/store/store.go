@@ -76,7 +76,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -380,7 +380,7 @@ func (s *Store) Layout(id uint64) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.layouts.byID[id]; l != nil {
-		return l.text, nil
+		return l.text, l.undescribed()
 	}
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
 }
