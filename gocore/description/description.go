@@ -27,6 +27,8 @@ const (
 	mostAxes    = 64      // NumPy's limit
 	mostPlace   = 1 << 16 // the contract's
 	mostItem    = math.MaxInt32
+	alignment   = 64      // of regions in the slot: libraries load several elements at once from addresses that have to be multiples of their size
+	mostEmpty   = 1 << 24 // elements without bytes of one region: a client may look at each
 )
 
 // Libraries that an array may have come from; see docs/format.md.
@@ -85,17 +87,6 @@ func Check(l *catalog.Layout) error {
 	return nil
 }
 
-// CheckRow tells whether the names of a row's history and key are texts, and its meta is one. The row is one that package catalog has accepted.
-func CheckRow(history string, row *catalog.Row) error {
-	switch {
-	case !wellFormed(history):
-		return malformed("the name of the history is no UTF-8")
-	case row.Key.IsText && !wellFormed(row.Key.Text):
-		return malformed("the key is no UTF-8")
-	}
-	return CheckMeta(row.Meta)
-}
-
 // region reads a region, which lies at a span of the slot, and gives its name.
 func (f *fields) region(span catalog.Span) (name string, err error) {
 	name = f.text()
@@ -124,6 +115,8 @@ func (f *fields) region(span catalog.Span) (name string, err error) {
 		return name, malformed("it has %d axes", axes)
 	case order > orderListed || order == orderListed && !permutation(listed):
 		return name, malformed("the order of its axes is none")
+	case offset%alignment != 0:
+		return name, malformed("it begins at %d, which is no multiple of %d", offset, alignment)
 	case offset != span.Offset || bytes != span.Bytes:
 		return name, malformed("%d bytes at %d are described, and the layout has %d at %d", bytes, offset, span.Bytes, span.Offset)
 	}
@@ -152,7 +145,7 @@ func permutation(axes string) bool {
 
 // checkBytes tells whether elements of a size, as many as the axes have, take so many bytes.
 func checkBytes(item int64, lengths string, bytes int64, library uint8) error {
-	product, empty, fits := item, false, true
+	product, empty, fits := max(item, 1), false, true
 	for ; len(lengths) > 0; lengths = lengths[8:] {
 		n := int64(le64(lengths))
 		switch {
@@ -166,9 +159,12 @@ func checkBytes(item int64, lengths string, bytes int64, library uint8) error {
 			product *= n
 		}
 	}
+	if item == 0 && !empty && fits {
+		fits, empty = product <= mostEmpty, true
+	}
 	switch {
 	case !fits && !(empty && library == torch): // torch has tensors without elements whose other axes are of any length
-		return malformed("its axes give more than 2^63 bytes")
+		return malformed("its axes give too many elements")
 	case empty && bytes != 0, !empty && bytes != product:
 		return malformed("its %d bytes are not those of its elements", bytes)
 	}

@@ -127,7 +127,7 @@ func (c *Check) list() (err error) {
 				c.sum.Unknown++
 				return true
 			}
-			if why := described.wrong(h.Name, &row); why != nil {
+			if why := described.wrong(&row); why != nil {
 				c.undescribed = append(c.undescribed, Fault{
 					Kind: Description, Why: why.Error(), Row: &Place{History: h.Name, Key: row.Key, Serial: row.Serial},
 				})

@@ -21,7 +21,7 @@ func describing(o *Options) descriptions {
 }
 
 // wrong is what is wrong with a row beside the bytes of its checkpoint; nil: nothing.
-func (d *descriptions) wrong(history string, row *catalog.Row) error {
+func (d *descriptions) wrong(row *catalog.Row) error {
 	if d.o.Describes == nil {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (d *descriptions) wrong(history string, row *catalog.Row) error {
 		d.seen[row.Layout] = why
 	}
 	if why == nil && d.o.Annotates != nil {
-		why = d.o.Annotates(history, row)
+		why = d.o.Annotates(row.Meta)
 	}
 	return why
 }

@@ -19,7 +19,7 @@ const (
 	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
 	Unreadable Kind = "unreadable" // … cannot be read
 	Changed    Kind = "changed"    // … are not those that were written
-	// Description: what the catalog says of a checkpoint's regions is no description of them, its meta is none, or its name is no text.
+	// Description: what the catalog says of a checkpoint's regions is no description of them, or its meta is none.
 	Description Kind = "description"
 )
 

@@ -21,7 +21,7 @@ type Desk struct {
 	FS vfs.FS
 	// Describes and Annotates are durable.Options'.
 	Describes func(*catalog.Layout) error
-	Annotates func(history string, row *catalog.Row) error
+	Annotates func(meta string) error
 
 	sessions handle.Table[*Session]
 }
