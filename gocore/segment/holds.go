@@ -24,6 +24,7 @@ func (s *Space) Holds(off, n int64) error {
 			return err
 		}
 		size, err := file.Size()
+		g.release(read)
 		if err == nil && g.start+size < next {
 			err = fmt.Errorf("segment file %d in %s has %d bytes, not %d: %w", g.number, s.opt.Dir, size, next-g.start, io.ErrUnexpectedEOF)
 		}
