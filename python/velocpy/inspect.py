@@ -643,10 +643,10 @@ def _scope(read_data: bool, subset: str | None, seed: int | None) -> tuple[dict[
         return {"data": bool(read_data)}, None
     if read_data:
         raise InvalidArgument("read_data and subset exclude each other.")
-    part = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", subset)
+    part = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", subset)
     if part and 1 <= int(part[1]) <= int(part[2]):
         return {"part": int(part[1]) - 1, "parts": int(part[2])}, None
-    share = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", subset)
+    share = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", subset)
     if share and 0 < float(share[1]) <= 100:
         seed = secrets.randbits(32) if seed is None else int(seed)
         if not 0 <= seed < 1 << 64:
