@@ -111,6 +111,9 @@ RegionLayout read_region(Reader* reader, bool sequence) {
   region.place = reader->take<int32_t>();
   const auto text_length = reader->take<uint32_t>();
   region.dtype_text.assign(reader->advance(text_length), text_length);
+  const bool ascii =
+      std::all_of(region.dtype_text.begin(), region.dtype_text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!ascii) raise_invalid("the description of a checkpoint names a dtype that is no ASCII.");
   region.itemsize = reader->take<int64_t>();
   const int ndim = reader->take<uint8_t>();
   for (int i = 0; i < ndim; ++i) region.shape.push_back(reader->take<int64_t>());

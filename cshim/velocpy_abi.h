@@ -104,7 +104,8 @@ typedef struct veloc_checkpoint_args {
   veloc_key key;
   const veloc_region* regions;
   int64_t n_regions;
-  const char* layout; /* opaque bytes that describe names, dtypes, shapes; interned by the core, equal bytes give equal ids.
+  const char* layout; /* bytes that describe names, dtypes, shapes; interned by the core, equal bytes give equal ids. Of a store on disk
+                         the core gives out none that docs/format.md refuses: restore and veloc_layout are VELOC_E_CORRUPT then.
                          The same layout must always come with the same region offsets and sizes. */
   int64_t layout_len;
   int64_t slot_bytes; /* >= end of the last region */

@@ -13,7 +13,7 @@ func itemBytes(text string, library uint8) (int64, error) {
 	var size int64
 	ok := true
 	switch {
-	case !wellFormed(text):
+	case !ascii(text):
 		ok = false
 	case strings.HasPrefix(text, "["): // elements of an array are never arrays themselves
 		ok = false

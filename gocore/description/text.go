@@ -20,6 +20,15 @@ func wellFormed(s string) bool {
 	return true
 }
 
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // surrogate tells whether a text begins with what stands for half of a pair.
 func surrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80

@@ -207,21 +207,22 @@ def written(destinations: Iterable[Any]) -> None:
             increment(array)
 
 
-def torch_module() -> Any:
-    """The module torch, for an array that came from there."""
+def require_torch() -> None:
+    """Refuses where torch is missing, for an array that came from there."""
     try:
-        import torch
+        import torch  # noqa: F401
     except ImportError as error:
         raise InvalidType(
             "a region was a tensor of torch, which is not installed here; restore it into an array of your own: "
             "restore(key, into=…)."
         ) from error
-    return torch
 
 
 def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
     """The region of a lease as a tensor that keeps the lease alive."""
-    torch = torch_module()
+    require_torch()
+    import torch
+
     shown = memory.tensor(region, torch.Tensor)
     if shown is not None:
         return shown
@@ -239,7 +240,9 @@ def fetched(memory: _core.LeaseMemory, region: int) -> Any:
     text, itemsize, shape, strides = memory.description(region)
     flat = memory.fetched(region)
     if memory.library(region) == TORCH:
-        torch = torch_module()
+        require_torch()
+        import torch
+
         dtype = torch_dtype(text, itemsize)
         if flat.size == 0:
             return torch.empty(shape, dtype=dtype)
@@ -257,14 +260,16 @@ def torch_text(dtype: torch.dtype) -> str:
 @lru_cache(maxsize=256)
 def torch_dtype(text: str, itemsize: int) -> torch.dtype:
     """The dtype of torch that `torch_text` wrote; another size of its elements is refused."""
-    torch = torch_module()
+    require_torch()
+    import torch
+
     name = text[1:] if text.startswith("=") else dtype_from_text(text, itemsize).name
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype) or not text.startswith(("=", "|", _NATIVE)):
         raise InvalidType(f"a region has the dtype {text!r:.80}, which torch {torch.__version__} does not know here.")
     if dtype.itemsize != itemsize:
         raise _unlike(text, itemsize)
-    return dtype  # type: ignore[no-any-return]
+    return dtype
 
 
 # --- overlaps
@@ -313,6 +318,8 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
         raise InvalidType(
             f"arrays of dtype {dtype} hold references, not bytes; store numbers or fixed-length texts, or pickle them."
         )
+    if dtype.kind in "mM" and "[0" in dtype.str:
+        raise InvalidType(f"arrays of dtype {dtype} count in units of no length; store them as numbers.")
     if dtype.names is not None:
         return json.dumps(_structure(dtype), sort_keys=True, ensure_ascii=True)
     if dtype.subdtype is not None:
@@ -346,7 +353,7 @@ def dtype_from_text(text: str, itemsize: int | None = None) -> np.dtype[Any]:
         raise
     except _NO_DTYPE as error:
         raise CorruptCheckpoint(f"a region has the dtype {text!r:.80}, which NumPy does not know: {error}.") from error
-    if dtype.hasobject or itemsize is not None and dtype.itemsize != itemsize:
+    if dtype.hasobject or (itemsize is not None and dtype.itemsize != itemsize):
         raise _unlike(text, itemsize)
     return dtype
 
@@ -398,10 +405,19 @@ def _structure(dtype: np.dtype[Any]) -> dict[str, Any]:
         "names": list(dtype.names),
         "formats": [dtype_text(field[0]) for field in fields],
         "offsets": [field[1] for field in fields],
-        "titles": [field[2] if len(field) > 2 else None for field in fields],
+        "titles": [_title(field[2]) if len(field) > 2 else None for field in fields],
         "itemsize": dtype.itemsize,
         "aligned": dtype.isalignedstruct,
     }
+
+
+def _title(title: Any) -> str | int | None:
+    plain = type(title) is int and 0 <= title < 1 << 31
+    if title is None or type(title) is str or plain:
+        return title  # type: ignore[no-any-return]
+    raise InvalidType(
+        f"a field has the title {title!r:.80}; titles that can be stored are texts and numbers from 0 up."
+    )
 
 
 def _subarray(dtype: np.dtype[Any]) -> list[Any]:
@@ -414,6 +430,8 @@ def _from_json(described: Any) -> np.dtype[Any]:
         base, shape = described
         return np.dtype((dtype_from_text(base), tuple(shape)))
     aligned = described.pop("aligned")
+    if not isinstance(aligned, bool):
+        raise TypeError(f"aligned is {aligned!r:.80}")
     if not any(described["titles"]):
         del described["titles"]
     described["formats"] = [dtype_from_text(text) for text in described["formats"]]

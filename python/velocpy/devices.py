@@ -207,9 +207,11 @@ def array(memory: _core.LeaseMemory, region: int) -> Any:
 
 
 def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
-    from .arrays import torch_dtype, torch_module
+    from .arrays import require_torch, torch_dtype
 
-    torch = torch_module()
+    require_torch()
+    import torch
+
     ready = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     shown = memory.tensor(region, torch.Tensor) if ready else None
     if shown is not None:
@@ -260,9 +262,12 @@ def sent_home(memory: _core.LeaseMemory, region: int) -> Any:
     """A region whose array was on a device but whose bytes came to host memory: copied to where it was."""
     device, library = memory.home(region) - 1, memory.library(region)
     if library == TORCH:
-        from .arrays import tensor, torch_module
+        from .arrays import require_torch, tensor
 
-        _require_device(device, torch_module().cuda.device_count())
+        require_torch()
+        import torch
+
+        _require_device(device, torch.cuda.device_count())
         return tensor(memory, region).to(f"cuda:{device}")
     shown = memory.array(region)
     if library == CUPY:
