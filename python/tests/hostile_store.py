@@ -104,9 +104,14 @@ def _item(kind: int, body: bytes) -> bytes:
 
 
 def write(
-    path: Path, checkpoints: Sequence[Checkpoint], *, segment: int = SEGMENT, history: bytes = b"h", data: int | None = None
+    path: Path,
+    checkpoints: Sequence[Checkpoint],
+    *,
+    segment: int = SEGMENT,
+    history: bytes = b"h",
+    data: int | None = None,
 ) -> None:
-    """Writes a store with keys from 0 on, their bytes one behind the other; ``data`` is the length of all data files."""
+    """Writes a store with keys from 0 on, whose bytes lie one behind the other in data files of ``data`` bytes."""
     path.mkdir(parents=True)
     records = [_item(catalog.HISTORY, struct.pack("<I", 1) + history)]
     at = 0
@@ -135,17 +140,81 @@ def write(
 
 
 # --- what the descriptions say
-# ------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
-RIGHT = ["|b1", "|i1", "<i2", ">i4", "<i8", "|u1", "<u4", "<f2", "<f4", ">f8", "<f16", "<c8", "<c16", "<c32", "|S5", "<U3",
-         "|V7", "<M8[D]", "<m8[25us]", "<M8", "=bfloat16", "=float8_e4m3fn", "=int4"]  # fmt: skip
-WRONG = ["|O", "O", "|O8", "<O", "T", "|T16", "", " ", "<", "f8", "float64", "i4,f8", "<f3", "<f80", "<U-1", "<U536870912",
-         "|V2147483648", "<M8[]", "<M8[0s]", "<M8[fortnight]", "=", "=os", "=load", "=nn", "=Tensor", "=float99", "=__doc__",
-         "=dtype", "{", "[", "{}", "[]", "[[", '["|O", [1]]', '["<f4", [2]]', '{"names": 1}', "\0", "<f8\0", "\ud800",
-         "[" * 3000, '{"a":' * 3000, '["' * 3000, "<i8\n", "|b1 ", "Float64", "object", "datetime64", "<a5"]  # fmt: skip
+RIGHT = [
+    "|b1",
+    "|i1",
+    "<i2",
+    ">i4",
+    "<i8",
+    "|u1",
+    "<u4",
+    "<f2",
+    "<f4",
+    ">f8",
+    "<f16",
+    "<c8",
+    "<c16",
+    "<c32",
+    "|S5",
+    "<U3",
+    "|V7",
+    "<M8[D]",
+    "<m8[25us]",
+    "<M8",
+    "=bfloat16",
+    "=float8_e4m3fn",
+    "=int4",
+]
+WRONG = [
+    *[
+        "|O",
+        "O",
+        "|O8",
+        "<O",
+        "T",
+        "|T16",
+        "<",
+        "f8",
+        "float64",
+        "i4,f8",
+        "<f3",
+        "<f80",
+        "<U-1",
+        "<U536870912",
+        "|V2147483648",
+        "<M8[]",
+        "<M8[0s]",
+        "<M8[fortnight]",
+    ],
+    *[
+        "=",
+        "=os",
+        "=load",
+        "=nn",
+        "=Tensor",
+        "=float99",
+        "=__doc__",
+        "=dtype",
+        "{",
+        "[",
+        "{}",
+        "[]",
+        "[[",
+        "Float64",
+        "object",
+        "datetime64",
+        "<a5",
+    ],
+    *('["|O", [1]]', '["<f4", [2]]', '{"names": 1}', "", " ", "\0", "<f8\0", "\ud800", "<i8\n", "|b1 "),
+    *("[" * 3000, '{"a":' * 3000, '["' * 3000),
+]
 HUGE = [-1, -(2**63), 2**63 - 1, 2**31, 2**40, 2**50, 2**62, 0, 1]
-METAS = [b"", b"{}", b'{"t": 0.5}', b"[NaN, -Infinity]", b'"\\ud800"', b"\xff", b"{", b"[" * 60_000, b"[" * 900 + b"]" * 900,
-         b'{"a":' * 3000, b"1" * 5000, b"\xef\xbb\xbf1", b"n", b"1 2", b'"\x01"', b"\xff\xfe1\0", b"1\0"]  # fmt: skip
+METAS = [
+    *(b"", b"{}", b'{"t": 0.5}', b"[NaN, -Infinity]", b'"\\ud800"', b"\xff", b"{", b"[" * 60_000, b'{"a":' * 3000),
+    *(b"[" * 900 + b"]" * 900, b"1" * 5000, b"\xef\xbb\xbf1", b"n", b"1 2", b'"\x01"', b"\xff\xfe1\0", b"1\0"),
+]
 
 
 def structure(rng: random.Random, depth: int) -> str:
@@ -182,7 +251,9 @@ def dtype(rng: random.Random, depth: int = 0) -> str:
     if depth < 4 and kind < 0.3:
         return structure(rng, depth)
     if depth < 4 and kind < 0.35 and depth > 0:
-        return json.dumps([dtype(rng, depth + 1), rng.choice([[2], [2, 3], [], [0], [-1], [2**31], [2**16] * 4, "x", None])])
+        return json.dumps(
+            [dtype(rng, depth + 1), rng.choice([[2], [2, 3], [], [0], [-1], [2**31], [2**16] * 4, "x", None])]
+        )
     text = rng.choice(RIGHT if kind < 0.8 else WRONG)
     if kind > 0.97 and text:
         at = rng.randrange(len(text))
@@ -204,8 +275,17 @@ def region(rng: random.Random, number: int, offset: int) -> Region:
     listed = bytes(rng.sample(range(len(shape)), len(shape))) if order == 2 else b""
     library = rng.choice([0, 0, 0, 1, 2, 3, 4])
     return Region(
-        f"r{number}".encode(), text.encode("utf-8", "surrogatepass"), size, shape, offset, size * count, library, 0, order, listed
-    )  # fmt: skip
+        f"r{number}".encode(),
+        text.encode("utf-8", "surrogatepass"),
+        size,
+        shape,
+        offset,
+        size * count,
+        library,
+        0,
+        order,
+        listed,
+    )
 
 
 def worse(rng: random.Random, region: Region) -> Region:
@@ -256,7 +336,7 @@ def checkpoint(rng: random.Random) -> Checkpoint:
 
 
 # --- what is asked of them
-# -----------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def touch(array: Any) -> None:
@@ -294,6 +374,8 @@ def ask(store: velocpy.Store, path: Path, key: int, beside: Path) -> tuple[bool,
             call()
         except velocpy.CorruptCheckpoint:
             bad_meta = True
+        except velocpy.CheckpointNotFound:  # the catalog has refused it
+            pass
     tried(lambda: history.restore(key, ["r0"]))
     tried(lambda: history.restore(key, into={"r0": np.zeros(3)}))
     tried(lambda: history.restore(key, into=[np.zeros(2)]))
@@ -301,8 +383,8 @@ def ask(store: velocpy.Store, path: Path, key: int, beside: Path) -> tuple[bool,
     if not bad:
         tried(lambda: inspect.describe(path, "h", key))
         if key % 8 == 0:
-            for format_ in files.FORMATS:
-                tried(lambda: files.export(path, "h", key, beside / f"file.{format_}"))
+            tried(lambda: files.export(path, "h", key, beside / "file.npz"))
+            tried(lambda: files.export(path, "h", key, beside / "file.safetensors"))
     return described, bad_meta
 
 
