@@ -167,6 +167,20 @@ def test_what_is_written_is_accepted(tmp_path: Path) -> None:
                 assert shown.shape == kept[key].shape
 
 
+def test_a_meta_that_is_too_deep_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python itself would write it."""
+    from velocpy.history import META_DEPTH, _meta_bytes
+
+    for depth in (900, META_DEPTH, META_DEPTH + 1, 5000):
+        text = "[" * depth + '"[[[\\"["' + "]" * depth
+        monkeypatch.setattr("velocpy.history.json.dumps", lambda *_, text=text, **__: text)
+        if depth <= META_DEPTH:
+            assert _meta_bytes("x") == text.encode()
+        else:
+            with pytest.raises(velocpy.InvalidArgument, match="deep"):
+                _meta_bytes("x")
+
+
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     path = tmp_path / "store"
     write(path, [plain([ITEM])], history=b"\xff\xfe")
