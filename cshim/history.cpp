@@ -234,7 +234,7 @@ std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& nam
   nogil.end();
   if (status < 0) raise(error, where(key));
   *id = info.layout;
-  return store_->layout(info.layout, info.slot_bytes);
+  return store_->layout(info.layout, info.slot_bytes, where(key));
 }
 
 void History::fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const {

@@ -21,6 +21,10 @@ void utf8(py::handle text, std::string* own, const char** data, int64_t* length)
 
 py::object text_from(const char* data, size_t length) {
   PyObject* text = PyUnicode_DecodeUTF8(data, static_cast<Py_ssize_t>(length), "surrogatepass");
+  if (text == nullptr) {
+    PyErr_Clear();
+    text = PyUnicode_DecodeUTF8(data, static_cast<Py_ssize_t>(length), "surrogateescape");  // a name that Python has not written
+  }
   if (text == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(text);
 }

@@ -81,8 +81,8 @@ std::vector<uint8_t> read_order(Reader* reader, int ndim) {
       break;
     case AxisOrder::listed:
       std::memcpy(order.data(), reader->advance(order.size()), order.size());
-      for (uint8_t axis : order) {
-        if (axis >= ndim) raise_invalid("the description of a checkpoint names an axis that does not exist.");
+      for (int i = 0; i < ndim; ++i) {
+        if (std::find(order.begin(), order.end(), i) == order.end()) raise_invalid("the description of a checkpoint leaves an axis out.");
       }
       break;
     default:
@@ -111,6 +111,9 @@ RegionLayout read_region(Reader* reader, bool sequence) {
   region.place = reader->take<int32_t>();
   const auto text_length = reader->take<uint32_t>();
   region.dtype_text.assign(reader->advance(text_length), text_length);
+  const bool ascii =
+      std::all_of(region.dtype_text.begin(), region.dtype_text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!ascii) raise_invalid("the description of a checkpoint names a dtype that is no ASCII.");
   region.itemsize = reader->take<int64_t>();
   const int ndim = reader->take<uint8_t>();
   for (int i = 0; i < ndim; ++i) region.shape.push_back(reader->take<int64_t>());
@@ -190,7 +193,9 @@ std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
   Reader reader(data, length);
   auto layout = std::make_shared<Layout>();
   if (reader.take<char>() != kMagic || reader.take<uint8_t>() != kVersion) raise_invalid("these bytes do not describe a checkpoint.");
-  layout->sequence = reader.take<uint8_t>() != 0;
+  const auto sequence = reader.take<uint8_t>();
+  if (sequence > 1) raise_invalid("the description of a checkpoint is neither a mapping nor a sequence.");
+  layout->sequence = sequence == 1;
   const auto count = reader.take<uint32_t>();
   if (count > reader.left() / kRegion)
     raise_invalid("the description of a checkpoint has no room for its " + std::to_string(count) + " regions.");
@@ -201,8 +206,10 @@ std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
     const char* name;
     int64_t name_length;
     utf8(layout->regions.back().name, &own, &name, &name_length);
-    layout->index.emplace(std::string(name, static_cast<size_t>(name_length)), static_cast<int32_t>(i));
+    if (!layout->index.emplace(std::string(name, static_cast<size_t>(name_length)), static_cast<int32_t>(i)).second)
+      raise_invalid("the description of a checkpoint gives two regions one name.");
   }
+  if (reader.left() > 0) raise_invalid("the description of a checkpoint goes on behind its regions.");
   return layout;
 }
 
@@ -228,7 +235,9 @@ void check_layout(const Layout& layout, int64_t slot_bytes) {
 }
 
 py::object dtype_of_region(const RegionLayout& region) {
-  if (!region.dtype) region.dtype = py::module_::import("velocpy.arrays").attr("dtype_from_text")(region.dtype_text);
+  if (region.dtype) return region.dtype;
+  // It refuses any other size, and references: strides and bounds follow from the size.
+  region.dtype = py::module_::import("velocpy.arrays").attr("dtype_from_text")(region.dtype_text, region.itemsize);
   return region.dtype;
 }
 

@@ -14,6 +14,7 @@ namespace velocpy {
 namespace {
 
 constexpr int kMaxDims = 64;                           // NumPy's limit
+constexpr int64_t kMostEmpty = int64_t{1} << 24;       // as the core's, of elements without bytes
 constexpr int64_t kLargestElement = int64_t{1} << 30;  // the contract's element size has 32 bits
 
 char g_nothing[64];  // where regions without bytes point
@@ -161,10 +162,21 @@ size_t count_of(py::handle regions) {
   return static_cast<size_t>(count);
 }
 
+int64_t elements_of(const View& view) {
+  int64_t count = 1;
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.shape[i] == 0) return 0;
+    if (__builtin_mul_overflow(count, view.shape[i], &count)) return INT64_MAX;
+  }
+  return count;
+}
+
 void add_source(Sources* sources, const Label& label, const char* name, int64_t length, py::handle array) {
   View view;
   view.fill(array, label);
   if (view.ndim > kMaxDims) raise_invalid("region " + label.spelled() + " has more than 64 axes.");
+  if (view.itemsize == 0 && elements_of(view) > kMostEmpty)
+    raise_invalid("region " + label.spelled() + " has too many elements without bytes.");
   if (view.itemsize > INT32_MAX) raise_invalid("region " + label.spelled() + " has elements of more than 2 GiB.");
   const Order order = memory_order(view);
   const int64_t offset = sources->layout.add(name, length, view.library, view.place, view.dtype_text, view.itemsize, view.ndim, view.shape,

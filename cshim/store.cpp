@@ -127,16 +127,19 @@ void Store::raise(const veloc_error& error, const Where& where) const {
   velocpy::raise(error, where);
 }
 
-std::shared_ptr<const Layout> Store::layout(uint64_t id, int64_t slot_bytes) {
+std::shared_ptr<const Layout> Store::layout(uint64_t id, int64_t slot_bytes, const Where& where) {
   if (auto known = layouts_.find(id)) return known;
   const Core& table = core();
   bool gone = false;
+  veloc_error failure{};
   const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
     const int32_t status = table.layout(handle_, id, buffer, capacity, length, error);
     gone = status == VELOC_E_NOT_FOUND;
-    return gone ? VELOC_OK : status;
+    if (status == VELOC_E_CORRUPT) failure = *error;
+    return gone || status == VELOC_E_CORRUPT ? VELOC_OK : status;
   });
   if (gone) return nullptr;
+  if (failure.status == VELOC_E_CORRUPT) velocpy::raise(failure, where);
   auto layout = read_layout(bytes.data(), bytes.size());
   check_layout(*layout, slot_bytes);  // it may come from a file
   layouts_.put(id, layout);

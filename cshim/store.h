@@ -36,7 +36,7 @@ class Store {
   [[noreturn]] void raise(const veloc_error& error, const Where& where) const;
 
   // The layout of an id, of slots of that many bytes; asks the core once. Null when nothing has this layout any more.
-  std::shared_ptr<const Layout> layout(uint64_t id, int64_t slot_bytes);
+  std::shared_ptr<const Layout> layout(uint64_t id, int64_t slot_bytes, const Where& where = {});
 
   uint64_t handle() const { return handle_; }
   KeptSources& sources() { return sources_; }

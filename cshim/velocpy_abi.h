@@ -105,7 +105,8 @@ typedef struct veloc_checkpoint_args {
   veloc_key key;
   const veloc_region* regions;
   int64_t n_regions;
-  const char* layout; /* opaque bytes that describe names, dtypes, shapes; interned by the core, equal bytes give equal ids.
+  const char* layout; /* bytes that describe names, dtypes, shapes; interned by the core, equal bytes give equal ids. Of a store on disk
+                         the core gives out none that docs/format.md refuses: restore and veloc_layout are VELOC_E_CORRUPT then.
                          The same layout must always come with the same region offsets and sizes. */
   int64_t layout_len;
   int64_t slot_bytes; /* >= end of the last region */
@@ -228,7 +229,8 @@ int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier,
  * "debug": bool, "workers": int, "copiers": int, "direct": bool, "timeline": int events kept (0: none), "durable": bool: the disk tier
  * outlives the store, "read_only": bool: … and is only looked at} */
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
-/* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice. */
+/* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice: a second call, after the first
+ * has ended, gives the handles of the store and its histories back, which are stale from then on. */
 int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);
 /* Gives devices other budgets, at most those that the store was opened with: {"devices": [{"ordinal": int, "bytes": budget, which may be 0,
  * or "share": of what is free without the store's own}]}. Captures keep to them at once. Operation that ends when the memory beyond them

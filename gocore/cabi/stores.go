@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/description"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/store"
@@ -33,7 +34,7 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 		if err != nil {
 			return 0, err
 		}
-		c.OpenDevice, c.WatchDevices = openDevice, watchFaults
+		c.OpenDevice, c.WatchDevices, c.Describes = openDevice, watchFaults, description.Check
 		constants(&c)
 		s, err := store.Open(c)
 		if err != nil {
@@ -51,10 +52,23 @@ func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure 
 		if err != nil {
 			return nil, 0, err
 		}
+		forget(uint64(handle), s)
 		op := s.Close(int32(fd))
 		code, err := op.Step(o)
 		return op, code, err
 	})
+}
+
+// forget gives the handles of a store back that has ended: what holds one of them closes a second time when it goes.
+func forget(handle uint64, s *store.Store) {
+	numbers, ok := s.Ended()
+	if !ok {
+		return
+	}
+	stores.Take(handle)
+	for _, number := range numbers {
+		histories.Take(number)
+	}
 }
 
 //export veloc_resize

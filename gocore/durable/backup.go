@@ -216,7 +216,7 @@ func (b *Backup) unread(x source, why error) error {
 
 // has tells whether a checkpoint is still the one of its key.
 func (c *contents) has(x source) bool {
-	return c.counts(x.history, &catalog.Row{Key: x.key, Serial: x.serial})
+	return c.counts(x.history, x.key, x.serial)
 }
 
 // turn looks at the source again, and ends the rounds when it has nothing new.

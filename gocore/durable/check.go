@@ -70,8 +70,11 @@ type Unused struct {
 type Check struct {
 	v     *View
 	files map[int64]int64 // lengths of the data files, by segment
+	ends  int64           // of the space: no data file reaches further
 	rows  []chosen        // by place
 	sum   Summary
+
+	undescribed []Fault
 
 	mu    sync.Mutex // guards what follows, and the View's State
 	next  int        // row
@@ -111,16 +114,23 @@ func (c *Check) list() (err error) {
 	}
 	c.sum.Torn = c.v.log.Torn
 	for _, number := range slices.Sorted(maps.Keys(c.files)) {
+		c.ends = max(c.ends, number*c.v.identity.segment+min(c.files[number], c.v.identity.segment))
 		if !c.v.used(uint64(number)+1) && c.v.state.Unreadable() == 0 {
 			c.sum.Unused = append(c.sum.Unused, Unused{segment.FileName(uint64(number) + 1), c.files[number]})
 		}
 	}
+	described := describing(&c.v.o)
 	for _, h := range c.v.state.Histories() {
 		c.v.state.Each(h.ID, func(row catalog.Row) bool {
 			c.sum.Checkpoints++
 			if !row.Readable() {
 				c.sum.Unknown++
 				return true
+			}
+			if why := described.wrong(&row); why != nil {
+				c.undescribed = append(c.undescribed, Fault{
+					Kind: Description, Why: why.Error(), Row: &Place{History: h.Name, Key: row.Key, Serial: row.Serial},
+				})
 			}
 			r, _ := c.v.identity.place(row.Extents) // the survey has seen to it that there is one
 			x := chosen{history: h.ID, key: row.Key, serial: row.Serial, from: r.from}

@@ -53,6 +53,9 @@ type Options struct {
 	Repair       bool  // goes on with what is left of a damaged catalog
 	// Slack is by how much the catalog may be longer than what it says, in bytes; 0: a few MiB. It is written anew then.
 	Slack int64
+	// Describes and Annotates tell whether the text of a layout describes it, and whether a meta is one; see package description. nil: Check does not look.
+	Describes func(*catalog.Layout) error
+	Annotates func(meta string) error
 	// Land is told of every group of changes, in their order, when its fate is known; it takes Guard and calls Apply for each. suspect are segments a
 	// sync of which has failed just now: nothing may be put there any more. nil: nobody is told.
 	Land func(group []*Change, suspect []int64)

@@ -19,6 +19,8 @@ const (
 	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
 	Unreadable Kind = "unreadable" // … cannot be read
 	Changed    Kind = "changed"    // … are not those that were written
+	// Description: what the catalog says of a checkpoint's regions is no description of them, or its meta is none.
+	Description Kind = "description"
 )
 
 // Fault is damage, and how far it reaches.
@@ -33,7 +35,7 @@ type Fault struct {
 	Why      string
 }
 
-// Place is where in a checkpoint damage is.
+// Place is where in a checkpoint damage is; of a Description it is the checkpoint alone.
 type Place struct {
 	History string
 	Key     plan.Key
@@ -63,7 +65,7 @@ const rereadBytes = 256 << 20
 // settle makes faults of what is suspected, unless it has been dropped or replaced meanwhile: then the room may have been written to again.
 func (c *Check) settle() error {
 	c.sum.Faults = c.v.structure()
-	if len(c.found) == 0 {
+	if len(c.found)+len(c.undescribed) == 0 {
 		return nil
 	}
 	fresh, err := read(c.v.o)
@@ -80,6 +82,14 @@ func (c *Check) settle() error {
 	}
 	budget := int64(rereadBytes)
 	gone, damaged := map[uint64]bool{}, map[uint64]bool{}
+	for _, f := range c.undescribed {
+		if !fresh.counts(f.Row.History, f.Row.Key, f.Row.Serial) {
+			gone[f.Row.Serial] = true
+			continue
+		}
+		damaged[f.Row.Serial] = true
+		c.sum.Faults = append(c.sum.Faults, f)
+	}
 	slices.SortFunc(c.found, func(a, b suspicion) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.region, b.region), cmp.Compare(a.start, b.start))
 	})
@@ -87,7 +97,7 @@ func (c *Check) settle() error {
 	var again again
 	for _, s := range c.found {
 		name, _ := c.v.state.HistoryName(s.row.History)
-		if !fresh.counts(name, s.row) {
+		if !fresh.counts(name, s.row.Key, s.row.Serial) {
 			gone[s.row.Serial] = true
 			continue
 		}
@@ -103,13 +113,13 @@ func (c *Check) settle() error {
 }
 
 // counts tells whether a row is still that of its key.
-func (c *contents) counts(history string, row *catalog.Row) bool {
+func (c *contents) counts(history string, key plan.Key, serial uint64) bool {
 	id, ok := c.state.History(history)
 	if !ok {
 		return false
 	}
-	serial, ok := c.state.Serial(id, row.Key)
-	return ok && serial == row.Serial
+	now, ok := c.state.Serial(id, key)
+	return ok && now == serial
 }
 
 // again is what a second look at a piece has found.
@@ -171,6 +181,9 @@ func (f *Fault) join(by Fault) bool {
 func (f Fault) String() string {
 	if f.Row == nil {
 		return fmt.Sprintf("%s: %s", f.File, f.Why)
+	}
+	if f.Kind == Description {
+		return fmt.Sprintf("%s %s: %s", f.Row.History, f.Row.Key, f.Why)
 	}
 	return fmt.Sprintf("%s %s, region %d, bytes %d to %d (%s, byte %d on): %s",
 		f.Row.History, f.Row.Key, f.Row.Region, f.Row.Offset, f.Row.Offset+f.Row.Bytes, f.File, f.Offset, f.Why)

@@ -21,10 +21,11 @@ type piece struct {
 // pieceLeaves bounds how long a reader is at a piece.
 const pieceLeaves = 64 << 20 / checksum.LeafBytes
 
-// cutter cuts a row into pieces.
+// cutter cuts a row into pieces. Behind the end of all data files the rest of a region is one piece.
 type cutter struct {
 	row    *catalog.Row
 	place  int64
+	ends   int64 // of the space: no data file reaches further
 	read   bool
 	region int
 	leaf   int
@@ -90,7 +91,7 @@ func (c *Check) take() (p piece, ok bool) {
 		if x.read && row.Sums == nil {
 			c.sum.Unsummed++
 		}
-		c.cut = cutter{row: &row, place: x.from, read: x.read}
+		c.cut = cutter{row: &row, place: x.from, ends: c.ends, read: x.read}
 	}
 }
 
@@ -101,7 +102,7 @@ func (k *cutter) next() (p piece, ok bool) {
 		if k.leaf < leaves || leaves == 0 && k.leaf == 0 {
 			p = piece{row: k.row, place: k.place, region: k.region, from: k.leaf, first: k.first, read: k.read}
 			p.end = min(leaves, k.leaf+pieceLeaves)
-			if leaves > 1 && k.row.Leaves == nil {
+			if leaves > 1 && k.row.Leaves == nil || p.begins() >= k.ends {
 				p.end = leaves
 			}
 			if k.leaf == 0 {
@@ -146,20 +147,24 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	if p.unsuitable {
 		found = append(found, suspicion{p, Changed, 0, span.Bytes, "its checksum and the hashes of its leaves do not belong together"})
 	}
+	gone := c.missing(p.begins(), p.reaches()-p.begins())
+	for _, r := range gone {
+		found = append(found, suspicion{p, Missing, r.from - p.place - span.Offset, r.end - r.from, "the data file ends before"})
+	}
+	if !p.read {
+		return found
+	}
 	var leaves []uint64
-	whole := true
+	whole := len(gone) == 0
 	for leaf := p.from; leaf < p.end; leaf++ {
 		start := int64(leaf) * checksum.LeafBytes
 		n := min(span.Bytes-start, checksum.LeafBytes)
 		at := p.place + span.Offset + start
-		if gone := c.missing(at, n); len(gone) > 0 {
-			for _, r := range gone {
-				found = append(found, suspicion{p, Missing, start + r.from - at, r.end - r.from, "the data file ends before"})
-			}
-			whole = false
-			continue
+		for len(gone) > 0 && gone[0].end <= at {
+			gone = gone[1:]
 		}
-		if !p.read {
+		if len(gone) > 0 && gone[0].from < at+n { // a region may say that it has far more leaves than there are
+			leaf = max(leaf, int((gone[0].end-at+start)/checksum.LeafBytes)-1)
 			continue
 		}
 		bytes, err := w.at(at, n)
@@ -197,14 +202,18 @@ func (p *piece) leaf(leaf int, bytes int64) (sum uint64, known bool) {
 	return p.row.Leaves[p.first+leaf], true
 }
 
-// missing are the parts of a range that no data file has.
+// missing are the parts of a range that no data file has, ascending.
 func (c *Check) missing(off, n int64) (gone []run) {
 	for end := off + n; off < end; {
 		number := off / c.v.identity.segment
 		start := number * c.v.identity.segment
 		next := min(end, start+c.v.identity.segment)
 		if there := start + c.files[number]; there < next {
-			gone = append(gone, run{max(off, there), next})
+			if n := len(gone); n > 0 && gone[n-1].end == max(off, there) {
+				gone[n-1].end = next
+			} else {
+				gone = append(gone, run{max(off, there), next})
+			}
 		}
 		off = next
 	}

@@ -5,13 +5,19 @@ import (
 	"sync"
 
 	"velocpy/gocore/segment"
+
+	"golang.org/x/sys/unix"
 )
 
-// View is a directory that is open for reading, as it was when it was opened. Whoever has it open for writing goes on meanwhile: what he drops, a reader
-// may find overwritten, which the checksums tell.
+// View is a directory that is open for reading, as it was when it was opened. A writer goes on meanwhile. What it drops or replaces, a reader may find
+// overwritten: checksums tell, and Current does where there are none.
 type View struct {
 	*contents
 	data *segment.Space
+
+	looking sync.Mutex
+	seen    []listed  // the catalog when it was read the last time, or before
+	latest  *contents // what it said then; nil: what contents says
 }
 
 // Read opens a directory for reading; nothing in it is changed. A damaged catalog is no error: Damage tells.
@@ -23,6 +29,10 @@ func Read(o Options) (*View, error) {
 	if err := o.hold(); err != nil {
 		return nil, err
 	}
+	seen, err := o.listing()
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+		return nil, errors.Join(err, o.release())
+	}
 	c, err := read(o)
 	if err != nil {
 		return nil, errors.Join(err, o.release())
@@ -31,7 +41,7 @@ func Read(o Options) (*View, error) {
 	if err != nil {
 		return nil, errors.Join(err, o.release())
 	}
-	return &View{contents: c, data: data}, nil
+	return &View{contents: c, data: data, seen: seen}, nil
 }
 
 // Space is where the bytes of checkpoints are.

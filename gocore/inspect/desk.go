@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/handle"
 	"velocpy/gocore/status"
@@ -17,7 +18,11 @@ var ErrNone = errors.New("there is none")
 
 // Desk takes requests and has the sessions that they open. Its methods may be called from any goroutine.
 type Desk struct {
-	FS       vfs.FS
+	FS vfs.FS
+	// Describes and Annotates are durable.Options'.
+	Describes func(*catalog.Layout) error
+	Annotates func(meta string) error
+
 	sessions handle.Table[*Session]
 	backups  handle.Table[*durable.Backup]
 }
@@ -117,7 +122,7 @@ func (d *Desk) stale() error {
 }
 
 func (d *Desk) options(q *Request) durable.Options {
-	return durable.Options{FS: d.FS, Dir: string(q.Path), Direct: true}
+	return durable.Options{FS: d.FS, Dir: string(q.Path), Direct: true, Describes: d.Describes, Annotates: d.Annotates}
 }
 
 func (d *Desk) open(q *Request) ([]byte, error) {

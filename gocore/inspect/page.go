@@ -94,6 +94,8 @@ func appendFault(to []byte, f durable.Fault) []byte {
 		to = appendString(append(to, `, "history": `...), r.History)
 		to = appendKey(append(to, `, "key": `...), r.Key)
 		to = appendField(to, "serial", r.Serial)
+	}
+	if r := f.Row; r != nil && f.Kind != durable.Description {
 		to = appendField(to, "region", r.Region)
 		to = appendField(to, "region_offset", r.Offset)
 		to = appendField(to, "region_bytes", r.Bytes)

@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
 )
 
 // Session is a store that somebody looks into, as it was when it was opened. Its methods may be called from any goroutine; they take turns.
@@ -216,6 +217,9 @@ func (s *Session) blob(q *Request, room int) ([]byte, error) {
 	row, err := s.find(q)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.view.Described(row.Layout); q.What == "layout" && err != nil {
+		return nil, status.Wrap(status.Damaged, err, "checkpoint %s of history %.80q has a description that is none", row.Key, string(q.History))
 	}
 	p, err := blobOf(&row, q.What)
 	if err != nil {

@@ -32,6 +32,7 @@ type segment struct {
 	start  int64
 
 	mu        sync.Mutex
+	handling           // of the file
 	file      vfs.File // nil until somebody needs it
 	allocated int64    // by this process
 	unnamed   bool     // the directory has not been synced since the file was created
@@ -61,7 +62,7 @@ func (s *Space) numbered(number int64) *segment {
 // length is how long the segment's file is to be.
 func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity()-g.start) }
 
-// open returns the file for a transfer; for a write it is made if there is none, and has room for it.
+// open returns the file for a transfer, which releases it; for a write it is made if there is none, and has room for it.
 func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,12 +73,15 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 		return nil, err
 	}
 	if g.file == nil {
+		unnamed := g.unnamed
 		if err := g.find(&s.opt, dir == write); err != nil {
 			return nil, err
 		}
+		g.unnamed = unnamed || g.unnamed && !g.before
+		s.shelve(g)
 	}
 	if dir == read {
-		return g.file, nil
+		return g.hold(s, dir), nil
 	}
 	if err := g.reserve(s, off, blocks(off+n)-off); err != nil {
 		if !s.opt.Named && g.allocated == 0 {
@@ -86,7 +90,7 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 		}
 		return nil, err
 	}
-	return g.file, nil
+	return g.hold(s, dir), nil
 }
 
 // find opens the file, or creates it.
@@ -138,13 +142,17 @@ func (s *Space) Sync(number int64) error {
 	g := s.numbered(number)
 	s.files.Unlock()
 	g.mu.Lock()
-	file, unnamed, suspect := g.file, g.unnamed, g.suspect
+	file, unnamed, suspect, writes := g.file, g.unnamed, g.suspect, g.writes
+	if suspect == nil && file != nil {
+		g.hold(s, read)
+		defer g.release(read)
+	}
 	g.mu.Unlock()
 	if suspect != nil {
 		return suspect
 	}
 	if file == nil {
-		return nil // nothing was written
+		return nil // nothing was written since the last one
 	}
 	err := file.Sync()
 	s.answers[write].Inc()
@@ -157,7 +165,7 @@ func (s *Space) Sync(number int64) error {
 		g.suspect = fmt.Errorf("segment file %d in %s: %w: %w", number, s.opt.Dir, ErrSuspect, err)
 		return g.suspect
 	}
-	g.unnamed = false
+	g.unnamed, g.synced = false, writes
 	return nil
 }
 

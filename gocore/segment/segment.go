@@ -51,7 +51,7 @@ const Purpose = "segment buffers"
 // percent of the disk's speed, small enough that all of them together (24 MiB by default) do not matter.
 const bounceBytes = 2 << 20
 
-// Options describe a space. Zero values of the last four mean the defaults.
+// Options describe a space. Zero values of SegmentBytes, Parallel, PieceBytes and OpenFiles mean the defaults.
 type Options struct {
 	FS           vfs.FS
 	Dir          string
@@ -62,6 +62,7 @@ type Options struct {
 	PieceBytes   int64 // length of the pieces that a large transfer is cut into
 	Named        bool  // files that stay; Dir exists, and FS follows it. SegmentBytes is then part of what is stored
 	ReadOnly     bool  // of named files: writes fail, and nothing is created
+	OpenFiles    int   // named files that are open at once, about
 }
 
 // Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.
@@ -80,6 +81,7 @@ type Space struct {
 	mu     sync.RWMutex // held shared by every transfer, exclusively by Close
 	closed bool
 
+	shelf    shelf
 	files    sync.Mutex
 	segments map[int64]*segment // by number; made when first asked for: a generous budget costs nothing until it is used
 	answers  [2]atomic.Int64    // pieces that have ended, by direction; syncs are writes
@@ -162,6 +164,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.PieceBytes == 0 {
 		o.PieceBytes = DefaultPieceBytes
+	}
+	if o.OpenFiles == 0 {
+		o.OpenFiles = DefaultOpenFiles
 	}
 	const most = 1 << 62
 	if o.FS == nil || o.Capacity < 0 || o.Capacity > most || o.SegmentBytes < 0 || o.SegmentBytes > most ||

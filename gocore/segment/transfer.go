@@ -141,6 +141,7 @@ func (s *Space) run(t *transfer, c piece) (err error) {
 	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)))
 	if err == nil {
 		err = s.runOn(file, dir, c)
+		c.segment.release(dir)
 	}
 	s.answers[dir].Inc()
 	if dir == write && s.opt.Named {

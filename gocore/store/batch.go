@@ -120,7 +120,7 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 		if results[i] == nil {
 			results[i] = w.move(x)
 		}
-		results[i].err = w.s.reconsider(x.Rec, results[i].err)
+		results[i].err = w.s.reconsider(x, results[i].err)
 	}
 	return results
 }

@@ -214,7 +214,7 @@ func (s *Store) forgetAll() {
 		c.late = late{}
 	}
 	s.belated.given, s.belated.doubts = nil, nil
-	s.histories, s.layouts, s.eng = nil, newLayouts(), engine.New(engine.Config{})
+	s.histories, s.layouts, s.eng = nil, newLayouts(nil), engine.New(engine.Config{})
 }
 
 func (s *Store) free() {

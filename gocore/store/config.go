@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/evict"
@@ -48,6 +49,8 @@ type Config struct {
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
 	OpenDevice DeviceOpener  `json:"-"` // nil: there are no devices
+	// Describes tells whether the text of a layout that a store on disk has describes it; see package description. nil: texts are not looked into.
+	Describes func(*catalog.Layout) error `json:"-"`
 	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
 	WatchDevices func(devices []device.Device) (end func()) `json:"-"`
 }

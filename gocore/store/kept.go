@@ -196,27 +196,25 @@ func (s *Store) keeps(r *engine.Record) bool {
 	return ok && serial == b.serial
 }
 
-// reconsider gives the error of a transfer; what a reader cannot read any more because it has been dropped is not damaged. Its file may be gone, too.
-func (s *Store) reconsider(r *engine.Record, err error) error {
-	if code := codeOf(err); s.set.ReadOnly && (code == status.Corrupt || code == status.IO) && s.outdated(r) {
-		return status.New(status.Dropped, "the process that writes to the store has dropped or replaced the checkpoint since this one opened it")
+// reconsider gives the error of a transfer. A reader whose checkpoint the writer has dropped or replaced is told that: its bytes are not damaged, its file
+// may be gone, and where no checksum was compared they may be another checkpoint's.
+func (s *Store) reconsider(x *engine.Transfer, err error) error {
+	if !s.set.ReadOnly || s.tiers[x.From] != status.TierDisk {
+		return err
 	}
-	return err
-}
-
-// outdated tells whether what a reader knows of a checkpoint is not so any more: then somebody may have written over its bytes. It reads the catalog anew.
-func (s *Store) outdated(r *engine.Record) bool {
-	view, err := durable.Read(durable.Options{FS: s.set.FS, Dir: s.set.Path, Direct: s.set.Direct})
-	if err != nil {
-		return false
+	b := x.Rec.Body.(*body)
+	code := codeOf(err)
+	if err == nil && s.set.verify != verifyOff && b.sums != nil || err != nil && code != status.Corrupt && code != status.IO {
+		return err
 	}
-	defer func() { _ = view.Close() }() // nothing was written through it
-	id, ok := view.State().History(r.Hist.Name)
-	if !ok {
-		return true
+	current, failed := s.kept.directory.(*durable.View).Current(x.Rec.Hist.Name, x.Rec.Key, b.serial)
+	switch {
+	case failed != nil && err == nil:
+		return s.diskError(failed)
+	case failed != nil || current:
+		return err
 	}
-	serial, ok := view.State().Serial(id, r.Key)
-	return !ok || serial != r.Body.(*body).serial
+	return status.New(status.Dropped, "the process that writes to the store has dropped or replaced the checkpoint since this one opened it")
 }
 
 // slotRoom is what a slot takes in the tiers: direct I/O and huge pages want whole pages; for small ones that would waste more than it gives.

@@ -20,17 +20,22 @@ type layout struct {
 	slot    int64
 	payload int64
 	users   int64
+	fault   error // why the text, which came from disk, does not describe it; nil: it does
 }
 
 // layouts interns them. The store's lock guards it.
 type layouts struct {
-	byText map[string]*layout
-	byID   map[uint64]*layout
-	next   uint64
+	byText    map[string]*layout
+	byID      map[uint64]*layout
+	next      uint64
+	describes func(*catalog.Layout) error
 }
 
-func newLayouts() layouts {
-	return layouts{byText: map[string]*layout{}, byID: map[uint64]*layout{}, next: 1}
+func newLayouts(describes func(*catalog.Layout) error) layouts {
+	if describes == nil {
+		describes = func(*catalog.Layout) error { return nil }
+	}
+	return layouts{byText: map[string]*layout{}, byID: map[uint64]*layout{}, next: 1, describes: describes}
 }
 
 // take returns the layout of this text for one more user. text is copied when it is new.
@@ -63,7 +68,7 @@ func (ls *layouts) adopt(stored *catalog.Layout) *layout {
 		l.users++
 		return l
 	}
-	l := &layout{id: ls.next, text: stored.Text, slot: stored.Slot, users: 1, spans: make([]Span, len(stored.Spans))}
+	l := &layout{id: ls.next, text: stored.Text, slot: stored.Slot, users: 1, spans: make([]Span, len(stored.Spans)), fault: ls.describes(stored)}
 	for i, span := range stored.Spans {
 		l.spans[i] = Span(span)
 		l.payload += span.Bytes
@@ -74,6 +79,14 @@ func (ls *layouts) adopt(stored *catalog.Layout) *layout {
 		ls.byText[l.text] = l
 	}
 	return l
+}
+
+// undescribed is the error of a checkpoint whose description cannot be read: nothing of it is given out. nil: it can.
+func (l *layout) undescribed() error {
+	if l.fault == nil {
+		return nil
+	}
+	return status.Wrap(status.Corrupt, l.fault, "the description of the checkpoint is not one of its regions").AtTier(status.TierDisk)
 }
 
 // stored is how a catalog stores the spans.

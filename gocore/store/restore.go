@@ -64,6 +64,9 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 		return h.notFound(a.Key)
 	}
 	l := rec.Body.(*body).layout
+	if err := l.undescribed(); err != nil {
+		return err
+	}
 	if a.Expected != 0 && a.Expected != l.id {
 		return status.New(status.Changed, "the checkpoint has another layout than expected")
 	}

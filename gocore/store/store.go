@@ -39,9 +39,10 @@ type Store struct {
 	quiet     *sync.Cond // no transfer touches the host tier and a device
 	ops       map[*Op]struct{}
 	histories map[string]*History
-	workers   int // running
-	users     int // workers, operations that touch memory, leases: while there are any, the memory stays
-	resizing  int // operations that wait for devices to give memory back
+	numbers   []uint64 // handles of histories
+	workers   int      // running
+	users     int      // workers, operations that touch memory, leases: while there are any, the memory stays
+	resizing  int      // operations that wait for devices to give memory back
 	closing   bool
 	freed     bool // the workers have gone, and the disk space
 	empty     bool // so has everybody else, and the memory
@@ -76,7 +77,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -223,8 +224,17 @@ func (h *History) Number(name func(*History) uint64) uint64 {
 	defer h.s.mu.Unlock()
 	if h.number == 0 {
 		h.number = name(h)
+		h.s.numbers = append(h.s.numbers, h.number)
 	}
 	return h.number
+}
+
+// Ended returns the handles of the histories once the store is closed and its workers have gone: no handle is good for anything then, and the table that
+// has them would keep the store for as long as the process lives. Leases need none.
+func (s *Store) Ended() (histories []uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.numbers, s.closing && s.freed
 }
 
 // Store is the store that the history belongs to.
@@ -380,7 +390,7 @@ func (s *Store) Layout(id uint64) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.layouts.byID[id]; l != nil {
-		return l.text, nil
+		return l.text, l.undescribed()
 	}
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
 }

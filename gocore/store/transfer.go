@@ -56,11 +56,28 @@ func (w *worker) load(x *engine.Transfer, b *body) error {
 // fetch reads the regions wanted into memory beside the cache and verifies them.
 func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	op := x.Restore.Notify.(*Op)
+	spans := b.layout.runs(op.want)
+	if err := w.s.filesHold(x, spans); err != nil {
+		return nil, err
+	}
 	m, err := memory.Map("private restore", max(b.layout.slot, 1))
 	if err != nil {
 		return nil, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", b.layout.slot)
 	}
-	return m, w.bring(x, newArrivals(m.Bytes(0, m.Size()), b, op.want), b.layout.runs(op.want)...)
+	return m, w.bring(x, newArrivals(m.Bytes(0, m.Size()), b, op.want), spans...)
+}
+
+// filesHold tells whether the disk has the spans of a checkpoint, if they come from a catalog that may promise more than there is.
+func (s *Store) filesHold(x *engine.Transfer, spans []Span) error {
+	if s.kept == nil || s.tiers[x.From] != status.TierDisk {
+		return nil
+	}
+	for _, span := range spans {
+		if err := s.disk.Holds(x.FromOff+span.Offset, span.Bytes); err != nil {
+			return s.diskError(err)
+		}
+	}
+	return nil
 }
 
 // bring reads spans of a checkpoint, and compares the regions awaited.

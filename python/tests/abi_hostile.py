@@ -500,11 +500,17 @@ def after_close(core: Core) -> None:
         "hint": [x.history, None, 0, None],
     }.items():
         assert core.call(name, *arguments) == CLOSED, (name, core.text())
+    assert core.call("timeline", x.store, 0, None, 0, where(n)) == OK
     assert core.finish(core.call("close", x.store, fd, where(out)), out, fd) == OK
+    for name, arguments in {
+        "timeline": [x.store, 0, None, 0, where(n)],
+        "close": [x.store, fd, where(out)],
+        "history_len": [x.history, where(n)],
+    }.items():
+        assert core.call(name, *arguments) == STALE, (name, core.text())
     assert c.string_at(lent.base, 60) == bytes(range(60))
     assert core.call("lease_meta", lent.lease, None, 0, where(n)) == OK
     assert core.call("lease_release", lent.lease, None, 0) == OK
-    assert core.call("timeline", x.store, 0, None, 0, where(n)) == OK
     os.close(fd)
 
 

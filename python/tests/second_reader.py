@@ -104,7 +104,7 @@ def _region(body: Fields, number: int, sequence: bool, slot: bytes) -> tuple[Reg
     listed = body.numbers(f"{axes}B") if order == 2 else tuple(range(axes))[:: -1 if order else 1]
     offset, size = body.numbers("QQ")
     dtype = np.dtype(f"V{itemsize}") if text.startswith("=") else _dtype(text)
-    if dtype.itemsize != itemsize or order > 2 or sorted(listed) != list(range(axes)):
+    if dtype.itemsize != itemsize or dtype.hasobject or order > 2 or sorted(listed) != list(range(axes)) or offset % 64:
         raise ValueError("a description that cannot be")
     lying = np.frombuffer(slot[offset : offset + size], f"V{itemsize}") if size else np.empty(0, f"V{itemsize}")
     array = lying.reshape([shape[axis] for axis in listed]).transpose(np.argsort(listed)).view(dtype)

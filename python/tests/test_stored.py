@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -96,7 +97,7 @@ SCHEMAS = {
         extents={"type": "array", "items": {"type": "object"}},
     ),
     "fault": _object(
-        kind={"enum": ["identity", "catalog", "missing", "unreadable", "changed"]},
+        kind={"enum": ["identity", "catalog", "missing", "unreadable", "changed", "description"]},
         file=TEXT,
         offset=WHOLE,
         nbytes=WHOLE,
@@ -481,6 +482,104 @@ def test_hostile_descriptions(path: Path) -> None:
         changed[at] ^= 1 << (at % 8)
         try:
             regions = _core.regions_of(bytes(changed), slot)
-        except (velocpy.InvalidArgument, UnicodeDecodeError):
+        except velocpy.InvalidArgument:
             continue
         assert all(0 <= offset <= offset + nbytes <= slot for _, _, _, offset, nbytes, _, _ in regions)
+
+
+def test_export_replaces_ordinary_files_alone(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("mine")
+    (tmp_path / "link.npz").symlink_to(target)
+    (tmp_path / "dangling.npz").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "folder.npz").mkdir()
+    for name in ("link.npz", "dangling.npz", "pipe.npz", "folder.npz"):
+        before = (tmp_path / name).lstat()
+        with pytest.raises(velocpy.InvalidArgument, match="not replaced"):
+            files.export(path, "run", 1, tmp_path / name)
+        assert (tmp_path / name).lstat() == before
+        assert invoke("export", path, "run", 1, tmp_path / name).exit_code == 2
+    with pytest.raises(velocpy.InvalidArgument, match="device"):
+        files.export(path, "run", 1, "/dev/null", "npz")
+    with pytest.raises(velocpy.TierIOError):
+        files.export(path, "run", 1, tmp_path / "missing" / "x.npz")
+    assert target.read_text() == "mine"
+    files.export(path, "run", 1, target, "npz")
+    assert np.load(target)["u"].shape == STATE["u"].shape
+    assert {each.name for each in tmp_path.iterdir()} == {
+        "store", "precious", "link.npz", "dangling.npz", "pipe.npz", "folder.npz",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/../../x", "/etc/x", "..", "\\x", "a\\..\\x", "C:x", "a\0b", "\ud800", "x" * 70_000]
+)
+def test_names_that_lead_out_of_an_archive(tmp_path: Path, name: str) -> None:
+    with velocpy.open(tmp_path / "store", **SMALL) as store:
+        store.history("h").checkpoint(0, {name: np.zeros(3)})
+    with pytest.raises(velocpy.InvalidType):
+        files.export(tmp_path / "store", "h", 0, tmp_path / "x.npz")
+    assert not (tmp_path / "x.npz").exists()
+    if "\0" in name or not name.isprintable() or len(name) > 1000:
+        return
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive, archive.open(f"{name}.npy", "w") as entry:
+        np.lib.format.write_array(entry, np.zeros(3))
+    with pytest.raises(velocpy.InvalidArgument):
+        files.import_(tmp_path / "bad.npz", tmp_path / "new", "h", 0)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("format_", files.FORMATS)
+def test_ordinary_names_go_out_and_come_back(tmp_path: Path, format_: str) -> None:
+    names = ["", "a/b", "..x", "x..", "ä", "a b", "file.npy", "%s"]
+    with velocpy.open(tmp_path / "store", **SMALL) as store:
+        store.history("h").checkpoint(0, {name: np.full(3, i) for i, name in enumerate(names)})
+    file = tmp_path / f"x.{format_}"
+    files.export(tmp_path / "store", "h", 0, file)
+    files.import_(file, tmp_path / "new", "h", 0)
+    with velocpy.open(tmp_path / "new", mode="r", host="16MiB") as store:
+        state = store.history("h").restore(0)
+        assert sorted(state) == sorted(names)
+        assert all((state[name] == i).all() for i, name in enumerate(names))
+
+
+def test_the_name_that_safetensors_keeps(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path / "store", **SMALL) as store:
+        store.history("h").checkpoint(0, {"__metadata__": np.zeros(3)})
+    with pytest.raises(velocpy.InvalidType, match="__metadata__"):
+        files.export(tmp_path / "store", "h", 0, tmp_path / "x.safetensors")
+    files.export(tmp_path / "store", "h", 0, tmp_path / "x.npz")
+    assert {each.name for each in tmp_path.iterdir()} == {"store", "x.npz"}
+
+
+def test_archives_that_are_none(tmp_path: Path) -> None:
+    np.savez(tmp_path / "good.npz", u=np.arange(100))
+    good = (tmp_path / "good.npz").read_bytes()
+    for at in range(0, len(good), 7):  # whatever a flipped bit says
+        (tmp_path / "bad.npz").write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :])
+        with contextlib.suppress(velocpy.InvalidArgument):
+            files._READERS["npz"](tmp_path / "bad.npz")
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
+        archive.writestr("readme.txt", "no array")
+    with pytest.raises(velocpy.InvalidArgument):
+        files.import_(tmp_path / "text.npz", tmp_path / "new", "h", 0)
+
+
+@pytest.mark.parametrize("text", ["1_0", "٣", " 1", "1 ", "+1", "1.0", "0x1", "", "-", "--1", "１", "1e3", "½"])
+def test_what_is_no_number_is_a_text(text: str) -> None:
+    from velocpy.stored import key_of
+
+    assert key_of(text) == text
+
+
+def test_numbers_on_a_command_line(path: Path) -> None:
+    from velocpy.stored import key_of
+
+    assert [key_of(text) for text in ("0", "-7", "007", "-0", str(-(1 << 63)))] == [0, -7, 7, 0, -(1 << 63)]
+    for text in ("9" * 30, "9" * 5000):
+        with pytest.raises(velocpy.InvalidArgument):
+            inspect.describe(path, "run", key_of(text))
+    for subset in ("١/٢", "٥%"):
+        with pytest.raises(velocpy.InvalidArgument):
+            inspect.check(path, subset=subset)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core, devices
-from .errors import InvalidArgument, InvalidType, TierUnavailable
+from .errors import CorruptCheckpoint, InvalidArgument, InvalidType, TierUnavailable
 
 if TYPE_CHECKING:
     import torch
@@ -207,15 +207,27 @@ def written(destinations: Iterable[Any]) -> None:
             increment(array)
 
 
+def require_torch() -> None:
+    """Refuses where torch is missing, for an array that came from there."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise InvalidType(
+            "a region was a tensor of torch, which is not installed here; restore it into an array of your own: "
+            "restore(key, into=…)."
+        ) from error
+
+
 def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
     """The region of a lease as a tensor that keeps the lease alive."""
+    require_torch()
     import torch
 
     shown = memory.tensor(region, torch.Tensor)
     if shown is not None:
         return shown
     text, itemsize, shape, strides = memory.description(region)
-    dtype = _torch_dtype(text)
+    dtype = torch_dtype(text, itemsize)
     flat = memory.raw(region)
     if flat.size == 0:
         return torch.empty(shape, dtype=dtype)
@@ -228,28 +240,35 @@ def fetched(memory: _core.LeaseMemory, region: int) -> Any:
     text, itemsize, shape, strides = memory.description(region)
     flat = memory.fetched(region)
     if memory.library(region) == TORCH:
+        require_torch()
         import torch
 
-        dtype = _torch_dtype(text)
+        dtype = torch_dtype(text, itemsize)
         if flat.size == 0:
             return torch.empty(shape, dtype=dtype)
         return torch.from_numpy(flat).view(dtype).as_strided(shape, [stride // itemsize for stride in strides])
-    return np.ndarray(shape, dtype_from_text(text), flat.data, strides=strides)
+    return np.ndarray(shape, dtype_from_text(text, itemsize), flat.data, strides=strides)
 
 
 @lru_cache(maxsize=256)
 def torch_text(dtype: torch.dtype) -> str:
-    """A dtype of torch as text, from which `_torch_dtype` makes the same one."""
+    """A dtype of torch as text, from which `torch_dtype` makes the same one."""
     name = str(dtype).removeprefix("torch.")
     return np.dtype(name).str if name in _SHARED else "=" + name
 
 
 @lru_cache(maxsize=256)
-def _torch_dtype(text: str) -> torch.dtype:
+def torch_dtype(text: str, itemsize: int) -> torch.dtype:
+    """The dtype of torch that `torch_text` wrote; another size of its elements is refused."""
+    require_torch()
     import torch
 
-    name = text[1:] if text.startswith("=") else np.dtype(text).name
-    dtype: torch.dtype = getattr(torch, name)
+    name = text[1:] if text.startswith("=") else dtype_from_text(text, itemsize).name
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype) or not text.startswith(("=", "|", _NATIVE)):
+        raise InvalidType(f"a region has the dtype {text!r:.80}, which torch {torch.__version__} does not know here.")
+    if dtype.itemsize != itemsize:
+        raise _unlike(text, itemsize)
     return dtype
 
 
@@ -299,6 +318,8 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
         raise InvalidType(
             f"arrays of dtype {dtype} hold references, not bytes; store numbers or fixed-length texts, or pickle them."
         )
+    if dtype.kind in "mM" and "[0" in dtype.str:
+        raise InvalidType(f"arrays of dtype {dtype} count in units of no length; store them as numbers.")
     if dtype.names is not None:
         return json.dumps(_structure(dtype), sort_keys=True, ensure_ascii=True)
     if dtype.subdtype is not None:
@@ -316,13 +337,57 @@ def dtype_of_region(dtype: np.dtype[Any], label: Any) -> str:
         raise InvalidType(f"region {label!r}: {error}") from None
 
 
-def dtype_from_text(text: str) -> np.dtype[Any]:
-    """The dtype that `dtype_text` wrote."""
+def dtype_from_text(text: str, itemsize: int | None = None) -> np.dtype[Any]:
+    """The dtype that `dtype_text` wrote.
+
+    Raises
+    ------
+    CorruptCheckpoint
+        When the text means none, or one of references, or one whose elements have not ``itemsize`` bytes.
+    InvalidType
+        When a library is missing that knows it.
+    """
+    try:
+        dtype = _dtype(text)
+    except InvalidType:
+        raise
+    except _NO_DTYPE as error:
+        raise CorruptCheckpoint(f"a region has the dtype {text!r:.80}, which NumPy does not know: {error}.") from error
+    if dtype.hasobject or (itemsize is not None and dtype.itemsize != itemsize):
+        raise _unlike(text, itemsize)
+    return dtype
+
+
+#: Whatever NumPy and JSON raise for a text that is no dtype.
+_NO_DTYPE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
+
+#: How the byte order of this machine is written.
+_NATIVE = np.dtype("f8").str[0]
+
+
+def _dtype(text: str) -> np.dtype[Any]:
     if text.startswith("="):
         return _extension(text[1:])
     if text.startswith(("{", "[")):
         return _from_json(json.loads(text))
     return np.dtype(text)
+
+
+def _unlike(text: str, itemsize: int | None) -> CorruptCheckpoint:
+    return CorruptCheckpoint(
+        f"a region has the dtype {text!r:.80}, whose elements hold references or have not {itemsize} bytes: its "
+        "description is damaged. Other checkpoints are not affected; write this one again."
+    )
 
 
 def same_dtype(one: str, other: str) -> bool:
@@ -340,10 +405,19 @@ def _structure(dtype: np.dtype[Any]) -> dict[str, Any]:
         "names": list(dtype.names),
         "formats": [dtype_text(field[0]) for field in fields],
         "offsets": [field[1] for field in fields],
-        "titles": [field[2] if len(field) > 2 else None for field in fields],
+        "titles": [_title(field[2]) if len(field) > 2 else None for field in fields],
         "itemsize": dtype.itemsize,
         "aligned": dtype.isalignedstruct,
     }
+
+
+def _title(title: Any) -> str | int | None:
+    plain = type(title) is int and 0 <= title < 1 << 31
+    if title is None or type(title) is str or plain:
+        return title  # type: ignore[no-any-return]
+    raise InvalidType(
+        f"a field has the title {title!r:.80}; titles that can be stored are texts and numbers from 0 up."
+    )
 
 
 def _subarray(dtype: np.dtype[Any]) -> list[Any]:
@@ -353,19 +427,25 @@ def _subarray(dtype: np.dtype[Any]) -> list[Any]:
 
 def _from_json(described: Any) -> np.dtype[Any]:
     if isinstance(described, list):
-        return np.dtype((dtype_from_text(described[0]), tuple(described[1])))
+        base, shape = described
+        return np.dtype((dtype_from_text(base), tuple(shape)))
     aligned = described.pop("aligned")
+    if not isinstance(aligned, bool):
+        raise TypeError(f"aligned is {aligned!r:.80}")
     if not any(described["titles"]):
         del described["titles"]
     described["formats"] = [dtype_from_text(text) for text in described["formats"]]
-    dtype: np.dtype[Any] = np.dtype(described, align=aligned)
+    try:
+        dtype: np.dtype[Any] = np.dtype(described, align=aligned)
+    except ValueError:  # aligned where it was written: other machines align otherwise, and the offsets say it all
+        dtype = np.dtype(described)
     return dtype
 
 
 def _extension(name: str) -> np.dtype[Any]:
     try:
         dtype: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError) as error:
         raise InvalidType(
             f"a region has the dtype {name}, which NumPy knows through the package ml_dtypes only."
         ) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InvalidArgument, InvalidType
+from .errors import InvalidArgument, InvalidType, TierUnavailable
 
 if TYPE_CHECKING:
     import torch
@@ -207,16 +207,17 @@ def array(memory: _core.LeaseMemory, region: int) -> Any:
 
 
 def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
-    import torch
+    from .arrays import require_torch, torch_dtype
 
-    from .arrays import _torch_dtype
+    require_torch()
+    import torch
 
     ready = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     shown = memory.tensor(region, torch.Tensor) if ready else None
     if shown is not None:
         return shown
     text, itemsize, shape, strides = memory.description(region)
-    dtype, where = _torch_dtype(text), torch.device("cuda", memory.place - 1)
+    dtype, where = torch_dtype(text, itemsize), torch.device("cuda", memory.place - 1)
     if memory.nbytes(region) == 0:
         return torch.empty(shape, dtype=dtype, device=where)
     # torch reads no dtype of its own through the interface: as bytes, and then seen as what they are.
@@ -228,8 +229,7 @@ def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
 def _cupy_array(
     memory: _core.LeaseMemory, region: int, text: str, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Any:
-    import cupy
-
+    cupy = _cupy()
     size = memory.nbytes(region)
     with cupy.cuda.Device(memory.place - 1):
         if size == 0:
@@ -238,17 +238,41 @@ def _cupy_array(
         return cupy.ndarray(shape, np.dtype(text), cupy.cuda.MemoryPointer(owner, 0), strides)
 
 
+def _require_device(device: int, present: int) -> None:
+    if device >= present:
+        raise TierUnavailable(
+            f"a region lay on device {device}, and this process has {present}; restore it into an array of your own: "
+            "restore(key, into=…).",
+            tier="device",
+        )
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise InvalidType(
+            "a region was an array of CuPy, which is not installed here; restore it into an array of your own: "
+            "restore(key, into=…)."
+        ) from error
+    return cupy
+
+
 def sent_home(memory: _core.LeaseMemory, region: int) -> Any:
     """A region whose array was on a device but whose bytes came to host memory: copied to where it was."""
     device, library = memory.home(region) - 1, memory.library(region)
     if library == TORCH:
-        from .arrays import tensor
+        from .arrays import require_torch, tensor
 
+        require_torch()
+        import torch
+
+        _require_device(device, torch.cuda.device_count())
         return tensor(memory, region).to(f"cuda:{device}")
     shown = memory.array(region)
     if library == CUPY:
-        import cupy
-
+        cupy = _cupy()
+        _require_device(device, cupy.cuda.runtime.getDeviceCount())
         with cupy.cuda.Device(device):
             return cupy.asarray(shown)
     return shown

@@ -159,7 +159,10 @@ class GpuContextLost(VelocError):
 
 
 class CorruptCheckpoint(VelocError):
-    """Bytes came back that are not those captured: the checksum of ``region`` in ``tier`` differs."""
+    """What came back is not what was captured.
+
+    The checksum of ``region`` in ``tier`` differs, or the description of the checkpoint, or its meta, is damaged.
+    """
 
 
 class BelatedCorruption(VelocError):

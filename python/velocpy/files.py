@@ -17,8 +17,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
+import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +32,7 @@ import numpy as np
 
 from . import _core
 from .arrays import dtype_from_text
-from .errors import InvalidArgument, InvalidType
+from .errors import InvalidArgument, InvalidType, TierIOError, VelocError
 from .extra import MissingExtra
 from .inspect import Checkpoint, Key, describe
 from .store import open as open_store
@@ -56,7 +60,7 @@ def export(path: Place, history: str, key: Key, file: Place, format: str | None 
     history, key
         The checkpoint. Regions of a sequence are named "0", "1" and so on in the file.
     file
-        Where it goes; a file of this name is replaced.
+        Where it goes; an ordinary file of this name is replaced, and nothing else is: no link, device, pipe or folder.
     format
         "safetensors" or "npz"; None: as the name ends.
 
@@ -64,17 +68,20 @@ def export(path: Place, history: str, key: Key, file: Place, format: str | None 
     ------
     CheckpointNotFound, CorruptCheckpoint, NotAStore, TierIOError
         Nothing was written.
+    InvalidArgument
+        Something that is no ordinary file has this name.
     InvalidType
-        The format does not know a region's dtype, or has no room for the meta (npz: 65535 bytes).
+        The format does not know a region's dtype, cannot have its name, or has no room for the meta (npz: 65535 bytes).
     MissingExtra
         The library of the format is not installed.
     """
     write = _WRITERS[_format(file, format)]
+    _require_ordinary(Path(file))
     known = describe(path, history, key)
     room = known.slot_nbytes + (2 << 20)
     with open_store(path, mode="r", host=room, verify="always") as store, store.history(history).restore(key) as lease:
         arrays = _arrays(known, lease._held())
-        meta = None if lease.meta is None else json.dumps(lease.meta, separators=(",", ":"))
+        meta = _meta_text(lease.meta)
         _replace(Path(file), lambda beside: write(beside, arrays, meta))
         arrays.clear()
 
@@ -123,6 +130,13 @@ def import_(file: Place, path: Place, history: str, key: Key, format: str | None
         store.history(history).checkpoint(key, arrays, meta=_meta(file, meta)).wait("disk")
 
 
+def _meta_text(meta: Any) -> str | None:
+    try:
+        return None if meta is None else json.dumps(meta, separators=(",", ":"))
+    except RecursionError as error:
+        raise InvalidType(f"the meta is nested too deep to be written again: {error}.") from None
+
+
 def _meta(file: Place, text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
@@ -157,15 +171,35 @@ def _arrays(known: Checkpoint, memory: _core.LeaseMemory) -> dict[str, _Array]:
             elements = np.zeros(0, np.uint8)
         else:
             elements = np.ndarray(shape, f"V{itemsize}", memory.raw(number), strides=strides)
-        arrays[str(region.name)] = _Array(text, shape, np.ascontiguousarray(elements))
+        arrays[_name(region.name)] = _Array(text, shape, np.ascontiguousarray(elements))
     if len(arrays) < len(known.regions):
         raise InvalidArgument("two regions of the checkpoint would have one name in the file.")
     return arrays
 
 
+def _name(label: str | int) -> str:
+    """The name of a region in a file, which is UTF-8 in both formats."""
+    name = str(label)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidType(f"region {name!r} has a lone surrogate in its name, which no file can have.") from None
+    return name
+
+
 #: What the meta is called in a file: the name of safetensors' metadata, and how an npz archive's comment begins.
 _META = "velocpy.meta"
 _COMMENT = _META.encode() + b"="
+
+
+#: Bytes of a name in an archive, behind which ".npy" stands.
+_LONGEST = 65_000
+
+
+def _leads_away(name: str) -> bool:
+    """Whether a program that unpacks an archive might write outside of its folder, or elsewhere in it."""
+    parts = re.split(r"[/\\]", name)
+    return name.startswith(("/", "\\")) or ".." in parts or "\0" in name or re.match("[A-Za-z]:", name) is not None
 
 
 def _write_npz(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> None:
@@ -174,17 +208,38 @@ def _write_npz(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> No
         raise InvalidType(f"npz has room for a meta of {zipfile.ZIP_MAX_COMMENT} bytes; safetensors takes this one.")
     plain = {}
     for name, array in arrays.items():
+        if _leads_away(name) or len(name.encode()) > _LONGEST:
+            raise InvalidType(
+                f"npz is an archive of files, and {name!r:.80} cannot be the name of one in a folder; safetensors "
+                "takes this region."
+            )
         if array.dtype.startswith("="):
             raise InvalidType(f"npz knows no dtype {array.dtype[1:]} (region {name!r}); safetensors may.")
         dtype = dtype_from_text(array.dtype)
         plain[name] = np.ndarray(
             array.shape, dtype, array.elements.tobytes() if not array.elements.size else array.elements
         )
-    with file.open("wb") as to, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+    with file.open("xb") as to, zipfile.ZipFile(to, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         archive.comment = comment
         for name, values in plain.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, values, allow_pickle=False)
+
+
+#: Whatever NumPy and the library of archives raise for a file that is none.
+_NO_NPZ = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def _read_npz(file: Path) -> _Content:
@@ -194,9 +249,20 @@ def _read_npz(file: Path) -> _Content:
                 raise InvalidArgument(f"{file} is no npz file, but one array.")
             comment = archive.zip.comment if archive.zip is not None else b""
             meta = comment[len(_COMMENT) :].decode() if comment.startswith(_COMMENT) else None
-            return {name: archive[name] for name in archive.files}, meta
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            return {name: _entry(file, archive, name) for name in archive.files}, meta
+    except VelocError:
+        raise
+    except _NO_NPZ as error:
         raise InvalidArgument(f"{file} is no npz file that can be read: {error}.") from None
+
+
+def _entry(file: Path, archive: Any, name: str) -> np.ndarray[Any, Any]:
+    if _leads_away(name):
+        raise InvalidArgument(f"{file} has an entry {name!r:.80}, which is no name in a folder; nothing was imported.")
+    values = archive[name]
+    if not isinstance(values, np.ndarray):
+        raise InvalidArgument(f"{file} has an entry {name!r:.80} that is no array; nothing was imported.")
+    return values
 
 
 #: safetensors' names of dtypes as texts of ours.
@@ -224,6 +290,8 @@ def _write_safetensors(file: Path, arrays: Mapping[str, _Array], meta: str | Non
     library = _safetensors()
     tensors, held = {}, []
     for name, array in arrays.items():
+        if name == "__metadata__":
+            raise InvalidType(f"safetensors keeps the name {name!r} for itself; npz takes this region.")
         text = array.dtype.replace(">", "<")
         if text not in _SAFE.values():
             raise InvalidType(f"safetensors knows no dtype {array.dtype} (region {name!r}); npz does.")
@@ -275,13 +343,43 @@ _READERS: dict[str, Callable[[Path], _Content]] = {
 }
 
 
+def _require_ordinary(file: Path) -> None:
+    """Refuses to replace what is no ordinary file."""
+    try:
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _failed(file, error) from error
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISLNK, "link"), (stat.S_ISDIR, "folder"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"))
+        kind = next((kind for is_one, kind in kinds if is_one(mode)), "device")
+        raise InvalidArgument(f"{file} is a {kind}, which is not replaced; give the name of an ordinary or a new file.")
+
+
+def _failed(file: Path, error: OSError) -> TierIOError:
+    failure = TierIOError(f"{file} cannot be written: {error.strerror}. What was there before is there still.")
+    failure.errno, failure.strerror = error.errno, error.strerror
+    return failure
+
+
 def _replace(file: Path, write: Callable[[Path], None]) -> None:
     """Writes beside a file, syncs, and takes its name."""
+    try:
+        _write_beside(file, write)
+    except VelocError:
+        raise
+    except OSError as error:
+        raise _failed(file, error) from error
+
+
+def _write_beside(file: Path, write: Callable[[Path], None]) -> None:
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         write(beside)
         with beside.open("rb") as written:
             os.fsync(written.fileno())
+        _require_ordinary(file)
         beside.replace(file)
     except BaseException:
         with contextlib.suppress(OSError):

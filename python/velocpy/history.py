@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 #: Most bytes of one checkpoint's meta, as JSON: it lies in memory for as long as its checkpoint lives in any tier.
 META_LIMIT = 64 << 10
+
+#: How deep lists and objects of it may be nested; see docs/format.md.
+META_DEPTH = 1000
 
 
 class History:
@@ -511,6 +515,16 @@ def _is_raw(pair: tuple[Any, ...]) -> bool:
     return len(pair) in (2, 3) and all(isinstance(n, Integral) for n in pair)
 
 
+def _depth(raw: bytes) -> int:
+    """How deep the lists and objects of a JSON text are nested; what lies in its texts counts not."""
+    deepest = depth = 0
+    for bracket in re.findall(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', raw):
+        depth += bracket in b"[{"
+        depth -= bracket in b"]}"
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def _meta_bytes(meta: Any) -> bytes:
     try:
         raw = json.dumps(meta, separators=(",", ":")).encode("utf-8", "surrogatepass")
@@ -520,4 +534,6 @@ def _meta_bytes(meta: Any) -> bytes:
         raise InvalidArgument(
             f"meta takes {len(raw)} bytes as JSON; at most {META_LIMIT} fit. Store large things as regions."
         )
+    if raw.count(b"[") + raw.count(b"{") > META_DEPTH and _depth(raw) > META_DEPTH:
+        raise InvalidArgument(f"meta is nested more than {META_DEPTH} deep. Store large things as regions.")
     return raw

@@ -164,7 +164,8 @@ class Fault:
     """Damage, and how far it reaches."""
 
     #: "identity": one of the two copies of what makes the directory a store; "catalog": a part of it; of a checkpoint's
-    #: bytes "missing", "unreadable", or "changed".
+    #: bytes "missing", "unreadable", or "changed"; "description": what the catalog says of its regions, or its meta,
+    #: cannot be so.
     kind: str
     file: str
     #: Where it is in the file.
@@ -180,7 +181,8 @@ class Fault:
     history: str | None = None
     key: Key | None = None
     serial: int | None = None
-    #: Name of the region; its number in a sequence, or where the description cannot be read.
+    #: Name of the region; its number in a sequence, or where the description cannot be read. None, as are the next
+    #: ones, with a "description".
     region: str | int | None = None
     region_number: int | None = None
     #: Which bytes of the region.
@@ -190,6 +192,8 @@ class Fault:
     def __str__(self) -> str:
         if self.history is None:
             return f"{self.kind}: {self.file or 'catalog'}: {self.why}"
+        if self.region is None:
+            return f"{self.kind}: history {self.history!r}, key {self.key!r}: {self.why}"
         end = (self.region_offset or 0) + (self.region_nbytes or 0)
         return (
             f"{self.kind}: history {self.history!r}, key {self.key!r}, region {self.region!r}, "
@@ -403,7 +407,7 @@ def _describe(view: View, history: str, key: Key) -> Checkpoint:
     sums = _numbers(view.whole("blob", what="sums", **named))
     try:
         described = _core.regions_of(view.whole("blob", what="layout", **named), facts["slot_bytes"])
-    except (InvalidArgument, UnicodeDecodeError) as error:
+    except (DamagedStore, InvalidArgument) as error:
         raise DamagedStore(
             f"checkpoint {key!r} of history {history!r} has a description that is none: {error}"
         ) from None
@@ -601,6 +605,9 @@ class _Names:
     def fault(self, facts: dict[str, Any]) -> Fault:
         if "key" not in facts:
             return Fault(*(facts[name] for name in ("kind", "file", "offset", "bytes", "harmless", "fleeting", "why")))
+        if "region" not in facts:
+            named = ("kind", "file", "offset", "bytes", "harmless", "fleeting", "why", "history", "key", "serial")
+            return Fault(*(facts[name] for name in named))
         number = facts["region"]
         regions = self._regions(facts["history"], facts["key"])
         return Fault(
@@ -641,10 +648,10 @@ def _scope(read_data: bool, subset: str | None, seed: int | None) -> tuple[dict[
         return {"data": bool(read_data)}, None
     if read_data:
         raise InvalidArgument("read_data and subset exclude each other.")
-    part = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", subset)
+    part = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", subset)
     if part and 1 <= int(part[1]) <= int(part[2]):
         return {"part": int(part[1]) - 1, "parts": int(part[2])}, None
-    share = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", subset)
+    share = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", subset)
     if share and 0 < float(share[1]) <= 100:
         seed = secrets.randbits(32) if seed is None else int(seed)
         if not 0 <= seed < 1 << 64:

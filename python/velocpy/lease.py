@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import arrays, devices
-from .errors import InvalidType, LeaseReleased, LeaseWritten
+from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError
 
 if TYPE_CHECKING:
     from . import _core
@@ -62,7 +62,7 @@ class Lease(Mapping[Any, Any]):
         """What was given as ``meta``, or None."""
         if self._meta is _UNKNOWN:
             raw = self._held().meta()
-            self._meta = None if raw is None else json.loads(raw)
+            self._meta = None if raw is None else self._read(raw)
         return self._meta
 
     @property
@@ -152,6 +152,17 @@ class Lease(Mapping[Any, Any]):
 
         return html.lease(self)
 
+    def _read(self, raw: bytes) -> Any:
+        try:
+            return json.loads(raw.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:
+            raise CorruptCheckpoint(
+                f"the meta of key {self._key!r}, history {self._history!r}, is no JSON that can be read: {error}. Its "
+                "regions and other checkpoints are not affected; write this one again.",
+                history=self._history,
+                key=self._key,
+            ) from error
+
     def _written(self) -> LeaseWritten:
         return LeaseWritten(
             f"somebody wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
@@ -178,7 +189,16 @@ def _shown(memory: _core.LeaseMemory, region: int) -> Any:
         return devices.array(memory, region) if home != arrays.HOST else arrays.fetched(memory, region)
     if home != arrays.HOST:
         return devices.sent_home(memory, region)
-    return arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
+    try:
+        return arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
+    except VelocError:
+        raise
+    except (ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        text, _, shape, _ = memory.description(region)
+        raise InvalidType(
+            f"a region of dtype {text!r:.80} and shape {shape} cannot be shown by its library here: {error}. "
+            "Other regions are not affected."
+        ) from error
 
 
 def _checksum(memory: _core.LeaseMemory) -> int:

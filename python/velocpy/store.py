@@ -102,7 +102,8 @@ def open(  # noqa: A001
     archive
         Not in this version.
     mode
-        "a" to read and write; "r" to read a store that exists, as it is now, also while another process writes to it.
+        "a" to read and write; "r" to read a store that exists, as it is now, also while another process writes to it:
+        what that process drops or replaces later raises `CheckpointDropped`, and never gives other bytes.
     durable
         Whether the disk tier outlives the process; None: with a path. False: its files are private to the process and
         go with it, also after a kill; they need no syncs, and processes may name the same directory.

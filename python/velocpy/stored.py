@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,11 +13,15 @@ from typing import Any
 
 import click
 
+from .errors import InvalidArgument
 from .exits import Exit
 from .output import examples, json_option, message
 from .quantity import sized
 
 directory = click.argument("path")
+
+#: Characters of a number that has 64 bits, and a few zeros before it.
+_LONGEST_NUMBER = 100
 
 
 def key_of(text: str) -> int | str:
@@ -25,13 +30,13 @@ def key_of(text: str) -> int | str:
     Examples
     --------
     >>> from velocpy.stored import key_of
-    >>> key_of("7"), key_of("wave"), key_of('"7"')
-    (7, 'wave', '7')
+    >>> key_of("-7"), key_of("wave"), key_of('"7"'), key_of("1_0")
+    (-7, 'wave', '7', '1_0')
     """
-    try:
+    if re.fullmatch("-?[0-9]+", text):
+        if len(text) > _LONGEST_NUMBER:
+            raise InvalidArgument(f"key is {text[:_LONGEST_NUMBER]}…, which has more than 64 bits.")
         return int(text)
-    except ValueError:
-        pass
     if text.startswith('"'):
         try:
             return str(json.loads(text))

@@ -1,0 +1,43 @@
+package description
+
+import "unicode/utf8"
+
+// wellFormed tells whether a text is UTF-8 in which lone surrogates stand as if they were characters: what Python calls "surrogatepass".
+func wellFormed(s string) bool {
+	if utf8.ValidString(s) {
+		return true
+	}
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			if !surrogate(s) {
+				return false
+			}
+			n = 3
+		}
+		s = s[n:]
+	}
+	return true
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// surrogate tells whether a text begins with what stands for half of a pair.
+func surrogate(s string) bool {
+	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
+}
+
+// appendUnit appends a character, or a surrogate as if it were one.
+func appendUnit(to []byte, r rune) []byte {
+	if r >= 0xd800 && r < 0xe000 {
+		return append(to, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+	}
+	return utf8.AppendRune(to, r)
+}
