@@ -396,6 +396,27 @@ def round_trip(seed: int) -> None:
             assert board.look(seen, 70_000) == other
 
 
+def arrays_outlive_their_store(seed: int) -> None:
+    """The array of a lease is good for every consumer after the lease and the store have gone."""
+    chance = random.Random(seed)
+    with opened() as (board, store):
+        history = store.history("h")
+        u, content = Array(board, 9000, LEGACY), chance.randbytes(9000)
+        board.fill(u.address, content, LEGACY)
+        history.checkpoint(0, u=u)
+        lease = history.restore(0)
+        array = lease["u"]
+        lease.release()
+        store.close()
+        reader, seen = board.stream(), [board.allocate(9000) for _ in range(2)]
+        shown = array.__cuda_array_interface__
+        board.copy(seen[0], shown["data"][0], 9000, shown["stream"])
+        tensor = array.__dlpack__(stream=reader)
+        board.copy(seen[1], Seen(tensor).address, 9000, reader)
+        assert [board.look(at, 9000) for at in seen] == [content, content]
+        del array, lease, tensor
+
+
 SCENARIOS = [
     stream_of_the_array,
     blocking_stream_of_the_array,
@@ -414,4 +435,5 @@ SCENARIOS = [
     leases_on_the_legacy_stream,
     writers_of_leases_are_found,
     round_trip,
+    arrays_outlive_their_store,
 ]

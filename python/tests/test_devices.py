@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foreign import COPIED, CUDA_MANAGED, READ_ONLY, Dlpack, Interface
+from foreign import COPIED, CUDA_MANAGED, READ_ONLY, Dlpack, Interface, Seen
 
 import velocpy
 from velocpy import arrays, devices
@@ -236,6 +236,100 @@ def test_an_interface_without_streams_leaves_them_to_dlpack() -> None:
         shown = devices.describe(silent, "u", 9)
         assert shown is not None
         assert (silent.streams, shown[9]) == ([], None)
+
+
+class Memory:
+    """The memory of a lease on a device, as far as a `velocpy.devices.DeviceArray` asks it."""
+
+    place = 3
+
+    def __init__(self, text: str = "<f4", capsule: Any = "capsule") -> None:
+        self.text, self.made, self.readers = text, capsule, []
+
+    def description(self, region: int) -> Any:
+        return self.text, 4, (2, 3), (12, 4)
+
+    def address(self, region: int) -> int:
+        return 1 << 40
+
+    def used_on(self, stream: int) -> None:
+        self.readers.append(stream)
+
+    def capsule(self, region: int, versioned: bool) -> Any:
+        return self.made and (self.made, versioned)
+
+
+def test_arrays_of_leases_order_their_consumers() -> None:
+    for asked, reader in ((None, [1]), (1, [1]), (2, [2]), (77, [77]), (-1, [])):
+        memory = Memory()
+        array = devices.DeviceArray(memory, 0)  # type: ignore[arg-type]
+        assert array.__dlpack_device__() == (2, 2)
+        assert array.__dlpack__(stream=asked) == ("capsule", False)
+        assert array.__dlpack__(stream=asked, max_version=(1, 2), dl_device=(2, 2), copy=False) == ("capsule", True)
+        assert memory.readers == 2 * reader
+    shown = array.__cuda_array_interface__
+    assert shown == {
+        "data": (1 << 40, False), "typestr": "<f4", "shape": (2, 3), "strides": (12, 4), "stream": 1, "version": 3,
+    }  # fmt: skip
+    assert memory.readers[0] == 1
+
+
+def test_arrays_of_leases_refuse_what_they_cannot_do() -> None:
+    memory = Memory()
+    array = devices.DeviceArray(memory, 0)  # type: ignore[arg-type]
+    for wrong in (0, -2, 1 << 64, 1.5, "1", True):
+        with pytest.raises(velocpy.InvalidArgument):
+            array.__dlpack__(stream=wrong)  # type: ignore[arg-type]
+    with pytest.raises(BufferError, match="copy"):
+        array.__dlpack__(copy=True)
+    for elsewhere in ((1, 0), (2, 0)):
+        with pytest.raises(BufferError, match="device 2"):
+            array.__dlpack__(dl_device=elsewhere)
+    assert memory.readers == []
+    assert not hasattr(devices.DeviceArray(Memory("=bfloat16"), 0), "__cuda_array_interface__")  # type: ignore[arg-type]
+    with pytest.raises(BufferError, match="structure"):
+        devices.DeviceArray(Memory("{structure", None), 0).__dlpack__()  # type: ignore[arg-type]
+
+
+def test_capsules_of_leases_keep_the_memory_and_give_it_back() -> None:
+    """In host memory, where NumPy consumes them; nothing else differs on a device."""
+
+    class Region:
+        def __init__(self, lease: velocpy.Lease, region: int, versioned: bool) -> None:
+            self.memory, self.region, self.versioned = lease._memory, region, versioned
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+        def __dlpack__(self, **_: Any) -> Any:
+            assert self.memory is not None
+            return self.memory.capsule(self.region, self.versioned)
+
+    def held() -> int:
+        gc.collect()
+        used: int = store.stats()["tiers"]["host"]["held"]
+        return used
+
+    wholes = [np.arange(12.0).reshape(3, 4).T, np.zeros((0, 3), np.uint16), np.ones(3, np.complex64), np.True_]
+    with velocpy.open(host="16MiB") as store:
+        history = store.history("h")
+        history.checkpoint(0, [*wholes, np.zeros(2, "V7")])
+        for versioned in (True, False):
+            lease = history.restore(0)
+            arrays = [np.from_dlpack(Region(lease, i, versioned)) for i in range(len(wholes))]  # type: ignore[arg-type]
+            seen = Seen(lease._memory.capsule(0, versioned))  # type: ignore[union-attr]
+            assert (seen.versioned, seen.flags) == (versioned, READ_ONLY if versioned else None)
+            assert lease._memory.capsule(4, versioned) is None  # type: ignore[union-attr]
+            lease.release()
+            for array, whole in zip(arrays, wholes, strict=True):
+                assert array.dtype == whole.dtype
+                assert np.array_equal(array, whole)
+                assert array.size == 0 or not array.flags.writeable
+            assert held() > 0
+            del array, arrays
+            assert held() == 0
+        mine = history.restore(0, last=True)
+        assert Seen(mine._memory.capsule(0, True)).flags == 0  # type: ignore[union-attr]
 
 
 def test_streams_by_every_name() -> None:
