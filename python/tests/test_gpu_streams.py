@@ -185,12 +185,13 @@ def test_numba(history: velocpy.History, spin: Any) -> None:
 def test_numba_on_the_default_stream(history: velocpy.History, spin: Any) -> None:
     """Numba names no stream then, although work is queued there."""
     cuda = pytest.importorskip("numba.cuda")
+    junk = random_array(99)
     for key in range(ROUNDS):
         kept, u = random_array(key), cuda.device_array(ELEMENTS, np.int32)
         spin()
         copied(u.__cuda_array_interface__["data"][0], kept, cupy.cuda.Stream.null)
         history.checkpoint(key, u=u)
-        copied(u.__cuda_array_interface__["data"][0], random_array(99), cupy.cuda.Stream.null)
+        copied(u.__cuda_array_interface__["data"][0], junk, cupy.cuda.Stream.null)
         assert same(restored(history, key), kept), key
 
 

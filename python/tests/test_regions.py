@@ -294,7 +294,13 @@ def test_dlpack(history: velocpy.History) -> None:
         def __dlpack_device__(self) -> Any:
             return (2, 0)  # CUDA
 
+    class Unfinished(Exporter):
+        def __buffer__(self, flags: int) -> memoryview:  # asked from Python 3.12 on
+            raise NotImplementedError
+
     u = random_array((4, 5), np.float32)[::2]
+    history.checkpoint(0, u=Unfinished(u))
+    assert same(history.restore(0)["u"], u)
     history.checkpoint(0, u=Exporter(u))
     assert same(history.restore(0)["u"], u)
     with pytest.raises(velocpy.TierUnavailable):

@@ -35,6 +35,7 @@ def test_streams(run_python: RunPython, double_core: Path, root: Path, scenario:
         "import sys, stream_scenarios; getattr(stream_scenarios, sys.argv[1])(int(sys.argv[2])); print('done')",
         scenario.__name__,
         str(seed),
+        timeout=200,
         env={
             "VELOCPY_CORE": str(double_core),
             "PYTHONPATH": os.pathsep.join([str(root / "python" / "tests"), os.environ.get("PYTHONPATH", "")]),

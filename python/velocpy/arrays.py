@@ -114,7 +114,7 @@ def _describe_raw(pair: tuple[Any, ...], label: Any) -> Description:
 def _from_buffer(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
     try:
         view = memoryview(array)
-    except TypeError:
+    except (TypeError, NotImplementedError):  # it has none, or says so when asked, as buffers of cuda.core do
         return None
     except MemoryError:
         raise
