@@ -417,6 +417,79 @@ def arrays_outlive_their_store(seed: int) -> None:
         del array, lease, tensor
 
 
+def random_work(seed: int) -> None:
+    """Everything at once, on arrays of several streams and of a history that is larger than the device's tier."""
+    chance = random.Random(seed)
+    with opened("6MiB") as (board, store):
+        history = store.history("h")
+        streams = [board.stream(), board.stream(), board.stream(blocking=True), LEGACY, PER_THREAD]
+        nbytes = 300_000
+        arrays = [Array(board, nbytes, stream) for stream in streams]
+        content = [b""] * len(arrays)  # what will lie there, behind the array's stream
+        captured: dict[int, dict[str, bytes]] = {}
+        seen: list[tuple[int, bytes]] = []
+
+        def fill(i: int) -> None:
+            content[i] = chance.randbytes(nbytes)
+            board.fill(arrays[i].address, content[i], streams[i])
+
+        def capture(key: int) -> None:
+            some = chance.sample(range(len(arrays)), chance.randrange(1, len(arrays)))
+            caller = chance.choice([None, None, *streams])
+            copy = chance.random() < 0.8
+            ticket = history.checkpoint(key, {str(i): arrays[i] for i in some}, stream=caller, copy=copy)
+            captured[key] = {str(i): content[i] for i in some}
+            if not copy:
+                ticket.wait(timeout=60)
+            for i in chance.sample(some, len(some) // 2):
+                fill(i)
+
+        def restore(key: int) -> None:
+            names = list(captured[key])
+            some = chance.sample(range(len(arrays)), len(names))
+            last = chance.random() < 0.3
+            history.restore(key, into={name: arrays[i] for name, i in zip(names, some, strict=True)}, last=last)
+            for name, i in zip(names, some, strict=True):
+                content[i] = captured[key][name]
+            if last:
+                del captured[key]
+
+        def read(key: int) -> None:
+            last = chance.random() < 0.3
+            with history.restore(key, last=last) as lease:
+                for name, want in captured[key].items():
+                    to, reader = board.allocate(nbytes), chance.choice(streams)
+                    if chance.random() < 0.5:
+                        shown = Seen(lease[name].__dlpack__(stream=reader)).address
+                    else:
+                        shown, reader = lease[name].__cuda_array_interface__["data"][0], LEGACY
+                    board.copy(to, shown, nbytes, reader)
+                    seen.append((to, want))
+            if last:
+                del captured[key]
+
+        for i in range(len(arrays)):
+            fill(i)
+        for step in range(120):
+            what = chance.random()
+            if what < 0.4 or not captured:
+                capture(step % 20)
+            elif what < 0.6:
+                restore(chance.choice(list(captured)))
+            elif what < 0.8:
+                read(chance.choice(list(captured)))
+            elif what < 0.9:
+                fill(chance.randrange(len(arrays)))
+            else:
+                key = chance.choice(list(captured))
+                history.drop(key)
+                del captured[key]
+        for array, want in zip(arrays, content, strict=True):
+            assert board.look(array.address, nbytes) == want
+        for at, want in seen:
+            assert board.look(at, nbytes) == want
+
+
 SCENARIOS = [
     stream_of_the_array,
     blocking_stream_of_the_array,
@@ -436,4 +509,5 @@ SCENARIOS = [
     writers_of_leases_are_found,
     round_trip,
     arrays_outlive_their_store,
+    random_work,
 ]

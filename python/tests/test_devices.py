@@ -73,8 +73,8 @@ INTERFACES = {
     "more than memory": ({"shape": (1 << 40, 1 << 40)}, "no memory"),
     "few strides": ({"strides": (4,)}, "strides"),
     "no strides": ({"strides": 4}, "strides"),
-    "huge strides": ({"strides": (HUGE, 4)}, "no memory"),
-    "huge strides that lead nowhere": ({"strides": (HUGE, 4), "shape": (1, 3)}, "no memory"),
+    "huge strides": ({"strides": (HUGE, 4)}, "strides"),
+    "huge strides that lead nowhere": ({"strides": (HUGE, 4), "shape": (1, 3)}, "strides"),
     "strides out of memory": ({"strides": (-(1 << 50), 4)}, "no memory"),
 }
 
@@ -179,8 +179,9 @@ TENSORS = {
     "version 2": ({"version": (2, 0)}, "version 2"),
     "version 0": ({"version": (0, 9)}, "version 0"),
     "a shape": ({"shape": (-2, 3)}, "shape"),
-    "more than memory": ({"shape": (1 << 62, 1 << 62)}, "no memory"),
-    "strides": ({"strides": (1 << 62, 1)}, "no memory"),
+    "more than memory": ({"shape": (1 << 62, 1 << 62)}, "no array"),
+    "strides": ({"strides": (1 << 62, 1)}, "strides"),
+    "strides out of memory": ({"strides": (-(1 << 50), 1)}, "no memory"),
 }
 
 

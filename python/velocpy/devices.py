@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,9 @@ def _current_of(library: int, device: int) -> int:
 _DLPACK_CUDA = (2, 13)
 _MOST_DEVICES = 1 << 16
 
+#: Addresses, extents and strides are less.
+_BEYOND = 1 << 63
+
 
 def library_of(array: Any) -> str:
     """Name of the package that an array's type is from."""
@@ -196,26 +200,26 @@ def dlpack_device(array: Any, label: Any) -> tuple[int, int] | None:
 
 def _by_interface(array: Any, shown: Any, label: Any, stream: Any) -> Description:
     """The description of an array by its ``__cuda_array_interface__``."""
-    if not isinstance(shown, Mapping):
+    if type(shown) is not dict and not isinstance(shown, Mapping):
         raise InvalidType(f"region {label!r} has a {type(shown).__name__} for its interface, not a dict.")
-    missing = [name for name in ("shape", "typestr", "data") if name not in shown]
-    if missing:
+    if not ("shape" in shown and "typestr" in shown and "data" in shown):
+        missing = [name for name in ("shape", "typestr", "data") if name not in shown]
         raise InvalidType(f"region {label!r} has an interface without {' and '.join(missing)}.")
     if shown.get("mask") is not None:
         raise InvalidType(f"region {label!r} has a mask, which would get lost; store the mask as a region of its own.")
     named = _named_stream(shown.get("stream"), array, label)
-    dtype = _dtype(shown["typestr"], label)
+    text, itemsize = _elements(shown["typestr"], label)
     address, readonly = _pair(shown["data"], label)
     shape = _wholes(shown["shape"], "a shape", label)
     given = shown.get("strides")
-    strides = _dense(shape, dtype.itemsize) if given is None else _wholes(given, "strides", label)
-    _require_memory(address, dtype.itemsize, shape, strides, label)
+    strides = _dense(shape, itemsize) if given is None else _wholes(given, "strides", label)
+    _require_memory(address, itemsize, shape, strides, label)
     library = CUPY if library_of(array) == "cupy" else CUDA
     owner = array
     if "stream" not in shown and library == CUDA and (capsule := _ordered(array, stream)) is not None:
         owner, named = (array, capsule), _consumer(stream)  # until it is used: the capsule keeps the memory from reuse
-    return (library, dtype.str, address, dtype.itemsize, shape, strides, not readonly, owner,
-            1 + _device_of(array, label), named)  # fmt: skip
+    place = 1 + _device_of(array, label)
+    return (library, text, address, itemsize, shape, strides, not readonly, owner, place, named)
 
 
 def _by_dlpack(array: Any, label: Any, stream: Any) -> Description:
@@ -272,16 +276,22 @@ def _named_stream(value: Any, array: Any, label: Any) -> int | None:
     return handle
 
 
-def _dtype(typestr: Any, label: Any) -> np.dtype[Any]:
+def _elements(typestr: Any, label: Any) -> tuple[str, int]:
+    """The dtype's text and the bytes of an element."""
     if not isinstance(typestr, str):
         raise InvalidType(f"region {label!r} has a {type(typestr).__name__} for its typestr, not a str.")
     try:
-        dtype: np.dtype[Any] = np.dtype(typestr)
+        return _known_elements(typestr)
     except (TypeError, ValueError, SyntaxError) as error:
         raise InvalidType(f"region {label!r} has elements of type {typestr!r}: {error}.") from error
+
+
+@lru_cache(maxsize=256)
+def _known_elements(typestr: str) -> tuple[str, int]:
+    dtype: np.dtype[Any] = np.dtype(typestr)
     if dtype.hasobject:
-        raise InvalidType(f"region {label!r} has elements of type {typestr!r}, which hold references, not bytes.")
-    return dtype
+        raise TypeError("they hold references, not bytes")
+    return dtype.str, dtype.itemsize
 
 
 def _pair(data: Any, label: Any) -> tuple[int, bool]:
@@ -297,6 +307,8 @@ def _wholes(values: Any, what: str, label: Any) -> tuple[int, ...]:
 
 
 def _whole(value: Any, what: str, label: Any) -> int:
+    if type(value) is int:
+        return value
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise InvalidType(f"region {label!r} has a {type(value).__name__} in {what}, not an int.")
     return int(value)
@@ -306,21 +318,31 @@ def _require_memory(address: int, itemsize: int, shape: tuple[int, ...], strides
     """Refuses shapes and strides that lead out of what addresses there are."""
     if len(strides) != len(shape):
         raise InvalidArgument(f"region {label!r} has {len(shape)} axes and {len(strides)} strides.")
-    if any(not 0 <= extent < 1 << 63 for extent in shape):
-        raise InvalidArgument(f"region {label!r} has the shape {shape}, which no array can have.")
     low = high = address
-    if 0 not in shape:
-        reaches = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
-        low += sum(reach for reach in reaches if reach < 0)
-        high += sum(reach for reach in reaches if reach > 0) + itemsize
-    if not 0 <= low <= high < 1 << 63 or any(not -1 << 63 <= stride < 1 << 63 for stride in strides):
+    inside = True
+    for extent, stride in zip(shape, strides, strict=True):
+        inside = inside and 0 <= extent < _BEYOND and -_BEYOND <= stride < _BEYOND
+        reach = (extent - 1) * stride
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    if not inside:
+        raise InvalidArgument(
+            f"region {label!r} has the shape {shape} and the strides {strides}, which no array can have."
+        )
+    if 0 in shape:
+        low = high = address
+    else:
+        high += itemsize
+    if not 0 <= low <= high < _BEYOND:
         raise InvalidArgument(f"region {label!r} is memory from {low:#x} to {high:#x}, which no memory can be.")
 
 
 def _device_of(array: Any, label: Any) -> int:
     device = getattr(array, "device", None)
     number = getattr(device, "id", device)
-    if isinstance(number, Integral) and not isinstance(number, bool):
+    if type(number) is int or (isinstance(number, Integral) and not isinstance(number, bool)):
         return _device_number(int(number), label)
     told = dlpack_device(array, label)
     return 0 if told is None else _device_number(told[1], label)
