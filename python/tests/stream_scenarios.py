@@ -386,6 +386,9 @@ def round_trip(seed: int) -> None:
         history.checkpoint(0, u=u)
         with history.restore(0) as first:
             history.checkpoint(1, u=first["u"])
+            assert not first["u"].writable
+            with pytest.raises(velocpy.InvalidArgument, match="read-only"):  # others may share it
+                history.restore(1, into={"u": first["u"]})
         assert restored(history, 1, "u", 70_000) == content
         board.fill(u.address, (other := chance.randbytes(70_000)), stream)
         history.checkpoint(2, u=u)

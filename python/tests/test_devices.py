@@ -215,7 +215,20 @@ def test_what_is_no_capsule() -> None:
             devices.describe(Wrong(capsule), "u")
     for device in (None, 2, (2,), (2, 0, 0), ("cuda", 0), (2, None), (True, 0)):
         with pytest.raises(velocpy.InvalidType, match="'u'"):
-            devices.describe(Wrong(None, device), "u")
+            arrays.describe(Wrong(None, device), "u")
+
+
+def test_a_buffer_counts_where_dlpack_fails() -> None:
+    class Confused(bytearray):
+        def __dlpack__(self, **_: Any) -> Any:
+            raise AssertionError("asked")
+
+        def __dlpack_device__(self) -> Any:
+            raise RuntimeError("which?")
+
+    shown = arrays.describe(Confused(b"abc"), "u")
+    assert isinstance(shown, np.ndarray)
+    assert shown.tobytes() == b"abc"
 
 
 def test_an_interface_without_streams_leaves_them_to_dlpack() -> None:

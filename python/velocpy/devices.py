@@ -5,6 +5,7 @@ Nothing here imports torch or CuPy: arrays of theirs are met only when the appli
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -164,7 +165,10 @@ def describe(array: Any, label: Any, stream: Any = None) -> Description | None:
         raise
     except Exception as error:  # whatever the library raises for an array that it does not show
         shown, refused = None, error
-    device = dlpack_device(array, label) if shown is None else None
+    device = None
+    if shown is None:
+        with contextlib.suppress(InvalidType):  # what cannot tell its device may have a buffer all the same
+            device = dlpack_device(array, label)
     try:
         if shown is not None:
             return _by_interface(array, shown, label, stream)
@@ -219,7 +223,8 @@ def _by_interface(array: Any, shown: Any, label: Any, stream: Any) -> Descriptio
     if "stream" not in shown and library == CUDA and (capsule := _ordered(array, stream)) is not None:
         owner, named = (array, capsule), _consumer(stream)  # until it is used: the capsule keeps the memory from reuse
     place = 1 + _device_of(array, label)
-    return (library, text, address, itemsize, shape, strides, not readonly, owner, place, named)
+    writable = array.writable if isinstance(array, DeviceArray) else not readonly
+    return (library, text, address, itemsize, shape, strides, writable, owner, place, named)
 
 
 def _by_dlpack(array: Any, label: Any, stream: Any) -> Description:
@@ -386,6 +391,11 @@ class DeviceArray:
         self._region = region
         #: Number of the device.
         self.device = memory.place - 1
+
+    @property
+    def writable(self) -> bool:
+        """Whether the bytes belong to the caller alone; the interface says so in any case."""
+        return self._memory.writable
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
