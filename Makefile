@@ -68,6 +68,7 @@ doctest: install ## Run the examples in the docstrings
 lint: install ## Check format, types, stubs and what the linters know
 	@unformatted="$$(gofmt -l gocore)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	go vet ./gocore/...
+	go vet -tags velocpy_double ./gocore/cabi
 	go tool -modfile=tools/go.mod staticcheck ./gocore/...
 	go mod tidy -diff
 	go mod verify

@@ -5,35 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "dlpack.h"
 #include "velocpy_abi.h"
 
 namespace velocpy {
 namespace {
 
-// DLPack's structs, as far as they are used: dmlc/dlpack, include/dlpack/dlpack.h, version 1.3.
-struct Version {
-  uint32_t major, minor;
-};
+using dlpack::kBfloat;
+using dlpack::kBool;
+using dlpack::kCuda;
+using dlpack::kFloat;
+using dlpack::kHost;
+using dlpack::kInt;
+using dlpack::kMajor;
+using dlpack::kPinned;
+using dlpack::kUInt;
+using dlpack::Managed;
+using dlpack::Tensor;
+using dlpack::Version;
 
-struct Tensor {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-};
-
-struct Managed {
-  Version version;
-  void* context;
-  void (*let_go)(Managed* self);
-  uint64_t flags;
-  Tensor tensor;
-};
-
+// DLPackExchangeAPI.
 struct Table {
   Version version;
   void* older;
@@ -43,10 +34,6 @@ struct Table {
   int (*show)(void* object, Tensor* seen);
   void* current_stream;
 };
-
-enum { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
-enum { kHost = 1, kCuda = 2, kPinned = 3 };
-constexpr uint32_t kMajor = 1;
 
 // A type of tensors, met for ever.
 struct Known {

@@ -55,7 +55,7 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle());
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key, true);
-  Sources sources(regions);
+  Sources sources(regions, stream);
 
   veloc_checkpoint_args args{};
   args.key = *named.get();
@@ -64,7 +64,7 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   args.layout = sources.layout.bytes().data();
   args.layout_len = static_cast<int64_t>(sources.layout.bytes().size());
   args.slot_bytes = sources.layout.slot_bytes();
-  const Streams streams = Streams::of(stream, sources.list.devices());
+  const Streams streams = sources.list.streams(stream);
   args.streams = streams.data();
   args.n_streams = streams.size();
   if (!meta.is_none()) {
@@ -206,14 +206,14 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
     if (!layout) continue;
     Choice choice;
     choose(*layout, regions, into, &choice);
-    RegionList list = destinations(*layout, choice.select, choice.into);
+    RegionList list = destinations(*layout, choice.select, choice.into, stream);
     static const veloc_region nowhere{};
     args.key = *named.get();
     args.select = choice.select.empty() ? &kNothing : choice.select.data();
     args.n_select = static_cast<int64_t>(choice.select.size());
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
-    const Streams streams = Streams::of(stream, list.devices());
+    const Streams streams = list.streams(stream);
     args.streams = streams.data();
     args.n_streams = streams.size();
     args.flags = (last ? VELOC_RS_LAST : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "capsule.h"
 #include "exchange.h"
 #include "failure.h"
 #include "wait.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr size_t kFailuresKept = 100;
 
-// Memory of the lease's own takes a while to be unmapped, a debugging store reads the bytes again: of less it is microseconds.
+// Memory of the lease's own takes a while to be unmapped, a debugging store reads the bytes again: of less it is microseconds in host
+// memory. On a device a debugging store waits for the caller's streams.
 constexpr int64_t kLarge = 1 << 20;
 
 // Guarded by the GIL, which destructors of Python objects hold.
@@ -54,7 +56,7 @@ LeaseMemory::~LeaseMemory() {
   if (place_ != VELOC_PLACE_HOST) streams_.add(Streams::current(place_));
   veloc_error error;
   std::optional<Nogil> nogil;
-  if (slot_bytes_ >= kLarge) nogil.emplace();
+  if (slot_bytes_ >= kLarge || place_ != VELOC_PLACE_HOST) nogil.emplace();
   const int32_t status = core->lease_release(handle_, streams_.data(), streams_.size(), &error);
   if (nogil) nogil->end();
   if (status == VELOC_OK) return;
@@ -148,6 +150,13 @@ py::object LeaseMemory::tensor(py::object self, int32_t region, py::handle type)
   const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
   if (shown.nbytes == 0) return py::none();
   return tensor_over(type, std::move(self), {lease.data(shown), lease.place_, &shown.dtype_text, &shown.shape, &shown.strides});
+}
+
+py::object LeaseMemory::capsule(py::object self, int32_t region, bool versioned) {
+  const auto& lease = self.cast<const LeaseMemory&>();
+  const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
+  char* data = shown.nbytes == 0 ? nullptr : lease.data(shown);
+  return capsule_over(std::move(self), {data, lease.place_, &shown.dtype_text, &shown.shape, &shown.strides}, versioned, !lease.writable());
 }
 
 py::object LeaseMemory::meta() const {

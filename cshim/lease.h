@@ -54,6 +54,10 @@ class LeaseMemory {
   // A tensor of that type over the region, which keeps self; None where that takes the long way: empty regions, rare dtypes, older torch.
   static py::object tensor(py::object self, int32_t region, py::handle type);
 
+  // A capsule of DLPack over the region, which keeps self and is read-only unless the lease is writable; None where DLPack has no word for
+  // the dtype. A capsule without a version cannot say that it is read-only.
+  static py::object capsule(py::object self, int32_t region, bool versioned);
+
   // The bytes given as meta; None without. Costs a call into the core.
   py::object meta() const;
 

@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "capsule.h"
 #include "failure.h"
 #include "fork.h"
 #include "history.h"
@@ -140,6 +141,7 @@ void bind_functions(py::module_& m) {
   m.def("test_panic", &test_panic, py::arg("where"));
   m.def("shim_info", &shim_info);
   m.def("status_codes", &status_codes);
+  m.def("open_capsule", &open_capsule, py::arg("capsule"));
   m.def("readable", &readable, py::arg("address"), py::arg("nbytes"));
 }
 
@@ -198,6 +200,10 @@ void bind_lease(py::module_& m) {
       .def(
           "tensor", [](py::object self, int32_t region, py::handle kind) { return LeaseMemory::tensor(std::move(self), region, kind); },
           py::arg("region"), py::arg("kind"))
+      .def(
+          "capsule",
+          [](py::object self, int32_t region, bool versioned) { return LeaseMemory::capsule(std::move(self), region, versioned); },
+          py::arg("region"), py::arg("versioned"))
       .def_property_readonly("place", &LeaseMemory::place)
       .def("home", &LeaseMemory::home, py::arg("region"))
       .def("used_on", &LeaseMemory::used_on, py::arg("stream"))

@@ -112,7 +112,8 @@ void RegionList::add(View* view, const uint8_t* order, int64_t offset) {
   region.nbytes = view->nbytes;
   region.itemsize = 1;
   region.place = view->place;
-  if (view->place != VELOC_PLACE_HOST) devices_.add(view->library, view->place);
+  if (view->place != VELOC_PLACE_HOST && view->stream == 0) devices_.add(view->library, view->place);
+  if (view->place != VELOC_PLACE_HOST && view->stream != 0) streams_.add(view->stream);
   owners_.push_back(std::move(view->owner));
   if (view->c_order || view->nbytes == 0) return;
   int64_t shape[kMaxDims];
@@ -171,9 +172,9 @@ int64_t elements_of(const View& view) {
   return count;
 }
 
-void add_source(Sources* sources, const Label& label, const char* name, int64_t length, py::handle array) {
+void add_source(Sources* sources, const Label& label, const char* name, int64_t length, py::handle array, py::handle stream) {
   View view;
-  view.fill(array, label);
+  view.fill(array, label, stream);
   if (view.ndim > kMaxDims) raise_invalid("region " + label.spelled() + " has more than 64 axes.");
   if (view.itemsize == 0 && elements_of(view) > kMostEmpty)
     raise_invalid("region " + label.spelled() + " has too many elements without bytes.");
@@ -186,10 +187,10 @@ void add_source(Sources* sources, const Label& label, const char* name, int64_t 
 
 }  // namespace
 
-Sources::Sources(py::handle regions) : list(count_of(regions)), layout(is_sequence(regions), count_of(regions)) {
+Sources::Sources(py::handle regions, py::handle stream) : list(count_of(regions)), layout(is_sequence(regions), count_of(regions)) {
   if (is_sequence(regions)) {
     const auto count = static_cast<size_t>(PyTuple_GET_SIZE(regions.ptr()));
-    for (size_t i = 0; i < count; ++i) add_source(this, {{}, i}, "", 0, PyTuple_GET_ITEM(regions.ptr(), i));
+    for (size_t i = 0; i < count; ++i) add_source(this, {{}, i}, "", 0, PyTuple_GET_ITEM(regions.ptr(), i), stream);
     return;
   }
   PyObject* name;
@@ -201,11 +202,11 @@ Sources::Sources(py::handle regions) : list(count_of(regions)), layout(is_sequen
     const char* text;
     int64_t length;
     utf8(name, &own, &text, &length);
-    add_source(this, {name}, text, length, array);
+    add_source(this, {name}, text, length, array, stream);
   }
 }
 
-RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into) {
+RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into, py::handle stream) {
   trim_dtypes();
   RegionList list(select.size());
   Spans spans;
@@ -214,7 +215,7 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
     const RegionLayout& region = layout.regions[number];
     const Label label = layout.label(number);
     View view;
-    view.fill(into[i], label);
+    view.fill(into[i], label, stream);
     require_match(view, region, label);
     spans.add(view, number);
     if (view.library == Library::raw || view.ndim == 0) {

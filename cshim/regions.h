@@ -25,7 +25,8 @@ class RegionList {
   // Complete once everything is added; valid while the list is.
   const veloc_region* seal();
   size_t size() const { return regions_.size(); }
-  const Devices& devices() const { return devices_; }
+  // The streams of a call on these regions: see Streams::of.
+  Streams streams(py::handle named) const { return Streams::of(named, devices_, streams_); }
   std::vector<py::object>& owners() { return owners_; }
 
  private:
@@ -33,18 +34,20 @@ class RegionList {
   std::vector<int64_t> numbers_;  // shapes and strides, per region one after the other
   std::vector<py::object> owners_;
   Devices devices_;
+  Streams streams_;  // that the arrays name
 };
 
-// Sources of a checkpoint from a dict of str to arrays or a tuple of arrays that nobody else can change meanwhile.
+// Sources of a checkpoint from a dict of str to arrays or a tuple of arrays that nobody else can change meanwhile. stream: the caller's.
 struct Sources {
-  explicit Sources(py::handle regions);
+  Sources(py::handle regions, py::handle stream);
 
   RegionList list;
   LayoutWriter layout;
 };
 
 // Destinations of a restore: one array per index of select, in the same order, each with the shape and the dtype of its region and
-// writable; raises InvalidArgument before any byte moves. Raw memory takes the region as it lies in the slot.
-RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into);
+// writable; raises InvalidArgument before any byte moves. Raw memory takes the region as it lies in the slot. stream: the
+// caller's.
+RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into, py::handle stream);
 
 }  // namespace velocpy

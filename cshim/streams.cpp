@@ -5,6 +5,8 @@
 namespace velocpy {
 namespace {
 
+constexpr uint64_t kLegacy = 1;  // 0 is another handle of the legacy default stream
+
 py::object devices_function(const char* name) { return py::module_::import("velocpy.devices").attr(name); }
 
 bool finalizing() {
@@ -33,9 +35,9 @@ void Devices::add(Library library, int32_t place) {
   if (std::find(concerned_.begin(), concerned_.end(), one) == concerned_.end()) concerned_.push_back(one);
 }
 
-Streams Streams::of(py::handle stream, const Devices& devices) {
+Streams Streams::of(py::handle stream, const Devices& devices, const Streams& arrays) {
   Streams streams;
-  if (devices.empty()) return streams;
+  if (devices.empty() && arrays.empty()) return streams;
   py::list others;
   for (const auto& [library, place] : devices) {
     if (stream.is_none() && library == Library::torch) {
@@ -44,7 +46,8 @@ Streams Streams::of(py::handle stream, const Devices& devices) {
       others.append(py::make_tuple(static_cast<int>(library), place));
     }
   }
-  if (!others.empty()) add_found(&streams, stream, others);
+  if (!others.empty() || !stream.is_none()) add_found(&streams, stream, others);
+  streams.add(arrays);  // last: the stream of the caller's carries the copy
   return streams;
 }
 
@@ -61,6 +64,7 @@ Streams Streams::current(int32_t place) noexcept {
 }
 
 void Streams::add(uint64_t stream) {
+  if (stream == 0) stream = kLegacy;
   if (std::find(handles_.begin(), handles_.end(), stream) == handles_.end()) handles_.push_back(stream);
 }
 

@@ -13,7 +13,7 @@ namespace velocpy {
 
 namespace py = pybind11;
 
-// Which libraries have arrays in which device memory, without duplicates: whose streams are concerned.
+// Which libraries have arrays that name no stream in which device memory, without duplicates: whose current streams are concerned.
 class Devices {
  public:
   using Concerned = std::pair<Library, int32_t>;  // and a place
@@ -32,15 +32,16 @@ class Streams {
  public:
   Streams() = default;
 
-  // stream: None for the current streams of the libraries whose arrays are concerned, or what the caller named: see
-  // velocpy.devices.streams. Without devices the list is empty and Python is not asked.
-  static Streams of(py::handle stream, const Devices& devices);
+  // What the caller named, or, with None, the current streams of the libraries in devices; then those in arrays, which the arrays of the
+  // call name themselves. See velocpy.devices.streams. Where neither devices nor arrays has any, the list is empty and Python is not asked.
+  static Streams of(py::handle stream, const Devices& devices, const Streams& arrays);
 
   // The current streams of every library that is loaded, on the device of this place. Never raises: for destructors.
   static Streams current(int32_t place) noexcept;
 
   void add(uint64_t stream);
   void add(const Streams& others);
+  bool empty() const { return handles_.empty(); }
   const uint64_t* data() const { return handles_.data(); }
   int32_t size() const { return static_cast<int32_t>(handles_.size()); }
 

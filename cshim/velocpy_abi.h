@@ -260,7 +260,8 @@ int32_t veloc_restore(uint64_t history, const veloc_restore_args* args, veloc_ou
 int32_t veloc_drop(uint64_t history, const veloc_key* key, veloc_error* err);
 int32_t veloc_layout(uint64_t store, uint64_t layout, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 int32_t veloc_lease_meta(uint64_t lease, char* buf, int64_t cap, int64_t* len, veloc_error* err);
-/* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease.
+/* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease; of one on a
+ * device that is known when the streams have done their work, so that it waits for them.
  * streams: every stream that reads a lease on a device; its room is not written before what is queued there has happened. */
 int32_t veloc_lease_release(uint64_t lease, const uint64_t* streams, int32_t n_streams, veloc_error* err);
 /* Lets one more stream read a lease on a device: it is put behind what still brings the bytes. To be named to the release, too. */

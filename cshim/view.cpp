@@ -18,21 +18,21 @@ const py::object& describe() {
 
 }  // namespace
 
-void View::fill(py::handle object, const Label& label) {
-  look_at(object, label);
+void View::fill(py::handle object, const Label& label, py::handle wanted) {
+  look_at(object, label, wanted);
   if (data == nullptr && nbytes > 0) {
     raise_invalid("region " + label.spelled() + " has " + std::to_string(nbytes) + " bytes and no memory: it was freed, or is a fake.");
   }
 }
 
-void View::look_at(py::handle object, const Label& label) {
+void View::look_at(py::handle object, const Label& label, py::handle wanted) {
   const auto& numpy = py::detail::npy_api::get();
   if (Py_TYPE(object.ptr()) == numpy.PyArray_Type_) {
     fill_from_numpy(object.ptr(), label);
     return;
   }
   if (fill_from_exchange(object)) return;
-  py::object described = describe()(object, label.object());
+  py::object described = describe()(object, label.object(), wanted);
   if (numpy.PyArray_Check_(described.ptr())) {
     fill_from_numpy(described.ptr(), label);
   } else {
@@ -57,7 +57,7 @@ void View::fill_from_numpy(PyObject* array, const Label& label) {
 }
 
 void View::fill_from_description(py::tuple description) {
-  if (description.size() != 9) raise_invalid("velocpy.arrays.describe gave no description.");
+  if (description.size() != 10) raise_invalid("velocpy.arrays.describe gave no description.");
   own_ = std::make_unique<Own>();
   library = static_cast<Library>(description[0].cast<int>());
   own_->text = description[1].cast<std::string>();
@@ -68,6 +68,7 @@ void View::fill_from_description(py::tuple description) {
   writable = description[6].cast<bool>();
   owner = description[7];
   place = description[8].cast<int32_t>();
+  if (!description[9].is_none()) stream = description[9].cast<uint64_t>();
   dtype_text = own_->text;
   ndim = static_cast<int>(own_->shape.size());
   shape = own_->shape.data();

@@ -21,8 +21,9 @@ struct View {
   View& operator=(const View&) = delete;
 
   // Takes a NumPy array as it is; anything else through velocpy.arrays.describe, which raises the typed errors.
-  // label goes into their text. Afterwards there is memory wherever there are bytes.
-  void fill(py::handle object, const Label& label);
+  // label goes into their text. wanted is the caller's stream=: arrays that are shown to one stream are shown to that one.
+  // Afterwards there is memory wherever there are bytes.
+  void fill(py::handle object, const Label& label, py::handle wanted);
 
   py::object owner;
   char* data = nullptr;
@@ -33,13 +34,14 @@ struct View {
   int64_t nbytes = 0;
   Library library = Library::numpy;
   int32_t place = VELOC_PLACE_HOST;
+  uint64_t stream = 0;  // in whose order the memory is used, where the object names one; 0: it names none
   std::string_view dtype_text;
   bool writable = false;
   bool c_order = false;  // contiguous, last axis fastest
   bool f_order = false;  // contiguous, first axis fastest
 
  private:
-  void look_at(py::handle object, const Label& label);
+  void look_at(py::handle object, const Label& label, py::handle wanted);
   void fill_from_numpy(PyObject* array, const Label& label);
   bool fill_from_exchange(py::handle object);
   void fill_from_description(py::tuple description);

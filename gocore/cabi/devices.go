@@ -1,3 +1,5 @@
+//go:build !velocpy_double
+
 package main
 
 import (

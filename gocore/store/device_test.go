@@ -229,6 +229,45 @@ func TestLeaseOnADevice(t *testing.T) {
 }
 
 // Regions of host memory and of a device in one checkpoint, and each restored to the other place.
+// In debug mode a lease on a device tells of writers, in whichever of its streams they wrote; one that belongs to its holder does not.
+func TestDebugModeFindsWritersOnADevice(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
+	cfg := b.config(8<<20, 0, 4<<20)
+	cfg.Debug = true
+	s := open(t, cfg)
+	c := newClient(t, s, "h")
+	const size = 300_000
+	src := b.alloc(size)
+	for k := range 3 {
+		b.fill(src, random(size, uint64(k)))
+		if _, err := c.putOn(b, int64(k), src, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lent := func(k int64, a RestoreArgs) *Lease {
+		t.Helper()
+		a.Streams = []uint64{b.stream}
+		l, _, err := c.lease(k, a)
+		b.check(err)
+		return l
+	}
+	b.check(lent(0, RestoreArgs{}).Release(b.stream)) // nobody wrote
+	l := lent(1, RestoreArgs{})
+	at := random(1, 9)[0]
+	b.fill(device.Address(l.Base)+device.Address(at), []byte{^random(size, 1)[at]})
+	e := wants(t, l.Release(b.stream), status.Corrupt)
+	if e.Tier != status.TierDevice || e.Region != 0 {
+		t.Fatalf("%+v", e)
+	}
+	own := lent(2, RestoreArgs{Last: true})
+	b.fill(device.Address(own.Base), []byte{^random(size, 2)[0]})
+	b.check(own.Release(b.stream))
+	late := lent(0, RestoreArgs{}) // as Python's, which may outlive their store
+	b.fill(device.Address(late.Base), []byte{^random(size, 0)[0]})
+	shut(t, s)
+	wants(t, late.Release(b.stream), status.Corrupt)
+}
+
 func TestMixedRegions(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 50 * time.Microsecond, Seed: 5})
 	s := open(t, b.config(8<<20, 64<<20, 2<<20))

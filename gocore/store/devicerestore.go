@@ -326,6 +326,30 @@ func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording [
 	return recording, deviceError(err)
 }
 
+// inspectOnDevice compares the bytes of a lease with what was captured, behind everything that the holder's streams have to do.
+func (l *Lease) inspectOnDevice(streams []uint64) error {
+	a, b := l.device, l.restore.Rec.Body.(*body)
+	if err := l.s.settleCapture(a, b); err != nil || b.sums == nil {
+		return err
+	}
+	a.ownLane.Lock()
+	defer a.ownLane.Unlock()
+	for _, stream := range streams {
+		m, err := a.dev.Borrow(stream).Mark()
+		if err == nil {
+			err = after(a.own, []device.Mark{m})
+		}
+		if err != nil {
+			return deviceError(err)
+		}
+	}
+	bad, err := a.inspectOn(a.own, l.offset, b)
+	if err == nil && len(bad) > 0 {
+		return leaseWritten("device").AtTier(status.TierDevice).AtRegion(int(bad[0]))
+	}
+	return err
+}
+
 // lookAgain is how often a stream that is being captured is asked whether it still is.
 const lookAgain = time.Millisecond
 

@@ -344,7 +344,8 @@ type Lease struct {
 	private  *memory.Mapping
 	layout   *layout
 	meta     string
-	sums     []uint64 // debug: what the bytes must still be when it comes back
+	sums     []uint64 // debug, host memory: what the bytes must still be when it comes back
+	proves   bool     // debug, on a device: the same, by the checksums of its checkpoint
 	Base     unsafe.Pointer
 	Writable bool
 }
@@ -368,6 +369,7 @@ func (op *Op) lend() *Lease {
 	if l.device = s.accelerator(r.Tier); l.device != nil {
 		l.offset = op.at
 		l.Base = pointer(l.device.at(op.at))
+		l.proves = s.set.Debug && !l.Writable
 		op.handOver()
 		return l
 	}
@@ -385,8 +387,8 @@ func (l *Lease) Meta() string { return l.meta }
 // LayoutText describes the regions, as they were when the lease was given.
 func (l *Lease) LayoutText() string { return l.layout.text }
 
-// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own. streams are all that read a
-// lease on a device.
+// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own, and waits for the streams.
+// streams are all that read a lease on a device.
 func (l *Lease) Release(streams ...uint64) error {
 	err := l.inspect()
 	if l.device != nil {
@@ -395,7 +397,9 @@ func (l *Lease) Release(streams ...uint64) error {
 			l.later(recording)
 			return failed
 		}
-		err = failed
+		if err = failed; err == nil && l.proves {
+			err = l.inspectOnDevice(streams)
+		}
 	}
 	l.giveBack(err != nil)
 	if l.private != nil {
@@ -425,8 +429,12 @@ func (l *Lease) inspect() error {
 	b := body{layout: l.layout, sums: l.sums}
 	slot := unsafe.Slice((*byte)(l.Base), l.layout.slot)
 	if bad := b.mismatch(slot, l.layout.all()); bad >= 0 {
-		return status.New(status.Corrupt, "somebody wrote into a lease that others may share; the checkpoint is damaged in the host tier").
-			AtTier(status.TierHost).AtRegion(bad)
+		return leaseWritten("host").AtTier(status.TierHost).AtRegion(bad)
 	}
 	return nil
+}
+
+// leaseWritten is the error of a lease whose holder wrote into it.
+func leaseWritten(tier string) *status.Error {
+	return status.New(status.Corrupt, "somebody wrote into a lease that others may share; the checkpoint is damaged in the %s tier", tier)
 }

@@ -286,15 +286,27 @@ def test_dlpack(history: velocpy.History) -> None:
         def __dlpack_device__(self) -> Any:
             return self.held.__dlpack_device__()
 
-    class OnDevice(Exporter):
+    class Elsewhere(Exporter):
         def __dlpack_device__(self) -> Any:
-            return (2, 0)
+            return (8, 0)  # Metal
+
+    class Liar(Exporter):
+        def __dlpack_device__(self) -> Any:
+            return (2, 0)  # CUDA
+
+    class Unfinished(Exporter):
+        def __buffer__(self, flags: int) -> memoryview:  # asked from Python 3.12 on
+            raise NotImplementedError
 
     u = random_array((4, 5), np.float32)[::2]
+    history.checkpoint(0, u=Unfinished(u))
+    assert same(history.restore(0)["u"], u)
     history.checkpoint(0, u=Exporter(u))
     assert same(history.restore(0)["u"], u)
     with pytest.raises(velocpy.TierUnavailable):
-        history.checkpoint(0, u=OnDevice(u))
+        history.checkpoint(0, u=Elsewhere(u))
+    with pytest.raises(velocpy.InvalidType, match="does not show its memory"):
+        history.checkpoint(0, u=Liar(u))
     assert same(history.restore(0)["u"], u)
 
 

@@ -26,8 +26,9 @@ NUMPY, TORCH, RAW, CUPY, CUDA = 0, 1, 2, 3, 4
 #: Where host memory lies; the memory of CUDA device n is place n + 1.
 HOST = 0
 
-#: (library, dtype text, address, bytes of an element, shape, strides in bytes, writable, owner, place)
-Description = tuple[int, str, int, int, tuple[int, ...], tuple[int, ...], bool, Any, int]
+#: (library, dtype text, address, bytes of an element, shape, strides in bytes, writable, owner, place, stream). The
+#: stream is the one in whose order the memory is used, where the array names one.
+Description = tuple[int, str, int, int, tuple[int, ...], tuple[int, ...], bool, Any, int, int | None]
 
 # torch's dtypes that NumPy has as well, so that one may be restored into the other.
 _SHARED = (
@@ -48,15 +49,17 @@ _SHARED = (
 )
 
 
-def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
+def describe(array: Any, label: Any, stream: Any = None) -> np.ndarray[Any, Any] | Description:
     """A NumPy array that shows the same memory, or a description of the memory.
+
+    ``stream`` is what the caller of the store named: see `velocpy.devices.describe`.
 
     Raises
     ------
     InvalidType
         When ``array`` is nothing that has bytes; ``label`` goes into the message.
     """
-    if type(array).__module__.partition(".")[0] == "torch" or _is_tensor(array):
+    if devices.library_of(array) == "torch" or _is_tensor(array):
         return _describe_tensor(array, label)
     if isinstance(array, np.ndarray):
         return _plain(array, label)
@@ -66,8 +69,9 @@ def describe(array: Any, label: Any) -> np.ndarray[Any, Any] | Description:
         return copied
     if isinstance(array, tuple):
         return _describe_raw(array, label)
-    if hasattr(array, "__cuda_array_interface__"):
-        return devices.describe(array, label)
+    on_device = devices.describe(array, label, stream)
+    if on_device is not None:
+        return on_device
     shown = _from_buffer(array, label)
     if shown is None:
         shown = _from_dlpack(array, label)
@@ -99,20 +103,22 @@ def _describe_raw(pair: tuple[Any, ...], label: Any) -> Description:
     if len(pair) == 3:
         if not 0 <= int(pair[2]) < 1 << 16:
             raise InvalidArgument(f"region {label!r} lies on device {int(pair[2])}, which is no number of a device.")
-        return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, 1 + int(pair[2]))
+        return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, 1 + int(pair[2]), None)
     if not _core.readable(address, nbytes):
         raise InvalidArgument(
             f"region {label!r} is {nbytes} bytes at {address:#x}, and not all of that is mapped: was it freed?"
         )
-    return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, HOST)
+    return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, HOST, None)
 
 
 def _from_buffer(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
     try:
         view = memoryview(array)
-    except TypeError:
+    except (TypeError, NotImplementedError):  # it has none, or says so when asked, as buffers of cuda.core do
         return None
-    except (ValueError, BufferError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a __buffer__ raises
         raise InvalidArgument(f"region {label!r} does not give out its buffer: {error}.") from error
     try:
         return np.asarray(view)
@@ -127,13 +133,16 @@ def _from_buffer(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _from_dlpack(array: Any, label: Any) -> np.ndarray[Any, Any] | None:
-    if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
+    device = devices.dlpack_device(array, label)
+    if device is None:
         return None
-    if int(array.__dlpack_device__()[0]) not in (1, 3):  # kDLCPU and pinned memory
-        raise _elsewhere(label, "a device that shows its arrays through DLPack alone")
+    if device[0] not in (1, 3):  # kDLCPU and pinned memory
+        raise _elsewhere(label, f"a device of DLPack's type {device[0]}")
     try:
         return np.from_dlpack(array)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the library raises
         raise InvalidType(f"region {label!r} cannot be read through DLPack: {error}.") from error
 
 
@@ -192,6 +201,7 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
         not resolved,
         tensor,
         place,
+        None,
     )
 
 

@@ -5,19 +5,22 @@ Nothing here imports torch or CuPy: arrays of theirs are met only when the appli
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InvalidArgument, InvalidType, TierUnavailable
+from . import _core
+from .errors import InvalidArgument, InvalidType, TierUnavailable, VelocError
 
 if TYPE_CHECKING:
     import torch
 
-    from . import _core
+    from .arrays import Description
 
 NUMPY, TORCH, RAW, CUPY, CUDA = 0, 1, 2, 3, 4
 
@@ -121,43 +124,246 @@ def _current_of(library: int, device: int) -> int:
 # --- arrays in
 # -------------------------------------------------------------------------------------------------------------
 
+#: DLPack's types of CUDA memory: plain, and managed.
+_DLPACK_CUDA = (2, 13)
+_MOST_DEVICES = 1 << 16
 
-def describe(array: Any, label: Any) -> tuple[Any, ...]:
-    """The description of an array that has ``__cuda_array_interface__``: see `velocpy.arrays.Description`."""
+#: Addresses, extents and strides are less.
+_BEYOND = 1 << 63
+
+
+def library_of(array: Any) -> str:
+    """Name of the package that an array's type is from."""
+    module = getattr(type(array), "__module__", "")
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def describe(array: Any, label: Any, stream: Any = None) -> Description | None:
+    """The description of an array in the memory of a CUDA device; None for anything else.
+
+    The array shows itself by ``__cuda_array_interface__``, or else by DLPack. It is used in the order of the stream
+    that its interface names. An interface that says nothing of streams, as those before version 3, leaves that to
+    DLPack, if the array has it: ``__dlpack__`` is told the stream in which the array will be used, and makes that one
+    wait for whatever still computes the array.
+
+    Parameters
+    ----------
+    label
+        Goes into the text of errors.
+    stream
+        What the caller of the store named. DLPack is told the first of them, or else the legacy default stream.
+
+    Raises
+    ------
+    InvalidType, InvalidArgument
+        When the array shows something that cannot be.
+    """
+    refused: Exception | None = None
     try:
-        shown = array.__cuda_array_interface__
-    except Exception as error:  # whatever the library raises for an array it does not show
+        shown = getattr(array, "__cuda_array_interface__", None)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the library raises for an array that it does not show
+        shown, refused = None, error
+    device = None
+    if shown is None:
+        with contextlib.suppress(InvalidType):  # what cannot tell its device may have a buffer all the same
+            device = dlpack_device(array, label)
+    try:
+        if shown is not None:
+            return _by_interface(array, shown, label, stream)
+        if device is not None and device[0] in _DLPACK_CUDA:
+            return _by_dlpack(array, label, stream)
+    except (VelocError, MemoryError):
+        raise
+    except Exception as error:  # what the array shows runs code of its own
         raise InvalidType(f"region {label!r} does not show its memory: {error}.") from error
+    if refused is not None and device is None:
+        raise InvalidType(f"region {label!r} does not show its memory: {refused}.") from refused
+    return None
+
+
+def dlpack_device(array: Any, label: Any) -> tuple[int, int] | None:
+    """What ``__dlpack_device__`` says: DLPack's type of the memory, and the number of the device; None without DLPack.
+
+    Raises
+    ------
+    InvalidType
+        When that is no pair of numbers.
+    """
+    try:
+        if not hasattr(array, "__dlpack__") or not hasattr(array, "__dlpack_device__"):
+            return None
+        kind, number = array.__dlpack_device__()
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the library raises
+        raise InvalidType(f"region {label!r} does not tell its device through DLPack: {error}.") from error
+    return _whole(kind, "the type of its device", label), _whole(number, "the number of its device", label)
+
+
+def _by_interface(array: Any, shown: Any, label: Any, stream: Any) -> Description:
+    """The description of an array by its ``__cuda_array_interface__``."""
+    if type(shown) is not dict and not isinstance(shown, Mapping):
+        raise InvalidType(f"region {label!r} has a {type(shown).__name__} for its interface, not a dict.")
+    if not ("shape" in shown and "typestr" in shown and "data" in shown):
+        missing = [name for name in ("shape", "typestr", "data") if name not in shown]
+        raise InvalidType(f"region {label!r} has an interface without {' and '.join(missing)}.")
     if shown.get("mask") is not None:
         raise InvalidType(f"region {label!r} has a mask, which would get lost; store the mask as a region of its own.")
-    if shown.get("stream") == 0:
+    named = _named_stream(shown.get("stream"), array, label)
+    text, itemsize = _elements(shown["typestr"], label)
+    address, readonly = _pair(shown["data"], label)
+    shape = _wholes(shown["shape"], "a shape", label)
+    given = shown.get("strides")
+    strides = _dense(shape, itemsize) if given is None else _wholes(given, "strides", label)
+    _require_memory(address, itemsize, shape, strides, label)
+    library = CUPY if library_of(array) == "cupy" else CUDA
+    owner = array
+    if "stream" not in shown and library == CUDA and (capsule := _ordered(array, stream)) is not None:
+        owner, named = (array, capsule), _consumer(stream)  # until it is used: the capsule keeps the memory from reuse
+    place = 1 + _device_of(array, label)
+    writable = array.writable if isinstance(array, DeviceArray) else not readonly
+    return (library, text, address, itemsize, shape, strides, writable, owner, place, named)
+
+
+def _by_dlpack(array: Any, label: Any, stream: Any) -> Description:
+    """The description of an array that shows itself by DLPack alone."""
+    consumer = _consumer(stream)
+    capsule = _capsule(array, consumer)
+    try:
+        owner, address, kind, device, text, itemsize, shape, strides, writable = _core.open_capsule(capsule)
+    except InvalidType as error:
+        raise InvalidType(f"region {label!r} cannot be read through DLPack: {error}") from None
+    if kind not in _DLPACK_CUDA:
+        raise InvalidType(
+            f"region {label!r} lies on a device of DLPack's type {kind}, and said it were on a CUDA device."
+        )
+    in_bytes = _dense(shape, itemsize) if strides is None else tuple(stride * itemsize for stride in strides)
+    _require_memory(address, itemsize, shape, in_bytes, label)
+    place = 1 + _device_number(device, label)
+    return (CUDA, text, address, itemsize, shape, in_bytes, writable, (array, owner), place, consumer)
+
+
+def _consumer(stream: Any) -> int:
+    """The stream that DLPack is told: the first that the caller named, or the legacy default stream."""
+    handles = () if stream is None else named(stream)
+    return handles[0] or LEGACY_STREAM if handles else LEGACY_STREAM
+
+
+def _capsule(array: Any, consumer: int) -> Any:
+    try:
+        return array.__dlpack__(stream=consumer, max_version=(1, 0))
+    except TypeError:  # from before versions
+        return array.__dlpack__(stream=consumer)
+
+
+def _ordered(array: Any, stream: Any) -> Any:
+    """A capsule of the array, which is ready for the stream that DLPack was told; None where it has no DLPack."""
+    if not hasattr(array, "__dlpack__"):
+        return None
+    try:
+        return _capsule(array, _consumer(stream))
+    except (BufferError, NotImplementedError):  # DLPack has no words for it: the legacy default stream has to do
+        return None
+
+
+def _named_stream(value: Any, array: Any, label: Any) -> int | None:
+    if value is None:
+        return None
+    handle = _whole(value, "a stream", label)
+    if handle == 0:
         raise InvalidArgument(
             f"region {label!r} names stream 0, which {type(array).__name__} may not: 1 or 2 are meant."
         )
-    dtype = np.dtype(shown["typestr"])
-    address, readonly = shown["data"]
-    shape = tuple(int(n) for n in shown["shape"])
-    strides = shown.get("strides") or _dense(shape, dtype.itemsize)
-    library = CUPY if type(array).__module__.partition(".")[0] == "cupy" else CUDA
-    place = 1 + _device_of(array)
-    return (library, dtype.str, int(address), dtype.itemsize, shape, tuple(strides), not readonly, array, place)
+    if not 0 < handle < 1 << 64:
+        raise InvalidArgument(f"region {label!r} names stream {handle}, which is no handle.")
+    return handle
 
 
-def _device_of(array: Any) -> int:
+def _elements(typestr: Any, label: Any) -> tuple[str, int]:
+    """The dtype's text and the bytes of an element."""
+    if not isinstance(typestr, str):
+        raise InvalidType(f"region {label!r} has a {type(typestr).__name__} for its typestr, not a str.")
+    try:
+        return _known_elements(typestr)
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise InvalidType(f"region {label!r} has elements of type {typestr!r}: {error}.") from error
+
+
+@lru_cache(maxsize=256)
+def _known_elements(typestr: str) -> tuple[str, int]:
+    dtype: np.dtype[Any] = np.dtype(typestr)
+    if dtype.hasobject:
+        raise TypeError("they hold references, not bytes")
+    return dtype.str, dtype.itemsize
+
+
+def _pair(data: Any, label: Any) -> tuple[int, bool]:
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        raise InvalidType(f"region {label!r} has {type(data).__name__} for its data, not an address and a flag.")
+    return _whole(data[0], "an address", label), bool(data[1])
+
+
+def _wholes(values: Any, what: str, label: Any) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)):
+        raise InvalidType(f"region {label!r} has {type(values).__name__} for {what}, not a tuple.")
+    return tuple(_whole(value, what, label) for value in values)
+
+
+def _whole(value: Any, what: str, label: Any) -> int:
+    if type(value) is int:
+        return value
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise InvalidType(f"region {label!r} has a {type(value).__name__} in {what}, not an int.")
+    return int(value)
+
+
+def _require_memory(address: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...], label: Any) -> None:
+    """Refuses shapes and strides that lead out of what addresses there are."""
+    if len(strides) != len(shape):
+        raise InvalidArgument(f"region {label!r} has {len(shape)} axes and {len(strides)} strides.")
+    low = high = address
+    inside = True
+    for extent, stride in zip(shape, strides, strict=True):
+        inside = inside and 0 <= extent < _BEYOND and -_BEYOND <= stride < _BEYOND
+        reach = (extent - 1) * stride
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    if not inside:
+        raise InvalidArgument(
+            f"region {label!r} has the shape {shape} and the strides {strides}, which no array can have."
+        )
+    if 0 in shape:
+        low = high = address
+    else:
+        high += itemsize
+    if not 0 <= low <= high < _BEYOND:
+        raise InvalidArgument(f"region {label!r} is memory from {low:#x} to {high:#x}, which no memory can be.")
+
+
+def _device_of(array: Any, label: Any) -> int:
     device = getattr(array, "device", None)
     number = getattr(device, "id", device)
-    if isinstance(number, Integral) and not isinstance(number, bool):
-        return int(number)
-    if hasattr(array, "__dlpack_device__"):
-        return int(array.__dlpack_device__()[1])
-    return 0
+    if type(number) is int or (isinstance(number, Integral) and not isinstance(number, bool)):
+        return _device_number(int(number), label)
+    told = dlpack_device(array, label)
+    return 0 if told is None else _device_number(told[1], label)
+
+
+def _device_number(number: int, label: Any) -> int:
+    if not 0 <= number < _MOST_DEVICES:
+        raise InvalidArgument(f"region {label!r} lies on device {number}, which is no number of a device.")
+    return number
 
 
 def _dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     strides, step = [], itemsize
     for extent in reversed(shape):
         strides.append(step)
-        step *= extent
+        step *= max(1, extent)
     return tuple(reversed(strides))
 
 
@@ -166,31 +372,89 @@ def _dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 class DeviceArray:
-    """Restored bytes on a CUDA device, for any library that reads ``__cuda_array_interface__``.
+    """Restored bytes on a CUDA device, for any library that reads ``__cuda_array_interface__`` or DLPack.
 
-    It keeps its lease alive. Its stream is none: the bytes are there for the streams named at the restore, or for those
-    that were current then.
+    ``torch.from_dlpack``, ``torch.as_tensor``, ``cupy.asarray``, ``numba.cuda.as_cuda_array`` and
+    ``jax.dlpack.from_dlpack`` make arrays of it without a copy, which keep the lease alive. DLPack tells the stream
+    that the array is for: the bytes are there for that one, and it has read them before their room is written again.
+    The interface names the legacy default stream, for which they are there as well, and for those that are current in
+    torch and CuPy when it is read.
+
+    Unless the lease is writable, do not write: DLPack says so to who asks for a version, but the interface does not, as
+    torch takes no array that is read-only. A store opened with ``debug=True`` finds out who does.
     """
 
-    __slots__ = ("__cuda_array_interface__", "__weakref__", "_memory", "device")
+    __slots__ = ("__weakref__", "_memory", "_region", "device")
 
-    def __init__(
-        self,
-        memory: _core.LeaseMemory,
-        address: int,
-        typestr: str,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...] | None,
-        readonly: bool,
-    ) -> None:
+    def __init__(self, memory: _core.LeaseMemory, region: int) -> None:
         self._memory = memory
+        self._region = region
         #: Number of the device.
         self.device = memory.place - 1
-        self.__cuda_array_interface__ = {
-            "data": (address if 0 not in shape else 0, readonly),
-            "typestr": typestr,
+
+    @property
+    def writable(self) -> bool:
+        """Whether the bytes belong to the caller alone; the interface says so in any case."""
+        return self._memory.writable
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        text, _, shape, strides = self._memory.description(self._region)
+        if text.startswith(("=", "{", "[")):
+            raise AttributeError(f"__cuda_array_interface__ has no word for elements of type {text.lstrip('=')}.")
+        for stream in {LEGACY_STREAM, *(handle or LEGACY_STREAM for handle in current(self._memory.place))}:
+            self._memory.used_on(stream)
+        return {
+            "data": (self._memory.address(self._region) if 0 not in shape else 0, False),
+            "typestr": text,
             "shape": shape,
             "strides": strides,
+            "stream": LEGACY_STREAM,
+            "version": 3,
+        }
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule for ``stream``, as the array API numbers them: 1 and 2 the default streams, -1 for no order."""
+        if copy:
+            raise BufferError("a lease shows the store's memory; copy what you made of it.")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the lease lies on CUDA device {self.device}; it is not moved to {dl_device}.")
+        if stream is None:
+            stream = LEGACY_STREAM
+        if isinstance(stream, bool) or not isinstance(stream, Integral):
+            raise InvalidType(
+                f"stream is a {type(stream).__name__}; DLPack wants the handle of a CUDA stream as an int."
+            )
+        if stream == 0 or not -1 <= stream < 1 << 64:
+            raise InvalidArgument(f"stream is {stream}; the default streams are 1 and 2, and -1 is for no order.")
+        if stream != -1:
+            self._memory.used_on(int(stream))
+        capsule = self._memory.capsule(self._region, max_version is not None and max_version[0] >= 1)
+        if capsule is None:
+            raise BufferError(f"DLPack has no word for elements of type {self._memory.description(self._region)[0]}.")
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_DLPACK_CUDA[0], self.device)
+
+
+class _Bytes:
+    """The bytes of a region, for a torch that has no other way to them."""
+
+    def __init__(self, memory: _core.LeaseMemory, region: int) -> None:
+        self._memory = memory
+        self.__cuda_array_interface__ = {
+            "data": (memory.address(region), False),
+            "typestr": "|u1",
+            "shape": (memory.nbytes(region),),
+            "strides": None,
             "version": 3,
         }
 
@@ -200,10 +464,10 @@ def array(memory: _core.LeaseMemory, region: int) -> Any:
     library = memory.library(region)
     if library == TORCH:
         return _tensor(memory, region)
-    text, _, shape, strides = memory.description(region)
     if library == CUPY:
+        text, _, shape, strides = memory.description(region)
         return _cupy_array(memory, region, text, shape, strides)
-    return DeviceArray(memory, memory.address(region), text, shape, strides, not memory.writable)
+    return DeviceArray(memory, region)
 
 
 def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
@@ -221,8 +485,7 @@ def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
     if memory.nbytes(region) == 0:
         return torch.empty(shape, dtype=dtype, device=where)
     # torch reads no dtype of its own through the interface: as bytes, and then seen as what they are.
-    plain = DeviceArray(memory, memory.address(region), "|u1", (memory.nbytes(region),), None, False)
-    elements = torch.as_tensor(plain, device=where).view(dtype)
+    elements = torch.as_tensor(_Bytes(memory, region), device=where).view(dtype)
     return elements.as_strided(shape, [stride // itemsize for stride in strides])
 
 

@@ -134,9 +134,10 @@ class History:
             durable, is captured: the call returns, and the ticket tells when they are.
         stream
             The CUDA stream in whose order arrays on a device are read: a handle, a ``torch.cuda.Stream``, a
-            ``cupy.cuda.Stream``, or several. None: the stream that is current in the library of the arrays. The call
-            does not wait for the device; what is queued on the stream afterwards may overwrite the arrays (unless
-            ``copy=False``).
+            ``cupy.cuda.Stream``, anything with ``__cuda_stream__``, or several. None: the stream that is current in the
+            library of the arrays. Streams that arrays name themselves (the ``stream`` of ``__cuda_array_interface__``)
+            are added to it: the arrays are read behind all of them. The call does not wait for the device; what is
+            queued on any of these streams afterwards may overwrite the arrays (unless ``copy=False``).
 
         Raises
         ------
@@ -270,7 +271,7 @@ class History:
             Seconds to wait.
         stream
             The CUDA stream in whose order arrays on a device are written, or a lease there is read; as for
-            `checkpoint`.
+            `checkpoint`. Streams that the arrays of ``into`` name are added here, too.
 
         Raises
         ------

@@ -26,8 +26,11 @@ class Lease(Mapping[Any, Any]):
     alive. While any of them lives, the checkpoint's memory stays in use: let go of it, or use ``with``.
 
     NumPy arrays are read-only unless the lease is ``writable`` (restored as last: it belongs to the caller). torch
-    tensors cannot be read-only: do not write into them unless the lease is writable; a store opened with ``debug=True``
-    finds out who does.
+    tensors and arrays on a device cannot be read-only: do not write into them unless the lease is writable; a store
+    opened with ``debug=True`` finds out who does.
+
+    What came from a CUDA device is an array of torch or CuPy again, or else a `velocpy.devices.DeviceArray`, which
+    torch, CuPy, Numba and JAX take.
 
     Regions of a sequence are named by their numbers: ``lease[0]``.
 

@@ -119,6 +119,20 @@ func (d *Driver) SetCapturing(h cuda.Stream, capturing bool) {
 	d.streams[h].capturing = capturing
 }
 
+// Hold queues a kernel in a stream that ends when release is called, once: work of the application's that takes long.
+func (d *Driver) Hold(device int, h cuda.Stream) (release func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.gpus[device]
+	s, err := d.in("Hold", g.context(), h)
+	if err != nil {
+		return nil, err
+	}
+	shut := make(chan struct{})
+	d.put(s, &work{what: "hold", run: func() cuda.Code { <-shut; return 0 }})
+	return func() { close(shut) }, nil
+}
+
 // in begins a call on a stream.
 func (d *Driver) in(call string, c cuda.Context, h cuda.Stream) (*stream, error) {
 	g, err := d.within(call, c)
