@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Mapping
@@ -221,7 +220,6 @@ class Store:
         self._lookahead = lookahead
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
-        self._lock = threading.Lock()
         self._core = _core.Store(json.dumps(config))
         _open_stores.add(self)
         _drain_log()
@@ -231,9 +229,9 @@ class Store:
         known = self._histories.get(name) if isinstance(name, str) else None
         if known is not None:
             return known
-        made = History(self, name)
-        with self._lock:
-            return self._histories.setdefault(name, made)
+        return self._histories.setdefault(
+            name, History(self, name)
+        )  # one step: no lock that an interruption could find
 
     @property
     def histories(self) -> tuple[History, ...]:
@@ -242,6 +240,11 @@ class Store:
             for name in json.loads(self._core.stats())["histories"]:
                 self.history(name)
         return tuple(self._histories.values())
+
+    @property
+    def durable(self) -> bool:
+        """Whether its disk tier outlives it."""
+        return bool(self._config["durable"])
 
     @property
     def closed(self) -> bool:
