@@ -189,8 +189,7 @@ def call_hint_generated(s: State) -> None:
 
 @case(prepare=lambda s: s.history.hint(Plan(range(1)).extend([1, 2]).extend(iter(range(3, KEYS)))), check=none_lost)
 def call_loop_last(s: State) -> None:
-    looped = s.history.restore_iter(last=True)
-    for _, s.lease in looped:
+    for _, s.lease in s.history.restore_iter(last=True):  # noqa: B020
         s.lease["u"].sum()
         s.seen.append(s.lease.key)
 
