@@ -18,6 +18,8 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
+  // Another for statement over the same loop: a lease given before that nobody has is given back, and its restore is due again.
+  void begin() { latest_ = py::object(); }
   // (key, lease or given). The lease before is used by that, or given back: the loop has moved on.
   py::tuple next();
   // Ends the loop. A lease for the last time that was never used, and that nobody else holds, gives its checkpoint back, and its restore

@@ -218,7 +218,11 @@ void bind_loop(py::module_& m) {
       .def(py::init<py::object, py::object, bool, py::object, py::object, py::object, py::object, py::object, py::object, py::object>(),
            py::arg("history"), py::arg("sources"), py::arg("last"), py::arg("timeout"), py::arg("into"), py::arg("given"),
            py::arg("streams"), py::arg("written"), py::arg("observe"), py::arg("watchers"))
-      .def("__iter__", [](py::object self) { return self; })
+      .def("__iter__",
+           [](py::object self) {
+             self.cast<Loop&>().begin();
+             return self;
+           })
       .def("__next__", &Loop::next)
       .def("close", &Loop::close);
 }

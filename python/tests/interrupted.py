@@ -379,6 +379,7 @@ def run(mode: str, count: int, seed: int) -> dict[str, Any]:
     def once(name: str, n: int) -> bool:
         """Interrupts a case at its n-th bytecode; false when it had fewer."""
         nonlocal armed, interruptions
+        faulthandler.dump_traceback_later(HANG, exit=True)
         this = CASES[name]
         state = State(store, history, into=np.full(50, 77, np.uint8))
         for key in range(KEYS):
@@ -428,7 +429,6 @@ def run(mode: str, count: int, seed: int) -> dict[str, Any]:
     names = list(CASES)
     while interruptions < count and not wrong:
         for name in names:
-            faulthandler.dump_traceback_later(HANG, exit=True)
             if mode == "signal":
                 for _ in range(40):
                     once(name, 0)

@@ -311,3 +311,12 @@ def test_a_loop_for_the_last_time_consumes_what_it_went_past(history: velocpy.Hi
     assert list(history) == [3, 4, 5]  # nobody used 3
     assert [key for key, lease in history.restore_iter(last=True) if lease["u"][0] == key] == [3, 4, 5]
     assert len(history) == 0
+
+
+def test_another_for_statement_over_a_loop_gets_again_what_nobody_had(history: velocpy.History) -> None:
+    """As after an interruption between the loop and its first variable, with the loop in a variable of its own."""
+    history.hint(range(6))
+    loop = history.restore_iter(last=True)
+    assert next(loop)[0] == 0
+    assert [key for key, lease in loop if lease["u"][0] == key] == list(range(6))
+    assert len(history) == 0
