@@ -57,6 +57,10 @@ void raise_timeout(const Where& where, double seconds) {
                    .attr("timed_out")(seconds, or_none(where.history), or_none(where.key), where.awaits, where.tier));
 }
 
+void raise_plan_unfinished(const std::string& why, const Where& where) {
+  raise_object(py::module_::import("velocpy.errors").attr("plan_unfinished")(why, or_none(where.history)));
+}
+
 void raise_invalid(const std::string& text) { raise_as("InvalidArgument", text); }
 
 void raise_wrong_type(const std::string& text) { raise_as("InvalidType", text); }

@@ -38,6 +38,7 @@ struct Where {
 [[noreturn]] void raise_forked();
 [[noreturn]] void raise_unavailable(const std::string& text);
 [[noreturn]] void raise_timeout(const Where& where, double seconds);
+[[noreturn]] void raise_plan_unfinished(const std::string& why, const Where& where);
 [[noreturn]] void raise_invalid(const std::string& text);     // a wrong value
 [[noreturn]] void raise_wrong_type(const std::string& text);  // a wrong type
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <numeric>
 
 #include "failure.h"
@@ -30,13 +31,21 @@ veloc_error changing() {
 
 }  // namespace
 
+// A key as the core writes it; its text follows.
+struct KeyHead {
+  int32_t kind;
+  int32_t text_length;
+  int64_t number;
+};
+
 // Which regions a restore wants, and where to.
 struct History::Choice {
   std::vector<int32_t> select;  // ascending
   std::vector<py::object> into;
 };
 
-History::History(std::shared_ptr<Store> store, py::str name) : store_(std::move(store)), name_(std::move(name)) {
+History::History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead)
+    : store_(std::move(store)), name_(std::move(name)), lease_type_(std::move(lease_type)), debug_(debug), reader_(lookahead) {
   const Core& table = core();
   std::string own;
   const char* text;
@@ -87,8 +96,8 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   if (status < 0) raise(error, where(key));
   // What lies on a device is read behind what is queued there: later than now.
   if (!copy || streams.size() > 0) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
-  return py::make_tuple(out.ticket, out.hints_left,
-                        named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
+  reader_.noted(out.hints_left);
+  return py::make_tuple(out.ticket, named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
 }
 
 namespace {
@@ -153,14 +162,42 @@ void History::choose(const Layout& layout, py::handle regions, py::handle into, 
   }
 }
 
-py::tuple History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout,
-                           const std::vector<uint64_t>& streams) {
+py::object History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout,
+                            const std::vector<uint64_t>& streams, py::handle observe) {
+  const int32_t flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0);
+  py::object lease = lease_of(restored(key, regions, flags, timeout, streams), key);
+  if (!observe.is_none()) observe(key);
+  return lease;
+}
+
+py::object History::lease_of(std::unique_ptr<LeaseMemory> memory, py::handle key) const {
+  auto* type = reinterpret_cast<PyTypeObject*>(lease_type_.ptr());
+  const py::tuple nothing;
+  auto lease = py::reinterpret_steal<py::object>(type->tp_new(type, nothing.ptr(), nullptr));
+  if (!lease) throw py::error_already_set();
+  static PyObject* const names[] = {PyUnicode_InternFromString("_memory"), PyUnicode_InternFromString("_history"),
+                                    PyUnicode_InternFromString("_key"),    PyUnicode_InternFromString("_arrays"),
+                                    PyUnicode_InternFromString("_meta"),   PyUnicode_InternFromString("_mark")};
+  const py::object values[] = {py::cast(std::move(memory)),
+                               name_,
+                               py::reinterpret_borrow<py::object>(key),
+                               py::dict(),
+                               py::ellipsis(),
+                               debug_ ? py::object(py::ellipsis()) : py::object(py::none())};
+  for (size_t i = 0; i < std::size(names); ++i) {
+    if (PyObject_SetAttr(lease.ptr(), names[i], values[i].ptr()) != 0) throw py::error_already_set();
+  }
+  return lease;
+}
+
+std::unique_ptr<LeaseMemory> History::restored(py::handle key, py::handle regions, int32_t flags, py::handle timeout,
+                                               const std::vector<uint64_t>& streams) {
   const Core& table = core();
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
   veloc_restore_args args{};
   args.key = *named.get();
-  args.flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
+  args.flags = flags | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
   args.streams = streams.data();
   args.n_streams = static_cast<int32_t>(streams.size());
   veloc_outcome out{};
@@ -190,10 +227,25 @@ py::tuple History::restore(py::handle key, py::handle regions, bool last, bool p
     std::iota(choice.select.begin(), choice.select.end(), 0);
   }
   memory->describe(std::move(layout), std::move(choice.select));
-  return py::make_tuple(std::move(memory), out.hints_left);
+  if ((flags & VELOC_RS_PEEK) == 0) reader_.noted(out.hints_left);
+  return memory;
 }
 
-int64_t History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream) {
+void History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
+                           py::handle written, py::handle observe) {
+  bool begun = false;
+  try {
+    copied(key, regions, into, (last ? VELOC_RS_LAST : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0), timeout, stream, &begun);
+  } catch (py::error_already_set&) {
+    if (begun) written(into);
+    throw;
+  }
+  written(into);
+  if (!observe.is_none()) observe(key);
+}
+
+void History::copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream,
+                     bool* begun) {
   const Core& table = core();
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
@@ -216,14 +268,16 @@ int64_t History::restore_into(py::handle key, py::handle regions, py::handle int
     const Streams streams = list.streams(stream);
     args.streams = streams.data();
     args.n_streams = streams.size();
-    args.flags = (last ? VELOC_RS_LAST : 0) | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
+    args.flags = flags | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
+    *begun = true;  // also when it is interrupted: some of the bytes may be there
     drive(table, where(key).waiting_for("bytes"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);
     });
   }
+  *begun = status != VELOC_E_BELATED && status != VELOC_E_INVALID && status != VELOC_E_NOT_FOUND && status != VELOC_E_CLOSED;
   if (status < 0) fail(table, named, key, error);
-  return out.hints_left;
+  reader_.noted(out.hints_left);
 }
 
 std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const {
@@ -261,14 +315,7 @@ bool History::drop(py::handle key) {
   return true;
 }
 
-void History::clear() {
-  const Core& table = core();
-  veloc_error error;
-  Nogil nogil;
-  const int32_t status = table.history_clear(handle_, &error);
-  nogil.end();
-  if (status < 0) raise(error, where());
-}
+void History::clear(const py::object& sources) { withdraw(sources, &Core::history_clear); }
 
 void History::retain(int64_t last, int64_t every, bool named, py::sequence keys) {
   const Core& table = core();
@@ -301,14 +348,9 @@ py::list History::keys() const {
   const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
     return table.keys(handle_, buffer, capacity, length, error);
   });
-  struct Head {
-    int32_t kind;
-    int32_t text_length;
-    int64_t number;
-  };
   py::list keys;
-  for (size_t at = 0; at + sizeof(Head) <= bytes.size();) {
-    Head head;
+  for (size_t at = 0; at + sizeof(KeyHead) <= bytes.size();) {
+    KeyHead head;
     bytes.copy(reinterpret_cast<char*>(&head), sizeof head, at);
     at += sizeof head;
     if (head.kind == VELOC_KEY_STR) {
@@ -334,35 +376,74 @@ py::object History::lookup(py::handle key) const {
   return py::make_tuple(info.payload_bytes, info.slot_bytes, info.meta_len, info.tiers, info.ready != 0, info.ticket);
 }
 
-int64_t History::hint(py::sequence items) {
+void History::withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*)) {
+  const py::object kept = sources.attr("copy")();  // what ends with them may call the history: afterwards
+  sources.attr("clear")();
+  reader_.withdrawn();
+  const Core* table = core_if_usable();
+  if (table == nullptr) return;  // a forked child has no plan, and destructors call this
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = (table->*call)(handle_, &error);
+  nogil.end();
+  if (status < 0 && status != VELOC_E_CLOSED && status != VELOC_E_STALE) raise(error, where());
+}
+
+int64_t History::tell(const Hints& hints) {
   const Core& table = core();
-  std::deque<Key> keys;  // a deque: a Key stays where it is
-  std::vector<veloc_hint_item> raw;
-  raw.reserve(items.size());
-  for (py::handle item : items) {
-    const auto pair = py::reinterpret_borrow<py::tuple>(item);
-    keys.emplace_back(pair[1]);
-    veloc_hint_item hint{};
-    hint.op = pair[0].cast<int32_t>();
-    hint.key = *keys.back().get();
-    raw.push_back(hint);
-  }
   int64_t queued = 0;
   veloc_error error;
   Nogil nogil;
-  const int32_t status = table.hint(handle_, raw.data(), static_cast<int64_t>(raw.size()), &queued, &error);
+  const int32_t status = table.hint(handle_, hints.data(), hints.size(), &queued, &error);
   nogil.end();
   if (status < 0) raise(error, where());
   return queued;
 }
 
-void History::hint_clear() {
+void History::read_hints(const py::object& sources) {
+  core();
+  if (reader_.hungry()) reader_.read(sources, [this](const Hints& hints) { return tell(hints); });
+}
+
+void History::hint_clear(const py::object& sources) { withdraw(sources, &Core::hint_clear); }
+
+void History::hint_anew() {
   const Core& table = core();
   veloc_error error;
   Nogil nogil;
   const int32_t status = table.hint_clear(handle_, &error);
   nogil.end();
   if (status < 0) raise(error, where());
+  reader_.noted(0);
+}
+
+std::optional<DueRestore> History::take_due() {
+  const Core& table = core();
+  veloc_plan_restore taken{};
+  const std::string bytes = filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.plan_next(handle_, buffer, capacity, length, &taken, error);
+  });
+  if (bytes.empty()) return std::nullopt;
+  KeyHead head;
+  bytes.copy(reinterpret_cast<char*>(&head), sizeof head);
+  return DueRestore{handle_, taken.number, taken.last != 0, head.kind, head.number, bytes.substr(sizeof head)};
+}
+
+bool History::read_on(const py::object& sources, uint64_t told, const Deadline& deadline) {
+  if (reader_.reading_here()) raise_plan_unfinished("it is being read by the call that this one was made from", where());
+  if (reader_.reading()) {
+    reader_.wait(where().waiting_for("bytes"), deadline);
+    return true;
+  }
+  if (told != reader_.told()) return true;
+  if (py::len(sources) == 0) return false;
+  py::object text;
+  if (interrupted_first(sources, &text)) {
+    drop_first(sources);
+    raise_plan_unfinished(py::cast<std::string>(text) + " interrupted what it is read from", where());
+  }
+  reader_.read(sources, [this](const Hints& hints) { return tell(hints); });
+  return true;
 }
 
 void History::prefetch() {

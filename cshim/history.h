@@ -4,40 +4,50 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <optional>
 
 #include "key.h"
 #include "lease.h"
+#include "reader.h"
 #include "store.h"
 
 namespace velocpy {
 
 class History {
  public:
-  History(std::shared_ptr<Store> store, py::str name);
+  // lease_type: velocpy.lease.Lease. lookahead: how many restores of the plan the core should know.
+  History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead);
 
   // regions: a dict or a tuple of the caller's own making. meta: bytes or None. tier: VELOC_TIER_*.
-  // Returns (ticket, hints left, key or None where the caller named it).
+  // Returns (ticket, key or None where the caller named it).
   // stream: see Streams::of.
   py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream);
 
-  // regions: None or a tuple of labels. Returns (LeaseMemory, hints left).
-  // streams: handles of those that will read the lease, if it lies on a device.
-  py::tuple restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams);
-  // into: dict of labels to arrays, or a tuple of arrays for the regions named, or for all. Returns hints left.
-  int64_t restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream);
+  // regions: None or a tuple of labels. Returns a Lease: no Python code runs between the restore and that, but observe.
+  // streams: handles of those that will read the lease, if it lies on a device. observe: None, or called with the key afterwards.
+  py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams,
+                     py::handle observe);
+  // into: dict of labels to arrays, or a tuple of arrays for the regions named, or for all. written: called with into when bytes of it may
+  // have changed, also when the restore fails.
+  void restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
+                    py::handle written, py::handle observe);
 
   // False when there was nothing to drop.
   bool drop(py::handle key);
-  void clear();
+  // sources: see Reader.
+  void clear(const py::object& sources);
   void retain(int64_t last, int64_t every, bool named, py::sequence keys);
   int64_t size() const;
   py::list keys() const;
   // (payload bytes, slot bytes, meta bytes, tiers, ready, ticket), or None.
   py::object lookup(py::handle key) const;
 
-  // items: sequence of (VELOC_HINT_*, key or number). Returns the restores queued now.
-  int64_t hint(py::sequence items);
-  void hint_clear();
+  // Reads on in sources where the core knows too little of the plan, and nobody else does.
+  void read_hints(const py::object& sources);
+  // Withdraws the plan, and what is left of its sources.
+  void hint_clear(const py::object& sources);
+  // Withdraws what the core knows of the plan, not its sources: they tell something else from now on.
+  void hint_anew();
   void prefetch();
   void wait(int32_t tier, py::handle timeout);
   void wait_ticket(uint64_t ticket, py::handle key, int32_t tier, py::handle timeout);
@@ -47,6 +57,20 @@ class History {
   uint64_t handle() const { return handle_; }
 
  private:
+  friend class Loop;
+
+  int64_t tell(const Hints& hints);
+  // The next restore of the plan that is due, if any.
+  std::optional<DueRestore> take_due();
+  // Reads on because nothing is due any more; false when the plan has ended.
+  bool read_on(const py::object& sources, uint64_t told, const Deadline& deadline);
+  py::object lease_of(std::unique_ptr<LeaseMemory> memory, py::handle key) const;
+  std::unique_ptr<LeaseMemory> restored(py::handle key, py::handle regions, int32_t flags, py::handle timeout,
+                                        const std::vector<uint64_t>& streams);
+  void copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream, bool* begun);
+  // Withdraws the plan by a call of the core; nothing there where the core or the store is out of reach.
+  void withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*));
+
   Where where(py::handle key = {}) const { return {name_, key, nullptr}; }
   struct Choice;
   // The layout of a key and its id; null when it went meanwhile. Raises when there is no such checkpoint.
@@ -57,6 +81,10 @@ class History {
   std::shared_ptr<Store> store_;
   py::str name_;
   uint64_t handle_ = 0;
+  py::object lease_type_;
+  bool debug_;
+  Reader reader_;
+  int loops_ = 0;  // over the plan, that are under way
 };
 
 }  // namespace velocpy

@@ -29,6 +29,19 @@ py::object text_from(const char* data, size_t length) {
   return py::reinterpret_steal<py::object>(text);
 }
 
+namespace {
+
+// Truth values of other libraries count as integers, too: scalars of NumPy and torch, arrays and tensors of one element.
+bool is_truth_value(py::handle key) {
+  if (PyLong_Check(key.ptr())) return false;
+  const py::object dtype = py::getattr(key, "dtype", py::none());
+  if (dtype.is_none()) return false;
+  const auto name = py::str(dtype).cast<std::string>();
+  return name == "bool" || name == "torch.bool";
+}
+
+}  // namespace
+
 Key::Key(py::handle key, bool may_be_none) {
   PyObject* obj = key.ptr();
   if (PyUnicode_Check(obj)) {
@@ -40,7 +53,8 @@ Key::Key(py::handle key, bool may_be_none) {
     raw_.kind = VELOC_KEY_AUTO;
     return;
   }
-  if (PyBool_Check(obj) || !PyIndex_Check(obj)) raise_wrong_type("a key is an int or a str, not " + type_name(key) + ".");
+  if (PyBool_Check(obj) || !PyIndex_Check(obj) || is_truth_value(key))
+    raise_wrong_type("a key is an int or a str, not " + type_name(key) + ".");
   auto number = py::reinterpret_steal<py::object>(PyNumber_Index(obj));
   if (!number) {
     PyErr_Clear();

@@ -41,7 +41,8 @@ LeaseMemory::LeaseMemory(const veloc_outcome& outcome, const std::vector<uint64_
       slot_bytes_(outcome.slot_bytes),
       meta_length_(outcome.meta_len),
       flags_(outcome.flags),
-      place_(outcome.place) {
+      place_(outcome.place),
+      untaken_((outcome.flags & VELOC_OUT_LAST) != 0) {
   for (uint64_t stream : streams) streams_.add(stream);
 }
 
@@ -59,13 +60,27 @@ LeaseMemory::~LeaseMemory() {
   if (slot_bytes_ >= kLarge || place_ != VELOC_PLACE_HOST) nogil.emplace();
   const int32_t status = core->lease_release(handle_, streams_.data(), streams_.size(), &error);
   if (nogil) nogil->end();
+  if (untaken_ && due_) due_->undo(*core);
   if (status == VELOC_OK) return;
   if (release_failures().size() >= kFailuresKept) release_failures().pop_front();
   const auto length = std::clamp<int32_t>(error.text_len, 0, static_cast<int32_t>(sizeof error.text));
   release_failures().emplace_back(error.text, static_cast<size_t>(length));
 }
 
+void LeaseMemory::take() {
+  if (!untaken_) return;
+  const Core* core = core_if_usable();
+  if (core == nullptr) return;  // a forked child may read what it was shown; it consumes nothing
+  veloc_error error;
+  Nogil nogil;
+  const int32_t status = core->lease_take(handle_, &error);
+  nogil.end();
+  if (status < 0) raise(error, {});
+  untaken_ = false;
+}
+
 void LeaseMemory::used_on(uint64_t stream) {
+  take();
   veloc_error error;
   const Core& table = core();
   Nogil nogil;  // whoever calls the driver may wait for what registers memory there
@@ -77,13 +92,19 @@ void LeaseMemory::used_on(uint64_t stream) {
 
 bool LeaseMemory::restored(int32_t region) const { return std::binary_search(select_.begin(), select_.end(), region); }
 
-py::list LeaseMemory::labels() const {
+py::list LeaseMemory::labels() {
+  take();
+  return names();
+}
+
+py::list LeaseMemory::names() const {
   py::list labels;
   for (int32_t region : select_) labels.append(layout_->region_label(static_cast<size_t>(region)));
   return labels;
 }
 
-int32_t LeaseMemory::find(py::handle label) const {
+int32_t LeaseMemory::find(py::handle label) {
+  take();
   int32_t region = -1;
   if (!layout_->sequence && PyUnicode_Check(label.ptr())) {
     Py_ssize_t size = 0;
@@ -136,7 +157,7 @@ py::array LeaseMemory::array(py::object self, int32_t region) {
   const auto& lease = self.cast<const LeaseMemory&>();
   const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
   const auto dtype = py::reinterpret_borrow<py::dtype>(dtype_of_region(shown));
-  return array_over(std::move(self), dtype, shown.shape, shown.strides, lease.data(shown), lease.writable());
+  return array_over(std::move(self), dtype, shown.shape, shown.strides, lease.data(shown), lease.owned());
 }
 
 py::array LeaseMemory::raw(py::object self, int32_t region) {
@@ -159,7 +180,8 @@ py::object LeaseMemory::capsule(py::object self, int32_t region, bool versioned)
   return capsule_over(std::move(self), {data, lease.place_, &shown.dtype_text, &shown.shape, &shown.strides}, versioned, !lease.writable());
 }
 
-py::object LeaseMemory::meta() const {
+py::object LeaseMemory::meta() {
+  take();
   if (meta_length_ == 0) return py::none();
   std::string bytes(static_cast<size_t>(meta_length_), '\0');
   int64_t length = 0;

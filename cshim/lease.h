@@ -4,8 +4,10 @@
 #include <pybind11/numpy.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "due.h"
 #include "layout.h"
 #include "loader.h"
 #include "streams.h"
@@ -25,12 +27,24 @@ class LeaseMemory {
 
   void describe(std::shared_ptr<const Layout> layout, std::vector<int32_t> select);
 
-  bool writable() const { return (flags_ & VELOC_OUT_WRITABLE) != 0; }
+  // This, labels, find, used_on and meta take the lease.
+  bool writable() {
+    take();
+    return owned();
+  }
+  bool owned() const { return (flags_ & VELOC_OUT_WRITABLE) != 0; }
+
+  // The caller uses the lease. A checkpoint restored for the last time is consumed by that; a lease that ends before gives it back.
+  void take();
+  // It was given by a loop over a plan: when the checkpoint is given back, the loop's restore is due again.
+  void give_due(DueRestore due) { due_ = std::move(due); }
 
   // Names of the regions restored; numbers in a sequence.
-  py::list labels() const;
+  py::list labels();
+  // The same, for showing them: the lease is not taken.
+  py::list names() const;
   // Index of a restored region; raises KeyError or IndexError, as the mapping or the sequence it is.
-  int32_t find(py::handle label) const;
+  int32_t find(py::handle label);
   // Where the bytes lie now.
   int32_t place() const { return place_; }
   // Where the array of a region was when it was captured.
@@ -59,7 +73,7 @@ class LeaseMemory {
   static py::object capsule(py::object self, int32_t region, bool versioned);
 
   // The bytes given as meta; None without. Costs a call into the core.
-  py::object meta() const;
+  py::object meta();
 
  private:
   bool restored(int32_t region) const;
@@ -73,6 +87,8 @@ class LeaseMemory {
   int64_t meta_length_;
   int32_t flags_;
   int32_t place_;
+  bool untaken_;  // for the last time, and not used yet
+  std::optional<DueRestore> due_;
   Streams streams_;
 };
 

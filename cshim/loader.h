@@ -34,11 +34,14 @@ namespace velocpy {
   X(drop)                  \
   X(layout)                \
   X(lease_meta)            \
+  X(lease_take)            \
   X(lease_release)         \
   X(lease_use)             \
   X(lease_read)            \
   X(hint)                  \
   X(hint_clear)            \
+  X(plan_next)             \
+  X(plan_undo)             \
   X(prefetch)              \
   X(ticket)                \
   X(wait)                  \

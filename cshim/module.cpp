@@ -9,6 +9,7 @@
 #include "layout.h"
 #include "lease.h"
 #include "loader.h"
+#include "loop.h"
 #include "probe.h"
 #include "store.h"
 
@@ -142,6 +143,7 @@ void bind_functions(py::module_& m) {
   m.def("shim_info", &shim_info);
   m.def("status_codes", &status_codes);
   m.def("open_capsule", &open_capsule, py::arg("capsule"));
+  m.def("extend_plan", &extend_plan, py::arg("plan"), py::arg("iterator"), py::arg("last"));
   m.def("readable", &readable, py::arg("address"), py::arg("nbytes"));
 }
 
@@ -158,8 +160,10 @@ void bind_store(py::module_& m) {
       .def("ticket", &Store::ticket, py::arg("ticket"))
       .def(
           "history",
-          [](std::shared_ptr<Store> store, py::str name) { return std::make_unique<History>(std::move(store), std::move(name)); },
-          py::arg("name"))
+          [](std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead) {
+            return std::make_unique<History>(std::move(store), std::move(name), std::move(lease_type), debug, lookahead);
+          },
+          py::arg("name"), py::arg("lease_type"), py::arg("debug"), py::arg("lookahead"))
       .def("kept_sources", [](Store& store) { return store.sources().size(); });
 }
 
@@ -168,17 +172,18 @@ void bind_history(py::module_& m) {
       .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"),
            py::arg("timeout"), py::arg("stream") = py::none())
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
-           py::arg("streams") = std::vector<uint64_t>())
+           py::arg("streams") = std::vector<uint64_t>(), py::arg("observe") = py::none())
       .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"),
-           py::arg("stream") = py::none())
+           py::arg("stream"), py::arg("written"), py::arg("observe"))
       .def("drop", &History::drop, py::arg("key"))
-      .def("clear", &History::clear)
+      .def("clear", &History::clear, py::arg("sources"))
       .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"))
       .def("size", &History::size)
       .def("keys", &History::keys)
       .def("lookup", &History::lookup, py::arg("key"))
-      .def("hint", &History::hint, py::arg("items"))
-      .def("hint_clear", &History::hint_clear)
+      .def("read_hints", &History::read_hints, py::arg("sources"))
+      .def("hint_clear", &History::hint_clear, py::arg("sources"))
+      .def("hint_anew", &History::hint_anew)
       .def("prefetch", &History::prefetch)
       .def("wait", &History::wait, py::arg("tier"), py::arg("timeout"))
       .def("wait_ticket", &History::wait_ticket, py::arg("ticket"), py::arg("key"), py::arg("tier"), py::arg("timeout"))
@@ -187,8 +192,10 @@ void bind_history(py::module_& m) {
 
 void bind_lease(py::module_& m) {
   py::class_<LeaseMemory>(m, "LeaseMemory")
+      .def("take", &LeaseMemory::take)
       .def_property_readonly("writable", &LeaseMemory::writable)
       .def("labels", &LeaseMemory::labels)
+      .def("names", &LeaseMemory::names)
       .def("find", &LeaseMemory::find, py::arg("label"))
       .def(
           "library", [](const LeaseMemory& lease, int32_t region) { return static_cast<int>(lease.library(region)); }, py::arg("region"))
@@ -213,6 +220,20 @@ void bind_lease(py::module_& m) {
       .def("meta", &LeaseMemory::meta);
 }
 
+void bind_loop(py::module_& m) {
+  py::class_<Loop>(m, "Loop")
+      .def(py::init<py::object, py::object, bool, py::object, py::object, py::object, py::object, py::object, py::object, py::object>(),
+           py::arg("history"), py::arg("sources"), py::arg("last"), py::arg("timeout"), py::arg("into"), py::arg("given"),
+           py::arg("streams"), py::arg("written"), py::arg("observe"), py::arg("watchers"))
+      .def("__iter__",
+           [](py::object self) {
+             self.cast<Loop&>().begin();
+             return self;
+           })
+      .def("__next__", &Loop::next)
+      .def("close", &Loop::close);
+}
+
 constexpr const char* kOneInterpreter =
     "velocpy works in the main interpreter alone, not in a sub-interpreter: the runtime of its core belongs to the whole process. Use "
     "threads, or processes started with the method 'spawn' or 'forkserver'.";
@@ -235,6 +256,7 @@ PYBIND11_MODULE(core_of_main_interpreter, m) {
   velocpy::bind_store(m);
   velocpy::bind_history(m);
   velocpy::bind_lease(m);
+  velocpy::bind_loop(m);
 }
 
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__core() {

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 6
+#define VELOC_ABI_VERSION 7
 
 /* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -123,9 +123,10 @@ typedef struct veloc_checkpoint_args {
 } veloc_checkpoint_args;
 
 enum {
-  VELOC_RS_LAST = 1,   /* the checkpoint is consumed by this restore */
-  VELOC_RS_PEEK = 2,   /* does not advance the plan and teaches nothing about the order */
-  VELOC_RS_PATIENT = 4 /* as VELOC_CP_PATIENT */
+  VELOC_RS_LAST = 1,    /* the checkpoint is consumed by this restore; with a lease when that is taken, see veloc_lease_take */
+  VELOC_RS_PEEK = 2,    /* does not advance the plan and teaches nothing about the order */
+  VELOC_RS_PATIENT = 4, /* as VELOC_CP_PATIENT */
+  VELOC_RS_LOOPED = 8   /* what veloc_plan_next gives stays as it is: a loop over the plan runs, and restores that by itself */
 };
 
 typedef struct veloc_restore_args {
@@ -143,8 +144,9 @@ typedef struct veloc_restore_args {
 } veloc_restore_args;
 
 enum {
-  VELOC_OUT_HIT = 1,     /* the bytes were in the fastest tier when asked for */
-  VELOC_OUT_WRITABLE = 2 /* the lease belongs to the caller alone */
+  VELOC_OUT_HIT = 1,      /* the bytes were in the fastest tier when asked for */
+  VELOC_OUT_WRITABLE = 2, /* the lease belongs to the caller alone */
+  VELOC_OUT_LAST = 4      /* the lease is of a restore for the last time: veloc_lease_take before its bytes are used */
 };
 
 typedef struct veloc_outcome {
@@ -156,7 +158,7 @@ typedef struct veloc_outcome {
                       Not NULL for an empty slot. Valid until the lease is released, also after close. */
   int64_t slot_bytes;
   int64_t meta_len;
-  int64_t hints_left; /* restores still queued in the history's plan: refill when low */
+  int64_t hints_left; /* how far ahead the history's plan is known, in restores: refill when low */
   int64_t key_number; /* checkpoint with KEY_AUTO: the key chosen */
   int64_t waited_ns;  /* time this operation spent waiting, so far */
   int32_t flags;      /* VELOC_OUT_* */
@@ -180,6 +182,12 @@ typedef struct veloc_hint_item {
   int32_t op;    /* VELOC_HINT_* */
   int32_t reserved;
 } veloc_hint_item;
+
+typedef struct veloc_plan_restore {
+  int64_t number; /* its place in the plan */
+  int32_t last;   /* 1: hinted as the last one of its key */
+  int32_t reserved;
+} veloc_plan_restore;
 
 enum {
   VELOC_TICKET_CAPTURED = 1,
@@ -260,6 +268,9 @@ int32_t veloc_restore(uint64_t history, const veloc_restore_args* args, veloc_ou
 int32_t veloc_drop(uint64_t history, const veloc_key* key, veloc_error* err);
 int32_t veloc_layout(uint64_t store, uint64_t layout, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 int32_t veloc_lease_meta(uint64_t lease, char* buf, int64_t cap, int64_t* len, veloc_error* err);
+/* The caller uses a lease: the checkpoint of a restore for the last time (VELOC_OUT_LAST) is consumed. Until then it is hidden, from
+ * everybody; a lease that is released first gives it back. Nothing for other leases, for a lease taken before, and after veloc_close. */
+int32_t veloc_lease_take(uint64_t lease, veloc_error* err);
 /* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease; of one on a
  * device that is known when the streams have done their work, so that it waits for them.
  * streams: every stream that reads a lease on a device; its room is not written before what is queued there has happened. */
@@ -269,9 +280,16 @@ int32_t veloc_lease_use(uint64_t lease, uint64_t stream, veloc_error* err);
 /* Copies bytes of the slot that a lease shows to host memory; the one call that waits, for that copy. */
 int32_t veloc_lease_read(uint64_t lease, int64_t offset, int64_t nbytes, void* to, veloc_error* err);
 
-/* Plans: appends to the history's restore order. ready: *queued = restores queued now. */
+/* Plans: appends to the history's restore order. ready: *queued = how far ahead it is known now, as hints_left. */
 int32_t veloc_hint(uint64_t history, const veloc_hint_item* items, int64_t n, int64_t* queued, veloc_error* err);
 int32_t veloc_hint_clear(uint64_t history, veloc_error* err);
+/* The next restore of the plan, for a loop over it: one key as veloc_keys gives it. *len is 0 when there is none. It is taken when it fits
+ * in cap, and does not come again unless veloc_plan_undo says that it did not happen. Restores without VELOC_RS_LOOPED take theirs out as
+ * well. */
+int32_t veloc_plan_next(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_plan_restore* out, veloc_error* err);
+/* The restore of key did not happen: it comes again, before those behind it. number and last are those that veloc_plan_next gave. Nothing
+ * when the plan was withdrawn meanwhile. */
+int32_t veloc_plan_undo(uint64_t history, const veloc_key* key, int64_t number, int32_t last, veloc_error* err);
 int32_t veloc_prefetch(uint64_t history, veloc_error* err);
 
 /* Tickets. */

@@ -123,6 +123,7 @@ func restoreArgs(args *C.veloc_const_restore_args) (*store.RestoreArgs, error) {
 	a := &store.RestoreArgs{
 		Expected: uint64(args.expected_layout), FD: int32(args.event_fd), Lease: args.into == nil,
 		Last: args.flags&C.VELOC_RS_LAST != 0, Peek: args.flags&C.VELOC_RS_PEEK != 0, Patient: args.flags&C.VELOC_RS_PATIENT != 0,
+		Looped: args.flags&C.VELOC_RS_LOOPED != 0,
 	}
 	var err error
 	if a.Key, err = keyOf(&args.key); err != nil {
@@ -151,6 +152,17 @@ func veloc_lease_meta(lease C.uint64_t, buf *C.char, capacity C.int64_t, length 
 			return 0, stale("lease")
 		}
 		return status.OK, give(l.Meta(), buf, capacity, length)
+	})
+}
+
+//export veloc_lease_take
+func veloc_lease_take(lease C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		l, ok := leases.Get(uint64(lease))
+		if !ok {
+			return 0, stale("lease")
+		}
+		return status.OK, l.Take()
 	})
 }
 

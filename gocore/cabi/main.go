@@ -204,5 +204,8 @@ func tell(out *C.veloc_outcome, o *store.Outcome) {
 		if o.Lease.Writable {
 			out.flags |= C.VELOC_OUT_WRITABLE
 		}
+		if o.Lease.Last {
+			out.flags |= C.VELOC_OUT_LAST
+		}
 	}
 }

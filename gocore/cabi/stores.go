@@ -11,6 +11,7 @@ import "C"
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"unsafe"
 
 	"velocpy/gocore/catalog"
@@ -187,17 +188,22 @@ func veloc_keys(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.i
 		}
 		var b []byte
 		for _, k := range keys {
-			kind := uint32(C.VELOC_KEY_INT)
-			if k.IsText {
-				kind = C.VELOC_KEY_STR
-			}
-			b = binary.LittleEndian.AppendUint32(b, kind)
-			b = binary.LittleEndian.AppendUint32(b, uint32(len(k.Text)))
-			b = binary.LittleEndian.AppendUint64(b, uint64(k.Number))
-			b = append(b, k.Text...)
+			b = appendKey(b, k)
 		}
 		return give(string(b), buf, capacity, length)
 	})
+}
+
+// appendKey writes a key as veloc_keys gives it.
+func appendKey(b []byte, k plan.Key) []byte {
+	kind := uint32(C.VELOC_KEY_INT)
+	if k.IsText {
+		kind = C.VELOC_KEY_STR
+	}
+	b = binary.LittleEndian.AppendUint32(b, kind)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(k.Text)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.Number))
+	return append(b, k.Text...)
 }
 
 //export veloc_lookup
@@ -303,6 +309,46 @@ func hintOf(item *C.veloc_hint_item) (plan.Hint, error) {
 //export veloc_hint_clear
 func veloc_hint_clear(history C.uint64_t, failure *C.veloc_error) C.int32_t {
 	return withHistory(history, failure, (*store.History).ClearHints)
+}
+
+//export veloc_plan_next
+func veloc_plan_next(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, out *C.veloc_plan_restore, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		if err := need(unsafe.Pointer(out), unsafe.Pointer(length)); err != nil {
+			return err
+		}
+		if capacity < 0 || (buf == nil && capacity > 0) {
+			return status.New(status.Invalid, "no place for the key")
+		}
+		k, last, number, ok, err := h.NextDue()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			*length = 0
+			return nil
+		}
+		key := appendKey(nil, k)
+		if int64(len(key)) > int64(capacity) {
+			err = h.ReturnDue(number, k, last)
+		}
+		out.number, out.last = C.int64_t(number), 0
+		if last {
+			out.last = 1
+		}
+		return errors.Join(err, give(string(key), buf, capacity, length))
+	})
+}
+
+//export veloc_plan_undo
+func veloc_plan_undo(history C.uint64_t, key *C.veloc_const_key, number C.int64_t, last C.int32_t, failure *C.veloc_error) C.int32_t {
+	return withHistory(history, failure, func(h *store.History) error {
+		k, err := keyOf(key)
+		if err != nil {
+			return err
+		}
+		return h.ReturnDue(int64(number), k, last != 0)
+	})
 }
 
 //export veloc_prefetch

@@ -290,6 +290,7 @@ func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
 // Clear removes all checkpoints of a history and its plan.
 func (e *Engine) Clear(now int64, h *History) {
 	h.order.Clear()
+	h.due.Clear()
 	h.Each(func(r *Record) { e.remove(now, r) })
 	e.resetPlan(now, h)
 	e.pump(now)
@@ -304,6 +305,7 @@ func (e *Engine) replace(now int64, r, by *Record) {
 		e.cfg.Removed(r, by)
 	}
 	r.Hist.order.Dropped(r.Key)
+	e.unhide(r)
 	r.Hist.records.take(r)
 	if r.seq != fragment.Unexpected {
 		r.Hist.sweep.awaited--

@@ -250,7 +250,9 @@ type History struct {
 	find    func(*History, plan.Key) *Record
 	lane    int32
 	order   *plan.Order
+	due     *plan.Due
 	records records
+	lent    int // of the records, those that Lend hides
 	auto    int64
 	sweep   sweep
 	stirs   bool // in Engine.stirred
@@ -274,7 +276,7 @@ func (e *Engine) History(name string) *History {
 		return h
 	}
 	h := &History{
-		Name: name, find: e.cfg.Find, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}),
+		Name: name, find: e.cfg.Find, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
 	}
 	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
@@ -287,10 +289,17 @@ func (e *Engine) History(name string) *History {
 func (e *Engine) Histories() []*History { return e.histories }
 
 // Len is the number of records of checkpoints that can be restored.
-func (h *History) Len() int { return h.records.n }
+func (h *History) Len() int { return h.records.n - h.lent }
 
 // Queued is the number of restores in the plan.
 func (h *History) Queued() int { return h.order.Len() }
+
+// Due are the restores of the plan that a loop has yet to do.
+func (h *History) Due() *plan.Due { return h.due }
+
+// HintsLeft is how far ahead the plan is known. Restores beside a loop take hints out of the order that stay due for the loop: a caller that reads
+// its plan only by the order would read it without end.
+func (h *History) HintsLeft() int { return max(h.order.Len(), (h.due.Len()+1)/2) }
 
 // Get returns the checkpoint of this key, or nil.
 func (h *History) Get(k plan.Key) *Record {

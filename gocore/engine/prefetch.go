@@ -12,6 +12,7 @@ const headroomFor = 16
 // Hint appends to the restore order of a history.
 func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
 	h.order.Append(hints...)
+	h.due.Append(hints...)
 	e.follow(h)
 	for _, k := range h.order.Withdrawn() {
 		e.renew(now, h, k)
@@ -38,6 +39,7 @@ func (e *Engine) follow(h *History) {
 // ClearHints withdraws the plan of a history.
 func (e *Engine) ClearHints(now int64, h *History) {
 	h.order.Clear()
+	h.due.Clear()
 	e.resetPlan(now, h)
 	e.pump(now)
 }

@@ -36,6 +36,7 @@ type Record struct {
 	copying  int32               // restores that copy out of its fastest tier
 	captured bool
 	gone     bool
+	lent     bool  // Lend hides it
 	spoiled  uint8 // bit t: its copy in tier t is not what was captured, and leaves when the last reader does
 	failed   error // why its capture or its latest flush failed
 }
@@ -56,6 +57,9 @@ func (r *Record) Shown() bool { return r.ref != plan.Nobody }
 
 // Gone tells whether the version has been dropped, replaced or consumed.
 func (r *Record) Gone() bool { return r.gone }
+
+// Lent tells whether the version is hidden: it was given to one caller for the last time, and that caller has not used it yet.
+func (r *Record) Lent() bool { return r.lent }
 
 // Captured tells whether all bytes have been taken from the source.
 func (r *Record) Captured() bool { return r.captured }

@@ -36,7 +36,7 @@ type RestoreOptions struct {
 // BeginRestore asks for the checkpoint of a key.
 func (e *Engine) BeginRestore(now int64, h *History, k plan.Key, o RestoreOptions) (*Restore, error) {
 	rec := h.Get(k)
-	if rec == nil {
+	if rec == nil || rec.lent {
 		return nil, ErrNotFound
 	}
 	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
@@ -275,11 +275,57 @@ func (e *Engine) endWaiting(r *Restore, err error) {
 
 // HandOver tells that the caller has the bytes, exact and complete: a restore for the last time consumes the checkpoint.
 func (e *Engine) HandOver(now int64, r *Restore) {
+	e.noteRestored(now, r)
+	if r.Last && !r.Rec.gone {
+		e.consume(now, r)
+	}
+}
+
+func (e *Engine) noteRestored(now int64, r *Restore) {
 	e.Stats.Restored += r.Rec.Size
 	e.trace(now, Restored, r.Rec, r.Tier, 0)
-	if !r.Last || r.Rec.gone {
+}
+
+// Lend tells that the caller was given the bytes, exact and complete. A checkpoint restored for the last time is hidden from everybody else, until
+// Consume or Return tells whether the caller came to use them.
+func (e *Engine) Lend(now int64, r *Restore) {
+	e.noteRestored(now, r)
+	rec := r.Rec
+	if !r.Last || rec.gone {
 		return
 	}
+	rec.lent = true
+	rec.Hist.lent++
+	if e.Awaited(rec) { // they would read bytes that the caller may write into
+		e.failWaiting(now, rec, ErrDropped)
+		e.pump(now)
+	}
+}
+
+// Return takes back what Lend gave: the caller never used the bytes, and the checkpoint is what it was.
+func (e *Engine) Return(now int64, r *Restore) {
+	if rec := r.Rec; rec.lent {
+		e.unhide(rec)
+		e.renew(now, rec.Hist, rec.Key)
+		e.pump(now)
+	}
+}
+
+func (e *Engine) unhide(rec *Record) {
+	if rec.lent {
+		rec.lent = false
+		rec.Hist.lent--
+	}
+}
+
+// Consume removes a checkpoint that Lend gave for the last time; nothing when it was dropped or replaced meanwhile.
+func (e *Engine) Consume(now int64, r *Restore) {
+	if r.Rec.lent {
+		e.consume(now, r)
+	}
+}
+
+func (e *Engine) consume(now int64, r *Restore) {
 	e.Stats.Consumed++
 	e.trace(now, Consumed, r.Rec, -1, 0)
 	if id := r.Rec.copies[r.Tier]; id != fragment.None {

@@ -229,7 +229,7 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	}
 	l := rec.Body.(*body).layout
 	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.slot
-	out.HintsLeft = int64(rec.Hist.Queued())
+	out.HintsLeft = int64(rec.Hist.HintsLeft())
 	if err != nil {
 		return err.Code, err
 	}

@@ -259,7 +259,18 @@ func (c *client) mustGet(k int64, want []byte, a RestoreArgs) {
 	}
 }
 
+// lease restores to a lease and uses it.
 func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
+	c.t.Helper()
+	l, out, err := c.untaken(k, a)
+	if err == nil {
+		err = l.Take()
+	}
+	return l, out, err
+}
+
+// untaken is lease without the use.
+func (c *client) untaken(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 	c.t.Helper()
 	var out Outcome
 	a.Key, a.FD, a.Lease = plan.Key{Number: k}, c.fd, true

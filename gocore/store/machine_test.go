@@ -29,8 +29,9 @@ type walker struct {
 }
 
 type lent struct {
-	lease *Lease
-	want  []byte
+	lease  *Lease
+	want   []byte
+	hidden int64 // key of a checkpoint that comes back when the lease is released, if the model has nothing newer; -1: none
 }
 
 // unread is the source of a copy=False checkpoint.
@@ -116,6 +117,7 @@ func (w *walker) write(k int64) {
 		return
 	}
 	w.model[k] = p
+	w.replaced(k)
 	if a.SourceStays {
 		w.stays = append(w.stays, unread{out.Ticket, k, p})
 	}
@@ -202,7 +204,7 @@ func (w *walker) sync(k int64) {
 
 func (w *walker) lend(k int64) {
 	want := w.model[k]
-	l, _, err := w.lease(k, RestoreArgs{Last: w.r.IntN(5) == 0})
+	l, _, err := w.untaken(k, RestoreArgs{Last: w.r.IntN(5) == 0})
 	if !w.known(k, err) {
 		return
 	}
@@ -216,13 +218,16 @@ func (w *walker) lend(k int64) {
 	}
 	w.compare("lease", k, view(l, len(want)), want)
 	want = bytes.Clone(want)
-	if l.Writable {
-		for i := range view(l, len(want)) {
-			view(l, len(want))[i], want[i] = 7, 7
-		}
+	x := lent{l, want, -1}
+	if !l.Last || w.r.IntN(2) == 0 {
+		w.use(&x)
+	} else {
+		x.hidden = k
 	}
-	w.leases = append(w.leases, lent{l, want})
-	w.sync(k)
+	w.leases = append(w.leases, x)
+	if w.sync(k); l.Last && w.model[k] != nil {
+		w.t.Errorf("checkpoint %d is there although it was lent for the last time", k)
+	}
 	if len(w.leases) > 4 {
 		w.letGo()
 	}
@@ -237,11 +242,43 @@ func (w *walker) letGo() {
 	w.leases[i] = w.leases[len(w.leases)-1]
 	w.leases = w.leases[:len(w.leases)-1]
 	w.compare("an old lease", -1, view(x.lease, len(x.want)), x.want)
+	if x.hidden >= 0 && w.r.IntN(3) == 0 {
+		w.use(&x)
+	}
 	release(w.t, x.lease)
+	if x.hidden >= 0 {
+		w.model[x.hidden] = x.want // nobody had it
+		if w.faulty || w.tight {
+			w.sync(x.hidden)
+		}
+	}
+}
+
+// use takes a lease, and writes into it where it may.
+func (w *walker) use(x *lent) {
+	x.hidden = -1
+	if err := x.lease.Take(); err != nil {
+		w.t.Error(err)
+	}
+	if x.lease.Writable {
+		for i := range view(x.lease, len(x.want)) {
+			view(x.lease, len(x.want))[i], x.want[i] = 7, 7
+		}
+	}
+}
+
+// replaced notes that a hidden checkpoint does not come back.
+func (w *walker) replaced(k int64) {
+	for i := range w.leases {
+		if x := &w.leases[i]; x.hidden == k {
+			x.hidden = -1
+		}
+	}
 }
 
 func (w *walker) dropKey(k int64) {
 	err := w.h.Drop(plan.Key{Number: k})
+	w.replaced(k)
 	if _, ok := w.model[k]; !ok {
 		wants(w.t, err, status.NotFound)
 	} else if err != nil && !w.faulty && !w.tight {
@@ -255,6 +292,9 @@ func (w *walker) clear() {
 		w.t.Error(err)
 	}
 	clear(w.model)
+	for i := range w.leases {
+		w.leases[i].hidden = -1
+	}
 }
 
 func (w *walker) hint() {
@@ -306,6 +346,7 @@ func (w *walker) giveUp(k int64) {
 		clear(p)
 		if after := w.ticket(k); capture && after != before && after != 0 { // too late: it was captured; 0: the version before was lost meanwhile
 			w.model[k] = now
+			w.replaced(k)
 		}
 		if rung(w.fd, 0); w.r.IntN(4) == 0 && rung(w.fd, 1) {
 			w.t.Error("a cancelled operation rings")
@@ -315,6 +356,7 @@ func (w *walker) giveUp(k int64) {
 	switch {
 	case capture && w.fine(err, status.TierFull):
 		w.model[k] = p
+		w.replaced(k)
 	case !capture && err == nil:
 		release(w.t, out.Lease)
 	case !capture && codeOf(err) != status.TierFull:

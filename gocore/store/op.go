@@ -64,6 +64,7 @@ type Op struct {
 	sized   []*accelerator   // resize
 
 	device  *accelerator // of the regions that lie on one, or else of the record
+	looped  bool         // leaves what is due for a loop over the plan alone
 	streams []uint64     // the caller's, on that device
 	at      int64        // offset of the bytes in the tier of a device, when there is room or they are there
 	placed  bool         // at is valid

@@ -21,6 +21,7 @@ type RestoreArgs struct {
 	Expected uint64 // layout id, or 0
 	Last     bool
 	Peek     bool
+	Looped   bool // the restores that are due for a loop stay what they are
 	Patient  bool
 	FD       int32
 }
@@ -60,7 +61,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 		return err
 	}
 	rec := h.h.Get(a.Key)
-	if rec == nil {
+	if rec == nil || rec.Lent() {
 		return h.notFound(a.Key)
 	}
 	l := rec.Body.(*body).layout
@@ -82,6 +83,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 		return err
 	}
 	op.streams = append([]uint64(nil), a.Streams...)
+	op.looped = a.Looped || a.Peek
 	if op.want, op.lends = want, a.Lease; !a.Lease {
 		op.regions = keep(a.Into)
 	}
@@ -314,7 +316,10 @@ func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 	}
 	out.Layout, out.Slot, out.Meta = b.layout.id, b.layout.slot, int64(len(b.meta))
 	out.Ticket, out.Hit = r.Rec.ID, r.Hit
-	out.HintsLeft = int64(r.Rec.Hist.Queued())
+	if !op.looped {
+		r.Rec.Hist.Due().Met(r.Rec.Key)
+	}
+	out.HintsLeft = int64(r.Rec.Hist.HintsLeft())
 	op.end()
 	out.Waited = op.waited
 	return status.OK, nil
@@ -328,6 +333,35 @@ func (op *Op) handOver() {
 	s.line.took = 0
 }
 
+// give tells the engine that the caller was given a lease. The lock is held.
+func (op *Op) give(l *Lease) {
+	s := op.s
+	s.line.took = op.copied
+	s.eng.Lend(s.now(), op.restore)
+	s.line.took = 0
+	if op.restore.Last {
+		l.untaken, l.Last = op.restore, true
+	}
+}
+
+// Take tells that the caller uses the bytes: a checkpoint that was lent for the last time is consumed. A lease that is released before gives it back.
+// Nothing for other leases, and in a store that is closed.
+func (l *Lease) Take() error {
+	s := l.s
+	if err := s.enter(); err != nil {
+		if codeOf(err) == status.Closed {
+			return nil
+		}
+		return err
+	}
+	defer s.leave()
+	if l.untaken != nil {
+		s.eng.Consume(s.now(), l.untaken)
+		l.untaken = nil
+	}
+	return nil
+}
+
 // failRestore ends the operation with an error; the lock is held.
 func (op *Op) failRestore(err *status.Error) (status.Code, error) {
 	op.s.eng.EndRestore(op.s.now(), op.restore)
@@ -338,6 +372,7 @@ func (op *Op) failRestore(err *status.Error) (status.Code, error) {
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
 type Lease struct {
 	s        *Store
+	untaken  *engine.Restore // for the last time, and nobody has used the bytes yet; else nil. The store's lock guards it
 	restore  *engine.Restore // nil: the bytes are private
 	device   *accelerator    // where Base lies; nil for host memory
 	offset   int64           // … in the device's tier
@@ -348,6 +383,7 @@ type Lease struct {
 	proves   bool     // debug, on a device: the same, by the checksums of its checkpoint
 	Base     unsafe.Pointer
 	Writable bool
+	Last     bool // Take consumes the checkpoint
 }
 
 // lend turns a restore that is Ready into a lease. The lock is held.
@@ -360,7 +396,7 @@ func (op *Op) lend() *Lease {
 	if op.private != nil {
 		l.private, op.private = op.private, nil
 		l.Base = l.private.Base()
-		op.handOver()
+		op.give(l)
 		s.eng.EndRestore(s.now(), r)
 		return l
 	}
@@ -370,14 +406,14 @@ func (op *Op) lend() *Lease {
 		l.offset = op.at
 		l.Base = pointer(l.device.at(op.at))
 		l.proves = s.set.Debug && !l.Writable
-		op.handOver()
+		op.give(l)
 		return l
 	}
 	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
 	if s.set.Debug && !l.Writable {
 		l.sums = b.sums
 	}
-	op.handOver()
+	op.give(l)
 	return l
 }
 
@@ -412,6 +448,10 @@ func (l *Lease) giveBack(damaged bool) {
 	s, r := l.s, l.restore
 	s.mu.Lock()
 	defer s.leave()
+	if l.untaken != nil {
+		s.eng.Return(s.now(), l.untaken)
+		l.untaken = nil
+	}
 	if r != nil {
 		if damaged {
 			s.eng.Doubt(r.Rec, r.Tier) // the next lease of it must not pass

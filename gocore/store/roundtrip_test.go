@@ -257,6 +257,9 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 			if !l.Writable {
 				t.Error("a lease for the last time is the caller's")
 			}
+			if err := l.Take(); err != nil {
+				t.Error(err)
+			}
 			view(l, 1)[0]++
 			release(t, l)
 			eventually(t, "the layout of a consumed checkpoint is forgotten", func() bool {

@@ -274,7 +274,7 @@ func (h *History) Lookup(k plan.Key) (Info, error) {
 	}
 	defer s.mu.Unlock()
 	r := h.h.Get(k)
-	if r == nil {
+	if r == nil || r.Lent() {
 		return Info{}, h.notFound(k)
 	}
 	b := r.Body.(*body)
@@ -324,7 +324,11 @@ func (h *History) written() ([]written, error) {
 	}
 	defer h.s.mu.Unlock()
 	all := make([]written, 0, h.h.Len())
-	h.h.Each(func(r *engine.Record) { all = append(all, written{r.Written(), r.Key}) })
+	h.h.Each(func(r *engine.Record) {
+		if !r.Lent() {
+			all = append(all, written{r.Written(), r.Key})
+		}
+	})
 	if h.s.kept != nil {
 		h.s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
 	}
@@ -337,7 +341,9 @@ func (h *History) Drop(k plan.Key) error {
 		return err
 	}
 	defer h.s.leave()
-	if !h.s.eng.Drop(h.s.now(), h.h, k) {
+	r := h.h.Get(k)
+	hidden := r != nil && r.Lent()
+	if !h.s.eng.Drop(h.s.now(), h.h, k) || hidden {
 		return h.notFound(k)
 	}
 	return nil
@@ -353,7 +359,7 @@ func (h *History) Clear() error {
 	return nil
 }
 
-// Hint appends to the restore order and returns how many restores it holds.
+// Hint appends to the restore order and returns how far ahead it is known now: HintsLeft of an Outcome.
 func (h *History) Hint(hints []plan.Hint) (int64, error) {
 	if err := h.s.enter(); err != nil {
 		return 0, err
@@ -362,7 +368,27 @@ func (h *History) Hint(hints []plan.Hint) (int64, error) {
 	if len(hints) > 0 {
 		h.s.eng.Hint(h.s.now(), h.h, hints)
 	}
-	return int64(h.h.Queued()), nil
+	return int64(h.h.HintsLeft()), nil
+}
+
+// NextDue takes the next restore of the plan for a loop over it, and the number that ReturnDue takes. ok=false: the plan has none.
+func (h *History) NextDue() (k plan.Key, last bool, number int64, ok bool, err error) {
+	if err := h.s.enter(); err != nil {
+		return k, false, 0, false, err
+	}
+	defer h.s.leave()
+	k, last, number, ok = h.h.Due().Take()
+	return k, last, number, ok, nil
+}
+
+// ReturnDue makes a restore due again that NextDue gave and that did not happen.
+func (h *History) ReturnDue(number int64, k plan.Key, last bool) error {
+	if err := h.s.enter(); err != nil {
+		return err
+	}
+	defer h.s.leave()
+	h.h.Due().Return(number, k, last)
+	return nil
 }
 
 // ClearHints withdraws the restore order.

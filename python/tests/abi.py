@@ -113,6 +113,10 @@ class HintItem(c.Structure):
     _fields_ = (("key", Key), ("op", c.c_int32), ("reserved", c.c_int32))
 
 
+class PlanRestore(c.Structure):
+    _fields_ = (("number", c.c_int64), ("last", c.c_int32), ("reserved", c.c_int32))
+
+
 class TicketState(c.Structure):
     _fields_ = (("flags", c.c_int32), ("durable", c.c_int32), ("failed", c.c_int32), ("reserved", c.c_int32))
 
@@ -127,6 +131,7 @@ STRUCTS: dict[str, type[c.Structure]] = {
     "veloc_outcome": Outcome,
     "veloc_info": Info,
     "veloc_hint_item": HintItem,
+    "veloc_plan_restore": PlanRestore,
     "veloc_ticket_state": TicketState,
 }
 
@@ -155,6 +160,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "drop": (U64, Pointer),
     "layout": (U64, U64, Pointer, I64, Pointer),
     "lease_meta": (U64, Pointer, I64, Pointer),
+    "lease_take": (U64,),
     "lease_release": (U64, Pointer, I32),
     "lease_use": (U64, U64),
     "lease_read": (U64, I64, I64, Pointer),
@@ -163,6 +169,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "doctor": (Pointer, I64, Pointer, I64, Pointer),
     "inspect": (Pointer, I64, Pointer, I64, Pointer),
     "hint_clear": (U64,),
+    "plan_next": (U64, Pointer, I64, Pointer, Pointer),
+    "plan_undo": (U64, Pointer, I64, I32),
     "prefetch": (U64,),
     "ticket": (U64, U64, Pointer),
     "wait": (U64, U64, U64, I32, I32, Pointer),

@@ -38,6 +38,7 @@ from abi import (
     Info,
     Key,
     Outcome,
+    PlanRestore,
     Pointer,
     Region,
     RestoreArgs,
@@ -124,6 +125,8 @@ def null_pointers(core: Core) -> None:
             "keys": [x.history],
             "history_len": [x.history],
             "hint": [x.history],
+            "plan_next": [x.history],
+            "plan_undo": [x.history],
             "history": [x.store],
             "stats": [x.store],
             "timeline": [x.store],
@@ -222,6 +225,9 @@ def handles_that_name_nothing(core: Core) -> None:
                 assert core.call(name, handle) == STALE, name
             assert core.call("cancel", handle, None) == STALE
             assert core.call("lease_release", handle, None, 0) == STALE
+            assert core.call("lease_take", handle) == STALE
+            assert core.call("plan_undo", handle, where(key), 0, 0) == STALE
+            assert core.call("plan_next", handle, None, 0, where(c.c_int64()), where(PlanRestore())) == STALE
             assert core.call("lease_use", handle, 0) == STALE
             assert core.call("lease_read", handle, 0, 0, None) == STALE
             assert core.call("lookup", handle, where(key), where(info)) == STALE
@@ -255,6 +261,8 @@ def counts_and_sizes(core: Core) -> None:
             assert core.call("init", b"{}", n) == INVALID
         for n in NEGATIVE:
             assert core.call("stats", x.store, where(x.bytes), n, where(c.c_int64())) == INVALID
+            room = where(x.bytes)
+            assert core.call("plan_next", x.history, room, n, where(c.c_int64()), where(PlanRestore())) == INVALID
 
 
 def regions_that_cannot_be(core: Core) -> None:
@@ -355,6 +363,89 @@ def hints(core: Core) -> None:
         assert core.call("hint_clear", x.history) == OK
         assert core.call("hint", x.history, None, 0, where(queued)) == OK
         assert queued.value == 0
+
+
+def loops_over_a_plan(core: Core) -> None:
+    """What is taken and put back, with numbers and keys that nobody gave."""
+    with opened(core) as x:
+        text = c.create_string_buffer(b"a\0b", 3)
+        items = (HintItem * 3)(
+            HintItem(Key(1, None, 0, 0, 0), 0, 0), HintItem(Key(0, where(text), 3, 1, 0), 1, 0), HintItem(Key(7), 2, 0)
+        )
+        assert core.call("hint", x.history, where(items), 3, where(c.c_int64())) == OK
+        room, length, taken = c.create_string_buffer(100), c.c_int64(), PlanRestore()
+
+        def take(capacity: int = 100) -> bytes:
+            assert core.call("plan_next", x.history, where(room), capacity, where(length), where(taken)) == OK
+            return room.raw[: length.value]
+
+        first = bytes(8) + (1).to_bytes(8, "little")
+        second = bytes([1, 0, 0, 0, 3, 0, 0, 0]) + bytes(8) + b"a\0b"
+        for capacity in (0, 1, 15):
+            take(capacity)
+            assert length.value == 16  # it does not fit, and stays
+        assert take() == first
+        assert taken.last == 0
+        number = taken.number
+        assert take() == second
+        assert taken.last == 1
+        assert take() == b""
+        for wrong in BIG + NEGATIVE:
+            assert core.call("plan_undo", x.history, where(Key(5, None, 0, 0, 0)), wrong, 0) == OK
+        assert take() == b""
+        for kind in (2, 3, -1, 2**31 - 1):
+            assert core.call("plan_undo", x.history, where(Key(1, None, 0, kind, 0)), number, 0) == INVALID
+        for _ in range(3):
+            assert core.call("plan_undo", x.history, where(Key(0, where(text), 3, 1, 0)), number + 1, 1) == OK
+            assert core.call("plan_undo", x.history, where(Key(1, None, 0, 0, 0)), number, 0) == OK
+        assert take() == first
+        assert take() == second
+        assert take() == b""
+        assert core.call("hint_clear", x.history) == OK
+        assert core.call("plan_undo", x.history, where(Key(1, None, 0, 0, 0)), number, 0) == OK
+        assert take() == b""
+
+
+def leases_for_the_last_time(core: Core) -> None:
+    with opened(core) as x:
+        length, info = c.c_int64(), Info()
+
+        def count() -> int:
+            assert core.call("history_len", x.history, where(length)) == OK
+            return length.value
+
+        key = Key(2, None, 0, 0, 0)
+        assert x.checkpoint(key=key)[0] == OK
+        for _ in range(2):
+            status, out = x.restore(key=key, flags=1)
+            assert (status, out.flags & 4) == (OK, 4)
+            assert count() == 1
+            assert core.call("lookup", x.history, where(key), where(info)) == NOT_FOUND
+            assert x.restore(key=key)[0] == NOT_FOUND
+            assert core.call("lease_release", out.lease, None, 0) == OK  # not taken: it is back
+            assert count() == 2
+        status, out = x.restore(key=key, flags=1)
+        assert status == OK
+        assert x.checkpoint(key=key)[0] == OK  # a new version: that one stays
+        for _ in range(2):
+            assert core.call("lease_take", out.lease) == OK
+        assert core.call("lease_release", out.lease, None, 0) == OK
+        assert core.call("lease_take", out.lease) == STALE
+        assert count() == 2
+        status, out = x.restore(key=key, flags=1)
+        assert core.call("lease_take", out.lease) == OK
+        assert core.call("lease_release", out.lease, None, 0) == OK
+        assert count() == 1
+        assert core.call("drop", x.history, where(key)) == NOT_FOUND
+        assert x.checkpoint(key=key)[0] == OK
+        status, out = x.restore(key=key, flags=1)
+        assert core.call("drop", x.history, where(key)) == NOT_FOUND  # hidden, and dropped all the same
+        assert core.call("lease_release", out.lease, None, 0) == OK
+        assert count() == 1
+        status, out = x.restore(key=Key(1, None, 0, 0, 0))
+        assert (status, out.flags & 4) == (OK, 0)
+        assert core.call("lease_take", out.lease) == OK  # nothing for others
+        assert core.call("lease_release", out.lease, None, 0) == OK
 
 
 def tiers_and_flags(core: Core) -> None:
@@ -498,6 +589,8 @@ def after_close(core: Core) -> None:
         "history": [x.store, b"h", 1, where(c.c_uint64())],
         "keys": [x.history, None, 0, where(n)],
         "hint": [x.history, None, 0, None],
+        "plan_next": [x.history, None, 0, where(n), where(PlanRestore())],
+        "plan_undo": [x.history, where(key), 0, 0],
     }.items():
         assert core.call(name, *arguments) == CLOSED, (name, core.text())
     assert core.call("timeline", x.store, 0, None, 0, where(n)) == OK
@@ -510,6 +603,7 @@ def after_close(core: Core) -> None:
         assert core.call(name, *arguments) == STALE, (name, core.text())
     assert c.string_at(lent.base, 60) == bytes(range(60))
     assert core.call("lease_meta", lent.lease, None, 0, where(n)) == OK
+    assert core.call("lease_take", lent.lease) == OK
     assert core.call("lease_release", lent.lease, None, 0) == OK
     os.close(fd)
 
@@ -553,6 +647,8 @@ TESTS: dict[str, Callable[[Core], None]] = {
         destinations_that_do_not_match,
         keys,
         hints,
+        loops_over_a_plan,
+        leases_for_the_last_time,
         tiers_and_flags,
         one_operation_from_two_threads,
         configurations,

@@ -144,6 +144,16 @@ def test_slots(store: Any, slots: int, follow: bool) -> None:
     assert gradient(single_level(store, slots, follow)) == gradient(single_level(None, slots)) == gradient_in_memory()
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_following_drops_nothing_from_a_durable_store(tmp_path: Any, durable: bool) -> None:
+    """Each drop would be a change of the catalog, with a sync of its own; the slot is written again anyway."""
+    with velocpy.open(tmp_path, host="1MiB", disk="8MiB", durable=durable) as store:
+        assert store.durable == durable
+        assert gradient(single_level(store, 8, follow=True)) == gradient_in_memory()
+        assert (store.stats()["consumed"] == 0) == durable
+        assert (len(store.history("slots")) == 8) == durable  # as without following
+
+
 @pytest.mark.parametrize("follow", [True, False])
 def test_stacks(store: Any, follow: bool) -> None:
     assert gradient(multi_level(store, follow)) == gradient(multi_level(None)) == gradient_in_memory()
@@ -154,6 +164,7 @@ class Watched:
 
     def __init__(self, history: Any) -> None:
         self._history = history
+        self.store = history.store
         self.hints: list[Any] = []
         self.reads: list[Any] = []
 

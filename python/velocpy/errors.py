@@ -41,6 +41,7 @@ __all__ = [
     "LeaseReleased",
     "LeaseWritten",
     "NotAStore",
+    "PlanUnfinished",
     "ReadOnlyStore",
     "StoreClosed",
     "StoreLocked",
@@ -198,6 +199,14 @@ class FormatTooNew(VelocError):
 
 class DamagedStore(VelocError):
     """Something that was acknowledged is gone from the store's directory. Nothing was changed; the rest can be read."""
+
+
+class PlanUnfinished(VelocError):
+    """A loop over a plan comes to the end of what was read of it, and the plan could not be read on.
+
+    An exception such as KeyboardInterrupt ended one of the iterables that the plan is read from, or the loop runs
+    inside of such an iterable. It is raised once; checkpoints are unharmed.
+    """
 
 
 class ReadOnlyStore(VelocError, PermissionError):
@@ -363,6 +372,15 @@ def timed_out(
         missing = f"not durable in tier {tier_name!r}"
     message = _sentence(f"{missing} after {seconds:g} s", _place(history, key, None, None))
     return WaitTimeout(f"{message}. {remedy}", history=history, key=key, tier=tier_name)
+
+
+def plan_unfinished(why: str, history: str | None) -> PlanUnfinished:
+    """The exception of a loop that cannot read on."""
+    return PlanUnfinished(
+        f"the plan of history {history!r} goes on, but {why}. What was read of it has been restored; hint() what is "
+        "left, or give it up by hint_clear().",
+        history=history,
+    )
 
 
 def forked() -> ForkedProcessError:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from . import arrays
-from .errors import (
-    BelatedCorruption,
-    CheckpointNotFound,
-    ForkedProcessError,
-    InvalidArgument,
-    InvalidType,
-    StoreClosed,
-    VelocError,
-)
+from . import _core, arrays
+from .errors import InvalidArgument, InvalidType, VelocError
 from .lease import Lease
-from .plan import Advance, Drop, Feed, Key, Last, Restore, plain_key
+from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
@@ -55,15 +47,18 @@ class History:
     0 [0 0]
     """
 
-    __slots__ = ("__weakref__", "_core", "_feed", "_name", "_store")
+    __slots__ = ("__weakref__", "_core", "_name", "_sources", "_store", "_watchers")
 
     def __init__(self, store: Store, name: str) -> None:
         if not isinstance(name, str):
             raise InvalidType(f"the name of a history is a str, not {type(name).__name__}.")
-        self._core = store._core.history(name)
+        self._core = store._core.history(name, Lease, store._debug, store._lookahead)
         self._store = store
         self._name = name
-        self._feed = Feed(store._lookahead)
+        #: What is still to be read of the plan; the core reads it. It lies here for the cycle collector.
+        self._sources: deque[Source] = deque()
+        #: Plans that want to know of restores.
+        self._watchers: list[Plan] = []
 
     @property
     def name(self) -> str:
@@ -83,9 +78,8 @@ class History:
         """The key as the core takes it; tells the core more of the plan first, where it runs low."""
         if type(key) is not int:
             key = plain_key(key)
-        feed = self._feed
-        if feed.active and feed.hungry:
-            feed.top_up(self._core.hint)
+        if self._sources:
+            self._core.read_hints(self._sources)
         return key
 
     # --- checkpoints in ---
@@ -153,7 +147,7 @@ class History:
         if copy is not True and copy is not False:
             copy = _flag("copy", copy)
         key = self._begun(key)
-        identity, left, chosen = self._core.checkpoint(
+        identity, chosen = self._core.checkpoint(
             key,
             source,
             copy,
@@ -162,8 +156,6 @@ class History:
             timeout,
             stream,
         )
-        if self._feed.active:
-            self._feed.noted(left)
         return Ticket(self, chosen if key is None else key, identity)
 
     def drop(self, key: Key, missing_ok: bool = True) -> None:
@@ -177,9 +169,8 @@ class History:
 
     def clear(self) -> None:
         """Drops every checkpoint and the plan; nothing where the store or this side of a fork is gone already."""
-        self._feed.clear()
-        with contextlib.suppress(StoreClosed, ForkedProcessError):
-            self._core.clear()
+        self._watchers.clear()
+        self._core.clear(self._sources)
 
     def retain(
         self,
@@ -266,7 +257,8 @@ class History:
             or for ``regions``, or one array for one region. Any strides; shape and dtype must be those of the region.
             Returned. For autograd a torch tensor was changed in place: a graph that needs its old values raises.
         last
-            The checkpoint is consumed: the lease belongs to the caller, and the key is gone.
+            The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that nobody came
+            to use, because Ctrl-C came first or because it was dropped at once, gives the checkpoint back; see `Lease`.
         timeout
             Seconds to wait.
         stream
@@ -284,7 +276,13 @@ class History:
         """
         if last is not True and last is not False:
             last = _flag("last", last)
-        return self._restore(self._begun(key), regions, into, last, timeout, False, stream)
+        key = self._begun(key)
+        wanted = _labels_of(regions)
+        observe = self._observed if self._watchers else None
+        if into is None:  # no name for the lease: an interruption would keep it in the traceback
+            return self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream), observe)
+        self._core.restore_into(key, wanted, _destinations_of(into), last, timeout, stream, _written, observe)
+        return into
 
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, into: Any = None
@@ -292,57 +290,39 @@ class History:
         """Yields (key, lease) for each restore of the plan, in its order, until the plan is used up.
 
         A lease is given back when the loop moves on and nobody holds it or one of its arrays any more. With ``into``
-        the second item is ``into``. With ``last`` every restore consumes its checkpoint; those hinted as `Last` do
-        anyway. ``timeout`` holds for each restore. What a restore raises, `CheckpointNotFound` for a key that is not
-        there among it, ends the loop, and the next one begins with the same key; `hint_clear` gives it up.
+        the second item is ``into``. With ``last`` every restore consumes its checkpoint, when the loop moves on at the
+        latest; those hinted as `Last` do anyway. ``timeout`` holds for each restore. What a restore raises,
+        `CheckpointNotFound` for a key that is not there among it, ends the loop, and the next one begins with the same
+        key; `hint_clear` gives it up. So does the next one when Ctrl-C comes before the loop has its item.
+
+        Raises
+        ------
+        PlanUnfinished
+            Instead of the loop's end when Ctrl-C ended the iterable that the plan is read from.
         """
         self._store._require_open()
-        last = _flag("last", last)
-        feed = self._feed
-        feed.iterate(+1)
-        try:
-            while True:
-                if feed.hungry:
-                    feed.top_up(self._core.hint)
-                step = feed.take()
-                if step is None:
-                    return
-                key = plain_key(step[0])
-                try:
-                    restored = self._restore(key, None, into, last or step[1], timeout, True, None)
-                except BaseException:
-                    feed.put_back(step)
-                    raise
-                yield key, restored
-                del restored
-        finally:
-            feed.iterate(-1)
+        return _core.Loop(
+            self._core,
+            self._sources,
+            _flag("last", last),
+            timeout,
+            None if into is None else _destinations_of(into),
+            into,
+            self._store._streams if self._store._places else None,
+            _written,
+            self._observed,
+            self._watchers,
+        )
 
-    def _restore(
-        self, key: Key, regions: Any, into: Any, last: bool, timeout: float | None, iterated: bool, stream: Any
-    ) -> Any:
-        wanted = _labels_of(regions)
-        if into is None:
-            memory, left = self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream))
-            result: Any = Lease(memory, self._name, key, self._store._debug)
-        else:
-            left = self._restore_into(key, wanted, _destinations_of(into), last, timeout, stream)
-            result = into
-        feed = self._feed
-        if feed.active and feed.restored(key, left, iterated):
-            self._core.hint_clear()
-        return result
-
-    def _restore_into(self, key: Key, wanted: Any, into: Any, last: bool, timeout: float | None, stream: Any) -> int:
-        started = True
-        try:
-            return self._core.restore_into(key, wanted, into, last, timeout, stream)
-        except (BelatedCorruption, InvalidArgument, CheckpointNotFound, StoreClosed):
-            started = False
-            raise
-        finally:
-            if started:  # also when it failed: some of the bytes may be there
-                arrays.written(into.values() if isinstance(into, dict) else into)
+    def _observed(self, key: Key) -> None:
+        """Tells learning plans of a restore; what they told before may not hold any more."""
+        anew = [plan for plan in tuple(self._watchers) if plan._observe(key)]  # a handler may change the list
+        if not anew:
+            return
+        for plan in anew:
+            if not any(source[2] is plan for source in tuple(self._sources)):
+                self._sources.append((None, False, plan))
+        self._core.hint_anew()
 
     # --- plans ---
 
@@ -365,14 +345,16 @@ class History:
 
             plan = plan_of(plan)
         alone = isinstance(plan, (str, Integral, Restore, Last, Drop, Advance))
-        self._feed.add((plan,) if alone else plan, last)  # type: ignore[arg-type]
-        self._feed.top_up(self._core.hint)
+        source = source_of((plan,) if alone else plan, last)  # type: ignore[arg-type]
+        if isinstance(plan, LearnedPlan) and plan not in self._watchers:
+            self._watchers.append(plan)
+        self._sources.append(source)
+        self._core.read_hints(self._sources)
 
     def hint_clear(self) -> None:
         """Withdraws everything that was hinted; nothing where the store or this side of a fork is gone already."""
-        self._feed.clear()
-        with contextlib.suppress(StoreClosed, ForkedProcessError):
-            self._core.hint_clear()
+        self._watchers.clear()
+        self._core.hint_clear(self._sources)
 
     def prefetch(self) -> None:
         """Starts to bring back what the plan wants first, before the first restore asks for it."""
@@ -421,8 +403,7 @@ class History:
         """
         if self._require(key)[2] == 0:
             return None
-        memory, _ = self._core.restore(key, (), False, True, timeout)
-        return Lease(memory, self._name, key).meta
+        return self._core.restore(key, (), False, True, timeout).meta
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, bool) or not isinstance(key, (str, Integral)):
@@ -510,6 +491,11 @@ def _destinations_of(into: Any) -> dict[Any, Any] | tuple[Any, ...]:
     if isinstance(into, list) or (isinstance(into, tuple) and not _is_raw(into)):
         return tuple(into)
     return (into,)
+
+
+def _written(into: dict[Any, Any] | tuple[Any, ...]) -> None:
+    """The core has written into these arrays."""
+    arrays.written(into.values() if isinstance(into, dict) else into)
 
 
 def _is_raw(pair: tuple[Any, ...]) -> bool:

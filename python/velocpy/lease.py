@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from . import _core
 
 
-_UNKNOWN = object()
-
-
 class Lease(Mapping[Any, Any]):
     """What `History.restore` returns: a mapping of region names to arrays that show restored bytes without a copy.
 
@@ -31,6 +28,10 @@ class Lease(Mapping[Any, Any]):
 
     What came from a CUDA device is an array of torch or CuPy again, or else a `velocpy.devices.DeviceArray`, which
     torch, CuPy, Numba and JAX take.
+
+    A lease that is restored as last consumes its checkpoint when it is used first: an item, ``with``, `release`, or
+    whatever else of it. One that ends before that, as when Ctrl-C comes before the caller has it, gives the checkpoint
+    back. Until then the key is gone for everybody.
 
     Regions of a sequence are named by their numbers: ``lease[0]``.
 
@@ -47,13 +48,13 @@ class Lease(Mapping[Any, Any]):
 
     __slots__ = ("__weakref__", "_arrays", "_history", "_key", "_mark", "_memory", "_meta")
 
-    def __init__(self, memory: _core.LeaseMemory, history: str, key: int | str, debug: bool = False) -> None:
-        self._memory: _core.LeaseMemory | None = memory
-        self._history = history
-        self._key = key
-        self._arrays: dict[int, Any] = {}
-        self._meta: Any = _UNKNOWN
-        self._mark = _checksum(memory) if debug and not memory.writable else None
+    # The core makes leases: a frame of Python that has one in its hands could be interrupted.
+    _memory: _core.LeaseMemory | None
+    _history: str
+    _key: int | str
+    _arrays: dict[int, Any]
+    _meta: Any  # ...: not asked for yet
+    _mark: Any  # in debug mode a checksum, ... before the first use
 
     @property
     def key(self) -> int | str:
@@ -63,7 +64,7 @@ class Lease(Mapping[Any, Any]):
     @property
     def meta(self) -> Any:
         """What was given as ``meta``, or None."""
-        if self._meta is _UNKNOWN:
+        if self._meta is ...:
             raw = self._held().meta()
             self._meta = None if raw is None else self._read(raw)
         return self._meta
@@ -86,9 +87,12 @@ class Lease(Mapping[Any, Any]):
         LeaseWritten
             In debug mode, when somebody wrote into bytes that others share.
         """
-        memory, self._memory = self._memory, None
+        memory = self._memory
+        if memory is not None:
+            memory.take()
+        self._memory = None
         self._arrays.clear()
-        if memory is not None and self._mark is not None and _checksum(memory) != self._mark:
+        if memory is not None and self._mark not in (None, ...) and _checksum(memory) != self._mark:
             raise self._written()
 
     def used_on(self, stream: Any) -> None:
@@ -132,6 +136,8 @@ class Lease(Mapping[Any, Any]):
     __hash__ = object.__hash__
 
     def __enter__(self) -> Lease:
+        if self._memory is not None:
+            self._memory.take()
         return self
 
     def __exit__(
@@ -148,7 +154,7 @@ class Lease(Mapping[Any, Any]):
         name = f"{self._history!r}[{self._key!r}]"
         if self._memory is None:
             return f"<Lease {name}: released>"
-        return f"<Lease {name}: {', '.join(map(str, self._memory.labels()))}>"
+        return f"<Lease {name}: {', '.join(map(str, self._memory.names()))}>"
 
     def _repr_html_(self) -> str:
         from . import html
@@ -182,6 +188,8 @@ class Lease(Mapping[Any, Any]):
                 history=self._history,
                 key=self._key,
             )
+        if self._mark is ...:
+            self._mark = None if self._memory.writable else _checksum(self._memory)
         return self._memory
 
 

@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Mapping
@@ -223,7 +222,6 @@ class Store:
         self._lookahead = lookahead
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
-        self._lock = threading.Lock()
         self._core = _core.Store(json.dumps(config))
         self._directory = _identity_of(config["path"]) if config["durable"] else None
         _open_stores.add(self)
@@ -234,9 +232,9 @@ class Store:
         known = self._histories.get(name) if isinstance(name, str) else None
         if known is not None:
             return known
-        made = History(self, name)
-        with self._lock:
-            return self._histories.setdefault(name, made)
+        return self._histories.setdefault(
+            name, History(self, name)
+        )  # one step: no lock that an interruption could find
 
     @property
     def histories(self) -> tuple[History, ...]:
@@ -245,6 +243,11 @@ class Store:
             for name in json.loads(self._core.stats())["histories"]:
                 self.history(name)
         return tuple(self._histories.values())
+
+    @property
+    def durable(self) -> bool:
+        """Whether its disk tier outlives it."""
+        return bool(self._config["durable"])
 
     @property
     def closed(self) -> bool:

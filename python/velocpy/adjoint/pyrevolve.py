@@ -72,9 +72,12 @@ class VelocStorage(Storage):  # type: ignore[misc]
     def follow(self, scheduler: Any, level: int = 0) -> None:
         """Hints what the revolver's ``scheduler`` will ask of this storage, which is number ``level`` in its list.
 
-        Call it once, before ``apply_forward``. Without it every restore is still right, only later.
+        Call it once, before ``apply_forward``. Without it every restore is still right, only later. In a store that is
+        not durable the last restore of a slot before its next writing consumes the checkpoint, whose flush is saved. In
+        a durable store it does not: each would be a drop for the catalog, which costs a sync, and the next writing
+        replaces the checkpoint anyway.
         """
-        self._history.hint(_slots(scheduler, level))
+        self._history.hint(_slots(scheduler, level, self._history))
 
     def save(self, key: int, data_pointers: Sequence[Any]) -> None:
         """Keeps a copy of the arrays under a slot; what was there is replaced."""
@@ -123,10 +126,10 @@ def _regions(arrays: Sequence[Any]) -> list[Any]:
     return [np.asarray(array) for array in arrays]
 
 
-def _slots(scheduler: Any, level: int) -> Iterator[Op]:
+def _slots(scheduler: Any, level: int, history: Any) -> Iterator[Op]:
     """What a scheduler will do to one storage, slot by slot, from now to the end."""
     if isinstance(scheduler, CRevolve):
-        return _by_slot(scheduler.oplist)
+        return _by_slot(scheduler.oplist, consume=not history.store.durable)
     # The oplist of an HRevolve lacks the CPDELs that it adds while it runs, so a copy of it is run.
     return _by_stack(_actions(copy.deepcopy(scheduler)), level)
 
@@ -136,8 +139,11 @@ def _actions(scheduler: Any) -> Iterator[Any]:
         yield action
 
 
-def _by_slot(actions: Sequence[Any]) -> Iterator[Op]:
+def _by_slot(actions: Sequence[Any], consume: bool) -> Iterator[Op]:
     """Slots are overwritten, never deleted: the last restore of a version is the one before the next writing."""
+    if not consume:
+        yield from (Restore(action.ckp) for action in actions if action.type == Action.RESTORE)
+        return
     final: list[bool] = []
     read_again: dict[int, bool] = {}
     for action in reversed(actions):
