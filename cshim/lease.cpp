@@ -174,7 +174,7 @@ py::object LeaseMemory::tensor(py::object self, int32_t region, py::handle type)
 }
 
 py::object LeaseMemory::capsule(py::object self, int32_t region, bool versioned) {
-  const auto& lease = self.cast<const LeaseMemory&>();
+  auto& lease = self.cast<LeaseMemory&>();
   const RegionLayout& shown = lease.layout_->regions[static_cast<size_t>(region)];
   char* data = shown.nbytes == 0 ? nullptr : lease.data(shown);
   return capsule_over(std::move(self), {data, lease.place_, &shown.dtype_text, &shown.shape, &shown.strides}, versioned, !lease.writable());
