@@ -57,7 +57,7 @@ func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 	return done, nil
 }
 
-// damaged are the rows whose bytes are missing or changed. They are read for that.
+// damaged are the rows whose bytes are missing or changed, and those that are not described. The bytes are read for that.
 func (k *keeper) damaged(rows []doomed) (all []doomed, err error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -85,6 +85,9 @@ func (k *keeper) damaged(rows []doomed) (all []doomed, err error) {
 
 func (c *Check) rowDamaged(w *window, r doomed) bool {
 	row, _ := c.v.state.Find(r.history, r.key)
+	if described := describing(&c.v.o); described.wrong(&row) != nil {
+		return true
+	}
 	lies, _ := c.v.identity.place(row.Extents) // the survey has seen to it that there is one
 	for cut := (cutter{row: &row, place: lies.from, read: true}); ; {
 		p, ok := cut.next()

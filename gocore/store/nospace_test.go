@@ -63,6 +63,8 @@ func (l *lateFull) Create(name string, direct bool) (vfs.File, error) {
 	return f, err
 }
 
+func (l *lateFull) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(l), nil }
+
 type lateFile struct {
 	vfs.File
 	l *lateFull

@@ -50,6 +50,8 @@ func (w *watched) most() int64 {
 	return w.peak
 }
 
+func (w *watched) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(w), nil }
+
 func (w *watched) Create(name string, direct bool) (vfs.File, error) {
 	f, err := w.FS.Create(name, direct)
 	if err != nil {
