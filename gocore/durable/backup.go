@@ -147,12 +147,16 @@ func (b *Backup) copySome() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.Unmap()) }()
+	w, err := newWindow(b.to.Space())
+	if err != nil {
+		return errors.Join(err, m.Unmap())
+	}
+	defer func() { err = errors.Join(err, m.Unmap(), w.close()) }()
 	var changes []*Change
 	for bytes := int64(0); len(b.queue) > 0 && bytes < backupBytes && len(changes) < backupRows; {
 		x := b.queue[0]
 		b.queue = b.queue[1:]
-		c, err := b.copyOne(x, m.Bytes(0, windowBytes))
+		c, err := b.copyOne(x, m.Bytes(0, windowBytes), w)
 		if err != nil {
 			return err
 		}
@@ -165,7 +169,7 @@ func (b *Backup) copySome() (err error) {
 }
 
 // copyOne copies the bytes of a checkpoint; nil when it is gone, or when the copy is to be made again.
-func (b *Backup) copyOne(x source, buffer []byte) (*Change, error) {
+func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	id, _ := b.now.state.History(x.history)
 	row, ok := b.now.state.Find(id, x.key)
 	if !ok || row.Serial != x.serial {
@@ -183,11 +187,7 @@ func (b *Backup) copyOne(x source, buffer []byte) (*Change, error) {
 		}
 		done += int64(len(p))
 	}
-	right, err := b.proves(&row)
-	if err != nil {
-		return nil, err
-	}
-	if x.damaged = !right; x.damaged {
+	if x.damaged = !b.proves(&row, x.bytes, w); x.damaged {
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
 			return nil, nil // the next look at the catalog tells whether it was written over
 		}
@@ -297,23 +297,21 @@ func (b *Backup) stands(x source) bool {
 const mostTries = 2
 
 // proves tells whether what was copied is what the checksums of a row say; those without have nothing to say.
-func (b *Backup) proves(row *catalog.Row) (right bool, err error) {
-	w, err := newWindow(b.to.Space())
-	if err != nil {
-		return false, err
-	}
-	files, err := b.to.lengths()
-	if err != nil {
-		return false, errors.Join(err, w.close())
+func (b *Backup) proves(row *catalog.Row, bytes int64, w *window) bool {
+	files := map[int64]int64{}
+	first, end := b.to.Space().Segments(b.next, bytes)
+	for ; first < end; first++ {
+		files[first] = b.to.identity.segment // what was written a moment ago is there
 	}
 	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
 	cut := cutter{row: row, place: b.next, read: row.Sums != nil}
-	right = true
-	for p, ok := cut.next(); ok && right; p, ok = cut.next() {
+	for p, ok := cut.next(); ok; p, ok = cut.next() {
 		w.begin(p.reaches())
-		right = len(c.examine(w, p)) == 0
+		if len(c.examine(w, p)) > 0 {
+			return false
+		}
 	}
-	return right, w.close()
+	return true
 }
 
 // commit makes changes durable.

@@ -25,9 +25,7 @@ func (s *Space) Discard(number int64) error {
 	if s.closed {
 		return ErrClosed
 	}
-	s.files.Lock()
-	g := s.numbered(number)
-	s.files.Unlock()
+	g := s.lookUp(number)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := s.opt.FS.Remove(s.name(g)); err != nil && !errors.Is(err, unix.ENOENT) {

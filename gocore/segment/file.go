@@ -48,6 +48,13 @@ func (s *Space) segment(off int64) *segment {
 	return s.numbered(off / s.opt.SegmentBytes)
 }
 
+// lookUp is the segment of a number.
+func (s *Space) lookUp(number int64) *segment {
+	s.files.Lock()
+	defer s.files.Unlock()
+	return s.numbered(number)
+}
+
 // numbered is the segment of a number. The lock of files is held.
 func (s *Space) numbered(number int64) *segment {
 	g := s.segments[number]
@@ -138,9 +145,7 @@ func (s *Space) Sync(number int64) error {
 	if s.closed {
 		return ErrClosed
 	}
-	s.files.Lock()
-	g := s.numbered(number)
-	s.files.Unlock()
+	g := s.lookUp(number)
 	g.mu.Lock()
 	file, unnamed, suspect, writes := g.file, g.unnamed, g.suspect, g.writes
 	if suspect == nil && file != nil {
