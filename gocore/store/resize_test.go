@@ -293,8 +293,18 @@ func TestResizeWhileFlushesFail(t *testing.T) {
 	c.mustGetOn(b, 1, random(size, 1))
 }
 
-// A capture that waits for room in a tier that becomes too small for it goes to the host tier; one whose turn comes goes on.
+// A capture that waits for room in a tier that becomes too small for it goes to the host tier; one whose turn comes goes on. A capture that comes when
+// nothing moves does not wait beside leases: then the test is done again.
 func TestResizeUnderAWaitingCapture(t *testing.T) {
+	for range 20 {
+		if resizesUnderAWaitingCapture(t) {
+			return
+		}
+	}
+	t.Fatal("of 20 captures beside leases none has waited")
+}
+
+func resizesUnderAWaitingCapture(t *testing.T) (waited bool) {
 	b := newBoard(t, double.Config{Granularity: granule, Delay: 20 * time.Microsecond})
 	s := open(t, b.watched(b.config(8<<20, 0, 2<<20)))
 	c := newClient(t, s, "h")
@@ -315,7 +325,8 @@ func TestResizeUnderAWaitingCapture(t *testing.T) {
 		Streams: []uint64{b.stream}, Patient: true,
 	}, &out)
 	b.check(err)
-	if code != status.Pending {
+	waited = code == status.Pending
+	if !waited && code != status.OK {
 		t.Fatalf("a capture beside leases: %v", code)
 	}
 	if got := c.resize(512 << 10); got <= 512<<10 {
@@ -330,6 +341,7 @@ func TestResizeUnderAWaitingCapture(t *testing.T) {
 	if got := c.resize(512 << 10); got > 512<<10 {
 		t.Fatalf("%d mapped", got)
 	}
+	return waited
 }
 
 // When nobody knows what a stream still does, memory stays where it is.
