@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"velocpy/gocore/segment"
-
-	"golang.org/x/sys/unix"
 )
 
 // View is a directory that is open for reading, as it was when it was opened. A writer goes on meanwhile. What it drops or replaces, a reader may find
@@ -16,8 +14,7 @@ type View struct {
 	data *segment.Space
 
 	looking sync.Mutex
-	seen    []listed  // the catalog when it was read the last time, or before
-	latest  *contents // what it said then; nil: what contents says
+	latest  *contents // what the catalog said when it was read the last time
 }
 
 // Read opens a directory for reading; nothing in it is changed. A damaged catalog is no error: Damage tells.
@@ -29,10 +26,6 @@ func Read(o Options) (*View, error) {
 	if err := o.hold(); err != nil {
 		return nil, err
 	}
-	seen, err := o.listing()
-	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
-		return nil, errors.Join(err, o.release())
-	}
 	c, err := read(o)
 	if err != nil {
 		return nil, errors.Join(err, o.release())
@@ -41,7 +34,7 @@ func Read(o Options) (*View, error) {
 	if err != nil {
 		return nil, errors.Join(err, o.release())
 	}
-	return &View{contents: c, data: data, seen: seen}, nil
+	return &View{contents: c, data: data, latest: c}, nil
 }
 
 // Space is where the bytes of checkpoints are.

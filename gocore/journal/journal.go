@@ -7,7 +7,7 @@
 //   - A batch is one frame: it is there as a whole or not at all.
 //   - A batch is written only after the one before it was synced. So, where a frame is missing, a later one behind it tells damage to what was
 //     acknowledged from the torn end of what was not.
-//   - Nothing is written over, and nothing behind a place that may be torn: whoever opens the log to write begins a new file, and so does a writer
+//   - Nothing is written over but room that was made ahead (ahead.go), and nothing behind a place that may be torn: whoever opens the log to write begins a new file, and so does a writer
 //     whose sync has failed, as what the system believes to have written then is not there. The first frame of a file says up to which batch older
 //     files count.
 //   - A file is synced with its first frame, and its name with the directory, before a batch in it is acknowledged.

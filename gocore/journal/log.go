@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"velocpy/gocore/killpoint"
-	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 )
 
@@ -17,9 +16,8 @@ type Log struct {
 	o Options
 
 	mu      sync.Mutex
-	work    *sync.Cond // the writer waits here
 	closed  bool
-	pending *batch
+	pending *batch // a record has been joined to it: then who joined one writes it
 	number  uint64 // of the newest file there may be
 	last    uint64 // the last batch acknowledged
 	bytes   int64  // of the files that count
@@ -28,10 +26,10 @@ type Log struct {
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
 	offset  int64
+	room    int64  // the file has been made as long as this, or will not be made longer
 	before  int64  // bytes, before the file was made
 	batched bool   // a frame of the batch that is being written may lie somewhere as a whole
 	found   *State // by whoever has opened the log, until that is on the medium for sure; nil: it is
-	ended   chan struct{}
 }
 
 // batch is records that are written together.
@@ -46,13 +44,10 @@ type batch struct {
 // the medium for sure only when Resume, or anything that writes, has returned without an error. Where State tells of damage, Compact has to come before anything
 // else: a file that is added behind what is broken may change what of it counts.
 func Open(o Options, from *State) *Log {
-	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, filler: from.filler, ended: make(chan struct{})}
-	l.work = sync.NewCond(&l.mu)
-	l.pending = &batch{done: make(chan struct{})}
+	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, filler: from.filler, pending: &batch{done: make(chan struct{})}}
 	if from.newest > 0 && !from.Closed {
 		l.found = from
 	}
-	safego.Go("journal", l.run)
 	return l
 }
 
@@ -69,9 +64,35 @@ func (l *Log) AppendAll(records [][]byte, counts func()) error {
 	if err != nil {
 		return err
 	}
-	<-b.done
+	l.finish(b)
 	return b.err
 }
+
+// finish sees to it that a batch is written. Of those who have joined it, the first one that may write writes it for all: handing it to another goroutine
+// would cost a single caller more than the write does.
+func (l *Log) finish(b *batch) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	select {
+	case <-b.done:
+	default:
+		l.writePending()
+	}
+}
+
+// writePending writes the pending batch. The lock of writing is held.
+func (l *Log) writePending() {
+	l.mu.Lock()
+	b := l.pending
+	l.pending = &batch{done: make(chan struct{})}
+	l.mu.Unlock()
+	defer close(b.done)
+	b.err = errUnfinished
+	b.err = l.commit(b)
+}
+
+// errUnfinished is the error of a batch whose writer has panicked.
+var errUnfinished = errors.New("the batch was not written to its end")
 
 // Bytes is how long the files are that whoever opens the log has to read.
 func (l *Log) Bytes() int64 {
@@ -99,7 +120,7 @@ func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
 	for !l.closed && len(l.pending.payload)+size > MostPayload {
 		b := l.pending
 		l.mu.Unlock()
-		<-b.done
+		l.finish(b)
 		l.mu.Lock()
 	}
 	if l.closed {
@@ -112,34 +133,12 @@ func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
 	if counts != nil {
 		b.counts = append(b.counts, counts)
 	}
-	l.work.Signal()
 	return b, nil
 }
 
-// run writes batches until the log is closed and none is left.
-func (l *Log) run() {
-	defer close(l.ended)
-	for {
-		l.mu.Lock()
-		for !l.closed && len(l.pending.payload) == 0 {
-			l.work.Wait()
-		}
-		b := l.pending
-		l.pending = &batch{done: make(chan struct{})}
-		l.mu.Unlock()
-		if len(b.payload) == 0 {
-			return
-		}
-		b.err = l.commit(b)
-		close(b.done)
-	}
-}
-
 // commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then. A file that was made in vain is
-// removed.
+// removed. The lock of writing is held.
 func (l *Log) commit(b *batch) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
 	l.batched = false
 	if err := l.putSomewhere(b.payload); err != nil {
 		if !l.batched {
@@ -183,6 +182,7 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 		return err
 	}
 	if kind == kindBatch {
+		l.provide()
 		killpoint.Pass(killpoint.BatchWritten)
 	}
 	err := l.file.Sync()
@@ -327,7 +327,7 @@ func (l *Log) create() error {
 	l.mu.Lock()
 	l.before = l.bytes
 	l.mu.Unlock()
-	l.file, l.offset = file, 0
+	l.file, l.offset, l.room = file, 0, 0
 	return nil
 }
 
@@ -399,14 +399,16 @@ func (l *Log) Close() error {
 		return ErrClosed
 	}
 	l.closed = true
-	l.work.Signal()
 	l.mu.Unlock()
-	<-l.ended
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	if len(l.pending.payload) > 0 {
+		l.writePending()
+	}
 	if l.file == nil {
 		return nil
 	}
+	l.giveRoomBack()
 	err := l.put(kindClosed, l.last, nil)
 	return errors.Join(err, closeFile(l.file))
 }

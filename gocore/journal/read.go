@@ -22,6 +22,7 @@ type State struct {
 	// was synced, so that the older ones may count after all: who goes on calls Compact before anything else.
 	Shadowed bool
 	newest   uint64 // file number
+	end      int64  // where the next frame of that file begins; 0: it does not count, or what stands there is no room
 	filler   int64  // bytes of Bytes that fill up parts of the snapshot
 
 	batch  []byte // payload of the last batch that was found
@@ -43,7 +44,7 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 		return nil, err
 	}
 	for i, file := range chain {
-		r.state.Bytes += file.scan.size
+		r.state.Bytes += file.unused
 		r.state.Files++
 		limit := uint64(noLimit)
 		if i+1 < len(chain) {
@@ -86,6 +87,7 @@ type opened struct {
 	begun  bool // the first frame is whole
 	scan   scan
 	end    int64 // where the parts of the snapshot end; 0: there is none, or nothing tells
+	unused int64 // where the room begins that was not used; no frame begins behind it
 }
 
 // chain are the files that count, oldest first: from the newest one with a whole snapshot on, or all.
@@ -166,7 +168,12 @@ func (r *reader) open(number uint64) (opened, error) {
 	}
 	r.files = append(r.files, file)
 	size, err := file.Size()
-	return opened{number: number, scan: scan{source: &source{file: file, size: size}, at: place{store: r.o.Store, file: number}}}, err
+	if err != nil {
+		return opened{}, err
+	}
+	o := opened{number: number, scan: scan{source: &source{file: file, size: size}, at: place{store: r.o.Store, file: number}}}
+	o.unused, err = o.scan.unusedFrom()
+	return o, err
 }
 
 func (r *reader) damage(number uint64, offset int64, from, to uint64, why string, harmless bool) {
@@ -192,7 +199,7 @@ func (r *reader) doubt(chain []opened) error {
 		case s.why != nil:
 			r.damage(file.number, s.failed[0].from, r.state.Last+1, Unknown, r.why(s, 0, s.size, ""), false)
 		case !file.begun:
-			r.state.Torn += s.size
+			r.state.Torn += file.unused
 		}
 	}
 	return nil
@@ -215,11 +222,12 @@ func (r *reader) replay(file opened, limit uint64) error {
 		switch {
 		case err != nil:
 			return err
-		case ok && h.kind == kindBatch && h.sequence > limit, s.offset == s.size && !ok:
+		case ok && h.kind == kindBatch && h.sequence > limit, at >= file.unused && !ok && s.failure(at, s.size) == nil:
 			if at < file.end {
 				r.damage(file.number, at, 0, 0, "the file ends before its snapshot does", false)
 			}
 			r.missing(file, at, limit, "a frame is missing")
+			r.ends(file, at)
 			return nil
 		case !ok:
 			if again, err := r.past(s, file, at, limit); err != nil || !again {
@@ -230,11 +238,19 @@ func (r *reader) replay(file opened, limit uint64) error {
 				r.damage(file.number, at, 0, 0, err.Error()+"; but its checksum tells that only zeroes stood there", true)
 			}
 			if done, err := r.frame(file, at, h, payload); done || err != nil {
+				r.ends(file, s.offset)
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// ends notes where a file ends behind its frames.
+func (r *reader) ends(file opened, at int64) {
+	if file.number == r.state.newest {
+		r.state.end = at
+	}
 }
 
 // past goes on behind what is no frame: to the next one, which tells what is missing, or, in the newest file, to nothing: then it was the torn end of what
@@ -278,12 +294,12 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 // ending notes what stands at the end of the newest file and is no frame.
 func (r *reader) ending(s *scan, file opened, at int64, why string) {
 	switch {
-	case file.end > 0 && at == file.end && s.size-at == completeBytes: // there is no room for more
+	case file.end > 0 && at == file.end && file.unused-at <= completeBytes && s.failure(at+completeBytes, s.size) == nil: // there is no room for more
 		r.damage(file.number, at, 0, 0, why, true)
 	case s.failure(at, s.size) != nil:
 		r.damage(file.number, at, r.state.Last+1, Unknown, why, false)
 	default:
-		r.state.Torn += s.size - at
+		r.state.Torn += file.unused - at
 	}
 }
 
