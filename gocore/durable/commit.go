@@ -56,15 +56,20 @@ func (d *Dir) run() {
 	defer close(d.ended)
 	for {
 		d.mu.Lock()
-		for len(d.queue) == 0 && !d.nudged && !d.closed {
+		for len(d.queue) == 0 && !d.nudged && !d.closed && !d.idle {
 			d.work.Wait()
 		}
-		group, nudged := d.queue, d.nudged
-		d.queue, d.nudged = nil, false
+		group, nudged, idle := d.queue, d.nudged, d.idle
+		d.queue, d.nudged, d.idle = nil, false, false
 		d.mu.Unlock()
-		if len(group) > 0 {
+		switch {
+		case len(group) > 0:
 			d.commit(group)
-		} else if !nudged {
+		case idle:
+			if d.endDoubt(); !nudged {
+				continue
+			}
+		case !nudged:
 			return
 		}
 		if d.o.Landed != nil {
@@ -74,16 +79,22 @@ func (d *Dir) run() {
 }
 
 func (d *Dir) commit(group []*Change) {
+	data := d.bring(group)
 	if err := d.owns(); err != nil {
 		refuse(group, err)
-		d.land(group, nil)
+		d.land(group, data.suspect())
 		return
 	}
 	if d.unclear {
 		group = d.clarify(group)
 	}
-	suspect := d.sync(group)
-	d.record(group)
+	var suspect []int64
+	if data != nil {
+		suspect = d.recordVouching(group, data)
+	} else {
+		suspect = d.sync(group)
+		d.record(group)
+	}
 	d.confirm(group)
 	d.land(group, suspect)
 	d.startAnew()
@@ -116,7 +127,7 @@ func refuse(group []*Change, err error) {
 // clarify ends the uncertainty about earlier changes with a batch that says nothing. Before it is on the medium no other batch is tried: so few changes are
 // uncertain at a time, however long nothing can be written.
 func (d *Dir) clarify(group []*Change) []*Change {
-	if err := d.appendWith([][]byte{nil}, group); err != nil {
+	if err := d.appendWith(group, func() error { return d.log.Append(nil, nil) }); err != nil {
 		for _, c := range group {
 			c.Err = err
 		}
@@ -240,14 +251,21 @@ func (d *Dir) append(batch []*Change) {
 	if len(batch) == 0 {
 		return
 	}
-	if err := d.appendWith(d.batch(batch), batch); err != nil {
-		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
-		for _, c := range batch {
-			c.Err, c.Uncertain = err, !errors.Is(err, journal.ErrNowhere)
-		}
+	records := d.batch(batch)
+	d.appended(batch, d.appendWith(batch, func() error { return d.log.AppendAll(records, nil) }))
+}
+
+// appended notes what has become of a batch.
+func (d *Dir) appended(batch []*Change, err error) {
+	if err == nil {
+		d.unclear = false
 		return
 	}
-	d.unclear = false
+	uncertain := !errors.Is(err, journal.ErrNowhere)
+	d.unclear = d.unclear || uncertain
+	for _, c := range batch {
+		c.Err, c.Uncertain = err, uncertain
+	}
 }
 
 // A batch may use so many bytes, and half as many as its records have, to say again what these rely on: so damage to another batch does not cost them, and

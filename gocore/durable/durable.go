@@ -7,6 +7,8 @@
 //  2. the data files, and the directory if a file is new, are synced;
 //  3. a batch of the catalog that says where they lie is written and synced.
 //
+// Steps 2 and 3 may be done at once where the batch vouches for the bytes by their checksums (vouch.go).
+//
 // A checkpoint that is dropped or replaced is so from the batch on that says it, and its place is written to after that. Nothing is written over that
 // counts, so that a crash at any moment leaves what was there. Many changes share the syncs of steps 2 and 3.
 //
@@ -97,6 +99,7 @@ type contents struct {
 	state    *catalog.State
 	log      *journal.State
 	runs     []run
+	vouching []run   // places of what the last batch vouches for, if that is in doubt and was found
 	lost     []error // what was acknowledged and contradicts the rest, as when something before it is missing
 }
 
@@ -191,7 +194,7 @@ func (c *contents) lose(err error) {
 }
 
 func (c *contents) journal() journal.Options {
-	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store}
+	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store, Vouched: c.vouched}
 }
 
 // damage is what of the catalog was acknowledged and is missing; nil: nothing.
@@ -211,11 +214,20 @@ func (c *contents) damage() error {
 
 // space opens the data files.
 func (c *contents) space(readOnly bool) (*segment.Space, error) {
+	return c.spaceOf(segment.Options{ReadOnly: readOnly})
+}
+
+// few opens them for transfers that are too small to be shared out.
+func (c *contents) few(readOnly bool) (*segment.Space, error) {
+	return c.spaceOf(segment.Options{ReadOnly: readOnly, Parallel: 1})
+}
+
+func (c *contents) spaceOf(o segment.Options) (*segment.Space, error) {
 	capacity := c.o.Capacity
 	if n := len(c.runs); n > 0 {
 		capacity = max(capacity, c.runs[n-1].end)
 	}
-	return segment.Open(segment.Options{
-		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
-	})
+	o.FS, o.Dir, o.Direct, o.Named = c.o.FS, c.o.Dir, c.o.Direct, true
+	o.Capacity, o.SegmentBytes = capacity, c.identity.segment
+	return segment.Open(o)
 }

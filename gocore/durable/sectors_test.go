@@ -40,7 +40,7 @@ type written struct {
 
 // framesOf reads a catalog file as docs/format.md describes it.
 func framesOf(text []byte) (all []written) {
-	for at := 0; at < len(text); {
+	for at := 0; at < len(text) && string(text[at:at+8]) != "VELOFREE"; {
 		kind, length := binary.LittleEndian.Uint32(text[at+4:]), int(binary.LittleEndian.Uint64(text[at+16:]))
 		end := at + (40+length+7)/8*8
 		f := written{from: int64(at), end: int64(end), kind: kind}

@@ -7,9 +7,9 @@
 //   - A batch is one frame: it is there as a whole or not at all.
 //   - A batch is written only after the one before it was synced. So, where a frame is missing, a later one behind it tells damage to what was
 //     acknowledged from the torn end of what was not.
-//   - Nothing is written over but room that was made ahead (ahead.go), and nothing behind a place that may be torn: whoever opens the log to write begins a new file, and so does a writer
-//     whose sync has failed, as what the system believes to have written then is not there. The first frame of a file says up to which batch older
-//     files count.
+//   - Nothing is written over but room that was made ahead (ahead.go), and nothing behind a place that may be torn: whoever opens the log to write begins a
+//     new file, and so does a writer whose sync has failed, as what the system believes to have written then is not there. The first frame of a file says up
+//     to which batch older files count.
 //   - A file is synced with its first frame, and its name with the directory, before a batch in it is acknowledged.
 //   - A file may start from a snapshot of everything. That it is complete is said only after its parts have been synced, and older files are removed only
 //     after that, and the file's name, have been. It is said twice, before the parts, in room that was left for it, and behind them. Neither is written
@@ -53,6 +53,8 @@ type Options struct {
 	Store [16]byte // frames of other stores do not count
 	// Owns fails when another process may write to the log. It is asked before files are removed. nil: none does.
 	Owns func() error
+	// Vouched tells whether what the records of a batch rely on is there: see AppendBeside. nil: it always is.
+	Vouched func(records [][]byte) (bool, error)
 }
 
 func (o *Options) owns() error {

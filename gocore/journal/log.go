@@ -38,6 +38,7 @@ type batch struct {
 	counts  []func()
 	done    chan struct{}
 	err     error
+	vouching
 }
 
 // Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet: what was found of a log that was not closed is on
@@ -109,11 +110,9 @@ func (l *Log) Said() int64 {
 }
 
 func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
-	size := 0
-	for _, record := range records {
-		if size += RecordHead + len(record); size > MostPayload {
-			return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
-		}
+	size := payloadBytes(records)
+	if size > MostPayload {
+		return nil, tooLarge(size)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,11 +135,21 @@ func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
 	return b, nil
 }
 
+// payloadBytes is what records take in a payload.
+func payloadBytes(records [][]byte) (size int) {
+	for _, record := range records {
+		size += RecordHead + len(record)
+	}
+	return size
+}
+
+func tooLarge(size int) error { return fmt.Errorf("%w: %d bytes", ErrTooLarge, size) }
+
 // commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then. A file that was made in vain is
 // removed. The lock of writing is held.
 func (l *Log) commit(b *batch) error {
 	l.batched = false
-	if err := l.putSomewhere(b.payload); err != nil {
+	if err := l.putSomewhere(b); err != nil {
 		if !l.batched {
 			err = fmt.Errorf("%w: %w", ErrNowhere, err)
 		}
@@ -153,7 +162,7 @@ func (l *Log) commit(b *batch) error {
 	return nil
 }
 
-func (l *Log) putSomewhere(payload []byte) error {
+func (l *Log) putSomewhere(b *batch) error {
 	if l.last >= mostNumber {
 		return ErrExhausted
 	}
@@ -161,15 +170,17 @@ func (l *Log) putSomewhere(payload []byte) error {
 		return err
 	}
 	if l.file != nil {
-		if l.put(kindBatch, l.last+1, payload) == nil {
+		if l.putBatch(b) == nil {
 			return nil
 		}
-		l.leave()
+		if l.leave(); b.failed != nil {
+			return b.failed
+		}
 	}
 	if err := l.begin(begin{behind: l.last}, nil); err != nil {
 		return err
 	}
-	err := l.put(kindBatch, l.last+1, payload)
+	err := l.putBatch(b)
 	if err != nil {
 		l.scrap()
 	}
@@ -181,12 +192,12 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 	if err := l.write(kind, sequence, payload); err != nil {
 		return err
 	}
-	if kind == kindBatch {
+	if isBatch(kind) {
 		l.provide()
 		killpoint.Pass(killpoint.BatchWritten)
 	}
 	err := l.file.Sync()
-	if kind == kindBatch {
+	if isBatch(kind) {
 		killpoint.Pass(killpoint.BatchSynced)
 	}
 	return err
@@ -194,7 +205,7 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 	n, err := l.writeAt(l.offset, kind, sequence, payload)
-	l.batched = l.batched || kind == kindBatch && n == frameBytes(uint64(len(payload)))
+	l.batched = l.batched || isBatch(kind) && n == frameBytes(uint64(len(payload)))
 	if err != nil {
 		return err
 	}

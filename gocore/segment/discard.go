@@ -38,6 +38,37 @@ func (s *Space) Discard(number int64) error {
 	return nil
 }
 
+// Renew brings a segment down of which a sync may have failed in another process. What was written again since the space was opened is written; the length
+// of the file is not, as long as the system believes that the medium has it. So it is changed, and changed back.
+func (s *Space) Renew(number int64) error {
+	if err := s.relength(number); err != nil {
+		return err
+	}
+	return s.Sync(number)
+}
+
+func (s *Space) relength(number int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	g := s.lookUp(number)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.file == nil {
+		return nil
+	}
+	size, err := g.file.Size()
+	if err == nil {
+		err = g.file.Truncate(size + Block)
+	}
+	if err == nil {
+		err = g.file.Truncate(size)
+	}
+	return err
+}
+
 // Punch gives the file system the room of a range back that lies in one segment, and that nothing counts on.
 func (s *Space) Punch(off, n int64) error {
 	s.mu.RLock()

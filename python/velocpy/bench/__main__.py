@@ -17,6 +17,7 @@ from . import (
     calls,
     capture,
     coldstart,
+    commits,
     decision,
     device,
     disk,
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
     "scale": (scale.run, "a thousand to a million checkpoints"),
     "durable": (durable.run, "durable streams of checkpoints, beside fio and what others keep checkpoints with"),
+    "commits": (commits.run, "durable commits one at a time, beside SQLite and the disk itself"),
     "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
     "verification": (verification.run, "what it costs the application that restores are verified"),
     "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
@@ -64,6 +66,7 @@ QUICK: dict[str, dict[str, object]] = {
     "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
     "scale": {"counts": (100, 1000), "rounds": 1},
     "durable": {"streams": (durable.Stream(1 << 20, 4 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
+    "commits": {"streams": (durable.Stream(4 << 20, 8 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
     "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
     "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
     "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
@@ -113,7 +116,7 @@ def _or_refused(read: Callable[[], T]) -> T:
     "--streams",
     callback=_streams,
     metavar="SIZE:TOTAL,...",
-    help="Of durable: checkpoints of which size, and how much of them, as in 128MiB:4GiB,64KiB:128MiB.",
+    help="Of durable and commits: checkpoints of which size, and how much of them, as in 128MiB:4GiB,64KiB:128MiB.",
 )
 @click.option("--count", type=click.IntRange(min=1), help="How many checkpoints opening and sweep have.")
 @click.option("--total", callback=_size, metavar="SIZE", help="How much opening, verification and disk write.")
