@@ -66,6 +66,8 @@ type Options struct {
 
 	held  vfs.HeldDir // the directory, once it is open; FS is this then
 	above vfs.FS      // what FS was before
+
+	headless bool // of a store that is made now: its data files have no heads, as in version 0.1
 }
 
 // hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
@@ -217,5 +219,6 @@ func (c *contents) space(readOnly bool) (*segment.Space, error) {
 	}
 	return segment.Open(segment.Options{
 		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
+		Store: c.identity.owner(),
 	})
 }

@@ -31,9 +31,13 @@ const (
 	identityCopy  = 4096 // where the second copy begins
 )
 
+// What a reader must know beside the version, as bits. Stores of version 0.1 have none.
+const flagHeads = 1 << 0 // data files have heads
+
 type identity struct {
 	store   [16]byte
-	segment int64 // length of a data file
+	segment int64 // length of what lies in a data file
+	heads   bool  // data files have heads
 }
 
 func (i *identity) bytes() []byte {
@@ -42,7 +46,11 @@ func (i *identity) bytes() []byte {
 	p = binary.LittleEndian.AppendUint32(p, 0)
 	p = append(p, i.store[:]...)
 	p = binary.LittleEndian.AppendUint64(p, uint64(i.segment))
-	p = binary.LittleEndian.AppendUint64(p, 0) // what a reader must know beside the version: nothing
+	flags := uint64(0)
+	if i.heads {
+		flags |= flagHeads
+	}
+	p = binary.LittleEndian.AppendUint64(p, flags)
 	p = binary.LittleEndian.AppendUint64(p, xxh3.Hash(p))
 	return append(p, make([]byte, identityCopy-len(p))...)
 }
@@ -58,9 +66,14 @@ func parseIdentity(p []byte) (i identity, err error) {
 			return i, errIdentity
 		}
 	}
-	if v := binary.LittleEndian.Uint32(p[8:]); v != formatVersion || binary.LittleEndian.Uint32(p[12:]) != 0 || binary.LittleEndian.Uint64(p[40:]) != 0 {
+	flags := binary.LittleEndian.Uint64(p[40:])
+	if v := binary.LittleEndian.Uint32(p[8:]); v != formatVersion || binary.LittleEndian.Uint32(p[12:]) != 0 {
 		return i, fmt.Errorf("%w: its format has version %d, this library knows version %d", ErrVersion, v, formatVersion)
 	}
+	if unknown := flags &^ flagHeads; unknown != 0 {
+		return i, fmt.Errorf("%w: it has features %#x that this library does not know", ErrVersion, unknown)
+	}
+	i.heads = flags&flagHeads != 0
 	copy(i.store[:], p[16:])
 	i.segment = int64(binary.LittleEndian.Uint64(p[32:]))
 	if i.segment < segment.Block || i.segment > mostSegment || i.segment%segment.Block != 0 {
@@ -224,7 +237,7 @@ func makeIdentity(o *Options) error {
 		}
 	}
 	if err != nil {
-		f.identity.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
+		f.identity.segment, f.identity.heads = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes), !o.headless
 		if _, err := rand.Read(f.identity.store[:]); err != nil {
 			return err
 		}
