@@ -82,7 +82,7 @@ func (c *contents) foreign() error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(wrong)) {
 		if errors.Is(wrong[number], segment.ErrForeign) {
-			return fmt.Errorf("%s: %w: %w; move %s out of the directory, to the store that it belongs to", c.o.Dir, ErrDamaged, wrong[number], segment.FileName(number))
+			return fmt.Errorf("%s: %w: %w; move %s out of this directory, to where its head says that it belongs", c.o.Dir, ErrDamaged, wrong[number], segment.FileName(number))
 		}
 	}
 	return nil
