@@ -41,12 +41,11 @@ func (c *contents) look(number uint64) error {
 	if !c.identity.heads {
 		return nil
 	}
-	name := segment.FileName(number)
-	err := c.identity.head(number).Look(c.o.FS, c.o.path(name))
-	if err == nil || errors.Is(err, unix.ENOENT) {
+	err := c.identity.head(number).Look(c.o.FS, c.o.path(segment.FileName(number)))
+	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return err
 }
 
 // heads are the data files with heads that are not right, by number, and why. It opens and reads every data file once.
@@ -82,7 +81,8 @@ func (c *contents) foreign() error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(wrong)) {
 		if errors.Is(wrong[number], segment.ErrForeign) {
-			return fmt.Errorf("%s: %w: %w; move %s out of this directory, to where its head says that it belongs", c.o.Dir, ErrDamaged, wrong[number], segment.FileName(number))
+			name := segment.FileName(number)
+			return fmt.Errorf("%s: %w: %s: %w; move %s out of this directory, to where its head says that it belongs", c.o.Dir, ErrDamaged, name, wrong[number], name)
 		}
 	}
 	return nil

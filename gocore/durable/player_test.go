@@ -191,17 +191,18 @@ func recovered(o Options, allowed []model) (model, error) {
 
 // player does with a directory what a store does, and knows what has to be there whatever happens.
 type player struct {
-	mem    *vfs.Mem
-	under  func(m *vfs.Mem) vfs.FS // how it sees its disk
-	at     string                  // the directory's name
-	gone   bool                    // the disk has crashed: what is done on it leads nowhere
-	repair bool
-	slack  int64
-	blocks int64
-	r      *rand.Rand
-	o      Options
-	d      *Dir
-	failed int // calls that failed so far
+	mem      *vfs.Mem
+	under    func(m *vfs.Mem) vfs.FS // how it sees its disk
+	at       string                  // the directory's name
+	gone     bool                    // the disk has crashed: what is done on it leads nowhere
+	repair   bool
+	headless bool // the store is one of version 0.1
+	slack    int64
+	blocks   int64
+	r        *rand.Rand
+	o        Options
+	d        *Dir
+	failed   int // calls that failed so far
 
 	trouble *vfs.Rule // two syncs that fail, when it is enabled
 
@@ -236,6 +237,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
+		headless: p.headless,
 	}
 }
 
