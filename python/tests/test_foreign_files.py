@@ -25,7 +25,7 @@ def content(seed: int, key: int) -> bytes:
 
 
 def make(path: Path, seed: int) -> None:
-    with velocpy.open(path, checksums=False, **SIZES) as store:
+    with velocpy.open(path, checksum=False, **SIZES) as store:
         for key in KEYS:
             store.history("h").checkpoint(key, u=content(seed, key)).wait("disk")
 
@@ -61,7 +61,7 @@ def test_bytes_of_another_store_are_never_given_out(stores: tuple[Path, Path], h
 def test_files_that_change_places_within_a_store(tmp_path: Path) -> None:
     path = tmp_path / "store"
     size = 200 << 20  # two data files
-    with velocpy.open(path, host="512MiB", disk="1GiB", checksums=False) as store:
+    with velocpy.open(path, host="512MiB", disk="1GiB", checksum=False) as store:
         for key in range(2):
             store.history("h").checkpoint(key, u=np.full(size, key + 1, np.uint8)).wait("disk")
     second = path / "data-0000000000000002"
