@@ -8,6 +8,7 @@ import (
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,11 +67,16 @@ func (c *contents) heads() (map[uint64]error, error) {
 		switch err := c.look(number); {
 		case errors.Is(err, segment.ErrForeign), errors.Is(err, segment.ErrHead):
 			wrong[number] = err
-		case err != nil:
+		case err != nil && !unopened(err):
 			return nil, err
 		}
 	}
 	return wrong, nil
+}
+
+// unopened tells whether a file cannot be opened for a reason that lies in the file: a read of what lies in it says so.
+func unopened(err error) bool {
+	return errors.Is(err, vfs.ErrNotFile) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || vfs.Unreadable(err)
 }
 
 // foreign fails with ErrDamaged if a data file belongs elsewhere: a writer may neither remove it nor write to it.

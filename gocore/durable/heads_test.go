@@ -296,6 +296,18 @@ func TestDataFilesOfAStoreWithoutHeads(t *testing.T) {
 	}
 }
 
+// What is no file does not keep a check from telling of the rest.
+func TestADirectoryInPlaceOfADataFile(t *testing.T) {
+	s := filledSite(t, 0, false)
+	s.remove(segment.FileName(3))
+	if err := s.fs.MkdirAll(dir + "/" + segment.FileName(3)); err != nil {
+		t.Fatal(err)
+	}
+	if sum := s.check(Scope{Data: true}); sum.Damaged != 2 {
+		t.Errorf("%v", sum.Faults)
+	}
+}
+
 // A feature that this library does not know is refused.
 func TestFeaturesOfLaterVersions(t *testing.T) {
 	i := identity{segment: 1 << 20, heads: true}

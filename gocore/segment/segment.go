@@ -56,7 +56,7 @@ type Options struct {
 	FS           vfs.FS
 	Dir          string
 	Capacity     int64     // bytes, rounded up to a multiple of Block
-	SegmentBytes int64     // length of each file but the last, where the disk has so much; rounded up likewise
+	SegmentBytes int64     // length of what each file but the last holds, where the disk has so much; rounded up likewise
 	Direct       bool      // pass the page cache by, where the file system allows it
 	Parallel     int       // goroutines that help with large transfers
 	PieceBytes   int64     // length of the pieces that a large transfer is cut into
