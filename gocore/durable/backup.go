@@ -187,6 +187,11 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 		}
 		done += int64(len(p))
 	}
+	if row.Sums == nil {
+		if err := b.from.Space().Proves(x.from, x.bytes); err != nil {
+			return nil, b.unread(x, err)
+		}
+	}
 	if x.damaged = !b.proves(&row, x.bytes, w); x.damaged {
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
 			return nil, nil // the next look at the catalog tells whether it was written over

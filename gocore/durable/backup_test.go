@@ -158,7 +158,7 @@ func TestABackupOfADamagedStore(t *testing.T) {
 	id, _ := view.State().History("a")
 	row, _ := view.State().Find(id, p.key(0))
 	at := row.Extents[0]
-	if err := errors.Join(view.Close(), flip(p.mem, dir+"/data-0000000000000001", at.Offset*8+77)); err != nil {
+	if err := errors.Join(view.Close(), flip(p.mem, dir+"/data-0000000000000001", view.InFile(at)*8+77)); err != nil {
 		t.Fatal(err)
 	}
 	done, _, err := copied(p, func(int) {})

@@ -68,11 +68,13 @@ type Unused struct {
 // Check looks at a store for damage, and changes nothing. Beside a writer it finds no more damage than there is: what it takes for damaged is looked up in a
 // fresh catalog before it is called so.
 type Check struct {
-	v     *View
-	files map[int64]int64 // lengths of the data files, by segment
-	ends  int64           // of the space: no data file reaches further
-	rows  []chosen        // by place
-	sum   Summary
+	v       *View
+	files   map[int64]int64  // lengths of what lies in the data files, by segment; those that belong elsewhere are left out
+	heads   map[uint64]error // data files whose heads are not right
+	foreign map[int64]bool   // segments in the place of whose files there are others
+	ends    int64            // of the space: no data file reaches further
+	rows    []chosen         // by place
+	sum     Summary
 
 	undescribed []Fault
 
@@ -109,14 +111,14 @@ func (v *View) Check(scope Scope) (*Check, error) {
 
 // list finds the rows and the data files that there are.
 func (c *Check) list() (err error) {
-	if c.files, err = c.v.lengths(); err != nil {
+	if err := c.listFiles(c.v.contents); err != nil {
 		return err
 	}
 	c.sum.Torn = c.v.log.Torn
 	for _, number := range slices.Sorted(maps.Keys(c.files)) {
 		c.ends = max(c.ends, number*c.v.identity.segment+min(c.files[number], c.v.identity.segment))
 		if !c.v.used(uint64(number)+1) && c.v.state.Unreadable() == 0 {
-			c.sum.Unused = append(c.sum.Unused, Unused{segment.FileName(uint64(number) + 1), c.files[number]})
+			c.sum.Unused = append(c.sum.Unused, Unused{segment.FileName(uint64(number) + 1), c.files[number] + c.v.identity.headBytes()})
 		}
 	}
 	described := describing(&c.v.o)
@@ -146,7 +148,25 @@ func (c *Check) list() (err error) {
 	return nil
 }
 
-// lengths are those of the data files.
+// listFiles finds the data files, those that belong elsewhere, and those whose heads are damaged.
+func (c *Check) listFiles(at *contents) (err error) {
+	if c.files, err = at.lengths(); err != nil {
+		return err
+	}
+	if c.heads, err = at.heads(); err != nil {
+		return err
+	}
+	c.foreign = map[int64]bool{}
+	for number, why := range c.heads {
+		if errors.Is(why, segment.ErrForeign) {
+			c.foreign[int64(number)-1] = true
+			delete(c.files, int64(number)-1)
+		}
+	}
+	return nil
+}
+
+// lengths are those of the data files, without their heads.
 func (c *contents) lengths() (map[int64]int64, error) {
 	names, err := c.o.FS.List(c.o.Dir)
 	if err != nil {
@@ -159,7 +179,7 @@ func (c *contents) lengths() (map[int64]int64, error) {
 			continue
 		}
 		if info, err := c.o.FS.Stat(c.o.path(name)); err == nil && !info.Dir { // one that has gone meanwhile is not there
-			all[int64(number)-1] = info.Size
+			all[int64(number)-1] = max(info.Size-c.identity.headBytes(), 0)
 		}
 	}
 	return all, nil

@@ -115,9 +115,18 @@ func (s *site) flip(name string, off int64) {
 	}
 }
 
+// lies is where in a data file a byte of the space lies.
+func (s *site) lies(at int64) (file string, off int64) {
+	off = at % s.o.SegmentBytes
+	if !s.o.old {
+		off += segment.HeadBytes
+	}
+	return segment.FileName(uint64(at/s.o.SegmentBytes) + 1), off
+}
+
 // flipAt changes one bit of the space.
 func (s *site) flipAt(at int64) (file string, off int64) {
-	file, off = segment.FileName(uint64(at/s.o.SegmentBytes)+1), at%s.o.SegmentBytes
+	file, off = s.lies(at)
 	s.flip(file, off)
 	return file, off
 }
@@ -255,7 +264,7 @@ func TestMissingFilesAreFoundWithoutReading(t *testing.T) {
 			t.Fatalf("%v", sum.Faults)
 		}
 		f := sum.Faults[0]
-		if f.Kind != Missing || f.File != segment.FileName(2) || f.Offset != 0 || f.Bytes != 1<<20 || f.Row.Offset != 1<<20 || f.Row.Bytes != 1<<20 {
+		if f.Kind != Missing || f.File != segment.FileName(2) || f.Offset != segment.HeadBytes || f.Bytes != 1<<20 || f.Row.Offset != 1<<20 || f.Row.Bytes != 1<<20 {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -263,11 +272,11 @@ func TestMissingFilesAreFoundWithoutReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Truncate(99), f.Close()); err != nil {
+	if err := errors.Join(f.Truncate(segment.HeadBytes+99), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	sum := s.check(Scope{})
-	if len(sum.Faults) != 2 || sum.Faults[1].Row.Key != plan.Number(2) || sum.Faults[1].Offset != 99 || sum.Faults[1].Bytes != 1 {
+	if len(sum.Faults) != 2 || sum.Faults[1].Row.Key != plan.Number(2) || sum.Faults[1].Offset != segment.HeadBytes+99 || sum.Faults[1].Bytes != 1 {
 		t.Errorf("%v", sum.Faults)
 	}
 }
@@ -584,7 +593,7 @@ func TestOnlyDamageIsDropped(t *testing.T) {
 	s.flipAt(at[4] + 8192)
 	o := s.o
 	unreadable := func(key, off int64) *vfs.Rule {
-		name, in := segment.FileName(uint64((at[key]+off)/s.o.SegmentBytes)+1), (at[key]+off)%s.o.SegmentBytes
+		name, in := s.lies(at[key] + off)
 		return &vfs.Rule{Ops: vfs.OpRead, Name: name, From: in, To: in + 512, Err: unix.EIO}
 	}
 	o.FS = vfs.NewFaulty(s.fs, unreadable(3, 200<<10), unreadable(4, 500<<10)) // of 4 another part is changed

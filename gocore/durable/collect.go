@@ -82,7 +82,7 @@ func foresee(o Options) (got Collected, err error) {
 	defer func() { err = errors.Join(err, o.release()) }()
 	c, err := read(o)
 	if err == nil {
-		err = errors.Join(c.damage(), c.writable())
+		err = errors.Join(c.damage(), c.writable(), c.foreign())
 	}
 	if err != nil {
 		return got, err
@@ -117,8 +117,9 @@ func foresee(o Options) (got Collected, err error) {
 	return got, nil
 }
 
-// counted is how many bytes of a data file the catalog counts on.
+// counted is how many bytes of a data file the catalog counts on, its head included.
 func (c *contents) counted(number uint64) (bytes int64) {
+	bytes = c.identity.headBytes()
 	c.eachRun(number, func(from, end int64) { bytes += end - from })
 	return bytes
 }
@@ -172,6 +173,9 @@ func (k *keeper) shrink(number uint64) (err error) {
 	file, err := k.o.FS.Open(k.o.path(segment.FileName(number)), true, false)
 	if err != nil {
 		return err
+	}
+	if k.identity.heads {
+		file = segment.BehindHead(file)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	size, err := file.Size()

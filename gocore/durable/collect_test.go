@@ -40,7 +40,7 @@ func TestCollectGivesRoomBack(t *testing.T) {
 	if got.Files != s.free()-before || got.Files < 6*503808-4*64<<10 {
 		t.Errorf("%+v, but %d bytes more are free", got, s.free()-before)
 	}
-	want := []Unused{{segment.FileName(1), 1 << 20}}
+	want := []Unused{{segment.FileName(1), 1<<20 + 64<<10}} // the head takes a chunk of the disk in memory
 	if !slices.Equal(got.Removed, want) || !slices.Equal(foreseen.Removed, want) {
 		t.Errorf("removed %v, foreseen %v", got.Removed, foreseen.Removed)
 	}

@@ -71,7 +71,7 @@ func Open(o Options) (_ *Dir, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.damage(); err != nil && !o.Repair {
+	if err := errors.Join(c.damage(), c.foreign()); err != nil && !o.Repair {
 		return nil, err
 	}
 	if err := c.writable(); err != nil {

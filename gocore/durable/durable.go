@@ -68,6 +68,8 @@ type Options struct {
 
 	held  vfs.HeldDir // the directory, once it is open; FS is this then
 	above vfs.FS      // what FS was before
+
+	old bool // a store that is made now is one of version 0.1: its data files have no heads, and its batches do not vouch for data
 }
 
 // hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
@@ -229,5 +231,6 @@ func (c *contents) spaceOf(o segment.Options) (*segment.Space, error) {
 	}
 	o.FS, o.Dir, o.Direct, o.Named = c.o.FS, c.o.Dir, c.o.Direct, true
 	o.Capacity, o.SegmentBytes = capacity, c.identity.segment
+	o.Store = c.identity.owner()
 	return segment.Open(o)
 }

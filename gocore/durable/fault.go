@@ -2,7 +2,9 @@ package durable
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"velocpy/gocore/catalog"
@@ -15,6 +17,8 @@ type Kind string
 
 const (
 	Identity   Kind = "identity"   // a copy of the identity; another one is right
+	Heading    Kind = "head"       // the head of a data file, which says whose it is
+	Foreign    Kind = "foreign"    // a data file of another store, or of another number, stands in the place of one
 	Catalog    Kind = "catalog"    // a part of the catalog: what it said is not known
 	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
 	Unreadable Kind = "unreadable" // … cannot be read
@@ -59,21 +63,38 @@ func (c *contents) structure() (all []Fault) {
 	return all
 }
 
+// headFaults makes faults of heads, unless nothing lies in their files any more: then a writer may have begun them anew.
+func (c *Check) headFaults(fresh *contents) {
+	for _, number := range slices.Sorted(maps.Keys(c.heads)) {
+		why := fresh.look(number)
+		f := Fault{Kind: Heading, File: segment.FileName(number), Bytes: segment.HeadBytes, Harmless: true}
+		switch used := fresh.used(number); {
+		case errors.Is(why, segment.ErrForeign):
+			f.Kind, f.Harmless = Foreign, !used
+		case !used || !errors.Is(why, segment.ErrHead):
+			continue
+		}
+		f.Why = why.Error()
+		c.sum.Faults = append(c.sum.Faults, f)
+	}
+}
+
 // rereadBytes bounds what is read a second time.
 const rereadBytes = 256 << 20
 
 // settle makes faults of what is suspected, unless it has been dropped or replaced meanwhile: then the room may have been written to again.
 func (c *Check) settle() error {
 	c.sum.Faults = c.v.structure()
-	if len(c.found)+len(c.undescribed) == 0 {
+	if len(c.found)+len(c.undescribed)+len(c.heads) == 0 {
 		return nil
 	}
 	fresh, err := read(c.v.o)
 	if err != nil {
 		return err
 	}
-	files, err := fresh.lengths()
-	if err != nil {
+	c.headFaults(fresh)
+	now := &Check{v: c.v}
+	if err := now.listFiles(fresh); err != nil {
 		return err
 	}
 	w, err := newWindow(c.v.data)
@@ -93,7 +114,6 @@ func (c *Check) settle() error {
 	slices.SortFunc(c.found, func(a, b suspicion) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.region, b.region), cmp.Compare(a.start, b.start))
 	})
-	now := &Check{v: c.v, files: files}
 	var again again
 	for _, s := range c.found {
 		name, _ := c.v.state.HistoryName(s.row.History)
@@ -153,7 +173,7 @@ func (c *Check) fault(s suspicion, history string, fleeting bool) {
 		extents = c.v.identity.extents(s.place+span.Offset+s.start, s.bytes)
 	}
 	for _, x := range extents {
-		f := Fault{Kind: s.fault, Offset: x.Offset, Bytes: x.Bytes, Fleeting: fleeting, Why: s.why, Row: &Place{
+		f := Fault{Kind: s.fault, Offset: c.v.InFile(x), Bytes: x.Bytes, Fleeting: fleeting, Why: s.why, Row: &Place{
 			History: history, Key: s.row.Key, Serial: s.row.Serial, Region: s.region, Offset: start, Bytes: x.Bytes,
 		}}
 		if x.File > 0 {

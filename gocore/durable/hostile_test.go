@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/journal"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/segment"
 	"velocpy/gocore/vfs"
 )
 
@@ -220,11 +221,12 @@ func TestHostileStores(t *testing.T) {
 		"a copy of 8 EiB":         {func(o Options) error { return huge(o.path(copyName)) }, nil, true},
 		"an identity of 8 EiB":    {func(o Options) error { return huge(o.path(identityName)) }, nil, true},
 		"an empty data file":      {func(o Options) error { return os.Truncate(dataFile(o, 1), 0) }, []error{errEnd}, true},
-		"a shorter data file":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 4096) }, []error{errEnd}, true},
+		"a shorter data file":     {func(o Options) error { return os.Truncate(dataFile(o, 1), segment.HeadBytes+4096) }, []error{errEnd}, true},
+		"a data file cut off":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 100) }, []error{errEnd}, true},
 		"a missing data file":     {func(o Options) error { return os.Remove(dataFile(o, 1)) }, []error{unix.ENOENT}, true},
 		"a data file of 8 EiB":    {func(o Options) error { return huge(dataFile(o, 1)) }, nil, true},
 		"a catalog of 8 EiB":      {func(o Options) error { return huge(logFile(o)) }, nil, true},
-		"data files swapped":      {swap, []error{ErrDamaged}, true},
+		"data files swapped":      {swap, []error{segment.ErrForeign}, false},
 		"another store's catalog": {othersCatalog, []error{ErrDamaged}, false},
 		"another store's data":    {func(o Options) error { return os.WriteFile(dataFile(o, 1), make([]byte, 16384), 0o600) }, []error{ErrDamaged}, true},
 		"an older catalog replayed": {func(o Options) error {

@@ -32,11 +32,15 @@ const (
 )
 
 // What a reader must know beside the version, as bits. Stores of version 0.1 have none.
-const flagVouches = 1 << 1 // batches may vouch for data: kind 6 of frames
+const (
+	flagHeads   = 1 << 0 // data files have heads
+	flagVouches = 1 << 1 // batches may vouch for data: kind 6 of frames
+)
 
 type identity struct {
 	store   [16]byte
-	segment int64 // length of a data file
+	segment int64 // length of what lies in a data file
+	heads   bool  // data files have heads
 	vouches bool  // batches may vouch for data
 }
 
@@ -47,6 +51,9 @@ func (i *identity) bytes() []byte {
 	p = append(p, i.store[:]...)
 	p = binary.LittleEndian.AppendUint64(p, uint64(i.segment))
 	flags := uint64(0)
+	if i.heads {
+		flags |= flagHeads
+	}
 	if i.vouches {
 		flags |= flagVouches
 	}
@@ -70,10 +77,10 @@ func parseIdentity(p []byte) (i identity, err error) {
 	if v := binary.LittleEndian.Uint32(p[8:]); v != formatVersion || binary.LittleEndian.Uint32(p[12:]) != 0 {
 		return i, fmt.Errorf("%w: its format has version %d, this library knows version %d", ErrVersion, v, formatVersion)
 	}
-	if unknown := flags &^ flagVouches; unknown != 0 {
+	if unknown := flags &^ (flagHeads | flagVouches); unknown != 0 {
 		return i, fmt.Errorf("%w: it has features %#x that this library does not know", ErrVersion, unknown)
 	}
-	i.vouches = flags&flagVouches != 0
+	i.heads, i.vouches = flags&flagHeads != 0, flags&flagVouches != 0
 	copy(i.store[:], p[16:])
 	i.segment = int64(binary.LittleEndian.Uint64(p[32:]))
 	if i.segment < segment.Block || i.segment > mostSegment || i.segment%segment.Block != 0 {
@@ -237,7 +244,8 @@ func makeIdentity(o *Options) error {
 		}
 	}
 	if err != nil {
-		f.identity.segment, f.identity.vouches = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes), true
+		f.identity.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
+		f.identity.heads, f.identity.vouches = !o.old, !o.old
 		if _, err := rand.Read(f.identity.store[:]); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func keepHeld(o Options, repair bool) (*keeper, error) {
 		err = c.writable()
 	}
 	if err == nil && !repair {
-		err = c.damage()
+		err = errors.Join(c.damage(), c.foreign())
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

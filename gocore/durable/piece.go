@@ -149,7 +149,7 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	}
 	gone := c.missing(p.begins(), p.reaches()-p.begins())
 	for _, r := range gone {
-		found = append(found, suspicion{p, Missing, r.from - p.place - span.Offset, r.end - r.from, "the data file ends before"})
+		found = append(found, suspicion{p, Missing, r.from - p.place - span.Offset, r.end - r.from, c.gone(r)})
 	}
 	if !p.read {
 		return found
@@ -202,6 +202,14 @@ func (p *piece) leaf(leaf int, bytes int64) (sum uint64, known bool) {
 	return p.row.Leaves[p.first+leaf], true
 }
 
+// gone tells why a range is missing.
+func (c *Check) gone(r run) string {
+	if c.foreign[r.from/c.v.identity.segment] {
+		return "the data file belongs elsewhere"
+	}
+	return "the data file ends before"
+}
+
 // missing are the parts of a range that no data file has, ascending.
 func (c *Check) missing(off, n int64) (gone []run) {
 	for end := off + n; off < end; {
@@ -209,7 +217,7 @@ func (c *Check) missing(off, n int64) (gone []run) {
 		start := number * c.v.identity.segment
 		next := min(end, start+c.v.identity.segment)
 		if there := start + c.files[number]; there < next {
-			if n := len(gone); n > 0 && gone[n-1].end == max(off, there) {
+			if n := len(gone); n > 0 && gone[n-1].end == max(off, there) && c.foreign[number-1] == c.foreign[number] {
 				gone[n-1].end = next
 			} else {
 				gone = append(gone, run{max(off, there), next})

@@ -181,12 +181,23 @@ func recovered(o Options, allowed []model) (model, error) {
 			return got, err
 		}
 		got, err = one(d.contents, d.Space().Read, allowed)
-		if err = errors.Join(err, d.Close()); err != nil {
+		if err = errors.Join(err, proved(d.contents), d.Close()); err != nil {
 			return got, err
 		}
 		allowed = []model{got}
 	}
 	return got, nil
+}
+
+// proved tells whether every data file in which something lies has its head.
+func proved(c *contents) error {
+	wrong, err := c.heads()
+	for number, why := range wrong {
+		if c.used(number) {
+			err = errors.Join(err, fmt.Errorf("data file %d: %w", number, why))
+		}
+	}
+	return err
 }
 
 // player does with a directory what a store does, and knows what has to be there whatever happens.
@@ -196,6 +207,7 @@ type player struct {
 	at     string                  // the directory's name
 	gone   bool                    // the disk has crashed: what is done on it leads nowhere
 	repair bool
+	old    bool // the store is one of version 0.1
 	slack  int64
 	blocks int64
 	r      *rand.Rand
@@ -236,6 +248,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
+		old: p.old,
 	}
 }
 

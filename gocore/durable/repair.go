@@ -19,6 +19,7 @@ type Victim struct {
 // Repaired is what a repair has done.
 type Repaired struct {
 	Identity bool // copies of the identity were written again
+	Heads    int  // of data files that were written again
 	Catalog  bool // the catalog was written anew from what is left of it
 	Dropped  int  // victims whose bytes were missing or changed when they were read once more
 	Spared   int  // … that stay: their bytes were right then, or could not be read, which may pass
@@ -45,6 +46,9 @@ func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 		}
 		done.Identity = true
 	}
+	if done.Heads, err = k.restoreHeads(); err != nil {
+		return done, err
+	}
 	rows := k.present(victims)
 	damaged, err := k.damaged(rows)
 	if err != nil {
@@ -68,7 +72,7 @@ func (k *keeper) damaged(rows []doomed) (all []doomed, err error) {
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
 	c := &Check{v: &View{contents: k.contents, data: data}}
-	if c.files, err = k.lengths(); err != nil {
+	if err := c.listFiles(k.contents); err != nil {
 		return nil, err
 	}
 	w, err := newWindow(data)

@@ -153,7 +153,7 @@ func (c *contents) vouched(records [][]byte) (_ bool, err error) {
 		p := make([]byte, r.end-r.from)
 		err := data.Read(r.from, p)
 		switch {
-		case vfs.Unreadable(err):
+		case vfs.Unreadable(err), errors.Is(err, segment.ErrForeign):
 			continue
 		case errors.Is(err, segment.ErrUnwritten), errors.Is(err, io.ErrUnexpectedEOF), err == nil && !intact(&rows[i], p):
 			return false, nil
@@ -190,7 +190,7 @@ func (c *contents) bringDown() (err error) {
 	for _, r := range c.vouching {
 		data.Grow(r.end)
 		p := make([]byte, r.end-r.from)
-		if err := data.Read(r.from, p); vfs.Unreadable(err) {
+		if err := data.Read(r.from, p); vfs.Unreadable(err) || errors.Is(err, segment.ErrForeign) {
 			continue // it cannot be brought down, and is damage by now
 		} else if err != nil {
 			return err

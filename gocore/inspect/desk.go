@@ -67,7 +67,7 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return answer(map[string]any{"identity": done.Identity, "catalog": done.Catalog, "dropped": done.Dropped, "spared": done.Spared}, nil)
+		return answer(map[string]any{"identity": done.Identity, "heads": done.Heads, "catalog": done.Catalog, "dropped": done.Dropped, "spared": done.Spared}, nil)
 	case "backup":
 		b, err := durable.NewBackup(d.options(q), durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
 		if err != nil {

@@ -221,7 +221,7 @@ func (s *Session) blob(q *Request, room int) ([]byte, error) {
 	if err := s.view.Described(row.Layout); q.What == "layout" && err != nil {
 		return nil, status.Wrap(status.Damaged, err, "checkpoint %s of history %.80q has a description that is none", row.Key, string(q.History))
 	}
-	p, err := blobOf(&row, q.What)
+	p, err := s.blobOf(&row, q.What)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (s *Session) blob(q *Request, room int) ([]byte, error) {
 	return answer(head(end, end < len(p)), p[from:end])
 }
 
-func blobOf(row *catalog.Row, what string) (p []byte, err error) {
+func (s *Session) blobOf(row *catalog.Row, what string) (p []byte, err error) {
 	switch what {
 	case "layout":
 		return []byte(row.Layout.Text), nil
@@ -248,7 +248,7 @@ func blobOf(row *catalog.Row, what string) (p []byte, err error) {
 	case "extents":
 		for _, x := range row.Extents {
 			p = binary.LittleEndian.AppendUint64(p, x.File)
-			p = binary.LittleEndian.AppendUint64(p, uint64(x.Offset))
+			p = binary.LittleEndian.AppendUint64(p, uint64(s.view.InFile(x)))
 			p = binary.LittleEndian.AppendUint64(p, uint64(x.Bytes))
 		}
 	default:

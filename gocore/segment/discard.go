@@ -34,7 +34,7 @@ func (s *Space) Discard(number int64) error {
 	if g.file != nil {
 		_ = g.file.Close() // nothing in it counts
 	}
-	g.file, g.allocated, g.unnamed, g.suspect = nil, 0, false, nil
+	g.file, g.allocated, g.unnamed, g.suspect, g.bare = nil, 0, false, nil, false
 	return nil
 }
 

@@ -3,7 +3,6 @@ package segment
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -37,6 +36,8 @@ type segment struct {
 	allocated int64    // by this process
 	unnamed   bool     // the directory has not been synced since the file was created
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
+	bare      bool     // this space has created the file, and its head is to be written before anything else
+	unproven  error    // why the head does not prove that the file is the store's; nil: it does, or there is none
 
 	limit atomic.Int64 // the file takes no room behind it
 }
@@ -81,7 +82,7 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 	}
 	if g.file == nil {
 		unnamed := g.unnamed
-		if err := g.find(&s.opt, dir == write); err != nil {
+		if err := g.find(s, dir == write); err != nil {
 			return nil, err
 		}
 		g.unnamed = unnamed || g.unnamed && !g.before
@@ -97,11 +98,15 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 		}
 		return nil, err
 	}
+	if err := g.writeHead(s); err != nil {
+		return nil, err
+	}
 	return g.hold(s, dir), nil
 }
 
 // find opens the file, or creates it.
-func (g *segment) find(o *Options, create bool) (err error) {
+func (g *segment) find(s *Space, create bool) (err error) {
+	o := &s.opt
 	if !o.Named {
 		if !create {
 			return ErrUnwritten
@@ -109,20 +114,22 @@ func (g *segment) find(o *Options, create bool) (err error) {
 		g.file, err = o.FS.OpenScratch(o.Dir, o.Direct)
 		return err
 	}
-	name := filepath.Join(o.Dir, FileName(uint64(g.number)+1))
-	g.file, err = o.FS.Open(name, !o.ReadOnly, o.Direct)
+	name := s.name(g)
+	file, err := o.FS.Open(name, !o.ReadOnly, o.Direct)
 	switch {
 	case err == nil:
 		g.unnamed = !o.ReadOnly // whoever created it may have died before he synced the directory
-		return nil
+		return g.own(s, file)
 	case !errors.Is(err, unix.ENOENT):
 		return err
 	case !create:
 		return fmt.Errorf("%w: %w", ErrUnwritten, err)
 	}
-	g.file, err = o.FS.Create(name, o.Direct)
-	g.unnamed = true
-	return err
+	if file, err = o.FS.Create(name, o.Direct); err != nil {
+		return err
+	}
+	g.file, g.unnamed, g.bare = s.behindHead(file), true, s.opt.Store != nil
+	return nil
 }
 
 // Segments are the numbers of the segments that a range lies in: from first on, below end.

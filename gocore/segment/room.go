@@ -63,11 +63,18 @@ func (r *remainder) look(s *Space) (err error) {
 	if r.free, err = s.opt.FS.Free(s.opt.Dir); err != nil {
 		return err
 	}
+	head := int64(0)
+	if s.opt.Store != nil {
+		head = HeadBytes
+	}
+	if r.bare {
+		r.free -= head
+	}
 	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name to ask for; nothing is left of its disk to anybody
 	if s.opt.Named {
 		r.takes = func() (int64, error) {
 			info, err := s.opt.FS.Stat(s.name(r.segment))
-			return info.Held, err
+			return max(info.Held-head, 0), err
 		}
 	}
 	r.held, err = r.takes()

@@ -55,14 +55,15 @@ const bounceBytes = 2 << 20
 type Options struct {
 	FS           vfs.FS
 	Dir          string
-	Capacity     int64 // bytes, rounded up to a multiple of Block
-	SegmentBytes int64 // length of each file but the last, where the disk has so much; rounded up likewise
-	Direct       bool  // pass the page cache by, where the file system allows it
-	Parallel     int   // goroutines that help with large transfers
-	PieceBytes   int64 // length of the pieces that a large transfer is cut into
-	Named        bool  // files that stay; Dir exists, and FS follows it. SegmentBytes is then part of what is stored
-	ReadOnly     bool  // of named files: writes fail, and nothing is created
-	OpenFiles    int   // named files that are open at once, about
+	Capacity     int64     // bytes, rounded up to a multiple of Block
+	SegmentBytes int64     // length of what each file but the last holds, where the disk has so much; rounded up likewise
+	Direct       bool      // pass the page cache by, where the file system allows it
+	Parallel     int       // goroutines that help with large transfers
+	PieceBytes   int64     // length of the pieces that a large transfer is cut into
+	Named        bool      // files that stay; Dir exists, and FS follows it. SegmentBytes is then part of what is stored
+	ReadOnly     bool      // of named files: writes fail, and nothing is created
+	Store        *[16]byte // identity of the store that the heads of named files carry; nil: the files have no heads
+	OpenFiles    int       // named files that are open at once, about
 }
 
 // Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.

@@ -159,7 +159,7 @@ func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results 
 }
 
 func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
-	if w.s.disk.Read(at, buffer) != nil {
+	if w.s.disk.Read(at, buffer) != nil || w.s.disk.Proves(at, int64(len(buffer))) != nil {
 		return
 	}
 	w.hasRead(len(run))

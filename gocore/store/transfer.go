@@ -74,7 +74,7 @@ func (s *Store) filesHold(x *engine.Transfer, spans []Span) error {
 	}
 	for _, span := range spans {
 		if err := s.disk.Holds(x.FromOff+span.Offset, span.Bytes); err != nil {
-			return s.diskError(err)
+			return s.readError(err)
 		}
 	}
 	return nil
@@ -107,13 +107,28 @@ func (s *Store) readFrom(x *engine.Transfer, span Span, to *arrivals) error {
 		copy(p, s.host.Bytes(from, span.Bytes))
 	default:
 		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.arrived(span.Offset+at, n) })
-		if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return status.Wrap(status.Corrupt, err, "its bytes are missing in %q: the data file is not there, or ends before them", s.set.Path).AtTier(s.tiers[x.From])
+		if proved := s.set.verify != verifyOff && to.body.sums != nil; err == nil && !proved {
+			err = s.disk.Proves(from, span.Bytes)
 		}
-		return s.diskError(err)
+		if err != nil {
+			return s.readError(err)
+		}
 	}
 	to.arrived(span.Offset, span.Bytes)
 	return nil
+}
+
+// readError is the error of a read from the disk tier.
+func (s *Store) readError(err error) error {
+	switch {
+	case errors.Is(err, segment.ErrUnwritten), errors.Is(err, io.ErrUnexpectedEOF):
+		return status.Wrap(status.Corrupt, err, "its bytes are missing in %q: the data file is not there, or ends before them", s.set.Path).AtTier(status.TierDisk)
+	case errors.Is(err, segment.ErrForeign):
+		return status.Wrap(status.Corrupt, err, "its bytes are missing in %q: a data file that belongs elsewhere has the place of its own", s.set.Path).AtTier(status.TierDisk)
+	case errors.Is(err, segment.ErrHead):
+		return status.Wrap(status.Corrupt, err, "no checksum was compared, and nothing else says that its bytes in %q are this store's; `velocpy check` tells more", s.set.Path).AtTier(status.TierDisk)
+	}
+	return s.diskError(err)
 }
 
 // damaged is the error of a region that did not come from a tier as it was captured; nil for -1.

@@ -13,6 +13,7 @@ import xxhash
 from catalog import LEAF, Catalog, Fields, Key, Row, catalog, read
 
 MAGIC = b"VELOCPY\0"
+HEAD = 4096
 
 
 @dataclass
@@ -21,6 +22,7 @@ class Identity:
 
     store: bytes
     segment: int
+    heads: bool
 
 
 def identity(path: Path) -> Identity:
@@ -33,11 +35,11 @@ def identity(path: Path) -> Identity:
     if not right or right[0] != right[-1]:
         raise ValueError("no identity, or two")
     version, zero, store, segment, needed = struct.unpack_from("<II16sQQ", right[0], 8)
-    if version != 1 or needed:
+    if version != 1 or needed & ~1:
         raise ValueError("of a later version")
     if zero or segment % 4096 or not 4096 <= segment <= 1 << 50:
         raise ValueError("an identity that cannot be")
-    return Identity(store, segment)
+    return Identity(store, segment, bool(needed & 1))
 
 
 def _is_right(copy: bytes) -> bool:
@@ -58,7 +60,8 @@ class Region:
 
 def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
     """The regions of a row, and its meta; every checksum is compared."""
-    slot = b"".join(_extent(path, *extent) for extent in row.extents)
+    found = identity(path)
+    slot = b"".join(_extent(path, found, *extent) for extent in row.extents)
     regions = _described(row.layout.text, slot)
     spans = [(offset, offset + size) for offset, size in row.layout.regions]
     if [(begin, end) for _, begin, end in regions] != spans:
@@ -78,10 +81,23 @@ def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
     return [region for region, _, _ in regions], json.loads(row.meta.decode("utf-8", "surrogatepass") or "null")
 
 
-def _extent(path: Path, number: int, offset: int, size: int) -> bytes:
+def _extent(path: Path, found: Identity, number: int, offset: int, size: int) -> bytes:
     with (path / f"data-{number:016x}").open("rb") as file:
-        file.seek(offset)
+        if found.heads and file.read(HEAD) != head(found, number):
+            raise ValueError(f"data file {number} is another's, or has a damaged head")
+        file.seek(behind(found, offset))
         return file.read(size)
+
+
+def head(found: Identity, number: int) -> bytes:
+    """What a data file of a store begins with, where its files have heads."""
+    said = struct.pack("<8sII16sQQ", b"VELOCDAT", 1, 0, found.store, number, found.segment)
+    return (said + struct.pack("<Q", xxhash.xxh3_64_intdigest(said))).ljust(HEAD, b"\0")
+
+
+def behind(found: Identity, offset: int) -> int:
+    """Where in a data file an offset in its segment lies."""
+    return offset + (HEAD if found.heads else 0)
 
 
 def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:

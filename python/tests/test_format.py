@@ -134,6 +134,16 @@ def test_a_store_of_the_first_version_opens_for_ever(version_1: Path) -> None:
         assert set(store.history("ü")) == {"", 0, 7, 8}
 
 
+def test_stores_of_the_first_version_stay_without_heads(version_1: Path, tmp_path: Path) -> None:
+    first_store.write(tmp_path / "now")
+    assert second_reader.identity(tmp_path / "now").heads
+    with velocpy.open(version_1, host="16MiB") as store:
+        store.history("new").checkpoint(0, u=np.arange(1000)).wait("disk")
+    assert not second_reader.identity(version_1).heads
+    row = second_reader.histories(version_1).rows[b"new"][0]
+    assert np.array_equal(second_reader.checkpoint(version_1, row)[0][0].array, np.arange(1000))
+
+
 def both_read(path: Path) -> None:
     """The second reader has what the first one has."""
     for name, held in second_reader.everything(path).items():
@@ -158,7 +168,7 @@ def test_the_second_reader_reads_whole_stores(version_1: Path, tmp_path: Path) -
     data = tmp_path / "now" / "data-0000000000000001"
     row = second_reader.histories(tmp_path / "now").rows[b"forward"][-7]
     with data.open("r+b") as file:
-        file.seek(row.extents[0][1] + 300_000)
+        file.seek(second_reader.behind(second_reader.identity(tmp_path / "now"), row.extents[0][1]) + 300_000)
         file.write(b"damage")
     with pytest.raises(ValueError, match="region 0 is not what was captured"):
         second_reader.everything(tmp_path / "now")

@@ -163,9 +163,10 @@ class Checkpoint:
 class Fault:
     """Damage, and how far it reaches."""
 
-    #: "identity": one of the two copies of what makes the directory a store; "catalog": a part of it; of a checkpoint's
-    #: bytes "missing", "unreadable", or "changed"; "description": what the catalog says of its regions, or its meta,
-    #: cannot be so.
+    #: "identity": one of the two copies of what makes the directory a store; "head": the beginning of a data file,
+    #: which says that the file is this store's; "foreign": a data file of another store, or of another number, stands
+    #: in the place of one: move it away; "catalog": a part of it; of a checkpoint's bytes "missing", "unreadable", or
+    #: "changed"; "description": what the catalog says of its regions, or its meta, cannot be so.
     kind: str
     file: str
     #: Where it is in the file.
@@ -267,6 +268,8 @@ class Repaired:
     dropped: int
     #: Of those that were to be dropped, how many stay: their bytes were right, or could not be read.
     spared: int
+    #: Heads of data files that were written again.
+    heads: int = 0
 
 
 class View:
@@ -540,7 +543,7 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
 
 
 def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
-    """Puts a damaged store in order: damaged copies of the identity, and a catalog of which a part is missing.
+    """Puts a damaged store in order: copies of the identity, heads of data files, a catalog with a part missing.
 
     Checkpoints stay, damaged ones too, but for those given: some regions of them may be restorable. Those given are
     read once more, and dropped if their bytes are missing or changed. What is right then stays, and so does what only
@@ -570,7 +573,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
     ...     with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
     ...         _ = store.history("run").checkpoint(0, u=numpy.zeros(10))
     ...     inspect.repair(directory, drop=inspect.check(directory, read_data=True).faults)
-    Repaired(identity=False, catalog=False, dropped=0, spared=0)
+    Repaired(identity=False, catalog=False, dropped=0, spared=0, heads=0)
     """
     versions = {(fault.history, fault.key, fault.serial) for fault in drop if fault.history is not None}
     victims = [
@@ -579,7 +582,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
         if history is not None and key is not None
     ]
     facts, _ = ask(op="repair", path=bytes_of_path(path), victims=victims)
-    return Repaired(facts["identity"], facts["catalog"], facts["dropped"], facts["spared"])
+    return Repaired(facts["identity"], facts["catalog"], facts["dropped"], facts["spared"], facts["heads"])
 
 
 @contextmanager

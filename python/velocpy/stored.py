@@ -167,6 +167,7 @@ def repairs_made(done: Any) -> str:
     """What a repair has done, in one line."""
     made = [
         *(["the identity was written again"] if done.identity else []),
+        *([f"{done.heads} heads of data files were written again"] if done.heads else []),
         *(["the catalog was written anew"] if done.catalog else []),
         *([f"{done.dropped} checkpoints were dropped"] if done.dropped else []),
         *([f"{done.spared} stay, as their bytes were right or could not be read"] if done.spared else []),
