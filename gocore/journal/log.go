@@ -419,6 +419,9 @@ func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
 	}
+	if l.o.owns() != nil {
+		return closeFile(l.file) // nothing is written to a directory that is another process's; who asks next is told
+	}
 	l.giveRoomBack()
 	err := l.put(kindClosed, l.last, nil)
 	return errors.Join(err, closeFile(l.file))
