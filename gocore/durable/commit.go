@@ -79,21 +79,21 @@ func (d *Dir) run() {
 }
 
 func (d *Dir) commit(group []*Change) {
-	data := d.bring(group)
-	if err := d.owns(); err != nil {
-		refuse(group, err)
-		d.land(group, data.suspect())
-		return
-	}
-	if d.unclear {
-		group = d.clarify(group)
-	}
 	var suspect []int64
-	if data != nil {
-		suspect = d.recordVouching(group, data)
-	} else {
+	var err error
+	if d.mayVouch(group) {
+		suspect, err = d.writeVouching(group)
+	} else if err = d.owns(); err == nil {
+		if d.unclear {
+			group = d.clarify(group)
+		}
 		suspect = d.sync(group)
 		d.record(group)
+	}
+	if err != nil {
+		refuse(group, err)
+		d.land(group, suspect)
+		return
 	}
 	d.confirm(group)
 	d.land(group, suspect)

@@ -55,21 +55,12 @@ type bringing struct {
 	ended  chan struct{}
 }
 
-// bring begins to sync the data of a group whose batch may vouch for it; nil for others. It comes before anything else that is done with the group, so that
-// the medium is at work meanwhile.
-func (d *Dir) bring(group []*Change) *bringing {
-	if !d.mayVouch(group) {
-		return nil
-	}
-	b := &bringing{ended: make(chan struct{})}
-	touched := d.touched(group)
-	safego.Go("data sync", func() {
-		defer close(b.ended)
-		b.failed = d.syncAll(touched)
-		b.whole = true
-		killpoint.Pass(killpoint.DataSynced)
-	})
-	return b
+// sync syncs segments, and ends.
+func (b *bringing) sync(d *Dir, segments []int64) {
+	defer close(b.ended)
+	b.failed = d.syncAll(segments)
+	b.whole = true
+	killpoint.Pass(killpoint.DataSynced)
 }
 
 // wait returns when the data is down, or why it is not.
@@ -81,8 +72,26 @@ func (b *bringing) wait() error {
 	return errors.Join(slices.Collect(maps.Values(b.failed))...)
 }
 
-// recordVouching writes a group to the catalog while its data is brought down. It returns the segments where that failed.
-func (d *Dir) recordVouching(group []*Change, data *bringing) (suspect []int64) {
+// writeVouching brings down the data of a group, and the batch that vouches for it. It returns the segments where the former failed, and fails before anything is
+// said of the group. Another goroutine writes the batch: the data takes longer, so the medium gets to work on that at once.
+func (d *Dir) writeVouching(group []*Change) (suspect []int64, err error) {
+	data := &bringing{ended: make(chan struct{})}
+	said := make(chan struct{})
+	err = safego.ErrPoisoned // for a panic in the goroutine
+	safego.Go("batch", func() {
+		defer close(said)
+		err = d.recordVouching(group, data)
+	})
+	data.sync(d, d.touched(group))
+	<-said
+	return slices.Sorted(maps.Keys(data.failed)), err
+}
+
+// recordVouching writes the batch of a group whose data is being brought down.
+func (d *Dir) recordVouching(group []*Change, data *bringing) error {
+	if err := d.owns(); err != nil {
+		return err
+	}
 	d.encode(group)
 	var batch []*Change
 	for _, c := range group {
@@ -95,7 +104,7 @@ func (d *Dir) recordVouching(group []*Change, data *bringing) (suspect []int64) 
 		d.appended(batch, d.appendWith(batch, func() error { return d.log.AppendBeside(records, data.wait) }))
 		d.doubt.Reset(restAfter)
 	}
-	return data.suspect()
+	return nil
 }
 
 // restAfter is how long a batch that vouches for its data stays the last one: what goes bad of the data later is damage, and told as such.
@@ -114,15 +123,6 @@ func (d *Dir) endDoubt() {
 	if !d.unclear && d.owns() == nil {
 		_ = d.log.Append(nil, nil)
 	}
-}
-
-// suspect are the segments that could not be synced.
-func (b *bringing) suspect() []int64 {
-	if b == nil {
-		return nil
-	}
-	<-b.ended
-	return slices.Sorted(maps.Keys(b.failed))
 }
 
 // vouched tells whether the bytes are there that the records of a batch vouch for. What cannot be read may be: it counts, as damage. The places of the others
