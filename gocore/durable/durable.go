@@ -123,7 +123,7 @@ func read(o Options) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.log, err = journal.Read(c.journal(), c.apply)
+	err = c.readLog()
 	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
 		err = c.readTwice()
 	}
@@ -142,6 +142,24 @@ func read(o Options) (*contents, error) {
 		}
 	}
 	return c, err
+}
+
+// mostReadings is how often a catalog is read that a writer goes on with meanwhile.
+const mostReadings = 5
+
+// readLog reads the catalog. Where the bytes are not there that the last batch vouches for, a writer may have dropped them since, and written to their place:
+// then it is read anew.
+func (c *contents) readLog() (err error) {
+	for range mostReadings {
+		c.state, c.lost = catalog.New(), nil
+		if c.log, err = journal.Read(c.journal(), c.apply); err != nil || !c.log.Unproved {
+			return err
+		}
+		if same, err := c.log.Unchanged(c.journal()); same || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readTwice reads a damaged catalog anew, the definitions first: rows whose definitions are damaged are found by those that stand elsewhere.

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/killpoint"
+	"velocpy/gocore/plan"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/vfs"
@@ -30,7 +31,7 @@ func (d *Dir) mayVouch(group []*Change) bool {
 	if !d.identity.vouches || d.unclear || len(group) > mostVouchedRows {
 		return false
 	}
-	bytes, metas, puts := int64(0), 0, 0
+	bytes, metas := int64(0), 0
 	for _, c := range group {
 		switch {
 		case c.Err != nil || c.Clarify:
@@ -40,12 +41,32 @@ func (d *Dir) mayVouch(group []*Change) bool {
 		case c.Put.Sums == nil:
 			return false
 		}
-		puts++
 		bytes += length(c.Put)
 		metas += len(c.Put.Meta)
 	}
 	suspect := slices.ContainsFunc(d.touched(group), d.data.Suspect)
-	return puts > 0 && bytes <= mostVouched && metas <= mostVouchedMetas && !suspect
+	return bytes > 0 && bytes <= mostVouched && metas <= mostVouchedMetas && !suspect && allStay(group)
+}
+
+// allStay tells whether all that a group puts is there when the group is durable. What another change of the group drops or replaces does not stay: its place
+// is written to from then on, so that nobody can vouch for its bytes.
+func allStay(group []*Change) bool {
+	type at struct {
+		history string
+		key     plan.Key
+	}
+	puts := map[at]bool{}
+	for _, c := range group {
+		switch {
+		case c.Clear:
+			return false
+		case c.Put != nil && puts[at{c.History, c.Put.Key}], c.Drop && puts[at{c.History, c.Key}]:
+			return false
+		case c.Put != nil:
+			puts[at{c.History, c.Put.Key}] = true
+		}
+	}
+	return true
 }
 
 // bringing is data on its way to the medium.

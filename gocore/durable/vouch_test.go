@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/plan"
 	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
 )
 
 // version is what a reader finds of a key: the serial of its version, 0 for none.
@@ -71,6 +72,33 @@ func TestAWriterBehindABatchWithoutItsData(t *testing.T) {
 	s.flipAt(at)
 	if got := s.version("h", key); got != s.serial-1 {
 		t.Errorf("version %d came back", got)
+	}
+}
+
+// What is replaced or dropped by the group that puts it is not vouched for: its place is written to when the group is durable.
+func TestWhatAGroupDropsIsNotVouchedFor(t *testing.T) {
+	for name, last := range map[string]func(p *player, c *Change) *Change{
+		"replaced": func(p *player, c *Change) *Change { return p.put("h", c.Put.Key, 100) },
+		"dropped":  func(p *player, c *Change) *Change { return p.drop("h", c.Put.Key) },
+		"cleared":  func(p *player, _ *Change) *Change { return p.clear("h") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayer(1, func(m *vfs.Mem) vfs.FS { return m })
+			if !p.open() {
+				t.Fatal("it does not open")
+			}
+			put := p.put("h", plan.Number(1), 5000)
+			if !p.commit(put, last(p, put)) {
+				t.Fatal("it is not committed")
+			}
+			if err := p.d.Space().Write(put.Off, make([]byte, 8192)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := recovered(p.options(p.mem.Crash(p.r, 1)), []model{p.sure}); err != nil {
+				t.Error(err)
+			}
+			p.close()
+		})
 	}
 }
 
