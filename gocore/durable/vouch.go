@@ -98,12 +98,13 @@ func (b *bringing) wait() error {
 func (d *Dir) writeVouching(group []*Change) (suspect []int64, err error) {
 	data := &bringing{ended: make(chan struct{})}
 	said := make(chan struct{})
+	touched := d.touched(group)
 	err = safego.ErrPoisoned // for a panic in the goroutine
 	safego.Go("batch", func() {
 		defer close(said)
 		err = d.recordVouching(group, data)
 	})
-	data.sync(d, d.touched(group))
+	data.sync(d, touched)
 	<-said
 	return slices.Sorted(maps.Keys(data.failed)), err
 }
