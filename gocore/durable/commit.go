@@ -32,7 +32,9 @@ type Change struct {
 	// written must stay where it is.
 	Err       error
 	Uncertain bool
-	record    *catalog.Record
+	// Free: what was written need not stay where it is all the same. The batch vouches for it: once its bytes are others, the batch does not count.
+	Free   bool
+	record *catalog.Record
 }
 
 // Commit takes changes over, in this order; Land is told what has become of them. It waits for nothing. Changes that come together share their syncs.

@@ -428,7 +428,11 @@ func (p *player) land(group []*Change, suspect []int64) {
 			p.vacate(gone)
 		case c.Uncertain:
 			uncertain = append(uncertain, c)
-			if c.Put != nil {
+			switch {
+			case c.Put == nil:
+			case c.Free:
+				p.mark(run{c.Off, c.Off + length(c.Put)}, false)
+			default:
 				p.uncertain = append(p.uncertain, run{c.Off, c.Off + length(c.Put)})
 			}
 		case c.Put != nil:

@@ -124,9 +124,19 @@ func (d *Dir) recordVouching(group []*Change, data *bringing) error {
 	if len(batch) > 0 {
 		records := d.batch(batch)
 		d.appended(batch, d.appendWith(batch, func() error { return d.log.AppendBeside(records, data.wait) }))
+		d.disown(batch)
 		d.doubt.Reset(restAfter)
 	}
 	return nil
+}
+
+// disown lets go of what was written for a batch that failed, and makes certain, if that is possible now, that it does not count.
+func (d *Dir) disown(batch []*Change) {
+	certain := d.unclear && d.log.Append(nil, nil) == nil
+	for _, c := range batch {
+		c.Free, c.Uncertain = c.Uncertain, c.Uncertain && !certain
+	}
+	d.unclear = d.unclear && !certain
 }
 
 // restAfter is how long a batch that vouches for its data stays the last one: what goes bad of the data later is damage, and told as such.
