@@ -50,16 +50,24 @@ var disturbances = []disturbance{
 		if err := d.removeLock(); err != nil {
 			return err
 		}
-		if _, err := Open(d.p.options(d.disk)); !errors.Is(err, ErrLocked) {
+		second, err := Open(d.p.options(d.disk))
+		if errors.Is(err, ErrLocked) {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("a second writer: %w", err)
 		}
-		return nil
+		d.taken = true // the writer had just given its lock up, to make a new one: now it is lost
+		return second.Close()
 	}},
 	{name: "taken over", filesAlone: true, strike: func(d *disturbed) error {
 		if err := d.removeLock(); err != nil {
 			return err
 		}
 		second, err := Open(d.p.options(d.disk))
+		if errors.Is(err, ErrLocked) {
+			return nil // the writer has made a new lock meanwhile
+		}
 		if err != nil {
 			return err
 		}

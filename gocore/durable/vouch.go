@@ -130,13 +130,17 @@ func (d *Dir) recordVouching(group []*Change, data *bringing) error {
 	return nil
 }
 
-// disown lets go of what was written for a batch that failed, and makes certain, if that is possible now, that it does not count.
+// disown lets go of what was written for a batch that failed, and makes certain, if that is possible now, that it does not count. Another process that has
+// taken the directory over may have found the batch: then all of it stays where it is.
 func (d *Dir) disown(batch []*Change) {
-	certain := d.unclear && d.log.Append(nil, nil) == nil
+	if !d.unclear || d.owns() != nil {
+		return
+	}
+	certain := d.log.Append(nil, nil) == nil
 	for _, c := range batch {
 		c.Free, c.Uncertain = c.Uncertain, c.Uncertain && !certain
 	}
-	d.unclear = d.unclear && !certain
+	d.unclear = !certain
 }
 
 // restAfter is how long a batch that vouches for its data stays the last one: what goes bad of the data later is damage, and told as such.
