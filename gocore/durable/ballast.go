@@ -79,8 +79,9 @@ func (d *Dir) keepBallast() {
 	d.ballast, d.ballasted = d.o.makeBallast(d.data.Capacity()), time.Now()
 }
 
-// appendWith writes changes to the catalog, with the room of the ballast if they make room.
-func (d *Dir) appendWith(changes []*Change, write func() error) error {
+// appendWith writes records to the catalog, with the room of the ballast if they make room.
+func (d *Dir) appendWith(records [][]byte, changes []*Change) error {
+	write := func() error { return d.log.AppendAll(records, nil) }
 	if !makesRoom(changes) {
 		return write()
 	}

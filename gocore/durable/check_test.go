@@ -118,7 +118,7 @@ func (s *site) flip(name string, off int64) {
 // lies is where in a data file a byte of the space lies.
 func (s *site) lies(at int64) (file string, off int64) {
 	off = at % s.o.SegmentBytes
-	if !s.o.old {
+	if !s.o.headless {
 		off += segment.HeadBytes
 	}
 	return segment.FileName(uint64(at/s.o.SegmentBytes) + 1), off

@@ -32,9 +32,7 @@ type Change struct {
 	// written must stay where it is.
 	Err       error
 	Uncertain bool
-	// Free: what was written need not stay where it is all the same. The batch vouches for it: once its bytes are others, the batch does not count.
-	Free   bool
-	record *catalog.Record
+	record    *catalog.Record
 }
 
 // Commit takes changes over, in this order; Land is told what has become of them. It waits for nothing. Changes that come together share their syncs.
@@ -58,20 +56,15 @@ func (d *Dir) run() {
 	defer close(d.ended)
 	for {
 		d.mu.Lock()
-		for len(d.queue) == 0 && !d.nudged && !d.closed && !d.idle {
+		for len(d.queue) == 0 && !d.nudged && !d.closed {
 			d.work.Wait()
 		}
-		group, nudged, idle := d.queue, d.nudged, d.idle
-		d.queue, d.nudged, d.idle = nil, false, false
+		group, nudged := d.queue, d.nudged
+		d.queue, d.nudged = nil, false
 		d.mu.Unlock()
-		switch {
-		case len(group) > 0:
+		if len(group) > 0 {
 			d.commit(group)
-		case idle:
-			if d.endDoubt(); !nudged {
-				continue
-			}
-		case !nudged:
+		} else if !nudged {
 			return
 		}
 		if d.o.Landed != nil {
@@ -81,22 +74,16 @@ func (d *Dir) run() {
 }
 
 func (d *Dir) commit(group []*Change) {
-	var suspect []int64
-	var err error
-	if d.mayVouch(group) {
-		suspect, err = d.writeVouching(group)
-	} else if err = d.owns(); err == nil {
-		if d.unclear {
-			group = d.clarify(group)
-		}
-		suspect = d.sync(group)
-		d.record(group)
-	}
-	if err != nil {
+	if err := d.owns(); err != nil {
 		refuse(group, err)
-		d.land(group, suspect)
+		d.land(group, nil)
 		return
 	}
+	if d.unclear {
+		group = d.clarify(group)
+	}
+	suspect := d.sync(group)
+	d.record(group)
 	d.confirm(group)
 	d.land(group, suspect)
 	d.startAnew()
@@ -129,7 +116,7 @@ func refuse(group []*Change, err error) {
 // clarify ends the uncertainty about earlier changes with a batch that says nothing. Before it is on the medium no other batch is tried: so few changes are
 // uncertain at a time, however long nothing can be written.
 func (d *Dir) clarify(group []*Change) []*Change {
-	if err := d.appendWith(group, func() error { return d.log.Append(nil, nil) }); err != nil {
+	if err := d.appendWith([][]byte{nil}, group); err != nil {
 		for _, c := range group {
 			c.Err = err
 		}
@@ -253,21 +240,14 @@ func (d *Dir) append(batch []*Change) {
 	if len(batch) == 0 {
 		return
 	}
-	records := d.batch(batch)
-	d.appended(batch, d.appendWith(batch, func() error { return d.log.AppendAll(records, nil) }))
-}
-
-// appended notes what has become of a batch.
-func (d *Dir) appended(batch []*Change, err error) {
-	if err == nil {
-		d.unclear = false
+	if err := d.appendWith(d.batch(batch), batch); err != nil {
+		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
+		for _, c := range batch {
+			c.Err, c.Uncertain = err, !errors.Is(err, journal.ErrNowhere)
+		}
 		return
 	}
-	uncertain := !errors.Is(err, journal.ErrNowhere)
-	d.unclear = d.unclear || uncertain
-	for _, c := range batch {
-		c.Err, c.Uncertain = err, uncertain
-	}
+	d.unclear = false
 }
 
 // A batch may use so many bytes, and half as many as its records have, to say again what these rely on: so damage to another batch does not cost them, and

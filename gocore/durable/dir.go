@@ -30,8 +30,6 @@ type Dir struct {
 	lost    error // why the directory is not this process's any more; nil: it is
 	unclear bool  // nobody knows whether the latest batches that failed are there
 
-	doubt *time.Timer // set by a batch that vouches; runs out when nothing follows it
-
 	ballast   bool // there is one, of its full size
 	ballasted time.Time
 
@@ -39,7 +37,6 @@ type Dir struct {
 	work   *sync.Cond
 	queue  []*Change
 	nudged bool
-	idle   bool // the timer has run out
 	closed bool
 	ended  chan struct{}
 }
@@ -92,8 +89,6 @@ func (o *Options) lock() (vfs.Lock, error) {
 func open(c *contents, lock vfs.Lock) (*Dir, error) {
 	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), ended: make(chan struct{})}
 	d.work = sync.NewCond(&d.mu)
-	d.doubt = time.AfterFunc(time.Hour, d.rest)
-	d.doubt.Stop()
 	o := c.journal()
 	o.Owns = func() error { return d.lock.Held() }
 	d.log = journal.Open(o, c.log)
@@ -124,9 +119,6 @@ func (d *Dir) settle() (err error) {
 
 // begin makes what was found of the catalog durable.
 func (d *Dir) begin() error {
-	if err := d.bringDown(); err != nil {
-		return err
-	}
 	switch {
 	case d.damage() != nil || d.contents.log.Shadowed:
 		return d.compact()
@@ -181,6 +173,5 @@ func (d *Dir) Close() error {
 	d.work.Signal()
 	d.mu.Unlock()
 	<-d.ended
-	d.doubt.Stop()
 	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close(), d.o.release())
 }

@@ -7,8 +7,6 @@
 //  2. the data files, and the directory if a file is new, are synced;
 //  3. a batch of the catalog that says where they lie is written and synced.
 //
-// Steps 2 and 3 may be done at once where the batch vouches for the bytes by their checksums (vouch.go).
-//
 // A checkpoint that is dropped or replaced is so from the batch on that says it, and its place is written to after that. Nothing is written over that
 // counts, so that a crash at any moment leaves what was there. Many changes share the syncs of steps 2 and 3.
 //
@@ -69,7 +67,7 @@ type Options struct {
 	held  vfs.HeldDir // the directory, once it is open; FS is this then
 	above vfs.FS      // what FS was before
 
-	old bool // a store that is made now is one of version 0.1: its data files have no heads, and its batches do not vouch for data
+	headless bool // of a store that is made now: its data files have no heads, as in version 0.1
 }
 
 // hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
@@ -101,7 +99,6 @@ type contents struct {
 	state    *catalog.State
 	log      *journal.State
 	runs     []run
-	vouching []run   // places of what the last batch vouches for, if that is in doubt and was found
 	lost     []error // what was acknowledged and contradicts the rest, as when something before it is missing
 }
 
@@ -123,7 +120,7 @@ func read(o Options) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.readLog()
+	c.log, err = journal.Read(c.journal(), c.apply)
 	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
 		err = c.readTwice()
 	}
@@ -142,24 +139,6 @@ func read(o Options) (*contents, error) {
 		}
 	}
 	return c, err
-}
-
-// mostReadings is how often a catalog is read that a writer goes on with meanwhile.
-const mostReadings = 5
-
-// readLog reads the catalog. Where the bytes are not there that the last batch vouches for, a writer may have dropped them since, and written to their place:
-// then it is read anew.
-func (c *contents) readLog() (err error) {
-	for range mostReadings {
-		c.state, c.lost = catalog.New(), nil
-		if c.log, err = journal.Read(c.journal(), c.apply); err != nil || !c.log.Unproved {
-			return err
-		}
-		if same, err := c.log.Unchanged(c.journal()); same || err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // readTwice reads a damaged catalog anew, the definitions first: rows whose definitions are damaged are found by those that stand elsewhere.
@@ -214,7 +193,7 @@ func (c *contents) lose(err error) {
 }
 
 func (c *contents) journal() journal.Options {
-	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store, Vouched: c.vouched}
+	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store}
 }
 
 // damage is what of the catalog was acknowledged and is missing; nil: nothing.
@@ -234,21 +213,12 @@ func (c *contents) damage() error {
 
 // space opens the data files.
 func (c *contents) space(readOnly bool) (*segment.Space, error) {
-	return c.spaceOf(segment.Options{ReadOnly: readOnly})
-}
-
-// few opens them for transfers that are too small to be shared out.
-func (c *contents) few(readOnly bool) (*segment.Space, error) {
-	return c.spaceOf(segment.Options{ReadOnly: readOnly, Parallel: 1})
-}
-
-func (c *contents) spaceOf(o segment.Options) (*segment.Space, error) {
 	capacity := c.o.Capacity
 	if n := len(c.runs); n > 0 {
 		capacity = max(capacity, c.runs[n-1].end)
 	}
-	o.FS, o.Dir, o.Direct, o.Named = c.o.FS, c.o.Dir, c.o.Direct, true
-	o.Capacity, o.SegmentBytes = capacity, c.identity.segment
-	o.Store = c.identity.owner()
-	return segment.Open(o)
+	return segment.Open(segment.Options{
+		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
+		Store: c.identity.owner(),
+	})
 }

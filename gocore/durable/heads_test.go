@@ -27,10 +27,10 @@ func (s *site) fill(first uint64) {
 }
 
 // filledSite is a store of four checkpoints in data files 1 to 3, and an unused file 4.
-func filledSite(t *testing.T, first uint64, old bool) *site {
+func filledSite(t *testing.T, first uint64, headless bool) *site {
 	t.Helper()
 	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
-	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 1 << 20, Direct: true, old: old}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 1 << 20, Direct: true, headless: headless}
 	s.open()
 	s.fill(first)
 	return s
@@ -247,7 +247,7 @@ func TestStoresWithoutHeads(t *testing.T) {
 	if f, err := readIdentity(&s.o); err != nil || f.heads {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	s.o.old = false
+	s.o.headless = false
 	s.open()
 	s.serial, s.next = 100, 8<<20
 	s.put("a", plan.Number(9), 900_000)
@@ -310,12 +310,12 @@ func TestADirectoryInPlaceOfADataFile(t *testing.T) {
 
 // A feature that this library does not know is refused.
 func TestFeaturesOfLaterVersions(t *testing.T) {
-	i := identity{segment: 1 << 20, heads: true, vouches: true}
+	i := identity{segment: 1 << 20, heads: true}
 	p := i.bytes()
 	if got, err := parseIdentity(p); err != nil || got != i {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for at, value := range map[int]byte{40: 7, 41: 1, 47: 128} {
+	for at, value := range map[int]byte{40: 3, 41: 1, 47: 128} {
 		p := i.bytes()
 		p[at] = value
 		binary.LittleEndian.PutUint64(p[48:], xxh3.Hash(p[:48]))

@@ -32,16 +32,12 @@ const (
 )
 
 // What a reader must know beside the version, as bits. Stores of version 0.1 have none.
-const (
-	flagHeads   = 1 << 0 // data files have heads
-	flagVouches = 1 << 1 // batches may vouch for data: kind 6 of frames
-)
+const flagHeads = 1 << 0 // data files have heads
 
 type identity struct {
 	store   [16]byte
 	segment int64 // length of what lies in a data file
 	heads   bool  // data files have heads
-	vouches bool  // batches may vouch for data
 }
 
 func (i *identity) bytes() []byte {
@@ -53,9 +49,6 @@ func (i *identity) bytes() []byte {
 	flags := uint64(0)
 	if i.heads {
 		flags |= flagHeads
-	}
-	if i.vouches {
-		flags |= flagVouches
 	}
 	p = binary.LittleEndian.AppendUint64(p, flags)
 	p = binary.LittleEndian.AppendUint64(p, xxh3.Hash(p))
@@ -77,10 +70,10 @@ func parseIdentity(p []byte) (i identity, err error) {
 	if v := binary.LittleEndian.Uint32(p[8:]); v != formatVersion || binary.LittleEndian.Uint32(p[12:]) != 0 {
 		return i, fmt.Errorf("%w: its format has version %d, this library knows version %d", ErrVersion, v, formatVersion)
 	}
-	if unknown := flags &^ (flagHeads | flagVouches); unknown != 0 {
+	if unknown := flags &^ flagHeads; unknown != 0 {
 		return i, fmt.Errorf("%w: it has features %#x that this library does not know", ErrVersion, unknown)
 	}
-	i.heads, i.vouches = flags&flagHeads != 0, flags&flagVouches != 0
+	i.heads = flags&flagHeads != 0
 	copy(i.store[:], p[16:])
 	i.segment = int64(binary.LittleEndian.Uint64(p[32:]))
 	if i.segment < segment.Block || i.segment > mostSegment || i.segment%segment.Block != 0 {
@@ -244,8 +237,7 @@ func makeIdentity(o *Options) error {
 		}
 	}
 	if err != nil {
-		f.identity.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
-		f.identity.heads, f.identity.vouches = !o.old, !o.old
+		f.identity.segment, f.identity.heads = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes), !o.headless
 		if _, err := rand.Read(f.identity.store[:]); err != nil {
 			return err
 		}

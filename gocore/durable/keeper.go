@@ -60,9 +60,6 @@ func keepHeld(o Options, repair bool) (*keeper, error) {
 
 // settle makes what was found what is there, whatever happens.
 func (k *keeper) settle() error {
-	if err := k.bringDown(); err != nil {
-		return err
-	}
 	if k.faulty() || k.contents.log.Shadowed {
 		return k.startAnew()
 	}

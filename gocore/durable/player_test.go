@@ -202,18 +202,18 @@ func proved(c *contents) error {
 
 // player does with a directory what a store does, and knows what has to be there whatever happens.
 type player struct {
-	mem    *vfs.Mem
-	under  func(m *vfs.Mem) vfs.FS // how it sees its disk
-	at     string                  // the directory's name
-	gone   bool                    // the disk has crashed: what is done on it leads nowhere
-	repair bool
-	old    bool // the store is one of version 0.1
-	slack  int64
-	blocks int64
-	r      *rand.Rand
-	o      Options
-	d      *Dir
-	failed int // calls that failed so far
+	mem      *vfs.Mem
+	under    func(m *vfs.Mem) vfs.FS // how it sees its disk
+	at       string                  // the directory's name
+	gone     bool                    // the disk has crashed: what is done on it leads nowhere
+	repair   bool
+	headless bool // the store is one of version 0.1
+	slack    int64
+	blocks   int64
+	r        *rand.Rand
+	o        Options
+	d        *Dir
+	failed   int // calls that failed so far
 
 	trouble *vfs.Rule // two syncs that fail, when it is enabled
 
@@ -248,7 +248,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
-		old: p.old,
+		headless: p.headless,
 	}
 }
 
@@ -428,11 +428,7 @@ func (p *player) land(group []*Change, suspect []int64) {
 			p.vacate(gone)
 		case c.Uncertain:
 			uncertain = append(uncertain, c)
-			switch {
-			case c.Put == nil:
-			case c.Free:
-				p.mark(run{c.Off, c.Off + length(c.Put)}, false)
-			default:
+			if c.Put != nil {
 				p.uncertain = append(p.uncertain, run{c.Off, c.Off + length(c.Put)})
 			}
 		case c.Put != nil:

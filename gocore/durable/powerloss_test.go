@@ -101,7 +101,7 @@ func TestPowerLoss(t *testing.T) {
 							return nil
 						}}
 					})
-					o.p.old = seed == 2
+					o.p.headless = seed == 2
 					s.play(o.p, true)
 					o.p.close()
 					if err := errors.Join(o.wrong, o.p.wrong); err != nil {

@@ -44,7 +44,7 @@ func framesOf(text []byte) (all []written) {
 		kind, length := binary.LittleEndian.Uint32(text[at+4:]), int(binary.LittleEndian.Uint64(text[at+16:]))
 		end := at + (40+length+7)/8*8
 		f := written{from: int64(at), end: int64(end), kind: kind}
-		for payload := text[at+40 : at+40+length]; (kind == snapshotKind || kind == batchKind || kind == vouchingKind) && len(payload) > 0; {
+		for payload := text[at+40 : at+40+length]; (kind == snapshotKind || kind == batchKind) && len(payload) > 0; {
 			size := binary.LittleEndian.Uint32(payload)
 			for record := payload[4 : 4+size]; len(record) > 0; {
 				if record[0] == 3 {
@@ -62,7 +62,6 @@ func framesOf(text []byte) (all []written) {
 const (
 	completeKind = 3
 	batchKind    = 4
-	vouchingKind = 6
 )
 
 // hurt is a store of which the medium is damaged, one place after the other.

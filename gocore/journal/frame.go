@@ -16,10 +16,7 @@ const (
 	kindComplete = 3 // all parts of it are on the medium: said twice, before them and behind
 	kindBatch    = 4 // records, in their order
 	kindClosed   = 5 // nothing follows: the log was closed
-	kindVouching = 6 // a batch that may have come down without the data that it relies on, as long as nothing follows: see Log.AppendBeside
 )
-
-func isBatch(kind uint32) bool { return kind == kindBatch || kind == kindVouching }
 
 const (
 	frameMagic = 0x314a4656 // "VFJ1"
@@ -83,7 +80,7 @@ func parseHead(p []byte, at place) (h head, ok bool) {
 	h.kind = binary.LittleEndian.Uint32(p[4:])
 	h.sequence, h.length = binary.LittleEndian.Uint64(p[8:]), binary.LittleEndian.Uint64(p[16:])
 	h.payload, h.sum = binary.LittleEndian.Uint64(p[24:]), binary.LittleEndian.Uint64(p[32:])
-	known := h.kind >= kindBegin && h.kind <= kindVouching && (!isBatch(h.kind) || h.sequence > 0)
+	known := h.kind >= kindBegin && h.kind <= kindClosed && (h.kind != kindBatch || h.sequence > 0)
 	return h, known && h.sequence <= mostNumber && h.length <= MostPayload && h.sum == h.seal(at)
 }
 

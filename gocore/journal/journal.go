@@ -53,8 +53,6 @@ type Options struct {
 	Store [16]byte // frames of other stores do not count
 	// Owns fails when another process may write to the log. It is asked before files are removed. nil: none does.
 	Owns func() error
-	// Vouched tells whether what the records of a batch rely on is there: see AppendBeside. nil: it always is.
-	Vouched func(records [][]byte) (bool, error)
 }
 
 func (o *Options) owns() error {

@@ -38,7 +38,6 @@ type batch struct {
 	counts  []func()
 	done    chan struct{}
 	err     error
-	vouching
 }
 
 // Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet: what was found of a log that was not closed is on
@@ -110,9 +109,11 @@ func (l *Log) Said() int64 {
 }
 
 func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
-	size := payloadBytes(records)
-	if size > MostPayload {
-		return nil, tooLarge(size)
+	size := 0
+	for _, record := range records {
+		if size += RecordHead + len(record); size > MostPayload {
+			return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,21 +136,11 @@ func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
 	return b, nil
 }
 
-// payloadBytes is what records take in a payload.
-func payloadBytes(records [][]byte) (size int) {
-	for _, record := range records {
-		size += RecordHead + len(record)
-	}
-	return size
-}
-
-func tooLarge(size int) error { return fmt.Errorf("%w: %d bytes", ErrTooLarge, size) }
-
 // commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then. A file that was made in vain is
 // removed. The lock of writing is held.
 func (l *Log) commit(b *batch) error {
 	l.batched = false
-	if err := l.putSomewhere(b); err != nil {
+	if err := l.putSomewhere(b.payload); err != nil {
 		if !l.batched {
 			err = fmt.Errorf("%w: %w", ErrNowhere, err)
 		}
@@ -162,7 +153,7 @@ func (l *Log) commit(b *batch) error {
 	return nil
 }
 
-func (l *Log) putSomewhere(b *batch) error {
+func (l *Log) putSomewhere(payload []byte) error {
 	if l.last >= mostNumber {
 		return ErrExhausted
 	}
@@ -170,17 +161,15 @@ func (l *Log) putSomewhere(b *batch) error {
 		return err
 	}
 	if l.file != nil {
-		if l.putBatch(b) == nil {
+		if l.put(kindBatch, l.last+1, payload) == nil {
 			return nil
 		}
-		if l.leave(); b.failed != nil {
-			return b.failed
-		}
+		l.leave()
 	}
 	if err := l.begin(begin{behind: l.last}, nil); err != nil {
 		return err
 	}
-	err := l.putBatch(b)
+	err := l.put(kindBatch, l.last+1, payload)
 	if err != nil {
 		l.scrap()
 	}
@@ -192,12 +181,12 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 	if err := l.write(kind, sequence, payload); err != nil {
 		return err
 	}
-	if isBatch(kind) {
+	if kind == kindBatch {
 		l.provide()
 		killpoint.Pass(killpoint.BatchWritten)
 	}
 	err := l.file.Sync()
-	if isBatch(kind) {
+	if kind == kindBatch {
 		killpoint.Pass(killpoint.BatchSynced)
 	}
 	return err
@@ -205,7 +194,7 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 
 func (l *Log) write(kind uint32, sequence uint64, payload []byte) error {
 	n, err := l.writeAt(l.offset, kind, sequence, payload)
-	l.batched = l.batched || isBatch(kind) && n == frameBytes(uint64(len(payload)))
+	l.batched = l.batched || kind == kindBatch && n == frameBytes(uint64(len(payload)))
 	if err != nil {
 		return err
 	}

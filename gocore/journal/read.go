@@ -21,15 +21,9 @@ type State struct {
 	// Shadowed: older files are there beside the snapshot that the log starts from, and it was not closed. Whoever wrote the snapshot may have died before it
 	// was synced, so that the older ones may count after all: who goes on calls Compact before anything else.
 	Shadowed bool
-	// Vouched: the last batch may have come down without what it relies on, and Options.Vouched has found that. Whoever goes on brings that down first.
-	Vouched bool
-	// Unproved: behind the last batch there is one that was left out, as what it relies on is not there. It was not acknowledged, as far as anybody can tell
-	// from damage to that.
-	Unproved bool
-
-	newest uint64 // file number
-	end    int64  // where the next frame of that file begins; 0: it does not count, or what stands there is no room
-	filler int64  // bytes of Bytes that fill up parts of the snapshot
+	newest   uint64 // file number
+	end      int64  // where the next frame of that file begins; 0: it does not count, or what stands there is no room
+	filler   int64  // bytes of Bytes that fill up parts of the snapshot
 
 	batch  []byte // payload of the last batch that was found
 	number uint64 // which one that is; 0: it was synced, or there is none
@@ -59,13 +53,7 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 		if err := r.replay(file, limit); err != nil {
 			return nil, err
 		}
-		if i+1 < len(chain) {
-			file.scan.window = nil
-			continue
-		}
-		if err := r.decide(file); err != nil {
-			return nil, err
-		}
+		file.scan.window = nil
 	}
 	if err := r.doubt(chain); err != nil {
 		return nil, err
@@ -83,15 +71,6 @@ type reader struct {
 	state *State
 	files []vfs.File
 	left  []opened // files that do not count, the newest first
-
-	held   bool // the records of the last batch have not been given out yet
-	heldAt extent
-}
-
-// extent is where a frame stands.
-type extent struct {
-	file        uint64
-	offset, end int64
 }
 
 func (r *reader) close() {
@@ -232,9 +211,6 @@ const noLimit = 1<<64 - 1
 // replay gives out the records of a file, up to the batch of which a newer file says that it is the last one that counts.
 func (r *reader) replay(file opened, limit uint64) error {
 	s := &file.scan
-	if err := r.release(); err != nil {
-		return err
-	}
 	if !file.begin.snapshot && r.state.Last < file.begin.behind {
 		r.missing(file, 0, file.begin.behind, "no older file has them")
 	}
@@ -246,7 +222,7 @@ func (r *reader) replay(file opened, limit uint64) error {
 		switch {
 		case err != nil:
 			return err
-		case ok && isBatch(h.kind) && h.sequence > limit, at >= file.unused && !ok && s.failure(at, s.size) == nil:
+		case ok && h.kind == kindBatch && h.sequence > limit, at >= file.unused && !ok && s.failure(at, s.size) == nil:
 			if at < file.end {
 				r.damage(file.number, at, 0, 0, "the file ends before its snapshot does", false)
 			}
@@ -303,7 +279,7 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 	case !found:
 		r.missing(file, at, limit, why)
 		return false, nil
-	case isBatch(h.kind):
+	case h.kind == kindBatch:
 		r.missing(file, at, min(h.sequence-1, limit), why)
 	case h.kind == kindClosed:
 		r.missing(file, at, min(h.sequence, limit), why)
@@ -347,49 +323,34 @@ func (r *reader) missing(file opened, at int64, to uint64, why string) {
 }
 
 func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool, err error) {
-	here := extent{file.number, at, at + frameBytes(h.length)}
+	f := r.f
 	switch h.kind {
 	case kindClosed:
 		r.missing(file, at, h.sequence, "the log was closed behind them")
 		r.state.Closed = true
-		return true, r.release()
-	case kindBatch, kindVouching:
+		return true, nil
+	case kindBatch:
 		if h.sequence <= r.state.Last { // no writer does that
 			r.damage(file.number, at, h.sequence, h.sequence, "another batch has its number", false)
 			return false, nil
 		}
-		if err := r.release(); err != nil {
-			return false, err
-		}
 		r.missing(file, at, h.sequence-1, "a frame is missing")
 		r.state.Last, r.state.number = h.sequence, h.sequence
 		r.state.batch = append(r.state.batch[:0], payload...)
-		if h.kind == kindVouching {
-			r.held, r.heldAt = true, here
-			return false, nil
-		}
-		return false, r.give(here, h.sequence, payload)
 	case kindSnapshot:
 		if !file.begin.snapshot {
 			r.damage(file.number, at, 0, 0, "a part of a snapshot where there is none", false)
 			return false, nil
 		}
-		return false, r.giveTo(r.part, here, h.sequence, payload)
+		f = r.part
+	default:
+		return false, nil
 	}
-	return false, nil
-}
-
-// give gives out the records of a batch.
-func (r *reader) give(at extent, sequence uint64, payload []byte) error {
-	return r.giveTo(r.f, at, sequence, payload)
-}
-
-func (r *reader) giveTo(f func(record []byte) error, at extent, sequence uint64, payload []byte) error {
 	whole, err := eachRecord(payload, f)
 	if !whole {
-		r.damage(at.file, at.offset, sequence, sequence, "its records are not those that its length says", false)
+		r.damage(file.number, at, h.sequence, h.sequence, "its records are not those that its length says", false)
 	}
-	return err
+	return false, err
 }
 
 // part takes a record of a snapshot. Empty ones fill frames up.

@@ -75,10 +75,10 @@ func (s *scan) verdict() (v verdict, err error) {
 			v.found, v.begin = true, begin{behind: h.sequence, snapshot: true}
 			v.end, err = s.partsEnd()
 			return v, err
-		case kindBatch, kindVouching, kindClosed:
+		case kindBatch, kindClosed:
 			if v.found = true; !v.parts {
 				v.begin.behind = h.sequence
-				if isBatch(h.kind) {
+				if h.kind == kindBatch {
 					v.begin.behind--
 				}
 			}
@@ -156,14 +156,11 @@ func (s *scan) resync(wanted func(h head) bool) (head, bool, error) {
 	return head{}, false, nil
 }
 
-// beginsFrame tells whether a frame was begun where p begins, be it whole or not.
-func beginsFrame(p []byte) bool { return len(p) >= 4 && binary.LittleEndian.Uint32(p) == frameMagic }
-
 // nextMagic is how far behind the beginning of p a frame may begin, or how much of p need not be looked at any more.
 func nextMagic(p []byte) (skipped int, found bool) {
 	i := 0
 	for ; i+4 <= len(p); i += grain {
-		if beginsFrame(p[i:]) {
+		if binary.LittleEndian.Uint32(p[i:]) == frameMagic {
 			return i, true
 		}
 	}

@@ -38,42 +38,6 @@ func (s *Space) Discard(number int64) error {
 	return nil
 }
 
-// Renew brings a segment down of which a sync may have failed in another process. What was written again since the space was opened is written; the head and
-// the length of the file are not, as long as the system believes that the medium has them. So the head is written again, and the length is changed, and
-// changed back. The caller knows by checksums that the file is the store's.
-func (s *Space) Renew(number int64) error {
-	if err := s.rewrite(number); err != nil {
-		return err
-	}
-	return s.Sync(number)
-}
-
-func (s *Space) rewrite(number int64) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return ErrClosed
-	}
-	g := s.lookUp(number)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.file == nil {
-		return nil
-	}
-	g.bare = s.opt.Store != nil
-	if err := g.writeHead(s); err != nil {
-		return err
-	}
-	size, err := g.file.Size()
-	if err == nil {
-		err = g.file.Truncate(size + Block)
-	}
-	if err == nil {
-		err = g.file.Truncate(size)
-	}
-	return err
-}
-
 // Punch gives the file system the room of a range back that lies in one segment, and that nothing counts on.
 func (s *Space) Punch(off, n int64) error {
 	s.mu.RLock()

@@ -181,14 +181,6 @@ func (s *Space) Sync(number int64) error {
 	return nil
 }
 
-// Suspect tells whether a sync of a segment has failed.
-func (s *Space) Suspect(number int64) bool {
-	g := s.lookUp(number)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.suspect != nil
-}
-
 func (g *segment) close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -138,7 +138,7 @@ func (s *Store) endPut(c *durable.Change, f *flown) {
 		s.eng.Done(now, x, nil)
 		s.arrived(x.Rec)
 		return
-	case c.Uncertain && !c.Free:
+	case c.Uncertain:
 		b.uncertain = true
 		k.uncertain = append(k.uncertain, x)
 	}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import xxhash
 
-BEGIN, SNAPSHOT, COMPLETE, BATCH, CLOSED, VOUCHING = range(1, 7)
-BATCHES = (BATCH, VOUCHING)
+BEGIN, SNAPSHOT, COMPLETE, BATCH, CLOSED = range(1, 6)
 HEAD = struct.Struct("<4sI4Q")
 MOST = 67108864
 #: Where the first complete of a file stands, and where the parts of its snapshot begin.
@@ -29,7 +28,7 @@ def frames(path: Path, store: bytes, offset: int = 0) -> Iterator[tuple[int, int
             magic != b"VFJ1"
             or length > MOST
             or xxhash.xxh3_64_intdigest(sealed) != head_sum
-            or not BEGIN <= kind <= VOUCHING
+            or not BEGIN <= kind <= CLOSED
         ):
             return
         ending = -(-end // 8) * 8
@@ -52,12 +51,6 @@ def whole(path: Path, store: bytes) -> list[tuple[int, int, bytes]]:
     return found if found and found[0][0] == BEGIN else []
 
 
-def nothing_follows(path: Path, found: list[tuple[int, int, bytes]]) -> bool:
-    """Whether no frame was begun behind those of a file."""
-    end = path.read_bytes().rindex(found[-1][2]) + len(found[-1][2])
-    return path.read_bytes()[-(-end // 8) * 8 :][:4] != b"VFJ1"
-
-
 def records(payload: bytes) -> Iterator[bytes]:
     """The records of a snapshot's part or of a batch."""
     at = 0
@@ -67,15 +60,9 @@ def records(payload: bytes) -> Iterator[bytes]:
         at += 4 + length
 
 
-def read(
-    store_dir: Path, store: bytes, vouched: Callable[[list[bytes], list[bytes]], bool] = lambda before, batch: True
-) -> tuple[list[bytes], int, bool]:
-    """All records that count, the number of the last batch, and whether the log was closed behind it.
-
-    ``vouched`` tells, by the records before it and its own, whether what a batch vouches for is there.
-    """
+def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
+    """All records that count, the number of the last batch, and whether the log was closed behind it."""
     files: list[tuple[int, bool, list[tuple[int, int, bytes]]]] = []
-    newest = None
     for path in sorted(store_dir.iterdir()):
         found = whole(path, store) if re.fullmatch(r"catalog-[0-9a-f]{16}", path.name) else []
         if not found:
@@ -88,9 +75,7 @@ def read(
         if flags:
             files.clear()
         files.append((behind, bool(flags), found))
-        newest = path
     result: list[bytes] = []
-    doubtful: list[bytes] = []
     last, closed = 0, False
     for number, (behind, snapshot, found) in enumerate(files):
         limit = files[number + 1][0] if number + 1 < len(files) else None
@@ -98,22 +83,18 @@ def read(
             raise ValueError(f"batches {last + 1} to {behind} are missing")
         last, closed = behind, False
         for kind, sequence, payload in found:
-            if kind in BATCHES and (limit is None or sequence <= limit):
+            if kind == BATCH and (limit is None or sequence <= limit):
                 if sequence != last + 1:
                     raise ValueError(f"batch {last + 1} is missing")
                 last = sequence
-            elif kind in BATCHES:
+            elif kind == BATCH:
                 break
             closed = kind == CLOSED
             if kind == SNAPSHOT:  # empty records fill a part up
                 result += [record for record in records(payload) if record]
-            if kind in BATCHES:
-                result += doubtful
-                doubtful = list(records(payload))
-    in_doubt = newest and files[-1][2][-1][0] == VOUCHING and nothing_follows(newest, files[-1][2])
-    if in_doubt and not vouched(result, doubtful):
-        return result, last - 1, closed
-    return result + doubtful, last, closed
+            if kind == BATCH:
+                result += records(payload)
+    return result, last, closed
 
 
 HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL = range(1, 8)

@@ -155,8 +155,8 @@ def summary(report: Any) -> str:
             text += f"; {number} {what}"
     if report.torn_nbytes:
         text += (
-            f"; the catalog ends in {report.torn_nbytes} bytes that are no whole batch, or one whose checkpoints are "
-            "not there: the writer has not ended it, as when it was killed, or what was written last is damaged"
+            f"; the catalog ends in {report.torn_nbytes} bytes that are no whole batch: the writer has not ended it, "
+            "as when it was killed, or the last batch is damaged"
         )
     if report.unused:
         text += f"; {len(report.unused)} unused data files ({sized(sum(file.nbytes for file in report.unused))})"
