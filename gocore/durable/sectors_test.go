@@ -40,7 +40,10 @@ type written struct {
 
 // framesOf reads a catalog file as docs/format.md describes it.
 func framesOf(text []byte) (all []written) {
-	for at := 0; at < len(text) && string(text[at:at+8]) != "VELOFREE"; {
+	for at := 0; at < len(text); {
+		if string(text[at:at+8]) == "VELOFREE" {
+			return append(all, written{from: int64(at), end: int64(len(text)), kind: roomKind})
+		}
 		kind, length := binary.LittleEndian.Uint32(text[at+4:]), int(binary.LittleEndian.Uint64(text[at+16:]))
 		end := at + (40+length+7)/8*8
 		f := written{from: int64(at), end: int64(end), kind: kind}
@@ -62,6 +65,7 @@ func framesOf(text []byte) (all []written) {
 const (
 	completeKind = 3
 	batchKind    = 4
+	roomKind     = 100 // no frame, but room for some
 )
 
 // hurt is a store of which the medium is damaged, one place after the other.
