@@ -337,7 +337,7 @@ func (d *Dir) provide() (before int64) {
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
 	before = d.refused + 2*live + allowed - d.log.Said() + 1
-	needed := max(before, 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
+	needed := max(before-d.log.Ahead(), 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
 	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before
 }

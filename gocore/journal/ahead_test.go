@@ -42,8 +42,8 @@ func TestRoomIsMadeAhead(t *testing.T) {
 		must(t, l.Append([]byte(want[i]), nil))
 		_, size := newestFile(t, o)
 		sizes[size] = true
-		if size <= l.Bytes() || size > l.Bytes()+aheadMost {
-			t.Fatalf("%d bytes of frames in a file of %d", l.Bytes(), size)
+		if size <= l.Bytes() || size > l.Bytes()+aheadMost || size != l.Bytes()+l.Ahead() {
+			t.Fatalf("%d bytes of frames, and %d ahead, in a file of %d", l.Bytes(), l.Ahead(), size)
 		}
 	}
 	if len(sizes) > 10 {
@@ -66,8 +66,8 @@ func TestNoRoomAhead(t *testing.T) {
 	o := options(vfs.NewFaulty(m, full))
 	l := Open(o, &State{})
 	must(t, l.Append([]byte("one"), nil), l.Append([]byte("two"), nil))
-	if _, size := newestFile(t, o); size != l.Bytes() {
-		t.Errorf("a file of %d bytes, %d of them in frames", size, l.Bytes())
+	if _, size := newestFile(t, o); size != l.Bytes() || l.Ahead() != 0 {
+		t.Errorf("a file of %d bytes, %d of them in frames, %d ahead", size, l.Bytes(), l.Ahead())
 	}
 	must(t, l.Close())
 	holds(t, options(m), "one", "two")

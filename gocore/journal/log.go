@@ -26,7 +26,8 @@ type Log struct {
 	writing sync.Mutex // held while something is written
 	file    vfs.File   // nil: the next batch begins a new one
 	offset  int64
-	room    int64  // the file has been made as long as this, or will not be made longer
+	room    int64  // how long the file has been made ahead
+	cramped bool   // there was no room to be made ahead
 	before  int64  // bytes, before the file was made
 	batched bool   // a frame of the batch that is being written may lie somewhere as a whole
 	found   *State // by whoever has opened the log, until that is on the medium for sure; nil: it is
@@ -327,7 +328,7 @@ func (l *Log) create() error {
 	l.mu.Lock()
 	l.before = l.bytes
 	l.mu.Unlock()
-	l.file, l.offset, l.room = file, 0, 0
+	l.file, l.offset, l.room, l.cramped = file, 0, 0, false
 	return nil
 }
 

@@ -41,6 +41,7 @@ def path(tmp_path: Path) -> Path:
             )
             store.wait("disk")  # one after the other
         run.checkpoint("7", [BIG, np.asfortranarray(STATE["u"])])
+        store.wait("disk")  # what comes last has a batch of its own
         store.history("other \ud800\n").checkpoint(-(1 << 63), u=np.arange(3))
     return place
 
@@ -277,7 +278,7 @@ def test_a_torn_end_is_told(path: Path) -> None:
         text = invoke("check", path)
         assert text.exit_code == 0
         assert f"ends in {told['torn_nbytes']} bytes that are no whole batch" in text.stdout
-        assert told["checkpoints"] < 6  # how many the last batch had depends on the moment
+        assert told["checkpoints"] == 5
 
 
 def test_a_catalog_is_repaired(path: Path) -> None:
