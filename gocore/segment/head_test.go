@@ -67,6 +67,17 @@ func TestBytesLieBehindTheHead(t *testing.T) {
 	mustClose(t, s)
 }
 
+// A range without bytes needs no file: nothing was ever written where it lies.
+func TestARangeWithoutBytesNeedsNoFile(t *testing.T) {
+	_, o := withHeads(t, 64<<20, 1)
+	s := mustOpen(t, o)
+	mustHave(t, s, 5000, nil)
+	if err := s.Proves(5000, 1); !errors.Is(err, ErrUnwritten) {
+		t.Error(err)
+	}
+	mustClose(t, s)
+}
+
 // A head that could not be written is written before anything else the next time.
 func TestAHeadThatCouldNotBeWritten(t *testing.T) {
 	for name, short := range map[string]int{"nothing of it": 0, "a part of it": 512} {
