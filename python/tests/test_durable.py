@@ -67,6 +67,22 @@ def test_what_was_closed_is_found(tmp_path: Path, flush: str) -> None:
         same(store, kept)
 
 
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_checkpoint_of_nothing(tmp_path: Path, checksum: bool) -> None:
+    """None of its bytes are on disk; it is found, restored, checked and copied all the same."""
+    path = tmp_path / "store"
+    with velocpy.open(path, host="1MiB", disk="16MiB", checksum=checksum) as store:
+        store.history("run").checkpoint(1, none=np.zeros((0, 3), np.int16))
+        store.history("run").checkpoint(2, {})
+    with velocpy.open(path, host=None, disk="16MiB", checksum=checksum) as store:
+        assert list(store.history("run")) == [1, 2]
+        store.backup(tmp_path / "copy")
+    for there in (path, tmp_path / "copy"):
+        assert inspect.check(there).damaged == 0
+        with velocpy.open(there, mode="r") as store:
+            assert store.history("run").restore(1)["none"].shape == (0, 3)
+
+
 def test_drops_that_the_disk_refuses_are_told_of(tmp_path: Path, run_python: RunPython) -> None:
     """By close, which closes all the same; and one that is possible again by then is made."""
     done = run_python(
