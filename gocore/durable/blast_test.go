@@ -45,33 +45,7 @@ func TestAFrameOfASnapshotCostsItsRowsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.close()
-			catalogs := s.names("catalog-")
-			name := catalogs[len(catalogs)-1]
-			text := s.read(name)
-			frames := 0
-			for at := 0; at < len(text); {
-				kind, length := binary.LittleEndian.Uint32(text[at+4:]), int(binary.LittleEndian.Uint64(text[at+16:]))
-				if kind == snapshotKind {
-					frames++
-					s.flip(name, int64(at+40+length/2))
-					view, err := Read(s.o)
-					if err != nil {
-						t.Fatal(err)
-					}
-					left := 0
-					for _, h := range view.State().Histories() {
-						left += h.Rows
-					}
-					if err := view.Close(); err != nil {
-						t.Fatal(err)
-					}
-					if in := putsIn(text[at+40 : at+40+length]); left != rows-in {
-						t.Errorf("frame %d has %d rows, and without it %d of %d are left", frames, in, left, rows)
-					}
-					s.flip(name, int64(at+40+length/2))
-				}
-				at += (40 + length + 7) / 8 * 8
-			}
+			frames, _ := s.flipFrames(snapshotKind, rows)
 			if frames < 3 {
 				t.Errorf("only %d frames", frames)
 			}
@@ -79,17 +53,81 @@ func TestAFrameOfASnapshotCostsItsRowsAlone(t *testing.T) {
 	}
 }
 
-// putsIn counts the puts in the records of a payload.
-func putsIn(payload []byte) (n int) {
+// Changes that come together stand in batches of at most 16 KiB, and damage to one costs its rows alone.
+func TestAFrameOfABatchCostsItsRowsAlone(t *testing.T) {
+	const rows = 3000
+	s := newSite(t)
+	changes := make([]*Change, rows)
+	for i := range changes {
+		l := &catalog.Layout{Slot: 1, Spans: []catalog.Span{{Bytes: 1}}, Text: fmt.Sprint(i % 3)}
+		row := &catalog.Row{Key: plan.Number(int64(i)), Serial: uint64(i + 1), Layout: l, Sums: []uint64{1}, Meta: strings.Repeat("m", i%100)}
+		changes[i] = &Change{History: fmt.Sprint("h", i%5), Off: int64(i) * catalog.Block, Put: row}
+	}
+	changes[1000].Put.Meta = strings.Repeat("m", 100_000) // one that does not fit
+	s.d.Commit(changes...)
+	for range changes {
+		if c := <-s.landed; c.Err != nil {
+			t.Fatal(c.Err)
+		}
+	}
+	s.close()
+	frames, sizes := s.flipFrames(batchKind, rows)
+	large := 0
+	for _, n := range sizes {
+		if n > 16<<10 {
+			large++
+		}
+	}
+	if frames < 30 || large != 1 {
+		t.Errorf("of %d batches %d have more than 16 KiB of rows", frames, large)
+	}
+}
+
+// flipFrames flips a bit in each frame of a kind in the newest file of the log, which has all rows, and tries what is lost. It returns how many frames there
+// are, and how many bytes of puts they have.
+func (s *site) flipFrames(kind uint32, rows int) (frames int, sizes []int) {
+	s.t.Helper()
+	catalogs := s.names("catalog-")
+	name := catalogs[len(catalogs)-1]
+	text := s.read(name)
+	for at := 0; at < len(text); {
+		length := int(binary.LittleEndian.Uint64(text[at+16:]))
+		if binary.LittleEndian.Uint32(text[at+4:]) == kind {
+			frames++
+			s.flip(name, int64(at+40+length/2))
+			view, err := Read(s.o)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			left := 0
+			for _, h := range view.State().Histories() {
+				left += h.Rows
+			}
+			if err := view.Close(); err != nil {
+				s.t.Fatal(err)
+			}
+			in, size := putsIn(text[at+40 : at+40+length])
+			if sizes = append(sizes, size); left != rows-in {
+				s.t.Errorf("frame %d has %d rows, and without it %d of %d are left", frames, in, left, rows)
+			}
+			s.flip(name, int64(at+40+length/2))
+		}
+		at += (40 + length + 7) / 8 * 8
+	}
+	return frames, sizes
+}
+
+// putsIn counts the puts in the records of a payload, and their bytes.
+func putsIn(payload []byte) (n, bytesOf int) {
 	for len(payload) > 0 {
 		size := binary.LittleEndian.Uint32(payload)
 		for record := payload[4 : 4+size]; len(record) > 0; {
 			if record[0] == 3 && bytes.Equal(record[1:4], make([]byte, 3)) {
-				n++
+				n, bytesOf = n+1, bytesOf+8+int(binary.LittleEndian.Uint32(record[4:]))
 			}
 			record = record[8+binary.LittleEndian.Uint32(record[4:]):]
 		}
 		payload = payload[4+size:]
 	}
-	return n
+	return n, bytesOf
 }

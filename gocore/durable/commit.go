@@ -215,8 +215,9 @@ func length(row *catalog.Row) int64 { return rooms(row.Layout.Slot) }
 // rooms is how many bytes of the space a slot takes.
 func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 1) * catalog.Block }
 
-// batchBytes bounds a batch, roughly: it is what damage to the catalog costs before that is written anew, and worth a sync.
-const batchBytes = 64 << 10
+// batchBytes bounds what the changes of a batch say, unless one alone says more: it is what damage to the catalog costs before that is written anew. A sync
+// for every batch costs a group of many small checkpoints some microseconds each.
+const batchBytes = 16 << 10
 
 // record writes what is to be said of a group to the catalog.
 func (d *Dir) record(group []*Change) {
@@ -227,11 +228,12 @@ func (d *Dir) record(group []*Change) {
 		if c.Err != nil || c.Clarify {
 			continue
 		}
-		batch = append(batch, c)
-		if size += len(c.record.Bytes()); size >= batchBytes {
+		n := len(c.record.Bytes()) + journal.RecordHead
+		if size+n > batchBytes {
 			d.append(batch)
 			batch, size = nil, 0
 		}
+		batch, size = append(batch, c), size+n
 	}
 	d.append(batch)
 }
