@@ -1,11 +1,12 @@
 """Calls of the public surface, interrupted at every bytecode; a program, so that one that hangs or dies is one result.
 
-    python interrupted.py MODE COUNT SEED
+    python interrupted.py MODE TIERS COUNT SEED
 
 MODE says what happens at the n-th bytecode of velocpy and of the code that calls it, for n = 1, 2, … until the call
 comes to its end: "raise" a KeyboardInterrupt; or "collect", the cycle collector, which runs a destructor, or "handle",
 a handler of a signal, both of which call the history. "signal" raises from a signal handler at a random time instead.
-The cases are gone through until COUNT interruptions have taken place. It prints {"interruptions": n, "wrong": [...]}.
+TIERS says what the store has: "memory", "disk", which ends with the process, or "durable", in "store" where the program
+runs. The cases are gone through until COUNT interruptions have taken place. It prints {"interruptions": n, "wrong": [...]}.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import faulthandler
 import gc
 import json
 import random
+import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,12 +28,18 @@ from typing import Any
 import numpy as np
 
 import velocpy
-from velocpy import Advance, Drop, Last, Plan, Restore
+from velocpy import Advance, Drop, Last, Plan, Restore, inspect
 
 HERE = __file__
 PACKAGE = str(Path(velocpy.__file__).parent)
 HANG = 60
 KEYS = 5
+STORE, OTHER, COPY = Path("store"), Path("other"), Path("copy")
+TIERS: dict[str, dict[str, Any]] = {
+    "memory": {"host": "2MiB"},
+    "disk": {"host": "64KiB", "disk": "4MiB"},
+    "durable": {"path": STORE, "host": "64KiB", "disk": "16MiB"},
+}
 
 
 @dataclasses.dataclass
@@ -50,11 +59,16 @@ class State:
 
 @dataclasses.dataclass
 class Case:
-    """prepare makes a state ready; call is interrupted; check tells what is wrong, if anything."""
+    """prepare makes a state ready; call is interrupted; check tells what is wrong, if anything.
+
+    later tells it too, when nothing refers to the call any more. durable: the case needs a store that outlives the process.
+    """
 
     call: Callable[[State], Any]
     prepare: Callable[[State], Any] = lambda state: None
     check: Callable[[State, bool], str | None] = lambda state, completed: None
+    later: Callable[[State, bool], str | None] = lambda state, completed: None
+    durable: bool = False
 
 
 CASES: dict[str, Case] = {}
@@ -266,6 +280,88 @@ def call_store(s: State) -> None:
         store.stats(), store.timeline(), store.costs(), store.histories, repr(store), store.wait()
 
 
+@case()
+def call_resize(s: State) -> None:
+    with contextlib.suppress(velocpy.TierUnavailable):  # there is no device
+        s.store.resize(device="1MiB")
+
+
+# --- and those of a store that outlives the process ---
+
+
+@case(
+    durable=True,
+    check=lambda s, done: None if s.called_back or not done or "disk" in s.history.tiers(9) else "it is not on disk",
+)
+def call_durable(s: State) -> None:
+    s.ticket = s.history.checkpoint(9, u=ZEROS)
+    s.ticket.wait("disk"), s.ticket.durable("disk")
+    s.store.wait("disk"), s.history.wait("disk"), s.store.durable
+
+
+@case(durable=True)
+def call_reader(s: State) -> None:
+    with velocpy.open(STORE, mode="r", host="1MiB") as reader:
+        for name in [history.name for history in reader.histories]:
+            for key in list(reader.history(name)):
+                with contextlib.suppress(*ALLOWED):  # the writer may drop it meanwhile
+                    reader.history(name).restore(key)["u"].sum()
+
+
+@case(durable=True)
+def call_inspected(s: State) -> None:
+    inspect.contents(STORE), list(inspect.checkpoints(STORE, "h")), inspect.check(STORE)
+    with contextlib.suppress(*ALLOWED):
+        inspect.describe(STORE, "h", 0)
+
+
+def copied(s: State, completed: bool) -> str | None:
+    """A copy that came to its end is whole; one that did not is no obstacle to the next."""
+    if completed and (damage := inspect.check(COPY).damaged):
+        return f"{damage} are damaged in the copy"
+    shutil.rmtree(COPY, ignore_errors=True)
+    s.store.backup(COPY)
+    with velocpy.open(COPY, mode="r", host="1MiB") as copy:
+        wrong = s.called_back or {key for key in s.history if copy.history("h").restore(key)["u"].tobytes() != now(s, key)}
+    return f"{wrong} are other bytes in the copy" if wrong and not s.called_back else None
+
+
+def now(s: State, key: Any) -> bytes:
+    return bytes(s.history.restore(key)["u"].tobytes())
+
+
+@case(durable=True, prepare=lambda s: shutil.rmtree(COPY, ignore_errors=True), later=copied)
+def call_backup(s: State) -> None:
+    s.store.backup(COPY)
+
+
+def free(s: State, completed: bool) -> str | None:
+    """Whatever became of the call, the store can be opened; what was acknowledged is there.
+
+    A store that was interrupted while it closed goes on with that by itself, which may take a moment.
+    """
+    gc.collect()
+    for _ in range(500):
+        with contextlib.suppress(velocpy.StoreLocked):
+            opened = velocpy.open(OTHER, host="1MiB", disk="1MiB")
+            break
+        time.sleep(0.01)
+    else:
+        return "it stays locked"
+    with opened as store:
+        if completed and list(store.history("new")) != [0]:
+            return f"it has {list(store.history('new'))}"
+    return None
+
+
+@case(durable=True, prepare=lambda s: shutil.rmtree(OTHER, ignore_errors=True), later=free)
+def call_another(s: State) -> None:
+    with velocpy.open(OTHER, host="1MiB", disk="1MiB") as store:
+        store.history("new").checkpoint(0, u=ZEROS)
+    inspect.repair(OTHER)
+    inspect.collect(OTHER)
+
+
 ZEROS = np.zeros(50, np.uint8)
 
 
@@ -358,12 +454,25 @@ def works(store: velocpy.Store, history: velocpy.History) -> None:
     assert len(history) == 0
 
 
-def run(mode: str, count: int, seed: int) -> dict[str, Any]:
+def reopened(store: velocpy.Store, history: velocpy.History) -> list[str]:
+    """Closes the store; what it had in the end is there when it is opened again, and nothing else."""
+    for key in range(KEYS):
+        history.checkpoint(key, u=np.full(50, key, np.uint8))
+    store.close()
+    if damage := inspect.check(STORE).damaged:
+        return [f"{damage} checkpoints are damaged"]
+    with velocpy.open(STORE, host="1MiB", disk="16MiB") as store:
+        if list(store.history("h")) != list(range(KEYS)):
+            return [f"{list(store.history('h'))} are there after all"]
+        return [f"{key} is another" for key in range(KEYS) if (store.history("h").restore(key)["u"] != key).any()]
+
+
+def run(mode: str, tiers: str, count: int, seed: int) -> dict[str, Any]:
     rng = random.Random(seed)
     failures = Failures()
     wrong: list[str] = []
     interruptions = 0
-    store = velocpy.open(host="2MiB", lookahead=4)
+    store = velocpy.open(**TIERS[tiers], lookahead=4)
     history = store.history("h")
     armed = False
 
@@ -422,11 +531,13 @@ def run(mode: str, count: int, seed: int) -> dict[str, Any]:
         if text := this.check(state, completed):
             wrong.append(f"{name}, {mode} at {n}: {text}")
         del kept
+        if text := this.later(state, completed):
+            wrong.append(f"{name}, {mode} at {n}: {text}")
         state.lease = None
         works(store, history)
         return tracer.acted
 
-    names = list(CASES)
+    names = [name for name in CASES if tiers == "durable" or not CASES[name].durable]
     while interruptions < count and not wrong:
         for name in names:
             if mode == "signal":
@@ -437,10 +548,12 @@ def run(mode: str, count: int, seed: int) -> dict[str, Any]:
             while interruptions < count and once(name, n):
                 n += 1
     faulthandler.cancel_dump_traceback_later()
+    if tiers == "durable":
+        wrong += reopened(store, history)
     store.close()
     wrong += [text for text in failures.texts if "KeyboardInterrupt" not in text]
     return {"interruptions": interruptions, "wrong": wrong[:10]}
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+    print(json.dumps(run(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))

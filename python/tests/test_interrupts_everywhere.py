@@ -23,12 +23,13 @@ COUNT = 100_000 if LONG else 2_500
 
 
 @pytest.mark.timeout(7200 if LONG else 300)
+@pytest.mark.parametrize("tiers", ["memory", "disk", "durable"])
 @pytest.mark.parametrize("mode", ["raise", "handle", "collect", "signal"])
-def test_interrupted_at_every_bytecode(mode: str, tmp_path: Path, record_property) -> None:
+def test_interrupted_at_every_bytecode(mode: str, tiers: str, tmp_path: Path, record_property) -> None:
     """The store works afterwards, and no checkpoint and no hint is lost without a word."""
     seed = int.from_bytes(os.urandom(4), "little")
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), mode, str(COUNT), str(seed)],
+        [sys.executable, str(PROGRAM), mode, tiers, str(COUNT), str(seed)],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
