@@ -3,10 +3,10 @@
     python interrupted.py MODE TIERS COUNT SEED
 
 MODE says what happens at the n-th bytecode of velocpy and of the code that calls it, for n = 1, 2, … until the call
-comes to its end: "raise" a KeyboardInterrupt; or "collect", the cycle collector, which runs a destructor, or "handle",
+comes to its end (every STEP-th, from a random one on, where COUNT is below EVERY): "raise" a KeyboardInterrupt; or "collect", the cycle collector, which runs a destructor, or "handle",
 a handler of a signal, both of which call the history. "signal" raises from a signal handler at a random time instead.
 TIERS says what the store has: "memory", "disk", which ends with the process, or "durable", in "store" where the program
-runs. The cases are gone through until COUNT interruptions have taken place. It prints {"interruptions": n, "wrong": [...]}.
+runs. All cases are gone through, again and again until COUNT interruptions have taken place. It prints {"interruptions": n, "wrong": [...]}.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from velocpy import Advance, Drop, Last, Plan, Restore, inspect
 HERE = __file__
 PACKAGE = str(Path(velocpy.__file__).parent)
 HANG = 60
+EVERY, STEP = 100_000, 7
 KEYS = 5
 STORE, OTHER, COPY = Path("store"), Path("other"), Path("copy")
 TIERS: dict[str, dict[str, Any]] = {
@@ -310,9 +311,9 @@ def call_reader(s: State) -> None:
 
 @case(durable=True)
 def call_inspected(s: State) -> None:
-    inspect.contents(STORE), list(inspect.checkpoints(STORE, "h")), inspect.check(STORE)
-    with contextlib.suppress(*ALLOWED):
-        inspect.describe(STORE, "h", 0)
+    inspect.contents(STORE), inspect.check(STORE)
+    with contextlib.suppress(*ALLOWED):  # nothing of it may be on disk yet
+        list(inspect.checkpoints(STORE, "h")), inspect.describe(STORE, "h", 0)
 
 
 def copied(s: State, completed: bool) -> str | None:
@@ -538,15 +539,16 @@ def run(mode: str, tiers: str, count: int, seed: int) -> dict[str, Any]:
         return tracer.acted
 
     names = [name for name in CASES if tiers == "durable" or not CASES[name].durable]
+    step = 1 if count >= EVERY else STEP
     while interruptions < count and not wrong:
         for name in names:
             if mode == "signal":
                 for _ in range(40):
                     once(name, 0)
                 continue
-            n = 1 + rng.randrange(3) if interruptions else 1
-            while interruptions < count and once(name, n):
-                n += 1
+            n = 1 + rng.randrange(step)
+            while once(name, n):
+                n += step
     faulthandler.cancel_dump_traceback_later()
     if tiers == "durable":
         wrong += reopened(store, history)

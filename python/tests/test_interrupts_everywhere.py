@@ -19,7 +19,7 @@ import velocpy
 
 PROGRAM = Path(__file__).with_name("interrupted.py")
 LONG = os.environ.get("VELOCPY_LONG") == "1"
-COUNT = 100_000 if LONG else 2_500
+COUNT = 100_000 if LONG else 2_000
 
 
 @pytest.mark.timeout(7200 if LONG else 300)
