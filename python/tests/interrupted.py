@@ -3,10 +3,11 @@
     python interrupted.py MODE TIERS COUNT SEED
 
 MODE says what happens at the n-th bytecode of velocpy and of the code that calls it, for n = 1, 2, … until the call
-comes to its end (every STEP-th, from a random one on, where COUNT is below EVERY): "raise" a KeyboardInterrupt; or "collect", the cycle collector, which runs a destructor, or "handle",
-a handler of a signal, both of which call the history. "signal" raises from a signal handler at a random time instead.
-TIERS says what the store has: "memory", "disk", which ends with the process, or "durable", in "store" where the program
-runs. All cases are gone through, again and again until COUNT interruptions have taken place. It prints {"interruptions": n, "wrong": [...]}.
+comes to its end (every STEP-th, from a random one on, where COUNT is below EVERY): "raise" a KeyboardInterrupt; or
+"collect", the cycle collector, which runs a destructor, or "handle", a handler of a signal, both of which call the
+history. "signal" raises from a signal handler at a random time instead. TIERS says what the store has: "memory",
+"disk", which ends with the process, or "durable", in "store" where the program runs. All cases are gone through, again
+and again until COUNT interruptions have taken place. It prints {"interruptions": n, "wrong": [...]}.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class State:
 class Case:
     """prepare makes a state ready; call is interrupted; check tells what is wrong, if anything.
 
-    later tells it too, when nothing refers to the call any more. durable: the case needs a store that outlives the process.
+    later tells it too, when nothing refers to the call any more. durable: it needs a store that outlives the process.
     """
 
     call: Callable[[State], Any]
@@ -322,13 +323,15 @@ def copied(s: State, completed: bool) -> str | None:
         return f"{damage} are damaged in the copy"
     shutil.rmtree(COPY, ignore_errors=True)
     s.store.backup(COPY)
+    if s.called_back:
+        return None
     with velocpy.open(COPY, mode="r", host="1MiB") as copy:
-        wrong = s.called_back or {key for key in s.history if copy.history("h").restore(key)["u"].tobytes() != now(s, key)}
-    return f"{wrong} are other bytes in the copy" if wrong and not s.called_back else None
+        wrong = [key for key in s.history if shown(copy.history("h"), key) != shown(s.history, key)]
+    return f"{wrong} are other bytes in the copy" if wrong else None
 
 
-def now(s: State, key: Any) -> bytes:
-    return bytes(s.history.restore(key)["u"].tobytes())
+def shown(history: velocpy.History, key: Any) -> bytes:
+    return bytes(history.restore(key)["u"].tobytes())
 
 
 @case(durable=True, prepare=lambda s: shutil.rmtree(COPY, ignore_errors=True), later=copied)
