@@ -256,12 +256,12 @@ func TestEverySector(t *testing.T) {
 	}
 }
 
-// In a store of 10^5 checkpoints too. VELOCPY_LONG=1 tries every sector, and 20,000 bits, on all cores: half an hour of one of them.
+// In a store of 10^5 checkpoints too. VELOCPY_LONG=1 tries every sector, and 10,000 bits, on all cores: half an hour of one of them.
 func TestEverySectorOfALargeStore(t *testing.T) {
 	rows, tries, bits, parts := 100_000, 60, 20, 1
 	switch {
 	case long():
-		bits, parts = 20_000, runtime.GOMAXPROCS(0)
+		bits, parts = 10_000, runtime.GOMAXPROCS(0)
 	case tenth():
 		rows, tries = 20_000, 20
 	}
