@@ -59,6 +59,46 @@ def test_another_store_in_place_of_a_renamed_one(
     assert any("another name" in record.message for record in caplog.records)
 
 
+def mount(*options: object) -> None:
+    if subprocess.run(["mount", *map(str, options)], capture_output=True, check=False).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+
+
+def unmount(point: Path) -> None:
+    subprocess.run(["umount", "-l", point], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("covered", [False, True])
+def test_another_file_system_in_place_of_its_own(
+    tmp_path: Path, covered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Taken away and replaced, or covered: the store goes on in its own, and is found when that is mounted again."""
+    own, other, point = tmp_path / "own", tmp_path / "other", tmp_path / "point"
+    for place in (own, other, point):
+        place.mkdir()
+    with velocpy.open(other / "store", **SIZES) as store:
+        write(store, range(5), seed=1000)
+    kept = files(other / "store")
+    mount("--bind", own, point)
+    try:
+        with caplog.at_level(logging.WARNING, "velocpy"), velocpy.open(point / "store", **SIZES) as store:
+            write(store, range(20), seed=0)
+            if not covered:
+                unmount(point)
+            mount("--bind", other, point)
+            holds(point / "store", range(5), seed=1000)  # that is what the name leads to now
+            write(store, range(20, 300), seed=0, durable=False)
+            store.history("h").checkpoint(300, u=np.random.default_rng(300).bytes(5000)).wait("disk")
+            assert bytes(store.history("h").restore(3)["u"]) == np.random.default_rng(3).bytes(5000)
+    finally:
+        unmount(point)
+        if covered:
+            unmount(point)
+    holds(own / "store", range(301), seed=0)
+    assert files(other / "store") == kept
+    assert any("another name" in record.message for record in caplog.records)
+
+
 def test_chdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere" / "store").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
