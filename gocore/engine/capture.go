@@ -138,6 +138,7 @@ func (e *Engine) beginCopy(now int64, c *Capture) {
 	if c.Spill {
 		f := e.Fragment(c.Rec, c.Tier)
 		f.Transfers++
+		e.tiers[c.Tier].arriving++
 		e.pass(Down, &Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
 	} else {
 		e.capturing++

@@ -130,6 +130,7 @@ type tier struct {
 	captures int64 // e.count at the last capture
 	inflow   inflow
 	proofs   int // under way
+	arriving int // flushes and spills to it, under way
 	leaving  leaving
 	reserved reserved
 	retired  []span

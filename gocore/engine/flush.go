@@ -152,10 +152,23 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 // roomBelow makes room for a flush. It does not find that there is none while others give back some by themselves.
 func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 	v := e.room(now, l.lower, rec)
-	if owed := e.owed > 0 && l.lower == len(e.tiers)-1; v == stuck && (owed || e.tiers[l.lower].proofs > 0) {
+	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].proofs > 0) {
 		return waits
 	}
 	return v
+}
+
+// expectsReleases tells whether the caller may give back room in tier t by itself: what is on its way there may replace what its catalog counts on.
+func (e *Engine) expectsReleases(t int) bool {
+	return t == len(e.tiers)-1 && (e.owed > 0 || e.cfg.Keep != nil && e.tiers[t].arriving > 0)
+}
+
+// arrive notes that a transfer to tier t has ended: a flush may have waited for what it replaces.
+func (e *Engine) arrive(t int) {
+	e.tiers[t].arriving--
+	if e.cfg.Keep != nil {
+		e.tiers[t].version++
+	}
 }
 
 // unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are

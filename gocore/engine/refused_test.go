@@ -132,15 +132,44 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 	if x == nil || x.Rec != first {
 		t.Fatalf("%+v", x)
 	}
-	e.Await(0, []*Record{written(t, e, h, 1, 50).Rec}, 1)
-	if other := e.Next(0, Down); other != nil || !e.links[0].refused.covers(need{50, 1}) {
-		t.Fatalf("%+v, refused %v", other, e.links[0].refused)
+	second := e.Await(0, []*Record{written(t, e, h, 1, 50).Rec}, 1)
+	if other := e.Next(0, Down); other != nil || len(e.links[0].refused) != 0 || second.Phase == Ended {
+		t.Fatalf("%+v, refused %v: the first may replace something", other, e.links[0].refused)
 	}
 	e.Retire(x.ToOff, x.ToOff+60)
 	e.Redo(1, x)
 	carryDown(e)
-	if w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
-		t.Errorf("phase %d, %v", w.Phase, w.Err)
+	for _, w := range []*Wait{w, second} {
+		if w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
+			t.Errorf("phase %d, %v", w.Phase, w.Err)
+		}
+	}
+}
+
+// What is on its way to a tier with a catalog may replace something there: nobody is told before that there is no room, and then there is some, or none.
+func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
+	for name, replaces := range map[string]bool{"it does": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			e := New(Config{Keep: func(*Record) bool { return false }, Tiers: []TierConfig{
+				{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
+			}})
+			e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 40) })
+			h := e.History("h")
+			e.Await(0, []*Record{written(t, e, h, 0, 40).Rec}, 1)
+			x := e.Next(0, Down)
+			w := e.Await(0, []*Record{written(t, e, h, 1, 40).Rec}, 1)
+			if other := e.Next(0, Down); x == nil || other != nil || w.Phase == Ended {
+				t.Fatalf("%+v, then %+v; phase %d, %v", x, other, w.Phase, w.Err)
+			}
+			if replaces && !e.Release(1, 0, 40) {
+				t.Fatal("it was not reserved")
+			}
+			e.Done(1, x, nil)
+			carryDown(e)
+			if w.Phase != Ended || replaces != (w.Err == nil) || !replaces && !errors.Is(w.Err, ErrFull) {
+				t.Errorf("phase %d, %v", w.Phase, w.Err)
+			}
+		})
 	}
 }
 

@@ -276,6 +276,7 @@ func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
 func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
 	rec.runs |= 1 << l.upper
 	l.flushing++
+	e.tiers[l.lower].arriving++
 	e.place(rec, l.lower, rec.copies[l.lower], lifecycle.BeginWrite)
 	from, to := e.Fragment(rec, l.upper), e.Fragment(rec, l.lower)
 	from.Transfers++
@@ -338,6 +339,7 @@ func (e *Engine) endFlush(x *Transfer) {
 	rec.queuedOn &^= bit
 	l.queued--
 	l.flushing--
+	e.arrive(x.To)
 	e.Fragment(rec, x.From).Transfers--
 	e.Fragment(rec, x.To).Transfers--
 }
@@ -400,6 +402,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 func (e *Engine) spilled(now int64, x *Transfer, err error) {
 	c, rec := x.Capture, x.Rec
 	c.Phase, c.Err = Ended, err
+	e.arrive(x.To)
 	e.Fragment(rec, x.To).Transfers--
 	if err != nil {
 		e.step(rec, x.To, lifecycle.Abort)

@@ -240,6 +240,29 @@ func TestRoomOfADropIsWaitedFor(t *testing.T) {
 	}
 }
 
+// What replaces a durable checkpoint gives the room of the other back when it has landed: on a disk with little room beside what counts, whoever needs some
+// waits for that.
+func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
+	for name, host := range map[string]int64{"from memory": 1 << 20, "straight to disk": 0} {
+		t.Run(name, func(t *testing.T) {
+			const keys = 8
+			c := stored(host, (keys+1)*4096, vfs.NewMem(64<<20))
+			h := newClient(t, reopened(t, c), "h")
+			for round := range uint64(50) {
+				for k := range int64(keys) {
+					h.mustPut(k, random(4000, 100*round+uint64(k)))
+				}
+				if err := h.wait(0, status.TierDisk); err != nil { // for all
+					t.Fatalf("round %d: %v", round, err)
+				}
+			}
+			for k := range int64(keys) {
+				h.mustGet(k, random(4000, 4900+uint64(k)), RestoreArgs{})
+			}
+		})
+	}
+}
+
 // A capture that is given up while it is being written leaves nothing behind that the watchdog would take for a disk that stands still.
 func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	gate := &vfs.Rule{Ops: vfs.OpWrite, Block: true, Times: 1}

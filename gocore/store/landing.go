@@ -101,10 +101,10 @@ func (s *Store) landPut(c *durable.Change, f *flown) {
 	k.landed(at, f)
 	delete(s.stall.since, f.x)
 	s.users--
-	s.endPut(c, f)
 	if replaces && c.Err == nil {
-		s.vacate(s.now(), &before)
+		s.vacate(s.now(), &before) // before the engine finds that nothing is under way any more, and no room for what waits
 	}
+	s.endPut(c, f)
 	held := k.held[at]
 	delete(k.held, at)
 	for _, f := range held {
