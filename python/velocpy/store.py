@@ -374,6 +374,9 @@ class Store:
         cannot be, it is closed all the same, and the error is raised. Leases stay valid; their memory is freed with
         them.
 
+        Interrupted (Ctrl-C) while it waits for the disk, the store is still open. Interrupted later it goes on closing
+        by itself; until that is done, opening it again raises `StoreLocked`. Calling again waits on.
+
         Raises
         ------
         WaitTimeout
