@@ -246,11 +246,26 @@ func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 	for name, host := range map[string]int64{"from memory": 1 << 20, "straight to disk": 0} {
 		t.Run(name, func(t *testing.T) {
 			const keys = 8
-			c := stored(host, (keys+1)*4096, vfs.NewMem(64<<20))
-			h := newClient(t, reopened(t, c), "h")
+			s := reopened(t, stored(host, (keys+1)*4096, vfs.NewMem(64<<20)))
+			h := newClient(t, s, "h")
+			var clients [keys]*client
+			for k := range clients {
+				clients[k] = newClient(t, s, "h")
+			}
 			for round := range uint64(50) {
-				for k := range int64(keys) {
-					h.mustPut(k, random(4000, 100*round+uint64(k)))
+				var ops [keys]*Op
+				var codes [keys]status.Code
+				var outs [keys]Outcome
+				for k, c := range clients { // all of them are under way at once
+					var err error
+					if ops[k], codes[k], err = c.pending(int64(k), random(4000, 100*round+uint64(k)), CheckpointArgs{}, &outs[k]); err != nil {
+						t.Fatalf("round %d, key %d: %v", round, k, err)
+					}
+				}
+				for k, c := range clients {
+					if err := drive(t, ops[k], codes[k], c.fd, &outs[k]); err != nil {
+						t.Fatalf("round %d, key %d: %v", round, k, err)
+					}
 				}
 				if err := h.wait(0, status.TierDisk); err != nil { // for all
 					t.Fatalf("round %d: %v", round, err)

@@ -102,7 +102,7 @@ func (s *Store) landPut(c *durable.Change, f *flown) {
 	delete(s.stall.since, f.x)
 	s.users--
 	if replaces && c.Err == nil {
-		s.vacate(s.now(), &before) // before the engine finds that nothing is under way any more, and no room for what waits
+		s.vacate(s.now(), &before) // first, so that no capture that waits gives up what it is to replace
 	}
 	s.endPut(c, f)
 	held := k.held[at]

@@ -63,6 +63,8 @@ BUGS = [
     Bug("a drop that failed is forgotten when the store closes", "store/owed.go", "		s.kept.owed.last = true\n		s.sayAgain(false)\n", "", "TestDropThatFailedIsTriedWhen", package="store"),
     Bug("a batch relies on another one", "durable/commit.go", "len(records[0]) == 0 {", "len(all) > 0 {", "TestEveryBit"),
     Bug("damage that was seen ahead counts as verified", "engine/proof.go", "right && p.Rec.proving", "p.Rec.proving", "TestLeasesAreComparedAhead", package="store"),
+    Bug("a flush finds no room while what makes some is landing", "engine/flush.go", "e.cfg.Keep != nil && e.tiers[t].arriving > 0", "e.cfg.Keep != nil && e.tiers[t].arriving < 0", "TestRoomOfWhatIsReplaced", package="store"),
+    Bug("a batch is long", "durable/commit.go", "if size+n > batchBytes {", "if size+n > batchBytes<<7 {", "TestAFrameOfABatch"),
     Bug("what is damaged while it is compared counts as verified", "engine/proof.go", "right && p.Rec.proving", "right", "TestProofs|TestModel", package="engine"),
     Bug("a missing batch is taken for a torn end", "journal/read.go", "	if to != noLimit && to > r.state.Last {", "	if to == 0 {", "TestEveryBitFlipped", package="journal"),
     Bug("a part of a snapshot is long", "journal/snapshot.go", "RecordHead+len(record) > p.room() {", "RecordHead+len(record) > p.room()<<7 {", "TestEverySector"),
