@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -275,6 +276,36 @@ func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 				h.mustGet(k, random(4000, 4900+uint64(k)), RestoreArgs{})
 			}
 		})
+	}
+}
+
+// A capture that waits for the room of what another one replaces does not give up, for its own room, the durable version that it is to replace itself.
+func TestACaptureThatWaitsKeepsWhatItReplaces(t *testing.T) {
+	const keys = 3
+	gate := &vfs.Rule{Ops: vfs.OpWrite, Name: "data-0000000000000001", Block: true, Times: 1}
+	gate.Disable()
+	s := reopened(t, stored(0, (keys+1)*4096, vfs.NewFaulty(vfs.NewMem(64<<20), gate)))
+	h, other := newClient(t, s, "h"), newClient(t, s, "h")
+	for k := range int64(keys) {
+		h.mustPut(k, random(4000, uint64(k)))
+	}
+	gate.Enable()
+	var first, second Outcome
+	one, oneCode, err := h.pending(0, random(4000, 100), CheckpointArgs{}, &first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is being written", func() bool { return gate.Blocked() == 1 })
+	two, twoCode, err := other.pending(1, random(4000, 101), CheckpointArgs{}, &second)
+	if err != nil || twoCode != status.Pending {
+		t.Fatal(twoCode, err)
+	}
+	gate.Release()
+	if err := errors.Join(drive(t, one, oneCode, h.fd, &first), drive(t, two, twoCode, other.fd, &second)); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Stats(); err != nil || st.Tiers["disk"].Commits != keys+2 {
+		t.Errorf("%d commits, one for each capture are %d: something was dropped (%v)", st.Tiers["disk"].Commits, keys+2, err)
 	}
 }
 
