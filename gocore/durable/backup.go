@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/safego"
 )
 
 // Backup copies a store into another directory, also while a process writes to it.
@@ -326,7 +327,12 @@ func (b *Backup) commit(changes ...*Change) error {
 	}
 	slices.SortFunc(changes, func(x, y *Change) int { return cmp.Compare(x.order(), y.order()) })
 	b.to.Commit(changes...)
-	return <-b.landed
+	select {
+	case err := <-b.landed:
+		return err
+	case <-b.to.ended: // the goroutine that commits has panicked
+		return safego.ErrPoisoned
+	}
 }
 
 // order is that of writing: of two versions of a key the newer one comes later.

@@ -3,12 +3,17 @@ package durable
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/vfs"
 )
 
 // frameKinds of the log, as docs/format.md numbers them.
@@ -80,6 +85,64 @@ func TestAFrameOfABatchCostsItsRowsAlone(t *testing.T) {
 	}
 	if frames < 30 || large != 1 {
 		t.Errorf("of %d batches %d have more than 16 KiB of rows", frames, large)
+	}
+}
+
+// Behind a batch that failed no other one of its group is tried. What came before it is there, what comes behind it is not, and of its own changes nobody knows
+// if only its sync has failed.
+func TestNoBatchFollowsOneThatFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails     vfs.Rule
+		some, all bool // are there
+		uncertain bool // some are
+	}{
+		"the third sync":         {vfs.Rule{Ops: vfs.OpSync, Skip: 2, Times: 1}, true, true, false}, // it is tried once more, in another file
+		"all from the third on":  {vfs.Rule{Ops: vfs.OpSync, Skip: 2}, true, false, true},
+		"all":                    {vfs.Rule{Ops: vfs.OpSync}, false, false, false},
+		"nothing can be created": {vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen}, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.close()
+			fails := &c.fails
+			fails.Err = unix.EIO
+			fails.Disable()
+			s.o.FS = vfs.NewFaulty(s.fs, fails)
+			s.open()
+			fails.Enable()
+			changes := make([]*Change, 3000)
+			for i := range changes {
+				changes[i] = &Change{History: "h", Off: int64(i) * catalog.Block, Put: &catalog.Row{Key: plan.Number(int64(i)), Serial: uint64(i + 1), Layout: &catalog.Layout{Slot: 1}}}
+			}
+			s.d.Commit(changes...)
+			there, uncertain := []uint64{}, 0
+			for range changes {
+				switch c := <-s.landed; {
+				case c.Err == nil:
+					there = append(there, c.Put.Serial)
+				case !errors.Is(c.Err, unix.EIO):
+					t.Fatal(c.Err)
+				case c.Uncertain:
+					uncertain++
+				}
+			}
+			if some, all := len(there) > 0, len(there) == len(changes); some != c.some || all != c.all || (uncertain > 0) != c.uncertain || fails.Fired() > 2 {
+				t.Errorf("%d are there, of %d nobody knows, %d calls have failed", len(there), uncertain, fails.Fired())
+			}
+			fails.Disable()
+			s.do(&Change{History: "h", Off: 5000 * catalog.Block, Put: &catalog.Row{Key: plan.Number(5000), Serial: 5001, Layout: &catalog.Layout{Slot: 1}}})
+			s.close()
+			view, err := Read(s.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := serials(view.State()); !slices.Equal(got, append(there, 5001)) {
+				t.Errorf("%d are there after all, not %d", len(got), len(there)+1)
+			}
+			if err := view.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package durable
 
 import (
 	"errors"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -183,6 +185,9 @@ func (d *Dir) touched(group []*Change) []int64 {
 	return slices.Compact(all)
 }
 
+// errUnsynced: the goroutine that was to sync a segment has panicked.
+var errUnsynced = fmt.Errorf("the data was not synced: %w", safego.ErrPoisoned)
+
 // syncAll syncs segments, beside each other, and returns the errors of those where that failed.
 func (d *Dir) syncAll(segments []int64) map[int64]error {
 	failed := map[int64]error{}
@@ -192,16 +197,20 @@ func (d *Dir) syncAll(segments []int64) map[int64]error {
 		}
 		return failed
 	}
+	for _, number := range segments {
+		failed[number] = errUnsynced
+	}
 	var mu sync.Mutex
 	var busy sync.WaitGroup
 	for _, number := range segments {
 		busy.Add(1)
 		safego.Go("data sync", func() {
 			defer busy.Done()
-			if err := d.data.Sync(number); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed[number] = err
+			err := d.data.Sync(number)
+			mu.Lock()
+			defer mu.Unlock()
+			if failed[number] = err; err == nil {
+				delete(failed, number)
 			}
 		})
 	}
@@ -219,37 +228,53 @@ func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 
 // for every batch costs a group of many small checkpoints some microseconds each.
 const batchBytes = 16 << 10
 
-// record writes what is to be said of a group to the catalog.
+// record writes what is to be said of a group to the catalog, batch by batch. Behind a batch that failed no other is tried, unless there was no room for it:
+// one with drops may find some.
 func (d *Dir) record(group []*Change) {
 	d.encode(group)
-	var batch []*Change
-	size := 0
-	for _, c := range group {
-		if c.Err != nil || c.Clarify {
-			continue
+	var failed error
+	for batch := range batches(group) {
+		if failed != nil {
+			refuse(batch, failed)
+		} else if err := d.append(batch); d.unclear || !noSpace(err) {
+			failed = err
 		}
-		n := len(c.record.Bytes()) + journal.RecordHead
-		if size+n > batchBytes {
-			d.append(batch)
-			batch, size = nil, 0
-		}
-		batch, size = append(batch, c), size+n
 	}
-	d.append(batch)
 }
 
-func (d *Dir) append(batch []*Change) {
-	if len(batch) == 0 {
-		return
-	}
-	if err := d.appendWith(d.batch(batch), batch); err != nil {
-		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
-		for _, c := range batch {
-			c.Err, c.Uncertain = err, !errors.Is(err, journal.ErrNowhere)
+// batches are the changes of a group that have records, in batches of at most batchBytes unless one change alone has more.
+func batches(group []*Change) iter.Seq[[]*Change] {
+	return func(yield func([]*Change) bool) {
+		var batch []*Change
+		size := 0
+		for _, c := range group {
+			if c.Err != nil || c.Clarify {
+				continue
+			}
+			n := len(c.record.Bytes()) + journal.RecordHead
+			if len(batch) > 0 && size+n > batchBytes {
+				if !yield(batch) {
+					return
+				}
+				batch, size = nil, 0
+			}
+			batch, size = append(batch, c), size+n
 		}
-		return
+		if len(batch) > 0 {
+			yield(batch)
+		}
 	}
-	d.unclear = false
+}
+
+// append writes a batch.
+func (d *Dir) append(batch []*Change) error {
+	err := d.appendWith(d.batch(batch), batch)
+	if d.unclear = err != nil && !errors.Is(err, journal.ErrNowhere); err != nil {
+		for _, c := range batch {
+			c.Err, c.Uncertain = err, d.unclear
+		}
+	}
+	return err
 }
 
 // A batch may use so many bytes, and half as many as its records have, to say again what these rely on: so damage to another batch does not cost them, and
@@ -299,8 +324,6 @@ func (d *Dir) say(c *Change) error {
 		return c.record.Drop(c.History, c.Key, c.Serial)
 	case c.Clear:
 		return c.record.Clear(c.History, c.Serial)
-	case c.Clarify:
-		return nil
 	}
 	return c.record.Retain(c.History, c.Retention)
 }

@@ -28,7 +28,7 @@ type Dir struct {
 	spare   int64 // bytes that batches have left of what they may say again
 	moved   bool  // the log was told that the directory has another name
 	lost    error // why the directory is not this process's any more; nil: it is
-	unclear bool  // nobody knows whether the latest batches that failed are there
+	unclear bool  // nobody knows whether the latest batch, which failed, is there
 
 	ballast   bool // there is one, of its full size
 	ballasted time.Time
@@ -68,7 +68,8 @@ func Open(o Options) (_ *Dir, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.damage(), c.foreign()); err != nil && !o.Repair {
+	foreign := c.foreign()
+	if err := errors.Join(c.damage(), foreign); err != nil && (!o.Repair || foreign != nil && !errors.Is(foreign, ErrDamaged)) {
 		return nil, err
 	}
 	if err := c.writable(); err != nil {

@@ -49,6 +49,12 @@ func (c *contents) look(number uint64) error {
 	return err
 }
 
+// own tells whether a data file may be removed as this store's: its head says so, or is damaged, or files have none.
+func (c *contents) own(number uint64) bool {
+	err := c.look(number)
+	return err == nil || errors.Is(err, segment.ErrHead)
+}
+
 // heads are the data files with heads that are not right, by number, and why. It opens and reads every data file once.
 func (c *contents) heads() (map[uint64]error, error) {
 	if !c.identity.heads {

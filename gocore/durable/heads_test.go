@@ -308,6 +308,27 @@ func TestADirectoryInPlaceOfADataFile(t *testing.T) {
 	}
 }
 
+// A data file that nobody can look at is not removed: it may be another store's.
+func TestADataFileThatCannotBeLookedAt(t *testing.T) {
+	s, other := filledSite(t, 0, false), filledSite(t, 1000, false)
+	unused := segment.FileName(9)
+	s.take(other, segment.FileName(1), unused)
+	theirs := s.read(unused)
+	for _, err := range []error{unix.EACCES, unix.EMFILE, unix.EIO} {
+		o := s.o
+		o.FS = vfs.NewFaulty(s.fs, &vfs.Rule{Ops: vfs.OpOpen, Name: unused, Err: err})
+		o.Repair = true
+		if d, err := Open(o); err == nil {
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(s.read(unused), theirs) {
+			t.Fatalf("%v: it is gone", err)
+		}
+	}
+}
+
 // A feature that this library does not know is refused.
 func TestFeaturesOfLaterVersions(t *testing.T) {
 	i := identity{segment: 1 << 20, heads: true}

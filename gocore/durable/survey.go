@@ -161,7 +161,7 @@ func (c *contents) firstRun(off int64) int {
 	return i
 }
 
-// sweep removes the data files in which nothing lies, but for those that belong elsewhere.
+// sweep removes the data files in which nothing lies, but for those that belong elsewhere, and those that do not let anybody see whether they do.
 func (c *contents) sweep() (removed []string, err error) {
 	if c.state.Unreadable() > 0 {
 		return nil, nil // nobody knows where those lie
@@ -171,7 +171,7 @@ func (c *contents) sweep() (removed []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if number, ok := segment.FileNumber(name); ok && !c.used(number) && !errors.Is(c.look(number), segment.ErrForeign) {
+		if number, ok := segment.FileNumber(name); ok && !c.used(number) && c.own(number) {
 			if err := c.o.FS.Remove(c.o.path(name)); err != nil {
 				return removed, err
 			}

@@ -34,7 +34,8 @@ func (s *Space) Discard(number int64) error {
 	if g.file != nil {
 		_ = g.file.Close() // nothing in it counts
 	}
-	g.file, g.allocated, g.unnamed, g.suspect, g.bare = nil, 0, false, nil, false
+	g.file, g.allocated, g.unnamed, g.suspect, g.bare, g.unproven = nil, 0, false, nil, false, nil
+	g.before, g.synced = false, g.writes // the next file is another one: its name has not been synced
 	return nil
 }
 

@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"velocpy/gocore/vfs"
@@ -154,6 +155,28 @@ func TestADiscardedFileGetsAHeadAgain(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	mustClose(t, s)
+}
+
+// A file that is begun anew, in the place of one that was closed meanwhile, has its name synced before its bytes count.
+func TestTheNameOfAFileBegunAnewIsSynced(t *testing.T) {
+	fsys, o := withHeads(t, 64<<20, 1)
+	o.OpenFiles = 1
+	if err := fsys.SyncDir("/"); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, o)
+	old, p := random(buffer(5000, 0)), random(buffer(5000, 0))
+	copy(p, "new")
+	err := errors.Join(s.Write(0, old), s.Sync(0), s.Write(1<<20, old), s.Sync(1)) // the first file is closed for the second one
+	if err = errors.Join(err, s.Discard(0), s.Write(0, p), s.Sync(0)); err != nil {
+		t.Fatal(err)
+	}
+	o.FS = fsys.Crash(rand.New(rand.NewPCG(1, 1)), 0)
+	mustClose(t, s)
+	s = mustOpen(t, o)
+	mustHave(t, s, 0, p)
+	mustHave(t, s, 1<<20, old)
 	mustClose(t, s)
 }
 
