@@ -92,19 +92,19 @@ func TestAFrameOfABatchCostsItsRowsAlone(t *testing.T) {
 // if only its sync has failed.
 func TestNoBatchFollowsOneThatFailed(t *testing.T) {
 	for name, c := range map[string]struct {
-		fails     vfs.Rule
+		fails     *vfs.Rule
 		some, all bool // are there
 		uncertain bool // some are
 	}{
-		"the third sync":         {vfs.Rule{Ops: vfs.OpSync, Skip: 2, Times: 1}, true, true, false}, // it is tried once more, in another file
-		"all from the third on":  {vfs.Rule{Ops: vfs.OpSync, Skip: 2}, true, false, true},
-		"all":                    {vfs.Rule{Ops: vfs.OpSync}, false, false, false},
-		"nothing can be created": {vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen}, false, false, false},
+		"the third sync":         {&vfs.Rule{Ops: vfs.OpSync, Skip: 2, Times: 1}, true, true, false}, // it is tried once more, in another file
+		"all from the third on":  {&vfs.Rule{Ops: vfs.OpSync, Skip: 2}, true, false, true},
+		"all":                    {&vfs.Rule{Ops: vfs.OpSync}, false, false, false},
+		"nothing can be created": {&vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen}, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.close()
-			fails := &c.fails
+			fails := c.fails
 			fails.Err = unix.EIO
 			fails.Disable()
 			s.o.FS = vfs.NewFaulty(s.fs, fails)

@@ -124,21 +124,6 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestTextsAsJSON(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                          `""`,
-		"a\"\\\n\x00\x7f":           `"a\"\\\u000a\u0000\u007f"`,
-		"ü€😀":                       `"\u00fc\u20ac\ud83d\ude00"`,
-		"\xff\xc3":                  `"\udcff\udcc3"`,
-		"\xed\xa0\x80|\xed\xbf\xbf": `"\ud800|\udfff"`,
-		"\xed\xa0":                  `"\udced\udca0"`,
-	} {
-		if got := string(appendString(nil, text)); got != want {
-			t.Errorf("%q is %s, not %s", text, got, want)
-		}
-	}
-}
-
 func FuzzRequest(f *testing.F) {
 	fs := vfs.NewMem(64 << 20)
 	for _, op := range []string{"open", "close", "histories", "rows", "row", "blob", "check", "step", "findings", "collect", "repair"} {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/pytext"
 	"velocpy/gocore/safego"
 )
 
@@ -58,7 +59,7 @@ func (l *listing) make() {
 	p := newPage(l.room)
 	w := rowWriter{head: l.head}
 	if l.head != "" {
-		w.head = string(appendString([]byte(l.head+`"history": `), l.history))
+		w.head = string(pytext.Append([]byte(l.head+`"history": `), l.history))
 	}
 	var line []byte
 	l.place, l.more = l.state.List(l.id, l.place, func(b catalog.Brief) bool {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"velocpy/gocore/durable"
+	"velocpy/gocore/pytext"
 )
 
 // headRoom is left for the line before a body.
@@ -85,13 +86,13 @@ func appendFault(to []byte, f durable.Fault) []byte {
 	to = append(to, `{"kind": "`...)
 	to = append(append(to, f.Kind...), '"')
 	to = append(to, `, "file": `...)
-	to = appendString(to, f.File)
+	to = pytext.Append(to, f.File)
 	to = appendField(to, "offset", f.Offset)
 	to = appendField(to, "bytes", f.Bytes)
 	to = appendBool(to, "harmless", f.Harmless)
 	to = appendBool(to, "fleeting", f.Fleeting)
 	if r := f.Row; r != nil {
-		to = appendString(append(to, `, "history": `...), r.History)
+		to = pytext.Append(append(to, `, "history": `...), r.History)
 		to = appendKey(append(to, `, "key": `...), r.Key)
 		to = appendField(to, "serial", r.Serial)
 	}
@@ -100,7 +101,7 @@ func appendFault(to []byte, f durable.Fault) []byte {
 		to = appendField(to, "region_offset", r.Offset)
 		to = appendField(to, "region_bytes", r.Bytes)
 	}
-	to = appendString(append(to, `, "why": `...), cutText(f.Why))
+	to = pytext.Append(append(to, `, "why": `...), cutText(f.Why))
 	return append(to, '}')
 }
 
@@ -115,7 +116,7 @@ func cutText(s string) string {
 }
 
 func appendUnused(to []byte, u durable.Unused) []byte {
-	to = appendString(append(to, `{"file": `...), u.File)
+	to = pytext.Append(append(to, `{"file": `...), u.File)
 	to = appendField(to, "bytes", u.Bytes)
 	return append(to, '}')
 }

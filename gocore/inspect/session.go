@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/pytext"
 	"velocpy/gocore/status"
 )
 
@@ -83,7 +84,7 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 			to = append(appendRight(to, sized(h.Bytes), 10), "  "...)
 			return appendLabel(to, plan.Text(h.Name))
 		}
-		to = appendString(append(append(to, q.Head...), `"history": `...), h.Name)
+		to = pytext.Append(append(append(to, q.Head...), `"history": `...), h.Name)
 		to = appendField(to, "checkpoints", h.Rows)
 		to = appendField(to, "bytes", h.Bytes)
 		to = appendField(to, "last_serial", h.Last)

@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/pytext"
 	"velocpy/gocore/status"
 )
 
@@ -66,18 +67,18 @@ type ByteStats struct {
 
 // Stats is a picture of the whole store.
 type Stats struct {
-	Tiers          map[string]TierStats    `json:"tiers"`
-	Waits          Counters                `json:"waits_ns"`
-	Restores       RestoreStats            `json:"restores"`
-	Bytes          ByteStats               `json:"bytes"`
-	Histories      map[string]HistoryStats `json:"histories"`
-	Captures       int64                   `json:"captures"`
-	Consumed       int64                   `json:"consumed"`
-	BrokenPromises int64                   `json:"broken_promises"`
-	Decisions      int64                   `json:"eviction_decisions"`
-	Mapped         int64                   `json:"mapped_bytes"`
-	Leases         int                     `json:"users"`
-	EventsLost     int64                   `json:"timeline_lost"`
+	Tiers          map[string]TierStats     `json:"tiers"`
+	Waits          Counters                 `json:"waits_ns"`
+	Restores       RestoreStats             `json:"restores"`
+	Bytes          ByteStats                `json:"bytes"`
+	Histories      pytext.Map[HistoryStats] `json:"histories"`
+	Captures       int64                    `json:"captures"`
+	Consumed       int64                    `json:"consumed"`
+	BrokenPromises int64                    `json:"broken_promises"`
+	Decisions      int64                    `json:"eviction_decisions"`
+	Mapped         int64                    `json:"mapped_bytes"`
+	Leases         int                      `json:"users"`
+	EventsLost     int64                    `json:"timeline_lost"`
 }
 
 // Stats takes the picture. Cost: O(histories).
@@ -88,7 +89,7 @@ func (s *Store) Stats() (Stats, error) {
 	defer s.mu.Unlock()
 	e := &s.eng.Stats
 	st := Stats{
-		Tiers: map[string]TierStats{}, Histories: map[string]HistoryStats{}, Waits: s.counters,
+		Tiers: map[string]TierStats{}, Histories: pytext.Map[HistoryStats]{}, Waits: s.counters,
 		Bytes:    ByteStats{Captured: e.Captured, Restored: e.Restored, CancelledFlush: e.CancelledFlush, AvoidedFlush: e.AvoidedFlush},
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
 		Mapped: memory.Total(), Leases: s.users - s.workers, EventsLost: s.line.lost,

@@ -3,18 +3,19 @@ package store
 import (
 	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/pytext"
 	"velocpy/gocore/status"
 )
 
 // Moment is one event of a store's life, as pictures show it.
 type Moment struct {
-	At      int64  `json:"t_ns"`
-	What    string `json:"what"`
-	History string `json:"history"`
-	Key     any    `json:"key"`
-	Tier    string `json:"tier"`
-	Bytes   int64  `json:"bytes"`
-	Took    int64  `json:"dur_ns"`
+	At      int64       `json:"t_ns"`
+	What    string      `json:"what"`
+	History pytext.Text `json:"history"`
+	Key     any         `json:"key"`
+	Tier    string      `json:"tier"`
+	Bytes   int64       `json:"bytes"`
+	Took    int64       `json:"dur_ns"`
 }
 
 var moments = map[engine.EventKind]string{
@@ -78,9 +79,9 @@ func (s *Store) Timeline() []Moment {
 	defer s.mu.Unlock()
 	list := make([]Moment, len(s.line.kept))
 	for i, m := range s.line.kept {
-		list[i] = Moment{At: m.at, What: moments[m.kind], History: m.hist, Bytes: m.bytes, Took: m.took, Key: m.key.Number}
+		list[i] = Moment{At: m.at, What: moments[m.kind], History: pytext.Text(m.hist), Bytes: m.bytes, Took: m.took, Key: m.key.Number}
 		if m.key.IsText {
-			list[i].Key = m.key.Text
+			list[i].Key = pytext.Text(m.key.Text)
 		}
 		if m.tier >= 0 {
 			list[i].Tier = status.TierName(s.tiers[m.tier])

@@ -67,6 +67,17 @@ def test_what_was_closed_is_found(tmp_path: Path, flush: str) -> None:
         same(store, kept)
 
 
+def test_names_with_lone_surrogates(tmp_path: Path) -> None:
+    names = ["a\udc80b", "\ud800", "ü€😀", "\ud83d"]
+    with velocpy.open(tmp_path / "store", host="1MiB", disk="16MiB", timeline=100) as store:
+        for name in names:
+            store.history(name).checkpoint(name, u=np.zeros(3)).wait("disk")
+        assert set(store.stats()["histories"]) == set(names)
+        assert {(event["history"], event["key"]) for event in store.timeline()} == {(name, name) for name in names}
+    with velocpy.open(tmp_path / "store", mode="r", host="1MiB") as store:
+        assert {history.name: list(history) for history in store.histories} == {name: [name] for name in names}
+
+
 @pytest.mark.parametrize("checksum", [True, False])
 def test_a_checkpoint_of_nothing(tmp_path: Path, checksum: bool) -> None:
     """None of its bytes are on disk; it is found, restored, checked and copied all the same."""
