@@ -5,10 +5,10 @@
 //
 //  1. its bytes are written to a place that nothing in the catalog counts on;
 //  2. the data files, and the directory if a file is new, are synced;
-//  3. a batch of the catalog that says where they lie is written and synced.
+//  3. a batch of the catalog that says where they lie is written and synced; of many changes, several batches, one after the other.
 //
 // A checkpoint that is dropped or replaced is so from the batch on that says it, and its place is written to after that. Nothing is written over that
-// counts, so that a crash at any moment leaves what was there. Many changes share the syncs of steps 2 and 3.
+// counts, so that a crash at any moment leaves what was there. Many changes share the syncs of step 2, and those in a batch that of step 3.
 //
 // One process at a time has a directory open for writing; any number read it meanwhile. docs/format.md describes the bytes, docs/durable.md why it is so.
 package durable

@@ -63,7 +63,7 @@ func (h *Head) compare(p []byte) error {
 		return fmt.Errorf("%w: its head (version %d) says %s of the store %x, this is %s of the store %x",
 			ErrForeign, version, FileName(is.Number), is.Store, FileName(h.Number), h.Store)
 	}
-	if slices.ContainsFunc(p[headSummed+8:], func(b byte) bool { return b != 0 }) {
+	if filled := slices.Concat(p[12:16], p[headSummed+8:]); slices.ContainsFunc(filled, func(b byte) bool { return b != 0 }) {
 		return fmt.Errorf("%w: its head is damaged", ErrHead)
 	}
 	return nil

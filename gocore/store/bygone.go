@@ -84,7 +84,7 @@ func (s *Store) owe(c *durable.Change) {
 	s.kept.dir.Commit(c)
 }
 
-// owes is the tag of changes for whose room somebody may wait. When one is said once more, nobody does.
+// owes is the tag of changes for whose room somebody may wait. When one is said once more, the tag again tells.
 const owes = "owes"
 
 // clear drops everything that the catalog has of a history. The engine's part of it has to be cleared meanwhile, by f.

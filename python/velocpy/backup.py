@@ -1,14 +1,4 @@
-"""Copies of stores, also of those that a process writes to.
-
-Examples
---------
->>> import numpy, tempfile, velocpy
->>> with tempfile.TemporaryDirectory() as directory:
-...     with velocpy.open(directory + "/store", host="16MiB", disk="1GiB") as store:
-...         _ = store.history("run").checkpoint(0, u=numpy.zeros(10))
-...         store.backup(directory + "/copy").checkpoints
-1
-"""
+"""Copies of stores, also of those that a process writes to."""
 
 from __future__ import annotations
 
