@@ -158,3 +158,26 @@ func (s *State) counts(h *history, l *layout, content Content, in bool) {
 		h.bytes.subtract(extentsBytes(l.Slot))
 	}
 }
+
+// EachIn calls f for the readable rows with an extent in a data file, in the order in which they were put, until it says no.
+func (s *State) EachIn(file uint64, f func(history string, row Row) bool) {
+	s.rows.each(func(i item) bool {
+		p, _ := parsePut(i)
+		if p.content != Raw || !p.liesIn(file) {
+			return true
+		}
+		return f(s.history(p.history).name, s.decode(i))
+	})
+}
+
+// liesIn tells whether a raw put has an extent in a data file.
+func (p *put) liesIn(file uint64) bool {
+	extents := p.rest[8:]
+	for range le32(p.rest[4:]) {
+		if le64(extents) == file {
+			return true
+		}
+		extents = extents[extentBytes:]
+	}
+	return false
+}

@@ -172,6 +172,12 @@ func (r *Record) Retain(history string, retention *Retention) error {
 	})
 }
 
+// Given adds that serials have been given up to this one.
+func (r *Record) Given(serial uint64) error {
+	p, start := beginItem(r.bytes, kindSerial)
+	return r.add(endItem(appendNumbers(p, serial), start), func(item) error { return checkSerial(serial) })
+}
+
 // add takes an item that was appended, if it is one that Apply takes.
 func (r *Record) add(appended []byte, check func(i item) error) error {
 	i := item(appended[len(r.bytes):])

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/dataindex"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/vfs"
 )
@@ -103,12 +104,16 @@ func TestEveryBit(t *testing.T) {
 			at := bit / 8
 			var want []string // that are hit
 			if strings.HasPrefix(file, "data-") {
-				if at -= segment.HeadBytes; at < 0 {
-					// Of what is zero in a head, one bit in a hundred is looked at.
-					if at >= headEnd-segment.HeadBytes && r.IntN(100) > 0 {
+				if at -= playedFront; at < 0 {
+					// Of what is zero in a head or an index, one bit in a hundred is looked at.
+					kind, counts := Heading, at < headEnd-playedFront
+					if at >= segment.HeadBytes-playedFront {
+						kind, counts = Index, p.said(t, file, at+playedFront)
+					}
+					if !counts && r.IntN(100) > 0 {
 						continue
 					}
-					if err := p.headBit(file, bit); err != nil {
+					if err := p.frontBit(file, bit, kind, counts || kind == Heading); err != nil {
 						t.Fatalf("%s, bit %d: %v", file, bit, err)
 					}
 				}
@@ -153,10 +158,50 @@ func TestEveryBit(t *testing.T) {
 }
 
 // headEnd is where in a head the bytes end that are not zero.
-const headEnd = 56
+const headEnd = 64
 
-// headBit looks at a store with one bit of a data file's head wrong: a check finds it, and nothing is lost.
-func (p *player) headBit(file string, bit int64) (err error) {
+// playedFront is what stands before the segment in a data file.
+var playedFront = (&identity{segment: playedSegment, heads: true, index: true}).front()
+
+// said tells whether a byte of a data file stands in a frame of its index that says something which counts. It is first asked while nothing is damaged.
+func (p *player) said(t *testing.T, file string, at int64) bool {
+	t.Helper()
+	all, known := p.frames[file]
+	if !known {
+		number, _ := segment.FileNumber(file)
+		text := (&site{t: t, fs: p.mem}).read(file)
+		for f := range (dataindex.File{Store: p.store(t), Number: number}).Frames(text[segment.HeadBytes:playedFront], 0) {
+			s, counts := catalog.New(), false
+			if err := s.Apply(f.Payload); err != nil {
+				t.Fatal(err)
+			}
+			s.EachIn(number, func(history string, row catalog.Row) bool {
+				counts = counts || p.sure.rows[slot{history, row.Key}].serial == row.Serial
+				return true
+			})
+			if counts {
+				end := f.From + 64 + int64(len(f.Payload)) // the zero bytes behind do not count
+				all = append(all, run{segment.HeadBytes + f.From, segment.HeadBytes + end})
+			}
+		}
+		p.frames[file] = all
+	}
+	return slices.ContainsFunc(all, func(r run) bool { return at >= r.from && at < r.end })
+}
+
+// store is the identity of the store.
+func (p *player) store(t *testing.T) [16]byte {
+	t.Helper()
+	o := p.options(p.mem)
+	f, err := readIdentity(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.store
+}
+
+// frontBit looks at a store with one bit of a data file's head or index wrong: a check finds it if it counts, and nothing is lost.
+func (p *player) frontBit(file string, bit int64, kind Kind, counts bool) (err error) {
 	if err := flip(p.mem, dir+"/"+file, bit); err != nil {
 		return err
 	}
@@ -173,7 +218,11 @@ func (p *player) headBit(file string, bit int64) (err error) {
 	if _, err := c.Step(func() bool { return false }); err != nil {
 		return err
 	}
-	if all := c.Summary().Faults; len(all) != 1 || all[0].Kind != Heading || all[0].File != file || !all[0].Harmless {
+	all := c.Summary().Faults
+	if !counts && len(all) == 0 {
+		return nil
+	}
+	if len(all) != 1 || all[0].Kind != kind || all[0].File != file || !all[0].Harmless {
 		return fmt.Errorf("%v", all)
 	}
 	return nil

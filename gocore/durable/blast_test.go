@@ -102,7 +102,7 @@ func TestNoBatchFollowsOneThatFailed(t *testing.T) {
 		"nothing can be created": {&vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen}, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newSiteOf(t, madeHeads) // without indexes, these checkpoints, which have no bytes, have no data files
 			s.close()
 			fails := c.fails
 			fails.Err = unix.EIO

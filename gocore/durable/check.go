@@ -77,6 +77,7 @@ type Check struct {
 	sum     Summary
 
 	undescribed []Fault
+	incomplete  map[uint64]int // indexes of data files that lack rows
 
 	mu    sync.Mutex // guards what follows, and the View's State
 	next  int        // row
@@ -114,11 +115,14 @@ func (c *Check) list() (err error) {
 	if err := c.listFiles(c.v.contents); err != nil {
 		return err
 	}
+	if c.incomplete, err = c.v.incomplete(c.v.data, c.files); err != nil {
+		return err
+	}
 	c.sum.Torn = c.v.log.Torn
 	for _, number := range slices.Sorted(maps.Keys(c.files)) {
 		c.ends = max(c.ends, number*c.v.identity.segment+min(c.files[number], c.v.identity.segment))
 		if !c.v.used(uint64(number)+1) && c.v.state.Unreadable() == 0 {
-			c.sum.Unused = append(c.sum.Unused, Unused{segment.FileName(uint64(number) + 1), c.files[number] + c.v.identity.headBytes()})
+			c.sum.Unused = append(c.sum.Unused, Unused{segment.FileName(uint64(number) + 1), c.files[number] + c.v.identity.front()})
 		}
 	}
 	described := describing(&c.v.o)
@@ -179,7 +183,7 @@ func (c *contents) lengths() (map[int64]int64, error) {
 			continue
 		}
 		if info, err := c.o.FS.Stat(c.o.path(name)); err == nil && !info.Dir { // one that has gone meanwhile is not there
-			all[int64(number)-1] = max(info.Size-c.identity.headBytes(), 0)
+			all[int64(number)-1] = max(info.Size-c.identity.front(), 0)
 		}
 	}
 	return all, nil

@@ -34,11 +34,20 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newSiteOf(t, madeWhole)
+}
+
+// newSiteOf is a store whose data files have what they have in one that is made so.
+func newSiteOf(t *testing.T, made made) *site {
+	t.Helper()
 	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
-	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 1 << 20, Direct: true}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 1 << 20, Direct: true, made: made}
 	s.open()
 	return s
 }
+
+// siteFront is what stands before the segment in its data files.
+var siteFront = (&identity{segment: 1 << 20, heads: true, index: true}).front()
 
 func (s *site) open() {
 	s.t.Helper()
@@ -118,9 +127,7 @@ func (s *site) flip(name string, off int64) {
 // lies is where in a data file a byte of the space lies.
 func (s *site) lies(at int64) (file string, off int64) {
 	off = at % s.o.SegmentBytes
-	if !s.o.headless {
-		off += segment.HeadBytes
-	}
+	off += (&identity{segment: s.o.SegmentBytes, heads: s.o.made != madeBare, index: s.o.made == madeWhole}).front()
 	return segment.FileName(uint64(at/s.o.SegmentBytes) + 1), off
 }
 
@@ -264,7 +271,7 @@ func TestMissingFilesAreFoundWithoutReading(t *testing.T) {
 			t.Fatalf("%v", sum.Faults)
 		}
 		f := sum.Faults[0]
-		if f.Kind != Missing || f.File != segment.FileName(2) || f.Offset != segment.HeadBytes || f.Bytes != 1<<20 || f.Row.Offset != 1<<20 || f.Row.Bytes != 1<<20 {
+		if f.Kind != Missing || f.File != segment.FileName(2) || f.Offset != siteFront || f.Bytes != 1<<20 || f.Row.Offset != 1<<20 || f.Row.Bytes != 1<<20 {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -272,11 +279,11 @@ func TestMissingFilesAreFoundWithoutReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Truncate(segment.HeadBytes+99), f.Close()); err != nil {
+	if err := errors.Join(f.Truncate(siteFront+99), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	sum := s.check(Scope{})
-	if len(sum.Faults) != 2 || sum.Faults[1].Row.Key != plan.Number(2) || sum.Faults[1].Offset != segment.HeadBytes+99 || sum.Faults[1].Bytes != 1 {
+	if len(sum.Faults) != 2 || sum.Faults[1].Row.Key != plan.Number(2) || sum.Faults[1].Offset != siteFront+99 || sum.Faults[1].Bytes != 1 {
 		t.Errorf("%v", sum.Faults)
 	}
 }
@@ -287,7 +294,7 @@ func TestUnreadableBytes(t *testing.T) {
 	s.close()
 	bad := errors.New("the medium fails")
 	faulty := vfs.NewFaulty(s.fs)
-	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, Name: segment.FileName(1), From: 300 << 10, To: 300<<10 + 1, Err: bad})
+	faulty.Add(&vfs.Rule{Ops: vfs.OpRead, Name: segment.FileName(1), From: siteFront + 300<<10, To: siteFront + 300<<10 + 1, Err: bad})
 	o := s.o
 	o.FS = faulty
 	sum := checkOf(t, o, Scope{Data: true})
@@ -425,7 +432,7 @@ func TestAnIdentityIsRepaired(t *testing.T) {
 		if len(sum.Faults) != len(some) || sum.Faults[0].Kind != Identity || !sum.Faults[0].Harmless || sum.Damaged != 0 {
 			t.Fatalf("%s: %v", name, sum.Faults)
 		}
-		if done, err := Repair(s.o, nil); err != nil || done != (Repaired{Identity: true}) {
+		if done, err := Repair(s.o, Mending{}); err != nil || done != (Repaired{Identity: true}) {
 			t.Fatalf("%s: %+v, %v", name, done, err)
 		}
 		if sum := s.check(Scope{Data: true}); len(sum.Faults) > 0 {
@@ -435,7 +442,7 @@ func TestAnIdentityIsRepaired(t *testing.T) {
 	for _, c := range identityCopies {
 		s.flip(c.file, c.at+20)
 	}
-	if _, err := Repair(s.o, nil); !errors.Is(err, ErrDamaged) {
+	if _, err := Repair(s.o, Mending{}); !errors.Is(err, ErrDamaged) {
 		t.Error(err)
 	}
 }
@@ -511,7 +518,7 @@ func TestACatalogIsRepaired(t *testing.T) {
 			if sum.Checkpoints != left || len(sum.Faults) != faults || sum.Faults[0].Kind != Catalog || sum.Faults[0].Harmless {
 				t.Fatalf("batch %d: %+v", batch, sum)
 			}
-			if done, err := Repair(s.o, nil); err != nil || done != (Repaired{Catalog: true}) {
+			if done, err := Repair(s.o, Mending{}); err != nil || done != (Repaired{Catalog: true}) {
 				t.Fatalf("%+v, %v", done, err)
 			}
 			sum = s.check(Scope{Data: true})
@@ -540,7 +547,7 @@ func TestWhatWasDroppedInAMissingPartDoesNotCount(t *testing.T) {
 	if sum.Checkpoints != 1 || len(sum.Faults) != 2 || sum.Faults[0].Kind != Catalog || sum.Faults[1].Kind != Catalog {
 		t.Fatalf("%+v", sum)
 	}
-	if _, err := Repair(s.o, nil); err != nil {
+	if _, err := Repair(s.o, Mending{}); err != nil {
 		t.Fatal(err)
 	}
 	s.open()
@@ -555,7 +562,7 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 	s := newSite(t)
 	s.put("a", plan.Number(1), 5000)
 	s.put("a", plan.Number(2), 5000)
-	if _, err := Repair(s.o, nil); !errors.Is(err, ErrLocked) {
+	if _, err := Repair(s.o, Mending{}); !errors.Is(err, ErrLocked) {
 		t.Fatal(err)
 	}
 	if _, err := Collect(s.o, false); !errors.Is(err, ErrLocked) {
@@ -563,14 +570,14 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 	}
 	s.close()
 	s.flipAt(0)
-	if done, err := Repair(s.o, nil); err != nil || done != (Repaired{}) {
+	if done, err := Repair(s.o, Mending{}); err != nil || done != (Repaired{}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if sum := s.check(Scope{Data: true}); sum.Damaged != 1 {
 		t.Fatalf("%+v", sum)
 	}
 	victims := []Victim{{"a", plan.Number(1), 1}, {"a", plan.Number(2), 1}, {"none", plan.Number(1), 1}}
-	if done, err := Repair(s.o, victims); err != nil || done != (Repaired{Dropped: 1}) {
+	if done, err := Repair(s.o, Mending{Drop: victims}); err != nil || done != (Repaired{Dropped: 1}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if sum := s.check(Scope{Data: true}); sum.Checkpoints != 1 || sum.Damaged != 0 {
@@ -600,7 +607,7 @@ func TestOnlyDamageIsDropped(t *testing.T) {
 	if sum := checkOf(t, o, Scope{Data: true}); sum.Damaged != 4 {
 		t.Fatalf("%v", sum.Faults)
 	}
-	if done, err := Repair(o, victims); err != nil || done != (Repaired{Dropped: 3, Spared: 3}) {
+	if done, err := Repair(o, Mending{Drop: victims}); err != nil || done != (Repaired{Dropped: 3, Spared: 3}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	view, err := Read(s.o)

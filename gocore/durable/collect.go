@@ -27,7 +27,7 @@ func Collect(o Options, dry bool) (Collected, error) {
 	if dry {
 		return foresee(o)
 	}
-	k, err := keep(o, false)
+	k, err := keep(o, nil)
 	if err != nil {
 		return Collected{}, err
 	}
@@ -103,25 +103,41 @@ func foresee(o Options) (got Collected, err error) {
 	if c.runs, err = c.survey(); err != nil {
 		return got, err
 	}
+	data, err := c.space(true)
+	if err != nil {
+		return got, err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
 	for number, bytes := range held {
 		name := segment.FileName(number)
 		if !c.used(number) {
 			got.Removed = append(got.Removed, Unused{name, bytes})
 			got.Files += bytes
-		} else if counts := c.counted(number); bytes > counts {
-			got.Files += bytes - counts
+			continue
 		}
+		counts, err := c.counted(data, number)
+		if err != nil {
+			return got, err
+		}
+		got.Files += max(bytes-counts, 0)
 	}
 	slices.SortFunc(got.Removed, func(a, b Unused) int { return strings.Compare(a.File, b.File) })
 	got.Catalog = max(0, c.log.Bytes-c.state.LiveBytes()-journal.SnapshotRoom)
 	return got, nil
 }
 
-// counted is how many bytes of a data file the catalog counts on, its head included.
-func (c *contents) counted(number uint64) (bytes int64) {
+// counted is how many bytes of a data file the catalog counts on, its head and its index included.
+func (c *contents) counted(data *segment.Space, number uint64) (bytes int64, err error) {
+	halves, err := c.readIndex(data, number)
+	if err != nil && !errors.Is(err, segment.ErrUnwritten) {
+		return 0, err
+	}
 	bytes = c.identity.headBytes()
+	for _, end := range c.identity.indexEnds(halves) {
+		bytes += end
+	}
 	c.eachRun(number, func(from, end int64) { bytes += end - from })
-	return bytes
+	return bytes, nil
 }
 
 // eachRun calls f for the ranges of a data file that the catalog counts on, ascending.
@@ -175,7 +191,7 @@ func (k *keeper) shrink(number uint64) (err error) {
 		return err
 	}
 	if k.identity.heads {
-		file = segment.BehindHead(file)
+		file = segment.Behind(file, k.identity.front())
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	size, err := file.Size()

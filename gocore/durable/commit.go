@@ -84,6 +84,7 @@ func (d *Dir) commit(group []*Change) {
 	if d.unclear {
 		group = d.clarify(group)
 	}
+	d.index(group)
 	suspect := d.sync(group)
 	d.record(group)
 	d.confirm(group)
@@ -151,6 +152,25 @@ func (d *Dir) Apply(c *Change) {
 	}
 	if err := d.writer.Acknowledged(c.record); err != nil {
 		panic("durable: what was written to the catalog does not fit what it says: " + err.Error())
+	}
+}
+
+// index says in the data files what lies in them from now on. What cannot be said there is durable all the same.
+func (d *Dir) index(group []*Change) {
+	rows := map[uint64][]described{}
+	for _, c := range group {
+		if c.Put != nil && c.Err == nil {
+			c.Put.Extents = d.identity.extents(c.Off, length(c.Put))
+			for _, x := range c.Put.Extents {
+				rows[x.File] = append(rows[x.File], describe(c.History, c.Put, x.File))
+			}
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(rows)) {
+		_ = d.indexes.add(number, rows[number]) // the log tells
+	}
+	if len(rows) > 0 {
+		killpoint.Pass(killpoint.IndexWritten)
 	}
 }
 
@@ -318,7 +338,6 @@ func (d *Dir) encode(group []*Change) {
 func (d *Dir) say(c *Change) error {
 	switch {
 	case c.Put != nil:
-		c.Put.Extents = d.identity.extents(c.Off, length(c.Put))
 		return c.record.Put(c.History, c.Put)
 	case c.Drop:
 		return c.record.Drop(c.History, c.Key, c.Serial)

@@ -24,6 +24,7 @@ type Dir struct {
 	data    *segment.Space
 	log     *journal.Log
 	writer  *catalog.Writer
+	indexes indexes
 	refused int64 // how long the catalog was when it could not be written anew
 	spare   int64 // bytes that batches have left of what they may say again
 	moved   bool  // the log was told that the directory has another name
@@ -112,6 +113,7 @@ func (d *Dir) settle() (err error) {
 		return err
 	}
 	if d.data, err = d.space(false); err == nil {
+		d.indexes = newIndexes(d.contents, d.data)
 		d.provide()
 		d.keepBallast()
 	}

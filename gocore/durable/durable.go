@@ -67,8 +67,18 @@ type Options struct {
 	held  vfs.HeldDir // the directory, once it is open; FS is this then
 	above vfs.FS      // what FS was before
 
-	headless bool // of a store that is made now: its data files have no heads, as in version 0.1
+	made     made // how a store is made that is made now
+	rebuilds bool // that there is no catalog is no error, but a loss
 }
+
+// made says what the data files of a new store have.
+type made int
+
+const (
+	madeWhole made = iota // heads and indexes
+	madeHeads             // heads alone, as in some stores
+	madeBare              // neither, as in version 0.1
+)
 
 // hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
 func (o *Options) hold() error {
@@ -163,7 +173,11 @@ func (c *contents) withoutCatalog() error {
 	}
 	c.log, err = journal.Read(c.journal(), c.apply) // it may have been begun since, by whoever writes to the store
 	if err == nil && c.log.Files == 0 {
-		err = fmt.Errorf("%s: %w: there are data files, and no catalog that says what is in them", c.o.Dir, ErrDamaged)
+		err = fmt.Errorf("%s: %w: there are data files, and no catalog that says what is in them; `velocpy check --repair --rebuild` takes that from the data files", c.o.Dir, ErrDamaged)
+		if c.o.rebuilds {
+			c.lose(err)
+			return nil
+		}
 	}
 	return err
 }
@@ -219,6 +233,6 @@ func (c *contents) space(readOnly bool) (*segment.Space, error) {
 	}
 	return segment.Open(segment.Options{
 		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
-		Store: c.identity.owner(),
+		Store: c.identity.owner(), Index: c.identity.indexBytes(),
 	})
 }

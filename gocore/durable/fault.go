@@ -18,6 +18,7 @@ type Kind string
 const (
 	Identity   Kind = "identity"   // a copy of the identity; another one is right
 	Heading    Kind = "head"       // the head of a data file, which says whose it is
+	Index      Kind = "index"      // what a data file says of what lies in it, so that the catalog can be rebuilt: it lacks checkpoints
 	Foreign    Kind = "foreign"    // a data file of another store, or of another number, stands in the place of one
 	Catalog    Kind = "catalog"    // a part of the catalog: what it said is not known
 	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
@@ -79,13 +80,29 @@ func (c *Check) headFaults(fresh *contents) {
 	}
 }
 
+// indexFaults makes faults of indexes that still lack rows.
+func (c *Check) indexFaults(fresh *contents, files map[int64]int64) error {
+	maps.DeleteFunc(files, func(number, _ int64) bool { return c.incomplete[uint64(number)+1] == 0 })
+	now, err := fresh.incomplete(c.v.data, files)
+	if err != nil {
+		return err
+	}
+	for _, number := range slices.Sorted(maps.Keys(now)) {
+		c.sum.Faults = append(c.sum.Faults, Fault{
+			Kind: Index, File: segment.FileName(number), Offset: segment.HeadBytes, Bytes: fresh.identity.indexBytes(), Harmless: true,
+			Why: fmt.Sprintf("its index lacks %d of the checkpoints in the file: were the catalog lost, they would be too", now[number]),
+		})
+	}
+	return nil
+}
+
 // rereadBytes bounds what is read a second time.
 const rereadBytes = 256 << 20
 
 // settle makes faults of what is suspected, unless it has been dropped or replaced meanwhile: then the room may have been written to again.
 func (c *Check) settle() error {
 	c.sum.Faults = c.v.structure()
-	if len(c.found)+len(c.undescribed)+len(c.heads) == 0 {
+	if len(c.found)+len(c.undescribed)+len(c.heads)+len(c.incomplete) == 0 {
 		return nil
 	}
 	fresh, err := read(c.v.o)
@@ -95,6 +112,9 @@ func (c *Check) settle() error {
 	c.headFaults(fresh)
 	now := &Check{v: c.v}
 	if err := now.listFiles(fresh); err != nil {
+		return err
+	}
+	if err := c.indexFaults(fresh, maps.Clone(now.files)); err != nil {
 		return err
 	}
 	w, err := newWindow(c.v.data)

@@ -21,6 +21,23 @@ func (i *identity) headBytes() int64 {
 	return 0
 }
 
+// front is how much stands before the segment in a data file.
+func (i *identity) front() int64 { return i.headBytes() + i.indexBytes() }
+
+// Half an index has this part of a segment, as a divisor, and so many bytes at the least: what says of checkpoints of one block each where they lie.
+const (
+	indexShare = 32
+	leastIndex = segment.IndexPiece
+)
+
+// indexBytes is how long the indexes of the data files are; 0: they have none.
+func (i *identity) indexBytes() int64 {
+	if !i.index {
+		return 0
+	}
+	return 2 * max((i.segment/indexShare+segment.Block-1)/segment.Block*segment.Block, leastIndex)
+}
+
 // owner is the identity that the heads of data files carry; nil: they have none.
 func (i *identity) owner() *[16]byte {
 	if i.heads {
@@ -31,11 +48,11 @@ func (i *identity) owner() *[16]byte {
 
 // head is that of a data file.
 func (i *identity) head(number uint64) *segment.Head {
-	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment}
+	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment, Index: i.indexBytes()}
 }
 
-// InFile is where in its data file an extent begins. Its own offset is that in the segment, which lies behind the file's head.
-func (c *contents) InFile(x catalog.Extent) int64 { return c.identity.headBytes() + x.Offset }
+// InFile is where in its data file an extent begins. Its own offset is that in the segment, which lies behind the file's head and index.
+func (c *contents) InFile(x catalog.Extent) int64 { return c.identity.front() + x.Offset }
 
 // look compares the head of a data file. The error wraps segment.ErrForeign or segment.ErrHead, or is that of opening or reading; a file that is gone has none.
 func (c *contents) look(number uint64) error {

@@ -27,11 +27,9 @@ func (s *site) fill(first uint64) {
 }
 
 // filledSite is a store of four checkpoints in data files 1 to 3, and an unused file 4.
-func filledSite(t *testing.T, first uint64, headless bool) *site {
+func filledSite(t *testing.T, first uint64, made made) *site {
 	t.Helper()
-	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
-	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 1 << 20, Direct: true, headless: headless}
-	s.open()
+	s := newSiteOf(t, made)
 	s.fill(first)
 	return s
 }
@@ -95,7 +93,7 @@ func TestDataFilesOfAnotherStore(t *testing.T) {
 		"beyond all":        {1, 77, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, other := filledSite(t, 0, false), filledSite(t, 1000, false)
+			s, other := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeWhole)
 			if c.same {
 				other = s
 			}
@@ -169,7 +167,7 @@ func (s *site) refusesWriters(file string) {
 		_, err = Collect(s.o, dry)
 		refuses(err)
 	}
-	if done, err := Repair(s.o, nil); err != nil || done.Heads != 0 {
+	if done, err := Repair(s.o, Mending{}); err != nil || done.Heads != 0 {
 		s.t.Errorf("%+v, %v", done, err)
 	}
 	o := s.o
@@ -187,10 +185,10 @@ func (s *site) refusesWriters(file string) {
 
 // What lies in the place of a foreign file is dropped on request, and the store works again once the file was moved away.
 func TestAStoreWithoutTheForeignFile(t *testing.T) {
-	s, other := filledSite(t, 0, false), filledSite(t, 1000, false)
+	s, other := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeWhole)
 	s.take(other, segment.FileName(1), segment.FileName(1))
 	victims := []Victim{{"a", plan.Number(0), 1}, {"a", plan.Number(1), 2}, {"a", plan.Number(2), 3}}
-	if done, err := Repair(s.o, victims); err != nil || done != (Repaired{Dropped: 2, Spared: 1}) {
+	if done, err := Repair(s.o, Mending{Drop: victims}); err != nil || done != (Repaired{Dropped: 2, Spared: 1}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	s.remove(segment.FileName(1))
@@ -215,7 +213,7 @@ func TestDamagedHeads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := filledSite(t, 0, false)
+			s := filledSite(t, 0, madeWhole)
 			o := s.o
 			faulty := vfs.NewFaulty(s.fs)
 			s.o.FS = faulty
@@ -230,7 +228,7 @@ func TestDamagedHeads(t *testing.T) {
 			}
 			s.open() // a writer goes on
 			s.close()
-			if done, err := Repair(s.o, nil); err != nil || done != (Repaired{Heads: 1}) {
+			if done, err := Repair(s.o, Mending{}); err != nil || done != (Repaired{Heads: 1}) {
 				t.Errorf("%+v, %v", done, err)
 			}
 			s.o = o
@@ -243,11 +241,11 @@ func TestDamagedHeads(t *testing.T) {
 
 // The data files of stores of version 0.1 have no heads, and never get any.
 func TestStoresWithoutHeads(t *testing.T) {
-	s := filledSite(t, 0, true)
+	s := filledSite(t, 0, madeBare)
 	if f, err := readIdentity(&s.o); err != nil || f.heads {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	s.o.headless = false
+	s.o.made = madeWhole
 	s.open()
 	s.serial, s.next = 100, 8<<20
 	s.put("a", plan.Number(9), 900_000)
@@ -282,7 +280,7 @@ func TestStoresWithoutHeads(t *testing.T) {
 
 // A data file of a store without heads in the place of one is not taken for this store's where no checksum tells.
 func TestDataFilesOfAStoreWithoutHeads(t *testing.T) {
-	s, old := filledSite(t, 0, false), filledSite(t, 1000, true)
+	s, old := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeBare)
 	_, whole := s.readAll()
 	s.take(old, segment.FileName(1), segment.FileName(1))
 	refused, left := s.readAll()
@@ -298,7 +296,7 @@ func TestDataFilesOfAStoreWithoutHeads(t *testing.T) {
 
 // What is no file does not keep a check from telling of the rest.
 func TestADirectoryInPlaceOfADataFile(t *testing.T) {
-	s := filledSite(t, 0, false)
+	s := filledSite(t, 0, madeWhole)
 	s.remove(segment.FileName(3))
 	if err := s.fs.MkdirAll(dir + "/" + segment.FileName(3)); err != nil {
 		t.Fatal(err)
@@ -310,7 +308,7 @@ func TestADirectoryInPlaceOfADataFile(t *testing.T) {
 
 // A data file that nobody can look at is not removed: it may be another store's.
 func TestADataFileThatCannotBeLookedAt(t *testing.T) {
-	s, other := filledSite(t, 0, false), filledSite(t, 1000, false)
+	s, other := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeWhole)
 	unused := segment.FileName(9)
 	s.take(other, segment.FileName(1), unused)
 	theirs := s.read(unused)
@@ -331,12 +329,12 @@ func TestADataFileThatCannotBeLookedAt(t *testing.T) {
 
 // A feature that this library does not know is refused.
 func TestFeaturesOfLaterVersions(t *testing.T) {
-	i := identity{segment: 1 << 20, heads: true}
+	i := identity{segment: 1 << 20, heads: true, index: true}
 	p := i.bytes()
 	if got, err := parseIdentity(p); err != nil || got != i {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for at, value := range map[int]byte{40: 3, 41: 1, 47: 128} {
+	for at, value := range map[int]byte{40: 7, 41: 1, 47: 128} {
 		p := i.bytes()
 		p[at] = value
 		binary.LittleEndian.PutUint64(p[48:], xxh3.Hash(p[:48]))

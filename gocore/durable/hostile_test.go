@@ -215,20 +215,22 @@ func TestHostileStores(t *testing.T) {
 			copy(p[4096:], p[:4096])
 			return changed(o.path(identityName), 0, p...)
 		}, []error{ErrVersion}, false},
-		"no identity":             {without(copyName, func(o Options) error { return os.Remove(o.path(identityName)) }), []error{ErrNoStore, ErrDamaged}, false},
-		"an empty identity":       {without(copyName, func(o Options) error { return os.Truncate(o.path(identityName), 0) }), []error{ErrDamaged}, false},
-		"no identity but a copy":  {func(o Options) error { return os.Remove(o.path(identityName)) }, nil, true},
-		"a copy of 8 EiB":         {func(o Options) error { return huge(o.path(copyName)) }, nil, true},
-		"an identity of 8 EiB":    {func(o Options) error { return huge(o.path(identityName)) }, nil, true},
-		"an empty data file":      {func(o Options) error { return os.Truncate(dataFile(o, 1), 0) }, []error{errEnd}, true},
-		"a shorter data file":     {func(o Options) error { return os.Truncate(dataFile(o, 1), segment.HeadBytes+4096) }, []error{errEnd}, true},
+		"no identity":            {without(copyName, func(o Options) error { return os.Remove(o.path(identityName)) }), []error{ErrNoStore, ErrDamaged}, false},
+		"an empty identity":      {without(copyName, func(o Options) error { return os.Truncate(o.path(identityName), 0) }), []error{ErrDamaged}, false},
+		"no identity but a copy": {func(o Options) error { return os.Remove(o.path(identityName)) }, nil, true},
+		"a copy of 8 EiB":        {func(o Options) error { return huge(o.path(copyName)) }, nil, true},
+		"an identity of 8 EiB":   {func(o Options) error { return huge(o.path(identityName)) }, nil, true},
+		"an empty data file":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 0) }, []error{errEnd}, true},
+		"a shorter data file": {func(o Options) error {
+			return os.Truncate(dataFile(o, 1), (&identity{segment: o.SegmentBytes, heads: true, index: true}).front()+4096)
+		}, []error{errEnd}, true},
 		"a data file cut off":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 100) }, []error{errEnd}, true},
 		"a missing data file":     {func(o Options) error { return os.Remove(dataFile(o, 1)) }, []error{unix.ENOENT}, true},
 		"a data file of 8 EiB":    {func(o Options) error { return huge(dataFile(o, 1)) }, nil, true},
 		"a catalog of 8 EiB":      {func(o Options) error { return huge(logFile(o)) }, nil, true},
 		"data files swapped":      {swap, []error{segment.ErrForeign}, false},
 		"another store's catalog": {othersCatalog, []error{ErrDamaged}, false},
-		"another store's data":    {func(o Options) error { return os.WriteFile(dataFile(o, 1), make([]byte, 16384), 0o600) }, []error{ErrDamaged}, true},
+		"another store's data":    {func(o Options) error { return os.WriteFile(dataFile(o, 1), make([]byte, 1<<20), 0o600) }, []error{ErrDamaged}, true},
 		"an older catalog replayed": {func(o Options) error {
 			p, err := os.ReadFile(logFile(o))
 			if err != nil {

@@ -32,12 +32,16 @@ const (
 )
 
 // What a reader must know beside the version, as bits. Stores of version 0.1 have none.
-const flagHeads = 1 << 0 // data files have heads
+const (
+	flagHeads = 1 << 0 // data files have heads
+	flagIndex = 1 << 1 // … and indexes behind them
+)
 
 type identity struct {
 	store   [16]byte
 	segment int64 // length of what lies in a data file
 	heads   bool  // data files have heads
+	index   bool  // … and indexes behind them
 }
 
 func (i *identity) bytes() []byte {
@@ -49,6 +53,9 @@ func (i *identity) bytes() []byte {
 	flags := uint64(0)
 	if i.heads {
 		flags |= flagHeads
+	}
+	if i.index {
+		flags |= flagIndex
 	}
 	p = binary.LittleEndian.AppendUint64(p, flags)
 	p = binary.LittleEndian.AppendUint64(p, xxh3.Hash(p))
@@ -70,10 +77,13 @@ func parseIdentity(p []byte) (i identity, err error) {
 	if v := binary.LittleEndian.Uint32(p[8:]); v != formatVersion || binary.LittleEndian.Uint32(p[12:]) != 0 {
 		return i, fmt.Errorf("%w: its format has version %d, this library knows version %d", ErrVersion, v, formatVersion)
 	}
-	if unknown := flags &^ flagHeads; unknown != 0 {
+	if unknown := flags &^ (flagHeads | flagIndex); unknown != 0 {
 		return i, fmt.Errorf("%w: it has features %#x that this library does not know", ErrVersion, unknown)
 	}
-	i.heads = flags&flagHeads != 0
+	i.heads, i.index = flags&flagHeads != 0, flags&flagIndex != 0
+	if i.index && !i.heads {
+		return i, fmt.Errorf("%w: data files with indexes and without heads", errIdentity)
+	}
 	copy(i.store[:], p[16:])
 	i.segment = int64(binary.LittleEndian.Uint64(p[32:]))
 	if i.segment < segment.Block || i.segment > mostSegment || i.segment%segment.Block != 0 {
@@ -237,7 +247,8 @@ func makeIdentity(o *Options) error {
 		}
 	}
 	if err != nil {
-		f.identity.segment, f.identity.heads = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes), !o.headless
+		f.identity.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
+		f.identity.heads, f.identity.index = o.made != madeBare, o.made == madeWhole
 		if _, err := rand.Read(f.identity.store[:]); err != nil {
 			return err
 		}

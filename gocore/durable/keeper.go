@@ -13,48 +13,74 @@ import (
 // keeper has a directory open to put it in order: nobody else writes there, and no checkpoint is written at all.
 type keeper struct {
 	*contents
-	lock   vfs.Lock
-	log    *journal.Log
-	writer *catalog.Writer
+	lock    vfs.Lock
+	log     *journal.Log
+	writer  *catalog.Writer
+	rebuilt Rebuilt
 }
 
-// keep opens a directory so; it makes none. A damaged one is refused, unless it is to be repaired.
-func keep(o Options, repair bool) (*keeper, error) {
+// keep opens a directory so; it makes none. A damaged one is refused, unless it is to be mended.
+func keep(o Options, mending *Mending) (*keeper, error) {
 	if err := o.hold(); err != nil {
 		return nil, err
 	}
-	k, err := keepHeld(o, repair)
+	k, err := keepHeld(o, mending)
 	if err != nil {
 		return nil, errors.Join(err, o.release())
 	}
 	return k, nil
 }
 
-func keepHeld(o Options, repair bool) (*keeper, error) {
-	if _, err := readIdentity(&o); err != nil {
-		return nil, err
+func keepHeld(o Options, mending *Mending) (*keeper, error) {
+	o.rebuilds = mending != nil && mending.Rebuild
+	if others, err := stored(&o); !o.rebuilds || err != nil || !others {
+		if _, err := readIdentity(&o); err != nil {
+			return nil, err
+		}
 	}
 	lock, err := o.lock()
 	if err != nil {
 		return nil, err
 	}
+	k, err := keepLocked(o, mending)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	k.lock = lock
+	at := k.journal()
+	at.Owns = k.owns
+	k.log = journal.Open(at, k.contents.log)
+	if err := o.withBallast(k.settle); err != nil {
+		return nil, errors.Join(err, k.log.Close(), k.lock.Close())
+	}
+	return k, nil
+}
+
+// keepLocked finds out what there is, and rebuilds what is to be.
+func keepLocked(o Options, mending *Mending) (k *keeper, err error) {
+	k = &keeper{}
+	if o.rebuilds {
+		if k.rebuilt.Identity, err = o.identityFromHeads(); err != nil {
+			return nil, err
+		}
+	}
 	c, err := read(o)
 	if err == nil {
 		err = c.writable()
 	}
-	if err == nil && !repair {
+	if err == nil && mending == nil {
 		err = errors.Join(c.damage(), c.foreign())
 	}
+	k.contents = c
+	if err == nil && o.rebuilds && k.faulty() {
+		identity := k.rebuilt.Identity
+		k.rebuilt, err = c.rebuild(mending.Unproven)
+		k.rebuilt.Identity = identity
+	}
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, err
 	}
-	k := &keeper{contents: c, lock: lock, writer: catalog.NewWriter(c.state)}
-	at := c.journal()
-	at.Owns = k.owns
-	k.log = journal.Open(at, c.log)
-	if err := o.withBallast(k.settle); err != nil {
-		return nil, errors.Join(err, k.log.Close(), k.lock.Close())
-	}
+	k.writer = catalog.NewWriter(c.state)
 	return k, nil
 }
 

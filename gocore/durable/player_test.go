@@ -202,18 +202,19 @@ func proved(c *contents) error {
 
 // player does with a directory what a store does, and knows what has to be there whatever happens.
 type player struct {
-	mem      *vfs.Mem
-	under    func(m *vfs.Mem) vfs.FS // how it sees its disk
-	at       string                  // the directory's name
-	gone     bool                    // the disk has crashed: what is done on it leads nowhere
-	repair   bool
-	headless bool // the store is one of version 0.1
-	slack    int64
-	blocks   int64
-	r        *rand.Rand
-	o        Options
-	d        *Dir
-	failed   int // calls that failed so far
+	mem    *vfs.Mem
+	under  func(m *vfs.Mem) vfs.FS // how it sees its disk
+	at     string                  // the directory's name
+	gone   bool                    // the disk has crashed: what is done on it leads nowhere
+	repair bool
+	made   made // how its store is made
+	slack  int64
+	frames map[string][]run // of the indexes of data files, those that count
+	blocks int64
+	r      *rand.Rand
+	o      Options
+	d      *Dir
+	failed int // calls that failed so far
 
 	trouble *vfs.Rule // two syncs that fail, when it is enabled
 
@@ -240,7 +241,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 	trouble.Disable()
 	return &player{
 		trouble: trouble, at: dir,
-		mem: vfs.NewMem(playedDisk), under: under, blocks: 48, r: rand.New(rand.NewPCG(seed, 7)), sure: newModel(), landed: make(chan bool),
+		mem: vfs.NewMem(playedDisk), under: under, blocks: 48, r: rand.New(rand.NewPCG(seed, 7)), sure: newModel(), landed: make(chan bool), frames: map[string][]run{},
 	}
 }
 
@@ -248,7 +249,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
-		headless: p.headless,
+		made: p.made,
 	}
 }
 

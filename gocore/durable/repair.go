@@ -2,6 +2,7 @@ package durable
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"velocpy/gocore/plan"
@@ -16,10 +17,19 @@ type Victim struct {
 	Serial  uint64
 }
 
+// Mending is what a repair is to do beside putting the store in order.
+type Mending struct {
+	Drop     []Victim // if their bytes are missing or changed when they are read once more
+	Rebuild  bool     // where identity or catalog are damaged or missing, what they said is taken from the data files
+	Unproven bool     // … also of checkpoints without checksums
+}
+
 // Repaired is what a repair has done.
 type Repaired struct {
 	Identity bool // copies of the identity were written again
 	Heads    int  // of data files that were written again
+	Indexes  int  // of data files that were written again
+	Rebuilt  Rebuilt
 	Catalog  bool // the catalog was written anew from what is left of it
 	Dropped  int  // victims whose bytes were missing or changed when they were read once more
 	Spared   int  // … that stay: their bytes were right then, or could not be read, which may pass
@@ -28,18 +38,19 @@ type Repaired struct {
 // Repair puts a damaged store in order: the copies of the identity that are damaged are written again, and a damaged catalog is written anew from what is left
 // of it. Only what is given as a victim is dropped, only the version with that serial, and only if its bytes are
 // missing or changed when they are read once more. It fails with ErrLocked where the store is open for writing, and with
-// ErrDamaged when all copies of the identity are, as nothing tells then whose the files are. Ended at any moment, it can be done again.
-func Repair(o Options, victims []Victim) (Repaired, error) {
-	k, err := keep(o, true)
+// ErrDamaged when all copies of the identity are, as nothing tells then whose the files are, unless it is to rebuild. Ended at any moment, it can be done again.
+func Repair(o Options, m Mending) (Repaired, error) {
+	k, err := keep(o, &m)
 	if err != nil {
 		return Repaired{}, err
 	}
-	done, err := k.repair(victims)
+	done, err := k.repair(m.Drop)
 	return done, errors.Join(err, k.close())
 }
 
 func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
-	done.Catalog = k.faulty()
+	done.Catalog, done.Rebuilt = k.faulty(), k.rebuilt
+	done.Identity = k.rebuilt.Identity
 	for _, b := range k.bad {
 		if err := k.restoreIdentity(b); err != nil {
 			return done, err
@@ -58,7 +69,33 @@ func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 		return done, err
 	}
 	done.Dropped, done.Spared = len(damaged), len(rows)-len(damaged)
-	return done, nil
+	done.Indexes, err = k.restoreIndexes()
+	return done, err
+}
+
+// restoreIndexes writes the indexes anew that lack rows, and returns how many.
+func (k *keeper) restoreIndexes() (restored int, err error) {
+	data, err := k.space(false)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	files, err := k.lengths()
+	if err != nil {
+		return 0, err
+	}
+	lacking, err := k.incomplete(data, files)
+	if err != nil {
+		return 0, err
+	}
+	all := newIndexes(k.contents, data)
+	for _, number := range slices.Sorted(maps.Keys(lacking)) {
+		if err := all.renew(number); err != nil {
+			return restored, err
+		}
+		restored++
+	}
+	return restored, nil
 }
 
 // damaged are the rows whose bytes are missing or changed, and those that are not described. The bytes are read for that.

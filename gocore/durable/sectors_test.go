@@ -83,7 +83,7 @@ type hurt struct {
 func newHurt(t *testing.T, rows, more int, closed bool) *hurt {
 	t.Helper()
 	m := vfs.NewMem(64 << 20)
-	h := &hurt{t: t, m: m, o: Options{FS: m, Dir: dir, Capacity: int64(rows+more) * catalog.Block, SegmentBytes: 1 << 30}, told: map[string]int{}}
+	h := &hurt{t: t, m: m, o: Options{FS: m, Dir: dir, Capacity: int64(rows+more) * catalog.Block, SegmentBytes: 1 << 30, made: madeHeads}, told: map[string]int{}}
 	d := filled(t, h.o, rows, more)
 	if !closed { // the process dies
 		h.m = m.Crash(rand.New(rand.NewPCG(1, 1)), 1)

@@ -10,8 +10,6 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/segment"
-
-	"github.com/tidwall/btree"
 )
 
 // Data file number n holds the range from (n-1) times its length on of the space in which checkpoints lie. So what a catalog says of files is a range of
@@ -126,17 +124,12 @@ func (c *contents) untangle() error {
 		})
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(b.serial, a.serial) })
-	var kept btree.Map[int64, int64] // ends, and where those begin, of what stays
+	var kept places // of what stays
 	for _, p := range all {
-		lies := false
-		kept.Ascend(p.from+1, func(_, from int64) bool {
-			lies = from < p.end
-			return false
-		})
-		if lies {
+		if kept.covers(p.run) {
 			lose(p, "where a newer one does")
 		} else {
-			kept.Set(p.end, p.from)
+			kept.add(p.run)
 		}
 	}
 	if failed != nil {

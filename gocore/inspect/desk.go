@@ -63,11 +63,14 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		done, err := durable.Repair(d.options(q), all)
+		done, err := durable.Repair(d.options(q), durable.Mending{Drop: all, Rebuild: q.Rebuild, Unproven: q.Unproven})
 		if err != nil {
 			return nil, err
 		}
-		return answer(map[string]any{"identity": done.Identity, "heads": done.Heads, "catalog": done.Catalog, "dropped": done.Dropped, "spared": done.Spared}, nil)
+		return answer(map[string]any{
+			"identity": done.Identity, "heads": done.Heads, "indexes": done.Indexes, "catalog": done.Catalog, "dropped": done.Dropped, "spared": done.Spared,
+			"found": done.Rebuilt.Found, "changed": done.Rebuilt.Changed, "unproven": done.Rebuilt.Unproven,
+		}, nil)
 	case "backup":
 		b, err := durable.NewBackup(d.options(q), durable.Options{FS: d.FS, Dir: string(q.To), Direct: true})
 		if err != nil {

@@ -39,6 +39,8 @@ type Request struct {
 	Milliseconds int64    `json:"milliseconds"` // step, backup_step: for how long
 	Dry          bool     `json:"dry"`          // collect
 	Victims      []Victim `json:"victims"`      // repair
+	Rebuild      bool     `json:"rebuild"`      // repair
+	Unproven     bool     `json:"unproven"`     // repair that rebuilds
 }
 
 // Bytes are written in hexadecimal.

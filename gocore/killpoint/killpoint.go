@@ -22,6 +22,7 @@ const (
 	DirectoryMade    Place = "directory made"    // and nothing in it, nor its name synced
 	IdentityWritten  Place = "identity written"  // and not synced
 	DataWritten      Place = "data written"      // a piece of a checkpoint, maybe not the last
+	IndexWritten     Place = "index written"     // of what has been written, and not synced
 	DataSynced       Place = "data synced"       // and no batch says where it lies
 	CatalogBegun     Place = "catalog begun"     // a new file of it, not synced
 	BatchWritten     Place = "batch written"     // and not synced
@@ -34,7 +35,7 @@ const (
 // Places are all of them.
 func Places() []Place {
 	return []Place{
-		DirectoryMade, IdentityWritten, DataWritten, DataSynced, CatalogBegun, BatchWritten, BatchSynced, SnapshotHalf, SnapshotComplete, OldFileRemoved,
+		DirectoryMade, IdentityWritten, DataWritten, IndexWritten, DataSynced, CatalogBegun, BatchWritten, BatchSynced, SnapshotHalf, SnapshotComplete, OldFileRemoved,
 	}
 }
 

@@ -35,6 +35,7 @@ func (s *Space) Discard(number int64) error {
 		_ = g.file.Close() // nothing in it counts
 	}
 	g.file, g.allocated, g.unnamed, g.suspect, g.bare, g.unproven = nil, 0, false, nil, false, nil
+	g.index, g.lives = indexUse{}, g.lives+1
 	g.before, g.synced = false, g.writes // the next file is another one: its name has not been synced
 	return nil
 }
@@ -55,16 +56,16 @@ func (s *Space) Punch(off, n int64) error {
 	return g.file.PunchHole(off-g.start, n)
 }
 
-// Held is how many bytes the file of a segment takes from the file system.
+// Held is how many bytes the file of a segment takes from the file system, but for its index.
 func (s *Space) Held(number int64) (int64, error) {
-	s.files.Lock()
-	g := s.numbered(number)
-	s.files.Unlock()
+	g := s.lookUp(number)
 	info, err := s.opt.FS.Stat(s.name(g))
 	if errors.Is(err, unix.ENOENT) {
 		return 0, nil
 	}
-	return info.Held, err
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return max(info.Held-g.index.held(s.opt.Index), 0), err
 }
 
 // name is that of a named segment's file.

@@ -37,7 +37,9 @@ type segment struct {
 	unnamed   bool     // the directory has not been synced since the file was created
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
 	bare      bool     // this space has created the file, and its head is to be written before anything else
-	unproven  error    // why the head does not prove that the file is the store's; nil: it does, or there is none
+	index     indexUse
+	lives     int64 // files that were discarded
+	unproven  error // why the head does not prove that the file is the store's; nil: it does, or there is none
 
 	limit atomic.Int64 // the file takes no room behind it
 }
@@ -74,19 +76,8 @@ func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity
 func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if dir == write && s.opt.ReadOnly {
-		return nil, fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
-	}
-	if err := s.barred.Load(); dir == write && err != nil {
+	if err := g.ready(s, dir); err != nil {
 		return nil, err
-	}
-	if g.file == nil {
-		unnamed := g.unnamed
-		if err := g.find(s, dir == write); err != nil {
-			return nil, err
-		}
-		g.unnamed = unnamed || g.unnamed && !g.before
-		s.shelve(g)
 	}
 	if dir == read {
 		return g.hold(s, dir), nil
@@ -102,6 +93,26 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 		return nil, err
 	}
 	return g.hold(s, dir), nil
+}
+
+// ready sees to it that the file is open, for a write also that there is one, and that it may be written to. The segment's lock is held.
+func (g *segment) ready(s *Space, dir direction) error {
+	if dir == write && s.opt.ReadOnly {
+		return fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
+	}
+	if err := s.barred.Load(); dir == write && err != nil {
+		return err
+	}
+	if g.file != nil {
+		return nil
+	}
+	unnamed := g.unnamed
+	if err := g.find(s, dir == write); err != nil {
+		return err
+	}
+	g.unnamed = unnamed || g.unnamed && !g.before
+	s.shelve(g)
+	return nil
 }
 
 // find opens the file, or creates it.
@@ -128,7 +139,8 @@ func (g *segment) find(s *Space, create bool) (err error) {
 	if file, err = o.FS.Create(name, o.Direct); err != nil {
 		return err
 	}
-	g.file, g.unnamed, g.bare = s.behindHead(file), true, s.opt.Store != nil
+	g.file, g.unnamed, g.bare = s.behindFront(file), true, s.opt.Store != nil
+	g.index = indexUse{known: true}
 	return nil
 }
 

@@ -15,13 +15,14 @@ import (
 // The head of a named file says which store the file belongs to, and which number it has there. Files get mixed up where directories are copied or renamed while a
 // store is in use: without heads, the bytes of one store are read as those of another.
 
-// HeadBytes is how long a head is. The byte at offset x of a segment lies at HeadBytes + x of its file.
+// HeadBytes is how long a head is. The byte at offset x of a segment lies at HeadBytes + x of its file, and behind the index too where there is one.
 const HeadBytes = Block
 
+// Heads of version 2 have the length of an index behind what those of version 1 say.
 const (
-	headMagic   = "VELOCDAT"
-	headVersion = 1
-	headSummed  = 48 // bytes of a head that its checksum covers
+	headMagic  = "VELOCDAT"
+	headSummed = 48 // bytes of a head of version 1 that its checksum covers
+	headIndex  = 56 // … of version 2
 )
 
 var (
@@ -36,16 +37,47 @@ type Head struct {
 	Store        [16]byte
 	Number       uint64 // of the file, from 1 on
 	SegmentBytes int64
+	Index        int64 // bytes of the index; 0: none
+}
+
+// version is that of the head, and how many bytes of it its checksum covers.
+func (h *Head) version() (version uint32, summed int) {
+	if h.Index == 0 {
+		return 1, headSummed
+	}
+	return 2, headIndex
 }
 
 func (h *Head) fill(p []byte) {
 	clear(p)
+	version, summed := h.version()
 	copy(p, headMagic)
-	binary.LittleEndian.PutUint32(p[8:], headVersion)
+	binary.LittleEndian.PutUint32(p[8:], version)
 	copy(p[16:], h.Store[:])
 	binary.LittleEndian.PutUint64(p[32:], h.Number)
 	binary.LittleEndian.PutUint64(p[40:], uint64(h.SegmentBytes))
-	binary.LittleEndian.PutUint64(p[headSummed:], xxh3.Hash(p[:headSummed]))
+	if h.Index > 0 {
+		binary.LittleEndian.PutUint64(p[headSummed:], uint64(h.Index))
+	}
+	binary.LittleEndian.PutUint64(p[summed:], xxh3.Hash(p[:summed]))
+}
+
+// ParseHead reads a head of any store; false if it is damaged, or none.
+func ParseHead(p []byte) (h Head, version uint32, ok bool) {
+	version = binary.LittleEndian.Uint32(p[8:])
+	summed := headSummed
+	if version >= 2 {
+		summed = headIndex
+	}
+	if string(p[:8]) != headMagic || binary.LittleEndian.Uint64(p[summed:]) != xxh3.Hash(p[:summed]) {
+		return h, version, false
+	}
+	copy(h.Store[:], p[16:])
+	h.Number, h.SegmentBytes = binary.LittleEndian.Uint64(p[32:]), int64(binary.LittleEndian.Uint64(p[40:]))
+	if version >= 2 {
+		h.Index = int64(binary.LittleEndian.Uint64(p[headSummed:]))
+	}
+	return h, version, true
 }
 
 // compare returns nil for the bytes of this head, ErrForeign for those of another whole one, and ErrHead for others.
@@ -53,17 +85,16 @@ func (h *Head) compare(p []byte) error {
 	if !slices.ContainsFunc(p, func(b byte) bool { return b != 0 }) {
 		return fmt.Errorf("%w: its head was never written", ErrHead)
 	}
-	if string(p[:8]) != headMagic || binary.LittleEndian.Uint64(p[headSummed:]) != xxh3.Hash(p[:headSummed]) {
+	is, version, ok := ParseHead(p)
+	if !ok {
 		return fmt.Errorf("%w: its head is damaged", ErrHead)
 	}
-	var is Head
-	copy(is.Store[:], p[16:])
-	is.Number, is.SegmentBytes = binary.LittleEndian.Uint64(p[32:]), int64(binary.LittleEndian.Uint64(p[40:]))
-	if version := binary.LittleEndian.Uint32(p[8:]); version != headVersion || is != *h {
+	known, summed := h.version()
+	if version != known || is != *h {
 		return fmt.Errorf("%w: its head (version %d) says %s of the store %x, this is %s of the store %x",
 			ErrForeign, version, FileName(is.Number), is.Store, FileName(h.Number), h.Store)
 	}
-	if filled := slices.Concat(p[12:16], p[headSummed+8:]); slices.ContainsFunc(filled, func(b byte) bool { return b != 0 }) {
+	if filled := slices.Concat(p[12:16], p[summed+8:]); slices.ContainsFunc(filled, func(b byte) bool { return b != 0 }) {
 		return fmt.Errorf("%w: its head is damaged", ErrHead)
 	}
 	return nil
@@ -121,7 +152,7 @@ func (h *Head) Restore(fs vfs.FS, name string) (err error) {
 
 // head is that of a segment's file.
 func (s *Space) head(g *segment) *Head {
-	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes}
+	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes, Index: s.opt.Index}
 }
 
 // own makes a named file that was opened the segment's, unless it is a foreign one. The segment's lock is held.
@@ -135,16 +166,16 @@ func (g *segment) own(s *Space, file vfs.File) error {
 		}
 		g.bare, g.unproven = g.bare && err != nil, err
 	}
-	g.file = s.behindHead(file)
+	g.file = s.behindFront(file)
 	return nil
 }
 
-// behindHead is a named file without its head, if it has one.
-func (s *Space) behindHead(file vfs.File) vfs.File {
+// behindFront is a named file without its head and index, if it has them.
+func (s *Space) behindFront(file vfs.File) vfs.File {
 	if s.opt.Store == nil {
 		return file
 	}
-	return BehindHead(file)
+	return Behind(file, HeadBytes+s.opt.Index)
 }
 
 // writeHead writes the head of a file that this space has made, before the first bytes of the segment. The sync that brings those down brings the head down. The
@@ -196,26 +227,35 @@ func (s *Space) proves(number int64) error {
 	return fmt.Errorf("%s in %s: %w", FileName(uint64(number)+1), s.opt.Dir, g.unproven)
 }
 
-// BehindHead is a file without its head: offsets and sizes are those of the segment in it.
-func BehindHead(file vfs.File) vfs.File { return headed{file} }
+// Behind is a file without what stands before its segment: offsets and sizes are those of the segment in it.
+func Behind(file vfs.File, front int64) vfs.File { return headed{file, front} }
 
-type headed struct{ vfs.File }
-
-func (f headed) ReadAt(p []byte, off int64) (int, error)  { return f.File.ReadAt(p, off+HeadBytes) }
-func (f headed) WriteAt(p []byte, off int64) (int, error) { return f.File.WriteAt(p, off+HeadBytes) }
-func (f headed) PunchHole(off, n int64) error             { return f.File.PunchHole(off+HeadBytes, n) }
-func (f headed) Truncate(size int64) error                { return f.File.Truncate(size + HeadBytes) }
-
-// Allocate gives the head its room together with the beginning of the segment, so that the file lies in one piece.
-func (f headed) Allocate(off, n int64) error {
-	if off == 0 {
-		return f.File.Allocate(0, n+HeadBytes)
-	}
-	return f.File.Allocate(off+HeadBytes, n)
+type headed struct {
+	vfs.File
+	front int64
 }
 
-// Size is 0 for a file that ends within its head.
+func (f headed) ReadAt(p []byte, off int64) (int, error)  { return f.File.ReadAt(p, off+f.front) }
+func (f headed) WriteAt(p []byte, off int64) (int, error) { return f.File.WriteAt(p, off+f.front) }
+func (f headed) PunchHole(off, n int64) error             { return f.File.PunchHole(off+f.front, n) }
+func (f headed) Truncate(size int64) error                { return f.File.Truncate(size + f.front) }
+
+// Allocate gives the head its room together with the beginning of the segment: without an index between them, the file lies in one piece.
+func (f headed) Allocate(off, n int64) error {
+	switch {
+	case off > 0:
+		return f.File.Allocate(off+f.front, n)
+	case f.front == HeadBytes:
+		return f.File.Allocate(0, n+HeadBytes)
+	}
+	if err := f.File.Allocate(0, HeadBytes); err != nil {
+		return err
+	}
+	return f.File.Allocate(f.front, n)
+}
+
+// Size is 0 for a file that ends before its segment.
 func (f headed) Size() (int64, error) {
 	size, err := f.File.Size()
-	return max(size-HeadBytes, 0), err
+	return max(size-f.front, 0), err
 }

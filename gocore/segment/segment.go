@@ -63,6 +63,7 @@ type Options struct {
 	Named        bool      // files that stay; Dir exists, and FS follows it. SegmentBytes is then part of what is stored
 	ReadOnly     bool      // of named files: writes fail, and nothing is created
 	Store        *[16]byte // identity of the store that the heads of named files carry; nil: the files have no heads
+	Index        int64     // bytes of the index behind a head, an even number of blocks; 0: none
 	OpenFiles    int       // named files that are open at once, about
 }
 

@@ -23,6 +23,7 @@ class Identity:
     store: bytes
     segment: int
     heads: bool
+    index: int
 
 
 def identity(path: Path) -> Identity:
@@ -35,11 +36,12 @@ def identity(path: Path) -> Identity:
     if not right or right[0] != right[-1]:
         raise ValueError("no identity, or two")
     version, zero, store, segment, needed = struct.unpack_from("<II16sQQ", right[0], 8)
-    if version != 1 or needed & ~1:
+    if version != 1 or needed & ~3 or needed == 2:
         raise ValueError("of a later version")
     if zero or segment % 4096 or not 4096 <= segment <= 1 << 50:
         raise ValueError("an identity that cannot be")
-    return Identity(store, segment, bool(needed & 1))
+    half = max(-(-(-(-segment // 32)) // 4096) * 4096, 16384)
+    return Identity(store, segment, bool(needed & 1), 2 * half if needed & 2 else 0)
 
 
 def _is_right(copy: bytes) -> bool:
@@ -91,13 +93,40 @@ def _extent(path: Path, found: Identity, number: int, offset: int, size: int) ->
 
 def head(found: Identity, number: int) -> bytes:
     """What a data file of a store begins with, where its files have heads."""
-    said = struct.pack("<8sII16sQQ", b"VELOCDAT", 1, 0, found.store, number, found.segment)
+    said = struct.pack("<8sII16sQQ", b"VELOCDAT", 2 if found.index else 1, 0, found.store, number, found.segment)
+    said += struct.pack("<Q", found.index) if found.index else b""
     return (said + struct.pack("<Q", xxhash.xxh3_64_intdigest(said))).ljust(HEAD, b"\0")
 
 
 def behind(found: Identity, offset: int) -> int:
     """Where in a data file an offset in its segment lies."""
-    return offset + (HEAD if found.heads else 0)
+    return offset + (HEAD + found.index if found.heads else 0)
+
+
+def indexed(path: Path, number: int) -> dict[bytes, dict[Key, Row]]:
+    """The rows that the index of a data file says: of each key the one with the largest serial, whatever its bytes."""
+    found = identity(path)
+    with (path / f"data-{number:016x}").open("rb") as file:
+        file.seek(HEAD)
+        index = file.read(found.index)
+    said: dict[bytes, dict[Key, Row]] = {}
+    for start in (0, found.index // 2):
+        at = start
+        while index[at : at + 8] == b"VELOCIDX":
+            generation, store, of, length, payload_sum, head_sum = struct.unpack_from("<Q16s4Q", index, at + 8)
+            payload = index[at + 64 : at + 64 + length]
+            sealed = index[at : at + 56] + struct.pack("<Q", at)
+            if (store, of) != (found.store, number) or not generation:
+                raise ValueError(f"a frame at {at} of another index")
+            if (xxhash.xxh3_64_intdigest(payload), xxhash.xxh3_64_intdigest(sealed)) != (payload_sum, head_sum):
+                raise ValueError(f"a damaged frame at {at}")
+            for history, rows in catalog([payload]).rows.items():
+                for key, row in rows.items():
+                    before = said.setdefault(history, {}).get(key)
+                    if before is None or before.serial < row.serial:
+                        said[history][key] = row
+            at += 64 + -(-length // 8) * 8
+    return said
 
 
 def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:

@@ -27,6 +27,7 @@ PLACES = {
     "directory made": 1,
     "identity written": 1,
     "data written": 24,
+    "index written": 12,
     "data synced": 12,
     "catalog begun": 3,
     "batch written": 12,

@@ -156,6 +156,28 @@ def both_read(path: Path, anew: bool = False) -> None:
     }
 
 
+def test_the_data_files_say_what_lies_in_them(tmp_path: Path) -> None:
+    path = tmp_path / "now"
+    first_store.write(path)
+    found = second_reader.identity(path)
+    assert found.index == 2 * (256 << 20) // 32
+    counted = 0
+    for history, rows in second_reader.histories(path).rows.items():
+        for key, row in rows.items():
+            for number, _, _ in row.extents:
+                said = second_reader.indexed(path, number)[history][key]
+                told = (said.serial, said.extents, said.sums, said.meta, said.layout.regions, said.layout.text)
+                assert told == (row.serial, row.extents, row.sums, row.meta, row.layout.regions, row.layout.text)
+                assert said.leaves == (row.leaves if number == row.extents[0][0] else None)
+                counted += 1
+    assert counted > 10
+    with (path / "data-0000000000000001").open("r+b") as file:
+        file.seek(4096 + 70)
+        file.write(b"damage")
+    with pytest.raises(ValueError, match="a damaged frame at 0"):
+        second_reader.indexed(path, 1)
+
+
 def test_the_second_reader_reads_whole_stores(version_1: Path, tmp_path: Path) -> None:
     both_read(version_1)
     assert second_reader.histories(version_1).retention == {"ü".encode(): (True, 2, 5, [3, b"text"])}

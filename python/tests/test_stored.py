@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -14,6 +15,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from bits import bits
 from click.testing import CliRunner, Result
 
 import velocpy
@@ -98,7 +100,19 @@ SCHEMAS = {
         extents={"type": "array", "items": {"type": "object"}},
     ),
     "fault": _object(
-        kind={"enum": ["identity", "catalog", "missing", "unreadable", "changed", "description", "head", "foreign"]},
+        kind={
+            "enum": [
+                "identity",
+                "catalog",
+                "missing",
+                "unreadable",
+                "changed",
+                "description",
+                "head",
+                "index",
+                "foreign",
+            ]
+        },
         file=TEXT,
         offset=WHOLE,
         nbytes=WHOLE,
@@ -292,6 +306,82 @@ def test_a_catalog_is_repaired(path: Path) -> None:
     left = found[-1]["checkpoints"]
     assert messages("check", path, "--read-data")[-1]["checkpoints"] == left < 6
     velocpy.open(path, **SMALL).close()
+
+
+def held(path: Path) -> dict[int | str, list[bytes]]:
+    """The bytes of all regions of a history."""
+    found = {}
+    with velocpy.open(path, mode="r", host="64MiB") as store:
+        for key in store.history("run"):
+            with store.history("run").restore(key) as lease:
+                found[key] = [bits(lease[name]) for name in (range(len(lease)) if key == "7" else lease)]
+    return found
+
+
+@pytest.mark.parametrize("gone", [["catalog-*"], ["catalog-*", "velocpy.*"]], ids=["catalog", "catalog and identity"])
+def test_what_is_lost_is_found_in_the_data_files(path: Path, gone: list[str]) -> None:
+    before, wanted = list(inspect.checkpoints(path, "run")), held(path)
+    for pattern in gone:
+        for file in path.glob(pattern):
+            file.unlink()
+    assert invoke("check", path, "--repair").exit_code != 0
+    told = messages("check", path, "--repair", "--rebuild", code=3)
+    assert [each["message_type"] for each in told] == ["fault", "check"]
+    assert not told[-1]["sound"]
+    assert told[-1]["repaired"]["found"] == told[-1]["checkpoints"] == 6
+    assert told[-1]["repaired"]["identity"] == (len(gone) > 1)
+    assert list(inspect.checkpoints(path, "run")) == before
+    assert held(path) == wanted
+    (sound,) = messages("check", path, "--read-data")
+    assert sound["sound"]
+    with velocpy.open(path, **SMALL) as store:
+        store.history("run").checkpoint(100, u=np.arange(10)).wait("disk")
+    (later,) = messages("check", path, "--read-data", "--repair", "--rebuild")
+    assert (later["checkpoints"], later["repaired"]) == (7, None)
+
+
+def test_what_a_damaged_catalog_lacks_is_found_too(path: Path) -> None:
+    (catalog,) = path.glob("catalog-*")
+    flip(catalog, catalog.read_bytes().index(b"run"))
+    text = invoke("check", path, "--repair", "--rebuild")
+    assert text.exit_code == 3
+    assert "checkpoints were found in the data files" in text.stdout
+    assert messages("check", path, "--read-data")[-1]["checkpoints"] == 6
+
+
+def test_without_checksums_the_user_decides(tmp_path: Path) -> None:
+    path = tmp_path / "unproven"
+    with velocpy.open(path, checksum=False, **SMALL) as store:
+        store.history("run").checkpoint(0, u=np.arange(10))
+    for file in path.glob("catalog-*"):
+        file.unlink()
+    copied = tmp_path / "copied"
+    shutil.copytree(path, copied)
+    assert "--keep-unproven takes them too" in invoke("check", path, "--repair", "--rebuild").stdout
+    assert messages("check", path)[-1]["checkpoints"] == 0
+    done = inspect.repair(copied, rebuild=True, keep_unproven=True)
+    assert (done.found, done.unproven) == (1, 0)
+    with velocpy.open(copied, mode="r", host="64MiB") as store:
+        assert np.array_equal(store.history("run").restore(0)["u"], np.arange(10))
+
+
+def test_what_rebuilding_wants(path: Path) -> None:
+    assert "wants --repair" in invoke("check", path, "--rebuild").stderr
+    assert "wants --rebuild" in invoke("check", path, "--repair", "--keep-unproven").stderr
+    with pytest.raises(ValueError, match="wants rebuild"):
+        inspect.repair(path, keep_unproven=True)
+
+
+def test_an_index_is_repaired(path: Path) -> None:
+    file = path / "data-0000000000000001"
+    raw = bytearray(file.read_bytes())
+    raw[4096:8192] = bytes(4096)
+    file.write_bytes(raw)
+    fault, told = messages("check", path, code=3)
+    assert (fault["kind"], fault["file"], fault["offset"], fault["harmless"]) == ("index", file.name, 4096, True)
+    assert told["damaged"] == 0
+    assert "1 indexes of data files were written again" in invoke("check", path, "--repair").stdout
+    assert messages("check", path)[-1]["sound"]
 
 
 def test_a_compacted_catalog_bears_a_lost_block(path: Path) -> None:

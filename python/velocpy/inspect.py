@@ -164,7 +164,8 @@ class Fault:
     """Damage, and how far it reaches."""
 
     #: "identity": one of the two copies of what makes the directory a store; "head": the beginning of a data file,
-    #: which says that the file is this store's; "foreign": a data file of another store, or of another number, stands
+    #: which says that the file is this store's; "index": what a data file says of the checkpoints in it, so that a
+    #: lost catalog can be rebuilt, lacks some of them; "foreign": a data file of another store, or of another number, stands
     #: in the place of one: move it away; "catalog": a part of it; of a checkpoint's bytes "missing", "unreadable", or
     #: "changed"; "description": what the catalog says of its regions, or its meta, cannot be so.
     kind: str
@@ -270,6 +271,14 @@ class Repaired:
     spared: int
     #: Heads of data files that were written again.
     heads: int = 0
+    #: Indexes of data files that were written again: they lacked checkpoints that lie there.
+    indexes: int = 0
+    #: With `rebuild`, checkpoints that were found in the data files alone, and are in the catalog now.
+    found: int = 0
+    #: ... that were left out, as their bytes are missing or others than were written.
+    changed: int = 0
+    #: ... that were left out, as they have no checksums, and nothing says whether their bytes are theirs.
+    unproven: int = 0
 
 
 class View:
@@ -542,8 +551,8 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
     )
 
 
-def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
-    """Puts a damaged store in order: copies of the identity, heads of data files, a catalog with a part missing.
+def repair(path: Path, *, drop: Iterable[Fault] = (), rebuild: bool = False, keep_unproven: bool = False) -> Repaired:
+    """Puts a damaged store in order: copies of the identity, heads and indexes of data files, a catalog with a part missing.
 
     Checkpoints stay, damaged ones too, but for those given: some regions of them may be restorable. Those given are
     read once more, and dropped if their bytes are missing or changed. What is right then stays, and so does what only
@@ -555,34 +564,62 @@ def repair(path: Path, *, drop: Iterable[Fault] = ()) -> Repaired:
         The store.
     drop
         Faults that `check` has found: the checkpoints that they are in are to be dropped, unless written again since.
+    rebuild
+        Where the catalog is damaged or missing, take from the data files what it does not say any more: all their
+        bytes are read and compared with their checksums. Of a key the newest version counts whose bytes are right. A
+        checkpoint that was dropped comes back where nothing was written over it; retentions do not. Where no copy of
+        the identity is right, it is taken from the data files too. Stores whose data files have no index (those that
+        an older version made) have nothing to be rebuilt from.
+    keep_unproven
+        With `rebuild`: also checkpoints without checksums, of which nothing says whether their bytes are theirs.
 
     Raises
     ------
     StoreLocked
         While a process writes to the store.
     DamagedStore
-        All copies of the identity are damaged.
+        All copies of the identity are damaged, and `rebuild` was not asked for or finds none; with `rebuild` also
+        where there are data files of several stores and no right copy.
+    ValueError
+        `keep_unproven` without `rebuild`.
     NotAStore, FormatTooNew, TierIOError
         As `contents`.
 
     Examples
     --------
     >>> import numpy, tempfile, velocpy
+    >>> from pathlib import Path
     >>> from velocpy import inspect
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
     ...         _ = store.history("run").checkpoint(0, u=numpy.zeros(10))
     ...     inspect.repair(directory, drop=inspect.check(directory, read_data=True).faults)
-    Repaired(identity=False, catalog=False, dropped=0, spared=0, heads=0)
+    Repaired(identity=False, catalog=False, dropped=0, spared=0, heads=0, indexes=0, found=0, changed=0, unproven=0)
+
+    Without its catalog, a store is found again in its data files:
+
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
+    ...         _ = store.history("run").checkpoint(0, u=numpy.arange(10.0))
+    ...     for file in Path(directory).glob("catalog-*"):
+    ...         file.unlink()
+    ...     done = inspect.repair(directory, rebuild=True)
+    ...     with velocpy.open(directory, mode="r") as store:
+    ...         done.found, store.history("run").restore(0)["u"].sum()
+    (1, 45.0)
     """
+    if keep_unproven and not rebuild:
+        raise ValueError("keep_unproven wants rebuild.")
     versions = {(fault.history, fault.key, fault.serial) for fault in drop if fault.history is not None}
     victims = [
         {"history": bytes_of_text(history), "key": _key(key), "serial": serial}
         for history, key, serial in versions
         if history is not None and key is not None
     ]
-    facts, _ = ask(op="repair", path=bytes_of_path(path), victims=victims)
-    return Repaired(facts["identity"], facts["catalog"], facts["dropped"], facts["spared"], facts["heads"])
+    facts, _ = ask(
+        op="repair", path=bytes_of_path(path), victims=victims, rebuild=bool(rebuild), unproven=bool(keep_unproven)
+    )
+    return Repaired(**facts)
 
 
 @contextmanager

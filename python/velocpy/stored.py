@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .errors import InvalidArgument
+from .errors import DamagedStore, InvalidArgument, NotAStore
 from .exits import Exit
 from .output import examples, json_option, message
 from .quantity import sized
@@ -97,6 +97,7 @@ def show(path: str, history: str, key: str, as_json: bool) -> None:
         "velocpy check /scratch/run --read-data --json",
         "velocpy check /scratch/run --subset 3/30",
         "velocpy check /scratch/run --subset 5% --repair",
+        "velocpy check /scratch/run --repair --rebuild",
     )
 )
 @directory
@@ -106,8 +107,23 @@ def show(path: str, history: str, key: str, as_json: bool) -> None:
 @click.option(
     "--drop-damaged", is_flag=True, help="With --repair: drop the checkpoints that are damaged when read again."
 )
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="With --repair: find in the data files what identity and catalog do not say any more.",
+)
+@click.option("--keep-unproven", is_flag=True, help="With --rebuild: checkpoints without checksums too.")
 @json_option
-def check(path: str, read_data: bool, subset: str | None, repairs: bool, drop_damaged: bool, as_json: bool) -> None:
+def check(
+    path: str,
+    read_data: bool,
+    subset: str | None,
+    repairs: bool,
+    drop_damaged: bool,
+    rebuild: bool,
+    keep_unproven: bool,
+    as_json: bool,
+) -> None:
     """Look for damage in a store.
 
     Identity, catalog, and the places and files of all checkpoints; with --read-data or --subset their bytes too. Each
@@ -121,24 +137,43 @@ def check(path: str, read_data: bool, subset: str | None, repairs: bool, drop_da
 
     if drop_damaged and not repairs:
         raise click.UsageError("--drop-damaged wants --repair.")
+    if rebuild and not repairs:
+        raise click.UsageError("--rebuild wants --repair.")
+    if keep_unproven and not rebuild:
+        raise click.UsageError("--keep-unproven wants --rebuild.")
     if read_data and subset is not None:
         raise click.UsageError("--read-data and --subset exclude each other.")
-    with progress(f"reading {path}") as told:
-        report = inspect.check(path, read_data=read_data, subset=subset, progress=told)
-    for fault in report.faults:
+    done, lost = None, []
+    try:
+        report = _checked(path, read_data, subset)
+    except (DamagedStore, NotAStore) as error:
+        if not rebuild:
+            raise
+        lost = [inspect.Fault("catalog", "", 0, 0, False, False, str(error))]
+        done = inspect.repair(path, rebuild=True, keep_unproven=keep_unproven)
+        report = _checked(path, read_data, subset)
+    for fault in (*lost, *report.faults):
         click.echo(message("fault", asdict(fault)) if as_json else str(fault))
-    done = None
-    if repairs and report.faults:
-        done = inspect.repair(path, drop=report.faults if drop_damaged else ())
+    if repairs and done is None and report.faults:
+        drop = report.faults if drop_damaged else ()
+        done = inspect.repair(path, drop=drop, rebuild=rebuild, keep_unproven=keep_unproven)
     if as_json:
-        facts = asdict(report) | {"faults": len(report.faults), "sound": report.sound}
+        sound = report.sound and not lost
+        facts = asdict(report) | {"faults": len(lost) + len(report.faults), "sound": sound}
         click.echo(message("check", facts | {"repaired": None if done is None else asdict(done)}))
     else:
         click.echo(summary(report))
         if done is not None:
             click.echo(repairs_made(done))
-    if not report.sound:
+    if lost or not report.sound:
         sys.exit(Exit.PARTIAL)
+
+
+def _checked(path: str, read_data: bool, subset: str | None) -> Any:
+    from . import inspect
+
+    with progress(f"reading {path}") as told:
+        return inspect.check(path, read_data=read_data, subset=subset, progress=told)
 
 
 def summary(report: Any) -> str:
@@ -168,6 +203,10 @@ def repairs_made(done: Any) -> str:
     made = [
         *(["the identity was written again"] if done.identity else []),
         *([f"{done.heads} heads of data files were written again"] if done.heads else []),
+        *([f"{done.indexes} indexes of data files were written again"] if done.indexes else []),
+        *([f"{done.found} checkpoints were found in the data files"] if done.found else []),
+        *([f"{done.changed} versions there are not what was written, or were written over"] if done.changed else []),
+        *([f"{done.unproven} have no checksums: --keep-unproven takes them too"] if done.unproven else []),
         *(["the catalog was written anew"] if done.catalog else []),
         *([f"{done.dropped} checkpoints were dropped"] if done.dropped else []),
         *([f"{done.spared} stay, as their bytes were right or could not be read"] if done.spared else []),

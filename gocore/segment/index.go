@@ -1,0 +1,165 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"velocpy/gocore/safego"
+	"velocpy/gocore/vfs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Behind the head of a named file there may be an index: an area for whoever says there what lies in the file. It takes no room on the disk where nothing was
+// written. It has two halves, each of which is written from its beginning on, in pieces of IndexPiece that follow each other.
+
+// IndexPiece is what half an index grows by: room ahead, so that the next writes take the place of other bytes, which costs a sync less.
+const IndexPiece = 16 << 10
+
+// indexUse is what a segment knows of the room that its file's index takes. The segment's lock guards it.
+type indexUse struct {
+	ends  [2]int64 // of what was written in the halves
+	known bool     // else the index may take all of its area
+}
+
+// held is how many bytes of the disk an index may take.
+func (u *indexUse) held(area int64) int64 {
+	if !u.known {
+		return area
+	}
+	return u.ends[0] + u.ends[1]
+}
+
+// half tells in which half of an area an offset lies, and where there.
+func half(area, off int64) (number int, at int64) {
+	if off >= area/2 {
+		return 1, off - area/2
+	}
+	return 0, off
+}
+
+// ReadIndex fills p with the bytes at off in the index of a segment's file. What was never written is zero. It returns ErrUnwritten where there is no file.
+func (s *Space) ReadIndex(number, off int64, p []byte) (err error) {
+	defer safego.Guard("index read", &err)
+	return s.withIndex(number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
+		for len(p) > 0 {
+			part := buf[:min(len(p), len(buf))]
+			n, err := file.ReadAt(part, HeadBytes+off)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			clear(part[n:])
+			off += int64(copy(p, part))
+			p = p[len(part):]
+		}
+		return nil
+	})
+}
+
+// WriteIndex stores p, whole blocks, at off in the index of a segment's file, which is made if there is none. What is written behind the end of a half begins
+// there and has whole pieces of IndexPiece, but for the last of a half. It fails with ENOSPC rather than take what is to be left of the disk. The next Sync of the segment brings it down.
+func (s *Space) WriteIndex(number, off int64, p []byte) (err error) {
+	defer safego.Guard("index write", &err)
+	return s.withIndex(number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
+		if err := s.extendIndex(g, off, int64(len(p))); err != nil {
+			return err
+		}
+		return writeThrough(file, buf, p, HeadBytes+off)
+	})
+}
+
+// withIndex calls f with the whole file of a segment, and a buffer.
+func (s *Space) withIndex(number, off, n int64, dir direction, f func(g *segment, file vfs.File, buf []byte) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if off < 0 || n < 0 || off > s.opt.Index-n || (off|n)%Block != 0 {
+		return fmt.Errorf("%d bytes at %d of an index of %d: %w", n, off, s.opt.Index, ErrRange)
+	}
+	g := s.lookUp(number)
+	file, err := g.openIndex(s, dir)
+	if err == nil {
+		buf := s.bounce.take()
+		err = f(g, file, buf)
+		s.bounce.give(buf)
+		g.release(dir)
+	}
+	s.answers[write].Inc() // a writer reads it to go on
+	if err != nil {
+		return fmt.Errorf("%s %d bytes at %d of the index of %s in %s: %w", dir, n, off, FileName(uint64(number)+1), s.opt.Dir, err)
+	}
+	return nil
+}
+
+// openIndex returns the file with its head, for a use that ends with release.
+func (g *segment) openIndex(s *Space, dir direction) (vfs.File, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.ready(s, dir); err != nil {
+		return nil, err
+	}
+	if dir == write {
+		if err := g.writeHead(s); err != nil {
+			return nil, err
+		}
+	}
+	return g.hold(s, dir).(headed).File, nil
+}
+
+// extendIndex notes that the index of a file takes more of the disk, if there is so much.
+func (s *Space) extendIndex(g *segment, off, n int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	number, at := half(s.opt.Index, off)
+	more := at + n - g.index.ends[number]
+	if more <= 0 {
+		return nil
+	}
+	s.growth.Lock()
+	defer s.growth.Unlock()
+	free, err := s.opt.FS.Free(s.opt.Dir)
+	if err != nil {
+		return err
+	}
+	if leave := s.leave.Load(); free-leave < more {
+		return fmt.Errorf("%d bytes were free, and %d are left to the catalog: %w", free, leave, unix.ENOSPC)
+	}
+	g.index.ends[number] = at + n
+	return nil
+}
+
+// BlankIndex tells whether nothing was ever written to the index of a segment's file: this space has made it, or is to make it.
+func (s *Space) BlankIndex(number int64) (bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return false, ErrClosed
+	}
+	g := s.lookUp(number)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.ready(s, read)
+	if errors.Is(err, ErrUnwritten) {
+		return true, nil
+	}
+	return g.index == indexUse{known: true}, err
+}
+
+// IndexEnds says where what was written in the halves of an index ends, in whole pieces: who has read it knows.
+func (s *Space) IndexEnds(number int64, ends [2]int64) {
+	g := s.lookUp(number)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.index = indexUse{ends: ends, known: true}
+}
+
+// Lives is how often a segment's file has been discarded: what was known of the index of the one before says nothing of that of the next.
+func (s *Space) Lives(number int64) int64 {
+	g := s.lookUp(number)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lives
+}
