@@ -113,6 +113,10 @@ func TestEveryBit(t *testing.T) {
 					if !counts && r.IntN(100) > 0 {
 						continue
 					}
+					// Of what counts in an index, one in eight.
+					if kind == Index && counts && bit%8 != (bit/8)%8 {
+						continue
+					}
 					if err := p.frontBit(file, bit, kind, counts || kind == Heading); err != nil {
 						t.Fatalf("%s, bit %d: %v", file, bit, err)
 					}

@@ -55,7 +55,7 @@ func (o *outage) look(left *vfs.Mem, allowed []model, compound bool, levels int)
 	o.images.Add(1)
 	if !compound {
 		var bare *vfs.Mem
-		if o.images.Load()%8 == 0 && o.p.made == madeWhole {
+		if o.images.Load()%32 == 0 && o.p.made == madeWhole {
 			bare = left.Crash(o.r, 1)
 		}
 		got, err := recovered(o.p.options(left), allowed)

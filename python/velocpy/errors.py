@@ -287,8 +287,8 @@ _REMEDIES: dict[int, str] = {
     Status.NO_STORE: "Give the directory that was given to velocpy.open, or open it for writing to make a store there.",
     Status.LATER: "Nothing was changed; install a newer velocpy.",
     Status.DAMAGED: "Nothing was changed. What is left can be read with mode='r'; `velocpy check` says what is gone, "
-    "and `velocpy check --repair` lets it be written to again; with --rebuild it finds in the data files what the catalog "
-    "has lost.",
+    "and `velocpy check --repair` lets it be written to again; with --rebuild it finds in the data files what the "
+    "catalog has lost.",
     Status.READ_ONLY: "Open it without mode='r' to change it.",
     Status.LOST: "What was durable before is where it was; what was not can still be restored from memory. Close this "
     "store, and open it again, or another one, to go on.",

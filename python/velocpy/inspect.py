@@ -165,9 +165,9 @@ class Fault:
 
     #: "identity": one of the two copies of what makes the directory a store; "head": the beginning of a data file,
     #: which says that the file is this store's; "index": what a data file says of the checkpoints in it, so that a
-    #: lost catalog can be rebuilt, lacks some of them; "foreign": a data file of another store, or of another number, stands
-    #: in the place of one: move it away; "catalog": a part of it; of a checkpoint's bytes "missing", "unreadable", or
-    #: "changed"; "description": what the catalog says of its regions, or its meta, cannot be so.
+    #: lost catalog can be rebuilt, lacks some of them; "foreign": a data file of another store, or of another number,
+    #: stands in the place of one: move it away; "catalog": a part of it; of a checkpoint's bytes "missing",
+    #: "unreadable", or "changed"; "description": what the catalog says of its regions, or its meta, cannot be so.
     kind: str
     file: str
     #: Where it is in the file.
@@ -552,7 +552,7 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
 
 
 def repair(path: Path, *, drop: Iterable[Fault] = (), rebuild: bool = False, keep_unproven: bool = False) -> Repaired:
-    """Puts a damaged store in order: copies of the identity, heads and indexes of data files, a catalog with a part missing.
+    """Puts a damaged store in order: identity, heads and indexes of data files, a catalog with a part missing.
 
     Checkpoints stay, damaged ones too, but for those given: some regions of them may be restorable. Those given are
     read once more, and dropped if their bytes are missing or changed. What is right then stays, and so does what only
