@@ -84,9 +84,11 @@ func (d *Dir) commit(group []*Change) {
 	if d.unclear {
 		group = d.clarify(group)
 	}
-	d.index(group)
+	index := d.index(group)
 	suspect := d.sync(group)
+	index.sync(suspect)
 	d.record(group)
+	suspect = append(suspect, index.wait()...)
 	d.confirm(group)
 	d.land(group, suspect)
 	d.startAnew()
@@ -155,8 +157,17 @@ func (d *Dir) Apply(c *Change) {
 	}
 }
 
-// index says in the data files what lies in them from now on. What cannot be said there is durable all the same.
-func (d *Dir) index(group []*Change) {
+// indexing is what of indexes is on its way while a group is committed.
+type indexing struct {
+	d       *Dir
+	entries []*entry
+	written chan struct{}   // closed when the entries were written
+	failed  map[int64]error // segments whose sync has failed
+	synced  chan struct{}   // closed when they were synced
+}
+
+// index begins to say in the data files what lies in them from now on. What cannot be said there is durable all the same.
+func (d *Dir) index(group []*Change) *indexing {
 	rows := map[uint64][]described{}
 	for _, c := range group {
 		if c.Put != nil && c.Err == nil {
@@ -166,12 +177,55 @@ func (d *Dir) index(group []*Change) {
 			}
 		}
 	}
+	x := &indexing{d: d}
 	for _, number := range slices.Sorted(maps.Keys(rows)) {
-		_ = d.indexes.add(number, rows[number]) // the log tells
+		if e := d.indexes.prepare(number, rows[number]); e != nil {
+			e.err = errUnwritten
+			x.entries = append(x.entries, e)
+		}
 	}
-	if len(rows) > 0 {
-		killpoint.Pass(killpoint.IndexWritten)
+	if len(x.entries) > 0 {
+		x.written = make(chan struct{})
+		safego.Go("index", func() {
+			defer close(x.written)
+			for _, e := range x.entries {
+				d.indexes.write(e)
+			}
+			killpoint.Pass(killpoint.IndexWritten)
+		})
 	}
+	return x
+}
+
+// errUnwritten: the goroutine that was to write an index has panicked.
+var errUnwritten = fmt.Errorf("the index was not written: %w", safego.ErrPoisoned)
+
+// sync begins to bring down what has been written to indexes, but for files of which a sync has failed.
+func (x *indexing) sync(suspect []int64) {
+	if x.written == nil {
+		return
+	}
+	<-x.written
+	var all []int64
+	for _, e := range x.entries {
+		if number := int64(e.index.file.Number) - 1; x.d.indexes.wrote(e) && !slices.Contains(suspect, number) {
+			all = append(all, number)
+		}
+	}
+	x.synced = make(chan struct{})
+	safego.Go("index sync", func() {
+		defer close(x.synced)
+		x.failed = x.d.syncAll(all)
+	})
+}
+
+// wait returns when what was said is on the medium, and the segments of which a sync has failed.
+func (x *indexing) wait() []int64 {
+	if x.synced == nil {
+		return nil
+	}
+	<-x.synced
+	return slices.Sorted(maps.Keys(x.failed))
 }
 
 // sync brings the data of a group down, and returns the segments where that failed.

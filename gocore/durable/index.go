@@ -16,8 +16,8 @@ import (
 )
 
 // A data file says in its index of the checkpoints that lie in it what the catalog says of them, so that the catalog can be made anew from the data files.
-// What is said of a checkpoint is written before the sync that brings its bytes down, and comes down with them. That it was dropped or replaced the index does not
-// say: it is written anew, in its other half, when the half in use is full, and then says only what counts.
+// What is said of a checkpoint is written beside the sync that brings its bytes down, and comes down itself beside the catalog's batch: so that it takes no time of
+// its own, and is on the medium when the checkpoint is acknowledged. That a checkpoint was dropped or replaced the index does not say: it is written anew, in its other half, when the half in use is full, and then says only what counts.
 //
 // The store works without: what cannot be written there is told in the log, and by Check.
 
@@ -56,8 +56,18 @@ type index struct {
 // frameBytes bounds what a frame says, unless one checkpoint alone says more: it is what damage to an index costs.
 const frameBytes = 16 << 10
 
-// add says in the index of a data file what lies in it from now on. It returns nil for a directory without indexes.
-func (x *indexes) add(number uint64, rows []described) error {
+// entry is what is to be written to the index of a data file.
+type entry struct {
+	index *index
+	at    int64 // in the half in use
+	p     []byte
+	end   int64 // of the frames then
+	err   error
+}
+
+// prepare makes what the index of a data file is to say of rows that lie there from now on; nil where nothing is to be written. What it may have to do for that
+// it has done when it returns.
+func (x *indexes) prepare(number uint64, rows []described) *entry {
 	if !x.c.identity.index {
 		return nil
 	}
@@ -69,13 +79,50 @@ func (x *indexes) add(number uint64, rows []described) error {
 	if err == nil && i.stale {
 		err = x.rewrite(i)
 	}
+	var e *entry
 	if err == nil {
-		err = x.append(i, rows)
+		e, err = x.entry(i, rows)
 	}
 	if err != nil {
 		x.failed(i, err)
+		return nil
 	}
-	return err
+	return e
+}
+
+// entry makes frames behind those that there are.
+func (x *indexes) entry(i *index, rows []described) (*entry, error) {
+	half := x.halfBytes()
+	frames := i.frames(rows, i.half*half+i.end, half)
+	if i.end+int64(len(frames)) > half {
+		if err := x.rewrite(i); err != nil {
+			return nil, err
+		}
+		frames = i.frames(rows, i.half*half+i.end, half)
+		if i.end+int64(len(frames)) > half {
+			return nil, fmt.Errorf("it has no room for %d bytes more", len(frames))
+		}
+	}
+	at := i.end / segment.Block * segment.Block
+	return &entry{index: i, at: at, p: i.padded(append(slices.Clone(i.block), frames...), at, half), end: i.end + int64(len(frames))}, nil
+}
+
+// write writes an entry. It may run beside everything that does not concern the index.
+func (x *indexes) write(e *entry) {
+	e.err = x.data.WriteIndex(int64(e.index.file.Number)-1, e.index.half*x.halfBytes()+e.at, e.p)
+}
+
+// wrote notes what has become of an entry, and tells whether it was written.
+func (x *indexes) wrote(e *entry) bool {
+	i := e.index
+	if e.err != nil {
+		x.failed(i, e.err)
+		return false
+	}
+	i.reaches(e.at + int64(len(e.p)))
+	i.end = e.end
+	i.block = slices.Clone(e.p[i.end/segment.Block*segment.Block-e.at : i.end-e.at])
+	return true
 }
 
 // renew writes an index anew, and returns when it is on the medium.
@@ -177,30 +224,6 @@ func (i *index) frames(rows []described, at, half int64) (all []byte) {
 	return all
 }
 
-// append writes frames behind those that there are.
-func (x *indexes) append(i *index, rows []described) error {
-	half := x.halfBytes()
-	frames := i.frames(rows, i.half*half+i.end, half)
-	if i.end+int64(len(frames)) > half {
-		if err := x.rewrite(i); err != nil {
-			return err
-		}
-		frames = i.frames(rows, i.half*half+i.end, half)
-		if i.end+int64(len(frames)) > half {
-			return fmt.Errorf("it has no room for %d bytes more", len(frames))
-		}
-	}
-	at := i.end / segment.Block * segment.Block
-	p := i.padded(append(i.block, frames...), at, half)
-	if err := x.data.WriteIndex(int64(i.file.Number)-1, i.half*half+at, p); err != nil {
-		return err
-	}
-	i.wrote(at, int64(len(p)))
-	i.end += int64(len(frames))
-	i.block = slices.Clone(p[i.end/segment.Block*segment.Block-at : i.end-at])
-	return nil
-}
-
 // padded fills what is to be written at an offset of a half up, to a whole block, and to a whole piece where that is new.
 func (i *index) padded(p []byte, at, half int64) []byte {
 	end := at + int64(len(p))
@@ -211,7 +234,8 @@ func (i *index) padded(p []byte, at, half int64) []byte {
 	return append(p, make([]byte, to-end)...)
 }
 
-func (i *index) wrote(at, n int64) { i.ends[i.half] = max(i.ends[i.half], at+n) }
+// reaches notes up to where the half in use was written.
+func (i *index) reaches(end int64) { i.ends[i.half] = max(i.ends[i.half], end) }
 
 // rewrite writes the index anew, in its other half, with what counts. Its first block comes last, behind a sync of the others: until then the half
 // that there was is the one that a reader goes by.
@@ -233,7 +257,7 @@ func (x *indexes) rewrite(i *index) error {
 	if err := x.data.WriteIndex(number, base, p[:segment.Block]); err != nil {
 		return err
 	}
-	next.wrote(0, int64(len(p)))
+	next.reaches(int64(len(p)))
 	next.end = int64(len(image))
 	next.block = slices.Clone(p[next.end/segment.Block*segment.Block : next.end])
 	next.stale, next.failures = false, 0
