@@ -115,7 +115,7 @@ func (c *Check) list() (err error) {
 	if err := c.listFiles(c.v.contents); err != nil {
 		return err
 	}
-	if c.incomplete, err = c.v.incomplete(c.v.data, c.files); err != nil {
+	if c.incomplete, err = c.v.incomplete(c.v.data, c.files, c.v.settled()); err != nil {
 		return err
 	}
 	c.sum.Torn = c.v.log.Torn

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/logring"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/safego"
+	"velocpy/gocore/segment"
 )
 
 // Change is a step from one state of the store to the next: a checkpoint that has been written, or one that is no more. Exactly one of Put, Drop,
@@ -66,7 +67,10 @@ func (d *Dir) run() {
 		d.mu.Unlock()
 		if len(group) > 0 {
 			d.commit(group)
-		} else if !nudged {
+		} else {
+			d.tellTheRest()
+		}
+		if len(group) == 0 && !nudged {
 			return
 		}
 		if d.o.Landed != nil {
@@ -84,11 +88,9 @@ func (d *Dir) commit(group []*Change) {
 	if d.unclear {
 		group = d.clarify(group)
 	}
-	index := d.index(group)
+	d.tell(group)
 	suspect := d.sync(group)
-	index.sync(suspect)
 	d.record(group)
-	suspect = append(suspect, index.wait()...)
 	d.confirm(group)
 	d.land(group, suspect)
 	d.startAnew()
@@ -157,80 +159,9 @@ func (d *Dir) Apply(c *Change) {
 	}
 }
 
-// indexing is what of indexes is on its way while a group is committed.
-type indexing struct {
-	d       *Dir
-	entries []*entry
-	written chan struct{}   // closed when the entries were written
-	failed  map[int64]error // segments whose sync has failed
-	synced  chan struct{}   // closed when they were synced
-}
-
-// index begins to say in the data files what lies in them from now on. What cannot be said there is durable all the same.
-func (d *Dir) index(group []*Change) *indexing {
-	rows := map[uint64][]described{}
-	for _, c := range group {
-		if c.Put != nil && c.Err == nil {
-			c.Put.Extents = d.identity.extents(c.Off, length(c.Put))
-			for _, x := range c.Put.Extents {
-				rows[x.File] = append(rows[x.File], describe(c.History, c.Put, x.File))
-			}
-		}
-	}
-	x := &indexing{d: d}
-	for _, number := range slices.Sorted(maps.Keys(rows)) {
-		if e := d.indexes.prepare(number, rows[number]); e != nil {
-			e.err = errUnwritten
-			x.entries = append(x.entries, e)
-		}
-	}
-	if len(x.entries) > 0 {
-		x.written = make(chan struct{})
-		safego.Go("index", func() {
-			defer close(x.written)
-			for _, e := range x.entries {
-				d.indexes.write(e)
-			}
-			killpoint.Pass(killpoint.IndexWritten)
-		})
-	}
-	return x
-}
-
-// errUnwritten: the goroutine that was to write an index has panicked.
-var errUnwritten = fmt.Errorf("the index was not written: %w", safego.ErrPoisoned)
-
-// sync begins to bring down what has been written to indexes, but for files of which a sync has failed.
-func (x *indexing) sync(suspect []int64) {
-	if x.written == nil {
-		return
-	}
-	<-x.written
-	var all []int64
-	for _, e := range x.entries {
-		if number := int64(e.index.file.Number) - 1; x.d.indexes.wrote(e) && !slices.Contains(suspect, number) {
-			all = append(all, number)
-		}
-	}
-	x.synced = make(chan struct{})
-	safego.Go("index sync", func() {
-		defer close(x.synced)
-		x.failed = x.d.syncAll(all)
-	})
-}
-
-// wait returns when what was said is on the medium, and the segments of which a sync has failed.
-func (x *indexing) wait() []int64 {
-	if x.synced == nil {
-		return nil
-	}
-	<-x.synced
-	return slices.Sorted(maps.Keys(x.failed))
-}
-
 // sync brings the data of a group down, and returns the segments where that failed.
 func (d *Dir) sync(group []*Change) (suspect []int64) {
-	failed := d.syncAll(d.touched(group))
+	failed := d.syncAll(d.unsynced(d.touched(group)))
 	killpoint.Pass(killpoint.DataSynced)
 	for _, c := range group {
 		if c.Put == nil {
@@ -241,6 +172,10 @@ func (d *Dir) sync(group []*Change) (suspect []int64) {
 			c.Err = failed[first]
 		}
 	}
+	for _, number := range d.suspect {
+		failed[number] = segment.ErrSuspect
+	}
+	d.suspect = nil
 	return slices.Sorted(maps.Keys(failed))
 }
 
@@ -392,6 +327,7 @@ func (d *Dir) encode(group []*Change) {
 func (d *Dir) say(c *Change) error {
 	switch {
 	case c.Put != nil:
+		c.Put.Extents = d.identity.extents(c.Off, length(c.Put))
 		return c.record.Put(c.History, c.Put)
 	case c.Drop:
 		return c.record.Drop(c.History, c.Key, c.Serial)

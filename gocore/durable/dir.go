@@ -25,6 +25,7 @@ type Dir struct {
 	log     *journal.Log
 	writer  *catalog.Writer
 	indexes indexes
+	telling
 	refused int64 // how long the catalog was when it could not be written anew
 	spare   int64 // bytes that batches have left of what they may say again
 	moved   bool  // the log was told that the directory has another name
@@ -113,9 +114,12 @@ func (d *Dir) settle() (err error) {
 		return err
 	}
 	if d.data, err = d.space(false); err == nil {
-		d.indexes = newIndexes(d.contents, d.data)
+		d.indexes, d.telling = newIndexes(d.contents, d.data), newTelling()
 		d.provide()
 		d.keepBallast()
+		if !d.contents.log.Closed {
+			err = d.indexes.catchUp()
+		}
 	}
 	return err
 }
@@ -176,5 +180,8 @@ func (d *Dir) Close() error {
 	d.work.Signal()
 	d.mu.Unlock()
 	<-d.ended
+	if d.lull != nil {
+		d.lull.Stop()
+	}
 	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close(), d.o.release())
 }

@@ -68,6 +68,7 @@ type Options struct {
 	above vfs.FS      // what FS was before
 
 	made     made // how a store is made that is made now
+	prompt   bool // what indexes are to say is not put off
 	rebuilds bool // that there is no catalog is no error, but a loss
 }
 

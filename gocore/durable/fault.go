@@ -83,7 +83,7 @@ func (c *Check) headFaults(fresh *contents) {
 // indexFaults makes faults of indexes that still lack rows.
 func (c *Check) indexFaults(fresh *contents, files map[int64]int64) error {
 	maps.DeleteFunc(files, func(number, _ int64) bool { return c.incomplete[uint64(number)+1] == 0 })
-	now, err := fresh.incomplete(c.v.data, files)
+	now, err := fresh.incomplete(c.v.data, files, fresh.settled())
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 
 	"velocpy/gocore/catalog"
@@ -16,8 +18,8 @@ import (
 )
 
 // A data file says in its index of the checkpoints that lie in it what the catalog says of them, so that the catalog can be made anew from the data files.
-// What is said of a checkpoint is written beside the sync that brings its bytes down, and comes down itself beside the catalog's batch: so that it takes no time of
-// its own, and is on the medium when the checkpoint is acknowledged. That a checkpoint was dropped or replaced the index does not say: it is written anew, in its other half, when the half in use is full, and then says only what counts.
+// What is to be said of a few small checkpoints is put off, so that it does not take each of them a write of its own: see telling. It is written before a sync of
+// their data files, and comes down with that. That a checkpoint was dropped or replaced the index does not say: it is written anew, in its other half, when the half in use is full, and then says only what counts.
 //
 // The store works without: what cannot be written there is told in the log, and by Check.
 
@@ -56,18 +58,8 @@ type index struct {
 // frameBytes bounds what a frame says, unless one checkpoint alone says more: it is what damage to an index costs.
 const frameBytes = 16 << 10
 
-// entry is what is to be written to the index of a data file.
-type entry struct {
-	index *index
-	at    int64 // in the half in use
-	p     []byte
-	end   int64 // of the frames then
-	err   error
-}
-
-// prepare makes what the index of a data file is to say of rows that lie there from now on; nil where nothing is to be written. What it may have to do for that
-// it has done when it returns.
-func (x *indexes) prepare(number uint64, rows []described) *entry {
+// add says in the index of a data file what lies in it from now on. It returns nil for a directory without indexes.
+func (x *indexes) add(number uint64, rows []described) error {
 	if !x.c.identity.index {
 		return nil
 	}
@@ -79,50 +71,13 @@ func (x *indexes) prepare(number uint64, rows []described) *entry {
 	if err == nil && i.stale {
 		err = x.rewrite(i)
 	}
-	var e *entry
 	if err == nil {
-		e, err = x.entry(i, rows)
+		err = x.append(i, rows)
 	}
 	if err != nil {
 		x.failed(i, err)
-		return nil
 	}
-	return e
-}
-
-// entry makes frames behind those that there are.
-func (x *indexes) entry(i *index, rows []described) (*entry, error) {
-	half := x.halfBytes()
-	frames := i.frames(rows, i.half*half+i.end, half)
-	if i.end+int64(len(frames)) > half {
-		if err := x.rewrite(i); err != nil {
-			return nil, err
-		}
-		frames = i.frames(rows, i.half*half+i.end, half)
-		if i.end+int64(len(frames)) > half {
-			return nil, fmt.Errorf("it has no room for %d bytes more", len(frames))
-		}
-	}
-	at := i.end / segment.Block * segment.Block
-	return &entry{index: i, at: at, p: i.padded(append(slices.Clone(i.block), frames...), at, half), end: i.end + int64(len(frames))}, nil
-}
-
-// write writes an entry. It may run beside everything that does not concern the index.
-func (x *indexes) write(e *entry) {
-	e.err = x.data.WriteIndex(int64(e.index.file.Number)-1, e.index.half*x.halfBytes()+e.at, e.p)
-}
-
-// wrote notes what has become of an entry, and tells whether it was written.
-func (x *indexes) wrote(e *entry) bool {
-	i := e.index
-	if e.err != nil {
-		x.failed(i, e.err)
-		return false
-	}
-	i.reaches(e.at + int64(len(e.p)))
-	i.end = e.end
-	i.block = slices.Clone(e.p[i.end/segment.Block*segment.Block-e.at : i.end-e.at])
-	return true
+	return err
 }
 
 // renew writes an index anew, and returns when it is on the medium.
@@ -135,6 +90,39 @@ func (x *indexes) renew(number uint64) error {
 		err = x.data.Sync(int64(number) - 1)
 	}
 	return err
+}
+
+// lateRows is how many of the latest versions may be missing in indexes when a writer has died: more than a group and those before it that were put off.
+const lateRows = 16 << 10
+
+// catchUp looks whether the indexes of the data files in which the latest checkpoints lie say all of them. A writer that died has put some off; such indexes are
+// written anew.
+func (x *indexes) catchUp() error {
+	if !x.c.identity.index || x.c.state.MaxSerial() == 0 {
+		return nil
+	}
+	latest := map[int64]bool{}
+	x.c.state.EachExtent(func(_ uint32, serial uint64, e catalog.Extent) bool {
+		if serial+lateRows > x.c.state.MaxSerial() {
+			latest[int64(e.File)-1] = true
+		}
+		return true
+	})
+	files, err := x.c.lengths()
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(files, func(number, _ int64) bool { return !latest[number] })
+	lacking, err := x.c.incomplete(x.data, files, math.MaxUint64)
+	if err != nil {
+		return err
+	}
+	for _, number := range slices.Sorted(maps.Keys(lacking)) {
+		if err := x.renew(number); err != nil {
+			x.failed(x.of[number], err)
+		}
+	}
+	return nil
 }
 
 // failed notes that an index could not be written: it is tried again later, at longer and longer intervals.
@@ -209,19 +197,44 @@ func (i *index) resume(halves [2][]byte, half int64) {
 	i.block = slices.Clone(p[i.end/segment.Block*segment.Block : i.end])
 }
 
-// frames are the frames of rows, from an offset in the index on.
+// frames are the frames of rows, from an offset in the index on. A frame has one version of a key: as a record, it would be one that takes the other's place.
 func (i *index) frames(rows []described, at, half int64) (all []byte) {
 	most := int(min(frameBytes, half/4))
 	for len(rows) > 0 {
 		record := catalog.NewWriter(catalog.New()).Record()
-		n := 0
-		for ; n < len(rows) && len(record.Bytes()) < most; n++ {
+		n, keys := 0, map[keyOf]bool{}
+		for ; n < len(rows) && len(record.Bytes()) < most && !keys[keyOf{rows[n].history, rows[n].row.Key}]; n++ {
+			keys[keyOf{rows[n].history, rows[n].row.Key}] = true
 			_ = record.Put(rows[n].history, rows[n].row) // what cannot be said is refused by the catalog too
 		}
 		all = i.file.Append(all, i.generation, at+int64(len(all)), record.Bytes())
 		rows = rows[n:]
 	}
 	return all
+}
+
+// append writes frames behind those that there are.
+func (x *indexes) append(i *index, rows []described) error {
+	half := x.halfBytes()
+	frames := i.frames(rows, i.half*half+i.end, half)
+	if i.end+int64(len(frames)) > half {
+		if err := x.rewrite(i); err != nil {
+			return err
+		}
+		frames = i.frames(rows, i.half*half+i.end, half)
+		if i.end+int64(len(frames)) > half {
+			return fmt.Errorf("it has no room for %d bytes more", len(frames))
+		}
+	}
+	at := i.end / segment.Block * segment.Block
+	p := i.padded(append(i.block, frames...), at, half)
+	if err := x.data.WriteIndex(int64(i.file.Number)-1, i.half*half+at, p); err != nil {
+		return err
+	}
+	i.wrote(at, int64(len(p)))
+	i.end += int64(len(frames))
+	i.block = slices.Clone(p[i.end/segment.Block*segment.Block-at : i.end-at])
+	return nil
 }
 
 // padded fills what is to be written at an offset of a half up, to a whole block, and to a whole piece where that is new.
@@ -234,8 +247,7 @@ func (i *index) padded(p []byte, at, half int64) []byte {
 	return append(p, make([]byte, to-end)...)
 }
 
-// reaches notes up to where the half in use was written.
-func (i *index) reaches(end int64) { i.ends[i.half] = max(i.ends[i.half], end) }
+func (i *index) wrote(at, n int64) { i.ends[i.half] = max(i.ends[i.half], at+n) }
 
 // rewrite writes the index anew, in its other half, with what counts. Its first block comes last, behind a sync of the others: until then the half
 // that there was is the one that a reader goes by.
@@ -257,7 +269,7 @@ func (x *indexes) rewrite(i *index) error {
 	if err := x.data.WriteIndex(number, base, p[:segment.Block]); err != nil {
 		return err
 	}
-	next.reaches(int64(len(p)))
+	next.wrote(0, int64(len(p)))
 	next.end = int64(len(image))
 	next.block = slices.Clone(p[next.end/segment.Block*segment.Block : next.end])
 	next.stale, next.failures = false, 0
@@ -385,14 +397,24 @@ func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.S
 	return nil
 }
 
-// serials are those of the rows that lie in each data file.
-func (c *contents) serials() map[uint64][]uint64 {
+// serials are those up to a largest one of the rows that lie in each data file.
+func (c *contents) serials(most uint64) map[uint64][]uint64 {
 	all := map[uint64][]uint64{}
 	c.state.EachExtent(func(_ uint32, serial uint64, x catalog.Extent) bool {
-		all[x.File] = append(all[x.File], serial)
+		if serial <= most {
+			all[x.File] = append(all[x.File], serial)
+		}
 		return true
 	})
 	return all
+}
+
+// settled is the largest serial of which the indexes have to say everything: a writer that has the store open, or died, may have put off what came later.
+func (c *contents) settled() uint64 {
+	if c.log.Closed {
+		return math.MaxUint64
+	}
+	return max(c.state.MaxSerial(), lateRows) - lateRows
 }
 
 // unindexed is how many of the rows with these serials the index of their data file does not say.
@@ -412,13 +434,13 @@ func (c *contents) unindexed(data *segment.Space, number uint64, serials []uint6
 	return lacking, err
 }
 
-// incomplete are the data files with indexes that lack rows which lie in them, and how many. Those of files that are not there, or belong elsewhere, are left out.
-func (c *contents) incomplete(data *segment.Space, files map[int64]int64) (map[uint64]int, error) {
+// incomplete are the data files with indexes that lack rows which lie in them, with serials up to a largest one, and how many. Those of files that are not there, or belong elsewhere, are left out.
+func (c *contents) incomplete(data *segment.Space, files map[int64]int64, most uint64) (map[uint64]int, error) {
 	if !c.identity.index {
 		return nil, nil
 	}
 	all := map[uint64]int{}
-	serials := c.serials()
+	serials := c.serials(most)
 	for number := range files {
 		file := uint64(number) + 1
 		if len(serials[file]) == 0 {

@@ -249,7 +249,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
-		made: p.made,
+		made: p.made, prompt: true,
 	}
 }
 

@@ -298,7 +298,7 @@ func TestABlockOfAnIndex(t *testing.T) {
 // counts is found.
 func TestAnIndexIsWrittenAnew(t *testing.T) {
 	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
-	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 256 << 10, Direct: true}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 256 << 10, Direct: true, prompt: true}
 	s.open()
 	latest, turns := uint64(0), 0
 	r := rand.New(rand.NewPCG(3, 3))
@@ -346,14 +346,30 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 			mem := s.fs
 			s.close()
 			rule := &vfs.Rule{Ops: vfs.OpWrite, Name: segment.FileName(1), From: segment.HeadBytes, To: segment.HeadBytes + leastIndex, Err: errno}
-			s.o.FS = vfs.NewFaulty(mem, rule)
+			s.o.FS, s.o.prompt = vfs.NewFaulty(mem, rule), true
 			s.open()
 			for key := range int64(3) {
 				s.put("a", plan.Number(key), 10_000)
 			}
+			h := &site{t: t, fs: s.image(), o: s.o}
+			h.o.FS, h.o.Land, h.o.Guard = h.fs, nil, nil
+			h.open() // the writer has died: who goes on says what it has not
+			h.close()
+			h.sound()
+			s.close()
 			if sum := s.check(Scope{Data: true}); len(sum.Faults) != 1 || sum.Faults[0].Kind != Index {
 				t.Error(sum.Faults)
 			}
+			rule.Disable()
+			h = &site{t: t, fs: s.image(), o: s.o}
+			h.o.FS = h.fs
+			if done, err := Repair(h.o, Mending{}); err != nil || done != (Repaired{Indexes: 1}) {
+				t.Errorf("%+v, %v", done, err)
+			}
+			h.sound()
+			rule.Enable()
+			s.open()
+			s.put("a", plan.Number(5), 10_000)
 			rule.Disable()
 			for key := range int64(10) {
 				s.put("a", plan.Number(10+key), 10_000)

@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 
 	"velocpy/gocore/plan"
@@ -84,7 +85,7 @@ func (k *keeper) restoreIndexes() (restored int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	lacking, err := k.incomplete(data, files)
+	lacking, err := k.incomplete(data, files, math.MaxUint64)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,98 @@
+package durable
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"velocpy/gocore/killpoint"
+)
+
+// What the indexes are to say of small checkpoints that are committed one by one is put off, until there is more of it, no commit comes for a moment, or the
+// directory is closed: a write for each would make such a commit a quarter slower. Meanwhile the catalog alone knows of them; a process that dies leaves it to the
+// next writer to say it, in catchUp.
+const (
+	putOffRows  = 32
+	putOffBytes = 8 << 20 // of the space
+	lull        = 100 * time.Millisecond
+)
+
+// telling is what the indexes are still to say. The goroutine that commits has it.
+type telling struct {
+	rows    map[uint64][]described // by data file
+	count   int
+	bytes   int64
+	said    map[int64]bool // segments with indexes that were written since they were synced
+	suspect []int64        // segments a sync of which has failed, and nobody was told
+	lull    *time.Timer
+}
+
+func newTelling() telling { return telling{rows: map[uint64][]described{}, said: map[int64]bool{}} }
+
+// tell has the indexes say what lies in the data files from now on, at once or later. What cannot be said there is durable all the same.
+func (d *Dir) tell(group []*Change) {
+	if !d.identity.index {
+		return
+	}
+	for _, c := range group {
+		if c.Put == nil || c.Err != nil {
+			continue
+		}
+		row := *c.Put
+		row.Extents = d.identity.extents(c.Off, length(c.Put))
+		for _, x := range row.Extents {
+			d.rows[x.File] = append(d.rows[x.File], describe(c.History, &row, x.File))
+		}
+		d.count++
+		d.bytes += length(c.Put)
+	}
+	rows := putOffRows
+	if d.o.prompt {
+		rows = 1
+	}
+	if d.count >= rows || d.bytes >= putOffBytes {
+		d.writeIndexes()
+	}
+	if d.count+len(d.said) > 0 {
+		d.waitForALull()
+	}
+}
+
+// writeIndexes writes what was put off.
+func (d *Dir) writeIndexes() {
+	for _, number := range slices.Sorted(maps.Keys(d.rows)) {
+		if d.indexes.add(number, d.rows[number]) == nil { // else the log tells
+			d.said[int64(number)-1] = true
+		}
+	}
+	clear(d.rows)
+	d.count, d.bytes = 0, 0
+	killpoint.Pass(killpoint.IndexWritten)
+}
+
+// unsynced are these segments, and those whose indexes have been written since they were synced.
+func (d *Dir) unsynced(segments []int64) []int64 {
+	segments = slices.AppendSeq(segments, maps.Keys(d.said))
+	clear(d.said)
+	slices.Sort(segments)
+	return slices.Compact(segments)
+}
+
+// tellTheRest writes and syncs what no commit does. Of segments where a sync fails the next group is told.
+func (d *Dir) tellTheRest() {
+	if d.count > 0 && d.owns() == nil {
+		d.writeIndexes()
+	}
+	for number := range d.syncAll(d.unsynced(nil)) {
+		d.suspect = append(d.suspect, number)
+	}
+}
+
+// waitForALull has tellTheRest called if no commit comes soon.
+func (d *Dir) waitForALull() {
+	if d.lull == nil {
+		d.lull = time.AfterFunc(lull, d.Nudge)
+	} else {
+		d.lull.Reset(lull)
+	}
+}

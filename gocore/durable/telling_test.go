@@ -1,0 +1,84 @@
+package durable
+
+import (
+	"testing"
+	"time"
+
+	"velocpy/gocore/plan"
+)
+
+// lacks is how many of the rows of a store its indexes lack, as it is now on the medium.
+func (s *site) lacks() (n int) {
+	s.t.Helper()
+	v, err := Read(s.o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for number, serials := range v.serials(1 << 62) {
+		lacking, err := v.unindexed(v.data, number, serials)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		n += lacking
+	}
+	if err := v.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// What indexes are to say of small checkpoints is put off, but not for long: until there are so many, or so many bytes, or nothing comes for a moment, or the store
+// is closed.
+func TestWhatIsPutOffIsSaid(t *testing.T) {
+	s := newSite(t)
+	most := 0
+	for key := range int64(3*putOffRows + 5) {
+		s.put("a", plan.Number(key), 1000)
+		most = max(most, s.lacks())
+	}
+	if most == 0 || most >= putOffRows {
+		t.Errorf("up to %d are put off", most)
+	}
+	if sum := s.check(Scope{}); len(sum.Faults) > 0 {
+		t.Error("what is put off is taken for a fault: ", sum.Faults)
+	}
+	for deadline := time.Now().Add(time.Minute); s.lacks() > 0 && time.Now().Before(deadline); {
+		time.Sleep(lull / 10)
+	}
+	if n := s.lacks(); n > 0 {
+		t.Errorf("%d are never said", n)
+	}
+	s.put("b", plan.Number(1), putOffBytes)
+	if n := s.lacks(); n > 0 {
+		t.Errorf("%d are put off behind a large one", n)
+	}
+	s.put("b", plan.Number(2), 10)
+	s.close()
+	if n := s.lacks(); n > 0 {
+		t.Errorf("%d are not said by a store that is closed", n)
+	}
+	s.sound()
+}
+
+// A writer that dies leaves what it has put off to the next one.
+func TestWhatADeadWriterHasPutOff(t *testing.T) {
+	s := newSite(t)
+	for key := range int64(10) {
+		s.put("a", plan.Number(key), 1000)
+	}
+	h := &site{t: t, fs: s.image(), o: s.o}
+	h.o.FS, h.o.Land, h.o.Guard = h.fs, nil, nil
+	s.close()
+	if n := h.lacks(); n == 0 {
+		t.Skip("it was slow, and has said everything")
+	}
+	want := h.rows()
+	h.open()
+	if n := h.lacks(); n > 0 {
+		t.Errorf("%d are not said", n)
+	}
+	h.close()
+	h.withoutCatalog()
+	h.rebuild()
+	h.has(want, false)
+}
