@@ -59,11 +59,11 @@ func (d *Dir) run() {
 	defer close(d.ended)
 	for {
 		d.mu.Lock()
-		for len(d.queue) == 0 && !d.nudged && !d.closed {
+		for len(d.queue) == 0 && !d.nudged && !d.lulled && !d.closed {
 			d.work.Wait()
 		}
-		group, nudged := d.queue, d.nudged
-		d.queue, d.nudged = nil, false
+		group, nudged, closed := d.queue, d.nudged, d.closed
+		d.queue, d.nudged, d.lulled = nil, false, false
 		d.mu.Unlock()
 		if len(group) > 0 {
 			d.commit(group)
@@ -71,7 +71,10 @@ func (d *Dir) run() {
 			d.tellTheRest()
 		}
 		if len(group) == 0 && !nudged {
-			return
+			if closed {
+				return
+			}
+			continue
 		}
 		if d.o.Landed != nil {
 			d.o.Landed()

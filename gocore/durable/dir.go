@@ -39,6 +39,7 @@ type Dir struct {
 	work   *sync.Cond
 	queue  []*Change
 	nudged bool
+	lulled bool // no commit came for a moment
 	closed bool
 	ended  chan struct{}
 }
@@ -118,7 +119,7 @@ func (d *Dir) settle() (err error) {
 		d.provide()
 		d.keepBallast()
 		if !d.contents.log.Closed {
-			err = d.indexes.catchUp()
+			d.indexes.catchUp()
 		}
 	}
 	return err

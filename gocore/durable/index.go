@@ -96,8 +96,14 @@ func (x *indexes) renew(number uint64) error {
 const lateRows = 16 << 10
 
 // catchUp looks whether the indexes of the data files in which the latest checkpoints lie say all of them. A writer that died has put some off; such indexes are
-// written anew.
-func (x *indexes) catchUp() error {
+// written anew. Should that fail, the log tells, and a check.
+func (x *indexes) catchUp() {
+	if err := x.sayLate(); err != nil {
+		logring.Add(logring.Warning, x.c.o.Dir+": nobody could see whether the indexes of data files say the latest checkpoints: "+err.Error())
+	}
+}
+
+func (x *indexes) sayLate() error {
 	if !x.c.identity.index || x.c.state.MaxSerial() == 0 {
 		return nil
 	}
@@ -443,7 +449,7 @@ func (c *contents) incomplete(data *segment.Space, files map[int64]int64, most u
 	serials := c.serials(most)
 	for number := range files {
 		file := uint64(number) + 1
-		if len(serials[file]) == 0 {
+		if len(serials[file]) == 0 || !c.own(file) {
 			continue
 		}
 		lacking, err := c.unindexed(data, file, serials[file])

@@ -12,8 +12,8 @@ import (
 // directory is closed: a write for each would make such a commit a quarter slower. Meanwhile the catalog alone knows of them; a process that dies leaves it to the
 // next writer to say it, in catchUp.
 const (
-	putOffRows  = 32
-	putOffBytes = 8 << 20 // of the space
+	putOffRows  = 128
+	putOffBytes = 64 << 20 // of the space
 	lull        = 100 * time.Millisecond
 )
 
@@ -91,8 +91,16 @@ func (d *Dir) tellTheRest() {
 // waitForALull has tellTheRest called if no commit comes soon.
 func (d *Dir) waitForALull() {
 	if d.lull == nil {
-		d.lull = time.AfterFunc(lull, d.Nudge)
+		d.lull = time.AfterFunc(lull, d.noCommitCame)
 	} else {
 		d.lull.Reset(lull)
 	}
+}
+
+// noCommitCame is called by the timer.
+func (d *Dir) noCommitCame() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lulled = true
+	d.work.Signal()
 }

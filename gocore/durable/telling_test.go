@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"velocpy/gocore/plan"
+	"velocpy/gocore/vfs"
 )
 
 // lacks is how many of the rows of a store its indexes lack, as it is now on the medium.
@@ -30,7 +31,9 @@ func (s *site) lacks() (n int) {
 // What indexes are to say of small checkpoints is put off, but not for long: until there are so many, or so many bytes, or nothing comes for a moment, or the store
 // is closed.
 func TestWhatIsPutOffIsSaid(t *testing.T) {
-	s := newSite(t)
+	s := &site{t: t, fs: vfs.NewMem(200 << 20)}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 100 << 20, SegmentBytes: 4 << 20, Direct: true}
+	s.open()
 	most := 0
 	for key := range int64(3*putOffRows + 5) {
 		s.put("a", plan.Number(key), 1000)
