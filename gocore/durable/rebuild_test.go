@@ -164,6 +164,7 @@ func TestAWholeCatalogIsNotRebuilt(t *testing.T) {
 // the same and its serial is smaller.
 func TestWhatWasWrittenOverDoesNotComeBack(t *testing.T) {
 	s := newSite(t)
+	s.serial = 10
 	first := s.put("a", plan.Number(1))
 	second := s.put("a", plan.Number(2), 9000)
 	s.put("a", plan.Number(3), 9000)
@@ -182,7 +183,7 @@ func TestWhatWasWrittenOverDoesNotComeBack(t *testing.T) {
 	s.withoutCatalog()
 	done := s.rebuild()
 	s.has(want, true)
-	if got := s.rows(); len(got) != 3 || got["a/3"].Serial != 3 || done.Rebuilt.Found != 3 {
+	if got := s.rows(); len(got) != 3 || got["a/3"].Serial != 13 || done.Rebuilt.Found != 3 {
 		t.Errorf("%+v, %v", done, got)
 	}
 	s.sound()
