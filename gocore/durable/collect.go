@@ -45,7 +45,24 @@ func (k *keeper) collect() (got Collected, err error) {
 		return got, err
 	}
 	got.drops(unkept)
+	if err := k.catchUp(); err != nil {
+		return got, err
+	}
 	return got, k.giveBack(&got, held)
+}
+
+// catchUp has the indexes say what a writer that died has put off: the next one finds that the catalog was closed.
+func (k *keeper) catchUp() error {
+	if k.contents.log.Closed || !k.identity.index {
+		return nil
+	}
+	data, err := k.space(false)
+	if err != nil {
+		return err
+	}
+	all := newIndexes(k.contents, data)
+	all.catchUp()
+	return data.Close()
 }
 
 func (c *Collected) drops(unkept []doomed) {
@@ -128,7 +145,7 @@ func foresee(o Options) (got Collected, err error) {
 
 // counted is how many bytes of a data file the catalog counts on, its head and its index included.
 func (c *contents) counted(data *segment.Space, number uint64) (bytes int64, err error) {
-	halves, err := c.readIndex(data, number)
+	halves, _, err := c.readIndex(data, number)
 	if err != nil && !errors.Is(err, segment.ErrUnwritten) {
 		return 0, err
 	}

@@ -72,6 +72,9 @@ func (d *Dir) run() {
 		}
 		if len(group) == 0 && !nudged {
 			if closed {
+				if d.owns() == nil {
+					d.indexes.renewStale()
+				}
 				return
 			}
 			continue

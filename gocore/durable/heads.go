@@ -24,10 +24,12 @@ func (i *identity) headBytes() int64 {
 // front is how much stands before the segment in a data file.
 func (i *identity) front() int64 { return i.headBytes() + i.indexBytes() }
 
-// Half an index has this part of a segment, as a divisor, and so many bytes at the least: what says of checkpoints of one block each where they lie.
+// Half an index has this part of a segment, as a divisor, and so many bytes at the least and at the most: what says of checkpoints of one block each where they
+// lie. It is in memory when it is read.
 const (
 	indexShare = 32
 	leastIndex = segment.IndexPiece
+	mostIndex  = 64 << 20
 )
 
 // indexBytes is how long the indexes of the data files are; 0: they have none.
@@ -35,7 +37,7 @@ func (i *identity) indexBytes() int64 {
 	if !i.index {
 		return 0
 	}
-	return 2 * max((i.segment/indexShare+segment.Block-1)/segment.Block*segment.Block, leastIndex)
+	return 2 * min(max((i.segment/indexShare+segment.Block-1)/segment.Block*segment.Block, leastIndex), mostIndex)
 }
 
 // owner is the identity that the heads of data files carry; nil: they have none.

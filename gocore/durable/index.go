@@ -27,6 +27,7 @@ import (
 type described struct {
 	history string
 	row     *catalog.Row
+	change  *Change // that it comes from; nil: it is durable
 }
 
 // indexes are those of the data files of a directory that is open for writing. One goroutine has them.
@@ -89,7 +90,19 @@ func (x *indexes) renew(number uint64) error {
 	if err == nil {
 		err = x.data.Sync(int64(number) - 1)
 	}
+	if err != nil {
+		x.failed(i, err)
+	}
 	return err
+}
+
+// renewStale tries once more to write the indexes anew that lack something, before the directory is closed.
+func (x *indexes) renewStale() {
+	for _, number := range slices.Sorted(maps.Keys(x.of)) {
+		if x.of[number].stale {
+			_ = x.renew(number) // the log has told
+		}
+	}
 }
 
 // lateRows is how many of the latest versions may be missing in indexes when a writer has died: more than a group and those before it that were put off.
@@ -124,9 +137,7 @@ func (x *indexes) sayLate() error {
 		return err
 	}
 	for _, number := range slices.Sorted(maps.Keys(lacking)) {
-		if err := x.renew(number); err != nil {
-			x.failed(x.of[number], err)
-		}
+		_ = x.renew(number) // the log tells
 	}
 	return nil
 }
@@ -137,6 +148,7 @@ func (x *indexes) failed(i *index, err error) {
 		return
 	}
 	i.stale = true
+	i.generation++ // what was written of the next one is none
 	i.failures = min(i.failures+1, mostIdle)
 	i.idle = 1 << i.failures
 	if !i.told {
@@ -160,18 +172,31 @@ func (x *indexes) open(number uint64) (*index, error) {
 	}
 	i := &index{file: dataindex.File{Store: x.c.identity.store, Number: number}, lives: lives, generation: 1}
 	x.of[number] = i
-	if blank, err := x.data.BlankIndex(int64(number) - 1); blank || err != nil {
-		return i, err
+	blank, err := x.data.BlankIndex(int64(number) - 1)
+	if blank && err == nil {
+		return i, nil
 	}
-	halves, err := x.c.readIndex(x.data, number)
+	var halves [2][]byte
+	unread := false
+	if err == nil {
+		halves, unread, err = x.c.readIndex(x.data, number)
+	}
 	if err != nil {
+		i.lives = -1 // it is read again the next time
 		return i, err
 	}
 	i.ends = x.c.identity.indexEnds(halves)
 	i.resume(halves, x.halfBytes())
+	if unread { // there may be a later generation
+		i.stale = true
+		i.generation += unreadGenerations
+	}
 	x.data.IndexEnds(int64(number)-1, i.ends)
 	return i, nil
 }
+
+// unreadGenerations is more than an index goes through in its life.
+const unreadGenerations = 1 << 40
 
 // resume goes on with what was found in the halves of an index: behind the frames of the latest generation, if these follow each other from the beginning of
 // their half on. Otherwise some of them are damaged, and the index is to be written anew.
@@ -205,13 +230,16 @@ func (i *index) resume(halves [2][]byte, half int64) {
 
 // frames are the frames of rows, from an offset in the index on. A frame has one version of a key: as a record, it would be one that takes the other's place.
 func (i *index) frames(rows []described, at, half int64) (all []byte) {
-	most := int(min(frameBytes, half/4))
 	for len(rows) > 0 {
+		most := 1
 		record := catalog.NewWriter(catalog.New()).Record()
 		n, keys := 0, map[keyOf]bool{}
 		for ; n < len(rows) && len(record.Bytes()) < most && !keys[keyOf{rows[n].history, rows[n].row.Key}]; n++ {
 			keys[keyOf{rows[n].history, rows[n].row.Key}] = true
 			_ = record.Put(rows[n].history, rows[n].row) // what cannot be said is refused by the catalog too
+			if n == 0 {                                  // a long layout is said for several
+				most = int(min(max(frameBytes, 8*int64(len(record.Bytes()))), half/4))
+			}
 		}
 		all = i.file.Append(all, i.generation, at+int64(len(all)), record.Bytes())
 		rows = rows[n:]
@@ -301,7 +329,11 @@ func (x *indexes) image(i *index, half int64) []byte {
 			logring.Add(logring.Warning, fmt.Sprintf("%s: the index of %s has no room for all of its %d checkpoints: a catalog that is rebuilt would lack the oldest",
 				x.c.o.Dir, segment.FileName(i.file.Number), len(rows)))
 		}
-		rows = rows[:int(float64(len(rows))*float64(room)/float64(len(frames)+1))]
+		if fit := int(float64(len(rows)) * float64(room) / float64(len(frames)+1)); fit > 0 {
+			rows = rows[:fit]
+		} else {
+			rows = rows[1:] // one alone has no room
+		}
 	}
 }
 
@@ -325,30 +357,31 @@ func describe(history string, row *catalog.Row, number uint64) described {
 		other.Leaves = nil
 		row = &other
 	}
-	return described{history, row}
+	return described{history: history, row: row}
 }
 
 // indexStep is how much of an index is read at once.
 const indexStep = 1 << 20
 
 // readIndex reads the halves of a data file's index, up to where a step has nothing but zeroes: nothing was written there. Blocks that cannot be read are zero.
-func (c *contents) readIndex(data *segment.Space, number uint64) (halves [2][]byte, err error) {
+func (c *contents) readIndex(data *segment.Space, number uint64) (halves [2][]byte, unread bool, err error) {
 	half := c.identity.indexBytes() / 2
 	for h := range halves {
-		for at := int64(0); at < half; {
-			p := make([]byte, min(indexStep, half-at))
-			unread, err := readBlocks(data, number, int64(h)*half+at, p)
+		for at, step := int64(0), int64(segment.IndexPiece); at < half; step = indexStep {
+			p := make([]byte, min(step, half-at))
+			bad, err := readBlocks(data, number, int64(h)*half+at, p)
 			if err != nil {
-				return halves, err
+				return halves, unread, err
 			}
-			if !unread && len(bytes.TrimLeft(p, "\x00")) == 0 {
+			unread = unread || bad
+			if !bad && len(bytes.TrimLeft(p, "\x00")) == 0 {
 				break
 			}
 			halves[h] = append(halves[h], p...)
 			at += int64(len(p))
 		}
 	}
-	return halves, nil
+	return halves, unread, nil
 }
 
 // indexEnds are where what was written in the halves of an index ends, in whole pieces.
@@ -382,7 +415,7 @@ func readBlocks(data *segment.Space, number uint64, off int64, p []byte) (unread
 // indexed calls f for everything that a data file's index says, also for what does not count any more: frame by frame, with a State of each, in the order in
 // which it was said, but that a rewritten index says everything in no order.
 func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.State)) error {
-	halves, err := c.readIndex(data, number)
+	halves, _, err := c.readIndex(data, number)
 	if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, segment.ErrForeign) || errors.Is(err, io.ErrUnexpectedEOF) || unopened(err) {
 		return nil // a read of what lies in it says so
 	}
@@ -403,12 +436,17 @@ func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.S
 	return nil
 }
 
-// serials are those up to a largest one of the rows that lie in each data file.
-func (c *contents) serials(most uint64) map[uint64][]uint64 {
-	all := map[uint64][]uint64{}
+// versions are those of the rows that lie in each data file, with serials up to a largest one.
+func (c *contents) versions(most uint64) map[uint64][]lying {
+	all := map[uint64][]lying{}
+	var row lying
+	before := uint64(math.MaxUint64) // the serial of the row that the last extent was of; none has this one
 	c.state.EachExtent(func(_ uint32, serial uint64, x catalog.Extent) bool {
+		if serial != before {
+			row, before = lying{serial, int64(x.File-1)*c.identity.segment + x.Offset}, serial
+		}
 		if serial <= most {
-			all[x.File] = append(all[x.File], serial)
+			all[x.File] = append(all[x.File], row)
 		}
 		return true
 	})
@@ -423,17 +461,19 @@ func (c *contents) settled() uint64 {
 	return max(c.state.MaxSerial(), lateRows) - lateRows
 }
 
-// unindexed is how many of the rows with these serials the index of their data file does not say.
-func (c *contents) unindexed(data *segment.Space, number uint64, serials []uint64) (lacking int, err error) {
-	said := map[uint64]bool{}
+// unindexed is how many of these versions the index of their data file does not say.
+func (c *contents) unindexed(data *segment.Space, number uint64, versions []lying) (lacking int, err error) {
+	said := map[lying]bool{}
 	err = c.indexed(data, number, func(s *catalog.State) {
 		s.EachIn(number, func(_ string, row catalog.Row) bool {
-			said[row.Serial] = true
+			if r, ok := c.identity.place(row.Extents); ok {
+				said[lying{row.Serial, r.from}] = true
+			}
 			return true
 		})
 	})
-	for _, serial := range serials {
-		if !said[serial] {
+	for _, v := range versions {
+		if !said[v] {
 			lacking++
 		}
 	}
@@ -446,13 +486,13 @@ func (c *contents) incomplete(data *segment.Space, files map[int64]int64, most u
 		return nil, nil
 	}
 	all := map[uint64]int{}
-	serials := c.serials(most)
+	versions := c.versions(most)
 	for number := range files {
 		file := uint64(number) + 1
-		if len(serials[file]) == 0 || !c.own(file) {
+		if len(versions[file]) == 0 || !c.own(file) {
 			continue
 		}
-		lacking, err := c.unindexed(data, file, serials[file])
+		lacking, err := c.unindexed(data, file, versions[file])
 		if err != nil {
 			return nil, err
 		}

@@ -36,14 +36,17 @@ type lying struct {
 // rebuild takes into the state what the indexes of the data files say and it lacks, the newest version of each key first. What does not lie where something newer
 // does, and has the bytes that its checksums say, counts. A checkpoint without checksums counts if unproven ones are asked for.
 //
-// A checkpoint that was dropped comes back if its bytes are still there; retentions do not. All that the indexes say is in memory for a moment: some 500 bytes for each checkpoint.
+// A checkpoint that was dropped comes back if its bytes are still there; retentions do not. All that the indexes say is in memory for a moment.
 func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 	data, err := c.space(true)
 	if err != nil {
 		return got, err
 	}
 	defer func() { err = errors.Join(err, data.Close()) }()
-	all, err := c.candidates(data)
+	all, gone, err := c.candidates(data)
+	if err == nil {
+		err = c.dropGone(gone)
+	}
 	if err != nil {
 		return got, err
 	}
@@ -63,10 +66,11 @@ func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 	if len(all) == 0 {
 		return got, nil
 	}
+	b.newest = max(all[0].row.Serial, c.state.MaxSerial())
 	for _, x := range all {
 		b.consider(x)
 	}
-	if err := b.take(all[0]); err != nil {
+	if err := b.take(); err != nil {
 		return b.got, err
 	}
 	c.runs, err = c.survey()
@@ -74,16 +78,16 @@ func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 }
 
 // candidates are what the indexes say, the newest first, and each once, but for what is known to have been dropped.
-func (c *contents) candidates(data *segment.Space) (all []candidate, err error) {
+func (c *contents) candidates(data *segment.Space) (all []candidate, gone map[lying]bool, err error) {
 	files, err := c.lengths()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	gone := map[lying]bool{}
+	gone = map[lying]bool{}
 	for _, n := range slices.Sorted(maps.Keys(files)) {
 		some, err := c.candidatesIn(data, uint64(n)+1, gone)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, some...)
 	}
@@ -95,7 +99,26 @@ func (c *contents) candidates(data *segment.Space) (all []candidate, err error) 
 	for _, x := range all {
 		data.Grow(x.end)
 	}
-	return all, nil
+	return all, gone, nil
+}
+
+// dropGone takes rows out of the state of which an index says that something else was written to their place: that they went stood in the part of the catalog that is
+// damaged.
+func (c *contents) dropGone(gone map[lying]bool) error {
+	drops := map[uint64]uint32{}
+	for _, h := range c.state.Histories() {
+		c.state.Each(h.ID, func(row catalog.Row) bool {
+			if r, ok := c.identity.place(row.Extents); ok && gone[lying{row.Serial, r.from}] {
+				drops[row.Serial] = h.ID
+			}
+			return true
+		})
+	}
+	err := c.forget(drops)
+	if err == nil {
+		c.runs, err = c.survey()
+	}
+	return err
 }
 
 // candidatesIn are those that the index of one data file says. A place is written to again only when what lay there is gone, so what was said before of the place of
@@ -136,15 +159,16 @@ type rebuilding struct {
 	places   places         // of what counts
 	keys     map[keyOf]bool // of what was taken
 	taken    []candidate
+	latest   uint64 // the serial of what was taken last
+	newest   uint64 // the largest serial that there is
 	got      Rebuilt
 }
 
 // consider takes a candidate if it counts.
 func (b *rebuilding) consider(x candidate) {
 	key := keyOf{x.history, x.row.Key}
-	n := len(b.taken)
 	switch {
-	case b.keys[key] || b.known(x.history, x.row.Key, x.row.Serial) || n > 0 && b.taken[n-1].row.Serial == x.row.Serial:
+	case b.keys[key] || b.known(x.history, x.row.Key, x.row.Serial):
 		return
 	case b.places.covers(x.run):
 		b.got.Changed++
@@ -155,6 +179,12 @@ func (b *rebuilding) consider(x candidate) {
 	case !b.right(x):
 		b.got.Changed++
 		return
+	}
+	if serial := x.row.Serial; len(b.taken) > 0 && serial == b.latest { // one of them was never acknowledged, and its serial given again
+		b.newest++
+		x.row.Serial = b.newest
+	} else {
+		b.latest = serial
 	}
 	b.keys[key] = true
 	b.places.add(x.run)
@@ -191,7 +221,7 @@ func (b *rebuilding) right(x candidate) bool {
 }
 
 // take puts what was chosen into the state, the oldest first. What is written later gets larger serials than all that any index says.
-func (b *rebuilding) take(newest candidate) error {
+func (b *rebuilding) take() error {
 	writer := catalog.NewWriter(b.v.state)
 	say := func(f func(*catalog.Record) error) error {
 		record := writer.Record()
@@ -201,7 +231,7 @@ func (b *rebuilding) take(newest candidate) error {
 		}
 		return writer.Acknowledged(record)
 	}
-	if err := say(func(r *catalog.Record) error { return r.Given(newest.row.Serial) }); err != nil {
+	if err := say(func(r *catalog.Record) error { return r.Given(b.newest) }); err != nil {
 		return err
 	}
 	for _, x := range slices.Backward(b.taken) {
@@ -260,8 +290,9 @@ func (o *Options) identityFromHead(name string, number uint64) (i identity, ok b
 	if n, _ := file.ReadAt(p, 0); n < len(p) {
 		return i, false
 	}
-	h, _, ok := segment.ParseHead(p)
+	h, version, ok := segment.ParseHead(p)
 	i = identity{store: h.Store, segment: h.SegmentBytes, heads: true, index: h.Index > 0}
 	parsed, wrong := parseIdentity(i.bytes())
-	return parsed, ok && wrong == nil && h.Number == number && h.Index == i.indexBytes()
+	known := version == 1 && h.Index == 0 || version == 2 && h.Index > 0
+	return parsed, ok && known && wrong == nil && h.Number == number && h.Index == i.indexBytes()
 }

@@ -346,7 +346,7 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 			s := newSite(t)
 			mem := s.fs
 			s.close()
-			rule := &vfs.Rule{Ops: vfs.OpWrite, Name: segment.FileName(1), From: segment.HeadBytes, To: segment.HeadBytes + leastIndex, Err: errno}
+			rule := &vfs.Rule{Ops: vfs.OpWrite, Name: segment.FileName(1), From: segment.HeadBytes, To: siteFront, Err: errno}
 			s.o.FS, s.o.prompt = vfs.NewFaulty(mem, rule), true
 			s.open()
 			for key := range int64(3) {
@@ -427,4 +427,58 @@ func TestNothingIsRebuiltWithoutIndexes(t *testing.T) {
 			t.Errorf("%+v", done)
 		}
 	}
+}
+
+// A row that the damaged catalog still has, and of whose place an index says that something else was written there, went in the part that is damaged.
+func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
+	s := newSite(t)
+	at := s.put("a", plan.Number(1), 5000)
+	for key := range int64(5) {
+		s.put("x", plan.Number(key), 100)
+	}
+	s.do(&Change{History: "a", Key: plan.Number(1), Serial: s.serial, Drop: true})
+	end := s.next
+	s.next = at
+	s.put("b", plan.Number(1), 5000)
+	s.next = end
+	s.put("x", plan.Number(9), 100)
+	s.close()
+	want := s.rows()
+	name := s.names("catalog-")[0]
+	text := s.read(name)
+	h := &site{t: t, fs: s.image(), o: s.o}
+	h.o.FS = h.fs
+	batches := 0
+	for _, f := range framesOf(text) { // the drop, and the put in its place, stand in the two batches before the last
+		if f.kind == batchKind {
+			batches++
+			if batches == 7 || batches == 8 {
+				h.flip(name, f.from+41)
+			}
+		}
+	}
+	if got := h.rows(); got["a/1"].Serial == 0 || got["b/1"].Serial != 0 {
+		t.Fatalf("%d batches, %v", batches, got)
+	}
+	h.rebuild()
+	h.has(want, false)
+	h.sound()
+}
+
+// Collecting closes the catalog, so it says first what a writer that died has put off.
+func TestCollectingSaysWhatADeadWriterHasPutOff(t *testing.T) {
+	s := newSite(t)
+	for key := range int64(10) {
+		s.put("a", plan.Number(key), 1000)
+	}
+	h := &site{t: t, fs: s.image(), o: s.o}
+	h.o.FS, h.o.Land, h.o.Guard = h.fs, nil, nil
+	s.close()
+	if _, err := Collect(h.o, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.lacks(); n > 0 {
+		t.Errorf("%d are not said", n)
+	}
+	h.sound()
 }

@@ -1,11 +1,13 @@
 package durable
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	"velocpy/gocore/killpoint"
+	"velocpy/gocore/segment"
 )
 
 // What the indexes are to say of small checkpoints that are committed one by one is put off, until there is more of it, no commit comes for a moment, or the
@@ -41,7 +43,9 @@ func (d *Dir) tell(group []*Change) {
 		row := *c.Put
 		row.Extents = d.identity.extents(c.Off, length(c.Put))
 		for _, x := range row.Extents {
-			d.rows[x.File] = append(d.rows[x.File], describe(c.History, &row, x.File))
+			said := describe(c.History, &row, x.File)
+			said.change = c
+			d.rows[x.File] = append(d.rows[x.File], said)
 		}
 		d.count++
 		d.bytes += length(c.Put)
@@ -61,9 +65,16 @@ func (d *Dir) tell(group []*Change) {
 // writeIndexes writes what was put off.
 func (d *Dir) writeIndexes() {
 	for _, number := range slices.Sorted(maps.Keys(d.rows)) {
-		if d.indexes.add(number, d.rows[number]) == nil { // else the log tells
-			d.said[int64(number)-1] = true
+		rows := slices.DeleteFunc(d.rows[number], func(r described) bool { return r.change.Err != nil }) // since it was put off
+		if len(rows) == 0 {
+			continue
 		}
+		switch err := d.indexes.add(number, rows); {
+		case err == nil:
+			d.said[int64(number)-1] = true
+		case errors.Is(err, segment.ErrSuspect):
+			d.suspect = append(d.suspect, int64(number)-1)
+		} // of other errors the log tells
 	}
 	clear(d.rows)
 	d.count, d.bytes = 0, 0

@@ -15,7 +15,7 @@ func (s *site) lacks() (n int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for number, serials := range v.serials(1 << 62) {
+	for number, serials := range v.versions(1 << 62) {
 		lacking, err := v.unindexed(v.data, number, serials)
 		if err != nil {
 			s.t.Fatal(err)

@@ -40,7 +40,7 @@ def identity(path: Path) -> Identity:
         raise ValueError("of a later version")
     if zero or segment % 4096 or not 4096 <= segment <= 1 << 50:
         raise ValueError("an identity that cannot be")
-    half = max(-(-segment // (32 * 4096)) * 4096, 16384)
+    half = min(max(-(-segment // (32 * 4096)) * 4096, 16384), 1 << 26)
     return Identity(store, segment, bool(needed & 1), 2 * half if needed & 2 else 0)
 
 

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,9 @@ def check(
         lost = [inspect.Fault("catalog", "", 0, 0, False, False, str(error))]
         done = inspect.repair(path, rebuild=True, keep_unproven=keep_unproven)
         report = _checked(path, read_data, subset)
+        if drop_damaged and report.faults:
+            dropped = inspect.repair(path, drop=report.faults)
+            done = replace(done, dropped=dropped.dropped, spared=dropped.spared)
     for fault in (*lost, *report.faults):
         click.echo(message("fault", asdict(fault)) if as_json else str(fault))
     if repairs and done is None and report.faults:
