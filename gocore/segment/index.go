@@ -62,7 +62,7 @@ func (s *Space) ReadIndex(number, off int64, p []byte) (err error) {
 func (s *Space) WriteIndex(number, off int64, p []byte) (err error) {
 	defer safego.Guard("index write", &err)
 	return s.withIndex(number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
-		if err := s.extendIndex(g, off, int64(len(p))); err != nil {
+		if err := s.extendIndex(g, file, off, int64(len(p))); err != nil {
 			return err
 		}
 		return writeThrough(file, buf, p, HeadBytes+off)
@@ -109,8 +109,8 @@ func (g *segment) openIndex(s *Space, dir direction) (vfs.File, error) {
 	return g.hold(s, dir).(headed).File, nil
 }
 
-// extendIndex notes that the index of a file takes more of the disk, if there is so much.
-func (s *Space) extendIndex(g *segment, off, n int64) error {
+// extendIndex gives the index of a file its room, if the disk has so much.
+func (s *Space) extendIndex(g *segment, file vfs.File, off, n int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	number, at := half(s.opt.Index, off)
@@ -126,6 +126,9 @@ func (s *Space) extendIndex(g *segment, off, n int64) error {
 	}
 	if leave := s.leave.Load(); free-leave < more {
 		return fmt.Errorf("%d bytes were free, and %d are left to the catalog: %w", free, leave, unix.ENOSPC)
+	}
+	if err := file.Allocate(HeadBytes+off+n-more, more); err != nil {
+		return fmt.Errorf("allocate %d bytes: %w", more, err)
 	}
 	g.index.ends[number] = at + n
 	return nil
