@@ -208,6 +208,7 @@ type player struct {
 	gone   bool                    // the disk has crashed: what is done on it leads nowhere
 	repair bool
 	made   made // how its store is made
+	prompt bool // what indexes are to say is not put off
 	slack  int64
 	frames map[string][]run // of the indexes of data files, those that count
 	blocks int64
@@ -240,7 +241,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 	trouble := &vfs.Rule{Ops: vfs.OpSync, Times: 2, Err: unix.EIO}
 	trouble.Disable()
 	return &player{
-		trouble: trouble, at: dir,
+		trouble: trouble, at: dir, prompt: seed%2 == 0,
 		mem: vfs.NewMem(playedDisk), under: under, blocks: 48, r: rand.New(rand.NewPCG(seed, 7)), sure: newModel(), landed: make(chan bool), frames: map[string][]run{},
 	}
 }
@@ -249,7 +250,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
-		made: p.made, prompt: true,
+		made: p.made, prompt: p.prompt,
 	}
 }
 
