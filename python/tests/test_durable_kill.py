@@ -27,7 +27,7 @@ PLACES = {
     "directory made": 1,
     "identity written": 1,
     "data written": 24,
-    "index written": 12,
+    "index written": 3,
     "data synced": 12,
     "catalog begun": 3,
     "batch written": 12,
@@ -161,7 +161,7 @@ def kill(folder: Path, kills: int, at_once: int) -> Counter[str]:
     lanes = [Lane(folder / str(number), SEED + number) for number in range(at_once)]
     born = [Lane(folder / f"born-{number}", SEED + 1000 + number) for number in range(NEWBORN)]
     older = [place for place in PLACES if place not in BIRTHS]
-    aims = [TIMER if count % 3 == 0 else older[count % len(older)] for count in range(kills)]
+    aims = [TIMER if count % 3 == 0 else older[(count - count // 3) % len(older)] for count in range(kills)]
     for count, birth in enumerate(BIRTHS):
         aims[count * at_once : (count + 1) * at_once] = [birth] * at_once
 
