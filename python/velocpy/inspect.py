@@ -605,7 +605,7 @@ def repair(path: Path, *, drop: Iterable[Fault] = (), rebuild: bool = False, kee
     ...         file.unlink()
     ...     done = inspect.repair(directory, rebuild=True)
     ...     with velocpy.open(directory, mode="r") as store:
-    ...         done.found, store.history("run").restore(0)["u"].sum()
+    ...         done.found, float(store.history("run").restore(0)["u"].sum())
     (1, 45.0)
     """
     if keep_unproven and not rebuild:
