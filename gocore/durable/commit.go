@@ -59,16 +59,16 @@ func (d *Dir) run() {
 	defer close(d.ended)
 	for {
 		d.mu.Lock()
-		for len(d.queue) == 0 && !d.nudged && !d.lulled && !d.closed {
+		for len(d.queue) == 0 && !d.nudged && !d.idled && !d.closed {
 			d.work.Wait()
 		}
 		group, nudged, closed := d.queue, d.nudged, d.closed
-		d.queue, d.nudged, d.lulled = nil, false, false
+		d.queue, d.nudged, d.idled = nil, false, false
 		d.mu.Unlock()
 		if len(group) > 0 {
 			d.commit(group)
 		} else {
-			d.tellTheRest()
+			d.drainIndexes()
 		}
 		if len(group) == 0 && !nudged {
 			if closed {
@@ -94,7 +94,7 @@ func (d *Dir) commit(group []*Change) {
 	if d.unclear {
 		group = d.clarify(group)
 	}
-	d.tell(group)
+	d.enqueue(group)
 	suspect := d.sync(group)
 	d.record(group)
 	d.confirm(group)

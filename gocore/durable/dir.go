@@ -25,7 +25,7 @@ type Dir struct {
 	log     *journal.Log
 	writer  *catalog.Writer
 	indexes indexes
-	telling
+	indexQueue
 	refused int64 // how long the catalog was when it could not be written anew
 	spare   int64 // bytes that batches have left of what they may say again
 	moved   bool  // the log was told that the directory has another name
@@ -39,7 +39,7 @@ type Dir struct {
 	work   *sync.Cond
 	queue  []*Change
 	nudged bool
-	lulled bool // no commit came for a moment
+	idled  bool // no commit has come for idleDelay
 	closed bool
 	ended  chan struct{}
 }
@@ -115,7 +115,7 @@ func (d *Dir) settle() (err error) {
 		return err
 	}
 	if d.data, err = d.space(false); err == nil {
-		d.indexes, d.telling = newIndexes(d.contents, d.data), newTelling()
+		d.indexes, d.indexQueue = newIndexes(d.contents, d.data), newIndexQueue()
 		d.provide()
 		d.keepBallast()
 		if !d.contents.log.Closed {
@@ -181,8 +181,8 @@ func (d *Dir) Close() error {
 	d.work.Signal()
 	d.mu.Unlock()
 	<-d.ended
-	if d.lull != nil {
-		d.lull.Stop()
+	if d.idle != nil {
+		d.idle.Stop()
 	}
 	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close(), d.o.release())
 }

@@ -18,8 +18,9 @@ import (
 )
 
 // A data file says in its index of the checkpoints that lie in it what the catalog says of them, so that the catalog can be made anew from the data files.
-// What is to be said of a few small checkpoints is put off, so that it does not take each of them a write of its own: see telling. It is written before a sync of
-// their data files, and comes down with that. That a checkpoint was dropped or replaced the index does not say: it is written anew, in its other half, when the half in use is full, and then says only what counts.
+// What is to be said of a few small checkpoints is put off, so that not each of them takes a write of its own: see indexQueue. It is written before a sync of
+// their data files, and comes down with that. That a checkpoint was dropped or replaced the index does not say: it is written anew, in its other half, when the
+// half in use is full, and then says only what counts.
 //
 // The store works without: what cannot be written there is told in the log, and by Check.
 
@@ -44,7 +45,7 @@ func newIndexes(c *contents, data *segment.Space) indexes {
 // index is that of a data file.
 type index struct {
 	file       dataindex.File
-	lives      int64 // of the segment, when the index was read
+	discards   int64 // of the segment's file, when the index was read; -1: it could not be read
 	half       int64 // that is written to
 	generation uint64
 	end        int64    // of its frames
@@ -52,21 +53,18 @@ type index struct {
 	ends       [2]int64 // of what was written in the halves, in whole pieces
 	stale      bool     // it does not say all that it should
 	failures   int      // to write it, since it was not stale
-	idle       int      // changes for which it is not tried
+	skips      int      // changes for which it is not tried
 	told       bool
 }
 
 // frameBytes bounds what a frame says, unless one checkpoint alone says more: it is what damage to an index costs.
 const frameBytes = 16 << 10
 
-// add says in the index of a data file what lies in it from now on. It returns nil for a directory without indexes.
+// add says in the index of a data file what lies in it from now on.
 func (x *indexes) add(number uint64, rows []described) error {
-	if !x.c.identity.index {
-		return nil
-	}
 	i, err := x.open(number)
-	if err == nil && i.idle > 0 {
-		i.idle--
+	if err == nil && i.skips > 0 {
+		i.skips--
 		return nil
 	}
 	if err == nil && i.stale {
@@ -149,8 +147,8 @@ func (x *indexes) failed(i *index, err error) {
 	}
 	i.stale = true
 	i.generation++ // what was written of the next one is none
-	i.failures = min(i.failures+1, mostIdle)
-	i.idle = 1 << i.failures
+	i.failures = min(i.failures+1, mostFailures)
+	i.skips = 1 << i.failures
 	if !i.told {
 		i.told = true
 		logring.Add(logring.Warning, fmt.Sprintf("%s: the index of %s could not be written, and a catalog that is rebuilt would lack checkpoints in it: %v",
@@ -158,19 +156,19 @@ func (x *indexes) failed(i *index, err error) {
 	}
 }
 
-// mostIdle is the logarithm of how many changes there are at the most between two trials.
-const mostIdle = 12
+// mostFailures bounds the exponent: between two trials there are at most 2^mostFailures changes.
+const mostFailures = 12
 
 // halfBytes is how long half an index is.
 func (x *indexes) halfBytes() int64 { return x.c.identity.indexBytes() / 2 }
 
 // open gives the index of a data file, which is read when it is first asked for.
 func (x *indexes) open(number uint64) (*index, error) {
-	lives := x.data.Lives(int64(number) - 1)
-	if i := x.of[number]; i != nil && i.lives == lives {
+	discards := x.data.Discards(int64(number) - 1)
+	if i := x.of[number]; i != nil && i.discards == discards {
 		return i, nil
 	}
-	i := &index{file: dataindex.File{Store: x.c.identity.store, Number: number}, lives: lives, generation: 1}
+	i := &index{file: dataindex.File{Store: x.c.identity.store, Number: number}, discards: discards, generation: 1}
 	x.of[number] = i
 	blank, err := x.data.BlankIndex(int64(number) - 1)
 	if blank && err == nil {
@@ -182,7 +180,7 @@ func (x *indexes) open(number uint64) (*index, error) {
 		halves, unread, err = x.c.readIndex(x.data, number)
 	}
 	if err != nil {
-		i.lives = -1 // it is read again the next time
+		i.discards = -1 // it is read again the next time
 		return i, err
 	}
 	i.ends = x.c.identity.indexEnds(halves)
@@ -480,7 +478,8 @@ func (c *contents) unindexed(data *segment.Space, number uint64, versions []lyin
 	return lacking, err
 }
 
-// incomplete are the data files with indexes that lack rows which lie in them, with serials up to a largest one, and how many. Those of files that are not there, or belong elsewhere, are left out.
+// incomplete are the data files with indexes that lack rows which lie in them, with serials up to a largest one, and how many. Those of files that are not there,
+// or belong elsewhere, are left out.
 func (c *contents) incomplete(data *segment.Space, files map[int64]int64, most uint64) (map[uint64]int, error) {
 	if !c.identity.index {
 		return nil, nil

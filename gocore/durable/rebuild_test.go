@@ -235,6 +235,13 @@ func TestUnprovenCheckpoints(t *testing.T) {
 	s.has(want, false)
 }
 
+// copied is the store on a copy of the disk, as a process that dies now leaves it.
+func (s *site) copied() *site {
+	to := &site{t: s.t, fs: s.image(), o: s.o}
+	to.o.FS, to.o.Land, to.o.Guard = to.fs, nil, nil
+	return to
+}
+
 // image is a copy of the disk.
 func (s *site) image() *vfs.Mem { return s.fs.Crash(rand.New(rand.NewPCG(1, 1)), 1) }
 
@@ -255,8 +262,7 @@ func TestABlockOfAnIndex(t *testing.T) {
 				continue
 			}
 			for _, unreadable := range []bool{false, true} {
-				h := &site{t: t, fs: s.image(), o: s.o}
-				h.o.FS = h.fs
+				h := s.copied()
 				if unreadable {
 					h.o.FS = vfs.NewFaulty(h.fs, &vfs.Rule{Ops: vfs.OpRead, Name: name, From: at, To: at + segment.Block, Err: unix.EIO})
 				} else {
@@ -268,8 +274,7 @@ func TestABlockOfAnIndex(t *testing.T) {
 					t.Fatalf("%s, block at %d: %v", name, at, faults)
 				}
 				if !unreadable {
-					mended := &site{t: t, fs: h.image(), o: s.o}
-					mended.o.FS = mended.fs
+					mended := h.copied()
 					if done, err := Repair(mended.o, Mending{}); err != nil || done != (Repaired{Indexes: 1}) {
 						t.Fatalf("%+v, %v", done, err)
 					}
@@ -323,8 +328,7 @@ func TestAnIndexIsWrittenAnew(t *testing.T) {
 			turns++
 		}
 		if step%211 == 210 {
-			h := &site{t: t, fs: s.image(), o: s.o}
-			h.o.FS, h.o.Land, h.o.Guard = h.fs, nil, nil
+			h := s.copied()
 			want := h.rows()
 			h.withoutCatalog()
 			h.rebuild()
@@ -352,8 +356,7 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 			for key := range int64(3) {
 				s.put("a", plan.Number(key), 10_000)
 			}
-			h := &site{t: t, fs: s.image(), o: s.o}
-			h.o.FS, h.o.Land, h.o.Guard = h.fs, nil, nil
+			h := s.copied()
 			h.open() // the writer has died: who goes on says what it has not
 			h.close()
 			h.sound()
@@ -362,8 +365,7 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 				t.Error(sum.Faults)
 			}
 			rule.Disable()
-			h = &site{t: t, fs: s.image(), o: s.o}
-			h.o.FS = h.fs
+			h = s.copied()
 			if done, err := Repair(h.o, Mending{}); err != nil || done != (Repaired{Indexes: 1}) {
 				t.Errorf("%+v, %v", done, err)
 			}
@@ -446,8 +448,7 @@ func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
 	want := s.rows()
 	name := s.names("catalog-")[0]
 	text := s.read(name)
-	h := &site{t: t, fs: s.image(), o: s.o}
-	h.o.FS = h.fs
+	h := s.copied()
 	batches := 0
 	for _, f := range framesOf(text) { // the drop, and the put in its place, stand in the two batches before the last
 		if f.kind == batchKind {
@@ -467,13 +468,7 @@ func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
 
 // Collecting closes the catalog, so it says first what a writer that died has put off.
 func TestCollectingSaysWhatADeadWriterHasPutOff(t *testing.T) {
-	s := newSite(t)
-	for key := range int64(10) {
-		s.put("a", plan.Number(key), 1000)
-	}
-	h := &site{t: t, fs: s.image(), o: s.o}
-	h.o.FS, h.o.Land, h.o.Guard = h.fs, nil, nil
-	s.close()
+	h := killed(t)
 	if _, err := Collect(h.o, false); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (s *Space) Discard(number int64) error {
 		_ = g.file.Close() // nothing in it counts
 	}
 	g.file, g.allocated, g.unnamed, g.suspect, g.bare, g.unproven = nil, 0, false, nil, false, nil
-	g.index, g.lives = indexUse{}, g.lives+1
+	g.index, g.discards = indexUse{}, g.discards+1
 	g.before, g.synced = false, g.writes // the next file is another one: its name has not been synced
 	return nil
 }

@@ -38,7 +38,7 @@ type segment struct {
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
 	bare      bool     // this space has created the file, and its head is to be written before anything else
 	index     indexUse
-	lives     int64 // files that were discarded
+	discards  int64 // of files
 	unproven  error // why the head does not prove that the file is the store's; nil: it does, or there is none
 
 	limit atomic.Int64 // the file takes no room behind it

@@ -159,10 +159,10 @@ func (s *Space) IndexEnds(number int64, ends [2]int64) {
 	g.index = indexUse{ends: ends, known: true}
 }
 
-// Lives is how often a segment's file has been discarded: what was known of the index of the one before says nothing of that of the next.
-func (s *Space) Lives(number int64) int64 {
+// Discards is how often a segment's file has been discarded: what was known of the index of the one before says nothing of that of the next.
+func (s *Space) Discards(number int64) int64 {
 	g := s.lookUp(number)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.lives
+	return g.discards
 }

@@ -40,7 +40,7 @@ BUGS = [
     Bug("a failed sync of the catalog is ignored", "journal/log.go", "	err := l.file.Sync()\n	if kind", "	_ = l.file.Sync()\n	var err error\n	if kind", FAULTS),
     Bug("a head is not compared with the store", "segment/head.go", "version != known || is != *h", "version != known || is.Number != h.Number", "TestDataFilesOfAnotherStore"),
     Bug("what a dead writer has put off is never said", "durable/dir.go", "if !d.contents.log.Closed {", "if false {", "TestWhatADeadWriterHasPutOff"),
-    Bug("what is put off is not said in a lull", "durable/commit.go", "			d.tellTheRest()\n", "", "TestWhatIsPutOffIsSaid"),
+    Bug("what is put off is not said by a store that is idle", "durable/commit.go", "			d.drainIndexes()\n", "", "TestWhatIsPutOffIsSaid"),
     Bug("what was written over comes back", "durable/rebuild.go", "case places.covers(x.run):", "case false:", "TestWhatWasWrittenOverDoesNotComeBack"),
     Bug("a rebuild believes every index", "durable/rebuild.go", "case !b.right(x):", "case false:", "TestTheBytesDecide"),
     Bug("a head is not written", "segment/head.go", "	if !g.bare {\n		return nil", "	if !g.bare || g.start >= 0 {\n		return nil", POWER),

@@ -10,29 +10,31 @@ import (
 	"velocpy/gocore/segment"
 )
 
-// What the indexes are to say of small checkpoints that are committed one by one is put off, until there is more of it, no commit comes for a moment, or the
+// What the indexes are to say of small checkpoints that are committed one by one is put off, until there is more of it, no commit has come for idleDelay, or the
 // directory is closed: a write for each would make such a commit a quarter slower. Meanwhile the catalog alone knows of them; a process that dies leaves it to the
 // next writer to say it, in catchUp.
 const (
 	putOffRows  = 128
 	putOffBytes = 64 << 20 // of the space
-	lull        = 100 * time.Millisecond
+	idleDelay   = 100 * time.Millisecond
 )
 
-// telling is what the indexes are still to say. The goroutine that commits has it.
-type telling struct {
+// indexQueue is what the indexes are still to say. The goroutine that commits has it.
+type indexQueue struct {
 	rows    map[uint64][]described // by data file
 	count   int
 	bytes   int64
-	said    map[int64]bool // segments with indexes that were written since they were synced
+	written map[int64]bool // segments with indexes that were written since they were synced
 	suspect []int64        // segments a sync of which has failed, and nobody was told
-	lull    *time.Timer
+	idle    *time.Timer
 }
 
-func newTelling() telling { return telling{rows: map[uint64][]described{}, said: map[int64]bool{}} }
+func newIndexQueue() indexQueue {
+	return indexQueue{rows: map[uint64][]described{}, written: map[int64]bool{}}
+}
 
-// tell has the indexes say what lies in the data files from now on, at once or later. What cannot be said there is durable all the same.
-func (d *Dir) tell(group []*Change) {
+// enqueue has the indexes say what lies in the data files from now on, at once or later. What cannot be said there is durable all the same.
+func (d *Dir) enqueue(group []*Change) {
 	if !d.identity.index {
 		return
 	}
@@ -57,8 +59,8 @@ func (d *Dir) tell(group []*Change) {
 	if d.count >= rows || d.bytes >= putOffBytes {
 		d.writeIndexes()
 	}
-	if d.count+len(d.said) > 0 {
-		d.waitForALull()
+	if d.count+len(d.written) > 0 {
+		d.restartIdleTimer()
 	}
 }
 
@@ -71,7 +73,7 @@ func (d *Dir) writeIndexes() {
 		}
 		switch err := d.indexes.add(number, rows); {
 		case err == nil:
-			d.said[int64(number)-1] = true
+			d.written[int64(number)-1] = true
 		case errors.Is(err, segment.ErrSuspect):
 			d.suspect = append(d.suspect, int64(number)-1)
 		} // of other errors the log tells
@@ -83,14 +85,14 @@ func (d *Dir) writeIndexes() {
 
 // unsynced are these segments, and those whose indexes have been written since they were synced.
 func (d *Dir) unsynced(segments []int64) []int64 {
-	segments = slices.AppendSeq(segments, maps.Keys(d.said))
-	clear(d.said)
+	segments = slices.AppendSeq(segments, maps.Keys(d.written))
+	clear(d.written)
 	slices.Sort(segments)
 	return slices.Compact(segments)
 }
 
-// tellTheRest writes and syncs what no commit does. Of segments where a sync fails the next group is told.
-func (d *Dir) tellTheRest() {
+// drainIndexes writes and syncs what no commit does. Of segments where a sync fails the next group is told.
+func (d *Dir) drainIndexes() {
 	if d.count > 0 && d.owns() == nil {
 		d.writeIndexes()
 	}
@@ -99,19 +101,19 @@ func (d *Dir) tellTheRest() {
 	}
 }
 
-// waitForALull has tellTheRest called if no commit comes soon.
-func (d *Dir) waitForALull() {
-	if d.lull == nil {
-		d.lull = time.AfterFunc(lull, d.noCommitCame)
+// restartIdleTimer has drainIndexes called if no commit comes for idleDelay.
+func (d *Dir) restartIdleTimer() {
+	if d.idle == nil {
+		d.idle = time.AfterFunc(idleDelay, d.becameIdle)
 	} else {
-		d.lull.Reset(lull)
+		d.idle.Reset(idleDelay)
 	}
 }
 
-// noCommitCame is called by the timer.
-func (d *Dir) noCommitCame() {
+// becameIdle is called by the timer.
+func (d *Dir) becameIdle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lulled = true
+	d.idled = true
 	d.work.Signal()
 }
