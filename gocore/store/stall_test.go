@@ -11,24 +11,47 @@ import (
 	"velocpy/gocore/vfs"
 )
 
-// stalling is a store whose disk stops answering when the rule is enabled.
-func stalling(t *testing.T, host int64, ops vfs.Op) (*Store, *client, *vfs.Rule) {
+// stallingDisk is that of a store, and can stop answering. Only then is the store impatient: a slow machine may take its time for all else.
+type stallingDisk struct {
+	s    *Store
+	rule *vfs.Rule
+}
+
+func (d stallingDisk) stop() {
+	d.despairAfter(100 * time.Millisecond)
+	d.rule.Enable()
+}
+
+func (d stallingDisk) goOn() {
+	d.despairAfter(hang)
+	d.rule.Disable()
+	d.rule.Release()
+}
+
+func (d stallingDisk) despairAfter(age time.Duration) {
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	d.s.set.DespairAfter = age
+}
+
+// stalling is a store whose disk can stop answering.
+func stalling(t *testing.T, host int64, ops vfs.Op) (*Store, *client, stallingDisk) {
 	t.Helper()
 	rule := &vfs.Rule{Ops: ops, Block: true}
 	rule.Disable()
 	c := stored(host, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule))
-	c.Flush, c.StallAfter, c.DespairAfter = "eager", 20*time.Millisecond, 100*time.Millisecond
+	c.Flush, c.StallAfter, c.DespairAfter = "eager", 20*time.Millisecond, hang
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	disk := stallingDisk{s, rule}
 	t.Cleanup(func() {
-		rule.Disable()
-		rule.Release()
+		disk.goOn()
 		shut(t, s)
 		gone(t, c)
 	})
-	return s, newClient(t, s, "h"), rule
+	return s, newClient(t, s, "h"), disk
 }
 
 func (s *Store) stalled(t *testing.T) bool {
@@ -44,12 +67,12 @@ func (s *Store) stalled(t *testing.T) bool {
 func TestAStalledDisk(t *testing.T) {
 	for name, ops := range map[string]vfs.Op{"writes": vfs.OpWrite, "syncs": vfs.OpSync} {
 		t.Run(name, func(t *testing.T) {
-			s, h, rule := stalling(t, 4<<20, ops)
+			s, h, disk := stalling(t, 4<<20, ops)
 			before := h.mustPut(0, random(100_000, 0))
 			if err := h.wait(before.Ticket, status.TierDisk); err != nil {
 				t.Fatal(err)
 			}
-			rule.Enable()
+			disk.stop()
 			out := h.mustPut(1, random(100_000, 1))
 			if e := wants(t, h.wait(out.Ticket, status.TierDisk), status.IO); e.Errno != int(unix.ETIMEDOUT) || e.Tier != status.TierDisk {
 				t.Errorf("%+v", e)
@@ -60,8 +83,7 @@ func TestAStalledDisk(t *testing.T) {
 			h.mustGet(0, random(100_000, 0), RestoreArgs{})
 			h.mustGet(1, random(100_000, 1), RestoreArgs{})
 			h.mustPut(2, random(100_000, 2))
-			rule.Disable()
-			rule.Release()
+			disk.goOn()
 			for _, k := range []int64{0, 1, 2} {
 				h.mustGet(k, random(100_000, uint64(k)), RestoreArgs{})
 			}
@@ -75,8 +97,8 @@ func TestAStalledDisk(t *testing.T) {
 
 // Who waits for room that only the disk can make is told too.
 func TestAStalledDiskMakesNoRoom(t *testing.T) {
-	_, h, rule := stalling(t, 256<<10, vfs.OpWrite)
-	rule.Enable()
+	_, h, disk := stalling(t, 256<<10, vfs.OpWrite)
+	disk.stop()
 	var err error
 	k := int64(0)
 	for ; k < 10 && err == nil; k++ {
@@ -85,8 +107,7 @@ func TestAStalledDiskMakesNoRoom(t *testing.T) {
 	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
 		t.Fatal(e)
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	eventually(t, "there is room again", func() bool {
 		_, err := h.put(20, random(60_000, 20))
 		return err == nil
@@ -98,20 +119,19 @@ func TestAStalledDiskMakesNoRoom(t *testing.T) {
 
 // Who waits for bytes that only the disk has is told, and asks again later.
 func TestAStalledDiskGivesNothing(t *testing.T) {
-	_, h, rule := stalling(t, 256<<10, vfs.OpRead)
+	_, h, disk := stalling(t, 256<<10, vfs.OpRead)
 	for k := range int64(10) {
 		h.mustPut(k, random(60_000, uint64(k)))
 	}
 	if err := h.wait(0, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
-	rule.Enable()
+	disk.stop()
 	_, _, err := h.get(0, 60_000, RestoreArgs{})
 	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
 		t.Fatal(e)
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	eventually(t, "the bytes come", func() bool {
 		got, _, err := h.get(0, 60_000, RestoreArgs{})
 		return err == nil && string(got) == string(random(60_000, 0))
@@ -149,15 +169,14 @@ func TestAFullDisk(t *testing.T) {
 
 // Who writes straight to the disk is told that it does not take the bytes; they never come afterwards.
 func TestAStalledDiskTakesNothing(t *testing.T) {
-	_, h, rule := stalling(t, 0, vfs.OpWrite)
+	_, h, disk := stalling(t, 0, vfs.OpWrite)
 	h.mustPut(1, random(50_000, 1))
-	rule.Enable()
+	disk.stop()
 	_, err := h.put(1, random(60_000, 2))
 	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) || e.Tier != status.TierDisk {
 		t.Fatal(e)
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	h.mustPut(2, random(50_000, 3))
 	if err := h.wait(0, status.TierDisk); err != nil {
 		t.Fatal(err)
@@ -167,9 +186,9 @@ func TestAStalledDiskTakesNothing(t *testing.T) {
 
 // Bytes that the disk has taken, but does not make durable, have been captured.
 func TestAStalledDiskMakesNothingDurable(t *testing.T) {
-	_, h, rule := stalling(t, 0, vfs.OpSync)
+	_, h, disk := stalling(t, 0, vfs.OpSync)
 	h.mustPut(1, random(50_000, 1))
-	rule.Enable()
+	disk.stop()
 	out, err := h.put(1, random(60_000, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +196,7 @@ func TestAStalledDiskMakesNothingDurable(t *testing.T) {
 	if e := wants(t, h.wait(out.Ticket, status.TierDisk), status.IO); e.Errno != int(unix.ETIMEDOUT) {
 		t.Fatal(e)
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	if err := h.wait(out.Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
@@ -187,11 +205,11 @@ func TestAStalledDiskMakesNothingDurable(t *testing.T) {
 
 // Who waits for the room of a drop is told when that cannot be made durable.
 func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
-	s, h, rule := stalling(t, 0, vfs.OpSync)
+	s, h, disk := stalling(t, 0, vfs.OpSync)
 	for k := range int64(4) {
 		h.mustPut(k, random(4<<20, uint64(k)))
 	}
-	rule.Enable()
+	disk.stop()
 	h.drop(0)
 	_, err := h.put(5, random(4<<20, 5))
 	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
@@ -200,16 +218,15 @@ func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
 	if !s.stalled(t) {
 		t.Error("the store does not say that its disk stands still")
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	h.mustPut(5, random(4<<20, 5))
 	h.mustGet(5, random(4<<20, 5), RestoreArgs{})
 }
 
 // Those whose turn has not come are told too.
 func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
-	s, h, rule := stalling(t, 0, vfs.OpWrite)
-	rule.Enable()
+	s, h, disk := stalling(t, 0, vfs.OpWrite)
+	disk.stop()
 	var callers [12]*client
 	var ops [len(callers)]*Op
 	for k := range callers {
@@ -225,8 +242,7 @@ func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
 			t.Errorf("%d: %v", k, e)
 		}
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	for k := range int64(10) {
 		h.mustPut(k, random(1<<20, uint64(k)))
 	}
@@ -237,7 +253,7 @@ func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
 
 // Nor does it make room above, when its own has to come from drops that it does not make durable; tickets are told.
 func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
-	_, h, rule := stalling(t, 1<<20, vfs.OpSync)
+	_, h, disk := stalling(t, 1<<20, vfs.OpSync)
 	tickets := map[int64]uint64{}
 	var err error
 	k := int64(0)
@@ -250,7 +266,7 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	if k < 30 {
 		t.Fatalf("only %d: %v", k, err)
 	}
-	rule.Enable()
+	disk.stop()
 	h.drop(0)
 	_, err = h.put(100, random(1<<19, 100))
 	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
@@ -260,8 +276,7 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	if e := wants(t, h.wait(last, status.TierDisk), status.IO); e.Errno != int(unix.ETIMEDOUT) {
 		t.Fatal(e)
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	h.drop(1)
 	h.drop(2)
 	h.mustPut(100, random(1<<19, 100))
@@ -288,9 +303,9 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 
 // Reads that get on hide no writes that do not.
 func TestReadsHideNoStalledWrites(t *testing.T) {
-	s, h, rule := stalling(t, 0, vfs.OpWrite)
+	s, h, disk := stalling(t, 0, vfs.OpWrite)
 	h.mustPut(0, random(50_000, 0))
-	rule.Enable()
+	disk.stop()
 	var callers [6]*client
 	var ops [len(callers)]*Op
 	for k := range callers {
@@ -329,11 +344,11 @@ func TestReadsHideNoStalledWrites(t *testing.T) {
 
 // Restores whose turn has not come are told as well.
 func TestAStalledDiskGivesNothingToThoseBehind(t *testing.T) {
-	s, h, rule := stalling(t, 0, vfs.OpRead)
+	s, h, disk := stalling(t, 0, vfs.OpRead)
 	for k := range int64(8) {
 		h.mustPut(k, random(60_000, uint64(k)))
 	}
-	rule.Enable()
+	disk.stop()
 	done := make(chan error)
 	for k := range int64(8) {
 		go func() {
@@ -346,8 +361,7 @@ func TestAStalledDiskGivesNothingToThoseBehind(t *testing.T) {
 			t.Error(e)
 		}
 	}
-	rule.Disable()
-	rule.Release()
+	disk.goOn()
 	for k := range int64(8) {
 		eventually(t, "the bytes come", func() bool {
 			got, _, err := h.get(k, 60_000, RestoreArgs{})
