@@ -13,6 +13,17 @@ const MostSerial = 1 << 62
 // proportion to the record, and, until it returns, 8 bytes for each row that is dropped.
 func (s *State) Apply(record []byte) error {
 	s.undo.begin(s)
+	err := s.try(record)
+	if err != nil {
+		s.undo.back(s)
+		return err
+	}
+	s.undo.forget()
+	return nil
+}
+
+// try adds the items of a record up to the first one that is not right. What it has done is in undo.
+func (s *State) try(record []byte) error {
 	n, p := 0, record
 	for len(p) > 0 {
 		at := len(record) - len(p)
@@ -21,13 +32,30 @@ func (s *State) Apply(record []byte) error {
 			err = s.apply(i)
 		}
 		if err != nil {
-			s.undo.back(s)
 			return fmt.Errorf("item %d, at byte %d: %w", n, at, err)
 		}
 		n, p = n+1, rest
 	}
-	s.undo.forget()
 	return nil
+}
+
+// Preview calls f for the rows that a record puts behind another one and does not take away again, and leaves the State as it is. f must not change the State.
+func (s *State) Preview(before, record []byte, f func(Row)) error {
+	s.undo.begin(s)
+	err := s.try(before)
+	first := len(s.undo.rows)
+	if err == nil {
+		err = s.try(record)
+	}
+	if err == nil {
+		for _, at := range s.undo.rows[first:] {
+			if i := s.rows.at(at &^ cameBit); at&cameBit != 0 && i.kind() == kindPut {
+				f(s.decode(i))
+			}
+		}
+	}
+	s.undo.back(s)
+	return err
 }
 
 // Define adds the histories and layouts that a record defines, and nothing else of it; what contradicts what is known is left out. Where a part of a log is
@@ -66,6 +94,8 @@ func (s *State) apply(i item) error {
 		return s.retain(i)
 	case k == kindSerial:
 		return s.number(i)
+	case k == kindCommits:
+		return s.goOn(i)
 	case k >= kindOptional:
 		return nil
 	default:
@@ -271,10 +301,28 @@ func (s *State) number(i item) error {
 	return s.seen(serial)
 }
 
+// goOn takes notice of the data file in whose commit area the log goes on.
+func (s *State) goOn(i item) error {
+	f := fields{p: i.body()}
+	file := f.u64()
+	if err := f.end(); err != nil {
+		return err
+	}
+	s.commits = file
+	return nil
+}
+
+// CommitsIn is a record that says in the commit area of which data file the log goes on behind the batch that the record stands in.
+func CommitsIn(file uint64) []byte {
+	p, start := beginItem(nil, kindCommits)
+	return endItem(appendNumbers(p, file), start)
+}
+
 // undo is what takes a State back to where it was before a record.
 type undo struct {
 	end        end
 	serial     uint64
+	commits    uint64
 	defined    int64
 	rows       []ref // with cameBit: it was added
 	histories  []*history
@@ -292,7 +340,9 @@ const (
 	mostUndo     = 64 << 10 // rows for which room is kept between records
 )
 
-func (u *undo) begin(s *State) { u.end, u.serial, u.defined = s.rows.end(), s.serial, s.defined }
+func (u *undo) begin(s *State) {
+	u.end, u.serial, u.commits, u.defined = s.rows.end(), s.serial, s.commits, s.defined
+}
 
 func (u *undo) added(at ref)   { u.rows = append(u.rows, at|cameBit) }
 func (u *undo) removed(at ref) { u.rows = append(u.rows, at) }
@@ -313,7 +363,7 @@ func (u *undo) back(s *State) {
 		delete(s.layouts, l.ID)
 	}
 	s.rows.cut(u.end)
-	s.serial, s.defined, s.lately, s.shape = u.serial, u.defined, nil, nil
+	s.serial, s.commits, s.defined, s.lately, s.shape = u.serial, u.commits, u.defined, nil, nil
 	u.forget()
 }
 

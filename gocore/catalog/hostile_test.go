@@ -67,7 +67,7 @@ func TestHostileRecords(t *testing.T) {
 		{"reserved bytes", []byte{200, 0, 0, 1, 0, 0, 0, 0}},
 		{"0 bytes of 4294967295", []byte{3, 0, 0, 0, 255, 255, 255, 255}},
 		{"kind 0", encode(0, nil)},
-		{"kind 8", encode(8, nil)},
+		{"kind 9", encode(9, nil)},
 		{"kind 127", encode(127, nil)},
 
 		{"too short", encode(kindHistory, []byte{1, 0, 0})},
@@ -139,6 +139,8 @@ func TestHostileRecords(t *testing.T) {
 		{"too short", encode(kindSerial, make([]byte, 7))},
 		{"left over", encode(kindSerial, make([]byte, 9))},
 		{"too large", encode(kindSerial, body(uint64(most)))},
+		{"too short", encode(kindCommits, make([]byte, 7))},
+		{"left over", encode(kindCommits, make([]byte, 9))},
 	} {
 		s := defined(t)
 		before := ask(t, s)

@@ -14,6 +14,7 @@ const (
 	kindClear     kind = 5
 	kindRetention kind = 6
 	kindSerial    kind = 7
+	kindCommits   kind = 8
 	kindOptional  kind = 0x80
 )
 

@@ -11,8 +11,9 @@ type State struct {
 	layouts   map[uint32]*layout
 	rows      rows
 	serial    uint64
-	puzzles   int   // rows that are not readable
-	defined   int64 // bytes of the definitions
+	commits   uint64 // the data file in whose commit area the log goes on
+	puzzles   int    // rows that are not readable
+	defined   int64  // bytes of the definitions
 	undo      undo
 
 	// What was looked up last: rows come in runs of the same.
@@ -138,6 +139,9 @@ func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool)
 
 // MaxSerial is the largest serial that any put, drop or clear had; later versions have larger ones. 0: none.
 func (s *State) MaxSerial() uint64 { return s.serial }
+
+// Commits is the number of the data file in whose commit area the log goes on; 0: none was said since the last snapshot.
+func (s *State) Commits() uint64 { return s.commits }
 
 // Unreadable is how many rows are of contents that this version does not know. Nobody knows what room on disk is theirs.
 func (s *State) Unreadable() int { return s.puzzles }

@@ -1,46 +1,54 @@
-// Package dataindex is what a data file says of what lies in it: frames, one behind the other in half an area at the file's front.
+// Package dataindex is what a data file says of what lies in it: frames, one behind the other in areas at the file's front.
 //
-// A frame stands alone: its payload is a record of the catalog (package catalog) with all definitions that it relies on, so that damage to a frame costs what
-// that one says. Frames repeat what the catalog says. They are read when that is lost.
+// A frame of an index stands alone: its payload is a record of the catalog (package catalog) with all definitions that it relies on, so that damage to a frame
+// costs what that one says. Such frames repeat what the catalog says. They are read when that is lost. A frame of a commit area is a batch that the catalog
+// does not have yet.
 //
 // The package is pure: bytes in, bytes out. docs/format.md describes them.
 package dataindex
 
 import (
-	"bytes"
 	"encoding/binary"
 	"iter"
 
 	"github.com/zeebo/xxh3"
 )
 
+// Area is what frames stand in.
+type Area string
+
 const (
-	magic     = "VELOCIDX"
+	Index   Area = "VELOCIDX"
+	Commits Area = "VELOCCMT"
+)
+
+const (
 	headBytes = 64
 	headSum   = 56 // where the checksum of a head stands
 	grain     = 8  // frames begin at multiples of it
 )
 
-// File is the data file that an index is of. A frame vouches for it, and for where in the index it stands: what got there from elsewhere is no frame.
+// File is an area of a data file. A frame vouches for it, and for where in the area it stands: what got there from elsewhere is no frame.
 type File struct {
+	Area   Area
 	Store  [16]byte
 	Number uint64 // from 1 on
 }
 
 // Frame is one that was found.
 type Frame struct {
-	Generation uint64 // of the index: it is written anew in turns, in one half and in the other
-	From, End  int64  // in the index
+	Generation uint64 // of the index: it is written anew in turns, in one half and in the other. In a commit area, the last batch of the catalog
+	From, End  int64  // in the area
 	Payload    []byte // part of what was read
 }
 
 // Length is that of the frame of a payload.
 func Length(payload int) int64 { return headBytes + (int64(payload)+grain-1)/grain*grain }
 
-// Append appends the frame of a payload that is to stand at an offset, a multiple of 8, in the index.
+// Append appends the frame of a payload that is to stand at an offset, a multiple of 8, in the area.
 func (f File) Append(to []byte, generation uint64, at int64, payload []byte) []byte {
 	start := len(to)
-	to = append(to, magic...)
+	to = append(to, f.Area...)
 	to = binary.LittleEndian.AppendUint64(to, generation)
 	to = append(to, f.Store[:]...)
 	to = binary.LittleEndian.AppendUint64(to, f.Number)
@@ -62,12 +70,12 @@ func sumOf(head []byte, at int64) uint64 {
 // mostHashed is how often as many bytes as there are may be hashed for payloads that are not right: heads may be made so that each asks for all of them.
 const mostHashed = 16
 
-// Frames are the whole frames in a part of an index that begins at an offset, ascending. They share nothing: the next one is looked for behind the one before.
+// Frames are the whole frames in a part of an area that begins at an offset, ascending. They share nothing: the next one is looked for behind the one before.
 func (f File) Frames(p []byte, from int64) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		wasted := int64(0)
 		for at := 0; at+headBytes <= len(p); {
-			if !bytes.Equal(p[at:at+len(magic)], []byte(magic)) {
+			if string(p[at:at+len(f.Area)]) != string(f.Area) {
 				at += grain
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-var file = File{Store: [16]byte{1, 2, 3}, Number: 7}
+var file = File{Area: Index, Store: [16]byte{1, 2, 3}, Number: 7}
 
 // row is an index of frames with these payloads, one behind the other.
 func row(from int64, payloads ...[]byte) (p []byte, starts []int64) {
@@ -35,12 +35,12 @@ func payloads(r *rand.Rand, n int) [][]byte {
 // What was appended is found, each payload as it was, also behind other bytes.
 func TestFramesAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	want := append(payloads(r, 50), []byte{}, bytes.Repeat([]byte(magic), 20))
+	want := append(payloads(r, 50), []byte{}, bytes.Repeat([]byte(Index), 20))
 	p, starts := row(4096, want...)
 	if last := starts[len(starts)-1] + Length(len(want[len(want)-1])); last != 4096+int64(len(p)) {
 		t.Errorf("the last one ends at %d", last)
 	}
-	for _, behind := range [][]byte{nil, make([]byte, 5000), []byte(magic), bytes.Repeat([]byte{'V'}, 100)} {
+	for _, behind := range [][]byte{nil, make([]byte, 5000), []byte(Index), bytes.Repeat([]byte{'V'}, 100)} {
 		n := 0
 		for f := range file.Frames(append(slices.Clone(p), behind...), 4096) {
 			if f.Generation != 9 || f.From != starts[n] || f.End != f.From+Length(len(want[n])) || !bytes.Equal(f.Payload, want[n]) {
@@ -85,8 +85,9 @@ func TestAFrameFromElsewhereIsNone(t *testing.T) {
 		file File
 		at   int64
 	}{
-		"another store": {File{[16]byte{1, 2}, 7}, 0},
-		"another file":  {File{file.Store, 8}, 0},
+		"another store": {File{Index, [16]byte{1, 2}, 7}, 0},
+		"another file":  {File{Index, file.Store, 8}, 0},
+		"another area":  {File{Commits, file.Store, 7}, 0},
 		"another place": {file, 8},
 	} {
 		for f := range c.file.Frames(p, c.at) {

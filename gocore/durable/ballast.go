@@ -81,7 +81,7 @@ func (d *Dir) keepBallast() {
 
 // appendWith writes records to the catalog, with the room of the ballast if they make room.
 func (d *Dir) appendWith(records [][]byte, changes []*Change) error {
-	write := func() error { return d.log.AppendAll(records, nil) }
+	write := func() error { return d.appendBatch(records) }
 	if !makesRoom(changes) {
 		return write()
 	}

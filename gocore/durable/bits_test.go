@@ -45,6 +45,7 @@ func sound(v *View) (good, lost []string) {
 // batches are the places of the frames of a catalog file, and what each of them has put.
 func littleStore(t *testing.T) (*player, []string, map[string][2]int64) {
 	p := newPlayer(1, func(m *vfs.Mem) vfs.FS { return m })
+	p.prompt = true // each checkpoint has its batch
 	if !p.open() {
 		t.Fatal("no store")
 	}
@@ -165,7 +166,12 @@ func TestEveryBit(t *testing.T) {
 const headEnd = 64
 
 // playedFront is what stands before the segment in a data file.
-var playedFront = (&identity{segment: playedSegment, heads: true, index: true}).front()
+var playedFront = front(madeWhole, playedSegment)
+
+func front(m made, segment int64) int64 {
+	i := m.identity(segment)
+	return i.front()
+}
 
 // said tells whether a byte of a data file stands in a frame of its index that says something which counts. It is first asked while nothing is damaged.
 func (p *player) said(t *testing.T, file string, at int64) bool {
@@ -174,7 +180,7 @@ func (p *player) said(t *testing.T, file string, at int64) bool {
 	if !known {
 		number, _ := segment.FileNumber(file)
 		text := (&site{t: t, fs: p.mem}).read(file)
-		for f := range (dataindex.File{Store: p.store(t), Number: number}).Frames(text[segment.HeadBytes:playedFront], 0) {
+		for f := range (dataindex.File{Area: dataindex.Index, Store: p.store(t), Number: number}).Frames(text[segment.HeadBytes:playedFront], 0) {
 			s, counts := catalog.New(), false
 			if err := s.Apply(f.Payload); err != nil {
 				t.Fatal(err)

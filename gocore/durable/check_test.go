@@ -47,7 +47,7 @@ func newSiteOf(t *testing.T, made made) *site {
 }
 
 // siteFront is what stands before the segment in its data files.
-var siteFront = (&identity{segment: 1 << 20, heads: true, index: true}).front()
+var siteFront = front(madeWhole, 1<<20)
 
 func (s *site) open() {
 	s.t.Helper()
@@ -127,7 +127,7 @@ func (s *site) flip(name string, off int64) {
 // lies is where in a data file a byte of the space lies.
 func (s *site) lies(at int64) (file string, off int64) {
 	off = at % s.o.SegmentBytes
-	off += (&identity{segment: s.o.SegmentBytes, heads: s.o.made != madeBare, index: s.o.made == madeWhole}).front()
+	off += front(s.o.made, s.o.SegmentBytes)
 	return segment.FileName(uint64(at/s.o.SegmentBytes) + 1), off
 }
 
@@ -493,7 +493,7 @@ func TestACatalogIsRepaired(t *testing.T) {
 			if !again {
 				left, faults = 2, 2
 			}
-			s := newSite(t)
+			s := newSiteOf(t, madeIndexed) // each commit is a batch of the catalog
 			for i := range int64(3) {
 				s.put(fmt.Sprint("h", i), plan.Number(i), 1000+i) // each with a history and a layout of its own
 				if i == int64(batch) {
@@ -533,7 +533,7 @@ func TestACatalogIsRepaired(t *testing.T) {
 
 // Where a drop is missing, what was dropped and what has its room now lie at one place: the later one counts.
 func TestWhatWasDroppedInAMissingPartDoesNotCount(t *testing.T) {
-	s := newSite(t)
+	s := newSiteOf(t, madeIndexed) // each commit is a batch of the catalog
 	s.put("a", plan.Number(1), 5000)
 	s.do(&Change{History: "a", Key: plan.Number(1), Serial: 1, Drop: true})
 	s.next = 0

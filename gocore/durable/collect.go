@@ -225,6 +225,9 @@ func (k *keeper) shrink(number uint64) (err error) {
 	if err == nil && at < size {
 		err = file.Truncate(at)
 	}
+	if n := k.identity.commitBytes(); err == nil && n > 0 {
+		err = file.PunchHole(-n, n) // the catalog has what stood there
+	}
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"velocpy/gocore/logring"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/safego"
-	"velocpy/gocore/segment"
 )
 
 // Change is a step from one state of the store to the next: a checkpoint that has been written, or one that is no more. Exactly one of Put, Drop,
@@ -62,12 +61,16 @@ func (d *Dir) run() {
 		for len(d.queue) == 0 && !d.nudged && !d.idled && !d.closed {
 			d.work.Wait()
 		}
-		group, nudged, closed := d.queue, d.nudged, d.closed
+		group, nudged, closed, idle := d.queue, d.nudged, d.closed, d.idled || d.closed
 		d.queue, d.nudged, d.idled = nil, false, false
 		d.mu.Unlock()
-		if len(group) > 0 {
+		switch {
+		case len(group) > 0:
 			d.commit(group)
-		} else {
+		case idle:
+			d.catchUpIdly()
+			fallthrough
+		default:
 			d.drainIndexes()
 		}
 		if len(group) == 0 && !nudged {
@@ -95,10 +98,19 @@ func (d *Dir) commit(group []*Change) {
 		group = d.clarify(group)
 	}
 	d.enqueue(group)
-	suspect := d.sync(group)
-	d.record(group)
+	d.encode(group)
+	failed, done := d.commitInArea(group)
+	if !done {
+		failed = d.sync(group)
+		killpoint.Pass(killpoint.DataSynced)
+		d.record(group)
+		d.leaveOpen(group)
+	}
 	d.confirm(group)
-	d.land(group, suspect)
+	d.land(group, d.suspects(failed))
+	if d.o.prompt {
+		d.catchUpIdly()
+	}
 	d.startAnew()
 	d.keepBallast()
 }
@@ -166,9 +178,8 @@ func (d *Dir) Apply(c *Change) {
 }
 
 // sync brings the data of a group down, and returns the segments where that failed.
-func (d *Dir) sync(group []*Change) (suspect []int64) {
-	failed := d.syncAll(d.unsynced(d.touched(group)))
-	killpoint.Pass(killpoint.DataSynced)
+func (d *Dir) sync(group []*Change) (failed map[int64]error) {
+	failed = d.syncAll(d.unsynced(d.touched(group)))
 	for _, c := range group {
 		if c.Put == nil {
 			continue
@@ -178,11 +189,15 @@ func (d *Dir) sync(group []*Change) (suspect []int64) {
 			c.Err = failed[first]
 		}
 	}
-	for _, number := range d.suspect {
-		failed[number] = segment.ErrSuspect
-	}
+	return failed
+}
+
+// suspects are the segments of which a sync has failed, also of those of which nobody has been told yet.
+func (d *Dir) suspects(failed map[int64]error) []int64 {
+	all := slices.AppendSeq(d.suspect, maps.Keys(failed))
 	d.suspect = nil
-	return slices.Sorted(maps.Keys(failed))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // touched are the segments that a group has been written to.
@@ -246,7 +261,7 @@ const batchBytes = 16 << 10
 // record writes what is to be said of a group to the catalog, batch by batch. Behind a batch that failed no other is tried, unless there was no room for it:
 // one with drops may find some.
 func (d *Dir) record(group []*Change) {
-	d.encode(group)
+	d.chooseArea(group)
 	var failed error
 	for batch := range batches(group) {
 		if failed != nil {
@@ -387,6 +402,9 @@ const _ = uint(journal.SnapshotRecord-catalog.SnapshotRecord) + uint(catalog.Sna
 
 // compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.
 func (d *Dir) compact() error {
+	if err := d.catchUp(); err != nil {
+		return err
+	}
 	var records [][]byte
 	d.o.Guard.Lock()
 	err := d.state.Snapshot(func(record []byte) error {
@@ -397,6 +415,7 @@ func (d *Dir) compact() error {
 	if err != nil {
 		return err
 	}
+	d.area.file = 0 // a snapshot does not say in which area it is gone on, and it may count also where it fails
 	return d.log.Compact(func(give func(record []byte) error) error {
 		for _, record := range records {
 			if err := give(record); err != nil {

@@ -26,11 +26,13 @@ type Dir struct {
 	writer  *catalog.Writer
 	indexes indexes
 	indexQueue
-	refused int64 // how long the catalog was when it could not be written anew
-	spare   int64 // bytes that batches have left of what they may say again
-	moved   bool  // the log was told that the directory has another name
-	lost    error // why the directory is not this process's any more; nil: it is
-	unclear bool  // nobody knows whether the latest batch, which failed, is there
+	area    area
+	bad     map[uint64]bool // data files to whose commit areas nothing could be written
+	refused int64           // how long the catalog was when it could not be written anew
+	spare   int64           // bytes that batches have left of what they may say again
+	moved   bool            // the log was told that the directory has another name
+	lost    error           // why the directory is not this process's any more; nil: it is
+	unclear bool            // nobody knows whether the latest batch, which failed, is there
 
 	ballast   bool // there is one, of its full size
 	ballasted time.Time
@@ -91,7 +93,7 @@ func (o *Options) lock() (vfs.Lock, error) {
 }
 
 func open(c *contents, lock vfs.Lock) (*Dir, error) {
-	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), ended: make(chan struct{})}
+	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), bad: map[uint64]bool{}, ended: make(chan struct{})}
 	d.work = sync.NewCond(&d.mu)
 	o := c.journal()
 	o.Owns = func() error { return d.lock.Held() }
@@ -127,13 +129,19 @@ func (d *Dir) settle() (err error) {
 
 // begin makes what was found of the catalog durable.
 func (d *Dir) begin() error {
+	if err := d.syncAhead(); err != nil {
+		return err
+	}
 	switch {
 	case d.damage() != nil || d.contents.log.Shadowed:
 		return d.compact()
 	case d.contents.log.Files == 0:
 		return d.log.Begin() // before there are data files: see withoutCatalog
 	}
-	return d.log.Resume()
+	if err := d.log.Resume(); err != nil {
+		return err
+	}
+	return d.settleAhead(d.log)
 }
 
 // writable refuses a store with checkpoints of which nobody here knows where they lie.

@@ -68,7 +68,7 @@ type Options struct {
 	above vfs.FS      // what FS was before
 
 	made     made // how a store is made that is made now
-	prompt   bool // what indexes are to say is not put off
+	prompt   bool // what indexes and catalog are to say is not put off
 	rebuilds bool // that there is no catalog is no error, but a loss
 }
 
@@ -76,10 +76,16 @@ type Options struct {
 type made int
 
 const (
-	madeWhole made = iota // heads and indexes
-	madeHeads             // heads alone, as in some stores
-	madeBare              // neither, as in version 0.1
+	madeWhole   made = iota // heads, indexes and commit areas
+	madeIndexed             // heads and indexes, as in some stores
+	madeHeads               // heads alone, as in some stores
+	madeBare                // nothing but segments, as in version 0.1
 )
+
+// identity is that of a new store, but for what tells it from others.
+func (m made) identity(segment int64) identity {
+	return identity{segment: segment, heads: m <= madeHeads, index: m <= madeIndexed, commits: m <= madeWhole}
+}
 
 // hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
 func (o *Options) hold() error {
@@ -111,6 +117,7 @@ type contents struct {
 	log      *journal.State
 	runs     []run
 	lost     []error // what was acknowledged and contradicts the rest, as when something before it is missing
+	ahead    ahead   // what was found in the commit area behind the catalog
 }
 
 // run is a range of the space that the catalog counts on.
@@ -118,7 +125,7 @@ type run struct{ from, end int64 }
 
 // read finds out what a directory holds.
 func read(o Options) (*contents, error) {
-	c := &contents{o: o, state: catalog.New()}
+	c := &contents{o: o}
 	others, err := stored(&o) // before the identity, which is whole before there is anything else
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return nil, err
@@ -131,12 +138,8 @@ func read(o Options) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.log, err = journal.Read(c.journal(), c.apply)
-	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
-		err = c.readTwice()
-	}
-	if err == nil && c.log.Files == 0 {
-		err = c.withoutCatalog()
+	if err = c.readLog(); err == nil {
+		err = c.goOn()
 	}
 	switch {
 	case errors.Is(err, catalog.ErrVersion), errors.Is(err, journal.ErrVersion):
@@ -150,6 +153,19 @@ func read(o Options) (*contents, error) {
 		}
 	}
 	return c, err
+}
+
+// readLog reads the catalog.
+func (c *contents) readLog() (err error) {
+	c.state, c.lost = catalog.New(), nil
+	c.log, err = journal.Read(c.journal(), c.apply)
+	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
+		err = c.readTwice()
+	}
+	if err == nil && c.log.Files == 0 {
+		err = c.withoutCatalog()
+	}
+	return err
 }
 
 // readTwice reads a damaged catalog anew, the definitions first: rows whose definitions are damaged are found by those that stand elsewhere.
@@ -234,6 +250,6 @@ func (c *contents) space(readOnly bool) (*segment.Space, error) {
 	}
 	return segment.Open(segment.Options{
 		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
-		Store: c.identity.owner(), Index: c.identity.indexBytes(),
+		Store: c.identity.owner(), Index: c.identity.indexBytes(), Commits: c.identity.commitBytes(),
 	})
 }

@@ -22,7 +22,7 @@ func (i *identity) headBytes() int64 {
 }
 
 // front is how much stands before the segment in a data file.
-func (i *identity) front() int64 { return i.headBytes() + i.indexBytes() }
+func (i *identity) front() int64 { return i.headBytes() + i.indexBytes() + i.commitBytes() }
 
 // Half an index has this part of a segment, as a divisor, and so many bytes at the least and at the most: what says of checkpoints of one block each where they
 // lie. It is in memory when it is read.
@@ -40,6 +40,21 @@ func (i *identity) indexBytes() int64 {
 	return 2 * min(max((i.segment/indexShare+segment.Block-1)/segment.Block*segment.Block, leastIndex), mostIndex)
 }
 
+// A commit area has this part of a segment, as a divisor, and so many bytes at the least and at the most.
+const (
+	commitShare = 1024
+	leastCommit = 4 * segment.Block
+	mostCommit  = 64 * segment.Block
+)
+
+// commitBytes is how long the commit areas of the data files are; 0: they have none.
+func (i *identity) commitBytes() int64 {
+	if !i.commits {
+		return 0
+	}
+	return min(max((i.segment/commitShare+segment.Block-1)/segment.Block*segment.Block, leastCommit), mostCommit)
+}
+
 // owner is the identity that the heads of data files carry; nil: they have none.
 func (i *identity) owner() *[16]byte {
 	if i.heads {
@@ -50,10 +65,10 @@ func (i *identity) owner() *[16]byte {
 
 // head is that of a data file.
 func (i *identity) head(number uint64) *segment.Head {
-	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment, Index: i.indexBytes()}
+	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment, Index: i.indexBytes() + i.commitBytes()}
 }
 
-// InFile is where in its data file an extent begins. Its own offset is that in the segment, which lies behind the file's head and index.
+// InFile is where in its data file an extent begins. Its own offset is that in the segment, which lies behind all that stands at the front of the file.
 func (c *contents) InFile(x catalog.Extent) int64 { return c.identity.front() + x.Offset }
 
 // look compares the head of a data file. The error wraps segment.ErrForeign or segment.ErrHead, or is that of opening or reading; a file that is gone has none.

@@ -329,12 +329,12 @@ func TestADataFileThatCannotBeLookedAt(t *testing.T) {
 
 // A feature that this library does not know is refused.
 func TestFeaturesOfLaterVersions(t *testing.T) {
-	i := identity{segment: 1 << 20, heads: true, index: true}
+	i := madeWhole.identity(1 << 20)
 	p := i.bytes()
 	if got, err := parseIdentity(p); err != nil || got != i {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for at, value := range map[int]byte{40: 7, 41: 1, 47: 128} {
+	for at, value := range map[int]byte{40: 15, 41: 1, 47: 128} {
 		p := i.bytes()
 		p[at] = value
 		binary.LittleEndian.PutUint64(p[48:], xxh3.Hash(p[:48]))

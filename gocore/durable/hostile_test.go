@@ -222,7 +222,7 @@ func TestHostileStores(t *testing.T) {
 		"an identity of 8 EiB":   {func(o Options) error { return huge(o.path(identityName)) }, nil, true},
 		"an empty data file":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 0) }, []error{errEnd}, true},
 		"a shorter data file": {func(o Options) error {
-			return os.Truncate(dataFile(o, 1), (&identity{segment: o.SegmentBytes, heads: true, index: true}).front()+4096)
+			return os.Truncate(dataFile(o, 1), front(madeWhole, o.SegmentBytes)+4096)
 		}, []error{errEnd}, true},
 		"a data file cut off":     {func(o Options) error { return os.Truncate(dataFile(o, 1), 100) }, []error{errEnd}, true},
 		"a missing data file":     {func(o Options) error { return os.Remove(dataFile(o, 1)) }, []error{unix.ENOENT}, true},

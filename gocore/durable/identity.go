@@ -35,6 +35,8 @@ const (
 const (
 	flagHeads = 1 << 0 // data files have heads
 	flagIndex = 1 << 1 // … and indexes behind them
+	// flagCommits: and commit areas behind these; the catalog may go on there.
+	flagCommits = 1 << 2
 )
 
 type identity struct {
@@ -42,6 +44,7 @@ type identity struct {
 	segment int64 // length of what lies in a data file
 	heads   bool  // data files have heads
 	index   bool  // … and indexes behind them
+	commits bool  // … and commit areas behind these
 }
 
 func (i *identity) bytes() []byte {
@@ -56,6 +59,9 @@ func (i *identity) bytes() []byte {
 	}
 	if i.index {
 		flags |= flagIndex
+	}
+	if i.commits {
+		flags |= flagCommits
 	}
 	p = binary.LittleEndian.AppendUint64(p, flags)
 	p = binary.LittleEndian.AppendUint64(p, xxh3.Hash(p))
@@ -77,12 +83,12 @@ func parseIdentity(p []byte) (i identity, err error) {
 	if v := binary.LittleEndian.Uint32(p[8:]); v != formatVersion || binary.LittleEndian.Uint32(p[12:]) != 0 {
 		return i, fmt.Errorf("%w: its format has version %d, this library knows version %d", ErrVersion, v, formatVersion)
 	}
-	if unknown := flags &^ (flagHeads | flagIndex); unknown != 0 {
+	if unknown := flags &^ (flagHeads | flagIndex | flagCommits); unknown != 0 {
 		return i, fmt.Errorf("%w: it has features %#x that this library does not know", ErrVersion, unknown)
 	}
-	i.heads, i.index = flags&flagHeads != 0, flags&flagIndex != 0
-	if i.index && !i.heads {
-		return i, fmt.Errorf("%w: data files with indexes and without heads", errIdentity)
+	i.heads, i.index, i.commits = flags&flagHeads != 0, flags&flagIndex != 0, flags&flagCommits != 0
+	if i.index && !i.heads || i.commits && !i.index {
+		return i, fmt.Errorf("%w: data files with indexes and without heads, or with commit areas and without indexes", errIdentity)
 	}
 	copy(i.store[:], p[16:])
 	i.segment = int64(binary.LittleEndian.Uint64(p[32:]))
@@ -247,8 +253,7 @@ func makeIdentity(o *Options) error {
 		}
 	}
 	if err != nil {
-		f.identity.segment = cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes)
-		f.identity.heads, f.identity.index = o.made != madeBare, o.made == madeWhole
+		f.identity = o.made.identity(cmp.Or(o.SegmentBytes, segment.DefaultSegmentBytes))
 		if _, err := rand.Read(f.identity.store[:]); err != nil {
 			return err
 		}

@@ -168,7 +168,7 @@ func (x *indexes) open(number uint64) (*index, error) {
 	if i := x.of[number]; i != nil && i.discards == discards {
 		return i, nil
 	}
-	i := &index{file: dataindex.File{Store: x.c.identity.store, Number: number}, discards: discards, generation: 1}
+	i := &index{file: dataindex.File{Area: dataindex.Index, Store: x.c.identity.store, Number: number}, discards: discards, generation: 1}
 	x.of[number] = i
 	blank, err := x.data.BlankIndex(int64(number) - 1)
 	if blank && err == nil {
@@ -420,7 +420,7 @@ func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.S
 	if err != nil {
 		return err
 	}
-	file := dataindex.File{Store: c.identity.store, Number: number}
+	file := dataindex.File{Area: dataindex.Index, Store: c.identity.store, Number: number}
 	var frames []dataindex.Frame
 	for h, p := range halves {
 		frames = slices.AppendSeq(frames, file.Frames(p, int64(h)*c.identity.indexBytes()/2))

@@ -86,10 +86,16 @@ func keepLocked(o Options, mending *Mending) (k *keeper, err error) {
 
 // settle makes what was found what is there, whatever happens.
 func (k *keeper) settle() error {
+	if err := k.syncAhead(); err != nil {
+		return err
+	}
 	if k.faulty() || k.contents.log.Shadowed {
 		return k.startAnew()
 	}
-	return k.log.Resume()
+	if err := k.log.Resume(); err != nil {
+		return err
+	}
+	return k.settleAhead(k.log)
 }
 
 // faulty tells whether something of the catalog is damaged, if only a frame without records.

@@ -292,7 +292,8 @@ func (o *Options) identityFromHead(name string, number uint64) (i identity, ok b
 	}
 	h, version, ok := segment.ParseHead(p)
 	i = identity{store: h.Store, segment: h.SegmentBytes, heads: true, index: h.Index > 0}
+	i.commits = i.index && h.Index != i.indexBytes()
 	parsed, wrong := parseIdentity(i.bytes())
 	known := version == 1 && h.Index == 0 || version == 2 && h.Index > 0
-	return parsed, ok && known && wrong == nil && h.Number == number && h.Index == i.indexBytes()
+	return parsed, ok && known && wrong == nil && h.Number == number && h.Index == i.indexBytes()+i.commitBytes()
 }

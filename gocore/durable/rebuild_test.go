@@ -433,7 +433,7 @@ func TestNothingIsRebuiltWithoutIndexes(t *testing.T) {
 
 // A row that the damaged catalog still has, and of whose place an index says that something else was written there, went in the part that is damaged.
 func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
-	s := newSite(t)
+	s := newSiteOf(t, madeIndexed) // each commit is a batch of the catalog
 	at := s.put("a", plan.Number(1), 5000)
 	for key := range int64(5) {
 		s.put("x", plan.Number(key), 100)

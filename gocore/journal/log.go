@@ -102,6 +102,13 @@ func (l *Log) Bytes() int64 {
 	return l.bytes
 }
 
+// Last is the number of the last batch that was acknowledged. Whoever asks is the only one that appends.
+func (l *Log) Last() uint64 {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return l.last
+}
+
 // Said is Bytes without those that only fill up parts of a snapshot.
 func (l *Log) Said() int64 {
 	l.mu.Lock()

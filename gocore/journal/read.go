@@ -294,7 +294,7 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 // ending notes what stands at the end of the newest file and is no frame.
 func (r *reader) ending(s *scan, file opened, at int64, why string) {
 	switch {
-	case file.end > 0 && at == file.end && file.unused-at <= completeBytes && s.failure(at+completeBytes, s.size) == nil: // there is no room for more
+	case file.end > 0 && at == file.end && file.unused-at == completeBytes && s.failure(at+completeBytes, s.size) == nil: // the second complete stands there, all of it
 		r.damage(file.number, at, 0, 0, why, true)
 	case s.failure(at, s.size) != nil:
 		r.damage(file.number, at, r.state.Last+1, Unknown, why, false)

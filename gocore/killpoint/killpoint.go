@@ -25,6 +25,7 @@ const (
 	IndexWritten     Place = "index written"     // of what has been written, and not synced
 	DataSynced       Place = "data synced"       // and no batch says where it lies
 	CatalogBegun     Place = "catalog begun"     // a new file of it, not synced
+	CommitWritten    Place = "commit written"    // to the area of a data file, and not synced
 	BatchWritten     Place = "batch written"     // and not synced
 	BatchSynced      Place = "batch synced"      // and nobody was told
 	SnapshotHalf     Place = "snapshot half"     // a part of it is written; that it is complete is not
@@ -35,7 +36,7 @@ const (
 // Places are all of them.
 func Places() []Place {
 	return []Place{
-		DirectoryMade, IdentityWritten, DataWritten, IndexWritten, DataSynced, CatalogBegun, BatchWritten, BatchSynced, SnapshotHalf, SnapshotComplete, OldFileRemoved,
+		DirectoryMade, IdentityWritten, DataWritten, IndexWritten, DataSynced, CatalogBegun, CommitWritten, BatchWritten, BatchSynced, SnapshotHalf, SnapshotComplete, OldFileRemoved,
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *Space) Discard(number int64) error {
 		_ = g.file.Close() // nothing in it counts
 	}
 	g.file, g.allocated, g.unnamed, g.suspect, g.bare, g.unproven = nil, 0, false, nil, false, nil
-	g.index, g.discards = indexUse{}, g.discards+1
+	g.index, g.commits, g.created, g.discards = indexUse{}, false, false, g.discards+1
 	g.before, g.synced = false, g.writes // the next file is another one: its name has not been synced
 	return nil
 }
@@ -56,7 +56,7 @@ func (s *Space) Punch(off, n int64) error {
 	return g.file.PunchHole(off-g.start, n)
 }
 
-// Held is how many bytes the file of a segment takes from the file system, but for its index.
+// Held is how many bytes the file of a segment takes from the file system, but for its index and its commit area.
 func (s *Space) Held(number int64) (int64, error) {
 	g := s.lookUp(number)
 	info, err := s.opt.FS.Stat(s.name(g))
@@ -65,7 +65,11 @@ func (s *Space) Held(number int64) (int64, error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return max(info.Held-g.index.ends[0]-g.index.ends[1], 0), err // where nobody has looked yet, as if all were data
+	before := g.index.ends[0] + g.index.ends[1] // where nobody has looked yet, as if all were data
+	if g.commits {
+		before += s.opt.Commits
+	}
+	return max(info.Held-before, 0), err
 }
 
 // name is that of a named segment's file.

@@ -38,6 +38,8 @@ type segment struct {
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
 	bare      bool     // this space has created the file, and its head is to be written before anything else
 	index     indexUse
+	commits   bool  // this space has given the commit area its room
+	created   bool  // this space has created the file
 	discards  int64 // of files
 	unproven  error // why the head does not prove that the file is the store's; nil: it does, or there is none
 
@@ -139,7 +141,7 @@ func (g *segment) find(s *Space, create bool) (err error) {
 	if file, err = o.FS.Create(name, o.Direct); err != nil {
 		return err
 	}
-	g.file, g.unnamed, g.bare = s.behindFront(file), true, s.opt.Store != nil
+	g.file, g.unnamed, g.bare, g.created = s.behindFront(file), true, s.opt.Store != nil, true
 	g.index = indexUse{known: true}
 	return nil
 }

@@ -37,7 +37,7 @@ type Head struct {
 	Store        [16]byte
 	Number       uint64 // of the file, from 1 on
 	SegmentBytes int64
-	Index        int64 // bytes of the index; 0: none
+	Index        int64 // bytes of the index and of the commit area behind it; 0: there is neither
 }
 
 // version is that of the head, and how many bytes of it its checksum covers.
@@ -152,7 +152,7 @@ func (h *Head) Restore(fs vfs.FS, name string) (err error) {
 
 // head is that of a segment's file.
 func (s *Space) head(g *segment) *Head {
-	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes, Index: s.opt.Index}
+	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes, Index: s.opt.Index + s.opt.Commits}
 }
 
 // own makes a named file that was opened the segment's, unless it is a foreign one. The segment's lock is held.
@@ -170,12 +170,12 @@ func (g *segment) own(s *Space, file vfs.File) error {
 	return nil
 }
 
-// behindFront is a named file without its head and index, if it has them.
+// behindFront is a named file without what stands before its segment, if there is anything.
 func (s *Space) behindFront(file vfs.File) vfs.File {
 	if s.opt.Store == nil {
 		return file
 	}
-	return Behind(file, HeadBytes+s.opt.Index)
+	return Behind(file, HeadBytes+s.opt.Index+s.opt.Commits)
 }
 
 // writeHead writes the head of a file that this space has made, before the first bytes of the segment. The sync that brings those down brings the head down. The

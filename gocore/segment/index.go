@@ -31,6 +31,15 @@ func (u *indexUse) held(area int64) int64 {
 	return u.ends[0] + u.ends[1]
 }
 
+// front is an area between the head of a named file and its segment.
+type front struct {
+	name  string
+	from  int64 // in the file
+	bytes int64
+}
+
+func (s *Space) index() front { return front{"index", HeadBytes, s.opt.Index} }
+
 // half tells in which half of an area an offset lies, and where there.
 func half(area, off int64) (number int, at int64) {
 	if off >= area/2 {
@@ -40,28 +49,14 @@ func half(area, off int64) (number int, at int64) {
 }
 
 // ReadIndex fills p with the bytes at off in the index of a segment's file. What was never written is zero. It returns ErrUnwritten where there is no file.
-func (s *Space) ReadIndex(number, off int64, p []byte) (err error) {
-	defer safego.Guard("index read", &err)
-	return s.withIndex(number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
-		for len(p) > 0 {
-			part := buf[:min(len(p), len(buf))]
-			n, err := file.ReadAt(part, HeadBytes+off)
-			if err != nil && !errors.Is(err, io.EOF) {
-				return err
-			}
-			clear(part[n:])
-			off += int64(copy(p, part))
-			p = p[len(part):]
-		}
-		return nil
-	})
+func (s *Space) ReadIndex(number, off int64, p []byte) error {
+	return s.readFront(s.index(), number, off, p)
 }
 
 // WriteIndex stores p, whole blocks, at off in the index of a segment's file, which is made if there is none. What is written behind the end of a half begins
 // there and has whole pieces of IndexPiece, but for the last of a half. It fails with ENOSPC rather than take what is to be left of the disk. The next Sync of the segment brings it down.
-func (s *Space) WriteIndex(number, off int64, p []byte) (err error) {
-	defer safego.Guard("index write", &err)
-	return s.withIndex(number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
+func (s *Space) WriteIndex(number, off int64, p []byte) error {
+	return s.withFront(s.index(), number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
 		if err := s.extendIndex(g, file, off, int64(len(p))); err != nil {
 			return err
 		}
@@ -69,18 +64,36 @@ func (s *Space) WriteIndex(number, off int64, p []byte) (err error) {
 	})
 }
 
-// withIndex calls f with the whole file of a segment, and a buffer.
-func (s *Space) withIndex(number, off, n int64, dir direction, f func(g *segment, file vfs.File, buf []byte) error) error {
+func (s *Space) readFront(area front, number, off int64, p []byte) error {
+	return s.withFront(area, number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
+		at := area.from + off
+		for len(p) > 0 {
+			part := buf[:min(len(p), len(buf))]
+			n, err := file.ReadAt(part, at)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			clear(part[n:])
+			at += int64(copy(p, part))
+			p = p[len(part):]
+		}
+		return nil
+	})
+}
+
+// withFront calls f with the whole file of a segment, and a buffer, for n bytes at off in an area of it.
+func (s *Space) withFront(area front, number, off, n int64, dir direction, f func(g *segment, file vfs.File, buf []byte) error) (err error) {
+	defer safego.Guard("access to the "+area.name+" of a data file", &err)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return ErrClosed
 	}
-	if off < 0 || n < 0 || off > s.opt.Index-n || (off|n)%Block != 0 {
-		return fmt.Errorf("%d bytes at %d of an index of %d: %w", n, off, s.opt.Index, ErrRange)
+	if off < 0 || n < 0 || off > area.bytes-n || (off|n)%Block != 0 {
+		return fmt.Errorf("%d bytes at %d of an area of %d, the %s: %w", n, off, area.bytes, area.name, ErrRange)
 	}
 	g := s.lookUp(number)
-	file, err := g.openIndex(s, dir)
+	file, err := g.openFront(s, dir)
 	if err == nil {
 		buf := s.bounce.take()
 		err = f(g, file, buf)
@@ -89,13 +102,13 @@ func (s *Space) withIndex(number, off, n int64, dir direction, f func(g *segment
 	}
 	s.answers[write].Inc() // a writer reads it to go on
 	if err != nil {
-		return fmt.Errorf("%s %d bytes at %d of the index of %s in %s: %w", dir, n, off, FileName(uint64(number)+1), s.opt.Dir, err)
+		return fmt.Errorf("%s %d bytes at %d of the %s of %s in %s: %w", dir, n, off, area.name, FileName(uint64(number)+1), s.opt.Dir, err)
 	}
 	return nil
 }
 
-// openIndex returns the file with its head, for a use that ends with release.
-func (g *segment) openIndex(s *Space, dir direction) (vfs.File, error) {
+// openFront returns the file with its head, for a use that ends with release.
+func (g *segment) openFront(s *Space, dir direction) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.ready(s, dir); err != nil {
@@ -118,19 +131,27 @@ func (s *Space) extendIndex(g *segment, file vfs.File, off, n int64) error {
 	if more <= 0 {
 		return nil
 	}
+	if err := s.allocateFront(file, HeadBytes+off+n-more, more); err != nil {
+		return err
+	}
+	g.index.ends[number] = at + n
+	return nil
+}
+
+// allocateFront gives a range of a whole file its room, if the disk has so much and what is to be left of it. The segment's lock is held.
+func (s *Space) allocateFront(file vfs.File, off, n int64) error {
 	s.growth.Lock()
 	defer s.growth.Unlock()
 	free, err := s.opt.FS.Free(s.opt.Dir)
 	if err != nil {
 		return err
 	}
-	if leave := s.leave.Load(); free-leave < more {
+	if leave := s.leave.Load(); free-leave < n {
 		return fmt.Errorf("%d bytes were free, and %d are left to the catalog: %w", free, leave, unix.ENOSPC)
 	}
-	if err := file.Allocate(HeadBytes+off+n-more, more); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", more, err)
+	if err := file.Allocate(off, n); err != nil {
+		return fmt.Errorf("allocate %d bytes: %w", n, err)
 	}
-	g.index.ends[number] = at + n
 	return nil
 }
 

@@ -70,12 +70,12 @@ func (r *remainder) look(s *Space) (err error) {
 	if r.bare {
 		r.free -= head
 	}
-	index := r.index.held(s.opt.Index)                          // where that is less than it may be, the file's room is taken for less than it is
+	before := r.index.held(s.opt.Index) + r.commitsHeld(s)      // where that is less than it may be, the file's room is taken for less than it is
 	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name to ask for; nothing is left of its disk to anybody
 	if s.opt.Named {
 		r.takes = func() (int64, error) {
 			info, err := s.opt.FS.Stat(s.name(r.segment))
-			return max(info.Held-head, 0) - index, err
+			return max(info.Held-head, 0) - before, err
 		}
 	}
 	r.held, err = r.takes()

@@ -64,6 +64,7 @@ type Options struct {
 	ReadOnly     bool      // of named files: writes fail, and nothing is created
 	Store        *[16]byte // identity of the store that the heads of named files carry; nil: the files have no heads
 	Index        int64     // bytes of the index behind a head, an even number of blocks; 0: none
+	Commits      int64     // bytes of the commit area behind an index, whole blocks; 0: none
 	OpenFiles    int       // named files that are open at once, about
 }
 

@@ -140,7 +140,7 @@ func (s *Store) trimmings() (all []trimming) {
 // trimFile makes a file smaller.
 func (s *Store) trimFile(r *trimming) error {
 	if r.whole {
-		err := s.disk.Discard(r.number)
+		err := s.kept.dir.Discard(r.number)
 		if err != nil {
 			r.held = r.bytes
 		}

@@ -1,0 +1,174 @@
+package durable
+
+import (
+	"errors"
+	"slices"
+
+	"velocpy/gocore/catalog"
+	"velocpy/gocore/journal"
+	"velocpy/gocore/killpoint"
+	"velocpy/gocore/logring"
+	"velocpy/gocore/segment"
+)
+
+// A batch that the catalog gets costs a sync behind that of the data. So what says of a few checkpoints where they lie is written to the commit area of the data
+// file that they lie in, and comes down in the sync that brings their bytes down. The catalog gets it later, in one batch with others: when there is as much
+// of it as a batch has, when no commit has come for idleDelay, with the next batch for another reason, or when the directory is closed.
+//
+// Each batch of the catalog says in which area it may be gone on. The frames there say behind which batch they are: with the next batch all of them are out of
+// date, and are written over. Only the last one may not have been acknowledged, so that the bytes of its checkpoints may be missing: their checksums tell.
+
+// mostAheadBytes bounds the bytes of checkpoints that a reader has to compare before the last frame counts.
+const mostAheadBytes = 16 << 20
+
+// area is the commit area that is in use. The goroutine that commits has it.
+type area struct {
+	file    uint64   // the data file that it is of; the catalog's last batch says so. 0: none does
+	next    uint64   // the data file that the next batch is to say; 0: none
+	end     int64    // of the frames behind the last batch
+	records [][]byte // in these frames, which the catalog does not have yet
+	bytes   int      // that they take in a batch
+	doubt   bool     // a frame that could not be written may be there, until the catalog has its next batch
+}
+
+// commitInArea commits a group with one sync, if that is possible. Else nothing has been done.
+func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) {
+	var changes []*Change
+	for _, c := range group {
+		if c.Err == nil && !c.Clarify {
+			changes = append(changes, c)
+		}
+	}
+	if !d.suitsArea(changes) {
+		return nil, false
+	}
+	records := d.batch(changes)
+	bytes := bytesOf(records)
+	frame := d.commitArea(d.area.file).Append(nil, d.log.Last(), d.area.end, slices.Concat(records...))
+	frame = append(frame, make([]byte, -len(frame)&(segment.Block-1))...)
+	if d.area.bytes+bytes > batchBytes || d.area.end+int64(len(frame)) > d.identity.commitBytes() {
+		return nil, false
+	}
+	number := int64(d.area.file) - 1
+	if err := d.data.WriteCommits(number, d.area.end, frame); err != nil {
+		d.bad[d.area.file] = true
+		d.area.file, d.area.next, d.area.doubt = 0, 0, true
+		return nil, false
+	}
+	killpoint.Pass(killpoint.CommitWritten)
+	d.written[number] = true
+	failed = d.sync(group)
+	killpoint.Pass(killpoint.BatchSynced)
+	if err := failed[number]; err != nil {
+		d.area.file, d.area.next, d.area.doubt = 0, 0, true
+		refuse(changes, err)
+		d.leaveOpen(changes)
+		return failed, true
+	}
+	d.area.end += int64(len(frame))
+	d.area.records, d.area.bytes = append(d.area.records, records...), d.area.bytes+bytes
+	d.restartIdleTimer()
+	return failed, true
+}
+
+// leaveOpen notes that nobody knows of changes that failed whether they count: a frame may say them.
+func (d *Dir) leaveOpen(changes []*Change) {
+	if !d.area.doubt {
+		return
+	}
+	d.unclear = true
+	for _, c := range changes {
+		c.Uncertain = c.Uncertain || c.Err != nil
+	}
+}
+
+// suitsArea tells whether all that changes write to comes down with the area, and their checksums would tell if it has not.
+func (d *Dir) suitsArea(changes []*Change) bool {
+	if d.area.file == 0 || d.unclear || len(changes) == 0 {
+		return false
+	}
+	bytes := int64(0)
+	for _, c := range changes {
+		if c.Put != nil {
+			if bytes += length(c.Put); c.Put.Sums == nil {
+				return false
+			}
+		}
+	}
+	elsewhere := func(number int64) bool { return number != int64(d.area.file)-1 }
+	return bytes <= mostAheadBytes && !slices.ContainsFunc(d.touched(changes), elsewhere)
+}
+
+// chooseArea says in which area commits go on behind the batches of a group: in that of the file that its last checkpoint lies in.
+func (d *Dir) chooseArea(group []*Change) {
+	touched := d.touched(group)
+	if !d.identity.commits || len(touched) == 0 {
+		return
+	}
+	number := touched[len(touched)-1]
+	if d.area.next = uint64(number) + 1; d.bad[d.area.next] || d.data.MakeCommits(number) != nil {
+		d.area.next = 0 // as on a full disk; it goes on with two syncs
+	}
+}
+
+// bytesOf is what records take in a batch.
+func bytesOf(records [][]byte) (n int) {
+	for _, r := range records {
+		n += len(r) + journal.RecordHead
+	}
+	return n
+}
+
+// appendBatch writes records to the catalog, behind those of the commit area.
+func (d *Dir) appendBatch(records [][]byte) error {
+	if len(d.area.records) > 0 && d.area.bytes+bytesOf(records) > batchBytes {
+		if err := d.appendAhead(nil); err != nil {
+			return err
+		}
+	}
+	return d.appendAhead(records)
+}
+
+// appendAhead writes a batch: the records of the commit area, others, and in which area it goes on.
+func (d *Dir) appendAhead(records [][]byte) error {
+	all := slices.Concat(d.area.records, records)
+	if d.area.next > 0 {
+		all = append(all, catalog.CommitsIn(d.area.next))
+	}
+	if err := d.log.AppendAll(all, nil); err != nil {
+		return err
+	}
+	d.area = area{file: d.area.next, next: d.area.next}
+	return nil
+}
+
+// catchUp gives the catalog what the commit area says.
+func (d *Dir) catchUp() error {
+	if len(d.area.records) == 0 {
+		return nil
+	}
+	if err := d.owns(); err != nil {
+		return err
+	}
+	err := d.appendAhead(nil)
+	d.unclear = d.unclear || err != nil && !errors.Is(err, journal.ErrNowhere)
+	return err
+}
+
+// catchUpIdly does so while nothing is committed. What fails is tried again with the next commit.
+func (d *Dir) catchUpIdly() {
+	if err := d.catchUp(); err != nil && d.lost == nil {
+		logring.Add(logring.Warning, d.o.Dir+": the latest commits stand in a data file, and not in the catalog: "+err.Error())
+	}
+}
+
+// Discard removes the file of a segment in which nothing lies, as segment.Space does. It may be called in Landed alone.
+func (d *Dir) Discard(number int64) error {
+	if file := uint64(number) + 1; d.area.file == file || d.area.next == file {
+		if err := d.catchUp(); err != nil {
+			return err
+		}
+		d.area.file, d.area.next = 0, 0
+	}
+	return d.data.Discard(number)
+}
