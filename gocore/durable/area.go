@@ -62,6 +62,7 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	if err := failed[number]; err != nil {
 		d.area.file, d.area.next, d.area.doubt = 0, 0, true
 		refuse(changes, err)
+		_ = d.appendWith([][]byte{nil}, changes) // behind another batch the frame does not count
 		d.leaveOpen(changes)
 		return failed, true
 	}
@@ -84,7 +85,8 @@ func (d *Dir) leaveOpen(changes []*Change) {
 
 // suitsArea tells whether all that changes write to comes down with the area, and their checksums would tell if it has not.
 func (d *Dir) suitsArea(changes []*Change) bool {
-	if d.area.file == 0 || d.unclear || len(changes) == 0 {
+	touched := d.touched(changes)
+	if d.area.file == 0 || d.unclear || len(touched) == 0 { // without data, a batch of the catalog takes one sync too
 		return false
 	}
 	bytes := int64(0)
@@ -96,7 +98,7 @@ func (d *Dir) suitsArea(changes []*Change) bool {
 		}
 	}
 	elsewhere := func(number int64) bool { return number != int64(d.area.file)-1 }
-	return bytes <= mostAheadBytes && !slices.ContainsFunc(d.touched(changes), elsewhere)
+	return bytes <= mostAheadBytes && !slices.ContainsFunc(touched, elsewhere)
 }
 
 // chooseArea says in which area commits go on behind the batches of a group: in that of the file that its last checkpoint lies in.

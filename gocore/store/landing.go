@@ -81,7 +81,7 @@ func (s *Store) land(group []*durable.Change, suspect []int64) {
 		if f, ok := c.Tag.(*flown); ok {
 			s.landPut(c, f)
 		} else if c.Clarify {
-			s.kept.clarifying = false
+			s.landClarify(c)
 		} else {
 			s.landDrop(c)
 		}
@@ -142,7 +142,7 @@ func (s *Store) endPut(c *durable.Change, f *flown) {
 		b.uncertain = true
 		k.uncertain = append(k.uncertain, x)
 	}
-	if errors.Is(c.Err, segment.ErrSuspect) && x.Kind == engine.Flush && b.redone < mostRedone {
+	if errors.Is(c.Err, segment.ErrSuspect) && !c.Uncertain && x.Kind == engine.Flush && b.redone < mostRedone {
 		b.redone++
 		s.eng.Redo(now, x)
 		return
@@ -180,11 +180,7 @@ func (s *Store) landDrop(c *durable.Change) {
 	k, now := s.kept, s.now()
 	delete(s.stall.drops, c)
 	if a, _ := c.Tag.(again); c.Tag == owes || a.awaited {
-		if len(k.segments) > 0 { // the room may have to be made elsewhere
-			k.relocating++
-		} else {
-			defer s.eng.Owe(now, -1)
-		}
+		defer s.paid()
 	}
 	if c.Err != nil {
 		k.dir.Apply(c)
@@ -213,6 +209,26 @@ func (s *Store) landDrop(c *durable.Change) {
 	}
 	for i := range gone {
 		s.vacate(now, &gone[i])
+	}
+}
+
+// landClarify ends what clarify has begun; of its own accord the directory clarifies too.
+func (s *Store) landClarify(c *durable.Change) {
+	if c.Tag == owes {
+		s.kept.clarifying = false
+		defer s.paid()
+	}
+	if c.Err == nil {
+		s.settleUncertain() // before those who wait for the room are told
+	}
+}
+
+// paid tells those who wait for the room of a change that it has landed: where room may have to be made elsewhere, when that is done.
+func (s *Store) paid() {
+	if len(s.kept.segments) > 0 {
+		s.kept.relocating++
+	} else {
+		s.eng.Owe(s.now(), -1)
 	}
 }
 

@@ -108,17 +108,33 @@ func (s *Store) sayAgainInTime(now int64) {
 	if now >= k.owed.next {
 		s.sayAgain(false)
 	}
-	if len(k.uncertain) > 0 && !k.clarifying {
-		k.clarifying = true
-		k.dir.Commit(&durable.Change{Clarify: true})
+	s.clarify()
+}
+
+// sayAgainFor says again what is owed, and ends uncertainty, for one who needs the disk, and who waits for the room that this makes.
+func (s *Store) sayAgainFor(now int64) {
+	k := s.kept
+	if k == nil || now-k.owed.asked < askedAgain.Nanoseconds() {
+		return
+	}
+	if len(k.owed.changes) > 0 {
+		s.sayAgain(true)
+	}
+	if len(k.uncertain) > 0 {
+		k.owed.asked = now
+		s.clarify()
 	}
 }
 
-// sayAgainFor says again what is owed for one who needs the disk, and who waits for the room that it makes.
-func (s *Store) sayAgainFor(now int64) {
-	if k := s.kept; k != nil && len(k.owed.changes) > 0 && now-k.owed.asked >= askedAgain.Nanoseconds() {
-		s.sayAgain(true)
+// clarify ends uncertainty: then the rooms of what does not count come back, and whoever needs room waits for that.
+func (s *Store) clarify() {
+	k := s.kept
+	if len(k.uncertain) == 0 || k.clarifying {
+		return
 	}
+	k.clarifying = true
+	s.eng.Owe(0, 1)
+	k.dir.Commit(&durable.Change{Clarify: true, Tag: owes})
 }
 
 // sayAgain commits once more what could not be: drops, and of rules the one that holds now. The lock is held.

@@ -63,15 +63,21 @@ func TestADiskSmallerThanItsBudget(t *testing.T) {
 		t.Errorf("the catalog was not written anew: %v", begun)
 	}
 	shut(t, s)
-	if got, err := durable.Collect(durable.Options{FS: fs, Dir: c.Path}, false); err != nil {
-		t.Errorf("%+v, %v", got, err)
+	again := func() {
+		s = reopened(t, c)
+		h = newClient(t, s, "h")
+		for _, k := range live {
+			h.mustGet(k, p, RestoreArgs{})
+		}
 	}
-	h = newClient(t, reopened(t, c), "h")
-	for _, k := range live {
-		h.mustGet(k, p, RestoreArgs{})
-	}
+	again()
 	if err := h.wait(h.mustPut(n+rounds, p).Ticket, status.TierDisk); err == nil {
 		t.Error("there was more room than before")
 	}
 	h.drop(n + rounds)
+	shut(t, s)
+	if got, err := durable.Collect(durable.Options{FS: fs, Dir: c.Path}, false); err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	again()
 }

@@ -124,10 +124,10 @@ func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 			if err := h.wait(0, status.TierDisk); err != nil {
 				t.Fatal(err)
 			}
-			st, err := s.Stats()
-			if err != nil || st.Tiers["disk"].Capacity != 256<<20 {
-				t.Fatalf("%+v, %v", st.Tiers["disk"], err)
-			}
+			eventually(t, "the whole budget is given out", func() bool {
+				st, err := s.Stats()
+				return err == nil && st.Tiers["disk"].Capacity == 256<<20
+			})
 			for k, p := range want {
 				h.mustGet(k, p, RestoreArgs{})
 			}
@@ -137,7 +137,7 @@ func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 			for k, p := range want {
 				after.mustGet(k, p, RestoreArgs{})
 			}
-			st, err = after.s.Stats()
+			st, err := after.s.Stats()
 			if err != nil || st.Tiers["disk"].Capacity != 256<<20 {
 				t.Fatalf("%+v, %v", st.Tiers["disk"], err)
 			}
