@@ -33,6 +33,11 @@ func (a *ahead) end() int64 {
 	return wholeBlocks(a.frames[len(a.frames)-1].End)
 }
 
+// same tells whether two looks at an area have found the same.
+func (a *ahead) same(b *ahead) bool {
+	return a.batch == b.batch && len(a.frames) == len(b.frames) && slices.Equal(a.holes, b.holes)
+}
+
 func wholeBlocks(n int64) int64 { return (n + segment.Block - 1) &^ (segment.Block - 1) }
 
 // commitArea is one, as package dataindex has it.
@@ -90,11 +95,12 @@ func (c *contents) lookAhead(data *segment.Space) (found ahead, fits bool, err e
 	if err != nil || !same || len(found.frames) == 0 || found.batch < c.log.Last {
 		return found, same, err
 	}
-	if found.torn, err = c.unproven(data, &found); err != nil || !found.torn {
+	if found.torn, err = c.unproven(data, &found); err != nil || !found.torn && len(found.holes) == 0 {
 		return found, true, err
 	}
-	again, err := c.readArea(data, found.file) // what the last frame says may have been dropped since, and its place written over
-	return found, again.batch == found.batch && len(again.frames) == len(found.frames), err
+	// The writer may have written to the area while it was read, or what the last frame says was dropped since, and its place written over.
+	again, err := c.readArea(data, found.file)
+	return found, again.same(&found), err
 }
 
 // areas are the data files in whose commit areas the catalog may go on: that which its last batch names; and all, where its last batch may be damaged.
@@ -124,17 +130,12 @@ func (c *contents) areas() (files []uint64, err error) {
 func (c *contents) readArea(data *segment.Space, file uint64) (a ahead, err error) {
 	a.file = file
 	p := make([]byte, c.identity.commitBytes())
-	for at := 0; at < len(p); at += segment.Block {
-		block := p[at : at+segment.Block]
-		switch err := data.ReadCommits(int64(file)-1, int64(at), block); {
-		case vfs.Unreadable(err):
-			clear(block)
-			a.unread = err
-		case errors.Is(err, segment.ErrUnwritten), errors.Is(err, segment.ErrForeign), err != nil && unopened(err):
-			return a, nil
-		case err != nil:
-			return a, err
-		}
+	a.unread, err = blockwise(p, func(at int64, some []byte) error { return data.ReadCommits(int64(file)-1, at, some) })
+	if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
+		return a, nil
+	}
+	if err != nil {
+		return a, err
 	}
 	for frame := range c.commitArea(file).Frames(p, 0) {
 		if frame.Generation > a.batch {
@@ -234,6 +235,32 @@ func (c *contents) takeAhead(a ahead) error {
 // mostBatch is the largest number of a batch.
 const mostBatch = 1 << 62
 
+// numberBehind gives the next batch of a damaged catalog a number that no commit area is behind: what stands there was said of batches that are lost.
+func (c *contents) numberBehind() (err error) {
+	if !c.identity.commits {
+		return nil
+	}
+	files, err := c.lengths()
+	if err != nil {
+		return err
+	}
+	data, err := c.space(true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	for number := range files {
+		area, err := c.readArea(data, uint64(number)+1)
+		if err != nil {
+			return err
+		}
+		if area.batch <= mostBatch {
+			c.log.Last = max(c.log.Last, area.batch)
+		}
+	}
+	return nil
+}
+
 // settleAhead makes what a commit area says a part of the catalog: whoever wrote it may have died before it was synced. Resume or Compact have to come before it.
 func (c *contents) settleAhead(log *journal.Log) error {
 	if len(c.ahead.frames) == 0 {
@@ -297,5 +324,5 @@ func (c *contents) unchangedAhead(data *segment.Space) (bool, error) {
 		return true, nil
 	}
 	now, err := c.readArea(data, c.ahead.file)
-	return now.batch < c.ahead.batch || now.batch == c.ahead.batch && len(now.frames) == len(c.ahead.frames), err
+	return now.batch < c.ahead.batch || now.same(&c.ahead), err
 }

@@ -93,6 +93,11 @@ func (o *Options) lock() (vfs.Lock, error) {
 }
 
 func open(c *contents, lock vfs.Lock) (*Dir, error) {
+	if c.damage() != nil {
+		if err := c.numberBehind(); err != nil {
+			return nil, err
+		}
+	}
 	d := &Dir{contents: c, lock: lock, writer: catalog.NewWriter(c.state), bad: map[uint64]bool{}, ended: make(chan struct{})}
 	d.work = sync.NewCond(&d.mu)
 	o := c.journal()

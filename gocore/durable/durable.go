@@ -7,6 +7,8 @@
 //  2. the data files, and the directory if a file is new, are synced;
 //  3. a batch of the catalog that says where they lie is written and synced; of many changes, several batches, one after the other.
 //
+// What a commit of little says is written to the data file instead, before step 2, and the catalog gets it later: see area.go.
+//
 // A checkpoint that is dropped or replaced is so from the batch on that says it, and its place is written to after that. Nothing is written over that
 // counts, so that a crash at any moment leaves what was there. Many changes share the syncs of step 2, and those in a batch that of step 3.
 //
@@ -19,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/journal"
@@ -67,9 +70,10 @@ type Options struct {
 	held  vfs.HeldDir // the directory, once it is open; FS is this then
 	above vfs.FS      // what FS was before
 
-	made     made // how a store is made that is made now
-	prompt   bool // what indexes and catalog are to say is not put off
-	rebuilds bool // that there is no catalog is no error, but a loss
+	made     made          // how a store is made that is made now
+	prompt   bool          // what indexes and catalog are to say is not put off
+	idle     time.Duration // it is put off for so long; 0: idleDelay
+	rebuilds bool          // that there is no catalog is no error, but a loss
 }
 
 // made says what the data files of a new store have.

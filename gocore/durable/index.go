@@ -391,18 +391,23 @@ func (i *identity) indexEnds(halves [2][]byte) (ends [2]int64) {
 	return ends
 }
 
-// readBlocks reads a part of an index, block by block where the medium refuses some of it.
+// readBlocks reads a part of an index.
 func readBlocks(data *segment.Space, number uint64, off int64, p []byte) (unread bool, err error) {
-	err = data.ReadIndex(int64(number)-1, off, p)
-	if !vfs.Unreadable(err) {
-		return false, err
+	why, err := blockwise(p, func(at int64, some []byte) error { return data.ReadIndex(int64(number)-1, off+at, some) })
+	return why != nil, err
+}
+
+// blockwise fills p with what read gives for offsets in it: at once, or block by block where the medium refuses some of it. What it refuses is zero.
+func blockwise(p []byte, read func(at int64, some []byte) error) (unread, err error) {
+	if err = read(0, p); !vfs.Unreadable(err) {
+		return nil, err
 	}
 	for at := int64(0); at < int64(len(p)); at += segment.Block {
 		block := p[at : at+segment.Block]
-		err := data.ReadIndex(int64(number)-1, off+at, block)
+		err := read(at, block)
 		if vfs.Unreadable(err) {
 			clear(block)
-			unread = true
+			unread = err
 		} else if err != nil {
 			return unread, err
 		}

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -103,10 +104,11 @@ func (d *Dir) drainIndexes() {
 
 // restartIdleTimer has drainIndexes called if no commit comes for idleDelay.
 func (d *Dir) restartIdleTimer() {
+	delay := cmp.Or(d.o.idle, idleDelay)
 	if d.idle == nil {
-		d.idle = time.AfterFunc(idleDelay, d.becameIdle)
+		d.idle = time.AfterFunc(delay, d.becameIdle)
 	} else {
-		d.idle.Reset(idleDelay)
+		d.idle.Reset(delay)
 	}
 }
 

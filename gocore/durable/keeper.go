@@ -77,6 +77,9 @@ func keepLocked(o Options, mending *Mending) (k *keeper, err error) {
 		k.rebuilt, err = c.rebuild(mending.Unproven)
 		k.rebuilt.Identity = identity
 	}
+	if err == nil && k.faulty() {
+		err = k.numberBehind()
+	}
 	if err != nil {
 		return nil, err
 	}

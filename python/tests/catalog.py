@@ -97,7 +97,7 @@ def read(store_dir: Path, store: bytes) -> tuple[list[bytes], int, bool]:
     return result, last, closed
 
 
-HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL = range(1, 8)
+HISTORY, LAYOUT, PUT, DROP, CLEAR, RETENTION, SERIAL, COMMITS = range(1, 9)
 LEAF, BLOCK = 262144, 4096
 
 Key = int | bytes
@@ -173,6 +173,8 @@ class Catalog:
     rows: dict[bytes, dict[Key, Row]] = field(default_factory=dict)
     retention: dict[bytes, tuple[bool, int, int, list[Key]]] = field(default_factory=dict)
     serial: int = 0
+    #: The data file in whose commit area the log goes on.
+    commits: int = 0
 
     def apply(self, record: bytes) -> None:
         rest = Fields(record)
@@ -259,6 +261,9 @@ class Catalog:
     def given(self, body: Fields) -> None:
         self.serial = max(self.serial, *body.numbers("Q"))
 
+    def goes_on(self, body: Fields) -> None:
+        (self.commits,) = body.numbers("Q")
+
 
 READERS = {
     HISTORY: Catalog.history,
@@ -268,6 +273,7 @@ READERS = {
     CLEAR: Catalog.clear,
     RETENTION: Catalog.retain,
     SERIAL: Catalog.given,
+    COMMITS: Catalog.goes_on,
 }
 
 

@@ -24,6 +24,7 @@ class Identity:
     segment: int
     heads: bool
     index: int
+    commits: int
 
 
 def identity(path: Path) -> Identity:
@@ -36,12 +37,13 @@ def identity(path: Path) -> Identity:
     if not right or right[0] != right[-1]:
         raise ValueError("no identity, or two")
     version, zero, store, segment, needed = struct.unpack_from("<II16sQQ", right[0], 8)
-    if version != 1 or needed & ~3 or needed == 2:
+    if version != 1 or needed not in (0, 1, 3, 7):
         raise ValueError("of a later version")
     if zero or segment % 4096 or not 4096 <= segment <= 1 << 50:
         raise ValueError("an identity that cannot be")
     half = min(max(-(-segment // (32 * 4096)) * 4096, 16384), 1 << 26)
-    return Identity(store, segment, bool(needed & 1), 2 * half if needed & 2 else 0)
+    area = min(max(-(-segment // (1024 * 4096)) * 4096, 16384), 1 << 18)
+    return Identity(store, segment, bool(needed & 1), 2 * half if needed & 2 else 0, area if needed & 4 else 0)
 
 
 def _is_right(copy: bytes) -> bool:
@@ -94,13 +96,13 @@ def _extent(path: Path, found: Identity, number: int, offset: int, size: int) ->
 def head(found: Identity, number: int) -> bytes:
     """What a data file of a store begins with, where its files have heads."""
     said = struct.pack("<8sII16sQQ", b"VELOCDAT", 2 if found.index else 1, 0, found.store, number, found.segment)
-    said += struct.pack("<Q", found.index) if found.index else b""
+    said += struct.pack("<Q", found.index + found.commits) if found.index else b""
     return (said + struct.pack("<Q", xxhash.xxh3_64_intdigest(said))).ljust(HEAD, b"\0")
 
 
 def behind(found: Identity, offset: int) -> int:
     """Where in a data file an offset in its segment lies."""
-    return offset + (HEAD + found.index if found.heads else 0)
+    return offset + (HEAD + found.index + found.commits if found.heads else 0)
 
 
 def indexed(path: Path, number: int) -> dict[bytes, dict[Key, Row]]:
@@ -113,19 +115,46 @@ def indexed(path: Path, number: int) -> dict[bytes, dict[Key, Row]]:
     for start in (0, found.index // 2):
         at = start
         while index[at : at + 8] == b"VELOCIDX":
-            generation, store, of, length, payload_sum, head_sum = struct.unpack_from("<Q16s4Q", index, at + 8)
-            payload = index[at + 64 : at + 64 + length]
-            sealed = index[at : at + 56] + struct.pack("<Q", at)
-            if (store, of) != (found.store, number) or not generation:
-                raise ValueError(f"a frame at {at} of another index")
-            if (xxhash.xxh3_64_intdigest(payload), xxhash.xxh3_64_intdigest(sealed)) != (payload_sum, head_sum):
-                raise ValueError(f"a damaged frame at {at}")
+            generation, payload = _frame(found, number, index, at)
+            if not generation:
+                raise ValueError(f"a frame at {at} of no generation")
             for history, rows in catalog([payload]).rows.items():
                 for key, row in rows.items():
                     before = said.setdefault(history, {}).get(key)
                     if before is None or before.serial < row.serial:
                         said[history][key] = row
-            at += 64 + -(-length // 8) * 8
+            at += 64 + -(-len(payload) // 8) * 8
+    return said
+
+
+def _frame(found: Identity, number: int, area: bytes, at: int) -> tuple[int, bytes]:
+    """Generation, or batch, and payload of a frame in the index or the commit area of a data file."""
+    turn, store, of, length, payload_sum, head_sum = struct.unpack_from("<Q16s4Q", area, at + 8)
+    payload = area[at + 64 : at + 64 + length]
+    sealed = area[at : at + 56] + struct.pack("<Q", at)
+    if (store, of) != (found.store, number):
+        raise ValueError(f"a frame at {at} of another file")
+    if (xxhash.xxh3_64_intdigest(payload), xxhash.xxh3_64_intdigest(sealed)) != (payload_sum, head_sum):
+        raise ValueError(f"a damaged frame at {at}")
+    return turn, payload
+
+
+def committed(path: Path, number: int, batch: int) -> list[bytes]:
+    """What the commit area of a data file says behind the last batch of the log. The last record may say too much."""
+    found = identity(path)
+    with (path / f"data-{number:016x}").open("rb") as file:
+        file.seek(HEAD + found.index)
+        area = file.read(found.commits)
+    said: list[bytes] = []
+    at = 0
+    while area[at : at + 8] == b"VELOCCMT":
+        behind, payload = _frame(found, number, area, at)
+        if behind > batch:
+            raise ValueError(f"batches {batch + 1} to {behind} are missing")
+        if behind < batch:
+            break
+        said.append(payload)
+        at = -(-(at + 64 + len(payload)) // 4096) * 4096
     return said
 
 
@@ -167,8 +196,22 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 
 def histories(path: Path) -> Catalog:
-    """What the catalog of a store says."""
-    return catalog(read(path, identity(path).store)[0])
+    """What the catalog of a store says, and the commit area behind it."""
+    found = identity(path)
+    given, last, _ = read(path, found.store)
+    listed = catalog(given)
+    ahead = committed(path, listed.commits, last) if found.commits and listed.commits else []
+    if not ahead:
+        return listed
+    before, behind = catalog(given + ahead[:-1]), catalog(given + ahead)
+    try:
+        for history, rows in behind.rows.items():
+            for key, row in rows.items():
+                if before.rows.get(history, {}).get(key) != row:
+                    checkpoint(path, row)
+    except ValueError:  # the last frame was not acknowledged
+        return before
+    return behind
 
 
 def everything(path: Path) -> dict[str, dict[Key, tuple[list[Region], Any]]]:

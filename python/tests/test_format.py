@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,40 @@ def test_a_log_is_read_while_it_is_taken_up_again(tmp_path: Path, run_python: Ru
         agrees({each.name: each.array for each in found[0][0]}, found[0][1], first_store.contents()["forward"][0])
         with velocpy.open(path, mode="r", host="16MiB") as store, store.history("forward").restore(0) as lease:
             agrees(lease, lease.meta, first_store.contents()["forward"][0])
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_what_was_committed_before_a_kill_is_read(tmp_path: Path, run_python: RunPython, damage: bool) -> None:
+    """Commits of little stand in a data file before the catalog has them; the last one counts with its bytes alone."""
+    path = tmp_path / "store"
+    done = run_python(
+        """
+        import os, signal, sys
+        import numpy as np, velocpy
+
+        store = velocpy.open(sys.argv[1], host="16MiB", disk="8MiB")
+        for key in range(20):
+            store.history("h").checkpoint(key, u=np.full(1000, key)).wait("disk")
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        str(path),
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (path / "velocpy.store").read_bytes()[40] == 7
+    keys = list(range(20))
+    if damage:
+        row = second_reader.histories(path).rows[b"h"][19]
+        (number, offset, _) = row.extents[0]
+        assert second_reader.committed(path, number, second_reader.read(path, second_reader.identity(path).store)[1])
+        with (path / f"data-{number:016x}").open("r+b") as file:
+            file.seek(second_reader.behind(second_reader.identity(path), offset))
+            file.write(b"damage")
+        keys.remove(19)
+    assert list(second_reader.everything(path)["h"]) == keys
+    for mode in ("r", "a", "r"):
+        with velocpy.open(path, mode=mode, host="16MiB", disk=None if mode == "r" else "8MiB") as store:
+            assert list(store.history("h")) == keys
+            for key in keys:
+                with store.history("h").restore(key) as lease:
+                    assert (np.asarray(lease["u"]) == key).all()
+    assert list(second_reader.everything(path)["h"]) == keys

@@ -1,0 +1,229 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"velocpy/gocore/dataindex"
+	"velocpy/gocore/plan"
+	"velocpy/gocore/segment"
+	"velocpy/gocore/vfs"
+
+	"golang.org/x/sys/unix"
+)
+
+// busySite is a store of whose writer nobody can say that it is idle, however slow the machine is.
+func busySite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	s.close()
+	s.o.idle = time.Hour
+	s.open()
+	return s
+}
+
+// died is a store with so many checkpoints of 3,000 bytes, each committed alone, whose writer has died: the catalog has the first, and the commit area of the
+// data file the others.
+func died(t *testing.T, n int64) *site {
+	t.Helper()
+	s := busySite(t)
+	for k := range n {
+		s.put("a", plan.Number(k), 3000)
+	}
+	h := s.copied()
+	s.close()
+	return h
+}
+
+// areaFrames are the frames in the commit area of a data file, by their places in the file.
+func (s *site) areaFrames(number uint64) (all []dataindex.Frame) {
+	s.t.Helper()
+	f, err := readIdentity(&s.o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	at := f.headBytes() + f.indexBytes()
+	text := s.read(segment.FileName(number))
+	for frame := range (dataindex.File{Area: dataindex.Commits, Store: f.store, Number: number}).Frames(text[at:at+f.commitBytes()], 0) {
+		frame.From, frame.End = frame.From+at, frame.End+at
+		all = append(all, frame)
+	}
+	return all
+}
+
+// A commit takes one sync, but for the first one in a data file, and for one now and then, by which the catalog gets what the commit area has.
+func TestACommitTakesOneSync(t *testing.T) {
+	s := busySite(t)
+	s.close()
+	syncs := &vfs.Rule{Ops: vfs.OpSync}
+	s.o.FS = vfs.NewFaulty(s.fs, syncs)
+	s.open()
+	s.put("a", plan.Number(-1), 3000)
+	const commits = 200
+	before := syncs.Seen()
+	for k := range int64(commits) {
+		s.put("a", plan.Number(k), 3000)
+	}
+	taken := syncs.Seen() - before
+	t.Logf("%d syncs for %d commits", taken, commits)
+	if taken < commits || taken > commits+commits/3 { // the area of so short a data file has room for four frames
+		t.Errorf("%d syncs", taken)
+	}
+	s.close()
+	s.sound()
+}
+
+// What a writer that died has committed is there: for those who read, for who goes on, and after a loss of power then.
+func TestWhatACommitAreaSaysCounts(t *testing.T) {
+	for n := range int64(9) {
+		h := died(t, n)
+		want := h.rows()
+		if len(want) != int(n) {
+			t.Fatalf("%d of %d are there", len(want), n)
+		}
+		h.sound()
+		h.open()
+		image := h.image()
+		h.close()
+		h.fs, h.o.FS = image, image
+		h.has(want, true)
+		h.sound()
+	}
+}
+
+// Each frame that is damaged or cannot be read costs what it says, and is told; the last one is taken for what was not acknowledged, but where the medium
+// does not give it.
+func TestAFrameOfACommitArea(t *testing.T) {
+	h := died(t, 5)
+	want := h.rows()
+	frames := h.areaFrames(1)
+	if len(frames) != 4 {
+		t.Fatalf("%d frames", len(frames))
+	}
+	for i, frame := range frames {
+		for _, unreadable := range []bool{false, true} {
+			t.Run(fmt.Sprint(i, unreadable), func(t *testing.T) {
+				x := h.copied()
+				x.t = t
+				if unreadable {
+					x.o.FS = vfs.NewFaulty(x.fs, &vfs.Rule{Ops: vfs.OpRead, Name: segment.FileName(1), From: frame.From, To: frame.From + segment.Block, Err: unix.EIO})
+				} else {
+					x.flip(segment.FileName(1), frame.From+70)
+				}
+				left := maps.Clone(want)
+				delete(left, fmt.Sprint("a/", i+1))
+				if got := x.rows(); len(got) != len(left) {
+					t.Fatalf("%d are left, not %d", len(got), len(left))
+				}
+				last := i == len(frames)-1 && !unreadable
+				faults := x.check(Scope{Data: true}).Faults
+				if last != (len(faults) == 0) {
+					t.Fatalf("%v", faults)
+				}
+				_, err := Open(x.o)
+				if last != (err == nil) || err != nil && !errors.Is(err, ErrDamaged) {
+					t.Fatalf("%v", err)
+				}
+			})
+		}
+	}
+}
+
+// Where bytes of the last frame's checkpoint did not come down, it was not acknowledged: the version before counts, and its place is not written to.
+func TestAFrameWithoutItsBytes(t *testing.T) {
+	s := busySite(t)
+	s.put("a", plan.Number(1), 3000)
+	s.put("a", plan.Number(2), 3000)
+	want := s.rows()
+	at := s.put("a", plan.Number(2), 3000)
+	h := s.copied()
+	s.close()
+	h.flipAt(at)
+	h.has(want, true)
+	for range 2 {
+		h.open()
+		h.close()
+		h.has(want, true)
+		h.sound()
+	}
+}
+
+// Where the catalog's last batch is damaged, what stands in the commit area behind it tells that it was there, and counts.
+func TestTheCommitAreaKnowsOfALostBatch(t *testing.T) {
+	h := died(t, 5)
+	names := h.names("catalog-")
+	name := names[len(names)-1]
+	for _, f := range framesOf(h.read(name)) {
+		if f.kind == batchKind {
+			h.flip(name, f.from+41)
+		}
+	}
+	sum := h.check(Scope{})
+	if len(sum.Faults) == 0 || sum.Faults[0].Kind != Catalog || sum.Faults[0].Harmless {
+		t.Errorf("%v", sum.Faults)
+	}
+	if _, err := Open(h.o); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Repair(h.o, Mending{}); err != nil {
+		t.Fatal(err)
+	}
+	h.open()
+	h.serial, h.next = 100, 1<<19
+	for k := range int64(4) {
+		h.put("b", plan.Number(k), 3000)
+	}
+	want := h.rows()
+	x := h.copied() // frames behind a batch of the same number may still stand in the area
+	h.close()
+	x.has(want, true)
+	x.sound()
+}
+
+// To a commit area that cannot be written nothing is lost: the catalog has each commit at once.
+func TestACommitAreaThatCannotBeWritten(t *testing.T) {
+	s := busySite(t)
+	mem := s.fs
+	s.close()
+	i := madeWhole.identity(s.o.SegmentBytes)
+	s.o.FS = vfs.NewFaulty(mem, &vfs.Rule{Ops: vfs.OpWrite, Name: segment.FileName(1), From: i.headBytes() + i.indexBytes(), To: siteFront, Err: unix.EIO})
+	s.open()
+	for k := range int64(6) {
+		s.put("a", plan.Number(k), 3000)
+	}
+	want := s.rows()
+	if len(want) != 6 {
+		t.Errorf("%d are there", len(want))
+	}
+	h := s.copied()
+	s.close()
+	h.has(want, true)
+	h.sound()
+}
+
+// A view that looks again learns of what was committed since, also where the catalog does not have it yet.
+func TestAViewLearnsOfWhatTheCommitAreaSays(t *testing.T) {
+	s := busySite(t)
+	s.put("a", plan.Number(1), 3000)
+	for k := range int64(12) {
+		first := s.serial
+		v, err := Read(s.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, err := v.Current("a", plan.Number(1), first); err != nil || !is {
+			t.Fatalf("%d: %v, %v", k, is, err)
+		}
+		s.put("a", plan.Number(1), 3000)
+		if is, err := v.Current("a", plan.Number(1), first); err != nil || is {
+			t.Fatalf("%d: what was replaced is current: %v, %v", k, is, err)
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.close()
+}
