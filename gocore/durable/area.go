@@ -141,6 +141,7 @@ func (d *Dir) appendAhead(records [][]byte) error {
 		return err
 	}
 	d.area = area{file: d.area.next, next: d.area.next}
+	d.writeIndexes() // before the area is written over
 	return nil
 }
 

@@ -227,3 +227,18 @@ func TestAViewLearnsOfWhatTheCommitAreaSays(t *testing.T) {
 	}
 	s.close()
 }
+
+// The catalog of a store whose writer was killed is lost too: all that was acknowledged is in the indexes and the commit areas.
+func TestACatalogThatIsLostWithItsWriter(t *testing.T) {
+	for _, n := range []int64{1, 2, 4, 5, 6, 10, 23} {
+		h := died(t, n)
+		want := h.rows()
+		if len(want) != int(n) {
+			t.Fatalf("%d of %d are there", len(want), n)
+		}
+		h.withoutCatalog()
+		h.rebuild()
+		h.has(want, false)
+		h.sound()
+	}
+}

@@ -101,6 +101,7 @@ func (d *Dir) commit(group []*Change) {
 	d.encode(group)
 	failed, done := d.commitInArea(group)
 	if !done {
+		d.sayAtOnce(group)
 		failed = d.sync(group)
 		killpoint.Pass(killpoint.DataSynced)
 		d.record(group)

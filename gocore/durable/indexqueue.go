@@ -12,8 +12,8 @@ import (
 )
 
 // What the indexes are to say of small checkpoints that are committed one by one is put off, until there is more of it, no commit has come for idleDelay, or the
-// directory is closed: a write for each would make such a commit a quarter slower. Meanwhile the catalog alone knows of them; a process that dies leaves it to the
-// next writer to say it, in catchUp.
+// directory is closed: a write for each would make such a commit a quarter slower. Meanwhile the commit area says it, or, where a store has none or checkpoints
+// have no checksums, the catalog alone; a process that dies leaves it to the next writer to say it, in catchUp.
 const (
 	putOffRows  = 128
 	putOffBytes = 64 << 20 // of the space
@@ -62,6 +62,14 @@ func (d *Dir) enqueue(group []*Change) {
 	}
 	if d.count+len(d.written) > 0 {
 		d.restartIdleTimer()
+	}
+}
+
+// sayAtOnce writes what was put off, and what indexes are to say of a group, if that has checksums and is not said in a commit area.
+func (d *Dir) sayAtOnce(group []*Change) {
+	summed := func(c *Change) bool { return c.Put != nil && c.Put.Sums != nil }
+	if d.identity.commits && slices.ContainsFunc(group, summed) {
+		d.writeIndexes()
 	}
 }
 

@@ -148,7 +148,37 @@ func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lyi
 			left = append(left, x)
 		}
 	}
-	return left, err
+	if err != nil {
+		return nil, err
+	}
+	late, err := c.candidatesAhead(data, number, said)
+	return append(left, late...), err
+}
+
+// candidatesAhead are those that the commit area of a data file says and its index, which says others, does not yet. A frame without the definitions that it
+// relies on says nothing.
+func (c *contents) candidatesAhead(data *segment.Space, number uint64, said []candidate) (late []candidate, err error) {
+	if !c.identity.commits {
+		return nil, nil
+	}
+	newest := uint64(0)
+	for _, x := range said {
+		newest = max(newest, x.row.Serial)
+	}
+	area, err := c.readArea(data, number)
+	for _, frame := range area.frames {
+		s := catalog.New()
+		if s.Apply(frame.Payload) != nil {
+			continue
+		}
+		s.EachIn(number, func(history string, row catalog.Row) bool {
+			if r, ok := c.identity.place(row.Extents); ok && row.Serial > newest {
+				late = append(late, candidate{r, history, row})
+			}
+			return true
+		})
+	}
+	return late, err
 }
 
 // rebuilding chooses among candidates.
