@@ -8,10 +8,13 @@ import (
 	"slices"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/checksum"
 	"velocpy/gocore/dataindex"
 	"velocpy/gocore/journal"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/vfs"
+
+	"golang.org/x/sys/unix"
 )
 
 // ahead is what a commit area says behind the last batch of the catalog.
@@ -47,17 +50,13 @@ func (c *contents) commitArea(file uint64) dataindex.File {
 
 // goOn takes into the state what a commit area says behind the last batch of the catalog. A writer may give that to the catalog at the same time, and write over
 // it. So the area is read before the catalog: what it has not any more, the catalog has.
-func (c *contents) goOn() (err error) {
-	if files, err := c.areas(); err != nil || len(files) == 0 {
-		return err
-	}
-	data, err := c.space(true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, data.Close()) }()
+func (c *contents) goOn() error {
 	for tries := 0; ; tries++ {
-		found, fits, err := c.lookAhead(data)
+		files, err := c.areas()
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		found, fits, err := c.lookAhead(files)
 		if err != nil {
 			return err
 		}
@@ -70,14 +69,10 @@ func (c *contents) goOn() (err error) {
 // mostAgain is how often an area is read again that a writer writes to meanwhile.
 const mostAgain = 100
 
-// lookAhead reads the areas, and then the catalog again if it has changed. It tells whether both fit each other.
-func (c *contents) lookAhead(data *segment.Space) (found ahead, fits bool, err error) {
-	files, err := c.areas()
-	if err != nil {
-		return found, false, err
-	}
+// lookAhead reads the areas of data files, and then the catalog again if it has changed. It tells whether both fit each other.
+func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error) {
 	for _, file := range files {
-		area, err := c.readArea(data, file)
+		area, err := c.readArea(file)
 		if err != nil {
 			return found, false, err
 		}
@@ -95,11 +90,11 @@ func (c *contents) lookAhead(data *segment.Space) (found ahead, fits bool, err e
 	if err != nil || !same || len(found.frames) == 0 || found.batch < c.log.Last {
 		return found, same, err
 	}
-	if found.torn, err = c.unproven(data, &found); err != nil || !found.torn && len(found.holes) == 0 {
+	if found.torn, err = c.unproven(&found); err != nil || !found.torn && len(found.holes) == 0 {
 		return found, true, err
 	}
 	// The writer may have written to the area while it was read, or what the last frame says was dropped since, and its place written over.
-	again, err := c.readArea(data, found.file)
+	again, err := c.readArea(found.file)
 	return found, again.same(&found), err
 }
 
@@ -126,18 +121,61 @@ func (c *contents) areas() (files []uint64, err error) {
 	return slices.DeleteFunc(files, func(number uint64) bool { return number-1 > most }), nil
 }
 
-// readArea reads a commit area. One whose file is not there, or belongs elsewhere, has nothing.
-func (c *contents) readArea(data *segment.Space, file uint64) (a ahead, err error) {
-	a.file = file
-	p := make([]byte, c.identity.commitBytes())
-	a.unread, err = blockwise(p, func(at int64, some []byte) error { return data.ReadCommits(int64(file)-1, at, some) })
-	if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
-		return a, nil
+// areaFile is a data file with a commit area, by its name alone: much less than a space.
+type areaFile struct {
+	vfs.File
+	start int64 // of its segment in the space
+	front int64
+}
+
+// openArea opens a data file; nil where there is none, or that of another store, or what is no file. Whoever reads the bytes of its checkpoints says why.
+func (c *contents) openArea(number uint64) (*areaFile, error) {
+	err := c.look(number)
+	if err == nil || errors.Is(err, segment.ErrHead) {
+		var file vfs.File
+		if file, err = c.o.FS.Open(c.o.path(segment.FileName(number)), false, false); err == nil {
+			return &areaFile{file, int64(number-1) * c.identity.segment, c.identity.front()}, nil
+		}
 	}
+	if errors.Is(err, segment.ErrForeign) || errors.Is(err, unix.ENOENT) || unopened(err) {
+		err = nil
+	}
+	return nil, err
+}
+
+// Read reads bytes of the space, all of which lie in the segment.
+func (f *areaFile) Read(off int64, p []byte) error {
+	n, err := f.ReadAt(p, off-f.start+f.front)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readArea reads a commit area.
+func (c *contents) readArea(number uint64) (a ahead, err error) {
+	a.file = number
+	file, err := c.openArea(number)
+	if err != nil || file == nil {
+		return a, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p := make([]byte, c.identity.commitBytes())
+	a.unread, err = blockwise(p, func(at int64, some []byte) error {
+		n, err := file.ReadAt(some, file.front-int64(len(p))+at)
+		clear(some[n:])
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	})
 	if err != nil {
 		return a, err
 	}
-	for frame := range c.commitArea(file).Frames(p, 0) {
+	for frame := range c.commitArea(number).Frames(p, 0) {
 		if frame.Generation > a.batch {
 			a.batch, a.frames, a.holes = frame.Generation, nil, nil
 		}
@@ -154,17 +192,21 @@ func (c *contents) readArea(data *segment.Space, file uint64) (a ahead, err erro
 
 // unproven tells whether bytes of the checkpoints that the last frame says are not there, so that it was never acknowledged. Bytes that the medium does not give
 // prove nothing.
-func (c *contents) unproven(data *segment.Space, a *ahead) (bool, error) {
-	files, err := c.lengths()
+func (c *contents) unproven(a *ahead) (wrong bool, err error) {
+	file, err := c.openArea(a.file)
+	if err != nil || file == nil {
+		return true, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
 	if err != nil {
 		return false, err
 	}
-	w, err := newWindow(data)
+	w, err := newWindowOf(file, 2*checksum.LeafBytes)
 	if err != nil {
 		return false, err
 	}
-	check := &Check{v: &View{contents: c, data: data}, files: files}
-	wrong := false
+	check := &Check{v: &View{contents: c}, files: map[int64]int64{int64(a.file) - 1: max(size-file.front, 0)}}
 	var before []byte
 	for _, frame := range a.frames[:len(a.frames)-1] {
 		before = append(before, frame.Payload...)
@@ -181,13 +223,12 @@ func (c *contents) unproven(data *segment.Space, a *ahead) (bool, error) {
 	return wrong, w.close()
 }
 
-// differs tells whether bytes of a checkpoint are missing or changed.
+// differs tells whether bytes of a checkpoint are missing or changed, or lie in a file of which nothing is known.
 func (c *Check) differs(w *window, row *catalog.Row) bool {
 	place, ok := c.v.identity.place(row.Extents)
 	if !ok {
 		return false // the survey tells
 	}
-	w.data.Grow(place.end)
 	for cut := (cutter{row: row, place: place.from, ends: math.MaxInt64, read: true}); ; {
 		p, ok := cut.next()
 		if !ok {
@@ -236,7 +277,7 @@ func (c *contents) takeAhead(a ahead) error {
 const mostBatch = 1 << 62
 
 // numberBehind gives the next batch of a damaged catalog a number that no commit area is behind: what stands there was said of batches that are lost.
-func (c *contents) numberBehind() (err error) {
+func (c *contents) numberBehind() error {
 	if !c.identity.commits {
 		return nil
 	}
@@ -244,13 +285,8 @@ func (c *contents) numberBehind() (err error) {
 	if err != nil {
 		return err
 	}
-	data, err := c.space(true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, data.Close()) }()
 	for number := range files {
-		area, err := c.readArea(data, uint64(number)+1)
+		area, err := c.readArea(uint64(number) + 1)
 		if err != nil {
 			return err
 		}
@@ -319,10 +355,10 @@ func writeAgain(file vfs.File, r run) error {
 const againBytes = 1 << 20
 
 // unchangedAhead tells whether nothing was said in the commit area since it was read, for a View: whoever asks looks at the catalog afterwards.
-func (c *contents) unchangedAhead(data *segment.Space) (bool, error) {
+func (c *contents) unchangedAhead() (bool, error) {
 	if c.ahead.file == 0 {
 		return true, nil
 	}
-	now, err := c.readArea(data, c.ahead.file)
+	now, err := c.readArea(c.ahead.file)
 	return now.batch < c.ahead.batch || now.same(&c.ahead), err
 }

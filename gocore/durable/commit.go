@@ -104,6 +104,7 @@ func (d *Dir) commit(group []*Change) {
 		d.sayAtOnce(group)
 		failed = d.sync(group)
 		killpoint.Pass(killpoint.DataSynced)
+		d.chooseArea(group)
 		d.record(group)
 		d.leaveOpen(group)
 	}
@@ -262,7 +263,6 @@ const batchBytes = 16 << 10
 // record writes what is to be said of a group to the catalog, batch by batch. Behind a batch that failed no other is tried, unless there was no room for it:
 // one with drops may find some.
 func (d *Dir) record(group []*Change) {
-	d.chooseArea(group)
 	var failed error
 	for batch := range batches(group) {
 		if failed != nil {

@@ -8,7 +8,7 @@ import "velocpy/gocore/plan"
 func (v *View) Current(history string, key plan.Key, serial uint64) (bool, error) {
 	v.looking.Lock()
 	defer v.looking.Unlock()
-	same, err := v.latest.unchangedAhead(v.data)
+	same, err := v.latest.unchangedAhead()
 	if err == nil && same {
 		same, err = v.latest.log.Unchanged(v.journal())
 	}

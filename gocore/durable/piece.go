@@ -236,19 +236,27 @@ const windowBytes = 4 << 20
 
 // window reads a range piece by piece, ahead of what is asked for.
 type window struct {
-	data      *segment.Space
+	data      reader
 	mapping   *memory.Mapping
 	buffer    []byte
 	from, end int64 // of the space: what is in the buffer
 	limit     int64 // nothing is read ahead from here on
 }
 
-func newWindow(data *segment.Space) (*window, error) {
-	m, err := memory.Map(checkPurpose, windowBytes)
+// reader reads bytes of the space.
+type reader interface {
+	Read(off int64, p []byte) error
+}
+
+func newWindow(data *segment.Space) (*window, error) { return newWindowOf(data, windowBytes) }
+
+// newWindowOf is a window that reads so many bytes at once: at least a leaf and a block.
+func newWindowOf(data reader, bytes int64) (*window, error) {
+	m, err := memory.Map(checkPurpose, bytes)
 	if err != nil {
 		return nil, err
 	}
-	return &window{data: data, mapping: m, buffer: m.Bytes(0, windowBytes)}, nil
+	return &window{data: data, mapping: m, buffer: m.Bytes(0, bytes)}, nil
 }
 
 func (w *window) close() error { return w.mapping.Unmap() }
@@ -260,7 +268,7 @@ func (w *window) begin(limit int64) { w.from, w.end, w.limit = 0, 0, limit }
 func (w *window) at(off, n int64) ([]byte, error) {
 	if off < w.from || off+n > w.end {
 		from := off / segment.Block * segment.Block
-		w.from, w.end = from, min(from+windowBytes, max(w.limit, off+n))
+		w.from, w.end = from, min(from+int64(len(w.buffer)), max(w.limit, off+n))
 		if err := w.data.Read(from, w.buffer[:w.end-from]); err != nil {
 			w.from, w.end = 0, 0
 			p := w.buffer[:n]

@@ -151,13 +151,13 @@ func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lyi
 	if err != nil {
 		return nil, err
 	}
-	late, err := c.candidatesAhead(data, number, said)
+	late, err := c.candidatesAhead(number, said)
 	return append(left, late...), err
 }
 
 // candidatesAhead are those that the commit area of a data file says and its index, which says others, does not yet. A frame without the definitions that it
 // relies on says nothing.
-func (c *contents) candidatesAhead(data *segment.Space, number uint64, said []candidate) (late []candidate, err error) {
+func (c *contents) candidatesAhead(number uint64, said []candidate) (late []candidate, err error) {
 	if !c.identity.commits {
 		return nil, nil
 	}
@@ -165,7 +165,7 @@ func (c *contents) candidatesAhead(data *segment.Space, number uint64, said []ca
 	for _, x := range said {
 		newest = max(newest, x.row.Serial)
 	}
-	area, err := c.readArea(data, number)
+	area, err := c.readArea(number)
 	for _, frame := range area.frames {
 		s := catalog.New()
 		if s.Apply(frame.Payload) != nil {

@@ -25,11 +25,6 @@ func (s *Space) MakeCommits(number int64) error {
 	})
 }
 
-// ReadCommits fills p with the bytes at off in the commit area of a segment's file. What was never written is zero. It returns ErrUnwritten where there is no file.
-func (s *Space) ReadCommits(number, off int64, p []byte) error {
-	return s.readFront(s.commits(), number, off, p)
-}
-
 // WriteCommits stores p, whole blocks, at off in the commit area of a segment's file. The next Sync of the segment brings it down.
 func (s *Space) WriteCommits(number, off int64, p []byte) error {
 	area := s.commits()

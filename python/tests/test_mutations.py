@@ -33,7 +33,7 @@ POWER = "TestPowerLoss"
 BUGS = [
     Bug("the name of a data file is not synced", "segment/file.go", "if err == nil && unnamed {", "if err == nil && unnamed && s.closed {", POWER),
     Bug("the name of a catalog file is not synced", "journal/log.go", "		err = l.file.Sync()\n	}\n	if err == nil {\n		err = l.o.FS.SyncDir(l.o.Dir)", "		err = l.file.Sync()\n	}\n	if err == nil && l.closed {\n		err = l.o.FS.SyncDir(l.o.Dir)", POWER),
-    Bug("the catalog is written before the data is synced", "durable/commit.go", "	suspect := d.sync(group)\n	d.record(group)", "	d.record(group)\n	suspect := d.sync(group)", POWER),
+    Bug("the catalog is written before the data is synced", "durable/commit.go", "		failed = d.sync(group)\n		killpoint.Pass(killpoint.DataSynced)\n		d.chooseArea(group)\n		d.record(group)", "		d.chooseArea(group)\n		d.record(group)\n		failed = d.sync(group)", POWER),
     Bug("a failed sync of the data is ignored", "durable/commit.go", "			c.Err = failed[first]", "			_ = failed[first]", FAULTS),
     Bug("a sync that failed is tried again on the same file", "segment/file.go", "	err := file.Sync()\n", "	err := file.Sync()\n	if err != nil {\n		err = file.Sync()\n	}\n", FAULTS),
     Bug("a batch whose sync failed is tried again on the same file", "journal/log.go", "	err := l.file.Sync()\n	if kind", "	err := l.file.Sync()\n	if err != nil {\n		err = l.file.Sync()\n	}\n	if kind", FAULTS + "/of/.*/EIO", short=False),
