@@ -37,7 +37,10 @@ void Devices::add(Library library, int32_t place) {
 
 Streams Streams::of(py::handle stream, const Devices& devices, const Streams& arrays) {
   Streams streams;
-  if (devices.empty() && arrays.empty()) return streams;
+  if (devices.empty() && arrays.empty()) {
+    if (!stream.is_none()) devices_function("named")(stream);  // raises for anything that is no stream
+    return streams;
+  }
   py::list others;
   for (const auto& [library, place] : devices) {
     if (stream.is_none() && library == Library::torch) {

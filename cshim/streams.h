@@ -33,7 +33,8 @@ class Streams {
   Streams() = default;
 
   // What the caller named, or, with None, the current streams of the libraries in devices; then those in arrays, which the arrays of the
-  // call name themselves. See velocpy.devices.streams. Where neither devices nor arrays has any, the list is empty and Python is not asked.
+  // call name themselves. See velocpy.devices.streams. Where neither devices nor arrays has any, the list is empty; a
+  // stream is checked there too, as the caller may have meant a region by it.
   static Streams of(py::handle stream, const Devices& devices, const Streams& arrays);
 
   // The current streams of every library that is loaded, on the device of this place. Never raises: for destructors.

@@ -38,7 +38,9 @@ bool interpreter_is_ending() {
 Deadline Deadline::from(py::handle timeout) {
   Deadline deadline;
   if (timeout.is_none()) return deadline;
-  if (PyBool_Check(timeout.ptr()) || !PyNumber_Check(timeout.ptr())) {
+  // NumPy makes a float of an array of one element.
+  const bool array = !PyFloat_Check(timeout.ptr()) && !PyLong_Check(timeout.ptr()) && py::hasattr(timeout, "__dlpack__");
+  if (array || PyBool_Check(timeout.ptr()) || !PyNumber_Check(timeout.ptr())) {
     raise_wrong_type("timeout is " + type_name(timeout) + "; give seconds, or None to wait as long as it takes.");
   }
   const double seconds = PyFloat_AsDouble(timeout.ptr());

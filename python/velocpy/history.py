@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from . import _core, arrays
+from . import _core, arguments, arrays
 from .errors import InvalidArgument, InvalidType, VelocError
 from .lease import Lease
 from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
@@ -110,10 +110,11 @@ class History:
         key
             None: the store chooses an integer that is not used; ``Ticket.key`` tells it.
         regions
-            Arrays by name, or a sequence of arrays, which are then regions 0, 1, …; or give them as keywords (regions
-            called copy, meta, tier, timeout or stream want a mapping). NumPy, CuPy and torch arrays, anything with the
-            buffer protocol, DLPack or ``__cuda_array_interface__``, and tuples (address, bytes) or, on a CUDA device,
-            (address, bytes, device). They come back as the library they came from, buffers as NumPy arrays.
+            Arrays by name, or a sequence of arrays, which are then regions 0, 1, …; or give them as keywords. A mapping
+            takes any names; keywords that are, or resemble, an argument of this call are refused. NumPy, CuPy and torch
+            arrays, anything with the buffer protocol, DLPack or ``__cuda_array_interface__``, and tuples (address,
+            bytes) or, on a CUDA device, (address, bytes, device). They come back as the library they came from, buffers
+            as NumPy arrays.
         copy
             False: the arrays stay untouched by the caller until ``Ticket.captured``; the store reads them where they
             are, in the background, and keeps them alive meanwhile. It takes no room in the fastest tier: what lies on a
@@ -141,21 +142,29 @@ class History:
         if regions is None:
             if not named:
                 raise InvalidArgument("checkpoint() was given no regions: name them, as in checkpoint(key, u=u).")
+            arguments.require_regions(*named)
             source: dict[str, Any] | tuple[Any, ...] = named
         else:
             source = _regions_of(regions, named)
-        if copy is not True and copy is not False:
-            copy = _flag("copy", copy)
-        key = self._begun(key)
-        identity, chosen = self._core.checkpoint(
-            key,
-            source,
-            copy,
-            None if meta is None else _meta_bytes(meta),
-            NO_TIER if tier is None else tier_number(tier),
-            timeout,
-            stream,
-        )
+        try:
+            if copy is not True and copy is not False:
+                copy = _flag("copy", copy)
+            key = self._begun(key)
+            identity, chosen = self._core.checkpoint(
+                key,
+                source,
+                copy,
+                None if meta is None else _meta_bytes(meta),
+                NO_TIER if tier is None else tier_number(tier),
+                timeout,
+                stream,
+            )
+        except InvalidType as error:
+            given = {"copy": copy, "meta": meta, "tier": tier, "timeout": timeout, "stream": stream}
+            more = arguments.hint(given, named)
+            if more:
+                raise InvalidType(f"{error} {more}") from None
+            raise
         return Ticket(self, chosen if key is None else key, identity)
 
     def drop(self, key: Key, missing_ok: bool = True) -> None:
@@ -471,12 +480,14 @@ def _labels_of(regions: Any) -> tuple[Any, ...] | None:
         return None
     if isinstance(regions, (str, Integral)):
         return (regions,)
-    if not isinstance(regions, Iterable):
+    labels = tuple(regions) if isinstance(regions, Iterable) and not isinstance(regions, Mapping) else (regions,)
+    wrong = next((label for label in labels if not isinstance(label, (str, Integral))), None)
+    if wrong is not None:
         raise InvalidType(
-            f"regions are named by one str or int or by several, not by {type(regions).__name__}; "
+            f"regions are named by one str or int or by several, not by {type(wrong).__name__}; "
             "destinations go by keyword: restore(key, into=…)."
         )
-    return tuple(regions)
+    return labels
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -33,6 +33,20 @@ from ._version import __version__
 from .budget import parse_size
 from .errors import CoreUnavailable, InvalidArgument
 
+#: The knobs, by the ends of their variables' names.
+NAMES = (
+    "core",
+    "node_processes",
+    "max_procs",
+    "gc_percent",
+    "memory_limit",
+    "test_hooks",
+    "killpoint",
+    "catalog_slack",
+    "segment_bytes",
+    "exit_timeout",
+)
+
 LIBRARY = "libvelocpy_core.so"
 _RANK_PROCS = 8
 
@@ -44,6 +58,11 @@ _state = {"ready": False}
 def override(**values: Any) -> Iterator[None]:
     """Sets knobs for the length of a ``with`` block; None takes a knob back to its default.
 
+    Raises
+    ------
+    InvalidArgument
+        There is no knob of that name.
+
     Examples
     --------
     >>> from velocpy import knobs
@@ -51,6 +70,9 @@ def override(**values: Any) -> Iterator[None]:
     ...     knobs.exit_timeout()
     1.0
     """
+    for name in values:
+        if name not in NAMES:
+            raise InvalidArgument(f"there is no knob {name!r}; the knobs are {', '.join(NAMES)}.")
     before = dict(_overrides)
     _overrides.update({name: None if value is None else str(value) for name, value in values.items()})
     try:
