@@ -84,6 +84,24 @@ def _bytes_of(size: object, name: str) -> int:
     raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
 
 
+def reads_as_size(text: str) -> bool:
+    """Whether a text is a budget with a unit, a share, or "auto". Names like "7b" and "2024" are none.
+
+    Examples
+    --------
+    >>> from velocpy.budget import reads_as_size
+    >>> reads_as_size("64MiB"), reads_as_size("25%"), reads_as_size("7b"), reads_as_size("2024")
+    (True, True, False, False)
+    """
+    if text == "auto":
+        return True
+    if text.endswith("%"):
+        return _SIZE.fullmatch(text[:-1]) is not None
+    whole = _OF_NODE.fullmatch(text)
+    match = _SIZE.fullmatch(text if whole is None else whole[1])
+    return match is not None and _UNITS.get(match[2].lower(), 1) > 1
+
+
 def share_of(size: object, name: str, processes: int) -> int:
     """Bytes of one process: the size, or its share where the size is that of a node.
 

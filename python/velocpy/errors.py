@@ -32,6 +32,7 @@ __all__ = [
     "CorruptCheckpoint",
     "DamagedStore",
     "DurabilityLost",
+    "ForeignDirectory",
     "ForkedProcessError",
     "FormatTooNew",
     "GpuContextLost",
@@ -129,6 +130,10 @@ class InvalidType(InvalidArgument, TypeError):
 
 class InvalidBudget(InvalidArgument):
     """A size of a tier cannot be understood."""
+
+
+class ForeignDirectory(InvalidArgument):
+    """The directory has files that are not velocpy's, and no store. Nothing was changed, and no store was made."""
 
 
 class CheckpointNotFound(VelocError, KeyError):

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import _core, devices, knobs
+from . import _core, devices, knobs, paths
 from .backup import BackedUp, backup
 from .budget import device_budgets, disk_budget, host_budget
 from .errors import (
@@ -81,8 +81,9 @@ def open(  # noqa: A001
     path
         Directory of the disk tier, made when it is missing. The store in it outlives the process: what was durable in
         "disk" is found by the next `open` of the same directory, after whatever end. One process at a time writes to it
-        (`StoreLocked`). None: files in the system's directory for temporary files that go with the process, if a disk
-        budget is given.
+        (`StoreLocked`). A directory with files of others becomes no store (`ForeignDirectory`), and a text that reads
+        as a size (``"64MiB"``) names none. None: files in the system's directory for temporary files that go with the
+        process, if a disk budget is given.
     host
         Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
         each.
@@ -129,6 +130,19 @@ def open(  # noqa: A001
         How many disk transfers run at once each way (beside those that restores wait for), threads for large copies,
         and whether to go past the page cache; None: chosen by the store.
 
+    Raises
+    ------
+    InvalidArgument, InvalidBudget, InvalidType
+        An argument cannot be what it is.
+    ForeignDirectory
+        The directory has files of others, and no store.
+    StoreLocked, DamagedStore, FormatTooNew
+        The store there cannot be written to; for the latter two, nor read.
+    NotAStore
+        With ``mode="r"``: there is none.
+    TierIOError, TierUnavailable
+        A tier cannot be made. In each case nothing that was there has changed.
+
     Examples
     --------
     >>> import velocpy
@@ -167,11 +181,13 @@ def open(  # noqa: A001
     _require_whole("lookahead", lookahead, 1)
     _require_whole("timeline", timeline, 0)
     reads = mode == "r"
-    directory = _directory(path, make=not reads)
+    directory = paths.directory_of(path, make=not reads)
     sharing = knobs.node_processes()
     host_bytes = host_budget(host, sharing)
     disk_bytes = None if reads else disk_budget(disk, directory, sharing)
     lasting = _lasting(durable, directory, disk_bytes, reads)
+    if lasting and not reads and directory is not None:
+        paths.require_own(directory)
     if flush == "auto":
         flush = "eager" if lasting else "lazy"
     if budgets and host_bytes is None:
@@ -223,7 +239,7 @@ class Store:
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
         self._core = _core.Store(json.dumps(config))
-        self._directory = _identity_of(config["path"]) if config["durable"] else None
+        self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         _open_stores.add(self)
         _drain_log()
 
@@ -361,7 +377,7 @@ class Store:
             raise InvalidArgument("only a durable store has a directory that can be backed up: open it with a path.")
         if not self._config["read_only"]:
             self.wait("disk", timeout)
-        if _identity_of(path) != self._directory:
+        if paths.identity_of(path) != self._directory:
             raise InvalidArgument(
                 f"the directory of this store is not {path!r} any more; velocpy.backup.backup takes its new name."
             )
@@ -543,37 +559,6 @@ def _lasting(durable: bool | None, directory: Path | None, disk_bytes: int | Non
     if durable and not possible:
         raise InvalidArgument("a durable store needs a path and a disk tier: give path= and disk=.")
     return possible if durable is None else bool(durable)
-
-
-def _identity_of(path: str) -> tuple[int, int] | None:
-    """By what the kernel knows a directory, whatever its name; None where there is none."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _directory(path: Any, make: bool) -> Path | None:
-    if path is None:
-        return None
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidType(
-            f"path is a {type(path).__name__}; give the name of a directory. Budgets go by keyword: open(host=…)."
-        )
-    name = os.fspath(path)
-    if not isinstance(name, str) or "\0" in name or name == "":
-        raise InvalidArgument(f"path is {path!r}, which names no directory.")
-    directory = Path(name).absolute()  # messages name it so that it is found from elsewhere too
-    if directory.exists() and not directory.is_dir():
-        raise InvalidArgument(f"path {name!r} is a file; give a directory.")
-    if not make:
-        return directory
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidArgument(f"the directory {name!r} cannot be made: {error.strerror}.") from error
-    return directory
 
 
 def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -1,0 +1,98 @@
+"""The directory that a store is opened in: what names one, and which one a store may be made in."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from .budget import reads_as_size
+from .errors import ForeignDirectory, InvalidArgument, InvalidType
+
+#: A directory with one of these is a store, or what damage has left of one; see docs/format.md.
+_OF_A_STORE = re.compile(r"velocpy\.(store|copy)|(catalog|data)-[0-9a-f]{16}")
+
+#: Names that velocpy, mkfs, file systems and version control make. They say nothing of a directory's use.
+_OF_NOBODY = re.compile(
+    r"lock|ballast|\.velocpy-.*|lost\+found|\.nfs.*|\.fuse_hidden.*|\.snapshots?|\.zfs|\.Trash.*|\.DS_Store"
+    r"|\.git(keep|ignore)"
+)
+
+#: So many other files are counted, and so many of them are named.
+_COUNTED, _NAMED = 1000, 3
+
+
+def directory_of(path: Any, *, make: bool) -> Path | None:
+    """The directory that a path names, absolute; None without a path.
+
+    Parameters
+    ----------
+    make
+        Whether it is made when it is missing.
+
+    Raises
+    ------
+    InvalidArgument, InvalidType
+        The path names no directory, or is a budget.
+    """
+    if path is None:
+        return None
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidType(
+            f"path is a {type(path).__name__}; give the name of a directory. Budgets go by keyword: open(host=…)."
+        )
+    name = os.fspath(path)
+    if not isinstance(name, str) or "\0" in name or name == "":
+        raise InvalidArgument(f"path is {path!r}, which names no directory.")
+    directory = Path(name).absolute()  # messages name it so that it is found from elsewhere too
+    if isinstance(path, str) and reads_as_size(path) and not (directory / "velocpy.store").exists():
+        tier = "device" if "%" in path else "host"
+        raise InvalidArgument(
+            f"path is {path!r}, which reads as a size. Nothing was made. Budgets go by keyword: open({tier}={path!r}); "
+            f"a directory of that name is {'./' + path!r}."
+        )
+    if directory.exists() and not directory.is_dir():
+        raise InvalidArgument(f"path {name!r} is a file; give a directory.")
+    if not make:
+        return directory
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(f"the directory {name!r} cannot be made: {error.strerror}.") from error
+    return directory
+
+
+def identity_of(path: str) -> tuple[int, int] | None:
+    """By what the kernel knows a directory, whatever its name; None where there is none."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def require_own(directory: Path) -> None:
+    """Refuses to make a store among the files of others.
+
+    Raises
+    ------
+    ForeignDirectory
+        The directory has other files, and nothing of a store.
+    """
+    others: list[str] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if _OF_A_STORE.fullmatch(entry.name):
+                return
+            if len(others) <= _COUNTED and not _OF_NOBODY.fullmatch(entry.name):
+                others.append(entry.name)
+    if not others:
+        return
+    count = f"more than {_COUNTED}" if len(others) > _COUNTED else str(len(others))
+    named = ", ".join(f"{name!r:.60}" for name in sorted(others)[:_NAMED])
+    raise ForeignDirectory(
+        f"the directory {str(directory)!r} has no store, and {count} files or folders of others: "
+        f"{named}{', …' if len(others) > _NAMED else ''}. Nothing was changed there. Give the store a directory of its "
+        f"own, as {str(directory / 'velocpy')!r}; files that go with the process (durable=False) may lie among others."
+    )
