@@ -272,7 +272,8 @@ int32_t veloc_lease_meta(uint64_t lease, char* buf, int64_t cap, int64_t* len, v
  * everybody; a lease that is released first gives it back. Nothing for other leases, for a lease taken before, and after veloc_close. */
 int32_t veloc_lease_take(uint64_t lease, veloc_error* err);
 /* Never waits, any thread, also after veloc_close. In debug mode: VELOC_E_CORRUPT when the holder wrote into a shared lease; of one on a
- * device that is known when the streams have done their work, so that it waits for them.
+ * device that is known when the streams have done their work, so that it waits for them; while one of them is being captured into a
+ * graph it does not wait, and the log tells later.
  * streams: every stream that reads a lease on a device; its room is not written before what is queued there has happened. */
 int32_t veloc_lease_release(uint64_t lease, const uint64_t* streams, int32_t n_streams, veloc_error* err);
 /* Lets one more stream read a lease on a device: it is put behind what still brings the bytes. To be named to the release, too. */

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"velocpy/gocore/cuda"
 	"velocpy/gocore/cuda/double"
 	"velocpy/gocore/device"
+	"velocpy/gocore/logring"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
@@ -228,7 +230,6 @@ func TestLeaseOnADevice(t *testing.T) {
 	}
 }
 
-// Regions of host memory and of a device in one checkpoint, and each restored to the other place.
 // In debug mode a lease on a device tells of writers, in whichever of its streams they wrote; one that belongs to its holder does not.
 func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
@@ -268,6 +269,101 @@ func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 	wants(t, late.Release(b.stream), status.Corrupt)
 }
 
+// Debug mode compares with the bytes that were lent, so that it finds writers in a store that takes no checksums of captures.
+func TestDebugModeFindsWritersOnADeviceWithoutChecksums(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
+	cfg := b.config(8<<20, 0, 4<<20)
+	cfg.Debug, cfg.Checksum = true, false
+	s := open(t, cfg)
+	c := newClient(t, s, "h")
+	const size = 300_000
+	src := b.alloc(size)
+	b.fill(src, random(size, 0))
+	if _, err := c.putOn(b, 0, src, size); err != nil {
+		t.Fatal(err)
+	}
+	lent := func() *Lease {
+		t.Helper()
+		l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+		b.check(err)
+		return l
+	}
+	b.check(lent().Release(b.stream)) // nobody wrote
+	l := lent()
+	b.fill(device.Address(l.Base)+size-1, []byte{^random(size, 0)[size-1]})
+	if e := wants(t, l.Release(b.stream), status.Corrupt); e.Tier != status.TierDevice || e.Region != 0 {
+		t.Fatalf("%+v", e)
+	}
+	b.check(lent().Release(b.stream)) // it is not blamed for what another one wrote before
+}
+
+// A lease of what an earlier holder wrote into is refused in debug mode, as in host memory.
+func TestDebugModeDoesNotLendWrittenBytesOfADevice(t *testing.T) {
+	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
+	cfg := b.config(8<<20, 0, 4<<20)
+	cfg.Debug = true
+	s := open(t, cfg)
+	c := newClient(t, s, "h")
+	const size = 300_000
+	src := b.alloc(size)
+	b.fill(src, random(size, 0))
+	if _, err := c.putOn(b, 0, src, size); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	b.check(err)
+	b.fill(device.Address(l.Base), []byte{^random(size, 0)[0]})
+	wants(t, l.Release(b.stream), status.Corrupt)
+	_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	if e := wants(t, err, status.Corrupt); e.Tier != status.TierDevice || e.Region != 0 {
+		t.Fatalf("%+v", e)
+	}
+}
+
+// A stream that is being captured into a graph when a lease ends tells nothing then: a writer is found when the capture is over, and logged.
+func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
+	for name, checksum := range map[string]bool{"checksums": true, "no checksums": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{Seed: 5})
+			cfg := b.config(8<<20, 0, 4<<20)
+			cfg.Debug, cfg.Checksum = true, checksum
+			s := open(t, cfg)
+			c := newClient(t, s, "h")
+			const size = 10_000
+			src := b.alloc(size)
+			b.fill(src, random(size, 0))
+			if _, err := c.putOn(b, 0, src, size); err != nil {
+				t.Fatal(err)
+			}
+			logring.Drain(10_000)
+			for _, writes := range []bool{false, true} {
+				l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+				b.check(err)
+				if writes {
+					b.fill(device.Address(l.Base)+7, []byte{^random(size, 0)[7]})
+				}
+				rec := l.restore.Rec
+				b.driver.SetCapturing(cuda.Stream(b.stream), true)
+				b.check(l.Release(b.stream)) // it cannot be told yet
+				b.driver.SetCapturing(cuda.Stream(b.stream), false)
+				shown := ""
+				eventually(t, "the lease is given back", func() bool {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					return s.eng.Fragment(rec, 0).Pins == 0
+				})
+				for _, r := range logring.Drain(10_000) {
+					shown += r.Message + "\n"
+				}
+				if found := strings.Contains(shown, "wrote into a lease"); found != writes {
+					t.Fatalf("a writer: %v; the log: %q", writes, shown)
+				}
+			}
+		})
+	}
+}
+
+// Regions of host memory and of a device in one checkpoint, and each restored to the other place.
 func TestMixedRegions(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 50 * time.Microsecond, Seed: 5})
 	s := open(t, b.config(8<<20, 64<<20, 2<<20))

@@ -126,11 +126,12 @@ func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *
 	if s.set.verify != verifyAlways { // or else every restore takes them itself, and waits
 		s.queued(x)
 	}
-	bad, err := a.differs(sums, m, b)
-	switch {
-	case err != nil:
-		err = errors.Join(err, a.still(x.ToOff, x.Rec.Size)) // what is copied must stay until it has been
-	case len(bad) > 0:
+	there, err := a.fetched(sums, m)
+	if err != nil {
+		return &moved{err: errors.Join(err, a.still(x.ToOff, x.Rec.Size))} // what is copied must stay until it has been
+	}
+	bad := differing(there, b.sums)
+	if len(bad) > 0 {
 		err = damaged(int(bad[0]), s.tiers[x.From])
 	}
 	return &moved{bad: bad, err: err}
@@ -155,13 +156,13 @@ func (s *Store) queued(x *engine.Transfer) {
 	}
 }
 
-// inspectOn takes the checksums of a slot on its device and returns the regions that are not what was captured.
-func (a *accelerator) inspectOn(lane device.Lane, offset int64, b *body) ([]int32, error) {
-	sums, m, err := a.hash(lane, offset, b.layout)
+// sumsOn takes the checksums of a slot on its device and waits for them.
+func (a *accelerator) sumsOn(lane device.Lane, offset int64, l *layout) ([]uint64, error) {
+	sums, m, err := a.hash(lane, offset, l)
 	if err != nil {
 		return nil, err
 	}
-	return a.differs(sums, m, b)
+	return a.fetched(sums, m)
 }
 
 // hash queues the checksums of a slot. After an error nothing of it is under way.
@@ -179,11 +180,12 @@ func (a *accelerator) hash(lane device.Lane, offset int64, l *layout) (sums devi
 	return nil, nil, err
 }
 
-// differs waits for the checksums of a slot and returns the regions that are not what was captured. It tries to wait twice: by then somebody may
-// have been given the bytes, so that they cannot be looked at again.
-func (a *accelerator) differs(sums device.Sums, m device.Mark, b *body) (bad []int32, err error) {
+// fetched waits for the checksums of a slot. It tries to wait twice: a caller may have been given the bytes by then, so that they cannot be
+// read again.
+func (a *accelerator) fetched(sums device.Sums, m device.Mark) ([]uint64, error) {
 	again := m.Keep()
-	if err = a.finish(m, nil); err != nil {
+	err := a.finish(m, nil)
+	if err != nil {
 		err = a.finish(again, nil)
 	} else {
 		again.Drop()
@@ -191,10 +193,15 @@ func (a *accelerator) differs(sums device.Sums, m device.Mark, b *body) (bad []i
 	if err != nil {
 		return nil, err
 	}
-	for i, sum := range sums.Take() {
-		if sum != b.sums[i] {
+	return sums.Take(), nil
+}
+
+// differing returns the regions whose checksums are not the same.
+func differing(sums, other []uint64) (bad []int32) {
+	for i, sum := range sums {
+		if sum != other[i] {
 			bad = append(bad, int32(i))
 		}
 	}
-	return bad, nil
+	return bad
 }

@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/device"
+	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
@@ -16,19 +17,25 @@ import (
 func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 // lookOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
-// is verified when it comes up, before or after. The lock is held.
+// is verified when it comes up, before or after. Debug mode reads the bytes first. The lock is held.
 func (op *Op) lookOnDevice(out *Outcome, a *accelerator) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.explain(err, op.restore.Rec))
 	}
 	op.at, op.placed = op.s.eng.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
-	if op.lends && op.s.set.verify != verifyAlways {
+	if op.lends && !op.inspects() {
 		if err := op.lendOn(a); err != nil {
 			return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
 		}
 		return op.giveFromDevice(out)
 	}
 	return status.Again, nil
+}
+
+// inspects tells whether bytes on a device are read before they are given: to be verified, or, in debug mode, to be compared when the lease
+// ends.
+func (op *Op) inspects() bool {
+	return op.s.set.verify == verifyAlways || op.s.set.Debug && op.lends
 }
 
 // lendOn makes the caller's streams wait for who writes the slot, and, when it may become the caller's to write into, for who reads it.
@@ -64,7 +71,7 @@ func (a *accelerator) lend(streams []uint64, offset, bytes int64, writable bool)
 // memory.
 func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	a := op.s.home(op.restore.Rec)
-	if op.s.set.verify == verifyAlways && !op.check {
+	if op.inspects() && !op.check {
 		if code, err := op.inspectSlot(out, a); code != status.Again {
 			return code, err
 		}
@@ -78,27 +85,29 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	return op.stage(out, a)
 }
 
-// inspectSlot verifies a slot and waits for the answer.
+// inspectSlot takes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
 func (op *Op) inspectSlot(out *Outcome, a *accelerator) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Body.(*body)
 	if err := s.settleCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
-	if b.sums == nil {
+	if b.sums == nil && !s.set.Debug {
 		op.check = true
 		return status.Again, nil
 	}
 	a.ownLane.Lock()
-	bad, err := a.inspectOn(a.own, op.at, b)
+	sums, err := a.sumsOn(a.own, op.at, b.layout)
 	a.ownLane.Unlock()
-	switch {
-	case err != nil:
+	if err != nil {
 		return op.endOnDevice(out, err)
-	case len(bad) > 0:
-		return op.endOnDevice(out, s.corrupt(rec, int(bad[0]), op.restore.Tier))
 	}
-	op.check = true
+	if b.sums != nil && s.set.verify != verifyOff {
+		if bad := differing(sums, b.sums); len(bad) > 0 {
+			return op.endOnDevice(out, s.corrupt(rec, int(bad[0]), op.restore.Tier))
+		}
+	}
+	op.check, op.lent = true, sums
 	return status.Again, nil
 }
 
@@ -326,12 +335,13 @@ func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording [
 	return recording, deviceError(err)
 }
 
-// inspectOnDevice compares the bytes of a lease with what was captured, behind everything that the holder's streams have to do.
+// inspectOnDevice compares, in debug mode, the bytes of a lease with those that were lent, behind everything that the holder's streams
+// have to do.
 func (l *Lease) inspectOnDevice(streams []uint64) error {
-	a, b := l.device, l.restore.Rec.Body.(*body)
-	if err := l.s.settleCapture(a, b); err != nil || b.sums == nil {
-		return err
+	if l.sums == nil {
+		return nil
 	}
+	a := l.device
 	a.ownLane.Lock()
 	defer a.ownLane.Unlock()
 	for _, stream := range streams {
@@ -343,24 +353,36 @@ func (l *Lease) inspectOnDevice(streams []uint64) error {
 			return deviceError(err)
 		}
 	}
-	bad, err := a.inspectOn(a.own, l.offset, b)
-	if err == nil && len(bad) > 0 {
-		return leaseWritten("device").AtTier(status.TierDevice).AtRegion(int(bad[0]))
+	sums, err := a.sumsOn(a.own, l.offset, l.layout)
+	if err != nil {
+		return err
 	}
-	return err
+	if bad := differing(sums, l.sums); len(bad) > 0 {
+		return l.written(int(bad[0]), status.TierDevice)
+	}
+	return nil
 }
 
 // lookAgain is how often a stream that is being captured is asked whether it still is.
 const lookAgain = time.Millisecond
 
-// later gives a lease back when the streams that read it take marks again: until then nobody can tell when they have read it.
-func (l *Lease) later(streams []uint64) {
+// later gives a lease back when the streams of it that are being captured take marks again: until then it is unknown when they have read
+// it. No caller is left to be told of a writer, so the log is.
+func (l *Lease) later(streams, recording []uint64) {
 	safego.Go("lease release", func() {
-		for len(streams) > 0 {
+		for len(recording) > 0 {
 			time.Sleep(lookAgain)
-			streams, _ = l.device.readOn(streams, l.offset, l.layout.slot) // of a lost device there is nothing to wait for
+			recording, _ = l.device.readOn(recording, l.offset, l.layout.slot) // of a lost device there is nothing to wait for
 		}
-		l.giveBack(false)
+		err := l.inspectOnDevice(streams)
+		for errors.Is(err, device.ErrRecording) {
+			time.Sleep(lookAgain)
+			err = l.inspectOnDevice(streams)
+		}
+		if err != nil {
+			logring.Add(logring.Error, "a lease was given back: "+err.Error())
+		}
+		l.giveBack(err != nil)
 	})
 }
 

@@ -420,6 +420,26 @@ func TestDebugModeFindsWriters(t *testing.T) {
 	drained(t, s)
 }
 
+// Without checksums of captures debug mode compares with the bytes that were lent.
+func TestDebugModeFindsWritersWithoutChecksums(t *testing.T) {
+	c := cached(8<<20, 0, nil)
+	c.Debug, c.Checksum = true, false
+	s := open(t, c)
+	h := newClient(t, s, "h")
+	h.mustPut(1, random(1000, 1))
+	release(t, h.mustLease(1, RestoreArgs{}))
+	l := h.mustLease(1, RestoreArgs{})
+	view(l, 1000)[500] ^= 1
+	e := wants(t, l.Release(), status.Corrupt)
+	if e.Tier != status.TierHost || e.Region != 0 {
+		t.Fatalf("%+v", e)
+	}
+	own := h.mustLease(1, RestoreArgs{Last: true})
+	view(own, 1000)[500] ^= 1
+	release(t, own)
+	drained(t, s)
+}
+
 func TestEmptyBaseIsNotNull(t *testing.T) {
 	inAllShapes(t, func(t *testing.T, s *Store) {
 		h := newClient(t, s, "h")

@@ -80,9 +80,10 @@ type Op struct {
 	want    []int32     // restore: regions asked for
 	lends   bool        // restore: ends with a lease instead of a copy to regions
 	private *memory.Mapping
-	check   bool // restore: the job verifies
-	alone   bool // restore: the lease is to have bytes of its own, because others read those in the cache
-	shared  bool // restore: there was no memory for that
+	check   bool     // restore: the job verifies
+	lent    []uint64 // restore, debug: checksums of the bytes on a device, for the lease
+	alone   bool     // restore: the lease is to have bytes of its own, because others read those in the cache
+	shared  bool     // restore: there was no memory for that
 
 	since, waited int64
 	copied        int64 // ns spent in copies
@@ -159,6 +160,7 @@ func (op *Op) Step(out *Outcome) (status.Code, error) {
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := op.step(out)
+	out.Lease.note()
 	returned = true
 	if err != nil && op.source != nil {
 		op.source.abandon()

@@ -3,6 +3,7 @@ package store
 import (
 	"unsafe"
 
+	"velocpy/gocore/checksum"
 	"velocpy/gocore/copier"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/logring"
@@ -35,6 +36,7 @@ func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error
 	if code == status.Again {
 		code, err = op.stepRestore(out)
 	}
+	out.Lease.note()
 	returned = true
 	return op, code, err
 }
@@ -379,8 +381,7 @@ type Lease struct {
 	private  *memory.Mapping
 	layout   *layout
 	meta     string
-	sums     []uint64 // debug, host memory: what the bytes must still be when it comes back
-	proves   bool     // debug, on a device: the same, by the checksums of its checkpoint
+	sums     []uint64 // debug: checksums that the bytes must still have when it comes back
 	Base     unsafe.Pointer
 	Writable bool
 	Last     bool // Take consumes the checkpoint
@@ -405,7 +406,9 @@ func (op *Op) lend() *Lease {
 	if l.device = s.accelerator(r.Tier); l.device != nil {
 		l.offset = op.at
 		l.Base = pointer(l.device.at(op.at))
-		l.proves = s.set.Debug && !l.Writable
+		if !l.Writable {
+			l.sums = op.lent
+		}
 		op.give(l)
 		return l
 	}
@@ -423,17 +426,19 @@ func (l *Lease) Meta() string { return l.meta }
 // LayoutText describes the regions, as they were when the lease was given.
 func (l *Lease) LayoutText() string { return l.layout.text }
 
-// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own, and waits for the streams.
-// streams are all that read a lease on a device.
+// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own, and waits for the streams;
+// while one of them is being captured into a graph it cannot, and the log tells later. streams are all that read a lease on a device.
 func (l *Lease) Release(streams ...uint64) error {
-	err := l.inspect()
-	if l.device != nil {
+	var err error
+	if l.device == nil {
+		err = l.inspect()
+	} else {
 		recording, failed := l.device.readOn(streams, l.offset, l.layout.slot)
 		if len(recording) > 0 {
-			l.later(recording)
+			l.later(streams, recording)
 			return failed
 		}
-		if err = failed; err == nil && l.proves {
+		if err = failed; err == nil {
 			err = l.inspectOnDevice(streams)
 		}
 	}
@@ -462,19 +467,35 @@ func (l *Lease) giveBack(damaged bool) {
 	s.users--
 }
 
+// note keeps, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
+func (l *Lease) note() {
+	if l == nil || !l.s.set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
+		return
+	}
+	slot := l.slot()
+	for _, span := range l.layout.spans {
+		l.sums = append(l.sums, checksum.Sum(slot[span.Offset:span.Offset+span.Bytes]))
+	}
+}
+
+// slot is the memory of a lease in host memory.
+func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.slot) }
+
+// inspect compares, in debug mode, the bytes of a lease in host memory with those that were lent.
 func (l *Lease) inspect() error {
 	if l.sums == nil {
 		return nil
 	}
 	b := body{layout: l.layout, sums: l.sums}
-	slot := unsafe.Slice((*byte)(l.Base), l.layout.slot)
-	if bad := b.mismatch(slot, l.layout.all()); bad >= 0 {
-		return leaseWritten("host").AtTier(status.TierHost).AtRegion(bad)
+	if bad := b.mismatch(l.slot(), l.layout.all()); bad >= 0 {
+		return l.written(bad, status.TierHost)
 	}
 	return nil
 }
 
-// leaseWritten is the error of a lease whose holder wrote into it.
-func leaseWritten(tier string) *status.Error {
-	return status.New(status.Corrupt, "somebody wrote into a lease that others may share; the checkpoint is damaged in the %s tier", tier)
+// written is the error of a lease whose holder wrote into it.
+func (l *Lease) written(region, tier int) *status.Error {
+	rec := l.restore.Rec
+	return status.New(status.Corrupt, "history %q, checkpoint %s: a caller wrote into a lease that others may share, and the checkpoint is damaged in this tier",
+		rec.Hist.Name, rec.Key).AtTier(tier).AtRegion(region)
 }

@@ -85,7 +85,8 @@ class Lease(Mapping[Any, Any]):
         Raises
         ------
         LeaseWritten
-            In debug mode, when somebody wrote into bytes that others share.
+            In debug mode, when a caller wrote into bytes that others share. Of a lease on a device the log tells it,
+            when the last array of it has gone.
         """
         memory = self._memory
         if memory is not None:
