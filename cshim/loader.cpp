@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <vector>
 
 #include "failure.h"
 #include "fork.h"
@@ -18,17 +18,16 @@ Core g_core;
 bool g_loaded = false;
 std::string g_path;
 
-void* idle(void*) { return nullptr; }
+// What the threads of a probe wait at until all of them have been started.
+struct Gate {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+};
 
-// Go aborts the process when it cannot start its threads. One throw-away thread tells most of those cases apart beforehand.
-void require_threads() {
-  pthread_t thread;
-  const int failure = pthread_create(&thread, nullptr, idle, nullptr);
-  if (failure != 0) {
-    raise_unavailable(std::string("this process may not start threads (") + std::strerror(failure) +
-                      "), and the core needs about five. Raise the limit on processes (ulimit -u, or pids.max of the cgroup).");
-  }
-  pthread_join(thread, nullptr);
+void* pass(void* gate) {
+  pthread_mutex_t* mutex = &static_cast<Gate*>(gate)->mutex;
+  pthread_mutex_lock(mutex);
+  pthread_mutex_unlock(mutex);
+  return nullptr;
 }
 
 std::string loader_error() {
@@ -73,7 +72,6 @@ void require_version(const Core& table, const std::string& path) {
 void load(const std::string& path, const std::string& config) {
   if (forked()) raise_forked();
   if (!g_loaded) {
-    require_threads();
     core_lives_here();
     // Lazy: the core may name symbols of libraries this machine lacks. Local: two Go libraries must not see each other's symbols.
     void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -87,6 +85,18 @@ void load(const std::string& path, const std::string& config) {
   const int32_t status = g_core.init(config.data(), static_cast<int64_t>(config.size()), &error);
   if (status < 0) raise(error, {});
   g_loaded = true;
+}
+
+int startable_threads(int count) {
+  Gate gate;
+  std::vector<pthread_t> threads;
+  threads.reserve(static_cast<size_t>(std::max(count, 0)));
+  pthread_mutex_lock(&gate.mutex);
+  for (pthread_t thread; static_cast<int>(threads.size()) < count && pthread_create(&thread, nullptr, pass, &gate) == 0;)
+    threads.push_back(thread);
+  pthread_mutex_unlock(&gate.mutex);
+  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  return static_cast<int>(threads.size());
 }
 
 bool loaded() noexcept { return g_loaded; }

@@ -58,6 +58,10 @@ struct Core {
 // same as before; otherwise the core refuses. Raises CoreUnavailable with a remedy. Needs the GIL; costs about a millisecond once.
 void load(const std::string& path, const std::string& config);
 
+// How many threads this process may start beside those that it has, count at most: it starts them, and they end at once. Go aborts the
+// process where it may not start one.
+int startable_threads(int count);
+
 bool loaded() noexcept;
 
 // The path the core was opened from; empty before.

@@ -129,6 +129,7 @@ py::dict status_codes() {
 
 void bind_functions(py::module_& m) {
   m.def("load", &load, py::arg("path"), py::arg("config"));
+  m.def("startable_threads", &startable_threads, py::arg("count"));
   m.def("loaded", &loaded);
   m.def("loaded_from", &loaded_from);
   m.def("forked", &forked);

@@ -84,23 +84,6 @@ def test_core_by_path(run_python: RunPython, tmp_path: Path) -> None:
     assert done.stdout.strip() == str(copy), done.stderr
 
 
-def test_load_without_threads(run_python: RunPython) -> None:
-    """Go aborts where it cannot start a thread; the probe before it turns that into an exception."""
-    done = run_python(
-        """
-        import resource, velocpy.store
-        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
-        try:
-            velocpy.open(host="1MiB")
-        except velocpy.CoreUnavailable as error:
-            print(error)
-        """
-    )
-    assert done.returncode == 0, done.stderr
-    assert "may not start threads" in done.stdout
-
-
 def test_eager_binding_is_fine_or_explained(run_python: RunPython) -> None:
     done = run_python("import velocpy; velocpy.open(host='1MiB').close(); print('open')", env={"LD_BIND_NOW": "1"})
     assert done.stdout.strip() == "open" or "LD_BIND_NOW" in done.stderr

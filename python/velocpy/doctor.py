@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, knobs
+from . import _core, knobs, limits
+from .budget import size_text
 from .errors import InvalidArgument, VelocError
 from .store import kernels_path
 from .store import open as open_store
@@ -49,14 +50,17 @@ def examine(
     --------
     >>> from velocpy import doctor
     >>> report = doctor.examine(rates=False)
-    >>> report["findings"][0]["what"], report["findings"][0]["verdict"]
-    ('host and disk tiers', 'ok')
+    >>> [finding["verdict"] for finding in report["findings"] if finding["what"] == "host and disk tiers"]
+    ['ok']
     """
     if device is not None and device < 0:
         raise InvalidArgument(f"device is {device}; numbers begin with 0.")
     place = None if path is None else _place(path)
+    limited = _limits()
+    if any(finding["verdict"] == "failed" for finding in limited):
+        return {"verdict": "failed", "gpus": 0, "findings": limited}
     knobs.load_core()
-    found = [_tiers(), *([] if place is None else watch.run(place, rates=rates))]
+    found = [*limited, _tiers(), *([] if place is None else watch.run(place, rates=rates))]
     request = {"device": device, "kernels": kernels_path(), "rates": rates}
     report: dict[str, Any] = json.loads(_core.doctor(json.dumps(request)))
     report["findings"] = found + report["findings"]
@@ -72,6 +76,26 @@ def _place(path: str | os.PathLike[str]) -> str:
     if not place or "\0" in place:
         raise InvalidArgument(f"path is {place!r}, which names nothing.")
     return place
+
+
+def _limits() -> list[dict[str, Any]]:
+    """Whether the core can be loaded: where it cannot, Go would end the process, and nothing else can be tried."""
+    room = limits.room(knobs.max_procs(), loaded=_core.loaded())
+    space, facts = room.address_space, {"needed_bytes": room.needed_address_space}
+    text = "any amount may be mapped" if space is None else f"{size_text(space)} may be mapped"
+    first = {
+        "what": "address space",
+        "verdict": "ok",
+        "text": text,
+        "facts": facts | ({"bytes": space} if space else {}),
+    }
+    if space is not None and space < room.needed_address_space:
+        return [first | {"verdict": "failed", "text": f"{room.short_of()}", "remedy": room.remedy}]
+    facts = {"needed": room.needed_threads, "startable": room.threads}
+    second = {"what": "threads", "verdict": "ok", "text": f"{room.threads} can be started", "facts": facts}
+    if not room.enough:
+        second |= {"verdict": "failed", "text": f"{room.short_of()}", "remedy": room.remedy}
+    return [first, second]
 
 
 def _tiers() -> dict[str, Any]:

@@ -243,7 +243,7 @@ class CoreFault(VelocError):
 
 
 class CoreUnavailable(VelocError, ImportError):
-    """The Go core cannot be loaded."""
+    """The Go core cannot be loaded, or limits of this process are too narrow for it: see `velocpy.limits`."""
 
 
 _CLASSES: dict[int, type[VelocError]] = {

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .budget import size_text
 from .errors import TIERS, VelocError
-from .store import _size_text
 
 if TYPE_CHECKING:
     from .history import History
@@ -27,7 +27,7 @@ def store(shown: Store) -> str:
     except VelocError as error:
         return _titled(f"Store, {'closed' if shown.closed else type(error).__name__}", [])
     tiers = [
-        (name, _size_text(tier["capacity"]), _size_text(tier["used"]), _share(tier["used"], tier["capacity"]))
+        (name, size_text(tier["capacity"]), size_text(tier["used"]), _share(tier["used"], tier["capacity"]))
         for name, tier in sorted(use.items(), key=lambda item: TIERS.index(item[0]))
     ]
     histories = [(history.name, history._status()) for history in shown.histories]
@@ -43,7 +43,7 @@ def history(shown: History) -> str:
         for key in keys[:ROWS]:
             found = shown._core.lookup(key)
             if found is not None:
-                rows.append((repr(key), _size_text(found[0]), ", ".join(shown.tiers(key))))
+                rows.append((repr(key), size_text(found[0]), ", ".join(shown.tiers(key))))
     except VelocError:
         return _titled(title, [])
     more = [] if len(keys) <= ROWS else [f"<p>… and {len(keys) - ROWS} more</p>"]

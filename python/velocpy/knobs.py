@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import _core, node
+from . import _core, limits, node
 from ._version import __version__
 from .budget import parse_size
 from .errors import CoreUnavailable, InvalidArgument
@@ -142,10 +142,17 @@ def exit_timeout() -> float:
 
 
 def load_core() -> None:
-    """Loads the core with the knobs as they are now; nothing when it is there already. Costs a millisecond once."""
+    """Loads the core with the knobs as they are now; nothing when it is there already. Costs a few milliseconds once.
+
+    Raises
+    ------
+    CoreUnavailable
+        The core is not there, or this process may not map the address space or start the threads that it needs.
+    """
     if _state["ready"]:
         return
     if not _core.loaded():
+        limits.require(max_procs())
         _core.load(core_path(), _config())
     _require_same_version()
     _state["ready"] = True

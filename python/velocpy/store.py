@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import _core, devices, knobs, paths
+from . import _core, devices, knobs, limits, paths
 from .backup import BackedUp, backup
-from .budget import device_budgets, disk_budget, host_budget
+from .budget import device_budgets, disk_budget, host_budget, size_text
 from .errors import (
     TIERS,
     BelatedCorruption,
@@ -142,6 +142,8 @@ def open(  # noqa: A001
         With ``mode="r"``: there is none.
     TierIOError, TierUnavailable
         A tier cannot be made. In each case nothing that was there has changed.
+    CoreUnavailable
+        The core cannot be loaded, or would find too little address space or too few threads: see `velocpy.limits`.
 
     Examples
     --------
@@ -192,6 +194,8 @@ def open(  # noqa: A001
         flush = "eager" if lasting else "lazy"
     if budgets and host_bytes is None:
         raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
+    if host_bytes is not None:
+        limits.require_address_space(host_bytes, _core.loaded())
     if host_bytes is None and disk_bytes is None and not reads:
         raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
     if disk_bytes is not None and directory is None:
@@ -531,7 +535,7 @@ class Store:
     def __repr__(self) -> str:
         sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
         shown = [f"{name} {_budget_text(budget)}" for name, budget in sizes]
-        shown += [f"{name} {_size_text(self._config[name])}" for name in ("host", "disk") if self._config[name]]
+        shown += [f"{name} {size_text(self._config[name])}" for name in ("host", "disk") if self._config[name]]
         tiers = ", ".join(shown)
         state = "closed" if self._closed else f"{len(self._histories)} histories"
         return f"<Store {tiers}: {state}>"
@@ -547,7 +551,7 @@ def _warn_of_little_space(budget: int, directory: Path) -> None:
     if budget > free:
         log.warning(
             "the disk budget of %s is more than the %s that are free in %s: captures will fail when the disk is full",
-            _size_text(budget), _size_text(free), directory,
+            size_text(budget), size_text(free), directory,
         )  # fmt: skip
 
 
@@ -579,16 +583,7 @@ def _rate(nbytes: int, nanoseconds: int) -> float | None:
 
 
 def _budget_text(budget: dict[str, Any]) -> str:
-    return _size_text(budget["bytes"]) if "bytes" in budget else f"{100 * budget['share']:g} % of what was free"
-
-
-def _size_text(nbytes: int) -> str:
-    size = float(nbytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
+    return size_text(budget["bytes"]) if "bytes" in budget else f"{100 * budget['share']:g} % of what was free"
 
 
 def _drain_log() -> None:
