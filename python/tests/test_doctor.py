@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from conftest import RunPython
 import velocpy
 from velocpy import _core, doctor, knobs
 from velocpy.cli import main
+from velocpy.trial import filesystem, system
 
 no_gpu = pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a GPU")
 
@@ -219,3 +221,23 @@ def test_hostile_paths_are_findings(path: str) -> None:
     kernels = by_name(answer)["kernels' file"]
     assert kernels["verdict"] in ("failed", "not there")
     assert kernels["text"]
+
+
+def test_the_directory_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = by_name(doctor.examine(rates=False))["temporary files"]
+    directory = Path(tempfile.gettempdir())
+    assert str(directory) in found["text"]
+    assert found["facts"]["path"] == str(directory)
+    assert found["facts"]["free_bytes"] > 0
+    monkeypatch.setattr(filesystem, "MEMORY", frozenset([system.magic(directory)]))
+    found = by_name(doctor.examine(rates=False))["temporary files"]
+    assert found["verdict"] == "warning"
+    assert "memory" in found["text"]
+    assert "TMPDIR" in found["remedy"]
+
+
+def test_no_directory_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    report = doctor.examine(rates=False)
+    assert by_name(report)["temporary files"]["verdict"] == "failed"
+    assert report["verdict"] == "failed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import velocpy
-from velocpy import knobs
+from velocpy import budget, knobs, paths
 from velocpy.store import _log
+from velocpy.trial import filesystem, system
 
 
 @pytest.fixture
@@ -187,3 +189,74 @@ def test_a_disk_budget_beyond_the_free_space_is_a_warning(tmp_path: Path, caplog
         velocpy.open(tmp_path, host="1MiB", disk=1 << 59).close()
     (warning,) = caplog.records
     assert "free" in warning.message
+
+
+def test_a_host_budget_beyond_the_cgroups_limit_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    inner = tmp_path / "job" / "step"
+    inner.mkdir(parents=True)
+    (tmp_path / "job" / "memory.max").write_text(f"{64 << 20}\n")
+    (inner / "memory.max").write_text("max\n")
+    membership = tmp_path / "membership"
+    membership.write_text("0::/job/step\n")
+    monkeypatch.setattr(budget, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(budget, "_MEMBERSHIP", membership)
+    with caplog.at_level(logging.WARNING, logger="velocpy"):
+        velocpy.open(host="64MiB").close()
+        velocpy.open(host="auto").close()
+        assert not caplog.records
+        velocpy.open(host="65MiB").close()
+    (warning,) = caplog.records
+    assert "65.0 MiB" in warning.message
+    assert "64.0 MiB" in warning.message
+    assert "cgroup" in warning.message
+
+
+def test_a_host_budget_beyond_the_machine_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(budget, "machine_memory", lambda: 1 << 20)
+    with caplog.at_level(logging.WARNING, logger="velocpy"):
+        velocpy.open(host="2MiB").close()
+    (warning,) = caplog.records
+    assert "1.0 MiB" in warning.message
+    assert "machine" in warning.message
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """A directory on a tmpfs."""
+    shm = Path("/dev/shm")
+    if not shm.is_dir() or system.magic(shm) not in filesystem.MEMORY:
+        pytest.skip("/dev/shm is no tmpfs here")
+    with tempfile.TemporaryDirectory(dir=shm) as path:
+        yield Path(path)
+
+
+def test_a_disk_tier_that_lies_in_memory_is_told_once(
+    in_memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(paths, "_told", set())
+    with caplog.at_level(logging.WARNING, logger="velocpy"):
+        velocpy.open(in_memory, host="1MiB", disk=None).close()  # nothing is written there
+        if system.magic(tmp_path) not in filesystem.MEMORY:
+            velocpy.open(tmp_path / "store", host="1MiB", disk="1MiB").close()
+        assert not caplog.records
+        monkeypatch.setattr(tempfile, "tempdir", str(in_memory))
+        for _ in range(2):
+            velocpy.open(host="1MiB", disk="1MiB").close()
+    (warning,) = caplog.records
+    assert str(in_memory) in warning.message
+    assert "memory (tmpfs)" in warning.message
+    assert "TMPDIR" in warning.message
+
+
+def test_a_durable_store_in_memory_is_told_what_that_means(
+    in_memory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(paths, "_told", set())
+    with caplog.at_level(logging.WARNING, logger="velocpy"):
+        velocpy.open(in_memory / "store", host="1MiB", disk="1MiB").close()
+    (warning,) = caplog.records
+    assert "restarts" in warning.message

@@ -43,6 +43,9 @@ _DEVICE_FORMS = (
     'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
 )
 
+#: Where the cgroups are, and which are this process's.
+_CGROUPS, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB
 _AUTO_LEAST = 64 * MIB
@@ -214,17 +217,28 @@ def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | No
 
 def available_memory() -> int:
     """Bytes that this process may still use: what the machine has left, or less where its cgroup says so."""
-    return min(_machine_memory(), _cgroup_memory(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")))
+    return min(_machine_memory_left(), _cgroup_memory(_CGROUPS, _MEMBERSHIP))
 
 
-def _machine_memory() -> int:
+def machine_memory() -> int:
+    """Bytes of memory that the machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def cgroup_limit() -> int | None:
+    """Bytes of memory that the tightest cgroup above this process allows; None where none limits it."""
+    limits = (_number(directory / limit) for directory, limit, _ in _cgroups(_CGROUPS, _MEMBERSHIP))
+    return min((limit for limit in limits if limit is not None and limit < _LARGEST), default=None)
+
+
+def _machine_memory_left() -> int:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * KIB
     except (OSError, ValueError, IndexError):
         pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return machine_memory()
 
 
 def _cgroup_memory(root: Path, membership: Path) -> int:

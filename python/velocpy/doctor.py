@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from .budget import size_text
 from .errors import InvalidArgument, VelocError
 from .store import kernels_path
 from .store import open as open_store
-from .trial import watch
+from .trial import filesystem, system, watch
 
 WORKS = "the host and disk tiers work"
 
@@ -60,7 +63,7 @@ def examine(
     if any(finding["verdict"] == "failed" for finding in limited):
         return {"verdict": "failed", "gpus": 0, "findings": limited}
     knobs.load_core()
-    found = [*limited, _tiers(), *([] if place is None else watch.run(place, rates=rates))]
+    found = [*limited, _tiers(), _temporary(), *([] if place is None else watch.run(place, rates=rates))]
     request = {"device": device, "kernels": kernels_path(), "rates": rates}
     report: dict[str, Any] = json.loads(_core.doctor(json.dumps(request)))
     report["findings"] = found + report["findings"]
@@ -115,6 +118,24 @@ def _tiers() -> dict[str, Any]:
         remedy = "Test the machine's memory and disk, and report it."
         return found | {"verdict": "failed", "text": "checkpoints came back changed", "remedy": remedy}
     return found
+
+
+def _temporary() -> dict[str, Any]:
+    """Where the files of stores without a path lie, and whether that is memory."""
+    directory = tempfile.gettempdir()
+    found: dict[str, Any] = {"what": "temporary files", "facts": {"path": directory}}
+    try:
+        kind, free = system.magic(Path(directory)), shutil.disk_usage(directory).free
+    except OSError as error:
+        remedy = "Set TMPDIR to a directory on a disk that this user may write to."
+        return found | {"verdict": "failed", "text": f"{directory}: {error.strerror}", "remedy": remedy}
+    found["facts"] |= {"magic": kind, "free_bytes": free}
+    known = filesystem.KINDS.get(kind)
+    text = f"{size_text(free)} free in {directory}" + ("" if known is None else f" ({known.name})")
+    if kind not in filesystem.MEMORY:
+        return found | {"verdict": "ok", "text": text}
+    text += ": files of stores without a path lie in memory"
+    return found | {"verdict": "warning", "text": text, "remedy": "Set TMPDIR to a directory on a disk."}
 
 
 def lines(report: dict[str, Any], width: int | None = None) -> Iterator[str]:

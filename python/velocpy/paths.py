@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -9,6 +10,12 @@ from typing import Any
 
 from .budget import reads_as_size
 from .errors import ForeignDirectory, InvalidArgument, InvalidType
+from .trial import filesystem, system
+
+log = logging.getLogger("velocpy")
+
+#: File systems, by their devices' numbers, of which the log has told that they lie in memory.
+_told: set[int] = set()
 
 #: A directory with one of these is a store, or what damage has left of one; see docs/format.md.
 _OF_A_STORE = re.compile(r"velocpy\.(store|copy)|(catalog|data)-[0-9a-f]{16}")
@@ -95,4 +102,22 @@ def require_own(directory: Path) -> None:
         f"the directory {str(directory)!r} has no store, and {count} files or folders of others: "
         f"{named}{', …' if len(others) > _NAMED else ''}. Nothing was changed there. Give the store a directory of its "
         f"own, as {str(directory / 'velocpy')!r}; files that go with the process (durable=False) may lie among others."
+    )
+
+
+def tell_of_memory(directory: Path, lasting: bool) -> None:
+    """Warns, once for each file system, of a disk tier whose files lie in memory; for a lasting one of what goes."""
+    try:
+        device, kind = directory.stat().st_dev, system.magic(directory)
+    except OSError:
+        return  # the core tells what is wrong with it
+    if kind not in filesystem.MEMORY or device in _told:
+        return
+    _told.add(device)
+    log.warning(
+        "the disk tier in %s lies in memory (%s): what goes there takes memory beside host=%s. Give a path on a disk%s",
+        directory,
+        filesystem.KINDS[kind].name,
+        ", and is gone when the machine restarts" if lasting else "",
+        "" if lasting else ", or set TMPDIR",
     )

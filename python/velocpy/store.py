@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import _core, devices, knobs, limits, paths
+from . import _core, budget, devices, knobs, limits, paths
 from .backup import BackedUp, backup
 from .budget import device_budgets, disk_budget, host_budget, size_text
 from .errors import (
@@ -86,10 +86,11 @@ def open(  # noqa: A001
         process, if a disk budget is given.
     host
         Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
-        each.
+        each. The log warns of more than the machine has, or than a cgroup allows.
     disk
         Local disk. "auto": half of the free space at ``path``, shared likewise; without a path no disk tier. What a
-        store holds already is never too much.
+        store holds already is never too much. The log warns of more than is free, and of a file system that lies in
+        memory.
     device
         Memory of CUDA devices: a size, or a fraction of what is free now (``0.25`` or ``"25%"``), on the device that is
         current in torch or CuPy (0 without them); or a mapping of devices (``0`` or ``"cuda:0"``) to such budgets.
@@ -202,6 +203,10 @@ def open(  # noqa: A001
         directory = Path(tempfile.gettempdir())
     if disk_bytes is not None and directory is not None and disk != "auto":
         _warn_of_little_space(disk_bytes, directory)
+    if host_bytes is not None and host != "auto":
+        _warn_of_little_memory(host_bytes)
+    if disk_bytes is not None and directory is not None:
+        paths.tell_of_memory(directory, lasting)
     config: dict[str, Any] = {
         "host": host_bytes,
         "disk": disk_bytes,
@@ -546,12 +551,25 @@ class Store:
         return html.store(self)
 
 
-def _warn_of_little_space(budget: int, directory: Path) -> None:
+def _warn_of_little_space(size: int, directory: Path) -> None:
     free = shutil.disk_usage(directory).free
-    if budget > free:
+    if size > free:
         log.warning(
             "the disk budget of %s is more than the %s that are free in %s: captures will fail when the disk is full",
-            size_text(budget), size_text(free), directory,
+            size_text(size), size_text(free), directory,
+        )  # fmt: skip
+
+
+def _warn_of_little_memory(size: int) -> None:
+    limit = budget.cgroup_limit()
+    whose = "cgroup of this process allows"
+    if limit is None or budget.machine_memory() < limit:
+        limit, whose = budget.machine_memory(), "machine has"
+    if size > limit:
+        log.warning(
+            "the host budget of %s is more than the %s of memory that the %s: the kernel will end the process when the "
+            "tier fills up. Give host= less, or \"auto\"",
+            size_text(size), size_text(limit), whose,
         )  # fmt: skip
 
 
