@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import RunPython
 
 import velocpy
 from velocpy import files
@@ -140,3 +143,68 @@ def test_a_link_to_a_directory_is_that_directory(tmp_path: Path) -> None:
     (tmp_path / "other").symlink_to(foreign(tmp_path / "home"))
     with pytest.raises(velocpy.ForeignDirectory):
         filled(tmp_path / "other")
+
+
+#: Stores and directories, and whose modes they have.
+PREPARED = """
+import json, os, shutil, tempfile
+import numpy, velocpy, velocpy.store
+from pathlib import Path
+velocpy.build_info()
+base = Path(tempfile.mkdtemp(dir="/tmp"))  # others may not look into tmp_path
+base.chmod(0o755)
+def store(name, mode, files):
+    with velocpy.open(base / name, host="1MiB", disk="1MiB") as opened:
+        opened.history("h").checkpoint(0, u=numpy.zeros(3)).wait("disk")
+    for file in (base / name).iterdir():
+        file.chmod(files)
+    (base / name).chmod(mode)
+def directory(name, mode):
+    (base / name / "inner").mkdir(parents=True)
+    (base / name / "inner").rmdir()
+    (base / name).chmod(mode)
+"""
+
+DENIED = {
+    "closed": "directory('d', 0o000); path = base / 'd'",
+    "below a closed one": "directory('d', 0o000); path = base / 'd' / 'store'",
+    "read-only": "directory('d', 0o555); path = base / 'd'",
+    "below a read-only one": "directory('d', 0o555); path = base / 'd' / 'store'",
+    "not to be listed": "directory('d', 0o300 if os.getuid() else 0o333); path = base / 'd'",
+    "files of another": "store('d', 0o555, 0o000); path = base / 'd'",
+    "a store that is closed": "store('d', 0o000, 0o600); path = base / 'd'",
+    "private files": "directory('d', 0o555); path = base / 'd'; options['durable'] = False",
+    "reading what is closed": "store('d', 0o000, 0o600); path = base / 'd'; options = {'mode': 'r'}",
+    "reading files of another": "store('d', 0o555, 0o000); path = base / 'd'; options = {'mode': 'r'}",
+}
+
+
+@pytest.mark.parametrize("what", DENIED)
+def test_a_directory_that_this_user_may_not_use(run_python: RunPython, what: str) -> None:
+    done = run_python(
+        PREPARED
+        + f"""
+options = {{"host": "1MiB", "disk": "1MiB"}}
+{DENIED[what]}
+root = os.getuid() == 0
+if root:
+    os.seteuid(65534)  # files of root's are open to root, whatever their modes
+try:
+    velocpy.open(path, **options).close()
+except velocpy.VelocError as error:
+    print(json.dumps([type(error).__name__, error.errno, str(error), isinstance(error, PermissionError), str(path)]))
+finally:
+    if root:
+        os.seteuid(0)
+    for each in (base, *base.rglob("*")):
+        if each.is_dir():
+            each.chmod(0o700)
+    shutil.rmtree(base)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    name, number, text, permission, path = json.loads(done.stdout)
+    assert (name, number, permission) == ("AccessDenied", errno.EACCES, True)
+    assert path in text
+    assert "Permission denied" in text or "permission denied" in text
+    assert "right" in text

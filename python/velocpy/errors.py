@@ -22,6 +22,7 @@ import os
 from typing import Any
 
 __all__ = [
+    "AccessDenied",
     "BelatedCorruption",
     "VelocError",
     "CheckpointDropped",
@@ -156,6 +157,10 @@ class TierIOError(VelocError, OSError):
     """A tier failed; ``errno`` says how."""
 
 
+class AccessDenied(TierIOError, PermissionError):
+    """The user may not read or write what lies in a tier's directory; ``errno`` is EACCES or EPERM."""
+
+
 class TierUnavailable(VelocError):
     """The tier does not exist in this build or on this machine."""
 
@@ -272,7 +277,14 @@ _CLASSES: dict[int, type[VelocError]] = {
     Status.LOST: StoreLost,
 }
 
+#: Numbers of errors of the system that are a PermissionError.
+_DENIED = (errno.EACCES, errno.EPERM)
+
 # What is still safe and what to do, where the core cannot know it.
+_NO_RIGHT = (
+    "Nothing that is there was changed. Give this user the right to read and write there, or choose another directory; "
+    "a store that may only be read opens with mode='r'."
+)
 _NO_MAPPING = "Nothing was opened; give host= a smaller budget."
 _REMEDIES: dict[int, str] = {
     Status.NOT_FOUND: "`key in history` asks first.",
@@ -320,13 +332,26 @@ def from_core(
         message += f" ({os.strerror(os_errno)})"
     # Memory fails as a device only where a store is opened.
     unmapped = status == Status.IO and os_errno == errno.ENOMEM and tier_name == "host"
-    remedy = _NO_MAPPING if unmapped else _REMEDIES.get(status)
+    denied = status == Status.IO and os_errno in _DENIED and tier_name in (None, "disk")
+    remedy = _NO_MAPPING if unmapped else _NO_RIGHT if denied else _REMEDIES.get(status)
     message = f"{message}. {remedy}" if remedy else f"{message}."
-    error = _CLASSES.get(status, VelocError)(message, history=history, key=key, region=region, tier=tier_name)
+    kind = AccessDenied if denied else _CLASSES.get(status, VelocError)
+    error = kind(message, history=history, key=key, region=region, tier=tier_name)
     if isinstance(error, OSError) and os_errno:
         error.errno = os_errno
         error.strerror = os.strerror(os_errno)
     return error
+
+
+def from_os(error: OSError, directory: str) -> TierIOError:
+    """The exception for what the system says of a directory before a store is opened there."""
+    denied = error.errno in _DENIED
+    remedy = _NO_RIGHT if denied else "Nothing was changed there; choose another directory."
+    failure = (AccessDenied if denied else TierIOError)(
+        f"the directory {directory!r} cannot be used: {error.strerror}. {remedy}", tier="disk"
+    )
+    failure.errno, failure.strerror = error.errno, error.strerror
+    return failure
 
 
 def belated(

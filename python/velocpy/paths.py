@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import logging
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .budget import reads_as_size
-from .errors import ForeignDirectory, InvalidArgument, InvalidType
+from .errors import ForeignDirectory, InvalidArgument, InvalidType, VelocError, from_os
 from .trial import filesystem, system
 
 log = logging.getLogger("velocpy")
@@ -42,6 +45,8 @@ def directory_of(path: Any, *, make: bool) -> Path | None:
     ------
     InvalidArgument, InvalidType
         The path names no directory, or is a budget.
+    AccessDenied, TierIOError
+        The system refuses it.
     """
     if path is None:
         return None
@@ -53,6 +58,25 @@ def directory_of(path: Any, *, make: bool) -> Path | None:
     if not isinstance(name, str) or "\0" in name or name == "":
         raise InvalidArgument(f"path is {path!r}, which names no directory.")
     directory = Path(name).absolute()  # messages name it so that it is found from elsewhere too
+    with using(directory):
+        _require_directory(directory, path)
+        if make:
+            _make(directory, name)
+    return directory
+
+
+@contextlib.contextmanager
+def using(directory: Path | None) -> Iterator[None]:
+    """Turns what the system says of a directory into an exception of velocpy."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, VelocError):
+            raise
+        raise from_os(error, str(directory)) from error
+
+
+def _require_directory(directory: Path, path: str | os.PathLike[str]) -> None:
     if isinstance(path, str) and reads_as_size(path) and not (directory / "velocpy.store").exists():
         tier = "device" if "%" in path else "host"
         raise InvalidArgument(
@@ -60,14 +84,16 @@ def directory_of(path: Any, *, make: bool) -> Path | None:
             f"a directory of that name is {'./' + path!r}."
         )
     if directory.exists() and not directory.is_dir():
-        raise InvalidArgument(f"path {name!r} is a file; give a directory.")
-    if not make:
-        return directory
+        raise InvalidArgument(f"path {os.fspath(path)!r} is a file; give a directory.")
+
+
+def _make(directory: Path, name: str) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise
         raise InvalidArgument(f"the directory {name!r} cannot be made: {error.strerror}.") from error
-    return directory
 
 
 def identity_of(path: str) -> tuple[int, int] | None:

@@ -141,6 +141,8 @@ def open(  # noqa: A001
         The store there cannot be written to; for the latter two, nor read.
     NotAStore
         With ``mode="r"``: there is none.
+    AccessDenied
+        This user may not use the directory. It is a PermissionError too.
     TierIOError, TierUnavailable
         A tier cannot be made. In each case nothing that was there has changed.
     CoreUnavailable
@@ -187,10 +189,11 @@ def open(  # noqa: A001
     directory = paths.directory_of(path, make=not reads)
     sharing = knobs.node_processes()
     host_bytes = host_budget(host, sharing)
-    disk_bytes = None if reads else disk_budget(disk, directory, sharing)
-    lasting = _lasting(durable, directory, disk_bytes, reads)
-    if lasting and not reads and directory is not None:
-        paths.require_own(directory)
+    with paths.using(directory):
+        disk_bytes = None if reads else disk_budget(disk, directory, sharing)
+        lasting = _lasting(durable, directory, disk_bytes, reads)
+        if lasting and not reads and directory is not None:
+            paths.require_own(directory)
     if flush == "auto":
         flush = "eager" if lasting else "lazy"
     if budgets and host_bytes is None:
@@ -202,7 +205,8 @@ def open(  # noqa: A001
     if disk_bytes is not None and directory is None:
         directory = Path(tempfile.gettempdir())
     if disk_bytes is not None and directory is not None and disk != "auto":
-        _warn_of_little_space(disk_bytes, directory)
+        with paths.using(directory):
+            _warn_of_little_space(disk_bytes, directory)
     if host_bytes is not None and host != "auto":
         _warn_of_little_memory(host_bytes)
     if disk_bytes is not None and directory is not None:
