@@ -7,11 +7,6 @@
 namespace velocpy {
 namespace {
 
-[[noreturn]] void raise_object(const py::object& exception) {
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
-  throw py::error_already_set();
-}
-
 py::object or_none(py::handle value) { return value ? py::reinterpret_borrow<py::object>(value) : py::none(); }
 
 py::object text_of(const veloc_error& error) {
@@ -33,6 +28,11 @@ py::object region_of(const veloc_error& error, const Layout* layout) {
 }
 
 }  // namespace
+
+void raise_object(const py::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw py::error_already_set();
+}
 
 void raise(const veloc_error& error, const Where& where) {
   raise_object(py::module_::import("velocpy.errors")

@@ -35,6 +35,7 @@ struct Where {
 [[noreturn]] void raise(const veloc_error& error, const Where& where);
 // VELOC_E_BELATED; layouts gives the layout of an id, or null.
 [[noreturn]] void raise_belated(const veloc_error& error, const std::function<std::shared_ptr<const Layout>(uint64_t)>& layouts);
+[[noreturn]] void raise_object(const py::object& exception);
 [[noreturn]] void raise_forked();
 [[noreturn]] void raise_unavailable(const std::string& text);
 [[noreturn]] void raise_timeout(const Where& where, double seconds);

@@ -16,6 +16,9 @@ namespace {
 // A layout changes under a lookup only when another thread rewrites the key; whoever loses this often has a livelock of its own.
 constexpr int kLookups = 100;
 
+// To list more keys takes longer than a restore does, and callers may try keys until one is there.
+constexpr int64_t kKeysTold = 1000;
+
 const int32_t kNothing = 0;  // what an empty selection points to: a null pointer would mean everything
 
 // The error of a restore that lost that race every time.
@@ -286,12 +289,24 @@ std::shared_ptr<const Layout> History::look_up(const Core& table, const Key& nam
   Nogil nogil;
   const int32_t status = table.lookup(handle_, named.get(), &info, &error);
   nogil.end();
+  if (status == VELOC_E_NOT_FOUND) raise_not_found(key);
   if (status < 0) raise(error, where(key));
   *id = info.layout;
   return store_->layout(info.layout, info.slot_bytes, where(key));
 }
 
+py::tuple History::known() const {
+  const int64_t count = size();
+  return py::make_tuple(count > kKeysTold ? py::list() : keys(), count);
+}
+
+void History::raise_not_found(py::handle key) const {
+  const py::tuple there = known();
+  raise_object(py::module_::import("velocpy.errors").attr("not_found")(name_, key, there[0], there[1]));
+}
+
 void History::fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const {
+  if (error.status == VELOC_E_NOT_FOUND) raise_not_found(key);
   Where failed = where(key);
   std::shared_ptr<const Layout> layout;
   veloc_info info;

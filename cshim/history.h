@@ -39,6 +39,8 @@ class History {
   void retain(int64_t last, int64_t every, bool named, py::sequence keys);
   int64_t size() const;
   py::list keys() const;
+  // The keys and how many there are, for an error; no keys where they are too many to be listed.
+  py::tuple known() const;
   // (payload bytes, slot bytes, meta bytes, tiers, ready, ticket), or None.
   py::object lookup(py::handle key) const;
 
@@ -75,6 +77,8 @@ class History {
   struct Choice;
   // The layout of a key and its id; null when it went meanwhile. Raises when there is no such checkpoint.
   std::shared_ptr<const Layout> look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const;
+  // CheckpointNotFound, with the keys that there are.
+  [[noreturn]] void raise_not_found(py::handle key) const;
   [[noreturn]] void fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const;
   void choose(const Layout& layout, py::handle regions, py::handle into, Choice* choice) const;
 

@@ -181,6 +181,7 @@ void bind_history(py::module_& m) {
       .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"))
       .def("size", &History::size)
       .def("keys", &History::keys)
+      .def("known", &History::known)
       .def("lookup", &History::lookup, py::arg("key"))
       .def("read_hints", &History::read_hints, py::arg("sources"))
       .def("hint_clear", &History::hint_clear, py::arg("sources"))

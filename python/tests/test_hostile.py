@@ -291,6 +291,32 @@ def test_meta(store: velocpy.Store) -> None:
         history.meta(2)
 
 
+def test_numbers_of_numpy_in_meta(store: velocpy.Store) -> None:
+    history = store.history("h")
+    scalars = {
+        "loss": np.float32(1.5), "half": np.float16(0.1), "double": np.float64(0.1), "step": np.int64(-(2**63)),
+        "count": np.uint64(2**64 - 1), "done": np.bool_(True), "not": np.False_, "name": np.str_("psi"),
+        "long": np.longdouble(0.25), "list": [np.int8(1), (np.uint8(2), {"deep": np.float32(3)})],
+    }  # fmt: skip
+    history.checkpoint(0, u=np.zeros(1), meta=scalars)
+    found = history.meta(0)
+    assert found == {
+        "loss": 1.5, "half": float(np.float16(0.1)), "double": 0.1, "step": -(2**63), "count": 2**64 - 1, "done": True,
+        "not": False, "name": "psi", "long": 0.25, "list": [1, [2, {"deep": 3.0}]],
+    }  # fmt: skip
+    assert (type(found["loss"]), type(found["step"]), type(found["done"])) == (float, int, bool)
+    history.checkpoint(1, u=np.zeros(1), meta=np.float32(0.1))
+    assert np.float32(history.meta(1)) == np.float32(0.1)
+    assert history.restore(0).meta == found
+    wrong = [np.datetime64("2026-01-01"), np.complex64(1), np.void(b"x"), np.zeros(1), np.array(1.5), np.bytes_(b"x")]
+    if np.finfo(np.longdouble).nmant > 52:
+        wrong.append(np.longdouble(1) / 3)  # JSON's numbers would lose some of it
+    for value in wrong:
+        with pytest.raises(velocpy.InvalidType, match="JSON"):
+            history.checkpoint(0, u=np.ones(1), meta={"x": value})
+    assert history.restore(0)["u"][0] == 0
+
+
 def test_meta_of_what_lies_on_disk_moves_nothing() -> None:
     with velocpy.open(host="1MiB", disk="16MiB") as store:
         history = store.history("h")

@@ -260,3 +260,92 @@ def test_a_durable_store_in_memory_is_told_what_that_means(
         velocpy.open(in_memory / "store", host="1MiB", disk="1MiB").close()
     (warning,) = caplog.records
     assert "restarts" in warning.message
+
+
+def test_a_missing_key_is_told_with_those_that_there_are(store: velocpy.Store) -> None:
+    history = store.history("h")
+    with pytest.raises(velocpy.CheckpointNotFound, match="It has none"):
+        history.restore(7)
+    for key in (5, "best", -1):
+        history.checkpoint(key, u=np.zeros(1))
+    back = np.zeros(1)
+    calls = (
+        lambda: history.restore(7),
+        lambda: history.restore(7, "u"),
+        lambda: history.restore(7, into={"u": back}),
+        lambda: history.size(7),
+        lambda: history.meta(7),
+        lambda: history.drop(7, missing_ok=False),
+        lambda: (history.hint([7]), next(iter(history.restore_iter()))),
+        lambda: (history.hint([7]), next(iter(history.restore_iter(into={"u": back})))),
+    )
+    for call in calls:
+        with pytest.raises(
+            velocpy.CheckpointNotFound, match=r"no checkpoint 7: .* It has 3: 5, 'best', -1\."
+        ) as raised:
+            call()
+        assert (raised.value.history, raised.value.key) == ("h", 7)
+        history.hint_clear()
+
+
+def test_of_many_keys_some_are_told(store: velocpy.Store) -> None:
+    history = store.history("h")
+    for key in range(60):
+        history.checkpoint(key, u=np.zeros(1))
+    with pytest.raises(velocpy.CheckpointNotFound, match=r"It has 60: 0, 1, 2, …, 57, 58, 59\."):
+        history.restore(60)
+    history.checkpoint("k" * 10_000, u=np.zeros(1))
+    with pytest.raises(velocpy.CheckpointNotFound) as raised:
+        history.restore(60)
+    assert len(str(raised.value)) < 1000
+    for key in range(60, 1100):
+        history.checkpoint(key, u=np.zeros(1))
+    with pytest.raises(
+        velocpy.CheckpointNotFound, match=r"It has 1101\."
+    ):  # to list them would take longer than a restore
+        history.restore(-1)
+
+
+def test_a_missing_region_is_told_with_those_that_there_are(store: velocpy.Store) -> None:
+    history = store.history("h")
+    history.checkpoint(0, u=np.zeros(1), v=np.zeros(1))
+    with history.restore(0) as lease, pytest.raises(velocpy.RegionNotFound) as raised:
+        lease["w"]
+    error = raised.value
+    assert isinstance(error, KeyError)
+    assert (error.history, error.key, error.region) == ("h", 0, "w")
+    assert "has no region 'w'" in str(error)
+    assert "It has 2: 'u', 'v'." in str(error)
+    with history.restore(0, "v") as lease, pytest.raises(velocpy.RegionNotFound, match="It has 1: 'v'"):
+        lease["u"]  # it was not asked for
+    with history.restore(0) as lease:
+        assert lease.get("w") is None
+        assert "w" not in lease
+    history.checkpoint(1, [np.zeros(1)] * 30)
+    with (
+        history.restore(1) as lease,
+        pytest.raises(velocpy.RegionNotFound, match=r"It has 30: 0, 1, 2, …, 27, 28, 29\."),
+    ):
+        lease[30]
+    with history.restore(1) as lease, pytest.raises(IndexError):
+        lease[10**40]
+    with history.restore(1) as lease, pytest.raises(KeyError):
+        lease["u"]
+
+
+def test_the_latest_checkpoint(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path / "store", host="4MiB", disk="32MiB") as store:
+        history = store.history("h")
+        assert history.latest() is None
+        for key in (3, 9, "best", 4):
+            history.checkpoint(key, u=np.zeros(1))
+        assert history.latest() == 4
+        history.checkpoint(9, u=np.ones(1))
+        assert history.latest() == 9
+        history.drop(9)
+        assert history.latest() == 4
+    with velocpy.open(tmp_path / "store", host="4MiB", mode="r") as store:  # to go on where a run ended
+        assert store.history("h").latest() == 4
+        assert store.history("other").latest() is None
+    with pytest.raises(velocpy.StoreClosed):
+        store.history("h").latest()

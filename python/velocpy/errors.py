@@ -19,6 +19,7 @@ from __future__ import annotations
 import enum
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "NotAStore",
     "PlanUnfinished",
     "ReadOnlyStore",
+    "RegionNotFound",
     "StoreClosed",
     "StoreLocked",
     "StoreLost",
@@ -139,6 +141,10 @@ class ForeignDirectory(InvalidArgument):
 
 class CheckpointNotFound(VelocError, KeyError):
     """The history has no checkpoint of this key: never written, dropped, or restored as last."""
+
+
+class RegionNotFound(VelocError, KeyError, IndexError):
+    """A lease has no region of this name, or, of a sequence, of this number: never written, or not asked for."""
 
 
 class CheckpointDropped(VelocError):
@@ -324,10 +330,7 @@ def from_core(
 ) -> VelocError:
     """The exception for a failure that the core reports."""
     tier_name = TIERS[tier] if 0 <= tier < len(TIERS) else None
-    if status == Status.NOT_FOUND and history is not None and key is not None:
-        message = f"history {history!r} has no checkpoint {key!r}: never written, dropped, or restored as last"
-    else:
-        message = _sentence(text or _CLASSES.get(status, VelocError).__name__, _place(history, key, region, tier_name))
+    message = _sentence(text or _CLASSES.get(status, VelocError).__name__, _place(history, key, region, tier_name))
     if os_errno and os.strerror(os_errno).lower() not in message.lower():
         message += f" ({os.strerror(os_errno)})"
     # Memory fails as a device only where a store is opened.
@@ -341,6 +344,34 @@ def from_core(
         error.errno = os_errno
         error.strerror = os.strerror(os_errno)
     return error
+
+
+#: How many names an error lists from either end where there are more than twice as many, and letters of each.
+_LISTED, _LETTERS = 3, 40
+
+
+def _listing(names: Sequence[Any], count: int) -> str:
+    """A sentence that says how many there are and lists them, or some of them."""
+    if count == 0:
+        return "It has none."
+    shown = [f"{name!r:.{_LETTERS}}" for name in names]
+    if len(shown) > 2 * _LISTED:
+        shown = [*shown[:_LISTED], "…", *shown[-_LISTED:]]
+    return f"It has {count}: {', '.join(shown)}." if shown else f"It has {count}."
+
+
+def not_found(history: str, key: int | str, keys: Sequence[int | str], count: int) -> CheckpointNotFound:
+    """The exception for a key that is not there; keys: those that are, or none of them where they are too many."""
+    message = f"history {history!r} has no checkpoint {key!r:.{_LETTERS}}: never written, dropped, or restored as last"
+    return CheckpointNotFound(
+        f"{message}. {_listing(keys, count)} {_REMEDIES[Status.NOT_FOUND]}", history=history, key=key
+    )
+
+
+def region_not_found(history: str, key: int | str, region: Any, regions: Sequence[str | int]) -> RegionNotFound:
+    """The exception for a region that a lease does not have; regions: those that it has."""
+    message = f"the lease of key {key!r:.{_LETTERS}}, history {history!r}, has no region {region!r:.{_LETTERS}}"
+    return RegionNotFound(f"{message}. {_listing(regions, len(regions))}", history=history, key=key, region=region)
 
 
 def from_os(error: OSError, directory: str) -> TierIOError:

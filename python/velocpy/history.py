@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from . import _core, arguments, arrays
-from .errors import InvalidArgument, InvalidType, VelocError
+from .errors import InvalidArgument, InvalidType, VelocError, not_found
 from .lease import Lease
 from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .ticket import NO_TIER, Ticket, tier_number
@@ -121,7 +121,7 @@ class History:
             device goes straight to the host tier.
         meta
             Something small that JSON can say, given back by `Lease.meta` and `meta` as JSON does: tuples as lists, the
-            keys of a dict as texts.
+            keys of a dict as texts. NumPy's numbers and truth values are those of JSON.
         tier
             The tier whose promise is wanted first: ``"disk"`` writes down at once and frees the faster tiers early.
         timeout
@@ -429,12 +429,31 @@ class History:
         """Keys in the order of their latest writing, as they are at this moment."""
         return iter(self._core.keys())
 
+    def latest(self) -> Key | None:
+        """Key of the checkpoint that was written last, or None in an empty history. Costs a pass over the keys.
+
+        Examples
+        --------
+        >>> import numpy, tempfile, velocpy
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     for attempt in range(2):
+        ...         with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
+        ...             run = store.history("run")
+        ...             latest = run.latest()
+        ...             begin = 0 if latest is None else latest + 1
+        ...             for step in range(begin, begin + 3):
+        ...                 _ = run.checkpoint(step, u=numpy.zeros(2))
+        ...             print(begin, run.latest())
+        0 2
+        3 5
+        """
+        keys = self._core.keys()
+        return keys[-1] if keys else None
+
     def _require(self, key: Key) -> tuple[int, int, int, int, bool, int]:
         found = self._core.lookup(key)
         if found is None:
-            from .errors import Status, from_core
-
-            raise from_core(Status.NOT_FOUND, "no such checkpoint", 0, NO_TIER, None, self._name, plain_key(key))
+            raise not_found(self._name, plain_key(key), *self._core.known())
         return found
 
     def __repr__(self) -> str:
@@ -523,11 +542,27 @@ def _depth(raw: bytes) -> int:
     return deepest
 
 
+def _json_number(value: Any) -> bool | int | float:
+    """The number of JSON that a number of NumPy is."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return int(value)
+    if isinstance(value, np.floating):
+        number = float(value)
+        if number == value or value != value:
+            return number
+        raise TypeError(f"{value!r} has more digits than a number of JSON")
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
 def _meta_bytes(meta: Any) -> bytes:
     try:
-        raw = json.dumps(meta, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        raw = json.dumps(meta, separators=(",", ":"), default=_json_number).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidType(f"meta is something JSON cannot say: {error}. Store arrays as regions.") from error
+        raise InvalidType(
+            f"meta is something JSON cannot say: {error}. Store arrays as regions, a number in one as array.item()."
+        ) from error
     if len(raw) > META_LIMIT:
         raise InvalidArgument(
             f"meta takes {len(raw)} bytes as JSON; at most {META_LIMIT} fit. Store large things as regions."

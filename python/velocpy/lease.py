@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import arrays, devices
-from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError
+from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError, region_not_found
 
 if TYPE_CHECKING:
     from . import _core
@@ -109,7 +109,10 @@ class Lease(Mapping[Any, Any]):
 
     def __getitem__(self, label: str | int) -> Any:
         memory = self._held()
-        region = memory.find(label)
+        try:
+            region = memory.find(label)
+        except LookupError:
+            raise region_not_found(self._history, self._key, label, memory.names()) from None
         array = self._arrays.get(region)
         if array is None:
             array = _shown(memory, region)
