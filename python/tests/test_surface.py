@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import RunPython
 
 import velocpy
 from velocpy import budget, knobs, paths
@@ -349,3 +352,68 @@ def test_the_latest_checkpoint(tmp_path: Path) -> None:
         assert store.history("other").latest() is None
     with pytest.raises(velocpy.StoreClosed):
         store.history("h").latest()
+
+
+def forget(stores: list[velocpy.Store]) -> list[warnings.WarningMessage]:
+    """Lets go of the first store, to which there is no other reference, and gives the warnings of that."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        stores.pop(0)
+        gc.collect()
+    return told
+
+
+def opened(path: Path | None = None) -> velocpy.Store:
+    store = velocpy.open(path, host="1MiB", disk="16MiB")
+    store.history("h").checkpoint(0, u=np.zeros(3))  # a history refers to its store: only the cycle collector finds it
+    return store
+
+
+def test_a_forgotten_store_is_warned_of(tmp_path: Path) -> None:
+    opened(tmp_path / "other").close()
+    stores = [opened(), opened(tmp_path / "store"), velocpy.open(tmp_path / "other", host="1MiB", mode="r")]
+    for what in ("its checkpoints are lost", "what was not durable yet is lost", "it was only read"):
+        (warning,) = forget(stores)
+        assert warning.category is ResourceWarning
+        text = str(warning.message)
+        assert "unclosed <Store host 1.0 MiB" in text
+        assert "close()" in text
+        assert what in text
+
+
+def test_a_store_that_was_closed_is_not_warned_of(tmp_path: Path) -> None:
+    stores = [opened(), opened(tmp_path / "store"), opened()]
+    for store in stores[:2]:
+        store.close()
+    with stores[2]:
+        pass
+    while stores:
+        assert forget(stores) == []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(velocpy.InvalidArgument):
+            velocpy.open(host="1MiB", policy="random")
+        with pytest.raises(velocpy.StoreLocked), opened(tmp_path / "store"):
+            velocpy.open(tmp_path / "store", host="1MiB", disk="16MiB")  # it never was one
+        gc.collect()
+    assert told == []
+
+
+def test_the_end_of_python_forgets_no_store(run_python: RunPython) -> None:
+    """It closes them; a child of fork warns of nothing that is its parent's."""
+    done = run_python(
+        """
+        import gc, os, numpy, velocpy
+        store = velocpy.open(host="1MiB")
+        store.history("h").checkpoint(0, u=numpy.zeros(3))
+        child = os.fork()
+        if child == 0:
+            del store
+            gc.collect()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        options=("-W", "always::ResourceWarning"),
+    )
+    assert done.returncode == 0
+    assert "unclosed" not in done.stderr

@@ -8,8 +8,10 @@ import json
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import time
+import warnings
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -239,12 +241,14 @@ def open(  # noqa: A001
 class Store:
     """One open velocpy instance: its tiers, their budgets, the background work. `velocpy.open` makes it.
 
-    Any number of them may be open at once. Closed by `close`, by ``with``, when it is collected, or when Python exits.
+    Any number of them may be open at once. Closed by `close`, by ``with``, or when Python exits. One that is collected
+    while it is open is closed too, but waits for nothing, and gives a ResourceWarning.
     """
+
+    _closed = True  # until it is open
 
     def __init__(self, config: dict[str, Any], lookahead: int) -> None:
         knobs.load_core()
-        self._closed = False
         self._unflushed: VelocError | None = None  # what close has to tell when it is done
         self._config = config
         self._debug = bool(config["debug"])
@@ -252,6 +256,7 @@ class Store:
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
         self._core = _core.Store(json.dumps(config))
+        self._closed = False
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
         _open_stores.add(self)
         _drain_log()
@@ -540,6 +545,19 @@ class Store:
             if error is None:
                 raise
             log.error("%s", belated)  # the exception under way matters more
+
+    def __del__(self) -> None:
+        if self._closed or _core.forked() or sys.is_finalizing():
+            return
+        lost = "its checkpoints are lost"
+        if self._config["durable"]:
+            lost = "it was only read" if self._config["read_only"] else "what was not durable yet is lost"
+        warnings.warn(
+            f"unclosed {self!r}: nothing refers to it any more; {lost}. Leases stay valid. Call close(), or use with.",
+            ResourceWarning,
+            stacklevel=2,
+            source=self,
+        )
 
     def __repr__(self) -> str:
         sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
