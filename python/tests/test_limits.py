@@ -97,6 +97,24 @@ for _ in range(2):  # before the core is loaded, and after
         assert re.search(r"^host is 5.4 GiB, RLIMIT_AS leaves [\d.]+ GiB .*Nothing was opened", line)
 
 
+def test_auto_is_within_the_address_space(run_python: RunPython) -> None:
+    done = run_python(
+        LIMIT
+        + """
+import velocpy
+from velocpy import budget
+budget.available_memory = lambda: 1 << 40
+leave(5 << 30)
+for _ in range(2):  # before the core is loaded, and after
+    with velocpy.open() as store:
+        print(store.stats()["tiers"]["host"]["capacity"])
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    for capacity in done.stdout.split():
+        assert 64 << 20 <= int(capacity) <= 2 << 30
+
+
 def test_too_few_threads(run_python: RunPython) -> None:
     """RLIMIT_NPROC stands for pids.max too: both refuse a thread."""
     done = run_python(

@@ -117,6 +117,22 @@ def require(processors: int | None = None) -> None:
         raise CoreUnavailable(f"{short}: Go would end the process. Nothing was loaded. {found.remedy}")
 
 
+def within_address_space(host: int, loaded: bool) -> int:
+    """The bytes of a host tier that velocpy chooses: half of the address space that is left for one, or less.
+
+    Parameters
+    ----------
+    host
+        Bytes that the memory has room for.
+    loaded
+        Whether the core is, which has mapped its part by then.
+    """
+    left = address_space_left()
+    if left is None:
+        return host
+    return min(host, max(64 * MIB, (left - (_SPARE if loaded else ADDRESS_SPACE)) // 2))
+
+
 def require_address_space(host: int, loaded: bool) -> None:
     """Refuses a host tier that leaves the core too little address space.
 

@@ -201,6 +201,8 @@ def open(  # noqa: A001
     if budgets and host_bytes is None:
         raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
     if host_bytes is not None:
+        if host == "auto":
+            host_bytes = limits.within_address_space(host_bytes, _core.loaded())
         limits.require_address_space(host_bytes, _core.loaded())
     if host_bytes is None and disk_bytes is None and not reads:
         raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
