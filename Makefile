@@ -85,10 +85,11 @@ format: install ## Format Go, Python and C++
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)
 
-generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results
+generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices
 	go test ./gocore/lifecycle -rewrite
 	go -C tools run ./forward ../gocore/topology/nvml
 	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
+	$(BIN)/python -m build_support.notices > THIRD-PARTY-NOTICES.new && mv THIRD-PARTY-NOTICES.new THIRD-PARTY-NOTICES
 
 fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each, FUZZJOBS (2) of them at once
 	tools/fuzz.sh build build/fuzz

@@ -128,7 +128,7 @@ def tree(sdist: Path, tmp_path: Path) -> Path:
 def test_sdist_holds_the_sources_and_nothing_built(sdist: Path, root: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {"go.mod", "go.sum", "setup.py", "Makefile", "README.md", ".ci/run", "gocore/cabi/exports.map"}
+    wanted = {"go.mod", "go.sum", "setup.py", "Makefile", "README.md", "LICENSE", ".ci/run", "gocore/cabi/exports.map"}
     for pattern in SOURCES:
         found = {str(path.relative_to(root)) for path in root.glob(pattern)}
         assert found, pattern
@@ -160,6 +160,17 @@ def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
     assert "velocpy/velocpy_kernels.fatbin" in names
     assert all(name.startswith("velocpy/") for name in names)
     assert f"-cp{sys.version_info.major}{sys.version_info.minor}-" in wheel.name
+
+
+def test_wheel_says_its_licence_and_those_of_what_it_contains(wheel: Path, root: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (folder,) = {name.partition("/")[0] for name in archive.namelist() if ".dist-info/" in name}
+        metadata = archive.read(f"{folder}/METADATA").decode()
+        for name in ("LICENSE", "THIRD-PARTY-NOTICES"):
+            assert archive.read(f"{folder}/licenses/{name}") == (root / name).read_bytes()
+    assert "License-Expression: Apache-2.0" in metadata
+    written = run(sys.executable, "-m", "build_support.notices", cwd=root).stdout
+    assert written == (root / "THIRD-PARTY-NOTICES").read_text(), "make generate writes it anew"
 
 
 def test_wheel_works_without_go_and_compiler(wheel: Path, tmp_path: Path) -> None:
