@@ -31,8 +31,13 @@ func (s *site) lacks() (n int) {
 // What indexes are to say of small checkpoints is put off, but not for long: until there are so many, or so many bytes, or nothing comes for a moment, or the store
 // is closed.
 func TestWhatIsPutOffIsSaid(t *testing.T) {
+	t.Run("with commit areas", func(t *testing.T) { whatIsPutOffIsSaid(t, madeWhole) })
+	t.Run("without", func(t *testing.T) { whatIsPutOffIsSaid(t, madeIndexed) })
+}
+
+func whatIsPutOffIsSaid(t *testing.T, made made) {
 	s := &site{t: t, fs: vfs.NewMem(200 << 20)}
-	s.o = Options{FS: s.fs, Dir: dir, Capacity: 100 << 20, SegmentBytes: 4 << 20, Direct: true}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 100 << 20, SegmentBytes: 4 << 20, Direct: true, made: made}
 	s.open()
 	most := 0
 	for key := range int64(3*putOffRows + 5) {
