@@ -39,16 +39,12 @@ func (s *State) try(record []byte) error {
 	return nil
 }
 
-// Preview calls f for the rows that a record puts behind another one and does not take away again, and leaves the State as it is. f must not change the State.
-func (s *State) Preview(before, record []byte, f func(Row)) error {
+// Preview calls f for the rows that a record puts and does not take away again, and leaves the State as it is. f must not change the State.
+func (s *State) Preview(record []byte, f func(Row)) error {
 	s.undo.begin(s)
-	err := s.try(before)
-	first := len(s.undo.rows)
+	err := s.try(record)
 	if err == nil {
-		err = s.try(record)
-	}
-	if err == nil {
-		for _, at := range s.undo.rows[first:] {
+		for _, at := range s.undo.rows {
 			if i := s.rows.at(at &^ cameBit); at&cameBit != 0 && i.kind() == kindPut {
 				f(s.decode(i))
 			}
@@ -95,7 +91,7 @@ func (s *State) apply(i item) error {
 	case k == kindSerial:
 		return s.number(i)
 	case k == kindCommits:
-		return s.goOn(i)
+		return s.nameArea(i)
 	case k >= kindOptional:
 		return nil
 	default:
@@ -301,8 +297,8 @@ func (s *State) number(i item) error {
 	return s.seen(serial)
 }
 
-// goOn takes notice of the data file in whose commit area the log goes on.
-func (s *State) goOn(i item) error {
+// nameArea takes notice of the data file in whose commit area the log goes on.
+func (s *State) nameArea(i item) error {
 	f := fields{p: i.body()}
 	file := f.u64()
 	if err := f.end(); err != nil {

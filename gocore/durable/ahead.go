@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type ahead struct {
 	batch  uint64 // behind which the frames are
 	frames []dataindex.Frame
 	holes  []run // in the area, where frames are damaged that had been acknowledged
-	unread error // why the medium does not give all of it; nil: it does
+	unread error // why the file or the medium does not give all of it; nil: it does
 	torn   bool  // the last frame does not count: not all that it says came down with it
 	last   []run // of the segment: the bytes of the checkpoints that the last frame says
 }
@@ -36,22 +37,22 @@ func (a *ahead) end() int64 {
 	return wholeBlocks(a.frames[len(a.frames)-1].End)
 }
 
+func wholeBlocks(n int64) int64 { return (n + segment.Block - 1) &^ (segment.Block - 1) }
+
 // same tells whether two looks at an area have found the same.
 func (a *ahead) same(b *ahead) bool {
 	return a.batch == b.batch && len(a.frames) == len(b.frames) && slices.Equal(a.holes, b.holes)
 }
-
-func wholeBlocks(n int64) int64 { return (n + segment.Block - 1) &^ (segment.Block - 1) }
 
 // commitArea is one, as package dataindex has it.
 func (c *contents) commitArea(file uint64) dataindex.File {
 	return dataindex.File{Area: dataindex.Commits, Store: c.identity.store, Number: file}
 }
 
-// goOn takes into the state what a commit area says behind the last batch of the catalog. A writer may give that to the catalog at the same time, and write over
-// it. So the area is read before the catalog: what it has not any more, the catalog has.
-func (c *contents) goOn() error {
-	for tries := 0; ; tries++ {
+// readAhead takes into the state what a commit area says behind the last batch of the catalog. A writer may give that to the catalog at the same time, and write
+// over it. So the area is read before the catalog: what it has not any more, the catalog has.
+func (c *contents) readAhead() error {
+	for range mostAgain {
 		files, err := c.areas()
 		if err != nil || len(files) == 0 {
 			return err
@@ -60,62 +61,92 @@ func (c *contents) goOn() error {
 		if err != nil {
 			return err
 		}
-		if fits || tries == mostAgain {
-			return c.takeAhead(found)
+		if fits {
+			return c.takeLast(&found)
+		}
+		if err := c.readLog(); err != nil {
+			return err
 		}
 	}
+	return fmt.Errorf("%s: its writer has changed the commit area at each of %d looks: %w", c.o.Dir, mostAgain, unix.EBUSY)
 }
 
 // mostAgain is how often an area is read again that a writer writes to meanwhile.
 const mostAgain = 100
 
-// lookAhead reads the areas of data files, and then the catalog again if it has changed. It tells whether both fit each other.
+// lookAhead reads the areas of data files, and then the catalog again if it has changed. What counts is taken into the state, but for the last frame. It tells
+// whether area and catalog fit each other: else the catalog has to be read again.
 func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error) {
-	for _, file := range files {
+	for i, file := range files {
 		area, err := c.readArea(file)
 		if err != nil {
 			return found, false, err
 		}
-		if found.file == 0 || area.batch > found.batch {
+		if i == 0 || area.batch > found.batch { // the one that the last batch names is the first
+			area.unread = cmp.Or(area.unread, found.unread)
 			found = area
 		}
 	}
-	same, err := c.log.Unchanged(c.journal())
-	if err == nil && !same {
-		if err = c.readLog(); err == nil {
-			now, failed := c.areas()
-			same, err = slices.Equal(now, files), failed
+	if same, err := c.unchangedLog(); err != nil || !same {
+		now, failed := c.areas()
+		if err = errors.Join(err, failed); err != nil || !slices.Equal(now, files) {
+			return found, false, err
 		}
 	}
-	if err != nil || !same || len(found.frames) == 0 || found.batch < c.log.Last {
-		return found, same, err
-	}
-	if found.torn, err = c.unproven(&found); err != nil || !found.torn && len(found.holes) == 0 {
+	if err := c.takeAhead(&found); err != nil || len(found.frames) == 0 {
 		return found, true, err
 	}
-	// The writer may have written to the area while it was read, or what the last frame says was dropped since, and its place written over.
+	if found.torn, err = c.lacksBytes(&found); err != nil || !found.torn && len(found.holes) == 0 {
+		return found, true, err
+	}
+	// The writer may have written to the area while it was read, or have dropped what the last frame says and written to its place since.
 	again, err := c.readArea(found.file)
-	return found, again.same(&found), err
+	if err != nil || !again.same(&found) {
+		return found, false, err
+	}
+	fits, err = c.stillSays()
+	return found, fits, err
 }
 
-// areas are the data files in whose commit areas the catalog may go on: that which its last batch names; and all, where its last batch may be damaged.
+// stillSays tells whether the catalog says what it said when it was read.
+func (c *contents) stillSays() (bool, error) {
+	if same, err := c.log.Unchanged(c.journal()); err != nil || same {
+		return same, err
+	}
+	now := &contents{o: c.o, identity: c.identity} // what is torn at the end does not let the log tell
+	err := now.readLog()
+	return err == nil && now.log.Last == c.log.Last && now.log.Bytes == c.log.Bytes && now.log.Torn == c.log.Torn, err
+}
+
+// unchangedLog tells whether the catalog is as it was when it was read. If not, it is read again.
+func (c *contents) unchangedLog() (bool, error) {
+	same, err := c.log.Unchanged(c.journal())
+	if err != nil || same {
+		return same, err
+	}
+	return false, c.readLog()
+}
+
+// areas are the data files in whose commit areas the catalog may go on: first that which its last batch names; and all, where its last batch may be damaged.
 func (c *contents) areas() (files []uint64, err error) {
 	if !c.identity.commits {
 		return nil, nil
+	}
+	named := c.state.Commits()
+	if named > 0 {
+		files = append(files, named)
 	}
 	if c.log.Torn > 0 && !c.log.Closed {
 		names, err := c.o.FS.List(c.o.Dir)
 		if err != nil {
 			return nil, err
 		}
+		slices.Sort(names)
 		for _, name := range names {
-			if number, ok := segment.FileNumber(name); ok {
+			if number, ok := segment.FileNumber(name); ok && number != named {
 				files = append(files, number)
 			}
 		}
-	}
-	if named := c.state.Commits(); named > 0 && !slices.Contains(files, named) {
-		files = append(files, named)
 	}
 	most := uint64(math.MaxInt64 / 2 / c.identity.segment)
 	return slices.DeleteFunc(files, func(number uint64) bool { return number-1 > most }), nil
@@ -128,7 +159,7 @@ type areaFile struct {
 	front int64
 }
 
-// openArea opens a data file; nil where there is none, or that of another store, or what is no file. Whoever reads the bytes of its checkpoints says why.
+// openArea opens a data file; nil where there is none.
 func (c *contents) openArea(number uint64) (*areaFile, error) {
 	err := c.look(number)
 	if err == nil || errors.Is(err, segment.ErrHead) {
@@ -137,7 +168,7 @@ func (c *contents) openArea(number uint64) (*areaFile, error) {
 			return &areaFile{file, int64(number-1) * c.identity.segment, c.identity.front()}, nil
 		}
 	}
-	if errors.Is(err, segment.ErrForeign) || errors.Is(err, unix.ENOENT) || unopened(err) {
+	if errors.Is(err, unix.ENOENT) {
 		err = nil
 	}
 	return nil, err
@@ -159,6 +190,10 @@ func (f *areaFile) Read(off int64, p []byte) error {
 func (c *contents) readArea(number uint64) (a ahead, err error) {
 	a.file = number
 	file, err := c.openArea(number)
+	if errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
+		a.unread = err
+		return a, nil
+	}
 	if err != nil || file == nil {
 		return a, err
 	}
@@ -176,6 +211,9 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 		return a, err
 	}
 	for frame := range c.commitArea(number).Frames(p, 0) {
+		if frame.From%segment.Block != 0 || frame.Generation > mostBatch {
+			continue // no writer makes one
+		}
 		if frame.Generation > a.batch {
 			a.batch, a.frames, a.holes = frame.Generation, nil, nil
 		}
@@ -190,9 +228,9 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 	return a, nil
 }
 
-// unproven tells whether bytes of the checkpoints that the last frame says are not there, so that it was never acknowledged. Bytes that the medium does not give
-// prove nothing.
-func (c *contents) unproven(a *ahead) (wrong bool, err error) {
+// lacksBytes tells whether bytes of the checkpoints that the last frame says are not there, so that it was never acknowledged. Bytes that the medium does not give
+// prove nothing. What the frames before say is in the state.
+func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	file, err := c.openArea(a.file)
 	if err != nil || file == nil {
 		return true, err
@@ -207,48 +245,33 @@ func (c *contents) unproven(a *ahead) (wrong bool, err error) {
 		return false, err
 	}
 	check := &Check{v: &View{contents: c}, files: map[int64]int64{int64(a.file) - 1: max(size-file.front, 0)}}
-	var before []byte
-	for _, frame := range a.frames[:len(a.frames)-1] {
-		before = append(before, frame.Payload...)
-	}
+	left := int64(mostAheadBytes)
 	// What is malformed is told when it is taken.
-	_ = c.state.Preview(before, a.frames[len(a.frames)-1].Payload, func(row catalog.Row) {
-		wrong = wrong || row.Readable() && check.differs(w, &row)
-		for _, x := range row.Extents {
-			if x.File == a.file {
-				a.last = append(a.last, run{x.Offset, x.Offset + x.Bytes})
-			}
+	_ = c.state.Preview(a.frames[len(a.frames)-1].Payload, func(row catalog.Row) {
+		place, ok := c.identity.place(row.Extents)
+		inside := ok && place.from >= file.start && place.end-file.start <= c.identity.segment
+		if left -= place.end - place.from; !inside || left < 0 || row.Sums == nil {
+			lacks = true // no writer makes one
+		}
+		if lacks = lacks || check.damaged(w, cutter{row: &row, place: place.from, ends: file.start + check.files[int64(a.file)-1], read: true}); !lacks {
+			a.last = append(a.last, run{place.from - file.start, place.end - file.start})
 		}
 	})
-	return wrong, w.close()
+	return lacks, w.close()
 }
 
-// differs tells whether bytes of a checkpoint are missing or changed, or lie in a file of which nothing is known.
-func (c *Check) differs(w *window, row *catalog.Row) bool {
-	place, ok := c.v.identity.place(row.Extents)
-	if !ok {
-		return false // the survey tells
-	}
-	for cut := (cutter{row: row, place: place.from, ends: math.MaxInt64, read: true}); ; {
-		p, ok := cut.next()
-		if !ok {
-			return false
-		}
-		w.begin(p.reaches())
-		if slices.ContainsFunc(c.examine(w, p), func(s suspicion) bool { return s.fault != Unreadable }) {
-			return true
-		}
-	}
-}
-
-// takeAhead takes into the state what an area says, if it is behind the last batch of the catalog. If it is behind a later one, the catalog has lost that.
-func (c *contents) takeAhead(a ahead) error {
+// takeAhead takes into the state what an area says, but for its last frame, and leaves frames out of the area that do not count. What is behind the last batch of the
+// catalog counts in the area that this names. What is behind a later batch tells that the catalog has lost that.
+func (c *contents) takeAhead(a *ahead) error {
 	c.ahead = ahead{file: a.file, batch: c.log.Last}
 	name := segment.FileName(a.file)
 	if a.unread != nil && !c.log.Closed {
 		c.lose(fmt.Errorf("%s: its commit area cannot be read, and may say something behind batch %d of the catalog: %w", name, c.log.Last, a.unread))
 	}
-	if len(a.frames) == 0 || a.batch < c.log.Last || a.batch > mostBatch {
+	if a.batch < c.log.Last || a.batch == c.log.Last && a.file != c.state.Commits() {
+		a.frames, a.holes = nil, nil
+	}
+	if len(a.frames) == 0 {
 		return nil
 	}
 	if a.batch > c.log.Last {
@@ -258,19 +281,26 @@ func (c *contents) takeAhead(a ahead) error {
 	for _, hole := range a.holes {
 		c.lose(fmt.Errorf("%s, bytes %d to %d of its commit area: what was committed behind batch %d of the catalog is damaged", name, hole.from, hole.end, a.batch))
 	}
-	c.ahead = a
-	frames := a.frames
-	if a.torn {
-		last := frames[len(frames)-1]
-		c.log.Torn += last.End - last.From
-		frames = frames[:len(frames)-1]
-	}
-	for _, frame := range frames {
+	for _, frame := range a.frames[:len(a.frames)-1] {
 		if err := c.apply(frame.Payload); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// takeLast takes the last frame into the state, if it counts.
+func (c *contents) takeLast(a *ahead) error {
+	if len(a.frames) == 0 {
+		return nil
+	}
+	c.ahead = *a
+	last := a.frames[len(a.frames)-1]
+	if a.torn {
+		c.log.Torn += last.End - last.From
+		return nil
+	}
+	return c.apply(last.Payload)
 }
 
 // mostBatch is the largest number of a batch.
@@ -290,9 +320,7 @@ func (c *contents) numberBehind() error {
 		if err != nil {
 			return err
 		}
-		if area.batch <= mostBatch {
-			c.log.Last = max(c.log.Last, area.batch)
-		}
+		c.log.Last = max(c.log.Last, area.batch)
 	}
 	return nil
 }
@@ -344,7 +372,7 @@ func writeAgain(file vfs.File, r run) error {
 		if err == nil {
 			_, err = file.WriteAt(p[:n], at)
 		}
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
 	}

@@ -42,11 +42,13 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	if !d.suitsArea(changes) {
 		return nil, false
 	}
+	spare := d.spare
 	records := d.batch(changes)
 	bytes := bytesOf(records)
 	frame := d.commitArea(d.area.file).Append(nil, d.log.Last(), d.area.end, slices.Concat(records...))
 	frame = append(frame, make([]byte, -len(frame)&(segment.Block-1))...)
 	if d.area.bytes+bytes > batchBytes || d.area.end+int64(len(frame)) > d.identity.commitBytes() {
+		d.spare = spare
 		return nil, false
 	}
 	number := int64(d.area.file) - 1
@@ -63,7 +65,7 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 		d.area.file, d.area.next, d.area.doubt = 0, 0, true
 		refuse(changes, err)
 		_ = d.appendWith([][]byte{nil}, changes) // behind another batch the frame does not count
-		d.leaveOpen(changes)
+		d.markUncertain(changes)
 		return failed, true
 	}
 	d.area.end += int64(len(frame))
@@ -72,8 +74,8 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	return failed, true
 }
 
-// leaveOpen notes that nobody knows of changes that failed whether they count: a frame may say them.
-func (d *Dir) leaveOpen(changes []*Change) {
+// markUncertain marks changes that failed and that a frame may say, so that they may count.
+func (d *Dir) markUncertain(changes []*Change) {
 	if !d.area.doubt {
 		return
 	}
@@ -140,13 +142,16 @@ func (d *Dir) appendAhead(records [][]byte) error {
 	if err := d.log.AppendAll(all, nil); err != nil {
 		return err
 	}
+	said := len(d.area.records) > 0
 	d.area = area{file: d.area.next, next: d.area.next}
-	d.writeIndexes() // before the area is written over
+	if said {
+		d.writeIndexes() // before the area is written over
+	}
 	return nil
 }
 
-// catchUp gives the catalog what the commit area says.
-func (d *Dir) catchUp() error {
+// flushArea gives the catalog what the commit area says.
+func (d *Dir) flushArea() error {
 	if len(d.area.records) == 0 {
 		return nil
 	}
@@ -158,20 +163,22 @@ func (d *Dir) catchUp() error {
 	return err
 }
 
-// catchUpIdly does so while nothing is committed. What fails is tried again with the next commit.
-func (d *Dir) catchUpIdly() {
-	if err := d.catchUp(); err != nil && d.lost == nil {
+// flushIdleArea calls it while nothing is committed. What fails is tried again with the next commit.
+func (d *Dir) flushIdleArea() {
+	if err := d.flushArea(); err != nil && d.lost == nil {
 		logring.Add(logring.Warning, d.o.Dir+": the latest commits stand in a data file, and not in the catalog: "+err.Error())
 	}
 }
 
 // Discard removes the file of a segment in which nothing lies, as segment.Space does. It may be called in Landed alone.
 func (d *Dir) Discard(number int64) error {
-	if file := uint64(number) + 1; d.area.file == file || d.area.next == file {
-		if err := d.catchUp(); err != nil {
-			return err
-		}
+	file := uint64(number) + 1
+	if err := d.flushArea(); err != nil {
+		return err
+	}
+	if d.area.next == file {
 		d.area.file, d.area.next = 0, 0
 	}
+	delete(d.bad, file)
 	return d.data.Discard(number)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/dataindex"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/segment"
@@ -241,4 +242,94 @@ func TestACatalogThatIsLostWithItsWriter(t *testing.T) {
 		h.has(want, false)
 		h.sound()
 	}
+}
+
+// Where the data file cannot be opened in whose area the catalog goes on, what was committed there is told to be missing, and nobody writes over it.
+func TestACommitAreaThatCannotBeOpened(t *testing.T) {
+	h := died(t, 4)
+	want := h.rows()
+	rule := &vfs.Rule{Ops: vfs.OpOpen, Name: segment.FileName(1), Err: unix.EIO}
+	mem := h.o.FS
+	h.o.FS = vfs.NewFaulty(mem, rule)
+	v, err := Read(h.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Damage() == nil {
+		t.Error("no damage")
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(h.o); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+	h.o.FS = mem
+	h.has(want, false)
+	h.sound()
+}
+
+// Frames that a repair has taken into the catalog do not count again, also when a torn end has a reader look into all areas.
+func TestFramesCountOnce(t *testing.T) {
+	h := died(t, 7)
+	names := h.names("catalog-")
+	name := names[len(names)-1]
+	for _, f := range framesOf(h.read(name)) {
+		if f.kind == batchKind {
+			h.flip(name, f.from+41)
+			break
+		}
+	}
+	if _, err := Repair(h.o, Mending{}); err != nil {
+		t.Fatal(err)
+	}
+	want := h.rows()
+	if len(want) == 0 {
+		t.Fatal("nothing is left")
+	}
+	h.open()
+	h.serial, h.next = 100, 1<<19
+	h.put("b", plan.Number(1), 3000)
+	x := h.copied()
+	h.close()
+	names = x.names("catalog-")
+	name = names[len(names)-1]
+	at := int64(0)
+	for _, f := range framesOf(x.read(name)) {
+		if f.kind == batchKind {
+			at = f.from
+		}
+	}
+	x.flip(name, at+41) // as if the power had gone while it was written
+	x.has(want, false)
+	x.sound()
+	x.open()
+	x.close()
+	x.has(want, false)
+}
+
+// A change that ends uncertainty says nothing of what becomes uncertain with it.
+func TestClarifyingComesFirst(t *testing.T) {
+	s := newSiteOf(t, madeIndexed)
+	mem := s.fs
+	s.put("a", plan.Number(1), 3000)
+	s.close()
+	fails := &vfs.Rule{Ops: vfs.OpSync, Name: "catalog-0000000000000002", Skip: 1, Err: unix.EIO} // the first one is that of its begin
+	again := &vfs.Rule{Ops: vfs.OpSync, Name: "catalog-0000000000000003", Skip: 1, Err: unix.EIO}
+	s.o.FS = vfs.NewFaulty(mem, fails, again)
+	s.open()
+	row := &catalog.Row{Key: plan.Number(2), Serial: 9, Layout: &catalog.Layout{Text: "[]"}, Align: 64, Sums: []uint64{}, Leaves: []uint64{}}
+	if err := s.d.Space().Write(1<<16, make([]byte, 4096)); err != nil {
+		t.Fatal(err)
+	}
+	s.d.Commit(&Change{History: "a", Put: row, Off: 1 << 16}, &Change{Clarify: true})
+	if first := <-s.landed; !first.Clarify || first.Err != nil {
+		t.Errorf("%+v", first)
+	}
+	if second := <-s.landed; second.Put == nil || second.Err == nil || !second.Uncertain {
+		t.Errorf("%+v", second)
+	}
+	fails.Disable()
+	again.Disable()
+	s.close()
 }

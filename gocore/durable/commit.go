@@ -68,7 +68,7 @@ func (d *Dir) run() {
 		case len(group) > 0:
 			d.commit(group)
 		case idle:
-			d.catchUpIdly()
+			d.flushIdleArea()
 			fallthrough
 		default:
 			d.drainIndexes()
@@ -94,9 +94,35 @@ func (d *Dir) commit(group []*Change) {
 		d.land(group, nil)
 		return
 	}
+	slices.SortStableFunc(group, clarifiesFirst)
 	if d.unclear {
 		group = d.clarify(group)
 	}
+	var failed map[int64]error
+	if !d.unclear {
+		failed = d.write(group)
+	}
+	d.land(group, d.suspects(failed))
+	if d.o.prompt {
+		d.flushIdleArea()
+	}
+	d.startAnew()
+	d.keepBallast()
+}
+
+// clarifiesFirst puts changes that end uncertainty before others: of what becomes uncertain in the same group they say nothing.
+func clarifiesFirst(a, b *Change) int {
+	switch {
+	case a.Clarify == b.Clarify:
+		return 0
+	case a.Clarify:
+		return -1
+	}
+	return 1
+}
+
+// write makes a group durable, and returns the segments a sync of which has failed.
+func (d *Dir) write(group []*Change) map[int64]error {
 	d.enqueue(group)
 	d.encode(group)
 	failed, done := d.commitInArea(group)
@@ -106,23 +132,21 @@ func (d *Dir) commit(group []*Change) {
 		killpoint.Pass(killpoint.DataSynced)
 		d.chooseArea(group)
 		d.record(group)
-		d.leaveOpen(group)
+		d.markUncertain(group)
 	}
 	d.confirm(group)
-	d.land(group, d.suspects(failed))
-	if d.o.prompt {
-		d.catchUpIdly()
-	}
-	d.startAnew()
-	d.keepBallast()
+	return failed
 }
 
 // confirm asks once more whose the directory is, before anything is acknowledged: a process that has taken it over since the batch was begun may not have
-// found the batch.
+// found the batch. Where that cannot be told nothing is written any more: the batch is there, and those who gave it are told that it may not be.
 func (d *Dir) confirm(group []*Change) {
 	err := d.owns()
 	if err == nil {
 		return
+	}
+	if d.lost == nil {
+		err = d.lose(err)
 	}
 	for _, c := range group {
 		if c.Err == nil {
@@ -403,7 +427,7 @@ const _ = uint(journal.SnapshotRecord-catalog.SnapshotRecord) + uint(catalog.Sna
 
 // compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.
 func (d *Dir) compact() error {
-	if err := d.catchUp(); err != nil {
+	if err := d.flushArea(); err != nil {
 		return err
 	}
 	var records [][]byte

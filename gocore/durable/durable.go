@@ -143,7 +143,7 @@ func read(o Options) (*contents, error) {
 		return nil, err
 	}
 	if err = c.readLog(); err == nil {
-		err = c.goOn()
+		err = c.readAhead()
 	}
 	switch {
 	case errors.Is(err, catalog.ErrVersion), errors.Is(err, journal.ErrVersion):

@@ -37,7 +37,7 @@ func TestWhatIsPutOffIsSaid(t *testing.T) {
 
 func whatIsPutOffIsSaid(t *testing.T, made made) {
 	s := &site{t: t, fs: vfs.NewMem(200 << 20)}
-	s.o = Options{FS: s.fs, Dir: dir, Capacity: 100 << 20, SegmentBytes: 4 << 20, Direct: true, made: made}
+	s.o = Options{FS: s.fs, Dir: dir, Capacity: 100 << 20, SegmentBytes: 4 << 20, Direct: true, made: made, idle: 5 * time.Second}
 	s.open()
 	most := 0
 	for key := range int64(3*putOffRows + 5) {

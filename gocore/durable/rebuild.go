@@ -161,9 +161,9 @@ func (c *contents) candidatesAhead(number uint64, said []candidate) (late []cand
 	if !c.identity.commits {
 		return nil, nil
 	}
-	newest := uint64(0)
+	known := map[lying]bool{}
 	for _, x := range said {
-		newest = max(newest, x.row.Serial)
+		known[lying{x.row.Serial, x.from}] = true
 	}
 	area, err := c.readArea(number)
 	for _, frame := range area.frames {
@@ -172,7 +172,7 @@ func (c *contents) candidatesAhead(number uint64, said []candidate) (late []cand
 			continue
 		}
 		s.EachIn(number, func(history string, row catalog.Row) bool {
-			if r, ok := c.identity.place(row.Extents); ok && row.Serial > newest {
+			if r, ok := c.identity.place(row.Extents); ok && !known[lying{row.Serial, r.from}] {
 				late = append(late, candidate{r, history, row})
 			}
 			return true

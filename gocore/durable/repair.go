@@ -133,7 +133,12 @@ func (c *Check) rowDamaged(w *window, r doomed) bool {
 		return true
 	}
 	lies, _ := c.v.identity.place(row.Extents) // the survey has seen to it that there is one
-	for cut := (cutter{row: &row, place: lies.from, read: true}); ; {
+	return c.damaged(w, cutter{row: &row, place: lies.from, read: true})
+}
+
+// damaged tells whether bytes of a checkpoint are missing or changed. Those that cannot be read may be right.
+func (c *Check) damaged(w *window, cut cutter) bool {
+	for {
 		p, ok := cut.next()
 		if !ok {
 			return false

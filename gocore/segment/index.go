@@ -50,23 +50,8 @@ func half(area, off int64) (number int, at int64) {
 
 // ReadIndex fills p with the bytes at off in the index of a segment's file. What was never written is zero. It returns ErrUnwritten where there is no file.
 func (s *Space) ReadIndex(number, off int64, p []byte) error {
-	return s.readFront(s.index(), number, off, p)
-}
-
-// WriteIndex stores p, whole blocks, at off in the index of a segment's file, which is made if there is none. What is written behind the end of a half begins
-// there and has whole pieces of IndexPiece, but for the last of a half. It fails with ENOSPC rather than take what is to be left of the disk. The next Sync of the segment brings it down.
-func (s *Space) WriteIndex(number, off int64, p []byte) error {
-	return s.withFront(s.index(), number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
-		if err := s.extendIndex(g, file, off, int64(len(p))); err != nil {
-			return err
-		}
-		return writeThrough(file, buf, p, HeadBytes+off)
-	})
-}
-
-func (s *Space) readFront(area front, number, off int64, p []byte) error {
-	return s.withFront(area, number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
-		at := area.from + off
+	return s.withFront(s.index(), number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
+		at := HeadBytes + off
 		for len(p) > 0 {
 			part := buf[:min(len(p), len(buf))]
 			n, err := file.ReadAt(part, at)
@@ -78,6 +63,17 @@ func (s *Space) readFront(area front, number, off int64, p []byte) error {
 			p = p[len(part):]
 		}
 		return nil
+	})
+}
+
+// WriteIndex stores p, whole blocks, at off in the index of a segment's file, which is made if there is none. What is written behind the end of a half begins
+// there and has whole pieces of IndexPiece, but for the last of a half. It fails with ENOSPC rather than take what is to be left of the disk. The next Sync of the segment brings it down.
+func (s *Space) WriteIndex(number, off int64, p []byte) error {
+	return s.withFront(s.index(), number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
+		if err := s.extendIndex(g, file, off, int64(len(p))); err != nil {
+			return err
+		}
+		return writeThrough(file, buf, p, HeadBytes+off)
 	})
 }
 

@@ -216,6 +216,7 @@ func (s *Store) landDrop(c *durable.Change) {
 func (s *Store) landClarify(c *durable.Change) {
 	if c.Tag == owes {
 		s.kept.clarifying = false
+		delete(s.stall.drops, c)
 		defer s.paid()
 	}
 	if c.Err == nil {

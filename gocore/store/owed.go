@@ -133,8 +133,10 @@ func (s *Store) clarify() {
 		return
 	}
 	k.clarifying = true
+	c := &durable.Change{Clarify: true, Tag: owes}
+	s.stall.drops[c] = s.now()
 	s.eng.Owe(0, 1)
-	k.dir.Commit(&durable.Change{Clarify: true, Tag: owes})
+	k.dir.Commit(c)
 }
 
 // sayAgain commits once more what could not be: drops, and of rules the one that holds now. The lock is held.
