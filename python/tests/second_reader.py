@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 from dataclasses import dataclass
@@ -142,20 +143,27 @@ def _frame(found: Identity, number: int, area: bytes, at: int) -> tuple[int, byt
 def committed(path: Path, number: int, batch: int) -> list[bytes]:
     """What the commit area of a data file says behind the last batch of the log. The last record may say too much."""
     found = identity(path)
-    with (path / f"data-{number:016x}").open("rb") as file:
-        file.seek(HEAD + found.index)
-        area = file.read(found.commits)
-    said: list[bytes] = []
-    at = 0
-    while area[at : at + 8] == b"VELOCCMT":
-        behind, payload = _frame(found, number, area, at)
-        if behind > batch:
-            raise ValueError(f"batches {batch + 1} to {behind} are missing")
-        if behind < batch:
-            break
-        said.append(payload)
-        at = -(-(at + 64 + len(payload)) // 4096) * 4096
-    return said
+    file = path / f"data-{number:016x}"
+    if not file.exists():
+        return []
+    with file.open("rb") as opened:
+        opened.seek(HEAD + found.index)
+        area = opened.read(found.commits)
+    whole: list[tuple[int, int, bytes]] = []
+    for at in range(0, len(area), 4096):
+        if area[at : at + 8] == b"VELOCCMT":
+            with contextlib.suppress(ValueError):  # a torn one, or one that was written over
+                whole.append((at, *_frame(found, number, area, at)))
+    latest = max((behind for _, behind, _ in whole), default=0)
+    if latest > batch:
+        raise ValueError(f"batches {batch + 1} to {latest} are missing")
+    said = [(at, payload) for at, behind, payload in whole if behind == batch]
+    end = 0
+    for at, payload in said:
+        if at != end:
+            raise ValueError(f"a frame is missing at {end}")
+        end = -(-(at + 64 + len(payload)) // 4096) * 4096
+    return [payload for _, payload in said]
 
 
 def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:
