@@ -130,7 +130,7 @@ func TestPowerLoss(t *testing.T) {
 		every, seeds = 5, 1
 	}
 	t.Run("in", func(t *testing.T) {
-		for _, s := range scenarios {
+		for i, s := range scenarios {
 			for seed := range seeds {
 				t.Run(fmt.Sprint(s.name, " ", seed), func(t *testing.T) {
 					t.Parallel()
@@ -141,7 +141,12 @@ func TestPowerLoss(t *testing.T) {
 							return nil
 						}}
 					})
-					o.p.made = made(seed)
+					switch o.p.made, o.p.prompt = madeWhole, false; (i + int(seed)) % 3 {
+					case 1:
+						o.p.made = []made{madeIndexed, madeHeads, madeBare}[i/3%3]
+					case 2:
+						o.p.prompt = true
+					}
 					s.play(o.p, true)
 					o.p.close()
 					if err := errors.Join(o.wrong, o.p.wrong); err != nil {
