@@ -125,7 +125,7 @@ func rebuilt(o Options, want model) error {
 func TestPowerLoss(t *testing.T) {
 	watch(t, 8*time.Minute)
 	var images atomic.Int64
-	every, seeds := 2, uint64(3)
+	every, seeds := 2, uint64(2)
 	if tenth() {
 		every, seeds = 5, 1
 	}
