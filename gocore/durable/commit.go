@@ -98,11 +98,7 @@ func (d *Dir) commit(group []*Change) {
 	if d.unclear {
 		group = d.clarify(group)
 	}
-	var failed map[int64]error
-	if !d.unclear {
-		failed = d.write(group)
-	}
-	d.land(group, d.suspects(failed))
+	d.land(group, d.suspects(d.write(group)))
 	if d.o.prompt {
 		d.flushIdleArea()
 	}
