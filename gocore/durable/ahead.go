@@ -34,10 +34,8 @@ func (a *ahead) end() int64 {
 	if len(a.frames) == 0 {
 		return 0
 	}
-	return wholeBlocks(a.frames[len(a.frames)-1].End)
+	return segment.Blocks(a.frames[len(a.frames)-1].End)
 }
-
-func wholeBlocks(n int64) int64 { return (n + segment.Block - 1) &^ (segment.Block - 1) }
 
 // same tells whether two looks at an area have found the same.
 func (a *ahead) same(b *ahead) bool {
@@ -186,21 +184,19 @@ func (f *areaFile) Read(off int64, p []byte) error {
 	return err
 }
 
-// readArea reads a commit area.
-func (c *contents) readArea(number uint64) (a ahead, err error) {
-	a.file = number
+// framesIn reads the frames in a range of a commit area. It tells why the file or the medium does not give all of it, too.
+func (c *contents) framesIn(number uint64, r run) (frames []dataindex.Frame, unread, err error) {
 	file, err := c.openArea(number)
 	if errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
-		a.unread = err
-		return a, nil
+		return nil, err, nil
 	}
 	if err != nil || file == nil {
-		return a, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p := make([]byte, c.identity.commitBytes())
-	a.unread, err = blockwise(p, func(at int64, some []byte) error {
-		n, err := file.ReadAt(some, file.front-int64(len(p))+at)
+	p := make([]byte, r.end-r.from)
+	unread, err = blockwise(p, func(at int64, some []byte) error {
+		n, err := file.ReadAt(some, file.front-c.identity.commitBytes()+r.from+at)
 		clear(some[n:])
 		if errors.Is(err, io.EOF) {
 			err = nil
@@ -208,12 +204,22 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 		return err
 	})
 	if err != nil {
-		return a, err
+		return nil, unread, err
 	}
-	for frame := range c.commitArea(number).Frames(p, 0) {
-		if frame.From%segment.Block != 0 || frame.Generation > mostBatch {
-			continue // no writer makes one
+	for frame := range c.commitArea(number).Frames(p, r.from) {
+		if frame.From%segment.Block == 0 && frame.Generation <= mostBatch { // else no writer makes one
+			frames = append(frames, frame)
 		}
+	}
+	return frames, unread, nil
+}
+
+// readArea reads a commit area.
+func (c *contents) readArea(number uint64) (a ahead, err error) {
+	a.file = number
+	frames, unread, err := c.framesIn(number, run{0, c.identity.commitBytes()})
+	a.unread = unread
+	for _, frame := range frames {
 		if frame.Generation > a.batch {
 			a.batch, a.frames, a.holes = frame.Generation, nil, nil
 		}
@@ -225,7 +231,7 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 		}
 		a.frames = append(a.frames, frame)
 	}
-	return a, nil
+	return a, err
 }
 
 // lacksBytes tells whether bytes of the checkpoints that the last frame says are not there, so that it was never acknowledged. Bytes that the medium does not give
@@ -353,26 +359,28 @@ func (c *contents) syncAhead() (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	inside := segment.Behind(file, c.identity.front())
 	for _, r := range c.ahead.last {
-		if err := writeAgain(inside, r); err != nil {
+		if err := writeAgain(inside, r, againBytes); err != nil {
 			return err
 		}
 	}
 	return file.Sync()
 }
 
-// writeAgain reads a range of a file and writes it to where it is. What cannot be read stays.
-func writeAgain(file vfs.File, r run) error {
-	p := make([]byte, min(r.end-r.from, againBytes))
-	for at := r.from; at < r.end; at += int64(len(p)) {
-		p = p[:min(int64(len(p)), r.end-at)]
+// writeAgain reads a range of a file in pieces, and writes them to where they are. Blocks that cannot be read stay.
+func writeAgain(file vfs.File, r run, piece int64) error {
+	for at := r.from; at < r.end; at += piece {
+		end := min(at+piece, r.end)
+		p := make([]byte, end-at)
 		n, err := file.ReadAt(p, at)
-		if vfs.Unreadable(err) || errors.Is(err, io.EOF) {
+		switch {
+		case vfs.Unreadable(err) && piece > segment.Block:
+			err = writeAgain(file, run{at, end}, segment.Block)
+		case vfs.Unreadable(err):
 			err = nil
-		}
-		if err == nil {
+		case err == nil || errors.Is(err, io.EOF):
 			_, err = file.WriteAt(p[:n], at)
 		}
-		if err != nil || n == 0 {
+		if err != nil {
 			return err
 		}
 	}
@@ -382,11 +390,17 @@ func writeAgain(file vfs.File, r run) error {
 // againBytes is how much is written again at once.
 const againBytes = 1 << 20
 
-// unchangedAhead tells whether nothing was said in the commit area since it was read, for a View: whoever asks looks at the catalog afterwards.
+// unchangedAhead tells whether nothing was said in the commit area since it was read, for a View, which looks at the catalog afterwards: a change of that is seen
+// there. So only the next frame behind the same batch is looked for, where it would stand.
 func (c *contents) unchangedAhead() (bool, error) {
 	if c.ahead.file == 0 {
 		return true, nil
 	}
-	now, err := c.readArea(c.ahead.file)
-	return now.batch < c.ahead.batch || now.same(&c.ahead), err
+	from := c.ahead.end()
+	frames, _, err := c.framesIn(c.ahead.file, run{from, min(from+mostFrame, c.identity.commitBytes())})
+	later := func(frame dataindex.Frame) bool { return frame.Generation >= c.ahead.batch }
+	return !slices.ContainsFunc(frames, later), err
 }
+
+// mostFrame is how long a frame of a commit area may be: what it says is part of a batch, and its head takes less than a block.
+const mostFrame = batchBytes + segment.Block

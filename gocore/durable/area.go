@@ -1,8 +1,10 @@
 package durable
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/journal"
@@ -28,6 +30,8 @@ type area struct {
 	end     int64    // of the frames behind the last batch
 	records [][]byte // in these frames, which the catalog does not have yet
 	bytes   int      // that they take in a batch
+	in      uint64   // the data file that these frames stand in
+	late    bool     // the catalog could not be given them in time
 	doubt   bool     // a frame that could not be written may be there, until the catalog has its next batch
 }
 
@@ -46,7 +50,7 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	records := d.batch(changes)
 	bytes := bytesOf(records)
 	frame := d.commitArea(d.area.file).Append(nil, d.log.Last(), d.area.end, slices.Concat(records...))
-	frame = append(frame, make([]byte, -len(frame)&(segment.Block-1))...)
+	frame = append(frame, make([]byte, segment.Blocks(int64(len(frame)))-int64(len(frame)))...)
 	if d.area.bytes+bytes > batchBytes || d.area.end+int64(len(frame)) > d.identity.commitBytes() {
 		d.spare = spare
 		return nil, false
@@ -69,8 +73,8 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 		return failed, true
 	}
 	d.area.end += int64(len(frame))
-	d.area.records, d.area.bytes = append(d.area.records, records...), d.area.bytes+bytes
-	d.restartIdleTimer()
+	d.area.records, d.area.bytes, d.area.in = append(d.area.records, records...), d.area.bytes+bytes, d.area.file
+	d.restartIdleTimer(cmp.Or(d.o.idle, idleDelay))
 	return failed, true
 }
 
@@ -163,21 +167,39 @@ func (d *Dir) flushArea() error {
 	return err
 }
 
-// flushIdleArea calls it while nothing is committed. What fails is tried again with the next commit.
-func (d *Dir) flushIdleArea() {
-	if err := d.flushArea(); err != nil && d.lost == nil {
+// lateDelay is how long flushIdleArea rests when it has failed.
+const lateDelay = time.Second
+
+// flushIdleArea calls flushArea while nothing is committed. What fails is tried again with the next commit, or after lateDelay. It tells whether it has
+// succeeded where it had failed before, so that files can be removed that could not be.
+func (d *Dir) flushIdleArea() (after bool) {
+	late := d.area.late
+	err := d.flushArea()
+	if err == nil || d.lost != nil {
+		return late && err == nil
+	}
+	if !late {
 		logring.Add(logring.Warning, d.o.Dir+": the latest commits stand in a data file, and not in the catalog: "+err.Error())
 	}
+	d.area.late = true
+	d.restartIdleTimer(lateDelay)
+	return false
 }
 
-// Discard removes the file of a segment in which nothing lies, as segment.Space does. It may be called in Landed alone.
+// Discard removes the file of a segment in which nothing lies, as segment.Space does. It may be called in Landed alone. It fails while the catalog cannot be
+// given what the commit area of the file says.
 func (d *Dir) Discard(number int64) error {
 	file := uint64(number) + 1
-	if err := d.flushArea(); err != nil {
-		return err
+	if d.area.in == file {
+		if err := d.flushArea(); err != nil {
+			return err
+		}
+	}
+	if d.area.file == file {
+		d.area.file = 0
 	}
 	if d.area.next == file {
-		d.area.file, d.area.next = 0, 0
+		d.area.next = 0
 	}
 	delete(d.bad, file)
 	return d.data.Discard(number)

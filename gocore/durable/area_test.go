@@ -55,6 +55,22 @@ func (s *site) areaFrames(number uint64) (all []dataindex.Frame) {
 	return all
 }
 
+// batches are the places of the batches in the newest catalog.
+func (s *site) batches() (name string, at []int64) {
+	s.t.Helper()
+	names := s.names("catalog-")
+	name = names[len(names)-1]
+	for _, f := range framesOf(s.read(name)) {
+		if f.kind == batchKind {
+			at = append(at, f.from)
+		}
+	}
+	if len(at) == 0 {
+		s.t.Fatal("no batch is there")
+	}
+	return name, at
+}
+
 // A commit takes one sync, but for the first one in a data file, and for one now and then, by which the catalog gets what the commit area has.
 func TestACommitTakesOneSync(t *testing.T) {
 	s := busySite(t)
@@ -155,12 +171,9 @@ func TestAFrameWithoutItsBytes(t *testing.T) {
 // Where the catalog's last batch is damaged, what stands in the commit area behind it tells that it was there, and counts.
 func TestTheCommitAreaKnowsOfALostBatch(t *testing.T) {
 	h := died(t, 5)
-	names := h.names("catalog-")
-	name := names[len(names)-1]
-	for _, f := range framesOf(h.read(name)) {
-		if f.kind == batchKind {
-			h.flip(name, f.from+41)
-		}
+	name, batches := h.batches()
+	for _, at := range batches {
+		h.flip(name, at+41)
 	}
 	sum := h.check(Scope{})
 	if len(sum.Faults) == 0 || sum.Faults[0].Kind != Catalog || sum.Faults[0].Harmless {
@@ -272,14 +285,8 @@ func TestACommitAreaThatCannotBeOpened(t *testing.T) {
 // Frames that a repair has taken into the catalog do not count again, also when a torn end has a reader look into all areas.
 func TestFramesCountOnce(t *testing.T) {
 	h := died(t, 7)
-	names := h.names("catalog-")
-	name := names[len(names)-1]
-	for _, f := range framesOf(h.read(name)) {
-		if f.kind == batchKind {
-			h.flip(name, f.from+41)
-			break
-		}
-	}
+	name, batches := h.batches()
+	h.flip(name, batches[0]+41)
 	if _, err := Repair(h.o, Mending{}); err != nil {
 		t.Fatal(err)
 	}
@@ -292,15 +299,8 @@ func TestFramesCountOnce(t *testing.T) {
 	h.put("b", plan.Number(1), 3000)
 	x := h.copied()
 	h.close()
-	names = x.names("catalog-")
-	name = names[len(names)-1]
-	at := int64(0)
-	for _, f := range framesOf(x.read(name)) {
-		if f.kind == batchKind {
-			at = f.from
-		}
-	}
-	x.flip(name, at+41) // as if the power had gone while it was written
+	name, batches = x.batches()
+	x.flip(name, batches[len(batches)-1]+41) // as if the power had gone while it was written
 	x.has(want, false)
 	x.sound()
 	x.open()
@@ -332,4 +332,54 @@ func TestClarifyingComesFirst(t *testing.T) {
 	fails.Disable()
 	again.Disable()
 	s.close()
+}
+
+// What cannot be read of the bytes that are written again stays as it is; all else is written.
+func TestBytesAreWrittenAgainAroundWhatCannotBeRead(t *testing.T) {
+	const n, bad = againBytes + 40<<10, 16 << 10 // behind the second piece's first blocks too
+	mem := vfs.NewMem(1 << 40)
+	written := make([]bool, n/segment.Block)
+	unreadable := []*vfs.Rule{
+		{Ops: vfs.OpRead, From: bad, To: bad + 1, Err: unix.EIO, Short: true, ShortBytes: bad},
+		{Ops: vfs.OpRead, From: againBytes, To: againBytes + 1, Err: unix.EIO},
+	}
+	f, err := vfs.NewFaulty(seen{mem, written}, unreadable...).Create("/f", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(make([]byte, n), 0); err != nil {
+		t.Fatal(err)
+	}
+	clear(written)
+	if err := writeAgain(f, run{0, n}, againBytes); err != nil {
+		t.Fatal(err)
+	}
+	for i, is := range written {
+		if lost := int64(i) == bad/segment.Block || int64(i) == againBytes/segment.Block; is == lost {
+			t.Errorf("block %d: written: %v", i, is)
+		}
+	}
+}
+
+// seen is a file system that notes which blocks are written.
+type seen struct {
+	vfs.FS
+	written []bool
+}
+
+func (s seen) Create(name string, direct bool) (vfs.File, error) {
+	f, err := s.FS.Create(name, direct)
+	return seenFile{f, s.written}, err
+}
+
+type seenFile struct {
+	vfs.File
+	written []bool
+}
+
+func (f seenFile) WriteAt(p []byte, off int64) (int, error) {
+	for at := off; at < off+int64(len(p)); at += segment.Block {
+		f.written[at/segment.Block] = true
+	}
+	return f.File.WriteAt(p, off)
 }

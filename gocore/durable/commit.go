@@ -68,7 +68,7 @@ func (d *Dir) run() {
 		case len(group) > 0:
 			d.commit(group)
 		case idle:
-			d.flushIdleArea()
+			nudged = d.flushIdleArea() || nudged
 			fallthrough
 		default:
 			d.drainIndexes()
@@ -98,7 +98,11 @@ func (d *Dir) commit(group []*Change) {
 	if d.unclear {
 		group = d.clarify(group)
 	}
-	d.land(group, d.suspects(d.write(group)))
+	var failed map[int64]error
+	if !d.unclear {
+		failed = d.write(group)
+	}
+	d.land(group, d.suspects(failed))
 	if d.o.prompt {
 		d.flushIdleArea()
 	}

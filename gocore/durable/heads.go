@@ -37,7 +37,7 @@ func (i *identity) indexBytes() int64 {
 	if !i.index {
 		return 0
 	}
-	return 2 * min(max((i.segment/indexShare+segment.Block-1)/segment.Block*segment.Block, leastIndex), mostIndex)
+	return 2 * min(max(segment.Blocks(i.segment/indexShare), leastIndex), mostIndex)
 }
 
 // A commit area has this part of a segment, as a divisor, and so many bytes at the least and at the most.
@@ -52,7 +52,7 @@ func (i *identity) commitBytes() int64 {
 	if !i.commits {
 		return 0
 	}
-	return min(max((i.segment/commitShare+segment.Block-1)/segment.Block*segment.Block, leastCommit), mostCommit)
+	return min(max(segment.Blocks(i.segment/commitShare), leastCommit), mostCommit)
 }
 
 // owner is the identity that the heads of data files carry; nil: they have none.

@@ -272,7 +272,7 @@ func (x *indexes) append(i *index, rows []described) error {
 // padded fills what is to be written at an offset of a half up, to a whole block, and to a whole piece where that is new.
 func (i *index) padded(p []byte, at, half int64) []byte {
 	end := at + int64(len(p))
-	to := (end + segment.Block - 1) / segment.Block * segment.Block
+	to := segment.Blocks(end)
 	if to > i.ends[i.half] {
 		to = min((end+segment.IndexPiece-1)/segment.IndexPiece*segment.IndexPiece, half)
 	}

@@ -61,7 +61,7 @@ func (d *Dir) enqueue(group []*Change) {
 		d.writeIndexes()
 	}
 	if d.count+len(d.written) > 0 {
-		d.restartIdleTimer()
+		d.restartIdleTimer(cmp.Or(d.o.idle, idleDelay))
 	}
 }
 
@@ -110,9 +110,8 @@ func (d *Dir) drainIndexes() {
 	}
 }
 
-// restartIdleTimer has drainIndexes called if no commit comes for idleDelay.
-func (d *Dir) restartIdleTimer() {
-	delay := cmp.Or(d.o.idle, idleDelay)
+// restartIdleTimer has run go on when no commit has come for so long.
+func (d *Dir) restartIdleTimer(delay time.Duration) {
 	if d.idle == nil {
 		d.idle = time.AfterFunc(delay, d.becameIdle)
 	} else {

@@ -93,7 +93,7 @@ func (c *catalog) find(h *History, k plan.Key) *Record {
 	return r
 }
 
-func (c *catalog) keep(r *Record) bool {
+func (c *catalog) keep(r *Record, _ int64) bool {
 	if row := c.failing[r]; row != nil {
 		delete(c.failing, r)
 		c.unsure = append(c.unsure, row)

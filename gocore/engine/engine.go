@@ -51,7 +51,7 @@ type Config struct {
 	Forget    func(*Record)       // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
 	Removed   func(r, by *Record) // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
 	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
-	Keep  func(*Record) bool                   // asked of a record that gives its room there back: whether the catalog counts on it
+	Keep  func(*Record, int64) bool            // asked of a record that gives its room at an offset there back: whether the catalog counts on it
 	Find  func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
 	Trace func(Event)                          // every event, while the caller's lock is held; nil: none
 }

@@ -122,7 +122,7 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 
 // A flush that has to be done again finds no room when its own is kept: who waits for it is told.
 func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
-	e := New(Config{Keep: func(*Record) bool { return true }, Tiers: []TierConfig{
+	e := New(Config{Keep: func(*Record, int64) bool { return true }, Tiers: []TierConfig{
 		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
 	}})
 	h := e.History("h")
@@ -150,7 +150,7 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
 	for name, replaces := range map[string]bool{"it does": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
-			e := New(Config{Keep: func(*Record) bool { return false }, Tiers: []TierConfig{
+			e := New(Config{Keep: func(*Record, int64) bool { return false }, Tiers: []TierConfig{
 				{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
 			}})
 			e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 40) })

@@ -123,12 +123,11 @@ func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.
 
 // vacate gives r's room in tier t back, unless the caller's catalog counts on it.
 func (e *Engine) vacate(r *Record, t int) {
-	if e.cfg.Keep == nil || t != len(e.tiers)-1 || !e.cfg.Keep(r) {
+	tr, id := e.tiers[t], r.copies[t]
+	if e.cfg.Keep == nil || t != len(e.tiers)-1 || !e.cfg.Keep(r, tr.table.At(id).Offset) {
 		e.free(r, t)
 		return
 	}
-	tr := e.tiers[t]
-	id := r.copies[t]
 	f := tr.table.At(id)
 	e.setClass(t, f, fragment.Held)
 	f.Owner, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = nil, lifecycle.Init, fragment.Unexpected, 0, 0, false

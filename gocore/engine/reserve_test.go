@@ -25,7 +25,7 @@ func newKept(t *testing.T, host, disk int64) *kept {
 		Tiers: []TierConfig{
 			{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: disk, Remote: true, WriteRate: 1e9, ReadRate: 1e9},
 		},
-		Keep: func(r *Record) bool { return s.rows[r.Key].Written == r.Written() },
+		Keep: func(r *Record, _ int64) bool { return s.rows[r.Key].Written == r.Written() },
 		Removed: func(r, by *Record) {
 			if by == nil && (r.Failed() == nil || r.Captured()) {
 				s.removed = append(s.removed, r)

@@ -84,7 +84,7 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 	if dir == read {
 		return g.hold(s, dir), nil
 	}
-	if err := g.reserve(s, off, blocks(off+n)-off); err != nil {
+	if err := g.reserve(s, off, Blocks(off+n)-off); err != nil {
 		if !s.opt.Named && g.allocated == 0 {
 			err = errors.Join(err, g.file.Close())
 			g.file = nil

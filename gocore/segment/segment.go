@@ -177,12 +177,12 @@ func (o Options) filled() (Options, error) {
 		return o, fmt.Errorf("segment space of %d bytes in files of %d, pieces of %d, %d at once: %w",
 			o.Capacity, o.SegmentBytes, o.PieceBytes, o.Parallel, unix.EINVAL)
 	}
-	o.Capacity, o.SegmentBytes, o.PieceBytes = blocks(o.Capacity), blocks(o.SegmentBytes), blocks(o.PieceBytes)
+	o.Capacity, o.SegmentBytes, o.PieceBytes = Blocks(o.Capacity), Blocks(o.SegmentBytes), Blocks(o.PieceBytes)
 	return o, nil
 }
 
-// blocks rounds up to whole blocks.
-func blocks(n int64) int64 { return (n + Block - 1) &^ (Block - 1) }
+// Blocks rounds up to whole blocks.
+func Blocks(n int64) int64 { return (n + Block - 1) &^ (Block - 1) }
 
 // MakeDir makes a directory, and its parents, unless it is there.
 func MakeDir(fs vfs.FS, dir string) error {
@@ -240,7 +240,7 @@ func (s *Space) Capacity() int64 { return s.bytes.Load() }
 func (s *Space) Grow(capacity int64) {
 	s.files.Lock()
 	defer s.files.Unlock()
-	s.bytes.Store(max(s.bytes.Load(), blocks(capacity)))
+	s.bytes.Store(max(s.bytes.Load(), Blocks(capacity)))
 }
 
 // Align returns the alignment of offset, length and address that avoids a copy; at most Block.

@@ -104,7 +104,7 @@ func TestSpaceAgainstModel(t *testing.T) {
 							t.Fatal(err)
 						}
 						copy(model[off:], p)
-						for i := off; i < int(blocks(int64(off+n))); i++ {
+						for i := off; i < int(Blocks(int64(off+n))); i++ {
 							known[i] = i < off+n
 						}
 						return

@@ -230,28 +230,38 @@ func TestLeaseOnADevice(t *testing.T) {
 	}
 }
 
-// In debug mode a lease on a device tells of writers, in whichever of its streams they wrote; one that belongs to its holder does not.
-func TestDebugModeFindsWritersOnADevice(t *testing.T) {
+// debugged is a store in debug mode with so many checkpoints of random bytes on a device.
+func debugged(t *testing.T, checksum bool, n int64, size int) (*board, *Store, *client) {
+	t.Helper()
 	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
 	cfg := b.config(8<<20, 0, 4<<20)
-	cfg.Debug = true
+	cfg.Debug, cfg.Checksum = true, checksum
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
-	const size = 300_000
 	src := b.alloc(size)
-	for k := range 3 {
+	for k := range n {
 		b.fill(src, random(size, uint64(k)))
-		if _, err := c.putOn(b, int64(k), src, size); err != nil {
+		if _, err := c.putOn(b, k, src, size); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lent := func(k int64, a RestoreArgs) *Lease {
-		t.Helper()
-		a.Streams = []uint64{b.stream}
-		l, _, err := c.lease(k, a)
-		b.check(err)
-		return l
-	}
+	return b, s, c
+}
+
+// lent is a lease on a device, for the board's stream.
+func (c *client) lent(b *board, k int64, a RestoreArgs) *Lease {
+	b.t.Helper()
+	a.Streams = []uint64{b.stream}
+	l, _, err := c.lease(k, a)
+	b.check(err)
+	return l
+}
+
+// In debug mode a lease on a device tells of writers, in whichever of its streams they wrote; one that belongs to its holder does not.
+func TestDebugModeFindsWritersOnADevice(t *testing.T) {
+	const size = 300_000
+	b, s, c := debugged(t, true, 3, size)
+	lent := func(k int64, a RestoreArgs) *Lease { return c.lent(b, k, a) }
 	b.check(lent(0, RestoreArgs{}).Release(b.stream)) // nobody wrote
 	l := lent(1, RestoreArgs{})
 	at := random(1, 9)[0]
@@ -271,23 +281,9 @@ func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 
 // Debug mode compares with the bytes that were lent, so that it finds writers in a store that takes no checksums of captures.
 func TestDebugModeFindsWritersOnADeviceWithoutChecksums(t *testing.T) {
-	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
-	cfg := b.config(8<<20, 0, 4<<20)
-	cfg.Debug, cfg.Checksum = true, false
-	s := open(t, cfg)
-	c := newClient(t, s, "h")
 	const size = 300_000
-	src := b.alloc(size)
-	b.fill(src, random(size, 0))
-	if _, err := c.putOn(b, 0, src, size); err != nil {
-		t.Fatal(err)
-	}
-	lent := func() *Lease {
-		t.Helper()
-		l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
-		b.check(err)
-		return l
-	}
+	b, _, c := debugged(t, false, 1, size)
+	lent := func() *Lease { return c.lent(b, 0, RestoreArgs{}) }
 	b.check(lent().Release(b.stream)) // nobody wrote
 	l := lent()
 	b.fill(device.Address(l.Base)+size-1, []byte{^random(size, 0)[size-1]})
@@ -299,22 +295,12 @@ func TestDebugModeFindsWritersOnADeviceWithoutChecksums(t *testing.T) {
 
 // A lease of what an earlier holder wrote into is refused in debug mode, as in host memory.
 func TestDebugModeDoesNotLendWrittenBytesOfADevice(t *testing.T) {
-	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
-	cfg := b.config(8<<20, 0, 4<<20)
-	cfg.Debug = true
-	s := open(t, cfg)
-	c := newClient(t, s, "h")
 	const size = 300_000
-	src := b.alloc(size)
-	b.fill(src, random(size, 0))
-	if _, err := c.putOn(b, 0, src, size); err != nil {
-		t.Fatal(err)
-	}
-	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
-	b.check(err)
+	b, _, c := debugged(t, true, 1, size)
+	l := c.lent(b, 0, RestoreArgs{})
 	b.fill(device.Address(l.Base), []byte{^random(size, 0)[0]})
 	wants(t, l.Release(b.stream), status.Corrupt)
-	_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	_, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 	if e := wants(t, err, status.Corrupt); e.Tier != status.TierDevice || e.Region != 0 {
 		t.Fatalf("%+v", e)
 	}
@@ -324,21 +310,11 @@ func TestDebugModeDoesNotLendWrittenBytesOfADevice(t *testing.T) {
 func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
 	for name, checksum := range map[string]bool{"checksums": true, "no checksums": false} {
 		t.Run(name, func(t *testing.T) {
-			b := newBoard(t, double.Config{Seed: 5})
-			cfg := b.config(8<<20, 0, 4<<20)
-			cfg.Debug, cfg.Checksum = true, checksum
-			s := open(t, cfg)
-			c := newClient(t, s, "h")
 			const size = 10_000
-			src := b.alloc(size)
-			b.fill(src, random(size, 0))
-			if _, err := c.putOn(b, 0, src, size); err != nil {
-				t.Fatal(err)
-			}
+			b, s, c := debugged(t, checksum, 1, size)
 			logring.Drain(10_000)
 			for _, writes := range []bool{false, true} {
-				l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
-				b.check(err)
+				l := c.lent(b, 0, RestoreArgs{})
 				if writes {
 					b.fill(device.Address(l.Base)+7, []byte{^random(size, 0)[7]})
 				}

@@ -19,13 +19,13 @@ type kept struct {
 	directory
 	dir       *durable.Dir // nil: open for reading only
 	state     *catalog.State
-	asleep    map[string]int     // by history: checkpoints of the catalog that have no record and can be restored
-	doomed    map[place]bygone   // keys of which some versions do not count here any more, whatever the catalog still says
-	cleared   map[string]bygone  // … and whole histories
-	underway  map[place]underway // keys of which versions are on their way into the catalog
-	held      map[place][]*flown // … and versions that follow when those have landed, unless they are replaced by one
-	uncertain []*engine.Transfer // written, but nobody knows whether the catalog counts on them
-	budget    int64              // bytes for checkpoints
+	asleep    map[string]int             // by history: checkpoints of the catalog that have no record and can be restored
+	doomed    map[place]bygone           // keys of which some versions do not count here any more, whatever the catalog still says
+	cleared   map[string]bygone          // … and whole histories
+	underway  map[place]underway         // keys of which versions are on their way into the catalog
+	held      map[place][]*flown         // … and versions that follow when those have landed, unless they are replaced by one
+	uncertain map[int64]*engine.Transfer // by offset on disk: written, but nobody knows whether the catalog counts on them
+	budget    int64                      // bytes for checkpoints
 	segments  map[int64]*segmentUse
 	// relocating is how many of the releases that the engine is owed wait until trim has given out room elsewhere.
 	relocating int
@@ -55,7 +55,7 @@ func (s *Store) openKept() error {
 		o.Capacity = *s.set.Disk / diskGrain * diskGrain
 	}
 	k := &kept{
-		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{}, segments: map[int64]*segmentUse{},
+		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, uncertain: map[int64]*engine.Transfer{}, held: map[place][]*flown{}, segments: map[int64]*segmentUse{},
 	}
 	if s.set.ReadOnly {
 		view, err := durable.Read(o)
@@ -181,19 +181,22 @@ func (s *Store) find(h *engine.History, key plan.Key) *engine.Record {
 	})
 }
 
-// keeps tells whether the room on disk that a record gives back has to stay as it is.
-func (s *Store) keeps(r *engine.Record) bool {
+// keeps tells whether the room on disk that a record gives back at an offset has to stay as it is.
+func (s *Store) keeps(r *engine.Record, off int64) bool {
 	k := s.kept
-	b := r.Body.(*body)
-	if b.uncertain {
+	if k.uncertain[off] != nil {
 		return true
 	}
 	id, ok := k.state.History(r.Hist.Name)
 	if !ok {
 		return false
 	}
-	serial, ok := k.state.Serial(id, r.Key)
-	return ok && serial == b.serial
+	if serial, ok := k.state.Serial(id, r.Key); !ok || serial != r.Body.(*body).serial {
+		return false
+	}
+	row, _ := k.state.Find(id, r.Key)
+	at, _, err := k.Place(&row)
+	return err != nil || at == off
 }
 
 // reconsider gives the error of a transfer. A reader whose checkpoint the writer has dropped or replaced is told that: its bytes are not damaged, its file

@@ -139,8 +139,7 @@ func (s *Store) endPut(c *durable.Change, f *flown) {
 		s.arrived(x.Rec)
 		return
 	case c.Uncertain:
-		b.uncertain = true
-		k.uncertain = append(k.uncertain, x)
+		k.uncertain[x.ToOff] = x
 	}
 	if errors.Is(c.Err, segment.ErrSuspect) && !c.Uncertain && x.Kind == engine.Flush && b.redone < mostRedone {
 		b.redone++
@@ -236,11 +235,10 @@ func (s *Store) paid() {
 // settleUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.
 func (s *Store) settleUncertain() {
 	k, now := s.kept, s.now()
-	for _, x := range k.uncertain {
-		x.Rec.Body.(*body).uncertain = false
-		s.eng.Release(now, x.ToOff, x.Rec.Size)
+	for off, x := range k.uncertain {
+		delete(k.uncertain, off)
+		s.eng.Release(now, off, x.Rec.Size)
 	}
-	k.uncertain = nil
 }
 
 // writeDown writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is

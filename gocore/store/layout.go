@@ -168,9 +168,8 @@ type body struct {
 	meta   string
 	coming *coming // nil once the bytes have been taken
 
-	serial    uint64 // of this version in the catalog, once it was given to it
-	uncertain bool   // whether the catalog counts on the bytes on disk nobody knows
-	redone    uint8  // how often they were written again because a sync had failed
+	serial uint64 // of this version in the catalog, once it was given to it
+	redone uint8  // how often its bytes were written again because a sync had failed
 }
 
 // keep takes a copy of the checksums.

@@ -42,6 +42,7 @@ BUGS = [
     Bug("a commit counts without its bytes", "durable/ahead.go", "if lacks = lacks || check.damaged(w,", "if lacks = lacks && check.damaged(w,", "TestAFrameWithoutItsBytes"),
     Bug("bytes whose sync may have failed are not written again", "durable/ahead.go", "if c.ahead.torn || len(c.ahead.last) == 0 {", "if c.ahead.torn || len(c.ahead.last) >= 0 {", FAULTS),
     Bug("a commit area is written over before the catalog has it", "durable/area.go", "	all := slices.Concat(d.area.records, records)\n", "	all := slices.Concat(d.area.records[:0], records)\n", POWER),
+    Bug("the room of what has failed is kept while something else is uncertain", "store/kept.go", "if k.uncertain[off] != nil {", "if len(k.uncertain) > 0 {", "TestAFailingDiskAtRandom", package="store"),
     Bug("what a dead writer has put off is never said", "durable/dir.go", "if !d.contents.log.Closed {", "if false {", "TestWhatADeadWriterHasPutOff"),
     Bug("what is put off is not said by a store that is idle", "durable/commit.go", "			d.drainIndexes()\n", "", "TestWhatIsPutOffIsSaid"),
     Bug("what was written over comes back", "durable/rebuild.go", "case places.covers(x.run):", "case false:", "TestWhatWasWrittenOverDoesNotComeBack"),
