@@ -4,11 +4,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/durable"
-	"velocpy/gocore/handle"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
 )
@@ -23,8 +23,8 @@ type Desk struct {
 	Describes func(*catalog.Layout) error
 	Annotates func(meta string) error
 
-	sessions handle.Table[*Session]
-	backups  handle.Table[*durable.Backup]
+	sessions numbered[*Session]
+	backups  numbered[*durable.Backup]
 }
 
 // Ask answers a request in at most room bytes. With less than Room nothing is done, and the answer is nil. Its errors are *status.Error.
@@ -43,8 +43,8 @@ func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 	return reply, nil
 }
 
-// Sessions is how many are open.
-func (d *Desk) Sessions() int { return d.sessions.Len() }
+// Sessions is how many views and backups are open.
+func (d *Desk) Sessions() int { return d.sessions.len() + d.backups.len() }
 
 func (d *Desk) do(q *Request, room int) ([]byte, error) {
 	switch q.Op {
@@ -76,29 +76,18 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return answer(map[string]any{"view": d.backups.Put(b)}, nil)
+		if err := d.backups.put(q.View, b); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		return answer(struct{}{}, nil)
 	case "backup_step":
 		return d.stepBackup(q)
 	case "backup_close":
-		b, ok := d.backups.Take(q.View)
-		if !ok {
-			return nil, d.stale()
-		}
-		if err := b.Close(); err != nil {
-			return nil, err
-		}
-		return answer(struct{}{}, nil)
+		return closed(&d.backups, q.View)
 	case "close":
-		s, ok := d.sessions.Take(q.View)
-		if !ok {
-			return nil, d.stale()
-		}
-		if err := s.Close(); err != nil {
-			return nil, err
-		}
-		return answer(struct{}{}, nil)
+		return closed(&d.sessions, q.View)
 	}
-	s, ok := d.sessions.Get(q.View)
+	s, ok := d.sessions.get(q.View)
 	if !ok {
 		return nil, d.stale()
 	}
@@ -106,7 +95,7 @@ func (d *Desk) do(q *Request, room int) ([]byte, error) {
 }
 
 func (d *Desk) stepBackup(q *Request) ([]byte, error) {
-	b, ok := d.backups.Get(q.View)
+	b, ok := d.backups.get(q.View)
 	if !ok {
 		return nil, d.stale()
 	}
@@ -118,6 +107,16 @@ func (d *Desk) stepBackup(q *Request) ([]byte, error) {
 	return answer(map[string]any{
 		"done": done, "checkpoints": got.Checkpoints, "bytes": got.Bytes, "rounds": got.Rounds, "older": got.Older, "damaged": got.Damaged,
 	}, nil)
+}
+
+// closed closes what has a number; where nothing has, there is nothing to do.
+func closed[T io.Closer](all *numbered[T], number uint64) ([]byte, error) {
+	if v, ok := all.take(number); ok {
+		if err := v.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return answer(struct{}{}, nil)
 }
 
 func (d *Desk) stale() error {
@@ -137,9 +136,12 @@ func (d *Desk) open(q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := d.sessions.put(q.View, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	a := s.About()
 	facts := map[string]any{
-		"view": d.sessions.Put(s), "store": hex.EncodeToString(a.Store[:]), "format": a.Format, "segment_bytes": a.SegmentBytes, "damage": nil,
+		"store": hex.EncodeToString(a.Store[:]), "format": a.Format, "segment_bytes": a.SegmentBytes, "damage": nil,
 		"seconds": time.Since(began).Seconds(),
 	}
 	if a.Damage != nil {

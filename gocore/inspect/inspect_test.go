@@ -81,9 +81,10 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 	made(t, fs, keys...)
 	d := &Desk{FS: fs}
-	about, _ := ask(t, d, map[string]any{"op": "open", "path": hex.EncodeToString([]byte(dir))})
+	open := map[string]any{"op": "open", "path": hex.EncodeToString([]byte(dir)), "view": 7}
+	ask(t, d, open)
 	for _, head := range []string{"", "{"} {
-		q := map[string]any{"op": "rows", "view": about["view"], "history": hex.EncodeToString([]byte("h")), "head": head}
+		q := map[string]any{"op": "rows", "view": open["view"], "history": hex.EncodeToString([]byte("h")), "head": head}
 		n, pages := 0, 0
 		for more := true; more; pages++ {
 			answer, body := ask(t, d, q)
@@ -98,7 +99,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 			}
 			q["from"], more = answer["next"], answer["next"] != nil
 			// Others may ask between two pages, while the next one is being made.
-			one := map[string]any{"op": "row", "view": about["view"], "history": q["history"], "key": map[string]any{"text": hex.EncodeToString([]byte(keys[n-1].Text))}}
+			one := map[string]any{"op": "row", "view": open["view"], "history": q["history"], "key": map[string]any{"text": hex.EncodeToString([]byte(keys[n-1].Text))}}
 			if facts, _ := ask(t, d, one); facts["serial"] != float64(n) {
 				t.Fatalf("row %d: %v", n, facts)
 			}
@@ -107,18 +108,51 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 			t.Errorf("%d rows in %d pages", n, pages)
 		}
 	}
-	refused := map[string]any{"op": "rows", "view": about["view"], "history": hex.EncodeToString([]byte("h")), "from": 77}
+	refused := map[string]any{"op": "rows", "view": open["view"], "history": hex.EncodeToString([]byte("h")), "from": 77}
 	text, _ := json.Marshal(refused)
 	if _, err := d.Ask(text, Room); !errors.Is(err, status.Of(status.Invalid)) {
 		t.Error(err)
 	}
 	if _, body := ask(t, d, map[string]any{
-		"op": "blob", "view": about["view"], "history": hex.EncodeToString([]byte("h")), "what": "meta",
+		"op": "blob", "view": open["view"], "history": hex.EncodeToString([]byte("h")), "what": "meta",
 		"key": map[string]any{"text": hex.EncodeToString([]byte("0"))},
 	}); string(body) != "meta" {
 		t.Errorf("%q", body)
 	}
-	ask(t, d, map[string]any{"op": "close", "view": about["view"]})
+	ask(t, d, map[string]any{"op": "close", "view": open["view"]})
+	if n := d.Sessions(); n != 0 || fs.OpenFiles() != 0 {
+		t.Error(n, fs.OpenFiles())
+	}
+}
+
+// A number that a caller has given twice, or none, opens nothing; what is not open may be closed.
+func TestNumbersOfViews(t *testing.T) {
+	fs := vfs.NewMem(64 << 20)
+	made(t, fs, plan.Number(1))
+	d := &Desk{FS: fs}
+	store := hex.EncodeToString([]byte(dir))
+	open := map[string]any{"op": "open", "path": store, "view": 7}
+	backup := map[string]any{"op": "backup", "path": store, "to": hex.EncodeToString([]byte("/copy")), "view": 7}
+	ask(t, d, open)
+	ask(t, d, backup) // of backups it is another number
+	files := fs.OpenFiles()
+	for _, q := range []map[string]any{open, backup} {
+		for _, number := range []uint64{7, 0} {
+			q["view"], q["to"] = number, hex.EncodeToString([]byte("/other"))
+			text, _ := json.Marshal(q)
+			if _, err := d.Ask(text, Room); !errors.Is(err, status.Of(status.Invalid)) {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+	if n := d.Sessions(); n != 2 || fs.OpenFiles() != files {
+		t.Error(n, fs.OpenFiles(), files)
+	}
+	for range 2 {
+		for _, op := range []string{"close", "backup_close"} {
+			ask(t, d, map[string]any{"op": op, "view": 7})
+		}
+	}
 	if n := d.Sessions(); n != 0 || fs.OpenFiles() != 0 {
 		t.Error(n, fs.OpenFiles())
 	}
@@ -133,7 +167,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if _, err := fs.Stat(dir); err != nil {
 			made(t, fs, plan.Number(1))
-			if _, err := once.Ask([]byte(`{"op": "open", "path": "2f73746f7265"}`), Room); err != nil {
+			if _, err := once.Ask([]byte(`{"op": "open", "path": "2f73746f7265", "view": 4294967296}`), Room); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -23,7 +23,7 @@ type Request struct {
 	Op      string `json:"op"`
 	Path    Bytes  `json:"path"`    // open, collect, repair, backup
 	To      Bytes  `json:"to"`      // backup: an empty directory
-	View    uint64 `json:"view"`    // of an open one, or of a backup
+	View    uint64 `json:"view"`    // open, backup: a number that the caller chooses for it; all that it is asked then
 	From    int    `json:"from"`    // the page: 0, or what the one before said
 	History Bytes  `json:"history"` // rows, row, blob
 	Key     *Key   `json:"key"`     // row, blob

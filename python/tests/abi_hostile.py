@@ -178,9 +178,11 @@ def questions_about_stores(core: Core) -> None:
         assert ask(bad)[0] in (INVALID, STALE), bad
     assert ask({"op": "open"})[0] == INVALID
     assert ask({"op": "open", "path": b"nowhere".hex()})[0] == -19
-    for op in ("histories", "rows", "row", "blob", "check", "step", "findings", "close"):
+    for op in ("histories", "rows", "row", "blob", "check", "step", "findings", "backup_step"):
         for view in (0, 1, 2**32, 2**64 - 1):
             assert ask({"op": op, "view": view})[0] == STALE
+            assert ask({"op": "close", "view": view})[0] == OK
+            assert ask({"op": "backup_close", "view": view})[0] == OK
     assert ask({"op": "open", "path": b"nowhere".hex()}, 0)[0] == OK  # nothing is done without room
     assert length.value == 1 << 20
     for n in NEGATIVE:
@@ -196,9 +198,10 @@ def questions_about_stores(core: Core) -> None:
         assert ask({"op": op, "path": path})[0] == -18  # it is open
     assert core.finish(core.call("close", handle.value, fd, where(out)), out, fd) == OK
     os.close(fd)
-    status, about = ask({"op": "open", "path": path})
-    assert status == OK, core.text()
-    view = about["view"]
+    view = 2**64 - 1
+    assert ask({"op": "open", "path": path, "view": 0})[0] == INVALID
+    assert ask({"op": "open", "path": path, "view": view})[0] == OK, core.text()
+    assert ask({"op": "open", "path": path, "view": view})[0] == INVALID
     for question, expected in (
         ({"op": "histories"}, OK),
         ({"op": "histories", "from": 2**40}, OK),
@@ -212,7 +215,8 @@ def questions_about_stores(core: Core) -> None:
         ({"op": "step", "milliseconds": -(2**63)}, OK),
         ({"op": "findings", "what": "faults", "from": 7}, OK),
         ({"op": "close"}, OK),
-        ({"op": "close"}, STALE),
+        ({"op": "histories"}, STALE),
+        ({"op": "close"}, OK),
     ):
         assert ask(question | {"view": view})[0] == expected, (question, core.text())
 

@@ -310,7 +310,26 @@ def call_reader(s: State) -> None:
                     assert set(reader.history(name).restore(key).get("u", ZEROS)) <= {key, 0}
 
 
-@case(durable=True)
+def held(directory: str) -> int:
+    """How often this process has a directory open whose name begins so."""
+    names = []
+    for fd in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # another thread has closed it
+            names.append(fd.readlink().name)
+    return sum(name.startswith(directory) for name in names)
+
+
+def closed(s: State, completed: bool) -> str | None:
+    """Nothing that looks into the store is left open; its writer may open the directory for a moment."""
+    gc.collect()
+    for _ in range(500):
+        if held(STORE.name) <= s.seen[0]:
+            return None
+        time.sleep(0.01)
+    return "the store is still being looked into"
+
+
+@case(durable=True, prepare=lambda s: s.seen.append(held(STORE.name)), later=closed)
 def call_inspected(s: State) -> None:
     inspect.contents(STORE)
     assert inspect.check(STORE).damaged == 0
@@ -319,7 +338,10 @@ def call_inspected(s: State) -> None:
 
 
 def copied(s: State, completed: bool) -> str | None:
-    """A copy that came to its end is whole; one that did not is no obstacle to the next."""
+    """A copy that came to its end is whole; one that did not is closed, and no obstacle to the next."""
+    gc.collect()
+    if held(f".{COPY.name}-"):
+        return "an unfinished copy is still open"
     if completed and (damage := inspect.check(COPY).damaged):
         return f"{damage} are damaged in the copy"
     shutil.rmtree(COPY, ignore_errors=True)

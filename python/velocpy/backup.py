@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidArgument
-from .inspect import ask, bytes_of_path
+from .inspect import Opened, bytes_of_path
 
 __all__ = ["BackedUp", "backup"]
 
@@ -84,15 +84,17 @@ def backup(path: Place, to: Place) -> BackedUp:
 
 
 def _copied(path: Place, to: Path) -> dict[str, Any]:
-    facts, _ = ask(op="backup", path=bytes_of_path(path), to=bytes_of_path(to))
-    number = facts["view"]
-    try:
+    with _Copying(path=bytes_of_path(path), to=bytes_of_path(to)) as copying:
         while True:
-            facts, _ = ask(op="backup_step", view=number, milliseconds=100)
+            facts, _ = copying.ask("backup_step", milliseconds=100)
             if facts["done"]:
                 return facts
-    finally:
-        ask(op="backup_close", view=number)
+
+
+class _Copying(Opened):
+    """A backup that is being made."""
+
+    _opens, _closes = "backup", "backup_close"
 
 
 def _sync_directory(directory: Path) -> None:

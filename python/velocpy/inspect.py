@@ -21,14 +21,15 @@ True
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _core, knobs
 from .errors import CheckpointNotFound, DamagedStore, InvalidArgument
@@ -281,22 +282,49 @@ class Repaired:
     unproven: int = 0
 
 
-class View:
-    """A store that is being looked into, as it was when it was opened. Use it with `with`."""
+_view_numbers = itertools.count(1)
 
-    def __init__(self, path: Path) -> None:
-        self.about, _ = ask(op="open", path=bytes_of_path(path))
-        self._number: int = self.about["view"]
+Self = TypeVar("Self", bound="Opened")
 
-    def __enter__(self) -> View:
+
+class Opened:
+    """What the core has opened, under a number that is chosen before: so an interrupted caller closes it too."""
+
+    _opens, _closes = "open", "close"
+    _open = False
+
+    def __init__(self, **request: Any) -> None:
+        self._number = next(_view_numbers)
+        self._open = True
+        #: What the core has said when it opened it.
+        self.about, _ = self.ask(self._opens, **request)
+
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        ask(op="close", view=self._number)
+        self.close()
+
+    def __del__(self) -> None:
+        if self._open:
+            with suppress(Exception):  # nobody would be told, and after a fork the core is the parent's
+                self.close()
 
     def ask(self, op: str, **request: Any) -> tuple[dict[str, Any], bytes]:
         """One question about it."""
         return ask(op=op, view=self._number, **request)
+
+    def close(self) -> None:
+        """Closes it; nothing if it is closed."""
+        self.ask(self._closes)
+        self._open = False
+
+
+class View(Opened):
+    """A store that is being looked into, as it was when it was opened. Use it with `with`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path=bytes_of_path(path))
 
     def pages(self, op: str, **request: Any) -> Iterator[bytes]:
         """The bodies of an answer, page by page."""
