@@ -95,11 +95,27 @@ func (f File) Frames(p []byte, from int64) iter.Seq[Frame] {
 	}
 }
 
+// Begun tells whether a frame of a generation was written to an offset, at the beginning of p, that may not be whole: its head is right, or damaged.
+func (f File) Begun(p []byte, at int64, generation uint64) bool {
+	if len(p) < headBytes || string(p[:len(f.Area)]) != string(f.Area) {
+		return false
+	}
+	if binary.LittleEndian.Uint64(p[headSum:]) != sumOf(p, at) {
+		return true
+	}
+	return f.owns(p) && binary.LittleEndian.Uint64(p[8:]) == generation
+}
+
+// owns tells whether a head names the file.
+func (f File) owns(head []byte) bool {
+	return [16]byte(head[16:32]) == f.Store && binary.LittleEndian.Uint64(head[32:]) == f.Number
+}
+
 // frame is the one at the beginning of p, without a payload if there is none, and how many bytes were hashed to see that.
 func (f File) frame(p []byte, at int64) (found Frame, hashed int64) {
 	length := binary.LittleEndian.Uint64(p[40:])
 	switch {
-	case binary.LittleEndian.Uint64(p[headSum:]) != sumOf(p, at), [16]byte(p[16:32]) != f.Store, binary.LittleEndian.Uint64(p[32:]) != f.Number:
+	case binary.LittleEndian.Uint64(p[headSum:]) != sumOf(p, at), !f.owns(p):
 		return found, headBytes
 	case length > uint64(len(p)-headBytes):
 		return found, headBytes

@@ -18,12 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ahead is what a commit area says behind the last batch of the catalog.
+// ahead is what commit areas say behind the last batch of the catalog.
 type ahead struct {
-	file   uint64 // data file; 0: none
-	batch  uint64 // behind which the frames are
+	file   uint64            // data file; 0: none
+	batch  uint64            // behind which the frames are
+	before []dataindex.Frame // in areas of other files, behind earlier batches, the last of which the catalog has; all that follow are missing
 	frames []dataindex.Frame
 	holes  []run // in the area, where frames are damaged that had been acknowledged
+	begun  bool  // behind the last frame another one was begun: the last one was acknowledged
 	unread error // why the file or the medium does not give all of it; nil: it does
 	torn   bool  // the last frame does not count: not all that it says came down with it
 	last   []run // of the segment: the bytes of the checkpoints that the last frame says
@@ -73,16 +75,12 @@ func (c *contents) readAhead() error {
 const mostAgain = 100
 
 // lookAhead reads the areas of data files, and then the catalog again if it has changed. What counts is taken into the state, but for the last frame. It tells
-// whether area and catalog fit each other: else the catalog has to be read again.
+// whether areas and catalog fit each other: else the catalog has to be read again.
 func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error) {
+	all := make([]ahead, len(files))
 	for i, file := range files {
-		area, err := c.readArea(file)
-		if err != nil {
+		if all[i], err = c.readArea(file); err != nil {
 			return found, false, err
-		}
-		if i == 0 || area.batch > found.batch { // the one that the last batch names is the first
-			area.unread = cmp.Or(area.unread, found.unread)
-			found = area
 		}
 	}
 	if same, err := c.unchangedLog(); err != nil || !same {
@@ -91,10 +89,14 @@ func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error)
 			return found, false, err
 		}
 	}
+	found = c.counting(all)
 	if err := c.takeAhead(&found); err != nil || len(found.frames) == 0 {
 		return found, true, err
 	}
-	if found.torn, err = c.lacksBytes(&found); err != nil || !found.torn && len(found.holes) == 0 {
+	if !found.begun {
+		found.torn, err = c.lacksBytes(&found)
+	}
+	if err != nil || !found.torn && len(found.holes) == 0 {
 		return found, true, err
 	}
 	// The writer may have written to the area while it was read, or have dropped what the last frame says and written to its place since.
@@ -184,8 +186,8 @@ func (f *areaFile) Read(off int64, p []byte) error {
 	return err
 }
 
-// framesIn reads the frames in a range of a commit area. It tells why the file or the medium does not give all of it, too.
-func (c *contents) framesIn(number uint64, r run) (frames []dataindex.Frame, unread, err error) {
+// areaBytes reads a range of a commit area; nothing where there is no such file. It tells why the file or the medium does not give all of it, too.
+func (c *contents) areaBytes(number uint64, r run) (p []byte, unread, err error) {
 	file, err := c.openArea(number)
 	if errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
 		return nil, err, nil
@@ -194,7 +196,7 @@ func (c *contents) framesIn(number uint64, r run) (frames []dataindex.Frame, unr
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p := make([]byte, r.end-r.from)
+	p = make([]byte, r.end-r.from)
 	unread, err = blockwise(p, func(at int64, some []byte) error {
 		n, err := file.ReadAt(some, file.front-c.identity.commitBytes()+r.from+at)
 		clear(some[n:])
@@ -203,23 +205,25 @@ func (c *contents) framesIn(number uint64, r run) (frames []dataindex.Frame, unr
 		}
 		return err
 	})
-	if err != nil {
-		return nil, unread, err
-	}
-	for frame := range c.commitArea(number).Frames(p, r.from) {
+	return p, unread, err
+}
+
+// framesOf are the whole frames in a part of a commit area that begins at an offset.
+func (c *contents) framesOf(number uint64, p []byte, from int64) (all []dataindex.Frame) {
+	for frame := range c.commitArea(number).Frames(p, from) {
 		if frame.From%segment.Block == 0 && frame.Generation <= mostBatch { // else no writer makes one
-			frames = append(frames, frame)
+			all = append(all, frame)
 		}
 	}
-	return frames, unread, nil
+	return all
 }
 
 // readArea reads a commit area.
 func (c *contents) readArea(number uint64) (a ahead, err error) {
 	a.file = number
-	frames, unread, err := c.framesIn(number, run{0, c.identity.commitBytes()})
+	p, unread, err := c.areaBytes(number, run{0, c.identity.commitBytes()})
 	a.unread = unread
-	for _, frame := range frames {
+	for _, frame := range c.framesOf(number, p, 0) {
 		if frame.Generation > a.batch {
 			a.batch, a.frames, a.holes = frame.Generation, nil, nil
 		}
@@ -230,6 +234,9 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 			a.holes = append(a.holes, run{end, frame.From})
 		}
 		a.frames = append(a.frames, frame)
+	}
+	if end := a.end(); end < int64(len(p)) {
+		a.begun = c.commitArea(number).Begun(p[end:], end, a.batch)
 	}
 	return a, err
 }
@@ -266,28 +273,35 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	return lacks, w.close()
 }
 
-// takeAhead takes into the state what an area says, but for its last frame, and leaves frames out of the area that do not count. What is behind the last batch of the
-// catalog counts in the area that this names. What is behind a later batch tells that the catalog has lost that.
+// counting is what counts of what areas say. What is behind the last batch of the catalog counts in the area that this names. What is behind a later batch tells that
+// the catalog has lost that.
+func (c *contents) counting(all []ahead) ahead {
+	found := ahead{file: c.state.Commits(), batch: c.log.Last}
+	slices.SortStableFunc(all, func(a, b ahead) int { return cmp.Compare(a.batch, b.batch) })
+	for _, a := range all {
+		name := segment.FileName(a.file)
+		if a.unread != nil && !c.log.Closed {
+			c.lose(fmt.Errorf("%s: its commit area cannot be read, and may say something behind batch %d of the catalog: %w", name, c.log.Last, a.unread))
+		}
+		if a.batch < c.log.Last || a.batch == c.log.Last && a.file != c.state.Commits() || len(a.frames) == 0 {
+			continue
+		}
+		for _, hole := range a.holes {
+			c.lose(fmt.Errorf("%s, bytes %d to %d of its commit area: what was committed behind batch %d of the catalog is damaged", name, hole.from, hole.end, a.batch))
+		}
+		a.before = slices.Concat(found.before, found.frames)
+		found = a
+	}
+	if found.batch > c.log.Last {
+		c.lose(fmt.Errorf("batches %d to %d of the catalog are missing: %s goes on behind them", c.log.Last+1, found.batch, segment.FileName(found.file)))
+	}
+	return found
+}
+
+// takeAhead takes into the state what areas say, but for the last frame.
 func (c *contents) takeAhead(a *ahead) error {
-	c.ahead = ahead{file: a.file, batch: c.log.Last}
-	name := segment.FileName(a.file)
-	if a.unread != nil && !c.log.Closed {
-		c.lose(fmt.Errorf("%s: its commit area cannot be read, and may say something behind batch %d of the catalog: %w", name, c.log.Last, a.unread))
-	}
-	if a.batch < c.log.Last || a.batch == c.log.Last && a.file != c.state.Commits() {
-		a.frames, a.holes = nil, nil
-	}
-	if len(a.frames) == 0 {
-		return nil
-	}
-	if a.batch > c.log.Last {
-		c.lose(fmt.Errorf("batches %d to %d of the catalog are missing: %s goes on behind them", c.log.Last+1, a.batch, name))
-		c.log.Last = a.batch // no other batch gets its number
-	}
-	for _, hole := range a.holes {
-		c.lose(fmt.Errorf("%s, bytes %d to %d of its commit area: what was committed behind batch %d of the catalog is damaged", name, hole.from, hole.end, a.batch))
-	}
-	for _, frame := range a.frames[:len(a.frames)-1] {
+	c.ahead = ahead{file: a.file, batch: a.batch}
+	for _, frame := range slices.Concat(a.before, a.frames[:max(len(a.frames)-1, 0)]) {
 		if err := c.apply(frame.Payload); err != nil {
 			return err
 		}
@@ -301,10 +315,14 @@ func (c *contents) takeLast(a *ahead) error {
 		return nil
 	}
 	c.ahead = *a
+	c.log.Last = max(c.log.Last, a.batch) // no other batch gets its number
 	last := a.frames[len(a.frames)-1]
 	if a.torn {
 		c.log.Torn += last.End - last.From
 		return nil
+	}
+	if a.begun {
+		c.log.Torn += segment.Block // at least
 	}
 	return c.apply(last.Payload)
 }
@@ -337,7 +355,7 @@ func (c *contents) settleAhead(log *journal.Log) error {
 		return nil
 	}
 	var records [][]byte
-	for _, frame := range c.ahead.frames {
+	for _, frame := range slices.Concat(c.ahead.before, c.ahead.frames) {
 		records = append(records, frame.Payload)
 	}
 	if c.ahead.torn {
@@ -393,13 +411,13 @@ const againBytes = 1 << 20
 // unchangedAhead tells whether nothing was said in the commit area since it was read, for a View, which looks at the catalog afterwards: a change of that is seen
 // there. So only the next frame behind the same batch is looked for, where it would stand.
 func (c *contents) unchangedAhead() (bool, error) {
-	if c.ahead.file == 0 {
+	if c.ahead.file == 0 || c.log.Closed { // the next frame is behind another batch
 		return true, nil
 	}
 	from := c.ahead.end()
-	frames, _, err := c.framesIn(c.ahead.file, run{from, min(from+mostFrame, c.identity.commitBytes())})
+	p, unread, err := c.areaBytes(c.ahead.file, run{from, min(from+mostFrame, c.identity.commitBytes())})
 	later := func(frame dataindex.Frame) bool { return frame.Generation >= c.ahead.batch }
-	return !slices.ContainsFunc(frames, later), err
+	return !slices.ContainsFunc(c.framesOf(c.ahead.file, p, from), later), cmp.Or(err, unread)
 }
 
 // mostFrame is how long a frame of a commit area may be: what it says is part of a batch, and its head takes less than a block.

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -31,7 +30,7 @@ type area struct {
 	records [][]byte // in these frames, which the catalog does not have yet
 	bytes   int      // that they take in a batch
 	in      uint64   // the data file that these frames stand in
-	late    bool     // the catalog could not be given them in time
+	late    int      // how often in a row the catalog could not be given them in time
 	doubt   bool     // a frame that could not be written may be there, until the catalog has its next batch
 }
 
@@ -57,7 +56,8 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	}
 	number := int64(d.area.file) - 1
 	if err := d.data.WriteCommits(number, d.area.end, frame); err != nil {
-		d.bad[d.area.file] = true
+		logring.Add(logring.Warning, d.o.Dir+": what is committed in "+segment.FileName(d.area.file)+" takes two syncs from now on: "+err.Error())
+		d.bad[d.area.file], d.spare = true, spare
 		d.area.file, d.area.next, d.area.doubt = 0, 0, true
 		return nil, false
 	}
@@ -74,7 +74,6 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	}
 	d.area.end += int64(len(frame))
 	d.area.records, d.area.bytes, d.area.in = append(d.area.records, records...), d.area.bytes+bytes, d.area.file
-	d.restartIdleTimer(cmp.Or(d.o.idle, idleDelay))
 	return failed, true
 }
 
@@ -146,6 +145,7 @@ func (d *Dir) appendAhead(records [][]byte) error {
 	if err := d.log.AppendAll(all, nil); err != nil {
 		return err
 	}
+	d.unclear = false // behind a whole batch nobody asks what became of those before
 	said := len(d.area.records) > 0
 	d.area = area{file: d.area.next, next: d.area.next}
 	if said {
@@ -167,24 +167,27 @@ func (d *Dir) flushArea() error {
 	return err
 }
 
-// lateDelay is how long flushIdleArea rests when it has failed.
-const lateDelay = time.Second
-
 // flushIdleArea calls flushArea while nothing is committed. What fails is tried again with the next commit, or after lateDelay. It tells whether it has
 // succeeded where it had failed before, so that files can be removed that could not be.
 func (d *Dir) flushIdleArea() (after bool) {
 	late := d.area.late
 	err := d.flushArea()
 	if err == nil || d.lost != nil {
-		return late && err == nil
+		return late > 0 && err == nil
 	}
-	if !late {
+	if late == 0 {
 		logring.Add(logring.Warning, d.o.Dir+": the latest commits stand in a data file, and not in the catalog: "+err.Error())
 	}
-	d.area.late = true
-	d.restartIdleTimer(lateDelay)
+	d.area.late++
+	d.restartIdleTimer(lateDelay << min(late, mostLate))
 	return false
 }
+
+// lateDelay is how long flushIdleArea rests when it has failed for the first time. It rests twice as long each time, mostLate times: each attempt may leave a file.
+const (
+	lateDelay = time.Second
+	mostLate  = 6
+)
 
 // Discard removes the file of a segment in which nothing lies, as segment.Space does. It may be called in Landed alone. It fails while the catalog cannot be
 // given what the commit area of the file says.

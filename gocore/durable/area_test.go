@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,33 +169,174 @@ func TestAFrameWithoutItsBytes(t *testing.T) {
 	}
 }
 
-// Where the catalog's last batch is damaged, what stands in the commit area behind it tells that it was there, and counts.
+// Where the catalog's last batch is damaged, what stands in the commit area behind it tells that it was there, and counts; also where a frame there is damaged, or
+// bytes of the last one are missing.
 func TestTheCommitAreaKnowsOfALostBatch(t *testing.T) {
-	h := died(t, 5)
+	for how, lost := range map[string]int{"nothing else": 1, "a frame": 2, "bytes of the last frame": 2} {
+		t.Run(how, func(t *testing.T) {
+			h := died(t, 5)
+			h.t = t
+			rows := len(h.rows())
+			switch how {
+			case "a frame":
+				h.flip(segment.FileName(1), h.areaFrames(1)[1].From+70)
+			case "bytes of the last frame":
+				h.flipAt(h.next - segment.Block)
+			}
+			name, batches := h.batches()
+			for _, at := range batches {
+				h.flip(name, at+41)
+			}
+			sum := h.check(Scope{})
+			if len(sum.Faults) == 0 || sum.Faults[0].Kind != Catalog || sum.Faults[0].Harmless {
+				t.Errorf("%v", sum.Faults)
+			}
+			if _, err := Open(h.o); !errors.Is(err, ErrDamaged) {
+				t.Errorf("%v", err)
+			}
+			left := h.rows()
+			if len(left) != rows-lost {
+				t.Errorf("%d of %d are left", len(left), rows)
+			}
+			if _, err := Repair(h.o, Mending{}); err != nil {
+				t.Fatal(err)
+			}
+			h.open()
+			h.serial, h.next = 100, 1<<19
+			for k := range int64(4) {
+				h.put("b", plan.Number(k), 3000)
+			}
+			want := h.rows()
+			x := h.copied() // frames behind a batch of the same number may still stand in the area
+			h.close()
+			x.has(want, true)
+			x.has(left, true)
+			x.sound()
+		})
+	}
+}
+
+// Where the batch is damaged by which the catalog went on to another area, what stands in the one before counts too.
+func TestTwoCommitAreasBehindALostBatch(t *testing.T) {
+	s := busySite(t)
+	for k := range int64(6) {
+		if k == 3 {
+			s.next = s.o.SegmentBytes
+		}
+		s.put("a", plan.Number(k), 3000)
+	}
+	want := s.rows()
+	h := s.copied()
+	s.close()
 	name, batches := h.batches()
-	for _, at := range batches {
-		h.flip(name, at+41)
+	if len(batches) != 2 || len(h.areaFrames(1)) != 2 || len(h.areaFrames(2)) != 2 {
+		t.Fatal("other batches and frames")
 	}
-	sum := h.check(Scope{})
-	if len(sum.Faults) == 0 || sum.Faults[0].Kind != Catalog || sum.Faults[0].Harmless {
-		t.Errorf("%v", sum.Faults)
-	}
+	h.flip(name, batches[1]+41)
+	delete(want, "a/3")
+	h.has(want, false)
 	if _, err := Open(h.o); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 	if _, err := Repair(h.o, Mending{}); err != nil {
 		t.Fatal(err)
 	}
+	h.has(want, false)
 	h.open()
-	h.serial, h.next = 100, 1<<19
-	for k := range int64(4) {
-		h.put("b", plan.Number(k), 3000)
-	}
-	want := h.rows()
-	x := h.copied() // frames behind a batch of the same number may still stand in the area
 	h.close()
-	x.has(want, true)
-	x.sound()
+	h.has(want, false)
+	h.sound()
+}
+
+// Damage to the last frame does not cost what the one before it says, whose places may have been written over since.
+func TestTheFrameBeforeADamagedOne(t *testing.T) {
+	s := busySite(t)
+	s.put("a", plan.Number(1), 3000)
+	at := s.put("a", plan.Number(2), 3000)
+	want := s.rows()
+	s.put("a", plan.Number(2), 3000)
+	frames := s.areaFrames(1)
+	for _, off := range []int64{48, 70} { // in the head, and behind it
+		for _, over := range []bool{false, true} {
+			h := s.copied()
+			h.flip(segment.FileName(1), frames[1].From+off)
+			if over {
+				h.flipAt(at)
+			}
+			h.has(want, false)
+			for range 2 {
+				if faults := h.check(Scope{Data: true}).Faults; over != (len(faults) > 0) {
+					t.Errorf("%v", faults)
+				}
+				h.open()
+				h.close()
+				h.has(want, false)
+			}
+		}
+	}
+	s.close()
+}
+
+// A writer that could not give the catalog what the commit area says does not say that the catalog is closed: an area that cannot be read is damage then.
+func TestACatalogThatLacksSomethingIsNotClosed(t *testing.T) {
+	s := busySite(t)
+	s.put("a", plan.Number(1), 3000)
+	s.put("a", plan.Number(2), 3000)
+	want := s.rows()
+	s.close()
+	for _, fails := range []bool{false, true} {
+		h := s.copied()
+		mem := h.o.FS
+		lock := &dimLock{}
+		h.o.FS = dimDisk{mem, lock}
+		h.open()
+		h.serial = 100
+		h.next = s.next
+		h.put("b", plan.Number(1), 3000)
+		h.put("b", plan.Number(2), 3000)
+		lock.fails.Store(fails)
+		h.close()
+		h.o.FS = mem
+		if len(h.rows()) != len(want)+2 {
+			t.Errorf("%d are there", len(h.rows()))
+		}
+		h.o.FS = vfs.NewFaulty(mem, &vfs.Rule{Ops: vfs.OpOpen, Name: segment.FileName(1), Err: unix.EIO})
+		v, err := Read(h.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (v.Damage() != nil) != fails {
+			t.Errorf("fails: %v, damage: %v", fails, v.Damage())
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// dimLock is a lock of which once nobody can tell whether it is held.
+type dimLock struct {
+	vfs.Lock
+	fails atomic.Bool
+}
+
+func (l *dimLock) Held() error {
+	if l.fails.Swap(false) {
+		return unix.EIO
+	}
+	return l.Lock.Held()
+}
+
+type dimDisk struct {
+	vfs.FS
+	lock *dimLock
+}
+
+func (d dimDisk) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(d), nil }
+
+func (d dimDisk) Lock(name string) (lock vfs.Lock, err error) {
+	d.lock.Lock, err = d.FS.Lock(name)
+	return d.lock, err
 }
 
 // To a commit area that cannot be written nothing is lost: the catalog has each commit at once.
@@ -238,6 +380,33 @@ func TestAViewLearnsOfWhatTheCommitAreaSays(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	s.close()
+}
+
+// A view that cannot read the commit area does not take what it has for current.
+func TestAViewThatCannotReadTheCommitArea(t *testing.T) {
+	s := busySite(t)
+	s.put("a", plan.Number(1), 3000)
+	first := s.serial
+	rule := &vfs.Rule{Ops: vfs.OpRead, Name: segment.FileName(1), From: siteFront - 4*segment.Block, To: siteFront, Err: unix.EIO}
+	rule.Disable()
+	o := s.o
+	o.FS = vfs.NewFaulty(s.fs, rule)
+	v, err := Read(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put("a", plan.Number(1), 3000)
+	rule.Enable()
+	if is, err := v.Current("a", plan.Number(1), first); err == nil {
+		t.Errorf("what was replaced is current: %v", is)
+	}
+	if rule.Fired() == 0 {
+		t.Error("the area was not read")
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
 	}
 	s.close()
 }

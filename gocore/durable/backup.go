@@ -16,7 +16,7 @@ import (
 // Backup copies a store into another directory, also while a process writes to it.
 //
 // The writer knows nothing of it, and may drop or replace a checkpoint while its bytes are copied. The place of such a checkpoint is written to again
-// only when the catalog on disk says that it is gone. So each round copies the checkpoints that are new, and reads the catalog again behind them: what that
+// only when the catalog, or a commit area, says on disk that it is gone. So each round copies the checkpoints that are new, and reads the catalog again behind them: what that
 // still lists was copied whole. Rounds end when nothing is new, and then the copy is the store of the moment of the last look. A
 // writer that is always ahead ends them too: of a key that was replaced since, the copy has the version before, if its checksums prove it.
 //

@@ -67,6 +67,7 @@ func (d *Dir) run() {
 		switch {
 		case len(group) > 0:
 			d.commit(group)
+			d.awaitIdle()
 		case idle:
 			nudged = d.flushIdleArea() || nudged
 			fallthrough

@@ -197,5 +197,9 @@ func (d *Dir) Close() error {
 	if d.idle != nil {
 		d.idle.Stop()
 	}
-	return errors.Join(d.log.Close(), d.data.Close(), d.lock.Close(), d.o.release())
+	end := d.log.Close
+	if len(d.area.records) > 0 {
+		end = d.log.Leave
+	}
+	return errors.Join(end(), d.data.Close(), d.lock.Close(), d.o.release())
 }

@@ -9,7 +9,7 @@
 //
 // What a commit of little says is written to the data file instead, before step 2, and the catalog gets it later: see area.go.
 //
-// A checkpoint that is dropped or replaced is so from the batch on that says it, and its place is written to after that. Nothing is written over that
+// A checkpoint that is dropped or replaced is so from the batch, or the frame of a commit area, on that says it, and its place is written to after that. Nothing is written over that
 // counts, so that a crash at any moment leaves what was there. Many changes share the syncs of step 2, and those in a batch that of step 3.
 //
 // One process at a time has a directory open for writing; any number read it meanwhile. docs/format.md describes the bytes, docs/durable.md why it is so.

@@ -60,9 +60,6 @@ func (d *Dir) enqueue(group []*Change) {
 	if d.count >= rows || d.bytes >= putOffBytes {
 		d.writeIndexes()
 	}
-	if d.count+len(d.written) > 0 {
-		d.restartIdleTimer(cmp.Or(d.o.idle, idleDelay))
-	}
 }
 
 // sayAtOnce writes what was put off, and what indexes are to say of a group, if that has checksums and is not said in a commit area.
@@ -107,6 +104,13 @@ func (d *Dir) drainIndexes() {
 	}
 	for number := range d.syncAll(d.unsynced(nil)) {
 		d.suspect = append(d.suspect, number)
+	}
+}
+
+// awaitIdle has what was put off done when no commit has come for idleDelay. The timer may have fired while the last one was on its way.
+func (d *Dir) awaitIdle() {
+	if d.count+len(d.written)+len(d.area.records) > 0 {
+		d.restartIdleTimer(cmp.Or(d.o.idle, idleDelay))
 	}
 }
 

@@ -400,7 +400,12 @@ func closeFile(f vfs.File) error {
 }
 
 // Close ends the log behind what has been appended, and says so in it.
-func (l *Log) Close() error {
+func (l *Log) Close() error { return l.end(true) }
+
+// Leave ends the log behind what has been appended, and does not say so: whoever reads it has to look for more elsewhere.
+func (l *Log) Leave() error { return l.end(false) }
+
+func (l *Log) end(said bool) error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -420,6 +425,9 @@ func (l *Log) Close() error {
 		return closeFile(l.file) // nothing is written to a directory that is another process's; who asks next is told
 	}
 	l.giveRoomBack()
-	err := l.put(kindClosed, l.last, nil)
+	var err error
+	if said {
+		err = l.put(kindClosed, l.last, nil)
+	}
 	return errors.Join(err, closeFile(l.file))
 }

@@ -15,6 +15,7 @@ from catalog import LEAF, Catalog, Fields, Key, Row, catalog, read
 
 MAGIC = b"VELOCPY\0"
 HEAD = 4096
+COMMITTED = 1 << 24  # bytes that a writer commits in a commit area at most
 
 
 @dataclass
@@ -140,12 +141,15 @@ def _frame(found: Identity, number: int, area: bytes, at: int) -> tuple[int, byt
     return turn, payload
 
 
-def committed(path: Path, number: int, batch: int) -> list[bytes]:
-    """What the commit area of a data file says behind the last batch of the log. The last record may say too much."""
+def committed(path: Path, number: int, batch: int) -> tuple[list[bytes], bool]:
+    """What the commit area of a data file says behind the last batch of the log, and whether the last record counts.
+
+    If not, that depends on the bytes of what it puts.
+    """
     found = identity(path)
     file = path / f"data-{number:016x}"
     if not file.exists():
-        return []
+        return [], True
     with file.open("rb") as opened:
         opened.seek(HEAD + found.index)
         area = opened.read(found.commits)
@@ -163,7 +167,15 @@ def committed(path: Path, number: int, batch: int) -> list[bytes]:
         if at != end:
             raise ValueError(f"a frame is missing at {end}")
         end = -(-(at + 64 + len(payload)) // 4096) * 4096
-    return [payload for _, payload in said]
+    return [payload for _, payload in said], _is_begun(area, end, batch)
+
+
+def _is_begun(area: bytes, at: int, batch: int) -> bool:
+    """Whether another frame behind a batch was begun at an offset, so that the one before it was acknowledged."""
+    if area[at : at + 8] != b"VELOCCMT":
+        return False
+    behind, told = struct.unpack_from("<Q40xQ", area, at + 8)
+    return bool(told != xxhash.xxh3_64_intdigest(area[at : at + 56] + struct.pack("<Q", at)) or behind == batch)
 
 
 def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:
@@ -208,15 +220,24 @@ def histories(path: Path) -> Catalog:
     found = identity(path)
     given, last, _ = read(path, found.store)
     listed = catalog(given)
-    ahead = committed(path, listed.commits, last) if found.commits and listed.commits else []
-    if not ahead:
-        return listed
-    before, behind = catalog(given + ahead[:-1]), catalog(given + ahead)
+    ahead, acknowledged = committed(path, listed.commits, last) if found.commits and listed.commits else ([], True)
+    behind = catalog(given + ahead)
+    if acknowledged:
+        return behind
+    before = catalog(given + ahead[:-1])
+    new = [
+        row
+        for history, rows in behind.rows.items()
+        for key, row in rows.items()
+        if before.rows.get(history, {}).get(key) != row
+    ]
+    elsewhere = any(number != listed.commits for row in new for number, _, _ in row.extents)
+    too_much = sum(size for row in new for _, _, size in row.extents) > COMMITTED
+    if elsewhere or too_much or any(row.sums is None for row in new):
+        return before
     try:
-        for history, rows in behind.rows.items():
-            for key, row in rows.items():
-                if before.rows.get(history, {}).get(key) != row:
-                    checkpoint(path, row)
+        for row in new:
+            checkpoint(path, row)
     except ValueError:  # the last frame was not acknowledged
         return before
     return behind

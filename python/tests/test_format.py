@@ -250,7 +250,7 @@ def test_what_was_committed_before_a_kill_is_read(tmp_path: Path, run_python: Ru
     if damage:
         row = second_reader.histories(path).rows[b"h"][19]
         (number, offset, _) = row.extents[0]
-        assert second_reader.committed(path, number, second_reader.read(path, second_reader.identity(path).store)[1])
+        assert second_reader.committed(path, number, second_reader.read(path, second_reader.identity(path).store)[1])[0]
         with (path / f"data-{number:016x}").open("r+b") as file:
             file.seek(second_reader.behind(second_reader.identity(path), offset))
             file.write(b"damage")
