@@ -136,6 +136,8 @@ def main(
             if "folder" in known:
                 settings = settings | {"folder": folder or Path(scratch)}
             report = run(**settings)
+            if quick:
+                report.only_tried()
             if as_json:
                 click.echo(message("benchmark", report.facts(machine.describe())))
             else:
