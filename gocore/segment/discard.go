@@ -34,6 +34,7 @@ func (s *Space) Discard(number int64) error {
 	if g.file != nil {
 		_ = g.file.Close() // nothing in it counts
 	}
+	g.had, g.top = 0, 0
 	g.file, g.allocated, g.unnamed, g.suspect, g.bare, g.unproven = nil, 0, false, nil, false, nil
 	g.index, g.commits, g.created, g.discards = indexUse{}, false, false, g.discards+1
 	g.before, g.synced = false, g.writes // the next file is another one: its name has not been synced

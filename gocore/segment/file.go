@@ -34,6 +34,8 @@ type segment struct {
 	handling           // of the file
 	file      vfs.File // nil until somebody needs it
 	allocated int64    // by this process
+	had       int64    // how long the file was before this process gave it room
+	top       int64    // where what this process has written ends
 	unnamed   bool     // the directory has not been synced since the file was created
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
 	bare      bool     // this space has created the file, and its head is to be written before anything else
@@ -94,6 +96,7 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 	if err := g.writeHead(s); err != nil {
 		return nil, err
 	}
+	g.top = max(g.top, Blocks(off+n))
 	return g.hold(s, dir), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"velocpy/gocore/vfs"
@@ -50,8 +51,9 @@ func TestBytesLieBehindTheHead(t *testing.T) {
 		if err := h.Look(fsys, "/d/"+FileName(number+1)); err != nil {
 			t.Error(err)
 		}
-		if info, err := fsys.Stat("/d/" + FileName(number+1)); err != nil || info.Size != o.SegmentBytes+HeadBytes {
-			t.Errorf("%+v, %v", info, err)
+		size := HeadBytes + min(o.SegmentBytes, Blocks(4096+int64(len(p)))-int64(number)*o.SegmentBytes)
+		if info, err := fsys.Stat("/d/" + FileName(number+1)); err != nil || info.Size != size {
+			t.Errorf("%+v, not %d bytes, %v", info, size, err)
 		}
 	}
 	o.OpenFiles = 1 // files are closed and opened again
@@ -66,6 +68,64 @@ func TestBytesLieBehindTheHead(t *testing.T) {
 	}
 	mustHave(t, s, 1<<20, p[1<<20-4096:][:1000])
 	mustClose(t, s)
+}
+
+// What was given room, and never written to, goes back when the space is closed; what was there before stays, and so does everything where a sync has failed, or
+// where the space is another's by now.
+func TestTheUnusedEndGoesBack(t *testing.T) {
+	for _, files := range []int{1, 64} { // files are closed meanwhile, or not
+		fails := &vfs.Rule{Ops: vfs.OpSync, Name: FileName(2), Err: unix.EIO}
+		fsys, o := withHeads(t, 64<<20, 1)
+		o.FS, o.OpenFiles = vfs.NewFaulty(fsys, fails), files
+		sizes := func() (all []int64) {
+			for number := range uint64(3) {
+				info, err := fsys.Stat("/d/" + FileName(number+1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, info.Size-HeadBytes)
+			}
+			return all
+		}
+		s := mustOpen(t, o)
+		p := random(buffer(10_000, 0))
+		for number := range int64(3) {
+			if err := s.Write(number*o.SegmentBytes, p); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Sync(number); (err != nil) != (number == 1) {
+				t.Fatal(err)
+			}
+		}
+		if got := sizes(); got[0] != o.SegmentBytes {
+			t.Error(got)
+		}
+		mustClose(t, s)
+		if got := sizes(); !slices.Equal(got, []int64{Blocks(10_000), o.SegmentBytes, Blocks(10_000)}) {
+			t.Error(got)
+		}
+		s = mustOpen(t, o)
+		mustHave(t, s, 0, p)
+		if err := s.Write(2*o.SegmentBytes+1<<16, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(0, p[:5000]); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, s)
+		if got := sizes(); !slices.Equal(got, []int64{Blocks(10_000), o.SegmentBytes, Blocks(1<<16 + 10_000)}) {
+			t.Error(got)
+		}
+		s = mustOpen(t, o)
+		if err := s.Write(0, p); err != nil {
+			t.Fatal(err)
+		}
+		s.Bar(unix.EROFS)
+		mustClose(t, s)
+		if got := sizes(); got[0] != o.SegmentBytes {
+			t.Error(got)
+		}
+	}
 }
 
 // A range without bytes needs no file: nothing was ever written where it lies.

@@ -36,6 +36,22 @@ func (g *segment) reserve(s *Space, off, n int64) error {
 	return r.reserve(off, n, length)
 }
 
+// giveBack cuts off the end of the file that this process has given room, and that nothing was written to.
+func (g *segment) giveBack(s *Space) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	end := max(g.had, g.top)
+	if !s.opt.Named || g.allocated <= end || g.suspect != nil || s.barred.Load() != nil {
+		return nil
+	}
+	if g.file == nil {
+		if err := g.find(s, false); err != nil {
+			return err
+		}
+	}
+	return g.file.Truncate(end)
+}
+
 // allocate gives the file room up to an end.
 func (g *segment) allocate(end int64) error {
 	if err := g.file.Allocate(0, end); err != nil {
@@ -59,6 +75,9 @@ type remainder struct {
 func (r *remainder) look(s *Space) (err error) {
 	if r.size, err = r.file.Size(); err != nil {
 		return err
+	}
+	if r.allocated == 0 {
+		r.had = r.size
 	}
 	if r.free, err = s.opt.FS.Free(s.opt.Dir); err != nil {
 		return err

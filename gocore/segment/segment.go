@@ -12,6 +12,7 @@ import (
 	"io"
 	"sync"
 
+	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
@@ -249,8 +250,8 @@ func (s *Space) Align() int64 { return int64(s.align) }
 // Direct says whether I/O passes the page cache by.
 func (s *Space) Direct() bool { return s.opt.Direct }
 
-// Close waits for the transfers in flight and gives everything back; the files vanish. Later calls,
-// a second Close among them, return ErrClosed.
+// Close waits for the transfers in flight and gives everything back; scratch files vanish, and named ones keep no room that nothing was written to.
+// Later calls, a second Close among them, return ErrClosed.
 func (s *Space) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,6 +263,9 @@ func (s *Space) Close() error {
 	s.helpers.Wait()
 	var errs []error
 	for _, g := range s.segments {
+		if err := g.giveBack(s); err != nil {
+			logring.Add(logring.Warning, fmt.Sprintf("%s: the end of %s stays longer than it has to be: %v", s.opt.Dir, FileName(uint64(g.number)+1), err))
+		}
 		errs = append(errs, g.close())
 	}
 	errs = append(errs, s.bounce.close(), s.release())
