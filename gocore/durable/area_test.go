@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"velocpy/gocore/segment"
 	"velocpy/gocore/vfs"
 
+	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 )
 

@@ -255,5 +255,6 @@ func (c *contents) space(readOnly bool) (*segment.Space, error) {
 	return segment.Open(segment.Options{
 		FS: c.o.FS, Dir: c.o.Dir, Capacity: capacity, SegmentBytes: c.identity.segment, Direct: c.o.Direct, Named: true, ReadOnly: readOnly,
 		Store: c.identity.owner(), Index: c.identity.indexBytes(), Commits: c.identity.commitBytes(),
+		Occupied: c.Occupied(),
 	})
 }

@@ -34,7 +34,7 @@ type segment struct {
 	handling           // of the file
 	file      vfs.File // nil until somebody needs it
 	allocated int64    // by this process
-	had       int64    // how long the file was before this process gave it room
+	had       int64    // where what counts ended when the space was opened
 	top       int64    // where what this process has written ends
 	unnamed   bool     // the directory has not been synced since the file was created
 	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium

@@ -36,12 +36,14 @@ func (g *segment) reserve(s *Space, off, n int64) error {
 	return r.reserve(off, n, length)
 }
 
-// giveBack cuts off the end of the file that this process has given room, and that nothing was written to.
+// giveBack gives the file system the end of the file back that this process has given room, behind what counted and what it has written. The file stays as long as
+// it is: if it had to grow again, and the sync failed that was to bring that down, the next process would not know.
 func (g *segment) giveBack(s *Space) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	end := max(g.had, g.top)
-	if !s.opt.Named || g.allocated <= end || g.suspect != nil || s.barred.Load() != nil {
+	known := g.created || s.opt.Occupied != nil
+	if !s.opt.Named || !known || g.allocated <= end || g.suspect != nil || s.barred.Load() != nil {
 		return nil
 	}
 	if g.file == nil {
@@ -49,7 +51,7 @@ func (g *segment) giveBack(s *Space) error {
 			return err
 		}
 	}
-	return g.file.Truncate(end)
+	return g.file.PunchHole(end, g.allocated-end)
 }
 
 // allocate gives the file room up to an end.
@@ -75,9 +77,6 @@ type remainder struct {
 func (r *remainder) look(s *Space) (err error) {
 	if r.size, err = r.file.Size(); err != nil {
 		return err
-	}
-	if r.allocated == 0 {
-		r.had = r.size
 	}
 	if r.free, err = s.opt.FS.Free(s.opt.Dir); err != nil {
 		return err

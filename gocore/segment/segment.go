@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"sync"
 
 	"velocpy/gocore/logring"
@@ -67,6 +68,9 @@ type Options struct {
 	Index        int64     // bytes of the index behind a head, an even number of blocks; 0: none
 	Commits      int64     // bytes of the commit area behind an index, whole blocks; 0: none
 	OpenFiles    int       // named files that are open at once, about
+
+	// Occupied are the ranges of named files that count when the space is opened. Without it Close gives back nothing of files that were there before.
+	Occupied iter.Seq2[int64, int64]
 }
 
 // Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.
@@ -104,6 +108,7 @@ func Open(opt Options) (*Space, error) {
 	}
 	s := &Space{opt: opt, align: Block, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
 	s.bytes.Store(opt.Capacity)
+	s.occupy()
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
@@ -112,6 +117,19 @@ func Open(opt Options) (*Space, error) {
 		safego.Go("segment helper", s.help)
 	}
 	return s, nil
+}
+
+// occupy notes where what counts ends in each segment.
+func (s *Space) occupy() {
+	if s.opt.Occupied == nil || s.opt.ReadOnly {
+		return
+	}
+	for from, end := range s.opt.Occupied {
+		for number := from / s.opt.SegmentBytes; number*s.opt.SegmentBytes < end; number++ {
+			g := s.numbered(number)
+			g.had = max(g.had, min(end-g.start, s.opt.SegmentBytes))
+		}
+	}
 }
 
 // prepare holds the directory of scratch files open, tries it, and takes the buffers.
