@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import logging
+import pickle
+import re
 import tempfile
 import time
 import warnings
@@ -417,3 +420,32 @@ def test_the_end_of_python_forgets_no_store(run_python: RunPython) -> None:
     )
     assert done.returncode == 0
     assert "unclosed" not in done.stderr
+
+
+def test_what_cannot_go_to_another_process_says_what_to_do_there(tmp_path):
+    """A spawned worker gets its arguments pickled."""
+    with velocpy.open(tmp_path / "store", host="1MiB", disk="1MiB") as store, velocpy.open(host="1MiB") as short:
+        opened = re.escape(f"velocpy.open({str(tmp_path / 'store')!r}, mode='r')")
+        history = store.history("h")
+        ticket = history.checkpoint(0, u=np.arange(3))
+        for thing, match in (
+            (store, opened + " reads"),
+            (history, opened + re.escape(".history('h')")),
+            (ticket, opened),
+            (short, "Send arrays"),
+            (short.history("h"), "Send arrays"),
+            (history.restore(0), "Send arrays"),
+        ):
+            with pytest.raises(velocpy.InvalidType, match=match):
+                pickle.dumps(thing)
+            with pytest.raises(TypeError, match=type(thing).__name__):
+                copy.deepcopy(thing)
+
+
+def test_the_open_stores_of_a_process(tmp_path):
+    with velocpy.open(host="1MiB") as one, velocpy.open(host="1MiB") as two:
+        ours = [store for store in velocpy.stores() if store in (one, two)]
+        assert ours == [one, two]
+        one.close()
+        assert one not in velocpy.stores()
+        assert two in velocpy.stores()

@@ -29,14 +29,22 @@ from .simulate import simulate
 if _TYPE_CHECKING:
     from .history import History
     from .lease import Lease
-    from .store import Store, open  # noqa: A004
+    from .store import Store, open, stores  # noqa: A004
     from .ticket import Ticket
 
 #: What needs NumPy comes when it is asked for: commands that look at a store, and need none, start in half the time.
-_LATER = {"open": "store", "Store": "store", "History": "history", "Ticket": "ticket", "Lease": "lease"}
+_LATER = {
+    "open": "store",
+    "stores": "store",
+    "Store": "store",
+    "History": "history",
+    "Ticket": "ticket",
+    "Lease": "lease",
+}
 
 __all__ = [
     "open",
+    "stores",
     "Store",
     "History",
     "Ticket",

@@ -7,7 +7,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -455,6 +455,9 @@ class History:
         if found is None:
             raise not_found(self._name, plain_key(key), *self._core.known())
         return found
+
+    def __reduce__(self) -> NoReturn:
+        raise self._store._stays("History", f".history({self._name!r})")
 
     def __repr__(self) -> str:
         return f"<History {self._name!r}: {self._status()}>"

@@ -7,7 +7,7 @@ import logging
 import zlib
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import arrays, devices
 from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError, region_not_found
@@ -153,6 +153,12 @@ class Lease(Mapping[Any, Any]):
             if error is None:
                 raise
             logging.getLogger("velocpy").error("%s", written)  # the exception under way matters more
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidType(
+            "a Lease belongs to the process that has opened its store and cannot be pickled. "
+            "Send arrays: lease['u'].copy()."
+        )
 
     def __repr__(self) -> str:
         name = f"{self._history!r}[{self._key!r}]"

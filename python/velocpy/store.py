@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _core, budget, devices, knobs, limits, paths
 from .backup import BackedUp, backup
@@ -27,6 +28,7 @@ from .errors import (
     InvalidArgument,
     InvalidType,
     StoreClosed,
+    StoreLocked,
     TierIOError,
     TierUnavailable,
     VelocError,
@@ -39,6 +41,7 @@ log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
 
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_turns = itertools.count()
 
 #: The kernels for CUDA devices, beside this module.
 KERNELS = "velocpy_kernels.fatbin"
@@ -257,9 +260,13 @@ class Store:
         self._lookahead = lookahead
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
         self._histories: dict[str, History] = {}
-        self._core = _core.Store(json.dumps(config))
-        self._closed = False
+        self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
+        try:
+            self._core = _core.Store(json.dumps(config))
+        except StoreLocked as error:
+            raise _located(error, self._directory) from None
+        self._closed = False
         _open_stores.add(self)
         _drain_log()
 
@@ -561,6 +568,18 @@ class Store:
             source=self,
         )
 
+    def __reduce__(self) -> NoReturn:
+        raise self._stays("Store", "")
+
+    def _stays(self, what: str, behind: str) -> InvalidType:
+        """The error that something of this store cannot go to another process, with what can be done there."""
+        if self._config["durable"]:
+            path = self._config["path"]
+            there = f"Open the store there: velocpy.open({path!r}, mode='r'){behind} reads what is durable"
+        else:
+            there = "Send arrays: lease['u'].copy() of what restore() gives"
+        return InvalidType(f"a {what} belongs to the process that has opened its store and cannot be pickled. {there}.")
+
     def __repr__(self) -> str:
         sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
         shown = [f"{name} {_budget_text(budget)}" for name, budget in sizes]
@@ -636,6 +655,27 @@ def _drain_log() -> None:
         return
     while lines := _core.core_log().splitlines():
         _log(lines)
+
+
+def stores() -> tuple[Store, ...]:
+    """The stores that are open in this process, the oldest first.
+
+    Examples
+    --------
+    >>> import velocpy
+    >>> with velocpy.open(host="16MiB") as store:
+    ...     store in velocpy.stores()
+    True
+    """
+    return tuple(sorted((store for store in _open_stores if not store.closed), key=lambda store: store._turn))
+
+
+def _located(error: StoreLocked, directory: tuple[int, int] | None) -> StoreLocked:
+    """The error that a store is locked, with the store of this process that has it open, if one has."""
+    for store in stores():
+        if store._directory == directory is not None and not store._config["read_only"]:
+            return StoreLocked(f"{error} It is open here as {store!r}, which velocpy.stores() has too.")
+    return error
 
 
 def _log(lines: list[bytes]) -> None:

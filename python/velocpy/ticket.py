@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError
 
@@ -96,6 +96,9 @@ class Ticket:
             return "dropped"
         lowest = [name for number, name in enumerate(TIERS) if durable >> number & 1]
         return f"durable in {lowest[-1]}" if lowest else "captured" if flags & CAPTURED else "not captured yet"
+
+    def __reduce__(self) -> NoReturn:
+        raise self._history._store._stays("Ticket", "")
 
     def __repr__(self) -> str:
         return f"<Ticket {self._history.name!r}[{self.key!r}]: {self._status()}>"
