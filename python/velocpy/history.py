@@ -7,7 +7,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -18,7 +18,10 @@ from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, 
 from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
+    from .choices import TierName
     from .store import Store
+
+T = TypeVar("T")
 
 #: Most bytes of one checkpoint's meta, as JSON: it lies in memory for as long as its checkpoint lives in any tier.
 META_LIMIT = 64 << 10
@@ -92,7 +95,7 @@ class History:
         *,
         copy: bool = True,
         meta: Any = None,
-        tier: str | None = None,
+        tier: TierName | None = None,
         timeout: float | None = None,
         stream: Any = None,
         **named: Any,
@@ -230,6 +233,7 @@ class History:
         key: Key,
         regions: str | int | Iterable[str | int] | None = None,
         *,
+        into: None = None,
         last: bool = False,
         timeout: float | None = None,
         stream: Any = None,
@@ -240,11 +244,11 @@ class History:
         key: Key,
         regions: str | int | Iterable[str | int] | None = None,
         *,
-        into: Any,
+        into: T,
         last: bool = False,
         timeout: float | None = None,
         stream: Any = None,
-    ) -> Any: ...
+    ) -> T: ...
     def restore(
         self,
         key: Key,
@@ -293,6 +297,12 @@ class History:
         self._core.restore_into(key, wanted, _destinations_of(into), last, timeout, stream, _written, observe)
         return into
 
+    @overload
+    def restore_iter(
+        self, last: bool = False, timeout: float | None = None, into: None = None
+    ) -> Iterator[tuple[Key, Lease]]: ...
+    @overload
+    def restore_iter(self, last: bool = False, timeout: float | None = None, *, into: T) -> Iterator[tuple[Key, T]]: ...
     def restore_iter(
         self, last: bool = False, timeout: float | None = None, into: Any = None
     ) -> Iterator[tuple[Key, Any]]:
@@ -369,7 +379,7 @@ class History:
         """Starts to bring back what the plan wants first, before the first restore asks for it."""
         self._core.prefetch()
 
-    def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
+    def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
         """Waits until every checkpoint is captured, or durable in ``tier``, and what restores gave has been verified.
 
         Raises

@@ -17,11 +17,12 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from . import _core, budget, devices, knobs, limits, paths
 from .backup import BackedUp, backup
 from .budget import device_budgets, disk_budget, host_budget, size_text
+from .choices import FlushRule, Mode, Pinning, Policy, TierName, Verification
 from .errors import (
     TIERS,
     BelatedCorruption,
@@ -56,15 +57,15 @@ def open(  # noqa: A001
     path: str | os.PathLike[str] | None = None,
     *,
     device: Any = None,
-    pinning: str = "auto",
+    pinning: Pinning = "auto",
     host: int | str | None = "auto",
     disk: int | str | None = "auto",
     archive: Any = None,
-    mode: str = "a",
+    mode: Mode = "a",
     durable: bool | None = None,
-    flush: str = "auto",
-    policy: str = "score",
-    verify: str = "first",
+    flush: FlushRule = "auto",
+    policy: Policy = "score",
+    verify: Verification = "first",
     checksum: bool = True,
     prefetch: bool = True,
     guess: bool = True,
@@ -182,12 +183,12 @@ def open(  # noqa: A001
         raise TierUnavailable(
             "the archive tier comes with a later version; open the store without archive=.", tier="archive"
         )
-    _require_choice("pinning", pinning, ("auto", "concurrent", "sequential", "direct", "off"))
+    _require_choice("pinning", pinning, Pinning)
     budgets = device_budgets(device)
-    _require_choice("flush", flush, ("auto", "lazy", "eager"))
-    _require_choice("mode", mode, ("a", "r"))
-    _require_choice("policy", policy, ("score", "lru", "fifo"))
-    _require_choice("verify", verify, ("first", "always", "off"))
+    _require_choice("flush", flush, FlushRule)
+    _require_choice("mode", mode, Mode)
+    _require_choice("policy", policy, Policy)
+    _require_choice("verify", verify, Verification)
     _require_whole("lookahead", lookahead, 1)
     _require_whole("timeline", timeline, 0)
     reads = mode == "r"
@@ -297,7 +298,7 @@ class Store:
         """Whether `close` was called."""
         return self._closed
 
-    def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
+    def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
         """Waits until everything is captured, or durable in ``tier``, and what restores gave has been verified.
 
         Raises
@@ -626,9 +627,10 @@ def _lasting(durable: bool | None, directory: Path | None, disk_bytes: int | Non
     return possible if durable is None else bool(durable)
 
 
-def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidArgument(f"{name} is {value!r}; it is one of {', '.join(choices)}.")
+def _require_choice(name: str, value: Any, choice: Any) -> None:
+    values = get_args(choice)
+    if value not in values:
+        raise InvalidArgument(f"{name} is {value!r}; it is one of {', '.join(values)}.")
 
 
 def _require_whole(name: str, value: Any, least: int) -> int:

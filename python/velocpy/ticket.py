@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError
 
 if TYPE_CHECKING:
+    from .choices import TierName
     from .history import History
 
 CAPTURED, GONE = 1, 2
@@ -61,13 +62,13 @@ class Ticket:
         """Whether this version was dropped, replaced or consumed: it owes nothing any more."""
         return bool(self._state()[0] & GONE)
 
-    def durable(self, tier: str) -> bool:
+    def durable(self, tier: TierName) -> bool:
         """Whether the bytes survive the loss of every tier above ``tier``."""
         if tier is None:
             raise InvalidArgument(f"durable() takes the name of a tier; the tiers are {', '.join(TIERS)}.")
         return bool(self._state()[1] >> tier_number(tier) & 1)
 
-    def wait(self, tier: str | None = None, timeout: float | None = None) -> None:
+    def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
         """Waits until the bytes are captured, or durable in ``tier``.
 
         Asking makes a lazy flush urgent. Interrupted, it has changed nothing.

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import velocpy
+from velocpy.choices import Mode
 
 from .stamped import Stamped
 
@@ -47,7 +48,7 @@ def main() -> None:
 @click.argument("expected", type=int)
 @click.argument("compare", type=int)
 @click.argument("mode", type=click.Choice(["a", "r"]))
-def look(path: str, size: int, expected: int, compare: int, mode: str) -> None:
+def look(path: str, size: int, expected: int, compare: int, mode: Mode) -> None:
     """Open the store at PATH, miss what is not there of EXPECTED checkpoints, and compare COMPARE at random."""
     stamped = Stamped(size)
     velocpy.build_info()  # loads the core, which is not what is measured

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 import velocpy
+from velocpy.choices import Verification
 
 from .report import Report
 from .stamped import Bytes, Stamped
 from .timing import median
 
 BAR = 5.0
-CHOICES = ("off", "first")
+CHOICES: tuple[Verification, ...] = ("off", "first")
 Restore = Callable[[velocpy.History, int, Bytes], object]
 
 

@@ -95,7 +95,7 @@ def engine_for(name: str, card: Any, workload: Workload, folder: Path) -> Engine
         if variant == "large device":
             large = dataclasses.replace(workload, device=workload.host)
             return Ours(large, folder, on_device=on_device, name=name)
-        options = {"pinning": variant} if variant else {}
+        options: dict[str, Any] = {"pinning": variant} if variant else {}
         return Ours(workload, folder, on_device=on_device, name=name, **options)
     raise ValueError(f"nobody is called {name!r}")
 

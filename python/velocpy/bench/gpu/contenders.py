@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from velocpy.choices import Policy
 from velocpy.errors import TierUnavailable
 
 from .card import Card, HostCard
@@ -78,7 +79,8 @@ def _made(name: str, card: Card, workload: Workload, folder: Path) -> Engine:
     if kind == "velocpy":
         on_device = not isinstance(card, HostCard)
         into = card.device(workload.largest) if variant == "into" else None
-        policy = variant if variant in ("lru", "fifo") else "score"
+        policies: dict[str, Policy] = {"lru": "lru", "fifo": "fifo"}
+        policy = policies.get(variant, "score")
         checksum = variant != "unchecked"
         return Ours(workload, folder, on_device=on_device, policy=policy, into=into, name=name, checksum=checksum)
     raise ValueError(f"nobody is called {name!r}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import velocpy
+from velocpy.choices import Policy
 
 from .card import Bytes
 from .workload import Workload
@@ -24,7 +25,7 @@ class Ours:
         folder: Path,
         *,
         on_device: bool,
-        policy: str = "score",
+        policy: Policy = "score",
         into: Bytes | None = None,
         name: str = "velocpy",
         **options: Any,

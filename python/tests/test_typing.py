@@ -1,0 +1,60 @@
+"""What a type checker tells users of the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from velocpy import choices, errors
+
+USE = """
+from typing import Any
+
+import numpy as np
+from typing_extensions import assert_type
+
+import velocpy
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def use(store: velocpy.Store, u: Array) -> None:
+    forward = store.history("forward")
+    assert_type(forward.checkpoint(0, u=u, tier="host"), velocpy.Ticket).wait("disk")
+    assert_type(forward.restore(0), velocpy.Lease)
+    assert_type(forward.restore(0, into=u), Array)
+    assert_type(forward.restore(0, into={"u": u}, last=True), dict[str, Array])
+    for key, lease in forward.restore_iter(last=True):
+        assert_type(key, int | str)
+        assert_type(lease, velocpy.Lease)
+    for _, filled in forward.restore_iter(into=[u]):
+        assert_type(filled, list[Array])
+    velocpy.open("run", mode="r", verify="off", flush="lazy", policy="lru", pinning="off")
+"""
+
+
+def checked(tmp_path: Path, text: str) -> str:
+    pytest.importorskip("mypy")
+    program = tmp_path / "use.py"
+    program.write_text(text)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary", str(program)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+
+
+def test_what_calls_return_is_known(tmp_path: Path) -> None:
+    assert checked(tmp_path, USE) == ""
+
+
+def test_misspelt_choices_are_found(tmp_path: Path) -> None:
+    wrong = USE + 'velocpy.open("run", mode="w")\nvelocpy.open().wait("ram")\n'
+    last = len(wrong.splitlines())
+    found = checked(tmp_path, wrong)
+    assert [line.split(":")[1] for line in found.splitlines() if "error" in line] == [str(last - 1), str(last)], found
+
+
+def test_tiers_are_those_of_the_core() -> None:
+    assert get_args(choices.TierName) == errors.TIERS

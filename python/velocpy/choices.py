@@ -1,0 +1,33 @@
+"""Values that arguments take, as types: a type checker finds one that is misspelt before anything runs.
+
+Examples
+--------
+>>> from typing import get_args
+>>> from velocpy import choices
+>>> get_args(choices.Mode)
+('a', 'r')
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["FlushRule", "Mode", "Pinning", "Policy", "TierName", "Verification"]
+
+#: A tier, from the fastest to the slowest.
+TierName = Literal["device", "host", "disk", "archive"]
+
+#: How a store may be used: to write to it too, or to read it.
+Mode = Literal["a", "r"]
+
+#: How memory of the host is made ready for transfers to devices: seed 004 and docs/device.md.
+Pinning = Literal["auto", "concurrent", "sequential", "direct", "off"]
+
+#: When checkpoints go to the tier below: when room is needed, or as soon as it is possible.
+FlushRule = Literal["auto", "lazy", "eager"]
+
+#: Which checkpoints give up their room first.
+Policy = Literal["score", "lru", "fifo"]
+
+#: Which restores compare checksums: the first of a checkpoint in a tier, each, or none.
+Verification = Literal["first", "always", "off"]
