@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import velocpy
+
 
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     examples = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
@@ -24,6 +26,16 @@ def test_links_lead_somewhere(root: Path) -> None:
     links = re.findall(r"\]\(((?!http)[^)#]+)\)", (root / "README.md").read_text())
     assert links
     assert [link for link in links if not (root / link).exists()] == []
+
+
+def test_the_page_of_questions_names_what_exists(root: Path) -> None:
+    text = (root / "docs" / "questions.md").read_text()
+    errors = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+|TierIOError)`", text))
+    assert len(errors) > 12
+    assert [name for name in errors if not issubclass(getattr(velocpy, name), velocpy.VelocError)] == []
+    for method in re.findall(r"`(?:\w+\.)*(\w+)\(", text):
+        places = (velocpy, velocpy.Store, velocpy.History, velocpy.Lease)
+        assert method in ("checkpoint", "restore", "copy") or any(hasattr(place, method) for place in places), method
 
 
 def test_commands_are_targets(root: Path) -> None:
