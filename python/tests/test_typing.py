@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pytest
 
-from velocpy import choices, errors
+import velocpy
+from velocpy import choices, errors, figures
 
 USE = """
 from typing import Any
@@ -58,3 +60,27 @@ def test_misspelt_choices_are_found(tmp_path: Path) -> None:
 
 def test_tiers_are_those_of_the_core() -> None:
     assert get_args(choices.TierName) == errors.TIERS
+
+
+def test_figures_are_those_that_stores_give(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path / "store", host="1MiB", disk="1MiB") as store:
+        store.history("h").checkpoint(0, u=np.zeros(3))
+        stats, costs = store.stats(), store.costs()
+    agrees(stats, figures.Stats)
+    for cost in costs.values():
+        assert cost.keys() == get_type_hints(figures.Cost).keys()
+
+
+def agrees(value: Any, kind: Any) -> None:
+    """Compares names and types, at all depths."""
+    if get_origin(kind) is dict:
+        assert value
+        for each in value.values():
+            agrees(each, get_args(kind)[1])
+    elif isinstance(value, dict):
+        hints = get_type_hints(kind)
+        assert value.keys() == hints.keys()
+        for name, each in value.items():
+            agrees(each, hints[name])
+    else:
+        assert type(value) is kind or (kind is float and type(value) is int), (value, kind)

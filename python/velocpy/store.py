@@ -35,6 +35,7 @@ from .errors import (
     VelocError,
     WaitTimeout,
 )
+from .figures import Cost, Stats
 from .history import History
 from .ticket import tier_number
 
@@ -479,7 +480,7 @@ class Store:
         _open_stores.discard(self)
         _drain_log()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Counters since the store was opened.
 
         ==================  ==========================================================================================
@@ -498,7 +499,7 @@ class Store:
         """
         self._require_open()
         _drain_log()
-        stats: dict[str, Any] = json.loads(self._core.stats())
+        stats: Stats = json.loads(self._core.stats())
         return stats
 
     def timeline(self, clear: bool = False) -> list[dict[str, Any]]:
@@ -510,24 +511,22 @@ class Store:
         events: list[dict[str, Any]] = json.loads(self._core.timeline(clear))
         return events
 
-    def costs(self) -> dict[str, dict[str, float | None]]:
+    def costs(self) -> dict[str, Cost]:
         """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules.
 
         None where nothing was moved yet.
         """
         stats = self.stats()
         moved, waits = stats["bytes"], stats["waits_ns"]
-        above = {
-            "write": _rate(moved["captured"], waits["capture_copy"]),
-            "read": _rate(moved["restored"], waits["restore_copy"]),
-        }
-        costs = {}
+        write = _rate(moved["captured"], waits["capture_copy"])
+        read = _rate(moved["restored"], waits["restore_copy"])
+        costs: dict[str, Cost] = {}
         for name in TIERS:
             tier = stats["tiers"].get(name)
             if tier is not None:
-                costs[name] = {"capacity": tier["capacity"], **above}
+                costs[name] = {"capacity": tier["capacity"], "write": write, "read": read}
                 # What the link below a tier does is the speed of the next tier.
-                above = {"write": tier["flush_bytes_per_s"] or None, "read": tier["load_bytes_per_s"] or None}
+                write, read = tier["flush_bytes_per_s"] or None, tier["load_bytes_per_s"] or None
         return costs
 
     def _streams(self, stream: Any) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from velocpy.errors import TIERS
+from velocpy.figures import TierStats
 from velocpy.quantity import sized
 
 from .run import Outcome
@@ -67,7 +68,7 @@ def memory(budgets: dict[str, int]) -> str:
     return f"{above}{host} of memory"
 
 
-def _tiers_of(outcome: Outcome) -> dict[str, dict[str, Any]]:
+def _tiers_of(outcome: Outcome) -> dict[str, TierStats]:
     """The tiers' counters, the fastest first."""
     tiers = outcome.stats["tiers"]
     return {name: tiers[name] for name in TIERS if name in tiers}

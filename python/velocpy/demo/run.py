@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import velocpy
+from velocpy.figures import Stats
 from velocpy.quantity import sized
 
 from .backend import Backend, backend_named
@@ -37,7 +38,7 @@ class Outcome:
     image: Image  #: computed through velocpy
     reference: Image  #: computed with everything in memory
     budgets: dict[str, int]
-    stats: dict[str, Any]  #: as `Store.stats` gave them after the last shot
+    stats: Stats  #: as `Store.stats` gave them after the last shot
     events: list[dict[str, Any]]  #: as `Store.timeline` gave them
 
     @property

@@ -91,7 +91,8 @@ class Ours:
         return self.history.ready(key)
 
     def facts(self) -> dict[str, Any]:
-        now, before = self.store.stats(), self._before
+        now: dict[str, Any] = {**self.store.stats()}
+        before: dict[str, Any] = {**self._before}
         facts: dict[str, Any] = {}
         for tier, counters in now["tiers"].items():
             for name in ("written", "read"):

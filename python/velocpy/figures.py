@@ -1,0 +1,117 @@
+"""What `Store.stats` and `Store.costs` return, as types. Sizes are bytes; times are said to be what they are."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+__all__ = ["Bytes", "Cost", "HistoryStats", "Restores", "Stats", "TierStats", "Waits"]
+
+
+class TierStats(TypedDict):
+    """One tier."""
+
+    #: Its budget.
+    capacity: int
+    #: What checkpoints take of it, now and at the most so far.
+    used: int
+    high_water: int
+    #: Rooms of checkpoints.
+    fragments: int
+    #: Of what is used: what may go at once, what is on its way down, what no lower tier has yet, what was brought back
+    #: for a restore to come, and what leases show.
+    evictable: int
+    flushing: int
+    dirty: int
+    promised: int
+    held: int
+    #: Added up since the store was opened.
+    evicted_bytes: int
+    written_bytes: int
+    read_bytes: int
+    #: Bytes per second of the link to the tier below, as measured; 0: nothing was moved yet.
+    flush_bytes_per_s: float
+    load_bytes_per_s: float
+    #: Of the host tier: how much is registered for copies to devices.
+    pinned_bytes: int
+    #: Of a disk: whether it passes the page cache by.
+    direct_io: bool
+    #: Of a disk: nanoseconds for which it has not answered; 0: it does.
+    stalled_ns: int
+    #: Of a durable store's disk: groups of checkpoints and drops that shared their syncs.
+    commits: int
+
+
+class Waits(TypedDict):
+    """Nanoseconds that calls took, by reason."""
+
+    #: For room.
+    capture: int
+    #: Copying in.
+    capture_copy: int
+    #: For bytes to come up.
+    restore: int
+    #: Copying out, and comparing checksums.
+    restore_copy: int
+    #: For tickets.
+    durable: int
+
+
+class Restores(TypedDict):
+    """The restores of a store or of a history."""
+
+    count: int
+    #: Those that found their checkpoint in the fastest tier.
+    hits: int
+    #: The prefetch distance: of the checkpoints expected next, how many lay in the fastest tier when a restore was
+    #: asked for (seed 000, section 5.3.5). The mean, and the last one.
+    prefetch_distance_mean: float
+    prefetch_distance_last: int
+
+
+class HistoryStats(TypedDict):
+    """One history."""
+
+    checkpoints: int
+    hints_queued: int
+    restores: Restores
+
+
+class Bytes(TypedDict):
+    """Bytes added up since the store was opened."""
+
+    captured: int
+    restored: int
+    #: Never written down: of flushes that were queued and then not needed, and of checkpoints that went before a flush
+    #: was asked for.
+    flush_cancelled: int
+    flush_avoided: int
+
+
+class Stats(TypedDict):
+    """What `Store.stats` returns."""
+
+    tiers: dict[str, TierStats]
+    waits_ns: Waits
+    restores: Restores
+    bytes: Bytes
+    histories: dict[str, HistoryStats]
+    captures: int
+    #: Checkpoints that were restored as last.
+    consumed: int
+    #: Checkpoints that were brought back for a restore, and had to go before it.
+    broken_promises: int
+    eviction_decisions: int
+    #: Memory that is mapped, leases that outlive their checkpoints included.
+    mapped_bytes: int
+    #: Calls and leases that use the store now.
+    users: int
+    #: Events that the timeline had no room for.
+    timeline_lost: int
+
+
+class Cost(TypedDict):
+    """One tier, for planners of schedules; bytes per second, or None where nothing was moved yet."""
+
+    capacity: int
+    write: float | None
+    read: float | None
