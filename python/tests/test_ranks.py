@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import mpi_launcher
 from rank import COUNT
 
 import velocpy
-from velocpy import knobs, node
+from velocpy import budget, knobs, node
 from velocpy.budget import available_memory, disk_budget, host_budget
 
 RANK = Path(__file__).with_name("rank.py")
@@ -88,6 +90,27 @@ def test_auto_is_shared(tmp_path: Path) -> None:
     assert host == max(64 * MIB, min(32 << 30, available_memory() // 4 // many))
     assert disk <= max(64 * MIB, alone // many * 1.1)
     assert disk_budget("auto", None, many) is None
+
+
+def test_fractions_are_of_what_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(budget, "available_memory", lambda: 1000 * MIB)
+    monkeypatch.setattr(budget.shutil, "disk_usage", lambda path: SimpleNamespace(free=8000 * MIB))
+    for quarter in (0.25, "25%", " 25 %", np.float32(0.25)):
+        assert host_budget(quarter) == 250 * MIB
+        assert host_budget(quarter, 5) == 50 * MIB
+        assert disk_budget(quarter, tmp_path, 4) == disk_budget(quarter, None, 4) == 500 * MIB
+    assert host_budget("100%") == host_budget(1.0) == 1000 * MIB
+    assert host_budget(1) == 1  # a byte
+    with velocpy.open(host="1%", disk="1%") as store:
+        tiers = store.stats()["tiers"]
+        assert (tiers["host"]["capacity"], tiers["disk"]["capacity"]) == (10 * MIB, 80 * MIB)
+
+
+@pytest.mark.parametrize("size", ["0%", "101%", "-1%", "nan%", "inf%", "%", "x%", "25%/node", 0.0, -0.5, 1.5])
+@pytest.mark.parametrize("tier", ["host", "disk"])
+def test_hostile_fractions(size: str | float, tier: str) -> None:
+    with pytest.raises(velocpy.InvalidBudget, match=f"^{tier} is"):
+        velocpy.open(**{tier: size})
 
 
 @pytest.mark.parametrize("size", ["3/node", "/node", "auto/node", "1GiB/rank", "1GiB/node/node", "-1/node", "0/node"])

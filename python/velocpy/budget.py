@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
@@ -36,7 +37,7 @@ _LARGEST = 1 << 60
 _OF_NODE = re.compile(r"(.*)/\s*node\s*", re.ASCII | re.IGNORECASE)
 _FORMS = (
     'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "64GiB/node" for all processes of the node, '
-    '"auto", or None for a tier that is not used.'
+    'a share of what is free as 0.25 or "25%", "auto", or None for a tier that is not used.'
 )
 
 _DEVICE_FORMS = (
@@ -141,11 +142,17 @@ def share_of(size: object, name: str, processes: int) -> int:
 
 
 def host_budget(size: object, processes: int = 1) -> int | None:
-    """Bytes of the host tier; "auto" is a process's share of a quarter of the memory available, at most 32 GiB."""
+    """Bytes of the host tier; a process's part of a fraction of the memory available, or of "auto".
+
+    "auto" is a quarter, at most 32 GiB for a process.
+    """
     if size is None:
         return None
     if size == "auto":
         return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE // processes))
+    fraction = _fraction(size, "host", _FORMS)
+    if fraction is not None:
+        return max(1, int(available_memory() * fraction) // processes)
     return share_of(size, "host", processes)
 
 
@@ -168,21 +175,27 @@ def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float
 
 
 def _part(size: object, least: int) -> dict[str, int | float]:
-    share = None
+    fraction = _fraction(size, "device", _DEVICE_FORMS)
+    if fraction is not None:
+        return {"share": fraction}
+    if isinstance(size, str) and _OF_NODE.fullmatch(size):
+        raise InvalidBudget(f"device is {size!r}; budgets of devices are those of each process. {_DEVICE_FORMS}")
+    return {"bytes": parse_size(size, "device", least)}
+
+
+def _fraction(size: object, name: str, forms: str) -> float | None:
+    """The fraction of what is free that a budget names; None where it names none."""
+    fraction = None
     if isinstance(size, str) and size.strip().endswith("%"):
         try:
-            share = float(size.strip()[:-1]) / 100
+            fraction = float(size.strip()[:-1]) / 100
         except ValueError:
-            raise InvalidBudget(f"device is {size!r}, which is no size. {_DEVICE_FORMS}") from None
+            raise InvalidBudget(f"{name} is {size!r}, which is no size. {forms}") from None
     elif isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) <= 1:
-        share = float(size)
-    if share is None and isinstance(size, str) and _OF_NODE.fullmatch(size):
-        raise InvalidBudget(f"device is {size!r}; budgets of devices are those of each process. {_DEVICE_FORMS}")
-    if share is None:
-        return {"bytes": parse_size(size, "device", least)}
-    if not 0 < share <= 1:
-        raise InvalidBudget(f"device is {size!r}: a share lies above 0 and at 100 % at most. {_DEVICE_FORMS}")
-    return {"share": share}
+        fraction = float(size)
+    if fraction is not None and not 0 < fraction <= 1:
+        raise InvalidBudget(f"{name} is {size!r}: a share lies above 0 and at 100 % at most. {forms}")
+    return fraction
 
 
 def _ordinal(name: object) -> int:
@@ -205,9 +218,15 @@ def _current_device() -> int:
 
 
 def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | None:
-    """Bytes of the disk tier; "auto" is a process's share of half of what is free at a path, or no tier without one."""
+    """Bytes of the disk tier; a process's part of a fraction of what is free at a path, or of "auto".
+
+    "auto" is half of it, or no tier without a path; a fraction is one of the directory for temporary files then.
+    """
     if size is None:
         return None
+    fraction = _fraction(size, "disk", _FORMS)
+    if fraction is not None:
+        return max(1, int(shutil.disk_usage(path or tempfile.gettempdir()).free * fraction) // processes)
     if size == "auto":
         if path is None:
             return None

@@ -59,8 +59,8 @@ def open(  # noqa: A001
     *,
     device: Any = None,
     pinning: Pinning = "auto",
-    host: int | str | None = "auto",
-    disk: int | str | None = "auto",
+    host: float | str | None = "auto",
+    disk: float | str | None = "auto",
     archive: Any = None,
     mode: Mode = "a",
     durable: bool | None = None,
@@ -79,9 +79,10 @@ def open(  # noqa: A001
 ) -> Store:
     """Opens a store.
 
-    Sizes are hard budgets: bytes as an int, texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, None for a tier that is
-    not used, or ``"auto"``. They are those of this process. ``"64GiB/node"`` is what all processes that a launcher
-    (torchrun, MPI, Slurm) started on this node have together: each takes an equal share, and of "auto" likewise.
+    Sizes are hard budgets: bytes as an int, texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, a share of what is free
+    now (``0.25`` or ``"25%"``), None for a tier that is not used, or ``"auto"``. They are those of this process.
+    ``"64GiB/node"`` is what all processes that a launcher (torchrun, MPI, Slurm) started on this node have together:
+    each takes an equal part, and of "auto", and of shares of host and disk, likewise.
 
     Parameters
     ----------
