@@ -82,6 +82,7 @@ func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error)
 		if all[i], err = c.readArea(file); err != nil {
 			return found, false, err
 		}
+		all[i].keep(c.log.Last)
 	}
 	if same, err := c.unchangedLog(); err != nil || !same {
 		now, failed := c.areas()
@@ -106,6 +107,16 @@ func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error)
 	}
 	fits, err = c.stillSays()
 	return found, fits, err
+}
+
+// keep leaves out what is behind an earlier batch than the catalog's last, and lets go of the bytes of the area that are no frame's.
+func (a *ahead) keep(last uint64) {
+	if a.batch < last {
+		a.frames, a.holes = nil, nil
+	}
+	for i := range a.frames {
+		a.frames[i].Payload = slices.Clone(a.frames[i].Payload)
+	}
 }
 
 // stillSays tells whether the catalog says what it said when it was read.
@@ -236,7 +247,7 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 		a.frames = append(a.frames, frame)
 	}
 	if end := a.end(); end < int64(len(p)) {
-		a.begun = c.commitArea(number).Begun(p[end:], end, a.batch)
+		a.begun = c.commitArea(number).Begun(p[end:], a.batch)
 	}
 	return a, err
 }
@@ -289,7 +300,7 @@ func (c *contents) counting(all []ahead) ahead {
 		for _, hole := range a.holes {
 			c.lose(fmt.Errorf("%s, bytes %d to %d of its commit area: what was committed behind batch %d of the catalog is damaged", name, hole.from, hole.end, a.batch))
 		}
-		a.before = slices.Concat(found.before, found.frames)
+		a.before = append(found.before, found.frames...)
 		found = a
 	}
 	if found.batch > c.log.Last {

@@ -143,9 +143,10 @@ func (d *Dir) appendAhead(records [][]byte) error {
 		all = append(all, catalog.CommitsIn(d.area.next))
 	}
 	if err := d.log.AppendAll(all, nil); err != nil {
+		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
 		return err
 	}
-	d.unclear = false // behind a whole batch nobody asks what became of those before
+	d.unclear = false // what does not stand before a whole batch never counts
 	said := len(d.area.records) > 0
 	d.area = area{file: d.area.next, next: d.area.next}
 	if said {
@@ -162,9 +163,7 @@ func (d *Dir) flushArea() error {
 	if err := d.owns(); err != nil {
 		return err
 	}
-	err := d.appendAhead(nil)
-	d.unclear = d.unclear || err != nil && !errors.Is(err, journal.ErrNowhere)
-	return err
+	return d.appendAhead(nil)
 }
 
 // flushIdleArea calls flushArea while nothing is committed. What fails is tried again with the next commit, or after lateDelay. It tells whether it has

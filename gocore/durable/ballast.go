@@ -2,12 +2,10 @@ package durable
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/journal"
 	"velocpy/gocore/vfs"
 )
 
@@ -87,14 +85,9 @@ func (d *Dir) appendWith(records [][]byte, changes []*Change) error {
 	if !makesRoom(changes) {
 		return write()
 	}
-	var first error
 	return d.o.withBallast(func() error {
 		err := write()
 		d.ballast = d.ballast && !noSpace(err)
-		if errors.Is(err, journal.ErrNowhere) && first != nil && !errors.Is(first, journal.ErrNowhere) {
-			return fmt.Errorf("%w; then: %v", first, err) // the first attempt may be on the medium
-		}
-		first = err
 		return err
 	})
 }

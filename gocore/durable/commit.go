@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -174,7 +173,6 @@ func (d *Dir) clarify(group []*Change) []*Change {
 		}
 		return group
 	}
-	d.unclear = false
 	return append([]*Change{{Clarify: true}}, group...)
 }
 
@@ -325,7 +323,7 @@ func batches(group []*Change) iter.Seq[[]*Change] {
 // append writes a batch.
 func (d *Dir) append(batch []*Change) error {
 	err := d.appendWith(d.batch(batch), batch)
-	if d.unclear = err != nil && !errors.Is(err, journal.ErrNowhere); err != nil {
+	if err != nil {
 		for _, c := range batch {
 			c.Err, c.Uncertain = err, d.unclear
 		}

@@ -201,5 +201,9 @@ func (d *Dir) Close() error {
 	if len(d.area.records) > 0 {
 		end = d.log.Leave
 	}
-	return errors.Join(end(), d.data.Close(), d.lock.Close(), d.o.release())
+	ended := end()
+	if err := errors.Join(ended, d.owns()); err != nil {
+		d.data.Bar(err) // the data files may be another process's by now
+	}
+	return errors.Join(ended, d.data.Close(), d.lock.Close(), d.o.release())
 }

@@ -268,7 +268,7 @@ func (s *Space) Align() int64 { return int64(s.align) }
 // Direct says whether I/O passes the page cache by.
 func (s *Space) Direct() bool { return s.opt.Direct }
 
-// Close waits for the transfers in flight and gives everything back; scratch files vanish, and named ones keep no room that nothing was written to.
+// Close waits for the transfers in flight and gives everything back; scratch files vanish, and of named ones the ends go back that nothing was written to.
 // Later calls, a second Close among them, return ErrClosed.
 func (s *Space) Close() error {
 	s.mu.Lock()

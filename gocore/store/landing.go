@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"velocpy/gocore/catalog"
@@ -235,9 +236,10 @@ func (s *Store) paid() {
 // settleUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.
 func (s *Store) settleUncertain() {
 	k, now := s.kept, s.now()
-	for off, x := range k.uncertain {
+	for _, off := range slices.Sorted(maps.Keys(k.uncertain)) {
+		size := k.uncertain[off].Rec.Size
 		delete(k.uncertain, off)
-		s.eng.Release(now, off, x.Rec.Size)
+		s.eng.Release(now, off, size)
 	}
 }
 

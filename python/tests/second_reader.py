@@ -167,15 +167,13 @@ def committed(path: Path, number: int, batch: int) -> tuple[list[bytes], bool]:
         if at != end:
             raise ValueError(f"a frame is missing at {end}")
         end = -(-(at + 64 + len(payload)) // 4096) * 4096
-    return [payload for _, payload in said], _is_begun(area, end, batch)
+    return [payload for _, payload in said], _is_begun(found, number, area, end, batch)
 
 
-def _is_begun(area: bytes, at: int, batch: int) -> bool:
+def _is_begun(found: Identity, number: int, area: bytes, at: int, batch: int) -> bool:
     """Whether another frame behind a batch was begun at an offset, so that the one before it was acknowledged."""
-    if area[at : at + 8] != b"VELOCCMT":
-        return False
-    behind, told = struct.unpack_from("<Q40xQ", area, at + 8)
-    return bool(told != xxhash.xxh3_64_intdigest(area[at : at + 56] + struct.pack("<Q", at)) or behind == batch)
+    head = struct.pack("<8sQ16sQ", b"VELOCCMT", batch, found.store, number)
+    return area[at : at + len(head)] == head
 
 
 def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:

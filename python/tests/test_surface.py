@@ -440,12 +440,17 @@ def test_what_cannot_go_to_another_process_says_what_to_do_there(tmp_path):
                 pickle.dumps(thing)
             with pytest.raises(TypeError, match=type(thing).__name__):
                 copy.deepcopy(thing)
+            assert copy.copy(thing) is thing
 
 
 def test_the_open_stores_of_a_process(tmp_path):
     with velocpy.open(host="1MiB") as one, velocpy.open(host="1MiB") as two:
         ours = [store for store in velocpy.stores() if store in (one, two)]
         assert ours == [one, two]
+        assert one.path is None
+        with velocpy.open(tmp_path / "store", host="1MiB", disk="1MiB") as three:
+            assert three.path == tmp_path / "store"
+            assert velocpy.stores()[-1] is three
         one.close()
         assert one not in velocpy.stores()
         assert two in velocpy.stores()

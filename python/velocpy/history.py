@@ -466,6 +466,9 @@ class History:
             raise not_found(self._name, plain_key(key), *self._core.known())
         return found
 
+    def __copy__(self) -> History:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise self._store._stays("History", f".history({self._name!r})")
 

@@ -154,9 +154,12 @@ class Lease(Mapping[Any, Any]):
                 raise
             logging.getLogger("velocpy").error("%s", written)  # the exception under way matters more
 
+    def __copy__(self) -> Lease:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise InvalidType(
-            "a Lease belongs to the process that has opened its store and cannot be pickled. "
+            "a Lease belongs to the process that has opened its store and cannot be pickled, nor copied. "
             "Send arrays: lease['u'].copy()."
         )
 

@@ -291,6 +291,11 @@ class Store:
         return tuple(self._histories.values())
 
     @property
+    def path(self) -> Path | None:
+        """The directory of its disk tier, by the name that it was opened with, absolute; None without one."""
+        return None if self._config["path"] is None else Path(self._config["path"])
+
+    @property
     def durable(self) -> bool:
         """Whether its disk tier outlives it."""
         return bool(self._config["durable"])
@@ -569,6 +574,9 @@ class Store:
             source=self,
         )
 
+    def __copy__(self) -> Store:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise self._stays("Store", "")
 
@@ -579,7 +587,9 @@ class Store:
             there = f"Open the store there: velocpy.open({path!r}, mode='r'){behind} reads what is durable"
         else:
             there = "Send arrays: lease['u'].copy() of what restore() gives"
-        return InvalidType(f"a {what} belongs to the process that has opened its store and cannot be pickled. {there}.")
+        return InvalidType(
+            f"a {what} belongs to the process that has opened its store and cannot be pickled, nor copied. {there}."
+        )
 
     def __repr__(self) -> str:
         sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
@@ -669,14 +679,24 @@ def stores() -> tuple[Store, ...]:
     ...     store in velocpy.stores()
     True
     """
-    return tuple(sorted((store for store in _open_stores if not store.closed), key=lambda store: store._turn))
+    if _core.forked():
+        return ()
+    while True:
+        with contextlib.suppress(RuntimeError):  # another thread has opened or closed one meanwhile
+            return tuple(sorted((store for store in list(_open_stores) if not store.closed), key=_turn_of))
+
+
+def _turn_of(store: Store) -> int:
+    return store._turn
 
 
 def _located(error: StoreLocked, directory: tuple[int, int] | None) -> StoreLocked:
     """The error that a store is locked, with the store of this process that has it open, if one has."""
     for store in stores():
         if store._directory == directory is not None and not store._config["read_only"]:
-            return StoreLocked(f"{error} It is open here as {store!r}, which velocpy.stores() has too.")
+            return StoreLocked(
+                f"{error} It is open here as {store!r}, which is in velocpy.stores(), path {store.path}."
+            )
     return error
 
 

@@ -98,6 +98,9 @@ class Ticket:
         lowest = [name for number, name in enumerate(TIERS) if durable >> number & 1]
         return f"durable in {lowest[-1]}" if lowest else "captured" if flags & CAPTURED else "not captured yet"
 
+    def __copy__(self) -> Ticket:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise self._history._store._stays("Ticket", "")
 

@@ -18,7 +18,7 @@ class Bar:
     value: float
     bound: float
     at_least: bool  # the value has to reach the bound; otherwise it must not exceed it
-    speed: bool = True  # it says how fast something is; otherwise whether it is right
+    measured: bool = True  # a figure, for which much has to be done; otherwise whether something is right
 
     @property
     def holds(self) -> bool:
@@ -37,17 +37,17 @@ class Report:
     notes: list[str] = dataclasses.field(default_factory=list)
 
     def bar(self, what: str, value: float, bound: float, *, at_least: bool) -> None:
-        """Adds a promise of how fast something is."""
+        """Adds a promise of a figure."""
         self.bars.append(Bar(what, value, bound, at_least))
 
     def never(self, what: str, found: int) -> None:
         """Adds the promise that something does not happen, with how often it has."""
-        self.bars.append(Bar(what, found, 0, at_least=False, speed=False))
+        self.bars.append(Bar(what, found, 0, at_least=False, measured=False))
 
     def only_tried(self) -> None:
-        """Takes back what it says of speeds: too little was measured for that."""
-        self.bars = [bar for bar in self.bars if not bar.speed]
-        self.notes.append("too little was measured to tell how fast anything is; no bar of a speed was applied.")
+        """Takes back what it says of figures: too little was done for that."""
+        self.bars = [bar for bar in self.bars if not bar.measured]
+        self.notes.append("this tells that it runs, and gives back what it was given; the figures tell nothing.")
 
     def show(self) -> None:
         """Prints the report to standard output."""
