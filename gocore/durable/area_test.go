@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,6 +312,87 @@ func TestACatalogThatLacksSomethingIsNotClosed(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// tiredDisk is one on which syncs of catalogs fail, but for the next few.
+type tiredDisk struct {
+	vfs.FS
+	passes, failed atomic.Int64
+}
+
+func (d *tiredDisk) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(d), nil }
+
+func (d *tiredDisk) Create(name string, direct bool) (vfs.File, error) {
+	f, err := d.FS.Create(name, direct)
+	return tiredFile{f, d, name}, err
+}
+
+func (d *tiredDisk) Open(name string, write, direct bool) (vfs.File, error) {
+	f, err := d.FS.Open(name, write, direct)
+	return tiredFile{f, d, name}, err
+}
+
+type tiredFile struct {
+	vfs.File
+	d    *tiredDisk
+	name string
+}
+
+func (f tiredFile) Sync() error {
+	if strings.Contains(f.name, "catalog-") && f.d.passes.Dec() < 0 {
+		f.d.failed.Inc()
+		return unix.EIO
+	}
+	return f.File.Sync()
+}
+
+// Where what the area says leaves no room in a batch for the one that ends uncertainty, that takes two batches. Whichever sync of these fails, what is acknowledged
+// afterwards is there.
+func TestUncertaintyThatEndsInTwoBatches(t *testing.T) {
+	meta, failed := 16_000, int64(0)
+	for passes := int64(-1); passes < 12; passes++ {
+		disk := &tiredDisk{FS: vfs.NewMem(128 << 20)}
+		disk.passes.Store(1 << 30)
+		s := &site{t: t, fs: disk.FS.(*vfs.Mem)}
+		s.o = Options{FS: disk, Dir: dir, Capacity: 32 << 20, SegmentBytes: 32 << 20, Direct: true, idle: time.Hour}
+		s.open()
+		s.put("a", plan.Number(1), 3000)
+		s.meta = strings.Repeat("m", meta)
+		s.put("a", plan.Number(2), 3000)
+		s.meta = ""
+		if passes < 0 { // how much more fits a batch
+			meta += batchBytes - 1 - s.d.area.bytes
+			s.close()
+			continue
+		}
+		if s.d.area.bytes != batchBytes-1 {
+			t.Fatal(s.d.area.bytes)
+		}
+		say := func(c *Change) { // the directory may end uncertainty by itself before
+			for s.d.Commit(c); c != <-s.landed; {
+			}
+		}
+		for _, n := range []int64{0, passes} { // the first drop makes what follows uncertain
+			disk.passes.Store(n)
+			say(&Change{History: "a", Key: plan.Number(1), Serial: s.serial, Drop: true})
+			failed += disk.failed.Swap(0)
+		}
+		disk.passes.Store(1 << 30)
+		say(&Change{Clarify: true})
+		s.put("a", plan.Number(3), 3000)
+		s.put("a", plan.Number(4), 3000)
+		h := s.copied()
+		s.close()
+		rows := h.rows()
+		for _, key := range []string{"a/2", "a/3", "a/4"} {
+			if _, ok := rows[key]; !ok {
+				t.Errorf("%d syncs pass: %s is not there", passes, key)
+			}
+		}
+	}
+	if failed < 10 {
+		t.Errorf("only %d syncs have failed", failed)
 	}
 }
 

@@ -30,6 +30,7 @@ type site struct {
 	landed chan *Change
 	serial uint64
 	next   int64 // where the next checkpoint goes
+	meta   string // of what is put
 }
 
 func newSite(t *testing.T) *site {
@@ -76,7 +77,7 @@ func (s *site) put(history string, key plan.Key, sizes ...int64) (at int64) {
 	s.t.Helper()
 	l := &catalog.Layout{Text: fmt.Sprint(sizes)}
 	s.serial++
-	row := &catalog.Row{Key: key, Serial: s.serial, Layout: l, Align: 64, Sums: []uint64{}, Leaves: []uint64{}}
+	row := &catalog.Row{Key: key, Serial: s.serial, Layout: l, Align: 64, Sums: []uint64{}, Leaves: []uint64{}, Meta: s.meta}
 	var slot []byte
 	for _, n := range sizes {
 		p := make([]byte, n)
