@@ -29,7 +29,7 @@ type site struct {
 	d      *Dir
 	landed chan *Change
 	serial uint64
-	next   int64 // where the next checkpoint goes
+	next   int64  // where the next checkpoint goes
 	meta   string // of what is put
 }
 
