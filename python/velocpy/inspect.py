@@ -568,9 +568,10 @@ def collect(path: Path, *, dry_run: bool = False) -> Collected:
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
     ...         for i in range(4):
-    ...             _ = store.history("run").checkpoint(i, u=numpy.zeros(1000))
+    ...             store.history("run").checkpoint(i, u=numpy.ones(500_000)).wait("disk")
+    ...         store.history("run").drop(1)
     ...     foreseen = inspect.collect(directory, dry_run=True)
-    ...     inspect.collect(directory).file_nbytes > 200_000_000, foreseen.dropped
+    ...     inspect.collect(directory).file_nbytes > 3_900_000, foreseen.dropped
     (True, 0)
     """
     facts, _ = ask(op="collect", path=bytes_of_path(path), dry=bool(dry_run))
