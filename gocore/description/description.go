@@ -38,6 +38,13 @@ const (
 	newest = 4
 )
 
+// Kinds of a description: how its regions are called, and how a client shows them.
+const (
+	mappingKind  = 0 // by their names
+	sequenceKind = 1 // by their numbers
+	treeKind     = 2 // by their names; the text of a structure follows them
+)
+
 // Orders of the elements.
 const (
 	orderC       = 0
@@ -55,10 +62,10 @@ func Check(l *catalog.Layout) error {
 	if f.u8() != magic || f.u8() != version {
 		return malformed("the text does not begin as a description of version %d", version)
 	}
-	sequence, count := f.u8(), f.u32()
+	kind, count := f.u8(), f.u32()
 	switch {
-	case f.short || sequence > 1:
-		return malformed("the head is cut off, or says %d where 0 and 1 are known", sequence)
+	case f.short || kind > treeKind:
+		return malformed("the head is cut off, or says %d where 0 to %d are known", kind, treeKind)
 	case int64(count) != int64(len(l.Spans)):
 		return malformed("%d regions are described, and the layout has %d", count, len(l.Spans))
 	case int64(count) > int64(len(f.p)/regionBytes):
@@ -69,17 +76,21 @@ func Check(l *catalog.Layout) error {
 		name, err := f.region(span)
 		switch {
 		case err != nil:
-		case sequence == 1 && name != "":
+		case kind == sequenceKind && name != "":
 			err = malformed("it has the name %.80q in a sequence", name)
-		case sequence == 0 && names[name]:
+		case kind != sequenceKind && names[name]:
 			err = malformed("another region has the name %.80q too", name)
 		}
 		if err != nil {
 			return fmt.Errorf("region %d: %w", i, err)
 		}
-		if sequence == 0 {
+		if kind != sequenceKind {
 			names[name] = true
 		}
+	}
+	if kind == treeKind {
+		_, err := checkTree(f.p, len(l.Spans))
+		return err
 	}
 	if len(f.p) > 0 {
 		return malformed("%d bytes are left over", len(f.p))

@@ -1,6 +1,7 @@
 package description
 
 import (
+	"bytes"
 	"encoding/binary"
 	stdjson "encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,7 @@ type described struct {
 	magic, version, sequence uint8
 	count                    uint32
 	regions                  []region
+	structure                string
 	behind                   string
 	slot                     int64
 	spans                    []catalog.Span
@@ -65,6 +68,7 @@ func (d *described) layout() *catalog.Layout {
 		p = binary.LittleEndian.AppendUint64(p, uint64(r.offset))
 		p = binary.LittleEndian.AppendUint64(p, uint64(r.bytes))
 	}
+	p = append(p, d.structure...)
 	return &catalog.Layout{Slot: d.slot, Spans: d.spans, Text: string(append(p, d.behind...))}
 }
 
@@ -117,10 +121,10 @@ func dtype(r *rand.Rand, nested int) (text string, size int64) {
 
 // right makes a description that is one.
 func right(r *rand.Rand) *described {
-	d := &described{magic: magic, version: version, sequence: uint8(r.IntN(2)), count: uint32(r.IntN(5))}
+	d := &described{magic: magic, version: version, sequence: uint8(r.IntN(3)), count: uint32(r.IntN(5))}
 	for i := range d.count {
 		x := region{library: pick[uint8](r, 0, 0, 2, 3, 4), place: int32(r.IntN(3)), order: uint8(r.IntN(3)), offset: (d.slot + int64(r.IntN(100)) + 63) / 64 * 64}
-		if d.sequence == 0 {
+		if d.sequence != sequenceKind {
 			x.name = fmt.Sprint(pick(r, "", "ä", "\xed\xa0\x80", "u\x00"), i)
 		}
 		x.dtype, x.item = dtype(r, 0)
@@ -137,7 +141,35 @@ func right(r *rand.Rand) *described {
 		d.slot = x.offset + x.bytes
 		d.regions, d.spans = append(d.regions, x), append(d.spans, catalog.Span{Offset: x.offset, Bytes: x.bytes})
 	}
+	if d.sequence == treeKind {
+		d.structure = structured(r, int(d.count))
+	}
 	return d
+}
+
+// structured makes the structure of a tree with so many arrays.
+func structured(r *rand.Rand, arrays int) string {
+	var nodes []string
+	for range arrays {
+		nodes = append(nodes, `"array"`)
+	}
+	for range r.IntN(4) {
+		nodes = slices.Insert(nodes, r.IntN(len(nodes)+1), pick(r, `"value"`, `["list"]`, `["dict"]`, ` [ "tuple" ] `))
+	}
+	for range r.IntN(5) {
+		from := r.IntN(len(nodes) + 1)
+		to := from + r.IntN(len(nodes)-from+1)
+		kind := pick(r, "list", "tuple", "dict", "ordered")
+		container := []string{`"` + kind + `"`}
+		for i, node := range nodes[from:to] {
+			if kind == "dict" || kind == "ordered" {
+				container = append(container, pick(r, fmt.Sprint(i-2), fmt.Sprintf(`"%d"`, i), fmt.Sprintf(`"\\ud800%d"`, i)))
+			}
+			container = append(container, node)
+		}
+		nodes = slices.Replace(nodes, from, to, "["+strings.Join(container, ",")+"]")
+	}
+	return "[" + strings.Join(append([]string{`"list"`}, nodes...), ",") + "]"
 }
 
 var hugeNumbers = []int64{-1, math.MinInt64, math.MaxInt64, 1 << 31, 1 << 50, 1 << 62, 1<<63 - 4096}
@@ -152,13 +184,22 @@ func worse(r *rand.Rand, d *described) bool {
 		d.version ^= 1 << r.IntN(8)
 		return true
 	case 2:
-		d.sequence += 2
+		d.sequence += 3
 		return true
 	case 3:
 		d.count = pick(r, d.count+1, d.count+1<<20, math.MaxUint32)
 		return true
 	case 4:
 		d.behind = "x"
+		return true
+	case 5:
+		if d.sequence != treeKind {
+			break
+		}
+		d.structure = pick(r, d.structure[1:], d.structure[:len(d.structure)-1], d.structure+d.structure, `"array"`, `["list",`+d.structure+`,"array"]`, `["set",`+d.structure+"]", "",
+			`["list",`+d.structure+`,"other"]`, `["list",`+d.structure+",1]", `["dict","a",`+d.structure+`,"b"]`, `["dict","a",`+d.structure+`,"\u0061","value"]`, `["dict",-0,`+d.structure+"]",
+			`["dict",01,`+d.structure+"]", `["dict",1.5,`+d.structure+"]", `["dict",null,`+d.structure+"]", `["dict",`+d.structure+`,"a"]`, "["+d.structure+"]", "[]",
+			strings.Repeat(`["list",`, mostTreeDepth)+d.structure+strings.Repeat("]", mostTreeDepth), d.structure+strings.Repeat(" ", mostTreeBytes), d.structure+"\xff")
 		return true
 	}
 	if len(d.regions) == 0 {
@@ -258,9 +299,44 @@ func inside(t *testing.T, l *catalog.Layout) {
 			t.Fatalf("%d bytes of %q at %d are accepted as %v", item, dtype, span.Offset, total)
 		}
 	}
+	if l.Text[2] == treeKind {
+		arrays, _ := leaves(t, p)
+		if arrays != len(l.Spans) {
+			t.Fatalf("%q is accepted for %d regions", p, len(l.Spans))
+		}
+		p = nil
+	}
 	if len(p) > 0 {
 		t.Fatalf("%d bytes are left over", len(p))
 	}
+}
+
+// leaves counts those of a structure, read by Go's JSON.
+func leaves(t *testing.T, structure []byte) (arrays, values int) {
+	t.Helper()
+	var root []any
+	if err := stdjson.Unmarshal(structure, &root); err != nil && utf8.Valid(structure) {
+		t.Fatalf("%q is accepted: %v", structure, err)
+	} else if err != nil {
+		return bytes.Count(structure, []byte(`"array"`)), 0 // a lone surrogate, which Go does not read
+	}
+	var walk func(node any)
+	walk = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			keyed := node[0] == "dict" || node[0] == "ordered"
+			for i, item := range node[1:] {
+				if !keyed || i%2 == 1 {
+					walk(item)
+				}
+			}
+		case string:
+			arrays += map[string]int{"array": 1}[node]
+			values += map[string]int{"value": 1}[node]
+		}
+	}
+	walk(root)
+	return arrays, values
 }
 
 func judge(t *testing.T, l *catalog.Layout) error {
@@ -334,6 +410,8 @@ func FuzzCheck(f *testing.F) {
 		}
 		f.Add(l.Text, spans)
 	}
+	f.Add("L\x02\x02\x00\x00\x00\x00"+`["dict","a",["ordered",-7,"value"],"b",["tuple",["list"],"value"]]`, []byte{})
+	f.Add("L\x02\x02\x00\x00\x00\x00"+`["list","array"]`, []byte{})
 	f.Fuzz(func(t *testing.T, text string, numbers []byte) {
 		l := &catalog.Layout{Text: text}
 		for ; len(numbers) >= 16; numbers = numbers[16:] {
@@ -349,13 +427,17 @@ func FuzzCheck(f *testing.F) {
 
 // What is JSON to Go is a meta, if its numbers are not too long and it is not too deep; and the other way round, but for three words.
 func FuzzCheckMeta(f *testing.F) {
-	for _, meta := range []string{"", "{}", `{"a": [1, -2.5e-3, null, true, "\ud83d\ude00\ud800"]}`, "[NaN, -Infinity]", "\xed\xa0\x80", `"` + "\xed\xa0\x80" + `"`, "01", `"\x"`, strings.Repeat("[", 2000)} {
+	for _, meta := range []string{"", "{}", `{"a": [1, -2.5e-3, null, true, "\ud83d\ude00\ud800"]}`, "[NaN, -Infinity]", "[[1, NaN], {}]", "\xed\xa0\x80", `"` + "\xed\xa0\x80" + `"`, "01", `"\x"`, strings.Repeat("[", 2000)} {
 		f.Add(meta)
 	}
 	f.Fuzz(func(t *testing.T, meta string) {
 		err := CheckMeta(meta)
 		if err != nil && !errors.Is(err, ErrMalformed) {
 			t.Fatal(err)
+		}
+		tree := &catalog.Layout{Text: "L\x02\x02\x00\x00\x00\x00" + `["list","value","value"]`}
+		if beside := CheckAnnotation(tree, meta); beside == nil && err != nil || beside != nil && !errors.Is(beside, ErrMalformed) {
+			t.Fatalf("%q: %v, %v", meta, err, beside)
 		}
 		if meta == "" || strings.ContainsAny(meta, "IN") || !utf8.ValidString(meta) {
 			return
@@ -365,6 +447,36 @@ func FuzzCheckMeta(f *testing.F) {
 			t.Fatalf("%q: %v", meta, err)
 		}
 	})
+}
+
+// The values of a tree stand beside the meta proper: as many as the structure has.
+func TestAnnotation(t *testing.T) {
+	flat := &catalog.Layout{Text: "L\x02\x00\x00\x00\x00\x00"}
+	tree := &catalog.Layout{Text: "L\x02\x02\x00\x00\x00\x00" + `["dict","a","value",2,["tuple","value"]]`}
+	for _, l := range []*catalog.Layout{flat, tree} {
+		if err := Check(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for meta, ok := range map[string]bool{
+		"[[1,null],null]": true, ` [ ["a", -1.5e3] , {"meta": [1]}] `: true, "[[NaN,true],[[]]]": true, "[[1],null]": false, "[[1,2,3],null]": false, "[[1,2]]": false, "[[1,2],null,null]": false,
+		"[[1,[2]],null]": false, "[[1,{}],null]": false, "": false, "null": false, "[1,2]": false, "[null,[1,2]]": false, "[[1,2],]": false, "{}": false,
+	} {
+		if err := CheckAnnotation(tree, meta); (err == nil) != ok || err != nil && !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", meta, err)
+		}
+		if err := CheckAnnotation(flat, meta); (err == nil) != (CheckMeta(meta) == nil) {
+			t.Errorf("%s beside regions: %v", meta, err)
+		}
+	}
+}
+
+func TestDepthOfTrees(t *testing.T) {
+	for depth, ok := range map[int]bool{1: true, mostTreeDepth: true, mostTreeDepth + 1: false, 1 << 20: false} {
+		if _, err := checkTree(strings.Repeat(`["list",`, depth-1)+`["list"]`+strings.Repeat("]", depth-1), 0); (err == nil) != ok {
+			t.Errorf("%d: %v", depth, err)
+		}
+	}
 }
 
 func TestMeta(t *testing.T) {
