@@ -16,7 +16,7 @@ import (
 )
 
 // desk is the process's one.
-var desk = inspect.Desk{FS: vfs.OS(), Describes: description.Check, Annotates: description.CheckMeta}
+var desk = inspect.Desk{FS: vfs.OS(), Describes: description.Check, Annotates: description.CheckAnnotation}
 
 //export veloc_inspect
 func veloc_inspect(request *C.veloc_const_char, size C.int64_t, buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {

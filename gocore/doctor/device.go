@@ -3,13 +3,15 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"velocpy/gocore/cuda"
 	"velocpy/gocore/cuda/kernel"
 	"velocpy/gocore/device"
+	"velocpy/gocore/quantity"
 )
 
-const reinstall = "Install velocpy anew: every wheel has the kernels."
+const reinstall = "Install velocpy anew: every wheel has the kernels, and so has a build without VELOCPY_CUDA=0."
 
 // lookAtKernels returns the image, nil when it cannot be had. Without a driver nobody needs it.
 func (x *examination) lookAtKernels(needed bool) []byte {
@@ -17,11 +19,13 @@ func (x *examination) lookAtKernels(needed bool) []byte {
 	f := Finding{What: "kernels' file", Verdict: OK, Facts: map[string]any{"path": x.request.Kernels, "bytes": len(image)}}
 	switch {
 	case err == nil && len(image) > 0:
-		f.Text = size(int64(len(image)))
+		f.Text = quantity.Sized(int64(len(image)))
 		x.add(f)
 		return image
 	case err == nil:
 		f.Text = x.request.Kernels + " is empty"
+	case errors.Is(err, fs.ErrNotExist):
+		f.Text = "this build has no GPU kernels: " + err.Error()
 	default:
 		f.Text = err.Error()
 	}
@@ -108,7 +112,7 @@ func (p *patient) lookAtIdentity() bool {
 		"name": id.Name, "uuid": id.UUID, "pci": id.PCI, "compute_capability": fmt.Sprintf("%d.%d", id.Major, id.Minor), "processors": id.Processors,
 		"copy_engines": id.CopyEngines, "numa_node": node, "mig": id.Slice, "free_bytes": free, "total_bytes": total,
 	}}
-	f.Text = fmt.Sprintf("%s, compute capability %d.%d, %s of %s free, %s", id.Name, id.Major, id.Minor, size(free), size(total), id.PCI)
+	f.Text = fmt.Sprintf("%s, compute capability %d.%d, %s of %s free, %s", id.Name, id.Major, id.Minor, quantity.Sized(free), quantity.Sized(total), id.PCI)
 	if node >= 0 {
 		f.Text += fmt.Sprintf(", NUMA node %d", node)
 	}

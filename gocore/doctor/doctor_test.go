@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,9 +109,9 @@ func TestAHealthyMachine(t *testing.T) {
 	}
 	want(t, found(t, r, "driver"), OK, "CUDA 13.0", "1 GPU visible")
 	want(t, found(t, r, "management library"), OK, "580.1", "2 GPUs")
-	want(t, found(t, r, "device"), OK, "Double", "compute capability 9.0", "1 GiB of 1 GiB free", "00000000:10:00.0", "NUMA node 1")
+	want(t, found(t, r, "device"), OK, "Double", "compute capability 9.0", "1.0 GiB of 1.0 GiB free", "00000000:10:00.0", "NUMA node 1")
 	want(t, found(t, r, "kernels"), OK, "functions loaded")
-	want(t, found(t, r, "pinning"), OK, "2 MiB registered")
+	want(t, found(t, r, "pinning"), OK, "2.0 MiB registered")
 	want(t, found(t, r, "link"), OK, "PCIe 1 x1")
 	copies := found(t, r, "copies")
 	want(t, copies, OK)
@@ -216,7 +218,7 @@ func TestSlowCopiesAndNarrowLinks(t *testing.T) {
 	b.gpus[1].Width, b.gpus[1].MostWidth = 8, 16
 	r := Examine(m, Request{})
 	want(t, found(t, r, "link"), Warning, "8 of 16 lanes")
-	want(t, found(t, r, "copies"), Warning, "could carry 4 GB/s")
+	want(t, found(t, r, "copies"), Warning, "could carry 3.73 GiB/s")
 	if r.Verdict != Warning || r.GPUs != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -295,14 +297,14 @@ func TestDevicesThatCannotBeUsed(t *testing.T) {
 	}
 	m, d, _ := machine(t, double.Config{})
 	d.Occupy(0, 1000<<20)
-	want(t, found(t, Examine(m, Request{}), "device"), Warning, "24 MiB of 1 GiB free")
+	want(t, found(t, Examine(m, Request{}), "device"), Warning, "24.0 MiB of 1.0 GiB free")
 }
 
 func TestKernelsMissingBesideADriver(t *testing.T) {
 	m, _, _ := machine(t, double.Config{})
-	m.Kernels = func() ([]byte, error) { return nil, errors.New("open x: no such file") }
+	m.Kernels = func() ([]byte, error) { return nil, &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT} }
 	r := Examine(m, Request{Kernels: "x"})
-	want(t, found(t, r, "kernels' file"), Failed, "no such file", "anew")
+	want(t, found(t, r, "kernels' file"), Failed, "has no GPU kernels", "no such file", "VELOCPY_CUDA=0")
 	if r.GPUs != 0 || r.Verdict != Failed {
 		t.Errorf("%+v", r)
 	}
@@ -315,7 +317,7 @@ func TestLimits(t *testing.T) {
 	m.Limits = Limits{Locked: 64 << 10, Files: 256, Memory: 8 << 30, Most: 1 << 30, Left: 100 << 20, HugePages: "never"}
 	off := false
 	r := Examine(m, Request{Rates: &off})
-	want(t, found(t, r, "memory limits"), Warning, "64 KiB", "100 MiB of 1 GiB", "machine has 8 GiB")
+	want(t, found(t, r, "memory limits"), Warning, "64.0 KiB", "100.0 MiB of 1.0 GiB", "machine has 8.0 GiB")
 	want(t, found(t, r, "open files"), Warning, "256", "ulimit -n")
 	want(t, found(t, r, "huge pages"), Warning, "madvise")
 	m.Limits.HugePages = ""

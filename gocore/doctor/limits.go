@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/quantity"
 )
 
 // Limits is what the system lets the process have.
@@ -122,16 +124,16 @@ func (x *examination) lookAtLimits() {
 	}}
 	f.Text = "no cgroup limits memory"
 	if l.Left >= 0 {
-		f.Text = "the cgroup leaves " + size(l.Left)
+		f.Text = "the cgroup leaves " + quantity.Sized(l.Left)
 		if l.Most >= 0 {
-			f.Text += " of " + size(l.Most)
+			f.Text += " of " + quantity.Sized(l.Most)
 		}
 	}
 	if l.Memory >= 0 {
-		f.Text += fmt.Sprintf("; the machine has %s", size(l.Memory))
+		f.Text += fmt.Sprintf("; the machine has %s", quantity.Sized(l.Memory))
 	}
 	if l.Locked >= 0 {
-		f.Text += fmt.Sprintf("; %s may be locked, which NVIDIA's driver mostly does not count", size(l.Locked))
+		f.Text += fmt.Sprintf("; %s may be locked, which NVIDIA's driver mostly does not count", quantity.Sized(l.Locked))
 	} else {
 		f.Text += "; any amount may be locked"
 	}
@@ -169,18 +171,4 @@ func (x *examination) lookAtPages() {
 		h.Remedy = "Pinning and large copies gain by huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled."
 	}
 	x.add(h)
-}
-
-func size(bytes int64) string {
-	unit, n := "bytes", float64(bytes)
-	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if n < 1024 {
-			break
-		}
-		unit, n = larger, n/1024
-	}
-	if unit == "bytes" {
-		return fmt.Sprintf("%d bytes", bytes)
-	}
-	return fmt.Sprintf("%.4g %s", n, unit)
 }

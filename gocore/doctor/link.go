@@ -29,8 +29,8 @@ func (p *patient) lookAtLink() (topology.GPU, bool) {
 }
 
 func rate(bytesPerSecond float64) string {
-	if bytesPerSecond >= 1e12 {
-		return fmt.Sprintf("%.3g TB/s", bytesPerSecond/1e12)
+	if bytesPerSecond >= 1<<40 {
+		return fmt.Sprintf("%.3g TiB/s", bytesPerSecond/(1<<40))
 	}
-	return fmt.Sprintf("%.3g GB/s", bytesPerSecond/1e9)
+	return fmt.Sprintf("%.3g GiB/s", bytesPerSecond/(1<<30))
 }

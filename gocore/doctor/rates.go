@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 )
 
 // bench is a device with two pieces of its memory, two of pinned and one of pageable host memory.
@@ -66,7 +67,7 @@ func (b *bench) lookAtPinning() error {
 	case err == nil:
 		b.pins = true
 		b.add(Finding{
-			What: "pinning", Verdict: OK, Text: fmt.Sprintf("%s registered in %.1f ms", size(2*b.Piece), took.Seconds()*1e3),
+			What: "pinning", Verdict: OK, Text: fmt.Sprintf("%s registered in %.1f ms", quantity.Sized(2*b.Piece), took.Seconds()*1e3),
 			Facts: map[string]any{"bytes": 2 * b.Piece, "seconds": took.Seconds()},
 		})
 		return nil

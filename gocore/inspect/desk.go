@@ -21,7 +21,7 @@ type Desk struct {
 	FS vfs.FS
 	// Describes and Annotates are durable.Options'.
 	Describes func(*catalog.Layout) error
-	Annotates func(meta string) error
+	Annotates func(l *catalog.Layout, meta string) error
 
 	sessions numbered[*Session]
 	backups  numbered[*durable.Backup]

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/durable"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/pytext"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 )
 
@@ -80,8 +81,8 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 	}
 	return lines(s.histories, q.From, room, func(to []byte, h catalog.HistoryInfo) []byte {
 		if q.Head == "" {
-			to = appendCount(to, h.Rows, 10)
-			to = append(appendRight(to, sized(h.Bytes), 10), "  "...)
+			to = appendCount(to, h.Rows, 11)
+			to = append(appendRight(to, quantity.Sized(h.Bytes), 11), "  "...)
 			return appendLabel(to, plan.Text(h.Name))
 		}
 		to = pytext.Append(append(append(to, q.Head...), `"history": `...), h.Name)
@@ -150,7 +151,7 @@ type rowWriter struct {
 	head         string
 	run          catalog.Brief // the latest row
 	begun        bool
-	size         []byte // for people
+	size         []byte // for people, with the columns behind it up to the serial
 	middle, tail []byte // of an object, before and behind the serial
 }
 
@@ -159,8 +160,8 @@ func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
 		w.begin(b)
 	}
 	if w.head == "" {
-		to = append(to, w.size...)
-		return appendLabel(to, b.Key)
+		to = appendRight(append(to, w.size...), strconv.FormatUint(b.Serial, 10), 10)
+		return appendLabel(append(to, "  "...), b.Key)
 	}
 	to = appendKey(append(append(to, w.head...), `, "key": `...), b.Key)
 	to = strconv.AppendUint(append(to, w.middle...), b.Serial, 10)
@@ -170,7 +171,8 @@ func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
 func (w *rowWriter) begin(b *catalog.Brief) {
 	w.run, w.begun = *b, true
 	bytes := payload(b.Layout)
-	w.size = append(appendRight(w.size[:0], sized(bytes), 10), "  "...)
+	w.size = appendCount(appendRight(w.size[:0], quantity.Sized(bytes), 10), len(b.Layout.Spans), 9)
+	w.size = appendRight(w.size, quantity.Sized(int64(b.Meta)), 10)
 	w.middle = appendField(w.middle[:0], "bytes", bytes)
 	w.middle = append(appendField(w.middle, "regions", len(b.Layout.Spans)), `, "serial": `...)
 	w.tail = appendField(w.tail[:0], "meta_bytes", b.Meta)

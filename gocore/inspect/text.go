@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"strconv"
 
 	"velocpy/gocore/plan"
@@ -35,19 +34,4 @@ func appendField[N int | int64 | uint64](to []byte, name string, n N) []byte {
 func appendBool(to []byte, name string, b bool) []byte {
 	to = append(append(append(to, ", \""...), name...), "\": "...)
 	return strconv.AppendBool(to, b)
-}
-
-// sized is a number of bytes for people.
-func sized(n int64) string {
-	v, unit := float64(n), "B"
-	for _, next := range []string{"kB", "MB", "GB", "TB"} {
-		if v < 999.5 {
-			break
-		}
-		v, unit = v/1000, next
-	}
-	if v >= 999.5 {
-		return fmt.Sprintf("%.0f %s", v, unit)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64) + " " + unit
 }
