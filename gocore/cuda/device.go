@@ -25,6 +25,7 @@ type Device struct {
 	behind behind
 	signs  events // of marks in the application's streams
 	events events // of others
+	timers events // of stamps
 	pinned words
 	mapped words // of the device's own memory
 
@@ -44,7 +45,7 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{driver: driver, identity: identity}
-	d.signs.d, d.events.d, d.events.blocking, d.waiters.d = d, d, true, d
+	d.signs.d, d.events.d, d.events.blocking, d.timers.d, d.timers.timed, d.waiters.d = d, d, true, d, true, d
 	d.pinned.slabs, d.mapped.slabs = &pinnedSlabs{d: d}, &mappedSlabs{d: d}
 	if d.context, err = driver.RetainPrimary(ordinal); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", identity, device.ErrUnavailable, err)
@@ -88,7 +89,7 @@ func (d *Device) Memory() (free, total int64, err error) {
 // nothing to give back but the share.
 func (d *Device) Close() error {
 	var failed []error
-	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.unpinAll, d.unloadKernels} {
+	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.timers.free, d.unpinAll, d.unloadKernels} {
 		if d.Lost() == nil {
 			failed = append(failed, free())
 		}

@@ -74,6 +74,9 @@ type Driver interface {
 	StreamWaitEvent(Context, Stream, Event) error
 
 	CreateEvent(c Context, blocking bool) (Event, error) // without timing; waits block the thread, or spin
+	CreateTimer(Context) (Event, error)                  // an event that notes the time; nobody waits for it
+	// ElapsedTime is the time between the records of two timers; false: one of them has not happened.
+	ElapsedTime(c Context, from, to Event) (ns int64, done bool, err error)
 	DestroyEvent(Context, Event) error
 	RecordEvent(Context, Event, Stream) error
 	QueryEvent(Context, Event) (done bool, err error)

@@ -67,6 +67,11 @@ func (m *mark) Wait() error {
 	return m.d.Lost()
 }
 
+func (m *mark) Of(other device.Lane) bool {
+	l, ok := other.(*lane)
+	return ok && l.d == m.d && l.stream == m.stream
+}
+
 func (m *mark) Keep() device.Mark {
 	m.held.Inc()
 	return m
@@ -92,6 +97,7 @@ func (m *mark) Drop() {
 type events struct {
 	d        *Device
 	blocking bool // the driver wakes threads that wait for them, instead of letting them spin
+	timed    bool // they note the time, and nobody waits for them
 	mu       sync.Mutex
 	idle     []Event
 }
@@ -105,6 +111,9 @@ func (e *events) take() (Event, error) {
 		return event, nil
 	}
 	e.mu.Unlock()
+	if e.timed {
+		return e.d.driver.CreateTimer(e.d.context)
+	}
 	return e.d.driver.CreateEvent(e.d.context, e.blocking)
 }
 

@@ -304,5 +304,6 @@ type foreign struct{}
 func (foreign) Passed() (bool, error) { return false, nil }
 func (foreign) Seen() (bool, error)   { return false, nil }
 func (foreign) Wait() error           { return nil }
+func (foreign) Of(device.Lane) bool   { return false }
 func (f foreign) Keep() device.Mark   { return f }
 func (foreign) Drop()                 {}

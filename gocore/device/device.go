@@ -90,6 +90,8 @@ type Lane interface {
 	Hash(pieces []Piece) (Sums, error)
 	// Mark is passed when everything queued so far has happened.
 	Mark() (Mark, error)
+	// Stamp is a point of which the accelerator notes when it gets there. It costs more than a Mark.
+	Stamp() (Stamp, error)
 	// After makes everything queued from now on wait for the mark. It costs the host nothing but the call.
 	After(Mark) error
 	Close() error // of a lane of our own; what is queued still happens
@@ -109,8 +111,16 @@ type Mark interface {
 	Passed() (bool, error) // never waits
 	Seen() (bool, error)   // Passed that asks the driver seldom: what has just passed may not have been seen yet
 	Wait() error           // blocks the calling thread without burning it
+	Of(Lane) bool          // whether it was made in that lane, or one behind the same stream: there nothing waits for it
 	Keep() Mark
 	Drop()
+}
+
+// Stamp is a point in a lane, with the time at which everything queued before it had happened.
+type Stamp interface {
+	// Since is how many nanoseconds lie between an earlier stamp of the same device and this one; false: one of them has not been passed. It never waits.
+	Since(earlier Stamp) (ns int64, passed bool, err error)
+	Drop() // once; the stamp is not used any more
 }
 
 // Sums are checksums that the accelerator takes (package checksum's definition). Those of a Hash may be taken once a mark behind it has

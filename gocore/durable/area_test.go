@@ -163,9 +163,7 @@ func TestAFrameWithoutItsBytes(t *testing.T) {
 	h.flipAt(at)
 	h.has(want, true)
 	for range 2 {
-		h.open()
-		h.close()
-		h.has(want, true)
+		h.keeps(want, true)
 		h.sound()
 	}
 }
@@ -243,9 +241,7 @@ func TestTwoCommitAreasBehindALostBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.has(want, false)
-	h.open()
-	h.close()
-	h.has(want, false)
+	h.keeps(want, false)
 	h.sound()
 }
 
@@ -269,9 +265,7 @@ func TestTheFrameBeforeADamagedOne(t *testing.T) {
 				if faults := h.check(Scope{Data: true}).Faults; over != (len(faults) > 0) {
 					t.Errorf("%v", faults)
 				}
-				h.open()
-				h.close()
-				h.has(want, false)
+				h.keeps(want, false)
 			}
 		}
 	}
@@ -554,9 +548,7 @@ func TestFramesCountOnce(t *testing.T) {
 	x.flip(name, batches[len(batches)-1]+41) // as if the power had gone while it was written
 	x.has(want, false)
 	x.sound()
-	x.open()
-	x.close()
-	x.has(want, false)
+	x.keeps(want, false)
 }
 
 // A change that ends uncertainty says nothing of what becomes uncertain with it.

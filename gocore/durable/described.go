@@ -31,7 +31,7 @@ func (d *descriptions) wrong(row *catalog.Row) error {
 		d.seen[row.Layout] = why
 	}
 	if why == nil && d.o.Annotates != nil {
-		why = d.o.Annotates(row.Meta)
+		why = d.o.Annotates(row.Layout, row.Meta)
 	}
 	return why
 }

@@ -9,8 +9,8 @@
 //
 // What a commit of little says is written to the data file instead, before step 2, and the catalog gets it later: see area.go.
 //
-// A checkpoint that is dropped or replaced is so from the batch, or the frame of a commit area, on that says it, and its place is written to after that. Nothing is written over that
-// counts, so that a crash at any moment leaves what was there. Many changes share the syncs of step 2, and those in a batch that of step 3.
+// A checkpoint that is dropped or replaced is so from the batch, or the frame of a commit area, on that says it, and its place is written to after that. Nothing
+// is written over that counts, so that a crash at any moment leaves what was there. Many changes share the syncs of step 2, and those in a batch that of step 3.
 //
 // One process at a time has a directory open for writing; any number read it meanwhile. docs/format.md describes the bytes, docs/durable.md why it is so.
 package durable
@@ -56,9 +56,9 @@ type Options struct {
 	Repair       bool  // goes on with what is left of a damaged catalog
 	// Slack is by how much the catalog may be longer than what it says, in bytes; 0: a few MiB. It is written anew then.
 	Slack int64
-	// Describes and Annotates tell whether the text of a layout describes it, and whether a meta is one; see package description. nil: Check does not look.
+	// Describes and Annotates tell whether the text of a layout describes it, and whether a meta is one of that layout; see package description. nil: Check does not look.
 	Describes func(*catalog.Layout) error
-	Annotates func(meta string) error
+	Annotates func(l *catalog.Layout, meta string) error
 	// Land is told of every group of changes, in their order, when its fate is known; it takes Guard and calls Apply for each. suspect are segments a
 	// sync of which has failed just now: nothing may be put there any more. nil: nobody is told.
 	Land func(group []*Change, suspect []int64)

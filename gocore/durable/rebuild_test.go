@@ -53,6 +53,14 @@ func (s *site) has(want map[string]catalog.Row, others bool) {
 	}
 }
 
+// keeps looks whether they still are when a writer has come and gone.
+func (s *site) keeps(want map[string]catalog.Row, others bool) {
+	s.t.Helper()
+	s.open()
+	s.close()
+	s.has(want, others)
+}
+
 // sound looks whether nothing is damaged.
 func (s *site) sound() {
 	s.t.Helper()

@@ -109,14 +109,14 @@ func contentsOf(t *testing.T, m *vfs.Mem, at string) map[string]string {
 // the one that has its name now is not touched, and a writer whose directory was taken over stops with ErrLost.
 func TestDirectoriesThatMove(t *testing.T) {
 	watch(t, 8*time.Minute)
-	stride := 1
+	first, stride := 1, 1
 	if tenth() {
-		stride = 7
+		first, stride = 1+int(turn()%7), 7
 	}
 	points := 0
 	for _, s := range scenarios {
 		for _, what := range disturbances {
-			for at := 1; ; at += stride {
+			for at := first; ; at += stride {
 				struck, err := disturb(t, s, what, at)
 				if err != nil {
 					t.Fatalf("%s, %s before call %d: %v", s.name, what.name, at, err)

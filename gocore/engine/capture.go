@@ -4,6 +4,7 @@ import (
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/quantity"
 )
 
 // Phase is how far an operation has come.
@@ -122,7 +123,7 @@ func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 		return t, nil
 	}
 	last := len(e.tiers) - 1
-	return 0, full(last, "the checkpoint has %d bytes, the largest budget is %d", r.Size, e.tiers[last].Capacity)
+	return 0, full(last, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.Size), quantity.Exact(e.tiers[last].Capacity))
 }
 
 // holds is the fastest tier from t on that is large enough for r, or -1.
@@ -247,6 +248,7 @@ func (e *Engine) publish(now int64, r *Record, t int) {
 	for _, k := range h.order.Withdrawn() {
 		e.renew(now, h, k)
 	}
+	e.follow(h) // a guess may be another one now
 	e.swept(r, t, old == nil)
 	if !r.Key.IsText && r.Key.Number >= h.auto {
 		h.auto = r.Key.Number + 1
@@ -312,6 +314,7 @@ func (e *Engine) replace(now int64, r, by *Record) {
 		r.Hist.sweep.awaited--
 	}
 	e.foresee(r.Hist)
+	e.followLater(r.Hist)
 	e.discard(now, r)
 }
 

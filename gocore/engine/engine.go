@@ -93,7 +93,11 @@ type Engine struct {
 	links     []*link    // by their upper tier
 	histories []*History // by lane
 	byName    map[string]*History
-	heads     []int64 // by lane
+	heads     []int64    // by lane
+	places    []int64    // by lane: where the heads stand on the axis of intervals
+	intervals []int64    // by lane: what an interval counts, so that those of several histories compare
+	moved     []*History // whose restore orders may have changed since they were looked at
+	paced     bool       // a pace has changed since intervals were compared
 	slots     []*Record
 	vacant    []uint32
 	count     int64 // operations so far: the clock of staleness
@@ -164,7 +168,7 @@ func (f *inflow) faster(rate float64) bool { return f.bytes*1e9 > rate*f.between
 type link struct {
 	upper, lower int
 	down, up     *bandwidth.Estimator
-	dirty        dirtyHeap // complete only in the upper tier, no flush queued
+	dirty        dirty // complete only in the upper tier, no flush queued
 	urgent       fifo[*Record]
 	normal       fifo[*Record]
 	demand       fifo[*Record] // loads that a restore waits for
@@ -256,6 +260,7 @@ type History struct {
 	lent    int // of the records, those that Lend hides
 	auto    int64
 	sweep   sweep
+	pace    pace
 	stirs   bool // in Engine.stirred
 	started bool // prefetching has been allowed: by a restore or by the application
 	// promised[t]: everything expected before this place of the order has been looked at by the prefetcher of tier t.
@@ -264,6 +269,7 @@ type History struct {
 	proofSize int64            // of the checkpoint restored last
 	proves    bool             // which was lent
 	lags      bool             // in Engine.lagging
+	moved     bool             // in Engine.moved
 	overtaken bool             // the latest proof came too late
 	stuck     [MaxTiers]uint64 // the tier's version when a prefetch found no room
 	readyTo   int64            // everything expected before this place was in the fastest tier
@@ -281,7 +287,7 @@ func (e *Engine) History(name string) *History {
 	}
 	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
-	e.heads = append(e.heads, h.order.Head())
+	e.heads, e.places, e.intervals = append(e.heads, h.order.Head()), append(e.places, h.order.Now()), append(e.intervals, alike)
 	e.byName[name] = h
 	return h
 }

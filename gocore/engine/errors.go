@@ -11,6 +11,8 @@ var (
 	ErrNotFound    = errors.New("no such checkpoint")
 	ErrDropped     = errors.New("the checkpoint was dropped, replaced or consumed meanwhile")
 	ErrFull        = errors.New("tier full")
+	// ErrStopped is how a transfer ends that its caller has stopped because the version is gone: nothing has failed.
+	ErrStopped = errors.New("the version went while it was being moved")
 )
 
 // TierError says which tier an error comes from.

@@ -63,11 +63,12 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 // flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
 // In eager mode everything goes down; most of it has been queued before.
 func (e *Engine) flushMore(now int64, l *link) {
-	if l.dirty.Len() == 0 || l.shut() {
+	if l.dirty.count == 0 || l.shut() {
 		return
 	}
-	for l.dirty.Len() > 0 && e.shouldFlush(l) {
-		rec := l.dirty.next(func(r *Record) bool { return !l.barred(e, r) })
+	e.compare(now)
+	for l.dirty.count > 0 && e.shouldFlush(l) {
+		rec := l.dirty.next(e, func(r *Record) bool { return !l.barred(e, r) })
 		if rec == nil {
 			return
 		}
@@ -88,7 +89,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 	}
 	ready, few := tr.ready(), l.queued < 2*e.cfg.Workers
 	if e.foreseen() { // a few at a time: what is captured meanwhile may be needed later still
-		return few && (e.late(l, l.dirty.recs[0]) || ready < tr.Capacity/lowWater)
+		return few && (e.late(l, l.dirty.next(e, func(*Record) bool { return true })) || ready < tr.Capacity/lowWater)
 	}
 	if e.forecast.written() {
 		return false // nothing comes in any more: prefetches ask for the flushes that they need

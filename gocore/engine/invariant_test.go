@@ -79,8 +79,11 @@ func (w *world) checkTiers() {
 			if r.gone && f.Class != fragment.Held {
 				w.fatalf("tier %d: %v is gone and read, but of class %d", t, r.Key, f.Class)
 			}
-			if !r.gone && (f.Seq != r.seq || f.Lane != r.Hist.lane) {
-				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, r.Key, r.seq, f.Seq)
+			if !r.gone && (f.Expected != r.place || f.Lane != r.Hist.lane) {
+				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, r.Key, r.place, f.Expected)
+			}
+			if h := r.Hist; !r.gone && r.seq != fragment.Unexpected && r.seq >= h.order.Head() && (h.order.Place(r.seq) != r.place || w.e.places[h.lane] != h.order.Now()) {
+				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, r.Key, r.place, w.e.places[h.lane], h.order.Place(r.seq), h.order.Now())
 			}
 			if f.State == lifecycle.Flushed && !r.gone && w.e.lower(r, t) < 0 {
 				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, r.Key)
@@ -218,7 +221,7 @@ func (w *world) checkLinks() {
 			at := r.dirtyAt[k]
 			if at >= 0 {
 				dirty++
-				if l.dirty.recs[at] != r {
+				if l.dirty.heaps[r.Hist.lane].recs[at] != r {
 					w.fatalf("%v is not where it believes in the heap", r.Key)
 				}
 			}
@@ -239,16 +242,22 @@ func (w *world) checkLinks() {
 			w.fatalf("link %d: %d bytes could go down, counted %d at the most", k, passable, w.e.passable(w.e.tiers[k]))
 		}
 		w.checkRefused(k)
-		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != len(l.dirty.recs) {
+		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != l.dirty.count {
 			w.fatalf("link %d: queued %d flushing %d loads %d stuck %d dirty %d, counted %d %d %d %d %d",
-				k, l.queued, l.flushing, l.loads, l.stuck, len(l.dirty.recs), queued, flushing, loads, stuck, dirty)
+				k, l.queued, l.flushing, l.loads, l.stuck, l.dirty.count, queued, flushing, loads, stuck, dirty)
 		}
 		if loading != l.loading {
 			w.fatalf("link %d: loads of %d bytes, counted %d", k, l.loading, loading)
 		}
-		for i := 1; i < len(l.dirty.recs); i++ {
-			if l.dirty.Less(i, (i-1)/2) {
-				w.fatalf("link %d: the heap is out of order at %d", k, i)
+		for lane := range l.dirty.heaps {
+			h := &l.dirty.heaps[lane]
+			for i := 1; i < len(h.recs); i++ {
+				if h.Less(i, (i-1)/2) {
+					w.fatalf("link %d: the heap of history %d is out of order at %d", k, lane, i)
+				}
+			}
+			if slices.Contains(l.dirty.lanes, int32(lane)) != (len(h.recs) > 0) {
+				w.fatalf("link %d: history %d has %d dirty ones; those with any are %v", k, lane, len(h.recs), l.dirty.lanes)
 			}
 		}
 	}

@@ -134,7 +134,12 @@ func (w *world) acts() map[string]func(*rapid.T) {
 			}
 		},
 		"fail": func(t *rapid.T) {
-			w.done(pick(t, len(w.flights)), rapid.SampledFrom([]error{syscall.EIO, syscall.ENOSPC}).Draw(t, "error"))
+			i := pick(t, len(w.flights))
+			errs := []error{syscall.EIO, syscall.ENOSPC}
+			if x := w.flights[i]; x.Kind == Flush && x.Rec.gone {
+				errs = append(errs, ErrStopped)
+			}
+			w.done(i, rapid.SampledFrom(errs).Draw(t, "error"))
 		},
 		"fail when given":      func(t *rapid.T) { w.failWhenGiven(t) },
 		"fail when given, too": func(t *rapid.T) { w.failWhenGiven(t) },

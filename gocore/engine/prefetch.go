@@ -33,7 +33,24 @@ func (e *Engine) follow(h *History) {
 		}
 		h.readyTo, h.assigned, h.proven = max(h.readyTo, head), max(h.assigned, head), max(h.proven, head)
 	}
+	e.places[h.lane] = h.order.Now()
 	e.assign(h)
+}
+
+// followLater is follow for what is done to many checkpoints in a row: once, before room is made for anything.
+func (e *Engine) followLater(h *History) {
+	if !h.moved {
+		h.moved = true
+		e.moved = append(e.moved, h)
+	}
+}
+
+func (e *Engine) followMoved() {
+	for _, h := range e.moved {
+		h.moved = false
+		e.follow(h)
+	}
+	e.moved = e.moved[:0]
 }
 
 // ClearHints withdraws the plan of a history.
@@ -108,7 +125,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 			e.relax(now, rec)
 		}
 	})
-	e.heads[h.lane] = h.order.Head()
+	e.heads[h.lane], e.places[h.lane] = h.order.Head(), h.order.Now()
 	for t := range h.promised {
 		h.promised[t] = h.order.Head()
 		h.stuck[t] = 0
@@ -126,6 +143,8 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	e.stir(h)
 	v := h.order.Restored(rec.Key)
 	e.follow(h)
+	h.pace.restored(now, h.order.Now(), h.order.Guessing())
+	e.paced = true
 	for _, k := range append(v.Withdrawn, v.Deferred...) {
 		e.renew(now, h, k)
 	}

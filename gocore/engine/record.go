@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"container/heap"
-	"slices"
-
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
 	"velocpy/gocore/plan"
@@ -20,6 +17,7 @@ type Record struct {
 	Body     any   // the store's part: layout, checksums, meta
 	written  int64 // the engine's count when it was captured: the order of writing
 	seq      int64 // place in the restore order, or fragment.Unexpected
+	place    int64 // of seq on the axis of intervals, or fragment.Unexpected
 	touched  int64
 	ref      plan.Ref // in its history's records, while it is the checkpoint of its key
 	copies   [MaxTiers]fragment.ID
@@ -69,7 +67,7 @@ func (r *Record) Failed() error { return r.failed }
 
 // newRecord returns a record with a fresh ID: the low half finds its slot, the high half is the slot's generation.
 func (e *Engine) newRecord(h *History, k plan.Key, size, align int64, body any) *Record {
-	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Body: body, seq: fragment.Unexpected}
+	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Body: body, seq: fragment.Unexpected, place: fragment.Unexpected}
 	for i := range r.copies {
 		r.copies[i] = fragment.None
 	}
@@ -152,7 +150,7 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 		}
 		return
 	}
-	f.Seq, f.Touched, f.Lane = r.seq, r.touched, r.Hist.lane
+	f.Expected, f.Touched, f.Lane = r.place, r.touched, r.Hist.lane
 	e.setClass(t, f, e.classify(r, t, f))
 	e.tiers[t].table.Update(id)
 	if t < len(e.links) {
@@ -213,7 +211,7 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	f := tr.table.At(id)
 	tr.bytes[fragment.Gap] -= f.Size
 	tr.bytes[fragment.Held] += f.Size // it lies before the end of the tier
-	f.Born, f.Touched, f.Seq, f.Lane = uint32(e.count), r.touched, r.seq, r.Hist.lane
+	f.Born, f.Touched, f.Expected, f.Lane = uint32(e.count), r.touched, r.place, r.Hist.lane
 	tr.table.Update(id)
 	r.copies[t] = id
 	e.step(r, t, ev)
@@ -293,92 +291,17 @@ func (e *Engine) expect(r *Record, seq int64) {
 	case seq:
 		r.Hist.sweep.awaited--
 	}
-	r.seq = seq
+	r.seq, r.place = seq, fragment.Unexpected
+	if seq != fragment.Unexpected {
+		r.place = r.Hist.order.Place(seq)
+	}
 	for t := range e.tiers {
 		if id := r.copies[t]; id != fragment.None {
-			e.tiers[t].table.At(id).Seq = seq
+			e.tiers[t].table.At(id).Expected = r.place
 			e.tiers[t].table.Update(id)
 			if t < len(e.links) {
 				e.links[t].dirty.moved(r)
 			}
 		}
-	}
-}
-
-// setDirty notes whether r is one of those that only the upper tier holds and that nobody flushes.
-func (l *link) setDirty(e *Engine, r *Record, dirty bool) {
-	if dirty && r.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.barred(e, r) {
-		l.passable += e.tiers[l.upper].extent(r)
-	}
-	l.dirty.set(r, dirty)
-}
-
-// dirtyHeap orders the records that only the upper tier of a link holds by how little it would hurt to have them down: first
-// what nobody expects, longest untouched first; then what is expected last.
-type dirtyHeap struct {
-	link  int
-	recs  []*Record
-	below *tier
-	least need // within what each of them needs below; it may be less than anything that is
-}
-
-func (d *dirtyHeap) Len() int { return len(d.recs) }
-
-func (d *dirtyHeap) Less(i, j int) bool {
-	a, b := d.recs[i], d.recs[j]
-	if a.seq != b.seq {
-		return a.seq > b.seq
-	}
-	return a.touched < b.touched
-}
-
-func (d *dirtyHeap) Swap(i, j int) {
-	d.recs[i], d.recs[j] = d.recs[j], d.recs[i]
-	d.recs[i].dirtyAt[d.link], d.recs[j].dirtyAt[d.link] = int32(i), int32(j)
-}
-
-// Push and Pop are container/heap's.
-func (d *dirtyHeap) Push(x any) {
-	r := x.(*Record)
-	r.dirtyAt[d.link] = int32(len(d.recs))
-	d.recs = append(d.recs, r)
-}
-
-func (d *dirtyHeap) Pop() any {
-	n := len(d.recs) - 1
-	r := d.recs[n]
-	d.recs[n] = nil
-	d.recs = d.recs[:n]
-	r.dirtyAt[d.link] = -1
-	return r
-}
-
-// set puts r into the heap or takes it out.
-func (d *dirtyHeap) set(r *Record, in bool) {
-	switch at := r.dirtyAt[d.link]; {
-	case in && at < 0:
-		heap.Push(d, r)
-		d.least = d.least.common(d.below.need(r))
-	case !in && at >= 0:
-		if heap.Remove(d, int(at)); len(d.recs) == 0 {
-			d.least = boundless
-		}
-	}
-}
-
-// few is how many of them are looked at for one that may go.
-const few = 16
-
-// next is the one that it would hurt least, or nearly so, of those that may go; nil when none of a few may.
-func (d *dirtyHeap) next(may func(*Record) bool) *Record {
-	if i := slices.IndexFunc(d.recs[:min(few, len(d.recs))], may); i >= 0 {
-		return d.recs[i]
-	}
-	return nil
-}
-
-func (d *dirtyHeap) moved(r *Record) {
-	if at := r.dirtyAt[d.link]; at >= 0 {
-		heap.Fix(d, int(at))
 	}
 }

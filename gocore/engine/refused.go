@@ -60,13 +60,13 @@ func (l *link) shut() bool { return l.refused.covers(l.dirty.least) }
 // recount finds out what of the upper tier's dirty bytes could go down.
 func (e *Engine) recount(l *link) {
 	l.dirty.least, l.passable = boundless, 0
-	for _, r := range l.dirty.recs {
+	l.dirty.each(func(r *Record) {
 		n := e.tiers[l.lower].need(r)
 		l.dirty.least = l.dirty.least.common(n)
 		if !l.refused.covers(n) {
 			l.passable += e.tiers[l.upper].extent(r)
 		}
-	}
+	})
 }
 
 // refuse notes that the lower tier has no room for rec.

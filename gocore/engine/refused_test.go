@@ -206,8 +206,8 @@ func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
 			}
 			c := written(t, e, h, 4, 45)
 			carryDown(e)
-			if l := e.links[0]; !errors.Is(c.Err, ErrFull) || l.dirty.Len() != 2 || !l.shut() {
-				t.Errorf("%v; %d dirty ones, of which %d bytes may go; refused %v, the least is %v", c.Err, l.dirty.Len(), e.passable(e.tiers[0]), l.refused, l.dirty.least)
+			if l := e.links[0]; !errors.Is(c.Err, ErrFull) || l.dirty.count != 2 || !l.shut() {
+				t.Errorf("%v; %d dirty ones, of which %d bytes may go; refused %v, the least is %v", c.Err, l.dirty.count, e.passable(e.tiers[0]), l.refused, l.dirty.least)
 			}
 		})
 	}

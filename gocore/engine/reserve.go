@@ -130,7 +130,7 @@ func (e *Engine) vacate(r *Record, t int) {
 	}
 	f := tr.table.At(id)
 	e.setClass(t, f, fragment.Held)
-	f.Owner, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = nil, lifecycle.Init, fragment.Unexpected, 0, 0, false
+	f.Owner, f.State, f.Expected, f.Pins, f.Transfers, f.Verified = nil, lifecycle.Init, fragment.Unexpected, 0, 0, false
 	tr.table.Update(id)
 	tr.reserved.Set(f.Offset, id)
 	r.copies[t] = fragment.None

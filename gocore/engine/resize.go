@@ -3,6 +3,7 @@ package engine
 import (
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
+	"velocpy/gocore/quantity"
 )
 
 // A tier that shrinks takes nothing behind its new end any more. What lies there goes when Drain is called: at once where it is evictable, after a flush
@@ -90,7 +91,7 @@ func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	})
 	for i := 0; i < tr.claims.len(); i++ {
 		if c := tr.claims.at(i); !c.over && !tr.fits(c.rec) && (c.below == nil || !c.below(now)) {
-			c.deny(now, full(t, "%d bytes wanted, and the tier has shrunk to %d", c.rec.Size, capacity))
+			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.rec.Size), quantity.Exact(capacity)))
 		}
 	}
 	e.pump(now)

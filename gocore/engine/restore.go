@@ -26,7 +26,7 @@ type Restore struct {
 // RestoreOptions are the caller's wishes.
 type RestoreOptions struct {
 	Last    bool // for the last time: consume
-	Peek    bool // leaves the plan alone
+	Peek    bool // leaves plan, counters and events alone: the caller wants what a checkpoint says of itself
 	Partial bool // not all regions: what is not in the fastest tier comes directly from below, without taking cache room
 	Into    bool // the caller copies out and ends the restore by itself; false: a lease, ended by the application
 	Patient bool // wait for room also when only the application can make some
@@ -282,6 +282,9 @@ func (e *Engine) HandOver(now int64, r *Restore) {
 }
 
 func (e *Engine) noteRestored(now int64, r *Restore) {
+	if r.options.Peek {
+		return
+	}
 	e.Stats.Restored += r.Rec.Size
 	e.trace(now, Restored, r.Rec, r.Tier, 0)
 }

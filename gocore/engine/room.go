@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/evict"
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
+	"velocpy/gocore/quantity"
 )
 
 // claim is a demand for room that could not be met at once. Claims of a tier are served in order: one that waits for a flush is
@@ -49,6 +50,7 @@ const (
 // and flushes that the room depends on become urgent.
 func (e *Engine) room(now int64, t int, r *Record) verdict {
 	tr := e.tiers[t]
+	e.compare(now)
 	for range 64 {
 		if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
 			r.copies[t] = id
@@ -81,7 +83,8 @@ func (e *Engine) spare(now int64, t int, r *Record) verdict {
 		r.copies[t] = id
 		return granted
 	}
-	w, ok := e.choose(now, t, r, evict.Request{Floor: max(r.seq-r.Hist.order.Head(), 0)})
+	e.compare(now)
+	w, ok := e.choose(now, t, r, evict.Request{Floor: e.distance(r)})
 	switch {
 	case !ok:
 		return stuck
@@ -95,7 +98,8 @@ func (e *Engine) spare(now int64, t int, r *Record) verdict {
 
 func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.Window, bool) {
 	tr := e.tiers[t]
-	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.heads
+	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.places
+	req.Intervals = e.intervals
 	many := tr.table.Count() >= e.wholeTable
 	if req.Start = fragment.None; many {
 		req.Limit, req.Start = e.scanLimit, tr.hand
@@ -363,8 +367,8 @@ func (e *Engine) whyFull(t int, r *Record) error {
 		}
 	}
 	lent, used := e.lent(t), tr.used()
-	return full(t, "%d bytes wanted, %d of %d used: %d by leases, %d by checkpoints for which no lower tier has room",
-		r.Size, used, tr.Capacity-tr.idleBytes, lent, used-lent-tr.bytes[fragment.Free])
+	return full(t, "%s wanted, %s of %s used: %s by leases, %s by checkpoints for which no lower tier has room", quantity.Exact(r.Size),
+		quantity.Sized(used), quantity.Exact(tr.Capacity-tr.idleBytes), quantity.Sized(lent), quantity.Sized(used-lent-tr.bytes[fragment.Free]))
 }
 
 // progressing tells whether anything is under way that ends by itself.

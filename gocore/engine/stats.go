@@ -7,7 +7,7 @@ type Stats struct {
 	Captures, Captured int64 // number, bytes
 	Restored           int64
 	Consumed           int64 // number
-	CancelledFlush     int64 // queued, then not needed any more
+	CancelledFlush     int64 // queued or begun, then not needed any more
 	AvoidedFlush       int64 // dropped or consumed before a flush was asked for
 	BrokenPromises     int64 // number of prefetched copies that a demand took the room of
 	Decisions          int64 // number of eviction decisions

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
 )
@@ -307,7 +309,11 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 	if err != nil {
 		e.step(rec, x.To, lifecycle.Abort)
 		e.vacate(rec, x.To)
-		l.err, rec.failed = err, err
+		if rec.gone && errors.Is(err, ErrStopped) {
+			e.Stats.CancelledFlush += rec.Size
+		} else {
+			l.err, rec.failed = err, err
+		}
 		if !rec.gone {
 			rec.stuckOn |= 1 << x.From
 			l.stuck++
@@ -435,6 +441,7 @@ func (e *Engine) fetched(now int64, x *Transfer, err error) {
 
 // pump does what the latest change has made possible: room for who waits, flushes, prefetches.
 func (e *Engine) pump(now int64) {
+	e.followMoved()
 	for t := len(e.tiers) - 1; t >= 0; t-- {
 		if e.tiers[t].claims.len() > 0 {
 			e.serve(now, t)

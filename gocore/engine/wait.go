@@ -1,5 +1,7 @@
 package engine
 
+import "velocpy/gocore/quantity"
+
 // Wait ends when one or many versions are captured (Tier 0) or durable in a tier: when all bytes lie in that tier or below it.
 type Wait struct {
 	Tier   int
@@ -120,7 +122,7 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 	}
 	for k, l := range e.links {
 		if k < w.Tier && (l.barred(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			return true, full(l.lower, "no room for the flush of %d bytes", rec.Size)
+			return true, full(l.lower, "no room for the flush of %s", quantity.Exact(rec.Size))
 		}
 	}
 	return false, nil

@@ -634,15 +634,19 @@ func (w *world) movable(t int, r *Record) string {
 	if below != len(w.e.tiers)-1 {
 		return "" // between memories, what waits to come up may keep others from going down
 	}
-	for _, d := range w.e.links[t].dirty.recs {
+	can := false
+	w.e.links[t].dirty.each(func(d *Record) {
 		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Record]) bool {
 			return f.Class == fragment.Gap
 		})
 		if flushable && w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
 			return f.Class == fragment.Gap || f.Class == fragment.Free || f.Owner == d
 		}) {
-			return "one flush would make room"
+			can = true
 		}
+	})
+	if can {
+		return "one flush would make room"
 	}
 	return ""
 }

@@ -54,13 +54,13 @@ func BenchmarkDecision(b *testing.B) {
 			f.Class = fragment.Free
 		}
 		f.Lane = int32(rng.IntN(4))
-		f.Seq, f.Touched, f.Born = fragment.Unexpected, rng.Int64N(1e6), rng.Uint32N(1e6)
+		f.Expected, f.Touched, f.Born = fragment.Unexpected, rng.Int64N(1e6), rng.Uint32N(1e6)
 		if rng.IntN(2) == 0 {
-			f.Seq = rng.Int64N(10_000)
+			f.Expected = rng.Int64N(10_000)
 		}
 	}
 	free := func(i int, f *fragment.Fragment[*int]) {
-		f.Class, f.Seq, f.Touched = fragment.Free, rng.Int64N(10_000), rng.Int64N(1e6)
+		f.Class, f.Expected, f.Touched = fragment.Free, rng.Int64N(10_000), rng.Int64N(1e6)
 	}
 	held := func(i int, f *fragment.Fragment[*int]) { f.Class = fragment.Held }
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func BenchmarkDecision(b *testing.B) {
 		for _, k := range []Kind{Score, LRU} {
 			b.Run(fmt.Sprintf("%s/%s", c.name, k), func(b *testing.B) {
 				t := aged(4096, func() int64 { return 1 << 19 }, c.row)
-				r := Request{Size: c.size, Align: c.align, Now: 1e9, Count: 1e6, Heads: make([]int64, 4), FlushRate: 1, Floor: -1, Start: fragment.None}
+				r := Request{Size: c.size, Align: c.align, Now: 1e9, Count: 1e6, Heads: make([]int64, 4), Intervals: []int64{1, 1, 1, 1}, FlushRate: 1, Floor: -1, Start: fragment.None}
 				for b.Loop() {
 					Choose(k, t, &r)
 				}

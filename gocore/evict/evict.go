@@ -42,6 +42,14 @@ const (
 	unexpectedWeight = int64(1) << 40
 )
 
+// LongestInterval is the most that an interval may count: a restore that lies 2^24 of them ahead is still nearer than one that nobody expects.
+const LongestInterval = int64(1) << 15
+
+const farthest = int64(1) << 24 // intervals; what lies farther ahead is as far
+
+// Distance is how far a restore lies ahead that so many intervals pass before, each of which counts as much as given.
+func Distance(intervals, each int64) int64 { return min(max(intervals, 0), farthest) * each }
+
 // Never is the p-score of what no waiting makes evictable.
 const Never = int64(math.MaxInt64)
 
@@ -50,10 +58,11 @@ type Request struct {
 	Size, Align int64
 	Now         int64   // ns
 	Count       int64   // the engine's count of operations, the clock of Touched and Born
-	Heads       []int64 // by lane: the head of each restore order; distance = Seq - head
+	Heads       []int64 // by lane: where the head of each restore order stands; Expected - head are the intervals until a restore
+	Intervals   []int64 // by lane: what an interval counts, from 1 to LongestInterval, so that distances of several orders compare
 	Backlog     int64   // ns until a flush that were queued now would begin
 	FlushRate   float64 // ns per byte of the link below; <= 0: there is no way down, Dirty fragments stay
-	Floor       int64   // prefetch only: what is expected within this distance stays; below 0: no floor
+	Floor       int64   // prefetch only: what is expected within this Distance stays; below 0: no floor
 	NoWait      bool    // only what is evictable now
 	Break       bool    // demand only: Promised fragments may go too
 	Limit       int     // fragments looked at, at the most; 0: all
@@ -80,10 +89,10 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 		ids    [some]fragment.ID
 		loads  [some]load
 		delays [some]delay
-		bases  [lanes]int64
+		lanes  [fewLanes]lane
 	)
 	t.RankBy(k.rank())
-	s := scan[O]{table: t, scale: newScale(k, r, bases[:0]), window: newSliding(r)}
+	s := scan[O]{table: t, scale: newScale(k, r, lanes[:0]), window: newSliding(r)}
 	s.window.ids, s.window.loads, s.window.delays = ids[:], loads[:], delays[:]
 	if t.Aligned(s.window.mask + 1) {
 		s.window.mask = 0
@@ -180,7 +189,7 @@ func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 				w.restart(begin)
 				return i
 			}
-			if score := max(e.Value+s.bases[e.Lane], 0); score > best {
+			if score := s.lanes[e.Lane].score(e.Value); score > best {
 				best = score
 				w.best = Window{First: ids[i], Last: ids[i], Score: score}
 			}

@@ -40,7 +40,7 @@ func table(t *rapid.T, grain int64) (*fragment.Table[*int], []row) {
 		f.Touched, f.Born = rapid.Int64Range(0, 90).Draw(t, "touched"), rapid.Uint32Range(0, 90).Draw(t, "born")
 		f.Lane = rapid.Int32Range(0, 2).Draw(t, "lane")
 		if rapid.Bool().Draw(t, "expected") {
-			f.Seq = rapid.Int64Range(0, 40).Draw(t, "seq")
+			f.Expected = rapid.OneOf(rapid.Int64Range(0, 40), rapid.Just(int64(1)<<40)).Draw(t, "expected at")
 		}
 		tab.Update(id)
 	}
@@ -70,12 +70,19 @@ func within(tab *fragment.Table[*int], rows []row) []row {
 func request(t *rapid.T, rows []row, grain int64) *Request {
 	r := &Request{
 		Size: grain * rapid.Int64Range(1, max(300/grain, 1)).Draw(t, "size"), Align: rapid.SampledFrom([]int64{0, 1, grain, 12, 32, 64}).Draw(t, "align"),
-		Now: 100, Count: 100, Heads: append([]int64{0, 10, 20}, make([]int64, rapid.SampledFrom([]int{0, 2 * lanes}).Draw(t, "more lanes"))...),
+		Now: 100, Count: 100, Heads: append([]int64{0, 10, 20}, make([]int64, rapid.SampledFrom([]int{0, 2 * fewLanes}).Draw(t, "more lanes"))...),
 		Backlog:   rapid.Int64Range(0, 50).Draw(t, "backlog"),
 		FlushRate: rapid.SampledFrom([]float64{-1, 0, 0.5, 2}).Draw(t, "rate"),
 		Floor:     rapid.SampledFrom([]int64{-1, -1, 0, 5, 15}).Draw(t, "floor"),
 		NoWait:    rapid.Bool().Draw(t, "nowait"), Break: rapid.Bool().Draw(t, "break"),
 		Start: fragment.None,
+	}
+	for i := range r.Heads {
+		r.Intervals = append(r.Intervals, rapid.SampledFrom([]int64{1, 1, 3, 40, LongestInterval}).Draw(t, "interval"))
+		if i == 2 { // nothing is in those behind
+			r.Intervals = append(r.Intervals, make([]int64, len(r.Heads)-3)...)
+			break
+		}
 	}
 	if rapid.Bool().Draw(t, "barred") {
 		r.Barred = func(id fragment.ID) bool { return id%3 == 0 }
@@ -108,11 +115,12 @@ func price(k Kind, r *Request, f *row) (wait, score int64, promises int, never b
 		never = true
 	}
 	never = never || (r.NoWait && wait > 0)
-	distance := f.Seq - r.Heads[f.Lane]
+	distance := f.Expected - r.Heads[f.Lane]
 	if distance < 0 {
 		distance = 0
 	}
-	expected := f.Seq != fragment.Unexpected
+	distance *= r.Intervals[f.Lane]
+	expected := f.Expected != fragment.Unexpected
 	if expected && r.Floor >= 0 && distance <= r.Floor {
 		never = true
 	}
@@ -263,7 +271,7 @@ func many(rng *rand.Rand, n, held int, grain int64) (*fragment.Table[*int], []ro
 		}
 		f.ETA, f.Touched, f.Born, f.Lane = rng.Int64N(300), rng.Int64N(90), rng.Uint32N(90), rng.Int32N(3)
 		if rng.IntN(2) == 0 {
-			f.Seq = rng.Int64N(40)
+			f.Expected = rng.Int64N(40)
 		}
 		tab.Update(id)
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
 	classMask = classes - 1
-	lanes     = 32 // up to this many, two of them no restore orders, are prepared without an allocation
+	fewLanes  = 32 // up to this many, two of them no restore orders, are prepared without an allocation
 )
 
 // stays marks what cannot go.
@@ -19,33 +19,37 @@ const stays = int64(math.MinInt64)
 // scale is a request, prepared for weighing one fragment after the other: what depends on the class or the lane is looked up, not branched upon.
 type scale struct {
 	stays [classes]int64 // stays, or 0
-	bases []int64        // by the lanes of entries: the s-score of one whose value is 0
+	lanes []lane         // by the lanes of entries
 	floor int64          // what is expected within this distance stays
 	kind  Kind
 	open  bool // windows may differ in more than their scores
 
-	heads  []int64
 	now    int64
 	begin  int64 // ns until a future flush would have begun
 	rate   float64
 	barred func(fragment.ID) bool
 }
 
-// newScale prepares a request. O(restore orders): bases is a list to be filled in, or replaced if it is too short.
-func newScale(k Kind, r *Request, bases []int64) scale {
+// lane is how the values of a restore order's entries become scores.
+type lane struct {
+	base, each int64 // what is added to a value, and what the sum counts then
+}
+
+func (l *lane) score(value int64) int64 { return max(value+l.base, 0) * l.each }
+
+// newScale prepares a request. O(restore orders): lanes is a list to be filled in, or replaced if it is too short.
+func newScale(k Kind, r *Request, lanes []lane) scale {
 	s := scale{
 		floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
-		heads: r.Heads, now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate, barred: r.Barred,
+		now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate, barred: r.Barred,
 	}
 	fresh := r.Count
 	if k == Score {
 		fresh += unexpectedWeight
 	}
-	s.bases = append(slices.Grow(bases, fragment.Lanes+len(r.Heads)), gapWeight, fresh)
-	if k == Score {
-		for _, head := range r.Heads {
-			s.bases = append(s.bases, -head)
-		}
+	s.lanes = append(slices.Grow(lanes, fragment.Lanes+len(r.Heads)), lane{gapWeight, 1}, lane{fresh, 1})
+	for i, head := range r.Heads {
+		s.lanes = append(s.lanes, lane{-head, r.Intervals[i]})
 	}
 	for c := range s.stays {
 		s.stays[c] = stays
@@ -89,11 +93,11 @@ func (s *scale) weigh(entries []fragment.Entry, sum int64, loads []load) {
 		s.weighStay(entries, sum, loads)
 		return
 	}
-	bases, after := s.bases, entries[1:][:len(loads)]
+	lanes, after := s.lanes, entries[1:][:len(loads)]
 	entries = entries[:len(loads)]
 	for i := range entries {
 		e := &entries[i]
-		sum += max(e.Value+bases[e.Lane], 0)
+		sum += lanes[e.Lane].score(e.Value)
 		loads[i] = load{end: after[i].Offset | s.stays[e.Class&classMask], sum: sum}
 	}
 }
@@ -102,7 +106,7 @@ func (s *scale) weigh(entries []fragment.Entry, sum int64, loads []load) {
 func (s *scale) weighStay(entries []fragment.Entry, sum int64, loads []load) {
 	for i := range loads {
 		e := &entries[i]
-		score := s.bases[e.Lane]
+		score := s.lanes[e.Lane].base
 		if e.Lane != fragment.LaneOfGaps {
 			score = int64(uint32(e.Value + score))
 		}
@@ -116,10 +120,10 @@ func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load
 	for i, id := range ids {
 		near := false
 		if e := &entries[i]; s.kind == Score {
-			near = e.Lane >= fragment.Lanes && e.Value+s.bases[e.Lane] <= s.floor
+			near = e.Lane >= fragment.Lanes && s.lanes[e.Lane].score(e.Value) <= s.floor
 		} else {
 			f := s.table.At(id)
-			near = f.Seq != fragment.Unexpected && f.Seq-s.heads[f.Lane] <= s.floor
+			near = f.Expected != fragment.Unexpected && s.lanes[fragment.Lanes+f.Lane].score(f.Expected) <= s.floor
 		}
 		if near {
 			loads[i].end |= stays

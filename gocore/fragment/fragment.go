@@ -17,7 +17,7 @@ type ID = int32
 // None is no fragment.
 const None ID = -1
 
-// Unexpected is the Seq of a checkpoint that nobody is expected to restore.
+// Unexpected is where a checkpoint stands that nobody is expected to restore.
 const Unexpected = int64(math.MaxInt64)
 
 // Class says what stands between a fragment and its eviction. The owner keeps it current.
@@ -34,15 +34,15 @@ const (
 )
 
 // Fragment is one row of the table, and fills one cache line. Offset and Size belong to the table, the rest to its owner, which calls Update when it
-// has changed what eviction weighs: Class, Seq, Touched, Born, Lane.
+// has changed what eviction weighs: Class, Expected, Touched, Born, Lane.
 type Fragment[O any] struct {
 	Offset, Size int64
 	ETA          int64 // Flushing: the predicted time of the end of the flush, ns; a gap's is the table's
-	Seq          int64 // where the restore order expects it, or Unexpected
+	Expected     int64 // where on the restore order's axis of intervals it is expected, or Unexpected
 	Touched      int64 // count of the engine's operations when it was last written or restored
 	Owner        O
 	Born         uint32 // the low half of the same count when it was placed
-	Lane         int32  // index of the restore order that Seq belongs to
+	Lane         int32  // index of the restore order that expects it
 	Pins         int32  // readers: leases and copies out
 	Transfers    uint8  // flushes or loads that read or write it
 	Class        Class
@@ -55,7 +55,7 @@ type Rank uint8
 
 // The ranks.
 const (
-	ByRestore Rank = iota // Seq, and what nobody expects by Touched
+	ByRestore Rank = iota // Expected, and what nobody expects by Touched
 	ByUse                 // Touched
 	ByStay                // Born
 )
@@ -149,8 +149,8 @@ func (t *Table[O]) entry(f *Fragment[O]) Entry {
 		e.Lane, e.Value = LaneOfGaps, 0
 	case t.rank == ByStay:
 		e.Value = -int64(f.Born)
-	case t.rank == ByRestore && f.Seq != Unexpected:
-		e.Lane, e.Value = Lanes+f.Lane, f.Seq
+	case t.rank == ByRestore && f.Expected != Unexpected:
+		e.Lane, e.Value = Lanes+f.Lane, f.Expected
 	}
 	return e
 }
@@ -219,7 +219,7 @@ func (t *Table[O]) empty(id ID) {
 	t.used -= f.Size
 	t.count--
 	f.Owner = none
-	f.Class, f.State, f.Seq, f.Pins, f.Transfers, f.Verified = Gap, lifecycle.Init, Unexpected, 0, 0, false
+	f.Class, f.State, f.Expected, f.Pins, f.Transfers, f.Verified = Gap, lifecycle.Init, Unexpected, 0, 0, false
 	f.Touched, f.Born = 0, 0
 }
 
@@ -235,7 +235,7 @@ func (t *Table[O]) carve(gap ID, size, align int64, owner O) ID {
 	t.odd |= t.rows[gap].Offset | size
 	f := &t.rows[gap]
 	f.Owner, f.Class, f.State = owner, Held, lifecycle.Init
-	f.ETA, f.Seq, f.Pins, f.Transfers, f.Verified = 0, Unexpected, 0, 0, false
+	f.ETA, f.Expected, f.Pins, f.Transfers, f.Verified = 0, Unexpected, 0, 0, false
 	*t.order.entry(p) = t.entry(f)
 	if f.Size > size {
 		t.binIn(t.order.id(t.split(p, size)))
@@ -248,7 +248,7 @@ func (t *Table[O]) carve(gap ID, size, align int64, owner O) ID {
 // split shortens the fragment at p to size bytes; the rest is a new gap, not yet in a bin, whose place is returned.
 func (t *Table[O]) split(p place, size int64) place {
 	f := &t.rows[t.order.id(p)]
-	gap := Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Seq: Unexpected}
+	gap := Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Expected: Unexpected}
 	f.Size = size
 	return t.order.insert(p, t.row(gap), Entry{Offset: gap.Offset})
 }

@@ -69,14 +69,14 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 		placed := func(t *rapid.T, id ID, size, align int64) {
 			f := tab.At(id)
 			if f.Size != size || f.Offset%align != 0 || f.Owner != next || f.Class != Held || f.State != lifecycle.Init ||
-				f.Seq != Unexpected || f.Pins != 0 || f.Transfers != 0 || f.Verified || f.ETA != 0 {
+				f.Expected != Unexpected || f.Pins != 0 || f.Transfers != 0 || f.Verified || f.ETA != 0 {
 				t.Fatalf("placed %d bytes aligned to %d for %d: %+v", size, align, next, *f)
 			}
 			if err := buf.take(next, f); err != nil {
 				t.Fatal(err)
 			}
 			f.Pins, f.Transfers, f.ETA, f.Verified, f.State = 1, 2, 3, true, lifecycle.Flushed // none of it may be left to the next owner
-			f.Seq, f.Touched, f.Born, f.Lane, f.Class = 9, 9, 9, 9, Free
+			f.Expected, f.Touched, f.Born, f.Lane, f.Class = 9, 9, 9, 9, Free
 			tab.Update(id)
 			live[next] = id
 			order = append(order, next)

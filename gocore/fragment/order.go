@@ -12,7 +12,7 @@ const (
 // Entry is what an eviction weighs of a fragment: its row in brief, as of the owner's latest Update.
 type Entry struct {
 	Offset int64
-	Value  int64 // what the table is ranked by: Seq, or Touched or Born negated, so that the sum with a number for its Lane is a distance or an age
+	Value  int64 // what the table is ranked by: Expected, or Touched or Born negated, so that the sum with a number for its Lane is a distance or an age
 	Lane   int32 // which number: LaneOfGaps, LaneOfTheRest, or Lanes and the index of a restore order
 	Class  Class
 }

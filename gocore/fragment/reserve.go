@@ -18,7 +18,7 @@ func (t *Table[O]) PlaceFrom(gap ID, offset, size int64, owner O) (id, behind ID
 	t.odd |= offset | size
 	f := &t.rows[gap]
 	f.Owner, f.Class = owner, Held
-	f.ETA, f.Seq = 0, Unexpected
+	f.ETA, f.Expected = 0, Unexpected
 	t.used += size
 	t.count++
 	*t.order.entry(t.order.find(gap)) = t.entry(f)

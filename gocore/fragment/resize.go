@@ -53,7 +53,7 @@ func (t *Table[O]) Resize(capacity int64) (gaps int64) {
 
 // extend puts a gap that is in no list behind the last fragment.
 func (t *Table[O]) extend(to int64) {
-	gap := Fragment[O]{Offset: t.end, Size: to - t.end, Class: Gap, Seq: Unexpected}
+	gap := Fragment[O]{Offset: t.end, Size: to - t.end, Class: Gap, Expected: Unexpected}
 	t.odd |= t.end
 	t.end = to
 	id := t.row(gap)

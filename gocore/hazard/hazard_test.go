@@ -29,6 +29,7 @@ func (f *fake) Passed() (bool, error) {
 }
 func (f *fake) Seen() (bool, error) { return f.Passed() }
 func (f *fake) Wait() error         { f.alive(); f.t.Fatalf("the tracker waits"); return nil }
+func (f *fake) Of(device.Lane) bool { return false }
 func (f *fake) Keep() device.Mark {
 	f.alive()
 	f.holds++

@@ -119,6 +119,7 @@ type event struct {
 func (m *event) Seen() (bool, error)   { return m.Passed() }
 func (m *event) Passed() (bool, error) { return m.l.d.QueryEvent(m.l.c, m.e) }
 func (m *event) Wait() error           { return m.l.d.SynchronizeEvent(m.l.c, m.e) }
+func (m *event) Of(l device.Lane) bool { return l == m.l }
 func (m *event) Keep() device.Mark     { m.holds.Inc(); return m }
 func (m *event) Drop() {
 	if m.holds.Dec() == 0 {

@@ -224,19 +224,56 @@ func (s *sums) Discard() { s.Take() }
 // mark implements device.Mark.
 type mark struct {
 	dev    *Device
+	lane   *lane
 	passed chan struct{}
 	holds  atomic.Int64
 }
 
 // Mark implements device.Lane.
 func (l *lane) Mark() (device.Mark, error) {
-	m := &mark{dev: l.dev, passed: make(chan struct{})}
+	m := &mark{dev: l.dev, lane: l, passed: make(chan struct{})}
 	m.holds.Store(1)
 	if err := l.put(nil, func() { close(m.passed) }); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
+
+// stamp implements device.Stamp.
+type stamp struct {
+	mark device.Mark
+	at   *atomic.Time
+}
+
+// Stamp implements device.Lane.
+func (l *lane) Stamp() (device.Stamp, error) {
+	at := atomic.NewTime(time.Time{})
+	if err := l.put(nil, func() { at.Store(time.Now()) }); err != nil {
+		return nil, err
+	}
+	m, err := l.Mark()
+	if err != nil {
+		return nil, err
+	}
+	return &stamp{m, at}, nil
+}
+
+// Since implements device.Stamp.
+func (s *stamp) Since(earlier device.Stamp) (ns int64, passed bool, err error) {
+	e, ok := earlier.(*stamp)
+	if !ok {
+		return 0, false, fmt.Errorf("the time since a stamp of something else: %w", ErrAddress)
+	}
+	for _, m := range []device.Mark{e.mark, s.mark} {
+		if passed, err := m.Passed(); !passed || err != nil {
+			return 0, false, err
+		}
+	}
+	return s.at.Load().Sub(e.at.Load()).Nanoseconds(), true, nil
+}
+
+// Drop implements device.Stamp.
+func (s *stamp) Drop() { s.mark.Drop() }
 
 // After implements device.Lane.
 func (l *lane) After(other device.Mark) error {
@@ -280,6 +317,9 @@ func (m *mark) usable() error {
 	}
 	return m.dev.Lost()
 }
+
+// Of implements device.Mark.
+func (m *mark) Of(l device.Lane) bool { return l == m.lane }
 
 // Keep implements device.Mark.
 func (m *mark) Keep() device.Mark {

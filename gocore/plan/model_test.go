@@ -21,6 +21,7 @@ type modelItem struct {
 	Hint
 	seq       int64
 	overtaken int
+	done      bool // it happened before its turn; it stays where it was, as the intervals before it have passed once the head is behind it
 }
 
 func (m *model) append(hints ...Hint) {
@@ -34,7 +35,7 @@ func (m *model) append(hints ...Hint) {
 	}
 }
 
-func (it modelItem) restores() bool { return it.Op == Restore || it.Op == Last }
+func (it modelItem) restores() bool { return !it.done && (it.Op == Restore || it.Op == Last) }
 
 // first returns the index of the first restore of k in items, or of any restore if k is nil.
 func (m *model) first(k *Key) int {
@@ -74,14 +75,22 @@ func (m *model) upcoming(from int64) (list []string) {
 	return list
 }
 
-// popHead removes the first restore and all ops up to the next one, and returns the drops among them.
+// popHead removes the first restore and those behind it that have happened, with what lies before the last of these, and returns the drops among it.
+// Intervals that are announced behind that lie ahead.
 func (m *model) popHead() (drops []Key) {
 	drops = m.due()
 	i := m.first(nil)
 	m.items = m.items[i+1:]
 	drops = append(drops, m.due()...)
-	for len(m.items) > 0 && m.items[0].Op == Advance {
-		m.items = m.items[1:]
+	next := m.first(nil)
+	if next < 0 {
+		next = len(m.items)
+	}
+	for i := next - 1; i >= 0; i-- {
+		if m.items[i].done {
+			m.items = m.items[i+1:]
+			break
+		}
 	}
 	return drops
 }
@@ -123,7 +132,7 @@ func (m *model) restored(k Key) (v Verdict) {
 		v.Drops = m.popHead()
 		return v
 	}
-	m.items = append(m.items[:i:i], m.items[i+1:]...)
+	m.items[i].done = true
 	for h := m.first(nil); h >= 0 && m.items[h].overtaken > m.patience; h = m.first(nil) {
 		key := m.items[h].Key
 		v.Drops = append(v.Drops, m.popHead()...)

@@ -132,7 +132,13 @@ func (o *Order) Head() int64 { return o.current().head }
 // Seq returns the number of the first expected restore of k. ok=false: none is expected. O(1).
 func (o *Order) Seq(k Key) (seq int64, ok bool) { return o.current().find(k) }
 
-// Distance returns how many restore intervals lie between the head and the first expected restore of k, those announced by Advance included:
+// Place is where a queued restore stands on the axis of restore intervals: one for each restore before it, and those that Advance has announced.
+func (o *Order) Place(seq int64) int64 { return o.current().place(seq) }
+
+// Now is where the order stands on the axis of Place: right behind the last restore before the head. Intervals that are announced next lie ahead.
+func (o *Order) Now() int64 { return o.current().now }
+
+// Distance returns how many restore intervals lie before the first expected restore of k, those announced by Advance included:
 // the prefetch distance. ok=false: none is expected. O(1).
 func (o *Order) Distance(k Key) (d int64, ok bool) {
 	q := o.current()

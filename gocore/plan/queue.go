@@ -7,8 +7,9 @@ const (
 	chunkSize = 1 << chunkBits // 256 restores: 4 KiB, the unit in which a queue takes and returns memory
 	chunkMask = chunkSize - 1
 
-	// farthest bounds the sum of all Advance steps, so that no distance overflows. Beyond it, distances are equal.
-	farthest = 1 << 60
+	// mostSteps bounds what one Advance announces, and farthest the sum of all of them, so that no distance overflows.
+	mostSteps = 1 << 24
+	farthest  = 1 << 60
 )
 
 // queue is a sequence of expected restores with the drops between them, and finds the first restore of any key. Restores have
@@ -26,7 +27,7 @@ type queue struct {
 	drops    dropList
 	index    table // key -> number (low 32 bits) of its last queued restore, which links to the first: a ring of occurrences
 	steps    int64 // sum of all Advance steps appended
-	now      int64 // where the head stands on the axis of intervals
+	now      int64 // on the axis of intervals: right behind the last restore before the head
 	patience int
 	spare    *[chunkSize]item // the chunk emptied last, kept for the next
 }
@@ -157,7 +158,7 @@ func (q *queue) pushDrop(k Key) { q.drops.push(q.tail, k) }
 
 // advance lets steps intervals pass between what is queued and what will be.
 func (q *queue) advance(steps int64) {
-	q.steps += min(max(steps, 0), farthest-q.steps)
+	q.steps += min(max(steps, 0), mostSteps, farthest-q.steps)
 }
 
 // find returns the number of k's first queued restore.
@@ -169,7 +170,7 @@ func (q *queue) find(k Key) (int64, bool) {
 	return q.next(q.widen(ref)), true
 }
 
-// distance is the number of intervals between the head and a queued restore, restores that already happened left out.
+// distance is the number of intervals between the last restore before the head and a queued restore, restores that already happened left out.
 func (q *queue) distance(seq int64) int64 { return q.place(seq) - q.now - q.holesBefore(seq) }
 
 // ahead is the number of queued restores before seq.
@@ -239,11 +240,7 @@ func (q *queue) pass() {
 // settle puts everything in order after the head moved: now, and the memory before the head.
 func (q *queue) settle() {
 	q.pass()
-	if q.head == q.tail {
-		q.now = q.tail + q.steps
-	} else {
-		q.now = q.place(q.head)
-	}
+	q.now = q.place(q.head-1) + 1
 	n := int((q.head - q.first) >> chunkBits)
 	if n == 0 {
 		return

@@ -27,6 +27,8 @@ var (
 	ErrNotDirectory = errors.New("not a directory")
 	// ErrClosed: the space is closed.
 	ErrClosed = errors.New("segment space is closed")
+	// ErrUnwanted: nobody wanted what was being written any more. Any part of it may be there.
+	ErrUnwanted = errors.New("nobody wants what was being written any more")
 	// ErrRange: the range does not lie inside the space.
 	ErrRange = errors.New("range outside the segment space")
 	// ErrUnwritten: nothing was ever written near the bytes asked for.
@@ -233,16 +235,21 @@ func MakeDir(fs vfs.FS, dir string) error {
 //
 // The first write into a segment creates and allocates its file, or as much of it as the disk has: ENOSPC comes from
 // there, and what failed may be tried again. After an error the range has no defined contents.
-func (s *Space) Write(off int64, p []byte) error { return s.transfer(write, off, p, nil) }
+func (s *Space) Write(off int64, p []byte) error { return s.WriteWhile(nil, off, p) }
+
+// WriteWhile is Write that ends between two pieces, with ErrUnwanted, when wanted, which several goroutines call, turns false.
+func (s *Space) WriteWhile(wanted func() bool, off int64, p []byte) error {
+	return s.transfer(&transfer{dir: write, wanted: wanted}, off, p)
+}
 
 // Read fills p with the bytes at off, exactly. It returns ErrUnwritten when a part lies in a segment
 // that no write has touched, and io.ErrUnexpectedEOF when it lies where a file has no room yet; other bytes that were never written have no defined contents.
-func (s *Space) Read(off int64, p []byte) error { return s.transfer(read, off, p, nil) }
+func (s *Space) Read(off int64, p []byte) error { return s.ReadPieces(off, p, nil) }
 
 // ReadPieces is Read, and calls arrived, if there is one, with each part of p that has come: in any order, by several goroutines at once, before it returns. What arrived does
 // takes the time that other pieces are read in.
 func (s *Space) ReadPieces(off int64, p []byte, arrived func(from, n int64)) error {
-	return s.transfer(read, off, p, arrived)
+	return s.transfer(&transfer{dir: read, ended: arrived}, off, p)
 }
 
 // Release says that the contents of a range are not needed any more. It never blocks, and costs

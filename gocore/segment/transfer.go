@@ -38,6 +38,7 @@ type transfer struct {
 	dir    direction
 	pieces []piece
 	ended  func(at, n int64) // nil: nobody asks
+	wanted func() bool       // nil: to its end
 	next   atomic.Int64
 	busy   sync.WaitGroup // one for each piece that is not finished
 	mu     sync.Mutex
@@ -45,7 +46,8 @@ type transfer struct {
 	failed atomic.Bool
 }
 
-func (s *Space) transfer(dir direction, off int64, p []byte, ended func(at, n int64)) error {
+func (s *Space) transfer(t *transfer, off int64, p []byte) error {
+	dir := t.dir
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -57,7 +59,6 @@ func (s *Space) transfer(dir direction, off int64, p []byte, ended func(at, n in
 	if len(p) == 0 {
 		return nil
 	}
-	t := &transfer{dir: dir, ended: ended}
 	first := s.cut(dir, off, p)
 	if len(first.p) == len(p) {
 		return s.run(t, first)
@@ -114,6 +115,9 @@ func (s *Space) work(t *transfer) {
 		i := t.next.Add(1) - 1
 		if i >= int64(len(t.pieces)) {
 			return
+		}
+		if t.wanted != nil && !t.wanted() {
+			t.fail(ErrUnwanted)
 		}
 		if !t.failed.Load() {
 			t.fail(s.run(t, t.pieces[i]))

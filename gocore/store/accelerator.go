@@ -28,6 +28,7 @@ type accelerator struct {
 	window  detour
 
 	watchers sync.WaitGroup // goroutines that wait for marks
+	waits    laneWaits
 }
 
 // at is the address of a place in the tier.
@@ -35,23 +36,23 @@ func (a *accelerator) at(offset int64) device.Address { return a.arena.Base() + 
 
 // reading puts work into a lane that reads [from, from+size) of the tier, behind everybody who still writes there. The mark is behind the work
 // and the caller's to drop, also when it comes with an error: then some of the work may have been queued all the same.
-func (a *accelerator) reading(lane device.Lane, from, size int64, work func() error) (device.Mark, error) {
+func (a *accelerator) reading(lane device.Lane, why whose, from, size int64, work func() error) (device.Mark, error) {
 	a.mu.Lock()
 	before := a.hazards.BeforeRead(nil, from, size)
 	a.mu.Unlock()
-	return a.behind(lane, before, work, func(m device.Mark) { a.hazards.Read(from, size, m) })
+	return a.behind(lane, why, before, work, func(m device.Mark) { a.hazards.Read(from, size, m) })
 }
 
 // writing is the same for work that writes, behind everybody who still writes or reads there.
-func (a *accelerator) writing(lane device.Lane, from, size int64, work func() error) (device.Mark, error) {
+func (a *accelerator) writing(lane device.Lane, why whose, from, size int64, work func() error) (device.Mark, error) {
 	a.mu.Lock()
 	before := a.hazards.BeforeWrite(nil, from, size)
 	a.mu.Unlock()
-	return a.behind(lane, before, work, func(m device.Mark) { a.hazards.Wrote(from, size, m) })
+	return a.behind(lane, why, before, work, func(m device.Mark) { a.hazards.Wrote(from, size, m) })
 }
 
-func (a *accelerator) behind(lane device.Lane, before []device.Mark, work func() error, note func(device.Mark)) (device.Mark, error) {
-	failed := after(lane, before)
+func (a *accelerator) behind(lane device.Lane, why whose, before []device.Mark, work func() error, note func(device.Mark)) (device.Mark, error) {
+	failed := a.after(lane, before, why)
 	if failed == nil {
 		failed = work()
 	}
@@ -132,7 +133,7 @@ func (a *accelerator) read(to []byte, from int64) error {
 		return nil
 	}
 	a.ownLane.Lock()
-	m, err := a.reading(a.own, from, int64(len(to)), func() error { return a.own.Copy(device.AddressOf(to), a.at(from), int64(len(to))) })
+	m, err := a.reading(a.own, ours, from, int64(len(to)), func() error { return a.own.Copy(device.AddressOf(to), a.at(from), int64(len(to))) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }
@@ -163,6 +164,7 @@ func (a *accelerator) free() error {
 	err := a.quiet()
 	a.watchers.Wait()
 	a.hazards.Close()
+	a.waits.close()
 	if a.own != nil {
 		err = errors.Join(err, a.own.Close())
 	}

@@ -36,6 +36,7 @@ func (k *kept) stands(at place, serial uint64) bool {
 // removed sees to it that the rule of a history, and the catalog, learn of a checkpoint that is no more. One that is replaced stays there until the new one
 // is durable.
 func (s *Store) removed(r, by *engine.Record) {
+	r.Body.(*body).gone.Store(true)
 	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
 		h.retention.remove(r.Key)
 	}

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 )
 
@@ -54,7 +55,7 @@ func (a *accelerator) flip(offset int64) error {
 	}
 	one[0] ^= 1
 	a.ownLane.Lock()
-	m, err := a.writing(a.own, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
+	m, err := a.writing(a.own, ours, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }
@@ -66,7 +67,7 @@ func (a *accelerator) openWindow() error {
 	}
 	m, err := memory.Map("device window", window)
 	if err != nil {
-		return status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", int64(window))
+		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(int64(window)))
 	}
 	a.window.mapping, a.window.pinned = m, a.dev.Pin(m, 0, window) == nil
 	return nil

@@ -88,13 +88,16 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
 	last, err := a.inCuts(end, s.oneCut, func(from, n int64) (device.Mark, error) {
+		if b.gone.Load() {
+			return nil, engine.ErrStopped
+		}
 		if from > 0 { // with the first cut on its way, so that the link does not rest
 			if err := t.arrived(); err != nil {
 				return nil, err
 			}
 			x.Rested(int64(s.pin.front.await(x.ToOff + from + n)))
 		}
-		return a.reading(lane, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
+		return a.reading(lane, ours, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
 	return a.finish(last, errors.Join(err, t.arrived()))
 }
@@ -104,7 +107,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
 	last, err := a.inCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
-		return a.writing(lane, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
+		return a.writing(lane, ours, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {
 		return &moved{err: a.finish(last, err)}
@@ -167,7 +170,7 @@ func (a *accelerator) sumsOn(lane device.Lane, offset int64, l *layout) ([]uint6
 
 // hash queues the checksums of a slot. After an error nothing of it is under way.
 func (a *accelerator) hash(lane device.Lane, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
-	m, err = a.reading(lane, offset, l.slot, func() (err error) {
+	m, err = a.reading(lane, ours, offset, l.slot, func() (err error) {
 		sums, err = lane.Hash(dense(a.at(offset), l.spans))
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
 )
@@ -57,14 +58,25 @@ func (a *accelerator) lend(streams []uint64, offset, bytes int64, writable bool)
 	before := ask(nil, offset, bytes)
 	a.mu.Unlock()
 	defer dropAll(before)
-	for _, stream := range streams {
-		for _, m := range before {
-			if err := a.dev.Borrow(stream).After(m); err != nil {
-				return err
-			}
+	for i, stream := range streams {
+		why := ours
+		if i == 0 { // they all wait at the same time
+			why = restoring
+		}
+		if err := a.after(a.dev.Borrow(stream), keepAll(before), why); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// keepAll are the same marks, to be dropped once more.
+func keepAll(marks []device.Mark) []device.Mark {
+	all := make([]device.Mark, len(marks))
+	for i, m := range marks {
+		all[i] = m.Keep()
+	}
+	return all
 }
 
 // stepDeviceRestore gives bytes back that lie on a device: queued in the caller's order where they stay there, or else by way of host
@@ -129,7 +141,7 @@ func (op *Op) scatter(a *accelerator) error {
 	}
 	began := op.s.now()
 	spans := op.restore.Rec.Body.(*body).layout.spans
-	m, err := a.reading(lane, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
+	m, err := a.reading(lane, restoring, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
 	op.copied += op.s.now() - began
 	if m != nil {
 		defer m.Drop()
@@ -176,7 +188,7 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 	if op.private == nil {
 		m, err := memory.Map("private restore", max(l.slot, 1))
 		if err != nil {
-			return op.endOnDevice(out, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", l.slot))
+			return op.endOnDevice(out, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(l.slot)))
 		}
 		op.private = m
 	}

@@ -10,6 +10,7 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/logring"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/safego"
 )
 
@@ -111,7 +112,7 @@ func (s *Store) reserve(a *accelerator, budget int64) (err error) {
 func (x *extent) small(a *accelerator) {
 	if !x.warned {
 		x.warned = true
-		logring.Add(logring.Warning, fmt.Sprintf("%s has no memory left for the cache: it stays at %d of %d bytes until there is some", a.dev.Name(), a.arena.Mapped(), x.budget.Load()))
+		logring.Add(logring.Warning, fmt.Sprintf("%s has no memory left for the cache: it stays at %s of %s until there is some", a.dev.Name(), quantity.Sized(a.arena.Mapped()), quantity.Sized(x.budget.Load())))
 	}
 }
 

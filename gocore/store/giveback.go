@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"velocpy/gocore/logring"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/safego"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) relieve(a *accelerator) {
 	if s.shorten(a, total/enough-free) {
 		if !x.relieved {
 			x.relieved = true
-			logring.Add(logring.Warning, fmt.Sprintf("%s has %d bytes left: the cache gives memory back, and takes some again when there is more", a.dev.Name(), free))
+			logring.Add(logring.Warning, fmt.Sprintf("%s has %s left: the cache gives memory back, and takes some again when there is more", a.dev.Name(), quantity.Sized(free)))
 		}
 		s.giveBack(a)
 	}

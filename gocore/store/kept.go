@@ -55,7 +55,8 @@ func (s *Store) openKept() error {
 		o.Capacity = *s.set.Disk / diskGrain * diskGrain
 	}
 	k := &kept{
-		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, uncertain: map[int64]*engine.Transfer{}, held: map[place][]*flown{}, segments: map[int64]*segmentUse{},
+		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{},
+		uncertain: map[int64]*engine.Transfer{}, segments: map[int64]*segmentUse{},
 	}
 	if s.set.ReadOnly {
 		view, err := durable.Read(o)

@@ -248,7 +248,7 @@ func (s *Store) settleUncertain() {
 func (s *Store) writeDown(x *engine.Transfer, b *body) (leaves []uint64, err error) {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
 	if s.kept == nil || !b.hasLeaves() {
-		return nil, s.diskError(s.disk.Write(x.ToOff, slot))
+		return nil, s.writeWanted(x.ToOff, slot, b)
 	}
 	var bad error
 	hashed := make(chan struct{})
@@ -256,12 +256,21 @@ func (s *Store) writeDown(x *engine.Transfer, b *body) (leaves []uint64, err err
 		defer close(hashed)
 		leaves, bad = b.leaves(slot)
 	})
-	err = s.diskError(s.disk.Write(x.ToOff, slot))
+	err = s.writeWanted(x.ToOff, slot, b)
 	<-hashed
 	if bad != nil {
 		err = bad
 	}
 	return leaves, err
+}
+
+// writeWanted writes a checkpoint to the disk, as long as somebody wants it.
+func (s *Store) writeWanted(at int64, slot []byte, b *body) error {
+	err := s.disk.WriteWhile(func() bool { return !b.gone.Load() }, at, slot)
+	if errors.Is(err, segment.ErrUnwanted) {
+		return engine.ErrStopped
+	}
+	return s.diskError(err)
 }
 
 // hasLeaves tells whether a region has more than one.

@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/checksum"
 	"velocpy/gocore/status"
@@ -168,8 +170,9 @@ type body struct {
 	meta   string
 	coming *coming // nil once the bytes have been taken
 
-	serial uint64 // of this version in the catalog, once it was given to it
-	redone uint8  // how often its bytes were written again because a sync had failed
+	serial uint64      // of this version in the catalog, once it was given to it
+	redone uint8       // how often its bytes were written again because a sync had failed
+	gone   atomic.Bool // the version was dropped, replaced or consumed: nobody needs more copies of it
 }
 
 // keep takes a copy of the checksums.

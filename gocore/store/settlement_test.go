@@ -21,6 +21,7 @@ func (c *counted) Discard()                { c.discarded++ }
 func (c *counted) Passed() (bool, error)   { return true, nil }
 func (c *counted) Seen() (bool, error)     { return true, nil }
 func (c *counted) Wait() error             { return nil }
+func (c *counted) Of(device.Lane) bool     { return false }
 func (c *counted) Keep() device.Mark       { return c }
 func (c *counted) Drop()                   { c.dropped++ }
 

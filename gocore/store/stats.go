@@ -18,6 +18,9 @@ type Counters struct {
 	RestoreWait int64 `json:"restore"`      // for bytes to come up
 	RestoreCopy int64 `json:"restore_copy"` // copying out and verifying
 	DurableWait int64 `json:"durable"`      // for tickets
+	// What streams of the callers have waited on their devices, while the calls had returned: for slots that others were still reading, and for bytes to get there.
+	DeviceCapture int64 `json:"capture_on_device"`
+	DeviceRestore int64 `json:"restore_on_device"`
 }
 
 // TierStats describes one tier.
@@ -86,6 +89,12 @@ func (s *Store) Stats() (Stats, error) {
 	if err := s.enter(); err != nil {
 		return Stats{}, err
 	}
+	all := slices.Clone(s.accelerators)
+	s.mu.Unlock()
+	onDevice := waited(all)
+	if err := s.enter(); err != nil {
+		return Stats{}, err
+	}
 	defer s.mu.Unlock()
 	e := &s.eng.Stats
 	st := Stats{
@@ -94,6 +103,7 @@ func (s *Store) Stats() (Stats, error) {
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
 		Mapped: memory.Total(), Leases: s.users - s.workers, EventsLost: s.line.lost,
 	}
+	st.Waits.DeviceCapture, st.Waits.DeviceRestore = onDevice[capturing], onDevice[restoring]
 	for t := range s.tiers {
 		st.Tiers[s.eng.Use(t).Name] = s.tierStats(t)
 	}
@@ -108,6 +118,16 @@ func (s *Store) Stats() (Stats, error) {
 	}
 	st.Restores.Distance = float64(distance) / float64(max(st.Restores.Count, 1))
 	return st, nil
+}
+
+// waited is what the callers' streams have waited for. The lock is not held: devices are asked about each wait that has not ended.
+func waited(all []*accelerator) (sum [callers]int64) {
+	for _, a := range all {
+		for why, ns := range a.waits.sums() {
+			sum[why] += ns
+		}
+	}
+	return sum
 }
 
 func restoreStats(h engine.HistoryStats) RestoreStats {

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/status"
@@ -123,7 +124,7 @@ func (s *Store) openTiers() error {
 	if s.set.Host != nil {
 		m, err := memory.Map("host tier", *s.set.Host)
 		if err != nil {
-			return status.Wrap(status.IO, err, "cannot map the budget of %d bytes", *s.set.Host).AtTier(status.TierHost)
+			return status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(*s.set.Host)).AtTier(status.TierHost)
 		}
 		s.host = m
 		s.tiers = append(s.tiers, status.TierHost)

@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/engine"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/segment"
 	"velocpy/gocore/status"
 )
@@ -62,7 +63,7 @@ func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	}
 	m, err := memory.Map("private restore", max(b.layout.slot, 1))
 	if err != nil {
-		return nil, status.Wrap(status.IO, err, "cannot map %d bytes beside the cache", b.layout.slot)
+		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.layout.slot))
 	}
 	return m, w.bring(x, newArrivals(m.Bytes(0, m.Size()), b, op.want), spans...)
 }

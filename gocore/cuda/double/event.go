@@ -10,6 +10,7 @@ type event struct {
 	last      *work
 	destroyed bool
 	blocking  bool
+	timed     bool
 }
 
 // CreateEvent implements cuda.Driver.
@@ -23,6 +24,44 @@ func (d *Driver) CreateEvent(c cuda.Context, blocking bool) (cuda.Event, error) 
 	h := cuda.Event(d.handle())
 	d.events[h] = &event{gpu: g, blocking: blocking}
 	return h, nil
+}
+
+// CreateTimer implements cuda.Driver.
+func (d *Driver) CreateTimer(c cuda.Context) (cuda.Event, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within("CreateTimer", c)
+	if err != nil {
+		return 0, err
+	}
+	h := cuda.Event(d.handle())
+	d.events[h] = &event{gpu: g, timed: true}
+	return h, nil
+}
+
+// ElapsedTime implements cuda.Driver.
+func (d *Driver) ElapsedTime(c cuda.Context, from, to cuda.Event) (ns int64, done bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within("ElapsedTime", c)
+	if err != nil {
+		return 0, false, err
+	}
+	var at [2]*work
+	for i, h := range []cuda.Event{from, to} {
+		e, err := d.event("ElapsedTime", g, h, true)
+		if err != nil {
+			return 0, false, err
+		}
+		if !e.timed || e.last == nil {
+			d.wrong("ElapsedTime of event %#x, which notes no time or was not recorded", uintptr(h))
+			return 0, false, fail("ElapsedTime", cuda.InvalidHandle)
+		}
+		if at[i] = e.last; !e.last.finished {
+			return 0, false, nil
+		}
+	}
+	return at[1].at.Sub(at[0].at).Nanoseconds(), true, nil
 }
 
 // event begins a call on one; it may belong to another context unless own.

@@ -44,6 +44,7 @@ type work struct {
 	asked         clock // what the host knew when it was queued
 	clock         clock // what has happened before its end
 	finished      bool
+	at            time.Time // of its end
 	done          chan struct{}
 }
 
@@ -219,7 +220,7 @@ func (d *Driver) drain(s *stream) {
 	for len(s.queue) > 0 {
 		w := s.queue[0]
 		d.do(s, w)
-		w.finished = true
+		w.finished, w.at = true, time.Now()
 		close(w.done)
 		s.queue = slices.Delete(s.queue, 0, 1)
 	}

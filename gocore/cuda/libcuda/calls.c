@@ -118,6 +118,12 @@ result velocpy_create_event(handle context, handle* event, int blocking) {
   WITHIN(context, cuEventCreate(event, (blocking ? BLOCKS_THE_THREAD : 0) | WITHOUT_TIMES));
 }
 
+result velocpy_create_timer(handle context, handle* event) { WITHIN(context, cuEventCreate(event, 0)); }
+
+result velocpy_elapsed_time(handle context, handle from, handle to, float* milliseconds) {
+  WITHIN(context, cuEventElapsedTime(milliseconds, from, to));
+}
+
 result velocpy_destroy_event(handle context, handle event) { WITHIN(context, cuEventDestroy(event)); }
 
 result velocpy_record_event(handle context, handle event, handle stream) { QUEUED(context, cuEventRecord(event, stream)); }

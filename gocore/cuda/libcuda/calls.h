@@ -35,6 +35,8 @@ result velocpy_is_capturing(handle context, handle stream, int* status);
 result velocpy_wait_event(handle context, handle stream, handle event);
 
 result velocpy_create_event(handle context, handle* event, int blocking);
+result velocpy_create_timer(handle context, handle* event);
+result velocpy_elapsed_time(handle context, handle from, handle to, float* milliseconds);
 result velocpy_destroy_event(handle context, handle event);
 result velocpy_record_event(handle context, handle event, handle stream);
 result velocpy_query_event(handle context, handle event);

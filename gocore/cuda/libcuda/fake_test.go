@@ -214,6 +214,13 @@ func everyCall(t *testing.T, d *libcuda.Driver) {
 		t.Error("an event that has not happened")
 	}
 	must(t, d.SynchronizeEvent(c, e))
+	timer := got(d.CreateTimer(c))(t)
+	if ns, done, err := d.ElapsedTime(c, e, timer); ns != 0 || done || err != nil {
+		t.Error("the time from an event that has not happened is", ns, done, err)
+	}
+	if ns, done, err := d.ElapsedTime(c, timer, timer); ns != 1_500_000 || !done || err != nil {
+		t.Error("1.5 ms are", ns, done, err)
+	}
 	must(t, d.Copy(c, at, at+1, 7<<33, s))
 	must(t, d.BeginCapture(c, s))
 	must(t, d.EndCapture(c, s))

@@ -53,6 +53,23 @@ func (d *Driver) CreateEvent(c cuda.Context, blocking bool) (cuda.Event, error) 
 	return cuda.Event(event), failure("cuEventCreate", r)
 }
 
+// CreateTimer makes an event that notes the time.
+func (d *Driver) CreateTimer(c cuda.Context) (cuda.Event, error) {
+	var event C.handle
+	r := C.velocpy_create_timer(C.handle(c), &event)
+	return cuda.Event(event), failure("cuEventCreate", r)
+}
+
+// ElapsedTime never waits. The driver counts in half microseconds.
+func (d *Driver) ElapsedTime(c cuda.Context, from, to cuda.Event) (ns int64, done bool, err error) {
+	var milliseconds C.float
+	r := C.velocpy_elapsed_time(C.handle(c), C.handle(from), C.handle(to), &milliseconds)
+	if cuda.Code(r) == cuda.NotReady {
+		return 0, false, nil
+	}
+	return int64(float64(milliseconds) * 1e6), r == 0, failure("cuEventElapsedTime", r)
+}
+
 // DestroyEvent may come before the event has happened.
 func (d *Driver) DestroyEvent(c cuda.Context, e cuda.Event) error {
 	return failure("cuEventDestroy", C.velocpy_destroy_event(C.handle(c), C.handle(e)))

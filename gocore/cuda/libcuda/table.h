@@ -72,6 +72,7 @@ _Static_assert(sizeof(size_t) == 8 && sizeof(void*) == 8 && sizeof(address) == 8
   F(cuStreamWaitEvent, "cuStreamWaitEvent", (handle, handle, unsigned))                                     \
   F(cuEventCreate, "cuEventCreate", (handle*, unsigned))                                                    \
   F(cuEventDestroy, "cuEventDestroy_v2", (handle))                                                          \
+  F(cuEventElapsedTime, "cuEventElapsedTime", (float*, handle, handle))                                     \
   F(cuEventRecord, "cuEventRecord", (handle, handle))                                                       \
   F(cuEventQuery, "cuEventQuery", (handle))                                                                 \
   F(cuEventSynchronize, "cuEventSynchronize", (handle))                                                     \

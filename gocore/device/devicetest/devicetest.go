@@ -19,6 +19,7 @@ func Test(t *testing.T, open func() device.Device) {
 		"lane order":       laneOrder,
 		"marks":            marks,
 		"marks are kept":   marksAreKept,
+		"stamps":           stamps,
 		"borrowed streams": borrowed,
 		"growth":           growth,
 		"shrinking":        shrinking,

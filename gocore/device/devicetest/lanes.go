@@ -101,6 +101,40 @@ func marksAreKept(b *bench) {
 	}
 }
 
+// stamps tell how long a lane has waited for another one, once both have been passed.
+func stamps(b *bench) {
+	const n = 1 << 20
+	stamp := func(l device.Lane) device.Stamp {
+		s, err := l.Stamp()
+		b.must(err)
+		return s
+	}
+	two := b.newLane()
+	for range 20 {
+		first := stamp(two)
+		for range 8 {
+			b.must(b.lane.Copy(b.at(0), b.hostAt(0), n))
+		}
+		begun, m := stamp(b.lane), b.mark(b.lane)
+		b.must(two.After(m))
+		last := stamp(two)
+		m.Drop()
+		b.finish(two)
+		for _, s := range []struct {
+			what  string
+			later device.Stamp
+			from  device.Stamp
+		}{{"behind a wait", last, first}, {"behind another lane", last, begun}, {"itself", first, first}} {
+			if ns, passed, err := s.later.Since(s.from); err != nil || !passed || ns < 0 {
+				b.Fatalf("%s: %d ns, passed %v, %v", s.what, ns, passed, err)
+			}
+		}
+		for _, s := range []device.Stamp{first, begun, last} {
+			s.Drop()
+		}
+	}
+}
+
 func borrowed(b *bench) {
 	const n = 100_000
 	for _, stream := range []uint64{0, 1, 2} {
