@@ -3,6 +3,10 @@
 PYTHON    ?= python3
 VENV_DEMO ?= .venv-demo
 VENV_TEST ?= .venv-test
+VENV_WHEELS ?= .venv-wheels
+# The interpreters that wheels are made for, as commands or paths, and the architecture.
+PYTHONS   ?= python3.10 python3.11 python3.12 python3.13 python3.14
+ARCH      ?= x86_64
 FUZZTIME  ?= 20s
 FUZZJOBS  ?= 2
 # Options for pytest, as in: make test PYTEST="-k lease -x"
@@ -12,9 +16,11 @@ EXTRAS  := dev,torch,safetensors,demo,adjoint,notebook,bench
 PINS    := requirements/test.txt
 BIN     := $(VENV_TEST)/bin
 # NVIDIA's compiler, in the versions that the build requires.
-NVCC    := $(shell sed -n '/^requires = \[/,/^\]/s/^ *"\(nvidia-.*\)",$$/\1/p' pyproject.toml)
+NVCC    := -r requirements/cuda.txt
+# The same, unless the kernels are left out or are there already.
+KERNELS := $(if $(filter 0,$(VELOCPY_CUDA))$(VELOCPY_PREBUILT_KERNELS),,$(NVCC))
 # The environment is made again when its requirements or the Python changed; its stamp carries their digest.
-DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS); sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
+DIGEST  := $(shell { $(PYTHON) --version; cat $(PINS) requirements/cuda.txt; sed '/^\[tool/,$$d' pyproject.toml; } 2>/dev/null | sha256sum | cut -c1-16)
 STAMP   := $(VENV_TEST)/.requirements-$(DIGEST)
 CUDA    := $(wildcard cuda/*.cu cuda/*.cuh cuda/*.h cuda/emulated/*)
 # Packages that call C: the ABI, and the libraries of the driver.
@@ -25,20 +31,26 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest install lint format generate fuzz fuzz-long bench wheel clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest install lint format generate fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: machine ## Install velocpy into its own environment and run a reverse time migration on it
+	@echo "demo: 1 of 4: an environment in $(VENV_DEMO) with the build's tools ($(if $(KERNELS),100 MB for the CUDA compiler; VELOCPY_CUDA=0 does without,without the CUDA compiler))"
 	@test -x $(VENV_DEMO)/bin/pip || $(PYTHON) -m venv $(VENV_DEMO)
-	$(VENV_DEMO)/bin/pip install --quiet --upgrade ".[demo]"
+	$(VENV_DEMO)/bin/pip install -c requirements/wheels.txt setuptools pybind11 $(KERNELS)
+	@echo "demo: 2 of 4: the Go core and the GPU kernels (a minute or two; go fetches its modules the first time)"
+	$(VENV_DEMO)/bin/python setup.py build_go build_cuda
+	@echo "demo: 3 of 4: the C++ extension (a minute or two without a message), NumPy, matplotlib and rich (some 50 MB)"
+	$(VENV_DEMO)/bin/pip install --upgrade --no-build-isolation ".[demo]"
+	@echo "demo: 4 of 4: a reverse time migration"
 	$(VENV_DEMO)/bin/velocpy demo
 
 test: machine test-go test-python cgocheck doctest ## Run every test, in an environment of its own
 	@echo "make test: everything passed"
 
-test-fast: install ## Run what takes a minute: Go without the race detector, Python without the slow tests
+test-fast: install ## Run what takes a few minutes: Go without the race detector, Python without the slow tests
 	go test -short ./gocore/...
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
 
@@ -85,11 +97,12 @@ format: install ## Format Go, Python and C++
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)
 
-generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices
+generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices, the picture of the tiers
 	go test ./gocore/lifecycle -rewrite
 	go -C tools run ./forward ../gocore/topology/nvml
 	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
 	$(BIN)/python -m build_support.notices > THIRD-PARTY-NOTICES.new && mv THIRD-PARTY-NOTICES.new THIRD-PARTY-NOTICES
+	$(BIN)/python -m build_support.tiers > docs/tiers.svg.new && mv docs/tiers.svg.new docs/tiers.svg
 
 fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each, FUZZJOBS (2) of them at once
 	tools/fuzz.sh build build/fuzz
@@ -106,6 +119,17 @@ bench: install ## Run the benchmarks beside their baselines, into benchmarks/res
 
 wheel: install ## Build the sdist, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist
+
+wheels: $(VENV_WHEELS)/.complete ## Build a manylinux wheel for each of PYTHONS into dist/ (docs/wheels.md)
+	$(VENV_WHEELS)/bin/python -m build_support.wheels --arch $(ARCH) --out dist $(PYTHONS)
+
+try-wheels: $(VENV_WHEELS)/.complete ## Install each of these wheels without Go and compiler, and run some tests on it
+	$(VENV_WHEELS)/bin/python -m build_support.try_wheels --from dist $(PYTHONS)
+
+$(VENV_WHEELS)/.complete: requirements/wheels.txt requirements/cuda.txt | machine
+	$(PYTHON) -m venv --clear $(VENV_WHEELS)
+	$(VENV_WHEELS)/bin/pip install --quiet -r requirements/wheels.txt $(NVCC)
+	touch $@
 
 install: machine $(STAMP)
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
@@ -125,11 +149,13 @@ clean: ## Remove what was built
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environments too
-	rm -rf $(VENV_DEMO) $(VENV_TEST)
+	rm -rf $(VENV_DEMO) $(VENV_TEST) $(VENV_WHEELS)
 
 machine:
 	@$(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 	  echo "velocpy needs Python 3.10 or later with venv: apt-get install python3 python3-venv python3-dev" >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { \
+	  echo "velocpy's build needs the headers of $(PYTHON): apt-get install python3-dev" >&2; exit 1; }
 	@command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 	  echo "velocpy's build needs a C++ compiler: apt-get install g++" >&2; exit 1; }
 	@command -v go >/dev/null || { echo "velocpy's build needs Go 1.25 or later: https://go.dev/dl/" >&2; exit 1; }

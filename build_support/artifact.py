@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -72,6 +74,7 @@ class BuildArtifact(Command):
         artifact, stamp = directory / self.filename, directory / "fingerprint"
         fingerprint = self._fingerprint(parts)
         if not self.force and artifact.exists() and stamp.exists() and stamp.read_text() == fingerprint:
+            self.announce(f"velocpy: {artifact} is of these sources already", level=logging.INFO)
             return artifact
         directory.mkdir(parents=True, exist_ok=True)
         stamp.unlink(missing_ok=True)
@@ -84,11 +87,13 @@ class BuildArtifact(Command):
 
     def call(self, command: list[str], what: str, failure: str, env: Mapping[str, str] | None = None) -> None:
         """Runs a compiler, which says on stderr what it has to say."""
-        self.announce(f"building {what}: " + " ".join(command), level=2)
+        self.announce(f"velocpy: building {what}, which takes a minute or so: " + " ".join(command), level=logging.INFO)
+        begin = time.monotonic()
         try:
             subprocess.run(command, env=env, check=True, stdout=sys.stderr)
         except subprocess.CalledProcessError as error:
             raise CompileError(f"{failure} (exit status {error.returncode}); its messages stand above.") from None
+        self.announce(f"velocpy: {what} took {time.monotonic() - begin:.0f} s", level=logging.INFO)
 
     def get_source_files(self) -> list[str]:
         return [str(path) for path in self.sources()]

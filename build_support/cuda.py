@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from setuptools.errors import ExecError
 
 from . import toolchain
 from .artifact import BuildArtifact
+from .switches import wants_kernels
 
 FATBIN = "velocpy_kernels.fatbin"
 SOURCE = Path("cuda", "velocpy_kernels.cu")
@@ -27,8 +29,8 @@ FLAGS = (
 
 ADVICE = (
     "get the compiler with `pip install nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime "
-    "nvidia-cuda-cccl` in the versions of pyproject.toml, install a wheel of velocpy, "
-    "or point VELOCPY_PREBUILT_KERNELS at a velocpy_kernels.fatbin"
+    "nvidia-cuda-cccl` in the versions of requirements/cuda.txt, install a wheel of velocpy, "
+    "point VELOCPY_PREBUILT_KERNELS at a velocpy_kernels.fatbin, or build without kernels: VELOCPY_CUDA=0"
 )
 
 
@@ -36,7 +38,7 @@ class BuildCuda(BuildArtifact):
     """Builds the kernels, or copies prebuilt ones.
 
     The file is made again only when its sources, the compiler or the flags changed. The compiler comes from the
-    packages that pyproject.toml names; no GPU and no toolkit is needed.
+    packages that requirements/cuda.txt names; no GPU and no toolkit is needed.
     """
 
     description = "build the GPU kernels (needs NVIDIA's compiler from PyPI and a C++ compiler)"
@@ -45,6 +47,23 @@ class BuildCuda(BuildArtifact):
         ("prebuilt-kernels=", None, "use this fatbin instead of building one (default: VELOCPY_PREBUILT_KERNELS)"),
     ]
     filename, kept, noun, prebuilt = FATBIN, "cuda", "kernels", "prebuilt_kernels"
+
+    def run(self) -> None:
+        if wants_kernels():
+            super().run()
+            return
+        self.announce(
+            "VELOCPY_CUDA=0: the package gets no GPU kernels, and its device tier will not open", level=logging.INFO
+        )
+        # A file that an earlier build left would be packed.
+        for destination in self._destinations():
+            destination.unlink(missing_ok=True)
+
+    def get_outputs(self) -> list[str]:
+        return super().get_outputs() if wants_kernels() else []
+
+    def get_output_mapping(self) -> dict[str, str]:
+        return super().get_output_mapping() if wants_kernels() else {}
 
     def sources(self) -> Iterator[Path]:
         yield from (path for path in sorted(SOURCE.parent.iterdir()) if path.suffix in SUFFIXES)

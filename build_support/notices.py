@@ -1,5 +1,8 @@
 """The licences of what a wheel contains beside velocpy: Go modules and runtime in the core, pybind11 in the shim.
 
+Wheels of `make wheels` also have Zig's compiler_rt, and LLVM's libc++ and libunwind, whose licences lie beside this
+file.
+
 ``python -m build_support.notices > THIRD-PARTY-NOTICES`` writes them anew; a test compares.
 """
 
@@ -19,7 +22,9 @@ _RULE = "=" * 80
 
 def notices() -> str:
     """The text of the file."""
-    parts = [f"{_RULE}\n{name}\n{_RULE}\n\n{text.strip()}\n" for name, text in (*_modules(), _go(), _pybind11())]
+    parts = [
+        f"{_RULE}\n{name}\n{_RULE}\n\n{text.strip()}\n" for name, text in (*_modules(), _go(), _pybind11(), *_zig())
+    ]
     return "\n".join([_HEADER, *parts])
 
 
@@ -38,6 +43,12 @@ def _pybind11() -> tuple[str, str]:
     found = distribution("pybind11")
     (text,) = [file.read_text() for file in found.files or () if file.name == "LICENSE"]
     return f"pybind11 {found.version}", text
+
+
+def _zig() -> Iterator[tuple[str, str]]:
+    place = Path(__file__).with_name("licences")
+    yield "Zig: compiler_rt (wheels of `make wheels`)", (place / "zig.txt").read_text()
+    yield "LLVM: libc++, libc++abi, libunwind (wheels of `make wheels`)", (place / "llvm.txt").read_text()
 
 
 def _licence_in(directory: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import sys
 import sysconfig
@@ -57,6 +58,7 @@ class BuildExt(pybind11_build_ext):
         toolchain.check_cxx_compiler(compiler)
         for source in self.extensions[0].sources:
             self._forget_when_stale(source, compiler)
+        self.announce("velocpy: building the C++ extension, which takes a minute or two", level=logging.INFO)
         with ParallelCompile("VELOCPY_BUILD_JOBS", default=0, needs_recompile=lambda *_: False):
             super().build_extensions()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -216,6 +217,18 @@ def test_core_is_built_again_only_when_its_sources_changed(tree: Path) -> None:
     assert made.stat().st_mtime_ns > before
 
 
+def test_builds_say_what_they_do_and_how_long_it_took(tree: Path) -> None:
+    done = run(sys.executable, "setup.py", "build_go", "--build-lib", "out", cwd=tree)
+    assert "velocpy: building the Go core, which takes a minute or so" in done.stdout
+    assert re.search(r"velocpy: the Go core took \d+ s", done.stdout)
+    done = run(sys.executable, "setup.py", "build_go", "--build-lib", "out", cwd=tree)
+    assert "libvelocpy_core.so is of these sources already" in done.stdout
+    done = run(
+        sys.executable, "setup.py", "build_cuda", "--build-lib", "out", cwd=tree, env=without_path(VELOCPY_CUDA="0")
+    )
+    assert "VELOCPY_CUDA=0: the package gets no GPU kernels" in done.stdout
+
+
 def test_kernels_are_built_again_only_when_their_sources_changed(tree: Path) -> None:
     made = tree / "build" / "cuda" / "velocpy_kernels.fatbin"
     setup(tree, "build_cuda", "--build-lib", "first")
@@ -248,6 +261,14 @@ def test_missing_nvcc_message(tree: Path, tmp_path: Path) -> None:
     assert "need NVIDIA's CUDA compiler" in text
     assert "pip install nvidia-cuda-nvcc" in text
     assert "VELOCPY_PREBUILT_KERNELS" in text
+
+
+def test_build_without_kernels_leaves_none_of_an_earlier_one(tree: Path) -> None:
+    kernels = tree / "out" / "velocpy" / "velocpy_kernels.fatbin"
+    setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_PREBUILT_KERNELS=str(KERNELS)))
+    assert kernels.exists()
+    setup(tree, "build_cuda", "--build-lib", "out", env=without_path(VELOCPY_CUDA="0"))
+    assert not kernels.exists()
 
 
 def test_lazy_binding_survives_a_hardened_toolchain(tree: Path) -> None:

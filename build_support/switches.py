@@ -1,0 +1,20 @@
+"""The environment variables that say what a build leaves out."""
+
+from __future__ import annotations
+
+import os
+
+from setuptools.errors import OptionError
+
+
+def wants_kernels() -> bool:
+    """Whether the package is to have GPU kernels: VELOCPY_CUDA is 1 (the default) or 0."""
+    value = os.environ.get("VELOCPY_CUDA", "1") or "1"
+    if value not in ("0", "1"):
+        raise OptionError(f"VELOCPY_CUDA is {value!r}; it is 1 (build the GPU kernels) or 0 (leave them out).")
+    return value == "1"
+
+
+def compiles_kernels() -> bool:
+    """Whether the build compiles them, and needs a CUDA compiler for it."""
+    return wants_kernels() and not os.environ.get("VELOCPY_PREBUILT_KERNELS")
