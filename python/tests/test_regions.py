@@ -80,6 +80,8 @@ SOURCES: dict[str, Any] = {
     "offsets": np.zeros(2, {"names": ["b", "a"], "formats": ["f4", "u1"], "offsets": [8, 3], "itemsize": 20}),
     "nested": np.zeros(2, [("p", [("x", "f4"), ("y", "f4")]), ("m", "i2", (2, 3))]),
     "titles": np.zeros(2, [(("a title", "a"), "i4")]),
+    "a title of zero": np.zeros(2, {"names": ["a"], "formats": ["i4"], "titles": [0]}),
+    "an empty title": np.zeros(2, [(("", "a"), "i4")]),
     "record view": np.array([(1, 2)], [("a", "i4"), ("b", "i4")])["b"],
     "bfloat16": random_array(11, ml_dtypes.bfloat16),
     "float8": random_array(11, ml_dtypes.float8_e4m3fn),

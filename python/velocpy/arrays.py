@@ -78,7 +78,8 @@ def describe(array: Any, label: Any, stream: Any = None) -> np.ndarray[Any, Any]
     if shown is None:
         raise InvalidType(
             f"region {label!r} is of type {type(array).__name__}; give an array (NumPy, torch, anything with the "
-            "buffer protocol or DLPack) or a tuple (address, bytes)."
+            "buffer protocol or DLPack) or a tuple (address, bytes). In a mapping or a list also None, bool, int, "
+            "float, str, and dicts, lists and tuples of all these."
         )
     return shown
 
@@ -106,7 +107,8 @@ def _describe_raw(pair: tuple[Any, ...], label: Any) -> Description:
         return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, 1 + int(pair[2]), None)
     if not _core.readable(address, nbytes):
         raise InvalidArgument(
-            f"region {label!r} is {nbytes} bytes at {address:#x}, and not all of that is mapped: was it freed?"
+            f"region {label!r} is {nbytes} bytes at {address:#x}, and not all of that is mapped: was it freed? "
+            f"If these are plain numbers, give a list: {list(pair)}."
         )
     return (RAW, "|u1", address, 1, (nbytes,), (1,), True, pair, HOST, None)
 
@@ -166,7 +168,7 @@ def _describe_tensor(tensor: torch.Tensor, label: Any) -> Description:
     import torch
 
     if not isinstance(tensor, torch.Tensor):
-        raise InvalidType(f"region {label!r} is of type {type(tensor).__name__}; give its tensors.")
+        raise InvalidType(f"region {label!r} is of type {type(tensor).__name__}; give its tensors, or a str.")
     if tensor.device.type == "meta":
         raise InvalidType(
             f"region {label!r} is a meta tensor, which has a shape but no memory; give a tensor with values."
@@ -442,7 +444,7 @@ def _from_json(described: Any) -> np.dtype[Any]:
     aligned = described.pop("aligned")
     if not isinstance(aligned, bool):
         raise TypeError(f"aligned is {aligned!r:.80}")
-    if not any(described["titles"]):
+    if all(title is None for title in described["titles"]):
         del described["titles"]
     described["formats"] = [dtype_from_text(text) for text in described["formats"]]
     try:
