@@ -62,12 +62,12 @@ History::History(std::shared_ptr<Store> store, py::str name, py::object lease_ty
 }
 
 py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout,
-                              py::handle stream) {
+                              py::handle stream, py::handle structure) {
   const Core& table = core();
   if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle());
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key, true);
-  Sources sources(regions, stream);
+  Sources sources(regions, structure, stream);
 
   veloc_checkpoint_args args{};
   args.key = *named.get();
@@ -129,8 +129,35 @@ void sort_together(std::vector<int32_t>* select, std::vector<py::object>* into) 
 
 }  // namespace
 
-void History::choose(const Layout& layout, py::handle regions, py::handle into, Choice* choice) const {
-  const bool by_name = PyDict_Check(into.ptr());
+namespace {
+
+// The destinations by name without those that are marked as something else than an array.
+py::dict arrays_among(const Layout& layout, py::handle into) {
+  const auto all = py::reinterpret_borrow<py::dict>(into);
+  const auto is_marked = [](const auto& item) { return item.second.ptr() == Py_Ellipsis && PyUnicode_Check(item.first.ptr()); };
+  if (std::none_of(all.begin(), all.end(), is_marked)) return all;
+  py::dict arrays;
+  for (auto item : all) {
+    if (!is_marked(item)) {
+      arrays[item.first] = item.second;
+      continue;
+    }
+    std::string own;
+    const char* name;
+    int64_t length;
+    utf8(item.first, &own, &name, &length);
+    if (layout.index.count(std::string(name, static_cast<size_t>(length))) > 0)
+      raise_invalid("into= has something else than an array where the checkpoint has region " + py::repr(item.first).cast<std::string>() +
+                    ".");
+  }
+  return arrays;
+}
+
+}  // namespace
+
+void History::choose(const Layout& layout, py::handle regions, py::handle given, Choice* choice) const {
+  const bool by_name = PyDict_Check(given.ptr());
+  const py::object into = by_name ? py::object(arrays_among(layout, given)) : py::reinterpret_borrow<py::object>(given);
   if (!regions.is_none()) {
     for (py::handle label : regions) choice->select.push_back(layout.find(label));
   } else if (by_name) {

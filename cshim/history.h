@@ -20,14 +20,16 @@ class History {
 
   // regions: a dict or a tuple of the caller's own making. meta: bytes or None. tier: VELOC_TIER_*.
   // Returns (ticket, key or None where the caller named it).
-  // stream: see Streams::of.
-  py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream);
+  // stream: see Streams::of. structure: see Sources.
+  py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream,
+                       py::handle structure);
 
   // regions: None or a tuple of labels. Returns a Lease: no Python code runs between the restore and that, but observe.
   // streams: handles of those that will read the lease, if it lies on a device. observe: None, or called with the key afterwards.
   py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams,
                      py::handle observe);
-  // into: dict of labels to arrays, or a tuple of arrays for the regions named, or for all. written: called with into when bytes of it may
+  // into: dict of labels to arrays, or a tuple of arrays for the regions named, or for all. In the dict ... stands for something else than
+  // an array, which no region may have the label of. written: called with into when bytes of it may
   // have changed, also when the restore fails.
   void restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
                     py::handle written, py::handle observe);
@@ -80,7 +82,7 @@ class History {
   // CheckpointNotFound, with the keys that there are.
   [[noreturn]] void raise_not_found(py::handle key) const;
   [[noreturn]] void fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const;
-  void choose(const Layout& layout, py::handle regions, py::handle into, Choice* choice) const;
+  void choose(const Layout& layout, py::handle regions, py::handle given, Choice* choice) const;
 
   std::shared_ptr<Store> store_;
   py::str name_;

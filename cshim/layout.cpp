@@ -12,6 +12,10 @@ namespace {
 
 constexpr char kMagic = 'L';
 constexpr uint8_t kVersion = 2;
+// Kinds of a description: docs/format.md.
+constexpr uint8_t kMapping = 0;
+constexpr uint8_t kSequence = 1;
+constexpr uint8_t kTree = 2;
 constexpr size_t kHead = 7;     // bytes before the first region
 constexpr size_t kRegion = 39;  // bytes of a region without its name, dtype, extents and listed axes
 constexpr int64_t kSmallRegion = 64 << 10;
@@ -141,6 +145,10 @@ int32_t Layout::find(py::handle name) const {
     if (found != index.end()) return found->second;
   }
   const auto count = static_cast<Py_ssize_t>(regions.size());
+  if (structure && PyLong_CheckExact(name.ptr())) {  // a key of a dict, which the name of the region spells
+    const auto found = index.find(py::str(name).cast<std::string>());
+    if (found != index.end()) return found->second;
+  }
   if (sequence && PyIndex_Check(name.ptr()) && !PyBool_Check(name.ptr())) {
     Py_ssize_t number = PyNumber_AsSsize_t(name.ptr(), PyExc_IndexError);
     if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
@@ -153,13 +161,13 @@ int32_t Layout::find(py::handle name) const {
                 py::repr(names).cast<std::string>() + (regions.size() > 20 ? " and more." : "."));
 }
 
-LayoutWriter::LayoutWriter(bool sequence, size_t regions) {
+LayoutWriter::LayoutWriter(bool sequence, bool tree, size_t regions) {
   bytes_.reserve(kHead + 96 * regions);
   bytes_.resize(kHead);
   Writer writer(bytes_.data());
   writer.put(kMagic);
   writer.put(kVersion);
-  writer.put(static_cast<uint8_t>(sequence));
+  writer.put(tree ? kTree : sequence ? kSequence : kMapping);
   writer.put(static_cast<uint32_t>(regions));
 }
 
@@ -193,9 +201,9 @@ std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
   Reader reader(data, length);
   auto layout = std::make_shared<Layout>();
   if (reader.take<char>() != kMagic || reader.take<uint8_t>() != kVersion) raise_invalid("these bytes do not describe a checkpoint.");
-  const auto sequence = reader.take<uint8_t>();
-  if (sequence > 1) raise_invalid("the description of a checkpoint is neither a mapping nor a sequence.");
-  layout->sequence = sequence == 1;
+  const auto kind = reader.take<uint8_t>();
+  if (kind > kTree) raise_invalid("the description of a checkpoint is that of no mapping, sequence or tree.");
+  layout->sequence = kind == kSequence;
   const auto count = reader.take<uint32_t>();
   if (count > reader.left() / kRegion)
     raise_invalid("the description of a checkpoint has no room for its " + std::to_string(count) + " regions.");
@@ -208,6 +216,10 @@ std::shared_ptr<const Layout> read_layout(const char* data, size_t length) {
     utf8(layout->regions.back().name, &own, &name, &name_length);
     if (!layout->index.emplace(std::string(name, static_cast<size_t>(name_length)), static_cast<int32_t>(i)).second)
       raise_invalid("the description of a checkpoint gives two regions one name.");
+  }
+  if (kind == kTree) {
+    const size_t rest = reader.left();
+    layout->structure.emplace(reader.advance(rest), rest);
   }
   if (reader.left() > 0) raise_invalid("the description of a checkpoint goes on behind its regions.");
   return layout;

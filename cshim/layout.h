@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +41,7 @@ struct RegionLayout {
 
 struct Layout {
   bool sequence = false;
+  std::optional<std::string> structure;  // of a tree: how velocpy.tree puts the regions together
   std::vector<RegionLayout> regions;
   std::unordered_map<std::string, int32_t> index;  // by UTF-8 name
 
@@ -54,12 +56,16 @@ struct Layout {
 // so that a memory copy runs at full speed while a thousand small regions do not eat a page each.
 class LayoutWriter {
  public:
-  LayoutWriter(bool sequence, size_t regions);
+  // tree: finish() follows with its structure.
+  LayoutWriter(bool sequence, bool tree, size_t regions);
 
   // Appends a region and returns its offset. order: axes by decreasing distance, of length ndim; null with c and fortran.
   // Raises InvalidArgument when the slot would pass 2^62 bytes.
   int64_t add(const char* name, int64_t name_length, Library library, int32_t place, std::string_view dtype_text, int64_t itemsize,
               int ndim, const int64_t* shape, AxisOrder kind, const uint8_t* order, int64_t nbytes);
+
+  // Appends the structure of a tree, behind all regions.
+  void finish(std::string_view structure) { bytes_.append(structure); }
 
   const std::string& bytes() const { return bytes_; }
   int64_t slot_bytes() const { return end_; }

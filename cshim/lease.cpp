@@ -191,6 +191,12 @@ py::object LeaseMemory::meta() {
   return py::bytes(bytes.data(), static_cast<size_t>(std::min(length, meta_length_)));
 }
 
+py::object LeaseMemory::structure() {
+  take();
+  if (!layout_->structure) return py::none();
+  return py::bytes(*layout_->structure);
+}
+
 std::vector<std::string> take_release_failures() {
   std::vector<std::string> taken(release_failures().begin(), release_failures().end());
   release_failures().clear();

@@ -74,6 +74,11 @@ class LeaseMemory {
 
   // The bytes given as meta; None without. Costs a call into the core.
   py::object meta();
+  // The structure of a tree, in bytes; None of a mapping or a sequence. The lease is taken.
+  py::object structure();
+  bool sequence() const { return layout_->sequence; }
+  // Numbers of the regions restored, ascending.
+  const std::vector<int32_t>& restored_regions() const { return select_; }
 
  private:
   bool restored(int32_t region) const;

@@ -81,6 +81,14 @@ py::list regions_of(const py::bytes& text, int64_t slot) {
   return all;
 }
 
+// The structure of a tree in such a description; None of a mapping or a sequence.
+py::object structure_of(const py::bytes& text) {
+  const std::string_view bytes = text;
+  const auto layout = read_layout(bytes.data(), bytes.size());
+  if (!layout->structure) return py::none();
+  return py::bytes(*layout->structure);
+}
+
 void test_panic(int where) {
   veloc_error error;
   if (core().test_panic(where, &error) < 0) raise(error, {});
@@ -139,6 +147,7 @@ void bind_functions(py::module_& m) {
   m.def("doctor", &doctor, py::arg("request"));
   m.def("inspect", &inspect, py::arg("request"));
   m.def("regions_of", &regions_of, py::arg("layout"), py::arg("slot_bytes"));
+  m.def("structure_of", &structure_of, py::arg("layout"));
   m.def("release_failures", &take_release_failures);
   m.def("test_panic", &test_panic, py::arg("where"));
   m.def("shim_info", &shim_info);
@@ -171,7 +180,7 @@ void bind_store(py::module_& m) {
 void bind_history(py::module_& m) {
   py::class_<History>(m, "History")
       .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"),
-           py::arg("timeout"), py::arg("stream") = py::none())
+           py::arg("timeout"), py::arg("stream") = py::none(), py::arg("structure") = py::none())
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
            py::arg("streams") = std::vector<uint64_t>(), py::arg("observe") = py::none())
       .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"),
@@ -219,7 +228,10 @@ void bind_lease(py::module_& m) {
       .def("address", &LeaseMemory::address, py::arg("region"))
       .def("nbytes", &LeaseMemory::nbytes, py::arg("region"))
       .def("fetched", &LeaseMemory::fetched, py::arg("region"))
-      .def("meta", &LeaseMemory::meta);
+      .def("meta", &LeaseMemory::meta)
+      .def("structure", &LeaseMemory::structure)
+      .def_property_readonly("sequence", &LeaseMemory::sequence)
+      .def("regions", &LeaseMemory::restored_regions);
 }
 
 void bind_loop(py::module_& m) {

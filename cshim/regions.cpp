@@ -154,6 +154,13 @@ const veloc_region* RegionList::seal() {
 
 namespace {
 
+std::string_view bytes_of(py::handle structure) {
+  char* bytes;
+  Py_ssize_t length;
+  if (PyBytes_AsStringAndSize(structure.ptr(), &bytes, &length) != 0) throw py::error_already_set();
+  return {bytes, static_cast<size_t>(length)};
+}
+
 bool is_sequence(py::handle regions) { return PyTuple_Check(regions.ptr()); }
 
 size_t count_of(py::handle regions) {
@@ -187,7 +194,8 @@ void add_source(Sources* sources, const Label& label, const char* name, int64_t 
 
 }  // namespace
 
-Sources::Sources(py::handle regions, py::handle stream) : list(count_of(regions)), layout(is_sequence(regions), count_of(regions)) {
+Sources::Sources(py::handle regions, py::handle structure, py::handle stream)
+    : list(count_of(regions)), layout(is_sequence(regions), !structure.is_none(), count_of(regions)) {
   if (is_sequence(regions)) {
     const auto count = static_cast<size_t>(PyTuple_GET_SIZE(regions.ptr()));
     for (size_t i = 0; i < count; ++i) add_source(this, {{}, i}, "", 0, PyTuple_GET_ITEM(regions.ptr(), i), stream);
@@ -204,6 +212,7 @@ Sources::Sources(py::handle regions, py::handle stream) : list(count_of(regions)
     utf8(name, &own, &text, &length);
     add_source(this, {name}, text, length, array, stream);
   }
+  if (!structure.is_none()) layout.finish(bytes_of(structure));
 }
 
 RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into, py::handle stream) {

@@ -38,8 +38,9 @@ class RegionList {
 };
 
 // Sources of a checkpoint from a dict of str to arrays or a tuple of arrays that nobody else can change meanwhile. stream: the caller's.
+// structure: bytes that say how a tree is put together from the arrays of the dict, or None.
 struct Sources {
-  Sources(py::handle regions, py::handle stream);
+  Sources(py::handle regions, py::handle structure, py::handle stream);
 
   RegionList list;
   LayoutWriter layout;

@@ -211,7 +211,15 @@ WRONG = [
     *("[" * 3000, '{"a":' * 3000, '["' * 3000),
 ]
 HUGE = [-1, -(2**63), 2**63 - 1, 2**31, 2**40, 2**50, 2**62, 0, 1]
+#: Structures of trees, and whether they are, of no region.
+STRUCTURES = [
+    *(b'["list"]', b'["dict","a","value",-7,["tuple","value"]]', b'["ordered"]', b'["list",["list","value"],"value"]'),
+    *(b"", b"{}", b"[]", b'"array"', b'["list","array"]', b'["set"]', b'["dict","a"]', b'["dict",null,"value"]'),
+    *(b'["dict","a","value","\\u0061","value"]', b'["list",' * 50_000, b'["list",' * 101 + b"]" * 101, b'["list"] '),
+    *(b'["list",3]', b"\xff", b'["list"', b'["dict",-0,"value"]', b'["dict",1.0,"value"]', b'["list","value",]'),
+]
 METAS = [
+    *(b"[[1,2],null]", b"[[],null]", b'[[NaN,"a"],{}]', b"[[1,[2]],null]", b"[[1],null]", b"[[],[],[]]", b"[{},null]"),
     *(b"", b"{}", b'{"t": 0.5}', b"[NaN, -Infinity]", b'"\\ud800"', b"\xff", b"{", b"[" * 60_000, b'{"a":' * 3000),
     *(b"[" * 900 + b"]" * 900, b"1" * 5000, b"\xef\xbb\xbf1", b"n", b"1 2", b'"\x01"', b"\xff\xfe1\0", b"1\0"),
 ]
@@ -326,9 +334,13 @@ def checkpoint(rng: random.Random) -> Checkpoint:
             spans[at] = offset, nbytes
             end = offset + nbytes
     if rng.random() < 0.2:
-        sequence = rng.choice([1, 2, 255])
+        sequence = rng.choice([1, 3, 255])
         regions = [replace(each, name=b"") for each in regions]
+    elif rng.random() < 0.3:
+        sequence = 2
     text = described(regions, sequence)
+    if sequence == 2:
+        text += rng.choice(STRUCTURES).replace(b"]", b',"array"' * len(regions) + b"]", 1)
     if rng.random() < 0.1:
         at = rng.randrange(len(text))
         text = rng.choice([text[:at], text + b"x", text[:at] + bytes([rng.randrange(256)]) + text[at + 1 :]])
@@ -369,7 +381,12 @@ def ask(store: velocpy.Store, path: Path, key: int, beside: Path) -> tuple[bool,
         with contextlib.suppress(velocpy.InvalidType, velocpy.TierUnavailable):
             touch(lease[label])
     described = bad
-    for call in (lambda: history.meta(key), lambda: lease and lease.meta):
+    values = tried(lambda: history.restore(key, ()))
+    for call in (
+        lambda: history.meta(key),
+        lambda: lease and lease.meta,
+        lambda: None if values is None else values.tree,
+    ):
         try:
             call()
         except velocpy.CorruptCheckpoint:

@@ -1,7 +1,7 @@
 """What may be found in a store after its process died, told by a file that it wrote to before and after each operation.
 
-A line is a JSON list: what, the number of the operation, and more. One without an end was cut by the kill: what it
-tells had not begun.
+A line is a JSON list: what, the number of the operation, and more. One that is none was cut by the kill: what it tells
+had not begun. The file only grows, so that it can be read while it is written.
 
 ========  ===========================================================================
 open      a store is about to be opened: its options
@@ -17,6 +17,7 @@ found     what a store that was opened had: lists of history, key, operation
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -42,10 +43,10 @@ class Oracle:
     @classmethod
     def read(cls, path: Path) -> Oracle:
         oracle = cls()
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                if line.endswith("\n"):
-                    oracle.hear(*json.loads(line))
+        whole, _, _ = path.read_bytes().rpartition(b"\n")  # behind it somebody may be writing
+        for line in whole.splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                oracle.hear(*json.loads(line))
         return oracle
 
     def states(self, place: Place) -> list[int]:
@@ -111,10 +112,10 @@ class Teller:
     """Writes to an oracle's file, and keeps the oracle."""
 
     def __init__(self, path: Path) -> None:
-        self.oracle = Oracle.read(path) if path.exists() else Oracle()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        whole = path.read_bytes().rpartition(b"\n")
-        os.ftruncate(self._file, len(whole[0]) + len(whole[1]))
+        if path.read_bytes()[-1:] not in (b"", b"\n"):
+            os.write(self._file, b"\n")  # the last line was cut
+        self.oracle = Oracle.read(path)
 
     def say(self, what: str, *more: Any, operation: int | None = None) -> int:
         """Gives the number of the operation: a new one, where none is named."""

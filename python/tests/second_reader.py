@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,10 +67,10 @@ class Region:
 
 
 def checkpoint(path: Path, row: Row) -> tuple[list[Region], Any]:
-    """The regions of a row, and its meta; every checksum is compared."""
+    """The regions of a row, and its meta, with that the values of a tree; every checksum is compared."""
     found = identity(path)
     slot = b"".join(_extent(path, found, *extent) for extent in row.extents)
-    regions = _described(row.layout.text, slot)
+    regions, _ = _described(row.layout.text, slot)
     spans = [(offset, offset + size) for offset, size in row.layout.regions]
     if [(begin, end) for _, begin, end in regions] != spans:
         raise ValueError("the description is that of another layout")
@@ -176,14 +178,37 @@ def _is_begun(found: Identity, number: int, area: bytes, at: int, batch: int) ->
     return area[at : at + len(head)] == head
 
 
-def _described(text: bytes, slot: bytes) -> list[tuple[Region, int, int]]:
+def _described(text: bytes, slot: bytes) -> tuple[list[tuple[Region, int, int]], Any]:
+    """Regions with their places, and the structure of a tree."""
     body = Fields(text)
-    magic, version, sequence, count = body.numbers("sBBI")
-    if magic != b"L" or version != 2 or sequence > 1:
+    magic, version, kind, count = body.numbers("sBBI")
+    if magic != b"L" or version != 2 or kind > 2:
         raise ValueError("of a later version")
-    regions = [_region(body, number, bool(sequence), slot) for number in range(count)]
+    regions = [_region(body, number, kind == 1, slot) for number in range(count)]
+    structure = json.loads(body.rest()) if kind == 2 else None
     body.end()
-    return regions
+    return regions, structure
+
+
+def tree(path: Path, row: Row) -> Any:
+    """What was captured as a tree: its containers, and in them the regions' arrays and the values."""
+    regions, (values, _) = checkpoint(path, row)
+    _, structure = _described(row.layout.text, bytes(row.layout.slot))
+    left, arrays = iter(values), iter([region.array for region in regions])
+    whole = _together(structure, arrays, left)
+    if [*left, *arrays]:
+        raise ValueError("there are more leaves than the structure has")
+    return whole
+
+
+def _together(node: Any, arrays: Iterator[Any], values: Iterator[Any]) -> Any:
+    if node in ("array", "value"):
+        return next(arrays if node == "array" else values)
+    kind, items = node[0], node[1:]
+    if kind in ("dict", "ordered"):
+        pairs = [(key, _together(item, arrays, values)) for key, item in zip(items[::2], items[1::2], strict=True)]
+        return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
+    return {"list": list, "tuple": tuple}[kind](_together(item, arrays, values) for item in items)
 
 
 def _region(body: Fields, number: int, sequence: bool, slot: bytes) -> tuple[Region, int, int]:

@@ -96,8 +96,31 @@ def test_a_value_that_is_no_array_is_told_with_the_option_it_resembles(history: 
     with pytest.raises(velocpy.InvalidType, match=r"'cpoyy'.*copy"):
         history.checkpoint(0, u=U, cpoyy=False)
     with pytest.raises(velocpy.InvalidType) as raised:
-        history.checkpoint(0, u=U, velocity=False)
+        history.checkpoint(0, u=object(), velocity=False)
     assert "copy" not in str(raised.value)
+    assert not len(history)
+
+
+def test_a_tree_by_keywords_has_no_options_in_it(history: velocpy.History) -> None:
+    for name in ("cpoyy", "time", "met"):
+        for value in (False, 3, {"x": 1.5}):
+            with pytest.raises(velocpy.InvalidType, match=rf"'{name}'.*Nothing was captured.*Is \w+= meant"):
+                history.checkpoint(0, model={"w": U}, **{name: value})
+    for values in ({"u": 5}, {"step": 3, "loss": None}, {"u": [1.0, 2.0]}, {"u": (1.0, 2.0), "v": 3}):
+        with pytest.raises(velocpy.InvalidType, match=r"region '(u|step)' is"):
+            history.checkpoint(0, **values)
+    assert not len(history)
+    history.checkpoint(0, model={"w": U}, step=3, lr=0.1, time={"u": U})
+    tree = history.restore(0).tree
+    for values in ({"optim": {"lr": 0.1}}, {"u": [U], "n": 3}):
+        history.checkpoint(1, **values)
+        assert list(history.restore(1).tree) == list(values)
+    assert (list(tree), tree["step"], tree["lr"], list(tree["time"])) == (
+        ["model", "step", "lr", "time"],
+        3,
+        0.1,
+        ["u"],
+    )
 
 
 def test_arrays_to_fill_go_by_keyword(history: velocpy.History) -> None:

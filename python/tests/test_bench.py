@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from velocpy.bench import page, report
+from velocpy.bench import glance, page, report
 from velocpy.bench.__main__ import BENCHMARKS, QUICK, main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +58,24 @@ def test_the_page_of_results_is_the_committed_results():
     if not (ROOT / "benchmarks" / "results").is_dir():
         pytest.skip("not a checkout")
     assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.page(ROOT / "benchmarks" / "results")
+
+
+def test_a_claim_is_missed_by_the_median_of_one_of_its_bars():
+    def measured(bound, value, what="64 KiB"):
+        one = {"what": f"lease of {what}, µs", "value": value, "bound": bound, "at_least": False}
+        return {"benchmark": "lease", "bars": [one]}
+
+    runs = [measured(20, value) for value in (30.0, 10.0, 15.0)]
+    (line,) = glance.glance(runs)[2:]
+    assert line == "| lease of host memory, µs | fixed | 15 | ≤ 20 | holds |"
+    scale = {"benchmark": "scale", "bars": [{"what": "bytes", "value": 2, "bound": 1, "at_least": False}]}
+    lines = glance.glance([*runs, measured(20, 21.0, "1 MiB"), scale, measured(30, 1.0, "2 MiB")])[2:]
+    assert lines == [
+        "| lease of host memory, µs | fixed | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
+        "| memory of a record, bytes | fixed | 2 | ≤ 1 | **misses** |",
+    ]
+    with pytest.raises(ValueError, match="no claim"):
+        glance.glance([{"benchmark": "new", "bars": [{"what": "x", "value": 1, "bound": 1, "at_least": True}]}])
 
 
 def test_help_names_every_benchmark_in_one_piece():

@@ -17,8 +17,8 @@ from velocpy.demo.backend import backend_named
 from velocpy.demo.migration import InHistory
 from velocpy.demo.run import Outcome, run
 from velocpy.demo.settings import Settings
-from velocpy.demo.stays import record_of
 from velocpy.exits import Exit
+from velocpy.plot.stays import record_of
 
 torch = pytest.importorskip("torch")
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tarfile
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,17 @@ def test_the_second_reader_reads_whole_stores(version_1: Path, tmp_path: Path) -
         file.write(b"damage")
     with pytest.raises(ValueError, match="region 0 is not what was captured"):
         second_reader.everything(tmp_path / "now")
+
+
+def test_the_second_reader_reads_trees(tmp_path: Path) -> None:
+    whole = {"m": OrderedDict([("w", np.arange(3)), (-1, (np.eye(2), 0.5, None))]), "l": [[], {}, "text"], "step": 3}
+    with velocpy.open(tmp_path / "now", host="16MiB", disk="4MiB") as store:
+        store.history("h").checkpoint(0, whole, meta={"t": 1})
+    row = second_reader.histories(tmp_path / "now").rows[b"h"][0]
+    regions, beside = second_reader.checkpoint(tmp_path / "now", row)
+    assert [region.name for region in regions] == ["m.w", "m.-1.0"]
+    assert beside == [[0.5, None, "text", 3], {"t": 1}]
+    assert repr(second_reader.tree(tmp_path / "now", row)) == repr(whole)
 
 
 def test_a_log_is_read_while_it_is_taken_up_again(tmp_path: Path, run_python: RunPython) -> None:

@@ -22,9 +22,9 @@ pytestmark = [
 MIB = 1 << 20
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Any:
-    with velocpy.open(tmp_path, device="64MiB", host="256MiB", disk="2GiB") as store:
+@pytest.fixture(params=[True, False], ids=["durable", "scratch"])
+def store(tmp_path: Path, request: pytest.FixtureRequest) -> Any:
+    with velocpy.open(tmp_path, device="64MiB", host="256MiB", disk="2GiB", durable=request.param) as store:
         yield store
 
 
@@ -50,6 +50,29 @@ def test_history_larger_than_device_and_host(store: velocpy.Store) -> None:
     tiers = store.stats()["tiers"]
     assert tiers["device"]["high_water"] > 0
     assert tiers["disk"]["written_bytes"] > 0
+
+
+def test_what_streams_wait_for_is_counted() -> None:
+    """A slot that another stream still reads: the capture returns at once, and the time is in the statistics."""
+    u = torch.zeros(4 * MIB, dtype=torch.uint8, device="cuda")
+    with velocpy.open(device=6 * MIB, host=64 * MIB) as store:
+        history = store.history("h")
+        history.checkpoint(0, u=u)
+        store.wait()
+        other = torch.cuda.Stream()
+        with torch.cuda.stream(other), history.restore(0, last=True) as state:
+            torch.cuda._sleep(400_000_000)  # cycles: a fifth of a second and more
+            u.copy_(state["u"])
+        began = time.perf_counter()
+        ticket = history.checkpoint(1, u=torch.ones_like(u))
+        called = time.perf_counter() - began
+        ticket.wait()
+        lasted = time.perf_counter() - began
+        waits = store.stats()["waits_ns"]
+        assert called < 0.05 < lasted
+        assert waits["capture"] < 0.05e9
+        assert 0.05e9 < waits["capture_on_device"] <= lasted * 1e9
+        assert waits["restore_on_device"] < 0.05e9
 
 
 @pytest.mark.parametrize(

@@ -172,29 +172,20 @@ def test_index_like_keys(store: velocpy.Store) -> None:
 @pytest.mark.parametrize(
     "regions",
     [
-        {"u": [1, 2]},
-        {"u": "text"},
-        {"u": 1.5},
-        {"u": None},
         {"u": object()},
         {"u": np.array([object()])},
         {"u": np.array(["a", None], object)},
         {"u": np.zeros(2, [("a", "O")])},
         {"u": np.ma.masked_array([1, 2], [0, 1])},
-        {1: np.zeros(1)},
         {None: np.zeros(1)},
+        {True: np.zeros(1)},
         {b"u": np.zeros(1)},
-        {"u": {"v": np.zeros(1)}},
-        {"u": ()},
-        {"u": (1,)},
         {"u": (0, -1)},
         {"u": (-5, 3)},
         {"u": (1 << 64, 3)},
         {"u": (0, 8)},
         {"u": (1, 8)},
         {"u": (1 << 46, 1 << 62)},
-        {"u": (1.0, 2)},
-        {"u": (True, True)},
         {"ok": np.zeros(1), "u": memoryview(b"abc").cast("c").release},
         np.zeros(3),
         b"bytes",
@@ -308,6 +299,12 @@ def test_numbers_of_numpy_in_meta(store: velocpy.Store) -> None:
     history.checkpoint(1, u=np.zeros(1), meta=np.float32(0.1))
     assert np.float32(history.meta(1)) == np.float32(0.1)
     assert history.restore(0).meta == found
+    keys = {np.int64(3): 1, np.uint8(4): {np.float32(0.5): [{np.bool_(True): np.int8(2)}]}, np.str_("a"): 5, 6: 7}
+    history.checkpoint(2, u=np.zeros(1), meta=keys)
+    assert history.meta(2) == {"3": 1, "4": {"0.5": [{"true": 2}]}, "a": 5, "6": 7}
+    for key in (np.datetime64("2026-01-01"), np.complex64(1), (np.int64(1), 2)):
+        with pytest.raises(velocpy.InvalidType, match="JSON"):
+            history.checkpoint(2, u=np.ones(1), meta={key: 1})
     wrong = [np.datetime64("2026-01-01"), np.complex64(1), np.void(b"x"), np.zeros(1), np.array(1.5), np.bytes_(b"x")]
     if np.finfo(np.longdouble).nmant > 52:
         wrong.append(np.longdouble(1) / 3)  # JSON's numbers would lose some of it

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import RunPython
-from hostile_store import METAS, RIGHT, Region, checkpoint, plain, structure, write
+from hostile_store import METAS, RIGHT, Region, checkpoint, described, plain, structure, write
 
 import velocpy
 from velocpy import arrays, inspect
@@ -179,6 +179,41 @@ def test_a_meta_that_is_too_deep_is_not_written(monkeypatch: pytest.MonkeyPatch)
         else:
             with pytest.raises(velocpy.InvalidArgument, match="deep"):
                 _meta_bytes("x")
+
+
+ONE = b'["dict","m",["list","array","value"]]'
+
+
+@pytest.mark.parametrize(
+    ("structure", "meta", "shown"),
+    [
+        (b"", b"[[1],null]", False),
+        (b'"array"', b"[[],null]", False),
+        (b'["list"]', b"[[],null]", False),
+        (b'["list","array","array"]', b"[[],null]", False),
+        (b'["dict","m","array","m","value"]', b"[[1],null]", False),
+        (b'["list",' * 101 + b'"array"' + b"]" * 101, b"[[],null]", False),
+        (ONE + b" x", b"[[1],null]", False),
+        (ONE, b"", True),
+        (ONE, b"[[],null]", True),
+        (ONE, b"[[1,2],null]", True),
+        (ONE, b"[[[1]],null]", True),
+        (ONE, b"[[1]]", True),
+        (ONE, b'{"t": 1}', True),
+    ],
+)
+def test_a_tree_that_cannot_be_one(tmp_path: Path, structure: bytes, meta: bytes, shown: bool) -> None:
+    path = tmp_path / "store"
+    right = plain([ITEM], text=described([ITEM], 2) + ONE, meta=b"[[1],null]")
+    write(path, [right, plain([ITEM], text=described([ITEM], 2) + structure, meta=meta)])
+    assert [(fault.kind, fault.key) for fault in inspect.check(path).faults] == [("description", 1)]
+    with velocpy.open(path, mode="r", host="4MiB") as store:
+        history = store.history("h")
+        assert history.restore(0).tree["m"][1] == 1
+        with pytest.raises(velocpy.CorruptCheckpoint, match="key 1"):
+            _ = history.restore(1).tree
+        if shown:
+            assert history.restore(1)["u"].shape == (4,)
 
 
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - code of others stands here as it is
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -89,7 +90,11 @@ BUGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+#: The check of a commit puts a third of them in: which, VELOCPY_TURN tells, that counts the commits.
+TURN = os.environ.get("VELOCPY_TURN")
+
+
+@pytest.mark.parametrize("bug", BUGS if TURN is None else BUGS[int(TURN) % 3 :: 3], ids=lambda bug: bug.name)
 @pytest.mark.timeout(300)
 def test_every_bug_is_found(bug: Bug, tmp_path: Path) -> None:
     go = shutil.which("go")
@@ -112,7 +117,9 @@ def test_every_bug_is_found(bug: Bug, tmp_path: Path) -> None:
         f"-run=^{bug.tests}",
         f"./gocore/{bug.package}",
     ]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Each bug was seen to be found by the part of the proofs that is played when nobody asks for another.
+    environment = {name: value for name, value in os.environ.items() if name != "VELOCPY_TURN"}
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert "[build failed]" not in ran.stdout, ran.stdout + ran.stderr
     assert "[setup failed]" not in ran.stdout, ran.stdout + ran.stderr
     assert ran.returncode != 0, f"no test has found it: {ran.stdout}"

@@ -84,3 +84,29 @@ def test_first_history_notices_what_is_wrong(original: str, wrong: str, tmp_path
     changed[0].source = changed[0].source.replace(original, wrong)
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="AssertionError"):
         executed(notebook, tmp_path)
+
+
+TOUR = Path(__file__).resolve().parents[2] / "docs" / "tour.ipynb"
+
+
+def test_the_tour_is_committed_with_its_outputs() -> None:
+    notebook = nbformat.read(TOUR, as_version=4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.execution_count
+            assert all(output.output_type == "execute_result" for output in cell.outputs)
+    assert len(outputs(notebook, "image/png")) == 2
+    assert len(outputs(notebook, "text/html")) >= 5
+    assert TOUR.stat().st_size < 300_000
+
+
+def test_the_tour_runs(tmp_path: Path) -> None:
+    """Cell by cell it gives outputs of the kinds that are committed; their texts are equal where no time is in them."""
+    committed = nbformat.read(TOUR, as_version=4)
+    again = executed(nbformat.read(TOUR, as_version=4), tmp_path)
+    for cell, now in zip(committed.cells, again.cells, strict=True):
+        if cell.cell_type == "code":
+            kinds = [sorted(output["data"]) for output in cell.outputs]
+            assert kinds == [sorted(output["data"]) for output in now.outputs]
+    assert outputs(again, "text/plain") == outputs(committed, "text/plain")

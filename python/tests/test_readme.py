@@ -8,18 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import pytest
+
 import velocpy
 
 
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     examples = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
-    *lines, reopened = done.stdout.splitlines()
+    *lines, reopened, names, values = done.stdout.splitlines()
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
     assert reopened == lines[0].split()[1], "the last state, from the store on disk"
+    assert names == "['model.layer.weight', 'optim.state.0.exp_avg']"
+    assert values == "[{'lr': 0.1, 'betas': (0.9, 0.999)}] 3"
 
 
 def test_links_lead_somewhere(root: Path) -> None:
@@ -51,3 +55,16 @@ def test_every_dependency_is_explained(root: Path) -> None:
     wanted |= set(re.findall(r"^\s+([a-z.]+\.[a-z]+/\S+) v", (root / "go.mod").read_text(), flags=re.MULTILINE))
     assert {"numpy", "torch", "go.uber.org/atomic"} <= wanted
     assert sorted(wanted - explained) == []
+
+
+def test_what_users_install_fits_beside_other_versions(root: Path) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = {name: wanted for name, wanted in project["optional-dependencies"].items() if name != "dev"}
+    assert {"torch", "demo", "adjoint"} <= set(extras)
+    for wanted in (project["dependencies"], *extras.values()):
+        assert all(">=" in text and "==" not in text for text in wanted), wanted
+    # What the tests run with is pinned.
+    pins = (root / "requirements" / "test.txt").read_text().lower()
+    for text in (*project["dependencies"], *(each for wanted in extras.values() for each in wanted)):
+        assert f"{re.split('[^A-Za-z0-9_.-]', text)[0].lower()}==" in pins, text

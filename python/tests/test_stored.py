@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 import velocpy
 from velocpy import _core, errors, files, inspect
 from velocpy.cli import main
+from velocpy.quantity import sized
 
 SMALL = {"host": "64MiB", "disk": "1GiB"}
 RNG = np.random.default_rng(7)
@@ -98,6 +99,8 @@ SCHEMAS = {
         meta_nbytes=WHOLE,
         regions={"type": "array", "items": {"type": "object"}},
         extents={"type": "array", "items": {"type": "object"}},
+        structure={"type": ["array", "null"]},
+        meta={},
     ),
     "fault": _object(
         kind={
@@ -183,8 +186,109 @@ def test_listings(path: Path) -> None:
     assert [entry.key for entry in inspect.checkpoints(path, "other \ud800\n")] == [-(1 << 63)]
     table = invoke("ls", path, "run")
     assert table.exit_code == 0
-    assert [line.split()[-1] for line in table.stdout.splitlines()] == ["0", "1", "2", "3", '"7"']
-    assert invoke("ls", path).stdout.splitlines()[0].endswith('"other \\xed\\xa0\\x80\\n"')
+    assert [line.split()[-1] for line in table.stdout.splitlines()] == ["key", "0", "1", "2", "3", '"7"']
+    assert invoke("ls", path).stdout.splitlines()[1].endswith('"other \\xed\\xa0\\x80\\n"')
+
+
+def columns(text: str, count: int) -> list[list[str]]:
+    """The cells of a table; a size is one."""
+    units = ("B", "KiB", "MiB", "GiB")
+    rows = []
+    for line in text.splitlines():
+        for unit in units:
+            line = line.replace(f" {unit}", f"_{unit}")
+        rows.append(line.split(None, count - 1))
+    return rows
+
+
+@pytest.fixture
+def sorting(tmp_path: Path) -> Path:
+    """Checkpoints that each order puts in another sequence."""
+    metas = {3: {"loss": 0.5}, "b": None, -1: [1, "\x1b[2J"], "a": "x" * 100}
+    with velocpy.open(tmp_path, host="16MiB", disk="1GiB") as store:
+        for n, (key, meta) in enumerate(metas.items()):
+            named = {f"r{k}": np.zeros(100 * (7 - 2 * n)) for k in range(1 + n % 2)}
+            store.history("h").checkpoint(key, named, meta=meta).wait("disk")
+        store.history("small").checkpoint(0, u=np.zeros(1))
+    return tmp_path
+
+
+def test_columns_of_a_listing(sorting: Path) -> None:
+    head, *rows = columns(invoke("ls", sorting, "h").stdout, 5)
+    assert head == ["size", "regions", "meta", "version", "key"]
+    assert [row[1:3] + row[4:] for row in rows] == [
+        ["1", "12_B", "3"],
+        ["2", "0_B", '"b"'],
+        ["1", "15_B", "-1"],
+        ["2", "102_B", '"a"'],
+    ]
+    assert rows[0][0] == "5.5_KiB"
+    facts = messages("ls", sorting, "h")
+    assert [row[3] for row in rows] == [str(each["serial"]) for each in facts]
+    head, *rows = columns(invoke("ls", sorting).stdout, 3)
+    assert head == ["checkpoints", "size", "history"]
+    assert [(row[0], row[2]) for row in rows] == [("4", '"h"'), ("1", '"small"')]
+
+
+@pytest.mark.parametrize(
+    ("sort", "keys"),
+    [
+        ("key", [-1, 3, "a", "b"]),
+        ("size", ["a", -1, 3, "b"]),
+        ("regions", [3, -1, "b", "a"]),
+        ("meta", ["b", 3, -1, "a"]),
+        ("version", [3, "b", -1, "a"]),
+    ],
+)
+def test_sorted_listings(sorting: Path, sort: str, keys: list[Any]) -> None:
+    assert [each["key"] for each in messages("ls", sorting, "h", "--sort", sort)] == keys
+    assert [each["key"] for each in messages("ls", sorting, "h", "--sort", sort, "--reverse")] == keys[::-1]
+    plain = invoke("ls", sorting, "h").stdout.splitlines()
+    table = invoke("ls", sorting, "h", "--sort", sort).stdout.splitlines()
+    assert table[0] == plain[0]
+    assert sorted(table) == sorted(plain)
+    assert [line.split()[-1] for line in table[1:]] == [json.dumps(key) for key in keys]
+
+
+def test_sorted_histories(sorting: Path) -> None:
+    for sort, names in (("name", ["h", "small"]), ("size", ["small", "h"]), ("checkpoints", ["small", "h"])):
+        assert [each["history"] for each in messages("ls", sorting, "--sort", sort)] == names
+    assert [each["history"] for each in messages("ls", sorting, "--reverse")] == ["small", "h"]
+
+
+def test_listings_with_meta(sorting: Path) -> None:
+    facts = [json.loads(line) for line in invoke("ls", sorting, "h", "--meta", "--json").stdout.splitlines()]
+    assert [each["meta"] for each in facts] == [{"loss": 0.5}, None, [1, "\x1b[2J"], "x" * 100]
+    without = messages("ls", sorting, "h")
+    assert [{name: value for name, value in each.items() if name != "meta"} for each in facts] == without
+    text = invoke("ls", sorting, "h", "--meta").stdout
+    assert '  3  {"loss": 0.5}\n' in text
+    assert '  "b"  -\n' in text
+    assert "\x1b" not in text
+
+
+def test_listings_that_make_no_sense(sorting: Path) -> None:
+    for wrong in (["--sort", "key"], ["--meta"], ["h", "--sort", "checkpoints"], ["h", "--sort", "colour"]):
+        result = invoke("ls", sorting, *wrong)
+        assert result.exit_code == 2
+        assert "Usage: " in result.stderr
+
+
+def test_show_has_meta_and_a_table(sorting: Path) -> None:
+    (facts,) = messages("show", sorting, "h", "3")
+    assert facts["meta"] == {"loss": 0.5}
+    text = invoke("show", sorting, "h", "--", "-1").stdout
+    assert 'meta      [1, "\\u001b[2J"]' in text
+    assert text.splitlines()[-2].split() == ["region", "dtype", "shape", "size", "checksum"]
+    assert text.splitlines()[-1].split()[:5] == ['"r0"', "<f8", "300", "2.3", "KiB"]
+    assert "meta" not in invoke("show", sorting, "h", "b").stdout
+
+
+def test_meta_that_is_not_a_number(tmp_path: Path) -> None:
+    with velocpy.open(tmp_path, host="16MiB", disk="1GiB") as store:
+        store.history("h").checkpoint(0, u=np.zeros(1), meta={"loss": float("nan")})
+    for line in (invoke("show", tmp_path, "h", "0", "--json"), invoke("ls", tmp_path, "h", "--meta", "--json")):
+        assert json.loads(line.stdout, parse_constant=pytest.fail)["meta"] == {"loss": None}
 
 
 def test_a_long_listing_comes_in_pages(tmp_path: Path) -> None:
@@ -209,7 +313,7 @@ def test_show(path: Path) -> None:
     ]
     (told,) = messages("show", path, "run", '"7"')
     assert [r["name"] for r in told["regions"]] == [0, 1]
-    assert "3 MB" in invoke("show", path, "run", '"7"').stdout
+    assert sized(BIG.nbytes + STATE["u"].nbytes) in invoke("show", path, "run", '"7"').stdout
     assert invoke("show", path, "run", "7").exit_code == 1
     assert invoke("show", path, "none", "7").exit_code == 1
 
@@ -578,6 +682,41 @@ def test_hostile_descriptions(path: Path) -> None:
         except velocpy.InvalidArgument:
             continue
         assert all(0 <= offset <= offset + nbytes <= slot for _, _, _, offset, nbytes, _, _ in regions)
+
+
+def test_a_tree_is_shown_copied_and_exported(tmp_path: Path) -> None:
+    """Regions by their paths everywhere; its structure and its values where the store has them."""
+    whole = {"model": {"w": np.arange(3)}, "betas": (0.9, 0.99), "step": 3}
+    with velocpy.open(tmp_path / "store", host="16MiB", disk="64MiB") as store:
+        store.history("run").checkpoint(1, whole, meta={"t": 1})
+        store.history("run").checkpoint(2, {"m": dict.fromkeys(range(100))})
+        store.history("run").checkpoint(3, u=np.zeros(3))
+        store.backup(tmp_path / "copy")
+    structure = ["dict", "model", ["dict", "w", "array"], "betas", ["tuple", "value", "value"], "step", "value"]
+    for path in (tmp_path / "store", tmp_path / "copy"):
+        found = inspect.describe(path, "run", 1)
+        assert ([region.name for region in found.regions], found.structure) == (["model.w"], structure)
+        shown = invoke("show", path, "run", 1).output
+        assert '"model.w"' in shown
+        assert f"tree      {json.dumps(structure)}" in shown
+        assert json.loads(invoke("show", path, "run", 1, "--json").output)["structure"] == structure
+        assert "tree" not in invoke("show", path, "run", 3).output
+        assert "meta" not in invoke("show", path, "run", 2).output
+        rows = invoke("ls", path, "run", "--meta").output.splitlines()
+        assert [row.split()[-1] for row in rows[1:]] == ["1}", "-", "-"]
+        last = invoke("show", path, "run", 2).output.splitlines()[-1]
+        assert last.startswith("tree")
+        assert last.endswith("…")
+        assert len(last) < 220
+        with velocpy.open(path, mode="r", host="16MiB") as store:
+            assert repr(store.history("run").restore(1).tree) == repr(whole)
+            assert "model.w" in store.history("run").restore(1)._repr_html_()
+    for name in ("x.npz", "x.safetensors"):
+        files.export(tmp_path / "store", "run", 1, tmp_path / name)
+        files.import_(tmp_path / name, tmp_path / "store", "run", name)
+        with velocpy.open(tmp_path / "store", mode="r", host="16MiB") as store:
+            assert store.history("run").restore(name)["model.w"].tolist() == [0, 1, 2]
+            assert store.history("run").meta(name) == {"t": 1}
 
 
 def test_export_replaces_ordinary_files_alone(path: Path, tmp_path: Path) -> None:

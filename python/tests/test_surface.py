@@ -454,3 +454,9 @@ def test_the_open_stores_of_a_process(tmp_path):
         one.close()
         assert one not in velocpy.stores()
         assert two in velocpy.stores()
+
+
+def test_sizes_in_messages_have_a_unit_and_the_bytes_that_decide() -> None:
+    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.TierFull) as full:
+        store.history("h").checkpoint(0, u=np.zeros(1 << 20))
+    assert "has 8.0 MiB (8388608 bytes), the largest budget is 1.0 MiB (1048576 bytes)" in str(full.value)

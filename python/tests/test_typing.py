@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import velocpy
-from velocpy import choices, errors, figures
+from velocpy import figures
 
 USE = """
 from typing import Any
@@ -35,6 +35,12 @@ def use(store: velocpy.Store, u: Array) -> None:
         assert_type(lease, velocpy.Lease)
     for _, filled in forward.restore_iter(into=[u]):
         assert_type(filled, list[Array])
+    tree: dict[str, Any] = {"model": {"w": u}, "betas": (0.9, 0.99)}
+    assert_type(forward.checkpoint(1, tree), velocpy.Ticket)
+    assert_type(forward.checkpoint(1, model={"w": u}, step=3), velocpy.Ticket)
+    assert_type(forward.checkpoint(1, {0: {"m": u}}), velocpy.Ticket)
+    assert_type(forward.restore(1, into=tree), dict[str, Any])
+    assert_type(forward.restore(1).tree, Any)
     velocpy.open("run", mode="r", verify="off", flush="lazy", policy="lru", pinning="off")
 """
 
@@ -56,10 +62,6 @@ def test_misspelt_choices_are_found(tmp_path: Path) -> None:
     last = len(wrong.splitlines())
     found = checked(tmp_path, wrong)
     assert [line.split(":")[1] for line in found.splitlines() if "error" in line] == [str(last - 1), str(last)], found
-
-
-def test_tiers_are_those_of_the_core() -> None:
-    assert get_args(choices.TierName) == errors.TIERS
 
 
 def test_figures_are_those_that_stores_give(tmp_path: Path) -> None:

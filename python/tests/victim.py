@@ -18,7 +18,7 @@ import numpy as np
 
 import velocpy
 from velocpy.bench.kernels import Driver
-from velocpy.store import kernels_path
+from velocpy.knobs import kernels_path
 
 #: What it may be at. The next work begins where the last one ends.
 WORKS = ("start", "open", "checkpoint", "flush", "lease", "restore", "close")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json as _json
 from importlib import import_module as _import_module
+from pathlib import Path as _Path
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -62,7 +63,9 @@ __all__ += _errors
 
 
 def build_info() -> dict[str, _Any]:
-    """Versions of the package, the shim and the core; loads the core.
+    """Versions of the package, the shim and the core, and where core and GPU kernels lie; loads the core.
+
+    ``kernels_path`` is None in a build without GPU kernels (VELOCPY_CUDA=0).
 
     Examples
     --------
@@ -71,11 +74,13 @@ def build_info() -> dict[str, _Any]:
     True
     """
     knobs.load_core()
+    kernels = knobs.kernels_path()
     return {
         "version": __version__,
         "shim": _core.shim_info(),
         "core": _json.loads(_core.core_build_info()),
         "core_path": _core.loaded_from(),
+        "kernels_path": kernels if _Path(kernels).exists() else None,
     }
 
 

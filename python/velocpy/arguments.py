@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from .errors import InvalidArgument
+from . import tree
+from .errors import InvalidArgument, InvalidType
 
 #: Options of `History.checkpoint`.
 OPTIONS = ("copy", "meta", "tier", "timeout", "stream")
@@ -23,8 +24,9 @@ BY_POSITION = ("key", "regions")
 #: In names from this length on one wrong letter is a misspelling. Shorter ones resemble names of fields: meta and beta.
 _LONG = 6
 
-#: How alike (0 to 1) a keyword is to an option when an error asks whether that was meant.
-_ALIKE = 0.6
+#: How alike (0 to 1) a keyword without an array is to an option that was probably meant: time and timeout, not step
+#: and stream.
+_ALIKE = 0.65
 
 
 @lru_cache(maxsize=1024)
@@ -56,6 +58,34 @@ def require_regions(*names: str) -> None:
         else:
             why = f"{meant}= is probably meant"
         raise InvalidArgument(f"{name!r} is no option of checkpoint(): {why}. Nothing was captured. {_mapped(name)}")
+
+
+def require_no_options(named: Mapping[str, Any]) -> None:
+    """Refuses keywords of a tree that resemble an option and hold no array; `hint` has the option.
+
+    Raises
+    ------
+    InvalidType
+        Names the keyword, and how a part of that name is kept.
+
+    Examples
+    --------
+    >>> from velocpy import arguments
+    >>> arguments.require_no_options({"model": {"w": b"bytes"}, "step": 3})
+    >>> try:
+    ...     arguments.require_no_options({"model": {"w": b"bytes"}, "cpoyy": False})
+    ... except TypeError as error:
+    ...     print(error)
+    'cpoyy' holds no array, and resembles an option. Nothing was captured. A part of a tree that is called 'cpoyy' goes
+    into a mapping: checkpoint(key, {'cpoyy': …}).
+    """
+    for name, value in named.items():
+        alike = difflib.get_close_matches(name, OPTIONS, 1, _ALIKE)
+        if alike and not tree.flatten({name: value}).regions:
+            raise InvalidType(
+                f"{name!r} holds no array, and resembles an option. Nothing was captured. A part of a tree that is "
+                f"called {name!r} goes into a mapping: checkpoint(key, {{{name!r}: …}})."
+            )
 
 
 def hint(options: Mapping[str, Any], named: Mapping[str, Any]) -> str:

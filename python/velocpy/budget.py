@@ -88,23 +88,6 @@ def _bytes_of(size: object, name: str) -> int:
     raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
 
 
-def size_text(nbytes: int) -> str:
-    """A size for people.
-
-    Examples
-    --------
-    >>> from velocpy.budget import size_text
-    >>> size_text(1536), size_text(3 << 30)
-    ('1.5 KiB', '3.0 GiB')
-    """
-    size = float(nbytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
-
-
 def reads_as_size(text: str) -> bool:
     """Whether a text is a budget with a unit, a share, or "auto". Names like "7b" and "2024" are none.
 

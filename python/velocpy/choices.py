@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["FlushRule", "Mode", "Pinning", "Policy", "TierName", "Verification"]
+__all__ = ["FlushRule", "Mode", "Picture", "Pinning", "Policy", "TierName", "Verification"]
 
 #: A tier, from the fastest to the slowest.
 TierName = Literal["device", "host", "disk", "archive"]
@@ -31,3 +31,6 @@ Policy = Literal["score", "lru", "fifo"]
 
 #: Which restores compare checksums: the first of a checkpoint in a tier, each, or none.
 Verification = Literal["first", "always", "off"]
+
+#: What `Store.plot` draws: where the checkpoints lie now, or the events that brought them there.
+Picture = Literal["tiers", "timeline"]

@@ -34,11 +34,12 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was asked for."""
         from .errors import VelocError
+        from .terms import in_terms_of_commands
 
         try:
             return super().invoke(ctx)
         except (MissingLibrary, VelocError) as error:
-            stop(str(error), code_of(error))
+            stop(in_terms_of_commands(str(error)), code_of(error))
         except OSError as error:
             if error.errno == errno.EPIPE:  # who reads has gone, and need not be told
                 raise
@@ -79,6 +80,8 @@ def info(as_json: bool) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         text = json.dumps(value) if isinstance(value, dict | list) else value
+        if value is None:
+            text = "none: this build has no GPU kernels"
         click.echo(f"{name:<{width}}  {text}")
 
 

@@ -87,12 +87,28 @@ def _handle(stream: Any) -> int:
 def current(place: int) -> tuple[int, ...]:
     """The current streams of all libraries in use, on the device of this place: whoever reads a lease does so there."""
     found = []
-    torch = sys.modules.get("torch")
-    if torch is not None and getattr(torch, "cuda", None) is not None and torch.cuda.is_initialized():
-        found.append(torch_stream()(place - 1))
+    if (of_torch := _torch_in_use()) is not None:
+        found.append(of_torch(place - 1))
     if "cupy" in sys.modules:
         found.append(_current_of(CUPY, place - 1))
     return tuple(found) if found else (LEGACY_STREAM,)
+
+
+#: torch, once it uses CUDA in this process, which it then does until the end, and its `torch_stream`: each lease asks.
+_in_use: tuple[Any, Callable[[int], int]] = (None, lambda _: LEGACY_STREAM)
+
+
+def _torch_in_use() -> Callable[[int], int] | None:
+    global _in_use
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    if _in_use[0] is not torch:
+        cuda = getattr(torch, "cuda", None)
+        if cuda is None or not cuda.is_initialized():
+            return None
+        _in_use = (torch, torch_stream())
+    return _in_use[1]
 
 
 def torch_stream() -> Callable[[int], int]:
@@ -471,15 +487,19 @@ def array(memory: _core.LeaseMemory, region: int) -> Any:
 
 
 def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
+    if _torch_in_use() is not None:
+        shown: torch.Tensor | None = memory.tensor(region, sys.modules["torch"].Tensor)
+        if shown is not None:
+            return shown
+    return _tensor_of_bytes(memory, region)
+
+
+def _tensor_of_bytes(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
     from .arrays import require_torch, torch_dtype
 
     require_torch()
     import torch
 
-    ready = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    shown = memory.tensor(region, torch.Tensor) if ready else None
-    if shown is not None:
-        return shown
     text, itemsize, shape, strides = memory.description(region)
     dtype, where = torch_dtype(text, itemsize), torch.device("cuda", memory.place - 1)
     if memory.nbytes(region) == 0:

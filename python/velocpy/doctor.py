@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from . import _core, knobs, limits
-from .budget import size_text
 from .errors import InvalidArgument, VelocError
-from .store import kernels_path
+from .quantity import sized
 from .store import open as open_store
 from .trial import filesystem, system, watch
 
@@ -64,7 +63,7 @@ def examine(
         return {"verdict": "failed", "gpus": 0, "findings": limited}
     knobs.load_core()
     found = [*limited, _tiers(), _temporary(), *([] if place is None else watch.run(place, rates=rates))]
-    request = {"device": device, "kernels": kernels_path(), "rates": rates}
+    request = {"device": device, "kernels": knobs.kernels_path(), "rates": rates}
     report: dict[str, Any] = json.loads(_core.doctor(json.dumps(request)))
     report["findings"] = found + report["findings"]
     verdicts = {report["verdict"], *(finding["verdict"] for finding in found)}
@@ -85,7 +84,7 @@ def _limits() -> list[dict[str, Any]]:
     """Whether the core can be loaded: where it cannot, Go would end the process, and nothing else can be tried."""
     room = limits.room(knobs.max_procs(), loaded=_core.loaded())
     space, facts = room.address_space, {"needed_bytes": room.needed_address_space}
-    text = "any amount may be mapped" if space is None else f"{size_text(space)} may be mapped"
+    text = "any amount may be mapped" if space is None else f"{sized(space)} may be mapped"
     first = {
         "what": "address space",
         "verdict": "ok",
@@ -131,7 +130,7 @@ def _temporary() -> dict[str, Any]:
         return found | {"verdict": "failed", "text": f"{directory}: {error.strerror}", "remedy": remedy}
     found["facts"] |= {"magic": kind, "free_bytes": free}
     known = filesystem.KINDS.get(kind)
-    text = f"{size_text(free)} free in {directory}" + ("" if known is None else f" ({known.name})")
+    text = f"{sized(free)} free in {directory}" + ("" if known is None else f" ({known.name})")
     if kind not in filesystem.MEMORY:
         return found | {"verdict": "ok", "text": text}
     text += ": files of stores without a path lie in memory"

@@ -20,7 +20,9 @@ import enum
 import errno
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
+
+from .choices import TierName
 
 __all__ = [
     "AccessDenied",
@@ -89,7 +91,7 @@ class Status(enum.IntEnum):
 
 
 #: Names of the tiers by the contract's numbers.
-TIERS = ("device", "host", "disk", "archive")
+TIERS: tuple[str, ...] = get_args(TierName)
 
 
 class VelocError(RuntimeError):
@@ -292,7 +294,7 @@ _NO_RIGHT = (
     "a store that may only be read opens with mode='r'."
 )
 _NO_MAPPING = "Nothing was opened; give host= a smaller budget."
-_REMEDIES: dict[int, str] = {
+REMEDIES: dict[int, str] = {
     Status.NOT_FOUND: "`key in history` asks first.",
     Status.CLOSED: "Leases taken before stay valid; open a new store for anything else.",
     Status.STALE: "It belonged to a store that is closed.",
@@ -336,7 +338,7 @@ def from_core(
     # Memory fails as a device only where a store is opened.
     unmapped = status == Status.IO and os_errno == errno.ENOMEM and tier_name == "host"
     denied = status == Status.IO and os_errno in _DENIED and tier_name in (None, "disk")
-    remedy = _NO_MAPPING if unmapped else _NO_RIGHT if denied else _REMEDIES.get(status)
+    remedy = _NO_MAPPING if unmapped else _NO_RIGHT if denied else REMEDIES.get(status)
     message = f"{message}. {remedy}" if remedy else f"{message}."
     kind = AccessDenied if denied else _CLASSES.get(status, VelocError)
     error = kind(message, history=history, key=key, region=region, tier=tier_name)
@@ -364,7 +366,7 @@ def not_found(history: str, key: int | str, keys: Sequence[int | str], count: in
     """The exception for a key that is not there; keys: those that are, or none of them where they are too many."""
     message = f"history {history!r} has no checkpoint {key!r:.{_LETTERS}}: never written, dropped, or restored as last"
     return CheckpointNotFound(
-        f"{message}. {_listing(keys, count)} {_REMEDIES[Status.NOT_FOUND]}", history=history, key=key
+        f"{message}. {_listing(keys, count)} {REMEDIES[Status.NOT_FOUND]}", history=history, key=key
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from .errors import VelocError
 
-class MissingLibrary(ImportError):
+
+class MissingLibrary(VelocError, ImportError):
     """A library is not there; the message is one line that says how it is installed."""
 
     def __init__(self, module: str, wanted_by: str, install: str) -> None:
-        super().__init__(f"{wanted_by} needs {module}, which is not installed: {install}", name=module)
+        super().__init__(f"{wanted_by} needs {module}, which is not installed: {install}")
+        #: Name of the library, as an ImportError tells it.
+        self.name = module
 
 
 class MissingExtra(MissingLibrary):

@@ -42,7 +42,7 @@ class TierStats(TypedDict):
 
 
 class Waits(TypedDict):
-    """Nanoseconds that calls took, by reason."""
+    """Nanoseconds that were waited or copied, by reason: by callers, and by their streams on devices."""
 
     #: For room.
     capture: int
@@ -54,6 +54,10 @@ class Waits(TypedDict):
     restore_copy: int
     #: For tickets.
     durable: int
+    #: By streams on devices, after the call had returned: for a slot that a flush or another reader was still reading.
+    capture_on_device: int
+    #: By streams on devices: for bytes to get there.
+    restore_on_device: int
 
 
 class Restores(TypedDict):

@@ -58,7 +58,8 @@ def export(path: Place, history: str, key: Key, file: Place, format: str | None 
     path
         The store; nothing in it is changed.
     history, key
-        The checkpoint. Regions of a sequence are named "0", "1" and so on in the file.
+        The checkpoint. Regions of a sequence are named "0", "1" and so on in the file. Of a tree the arrays are in it,
+        named by their paths; its structure and its values are not.
     file
         Where it goes; an ordinary file of this name is replaced, and nothing else is: no link, device, pipe or folder.
     format

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from . import _core, arguments, arrays
+from . import _core, arguments, arrays, records, tree
 from .errors import InvalidArgument, InvalidType, VelocError, not_found
 from .lease import Lease
 from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
@@ -55,13 +55,19 @@ class History:
     def __init__(self, store: Store, name: str) -> None:
         if not isinstance(name, str):
             raise InvalidType(f"the name of a history is a str, not {type(name).__name__}.")
-        self._core = store._core.history(name, Lease, store._debug, store._lookahead)
+        self._core = _core_of(store, name)
         self._store = store
         self._name = name
         #: What is still to be read of the plan; the core reads it. It lies here for the cycle collector.
         self._sources: deque[Source] = deque()
         #: Plans that want to know of restores.
         self._watchers: list[Plan] = []
+
+    def _renew(self) -> None:
+        """The store was refreshed. Loops that have begun end with the sources, and the view, that they began with."""
+        core = _core_of(self._store, self._name)
+        self._sources, self._watchers = deque(), []
+        self._core = core
 
     @property
     def name(self) -> str:
@@ -90,7 +96,7 @@ class History:
     def checkpoint(
         self,
         key: Key | None = None,
-        regions: Mapping[str, Any] | Sequence[Any] | None = None,
+        regions: Mapping[Any, Any] | Sequence[Any] | None = None,
         /,
         *,
         copy: bool = True,
@@ -118,13 +124,18 @@ class History:
             arrays, anything with the buffer protocol, DLPack or ``__cuda_array_interface__``, and tuples (address,
             bytes) or, on a CUDA device, (address, bytes, device). They come back as the library they came from, buffers
             as NumPy arrays.
+            A mapping or sequence that also holds None, bool, int, float, str, dicts, lists or tuples is captured as a
+            tree, like the ``state_dict()`` of a model: each array is a region, named by its path ("model.layer.weight",
+            "optim.state.0.exp_avg"), and `Lease.tree` gives all of it back as it was. Keys in a tree are str or int. A
+            tuple of two or three ints is a tuple there, and no memory. NumPy's numbers come back as those of Python,
+            where these are the same.
         copy
             False: the arrays stay untouched by the caller until ``Ticket.captured``; the store reads them where they
             are, in the background, and keeps them alive meanwhile. It takes no room in the fastest tier: what lies on a
             device goes straight to the host tier.
         meta
             Something small that JSON can say, given back by `Lease.meta` and `meta` as JSON does: tuples as lists, the
-            keys of a dict as texts. NumPy's numbers and truth values are those of JSON.
+            keys of a dict as texts. NumPy's numbers and truth values are those of JSON, as keys too.
         tier
             The tier whose promise is wanted first: ``"disk"`` writes down at once and frees the faster tiers early.
         timeout
@@ -141,6 +152,17 @@ class History:
         ------
         InvalidArgument, TierUnavailable, TierFull, TierIOError, WaitTimeout, StoreClosed
             In each case the previous checkpoint of the key is what it was.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     optim = {"state": {0: numpy.zeros(2)}, "lr": 0.1}
+        ...     _ = run.checkpoint(3, model={"w": numpy.ones(2)}, optim=optim, step=3)
+        ...     state = run.restore(3)
+        ...     print(list(state), state.tree["step"], state.tree["optim"]["lr"])
+        ['model.w', 'optim.state.0'] 3 0.1
         """
         if regions is None:
             if not named:
@@ -153,15 +175,19 @@ class History:
             if copy is not True and copy is not False:
                 copy = _flag("copy", copy)
             key = self._begun(key)
-            identity, chosen = self._core.checkpoint(
-                key,
-                source,
-                copy,
-                None if meta is None else _meta_bytes(meta),
-                NO_TIER if tier is None else tier_number(tier),
-                timeout,
-                stream,
-            )
+            raw = None if meta is None else _meta_bytes(meta)
+            level = NO_TIER if tier is None else tier_number(tier)
+            try:
+                captured = self._core.checkpoint(key, source, copy, raw, level, timeout, stream)
+            except InvalidArgument:  # most regions are plain, and a look at each of them would take longer
+                if not _is_tree(regions, source):
+                    raise
+                captured = None
+            if captured is None:
+                flat = _flat(regions, source)
+                raw = _beside(flat, raw)
+                captured = self._core.checkpoint(key, flat.regions, copy, raw, level, timeout, stream, flat.structure)
+            identity, chosen = captured
         except InvalidType as error:
             given = {"copy": copy, "meta": meta, "tier": tier, "timeout": timeout, "stream": stream}
             more = arguments.hint(given, named)
@@ -223,7 +249,11 @@ class History:
         for name, number in (("last", last), ("every", every)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, Integral) or number < 1):
                 raise InvalidArgument(f"{name} is {number!r}; give a whole number from 1 up, or None.")
-        self._core.retain(int(last or 0), int(every or 0), bool(named), [plain_key(key) for key in keys])
+        chosen = [plain_key(key) for key in keys]
+        self._core.retain(int(last or 0), int(every or 0), bool(named), chosen)
+        if records.wanted():
+            rule = f"last={last}, every={every}, named={bool(named)}, {len(chosen)} keys"
+            records.log.debug("history %r: retention is %s; %d checkpoints stay", self._name, rule, len(self))
 
     # --- checkpoints out ---
 
@@ -269,6 +299,8 @@ class History:
             Arrays to fill: a mapping by name (which also says which regions are wanted), or a sequence for all regions
             or for ``regions``, or one array for one region. Any strides; shape and dtype must be those of the region.
             Returned. For autograd a torch tensor was changed in place: a graph that needs its old values raises.
+            Or a tree, as `checkpoint` takes it, or a part of one: each array is filled with the region of its path. Its
+            values are neither read nor written: ``restore(key, ()).tree`` has those of the checkpoint.
         last
             The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that nobody came
             to use, because Ctrl-C came first or because it was dropped at once, gives the checkpoint back; see `Lease`.
@@ -294,7 +326,13 @@ class History:
         observe = self._observed if self._watchers else None
         if into is None:  # no name for the lease: an interruption would keep it in the traceback
             return self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream), observe)
-        self._core.restore_into(key, wanted, _destinations_of(into), last, timeout, stream, _written, observe)
+        try:
+            self._core.restore_into(key, wanted, _destinations_of(into), last, timeout, stream, _written, observe)
+            return into
+        except InvalidArgument:  # as in `checkpoint`; nothing was begun
+            if not _is_nested(into):
+                raise
+        self._core.restore_into(key, wanted, tree.destinations(into), last, timeout, stream, _written, observe)
         return into
 
     @overload
@@ -325,7 +363,7 @@ class History:
             self._sources,
             _flag("last", last),
             timeout,
-            None if into is None else _destinations_of(into),
+            None if into is None else tree.destinations(into) if _is_nested(into) else _destinations_of(into),
             into,
             self._store._streams if self._store._places else None,
             _written,
@@ -367,6 +405,8 @@ class History:
         source = source_of((plan,) if alone else plan, last)  # type: ignore[arg-type]
         if isinstance(plan, LearnedPlan) and plan not in self._watchers:
             self._watchers.append(plan)
+        if records.wanted():
+            records.planned(self._name, plan)
         self._sources.append(source)
         self._core.read_hints(self._sources)
 
@@ -374,6 +414,8 @@ class History:
         """Withdraws everything that was hinted; nothing where the store or this side of a fork is gone already."""
         self._watchers.clear()
         self._core.hint_clear(self._sources)
+        if records.wanted():
+            records.log.debug("history %r: the plan is withdrawn", self._name)
 
     def prefetch(self) -> None:
         """Starts to bring back what the plan wants first, before the first restore asks for it."""
@@ -488,6 +530,10 @@ class History:
         return html.history(self)
 
 
+def _core_of(store: Store, name: str) -> _core.History:
+    return store._core.history(name, Lease, store._debug, store._lookahead)
+
+
 def _is_schedule(plan: Any) -> bool:
     """Whether it is a schedule of checkpoint_schedules, told without importing that package."""
     return any(
@@ -508,6 +554,38 @@ def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tupl
         f"regions are a mapping of names to arrays or a list of arrays, not {type(regions).__name__}; for one array "
         "write checkpoint(key, u=array) or checkpoint(key, [array])."
     )
+
+
+def _is_tree(regions: Any, source: dict[str, Any] | tuple[Any, ...]) -> bool:
+    """Whether regions that were refused are a tree.
+
+    Keywords that hold neither an array nor a dict are none: numbers and lists of them were given for arrays. Nor is raw
+    memory that stands where a mapping or a sequence of it belongs.
+    """
+    if regions is not None:
+        return tree.is_nested(regions)
+    if not isinstance(source, dict) or not tree.is_nested(source):
+        return False
+    return any(isinstance(each, dict) for each in source.values()) or bool(tree.flatten(source).regions)
+
+
+def _flat(regions: Any, source: Any) -> tree.Flat:
+    """The tree in parts; ``source`` is the caller's mapping or sequence as a dict or tuple that nobody else changes."""
+    if regions is None:
+        arguments.require_no_options(source)
+    return tree.flatten(type(regions)(source) if type(regions) in (list, OrderedDict) else source)
+
+
+def _beside(flat: tree.Flat, meta: bytes | None) -> bytes:
+    """The meta of a tree, with its values."""
+    raw = tree.annotation(flat.values, meta)
+    _require_shallow(raw)
+    return raw
+
+
+def _is_nested(into: Any) -> bool:
+    """Whether destinations are a tree. Those of a mapping of numbers to arrays are regions of a sequence, too."""
+    return not (isinstance(into, tuple) and _is_raw(into)) and tree.holds_more(into)
 
 
 def _labels_of(regions: Any) -> tuple[Any, ...] | None:
@@ -572,9 +650,25 @@ def _json_number(value: Any) -> bool | int | float:
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
+def _json(meta: Any) -> str:
+    try:
+        return json.dumps(meta, separators=(",", ":"), default=_json_number)
+    except TypeError:  # it may be for the keys: json asks about values only
+        return json.dumps(_with_plain_keys(meta), separators=(",", ":"), default=_json_number)
+
+
+def _with_plain_keys(node: Any) -> Any:
+    """The same with Python's numbers as the keys of dicts, instead of NumPy's."""
+    if isinstance(node, dict):
+        return {
+            key.item() if isinstance(key, np.generic) else key: _with_plain_keys(value) for key, value in node.items()
+        }
+    return [_with_plain_keys(each) for each in node] if isinstance(node, (list, tuple)) else node
+
+
 def _meta_bytes(meta: Any) -> bytes:
     try:
-        raw = json.dumps(meta, separators=(",", ":"), default=_json_number).encode("utf-8", "surrogatepass")
+        raw = _json(meta).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidType(
             f"meta is something JSON cannot say: {error}. Store arrays as regions, a number in one as array.item()."
@@ -583,6 +677,10 @@ def _meta_bytes(meta: Any) -> bytes:
         raise InvalidArgument(
             f"meta takes {len(raw)} bytes as JSON; at most {META_LIMIT} fit. Store large things as regions."
         )
+    _require_shallow(raw)
+    return raw
+
+
+def _require_shallow(raw: bytes) -> None:
     if raw.count(b"[") + raw.count(b"{") > META_DEPTH and _depth(raw) > META_DEPTH:
         raise InvalidArgument(f"meta is nested more than {META_DEPTH} deep. Store large things as regions.")
-    return raw

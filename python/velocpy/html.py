@@ -1,4 +1,8 @@
-"""Short HTML representations for notebooks. Everything that a user named is escaped."""
+"""Short HTML representations for notebooks.
+
+Everything that a user named is escaped. There are no scripts, and text has no colour of its own, so that it can be read
+on dark pages too.
+"""
 
 from __future__ import annotations
 
@@ -6,69 +10,151 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .budget import size_text
-from .errors import TIERS, VelocError
+from .errors import TIERS, VelocError, WaitTimeout
+from .occupancy import parts
+from .quantity import sized
 
 if TYPE_CHECKING:
+    from .figures import TierStats
     from .history import History
     from .lease import Lease
-    from .plan import Plan
+    from .plan import Key, Plan
     from .store import Store
     from .ticket import Ticket
 
 #: Rows of a table; a history may have a million checkpoints.
 ROWS = 10
+#: Checkpoints that are looked up for a history's totals: a tenth of a second.
+MOST = 100_000
+#: Letters of a name or a key, and regions of a checkpoint.
+LETTERS, REGIONS = 60, 4
+#: Seconds for what a checkpoint says of its regions.
+PATIENCE = 0.1
 
 
 def store(shown: Store) -> str:
-    """Tiers and histories."""
+    """Tiers with their budgets, as bars too, and the histories with the most checkpoints."""
     try:
-        use = shown.stats()["tiers"]
+        stats = shown.stats()
     except VelocError as error:
         return _titled(f"Store, {'closed' if shown.closed else type(error).__name__}", [])
-    tiers = [
-        (name, size_text(tier["capacity"]), size_text(tier["used"]), _share(tier["used"], tier["capacity"]))
-        for name, tier in sorted(use.items(), key=lambda item: TIERS.index(item[0]))
-    ]
-    histories = [(history.name, history._status()) for history in shown.histories]
-    return _titled("Store", [_table(("tier", "budget", "used", ""), tiers), _table(("history", ""), histories)])
+    use = stats["tiers"]
+    rows = [_tier(name, use[name]) for name in TIERS if name in use]
+    histories = sorted(stats["histories"].items(), key=lambda item: -item[1]["checkpoints"])
+    found = [(_short(name), f"{each['checkpoints']} checkpoints") for name, each in histories[:ROWS]]
+    tables = [_table(("tier", "budget", "used", "", ""), rows), _legend(use), _table(("history", ""), found)]
+    return _titled(_store_title(shown), [*tables, _more(len(histories), "")])
+
+
+def _store_title(shown: Store) -> str:
+    how = "" if shown.path is None or not shown.durable else f" in {shown.path}"
+    return f"Store{how}{', read-only' if shown._config['read_only'] else ''}"
+
+
+def _tier(name: str, tier: TierStats) -> tuple[Any, ...]:
+    used, capacity = tier["used"], tier["capacity"]
+    return name, sized(capacity), sized(used), Markup(_bar(tier)), _share(used, capacity)
 
 
 def history(shown: History) -> str:
-    """The first keys, their sizes and where their bytes are."""
-    title = f"History {shown.name!r}: {shown._status()}"
-    rows = []
+    """Totals, and the first and the last checkpoints: their sizes, what their regions are, tiers that have them."""
+    title = f"History {_short(shown.name)}: {shown._status()}"
     try:
         keys = list(shown)
-        for key in keys[:ROWS]:
-            found = shown._core.lookup(key)
-            if found is not None:
-                rows.append((repr(key), size_text(found[0]), ", ".join(shown.tiers(key))))
+        first = keys if len(keys) <= ROWS + 1 else keys[: ROWS // 2]
+        last = [] if len(keys) <= ROWS + 1 else keys[-(ROWS - ROWS // 2) :]
+        rows = _rows(shown, first + last)
+        totals = _totals(shown, keys)
     except VelocError:
         return _titled(title, [])
-    more = [] if len(keys) <= ROWS else [f"<p>… and {len(keys) - ROWS} more</p>"]
-    return _titled(title, [_table(("key", "size", "in"), rows), *more])
+    if skipped := len(keys) - len(first) - len(last):
+        rows.insert(len(first), (f"… and {skipped} more", "", "", ""))
+    return _titled(title, [totals, _table(("key", "size", "regions", "in"), rows)])
+
+
+def _rows(shown: History, keys: list[Key]) -> list[tuple[str, str, str, str]]:
+    rows, answers = [], True
+    for key in keys:
+        size, _, _, held, *_ = shown._core.lookup(key) or (0,) * 4  # dropped meanwhile
+        regions = ""
+        if answers:
+            try:
+                regions = _regions(shown, key, size)
+            except WaitTimeout:  # a source that is not captured yet, or a disk that is busy: none of the next is asked
+                answers = False
+            except VelocError:
+                regions = ""
+        tiers = ", ".join(name for number, name in enumerate(TIERS) if held >> number & 1)
+        rows.append((_short(key), sized(size), regions, tiers))
+    return rows
+
+
+def _regions(shown: History, key: Key, nbytes: int) -> str:
+    """Types and shapes of the first regions, up to the last one that has bytes."""
+    memory = shown._core.restore(key, (), False, True, PATIENCE)._held()  # as for its meta: no array moves
+    words, seen, region = [], 0, 0
+    while seen < nbytes and region < REGIONS:
+        text, _, shape, _ = memory.description(region)
+        words.append(_array(text, shape))
+        seen += memory.nbytes(region)
+        region += 1
+    return ", ".join([*words, *(["…"] if seen < nbytes else [])])
+
+
+def _array(dtype: str, shape: tuple[int, ...]) -> str:
+    return f"{dtype:.{LETTERS}}[{' × '.join(map(str, shape))}]"
+
+
+def _totals(shown: History, keys: list[Key]) -> str:
+    """Bytes in all, and in each tier."""
+    found = [each for key in keys[-MOST:] if (each := shown._core.lookup(key)) is not None]
+    if not found:
+        return ""
+    words = [sized(sum(each[0] for each in found))]
+    for number, name in enumerate(TIERS):
+        held = [each[0] for each in found if each[3] >> number & 1]
+        if held:
+            words.append(f"{sized(sum(held))} in {name} ({len(held)})")
+    of = f" (the last {MOST})" if len(keys) > MOST else ""
+    return f"<p>{escape(' · '.join(words) + of)}</p>"
 
 
 def ticket(shown: Ticket) -> str:
     """Key and state."""
     return _titled(
-        "Ticket", [_table(("history", "key", "state"), [(shown._history.name, repr(shown.key), shown._status())])]
+        "Ticket",
+        [_table(("history", "key", "state"), [(_short(shown._history.name), _short(shown.key), shown._status())])],
     )
 
 
 def lease(shown: Lease) -> str:
     """Regions, their types and shapes."""
+    title = f"Lease of {_short(shown.key)}"
     if shown.released:
-        return _titled(f"Lease of {shown.key!r}, released", [])
+        return _titled(f"{title}, released", [])
     memory = shown._held()
-    rows = [(str(label), *map(str, memory.description(memory.find(label))[0::2])) for label in memory.labels()[:ROWS]]
-    return _titled(f"Lease of {shown.key!r}", [_table(("region", "dtype", "shape"), rows)])
+    labels = memory.labels()
+    regions = [memory.find(label) for label in labels]
+    sizes = [memory.nbytes(region) for region in regions]
+    rows = [
+        (_short(label), *map(str, memory.description(region)[0::2]), sized(nbytes))
+        for label, region, nbytes in zip(labels[:ROWS], regions, sizes, strict=False)
+    ]
+    table = _table(("region", "dtype", "shape", "size"), rows)
+    count = f"{len(labels)} region{'' if len(labels) == 1 else 's'}"
+    words = f"{title}: {count}, {sized(sum(sizes))}{', writable' if memory.writable else ''}"
+    return _titled(words, [table, _more(len(labels), "regions")])
 
 
 def plan(shown: Plan) -> str:
     """How far it was read."""
     return _titled(type(shown).__name__, [f"<p>{escape(shown._status())}</p>"])
+
+
+class Markup(str):
+    """HTML that is complete: a table takes it as it is."""
+
+    __slots__ = ()
 
 
 def _titled(title: str, parts: Iterable[str]) -> str:
@@ -77,8 +163,43 @@ def _titled(title: str, parts: Iterable[str]) -> str:
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(cell: Any) -> str:
+    return f"<td>{cell if isinstance(cell, Markup) else escape(str(cell))}</td>"
+
+
+def _short(name: Any) -> str:
+    """A name or a key as Python writes it: a text is told from a number, and what cannot be printed is spelt out."""
+    text = repr(name)
+    return text if len(text) <= LETTERS else f"{text[:LETTERS]}…"
+
+
+def _more(count: int, what: str) -> str:
+    return "" if count <= ROWS else f"<p>{escape(f'… and {count - ROWS} more {what}'.rstrip())}</p>"
+
+
+#: The text's own colour, so that it shows on light and on dark pages.
+_FRAME = "display:flex;width:14em;height:0.9em;border:1px solid currentColor;border-radius:3px;overflow:hidden"
+
+
+def _bar(tier: TierStats) -> str:
+    """A tier's budget, with what is used of it by state."""
+    whole = max(tier["capacity"], tier["used"], 1)
+    filled = "".join(
+        f'<div title="{escape(part.name)}: {sized(part.nbytes)}" '
+        f'style="width:{100 * part.nbytes / whole:.2f}%;background:{part.colour}"></div>'
+        for part in parts(tier)
+    )
+    return f'<div style="{_FRAME}">{filled}</div>'
+
+
+def _legend(use: dict[str, TierStats]) -> str:
+    there = dict.fromkeys((part.name, part.colour) for tier in use.values() for part in parts(tier))
+    words = "&ensp;".join(f'<span style="color:{colour}">■</span> {escape(name)}' for name, colour in there)
+    return f"<p>{words}</p>" if words else ""
 
 
 def _share(part: int, whole: int) -> str:

@@ -27,7 +27,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -158,6 +158,11 @@ class Checkpoint:
     regions: tuple[Region, ...]
     #: Where its slot lies, piece behind piece.
     extents: tuple[Extent, ...]
+    #: Of a tree: how its regions and values are put together, as docs/format.md has it; None where regions are flat.
+    structure: list[Any] | None = None
+    #: What was given as ``meta``; None without, and where its ``meta_nbytes`` bytes are no JSON. The values of a tree
+    #: are among these bytes, but not here.
+    meta: Any = None
 
 
 @dataclass(frozen=True)
@@ -432,8 +437,8 @@ def describe(path: Path, history: str, key: Key) -> Checkpoint:
     ...     with velocpy.open(directory, host="16MiB", disk="1GiB") as store:
     ...         _ = store.history("run").checkpoint(7, u=numpy.zeros((2, 5), "f4"))
     ...     found = inspect.describe(directory, "run", 7)
-    >>> [(region.name, region.dtype, region.shape) for region in found.regions]
-    [('u', '<f4', (2, 5))]
+    >>> [(region.name, region.dtype, region.shape) for region in found.regions], found.structure
+    ([('u', '<f4', (2, 5))], None)
     """
     with View(path) as view:
         return _describe(view, history, key)
@@ -446,8 +451,10 @@ def _describe(view: View, history: str, key: Key) -> Checkpoint:
         raise InvalidArgument(f"checkpoint {key!r} of history {history!r} is stored as later versions of velocpy do.")
     sums = _numbers(view.whole("blob", what="sums", **named))
     try:
-        described = _core.regions_of(view.whole("blob", what="layout", **named), facts["slot_bytes"])
-    except (DamagedStore, InvalidArgument) as error:
+        text = view.whole("blob", what="layout", **named)
+        described = _core.regions_of(text, facts["slot_bytes"])
+        structure = _structure(text)
+    except (DamagedStore, InvalidArgument, RecursionError) as error:
         raise DamagedStore(
             f"checkpoint {key!r} of history {history!r} has a description that is none: {error}"
         ) from None
@@ -464,8 +471,46 @@ def _describe(view: View, history: str, key: Key) -> Checkpoint:
         for number, offset, nbytes in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
     )
     return Checkpoint(
-        history, key, facts["serial"], facts["bytes"], facts["slot_bytes"], facts["meta_bytes"], regions, extents
+        history,
+        key,
+        facts["serial"],
+        facts["bytes"],
+        facts["slot_bytes"],
+        facts["meta_bytes"],
+        regions,
+        extents,
+        structure,
+        _meta_of(view, named, structure is not None) if facts["meta_bytes"] else None,
     )
+
+
+def _structure(text: bytes) -> list[Any] | None:
+    """The structure in a description, which the core has checked; None where it has none."""
+    structure = _core.structure_of(text)
+    found: list[Any] | None = None if structure is None else json.loads(structure)
+    return found
+
+
+def meta_of(view: View, history: str, key: Key) -> Any:
+    """What a checkpoint was given as ``meta``; None where it is no JSON."""
+    named = {"history": bytes_of_text(history), "key": _key(key)}
+    try:
+        nested = _core.structure_of(view.whole("blob", what="layout", **named)) is not None
+    except InvalidArgument:
+        return None
+    return _meta_of(view, named, nested)
+
+
+def _meta_of(view: View, named: dict[str, Any], nested: bool) -> Any:
+    """The same of a checkpoint that is a tree or not: with the meta of a tree lie its values."""
+    raw = view.whole("blob", what="meta", **named)
+    try:
+        found = json.loads(raw.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+    if not nested:
+        return found
+    return found[1] if isinstance(found, list) and len(found) == 2 else None
 
 
 def check(
@@ -651,19 +696,6 @@ def repair(path: Path, *, drop: Iterable[Fault] = (), rebuild: bool = False, kee
     return Repaired(**facts)
 
 
-@contextmanager
-def listing(path: Path, history: str | None, head: str) -> Iterator[Iterator[bytes]]:
-    """The pages of a listing as bytes to be printed: histories, or the checkpoints of one.
-
-    With a head, the beginning of a JSON object, they are lines of JSON, otherwise those of a table.
-    """
-    with View(path) as view:
-        if history is None:
-            yield view.pages("histories", head=head)
-        else:
-            yield view.pages("rows", history=bytes_of_text(history), head=head)
-
-
 class _Names:
     """The names of regions, asked for once for each checkpoint."""
 
@@ -710,6 +742,22 @@ def _history(facts: dict[str, Any]) -> HistoryEntry:
     rule = facts["retention"]
     retention = rule and Retention(rule["last"], rule["every"], rule["named"], tuple(rule["keys"]), rule["more_keys"])
     return HistoryEntry(facts["history"], facts["checkpoints"], facts["bytes"], facts["last_serial"], retention)
+
+
+def is_subset(subset: str) -> bool:
+    """Whether `check` takes it.
+
+    Examples
+    --------
+    >>> from velocpy.inspect import is_subset
+    >>> is_subset("2/3"), is_subset("5%"), is_subset("4/3")
+    (True, True, False)
+    """
+    try:
+        _scope(False, subset, 0)
+    except InvalidArgument:
+        return False
+    return True
 
 
 def _scope(read_data: bool, subset: str | None, seed: int | None) -> tuple[dict[str, Any], int | None]:

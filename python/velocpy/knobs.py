@@ -48,6 +48,8 @@ NAMES = (
 )
 
 LIBRARY = "libvelocpy_core.so"
+#: The GPU kernels. A build with VELOCPY_CUDA=0 has none.
+KERNELS = "velocpy_kernels.fatbin"
 _RANK_PROCS = 8
 
 _overrides: dict[str, str | None] = {}
@@ -85,6 +87,11 @@ def override(**values: Any) -> Iterator[None]:
 def core_path() -> str:
     """Where the core is."""
     return _read("core") or str(Path(__file__).with_name(LIBRARY))
+
+
+def kernels_path() -> str:
+    """Where the GPU kernels are, if this build has any."""
+    return str(Path(__file__).with_name(KERNELS))
 
 
 def node_processes() -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import arrays, devices
+from . import arrays, devices, tree
 from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError, region_not_found
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class Lease(Mapping[Any, Any]):
     whatever else of it. One that ends before that, as when Ctrl-C comes before the caller has it, gives the checkpoint
     back. Until then the key is gone for everybody.
 
-    Regions of a sequence are named by their numbers: ``lease[0]``.
+    Regions of a sequence are named by their numbers: ``lease[0]``. Those of a tree are named by their paths:
+    ``lease["model.layer.weight"]``; `tree` gives the nested dicts and lists with the arrays in place.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Lease(Mapping[Any, Any]):
     _history: str
     _key: int | str
     _arrays: dict[int, Any]
-    _meta: Any  # ...: not asked for yet
+    _meta: Any  # the values of a tree and the meta; ...: not asked for yet
     _mark: Any  # in debug mode a checksum, ... before the first use
 
     @property
@@ -64,10 +65,44 @@ class Lease(Mapping[Any, Any]):
     @property
     def meta(self) -> Any:
         """What was given as ``meta``, or None."""
-        if self._meta is ...:
-            raw = self._held().meta()
-            self._meta = None if raw is None else self._read(raw)
-        return self._meta
+        return self._annotation()[1]
+
+    @property
+    def tree(self) -> Any:
+        """What was captured: nested dicts, lists and tuples with the arrays and the values in their places.
+
+        The arrays are those of the lease, as ``lease[name]`` gives them. Each call makes containers of its own. A
+        mapping of arrays is a dict, a sequence of arrays a list. Where the lease holds some regions of a tree only,
+        ``...`` stands for the others: ``history.restore(key, ()).tree`` gives the values and moves no array.
+
+        Raises
+        ------
+        CorruptCheckpoint
+            What the store says of the structure cannot be so; the regions are there by their names.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     _ = run.checkpoint(0, {"model": {"w": numpy.ones(2)}, "betas": (0.9, 0.99), "step": 3})
+        ...     with run.restore(0) as state:
+        ...         print(list(state), state.tree)
+        ['model.w'] {'model': {'w': array([1., 1.])}, 'betas': (0.9, 0.99), 'step': 3}
+        """
+        memory = self._held()
+        structure = memory.structure()
+        if structure is None:
+            labels = memory.labels()
+            return [self[label] for label in labels] if memory.sequence else {label: self[label] for label in labels}
+        held = frozenset(memory.regions())
+        values, _ = self._annotation()
+        try:
+            return tree.unflatten(structure, values, lambda region: self._array(region) if region in held else ...)
+        except VelocError:
+            raise
+        except (LookupError, RecursionError, TypeError, ValueError) as error:
+            raise self._unstructured(str(error)) from error
 
     @property
     def writable(self) -> bool:
@@ -113,11 +148,7 @@ class Lease(Mapping[Any, Any]):
             region = memory.find(label)
         except LookupError:
             raise region_not_found(self._history, self._key, label, memory.names()) from None
-        array = self._arrays.get(region)
-        if array is None:
-            array = _shown(memory, region)
-            self._arrays[region] = array
-        return array
+        return self._array(region)
 
     def __setitem__(self, label: str | int, array: Any) -> None:
         """Ends ``lease["u"] += v``, which has changed the array in place by then. Nothing else can be assigned."""
@@ -173,6 +204,36 @@ class Lease(Mapping[Any, Any]):
         from . import html
 
         return html.lease(self)
+
+    def _array(self, region: int) -> Any:
+        array = self._arrays.get(region)
+        if array is None:
+            array = _shown(self._held(), region)
+            self._arrays[region] = array
+        return array
+
+    def _annotation(self) -> tuple[list[Any], Any]:
+        """The values of a tree, and the meta."""
+        if self._meta is ...:
+            memory = self._held()
+            raw = memory.meta()
+            read = None if raw is None else self._read(raw)
+            if memory.structure() is None:
+                self._meta = ([], read)
+            elif isinstance(read, list) and len(read) == 2 and isinstance(read[0], list):
+                self._meta = (read[0], read[1])
+            else:
+                raise self._unstructured("its values are missing")
+        values, meta = self._meta
+        return values, meta
+
+    def _unstructured(self, why: str) -> CorruptCheckpoint:
+        return CorruptCheckpoint(
+            f"the tree of key {self._key!r}, history {self._history!r}, cannot be put together: {why}. Its regions "
+            "and other checkpoints are not affected; write this one again.",
+            history=self._history,
+            key=self._key,
+        )
 
     def _read(self, raw: bytes) -> Any:
         try:

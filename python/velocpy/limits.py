@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import _core
-from .budget import GIB, MIB, size_text
+from .budget import GIB, MIB
 from .errors import CoreUnavailable, InvalidBudget
+from .quantity import sized
 
 #: Address space in bytes that stores at work map beside their host tiers. Measured on x86-64 with Go 1.26: 1.1 GiB for
 #: Go's heap at once, and for each thread a stack and an arena of malloc; 2.0 GiB with 2 processors, 2.6 GiB with 64.
@@ -58,8 +59,8 @@ class Room:
         """
         if self.address_space is not None and self.address_space < self.needed_address_space:
             return (
-                f"RLIMIT_AS leaves {size_text(self.address_space)} of address space, and the core needs "
-                f"{size_text(self.needed_address_space)}"
+                f"RLIMIT_AS leaves {sized(self.address_space)} of address space, and the core needs "
+                f"{sized(self.needed_address_space)}"
             )
         if self.threads < self.needed_threads:
             return f"this process may start {self.threads} more threads, and the core needs {self.needed_threads}"
@@ -152,8 +153,8 @@ def require_address_space(host: int, loaded: bool) -> None:
     beside = _SPARE if loaded else ADDRESS_SPACE
     if left is not None and left < host + beside:
         raise InvalidBudget(
-            f"host is {size_text(host)}, RLIMIT_AS leaves {size_text(left)} of address space, and the core needs "
-            f"{size_text(beside)} beside the tier: Go would end the process. Nothing was opened. Give host= less, or "
+            f"host is {sized(host)}, RLIMIT_AS leaves {sized(left)} of address space, and the core needs "
+            f"{sized(beside)} beside the tier: Go would end the process. Nothing was opened. Give host= less, or "
             "raise the limit (ulimit -v; the scheduler's limit on virtual memory)."
         )
 

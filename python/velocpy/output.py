@@ -29,15 +29,22 @@ def message(kind: str, facts: Mapping[str, Any]) -> str:
     head = {"message_type": kind, "version": VERSION}
     if taken := head.keys() & facts.keys():
         raise ValueError(f"{', '.join(sorted(taken))}: the head of a message has this name")
-    return json.dumps(head | _finite(facts), allow_nan=False)
+    return json.dumps(head | finite(facts), allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
-    """The value with null for numbers that JSON does not have."""
+def finite(value: Any) -> Any:
+    """The value with null for numbers that JSON does not have.
+
+    Examples
+    --------
+    >>> from velocpy.output import finite
+    >>> finite({"loss": [float("nan"), 0.5]})
+    {'loss': [None, 0.5]}
+    """
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -52,7 +52,11 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """``steps`` restore intervals pass without a restore: the next ones are that much further away."""
+    """``steps`` restore intervals pass without a restore: the next ones are that much further away.
+
+    It matters beside other histories: where room has to be made, what is needed later goes first. An interval is the
+    time between two restores of this history, as it is measured. More than 2**24 intervals count as so many.
+    """
 
     steps: int = 1
 

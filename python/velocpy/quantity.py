@@ -4,19 +4,22 @@ from __future__ import annotations
 
 
 def sized(nbytes: float) -> str:
-    """A number of bytes with three digits and a decimal unit.
+    """A number of bytes with one decimal and a binary unit, the only kind that messages and commands use.
 
     Examples
     --------
-    >>> sized(1_234_567), sized(17), sized(98_700_000_000)
-    ('1.23 MB', '17 B', '98.7 GB')
+    >>> from velocpy.quantity import sized
+    >>> sized(17), sized(1536), sized(3 << 30)
+    ('17 B', '1.5 KiB', '3.0 GiB')
     """
     value = float(nbytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 999.5:
-            return f"{value:.3g} {unit}"
-        value /= 1000.0
-    return f"{value:.3g} TB"
+    if abs(value) < 1023.5:
+        return f"{value:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        value /= 1024
+        if abs(value) < 1023.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1024:.1f} TiB"
 
 
 def timed(seconds: float) -> str:

@@ -17,12 +17,12 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from . import _core, budget, devices, knobs, limits, paths
+from . import _core, budget, devices, knobs, limits, paths, records
 from .backup import BackedUp, backup
-from .budget import device_budgets, disk_budget, host_budget, size_text
-from .choices import FlushRule, Mode, Pinning, Policy, TierName, Verification
+from .budget import device_budgets, disk_budget, host_budget
+from .choices import FlushRule, Mode, Picture, Pinning, Policy, TierName, Verification
 from .errors import (
     TIERS,
     BelatedCorruption,
@@ -37,7 +37,11 @@ from .errors import (
 )
 from .figures import Cost, Stats
 from .history import History
+from .quantity import sized
 from .ticket import tier_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
@@ -45,13 +49,14 @@ log.addHandler(logging.NullHandler())
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
 
-#: The kernels for CUDA devices, beside this module.
-KERNELS = "velocpy_kernels.fatbin"
 
-
-def kernels_path() -> str:
-    """Where the kernels are."""
-    return str(Path(__file__).with_name(KERNELS))
+def _require_kernels() -> None:
+    if not Path(knobs.kernels_path()).exists():
+        raise TierUnavailable(
+            f"this build of velocpy has no GPU kernels: {knobs.kernels_path()} does not exist. Nothing was opened. "
+            "Install a wheel or build without VELOCPY_CUDA=0, or open the store without device=.",
+            tier="device",
+        )
 
 
 def open(  # noqa: A001
@@ -113,6 +118,7 @@ def open(  # noqa: A001
     mode
         "a" to read and write; "r" to read a store that exists, as it is now, also while another process writes to it:
         what that process drops or replaces later raises `CheckpointDropped`, and never gives other bytes.
+        `Store.refresh` lets a reader see what has come since.
     durable
         Whether the disk tier outlives the process; None: with a path. False: its files are private to the process and
         go with it, also after a kill; they need no syncs, and processes may name the same directory.
@@ -187,6 +193,8 @@ def open(  # noqa: A001
         )
     _require_choice("pinning", pinning, Pinning)
     budgets = device_budgets(device)
+    if budgets:
+        _require_kernels()
     _require_choice("flush", flush, FlushRule)
     _require_choice("mode", mode, Mode)
     _require_choice("policy", policy, Policy)
@@ -237,7 +245,7 @@ def open(  # noqa: A001
         "timeline": timeline,
     }
     if budgets:
-        config |= {"devices": budgets, "pinning": pinning, "kernels": kernels_path()}
+        config |= {"devices": budgets, "pinning": pinning, "kernels": knobs.kernels_path()}
     for name, count in (("workers", workers), ("copiers", copiers)):
         if count is not None:
             config[name] = _require_whole(name, count, 1)
@@ -265,6 +273,8 @@ class Store:
         self._histories: dict[str, History] = {}
         self._turn = next(_turns)
         self._directory = paths.identity_of(config["path"]) if config["durable"] else None
+        self._recorded: dict[str, int] = {}  # counters at the last record of what moved
+        began = time.perf_counter()
         try:
             self._core = _core.Store(json.dumps(config))
         except StoreLocked as error:
@@ -272,15 +282,21 @@ class Store:
         self._closed = False
         _open_stores.add(self)
         _drain_log()
+        if records.wanted():
+            records.opened(self, "opened", time.perf_counter() - began)
 
     def history(self, name: str) -> History:
         """The history of this name, made when it is new. Any text is a name."""
         known = self._histories.get(name) if isinstance(name, str) else None
         if known is not None:
             return known
-        return self._histories.setdefault(
+        core = self._core
+        made = self._histories.setdefault(
             name, History(self, name)
         )  # one step: no lock that an interruption could find
+        if self._core is not core:  # refreshed meanwhile, and it may have been made before
+            made._renew()
+        return made
 
     @property
     def histories(self) -> tuple[History, ...]:
@@ -315,6 +331,8 @@ class Store:
         """
         self._core.wait(tier_number(tier), timeout)
         _drain_log()
+        if records.wanted():
+            records.moved(self)
 
     def resize(self, *, device: Any, timeout: float | None = None) -> int:
         """Gives the device tier another budget, and the memory beyond it back to the application.
@@ -376,7 +394,64 @@ class Store:
         renewed = {budget["ordinal"]: budget for budget in budgets}
         self._config["devices"] = [renewed.get(old["ordinal"], old) for old in self._config["devices"]]
         _drain_log()
+        if records.wanted():
+            log.debug("%s: the device tier was resized and has %s", repr(self), sized(left))
         return left
+
+    def refresh(self) -> None:
+        """Lets a store that was opened with ``mode="r"`` see what is durable now, as if it was opened again.
+
+        Histories stay the same objects, and leases stay valid. What memory had a copy of is read from disk again, plans
+        are to be given again, and counters and the timeline begin anew. Loops and calls of other threads that have
+        begun end with what they saw before. It takes as long as to open the store. What was seen before keeps its
+        budgets until its last lease, array and loop have ended: until then there are twice the budgets, or more.
+
+        Raises
+        ------
+        BelatedCorruption
+            A device has found that what a restore gave is not what was captured. The next call sees what is durable.
+        InvalidArgument
+            The store was opened to write: it sees its own checkpoints at once. Or its directory has another name now.
+        NotAStore, DamagedStore, FormatTooNew, TierIOError, StoreClosed
+            It shows what it showed before.
+
+        Examples
+        --------
+        >>> import numpy, tempfile, velocpy
+        >>> with tempfile.TemporaryDirectory() as path:
+        ...     with velocpy.open(path, host="16MiB", disk="1GiB") as writer:
+        ...         run = writer.history("run")
+        ...         run.checkpoint(0, u=numpy.zeros(2)).wait("disk")
+        ...         with velocpy.open(path, mode="r", host="16MiB") as reader:
+        ...             seen = reader.history("run")
+        ...             run.checkpoint(1, u=numpy.zeros(2)).wait("disk")
+        ...             before = list(seen)
+        ...             reader.refresh()
+        ...             print(before, list(seen))
+        [0] [0, 1]
+        """
+        self._require_open()
+        if not self._config["read_only"]:
+            raise InvalidArgument(
+                "the store was opened to write and sees its checkpoints at once; refresh() is for mode='r'."
+            )
+        self._require_same_directory("open it by its new name.")
+        self.wait()  # what devices have found out about restores is told here, or never
+        began = time.perf_counter()
+        core = _core.Store(json.dumps(self._config))
+        # The former core closes itself when the last call, loop or lease that uses it has ended.
+        self._core = core
+        for history in list(self._histories.values()):
+            history._renew()
+        self._recorded = {}
+        _drain_log()
+        if records.wanted():
+            records.opened(self, "refreshed", time.perf_counter() - began)
+
+    def _require_same_directory(self, remedy: str) -> None:
+        path = self._config["path"]
+        if paths.identity_of(path) != self._directory:
+            raise InvalidArgument(f"the directory of this store is not {path!r} any more; {remedy}")
 
     def backup(self, to: str | os.PathLike[str], timeout: float | None = None) -> BackedUp:
         """Copies a durable store into a new one, while it goes on; `velocpy.backup.backup` says what the copy holds.
@@ -412,10 +487,7 @@ class Store:
             raise InvalidArgument("only a durable store has a directory that can be backed up: open it with a path.")
         if not self._config["read_only"]:
             self.wait("disk", timeout)
-        if paths.identity_of(path) != self._directory:
-            raise InvalidArgument(
-                f"the directory of this store is not {path!r} any more; velocpy.backup.backup takes its new name."
-            )
+        self._require_same_directory("velocpy.backup.backup takes its new name.")
         return backup(path, to)
 
     def close(self, timeout: float | None = None, *, flush: bool = True) -> None:
@@ -448,6 +520,8 @@ class Store:
         if writes and timeout is not None:
             timeout = max(0.0, timeout - (time.monotonic() - began))
         failure: VelocError | None = None
+        if not self._closed and records.wanted():
+            records.moved(self)
         try:
             self._close_core(timeout)
         except TierIOError as undone:
@@ -485,6 +559,8 @@ class Store:
             raise
         _open_stores.discard(self)
         _drain_log()
+        if not closed_before and records.wanted():
+            log.debug("closed %s", repr(self))
 
     def stats(self) -> Stats:
         """Counters since the store was opened.
@@ -517,6 +593,52 @@ class Store:
         events: list[dict[str, Any]] = json.loads(self._core.timeline(clear))
         return events
 
+    def plot(self, what: Picture = "tiers") -> Figure:
+        """Draws the store with matplotlib; moves no checkpoint, and looks up each of them once.
+
+        Parameters
+        ----------
+        what
+            "tiers": how much of each tier's budget is used, and by what; below, for the longest histories, which tiers
+            have which checkpoints, in the order of writing. "timeline": the events that ``open(timeline=…)`` keeps,
+            over time.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; ``figure.savefig("store.png")`` writes it.
+
+        Raises
+        ------
+        velocpy.extra.MissingLibrary
+            Without matplotlib. It is an ImportError too.
+        InvalidArgument
+            A timeline is asked for, and the store keeps none.
+        StoreClosed
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="1MiB", disk="16MiB") as store:
+        ...     for step in range(30):
+        ...         _ = store.history("forward").checkpoint(step, u=numpy.zeros(10_000))
+        ...     figure = store.plot()
+        >>> figure.axes[1].get_title(loc="left")
+        "'forward': 30 checkpoints, 2.3 MiB"
+        """
+        _require_choice("what", what, Picture)
+        self._require_open()
+        if what == "tiers":
+            from .plot.tiers import draw_tiers
+
+            return draw_tiers(self)
+        if not self._config["timeline"]:
+            raise InvalidArgument("the store keeps no timeline: open it with timeline=, the number of events to keep.")
+        from .plot.timeline import draw_timeline
+
+        budgets = {name: tier["capacity"] for name, tier in self.stats()["tiers"].items()}
+        return draw_timeline(self.timeline(), budgets)
+
     def costs(self) -> dict[str, Cost]:
         """Per tier its capacity (bytes) and the bandwidths measured so far (bytes/s), for planners of schedules.
 
@@ -539,6 +661,8 @@ class Store:
         """Handles of the streams that will read a lease, should it lie on a device."""
         if stream is not None:
             return devices.named(stream)
+        if len(self._places) == 1:
+            return devices.current(self._places[0])
         return tuple(handle for place in self._places for handle in devices.current(place))
 
     def _require_open(self) -> None:
@@ -594,7 +718,7 @@ class Store:
     def __repr__(self) -> str:
         sizes = [(f"cuda:{budget['ordinal']}", budget) for budget in self._config.get("devices", ())]
         shown = [f"{name} {_budget_text(budget)}" for name, budget in sizes]
-        shown += [f"{name} {size_text(self._config[name])}" for name in ("host", "disk") if self._config[name]]
+        shown += [f"{name} {sized(self._config[name])}" for name in ("host", "disk") if self._config[name]]
         tiers = ", ".join(shown)
         state = "closed" if self._closed else f"{len(self._histories)} histories"
         return f"<Store {tiers}: {state}>"
@@ -610,7 +734,7 @@ def _warn_of_little_space(size: int, directory: Path) -> None:
     if size > free:
         log.warning(
             "the disk budget of %s is more than the %s that are free in %s: captures will fail when the disk is full",
-            size_text(size), size_text(free), directory,
+            sized(size), sized(free), directory,
         )  # fmt: skip
 
 
@@ -623,7 +747,7 @@ def _warn_of_little_memory(size: int) -> None:
         log.warning(
             "the host budget of %s is more than the %s of memory that the %s: the kernel will end the process when the "
             "tier fills up. Give host= less, or \"auto\"",
-            size_text(size), size_text(limit), whose,
+            sized(size), sized(limit), whose,
         )  # fmt: skip
 
 
@@ -656,7 +780,7 @@ def _rate(nbytes: int, nanoseconds: int) -> float | None:
 
 
 def _budget_text(budget: dict[str, Any]) -> str:
-    return size_text(budget["bytes"]) if "bytes" in budget else f"{100 * budget['share']:g} % of what was free"
+    return sized(budget["bytes"]) if "bytes" in budget else f"{100 * budget['share']:g} % of what was free"
 
 
 def _drain_log() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -20,8 +21,14 @@ from .quantity import sized
 
 directory = click.argument("path")
 
+#: What a listing can be sorted by: the names in `velocpy.listing.ORDERS`, which need the core.
+SORTS = ("name", "key", "size", "checkpoints", "regions", "meta", "version")
+
 #: Characters of a number that has 64 bits, and a few zeros before it.
 _LONGEST_NUMBER = 100
+
+#: Characters of a tree's structure that are shown.
+_LONGEST_TREE = 200
 
 
 def key_of(text: str) -> int | str:
@@ -45,22 +52,39 @@ def key_of(text: str) -> int | str:
     return text
 
 
-@click.command(epilog=examples("velocpy ls /scratch/run", "velocpy ls /scratch/run forward --json"))
+@click.command(
+    epilog=examples(
+        "velocpy ls /scratch/run",
+        "velocpy ls /scratch/run forward --json",
+        "velocpy ls /scratch/run forward --sort size --reverse --meta",
+    )
+)
 @directory
 @click.argument("history", required=False)
+@click.option(
+    "--sort",
+    type=click.Choice(SORTS),
+    help="By what.  [default: histories by name; checkpoints as they became durable]",
+)
+@click.option("--reverse", is_flag=True, help="The last line first.")
+@click.option("--meta", "with_meta", is_flag=True, help="Show what checkpoints were given as meta.")
 @json_option
-def ls(path: str, history: str | None, as_json: bool) -> None:
+def ls(path: str, history: str | None, sort: str | None, reverse: bool, with_meta: bool, as_json: bool) -> None:
     """List the histories of a store, or the checkpoints of one.
 
     Histories with the number of their checkpoints and the bytes that these take; checkpoints with the bytes of their
-    regions, in the order in which they became durable. It may run beside a process that writes.
+    regions, how many there are, the bytes of their meta, and the version, which grows with every checkpoint that is
+    written: a store keeps no times. It may run beside a process that writes.
     """
-    from .inspect import listing
+    from .listing import ORDERS, listing
 
-    head = message("history" if history is None else "checkpoint", {})[:-1] + ", " if as_json else ""
-    with listing(path, history, head) as pages:
-        for page in pages:
-            click.echo(page, nl=False)
+    if sort is not None and sort not in (orders := ORDERS["histories" if history is None else "rows"]):
+        what = "histories are" if history is None else "checkpoints are"
+        raise click.UsageError(f"{what} not sorted by {sort}, but by {', '.join(orders)}.")
+    if with_meta and history is None:
+        raise click.UsageError("--meta wants a HISTORY: histories have no meta.")
+    for text in listing(path, history, as_json=as_json, sort=sort, reverse=reverse, with_meta=with_meta):
+        click.echo(text, nl=False)
 
 
 @click.command(epilog=examples("velocpy show /scratch/run forward 7", "velocpy show /scratch/run forward 7 --json"))
@@ -79,16 +103,53 @@ def show(path: str, history: str, key: str, as_json: bool) -> None:
     if as_json:
         click.echo(message("checkpoint_detail", asdict(found)))
         return
-    click.echo(f"history   {found.history}")
-    click.echo(f"key       {found.key!r}")
-    click.echo(f"version   {found.serial}")
-    click.echo(f"size      {sized(found.nbytes)}")
+    for line in described(found):
+        click.echo(line)
+
+
+def described(found: Any) -> Iterator[str]:
+    """The lines for people of a checkpoint: what it is, where it lies, and a table of its regions."""
+    yield f"history   {quoted(found.history)}"
+    yield f"key       {quoted(found.key)}"
+    yield f"version   {found.serial}"
+    yield f"size      {sized(found.nbytes)}"
+    if found.meta_nbytes and (found.meta is not None or found.structure is None):  # a tree has its values there, too
+        yield f"meta      {f'{sized(found.meta_nbytes)} that are no JSON' if found.meta is None else told(found.meta)}"
     for extent in found.extents:
-        click.echo(f"place     {extent.file}, {extent.nbytes} bytes from {extent.offset} on")
+        yield f"place     {extent.file}, {extent.nbytes} bytes from {extent.offset} on"
+    rows = [("region", "dtype", "shape", "size", "checksum")]
     for region in found.regions:
         shape = "x".join(map(str, region.shape)) or "scalar"
-        line = f"region    {region.name}  {region.dtype}  {shape}  {sized(region.nbytes)}"
-        click.echo(line + ("" if region.checksum is None else f"  {region.checksum}"))
+        rows.append(
+            (quoted(region.name), told(region.dtype)[1:-1], shape, sized(region.nbytes), region.checksum or "-")
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield ""
+    for name, dtype, shape, size, checksum in rows:
+        yield f"{name:<{widths[0]}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {size:>{widths[3]}}  {checksum}"
+    if found.structure is not None:
+        yield ""
+        yield f"tree      {textwrap.shorten(json.dumps(found.structure), _LONGEST_TREE, placeholder=' …')}"
+
+
+def told(value: Any) -> str:
+    """A value as JSON, which has no character that a terminal might obey."""
+    return json.dumps(value)
+
+
+def quoted(name: int | str) -> str:
+    r"""A name or a key as it may be typed, with what cannot be printed spelt out.
+
+    Examples
+    --------
+    >>> from velocpy.stored import quoted
+    >>> print(quoted(7), quoted("7"), quoted("größe"), quoted("\x1b[2J"))
+    7 "7" "größe" "\u001b[2J"
+    """
+    if not isinstance(name, str):
+        return str(name)
+    spelt = (letter if letter.isprintable() and letter not in '"\\' else json.dumps(letter)[1:-1] for letter in name)
+    return f'"{"".join(spelt)}"'
 
 
 @click.command(
@@ -143,6 +204,8 @@ def check(
         raise click.UsageError("--keep-unproven wants --rebuild.")
     if read_data and subset is not None:
         raise click.UsageError("--read-data and --subset exclude each other.")
+    if subset is not None and not inspect.is_subset(subset):
+        raise click.UsageError(f"--subset is {subset!r}; give n/t with n from 1 to t, or x% with x up to 100.")
     done, lost = None, []
     try:
         report = _checked(path, read_data, subset)

@@ -17,7 +17,6 @@ from .report import Report
 from .timing import median
 
 BAR_US = 20
-UNBOUND = {"engine_dirty", "engine_promised"}  # windows differ in more than scores; the latter takes two attempts
 LINE = re.compile(r"^Benchmark(?P<name>Decision\S*?)(?:-\d+)?\s+\d+\s+(?P<ns>[\d.]+) ns/op", re.MULTILINE)
 
 
@@ -39,6 +38,5 @@ def run(rounds: int = 9) -> Report:
     for name, values in times.items():
         row: dict[str, Any] = {"case": name, "median µs": median(values), "least µs": min(values), "all µs": [values]}
         report.rows.append(row)
-        if name not in UNBOUND:
-            report.bar(f"eviction decision at 4096 fragments, {name}, µs", row["median µs"], BAR_US, at_least=False)
+        report.bar(f"eviction decision at 4096 fragments, {name}, µs", row["median µs"], BAR_US, at_least=False)
     return report

@@ -13,6 +13,7 @@ import velocpy
 from .gpu.card import HostCard
 from .gpu.contenders import card_for
 from .report import Report
+from .steps import beside_ring
 from .timing import median
 
 MANY = 500  # arrays of one checkpoint
@@ -32,6 +33,7 @@ def run(size: int = 128 << 20, rounds: int = 16, copies: int = 12) -> Report:
         _captures(report, card, size, rounds, copies)
         _many(report, card, 8 * size, rounds)
         _leases(report, card, size, rounds)
+        beside_ring(report, card, size // 8, 2 * rounds)
         _transfers(report, card, size, rates)
         _beside_training(report, card, size, rounds)
     if card.name == HostCard.name:

@@ -13,6 +13,7 @@ import click
 import velocpy
 from velocpy.extra import MissingExtra
 from velocpy.output import message
+from velocpy.plot.timeline import draw_timeline
 from velocpy.quantity import sized
 
 from .migration import Ticker
@@ -20,7 +21,6 @@ from .picture import draw_image
 from .report import facts, memory, tables, verdict
 from .run import Outcome, run, unwatched
 from .settings import Settings
-from .timeline import draw_timeline
 
 if TYPE_CHECKING:
     from rich.console import Console

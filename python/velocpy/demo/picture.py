@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from velocpy.extra import MissingExtra
+from velocpy.plot.timeline import FAINT, INK
 
 from .backend import Field
 from .survey import Survey
-from .timeline import FAINT, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

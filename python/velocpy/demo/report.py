@@ -42,9 +42,12 @@ def facts(outcome: Outcome, pictures: dict[str, str]) -> dict[str, Any]:
 
 
 def blocked(outcome: Outcome) -> dict[str, float]:
-    """Seconds that the sweeps stood still: for room, and for bytes."""
+    """Seconds that the sweeps stood still, for room and for bytes: the calls, and the streams on a device."""
     waits = outcome.stats["waits_ns"]
-    return {reason: waits[reason] / 1e9 for reason in ("capture", "restore")}
+    seconds = {"capture": waits["capture"], "restore": waits["restore"]}
+    if "device" in outcome.budgets:
+        seconds |= {name: waits[name] for name in ("capture_on_device", "restore_on_device")}
+    return {reason: nanoseconds / 1e9 for reason, nanoseconds in seconds.items()}
 
 
 def links(outcome: Outcome) -> dict[str, dict[str, float]]:
@@ -102,6 +105,9 @@ def _runs(outcome: Outcome) -> Table:
         )
     table.add_row("blocked, waiting for room", "", f"{waits['capture']:.2f} s")
     table.add_row("blocked, waiting for bytes", "", f"{waits['restore']:.2f} s")
+    if on_device:
+        table.add_row("the device waiting for room", "", f"{waits['capture_on_device']:.2f} s")
+        table.add_row("the device waiting for bytes", "", f"{waits['restore_on_device']:.2f} s")
     table.add_row("prefetch distance, mean", "", f"{restores['prefetch_distance_mean']:.1f} checkpoints")
     table.add_row(f"found {place} when asked for", "", f"{100.0 * restores['hits'] / max(restores['count'], 1):.1f} %")
     return table

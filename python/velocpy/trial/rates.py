@@ -25,7 +25,7 @@ PIECE, LANES, LONG = 2 << 20, 4, 0.5
 MOST, MOST_IN_MEMORY = 512 << 20, 64 << 20
 
 #: Bytes per second below which captures soon wait for the disk.
-SLOW = 100e6
+SLOW = 100 << 20
 
 
 def look(place: Place) -> Finding:

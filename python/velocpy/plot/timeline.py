@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from velocpy.extra import MissingExtra
+from velocpy.extra import MissingLibrary
 from velocpy.quantity import sized
 
 from .stays import Event, Record, Stay, Transfer, record_of
@@ -57,7 +57,7 @@ def draw_timeline(
 
     Raises
     ------
-    MissingExtra
+    MissingLibrary
         Without matplotlib.
 
     Examples
@@ -74,12 +74,12 @@ def draw_timeline(
     4
     """
     try:
-        from matplotlib.figure import Figure
+        from .drawing import Drawing
     except ImportError:
-        raise MissingExtra("matplotlib", "demo", "a picture of the timeline") from None
+        raise MissingLibrary("matplotlib", "a picture of the timeline", "pip install matplotlib") from None
 
     record = record_of(events)
-    figure = Figure(figsize=(12.5, 9.4), facecolor="white")
+    figure = Drawing(figsize=(12.5, 9.4), facecolor="white")
     rows, held, moved, waited = figure.subplots(
         4, 1, sharex=True, height_ratios=(5.2, 2.2, 1.8, 0.8), gridspec_kw={"hspace": 0.3}
     )
@@ -150,7 +150,8 @@ def _draw_rows(axes: Axes, record: Record) -> None:
     if len(record.groups) > 1:
         axes.set_yticks([first for _, first, _ in record.groups], [""] * len(record.groups))
         axes.set_yticks([(first + after) / 2 for _, first, after in record.groups], minor=True)
-        axes.set_yticklabels([name for name, _, _ in record.groups], minor=True, rotation=90, va="center")
+        names = [name if name.isprintable() else repr(name) for name, _, _ in record.groups]
+        axes.set_yticklabels(names, minor=True, rotation=90, va="center", parse_math=False)
         axes.tick_params(which="minor", length=0, colors=FAINT, labelsize=9.5)
         axes.set_ylabel("")
 
@@ -252,4 +253,7 @@ def _draw_waited(axes: Axes, record: Record) -> None:
 
 
 def _unit(largest: float) -> tuple[float, str]:
-    return (1e9, "GB") if largest >= 2e9 else (1e6, "MB") if largest >= 2e6 else (1e3, "kB")
+    for power, unit in ((30, "GiB"), (20, "MiB")):
+        if largest >= 2 << power:
+            return float(1 << power), unit
+    return 1024.0, "KiB"

@@ -1,0 +1,102 @@
+"""The pages on budgets and clusters: their code and commands run, and what they point at exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from xml.etree import ElementTree
+
+import pytest
+
+import velocpy
+
+PAGES = ["budgets.md", "clusters.md", "wheels.md"]
+
+
+def blocks(root: Path, page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (root / "docs" / page).read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(("page", "count"), [("budgets.md", 1), ("clusters.md", 1)])
+def test_code_runs(root: Path, run_python: Callable[..., CompletedProcess[str]], page: str, count: int) -> None:
+    found = blocks(root, page, "python")
+    assert len(found) == count
+    for code in found:
+        done = run_python(code)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[[str], CompletedProcess[str]]:
+    """Runs lines of a page in a shell that finds this velocpy and this Python."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    for name, module in (("velocpy", "-m velocpy"), ("python", "")):
+        command = place / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        command.chmod(0o755)
+    package = str(Path(velocpy.__file__).parents[1])
+    hidden = ("TMPDIR", "SLURM_TMPDIR", "LOCAL_SCRATCH")
+    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    environment |= {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": package}
+
+    def run(text: str) -> CompletedProcess[str]:
+        command = ["bash", "-ec", text]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_commands_for_clusters_run(root: Path, shell: Callable[[str], CompletedProcess[str]]) -> None:
+    found = blocks(root, "clusters.md", "sh")
+    assert len(found) >= 5
+    outputs = []
+    for text in found:
+        done = shell(text)
+        assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+        outputs.append(done.stdout)
+    written = "".join(outputs)
+    assert "RLIMIT_AS leaves" in written, "the limit that the page sets was met"
+    assert "exit code 1" in written
+    assert "host 64.0 MiB" in written, "a fourth of the node's budget"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(root: Path, page: str) -> None:
+    links = re.findall(r"\]\(((?!http)[^)#]+)\)", (root / "docs" / page).read_text())
+    assert [link for link in links if not (root / "docs" / link).exists()] == []
+    readme = (root / "README.md").read_text()
+    assert f"docs/{page}" in readme
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_targets_and_names_exist(root: Path, page: str) -> None:
+    text = (root / "docs" / page).read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, flags=re.MULTILINE)) <= targets
+    of_others = {"TasksMax", "KillWait"}
+    for name in set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)`", text)) - of_others:
+        assert issubclass(getattr(velocpy, name), velocpy.VelocError), name
+
+
+def test_forms_of_budgets_are_taken(root: Path) -> None:
+    text = (root / "docs" / "budgets.md").read_text()
+    for form in ('"4GiB"', '"1.5G"', "0.25", '"25%"', '"64GiB/node"', '"auto"', "None"):
+        assert f"`{form}`" in text
+    for host in ("64MiB", "0.1G", 64 << 20, 0.01, "1%", "64MiB/node", "auto"):
+        with velocpy.open(host=host) as store:
+            assert store.history("h") is not None
+
+
+def test_the_picture_of_the_tiers_is_what_its_command_writes(root: Path) -> None:
+    command = [sys.executable, "-m", "build_support.tiers"]
+    written = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout
+    assert written == (root / "docs" / "tiers.svg").read_bytes(), "make generate writes it anew"
+    drawn = {element.text for element in ElementTree.fromstring(written).iter("{http://www.w3.org/2000/svg}text")}
+    assert {"device", "host", "disk", "flush", "prefetch"} <= drawn
+    assert "docs/tiers.svg" in (root / "README.md").read_text()
