@@ -385,6 +385,10 @@ func (d *Dir) say(c *Change) error {
 // slack is the default of Options.Slack.
 const slack = 4 << 20
 
+// mostFiles is how many files of the log take up the slack. Each opening that writes begins one: without this limit, a process that opens a store for each
+// step would leave thousands of small files, and a reader opens every one of them.
+const mostFiles = 64
+
 // startAnew writes the catalog anew when it has become much longer than what it says.
 func (d *Dir) startAnew() {
 	if d.provide() > 0 {
@@ -393,7 +397,7 @@ func (d *Dir) startAnew() {
 	d.refused = 0
 	if err := d.compact(); err != nil {
 		// It goes on as it was, in a new file, and is tried again when there is more of it.
-		d.refused = d.log.Said()
+		d.refused = d.excess()
 		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
 	}
 	d.provide()
@@ -408,17 +412,26 @@ const mostShare = 8
 // provide sees to it that data does not take what the catalog will need of a disk that becomes full: until it is written anew, and for that. It returns how
 // much longer the catalog may become before.
 func (d *Dir) provide() (before int64) {
-	allowed := d.o.Slack
-	if allowed == 0 {
-		allowed = slack
-	}
 	d.o.Guard.Lock()
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
-	before = d.refused + 2*live + allowed - d.log.Said() + 1
+	before = d.refused + 2*live + d.allowed() - d.excess() + 1
 	needed := max(before-d.log.Ahead(), 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
 	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before
+}
+
+// allowed is how much longer than twice what it says the log may become.
+func (d *Dir) allowed() int64 {
+	if d.o.Slack == 0 {
+		return slack
+	}
+	return d.o.Slack
+}
+
+// excess is the length of the log, with a share of the slack for each file but the first.
+func (d *Dir) excess() int64 {
+	return d.log.Said() + int64(max(d.log.Files()-1, 0))*d.allowed()/mostFiles
 }
 
 // A record of a snapshot fills a part of it in the log.

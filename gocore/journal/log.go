@@ -21,6 +21,7 @@ type Log struct {
 	number  uint64 // of the newest file there may be
 	last    uint64 // the last batch acknowledged
 	bytes   int64  // of the files that count
+	files   int    // how many do
 	filler  int64  // of these, bytes that fill up parts of the snapshot
 
 	writing sync.Mutex // held while something is written
@@ -45,7 +46,7 @@ type batch struct {
 // the medium for sure only when Resume, or anything that writes, has returned without an error. Where State tells of damage, Compact has to come before anything
 // else: a file that is added behind what is broken may change what of it counts.
 func Open(o Options, from *State) *Log {
-	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, filler: from.filler, pending: &batch{done: make(chan struct{})}}
+	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, files: from.Files, filler: from.filler, pending: &batch{done: make(chan struct{})}}
 	if from.newest > 0 && !from.Closed {
 		l.found = from
 	}
@@ -107,6 +108,13 @@ func (l *Log) Last() uint64 {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	return l.last
+}
+
+// Files is how many files whoever opens the log has to read.
+func (l *Log) Files() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.files
 }
 
 // Said is Bytes without those that only fill up parts of a snapshot.
@@ -232,6 +240,7 @@ func (l *Log) scrap() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes = l.before
+	l.files--
 }
 
 // begin makes a new file the one that is written to, with what more it starts with, once it and its name are on the medium.
@@ -334,6 +343,7 @@ func (l *Log) create() error {
 	}
 	l.mu.Lock()
 	l.before = l.bytes
+	l.files++
 	l.mu.Unlock()
 	l.file, l.offset, l.room, l.cramped = file, 0, 0, false
 	return nil
@@ -381,7 +391,7 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	}
 	l.found = nil
 	l.mu.Lock()
-	l.bytes, l.filler = l.offset, p.filler
+	l.bytes, l.filler, l.files = l.offset, p.filler, 1
 	l.mu.Unlock()
 	killpoint.Pass(killpoint.SnapshotComplete)
 	err = closeFile(before)
