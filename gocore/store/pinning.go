@@ -98,7 +98,7 @@ func (s *Store) touch(off, n int64) bool {
 	if !open {
 		return false
 	}
-	defer s.stand(seats)
+	defer endAll(seats)
 	threads := int64(min(helpers(s.set.Copiers)+1, touchers))
 	if len(seats) > 0 {
 		threads = min(threads, int64(len(seats)*seatThreads))

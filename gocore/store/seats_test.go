@@ -109,41 +109,36 @@ func TestFlushWaitsForPinning(t *testing.T) {
 	}
 }
 
-// Who gives its seats up and wants them again leaves others the time to take them.
-func TestSeatsGoRound(t *testing.T) {
-	seats := []string{filepath.Join(t.TempDir(), "seat")}
-	one, other := waiting(), waiting()
-	one.set.Pinning = "concurrent"
-	stop, took := make(chan struct{}), make(chan struct{})
+// Stores are served in the order in which they asked.
+func TestTurnsAreInOrder(t *testing.T) {
+	files := []string{filepath.Join(t.TempDir(), "seat")}
+	const stores = 5
+	held, _ := waiting().takeTurns(files, 1)
+	served := make(chan int, stores)
 	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			turns, open := one.takeTurns(seats, 1)
-			one.stand(turns)
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if !open {
-				return
-			}
-		}
-	})
-	all.Go(func() {
-		defer close(took)
-		for range 3 {
-			turns, _ := other.takeTurns(seats, 1)
+	for i := range stores {
+		all.Go(func() {
+			turns, _ := waiting().takeTurns(files, 1)
+			served <- i
 			endAll(turns)
-		}
-	})
-	select {
-	case <-took:
-	case <-time.After(hang):
-		t.Error("the other never gets a seat")
+		})
+		eventually(t, "the store stands in the queue", func() bool {
+			place, err := vfs.LineUp(files[0] + "-queue")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ahead, err := place.Ahead()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return place.Leave() == nil && ahead == int64(i)+1
+		})
 	}
-	close(stop)
-	one.stopPinning()
-	other.stopPinning()
+	endAll(held)
 	all.Wait()
+	for i := range stores {
+		if got := <-served; got != i {
+			t.Errorf("store %d is served as number %d", got, i)
+		}
+	}
 }
