@@ -3,16 +3,19 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"go.uber.org/atomic"
 
 	"velocpy/gocore/device"
+	"velocpy/gocore/topology"
 )
 
 // Device is one accelerator, on its primary context: the one that PyTorch and CuPy use, so that their addresses and streams are ours.
 type Device struct {
 	driver   Driver
 	identity Identity
+	place    device.Place
 	context  Context
 	module   Module
 	kernels  kernels
@@ -45,6 +48,7 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{driver: driver, identity: identity}
+	d.place = device.Place{Node: identity.NUMANode, LinkRate: topology.LinkAt(os.DirFS(topology.SysBus), identity.PCI)}
 	d.signs.d, d.events.d, d.events.blocking, d.timers.d, d.timers.timed, d.waiters.d = d, d, true, d, true, d
 	d.pinned.slabs, d.mapped.slabs = &pinnedSlabs{d: d}, &mappedSlabs{d: d}
 	if d.context, err = driver.RetainPrimary(ordinal); err != nil {
@@ -69,6 +73,11 @@ func (d *Device) start(image []byte) error {
 
 // Name is how messages call the device.
 func (d *Device) Name() string { return d.identity.String() }
+
+// Place is where it hangs on the host, as the driver and the kernel say.
+func (d *Device) Place() device.Place {
+	return d.place
+}
 
 // Ordinal is its number among those that the process sees.
 func (d *Device) Ordinal() int { return d.identity.Ordinal }

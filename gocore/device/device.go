@@ -28,6 +28,7 @@ var (
 type Device interface {
 	Name() string // "cuda:0 (NVIDIA H200)"
 	Ordinal() int
+	Place() Place
 
 	// Reserve sets addresses aside for a cache of at most so many bytes. No memory is taken yet.
 	Reserve(bytes int64) (Arena, error)
@@ -52,6 +53,12 @@ type Device interface {
 	Lost() error
 	// Close gives everything back. No work may be queued any more, no Arena in use.
 	Close() error
+}
+
+// Place is where an accelerator hangs on the host.
+type Place struct {
+	Node     int     // the NUMA node of the host memory nearest to it; -1 if that is not known
+	LinkRate float64 // bytes/s that its link carries in one direction, before protocol; 0 if that is not known
 }
 
 // Priority orders lanes of one direction against each other.

@@ -28,6 +28,7 @@ type Options struct {
 	Delay   time.Duration // the longest pause before a piece of work
 	Seed    uint64
 	Direct  bool // work is done when it is put into a lane
+	Place   device.Place
 }
 
 // Device implements device.Device.
@@ -69,6 +70,9 @@ func (d *Device) Name() string { return fmt.Sprintf("host:%d (memory of the host
 
 // Ordinal implements device.Device.
 func (d *Device) Ordinal() int { return d.opt.Ordinal }
+
+// Place implements device.Device.
+func (d *Device) Place() device.Place { return d.opt.Place }
 
 // Memory implements device.Device.
 func (d *Device) Memory() (free, total int64, err error) {

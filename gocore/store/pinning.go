@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/logring"
+	"velocpy/gocore/numa"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 )
@@ -109,7 +110,7 @@ func (s *Store) touch(off, n int64) bool {
 		all.Add(1)
 		safego.Go("touching", func() {
 			defer all.Done()
-			s.touchShare(from, min(share, off+n-from))
+			numa.Run(s.touchNode(), func() { s.touchShare(from, min(share, off+n-from)) })
 		})
 	}
 	all.Wait()

@@ -127,6 +127,7 @@ func (s *Store) openTiers() error {
 			return status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(*s.set.Host)).AtTier(status.TierHost)
 		}
 		s.host = m
+		s.placeHost()
 		s.tiers = append(s.tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
 			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
