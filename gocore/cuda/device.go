@@ -3,12 +3,12 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"go.uber.org/atomic"
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/topology"
+	"velocpy/gocore/vfs"
 )
 
 // Device is one accelerator, on its primary context: the one that PyTorch and CuPy use, so that their addresses and streams are ours.
@@ -48,7 +48,7 @@ func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{driver: driver, identity: identity}
-	d.place = device.Place{Node: identity.NUMANode, LinkRate: topology.LinkAt(os.DirFS(topology.SysBus), identity.PCI)}
+	d.place = device.Place{Node: identity.NUMANode, LinkRate: topology.LinkAt(vfs.ReadFile, identity.PCI)}
 	d.signs.d, d.events.d, d.events.blocking, d.timers.d, d.timers.timed, d.waiters.d = d, d, true, d, true, d
 	d.pinned.slabs, d.mapped.slabs = &pinnedSlabs{d: d}, &mappedSlabs{d: d}
 	if d.context, err = driver.RetainPrimary(ordinal); err != nil {

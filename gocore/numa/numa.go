@@ -7,8 +7,6 @@ package numa
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -16,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/vfs"
 )
 
 // Modes of memory policies, from linux/mempolicy.h.
@@ -104,7 +104,7 @@ var errNowhere = errors.New("no processor of the node")
 
 // confine makes the calling thread run on the processors of a node, and returns those that it could run on before.
 func confine(node int) (before *unix.CPUSet, err error) {
-	near, err := processors(os.DirFS(sys), node)
+	near, err := processors(node)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func confine(node int) (before *unix.CPUSet, err error) {
 }
 
 // processors are those of a node.
-func processors(sys fs.FS, node int) ([]int, error) {
-	text, err := fs.ReadFile(sys, fmt.Sprintf("node%d/cpulist", node))
+func processors(node int) ([]int, error) {
+	text, err := vfs.ReadFile(fmt.Sprintf("%s/node%d/cpulist", sys, node))
 	if err != nil {
 		return nil, err
 	}

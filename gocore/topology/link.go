@@ -1,40 +1,34 @@
 package topology
 
 import (
-	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// SysBus is where the kernel describes the devices of the PCI bus.
-const SysBus = "/sys/bus/pci/devices"
+// bus is where the kernel describes the devices of the PCI bus.
+const bus = "/sys/bus/pci/devices"
 
 // LinkAt reads what the link of a PCI device can carry in one direction, bytes/s before protocol, from what the kernel says of it; 0 when it does not. NVML
 // says the same, but takes some ten milliseconds to load, which is too long while a store opens. The address is as NVML's or CUDA's: "00000000:1b:00.0".
-func LinkAt(bus fs.FS, address string) float64 {
+func LinkAt(read func(path string) ([]byte, error), address string) float64 {
 	if domain, rest, ok := strings.Cut(address, ":"); ok && len(domain) > 4 {
 		address = domain[len(domain)-4:] + ":" + rest // the kernel writes four digits
 	}
-	address = strings.ToLower(address)
-	g := GPU{MostGeneration: generation(word(bus, address+"/max_link_speed"))}
-	g.MostWidth, _ = strconv.Atoi(word(bus, address+"/max_link_width"))
+	word := func(name string) string { // the first one of a file
+		text, err := read(filepath.Join(bus, strings.ToLower(address), name))
+		if err != nil {
+			return ""
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		return first
+	}
+	g := GPU{MostGeneration: generation(word("max_link_speed"))}
+	g.MostWidth, _ = strconv.Atoi(word("max_link_width"))
 	return g.Rate()
 }
 
 // generation is that of PCIe by what it transfers a second on a lane; 0 for others.
 func generation(transfers string) int {
 	return map[string]int{"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}[transfers]
-}
-
-// word is the first one of a file.
-func word(bus fs.FS, name string) string {
-	if !fs.ValidPath(name) {
-		return ""
-	}
-	text, err := fs.ReadFile(bus, name)
-	if err != nil {
-		return ""
-	}
-	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	return first
 }

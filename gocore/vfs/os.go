@@ -401,5 +401,5 @@ func (f *osFile) Close() error {
 func (f *osFile) Direct() bool { return f.direct.Load() }
 func (f *osFile) Align() int   { return f.align }
 
-// ReadFile reads a whole file that came with the library.
+// ReadFile reads a whole file that came with the library, or that the kernel makes up (sysfs).
 func ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
