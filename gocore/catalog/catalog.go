@@ -28,6 +28,7 @@ var ErrExhausted = errors.New("no id is left in the catalog")
 const (
 	MostName = 64 << 10 // bytes of a history's name, and of a text that is a key
 	MostText = 16 << 20 // bytes of a layout's text, and of a checkpoint's meta
+	MostPath = 1000     // names that lead to a number of a meta: no meta is nested deeper
 	MostSlot = 1 << 60  // bytes of a checkpoint: sums of a few of them stay in 64 bits
 	Block    = 4096     // extents consist of whole ones
 )
@@ -77,6 +78,22 @@ type Retention struct {
 	Named       bool   // those with a text for a key
 	Last, Every uint64 // 0: not asked for
 	Keys        []plan.Key
+	Best        Best
+}
+
+// Best says which checkpoints stay for a number of their meta. Those without it are never among the best; of equal ones that which was written first is better.
+type Best struct {
+	Count   uint64   // 0: not asked for
+	By      []string // the names that lead to the number: each is that of a member, in the object of the one before
+	Largest bool     // the largest numbers are the best, else the smallest
+}
+
+// Score turns a number of a checkpoint's meta into one that is the smaller the better it is.
+func (b *Best) Score(n float64) float64 {
+	if b.Largest {
+		return -n
+	}
+	return n
 }
 
 // Exempts gives what tells whether a rule other than that for the latest ones speaks for a key.
@@ -99,7 +116,9 @@ func multiple(n int64, every uint64) bool {
 }
 
 // None tells whether there is no rule.
-func (r *Retention) None() bool { return !r.Named && r.Last == 0 && r.Every == 0 && len(r.Keys) == 0 }
+func (r *Retention) None() bool {
+	return !r.Named && r.Last == 0 && r.Every == 0 && len(r.Keys) == 0 && r.Best.Count == 0
+}
 
 // HistoryInfo is what a listing shows of a history.
 type HistoryInfo struct {

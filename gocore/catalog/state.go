@@ -91,6 +91,22 @@ func (s *State) Serial(history uint32, key plan.Key) (uint64, bool) {
 	return s.rows.serial(at), true
 }
 
+// Meta returns the meta of a key's row, and the layout, beside whose text it stands. No: there is no row, or one that is not readable.
+func (s *State) Meta(history uint32, key plan.Key) (l *Layout, meta string, ok bool) {
+	at, ok := s.find(history, key)
+	if !ok {
+		return nil, "", false
+	}
+	i := s.rows.at(at)
+	p, _ := parsePut(i)
+	if p.content != Raw {
+		return nil, "", false
+	}
+	of := s.layout(p.layout)
+	rest, _ := p.parseRest(of)
+	return &of.Layout, string(rest.meta), true
+}
+
 func (s *State) find(history uint32, key plan.Key) (at ref, ok bool) {
 	h := s.history(history)
 	switch {

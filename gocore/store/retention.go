@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/description"
 	"velocpy/gocore/durable"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
@@ -20,37 +21,54 @@ type retention struct {
 	at     map[plan.Key]int64         // when each checkpoint that counts was written
 	last   btree.Map[int64, plan.Key] // the newest of them, rule.Last at the most
 	older  btree.Map[int64, plan.Key] // the others: of these another rule keeps each
+	ranked *ranking                   // those with a score; nil: the rule does not ask for the best ones
 	unkept []written                  // what no rule keeps, and prune has to drop
 }
 
 func newRetention(r *catalog.Retention) *retention {
-	return &retention{rule: r, exempt: r.Exempts(), at: map[plan.Key]int64{}}
+	x := &retention{rule: r, exempt: r.Exempts(), at: map[plan.Key]int64{}}
+	if r.Best.Count > 0 {
+		x.ranked = newRanking(r.Best.Count)
+	}
+	return x
 }
 
 // add notes that a version counts from now on, instead of an older one of its key.
-func (x *retention) add(k plan.Key, at int64) {
-	x.remove(k)
-	x.at[k] = at
-	x.last.Set(at, k)
-	if uint64(x.last.Len()) <= x.rule.Last {
-		return
+func (x *retention) add(c standing) {
+	x.remove(c.key)
+	x.at[c.key] = c.at
+	x.last.Set(c.at, c.key)
+	outdone, some := x.ranked.add(c)
+	if uint64(x.last.Len()) > x.rule.Last {
+		at, key, _ := x.last.PopMin()
+		if x.exempt(key) || x.ranked.has(key) {
+			x.older.Set(at, key)
+		} else {
+			x.letGo(written{at, key})
+		}
 	}
-	oldest, key, _ := x.last.PopMin()
-	if x.exempt(key) {
-		x.older.Set(oldest, key)
-		return
+	if some && !x.exempt(outdone.key) {
+		if _, old := x.older.Delete(outdone.at); old {
+			x.letGo(outdone.written)
+		}
 	}
-	delete(x.at, key)
-	x.unkept = append(x.unkept, written{oldest, key})
 }
 
-// remove notes that a key has no version any more that counts: the newest of the older ones is one of the last again.
+// letGo gives up a checkpoint that no rule keeps: it is neither one of the last nor of the older ones, nor of the best.
+func (x *retention) letGo(w written) {
+	delete(x.at, w.key)
+	x.ranked.remove(w.key)
+	x.unkept = append(x.unkept, w)
+}
+
+// remove notes that a key has no version any more that counts: the newest of the older ones is one of the last again, and the best of the others one of the best.
 func (x *retention) remove(k plan.Key) {
 	at, ok := x.at[k]
 	if !ok {
 		return
 	}
 	delete(x.at, k)
+	x.ranked.remove(k)
 	if _, ok := x.last.Delete(at); !ok {
 		x.older.Delete(at)
 		return
@@ -84,8 +102,8 @@ func (h *History) retain(r *catalog.Retention) {
 		return
 	}
 	x := newRetention(r)
-	for _, w := range h.s.counting(h) {
-		x.add(w.key, w.at)
+	for _, c := range h.s.counting(h, x) {
+		x.add(c)
 	}
 	h.retention = x
 	h.s.prune(h)
@@ -99,18 +117,48 @@ func (h *History) rule() *catalog.Retention {
 	return h.retention.rule
 }
 
-// counting are the checkpoints of a history that count, in the order of their writing.
-func (s *Store) counting(h *History) []written {
-	var all []written
+// standing is that of a checkpoint with a meta, beside the text of its layout.
+func (x *retention) standing(w written, text, meta string) standing {
+	c, b := standing{written: w}, &x.rule.Best
+	if b.Count == 0 {
+		return c
+	}
+	n, ok := description.Number(text, meta, b.By)
+	c.score, c.scored = b.Score(n), ok
+	return c
+}
+
+// ofRecord is the standing of a checkpoint that has a record.
+func (x *retention) ofRecord(at int64, r *engine.Record) standing {
+	b := r.Body.(*body)
+	return x.standing(written{at, r.Key}, b.layout.text, b.meta)
+}
+
+// asleep is the standing of a checkpoint that only the catalog knows.
+func (x *retention) asleep(k *kept, h *engine.History, w written) standing {
+	if x.rule.Best.Count == 0 {
+		return standing{written: w}
+	}
+	id, _ := k.state.History(h.Name)
+	l, meta, ok := k.state.Meta(id, w.key)
+	if !ok {
+		return standing{written: w}
+	}
+	return x.standing(w, l.Text, meta)
+}
+
+// counting are the checkpoints of a history that count, in the order of their writing, as a retention sees them.
+func (s *Store) counting(h *History, x *retention) []standing {
+	var all []standing
 	h.h.Each(func(r *engine.Record) {
 		if at, ok := s.counts(r); ok {
-			all = append(all, written{at, r.Key})
+			all = append(all, x.ofRecord(at, r))
 		}
 	})
 	if s.kept != nil {
-		s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
+		s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, x.asleep(s.kept, h.h, written{int64(serial), k})) })
 	}
-	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(all, func(a, b standing) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
@@ -129,7 +177,7 @@ func (s *Store) arrived(r *engine.Record) {
 		return
 	}
 	if at, ok := s.counts(r); ok {
-		h.retention.add(r.Key, at)
+		h.retention.add(h.retention.ofRecord(at, r))
 		s.prune(h)
 	}
 }

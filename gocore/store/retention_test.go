@@ -135,7 +135,7 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 				x.remove(k)
 			} else {
 				there[k] = int64(at)
-				x.add(k, int64(at))
+				x.add(standing{written: written{int64(at), k}})
 			}
 			kept := keptBy(&rule, there)
 			for _, w := range x.unkept {

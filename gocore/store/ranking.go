@@ -1,0 +1,84 @@
+package store
+
+import (
+	"cmp"
+
+	"velocpy/gocore/plan"
+
+	"github.com/tidwall/btree"
+)
+
+// ranking has the checkpoints of a history with a score: the best of them, which a retention keeps, and the others, each of which another rule keeps. A nil one
+// has none.
+type ranking struct {
+	count  uint64
+	scores map[plan.Key]standing
+	best   *btree.BTreeG[standing] // count of them at the most
+	rest   *btree.BTreeG[standing]
+}
+
+// standing is a checkpoint that counts. Of those with a score the smaller one is better, and of equal ones that which was written first, so that a checkpoint
+// which stays for its score goes for a better one alone.
+type standing struct {
+	written
+	score  float64
+	scored bool
+}
+
+func (a standing) betterThan(b standing) bool {
+	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.at, b.at)) < 0
+}
+
+func newRanking(count uint64) *ranking {
+	unlocked := btree.Options{NoLocks: true} // the store's lock guards it
+	return &ranking{
+		count: count, scores: map[plan.Key]standing{},
+		best: btree.NewBTreeGOptions(standing.betterThan, unlocked), rest: btree.NewBTreeGOptions(standing.betterThan, unlocked),
+	}
+}
+
+// add takes in a checkpoint that is not there, and gives the one that is not among the best for it: it itself, or one that was. No: there is none.
+func (x *ranking) add(c standing) (outdone standing, some bool) {
+	if x == nil || !c.scored {
+		return outdone, false
+	}
+	x.scores[c.key] = c
+	x.best.Set(c)
+	if uint64(x.best.Len()) <= x.count {
+		return outdone, false
+	}
+	outdone, _ = x.best.PopMax()
+	x.rest.Set(outdone)
+	return outdone, true
+}
+
+// remove forgets a checkpoint: the best of the others takes its place.
+func (x *ranking) remove(k plan.Key) {
+	if x == nil {
+		return
+	}
+	c, ok := x.scores[k]
+	if !ok {
+		return
+	}
+	delete(x.scores, k)
+	if _, was := x.best.Delete(c); !was {
+		x.rest.Delete(c)
+		return
+	}
+	if next, ok := x.rest.PopMin(); ok {
+		x.best.Set(next)
+	}
+}
+
+// has tells whether a checkpoint is among the best.
+func (x *ranking) has(k plan.Key) bool {
+	if x == nil {
+		return false
+	}
+	c, ok := x.scores[k]
+	if ok {
+		_, ok = x.best.Get(c)
+	}
+	return ok
+}
