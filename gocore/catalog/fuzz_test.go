@@ -49,7 +49,7 @@ func writeCorpora(records [][]byte) error {
 		dir := filepath.Join("testdata", "fuzz", target)
 		errs = append(errs, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	for i, record := range records {
+	for i, record := range append(slices.Clip(records), retainingBest()) {
 		write("FuzzApply", fmt.Sprintf("record-%d", i), record, false)
 		write("FuzzApply", fmt.Sprintf("cut-%d", i), record[:len(record)*2/3], false)
 		write("FuzzApply", fmt.Sprintf("short-%d", i), shortened(record), true)
@@ -58,6 +58,12 @@ func writeCorpora(records [][]byte) error {
 	write("FuzzRecordRoundTrip", "number", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(3))
 	write("FuzzRecordRoundTrip", "text", "\xff", "best", int64(0), uint64(9), "", "", []byte{}, uint8(0))
 	return errors.Join(errs...)
+}
+
+// retainingBest is a record with a rule about the best checkpoints, which no sample of version 1 has.
+func retainingBest() []byte {
+	best := Best{Count: 3, By: []string{"val", "loss"}, Largest: true}
+	return appendRetention(appendHistory(nil, 9, "best"), 9, &Retention{Last: 2, Keys: []plan.Key{plan.Number(5)}, Best: best})
 }
 
 // shortened has two bytes for the head of an item, kind and length, so that whatever is done to it still consists of items.

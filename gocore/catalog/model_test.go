@@ -120,6 +120,12 @@ func (v *world) make() {
 			if len(retention.Keys) == 0 {
 				retention.Keys = nil
 			}
+			if rapid.Bool().Draw(t, "best") {
+				retention.Best = Best{
+					Count: rapid.Uint64Range(1, 3).Draw(t, "count"), Largest: rapid.Bool().Draw(t, "largest"),
+					By: rapid.SliceOfN(rapid.SampledFrom([]string{"", "val", "loss", "\xff"}), 1, 3).Draw(t, "by"),
+				}
+			}
 			must(t, r.Retain(name, &retention))
 			c.effect = append(c.effect, func(m model) { m.of(name).retention = retention })
 		}
@@ -217,7 +223,7 @@ func (v *world) check() {
 		if info.Retention != nil {
 			r = *info.Retention
 		}
-		if info.Rows != len(h.rows) || info.Bytes != bytes[info.Name] || fmt.Sprint(r) != fmt.Sprint(h.retention) {
+		if info.Rows != len(h.rows) || info.Bytes != bytes[info.Name] || fmt.Sprintf("%#v", r) != fmt.Sprintf("%#v", h.retention) {
 			v.t.Fatalf("history %+v, not %d rows, %d bytes, %v", info, len(h.rows), bytes[info.Name], h.retention)
 		}
 	}

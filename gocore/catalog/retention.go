@@ -29,7 +29,7 @@ func parseRetention(body []byte) (history uint32, r *Retention, err error) {
 	case flags&^(flagNamed|flagBest|flagLargest) != 0:
 		return 0, nil, later("a retention has flags %#x", flags)
 	case flags&(flagBest|flagLargest) == flagLargest:
-		return 0, nil, malformed("a retention has flags %#x", flags)
+		return 0, nil, malformed("the largest numbers are the best, and no number is named")
 	}
 	if count > 0 {
 		r.Keys = make([]plan.Key, count)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -109,8 +110,8 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	}
 }
 
-// In whatever order checkpoints become durable, are replaced and dropped: those stay that the rule keeps by the order of their writing, and none that it would keep
-// of the durable ones has gone meanwhile.
+// In whatever order checkpoints become durable, are replaced and dropped: those stay that the rule keeps by the order of their writing and by their scores, and
+// none that it would keep of the durable ones has gone meanwhile.
 func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -118,7 +119,10 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 		if r.IntN(3) == 0 {
 			rule.Keys = nil
 		}
-		x, there := newRetention(&rule), map[plan.Key]int64{}
+		if seed%2 == 1 {
+			rule.Best = catalog.Best{Count: uint64(1 + r.IntN(4)), By: []string{"loss"}}
+		}
+		x, there := newRetention(&rule), map[plan.Key]standing{}
 		key := func(n int) plan.Key {
 			if n%7 == 3 {
 				return plan.Text(fmt.Sprint(n))
@@ -127,19 +131,19 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 		}
 		for _, at := range r.Perm(60) {
 			k := key(r.IntN(20))
-			if at < int(there[k]) {
+			if int64(at) < there[k].at {
 				continue // versions of a key become durable in their order
 			}
 			if r.IntN(6) == 0 {
 				delete(there, k)
 				x.remove(k)
 			} else {
-				there[k] = int64(at)
-				x.add(standing{written: written{int64(at), k}})
+				there[k] = standing{written{int64(at), k}, float64(r.IntN(9)), r.IntN(5) > 0}
+				x.add(there[k])
 			}
 			kept := keptBy(&rule, there)
 			for _, w := range x.unkept {
-				if kept[w.key] || there[w.key] != w.at {
+				if kept[w.key] || there[w.key].at != w.at {
 					t.Fatalf("seed %d: %v of %d goes, of %v the rule %+v keeps %v", seed, w.key, w.at, there, rule, kept)
 				}
 				delete(there, w.key)
@@ -152,17 +156,25 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 	}
 }
 
-// keptBy is what a rule keeps, of keys with the time of their writing.
-func keptBy(rule *catalog.Retention, there map[plan.Key]int64) map[plan.Key]bool {
-	var all []written
-	for k, at := range there {
-		all = append(all, written{at, k})
-	}
-	slices.SortFunc(all, func(a, b written) int { return int(b.at - a.at) })
+// keptBy is what a rule keeps.
+func keptBy(rule *catalog.Retention, there map[plan.Key]standing) map[plan.Key]bool {
+	all := slices.Collect(maps.Values(there))
+	slices.SortFunc(all, func(a, b standing) int { return int(b.at - a.at) })
 	kept, exempt := map[plan.Key]bool{}, rule.Exempts()
-	for i, w := range all {
-		if i < int(rule.Last) || exempt(w.key) {
-			kept[w.key] = true
+	for i, c := range all {
+		if i < int(rule.Last) || exempt(c.key) {
+			kept[c.key] = true
+		}
+	}
+	for _, c := range all {
+		better := 0
+		for _, other := range all {
+			if other.scored && (other.score < c.score || other.score == c.score && other.at < c.at) {
+				better++
+			}
+		}
+		if c.scored && better < int(rule.Best.Count) {
+			kept[c.key] = true
 		}
 	}
 	return kept
