@@ -359,17 +359,37 @@ bool History::drop(py::handle key) {
 
 void History::clear(const py::object& sources) { withdraw(sources, &Core::history_clear); }
 
-void History::retain(int64_t last, int64_t every, bool named, py::sequence keys) {
-  const Core& table = core();
-  std::deque<Key> named_keys;  // a deque: a Key stays where it is
+namespace {
+
+// Keys in the core's form, one behind the other; named keeps what they point to.
+std::vector<veloc_key> raw_keys(py::sequence keys, std::deque<Key>* named) {  // a deque: a Key stays where it is
   std::vector<veloc_key> raw;
   for (py::handle key : keys) {
-    named_keys.emplace_back(key);
-    raw.push_back(*named_keys.back().get());
+    named->emplace_back(key);
+    raw.push_back(*named->back().get());
   }
+  return raw;
+}
+
+}  // namespace
+
+void History::retain(int64_t last, int64_t every, bool named, py::sequence keys, int64_t best, py::sequence by, bool largest) {
+  const Core& table = core();
+  std::deque<Key> kept, names;
+  const std::vector<veloc_key> raw = raw_keys(keys, &kept), path = raw_keys(by, &names);
+  veloc_retention rule{};
+  rule.last = last;
+  rule.every = every;
+  rule.named = named;
+  rule.keys = raw.data();
+  rule.n_keys = static_cast<int64_t>(raw.size());
+  rule.best = best;
+  rule.by = path.data();
+  rule.n_by = static_cast<int64_t>(path.size());
+  rule.largest = largest;
   veloc_error error;
   Nogil nogil;
-  const int32_t status = table.retain(handle_, last, every, named, raw.data(), static_cast<int64_t>(raw.size()), &error);
+  const int32_t status = table.retain(handle_, &rule, &error);
   nogil.end();
   if (status < 0) raise(error, where());
 }

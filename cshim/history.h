@@ -38,7 +38,8 @@ class History {
   bool drop(py::handle key);
   // sources: see Reader.
   void clear(const py::object& sources);
-  void retain(int64_t last, int64_t every, bool named, py::sequence keys);
+  // by: names, from the meta inward, where best is not 0.
+  void retain(int64_t last, int64_t every, bool named, py::sequence keys, int64_t best, py::sequence by, bool largest);
   int64_t size() const;
   py::list keys() const;
   // The keys and how many there are, for an error; no keys where they are too many to be listed.

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 7
+#define VELOC_ABI_VERSION 8
 
 /* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -175,6 +175,18 @@ typedef struct veloc_info {
   int32_t ready; /* 1: a restore would find it in the fastest tier */
 } veloc_info;
 
+typedef struct veloc_retention {
+  int64_t last;          /* so many that were written last */
+  int64_t every;         /* those whose number is a multiple of this */
+  const veloc_key* keys; /* these */
+  int64_t n_keys;
+  int64_t best;        /* so many that are best by a number of their meta, which is JSON; of equal ones those that were written first */
+  const veloc_key* by; /* best: the names that lead to that number, KEY_STR, from the meta's object inward; at least one, and none without best */
+  int64_t n_by;
+  int32_t named;   /* not 0: those with texts for keys */
+  int32_t largest; /* best: not 0: the largest numbers are the best; 0: the smallest */
+} veloc_retention;
+
 enum { VELOC_HINT_RESTORE = 0, VELOC_HINT_LAST = 1, VELOC_HINT_DROP = 2, VELOC_HINT_ADVANCE = 3 };
 
 typedef struct veloc_hint_item {
@@ -253,10 +265,9 @@ int32_t veloc_timeline(uint64_t store, int32_t clear, char* buf, int64_t cap, in
 /* Histories: the same name gives the same handle. */
 int32_t veloc_history(uint64_t store, const char* name, int64_t name_len, uint64_t* history, veloc_error* err);
 int32_t veloc_history_clear(uint64_t history, veloc_error* err); /* drops every checkpoint and the plan */
-/* Which checkpoints stay when newer ones are there (durable, in a durable store): the last ones, every n-th number, all with texts for keys
- * (named), these keys. What nothing speaks for is dropped. All zero: everything stays. It is applied at once, and a durable store keeps it.
- */
-int32_t veloc_retain(uint64_t history, int64_t last, int64_t every, int32_t named, const veloc_key* keys, int64_t n, veloc_error* err);
+/* Which checkpoints stay when others are there (durable, in a durable store). What nothing speaks for is dropped. All zero: everything stays.
+ * It is applied at once, and a durable store keeps it. */
+int32_t veloc_retain(uint64_t history, const veloc_retention* rule, veloc_error* err);
 int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
 /* Keys in the order of their latest writing: per key int32 kind, int32 text_len, int64 number, text. */
 int32_t veloc_keys(uint64_t history, char* buf, int64_t cap, int64_t* len, veloc_error* err);

@@ -5,6 +5,7 @@ package main
 typedef const char veloc_const_char;
 typedef const veloc_key veloc_const_key;
 typedef const veloc_hint_item veloc_const_hint_item;
+typedef const veloc_retention veloc_const_retention;
 */
 import "C"
 
@@ -245,24 +246,63 @@ func veloc_drop(history C.uint64_t, key *C.veloc_const_key, failure *C.veloc_err
 const maxHints = 1 << 24
 
 //export veloc_retain
-func veloc_retain(history C.uint64_t, last, every C.int64_t, named C.int32_t, keys *C.veloc_const_key, n C.int64_t, failure *C.veloc_error) C.int32_t {
+func veloc_retain(history C.uint64_t, rule *C.veloc_const_retention, failure *C.veloc_error) C.int32_t {
 	return withHistory(history, failure, func(h *store.History) error {
-		if n < 0 || n > maxHints || (keys == nil && n > 0) {
-			return status.New(status.Invalid, "%d keys", int64(n))
+		if err := need(unsafe.Pointer(rule)); err != nil {
+			return err
 		}
-		if last < 0 || every < 0 {
-			return status.New(status.Invalid, "the last %d and every %d-th: neither can be negative", last, every)
-		}
-		r := catalog.Retention{Last: uint64(last), Every: uint64(every), Named: named != 0}
-		for i := range int(n) {
-			k, err := keyOf((*C.veloc_const_key)(unsafe.Add(unsafe.Pointer(keys), uintptr(i)*unsafe.Sizeof(C.veloc_key{}))))
-			if err != nil {
-				return err
-			}
-			r.Keys = append(r.Keys, k)
+		r, err := retentionOf((*C.veloc_retention)(unsafe.Pointer(rule)))
+		if err != nil {
+			return err
 		}
 		return h.Retain(r)
 	})
+}
+
+func retentionOf(rule *C.veloc_retention) (r catalog.Retention, err error) {
+	if rule.last < 0 || rule.every < 0 || rule.best < 0 {
+		return r, status.New(status.Invalid, "the last %d, every %d-th and the best %d: none can be negative", rule.last, rule.every, rule.best)
+	}
+	r = catalog.Retention{Last: uint64(rule.last), Every: uint64(rule.every), Named: rule.named != 0}
+	if r.Keys, err = keysOf((*C.veloc_const_key)(unsafe.Pointer(rule.keys)), rule.n_keys); err != nil {
+		return r, err
+	}
+	r.Best, err = bestOf(rule)
+	return r, err
+}
+
+func bestOf(rule *C.veloc_retention) (b catalog.Best, err error) {
+	if rule.n_by > catalog.MostPath || (rule.best > 0) != (rule.n_by > 0) {
+		return b, status.New(status.Invalid, "the best %d by a number behind %d names: there are 1 to %d, and none without best", rule.best, rule.n_by, catalog.MostPath)
+	}
+	names, err := keysOf((*C.veloc_const_key)(unsafe.Pointer(rule.by)), rule.n_by)
+	if err != nil {
+		return b, err
+	}
+	b = catalog.Best{Count: uint64(rule.best), Largest: rule.best > 0 && rule.largest != 0}
+	bytes := 0
+	for _, name := range names {
+		if bytes += len(name.Text); !name.IsText || bytes > catalog.MostName {
+			return b, status.New(status.Invalid, "the names that lead to a number are texts of at most %d bytes together", catalog.MostName)
+		}
+		b.By = append(b.By, name.Text)
+	}
+	return b, nil
+}
+
+// keysOf reads n keys, which lie one behind the other.
+func keysOf(keys *C.veloc_const_key, n C.int64_t) (all []plan.Key, err error) {
+	if n < 0 || n > maxHints || (keys == nil && n > 0) {
+		return nil, status.New(status.Invalid, "%d keys", int64(n))
+	}
+	for i := range int(n) {
+		k, err := keyOf((*C.veloc_const_key)(unsafe.Add(unsafe.Pointer(keys), uintptr(i)*unsafe.Sizeof(C.veloc_key{}))))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
 }
 
 //export veloc_hint

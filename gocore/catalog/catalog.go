@@ -26,7 +26,7 @@ var ErrExhausted = errors.New("no id is left in the catalog")
 
 // Limits of what one item says, so that a reader knows what it is in for. A writer is refused what is beyond them.
 const (
-	MostName = 64 << 10 // bytes of a history's name, and of a text that is a key
+	MostName = 64 << 10 // bytes of a history's name, of a text that is a key, and of the names that lead to a number of a meta
 	MostText = 16 << 20 // bytes of a layout's text, and of a checkpoint's meta
 	MostPath = 1000     // names that lead to a number of a meta: no meta is nested deeper
 	MostSlot = 1 << 60  // bytes of a checkpoint: sums of a few of them stay in 64 bits

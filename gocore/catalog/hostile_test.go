@@ -142,7 +142,7 @@ func TestHostileRecords(t *testing.T) {
 		{"behind 0 names", encode(kindRetention, body(uint32(1), uint32(2), uint64(1), uint64(0), uint32(0), uint64(1), uint32(0)))},
 		{"behind 1001 names", encode(kindRetention, body(uint32(1), uint32(2), uint64(1), uint64(0), uint32(0), uint64(1), uint32(1001), make([]byte, 4004)))},
 		{"the best 0", encode(kindRetention, body(uint32(1), uint32(2), uint64(1), uint64(0), uint32(0), uint64(0), uint32(1), uint32(0)))},
-		{"a name has 65537 bytes", encode(kindRetention, body(uint32(1), uint32(2), uint64(1), uint64(0), uint32(0), uint64(1), uint32(1), uint32(65537), make([]byte, 65537)))},
+		{"more than 65536 bytes", encode(kindRetention, body(uint32(1), uint32(2), uint64(1), uint64(0), uint32(0), uint64(1), uint32(1), uint32(65537), make([]byte, 65537)))},
 		{"left over", encode(kindRetention, body(uint32(1), uint32(2), uint64(1), uint64(0), uint32(0), uint64(1), uint32(1), uint32(1), "xy"))},
 		{"left over", encode(kindRetention, body(uint32(1), uint32(1), uint64(1), uint64(0), uint32(0), uint8(0)))},
 		{"too short", encode(kindSerial, make([]byte, 7))},

@@ -64,12 +64,14 @@ func (f *fields) best() (b Best, err error) {
 		return b, malformed("the best %d by a number behind %d names", b.Count, count)
 	}
 	b.By = make([]string, count)
+	room := uint64(MostName)
 	for i := range b.By {
-		n := f.u32()
-		if n > MostName {
-			return b, malformed("a name has %d bytes", n)
+		n := uint64(f.u32())
+		if n > room {
+			return b, malformed("the names have more than %d bytes", MostName)
 		}
-		b.By[i] = string(f.take(uint64(n)))
+		room -= n
+		b.By[i] = string(f.take(n))
 	}
 	return b, nil
 }

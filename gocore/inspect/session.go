@@ -121,7 +121,24 @@ func appendRetention(to []byte, r *catalog.Retention) []byte {
 		to = appendKey(to, k)
 		said++
 	}
-	return append(appendField(append(to, ']'), "more_keys", len(r.Keys)-said), '}')
+	to = appendField(append(to, ']'), "more_keys", len(r.Keys)-said)
+	return append(appendBest(to, &r.Best), '}')
+}
+
+// appendBest says which checkpoints are the best. The names are short enough to be listed.
+func appendBest(to []byte, b *catalog.Best) []byte {
+	to = appendField(to, "best", b.Count)
+	to = append(to, `, "by": [`...)
+	for i, name := range b.By {
+		if i > 0 {
+			to = append(to, ", "...)
+		}
+		to = pytext.Append(to, name)
+	}
+	if b.Largest {
+		return append(to, `], "order": "max"`...)
+	}
+	return append(to, `], "order": "min"`...)
 }
 
 func (s *Session) history(name Bytes) (uint32, error) {

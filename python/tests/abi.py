@@ -109,6 +109,20 @@ class Info(c.Structure):
     )
 
 
+class Retention(c.Structure):
+    _fields_ = (
+        ("last", c.c_int64),
+        ("every", c.c_int64),
+        ("keys", Pointer),
+        ("n_keys", c.c_int64),
+        ("best", c.c_int64),
+        ("by", Pointer),
+        ("n_by", c.c_int64),
+        ("named", c.c_int32),
+        ("largest", c.c_int32),
+    )
+
+
 class HintItem(c.Structure):
     _fields_ = (("key", Key), ("op", c.c_int32), ("reserved", c.c_int32))
 
@@ -130,6 +144,7 @@ STRUCTS: dict[str, type[c.Structure]] = {
     "veloc_restore_args": RestoreArgs,
     "veloc_outcome": Outcome,
     "veloc_info": Info,
+    "veloc_retention": Retention,
     "veloc_hint_item": HintItem,
     "veloc_plan_restore": PlanRestore,
     "veloc_ticket_state": TicketState,
@@ -151,7 +166,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "timeline": (U64, I32, Pointer, I64, Pointer),
     "history": (U64, Pointer, I64, Pointer),
     "history_clear": (U64,),
-    "retain": (U64, I64, I64, I32, Pointer, I64),
+    "retain": (U64, Pointer),
     "history_len": (U64, Pointer),
     "keys": (U64, Pointer, I64, Pointer),
     "lookup": (U64, Pointer, Pointer),

@@ -38,6 +38,7 @@ from abi import (
     Info,
     Key,
     Outcome,
+    Retention,
     PlanRestore,
     Pointer,
     Region,
@@ -578,7 +579,7 @@ def after_close(core: Core) -> None:
     key, out, n = Key(1, None, 0, 0, 0), Outcome(), c.c_int64()
     for name, arguments in {
         "history_clear": [x.history],
-        "retain": [x.history, 1, 0, 0, None, 0],
+        "retain": [x.history, where(Retention(last=1))],
         "hint_clear": [x.history],
         "prefetch": [x.history],
         "drop": [x.history, where(key)],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["FlushRule", "Mode", "Picture", "Pinning", "Policy", "TierName", "Verification"]
+__all__ = ["BestOrder", "FlushRule", "Mode", "Picture", "Pinning", "Policy", "TierName", "Verification"]
 
 #: A tier, from the fastest to the slowest.
 TierName = Literal["device", "host", "disk", "archive"]
@@ -28,6 +28,9 @@ FlushRule = Literal["auto", "lazy", "eager"]
 
 #: Which checkpoints give up their room first.
 Policy = Literal["score", "lru", "fifo"]
+
+#: Which numbers of a meta are the best: the smallest, as of a loss, or the largest, as of an accuracy.
+BestOrder = Literal["min", "max"]
 
 #: Which restores compare checksums: the first of a checkpoint in a tier, each, or none.
 Verification = Literal["first", "always", "off"]

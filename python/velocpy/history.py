@@ -18,7 +18,7 @@ from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, 
 from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
-    from .choices import TierName
+    from .choices import BestOrder, TierName
     from .store import Store
 
 T = TypeVar("T")
@@ -217,8 +217,13 @@ class History:
         every: int | None = None,
         named: bool = False,
         keys: Iterable[Key] = (),
+        best: int | None = None,
+        by: str | Sequence[str] | None = None,
+        order: BestOrder = "min",
     ) -> None:
         """Says which checkpoints stay when newer ones come; others are dropped. Without arguments all stay.
+
+        What one argument keeps stays, whatever the others say.
 
         It holds from now on, in place of what was said before, and for what is there. A durable store keeps it for
         whoever opens it next; there a checkpoint counts as a newer one when it is durable, so that a crash never leaves
@@ -234,6 +239,21 @@ class History:
             Those whose key is a str.
         keys
             These.
+        best
+            So many that are best by a number of their meta. Of equal ones those stay that were written first. A
+            checkpoint that takes the place of another of its key has the meta that it came with. One without that
+            number, or whose number is not finite, is never among the best: give ``last`` too, for where to go on.
+            What has been dropped does not come back when one of the best is dropped later.
+        by
+            The name of that number in the meta, which is a dict; or several names, each in the dict of the one before:
+            ``("val", "loss")``. Numbers are compared as floats.
+        order
+            "min": the smallest are the best; "max": the largest.
+
+        Raises
+        ------
+        InvalidArgument
+            Nothing has changed. Also where ``best`` comes without ``by``, or the other way round.
 
         Examples
         --------
@@ -245,14 +265,29 @@ class History:
         ...         _ = run.checkpoint(i, u=numpy.zeros(2))
         ...     list(run)
         [0, 100, 200, 230, 240]
+
+        The two with the smallest loss on the validation set, and the latest one:
+
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     run.retain(last=1, best=2, by=("val", "loss"))
+        ...     for epoch, loss in enumerate([0.9, 0.5, 0.7, 0.6, 0.8]):
+        ...         _ = run.checkpoint(epoch, w=numpy.zeros(2), meta={"val": {"loss": loss}})
+        ...     list(run)
+        [1, 3, 4]
         """
-        for name, number in (("last", last), ("every", every)):
+        for name, number in (("last", last), ("every", every), ("best", best)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, Integral) or number < 1):
                 raise InvalidArgument(f"{name} is {number!r}; give a whole number from 1 up, or None.")
+        names = _names_by(best, by, order)
         chosen = [plain_key(key) for key in keys]
-        self._core.retain(int(last or 0), int(every or 0), bool(named), chosen)
+        self._core.retain(
+            int(last or 0), int(every or 0), bool(named), chosen, int(best or 0), names, best is not None and order == "max"
+        )
         if records.wanted():
             rule = f"last={last}, every={every}, named={bool(named)}, {len(chosen)} keys"
+            if best is not None:
+                rule += f", best={best} by {'.'.join(names)!r}, order={order}"
             records.log.debug("history %r: retention is %s; %d checkpoints stay", self._name, rule, len(self))
 
     # --- checkpoints out ---
@@ -655,6 +690,23 @@ def _json(meta: Any) -> str:
         return json.dumps(meta, separators=(",", ":"), default=_json_number)
     except TypeError:  # it may be for the keys: json asks about values only
         return json.dumps(_with_plain_keys(meta), separators=(",", ":"), default=_json_number)
+
+
+def _names_by(best: int | None, by: str | Sequence[str] | None, order: BestOrder) -> tuple[str, ...]:
+    """The names that lead to the number by which checkpoints are compared; none where no best ones are asked for."""
+    if order not in ("min", "max"):
+        raise InvalidArgument(f"order is {order!r}; it is one of min, max.")
+    if best is None:
+        if by is not None or order != "min":
+            given = f"by={by!r}" if by is not None else f"order={order!r}"
+            raise InvalidArgument(f"{given} says which checkpoints are the best, and not how many stay: give best=.")
+        return ()
+    if by is None:
+        raise InvalidArgument(f"best={best} does not say by what: give by=, the name of a number in the meta.")
+    names = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, Sequence) else ()
+    if not 1 <= len(names) <= META_DEPTH or not all(isinstance(name, str) for name in names):
+        raise InvalidArgument(f"by is {by!r}; give the name of a number in the meta, or names that lead to it.")
+    return names
 
 
 def _with_plain_keys(node: Any) -> Any:

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from . import _core, knobs
+from .choices import BestOrder
 from .errors import CheckpointNotFound, DamagedStore, InvalidArgument
 
 __all__ = [
@@ -72,6 +73,12 @@ class Retention:
     keys: tuple[Key, ...]
     #: How many keys more there are, which are too long to be listed.
     more_keys: int = 0
+    #: So many of those that are best by a number of their meta; 0: none for that.
+    best: int = 0
+    #: The names that lead to that number.
+    by: tuple[str, ...] = ()
+    #: "min": the smallest numbers are the best; "max": the largest.
+    order: BestOrder = "min"
 
 
 @dataclass(frozen=True)
@@ -740,7 +747,7 @@ class _Names:
 
 def _history(facts: dict[str, Any]) -> HistoryEntry:
     rule = facts["retention"]
-    retention = rule and Retention(rule["last"], rule["every"], rule["named"], tuple(rule["keys"]), rule["more_keys"])
+    retention = rule and Retention(**rule | {"keys": tuple(rule["keys"]), "by": tuple(rule["by"])})
     return HistoryEntry(facts["history"], facts["checkpoints"], facts["bytes"], facts["last_serial"], retention)
 
 
