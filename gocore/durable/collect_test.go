@@ -94,6 +94,8 @@ func (s *site) keys(history string) (all []plan.Key) {
 
 func TestCollectAppliesRetention(t *testing.T) {
 	n, x := plan.Number, plan.Text
+	metas := []string{`{"l": 1}`, "", `{"l": 3}`, `{"l": 4}`, `{"l": NaN}`, `{"l": 3}`, `{"l": 3}`} // in the order of writing
+	best := func(count uint64) catalog.Best { return catalog.Best{Count: count, By: []string{"l"}} }
 	for _, c := range []struct {
 		retention catalog.Retention
 		want      []plan.Key
@@ -103,13 +105,19 @@ func TestCollectAppliesRetention(t *testing.T) {
 		{catalog.Retention{Named: true}, []plan.Key{x("a"), x("b")}},
 		{catalog.Retention{Keys: []plan.Key{n(3), x("a"), n(99)}}, []plan.Key{x("a"), n(3)}},
 		{catalog.Retention{Every: 3}, []plan.Key{n(0), n(3)}},
+		{catalog.Retention{Best: best(2)}, []plan.Key{n(-2), x("a")}},
+		{catalog.Retention{Last: 1, Best: best(3)}, []plan.Key{n(-2), x("a"), x("b"), n(1)}},
+		{catalog.Retention{Best: catalog.Best{Count: 1, By: []string{"l"}, Largest: true}}, []plan.Key{n(2)}},
+		{catalog.Retention{Best: catalog.Best{Count: 1, By: []string{"loss"}}}, []plan.Key{}},
 		{catalog.Retention{Last: 100}, []plan.Key{n(-2), n(0), x("a"), n(2), n(3), x("b"), n(1)}},
 	} {
 		s := newSite(t)
 		s.put("h", n(1), 10)
-		for _, k := range []plan.Key{n(-2), n(0), x("a"), n(2), n(3), x("b"), n(1)} { // 1 is written a second time
+		for i, k := range []plan.Key{n(-2), n(0), x("a"), n(2), n(3), x("b"), n(1)} { // 1 is written a second time
+			s.meta = metas[i]
 			s.put("h", k, 10)
 		}
+		s.meta = ""
 		s.put("other", n(1), 10)
 		s.do(&Change{History: "h", Retention: &c.retention})
 		s.close()

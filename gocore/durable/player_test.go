@@ -34,6 +34,11 @@ type version struct {
 	size   int64
 }
 
+// loss is the number in its meta: some have the same.
+func (v version) loss() uint64 { return v.serial * 5 % 7 }
+
+func (v version) meta() string { return fmt.Sprintf(`{"serial": %d, "loss": %d}`, v.serial, v.loss()) }
+
 func (v version) bytes() []byte {
 	p := make([]byte, v.size+8)
 	for i := int64(0); i < v.size; i += 8 {
@@ -62,10 +67,10 @@ func sums(l *catalog.Layout, p []byte) []uint64 {
 // model is what a store holds.
 type model struct {
 	rows map[slot]version
-	keep map[string]uint64 // retentions: the last so many
+	keep map[string]string // retentions, as they print
 }
 
-func newModel() model { return model{rows: map[slot]version{}, keep: map[string]uint64{}} }
+func newModel() model { return model{rows: map[slot]version{}, keep: map[string]string{}} }
 
 func (m model) with(changes []*Change) model {
 	to := model{maps.Clone(m.rows), maps.Clone(m.keep)}
@@ -81,10 +86,10 @@ func (m model) with(changes []*Change) model {
 		case c.Clarify:
 		case c.Clear:
 			maps.DeleteFunc(to.rows, func(s slot, v version) bool { return s.history == c.History && v.serial <= c.Serial })
-		case c.Retention.Last == 0:
+		case c.Retention.None():
 			delete(to.keep, c.History)
 		default:
-			to.keep[c.History] = c.Retention.Last
+			to.keep[c.History] = fmt.Sprintf("%+v", *c.Retention)
 		}
 	}
 	return to
@@ -112,7 +117,7 @@ func shown(s *catalog.State) model {
 			return true
 		})
 		if info.Retention != nil {
-			m.keep[info.Name] = info.Retention.Last
+			m.keep[info.Name] = fmt.Sprintf("%+v", *info.Retention)
 		}
 	}
 	return m
@@ -151,7 +156,7 @@ func readable(c *contents, read func(off int64, p []byte) error, counts func(at 
 				bad = fmt.Errorf("%s/%s, version %d: other bytes", info.Name, row.Key, row.Serial)
 			case !slices.Equal(row.Sums, sums(row.Layout, want)):
 				bad = fmt.Errorf("%s/%s: other sums", info.Name, row.Key)
-			case row.Meta != fmt.Sprint("meta ", v.serial) || !slices.Equal(row.Layout.Spans, v.layout().Spans):
+			case row.Meta != v.meta() || !slices.Equal(row.Layout.Spans, v.layout().Spans):
 				bad = fmt.Errorf("%s/%s: another row", info.Name, row.Key)
 			}
 			return bad == nil
@@ -345,7 +350,7 @@ func (p *player) put(history string, key plan.Key, size int64) *Change {
 	p.serial++
 	v := version{p.serial, size}
 	l := v.layout()
-	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: fmt.Sprint("meta ", v.serial)}
+	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: v.meta()}
 	room, ok := p.room(length(row))
 	if ok {
 		p.mark(room, true)
@@ -384,8 +389,23 @@ func (p *player) clear(history string) *Change {
 	return &Change{History: history, Serial: p.serial, Clear: true}
 }
 
-func (p *player) retain(history string, last uint64) *Change {
-	return &Change{History: history, Retention: &catalog.Retention{Last: last}}
+func (p *player) retain(history string, r catalog.Retention) *Change {
+	return &Change{History: history, Retention: &r}
+}
+
+// prune drops what the retention of a history does not keep, as a store does once a checkpoint is durable.
+func (p *player) prune(history string) (drops []*Change) {
+	if p.d == nil {
+		return []*Change{nil}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.d.unkept() {
+		if x.name == history {
+			drops = append(drops, &Change{History: history, Key: x.key, Serial: x.serial, Drop: true})
+		}
+	}
+	return drops
 }
 
 // commit hands changes over and waits until their fate is known; true: all are durable.

@@ -1,9 +1,13 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/plan"
 )
 
@@ -78,7 +82,9 @@ var scenarios = []scenario{
 		p.try("open", once, p.open)
 		for i := range 5 {
 			p.try("put", once, func() bool { return p.commit(p.put("a", p.key(i), p.size()), p.put("b", p.key(i), 1)) })
-			p.try("drop", once, func() bool { return p.commit(p.drop("a", p.key(i-1)), p.retain("b", uint64(i%2))) })
+			p.try("drop", once, func() bool {
+				return p.commit(p.drop("a", p.key(i-1)), p.retain("b", catalog.Retention{Last: uint64(i % 2)}))
+			})
 			p.try("put there", once, func() bool { return p.commit(p.put("c", p.key(0), 20_000)) })
 		}
 		p.try("clear", once, func() bool { return p.commit(p.clear("b")) })
@@ -135,6 +141,60 @@ var scenarios = []scenario{
 		p.try("open", once, p.open)
 		p.try("where it was", once, func() bool { return p.commit(p.put("a", p.key(1), 20_000)) })
 	}},
+	{"best", func(p *player, once bool) {
+		p.slack = 2000
+		rule := catalog.Retention{Last: 1, Best: catalog.Best{Count: 2, By: []string{"loss"}}}
+		p.try("open", once, p.open)
+		p.try("rule", once, func() bool { return p.commit(p.retain("run", rule)) })
+		durables := map[version]bool{}
+		for i := range 9 {
+			p.try("put", once, func() bool { return p.commit(p.put("run", p.key(i), p.size())) })
+			p.note("run", durables)
+			p.try("drop", once, func() bool { return p.commit(p.prune("run")...) })
+			p.keepsBest("run", durables, &rule)
+			if i == 4 {
+				p.crash(0.5)
+				p.try("open", once, p.open)
+				p.keepsBest("run", durables, &rule)
+			}
+		}
+	}},
+}
+
+// note adds the versions of a history that are durable.
+func (p *player) note(history string, durables map[version]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, v := range p.sure.rows {
+		if at.history == history {
+			durables[v] = true
+		}
+	}
+}
+
+// keepsBest looks whether of versions that were durable, of one key each, the latest and the best are there, whatever a crash leaves now.
+func (p *player) keepsBest(history string, durables map[version]bool, rule *catalog.Retention) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for v := range durables {
+		newer, better := uint64(0), uint64(0)
+		for other := range durables {
+			if other.serial > v.serial {
+				newer++
+			}
+			if other.loss() < v.loss() || other.loss() == v.loss() && other.serial < v.serial {
+				better++
+			}
+		}
+		if newer >= rule.Last && better >= rule.Best.Count {
+			continue
+		}
+		for _, m := range p.allowed() {
+			if !slices.Contains(slices.Collect(maps.Values(m.rows)), v) {
+				p.wrong = errors.Join(p.wrong, fmt.Errorf("%v keeps the latest and the best of %v, and %v is not there", m, durables, v))
+			}
+		}
+	}
 }
 
 // ail damages the catalog where something was acknowledged; what can still be read is what there is from then on.
