@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"velocpy/gocore/catalog"
 	"velocpy/gocore/copier"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/status"
@@ -163,4 +164,23 @@ func BenchmarkSmallLoads(b *testing.B) {
 		release(b, l)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "checkpoints/s")
+}
+
+// What a checkpoint that becomes durable costs a history with a rule, which drops another one for it.
+func BenchmarkRetention(b *testing.B) {
+	const text, meta = "", `{"step": 1200, "lr": 0.0001, "val": {"loss": 0.%d, "accuracy": 0.81}, "loss": 0.69}`
+	for name, rule := range map[string]catalog.Retention{"last": {Last: 100, Every: 1000}, "best": {Last: 100, Every: 1000, Best: bestBy(100, "val", "loss")}} {
+		b.Run(name, func(b *testing.B) {
+			var metas []string
+			for i := range 1000 {
+				metas = append(metas, fmt.Sprintf(meta, i*7919%1000))
+			}
+			x := newRetention(&rule)
+			b.ReportAllocs()
+			for at := int64(1); b.Loop(); at++ {
+				x.add(x.standing(written{at, plan.Number(at)}, text, metas[at%1000]))
+				x.unkept = x.unkept[:0]
+			}
+		})
+	}
 }

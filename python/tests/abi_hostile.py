@@ -38,11 +38,11 @@ from abi import (
     Info,
     Key,
     Outcome,
-    Retention,
     PlanRestore,
     Pointer,
     Region,
     RestoreArgs,
+    Retention,
     TicketState,
     where,
 )
@@ -261,10 +261,29 @@ def counts_and_sizes(core: Core) -> None:
             assert x.restore(select=where(x.bytes), n_select=n)[0] == INVALID
             assert x.restore(into=where(x.regions), n_into=n)[0] == INVALID
             assert core.call("hint", x.history, where(HintItem()), n, None) == INVALID
+            key = where(Key(0, where(x.bytes), 1, 1, 0))
+            for rule in (
+                Retention(keys=key, n_keys=n),
+                Retention(best=1, by=key, n_by=n),
+                Retention(best=1, by=where(Key(0, where(x.bytes), n, 1, 0)), n_by=1),
+            ):
+                assert core.call("retain", x.history, where(rule)) == INVALID
             assert core.call("history", x.store, b"h", n, where(c.c_uint64())) == INVALID
             assert core.call("open", b"{}", n, where(c.c_uint64())) == INVALID
             assert core.call("init", b"{}", n) == INVALID
+        name = where(Key(0, where(x.bytes), 1, 1, 0))
+        for rule in (
+            Retention(best=1),
+            Retention(by=name, n_by=1),
+            Retention(best=1, n_by=1),
+            Retention(best=1, by=where(Key(1, None, 0, 0, 0)), n_by=1),
+            Retention(last=1, n_keys=1),
+        ):
+            assert core.call("retain", x.history, where(rule)) == INVALID
+        assert core.call("retain", x.history, None) == INVALID
         for n in NEGATIVE:
+            for rule in (Retention(last=n), Retention(every=n), Retention(best=n, by=name, n_by=1)):
+                assert core.call("retain", x.history, where(rule)) == INVALID
             assert core.call("stats", x.store, where(x.bytes), n, where(c.c_int64())) == INVALID
             room = where(x.bytes)
             assert core.call("plan_next", x.history, room, n, where(c.c_int64()), where(PlanRestore())) == INVALID

@@ -172,6 +172,8 @@ class Catalog:
     layouts: dict[int, Layout] = field(default_factory=dict)
     rows: dict[bytes, dict[Key, Row]] = field(default_factory=dict)
     retention: dict[bytes, tuple[bool, int, int, list[Key]]] = field(default_factory=dict)
+    #: Where the best are kept: how many, the names that lead to a number, and whether the largest are the best.
+    best: dict[bytes, tuple[int, list[bytes], bool]] = field(default_factory=dict)
     serial: int = 0
     #: The data file in whose commit area the log goes on.
     commits: int = 0
@@ -254,9 +256,17 @@ class Catalog:
 
     def retain(self, body: Fields) -> None:
         history, flags, last, every, count = body.numbers("IIQQI")
-        if flags > 1:
+        if flags > 7:
             raise ValueError("of a later version")
-        self.retention[self.names[history]] = (bool(flags), last, every, [body.key() for _ in range(count)])
+        name = self.names[history]
+        self.retention[name] = (bool(flags & 1), last, every, [body.key() for _ in range(count)])
+        self.best.pop(name, None)
+        if flags & 6:
+            best, count = body.numbers("QI")
+            path = [body.take(body.numbers("I")[0]) for _ in range(count)]
+            if not flags & 2 or not best or not 1 <= count <= 1000 or sum(map(len, path)) > 65536:
+                raise ValueError("a rule about the best that cannot be")
+            self.best[name] = (best, path, bool(flags & 4))
 
     def given(self, body: Fields) -> None:
         self.serial = max(self.serial, *body.numbers("Q"))

@@ -271,7 +271,7 @@ def call_clear(s: State) -> None:
 
 @case()
 def call_retain(s: State) -> None:
-    s.history.retain(last=2, every=2, named=True, keys=[1])
+    s.history.retain(last=2, every=2, named=True, keys=[1], best=2, by=("val", "loss"))
     s.history.retain()
 
 

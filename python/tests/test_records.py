@@ -54,11 +54,14 @@ def test_plans_and_rules(debug: pytest.LogCaptureFixture) -> None:
         run.hint(velocpy.Plan([1, 2]))
         run.hint_clear()
         run.retain(last=2, keys=[7])
+        run.retain(last=2, best=3, by=("val", "loss"))
         assert [record.getMessage() for record in debug.records] == [
             "history 'a\\nb': hints from a list",
             "history 'a\\nb': hints from <Plan: 0 hints read, more to come>",
             "history 'a\\nb': the plan is withdrawn",
             "history 'a\\nb': retention is last=2, every=None, named=False, 1 keys; 1 checkpoints stay",
+            "history 'a\\nb': retention is last=2, every=None, named=False, 0 keys, best=3 by 'val.loss', order=min; "
+            "1 checkpoints stay",
         ]
 
 

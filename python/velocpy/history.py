@@ -282,7 +282,13 @@ class History:
         names = _names_by(best, by, order)
         chosen = [plain_key(key) for key in keys]
         self._core.retain(
-            int(last or 0), int(every or 0), bool(named), chosen, int(best or 0), names, best is not None and order == "max"
+            int(last or 0),
+            int(every or 0),
+            bool(named),
+            chosen,
+            int(best or 0),
+            names,
+            best is not None and order == "max",
         )
         if records.wanted():
             rule = f"last={last}, every={every}, named={bool(named)}, {len(chosen)} keys"
