@@ -116,6 +116,28 @@ func TestTheBestWaitForDurability(t *testing.T) {
 	}
 }
 
+// A rule that comes while a better checkpoint is on its way to the disk does not count it.
+func TestRetentionCountsWhatIsDurable(t *testing.T) {
+	x := newCommitting(t)
+	x.mustPut(1, random(3000, 1))
+	if _, err := x.putArgs(2, random(3000, 2), lost(0.5)); err != nil {
+		t.Fatal(err)
+	}
+	better := x.begin(3, random(3000, 3), lost(0.1), x.write)
+	if err := x.h.Retain(catalog.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
+		t.Fatal(err)
+	}
+	x.mustPut(4, random(3000, 4)) // the rule is durable with it
+	if got := x.afterCrash().numbers(); !slices.Equal(got, []int64{2}) {
+		t.Fatalf("after a crash %v are there", got)
+	}
+	x.write.Release()
+	if err := drive(t, better, status.Pending, x.fd, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the worse one has gone", func() bool { return slices.Equal(x.numbers(), []int64{3}) })
+}
+
 // Checkpoints of many rows, which are not made records of when the store is opened, are compared by what the catalog says.
 func TestTheBestOfWhatIsAsleep(t *testing.T) {
 	c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
