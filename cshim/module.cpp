@@ -187,8 +187,8 @@ void bind_history(py::module_& m) {
            py::arg("stream"), py::arg("written"), py::arg("observe"))
       .def("drop", &History::drop, py::arg("key"))
       .def("clear", &History::clear, py::arg("sources"))
-      .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"), py::arg("best"),
-           py::arg("by"), py::arg("largest"))
+      .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"), py::arg("best"), py::arg("by"),
+           py::arg("largest"))
       .def("size", &History::size)
       .def("keys", &History::keys)
       .def("known", &History::known)

@@ -175,16 +175,20 @@ typedef struct veloc_info {
   int32_t ready; /* 1: a restore would find it in the fastest tier */
 } veloc_info;
 
+/* What one of these keeps stays. The best are those with the smallest, or the largest, number at one place of their meta, which is JSON
+ * then: by are the names of the members that lead there, KEY_STR, from the object that the meta is inward; at least one, and none without
+ * best. Of equal checkpoints that which was written first is better. One without such a number, or with one that is not finite, is never
+ * among the best. */
 typedef struct veloc_retention {
   int64_t last;          /* so many that were written last */
   int64_t every;         /* those whose number is a multiple of this */
   const veloc_key* keys; /* these */
   int64_t n_keys;
-  int64_t best;        /* so many that are best by a number of their meta, which is JSON; of equal ones those that were written first */
-  const veloc_key* by; /* best: the names that lead to that number, KEY_STR, from the meta's object inward; at least one, and none without best */
+  int64_t best; /* so many of the best */
+  const veloc_key* by;
   int64_t n_by;
   int32_t named;   /* not 0: those with texts for keys */
-  int32_t largest; /* best: not 0: the largest numbers are the best; 0: the smallest */
+  int32_t largest; /* not 0: the largest numbers are the best */
 } veloc_retention;
 
 enum { VELOC_HINT_RESTORE = 0, VELOC_HINT_LAST = 1, VELOC_HINT_DROP = 2, VELOC_HINT_ADVANCE = 3 };
@@ -265,8 +269,8 @@ int32_t veloc_timeline(uint64_t store, int32_t clear, char* buf, int64_t cap, in
 /* Histories: the same name gives the same handle. */
 int32_t veloc_history(uint64_t store, const char* name, int64_t name_len, uint64_t* history, veloc_error* err);
 int32_t veloc_history_clear(uint64_t history, veloc_error* err); /* drops every checkpoint and the plan */
-/* Which checkpoints stay when others are there (durable, in a durable store). What nothing speaks for is dropped. All zero: everything stays.
- * It is applied at once, and a durable store keeps it. */
+/* Which checkpoints stay when others are there (durable, in a durable store). What nothing speaks for is dropped. All zero: everything
+ * stays. It is applied at once, and a durable store keeps it. */
 int32_t veloc_retain(uint64_t history, const veloc_retention* rule, veloc_error* err);
 int32_t veloc_history_len(uint64_t history, int64_t* n, veloc_error* err);
 /* Keys in the order of their latest writing: per key int32 kind, int32 text_len, int64 number, text. */

@@ -7,8 +7,8 @@ import (
 )
 
 // Number reads a number of a checkpoint's meta: the member that the names lead to, each in the object of the one before. text is that of the checkpoint's
-// layout, as the meta proper of a tree stands beside its values. Of members with one name the last counts, as in Python's JSON. It is not there where the meta
-// is none, a name leads nowhere, or to something else than a number that is finite as a float64. Only what is named is converted; the rest is skipped.
+// layout, as the meta proper of a tree stands beside its values. Of members with one name the last counts, as in Python's JSON. ok is false where the meta is no
+// JSON, a name leads nowhere, or to something else than a number that is finite as a float64. Only what is named is converted; the rest is skipped.
 func Number(text, meta string, names []string) (n float64, ok bool) {
 	j := json{p: meta}
 	var right bool

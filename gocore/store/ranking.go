@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// ranking has the checkpoints of a history with a score: the best of them, which a retention keeps, and the others, each of which another rule keeps. A nil one
-// has none.
+// ranking orders the checkpoints of a history that have a score: the best of them, which the retention keeps for that, and the rest, each of which another rule
+// keeps. A nil ranking is that of a retention that does not ask for the best: it stays empty.
 type ranking struct {
 	count  uint64
 	scores map[plan.Key]standing
@@ -17,12 +17,12 @@ type ranking struct {
 	rest   *btree.BTreeG[standing]
 }
 
-// standing is a checkpoint that counts. Of those with a score the smaller one is better, and of equal ones that which was written first, so that a checkpoint
-// which stays for its score goes for a better one alone.
+// standing is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better, so that a
+// checkpoint which stays for its score goes for a better one alone.
 type standing struct {
 	written
 	score  float64
-	scored bool
+	scored bool // false: its meta has no such number, and it is never among the best
 }
 
 func (a standing) betterThan(b standing) bool {
@@ -37,7 +37,8 @@ func newRanking(count uint64) *ranking {
 	}
 }
 
-// add takes in a checkpoint that is not there, and gives the one that is not among the best for it: it itself, or one that was. No: there is none.
+// add ranks a checkpoint whose key has no rank yet, and returns the one that is outdone by it: one that was among the best, or the new one itself. some is
+// false where there was room for one more.
 func (x *ranking) add(c standing) (outdone standing, some bool) {
 	if x == nil || !c.scored {
 		return outdone, false
@@ -52,7 +53,7 @@ func (x *ranking) add(c standing) (outdone standing, some bool) {
 	return outdone, true
 }
 
-// remove forgets a checkpoint: the best of the others takes its place.
+// remove forgets a checkpoint. If it was among the best, the first of the rest takes its place.
 func (x *ranking) remove(k plan.Key) {
 	if x == nil {
 		return

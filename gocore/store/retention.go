@@ -54,7 +54,7 @@ func (x *retention) add(c standing) {
 	}
 }
 
-// letGo gives up a checkpoint that no rule keeps: it is neither one of the last nor of the older ones, nor of the best.
+// letGo leaves a checkpoint to prune that no rule keeps. The caller has taken it out of last and older; it is not among the best.
 func (x *retention) letGo(w written) {
 	delete(x.at, w.key)
 	x.ranked.remove(w.key)
@@ -117,7 +117,7 @@ func (h *History) rule() *catalog.Retention {
 	return h.retention.rule
 }
 
-// standing is that of a checkpoint with a meta, beside the text of its layout.
+// standing scores a checkpoint by its meta, if the rule asks for the best. text is that of the checkpoint's layout.
 func (x *retention) standing(w written, text, meta string) standing {
 	c, b := standing{written: w}, &x.rule.Best
 	if b.Count == 0 {
@@ -128,13 +128,13 @@ func (x *retention) standing(w written, text, meta string) standing {
 	return c
 }
 
-// ofRecord is the standing of a checkpoint that has a record.
+// ofRecord is the standing of a checkpoint of which the engine has a record.
 func (x *retention) ofRecord(at int64, r *engine.Record) standing {
 	b := r.Body.(*body)
 	return x.standing(written{at, r.Key}, b.layout.text, b.meta)
 }
 
-// asleep is the standing of a checkpoint that only the catalog knows.
+// asleep is the standing of a checkpoint that only the catalog knows: it reads the meta there, and makes no record.
 func (x *retention) asleep(k *kept, h *engine.History, w written) standing {
 	if x.rule.Best.Count == 0 {
 		return standing{written: w}
