@@ -301,6 +301,8 @@ def test_the_ring_says_what_went_wrong_with_its_disk(tmp_path):
     ring._file.write = broken
     with pytest.raises(OSError, match="no space left"):
         played(card, workload, ring)
+    with pytest.raises(OSError, match="no space left"):
+        ring.close()  # and gives everything back all the same
 
 
 def test_the_ring_wants_host_slots_for_its_reads(tmp_path):

@@ -40,7 +40,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "lease": (calls.lease, "leases from the host cache"),
     "small": (calls.small, "checkpoints of ten 1-KiB regions"),
     "decision": (decision.run, "eviction decisions over 4096 fragments (needs Go and a checkout)"),
-    "disk": (disk.run, "the disk tier, beside raw O_DIRECT"),
+    "disk": (disk.run, "the disk tier, beside the best that the disk does"),
     "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
     "scale": (scale.run, "a thousand to a million checkpoints"),
     "durable": (durable.run, "durable streams of checkpoints, beside fio and what others keep checkpoints with"),

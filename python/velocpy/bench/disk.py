@@ -9,7 +9,7 @@ import numpy as np
 
 import velocpy
 
-from .rawdisk import RawDisk
+from . import ceiling
 from .report import Report
 from .timing import median
 
@@ -17,20 +17,24 @@ BAR = 0.90
 
 
 def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 5) -> Report:
-    """Writes a history through a small host cache and reads it back, beside raw O_DIRECT on the same disk."""
+    """Writes a history through a small host cache and reads it back, beside the best that the same disk does."""
     n = total // size
+    best = ceiling.sweep(folder, min(total, ceiling.POINT))
     report = Report(
         "disk",
-        {"rounds": rounds, "history_mib": total >> 20, "checkpoint_mib": size >> 20, "host_mib": (8 * size) >> 20},
+        {"rounds": rounds, "history_mib": total >> 20, "checkpoint_mib": size >> 20, "host_mib": (8 * size) >> 20}
+        | {f"best way to {way}": str(best.best(way)) for way in ("write", "read")},
     )
     source = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
-    seconds: dict[str, list[float]] = {"raw write": [], "velocpy write": [], "raw read": [], "velocpy read": []}
+    seconds: dict[str, list[float]] = {"disk write": [], "velocpy write": [], "disk read": [], "velocpy read": []}
     for number in range(rounds + 1):
         took: dict[str, float] = {}
-        raw = RawDisk(folder, total)
-        took["raw write"] = raw.write()
-        took["raw read"] = raw.read()
-        raw.close()
+        for way in ("write", "read"):
+            point = best.best(way)
+            with ceiling.again(folder, total, point) as seconds_of:
+                if way == "read":
+                    seconds_of("write")  # what was never written need not be read
+                took[f"disk {way}"] = seconds_of(way)
         with velocpy.open(folder, host=8 * size, disk=total + (1 << 20), flush="eager", durable=False) as store:
             history = store.history("disk")
             began = time.perf_counter()
@@ -48,9 +52,17 @@ def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 
     report.rows.append(
         {f"{name} GB/s": rate for name, rate in rates.items()} | {"O_DIRECT": direct, "seconds": [seconds]}
     )
+    report.rows += best.rows()
     for way in ("write", "read"):
-        ratio = median([a / b for a, b in zip(seconds[f"raw {way}"], seconds[f"velocpy {way}"], strict=True)])
-        report.bar(f"sustained {way} of raw O_DIRECT", ratio, BAR, at_least=True)
+        # The fastest of the sweep, of the rounds, and of velocpy's own.
+        most = max(best.best(way).rate, *(total / s for s in seconds[f"disk {way}"] + seconds[f"velocpy {way}"]))
+        ratio = median([total / s for s in seconds[f"velocpy {way}"]]) / most
+        report.settings[f"ceiling of {way}s GB/s"] = round(most / 1e9, 3)
+        report.bar(f"sustained {way} of the disk's best", ratio, BAR, at_least=True)
+    report.notes.append(
+        "The disk's best is the fastest of all in this run: any depth and block size of the sweep, the best of these "
+        "again in each round, or velocpy itself. velocpy's own rate is the median of its rounds."
+    )
     return report
 
 

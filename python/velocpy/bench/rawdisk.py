@@ -14,9 +14,12 @@ BLOCK = 4 << 20
 
 
 class RawDisk:
-    """A preallocated, unlinked file that several threads read and write in large aligned blocks."""
+    """A preallocated, unlinked file that several threads read and write in large aligned blocks.
 
-    def __init__(self, folder: Path, size: int, threads: int = 4) -> None:
+    The threads give the disk as many transfers at once; Python's lock is free while they wait.
+    """
+
+    def __init__(self, folder: Path, size: int, threads: int = 4, block: int = BLOCK) -> None:
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as named:
             self._path = named.name
         self.direct = True
@@ -27,10 +30,10 @@ class RawDisk:
             self._fd = os.open(self._path, os.O_RDWR)
         Path(self._path).unlink()
         os.posix_fallocate(self._fd, 0, size)
-        self._size, self._threads = size, threads
-        self._buffers = [mmap.mmap(-1, BLOCK) for _ in range(threads)]
+        self._size, self._threads, self._block = size, threads, block
+        self._buffers = [mmap.mmap(-1, block) for _ in range(threads)]
         for buffer in self._buffers:
-            buffer.write(os.urandom(BLOCK))
+            buffer.write(os.urandom(block))
 
     def write(self) -> float:
         """Seconds to write all of it."""
@@ -44,7 +47,7 @@ class RawDisk:
         """Seconds to write all of it, front to back, with an fdatasync after each ``piece`` bytes."""
 
         def write(at: int, end: int) -> None:
-            length = min(BLOCK, end - at)
+            length = min(self._block, end - at)
             if os.pwrite(self._fd, memoryview(self._buffers[0])[:length], at) != length:
                 raise OSError(f"short transfer at {at}")
 
@@ -52,10 +55,10 @@ class RawDisk:
             began = time.perf_counter()
             for start in range(0, self._size, piece):
                 end = min(start + piece, self._size)
-                if end - start <= BLOCK:
+                if end - start <= self._block:
                     write(start, end)
                 else:
-                    list(pool.map(lambda at, end=end: write(at, end), range(start, end, BLOCK)))
+                    list(pool.map(lambda at, end=end: write(at, end), range(start, end, self._block)))
                 os.fdatasync(self._fd)
             return time.perf_counter() - began
 
@@ -64,7 +67,7 @@ class RawDisk:
         os.close(self._fd)
 
     def _all(self, move) -> float:  # type: ignore[no-untyped-def]
-        places = iter(range(0, self._size, BLOCK))
+        places = iter(range(0, self._size, self._block))
         lock = threading.Lock()
         failures: list[BaseException] = []
 
@@ -75,7 +78,7 @@ class RawDisk:
                         at = next(places, None)
                     if at is None:
                         return
-                    if move(buffer, at) != BLOCK:
+                    if move(buffer, at) != self._block:
                         raise OSError(f"short transfer at {at}")
             except BaseException as failure:
                 failures.append(failure)

@@ -13,8 +13,7 @@ import numpy as np
 
 import velocpy
 
-from . import rhythm
-from .rawdisk import RawDisk
+from . import ceiling, rhythm
 from .report import Report
 
 HISTORY_BY_HOST = 8
@@ -28,7 +27,7 @@ def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3) -
     included, without a disk at work beside it: a policy could let transfers rest while it copies.
     """
     host = count * size // HISTORY_BY_HOST
-    rates = _disk_rates(folder, count * size // 4)
+    rates = ceiling.sweep(folder, min(count * size // 4, ceiling.POINT)).rates()
     interval = SLACK * size / min(rates["disk write"], rates["disk read"])
     report = Report(
         "sweep",
@@ -97,15 +96,6 @@ def _judge(
     report.bar(f"{what}: restores that find their checkpoint in the host cache", found, 0.95, at_least=True)
     report.bar(f"{what}: blocked s", blocked, 1.2 * bound + 0.01 * compute, at_least=False)
     report.bar(f"{what}: the bound, of the least blocked", bound / least, 1, at_least=False)
-
-
-def _disk_rates(folder: Path, total: int) -> dict[str, float]:
-    raw = RawDisk(folder, total)
-    raw.write()
-    writes = [total / raw.write() for _ in range(3)]
-    reads = [total / raw.read() for _ in range(3)]
-    raw.close()
-    return {"disk write": statistics.median(writes), "disk read": statistics.median(reads)}
 
 
 def _sweep(folder: Path, count: int, size: int, host: int, rest: Callable[[], None], hints: str) -> dict[str, float]:

@@ -51,9 +51,9 @@ class Ring:
         self._device = [card.device(size) for _ in range(slots)]
         held = min(count, workload.host // size)
         self._host = card.pinned(held, size)
-        self._file = SpillFile(folder, workload.sizes, direct) if held < count else None
-        if self._file and held <= RESERVED:
+        if RESERVED >= held < count:
             raise ValueError(f"the ring wants more than {RESERVED} host slots")
+        self._file = SpillFile(folder, workload.sizes, direct) if held < count else None
         self._down, self._up = card.lane(), card.lane()
         self._writers = ThreadPoolExecutor(DISK_THREADS, "spill") if self._file else None
         self._readers = ThreadPoolExecutor(DISK_THREADS, "fetch") if self._file else None
@@ -154,16 +154,18 @@ class Ring:
         return facts
 
     def close(self) -> None:
-        with self._turn:
-            self._settle()
-        for pool in (self._writers, self._readers):
-            if pool:
-                pool.shutdown()
-        self._join()
-        self._device.clear()
-        self._host.clear()
-        if self._file:
-            self._file.close()
+        try:
+            with self._turn:
+                self._settle()  # raises what a thread of the disk has failed with
+        finally:
+            for pool in (self._writers, self._readers):
+                if pool:
+                    pool.shutdown()
+            self._join()
+            self._device.clear()
+            self._host.clear()
+            if self._file:
+                self._file.close()
 
     # --- what has to hold the lock ---
 
