@@ -25,6 +25,7 @@ BLOCKS = (MIB, 4 * MIB)
 POINT = 1 << 30
 
 Direction = Literal["write", "read"]
+DIRECTIONS: tuple[Direction, ...] = ("write", "read")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Ceiling:
 
     def rates(self) -> dict[str, float]:
         """Bytes/s of both directions, by the names that reports use."""
-        return {f"disk {direction}": self.best(direction).rate for direction in ("write", "read")}  # type: ignore[arg-type]
+        return {f"disk {direction}": self.best(direction).rate for direction in DIRECTIONS}
 
     def rows(self) -> list[dict[str, Any]]:
         """All points, for a report."""
@@ -78,8 +79,8 @@ def sweep(
         for depth in depths:
             for tool, run in tools().items():
                 with run(folder, size, depth, block) as way:
-                    for direction in ("write", "read"):
-                        points.append(Point(tool, direction, depth, block, size / way(direction)))  # type: ignore[arg-type]
+                    for direction in DIRECTIONS:
+                        points.append(Point(tool, direction, depth, block, size / way(direction)))
     return Ceiling(tuple(points))
 
 

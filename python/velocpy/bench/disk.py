@@ -23,13 +23,13 @@ def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 
     report = Report(
         "disk",
         {"rounds": rounds, "history_mib": total >> 20, "checkpoint_mib": size >> 20, "host_mib": (8 * size) >> 20}
-        | {f"best way to {way}": str(best.best(way)) for way in ("write", "read")},
+        | {f"best way to {way}": str(best.best(way)) for way in ceiling.DIRECTIONS},
     )
     source = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
     seconds: dict[str, list[float]] = {"disk write": [], "velocpy write": [], "disk read": [], "velocpy read": []}
     for number in range(rounds + 1):
         took: dict[str, float] = {}
-        for way in ("write", "read"):
+        for way in ceiling.DIRECTIONS:
             point = best.best(way)
             with ceiling.again(folder, total, point) as seconds_of:
                 if way == "read":
@@ -53,7 +53,7 @@ def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 
         {f"{name} GB/s": rate for name, rate in rates.items()} | {"O_DIRECT": direct, "seconds": [seconds]}
     )
     report.rows += best.rows()
-    for way in ("write", "read"):
+    for way in ceiling.DIRECTIONS:
         # The fastest of the sweep, of the rounds, and of velocpy's own.
         most = max(best.best(way).rate, *(total / s for s in seconds[f"disk {way}"] + seconds[f"velocpy {way}"]))
         ratio = median([total / s for s in seconds[f"velocpy {way}"]]) / most
