@@ -3,6 +3,7 @@ package evict
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"velocpy/gocore/fragment"
@@ -62,6 +63,14 @@ func BenchmarkDecision(b *testing.B) {
 	free := func(i int, f *fragment.Fragment[*int]) {
 		f.Class, f.Expected, f.Touched = fragment.Free, rng.Int64N(10_000), rng.Int64N(1e6)
 	}
+	all := func(classes ...fragment.Class) func(int, *fragment.Fragment[*int]) {
+		return func(i int, f *fragment.Fragment[*int]) {
+			mixed(i, f)
+			f.Class, f.ETA = classes[rng.IntN(len(classes))], 1e9+rng.Int64N(1e6)
+		}
+	}
+	dirty, flushing, promised := all(fragment.Dirty), all(fragment.Flushing), all(fragment.Promised)
+	waiting := all(fragment.Dirty, fragment.Flushing, fragment.Promised)
 	held := func(i int, f *fragment.Fragment[*int]) { f.Class = fragment.Held }
 	for _, c := range []struct {
 		name  string
@@ -70,11 +79,14 @@ func BenchmarkDecision(b *testing.B) {
 		align int64
 	}{
 		{"free one", free, 1 << 19, 1}, {"free four", free, 2 << 20, 1}, {"mixed one", mixed, 1 << 19, 64}, {"mixed four", mixed, 2 << 20, 64}, {"held", held, 1 << 19, 64},
+		{"dirty one", dirty, 1 << 19, 64}, {"dirty four", dirty, 2 << 20, 64}, {"flushing one", flushing, 1 << 19, 64}, {"flushing four", flushing, 2 << 20, 64},
+		{"promised one", promised, 1 << 19, 64}, {"promised four", promised, 2 << 20, 64}, {"waiting one", waiting, 1 << 19, 64}, {"waiting four", waiting, 2 << 20, 64},
 	} {
 		for _, k := range []Kind{Score, LRU} {
 			b.Run(fmt.Sprintf("%s/%s", c.name, k), func(b *testing.B) {
 				t := aged(4096, func() int64 { return 1 << 19 }, c.row)
-				r := Request{Size: c.size, Align: c.align, Now: 1e9, Count: 1e6, Heads: make([]int64, 4), Intervals: []int64{1, 1, 1, 1}, FlushRate: 1, Floor: -1, Start: fragment.None}
+				breaks := strings.HasPrefix(c.name, "promised") || strings.HasPrefix(c.name, "waiting")
+				r := Request{Size: c.size, Align: c.align, Now: 1e9, Count: 1e6, Heads: make([]int64, 4), Intervals: []int64{1, 1, 1, 1}, FlushRate: 1, Floor: -1, Start: fragment.None, Break: breaks}
 				for b.Loop() {
 					Choose(k, t, &r)
 				}
