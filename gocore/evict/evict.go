@@ -135,12 +135,14 @@ type scan[O any] struct {
 	scale
 	table  *fragment.Table[O]
 	window sliding
+	streak streak
 }
 
 // run looks at the fragments from first up to offset end, and returns what is left of the limit. (Here and below, fragments are passed on as two
 // lists, the entries with one more than the IDs: put together they would be copied by way of memory.)
 func (s *scan[O]) run(first fragment.ID, end int64, limit int) int {
 	s.window.restart(s.table.At(first).Offset)
+	s.streak = streak{}
 	for at, i := s.table.LeafOf(first); at != fragment.None && limit > 0; i = 0 {
 		ids, entries, next := s.table.Leaf(at)
 		n := min(len(ids)-i, limit)
@@ -160,6 +162,9 @@ func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
 	n := 0
 	if s.window.from == s.window.to && s.simple() {
 		n = s.alone(ids, entries)
+	}
+	if n > 0 {
+		s.streak.count = 0
 	}
 	if n < len(ids) {
 		s.pass(ids[n:], entries[n:])
@@ -204,6 +209,13 @@ func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
 	loads := w.take(ids)
+	if n := s.alike(ids, entries, loads); n > 0 {
+		ids, entries, loads = ids[n:], entries[n:], loads[n:]
+	}
+	if len(ids) == 0 {
+		return
+	}
+	s.streak.end(entries, w.size)
 	s.weigh(entries, w.loads[w.end-len(ids)-1].sum, loads)
 	if s.floor >= 0 {
 		s.keep(ids, entries, loads)
