@@ -11,7 +11,7 @@ import (
 type streak struct {
 	class fragment.Class
 	size  int64
-	count int // neighbours that were found to be alike, at least
+	count int // all of them that are in the window, or at least need
 	need  int // fragments of this size that make the room
 }
 
@@ -24,7 +24,7 @@ func (s *scan[O]) alike(ids []fragment.ID, entries []fragment.Entry, loads []loa
 	}
 	each := s.delayOf(r.class, r.size)
 	all := delay{each.wait * int64(r.need), each.promises * r.need}
-	sum, best := w.loads[w.to-1].sum, w.threshold(all, s.open)
+	sum, best := w.loads[w.to-1].sum, w.threshold(all)
 	n, last := s.compare(entries[:len(ids)+1], loads, w.loads[w.to-r.need:w.end], sum, best)
 	if last >= 0 {
 		w.best = Window{
@@ -82,10 +82,10 @@ func (s *scale) delayOf(c fragment.Class, size int64) (d delay) {
 }
 
 // threshold is the score that a window with this delay must exceed to be better than the best so far.
-func (w *sliding) threshold(d delay, open bool) int64 {
+func (w *sliding) threshold(d delay) int64 {
 	b := &w.best
 	switch {
-	case !open || d.promises == b.Promises && d.wait == b.Wait:
+	case d.promises == b.Promises && d.wait == b.Wait:
 		return b.Score
 	case d.promises < b.Promises || d.promises == b.Promises && d.wait < b.Wait:
 		return math.MinInt64
@@ -93,14 +93,10 @@ func (w *sliding) threshold(d delay, open bool) int64 {
 	return math.MaxInt64
 }
 
-// advance moves the window by n fragments. It fills in the delays of those in the window: nothing reads the others.
+// advance moves the window by n fragments. It fills in the delays of those in the window: nothing reads the others, and of these only differences.
 func (w *sliding) advance(n int, each delay) {
-	first := w.to
+	first := max(w.to, w.from+n)
 	w.from, w.to = w.from+n, w.to+n
-	if w.from > first {
-		first = w.from
-		w.delays[first-1] = delay{}
-	}
 	for i := first; i < w.to; i++ {
 		before := w.delays[i-1]
 		w.delays[i] = delay{before.wait + each.wait, before.promises + each.promises}

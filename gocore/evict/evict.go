@@ -142,7 +142,6 @@ type scan[O any] struct {
 // lists, the entries with one more than the IDs: put together they would be copied by way of memory.)
 func (s *scan[O]) run(first fragment.ID, end int64, limit int) int {
 	s.window.restart(s.table.At(first).Offset)
-	s.streak = streak{}
 	for at, i := s.table.LeafOf(first); at != fragment.None && limit > 0; i = 0 {
 		ids, entries, next := s.table.Leaf(at)
 		n := min(len(ids)-i, limit)
@@ -162,9 +161,6 @@ func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
 	n := 0
 	if s.window.from == s.window.to && s.simple() {
 		n = s.alone(ids, entries)
-	}
-	if n > 0 {
-		s.streak.count = 0
 	}
 	if n < len(ids) {
 		s.pass(ids[n:], entries[n:])
