@@ -14,9 +14,10 @@ func streaks(t *rapid.T, rng *rand.Rand, grain int64, early int) (*fragment.Tabl
 	n := rapid.IntRange(1, 400).Draw(t, "fragments")
 	length := rapid.SampledFrom([]int{1, 8, 70, 500}).Draw(t, "length")
 	tab := fragment.New[*int](128 * int64(n))
-	classes := []fragment.Class{
-		fragment.Free, fragment.Dirty, fragment.Promised, fragment.Flushing, fragment.Held,
-	}[:rapid.IntRange(1, 5).Draw(t, "classes")]
+	classes := rapid.SampledFrom([][]fragment.Class{
+		{fragment.Dirty}, {fragment.Promised}, {fragment.Dirty, fragment.Promised}, {fragment.Dirty, fragment.Flushing, fragment.Held},
+		{fragment.Free, fragment.Dirty, fragment.Promised, fragment.Flushing, fragment.Held},
+	}).Draw(t, "classes")
 	size, class := grain, classes[0]
 	const leaf = 61
 	varied := rapid.Bool().Draw(t, "sizes vary")
@@ -47,6 +48,15 @@ func streaks(t *rapid.T, rng *rand.Rand, grain int64, early int) (*fragment.Tabl
 			tab.Free(id)
 		}
 	}
+	if rapid.Bool().Draw(t, "full") { // or else the gap at the end is better than all that waits
+		last := fragment.None
+		for id := tab.First(); id != fragment.None; id = tab.Next(id) {
+			last = id
+		}
+		if f := tab.At(last); f.Class == fragment.Gap {
+			tab.Resize(f.Offset)
+		}
+	}
 	return tab, rowsOf(tab)
 }
 
@@ -60,7 +70,7 @@ func TestChoiceIsTheBestAmongAlikeFragments(t *testing.T) {
 			r := request(t, rows, grain)
 			if rapid.Bool().Draw(t, "plain") {
 				r.Floor, r.Barred = -1, nil
-				r.Align = min(r.Align, grain)
+				r.Align, r.NoWait = min(r.Align, grain), false
 			}
 			r.Size = grain * rapid.OneOf(rapid.Just(int64(early)+1), rapid.Just(2*int64(early)+2), rapid.Int64Range(1, 10), rapid.Int64Range(1, 300)).Draw(t, "room")
 			want := best(k, r, within(tab, rows))
