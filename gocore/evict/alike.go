@@ -22,6 +22,9 @@ func (s *scan[O]) alike(ids []fragment.ID, entries []fragment.Entry, loads []loa
 	if w.to-w.from != r.need-1 || r.count < r.need-1 || !s.uniform(r.class) {
 		return 0
 	}
+	if r.class == fragment.Flushing && s.open && s.kind == Score {
+		return s.alikeFlushing(ids, entries, loads)
+	}
 	each := s.delayOf(r.class, r.size)
 	all := delay{each.wait * int64(r.need), each.promises * r.need}
 	sum, best := w.loads[w.to-1].sum, w.threshold(all)
@@ -61,10 +64,50 @@ func (s *scan[O]) compare(entries []fragment.Entry, loads, before []load, sum, b
 	return len(loads), last
 }
 
-// uniform tells whether fragments of the class can go and have the same delay if they have the same size.
+// alikeFlushing is alike for fragments each of which has a wait of its own.
+func (s *scan[O]) alikeFlushing(ids []fragment.ID, entries []fragment.Entry, loads []load) int {
+	w, need := &s.window, s.streak.need
+	n, last := s.compareWaits(ids, entries[:len(ids)+1], loads, w.to-need)
+	if last >= 0 {
+		at := w.to + last
+		w.best = Window{First: w.ids[at-need+1], Last: ids[last], Wait: w.delays[at].since(w.delays[at-need]).wait, Score: loads[last].sum - w.loads[at-need].sum}
+	}
+	s.streak.count += n
+	w.from, w.to = w.from+n, w.to+n
+	return n
+}
+
+// compareWaits is compare for fragments that are Flushing. The first window begins behind place first of the lists.
+func (s *scan[O]) compareWaits(ids []fragment.ID, entries []fragment.Entry, loads []load, first int) (n, last int) {
+	w, class, size := &s.window, s.streak.class, s.streak.size
+	sum, delayed := w.loads[w.to-1].sum, w.delays[w.to-1]
+	best, least := w.best.Score, w.best.Wait
+	if w.best.Promises > 0 {
+		best, least = math.MinInt64, math.MaxInt64
+	}
+	before, waited := w.loads[first:][:len(ids)], w.delays[first:][:len(ids)]
+	delays := w.delays[w.to:][:len(ids)]
+	loads, last = loads[:len(ids)], -1
+	for i, id := range ids {
+		e := &entries[i]
+		end := entries[i+1].Offset
+		if e.Class != class || end-e.Offset != size {
+			return i, last
+		}
+		sum += s.lanes[e.Lane].score(e.Value)
+		delayed.wait += max(s.table.At(id).ETA-s.now, 1)
+		loads[i], delays[i] = load{end: end, sum: sum}, delayed
+		wait, score := delayed.wait-waited[i].wait, sum-before[i].sum
+		if wait < least || wait == least && score > best {
+			least, best, last = wait, score, i
+		}
+	}
+	return len(ids), last
+}
+
+// uniform tells whether fragments of the class can go, and nothing but their delays and scores tells them from each other.
 func (s *scan[O]) uniform(c fragment.Class) bool {
-	known := c != fragment.Flushing || s.kind != Score || !s.open
-	return known && s.stays[c&classMask] == 0 && s.simple()
+	return s.stays[c&classMask] == 0 && s.simple()
 }
 
 // delayOf is the delay of one fragment that is not Flushing, as the policy minds it.
