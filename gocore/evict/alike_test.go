@@ -15,11 +15,12 @@ func streaks(t *rapid.T, rng *rand.Rand, grain int64, early int) (*fragment.Tabl
 	length := rapid.SampledFrom([]int{1, 8, 70, 500}).Draw(t, "length")
 	tab := fragment.New[*int](128 * int64(n))
 	classes := rapid.SampledFrom([][]fragment.Class{
-		{fragment.Dirty}, {fragment.Promised}, {fragment.Dirty, fragment.Promised}, {fragment.Dirty, fragment.Flushing, fragment.Held},
+		{fragment.Dirty}, {fragment.Promised}, {fragment.Flushing}, {fragment.Flushing, fragment.Promised}, {fragment.Dirty, fragment.Promised}, {fragment.Dirty, fragment.Flushing, fragment.Held},
 		{fragment.Free, fragment.Dirty, fragment.Promised, fragment.Flushing, fragment.Held},
 	}).Draw(t, "classes")
 	size, class := grain, classes[0]
 	const leaf = 61
+	few := rapid.SampledFrom([]int64{2, 90}).Draw(t, "ages and ends")
 	varied := rapid.Bool().Draw(t, "sizes vary")
 	for i := range n {
 		turns := (i+early)%leaf == 0
@@ -39,7 +40,7 @@ func streaks(t *rapid.T, rng *rand.Rand, grain int64, early int) (*fragment.Tabl
 			break
 		}
 		f := tab.At(id)
-		f.Class, f.ETA, f.Touched, f.Born, f.Lane = class, rng.Int64N(300), rng.Int64N(90), rng.Uint32N(90), rng.Int32N(3)
+		f.Class, f.ETA, f.Touched, f.Born, f.Lane = class, 100+rng.Int64N(few), rng.Int64N(few), rng.Uint32N(90), rng.Int32N(3)
 		if rng.IntN(2) == 0 {
 			f.Expected = rng.Int64N(40)
 		}
@@ -78,5 +79,35 @@ func TestChoiceIsTheBestAmongAlikeFragments(t *testing.T) {
 				t.Fatalf("%v %+v, by brute force %+v", ok, w, want)
 			}
 		}))
+	}
+}
+
+// The first window of a streak may be complete only in the leaf behind the one where the streak began: it must win over all before it, or lose.
+func TestChoiceIsTheBestWhereverAStreakBegins(t *testing.T) {
+	const n, size = 130, int64(64)
+	classes := []fragment.Class{fragment.Free, fragment.Flushing, fragment.Dirty, fragment.Promised}
+	for _, early := range classes {
+		for _, late := range classes {
+			for begin := 50; begin < 70; begin++ {
+				tab := fragment.New[*int](n * size)
+				for i := range n {
+					id, _ := tab.Place(size, size, new(int))
+					f := tab.At(id)
+					f.Class, f.ETA, f.Touched = early, 1000, int64(i%7)
+					if i >= begin {
+						f.Class, f.ETA = late, 1000+int64(i%5)
+					}
+					tab.Update(id)
+				}
+				for need := range int64(6) {
+					for _, k := range []Kind{Score, LRU} {
+						r := &Request{Size: (need + 1) * size, Now: 100, Count: 100, FlushRate: 2, Floor: -1, Break: true, Heads: []int64{0}, Intervals: []int64{1}, Start: fragment.None}
+						if w, ok := Choose(k, tab, r); !ok || w != best(k, r, rowsOf(tab)) {
+							t.Fatalf("%v, %v before %v from %d on, room for %d: %+v, by brute force %+v", k, early, late, begin, need+1, w, best(k, r, rowsOf(tab)))
+						}
+					}
+				}
+			}
+		}
 	}
 }
