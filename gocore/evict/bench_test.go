@@ -41,6 +41,21 @@ func aged(n int, size func() int64, row func(i int, f *fragment.Fragment[*int]))
 	return t
 }
 
+// uneven fills a table with n fragments of 256 to 768 KiB, hardly two of them alike.
+func uneven(n int, row func(i int, f *fragment.Fragment[*int])) *fragment.Table[*int] {
+	rng := rand.New(rand.NewPCG(5, 6))
+	t := fragment.New[*int](int64(n) << 20)
+	for i := range n {
+		id, _ := t.Place((1<<12+rng.Int64N(1<<13))<<6, 64, new(int))
+		row(i, t.At(id))
+		t.Update(id)
+		if i == n-1 {
+			t.Resize(t.At(id).Offset + t.At(id).Size)
+		}
+	}
+	return t
+}
+
 func BenchmarkDecision(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	mixed := func(i int, f *fragment.Fragment[*int]) {
@@ -81,10 +96,14 @@ func BenchmarkDecision(b *testing.B) {
 		{"free one", free, 1 << 19, 1}, {"free four", free, 2 << 20, 1}, {"mixed one", mixed, 1 << 19, 64}, {"mixed four", mixed, 2 << 20, 64}, {"held", held, 1 << 19, 64},
 		{"dirty one", dirty, 1 << 19, 64}, {"dirty four", dirty, 2 << 20, 64}, {"flushing one", flushing, 1 << 19, 64}, {"flushing four", flushing, 2 << 20, 64},
 		{"promised one", promised, 1 << 19, 64}, {"promised four", promised, 2 << 20, 64}, {"waiting one", waiting, 1 << 19, 64}, {"waiting four", waiting, 2 << 20, 64},
+		{"dirty uneven", dirty, 2 << 20, 64}, {"promised uneven", promised, 2 << 20, 64},
 	} {
 		for _, k := range []Kind{Score, LRU} {
 			b.Run(fmt.Sprintf("%s/%s", c.name, k), func(b *testing.B) {
 				t := aged(4096, func() int64 { return 1 << 19 }, c.row)
+				if strings.HasSuffix(c.name, "uneven") {
+					t = uneven(4096, c.row)
+				}
 				breaks := strings.HasPrefix(c.name, "promised") || strings.HasPrefix(c.name, "waiting")
 				r := Request{Size: c.size, Align: c.align, Now: 1e9, Count: 1e6, Heads: make([]int64, 4), Intervals: []int64{1, 1, 1, 1}, FlushRate: 1, Floor: -1, Start: fragment.None, Break: breaks}
 				for b.Loop() {
