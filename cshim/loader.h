@@ -12,6 +12,7 @@ namespace velocpy {
   X(abi_version)           \
   X(init)                  \
   X(build_info)            \
+  X(in_use)                \
   X(drain_log)             \
   X(simulate)              \
   X(doctor)                \

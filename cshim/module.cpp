@@ -23,6 +23,13 @@ py::bytes core_build_info() {
   }));
 }
 
+py::bytes core_in_use() {
+  const Core& table = core();
+  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
+    return table.in_use(buffer, capacity, length, error);
+  }));
+}
+
 py::bytes core_log() {
   const Core& table = core();
   return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
@@ -142,6 +149,7 @@ void bind_functions(py::module_& m) {
   m.def("loaded_from", &loaded_from);
   m.def("forked", &forked);
   m.def("core_build_info", &core_build_info);
+  m.def("core_in_use", &core_in_use);
   m.def("core_log", &core_log);
   m.def("simulate", &simulate, py::arg("request"));
   m.def("doctor", &doctor, py::arg("request"));

@@ -17,6 +17,7 @@ import (
 
 	"velocpy/gocore/killpoint"
 	"velocpy/gocore/logring"
+	"velocpy/gocore/memory"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/sim"
 	"velocpy/gocore/status"
@@ -127,6 +128,24 @@ func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failur
 			}
 		}
 		text, err := json.Marshal(info)
+		if err != nil {
+			return 0, err
+		}
+		return status.OK, give(string(text), buf, capacity, length)
+	})
+}
+
+//export veloc_in_use
+func veloc_in_use(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		text, err := json.Marshal(map[string]int64{
+			"goroutines":   int64(runtime.NumGoroutine()),
+			"mapped_bytes": memory.Total(),
+			"stores":       int64(stores.Len()),
+			"histories":    int64(histories.Len()),
+			"operations":   int64(ops.Len()),
+			"leases":       int64(leases.Len()),
+		})
 		if err != nil {
 			return 0, err
 		}

@@ -156,6 +156,7 @@ I32, I64, U64 = c.c_int32, c.c_int64, c.c_uint64
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "init": (Pointer, I64),
     "build_info": (Pointer, I64, Pointer),
+    "in_use": (Pointer, I64, Pointer),
     "drain_log": (Pointer, I64, Pointer),
     "test_panic": (I32,),
     "test_corrupt": (U64, Pointer, I32, I64),

@@ -8,10 +8,15 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing import resource_tracker
 from pathlib import Path
 
+import leaks
+import numpy as np
 import pytest
+
+import velocpy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,6 +45,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, skip in lacking.items():
             if item.get_closest_marker(name):
                 item.add_marker(skip)
+
+
+_failed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note that a test has failed: its frames, which the report keeps, hold what it held."""
+    report = yield
+    item.stash[_failed] = item.stash.get(_failed, False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def once_for_all(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Make what a process makes once and keeps: the core with its poller, and what multiprocessing starts."""
+    with velocpy.open(tmp_path_factory.mktemp("first") / "store", host="1MiB", disk="64MiB") as store:
+        store.history("h").checkpoint(0, u=np.zeros(8)).wait("disk")
+    resource_tracker.ensure_running()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest, once_for_all: None) -> Iterator[None]:
+    """Fail a test that has passed and has left something behind in this process; see `leaks`."""
+    before = leaks.held()
+    yield
+    if not request.node.stash.get(_failed, False):
+        request.node.funcargs.clear()  # pytest would keep them a little longer
+        more = leaks.left(before)
+        assert not more, f"the test has left behind: {dict(more)}"
 
 
 @pytest.fixture(scope="session")
