@@ -21,6 +21,7 @@ namespace velocpy {
   X(test_corrupt)          \
   X(open)                  \
   X(close)                 \
+  X(abandon)               \
   X(resize)                \
   X(stats)                 \
   X(timeline)              \

@@ -25,9 +25,8 @@ py::bytes core_build_info() {
 
 py::bytes core_in_use() {
   const Core& table = core();
-  return py::bytes(filled([&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) {
-    return table.in_use(buffer, capacity, length, error);
-  }));
+  return py::bytes(filled(
+      [&](char* buffer, int64_t capacity, int64_t* length, veloc_error* error) { return table.in_use(buffer, capacity, length, error); }));
 }
 
 py::bytes core_log() {

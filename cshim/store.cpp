@@ -53,6 +53,7 @@ Store::~Store() {
       nogil.end();
     }
     if (status > 0) table->cancel(op, nullptr, &error);
+    table->abandon(handle_, &error);
     if (!has_closed(status)) sources_.leak();
   } catch (const py::error_already_set&) {
     sources_.leak();  // no descriptor left: the store ends with the process

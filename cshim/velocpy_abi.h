@@ -230,8 +230,8 @@ uint32_t veloc_abi_version(void);
 int32_t veloc_init(const char* json, int64_t json_len, veloc_error* err);
 /* JSON object with version, go version, revision, build tags, modules. *len = bytes needed; written when they fit in cap. */
 int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err);
-/* JSON object with the counts of what the process holds in the core: goroutines, mapped_bytes, stores, histories, operations, leases. For tests of leaks:
- * goroutines end a moment behind the call that ends their work. */
+/* JSON object with the counts of what the process holds in the core: goroutines, mapped_bytes, stores, histories, operations, leases. For
+ * tests of leaks: goroutines end a moment behind the call that ends their work. */
 int32_t veloc_in_use(char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Takes log records (JSON lines {"level","message","time_ns"}) out of the core's ring. */
 int32_t veloc_drain_log(char* buf, int64_t cap, int64_t* len, veloc_error* err);
@@ -259,6 +259,8 @@ int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_er
 /* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice: a second call, after the first
  * has ended, gives the handles of the store and its histories back, which are stale from then on. */
 int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);
+/* Behind veloc_close, by a caller that will not use these handles again: gives them back as soon as the store has ended. Never waits. */
+int32_t veloc_abandon(uint64_t store, veloc_error* err);
 /* Gives devices other budgets, at most those that the store was opened with: {"devices": [{"ordinal": int, "bytes": budget, which may be 0,
  * or "share": of what is free without the store's own}]}. Captures keep to them at once. Operation that ends when the memory beyond them
  * has been given back, but for what leases hold or no tier below can take, which follows when they let it go; slot_bytes is what the

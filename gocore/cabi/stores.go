@@ -73,6 +73,14 @@ func forget(handle uint64, s *store.Store) {
 	}
 }
 
+//export veloc_abandon
+func veloc_abandon(handle C.uint64_t, failure *C.veloc_error) C.int32_t {
+	return withStore(handle, failure, func(s *store.Store) error {
+		s.WhenEnded(func() { forget(uint64(handle), s) })
+		return nil
+	})
+}
+
 //export veloc_resize
 func veloc_resize(handle C.uint64_t, budgets *C.veloc_const_char, length C.int64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {

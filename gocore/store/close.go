@@ -169,6 +169,10 @@ func (s *Store) retire() {
 	for op := range s.ops {
 		op.bell.ring()
 	}
+	for _, f := range s.ended {
+		safego.Go("the end of a store", f)
+	}
+	s.ended = nil
 }
 
 // closeDisk ends the disk tier, when what is being committed has landed. The lock is not held.

@@ -45,8 +45,9 @@ type Store struct {
 	users     int      // workers, operations that touch memory, leases: while there are any, the memory stays
 	resizing  int      // operations that wait for devices to give memory back
 	closing   bool
-	freed     bool // the workers have gone, and the disk space
-	empty     bool // so has everybody else, and the memory
+	freed     bool     // the workers have gone, and the disk space
+	ended     []func() // to be called then
+	empty     bool     // so has everybody else, and the memory
 	freeErr   error
 	undone    error // what Close has to tell once
 	warm      warmth
@@ -237,6 +238,19 @@ func (s *Store) Ended() (histories []uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.numbers, s.closing && s.freed
+}
+
+// WhenEnded calls f once Ended says so: at once, or in a goroutine of its own.
+func (s *Store) WhenEnded(f func()) {
+	s.mu.Lock()
+	ended := s.closing && s.freed
+	if !ended {
+		s.ended = append(s.ended, f)
+	}
+	s.mu.Unlock()
+	if ended {
+		f()
+	}
 }
 
 // Store is the store that the history belongs to.

@@ -162,6 +162,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "test_corrupt": (U64, Pointer, I32, I64),
     "open": (Pointer, I64, Pointer),
     "close": (U64, I32, Pointer),
+    "abandon": (U64,),
     "resize": (U64, Pointer, I64, I32, Pointer),
     "stats": (U64, Pointer, I64, Pointer),
     "timeline": (U64, I32, Pointer, I64, Pointer),

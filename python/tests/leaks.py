@@ -30,7 +30,7 @@ def held() -> Counter[str]:
     found: Counter[str] = Counter()
     if _core.loaded():
         found.update({f"{name} of the core": count for name, count in json.loads(_core.core_in_use()).items()})
-    found.update(f"open store {store!r}" for store in velocpy.stores())
+    found.update(f"open store in {store.path or 'memory'}" for store in velocpy.stores())
     found.update(f"thread {thread.name}" for thread in threading.enumerate())
     found.update(f"descriptor of {target}" for target in _descriptors())
     found.update(f"file {name}" for name in _files())
@@ -52,7 +52,7 @@ def left(before: Counter[str]) -> Counter[str]:
     return more
 
 
-#: Of other libraries, which keep them for later: their files (fonts), the memory of multiprocessing, sockets of notebooks.
+#: Of other libraries, which keep them for later: fonts, the memory of multiprocessing, sockets of notebooks.
 OTHERS = (sys.prefix + "/", "/dev/shm/pym-", "socket:", "anon_inode:[eventpoll]")
 
 

@@ -26,28 +26,37 @@ def numbered(seed: int) -> np.ndarray:
 
 def test_beside_a_writer(tmp_path: Path) -> None:
     stop = threading.Event()
-    written: dict[int, int] = {}
+    begun, durable = (
+        [50],
+        [0],
+    )  # the latest seed that the writer has begun with, and the latest that is durable for sure
 
     with velocpy.open(tmp_path / "store", **SIZES) as store:
         history = store.history("h")
 
         def write() -> None:
-            seed = 0
             while not stop.is_set():
-                seed += 1
-                history.checkpoint(seed % 50, u=numbered(seed))
-                written[seed % 50] = seed
+                begun[0] += 1
+                ticket = history.checkpoint(begun[0] % 50, u=numbered(begun[0]))
+                if begun[0] % 10 == 0:
+                    ticket.wait("disk")
+                    durable[0] = begun[0]
 
+        for seed in range(50):
+            history.checkpoint(seed, u=numbered(seed))
+        history.wait(
+            "disk"
+        )  # from now on each key has a version on disk: a newer one takes its place when it is durable
         writer = threading.Thread(target=write)
         writer.start()
         try:
-            while len(written) < 50:
-                stop.wait(0.01)
-            history.wait("disk")
             for n in range(5):
                 done = store.backup(tmp_path / f"copy{n}")
                 assert done.damaged == 0
                 assert done.checkpoints == 50
+                seen = begun[0]
+                while durable[0] <= seen:
+                    stop.wait(0.001)
         finally:
             stop.set()
             writer.join()

@@ -23,7 +23,7 @@ GIB = 1 << 30
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def store() -> Iterator[velocpy.Store]:
     """Two megabytes of host memory: what a test writes travels through the disk."""
     with velocpy.open(host="2MiB", disk="256MiB") as opened:

@@ -465,6 +465,8 @@ class History:
     def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
         """Waits until every checkpoint is captured, or durable in ``tier``, and what restores gave has been verified.
 
+        What is dropped meanwhile, or replaced by another thread, is not waited for.
+
         Raises
         ------
         BelatedCorruption

@@ -324,6 +324,9 @@ class Store:
     def wait(self, tier: TierName | None = None, timeout: float | None = None) -> None:
         """Waits until everything is captured, or durable in ``tier``, and what restores gave has been verified.
 
+        What is dropped meanwhile, or replaced by another thread, is not waited for: of a key that is replaced all the
+        time nothing need be durable.
+
         Raises
         ------
         BelatedCorruption
