@@ -61,7 +61,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def once_for_all(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Make what a process makes once and keeps: the core with its poller, and what multiprocessing starts."""
-    with velocpy.open(tmp_path_factory.mktemp("first") / "store", host="1MiB", disk="64MiB") as store:
+    device = "4MiB" if Path("/dev/nvidiactl").exists() else None
+    with velocpy.open(tmp_path_factory.mktemp("first") / "store", device=device, host="1MiB", disk="64MiB") as store:
         store.history("h").checkpoint(0, u=np.zeros(8)).wait("disk")
     resource_tracker.ensure_running()
 

@@ -54,6 +54,8 @@ def left(before: Counter[str]) -> Counter[str]:
 
 #: Of other libraries, which keep them for later: fonts, the memory of multiprocessing, sockets of notebooks.
 OTHERS = (sys.prefix + "/", "/dev/shm/pym-", "socket:", "anon_inode:[eventpoll]")
+#: Of NVIDIA's driver, which opens them when a context is made and keeps them.
+DRIVERS = ("/dev/nvidia", "/dev/shm/cuda", "/proc/", "/memfd:", "anon_inode:", "pipe:")
 
 
 def _descriptors() -> list[str]:
@@ -63,7 +65,8 @@ def _descriptors() -> list[str]:
             targets.append(str(descriptor.readlink()))
         except FileNotFoundError:  # that of the listing itself
             continue
-    return [target for target in targets if not target.startswith(OTHERS)]
+    others = OTHERS + (DRIVERS if Path("/dev/nvidiactl").exists() else ())
+    return [target for target in targets if not target.startswith(others)]
 
 
 def _files() -> list[str]:
