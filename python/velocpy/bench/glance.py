@@ -43,7 +43,7 @@ CLAIMS = (
     Claim(
         r"durable: .*ceiling", "durable checkpoints, by rate", "raw writes with as many per sync: the disk's ceiling"
     ),
-    Claim(r"disk: ", "scratch disk, sustained, by rate", "the best of O_DIRECT at any depth, or velocpy's own"),
+    Claim(r"disk: ", "scratch disk, sustained, by rate", "O_DIRECT beside it in the same run"),
     Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s", "fixed"),
     Claim(
         r".*(did not come back|that differ|missing)",
