@@ -3,7 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"time"
 
 	"go.uber.org/atomic"
 
@@ -26,11 +28,20 @@ type pinning struct {
 	moving  atomic.Int64 // transfers between devices and the host tier under way: the sequential strategy pauses for them
 }
 
-// pinPiece is what is registered at once: large enough that the driver's own cost does not count, and small enough that nobody waits long.
+// pinPiece is what one turn is taken for. It is registered in quarters: a thread that calls the driver meanwhile waits for one of them to end.
 const pinPiece = 256 << 20
 
+const (
+	pinParts = 4
+	// pinPause is a pause between two parts. The driver's lock goes to whoever asks first when it comes free, and without a pause that is
+	// the registering goroutine again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200).
+	pinPause = 150 * time.Microsecond
+	// pinAhead bounds the pieces that have been touched and not yet registered.
+	pinAhead = 4
+)
+
 // touchers bounds the threads that touch pages: they are to leave the application some.
-const touchers = 8
+const touchers = 12
 
 // startPinning begins, as the strategy says. The direct one pins everything before the store is used.
 func (s *Store) startPinning() {
@@ -72,24 +83,54 @@ func (s *Store) wholePinning() bool {
 	return s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
 }
 
-// pinAll touches and registers the host tier: piece by piece, or, by the strategies of the paper, everything when all of it has been touched.
-// The two take turns: registering while other threads touch pages waits for the kernel's lock of the address space, and whoever calls the
-// driver meanwhile waits with it (measured: several times the blocked time).
+// part is a range of the host tier.
+type part struct{ off, n int64 }
+
+// pinAll touches and registers the host tier. A goroutine of its own registers a piece while the next one is touched. By the strategies of the
+// paper everything is registered in one call when all of it has been touched.
 func (s *Store) pinAll() {
 	defer s.pin.front.halt()
-	whole := s.wholePinning()
+	if s.wholePinning() {
+		if s.touchAll(func(part) {}) {
+			s.inTurn(part{0, s.host.Size()}, s.host.Size())
+		}
+		return
+	}
+	touched, registered := make(chan part, pinAhead), make(chan struct{})
+	safego.Go("registering", func() {
+		defer close(registered)
+		s.registerAll(touched)
+	})
+	s.touchAll(func(p part) {
+		select {
+		case touched <- p:
+		case <-s.pin.stop:
+		}
+	})
+	close(touched)
+	<-registered
+}
+
+// touchAll makes all pages of the host tier present and tells of each piece; false when the store closes.
+func (s *Store) touchAll(tell func(part)) bool {
 	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
 		n = min(s.pieceAt(off), s.host.Size()-off)
 		if !s.touch(off, n) {
-			return
+			return false
 		}
-		if !whole && !s.inTurn(off, n) {
-			whole = true // refused: touching goes on all the same, it makes pageable copies faster
+		tell(part{off, n})
+	}
+	return true
+}
+
+// registerAll registers pieces until one is refused. Touching goes on all the same, as it makes pageable copies faster.
+func (s *Store) registerAll(touched <-chan part) {
+	refused := false
+	for p := range touched {
+		if refused = refused || !s.inTurn(p, max(s.set.PinPiece/pinParts, 1)); refused {
 			s.pin.front.halt()
 		}
-	}
-	if whole && s.pin.front.reached() == 0 && !s.pin.refused && !s.pinStopped() {
-		s.inTurn(0, s.host.Size())
+		time.Sleep(pinPause)
 	}
 }
 
@@ -100,28 +141,38 @@ func (s *Store) touch(off, n int64) bool {
 		return false
 	}
 	defer endAll(seats)
-	threads := int64(min(helpers(s.set.Copiers)+1, touchers))
+	threads := touchThreads(s.set.Copiers)
 	if len(seats) > 0 {
-		threads = min(threads, int64(len(seats)*seatThreads))
+		threads = min(threads, len(seats)*seatThreads)
 	}
-	share := (n/threads + pageShare - 1) / pageShare * pageShare
+	next, end := atomic.NewInt64(off), off+n
 	var all sync.WaitGroup
-	for from := off; from < off+n; from += share {
+	for range threads {
 		all.Add(1)
 		safego.Go("touching", func() {
 			defer all.Done()
-			numa.Run(s.touchNode(), func() { s.touchShare(from, min(share, off+n-from)) })
+			numa.Run(s.touchNode(), func() { s.touchShares(next, end) })
 		})
 	}
 	all.Wait()
 	return !s.pinStopped()
 }
 
-// pageShare is what one thread touches between two looks at whether it should go on.
-const pageShare = 16 << 20
+// touchThreads is the number of threads that touch pages: as many as copy, or three of four processors.
+func touchThreads(copiers int) int {
+	if copiers > 0 {
+		return min(copiers+1, touchers)
+	}
+	return min(max(runtime.GOMAXPROCS(0)*3/4, 1), touchers)
+}
 
-func (s *Store) touchShare(off, n int64) {
-	for end := off + n; off < end && !s.pinStopped(); off += pageShare {
+// pageShare is what one thread touches between two looks at whether it should go on. It is small, so that no thread of a piece ends long after
+// the others.
+const pageShare = 4 << 20
+
+// touchShares touches shares of a range that no other thread has taken.
+func (s *Store) touchShares(next *atomic.Int64, end int64) {
+	for off := next.Add(pageShare) - pageShare; off < end && !s.pinStopped(); off = next.Add(pageShare) - pageShare {
 		if s.set.Pinning == "sequential" {
 			s.waitForQuiet()
 		}
@@ -131,10 +182,10 @@ func (s *Store) touchShare(off, n int64) {
 	}
 }
 
-// pieceAt is what is registered at once from a place on: little at first, so that the first flushes find a pinned place.
+// pieceAt is what one turn is taken for from a place on: little at first, so that the first flushes find a pinned place.
 func (s *Store) pieceAt(off int64) int64 {
 	if off < s.set.PinPiece {
-		return max(s.set.PinPiece/4, 1)
+		return max(s.set.PinPiece/pinParts, 1)
 	}
 	return s.set.PinPiece
 }
@@ -148,15 +199,23 @@ func (s *Store) pinStopped() bool {
 	}
 }
 
-// inTurn registers while no other process of the node does: the kernel and the driver do it for one at a time anyway, and everybody's first
-// piece is there sooner. Nobody's caller waits for that.
-func (s *Store) inTurn(off, n int64) bool {
+// inTurn registers a piece, so many bytes in one call of the driver, while no other process of the node registers: the kernel and the driver do it
+// for one at a time anyway, and each process has its first piece sooner. False when that is refused.
+func (s *Store) inTurn(p part, atOnce int64) bool {
 	turn, open := s.takeTurns([]string{s.pin.turn}, 1)
 	if !open {
 		return false
 	}
 	defer endAll(turn)
-	return s.register(off, n)
+	for off, end := p.off, p.off+p.n; off < end; off += atOnce {
+		if off > p.off {
+			time.Sleep(pinPause)
+		}
+		if s.pinStopped() || !s.register(off, min(atOnce, end-off)) {
+			return false
+		}
+	}
+	return true
 }
 
 // register pins a range for every device; false when that is refused. All know of it before the first does: what one has pinned, no copy of
