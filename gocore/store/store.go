@@ -31,7 +31,7 @@ type Store struct {
 	pool         *copier.Pool
 	tiers        []int // the contract's number of each of the engine's tiers
 
-	mu        lock
+	mu        sync.Mutex
 	eng       *engine.Engine
 	layouts   layouts
 	strays    strays
