@@ -79,7 +79,8 @@ func ParseBudgets(text []byte) ([]Device, error) {
 type verification uint8
 
 const (
-	verifyFirst  verification = iota // once since they arrived there
+	verifyMoved  verification = iota // once since they were moved there; of those that were captured there, a sample
+	verifyFirst                      // once since they were moved or captured there
 	verifyAlways                     // each time
 	verifyOff
 )
@@ -109,13 +110,15 @@ func (c Config) check() (settings, error) {
 		return s, status.New(status.Invalid, "policy is %q; it can be score, lru or fifo", c.Policy)
 	}
 	switch c.Verify {
-	case "", "first":
+	case "", "moved":
+	case "first":
+		s.verify = verifyFirst
 	case "always":
 		s.verify = verifyAlways
 	case "off":
 		s.verify = verifyOff
 	default:
-		return s, status.New(status.Invalid, "verify is %q; it can be first, always or off", c.Verify)
+		return s, status.New(status.Invalid, "verify is %q; it can be moved, first, always or off", c.Verify)
 	}
 	if !c.Checksum {
 		s.verify = verifyOff

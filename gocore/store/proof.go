@@ -44,7 +44,7 @@ func (s *Store) startProving() {
 
 // proves tells whether leases are compared ahead: with "always" each compares for itself.
 func (s *Store) proves() bool {
-	return s.set.verify == verifyFirst && s.set.Prefetch && s.set.Host != nil
+	return s.set.verify <= verifyFirst && s.set.Prefetch && s.set.Host != nil
 }
 
 // wakeProver is part of settle.

@@ -137,7 +137,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	c := Config{Path: "/d", Host: &host, Disk: &disk, Checksum: r.IntN(5) > 0, Prefetch: r.IntN(5) > 0, Guess: r.IntN(2) > 0, Direct: true}
 	c.FS = jitter{vfs.NewMem(96 << 20), 100 * time.Microsecond}
 	c.Flush = []string{"lazy", "eager"}[r.IntN(2)]
-	c.Verify = []string{"first", "always", "off"}[r.IntN(3)]
+	c.Verify = []string{"moved", "first", "always", "off"}[r.IntN(4)]
 	c.Pinning = []string{"auto", "off", "direct", "concurrent", "sequential"}[r.IntN(5)]
 	c.PinPiece = []int64{0, 64 << 10, 256 << 10}[r.IntN(3)]
 	c.Cut = []int64{0, 16 << 10, 100_000}[r.IntN(3)]

@@ -143,7 +143,7 @@ def option_sets(seed: int) -> list[dict[str, Any]]:
                 "disk": pick.choice([16 * MIB, 64 * MIB, 256 * MIB]),
                 "flush": pick.choice(["auto", "lazy", "eager"]),
                 "policy": pick.choice(["score", "lru", "fifo"]),
-                "verify": pick.choice(["first", "always", "off"]),
+                "verify": pick.choice(["moved", "first", "always", "off"]),
                 "checksum": pick.random() < 0.8,
                 "workers": pick.choice([None, 1, 2, 7]),
                 "copiers": pick.choice([None, 1, 3]),

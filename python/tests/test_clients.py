@@ -116,7 +116,7 @@ def test_random_clients(seed: int) -> None:
         disk="300MiB",
         flush=options.choice(["lazy", "eager"]),
         policy=options.choice(["score", "lru", "fifo"]),
-        verify=options.choice(["first", "always"]),
+        verify=options.choice(["moved", "first", "always"]),
         guess=options.random() < 0.7,
         prefetch=options.random() < 0.8,
         debug=options.random() < 0.3,

@@ -64,6 +64,28 @@ store.close()
     assert done.returncode == 0, done.stderr
 
 
+def test_what_comes_from_the_disk_is_compared_by_default(run_python: RunPython) -> None:
+    done = run_python(
+        PRELUDE
+        + """
+store = velocpy.open(host="1MiB", disk="64MiB")
+history = store.history("h")
+for key in range(40):
+    history.checkpoint(key, u=np.zeros(100_000, np.uint8))
+history.wait("disk")
+moved = [key for key in range(40) if "host" not in history.tiers(key)]
+assert len(moved) > 20
+for key in moved:
+    history._core.corrupt(key, DISK, 10)
+for key in moved:
+    expect(lambda: history.restore(key), "u", "disk", key)
+store.close()
+""",
+        env=HOOKS,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_unverified_is_quiet(run_python: RunPython) -> None:
     done = run_python(
         PRELUDE

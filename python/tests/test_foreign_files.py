@@ -39,7 +39,7 @@ def stores(tmp_path: Path) -> tuple[Path, Path]:
     return one, other
 
 
-@pytest.mark.parametrize("verify", ["first", "always", "off"])
+@pytest.mark.parametrize("verify", ["moved", "first", "always", "off"])
 @pytest.mark.parametrize("how", ["copied", "renamed"])
 def test_bytes_of_another_store_are_never_given_out(stores: tuple[Path, Path], how: str, verify: str) -> None:
     one, other = stores

@@ -245,7 +245,7 @@ def test_the_generator_makes_both_kinds(tmp_path: Path) -> None:
     assert 30 < len(damaged) < 190
 
 
-@pytest.mark.parametrize("verify", ["off", "first"])
+@pytest.mark.parametrize("verify", ["off", "moved", "first"])
 def test_a_reader_without_checksums_gets_nothing_foreign(tmp_path: Path, verify: str) -> None:
     """Beside a writer that replaces without an end."""
     path, keys, size = tmp_path / "store", 4, 40_000

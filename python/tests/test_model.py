@@ -29,7 +29,7 @@ class HistoryMachine(RuleBasedStateMachine):
         policy=st.sampled_from(["score", "lru", "fifo"]),
         guess=st.booleans(),
         prefetch=st.booleans(),
-        verify=st.sampled_from(["first", "always"]),
+        verify=st.sampled_from(["moved", "first", "always"]),
     )
     def begin(self, **options: Any) -> None:
         self.store = velocpy.open(disk="64MiB", debug=True, **options)

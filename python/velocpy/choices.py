@@ -32,8 +32,8 @@ Policy = Literal["score", "lru", "fifo"]
 #: Which numbers of a meta are the best: the smallest, as of a loss, or the largest, as of an accuracy.
 BestOrder = Literal["min", "max"]
 
-#: Which restores compare checksums: the first of a checkpoint in a tier, each, or none.
-Verification = Literal["first", "always", "off"]
+#: Which restores compare checksums: those of bytes that were moved, the first of a checkpoint in a tier, each, or none.
+Verification = Literal["moved", "first", "always", "off"]
 
 #: What `Store.plot` draws: where the checkpoints lie now, or the events that brought them there.
 Picture = Literal["tiers", "timeline"]

@@ -71,7 +71,7 @@ def open(  # noqa: A001
     durable: bool | None = None,
     flush: FlushRule = "auto",
     policy: Policy = "score",
-    verify: Verification = "first",
+    verify: Verification = "moved",
     checksum: bool = True,
     prefetch: bool = True,
     guess: bool = True,
@@ -128,9 +128,11 @@ def open(  # noqa: A001
     policy
         Which checkpoint leaves a full tier: "score" (by plan, sizes and gaps), or "lru" and "fifo" for comparison.
     verify
-        When checksums are compared on the way back: "first" time bytes come back from a lower tier or to the caller,
-        "always", or "off". A restore to a device does not wait for a "first" comparison there: what it finds is raised
-        as `BelatedCorruption` by the next restore or wait of the history, or by `close`.
+        When checksums are compared. "moved": whenever bytes are copied to the caller's arrays, and once after they came
+        from a lower tier; a lease that shows bytes in the memory in which they were captured is compared for one
+        checkpoint in 16. "first": for all of those too, which reads the bytes once more. "always": with each restore.
+        "off": never. A restore to a device waits for the comparison there with "always" alone: what it finds is
+        raised as `BelatedCorruption` by the next restore or wait of the history, or by `close`.
     checksum
         Whether captures take checksums at all.
     prefetch, guess

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"testing"
+
+	"velocpy/gocore/plan"
+	"velocpy/gocore/status"
+	"velocpy/gocore/vfs"
+)
+
+// damage flips a bit of a checkpoint in host memory, as a writer that is not the store's does: nothing else is told of it.
+func (c *client) damage(k int64) {
+	c.t.Helper()
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	rec := c.h.h.Get(plan.Number(k))
+	if rec == nil {
+		c.t.Fatalf("no checkpoint %d", k)
+	}
+	c.s.slot(rec, 0)[3] ^= 1
+}
+
+// A lease of bytes where they were captured is compared for every checkpoint by "first", for one of 16 by default, and for none by "off". What is copied
+// into the caller's memory is compared always.
+func TestLeasesOfWhatHasNotMovedAreSampled(t *testing.T) {
+	const count, size = 640, 1000
+	for verify, want := range map[string][2]int{"": {count / 32, count / 8}, "moved": {count / 32, count / 8}, "first": {count, count}, "off": {0, 0}} {
+		t.Run("verify "+verify, func(t *testing.T) {
+			cfg := cached(4<<20, 0, vfs.NewMem(1<<20))
+			cfg.Verify = verify
+			c := newClient(t, open(t, cfg), "h")
+			leases, copies := 0, 0
+			for k := range int64(count) {
+				c.mustPut(k, random(size, uint64(k)))
+				c.damage(k)
+				l, _, err := c.lease(k, RestoreArgs{})
+				if leases += corrupt(t, err); err == nil {
+					release(t, l)
+				}
+				_, _, err = c.get(k, size, RestoreArgs{})
+				copies += corrupt(t, err)
+			}
+			if leases < want[0] || leases > want[1] {
+				t.Errorf("%d of %d leases found the damage, want %v", leases, count, want)
+			}
+			if all := map[bool]int{true: 0, false: count}[verify == "off"]; copies != all {
+				t.Errorf("%d of %d copies found the damage, want %d", copies, count, all)
+			}
+		})
+	}
+}
+
+// corrupt counts an error that says that bytes are damaged; any other is wrong.
+func corrupt(t *testing.T, err error) int {
+	t.Helper()
+	if err == nil {
+		return 0
+	}
+	if codeOf(err) != status.Corrupt {
+		t.Fatal(err)
+	}
+	return 1
+}
