@@ -72,6 +72,7 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 		}
 	}
 	op.copied += s.now() - began
+	s.tookFirst()
 	return op.endTake(out, b, sums, err)
 }
 

@@ -21,6 +21,8 @@ import (
 type pinning struct {
 	stop    chan struct{}
 	once    sync.Once
+	first   chan struct{} // closed when the first capture from a device is queued
+	queued  sync.Once
 	turn    string   // the file by which processes of a node take turns to register
 	seats   []string // and those by which they share its processors for touching
 	refused bool
@@ -30,6 +32,10 @@ type pinning struct {
 
 // pinPiece is what one turn is taken for. It is registered in quarters: a thread that calls the driver meanwhile waits for one of them to end.
 const pinPiece = 256 << 20
+
+// pinDelay is how long pinning leaves the process to a first capture. One that comes sooner would wait for the kernel's lock of the address space and
+// for the driver's.
+const pinDelay = 10 * time.Millisecond
 
 const (
 	pinParts = 4
@@ -48,7 +54,7 @@ func (s *Store) startPinning() {
 	if len(s.accelerators) == 0 || s.set.Pinning == "off" {
 		return
 	}
-	s.pin.stop = make(chan struct{})
+	s.pin.stop, s.pin.first = make(chan struct{}), make(chan struct{})
 	if s.set.Pinning == "direct" {
 		s.register(0, s.host.Size())
 		return
@@ -65,6 +71,7 @@ func (s *Store) startPinning() {
 	}
 	s.users++
 	safego.Go("pinning", func() {
+		s.awaitFirst()
 		s.pinAll()
 		s.mu.Lock()
 		defer s.leave()
@@ -75,6 +82,22 @@ func (s *Store) startPinning() {
 func (s *Store) stopPinning() {
 	if s.pin.stop != nil {
 		s.pin.once.Do(func() { close(s.pin.stop) })
+	}
+}
+
+// awaitFirst returns when the first capture from a device has been queued, or when none has come for a while.
+func (s *Store) awaitFirst() {
+	select {
+	case <-s.pin.first:
+	case <-s.pin.stop:
+	case <-time.After(pinDelay):
+	}
+}
+
+// tookFirst tells that a capture from a device has been queued.
+func (s *Store) tookFirst() {
+	if s.pin.first != nil {
+		s.pin.queued.Do(func() { close(s.pin.first) })
 	}
 }
 

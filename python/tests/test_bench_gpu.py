@@ -434,10 +434,39 @@ def test_the_cold_bar(times, holds):
     report = Report("coldstart", {})
     start = cold.Start("bar", "uniform", 10e-3)
     for who, blocked in (("velocpy", 0.1), ("direct pinning", 0.1 * times)):
-        report.rows.append(coldstart.row_of(start, who, [cold.Cold(0.01, 0.001, blocked, "card", {})]))
+        report.rows.append(coldstart.row_of(start, who, [[cold.Cold(0.01, 0.001, blocked, "card", {})]] * 3))
     coldstart.add_bars(report)
     assert report.bars[0].holds == holds
     assert all(bar.holds for bar in report.bars[1:])
+
+
+def test_cold_bars_are_those_of_the_medians():
+    report = Report("coldstart", {})
+    start = cold.Start("bar", "uniform", 10e-3)
+    for who, blocked in (("velocpy", (0.3, 0.12, 0.13)), ("keep", (0.04, 0.05, 0.9))):
+        rounds = [[cold.Cold(0.01, 0.001, seconds, "card", {})] for seconds in blocked]
+        report.rows.append(coldstart.row_of(start, who, rounds))
+    coldstart.add_bars(report)
+    beyond = next(bar for bar in report.bars if "beyond keep" in bar.what)
+    assert beyond.value == pytest.approx(0.08)
+    assert report.rows[0]["rounds"] == 3
+
+
+def test_the_bar_on_fresh_memory():
+    report = Report("coldstart", {})
+    start = cold.Start("fresh", "uniform", 1.0, count=10, size=10, device=40, fresh=True)
+    row = coldstart.row_of(start, "velocpy", [[cold.Cold(0.01, 0.001, 3.4, "card", {})]])
+    bound = coldstart.fresh_bound(start.workload(0).sizes, start.device, start.interval, 5.0)
+    report.rows.append(row | {"bound s": bound})
+    coldstart.add_bars(report)
+    assert (bound, report.bars[0].value, report.bars[0].holds) == (3.0, pytest.approx(3.4 / 3), True)
+
+
+def test_touched_memory_is_given_back():
+    with cold.touch(8 * MIB) as touched:
+        assert touched.rate > 0
+    with pytest.raises(ValueError, match="closed"):
+        len(touched._whole)
 
 
 def test_a_cold_start_takes_what_the_machine_has():

@@ -106,9 +106,9 @@ def run(
                 what = f"{size >> 10} KiB, {case.name}: cost of verification, %"
                 report.bar(what, row["more, %"], BAR, at_least=False)
     report.notes.append(
-        'The bars are those of the default, verify="moved". From host memory each checkpoint is restored once after its '
-        'capture, so that verify="first" compares all of them, and the default all that are copied and one lease in 16; '
-        "a second restore would cost nothing more. 'From disk': one durable store, read by all three, "
+        'The bars are those of the default, verify="moved". From host memory each checkpoint is restored once after '
+        'its capture, so that verify="first" compares all of them, and the default all that are copied and one lease '
+        "in 16; a second restore would cost nothing more. 'From disk': one durable store, read by all three, "
         f"with host memory for {total // LITTLE >> 20} MiB or {FEW} checkpoints, and no guesses, as they would bring "
         "up in the others' turn what comes next. Times are those of one restore; stores take turns, a whole pass "
         "each, so that what one does in the background does not slow the other. A bare lease "

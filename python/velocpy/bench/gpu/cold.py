@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+import velocpy
+
 from . import team
 from .card import HostCard
 from .contenders import LeftOut, card_for
@@ -28,7 +30,7 @@ from .workload import GIB, Workload, uniform, variable
 
 PATIENCE = 200
 SAMPLE = 32  # iterations by which the loop without an engine is measured
-TOUCHERS = 8
+TOUCHERS = 12
 PAGE = 4096
 
 
@@ -45,12 +47,13 @@ class Start:
     processes: int = 1
     contenders: tuple[str, ...] = ("velocpy", "direct pinning", "keep", "unified memory")
     size: int = 128 << 20
+    fresh: bool = False  # on memory that the machine has never used
 
     @property
     def name(self) -> str:
         """What distinguishes it, in words."""
         many = f", {self.processes} processes" if self.processes > 1 else ""
-        return f"{self.count} {self.sizes}, {self.interval * 1e3:g} ms{many}"
+        return f"{self.count} {self.sizes}, {self.interval * 1e3:g} ms{many}{', fresh memory' if self.fresh else ''}"
 
     def workload(self, rank: int) -> Workload:
         """The shot of one process; nothing is read."""
@@ -158,26 +161,73 @@ def measure(start: Start, name: str, folder: Path, rank: int, fence: Callable[[]
     return Cold(opened - began, first - opened, wall - without * (len(work.sizes) - 1), card.name, facts)
 
 
-def touch(nbytes: int) -> float:
-    """Touches so much memory once and gives it back; returns the rate.
+class Touched:
+    """Memory of which every page is present, and how fast it became so; given back at the end of a ``with``, or at once."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._whole = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._whole.madvise(mmap.MADV_HUGEPAGE)
+        self.rate = nbytes / self._touch(nbytes)  # bytes/s
+
+    def _touch(self, nbytes: int) -> float:
+        memory = np.frombuffer(self._whole, np.uint8)
+        threads = touch_threads()
+        share = -(-nbytes // threads // PAGE) * PAGE
+
+        def work(part: np.ndarray) -> None:
+            part[::PAGE] = 1
+
+        began = time.perf_counter()
+        many = [threading.Thread(target=work, args=(memory[i * share : (i + 1) * share],)) for i in range(threads)]
+        for thread in many:
+            thread.start()
+        for thread in many:
+            thread.join()
+        took = time.perf_counter() - began
+        many.clear()
+        return took
+
+    def __enter__(self) -> Touched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._whole.close()
+
+
+def touch(nbytes: int) -> Touched:
+    """Touches so much memory.
 
     The memory of a fresh virtual machine is slow the first time: its host maps it then. What comes later is not.
     """
-    whole = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    whole.madvise(mmap.MADV_HUGEPAGE)
-    memory = np.frombuffer(whole, np.uint8)
-    share = -(-nbytes // TOUCHERS // PAGE) * PAGE
+    return Touched(nbytes)
 
-    def work(part: np.ndarray) -> None:
-        part[::PAGE] = 1
 
-    began = time.perf_counter()
-    threads = [threading.Thread(target=work, args=(memory[i * share : (i + 1) * share],)) for i in range(TOUCHERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return nbytes / (time.perf_counter() - began)
+def touch_threads() -> int:
+    """Threads that touch memory: as many as a store takes."""
+    return min(max(len(os.sched_getaffinity(0)) * 3 // 4, 1), TOUCHERS)
+
+
+def pin_rate(nbytes: int) -> float:
+    """GB/s at which a store makes its host tier ready, in a fresh process in which nothing else happens."""
+    context = multiprocessing.get_context("spawn")
+    answers: Any = context.Queue()
+    member = context.Process(target=_pin, args=(nbytes, answers), daemon=True)
+    rate: float = team.run([member], answers, PATIENCE)[0]
+    return rate
+
+
+def _pin(nbytes: int, answers: Any) -> None:
+    try:
+        card_for(GIB)
+        began = time.perf_counter()
+        with velocpy.open(device=GIB, host=nbytes) as store:
+            while store.stats()["tiers"]["host"]["pinned_bytes"] < nbytes:
+                if time.perf_counter() - began > PATIENCE:
+                    raise TimeoutError("the host tier is not pinned")
+                time.sleep(2e-3)
+            answers.put(nbytes / (time.perf_counter() - began) / 1e9)
+    except BaseException:
+        answers.put(traceback.format_exc())
 
 
 def physical_memory() -> int:
