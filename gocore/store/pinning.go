@@ -136,9 +136,11 @@ func (s *Store) pinAll() {
 
 // touchAll makes all pages of the host tier present and tells of each piece; false when the store closes.
 func (s *Store) touchAll(tell func(part)) bool {
+	team := s.newTouchTeam()
+	defer team.dismiss()
 	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
 		n = min(s.pieceAt(off), s.host.Size()-off)
-		if !s.touch(off, n) {
+		if !s.touch(team, off, n) {
 			return false
 		}
 		tell(part{off, n})
@@ -157,27 +159,55 @@ func (s *Store) registerAll(touched <-chan part) {
 	}
 }
 
-// touch makes pages present, by several threads; false when the store closes.
-func (s *Store) touch(off, n int64) bool {
+// touchTeam is the threads that touch pages. They stay for all pieces: the kernel maps a stack for each new thread, and that waits for everybody
+// who touches or registers, and these for it.
+type touchTeam struct {
+	size int
+	work chan func()
+}
+
+func (s *Store) newTouchTeam() *touchTeam {
+	t := &touchTeam{touchThreads(s.set.Copiers), make(chan func())}
+	for range t.size {
+		safego.Go("touching", func() {
+			numa.Run(s.touchNode(), func() {
+				for work := range t.work {
+					work()
+				}
+			})
+		})
+	}
+	return t
+}
+
+func (t *touchTeam) dismiss() { close(t.work) }
+
+// do has so many threads do the same, and returns when all have.
+func (t *touchTeam) do(threads int, work func()) {
+	var all sync.WaitGroup
+	for range threads {
+		all.Add(1)
+		t.work <- func() {
+			defer all.Done()
+			work()
+		}
+	}
+	all.Wait()
+}
+
+// touch makes pages present, by as many threads as there are seats for; false when the store closes.
+func (s *Store) touch(team *touchTeam, off, n int64) bool {
 	seats, open := s.takeTurns(s.pin.seats, touchers/seatThreads)
 	if !open {
 		return false
 	}
 	defer endAll(seats)
-	threads := touchThreads(s.set.Copiers)
+	threads := team.size
 	if len(seats) > 0 {
 		threads = min(threads, len(seats)*seatThreads)
 	}
-	next, end := atomic.NewInt64(off), off+n
-	var all sync.WaitGroup
-	for range threads {
-		all.Add(1)
-		safego.Go("touching", func() {
-			defer all.Done()
-			numa.Run(s.touchNode(), func() { s.touchShares(next, end) })
-		})
-	}
-	all.Wait()
+	next := atomic.NewInt64(off)
+	team.do(threads, func() { s.touchShares(next, off+n) })
 	return !s.pinStopped()
 }
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from .budget import reads_as_size
 from .errors import ForeignDirectory, InvalidArgument, InvalidType, VelocError, from_os
-from .trial import filesystem, system
 
 log = logging.getLogger("velocpy")
 
@@ -134,6 +133,8 @@ def require_own(directory: Path) -> None:
 def tell_of_memory(directory: Path, lasting: bool) -> None:
     """Warns, once for each file system, of a disk tier whose files lie in memory; for a lasting one of what goes."""
     try:
+        from .trial import filesystem, system  # opening a store in memory alone does without them
+
         device, kind = directory.stat().st_dev, system.magic(directory)
     except OSError:
         return  # the core tells what is wrong with it

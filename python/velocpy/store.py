@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from . import _core, budget, devices, knobs, limits, paths, records
-from .backup import BackedUp, backup
 from .budget import device_budgets, disk_budget, host_budget
 from .choices import FlushRule, Mode, Picture, Pinning, Policy, TierName, Verification
 from .errors import (
@@ -42,6 +41,8 @@ from .ticket import tier_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .backup import BackedUp
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
@@ -493,6 +494,8 @@ class Store:
         if not self._config["read_only"]:
             self.wait("disk", timeout)
         self._require_same_directory("velocpy.backup.backup takes its new name.")
+        from .backup import backup  # which brings much that opening a store does without
+
         return backup(path, to)
 
     def close(self, timeout: float | None = None, *, flush: bool = True) -> None:

@@ -68,7 +68,7 @@ def chosen(names: str) -> list[Start]:
 
 
 def run(folder: Path, cells: str | None = None, limit: float = 500, rounds: int = 3) -> Report:
-    """Begins cold with every contender of the cells chosen, in rounds; what limit seconds do not suffice for is left out."""
+    """Begins cold with every contender of the cells chosen, in rounds; after limit seconds nothing new begins."""
     cells = cells or ("quick" if has_gpu() else "tiny")
     try:
         starts = chosen(cells)
@@ -194,7 +194,7 @@ def add_bars(report: Report) -> None:
         if ours is None:
             continue
         processes = ours["about"][0]["processes"]
-        if "bound s" in ours:
+        if ours.get("bound s"):
             ratio = ours["blocked s"] / max(ours["bound s"], LEAST)
             report.bar(f"{start}: blocked time by the bound of the touch rate", ratio, FRESH, at_least=False)
         if pinned is not None:

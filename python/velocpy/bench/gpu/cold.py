@@ -162,7 +162,7 @@ def measure(start: Start, name: str, folder: Path, rank: int, fence: Callable[[]
 
 
 class Touched:
-    """Memory of which every page is present, and how fast it became so; given back at the end of a ``with``, or at once."""
+    """Memory of which every page is present, and how fast it became so; given back at the end of a ``with``."""
 
     def __init__(self, nbytes: int) -> None:
         self._whole = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
