@@ -148,7 +148,7 @@ def test_a_link_to_a_directory_is_that_directory(tmp_path: Path) -> None:
 #: Stores and directories, and whose modes they have.
 PREPARED = """
 import json, os, shutil, tempfile
-import numpy, velocpy, velocpy.store
+import numpy, velocpy, velocpy.store, velocpy.trial.filesystem
 from pathlib import Path
 velocpy.build_info()
 base = Path(tempfile.mkdtemp(dir="/tmp"))  # others may not look into tmp_path
