@@ -17,8 +17,14 @@ const populateStep = hugePage
 // not fault. It changes no contents and may run beside any use of any part of the mapping, also of
 // the same part. It costs some tenths of a second per GiB of new pages and little for resident ones. The
 // error wraps the errno when memory runs out. Unmap must wait for it.
-func (m *Mapping) Populate(off, n int64) error {
-	return m.populate(off, n, func(p []byte) error { return unix.Madvise(p, unix.MADV_POPULATE_WRITE) })
+func (m *Mapping) Populate(off, n int64) error { return m.populate(off, n, advise) }
+
+// advise makes the pages of at most one huge page present. The first word is touched before: its fault brings the huge page and takes the lock of
+// this mapping alone, whereas the system call holds that of the address space while the kernel clears the page (12 threads touched 39 GB/s this way
+// and 33 GB/s without).
+func advise(p []byte) error {
+	touch(p[:1], 1)
+	return unix.Madvise(p, unix.MADV_POPULATE_WRITE)
 }
 
 func (m *Mapping) populate(off, n int64, advise func([]byte) error) error {

@@ -14,7 +14,7 @@ from velocpy.budget import available_memory
 
 from .gpu import team
 from .gpu.card import HostCard
-from .gpu.cold import Cold, Start, begin, physical_memory, pin_rate, touch, touch_threads
+from .gpu.cold import Cold, Start, begin, physical_memory, pin_rate, register_rate, touch, touch_threads
 from .gpu.contenders import has_gpu
 from .gpu.workload import GIB, MIB
 from .report import Report
@@ -103,6 +103,7 @@ def _on_used_memory(report: Report, starts: list[Start], folder: Path, deadline:
         report.rows.append(
             {"figure": "pinning", "start": f"{PROBE >> 30} GiB", "who": "velocpy", "rounds": rounds}
             | {"touched and pinned GB/s": statistics.median(pinned), "each": [pinned]}
+            | {"touched alone GB/s": report.settings["touched again GB/s"], "pinned alone GB/s": register_rate(PROBE)}
         )
     for start in starts:
         for name in start.contenders:
