@@ -28,12 +28,13 @@ build() {
 # one runs a target and puts what it says into a file, of which the last line with executions counts.
 one() {
   local dir=$1 time=$2 workers=$3 package=$4 target=$5
-  local said="$dir/said/$target" status=0
-  mkdir -p "$dir/cache/$target" "$dir/said"
+  # Targets of two packages may have one name.
+  local said="$dir/said/$package/$target" cache="$dir/cache/$package/$target" status=0
+  mkdir -p "$cache" "$dir/said/$package"
   cd "$dir/targets/$package"
   # A second of making an input shorter is a second without a new one: 200 tries are enough.
   GOMAXPROCS=$workers ./fuzz.test -test.run='^$' -test.fuzz="^$target\$" -test.fuzztime="$time" -test.parallel="$workers" \
-    -test.fuzzcachedir="$dir/cache/$target" -test.fuzzminimizetime=200x >"$said" 2>&1 || status=$?
+    -test.fuzzcachedir="$cache" -test.fuzzminimizetime=200x >"$said" 2>&1 || status=$?
   if ((status != 0)); then
     { echo "fuzz: $target in $package fails"; cat "$said"; } >&2
     local input
@@ -43,7 +44,7 @@ one() {
     fi
     exit 255 # ends xargs
   fi
-  echo "$target $(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$said" | tail -n1)" | tee -a "$dir/counts.txt"
+  echo "$package/$target $(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$said" | tail -n1)" | tee -a "$dir/counts.txt"
 }
 
 run() {

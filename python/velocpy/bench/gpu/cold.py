@@ -190,7 +190,7 @@ class Touched:
     @property
     def address(self) -> int:
         """Where the memory begins."""
-        return np.frombuffer(self._whole, np.uint8).ctypes.data
+        return int(np.frombuffer(self._whole, np.uint8).ctypes.data)
 
     def __enter__(self) -> Touched:
         return self
@@ -216,7 +216,7 @@ def register_rate(nbytes: int) -> float:
     """GB/s at which memory that has been touched is registered with the driver, with nothing beside: a ceiling."""
     import torch
 
-    cudart: Any = torch.cuda.cudart()
+    cudart: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
     with touch(nbytes) as touched:
         base, piece = touched.address, 64 << 20
         began = time.perf_counter()
