@@ -20,6 +20,7 @@ build() {
     mkdir -p "$dir/targets/$package"
     # Without cgo the programs need no library of the machine they run on.
     CGO_ENABLED=0 go test -c -fuzz=. -ldflags='-s -w' -o "$dir/targets/$package/fuzz.test" "./$package"
+    mkdir -p "$package/testdata" # without files git does not see it
     ln -s "$PWD/$package/testdata" "$dir/targets/$package/testdata"
     grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$package"/*_test.go | cut -c6- | sed "s|^|$package |"
   done >"$dir/targets.txt"
