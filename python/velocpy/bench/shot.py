@@ -219,6 +219,7 @@ def add_bars(report: Report) -> None:
             _beside(report, f"{shot}: of the O_DIRECT ring's (the better one)", blocked, rings,
                     DISK_RING_SHARE[facts["sizes"]])  # fmt: skip
         if figure == "paper":
+            report.bar(f"{shot}: blocked time by its bound", blocked / max(bound, LEAST), 1.2, at_least=False)
             managed = _blocked(rows, ("unified memory, second run", "unified memory, later run"))
             if managed is not None:
                 report.bar(f"{shot}: Unified Memory's blocked time by ours", managed / max(blocked, LEAST),

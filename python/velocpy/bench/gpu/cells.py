@@ -108,6 +108,11 @@ def _paper(
     ]
 
 
+def _alone(cells: Iterable[Cell]) -> list[Cell]:
+    """The same shots by velocpy alone, in three rounds: enough for what is held against the bound."""
+    return [dataclasses.replace(cell, contenders=("velocpy",), rounds=3) for cell in cells]
+
+
 def _figure8(what: str) -> list[Cell]:
     """Irregular order, variable sizes: other intervals, or other device caches."""
     shot = variable(count=192)
@@ -188,6 +193,8 @@ GROUPS: dict[str, Callable[[], list[Cell]]] = {
     ],
     "paper-uniform": lambda: _paper("uniform"),
     "paper-variable": lambda: _paper("variable"),
+    "disk-alone": lambda: _alone([*_disk("uniform"), *_disk("variable")]),
+    "paper-alone": lambda: _alone([*_paper("uniform"), *_paper("variable")]),
     "figure5-uniform": lambda: _paper("uniform", "figure 5", hints=HINTS, wait=True, count=192),
     "figure5-variable": lambda: _paper("variable", "figure 5", hints=HINTS, wait=True, count=192),
     "figure6-uniform": lambda: _paper("uniform", "figure 6", hints=HINTS, count=384),
