@@ -63,6 +63,7 @@ type Op struct {
 	gifts   int64            // wait: what had been given when it began
 	sized   []*accelerator   // resize
 
+	asked   int64        // capture: when
 	device  *accelerator // of the regions that lie on one, or else of the record
 	looped  bool         // leaves what is due for a loop over the plan alone
 	streams []uint64     // the caller's, on that device

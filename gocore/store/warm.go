@@ -86,7 +86,7 @@ func (s *Store) hostUsed() int64 {
 	if s.host == nil {
 		return 0
 	}
-	return s.eng.Stats.Tiers[0].HighWater
+	return s.eng.Stats.Tiers[len(s.set.Devices)].HighWater // the devices' tiers come first
 }
 
 // helpers is the number of goroutines that help large copies beside the caller.

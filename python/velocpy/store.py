@@ -110,9 +110,10 @@ def open(  # noqa: A001
         Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
         each their own budget there: a fraction is one of what those before left.
     pinning
-        How host memory is made reachable by the devices at full speed: "auto" touches and registers it piece by piece
-        while the store works; "concurrent", "sequential" and "direct" are the strategies of seed 004, for comparison;
-        "off" never.
+        How host memory is made reachable by the devices at full speed: "pipeline" touches and registers it piece by
+        piece while the store works; "concurrent", "sequential" and "direct" are the strategies of Maurya et al.,
+        HiPC'22; "auto" chooses among the four by a model of what the application captures and of what the machine
+        does; "off" never.
     archive
         Not in this version.
     mode
