@@ -55,7 +55,7 @@ func (a *accelerator) flip(offset int64) error {
 	}
 	one[0] ^= 1
 	a.ownLane.Lock()
-	m, err := a.writing(a.own, ours, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
+	m, err := a.writing(a.own, checks, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }

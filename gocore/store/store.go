@@ -53,6 +53,8 @@ type Store struct {
 	warm      warmth
 	line      timeline
 	counters  Counters
+	causes    Causes // of the captures' waits in calls
+	roomless  map[*Op]struct{}
 	belated   belated
 	stall     stalls
 	prover    prover
@@ -79,7 +81,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -207,6 +209,7 @@ func (s *Store) settle() {
 			c.bell.Signal()
 		}
 	}
+	s.lookAtBlocked()
 	s.warm.follow(s.hostUsed())
 	s.followExtents()
 	s.wakeProver()

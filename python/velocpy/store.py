@@ -569,19 +569,21 @@ class Store:
     def stats(self) -> Stats:
         """Counters since the store was opened.
 
-        ==================  ==========================================================================================
-        ``tiers``           by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
-                            ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
-                            of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
-                            store's disk how many groups of checkpoints and drops shared their syncs, ``commits``
-        ``histories``       by name: ``checkpoints``, ``hints_queued``, ``restores``
-        ``restores``        ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
-        ``waits_ns``        nanoseconds that calls spent copying, or waiting for room, for bytes, for durability
-        ``bytes``           ``captured``, ``restored``; ``flush_cancelled`` and ``flush_avoided`` were never written
-        ``captures``        how many; ``consumed`` how many were restored as last
-        ``mapped_bytes``    memory that is mapped, leases that outlive their checkpoints included
-        ``timeline_lost``   events that `timeline` had no room for
-        ==================  ==========================================================================================
+        =====================  =======================================================================================
+        ``tiers``              by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
+                               ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
+                               of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
+                               store's disk how many groups of checkpoints and drops shared their syncs, ``commits``
+        ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``
+        ``restores``           ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
+        ``waits_ns``           nanoseconds that calls spent copying, or waiting for room, for bytes, for durability; and
+                               that streams waited on devices
+        ``waits_by_cause_ns``  of waits for room, and of streams: ``flush``, ``load``, ``reader``, ``full``, ``other``
+        ``bytes``              ``captured``, ``restored``; ``flush_cancelled`` and ``flush_avoided`` were never written
+        ``captures``           how many; ``consumed`` how many were restored as last
+        ``mapped_bytes``       memory that is mapped, leases that outlive their checkpoints included
+        ``timeline_lost``      events that `timeline` had no room for
+        =====================  =======================================================================================
         """
         self._require_open()
         _drain_log()
