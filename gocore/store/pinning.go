@@ -24,7 +24,8 @@ type pinning struct {
 	stop     chan struct{}
 	once     sync.Once
 	turn     string   // the file by which processes of a node take turns to register
-	seats    []string // and those by which they share its processors for touching
+	seats    []string // and those by which they share its processors for touching …
+	most     int      // so many of them at once
 	refused  bool     // a warning has been given
 	denied   atomic.Bool
 	front    frontier
@@ -62,7 +63,7 @@ func (s *Store) startPinning() {
 	if s.pin.turn == "" {
 		s.pin.turn = vfs.TurnFile("pinning")
 	}
-	s.pin.seats = seatsBeside(s.pin.turn)
+	s.pin.seats, s.pin.most = seatsBeside(s.pin.turn)
 	s.joinPinning()
 	if s.follow(s.firstStrategy()) == coldstart.Direct {
 		s.register(0, s.host.Size())
@@ -150,7 +151,7 @@ func (s *Store) touch(off, n int64) bool {
 	if s.strategy() != coldstart.Sequential { // which touches for long, and with few threads at work
 		files = s.pin.seats
 	}
-	seats, open := s.takeTurns(files, touchers/seatThreads)
+	seats, open := s.takeTurns(files, s.pin.most)
 	if !open {
 		return false
 	}
