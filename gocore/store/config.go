@@ -54,6 +54,9 @@ type Config struct {
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
 	OpenDevice DeviceOpener  `json:"-"` // nil: there are no devices
+	// LinkRates says what the links of devices can carry in one direction, bytes/s before protocol, by their order; 0 for one that is not known. It is asked
+	// beside the store's work, and may take long. nil: what the devices say of their place stands.
+	LinkRates func(devices []device.Device) []float64 `json:"-"`
 	// Describes tells whether the text of a layout that a store on disk has describes it; see package description. nil: texts are not looked into.
 	Describes func(*catalog.Layout) error `json:"-"`
 	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.

@@ -12,7 +12,6 @@ import (
 	"velocpy/gocore/coldstart"
 	"velocpy/gocore/device"
 	"velocpy/gocore/logring"
-	"velocpy/gocore/numa"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 )
@@ -163,11 +162,12 @@ func (s *Store) touch(off, n int64) bool {
 	next, end := atomic.NewInt64(off), off+n
 	began, disturbed := time.Now(), s.pin.moving.Load() > 0
 	var all sync.WaitGroup
+	near := s.nearThreads()
 	for range threads {
 		all.Add(1)
 		safego.Go("touching", func() {
 			defer all.Done()
-			numa.Run(s.touchNode(), func() { s.touchShares(next, end) })
+			near(func() { s.touchShares(next, end) })
 		})
 	}
 	all.Wait()

@@ -106,6 +106,7 @@ func (s *Store) start() {
 	}
 	s.startWarming()
 	s.startSizing()
+	s.askLinks()
 	s.startPinning()
 	s.startWatching()
 	s.startWatchdog()
@@ -130,7 +131,7 @@ func (s *Store) openTiers() error {
 			return status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(*s.set.Host)).AtTier(status.TierHost)
 		}
 		s.host = m
-		s.placeHost()
+		placeNear("the host tier", m, s.nodes()...)
 		s.tiers = append(s.tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
 			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
