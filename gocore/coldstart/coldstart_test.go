@@ -1,8 +1,11 @@
 package coldstart
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -247,6 +250,44 @@ func TestNames(t *testing.T) {
 	for i, s := range Strategies() {
 		if int(s) != i || s.String() == "" {
 			t.Errorf("strategy %d is %v", i, s)
+		}
+	}
+}
+
+// The table of docs/device.md is what Choose says. Rates are those of pinning on a node with H200 (see package store), its links of 55 GB/s and 12 threads.
+func TestTableOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/device.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h200 := Rates{
+		Touch: 24e9, Register: 70e9, RegisterFresh: 2.7e9, Pinned: 55e9, Pageable: 6e9, Fresh: 3e9, Share: 0.5, ShareDMA: 0.8, Call: 64 * mib,
+	}
+	for _, row := range []struct {
+		node string
+		r    Rates
+	}{
+		{"huge pages, 24 GB/s touched, 70 GB/s registered", h200},
+		{"cold virtual machine, 5 GB/s touched", with(h200, func(r *Rates) { r.Touch, r.RegisterFresh, r.Fresh = 5e9, 2e9, 2e9 })},
+		{"small pages, 5 GB/s registered", with(h200, func(r *Rates) { r.Register = 5e9 })},
+		{"small pages, touching beside copies at a fifth", with(h200, func(r *Rates) { r.Register, r.Share = 5e9, 0.2 })},
+		{"driver that zeroes at 30 GB/s, 3 GB/s touched", with(h200, func(r *Rates) { r.Touch, r.RegisterFresh = 3e9, 30e9 })},
+	} {
+		line := "| " + row.node + " |"
+		for _, c := range []struct {
+			processes int
+			interval  float64
+		}{{1, 5e-3}, {1, 50e-3}, {8, 5e-3}, {8, 50e-3}} {
+			w := with(largeHost(c.interval), func(w *Workload) { w.Processes = c.processes })
+			best, blocked := Choose(w, row.r)
+			line += fmt.Sprintf(" %v %.2f", best, blocked[best])
+			if best != Pipeline {
+				line += fmt.Sprintf(" (%.2f)", blocked[Pipeline])
+			}
+			line += " |"
+		}
+		if !strings.Contains(string(text), line) {
+			t.Errorf("docs/device.md lacks\n%s", line)
 		}
 	}
 }
