@@ -57,6 +57,13 @@ func New(prior float64) *Estimator {
 	return &Estimator{bytes: priorBytes, ns: priorBytes / prior * 1e9}
 }
 
+// Assume takes another prior, unless bulk transfers have been seen. One that is not a positive number changes nothing.
+func (e *Estimator) Assume(prior float64) {
+	if e.bulk == 0 && prior > 0 && !math.IsInf(prior, 0) {
+		e.bytes, e.ns = priorBytes, priorBytes/min(max(prior, slowest), fastest)*1e9
+	}
+}
+
 // Observe learns from a transfer. Negative sizes and times that are not positive are ignored. O(1).
 func (e *Estimator) Observe(bytes, ns int64) {
 	if bytes < 0 || ns <= 0 {

@@ -204,3 +204,19 @@ func BenchmarkPredict(b *testing.B) {
 	}
 	_ = sum
 }
+
+// A better prior counts until transfers have been seen.
+func TestAssume(t *testing.T) {
+	e := New(1e9)
+	for prior, want := range map[float64]float64{2e9: 2e9, 0: 2e9, -1: 2e9, math.Inf(1): 2e9, math.NaN(): 2e9} {
+		e.Assume(2e9)
+		if e.Assume(prior); math.Abs(e.Rate()-want) > 1 {
+			t.Errorf("prior %g: %g", prior, e.Rate())
+		}
+	}
+	e.Observe(1<<30, 1e9)
+	seen := e.Rate()
+	if e.Assume(9e9); e.Rate() != seen {
+		t.Errorf("%g after a transfer at %g", e.Rate(), seen)
+	}
+}

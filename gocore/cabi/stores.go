@@ -36,7 +36,7 @@ func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t
 		if err != nil {
 			return 0, err
 		}
-		c.OpenDevice, c.WatchDevices, c.Describes = openDevice, watchFaults, description.Check
+		c.OpenDevice, c.WatchDevices, c.LinkRates, c.Describes = openDevice, watchFaults, linkRates, description.Check
 		constants(&c)
 		s, err := store.Open(c)
 		if err != nil {

@@ -133,8 +133,9 @@ type tier struct {
 	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
 	captures int64 // e.count at the last capture
 	inflow   inflow
-	proofs   int // under way
-	arriving int // flushes and spills to it, under way
+	proofs   int   // under way
+	arriving int   // flushes and spills to it, under way
+	lent     int64 // bytes of fragments that are pinned
 	leaving  leaving
 	reserved reserved
 	retired  []span

@@ -43,7 +43,7 @@ func (w *world) checkTiers() {
 	for t, tr := range w.e.tiers {
 		w.checkEntries(t)
 		var sums [fragment.Held + 1]int64
-		at := int64(0)
+		at, lent := int64(0), int64(0)
 		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 			f := tr.table.At(id)
 			if f.Offset != at {
@@ -51,6 +51,9 @@ func (w *world) checkTiers() {
 			}
 			at += f.Size
 			sums[f.Class] += tr.within(f)
+			if f.Pins > 0 {
+				lent += f.Size
+			}
 			if f.Class == fragment.Gap {
 				continue
 			}
@@ -92,6 +95,9 @@ func (w *world) checkTiers() {
 		all := int64(0)
 		for _, n := range sums {
 			all += n
+		}
+		if lent != tr.lent {
+			w.fatalf("tier %d: %d bytes are lent, counted %d", t, tr.lent, lent)
 		}
 		if at != tr.table.Reach() || all != tr.Capacity || sums != tr.bytes {
 			w.fatalf("tier %d: bytes by class %v, counted %v", t, tr.bytes, sums)

@@ -83,7 +83,7 @@ func (e *Engine) locate(now int64, r *Restore) {
 }
 
 func (e *Engine) pin(now int64, r *Restore, t int) {
-	e.Fragment(r.Rec, t).Pins++
+	e.hold(r.Rec, t, +1)
 	r.Tier, r.Phase = t, Ready
 	if r.options.Into {
 		r.copies = true
@@ -106,7 +106,7 @@ func (e *Engine) fetch(now int64, r *Restore) {
 		}
 	}
 	f := e.Fragment(r.Rec, t)
-	f.Pins++
+	e.hold(r.Rec, t, +1)
 	r.Tier, r.Direct = t, true
 	r.copies = true
 	e.copying++
@@ -367,8 +367,7 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	if rec.copies[t] == fragment.None {
 		return
 	}
-	f := e.Fragment(rec, t)
-	f.Pins--
+	e.hold(rec, t, -1)
 	e.relax(now, rec)
 	e.settle(now, rec, t)
 	e.pump(now)
@@ -386,7 +385,7 @@ func (e *Engine) Retreat(now int64, r *Restore) bool {
 		e.copying--
 		rec.copying--
 	}
-	e.Fragment(rec, t).Pins--
+	e.hold(rec, t, -1)
 	rec.spoiled |= 1 << t
 	e.settle(now, rec, t)
 	r.Phase, r.options.Past = Waiting, true

@@ -19,6 +19,7 @@ type claim struct {
 	over    bool   // granted, denied or withdrawn: it only waits to be taken from the queue
 	seen    uint64 // the tier's version at the last attempt
 	tried   bool
+	verdict verdict // of that attempt
 	granted func(now int64)
 	denied  func(now int64, err error)
 	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small. nil: never.
@@ -253,7 +254,7 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 		c.granted(now)
 		return true
 	default:
-		c.tried, c.seen = true, tr.version
+		c.tried, c.seen, c.verdict = true, tr.version, v
 		return false
 	}
 }

@@ -63,6 +63,14 @@ func (e *Engine) Use(t int) TierUse {
 	return u
 }
 
+// Assume takes rates for those of the link below tier t, bytes/s, each way until transfers have been measured.
+func (e *Engine) Assume(t int, write, read float64) {
+	if t < len(e.links) {
+		e.links[t].down.Assume(write)
+		e.links[t].up.Assume(read)
+	}
+}
+
 // EventKind says what happened to a checkpoint.
 type EventKind uint8
 

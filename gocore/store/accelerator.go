@@ -36,25 +36,25 @@ func (a *accelerator) at(offset int64) device.Address { return a.arena.Base() + 
 
 // reading puts work into a lane that reads [from, from+size) of the tier, behind everybody who still writes there. The mark is behind the work
 // and the caller's to drop, also when it comes with an error: then some of the work may have been queued all the same.
-func (a *accelerator) reading(lane device.Lane, why whose, from, size int64, work func() error) (device.Mark, error) {
+func (a *accelerator) reading(lane device.Lane, kind work, from, size int64, put func() error) (device.Mark, error) {
 	a.mu.Lock()
 	before := a.hazards.BeforeRead(nil, from, size)
 	a.mu.Unlock()
-	return a.behind(lane, why, before, work, func(m device.Mark) { a.hazards.Read(from, size, m) })
+	return a.behind(lane, kind, before, put, func(m device.Mark) { a.hazards.Read(from, size, m) })
 }
 
 // writing is the same for work that writes, behind everybody who still writes or reads there.
-func (a *accelerator) writing(lane device.Lane, why whose, from, size int64, work func() error) (device.Mark, error) {
+func (a *accelerator) writing(lane device.Lane, kind work, from, size int64, put func() error) (device.Mark, error) {
 	a.mu.Lock()
 	before := a.hazards.BeforeWrite(nil, from, size)
 	a.mu.Unlock()
-	return a.behind(lane, why, before, work, func(m device.Mark) { a.hazards.Wrote(from, size, m) })
+	return a.behind(lane, kind, before, put, func(m device.Mark) { a.hazards.Wrote(from, size, m) })
 }
 
-func (a *accelerator) behind(lane device.Lane, why whose, before []device.Mark, work func() error, note func(device.Mark)) (device.Mark, error) {
-	failed := a.after(lane, before, why)
+func (a *accelerator) behind(lane device.Lane, kind work, before []device.Mark, put func() error, note func(device.Mark)) (device.Mark, error) {
+	failed := a.after(lane, before, kind)
 	if failed == nil {
-		failed = work()
+		failed = put()
 	}
 	m, failed := behindAll(lane, failed) // also when the work failed: some of it may have been queued
 	if m == nil {
@@ -62,7 +62,7 @@ func (a *accelerator) behind(lane device.Lane, why whose, before []device.Mark, 
 		return nil, deviceError(failed)
 	}
 	a.mu.Lock()
-	note(m)
+	note(&workMark{m, kind})
 	a.mu.Unlock()
 	return m, deviceError(failed)
 }
@@ -79,7 +79,7 @@ func (a *accelerator) unmarked(err error) {
 func after(lane device.Lane, marks []device.Mark) error {
 	var failed error
 	for _, m := range marks {
-		failed = errors.Join(failed, lane.After(m))
+		failed = errors.Join(failed, lane.After(plain(m)))
 		m.Drop()
 	}
 	return failed
@@ -133,7 +133,7 @@ func (a *accelerator) read(to []byte, from int64) error {
 		return nil
 	}
 	a.ownLane.Lock()
-	m, err := a.reading(a.own, ours, from, int64(len(to)), func() error { return a.own.Copy(device.AddressOf(to), a.at(from), int64(len(to))) })
+	m, err := a.reading(a.own, reads, from, int64(len(to)), func() error { return a.own.Copy(device.AddressOf(to), a.at(from), int64(len(to))) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }

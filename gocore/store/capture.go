@@ -95,7 +95,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if dev != nil {
 		o.Top = dev.tier
 	}
-	op.device, op.streams = dev, append([]uint64(nil), a.Streams...)
+	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.now()
 	ready, err := op.mayBeTaken(size, a.SourceStays)
 	if err != nil {
 		s.layouts.give(l)
@@ -243,6 +243,9 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	out.HintsLeft = int64(rec.Hist.HintsLeft())
 	if err != nil {
 		return err.Code, err
+	}
+	if op.device != nil {
+		op.s.pin.rhythm.captured(op.asked, op.s.now(), rec.Size)
 	}
 	return status.OK, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"velocpy/gocore/catalog"
+	"velocpy/gocore/coldstart"
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/evict"
@@ -17,7 +18,7 @@ import (
 type Config struct {
 	Devices  []Device `json:"devices"`
 	Kernels  string   `json:"kernels"` // path of what runs on them
-	Pinning  string   `json:"pinning"` // auto (default), concurrent, sequential, direct, off
+	Pinning  string   `json:"pinning"` // auto (default), pipeline, concurrent, sequential, direct, off
 	Host     *int64   `json:"host"`
 	Disk     *int64   `json:"disk"`
 	Path     string   `json:"path"`    // the folder of the disk tier
@@ -44,11 +45,18 @@ type Config struct {
 	PinPiece     int64         `json:"-"` // 0: pinPiece
 	// PinRest is for how long pinning may stand still before flushes go to memory that is not pinned; 0: frontierRest.
 	PinRest time.Duration `json:"-"`
-	Cut     int64         `json:"-"` // 0: cut
+	// PinRates are the rates by which the store chooses how to pin; nil: measured ones.
+	PinRates *coldstart.Rates `json:"-"`
+	// Touching is told the offset of each piece of the host tier before it is touched; it may wait. nil: none is.
+	Touching func(off int64) `json:"-"`
+	Cut      int64           `json:"-"` // 0: cut
 	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
 	OpenDevice DeviceOpener  `json:"-"` // nil: there are no devices
+	// LinkRates says what the links of devices can carry in one direction, bytes/s before protocol, by their order; 0 for one that is not known. It is asked
+	// beside the store's work, and may take long. nil: what the devices say of their place stands.
+	LinkRates func(devices []device.Device) []float64 `json:"-"`
 	// Describes tells whether the text of a layout that a store on disk has describes it; see package description. nil: texts are not looked into.
 	Describes func(*catalog.Layout) error `json:"-"`
 	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
@@ -197,10 +205,10 @@ func (s *settings) checkDevices() error {
 		seen[d.Ordinal] = true
 	}
 	switch s.Pinning {
-	case "", "auto", "concurrent", "sequential", "direct", "off":
+	case "", "auto", "pipeline", "concurrent", "sequential", "direct", "off":
 		return nil
 	}
-	return status.New(status.Invalid, "pinning is %q; it can be auto, concurrent, sequential, direct or off", s.Pinning)
+	return status.New(status.Invalid, "pinning is %q; it can be auto, pipeline, concurrent, sequential, direct or off", s.Pinning)
 }
 
 // mostThreads bounds what a configuration may ask for: a slip in a number must not start a million goroutines.

@@ -55,7 +55,7 @@ func (a *accelerator) flip(offset int64) error {
 	}
 	one[0] ^= 1
 	a.ownLane.Lock()
-	m, err := a.writing(a.own, ours, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
+	m, err := a.writing(a.own, checks, offset, 1, func() error { return a.own.Copy(a.at(offset), device.AddressOf(one[:]), 1) })
 	a.ownLane.Unlock()
 	return a.finish(m, err)
 }
@@ -69,6 +69,7 @@ func (a *accelerator) openWindow() error {
 	if err != nil {
 		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(int64(window)))
 	}
+	placeNear("a device's window", m, a.near()...)
 	a.window.mapping, a.window.pinned = m, a.dev.Pin(m, 0, window) == nil
 	return nil
 }
@@ -260,6 +261,7 @@ func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source)
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
+	placeNear("a spill's window", buf, a.near()...)
 	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+diskGrain)}
 	sums := make([]uint64, len(src.regions))
 	for i := range src.regions {

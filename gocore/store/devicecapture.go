@@ -63,7 +63,7 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 	lane, err := a.join(op.streams)
 	if err == nil {
 		var m device.Mark
-		m, err = a.writing(lane, capturing, op.at, rec.Size, func() (err error) {
+		m, err = a.writing(lane, captures, op.at, rec.Size, func() (err error) {
 			sums, err = gatherOn(lane, a.at(op.at), b.layout.spans, op.regions, s.set.Checksum)
 			return err
 		})

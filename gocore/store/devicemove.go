@@ -97,7 +97,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 			}
 			x.Rested(int64(s.pin.front.await(x.ToOff + from + n)))
 		}
-		return a.reading(lane, ours, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
+		return a.reading(lane, flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})
 	return a.finish(last, errors.Join(err, t.arrived()))
 }
@@ -107,7 +107,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
 	last, err := a.inCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
-		return a.writing(lane, ours, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
+		return a.writing(lane, loads, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {
 		return &moved{err: a.finish(last, err)}
@@ -119,7 +119,7 @@ func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *
 		}
 		return &moved{err: err}
 	}
-	sums, m, err := a.hash(lane, x.ToOff, b.layout)
+	sums, m, err := a.hash(lane, loads, x.ToOff, b.layout)
 	if err != nil {
 		return &moved{err: a.finish(last, err)}
 	}
@@ -161,7 +161,7 @@ func (s *Store) queued(x *engine.Transfer) {
 
 // sumsOn takes the checksums of a slot on its device and waits for them.
 func (a *accelerator) sumsOn(lane device.Lane, offset int64, l *layout) ([]uint64, error) {
-	sums, m, err := a.hash(lane, offset, l)
+	sums, m, err := a.hash(lane, checks, offset, l)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +169,8 @@ func (a *accelerator) sumsOn(lane device.Lane, offset int64, l *layout) ([]uint6
 }
 
 // hash queues the checksums of a slot. After an error nothing of it is under way.
-func (a *accelerator) hash(lane device.Lane, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
-	m, err = a.reading(lane, ours, offset, l.slot, func() (err error) {
+func (a *accelerator) hash(lane device.Lane, kind work, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
+	m, err = a.reading(lane, kind, offset, l.slot, func() (err error) {
 		sums, err = lane.Hash(dense(a.at(offset), l.spans))
 		return err
 	})

@@ -59,11 +59,11 @@ func (a *accelerator) lend(streams []uint64, offset, bytes int64, writable bool)
 	a.mu.Unlock()
 	defer dropAll(before)
 	for i, stream := range streams {
-		why := ours
+		kind := checks
 		if i == 0 { // they all wait at the same time
-			why = restoring
+			kind = restores
 		}
-		if err := a.after(a.dev.Borrow(stream), keepAll(before), why); err != nil {
+		if err := a.after(a.dev.Borrow(stream), keepAll(before), kind); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (op *Op) scatter(a *accelerator) error {
 	}
 	began := op.s.now()
 	spans := op.restore.Rec.Body.(*body).layout.spans
-	m, err := a.reading(lane, restoring, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
+	m, err := a.reading(lane, restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
 	op.copied += op.s.now() - began
 	if m != nil {
 		defer m.Drop()
@@ -340,7 +340,7 @@ func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording [
 			continue
 		}
 		a.mu.Lock()
-		a.hazards.Read(offset, bytes, m)
+		a.hazards.Read(offset, bytes, &workMark{m, restores})
 		a.mu.Unlock()
 		m.Drop()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
+	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
 )
 
@@ -25,12 +26,41 @@ const assumedLinkRate = 20e9
 // linkShare is the part of its link's rate that a device copies with: 55.4 of 63 GB/s on PCIe 5 with 16 lanes (measured), the rest being protocol.
 const linkShare = 0.88
 
-// firstRate is what copies of a device are assumed to do until some have been measured.
+// firstRate is what copies of a device are assumed to do until some have been measured: as the management library says (askLinks), as the kernel says, or else
+// what is assumed of any.
 func firstRate(d device.Device) float64 {
 	if rate := d.Place().LinkRate; rate > 0 {
 		return rate * linkShare
 	}
 	return assumedLinkRate
+}
+
+// askLinks takes the rates of links from who knows them best, unless copies have been measured by then. The answer takes too long to be waited for while the
+// store opens, and is dropped if the store closes before it comes. The lock is held.
+func (s *Store) askLinks() {
+	if len(s.accelerators) == 0 || s.set.LinkRates == nil {
+		return
+	}
+	devices := s.devices()
+	safego.Go("link rates", func() {
+		rates := s.set.LinkRates(devices)
+		s.mu.Lock()
+		defer s.leave()
+		for t, rate := range rates[:min(len(rates), len(devices))] {
+			if !s.closing && rate > 0 {
+				s.eng.Assume(t, rate*linkShare, rate*linkShare)
+			}
+		}
+	})
+}
+
+// devices are the store's, in the order of their tiers.
+func (s *Store) devices() []device.Device {
+	devices := make([]device.Device, len(s.accelerators))
+	for i, a := range s.accelerators {
+		devices[i] = a.dev
+	}
+	return devices
 }
 
 // openDevices opens the devices and reserves their memory. What cannot be opened takes back what was.
@@ -82,11 +112,7 @@ func (s *Store) startWatching() {
 	if len(s.accelerators) == 0 || s.set.WatchDevices == nil {
 		return
 	}
-	devices := make([]device.Device, len(s.accelerators))
-	for i, a := range s.accelerators {
-		devices[i] = a.dev
-	}
-	s.unwatch = s.set.WatchDevices(devices)
+	s.unwatch = s.set.WatchDevices(s.devices())
 }
 
 func (s *Store) stopWatching() {

@@ -106,7 +106,7 @@ func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfe
 	}
 	err = src.during(func() error {
 		var sums device.Sums
-		m, err := a.writing(lane, ours, x.ToOff, x.Rec.Size, func() (err error) {
+		m, err := a.writing(lane, checks, x.ToOff, x.Rec.Size, func() (err error) {
 			if sums, err = gatherOn(lane, a.at(x.ToOff), spans, src.regions, s.set.Checksum); sums != nil {
 				err = sums.Fetch(lane)
 			}

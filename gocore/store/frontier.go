@@ -28,6 +28,13 @@ func (f *frontier) set(rest time.Duration) {
 	f.moved, f.rest, f.next = time.Now(), rest, make(chan struct{})
 }
 
+// moves tells whether it does.
+func (f *frontier) moves() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next != nil
+}
+
 // halt makes everybody go on who waits.
 func (f *frontier) halt() {
 	f.mu.Lock()

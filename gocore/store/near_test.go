@@ -12,7 +12,9 @@ import (
 	"velocpy/gocore/cuda/double"
 	"velocpy/gocore/device"
 	"velocpy/gocore/hostdevice"
+	"velocpy/gocore/memory"
 	"velocpy/gocore/numa"
+	"velocpy/gocore/status"
 )
 
 // The host tier's pages are asked for on the node of the device, from the first to the last, and anywhere when it is not known.
@@ -35,6 +37,16 @@ func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 			for _, off := range []int64{0, s.host.Size() - 1} {
 				if placed, err := numa.Preferring(unsafe.Pointer(&s.host.Bytes(off, 1)[0])); placed != want || err != nil {
 					t.Errorf("byte %d is placed: %v, %v", off, placed, err)
+				}
+			}
+			a := s.accelerators[0]
+			a.windows.Lock()
+			err := a.openWindow()
+			a.windows.Unlock()
+			b.check(err)
+			for _, off := range []int64{0, a.window.mapping.Size() - 1} {
+				if placed, err := numa.Preferring(unsafe.Pointer(&a.window.mapping.Bytes(off, 1)[0])); placed != want || err != nil {
+					t.Errorf("byte %d of the window is placed: %v, %v", off, placed, err)
 				}
 			}
 			if s.touchNode() != node {
@@ -77,5 +89,98 @@ func TestFirstRate(t *testing.T) {
 	stats, err := s.Stats()
 	if err != nil || stats.Tiers["device"].WriteRate != firstRate(s.accelerators[0].dev) {
 		t.Errorf("a new store flushes with %g bytes/s, %v", stats.Tiers["device"].WriteRate, err)
+	}
+}
+
+// What the management library says of a link takes the place of what the kernel says, and either that of the constant; what has been measured stays.
+func TestLinkRatesComeFromTheManagementLibraryFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		rates []float64
+		want  float64 // 0: what the kernel says, or the constant
+	}{
+		"it knows":           {[]float64{100e9}, 88e9},
+		"it does not":        {[]float64{0}, 0},
+		"there is no answer": {nil, 0},
+		"of other devices":   {[]float64{100e9, 1}, 88e9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{})
+			asked, answer := make(chan int, 1), make(chan struct{})
+			cfg := b.config(4<<20, 16<<20, 4<<20)
+			cfg.LinkRates = func(devices []device.Device) []float64 {
+				asked <- len(devices)
+				<-answer
+				return c.rates
+			}
+			s := open(t, cfg) // it does not wait for the answer
+			if n := <-asked; n != 1 {
+				t.Errorf("asked for %d devices", n)
+			}
+			first := firstRate(s.accelerators[0].dev)
+			want := c.want
+			if want == 0 {
+				want = first
+			}
+			rates := func() (down, up float64) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				u := s.eng.Use(0)
+				return u.WriteRate, u.ReadRate
+			}
+			if down, up := rates(); down != first || up != first {
+				t.Errorf("before the answer: %g, %g", down, up)
+			}
+			close(answer)
+			eventually(t, "the answer is taken", func() bool { down, up := rates(); return near(down, want) && near(up, want) })
+		})
+	}
+}
+
+func near(x, y float64) bool { return x > y*0.999 && x < y*1.001 }
+
+// The answer comes when the store has closed.
+func TestLinkRatesCanBeLate(t *testing.T) {
+	b := newBoard(t, double.Config{})
+	answer, answered := make(chan struct{}), make(chan struct{})
+	cfg := b.config(4<<20, 16<<20, 4<<20)
+	cfg.LinkRates = func([]device.Device) []float64 {
+		defer close(answered)
+		<-answer
+		return []float64{100e9}
+	}
+	s, err := Open(cfg)
+	b.check(err)
+	shut(t, s)
+	close(answer)
+	<-answered
+}
+
+// Pages ahead of captures are made present on the devices' node, all of them, where pinning does not.
+func TestWarmingIsNearItsDevice(t *testing.T) {
+	m, err := memory.Map("test", 3*warmPiece)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.Unmap() }()
+	pieces := 0
+	w := warmth{want: make(chan struct{}, 1), stop: make(chan struct{}), on: func(work func()) {
+		pieces++
+		work()
+	}}
+	w.reached.Store(m.Size())
+	w.run(m)
+	if pieces != 3 {
+		t.Errorf("%d of 3 pieces are made present there", pieces)
+	}
+	b := newBoard(t, double.Config{Attributes: map[cuda.Attribute]int{cuda.HostNUMANode: 0}})
+	cfg := b.config(4<<20, 16<<20, 4<<20)
+	cfg.Pinning = "off"
+	c := newClient(t, open(t, cfg), "h")
+	c.mustPutOn(b, 1, random(350_001, 1))
+	b.check(c.wait(0, status.TierHost))
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if used := c.s.hostUsed(); used < 350_001 || used > 400_000 {
+		t.Errorf("%d bytes of the host tier are in use", used)
 	}
 }

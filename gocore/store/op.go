@@ -63,6 +63,7 @@ type Op struct {
 	gifts   int64            // wait: what had been given when it began
 	sized   []*accelerator   // resize
 
+	asked   int64        // capture: when
 	device  *accelerator // of the regions that lie on one, or else of the record
 	looped  bool         // leaves what is due for a loop over the plan alone
 	streams []uint64     // the caller's, on that device
@@ -86,8 +87,11 @@ type Op struct {
 	shared  bool     // restore: there was no memory for that
 
 	since, waited int64
-	copied        int64 // ns spent in copies
-	holds         bool  // counted among the users of the memory
+	blocker       engine.Blocker         // capture: what it waits for now …
+	blockedSince  int64                  // … since when, as far as that is not in blocked
+	blocked       [engine.Blockers]int64 // ns of waited, by what it waited for
+	copied        int64                  // ns spent in copies
+	holds         bool                   // counted among the users of the memory
 	over          bool
 }
 
@@ -125,6 +129,7 @@ func (op *Op) end() {
 func (op *Op) waits(now int64) (status.Code, error) {
 	if op.since == 0 {
 		op.since = now
+		op.beginBlocked(now)
 	}
 	return status.Pending, nil
 }
@@ -132,6 +137,7 @@ func (op *Op) waits(now int64) (status.Code, error) {
 // woke notes that the wait is over. The lock is held.
 func (op *Op) woke(now int64) {
 	if op.since != 0 {
+		op.endBlocked(now)
 		op.waited += now - op.since
 		op.s.noteWait(now, now-op.since, op)
 		op.since = 0
@@ -145,6 +151,7 @@ func (op *Op) account() {
 	case captureOp:
 		c.CaptureWait += op.waited
 		c.CaptureCopy += op.copied
+		op.s.causes.add(op.blocked)
 	case restoreOp:
 		c.RestoreWait += op.waited
 		c.RestoreCopy += op.copied

@@ -3,31 +3,39 @@ package store
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
 	"go.uber.org/atomic"
 
+	"velocpy/gocore/coldstart"
 	"velocpy/gocore/device"
 	"velocpy/gocore/logring"
-	"velocpy/gocore/numa"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 )
 
-// pinning makes the host tier reachable by the devices at full speed (seed 004): its pages are touched by several threads and registered
-// piece by piece while the store works. Copies to what has not been registered yet work, more slowly.
+// pinning makes the host tier reachable by the devices at full speed (Maurya et al., HiPC'22): its pages are touched by several threads and
+// registered while the store works, by the strategy that is set or that package coldstart chooses. Copies to what has not been registered yet
+// work, more slowly.
 type pinning struct {
-	stop    chan struct{}
-	once    sync.Once
-	first   chan struct{} // closed when the first capture from a device is queued
-	queued  sync.Once
-	turn    string   // the file by which processes of a node take turns to register
-	seats   []string // and those by which they share its processors for touching
-	refused bool
-	front   frontier
-	moving  atomic.Int64 // transfers between devices and the host tier under way: the sequential strategy pauses for them
+	stop     chan struct{}
+	once     sync.Once
+	first    chan struct{} // closed when the first capture from a device is queued
+	queued   sync.Once
+	turn     string   // the file by which processes of a node take turns to register
+	seats    []string // and those by which they share its processors for touching …
+	most     int      // so many of them at once
+	refused  bool     // a warning has been given
+	denied   atomic.Bool
+	front    frontier
+	moving   atomic.Int64 // transfers between devices and the host tier under way: sequential touching pauses for them
+	paused   atomic.Int64 // threads that pause
+	touched  atomic.Int64 // bytes of the host tier
+	strategy atomic.Uint32
+	rhythm   rhythm
+	rates    pinRates
+	member   *vfs.Place // among the processes of the node that make their host tiers ready; nil: not known
 }
 
 // pinPiece is what one turn is taken for. It is registered in quarters: a thread that calls the driver meanwhile waits for one of them to end.
@@ -46,28 +54,22 @@ const (
 	pinAhead = 4
 )
 
-// touchers bounds the threads that touch pages: they are to leave the application some.
-const touchers = 12
-
-// startPinning begins, as the strategy says. The direct one pins everything before the store is used.
+// startPinning begins. Direct registration ends before the store is used. The lock is held.
 func (s *Store) startPinning() {
 	if len(s.accelerators) == 0 || s.set.Pinning == "off" {
 		return
 	}
 	s.pin.stop, s.pin.first = make(chan struct{}), make(chan struct{})
-	if s.set.Pinning == "direct" {
-		s.register(0, s.host.Size())
-		return
-	}
 	s.pin.turn = s.set.Turns
 	if s.pin.turn == "" {
 		s.pin.turn = vfs.TurnFile("pinning")
 	}
-	if s.set.Pinning != "sequential" { // which keeps touching for long, and with few threads at work
-		s.pin.seats = seatsBeside(s.pin.turn)
-	}
-	if !s.wholePinning() {
-		s.pin.front.set(s.set.PinRest)
+	s.pin.seats, s.pin.most = seatsBeside(s.pin.turn)
+	s.joinPinning()
+	if s.follow(s.firstStrategy()) == coldstart.Direct {
+		s.register(0, s.host.Size())
+		s.leavePinning()
+		return
 	}
 	s.users++
 	safego.Go("pinning", func() {
@@ -75,6 +77,7 @@ func (s *Store) startPinning() {
 		s.pinAll()
 		s.mu.Lock()
 		defer s.leave()
+		s.leavePinning()
 		s.users--
 	})
 }
@@ -101,24 +104,12 @@ func (s *Store) tookFirst() {
 	}
 }
 
-// wholePinning tells whether everything is registered at the end, as the strategies of the paper do.
-func (s *Store) wholePinning() bool {
-	return s.set.Pinning == "concurrent" || s.set.Pinning == "sequential"
-}
+// part is a range of the host tier that is registered in one turn, so many bytes in one call of the driver.
+type part struct{ off, n, call int64 }
 
-// part is a range of the host tier.
-type part struct{ off, n int64 }
-
-// pinAll touches and registers the host tier. A goroutine of its own registers a piece while the next one is touched. By the strategies of the
-// paper everything is registered in one call when all of it has been touched.
+// pinAll makes the host tier ready. A goroutine of its own registers, while this one touches the next piece.
 func (s *Store) pinAll() {
 	defer s.pin.front.halt()
-	if s.wholePinning() {
-		if s.touchAll(func(part) {}) {
-			s.inTurn(part{0, s.host.Size()}, s.host.Size())
-		}
-		return
-	}
 	touched, registered := make(chan part, pinAhead), make(chan struct{})
 	safego.Go("registering", func() {
 		defer close(registered)
@@ -134,104 +125,43 @@ func (s *Store) pinAll() {
 	<-registered
 }
 
-// touchAll makes all pages of the host tier present and tells of each piece; false when the store closes.
-func (s *Store) touchAll(tell func(part)) bool {
+// touchAll touches the host tier piece by piece, and hands over what is to be registered: each piece at once, or everything that has been touched
+// in one call at the end. The strategy may change between two pieces.
+func (s *Store) touchAll(hand func(part)) {
 	team := s.newTouchTeam()
 	defer team.dismiss()
-	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
-		n = min(s.pieceAt(off), s.host.Size()-off)
-		if !s.touch(team, off, n) {
-			return false
+	size, kept := s.host.Size(), int64(0) // what lies from kept on has not been handed over
+	for off := int64(0); off < size; {
+		strategy := s.chooseStrategy(off, kept)
+		if strategy == coldstart.Direct {
+			break
 		}
-		tell(part{off, n})
+		n := min(s.pieceAt(off), size-off)
+		if s.set.Touching != nil {
+			s.set.Touching(off)
+		}
+		if !s.touch(team, off, n) {
+			return
+		}
+		off += n
+		for ; strategy == coldstart.Pipeline && kept < off; kept += n {
+			n = min(s.pieceAt(kept), off-kept)
+			hand(part{kept, n, max(s.set.PinPiece/pinParts, 1)})
+		}
 	}
-	return true
+	if kept < size {
+		hand(part{kept, size - kept, size - kept})
+	}
 }
 
-// registerAll registers pieces until one is refused. Touching goes on all the same, as it makes pageable copies faster.
+// registerAll registers parts until one is refused. Touching goes on all the same, as it makes pageable copies faster.
 func (s *Store) registerAll(touched <-chan part) {
-	refused := false
 	for p := range touched {
-		if refused = refused || !s.inTurn(p, max(s.set.PinPiece/pinParts, 1)); refused {
+		if !s.pin.denied.Load() && !s.inTurn(p) {
+			s.pin.denied.Store(true)
 			s.pin.front.halt()
 		}
 		time.Sleep(pinPause)
-	}
-}
-
-// touchTeam is the threads that touch pages. They stay for all pieces: the kernel maps a stack for each new thread, and that waits for everybody
-// who touches or registers, and these for it.
-type touchTeam struct {
-	size int
-	work chan func()
-}
-
-func (s *Store) newTouchTeam() *touchTeam {
-	t := &touchTeam{touchThreads(s.set.Copiers), make(chan func())}
-	for range t.size {
-		safego.Go("touching", func() {
-			numa.Run(s.touchNode(), func() {
-				for work := range t.work {
-					work()
-				}
-			})
-		})
-	}
-	return t
-}
-
-func (t *touchTeam) dismiss() { close(t.work) }
-
-// do has so many threads do the same, and returns when all have.
-func (t *touchTeam) do(threads int, work func()) {
-	var all sync.WaitGroup
-	for range threads {
-		all.Add(1)
-		t.work <- func() {
-			defer all.Done()
-			work()
-		}
-	}
-	all.Wait()
-}
-
-// touch makes pages present, by as many threads as there are seats for; false when the store closes.
-func (s *Store) touch(team *touchTeam, off, n int64) bool {
-	seats, open := s.takeTurns(s.pin.seats, touchers/seatThreads)
-	if !open {
-		return false
-	}
-	defer endAll(seats)
-	threads := team.size
-	if len(seats) > 0 {
-		threads = min(threads, len(seats)*seatThreads)
-	}
-	next := atomic.NewInt64(off)
-	team.do(threads, func() { s.touchShares(next, off+n) })
-	return !s.pinStopped()
-}
-
-// touchThreads is the number of threads that touch pages: as many as copy, or three of four processors.
-func touchThreads(copiers int) int {
-	if copiers > 0 {
-		return min(copiers+1, touchers)
-	}
-	return min(max(runtime.GOMAXPROCS(0)*3/4, 1), touchers)
-}
-
-// pageShare is what one thread touches between two looks at whether it should go on. It is small, so that no thread of a piece ends long after
-// the others.
-const pageShare = 4 << 20
-
-// touchShares touches shares of a range that no other thread has taken.
-func (s *Store) touchShares(next *atomic.Int64, end int64) {
-	for off := next.Add(pageShare) - pageShare; off < end && !s.pinStopped(); off = next.Add(pageShare) - pageShare {
-		if s.set.Pinning == "sequential" {
-			s.waitForQuiet()
-		}
-		if s.host.Populate(off, min(pageShare, end-off)) != nil {
-			return // no memory left to populate: copies will meet the same and say so
-		}
 	}
 }
 
@@ -252,19 +182,19 @@ func (s *Store) pinStopped() bool {
 	}
 }
 
-// inTurn registers a piece, so many bytes in one call of the driver, while no other process of the node registers: the kernel and the driver do it
-// for one at a time anyway, and each process has its first piece sooner. False when that is refused.
-func (s *Store) inTurn(p part, atOnce int64) bool {
+// inTurn registers a part while no other process of the node registers: the kernel and the driver do it for one at a time anyway, and each process
+// has its first piece sooner. False when that is refused.
+func (s *Store) inTurn(p part) bool {
 	turn, open := s.takeTurns([]string{s.pin.turn}, 1)
 	if !open {
 		return false
 	}
 	defer endAll(turn)
-	for off, end := p.off, p.off+p.n; off < end; off += atOnce {
+	for off, end := p.off, p.off+p.n; off < end; off += p.call {
 		if off > p.off {
 			time.Sleep(pinPause)
 		}
-		if s.pinStopped() || !s.register(off, min(atOnce, end-off)) {
+		if s.pinStopped() || !s.register(off, min(p.call, end-off)) {
 			return false
 		}
 	}
@@ -279,6 +209,7 @@ func (s *Store) register(off, n int64) bool {
 			_ = a.dev.Border(s.host, off, n) // what is wrong, Pin finds too
 		}
 	}
+	began := time.Now()
 	for _, a := range s.accelerators {
 		err := a.dev.Pin(s.host, off, n)
 		switch {
@@ -291,6 +222,7 @@ func (s *Store) register(off, n int64) bool {
 			return false
 		}
 	}
+	s.pin.rates.registered(n, time.Since(began))
 	s.pin.front.advance(n)
 	return true
 }
@@ -299,6 +231,16 @@ func (s *Store) register(off, n int64) bool {
 func (s *Store) waitForQuiet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pin.paused.Inc()
+	defer s.pin.paused.Dec()
+	if _, fixed := s.fixedStrategy(); !fixed { // a choice that does not fit any more must be looked at again
+		wake := time.AfterFunc(s.set.PinRest, s.quiet.Broadcast)
+		defer wake.Stop()
+		for end := time.Now().Add(s.set.PinRest); s.pin.moving.Load() > 0 && !s.closing && time.Now().Before(end); {
+			s.quiet.Wait()
+		}
+		return
+	}
 	for s.pin.moving.Load() > 0 && !s.closing {
 		s.quiet.Wait()
 	}

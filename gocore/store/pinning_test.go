@@ -17,7 +17,7 @@ import (
 
 // Whatever the strategy, in the end everything is pinned, or nothing for off, and copies across seams are exact meanwhile and afterwards.
 func TestPinningStrategies(t *testing.T) {
-	for _, strategy := range []string{"", "auto", "concurrent", "sequential", "direct", "off"} {
+	for _, strategy := range []string{"", "auto", "pipeline", "concurrent", "sequential", "direct", "off"} {
 		t.Run(strategy, func(t *testing.T) {
 			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
 			cfg := b.config(5<<20+8192, 64<<20, 1<<20)

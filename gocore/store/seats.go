@@ -10,74 +10,106 @@ import (
 	"velocpy/gocore/vfs"
 )
 
-// seatThreads is with how many threads one touches who has a seat. There is a seat for so many processors: processes of a node that begin at once
-// and each touch with threads enough for all of it are slower than those that share it.
+// seatThreads is the number of threads that a process may use to touch pages, for each seat that it has. There is a seat for so many processors:
+// processes of a node that begin at once and each touch with threads enough for all of it are slower than those that share it.
 const seatThreads = 4
 
-// seatsBeside are the files of the seats on the processors that this process may run on. Processes that are bound to other processors have others.
-func seatsBeside(turn string) []string {
+// seatsBeside are the files of the seats for the processors that this process may run on, and how many of them it may have at once. A seat stands for
+// the same processors in every process, so that processes whose processors overlap meet at it.
+func seatsBeside(turn string) (files []string, most int) {
 	var may unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil {
-		return nil // then nobody is waited for
+		return nil, 0 // then no process is waited for
 	}
-	var files []string
-	for cpu, n := 0, 0; n < may.Count(); cpu++ {
+	return seatsOf(&may, turn)
+}
+
+func seatsOf(may *unix.CPUSet, turn string) (files []string, most int) {
+	last := -1
+	for cpu, left := 0, may.Count(); left > 0; cpu++ {
 		if !may.IsSet(cpu) {
 			continue
 		}
-		if n%seatThreads == 0 {
-			files = append(files, fmt.Sprintf("%s-cpu%d", turn, cpu))
+		left--
+		if seat := cpu / seatThreads; seat != last {
+			files = append(files, fmt.Sprintf("%s-seat%d", turn, seat))
+			last = seat
 		}
-		n++
 	}
-	return files
+	return files, min((may.Count()+seatThreads-1)/seatThreads, touchers/seatThreads)
 }
 
 // turnAgain is how soon a turn is asked for again.
 const turnAgain = time.Millisecond
 
+// queued is a file at which a store waits for the turn, and its place in the queue there.
+type queued struct {
+	file  string
+	place *vfs.Place
+}
+
 // takeTurns waits for the turn at one of the files and takes more of them, up to a number, that are free at once; false when the store closes. Stores of all
-// processes that ask for these files are served in the order in which they came. None are taken where there is no file to meet at: then the store does not wait.
+// processes stand in the queue of every file that they ask for, and all of them join in one order: at each file they are served in the order in which they
+// came. None are taken where there is no file to meet at: then the store does not wait.
 func (s *Store) takeTurns(files []string, most int) (taken []*vfs.Turn, open bool) {
 	if len(files) == 0 {
 		return nil, true
 	}
-	place, open := s.lineUp(files[0] + "-queue")
-	if place != nil {
-		defer func() { _ = place.Leave() }() // the lock is gone either way
-	}
-	for open && len(taken) == 0 {
-		var err error
-		if taken, err = freeTurns(files, most); err != nil {
-			return taken, true
+	line, open, err := s.lineUp(files)
+	defer leaveAll(line)
+	for open && err == nil && len(taken) == 0 {
+		if taken, err = freeTurns(line, most); len(taken) == 0 && err == nil {
+			open = s.pauseInQueue()
 		}
-		open = len(taken) > 0 || s.pauseInQueue()
 	}
 	return taken, open
 }
 
-// lineUp waits until the store is the first in a queue; false when it closes. The place is nil where there is no queue.
-func (s *Store) lineUp(file string) (place *vfs.Place, open bool) {
+// lineUp takes a place in the queue of every file, while no other store does; false when the store closes. The error is that of a file at which there is no queue.
+func (s *Store) lineUp(files []string) (line []queued, open bool, err error) {
 	for open = true; open; open = s.pauseInQueue() {
-		var err error
-		ahead := int64(0)
-		if place == nil {
-			place, err = vfs.LineUp(file)
+		joining, err := vfs.TryTurn(s.pin.turn + "-joining")
+		if err == nil {
+			line, err = joinAll(files)
+			_ = joining.End() // the lock is gone either way
 		}
-		if place != nil {
-			ahead, err = place.Ahead()
-		}
-		if ahead == 0 && !errors.Is(err, vfs.ErrTaken) {
-			break
+		if !errors.Is(err, vfs.ErrTaken) {
+			return line, true, err
 		}
 	}
-	return place, open
+	return nil, false, nil
 }
 
-// freeTurns takes the turns that are free, up to a number. The error is that of a file at which there is none.
-func freeTurns(files []string, most int) (taken []*vfs.Turn, err error) {
+// joinAll takes a place at the end of every queue, or none.
+func joinAll(files []string) (line []queued, err error) {
 	for _, file := range files {
-		turn, err := vfs.TryTurn(file)
+		place, err := vfs.LineUp(file + "-queue")
+		if err != nil {
+			leaveAll(line)
+			return nil, err
+		}
+		line = append(line, queued{file, place})
+	}
+	return line, nil
+}
+
+// leaveAll gives places up; the locks are gone either way.
+func leaveAll(line []queued) {
+	for _, q := range line {
+		_ = q.place.Leave()
+	}
+}
+
+// freeTurns takes the turns that are free and that no other store asked for earlier, up to a number. The error is that of a file at which there is none.
+func freeTurns(line []queued, most int) (taken []*vfs.Turn, err error) {
+	for _, q := range line {
+		if ahead, err := q.place.Ahead(); ahead > 0 || err != nil {
+			if err != nil {
+				return taken, err
+			}
+			continue
+		}
+		turn, err := vfs.TryTurn(q.file)
 		switch {
 		case err == nil:
 			taken = append(taken, turn)

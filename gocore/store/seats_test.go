@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,26 +15,46 @@ import (
 	"velocpy/gocore/vfs"
 )
 
-func TestSeatsBeside(t *testing.T) {
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		t.Fatal(err)
-	}
-	files := seatsBeside("/somewhere/turn")
-	if want := (all.Count() + seatThreads - 1) / seatThreads; len(files) != want {
-		t.Errorf("%d seats for %d processors", len(files), all.Count())
-	}
-	for i, file := range files {
-		if !strings.HasPrefix(file, "/somewhere/turn-cpu") || i > 0 && file == files[i-1] {
-			t.Errorf("seats at %v", files)
+func TestSeatsOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpus  []int
+		seats []int
+		most  int
+	}{
+		"one":               {[]int{5}, []int{1}, 1},
+		"a whole seat":      {[]int{4, 5, 6, 7}, []int{1}, 1},
+		"across two":        {[]int{3, 4}, []int{0, 1}, 1},
+		"far apart":         {[]int{0, 1, 2, 3, 64, 65, 66, 67}, []int{0, 16}, 2},
+		"from the third on": {[]int{2, 3, 4, 5, 6, 7, 8, 9}, []int{0, 1, 2}, 2},
+		"more than it uses": {[]int{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 3},
+	} {
+		var may unix.CPUSet
+		for _, cpu := range c.cpus {
+			may.Set(cpu)
 		}
+		files, most := seatsOf(&may, "/somewhere/turn")
+		var want []string
+		for _, seat := range c.seats {
+			want = append(want, fmt.Sprintf("/somewhere/turn-seat%d", seat))
+		}
+		if !slices.Equal(files, want) || most != c.most {
+			t.Errorf("%s: %d of the seats %v", name, most, files)
+		}
+	}
+	if files, most := seatsBeside("/somewhere/turn"); len(files) == 0 || most == 0 {
+		t.Error("no seat for the processors of this process")
 	}
 }
 
 // waiting is a store of which only the pinning is used.
-func waiting() *Store {
+func waiting(t *testing.T) *Store {
+	t.Helper()
+	return waitingAt(filepath.Join(t.TempDir(), "turn"))
+}
+
+func waitingAt(turn string) *Store {
 	s := &Store{}
-	s.pin.stop = make(chan struct{})
+	s.pin.stop, s.pin.turn = make(chan struct{}), turn
 	return s
 }
 
@@ -46,7 +66,7 @@ func TestTakeTurns(t *testing.T) {
 	}
 	take := func(most, want int) []*vfs.Turn {
 		t.Helper()
-		turns, open := waiting().takeTurns(files, most)
+		turns, open := waiting(t).takeTurns(files, most)
 		if !open || len(turns) != want {
 			t.Fatalf("%d turns, open %v", len(turns), open)
 		}
@@ -54,7 +74,7 @@ func TestTakeTurns(t *testing.T) {
 	}
 	first := take(2, 2)
 	second := take(2, 1)
-	closing := waiting()
+	closing := waiting(t)
 	time.AfterFunc(5*time.Millisecond, closing.stopPinning)
 	if turns, open := closing.takeTurns(files, 2); open || len(turns) != 0 {
 		t.Errorf("%d turns of those that others have, open %v", len(turns), open)
@@ -64,7 +84,7 @@ func TestTakeTurns(t *testing.T) {
 	endAll(first)
 	endAll(third)
 	endAll(take(3, 3))
-	if turns, open := waiting().takeTurns([]string{filepath.Join(files[0], "below")}, 1); !open || len(turns) != 0 {
+	if turns, open := waiting(t).takeTurns([]string{filepath.Join(files[0], "below")}, 1); !open || len(turns) != 0 {
 		t.Errorf("%d turns without a file, open %v", len(turns), open)
 	}
 }
@@ -113,12 +133,12 @@ func TestFlushWaitsForPinning(t *testing.T) {
 func TestTurnsAreInOrder(t *testing.T) {
 	files := []string{filepath.Join(t.TempDir(), "seat")}
 	const stores = 5
-	held, _ := waiting().takeTurns(files, 1)
+	held, _ := waitingAt(files[0]).takeTurns(files, 1)
 	served := make(chan int, stores)
 	var all sync.WaitGroup
 	for i := range stores {
 		all.Go(func() {
-			turns, _ := waiting().takeTurns(files, 1)
+			turns, _ := waitingAt(files[0]).takeTurns(files, 1)
 			served <- i
 			endAll(turns)
 		})
@@ -142,3 +162,72 @@ func TestTurnsAreInOrder(t *testing.T) {
 		}
 	}
 }
+
+// Stores that ask for some of the same turns are served in the order in which they came, whichever they ask for first, and one that waits does not hold up
+// those that want nothing of what it waits for.
+func TestTurnsOfOverlappingStores(t *testing.T) {
+	turn := filepath.Join(t.TempDir(), "turn")
+	seat := func(numbers ...int) (files []string) {
+		for _, n := range numbers {
+			files = append(files, fmt.Sprintf("%s-seat%d", turn, n))
+		}
+		return files
+	}
+	held, _ := waitingAt(turn).takeTurns(seat(0, 1, 2), 3)
+	if len(held) != 3 {
+		t.Fatalf("%d turns of three", len(held))
+	}
+	served := make(chan string, 10)
+	var all sync.WaitGroup
+	end := make(chan struct{})
+	queue := func(name string, files []string) {
+		all.Go(func() {
+			turns, _ := waitingAt(turn).takeTurns(files, 1)
+			served <- name
+			<-end
+			endAll(turns)
+		})
+		eventually(t, "the store stands in all queues", func() bool {
+			line, _, err := waitingAt(turn).lineUp(files)
+			defer leaveAll(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range line {
+				if ahead, err := q.place.Ahead(); err != nil || ahead < int64(queuedAt[q.file])+1 {
+					return false
+				}
+			}
+			for _, q := range line {
+				queuedAt[q.file]++
+			}
+			return true
+		})
+	}
+	clear(queuedAt)
+	queue("first", seat(0, 1))
+	queue("second", seat(1, 2))
+	queue("third", seat(1))
+	expect := func(want string) {
+		t.Helper()
+		if got := <-served; got != want {
+			t.Errorf("%s is served; expected %s", got, want)
+		}
+	}
+	_ = held[1].End() // seat 1, which all of them want
+	expect("first")
+	_ = held[2].End()
+	expect("second") // at another one, as seat 1 is the first's
+	other, open := waitingAt(turn).takeTurns(seat(3), 1)
+	if !open || len(other) != 1 {
+		t.Error("a store that wants none of these waits")
+	}
+	endAll(other)
+	close(end)
+	expect("third")
+	_ = held[0].End()
+	all.Wait()
+}
+
+// queuedAt is how many stores the test has put into the queue of a file.
+var queuedAt = map[string]int{}

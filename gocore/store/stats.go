@@ -42,7 +42,9 @@ type TierStats struct {
 	Pinned    int64   `json:"pinned_bytes"` // of the host tier, for devices
 	Direct    bool    `json:"direct_io"`
 	Stalled   int64   `json:"stalled_ns"` // the disk has not answered for so long; 0: it does
-	Commits   int64   `json:"commits"`    // of a durable store's disk: groups of changes that shared their syncs
+	// Streams is how long the application's streams waited on a device, by cause: of devices.
+	Streams StreamWaits `json:"streams_waited_ns"`
+	Commits int64       `json:"commits"` // of a durable store's disk: groups of changes that shared their syncs
 }
 
 // RestoreStats describes the restores.
@@ -72,6 +74,7 @@ type ByteStats struct {
 type Stats struct {
 	Tiers          map[string]TierStats     `json:"tiers"`
 	Waits          Counters                 `json:"waits_ns"`
+	Causes         WaitCauses               `json:"waits_by_cause_ns"`
 	Restores       RestoreStats             `json:"restores"`
 	Bytes          ByteStats                `json:"bytes"`
 	Histories      pytext.Map[HistoryStats] `json:"histories"`
@@ -103,9 +106,18 @@ func (s *Store) Stats() (Stats, error) {
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
 		Mapped: memory.Total(), Leases: s.users - s.workers, EventsLost: s.line.lost,
 	}
-	st.Waits.DeviceCapture, st.Waits.DeviceRestore = onDevice[capturing], onDevice[restoring]
+	st.Causes.Capture = s.causes
+	for _, sums := range onDevice {
+		st.Causes.DeviceCapture.join(sums.causes(captures))
+		st.Causes.DeviceRestore.join(sums.causes(restores))
+	}
+	st.Waits.DeviceCapture, st.Waits.DeviceRestore = st.Causes.DeviceCapture.sum(), st.Causes.DeviceRestore.sum()
 	for t := range s.tiers {
-		st.Tiers[s.eng.Use(t).Name] = s.tierStats(t)
+		tier := s.tierStats(t)
+		if t < len(onDevice) {
+			tier.Streams = StreamWaits{onDevice[t].causes(captures), onDevice[t].causes(restores)}
+		}
+		st.Tiers[s.eng.Use(t).Name] = tier
 	}
 	var distance int64
 	for _, h := range s.eng.Histories() {
@@ -120,14 +132,13 @@ func (s *Store) Stats() (Stats, error) {
 	return st, nil
 }
 
-// waited is what the callers' streams have waited for. The lock is not held: devices are asked about each wait that has not ended.
-func waited(all []*accelerator) (sum [callers]int64) {
-	for _, a := range all {
-		for why, ns := range a.waits.sums() {
-			sum[why] += ns
-		}
+// waited is what the callers' streams have waited for, by device. The lock is not held: devices are asked about each wait that has not ended.
+func waited(all []*accelerator) []laneSums {
+	sums := make([]laneSums, len(all))
+	for i, a := range all {
+		sums[i] = a.waits.sums()
 	}
-	return sum
+	return sums
 }
 
 func restoreStats(h engine.HistoryStats) RestoreStats {

@@ -53,6 +53,8 @@ type Store struct {
 	warm      warmth
 	line      timeline
 	counters  Counters
+	causes    Causes // of the captures' waits in calls
+	roomless  map[*Op]struct{}
 	belated   belated
 	stall     stalls
 	prover    prover
@@ -79,7 +81,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
+	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -104,6 +106,7 @@ func (s *Store) start() {
 	}
 	s.startWarming()
 	s.startSizing()
+	s.askLinks()
 	s.startPinning()
 	s.startWatching()
 	s.startWatchdog()
@@ -128,7 +131,7 @@ func (s *Store) openTiers() error {
 			return status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(*s.set.Host)).AtTier(status.TierHost)
 		}
 		s.host = m
-		s.placeHost()
+		placeNear("the host tier", m, s.nodes()...)
 		s.tiers = append(s.tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
 			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
@@ -207,6 +210,7 @@ func (s *Store) settle() {
 			c.bell.Signal()
 		}
 	}
+	s.lookAtBlocked()
 	s.warm.follow(s.hostUsed())
 	s.followExtents()
 	s.wakeProver()

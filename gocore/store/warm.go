@@ -15,6 +15,7 @@ type warmth struct {
 	reached atomic.Int64
 	want    chan struct{}
 	stop    chan struct{}
+	on      func(work func()) // runs what makes pages present, on the processors of the devices' node
 }
 
 const (
@@ -30,6 +31,7 @@ func (s *Store) startWarming() {
 	if s.host == nil || len(s.accelerators) > 0 && s.set.Pinning != "off" {
 		return // pinning touches everything
 	}
+	s.warm.on = s.nearThreads()
 	s.warm.want, s.warm.stop = make(chan struct{}, 1), make(chan struct{})
 	s.users++
 	safego.Go("warming", func() {
@@ -63,7 +65,8 @@ func (w *warmth) run(m *memory.Mapping) {
 		default:
 		}
 		n := min(warmPiece, m.Size()-done)
-		if m.Populate(done, n) != nil {
+		var failed error
+		if w.on(func() { failed = m.Populate(done, n) }); failed != nil {
 			return // no memory left to populate: captures will meet the same and say so
 		}
 		done += n
@@ -86,7 +89,7 @@ func (s *Store) hostUsed() int64 {
 	if s.host == nil {
 		return 0
 	}
-	return s.eng.Stats.Tiers[0].HighWater
+	return s.eng.Stats.Tiers[len(s.set.Devices)].HighWater // the devices' tiers come first
 }
 
 // helpers is the number of goroutines that help large copies beside the caller.

@@ -44,3 +44,13 @@ func (g *GPU) Rate() float64 {
 	transfers := map[int]float64{1: 2.0, 2: 4.0, 3: 7.877, 4: 15.754, 5: 31.508, 6: 60.5}[g.MostGeneration] // Gbit/s a lane
 	return transfers * 1e9 / 8 * float64(max(g.MostWidth, 0))
 }
+
+// Usable is what the link can carry as the GPU is connected, bytes/s: at its highest generation, as it leaves that only to save power, on the lanes that are in
+// use, of which a slot or a riser may have fewer; 0 when it is not known.
+func (g *GPU) Usable() float64 {
+	connected := *g
+	if g.Width > 0 {
+		connected.MostWidth = min(g.Width, g.MostWidth)
+	}
+	return connected.Rate()
+}

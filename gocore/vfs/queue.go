@@ -66,6 +66,25 @@ func (p *Place) Ahead() (n int64, err error) {
 	}
 }
 
+// Others is how many places the queue has beside this one.
+func (p *Place) Others() (n int64, err error) {
+	queuesMu.Lock()
+	defer queuesMu.Unlock()
+	n = int64(len(p.queue.places)) - 1
+	for from := int64(joining + 1); ; {
+		other, err := p.queue.lockedFrom(from, 0)
+		if other == nil || err != nil {
+			return n, err
+		}
+		if other.Len == 0 {
+			return n, fmt.Errorf("%s is locked to its end by process %d: %w", p.queue.file, other.Pid, ErrTaken)
+		}
+		end := other.Start + other.Len
+		n += end - max(other.Start, from)
+		from = end
+	}
+}
+
 // Leave gives the place up. It is called once.
 func (p *Place) Leave() error {
 	queuesMu.Lock()

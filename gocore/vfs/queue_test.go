@@ -47,6 +47,9 @@ func TestQueueInAProcess(t *testing.T) {
 				if ahead, err := p.Ahead(); err != nil || ahead != int64(i) {
 					r.Fatalf("before place %d of %d lie %d, %v", i, len(line), ahead, err)
 				}
+				if others, err := p.Others(); err != nil || others != int64(len(line)-1) {
+					r.Fatalf("beside place %d of %d are %d, %v", i, len(line), others, err)
+				}
 			}
 		}
 		for _, p := range line {
@@ -135,6 +138,9 @@ func TestQueueOfProcesses(t *testing.T) {
 		t.Helper()
 		if ahead, err := last.Ahead(); ahead != want || err != nil {
 			t.Errorf("before the last lie %d, %v; expected %d", ahead, err, want)
+		}
+		if others, err := last.Others(); others != want || err != nil {
+			t.Errorf("beside the last are %d, %v; expected %d", others, err, want)
 		}
 	}
 	expect(4)

@@ -13,6 +13,7 @@ import pytest
 
 import velocpy
 from velocpy import records
+from velocpy.figures import Causes, WaitCauses
 
 
 @pytest.fixture
@@ -131,3 +132,20 @@ def test_a_store_that_cannot_tell_is_closed_all_the_same(
     monkeypatch.setattr(store, "_core", Broken())
     store.close()
     assert store.closed
+
+
+def test_waits_are_told_by_cause() -> None:
+    """Those of streams on devices too, which no call shows."""
+    with velocpy.open(host="16MiB") as store:
+        stats = store.stats()
+        causes = stats["waits_by_cause_ns"]
+        assert set(causes) == set(WaitCauses.__annotations__)
+        assert all(set(x) == set(Causes.__annotations__) for x in causes.values())
+        none = dict.fromkeys(Causes.__annotations__, 0)
+        assert stats["tiers"]["host"]["streams_waited_ns"] == {"capture": none, "restore": none}
+        before = records._counters(stats)
+        stats["waits_ns"]["capture_on_device"] = 3_000_000
+        causes["capture_on_device"] |= {"flush": 1_000_000, "reader": 2_000_000}
+        now = records._counters(stats)
+    words = records._summary({name: number - before[name] for name, number in now.items()})
+    assert words == "waited 3 ms for room on devices (flush 1 ms, reader 2 ms)"

@@ -21,7 +21,7 @@ TierName = Literal["device", "host", "disk", "archive"]
 Mode = Literal["a", "r"]
 
 #: How memory of the host is made ready for transfers to devices: seed 004 and docs/device.md.
-Pinning = Literal["auto", "concurrent", "sequential", "direct", "off"]
+Pinning = Literal["auto", "pipeline", "concurrent", "sequential", "direct", "off"]
 
 #: When checkpoints go to the tier below: when room is needed, or as soon as it is possible.
 FlushRule = Literal["auto", "lazy", "eager"]

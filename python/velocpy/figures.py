@@ -4,7 +4,52 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-__all__ = ["Bytes", "Cost", "HistoryStats", "Restores", "Stats", "TierStats", "Waits"]
+__all__ = [
+    "Bytes",
+    "Causes",
+    "Cost",
+    "HistoryStats",
+    "Restores",
+    "Stats",
+    "StreamWaits",
+    "TierStats",
+    "WaitCauses",
+    "Waits",
+]
+
+
+class Causes(TypedDict):
+    """Nanoseconds of waiting, by what was waited for."""
+
+    #: Copies to the tier below.
+    flush: int
+    #: Bytes on their way up.
+    load: int
+    #: Leases, and streams of the application that read.
+    reader: int
+    #: The tier below had no room either; never of a stream.
+    full: int
+    #: Captures that were still being taken, and verification.
+    other: int
+
+
+class WaitCauses(TypedDict):
+    """The sums of `Waits` that have causes: each adds up to the one of the same name.
+
+    A stream that waits for several kinds of work waits for one after the other; each has the time that it took longer
+    than those before it.
+    """
+
+    capture: Causes
+    capture_on_device: Causes
+    restore_on_device: Causes
+
+
+class StreamWaits(TypedDict):
+    """Nanoseconds for which the application's streams waited on one device."""
+
+    capture: Causes
+    restore: Causes
 
 
 class TierStats(TypedDict):
@@ -37,6 +82,8 @@ class TierStats(TypedDict):
     direct_io: bool
     #: Of a disk: nanoseconds for which it has not answered; 0: it does.
     stalled_ns: int
+    #: Of a device: what the application's streams waited there.
+    streams_waited_ns: StreamWaits
     #: Of a durable store's disk: groups of checkpoints and drops that shared their syncs.
     commits: int
 
@@ -96,6 +143,7 @@ class Stats(TypedDict):
 
     tiers: dict[str, TierStats]
     waits_ns: Waits
+    waits_by_cause_ns: WaitCauses
     restores: Restores
     bytes: Bytes
     histories: dict[str, HistoryStats]

@@ -26,20 +26,29 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .errors import TIERS, VelocError
 from .plan import Plan
 from .quantity import sized, timed
 
 if TYPE_CHECKING:
-    from .figures import Stats
+    from .figures import Causes, Stats
     from .store import Store
 
 log = logging.getLogger("velocpy")
 
 #: What callers wait for, by the names in `figures.Waits`.
-_WAITS = (("capture", "for room"), ("restore", "for bytes"), ("durable", "for durability"))
+_WAITS = (
+    ("capture", "for room"),
+    ("restore", "for bytes"),
+    ("durable", "for durability"),
+    ("capture_on_device", "for room on devices"),
+    ("restore_on_device", "for bytes on devices"),
+)
+
+#: Those that are divided by what was waited for.
+_CAUSED = ("capture", "capture_on_device", "restore_on_device")
 
 
 def wanted() -> bool:
@@ -86,6 +95,9 @@ def _counters(stats: Stats) -> dict[str, int]:
             f"{name} written": tier["written_bytes"],
             f"{name} read": tier["read_bytes"],
         }
+    for name in _CAUSED:
+        causes: Causes = stats["waits_by_cause_ns"][name]  # type: ignore[literal-required]
+        now |= {f"{name} {cause}": nanoseconds for cause, nanoseconds in cast("dict[str, int]", causes).items()}
     return now | {name: stats["waits_ns"][name] for name, _ in _WAITS}  # type: ignore[literal-required]
 
 
@@ -100,5 +112,12 @@ def _summary(new: dict[str, int]) -> str:
             nbytes = new.get(f"{tier} {what}", 0)
             if nbytes:
                 words.append(f"{sized(nbytes)} {what} in {tier}")
-    words += [f"waited {timed(new[name] / 1e9)} {reason}" for name, reason in _WAITS if new[name]]
+    words += [f"waited {timed(new[name] / 1e9)} {reason}{_causes(new, name)}" for name, reason in _WAITS if new[name]]
     return "; ".join(words)
+
+
+def _causes(new: dict[str, int], name: str) -> str:
+    """What a wait was for, in brackets."""
+    parts = ((cause, new.get(f"{name} {cause}", 0)) for cause in ("flush", "load", "reader", "full", "other"))
+    said = [f"{cause} {timed(nanoseconds / 1e9)}" for cause, nanoseconds in parts if nanoseconds]
+    return f" ({', '.join(said)})" if said else ""

@@ -111,9 +111,10 @@ def open(  # noqa: A001
         Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
         each their own budget there: a fraction is one of what those before left.
     pinning
-        How host memory is made reachable by the devices at full speed: "auto" touches and registers it piece by piece
-        while the store works; "concurrent", "sequential" and "direct" are the strategies of seed 004, for comparison;
-        "off" never.
+        How host memory is made reachable by the devices at full speed: "pipeline" touches and registers it piece by
+        piece while the store works; "concurrent", "sequential" and "direct" are the strategies of Maurya et al.,
+        HiPC'22; "auto" chooses among the four by a model of what the application captures and of what the machine
+        does; "off" never.
     archive
         Not in this version.
     mode
@@ -573,19 +574,21 @@ class Store:
     def stats(self) -> Stats:
         """Counters since the store was opened.
 
-        ==================  ==========================================================================================
-        ``tiers``           by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
-                            ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
-                            of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
-                            store's disk how many groups of checkpoints and drops shared their syncs, ``commits``
-        ``histories``       by name: ``checkpoints``, ``hints_queued``, ``restores``
-        ``restores``        ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
-        ``waits_ns``        nanoseconds that calls spent copying, or waiting for room, for bytes, for durability
-        ``bytes``           ``captured``, ``restored``; ``flush_cancelled`` and ``flush_avoided`` were never written
-        ``captures``        how many; ``consumed`` how many were restored as last
-        ``mapped_bytes``    memory that is mapped, leases that outlive their checkpoints included
-        ``timeline_lost``   events that `timeline` had no room for
-        ==================  ==========================================================================================
+        =====================  =======================================================================================
+        ``tiers``              by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
+                               ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
+                               of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
+                               store's disk how many groups of checkpoints and drops shared their syncs, ``commits``
+        ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``
+        ``restores``           ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
+        ``waits_ns``           nanoseconds that calls spent copying, or waiting for room, for bytes, for durability; and
+                               that streams waited on devices
+        ``waits_by_cause_ns``  of waits for room, and of streams: ``flush``, ``load``, ``reader``, ``full``, ``other``
+        ``bytes``              ``captured``, ``restored``; ``flush_cancelled`` and ``flush_avoided`` were never written
+        ``captures``           how many; ``consumed`` how many were restored as last
+        ``mapped_bytes``       memory that is mapped, leases that outlive their checkpoints included
+        ``timeline_lost``      events that `timeline` had no room for
+        =====================  =======================================================================================
         """
         self._require_open()
         _drain_log()

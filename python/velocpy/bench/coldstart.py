@@ -20,7 +20,7 @@ from .gpu.workload import GIB, MIB
 from .report import Report
 from .shot import LEAST
 
-STRATEGIES = ("velocpy", "velocpy concurrent", "velocpy sequential", "velocpy direct")
+STRATEGIES = ("velocpy", "velocpy pipeline", "velocpy concurrent", "velocpy sequential", "velocpy direct")
 EVERYBODY = (*STRATEGIES, "velocpy large device", "direct pinning", "ring", "keep", "unified memory")
 INTERVALS = (5e-3, 10e-3, 20e-3, 50e-3, 100e-3)
 BEYOND_KEEP = 0.1  # seconds blocked beyond those of an engine that keeps everything in device memory

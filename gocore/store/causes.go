@@ -1,0 +1,77 @@
+package store
+
+import "velocpy/gocore/engine"
+
+// Causes divide a sum of waits by what was waited for, ns.
+type Causes struct {
+	Flush  int64 `json:"flush"`  // copies to the tier below
+	Load   int64 `json:"load"`   // bytes on their way up
+	Reader int64 `json:"reader"` // leases, and streams of the application that read
+	Full   int64 `json:"full"`   // the tier below has no room either; never of a stream
+	Other  int64 `json:"other"`  // captures that are still being taken, verification
+}
+
+// WaitCauses are the sums of Counters that have causes: each adds up to the one of the same name.
+type WaitCauses struct {
+	Capture       Causes `json:"capture"`
+	DeviceCapture Causes `json:"capture_on_device"`
+	DeviceRestore Causes `json:"restore_on_device"`
+}
+
+// StreamWaits are those of the application's streams on one device.
+type StreamWaits struct {
+	Capture Causes `json:"capture"`
+	Restore Causes `json:"restore"`
+}
+
+// add adds the waits of a capture.
+func (c *Causes) add(blocked [engine.Blockers]int64) {
+	c.Flush += blocked[engine.ByFlush]
+	c.Load += blocked[engine.ByLoad]
+	c.Reader += blocked[engine.ByReader]
+	c.Full += blocked[engine.ByFull]
+	c.Other += blocked[engine.ByOther]
+}
+
+// join adds those of another device.
+func (c *Causes) join(more Causes) {
+	c.Flush += more.Flush
+	c.Load += more.Load
+	c.Reader += more.Reader
+	c.Full += more.Full
+	c.Other += more.Other
+}
+
+// beginBlocked notes what a capture that is about to wait for room waits for. The lock is held, here and below.
+func (op *Op) beginBlocked(now int64) {
+	if op.kind != captureOp {
+		return
+	}
+	op.blocker, op.blockedSince = op.s.eng.Blocker(op.capture), now
+	op.s.roomless[op] = struct{}{}
+}
+
+// lookAtBlocked notes what captures wait for from now on: every section that may have changed it ends with this.
+func (s *Store) lookAtBlocked() {
+	if len(s.roomless) == 0 {
+		return
+	}
+	now := s.now()
+	for op := range s.roomless {
+		if op.capture.Phase == engine.Waiting {
+			op.noteBlocked(now, s.eng.Blocker(op.capture))
+		}
+	}
+}
+
+func (op *Op) noteBlocked(now int64, by engine.Blocker) {
+	op.blocked[op.blocker] += now - op.blockedSince
+	op.blocker, op.blockedSince = by, now
+}
+
+func (op *Op) endBlocked(now int64) {
+	if _, waits := op.s.roomless[op]; waits {
+		op.noteBlocked(now, op.blocker)
+		delete(op.s.roomless, op)
+	}
+}

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"math"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"velocpy/gocore/coldstart"
+	"velocpy/gocore/cuda"
+	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/device"
+	"velocpy/gocore/vfs"
+)
+
+// registration is one call of the driver: its bytes, and what had been touched and was under way then.
+type registration struct{ bytes, touched, moving int64 }
+
+// pinWatch is a store whose touching waits before each piece for leave, and whose registrations are noted.
+type pinWatch struct {
+	*board
+	s     *Store
+	c     *client
+	gate  func(stream uint64) (open func())
+	piece chan int64 // the place at which touching waits
+	leave chan struct{}
+	calls registrations
+}
+
+type registrations struct {
+	mu   sync.Mutex
+	of   *Store
+	made []registration
+}
+
+type watchedPins struct {
+	cuda.Driver
+	r *registrations
+}
+
+func (d watchedPins) Register(c cuda.Context, at unsafe.Pointer, n int64) error {
+	d.r.mu.Lock()
+	now := registration{bytes: n}
+	if d.r.of != nil {
+		now.touched, now.moving = d.r.of.pin.touched.Load(), d.r.of.pin.moving.Load()
+	}
+	d.r.made = append(d.r.made, now)
+	d.r.mu.Unlock()
+	return d.Driver.Register(c, at, n)
+}
+
+func (r *registrations) all() []registration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]registration(nil), r.made...)
+}
+
+const watchedHost = 8 << 20
+
+func watchPins(t *testing.T, change func(*Config)) *pinWatch {
+	w := &pinWatch{piece: make(chan int64, 100), leave: make(chan struct{})}
+	w.board, w.gate = gated(t, double.Config{})
+	cfg := w.config(watchedHost, 0, 2<<20)
+	cfg.PinPiece, cfg.Turns, cfg.Flush = 1<<20, filepath.Join(t.TempDir(), "turn"), "eager"
+	cfg.Touching = func(off int64) {
+		w.piece <- off
+		<-w.leave
+	}
+	cfg.OpenDevice = func(ordinal int, _ string) (device.Device, error) {
+		return cuda.Open(watchedPins{w.driver, &w.calls}, ordinal, []byte("twins"))
+	}
+	change(&cfg)
+	w.s = open(t, cfg)
+	w.calls.mu.Lock()
+	w.calls.of = w.s
+	w.calls.mu.Unlock()
+	t.Cleanup(sync.OnceFunc(func() { w.s.stopPinning(); w.goOn() }))
+	w.c = newClient(t, w.s, "h")
+	return w
+}
+
+// goOn lets touching go on to the end.
+func (w *pinWatch) goOn() {
+	select {
+	case <-w.leave:
+	default:
+		close(w.leave)
+	}
+}
+
+// transfer begins a flush that stays under way until open is called.
+func (w *pinWatch) transfer() (open func()) {
+	w.t.Helper()
+	open = w.gate(w.stream)
+	_, err := w.c.putOn(w.board, 1, w.alloc(200_000), 200_000)
+	w.check(err)
+	eventually(w.t, "a transfer is under way", func() bool { return w.s.pin.moving.Load() > 0 })
+	return open
+}
+
+// Each strategy does what its name says, whatever transfers do: the order of touching, registering and transfers tells them apart.
+func TestStrategiesDiffer(t *testing.T) {
+	t.Run("pipeline", func(t *testing.T) {
+		w := watchPins(t, func(c *Config) { c.Pinning = "pipeline" })
+		for range 3 { // each piece is registered before the next one has been touched
+			off := <-w.piece
+			eventually(t, "what was touched is registered", func() bool { return w.s.pin.front.reached() == off })
+			w.leave <- struct{}{}
+		}
+		w.transfer()
+		w.goOn()
+		eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		for _, call := range w.calls.all() {
+			if call.bytes > 1<<20/pinParts {
+				t.Errorf("%d bytes are registered in one call", call.bytes)
+			}
+		}
+	})
+	t.Run("concurrent", func(t *testing.T) {
+		w := watchPins(t, func(c *Config) { c.Pinning = "concurrent" })
+		w.transfer()
+		w.goOn() // while the transfer goes on
+		eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		calls := w.calls.all()
+		if len(calls) != 1 || calls[0] != (registration{watchedHost, watchedHost, 1}) {
+			t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
+		}
+	})
+	t.Run("sequential", func(t *testing.T) {
+		w := watchPins(t, func(c *Config) { c.Pinning = "sequential" })
+		w.leave <- struct{}{}
+		<-w.piece
+		second := <-w.piece
+		end := w.transfer()
+		w.goOn()
+		eventually(t, "touching pauses", func() bool { return w.s.pin.paused.Load() > 0 })
+		if touched := w.s.pin.touched.Load(); touched != second || len(w.calls.all()) > 0 {
+			t.Errorf("%d bytes are touched, %d had been when the transfer began; registered: %v", touched, second, w.calls.all())
+		}
+		end()
+		eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		calls := w.calls.all()
+		if len(calls) != 1 || calls[0].bytes != watchedHost || calls[0].touched != watchedHost {
+			t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
+		}
+	})
+	t.Run("direct", func(t *testing.T) {
+		w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
+		if calls := w.calls.all(); len(calls) != 1 || calls[0].bytes != watchedHost || w.s.pin.touched.Load() != 0 || len(w.piece) > 0 {
+			t.Errorf("registered %v when the store is open, %d bytes touched", calls, w.s.pin.touched.Load())
+		}
+	})
+}
+
+// nodeOfSmallPages are rates at which many processes are in each other's way where they register, for a host tier as small as this one: of 32 GB they
+// would be 24 GB/s for touching, 5 GB/s for registering and so on.
+func nodeOfSmallPages() coldstart.Rates {
+	const scale = float64(watchedHost) / 32e9
+	return coldstart.Rates{
+		Touch: 24e9 * scale, Register: 5e9 * scale, RegisterFresh: 2.7e9 * scale, Pinned: 55e9 * scale, Pageable: 6e9 * scale, Fresh: 3e9 * scale,
+		Share: 0.6, ShareDMA: 0.8, Call: 64e6 * scale,
+	}
+}
+
+// auto begins with what is known, and chooses again when captures have shown how often and how much comes, and how many processes there are: to another
+// strategy and back.
+func TestAutoChoosesAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*coldstart.Rates)
+		want   coldstart.Strategy
+	}{
+		"concurrent": {func(*coldstart.Rates) {}, coldstart.Concurrent},
+		"sequential": {func(r *coldstart.Rates) { r.Share = 0.2 }, coldstart.Sequential},
+		"direct":     {func(r *coldstart.Rates) { r.RegisterFresh *= 1e4 }, coldstart.Direct},
+		"pipeline":   {func(r *coldstart.Rates) { r.Register *= 100 }, coldstart.Pipeline},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rates := nodeOfSmallPages()
+			w := watchPins(t, func(cfg *Config) { cfg.PinRates = &rates })
+			if w.s.strategy() != coldstart.Pipeline {
+				t.Fatalf("begins with %v", w.s.strategy())
+			}
+			w.leave <- struct{}{}
+			<-w.piece
+			<-w.piece
+			var others []*vfs.Place
+			for range 7 {
+				other, err := vfs.LineUp(w.s.pin.turn + "-members")
+				w.check(err)
+				others = append(others, other)
+			}
+			w.s.mu.Lock()
+			c.change(&rates)
+			w.s.pin.rhythm = rhythm{count: enoughCaptures - 1, interval: 50e6, bytes: 128e6 * watchedHost / 32e9}
+			w.s.mu.Unlock()
+			w.leave <- struct{}{}
+			third := <-w.piece
+			if w.s.strategy() != coldstart.Pipeline {
+				t.Errorf("%v after few captures", w.s.strategy())
+			}
+			w.s.mu.Lock()
+			w.s.pin.rhythm.count = enoughCaptures
+			w.s.mu.Unlock()
+			w.leave <- struct{}{}
+			if c.want == coldstart.Direct {
+				eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+				if calls := w.calls.all(); calls[len(calls)-1].bytes < watchedHost/2 || w.s.pin.touched.Load() > watchedHost/2 {
+					t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
+				}
+				return
+			}
+			fourth := <-w.piece
+			if w.s.strategy() != c.want {
+				t.Fatalf("goes on with %v", w.s.strategy())
+			}
+			for _, other := range others {
+				w.check(other.Leave())
+			}
+			if c.want != coldstart.Pipeline {
+				w.leave <- struct{}{} // a piece by the other strategy
+				<-w.piece             // and the choice with nobody else there
+				eventually(t, "everything before is registered", func() bool { return w.s.pin.front.reached() >= third })
+			}
+			if w.s.strategy() != coldstart.Pipeline {
+				t.Errorf("alone, it goes on with %v behind %d", w.s.strategy(), fourth)
+			}
+			w.goOn()
+			eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		})
+	}
+}
+
+// Captures on a device teach how often and how much is captured.
+func TestRhythm(t *testing.T) {
+	var r rhythm
+	for i := range int64(40) {
+		r.captured(i*30e6, i*30e6+10e6, 1000)
+	}
+	if r.count != 40 || math.Abs(r.interval-20e6) > 1 || r.bytes != 1000 {
+		t.Errorf("%+v", r)
+	}
+	w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
+	for k := range int64(5) {
+		w.c.mustPutOn(w.board, k, random(100_000, uint64(k)))
+	}
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	if got := w.s.pin.rhythm; got.count != 5 || got.bytes < 100_000 || got.bytes > 110_000 || got.interval <= 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Rates that were measured take the place of those assumed.
+func TestPinRates(t *testing.T) {
+	var r pinRates
+	if got := r.of(4, 40e9); got.Touch != 4*assumedTouch || got.Register != assumedRegister || got.ShareDMA != assumedShareDMA || got.Pinned != 40e9 {
+		t.Errorf("assumed: %+v", got)
+	}
+	r.touched(4e9, time.Second, true)
+	if got := r.of(4, 40e9); got.Touch != 4e9/assumedShareDMA {
+		t.Errorf("touched beside transfers alone: %+v", got)
+	}
+	for range 50 {
+		r.touched(1e9, time.Second, false)
+		r.touched(5e8, time.Second, true)
+		r.registered(3e9, time.Second)
+	}
+	got := r.of(4, 40e9)
+	if math.Abs(got.Touch/1e9-1) > 1e-6 || math.Abs(got.ShareDMA/0.5-1) > 1e-3 || math.Abs(got.Register/3e9-1) > 1e-6 || got.RegisterFresh > got.Touch {
+		t.Errorf("measured: %+v", got)
+	}
+}
