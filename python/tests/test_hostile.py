@@ -56,20 +56,6 @@ def test_auto_is_within_the_machine() -> None:
     assert available_memory() > 0
 
 
-def test_cgroup_limits_count(tmp_path: Path) -> None:
-    from velocpy.budget import _cgroup_memory
-
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    (tmp_path / "a" / "memory.max").write_text("1000\n")
-    (tmp_path / "a" / "memory.current").write_text("300\n")
-    (inner / "memory.max").write_text("max\n")
-    (inner / "memory.current").write_text("100\n")
-    membership = tmp_path / "membership"
-    membership.write_text("0::/a/b\n")
-    assert _cgroup_memory(tmp_path, membership) == 700
-
-
 def test_paths(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 
+from . import cgroups
 from .errors import InvalidArgument, InvalidBudget
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
@@ -43,9 +44,6 @@ _FORMS = (
 _DEVICE_FORMS = (
     'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
 )
-
-#: Where the cgroups are, and which are this process's.
-_CGROUPS, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB
@@ -219,18 +217,13 @@ def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | No
 
 def available_memory() -> int:
     """Bytes that this process may still use: what the machine has left, or less where its cgroup says so."""
-    return min(_machine_memory_left(), _cgroup_memory(_CGROUPS, _MEMBERSHIP))
+    machine, group = _machine_memory_left(), cgroups.left("memory")
+    return machine if group is None else min(machine, group)
 
 
 def machine_memory() -> int:
     """Bytes of memory that the machine has."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def cgroup_limit() -> int | None:
-    """Bytes of memory that the tightest cgroup above this process allows; None where none limits it."""
-    limits = (_number(directory / limit) for directory, limit, _ in _cgroups(_CGROUPS, _MEMBERSHIP))
-    return min((limit for limit in limits if limit is not None and limit < _LARGEST), default=None)
 
 
 def _machine_memory_left() -> int:
@@ -241,38 +234,3 @@ def _machine_memory_left() -> int:
     except (OSError, ValueError, IndexError):
         pass
     return machine_memory()
-
-
-def _cgroup_memory(root: Path, membership: Path) -> int:
-    """What is left in the tightest cgroup above this process, in either version of the hierarchy."""
-    left = _LARGEST
-    for directory, limit_name, use_name in _cgroups(root, membership):
-        limit, use = _number(directory / limit_name), _number(directory / use_name)
-        if limit is not None and use is not None:
-            left = min(left, max(0, limit - use))
-    return left
-
-
-def _cgroups(root: Path, membership: Path) -> list[tuple[Path, str, str]]:
-    try:
-        lines = membership.read_text().splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        below = Path(path.lstrip("/"))
-        levels = [below, *below.parents]
-        if controllers == "":
-            found += [(root / level, "memory.max", "memory.current") for level in levels]
-        elif "memory" in controllers.split(","):
-            v1 = root / "memory"
-            found += [(v1 / level, "memory.limit_in_bytes", "memory.usage_in_bytes") for level in levels]
-    return found
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None  # "max", or not there
