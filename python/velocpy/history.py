@@ -484,7 +484,7 @@ class History:
         """Whether a restore would find it in the fastest tier now."""
         return self._require(key)[4]
 
-    def tiers(self, key: Key) -> tuple[str, ...]:
+    def tiers(self, key: Key) -> tuple[TierName, ...]:
         """Names of the tiers that have a complete copy, the fastest first."""
         from .errors import TIERS
 
