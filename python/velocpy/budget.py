@@ -35,6 +35,8 @@ _UNITS = {
 }
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*", re.ASCII)
 _LARGEST = 1 << 60
+#: ``4e9`` is a number of bytes. A smaller float, like 2.0, may be meant as a share, as GiB, or as 200 %.
+_LEAST_FLOAT = 10**6
 _OF_NODE = re.compile(r"(.*)/\s*node\s*", re.ASCII | re.IGNORECASE)
 _FORMS = (
     'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "64GiB/node" for all processes of the node, '
@@ -72,8 +74,11 @@ def _bytes_of(size: object, name: str) -> int:
         return int(size)
     if isinstance(size, Real):
         number = float(size)
-        if not number.is_integer():
-            raise InvalidBudget(f"{name} is {size!r}, which is no whole number of bytes. {_FORMS}")
+        if not number.is_integer() or number < _LEAST_FLOAT:
+            raise InvalidBudget(
+                f"{name} is {size!r}, which is neither a share (a float between 0 and 1) nor bytes (an int, or a whole "
+                f"float from 1e6 up). {_FORMS}"
+            )
         return int(number)
     if isinstance(size, str):
         match = _SIZE.fullmatch(size)

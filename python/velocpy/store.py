@@ -84,8 +84,9 @@ def open(  # noqa: A001
 ) -> Store:
     """Opens a store.
 
-    Sizes are hard budgets: bytes as an int, texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, a share of what is free
-    now (``0.25`` or ``"25%"``), None for a tier that is not used, or ``"auto"``. They are those of this process.
+    Sizes are hard budgets: bytes as an int (or ``4e9``), texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, a share of
+    what is free now (``0.25`` or ``"25%"``; a float is at most 1.0 then), None for a tier that is not used, or
+    ``"auto"``. They are those of this process.
     ``"64GiB/node"`` is what all processes that a launcher (torchrun, MPI, Slurm) started on this node have together:
     each takes an equal part, and of "auto", and of shares of host and disk, likewise.
 
