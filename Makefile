@@ -37,12 +37,12 @@ help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: machine ## Install velocpy into its own environment and run a reverse time migration on it
-	@echo "demo: 1 of 4: an environment in $(VENV_DEMO) with the build's tools ($(if $(KERNELS),100 MB for the CUDA compiler; VELOCPY_CUDA=0 does without,without the CUDA compiler))"
+	@echo "demo: 1 of 4: an environment in $(VENV_DEMO) with the build's tools ($(if $(KERNELS),100 MiB for the CUDA compiler; VELOCPY_CUDA=0 does without,without the CUDA compiler))"
 	@test -x $(VENV_DEMO)/bin/pip || $(PYTHON) -m venv $(VENV_DEMO)
 	$(VENV_DEMO)/bin/pip install -c requirements/wheels.txt setuptools pybind11 $(KERNELS)
 	@echo "demo: 2 of 4: the Go core and the GPU kernels (a minute or two; go fetches its modules the first time)"
 	$(VENV_DEMO)/bin/python setup.py build_go build_cuda
-	@echo "demo: 3 of 4: the C++ extension (a minute or two without a message), NumPy, matplotlib and rich (some 50 MB)"
+	@echo "demo: 3 of 4: the C++ extension (a minute or two without a message), NumPy, matplotlib and rich (some 50 MiB)"
 	$(VENV_DEMO)/bin/pip install --upgrade --no-build-isolation ".[demo]"
 	@echo "demo: 4 of 4: a reverse time migration"
 	$(VENV_DEMO)/bin/velocpy demo

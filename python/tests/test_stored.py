@@ -395,7 +395,7 @@ def test_a_torn_end_is_told(path: Path) -> None:
         assert told["torn_nbytes"] > 0
         text = invoke("check", path)
         assert text.exit_code == 0
-        assert f"ends in {told['torn_nbytes']} bytes that are no whole batch" in text.stdout
+        assert f"ends in {sized(told['torn_nbytes'])} that are no whole batch" in text.stdout
         assert told["checkpoints"] == 6  # a data file still says what that batch did
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import cgroups
 from .errors import InvalidArgument, InvalidBudget
+from .quantity import sized
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -63,7 +64,9 @@ def parse_size(size: object, name: str, least: int = 1) -> int:
     """
     nbytes = _bytes_of(size, name)
     if not least <= nbytes <= _LARGEST:
-        raise InvalidBudget(f"{name} is {size!r}: a budget has at least {least} and at most 2^60 bytes. {_FORMS}")
+        raise InvalidBudget(
+            f"{name} is {size!r}: a budget has at least {sized(least)} and at most {sized(_LARGEST)}. {_FORMS}"
+        )
     return nbytes
 
 
