@@ -39,7 +39,8 @@ _LARGEST = 1 << 60
 #: ``4e9`` is a number of bytes. A smaller float, like 2.0, may be meant as a share, as GiB, or as 200 %.
 _LEAST_FLOAT = 10**6
 _OF_NODE = re.compile(r"(.*)/\s*node\s*", re.ASCII | re.IGNORECASE)
-_FORMS = (
+#: What a budget may be, as messages say it.
+FORMS = (
     'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "64GiB/node" for all processes of the node, '
     'a share of what is free as 0.25 or "25%", "auto", or None for a tier that is not used.'
 )
@@ -65,14 +66,14 @@ def parse_size(size: object, name: str, least: int = 1) -> int:
     nbytes = _bytes_of(size, name)
     if not least <= nbytes <= _LARGEST:
         raise InvalidBudget(
-            f"{name} is {size!r}: a budget has at least {sized(least)} and at most {sized(_LARGEST)}. {_FORMS}"
+            f"{name} is {size!r}: a budget has at least {sized(least)} and at most {sized(_LARGEST)}. {FORMS}"
         )
     return nbytes
 
 
 def _bytes_of(size: object, name: str) -> int:
     if isinstance(size, bool):
-        raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
+        raise InvalidBudget(f"{name} is {size!r}, which is no size. {FORMS}")
     if isinstance(size, Integral):
         return int(size)
     if isinstance(size, Real):
@@ -80,7 +81,7 @@ def _bytes_of(size: object, name: str) -> int:
         if not number.is_integer() or number < _LEAST_FLOAT:
             raise InvalidBudget(
                 f"{name} is {size!r}, which is neither a share (a float between 0 and 1) nor bytes (an int, or a whole "
-                f"float from 1e6 up). {_FORMS}"
+                f"float from 1e6 up). {FORMS}"
             )
         return int(number)
     if isinstance(size, str):
@@ -91,7 +92,7 @@ def _bytes_of(size: object, name: str) -> int:
                 if "." in match[1]
                 else int(match[1]) * _UNITS[match[2].lower()]
             )
-    raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
+    raise InvalidBudget(f"{name} is {size!r}, which is no size. {FORMS}")
 
 
 def reads_as_size(text: str) -> bool:
@@ -139,7 +140,7 @@ def host_budget(size: object, processes: int = 1) -> int | None:
         return None
     if size == "auto":
         return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE // processes))
-    fraction = _fraction(size, "host", _FORMS)
+    fraction = _fraction(size, "host", FORMS)
     if fraction is not None:
         return max(1, int(available_memory() * fraction) // processes)
     return share_of(size, "host", processes)
@@ -213,7 +214,7 @@ def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | No
     """
     if size is None:
         return None
-    fraction = _fraction(size, "disk", _FORMS)
+    fraction = _fraction(size, "disk", FORMS)
     if fraction is not None:
         return max(1, int(shutil.disk_usage(path or tempfile.gettempdir()).free * fraction) // processes)
     if size == "auto":
