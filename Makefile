@@ -4,8 +4,10 @@ PYTHON    ?= python3
 VENV_DEMO ?= .venv-demo
 VENV_TEST ?= .venv-test
 VENV_WHEELS ?= .venv-wheels
-# The interpreters that wheels are made for, as commands or paths, and the architecture.
+# The interpreters that wheels are made for, as commands or paths, and the architecture. Of these, which are tried where none
+# is named, those that the machine lacks are left out; one that is named has to be there.
 PYTHONS   ?= python3.10 python3.11 python3.12 python3.13 python3.14
+THERE     := $(if $(filter file,$(origin PYTHONS)),--those-there)
 ARCH      ?= x86_64
 FUZZTIME  ?= 20s
 FUZZJOBS  ?= 2
@@ -121,10 +123,10 @@ wheel: install ## Build the sdist, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist
 
 wheels: $(VENV_WHEELS)/.complete ## Build a manylinux wheel for each of PYTHONS into dist/ (docs/wheels.md)
-	$(VENV_WHEELS)/bin/python -m build_support.wheels --arch $(ARCH) --out dist $(PYTHONS)
+	$(VENV_WHEELS)/bin/python -m build_support.wheels --arch $(ARCH) --out dist $(THERE) $(PYTHONS)
 
 try-wheels: $(VENV_WHEELS)/.complete ## Install each of these wheels without Go and compiler, and run some tests on it
-	$(VENV_WHEELS)/bin/python -m build_support.try_wheels --from dist $(PYTHONS)
+	$(VENV_WHEELS)/bin/python -m build_support.try_wheels --from dist $(THERE) $(PYTHONS)
 
 $(VENV_WHEELS)/.complete: requirements/wheels.txt requirements/cuda.txt | machine
 	$(PYTHON) -m venv --clear $(VENV_WHEELS)

@@ -48,7 +48,7 @@ def test_there_are_notebooks() -> None:
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, TOUR], ids=lambda path: path.stem)
 def test_committed_with_outputs(path: Path) -> None:
-    """Every cell was executed once, in order, without a warning; but for temporary names nothing tells of the machine."""
+    """Every cell was executed once, in order, without a warning; only temporary names tell anything of the machine."""
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

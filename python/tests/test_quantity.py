@@ -25,6 +25,20 @@ def test_units() -> None:
     assert [rated(r) for r in (0, 999.6e3, 2 << 30, 3.35e12)] == ["0 kB/s", "1 MB/s", "2.15 GB/s", "3.35 TB/s"]
 
 
+def test_pictures() -> None:
+    pytest.importorskip("matplotlib")
+    from velocpy.plot.timeline import draw_timeline
+
+    with velocpy.open(host="8MiB", disk="64MiB", timeline=1000) as store:
+        history = store.history("h")
+        for i in range(16):
+            history.checkpoint(i, u=np.zeros(1 << 17))
+        history.wait("disk")
+        labels = [axes.get_ylabel() for axes in draw_timeline(store.timeline(), {"host": 8 << 20}).axes]
+    assert "MiB" in labels
+    assert next(label for label in labels if label.endswith("/s")) in ("kB/s", "MB/s", "GB/s")
+
+
 LARGE: dict[str, tuple[Callable[[velocpy.History], Any], str]] = {
     "meta": (lambda h: h.checkpoint(0, u=np.zeros(1), meta="x" * 70_000), "meta takes 68.4 KiB (70002 bytes)"),
     "values": (lambda h: h.checkpoint(0, {"u": np.zeros(1), "s": "x" * 300_000}), "at most 256.0 KiB (262144 bytes)"),
