@@ -72,20 +72,20 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     report = Report("coldstart-" + cells.replace(",", "-"), {"cells": cells})
     warmed = min(available_memory() * 7 // 8, 2 * max(start.host * start.processes for start in starts))
     for when in ("before", "again"):  # what the machine's host has given stays, or does not
-        report.settings[f"touched {when} GB/s"] = round(touch(warmed) / 1e9, 2)
+        report.measure({f"touched {when} GB/s": round(touch(warmed) / 1e9, 2)})
     for start in (start.fitted(memory) for start in starts):
         for name in start.contenders:
             if time.monotonic() > deadline:
-                report.notes.append(f"Not played, no time was left: {start.name}, {name}.")
+                report.remark(f"Not played, no time was left: {start.name}, {name}.")
                 continue
             try:
                 colds = begin(start, name, folder)
             except team.MemberFailed as failure:
-                report.notes.append(f"Failed: {start.name}, {name}: {failure}")
+                report.remark(f"Failed: {start.name}, {name}: {failure}")
                 continue
             reasons = [cold.left_out for cold in colds if cold.left_out]
             if reasons:
-                report.notes.append(f"Left out: {reasons[0]} ({start.name}).")
+                report.remark(f"Left out: {reasons[0]} ({start.name}).")
                 continue
             report.settings["card"] = colds[0].card
             report.rows.append(row_of(start, name, colds))

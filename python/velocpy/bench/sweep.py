@@ -38,13 +38,13 @@ def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3) -
             "checkpoints": count,
             "checkpoint_mib": size >> 20,
             "host_mib": host >> 20,
-            "interval_ms": round(interval * 1e3, 3),
-        }
-        | {f"{name} GB/s": round(rate / 1e9, 3) for name, rate in rates.items()},
+        },
     )
+    report.measure({"interval_ms": round(interval * 1e3, 3)})
+    report.measure({f"{name} GB/s": round(rate / 1e9, 3) for name, rate in rates.items()})
     for name, rest in rhythm.intervals().items():
         ways = rhythm.copy_rates(size, host, partial(rest, interval))
-        report.settings |= {f"{way}, {name}, GB/s": round(rate / 1e9, 2) for way, rate in ways.items()}
+        report.measure({f"{way}, {name}, GB/s": round(rate / 1e9, 2) for way, rate in ways.items()})
         for hints in HINTS:
             runs = [_sweep(folder, count, size, host, partial(rest, interval), hints) for _ in range(rounds)]
             _judge(report, name, hints, runs, ways, rates, (count, size, host, interval))
