@@ -4,8 +4,10 @@ PYTHON    ?= python3
 VENV_DEMO ?= .venv-demo
 VENV_TEST ?= .venv-test
 VENV_WHEELS ?= .venv-wheels
-# The interpreters that wheels are made for, as commands or paths, and the architecture.
+# The interpreters that wheels are made for, as commands or paths, and the architecture. Of these, which are tried where none
+# is named, those that the machine lacks are left out; one that is named has to be there.
 PYTHONS   ?= python3.10 python3.11 python3.12 python3.13 python3.14
+THERE     := $(if $(filter file,$(origin PYTHONS)),--those-there)
 ARCH      ?= x86_64
 FUZZTIME  ?= 20s
 FUZZJOBS  ?= 2
@@ -37,12 +39,12 @@ help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: machine ## Install velocpy into its own environment and run a reverse time migration on it
-	@echo "demo: 1 of 4: an environment in $(VENV_DEMO) with the build's tools ($(if $(KERNELS),100 MB for the CUDA compiler; VELOCPY_CUDA=0 does without,without the CUDA compiler))"
+	@echo "demo: 1 of 4: an environment in $(VENV_DEMO) with the build's tools ($(if $(KERNELS),100 MiB for the CUDA compiler; VELOCPY_CUDA=0 does without,without the CUDA compiler))"
 	@test -x $(VENV_DEMO)/bin/pip || $(PYTHON) -m venv $(VENV_DEMO)
 	$(VENV_DEMO)/bin/pip install -c requirements/wheels.txt setuptools pybind11 $(KERNELS)
 	@echo "demo: 2 of 4: the Go core and the GPU kernels (a minute or two; go fetches its modules the first time)"
 	$(VENV_DEMO)/bin/python setup.py build_go build_cuda
-	@echo "demo: 3 of 4: the C++ extension (a minute or two without a message), NumPy, matplotlib and rich (some 50 MB)"
+	@echo "demo: 3 of 4: the C++ extension (a minute or two without a message), NumPy, matplotlib and rich (some 50 MiB)"
 	$(VENV_DEMO)/bin/pip install --upgrade --no-build-isolation ".[demo]"
 	@echo "demo: 4 of 4: a reverse time migration"
 	$(VENV_DEMO)/bin/velocpy demo
@@ -121,10 +123,10 @@ wheel: install ## Build the sdist, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist
 
 wheels: $(VENV_WHEELS)/.complete ## Build a manylinux wheel for each of PYTHONS into dist/ (docs/wheels.md)
-	$(VENV_WHEELS)/bin/python -m build_support.wheels --arch $(ARCH) --out dist $(PYTHONS)
+	$(VENV_WHEELS)/bin/python -m build_support.wheels --arch $(ARCH) --out dist $(THERE) $(PYTHONS)
 
 try-wheels: $(VENV_WHEELS)/.complete ## Install each of these wheels without Go and compiler, and run some tests on it
-	$(VENV_WHEELS)/bin/python -m build_support.try_wheels --from dist $(PYTHONS)
+	$(VENV_WHEELS)/bin/python -m build_support.try_wheels --from dist $(THERE) $(PYTHONS)
 
 $(VENV_WHEELS)/.complete: requirements/wheels.txt requirements/cuda.txt | machine
 	$(PYTHON) -m venv --clear $(VENV_WHEELS)

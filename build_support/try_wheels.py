@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from .wheels import ROOT, Interpreter, WheelError, find_interpreters
+from .wheels import ROOT, Interpreter, WheelError, add_those_there, find_interpreters, say_left_out
 
 TESTS = ("regions", "leases", "durable")
 TOOLS = ("pytest", "pytest-timeout", "hypothesis", "ml_dtypes", "pyelftools", "psutil", "xxhash")
@@ -82,9 +82,12 @@ def main() -> int:
     parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="command or path of an interpreter")
     parser.add_argument("--from", type=Path, default=ROOT / "dist", dest="folder")
     parser.add_argument("--tests", default=" ".join(TESTS), help="names of test files, without test_ and .py")
+    add_those_there(parser)
     options = parser.parse_args()
     try:
-        for interpreter in find_interpreters(options.pythons):
+        found = find_interpreters(options.pythons, those_there=options.those_there)
+        say_left_out(found)
+        for interpreter in found.interpreters:
             wheel = wheel_for(interpreter, options.folder)
             print(f"wheels: trying {wheel.name}", flush=True)
             try_wheel(interpreter, wheel, options.tests.split())

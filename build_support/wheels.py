@@ -59,8 +59,19 @@ class Interpreter:
         return f"cp{self.version[0]}{self.version[1]}"
 
 
-def find_interpreters(commands: Iterable[str]) -> list[Interpreter]:
-    """The interpreters of these commands; an error names all that are missing or lack what a build needs."""
+@dataclass(frozen=True)
+class Found:
+    """The interpreters of some commands, and why the others cannot be used."""
+
+    interpreters: list[Interpreter]
+    left_out: list[str]
+
+
+def find_interpreters(commands: Iterable[str], *, those_there: bool = False) -> Found:
+    """The interpreters of these commands; an error names all that are missing or lack what a build needs.
+
+    With `those_there` these are left out, unless no other is left.
+    """
     found, flaws = [], []
     for command in commands:
         answer = _ask(command)
@@ -69,13 +80,13 @@ def find_interpreters(commands: Iterable[str]) -> list[Interpreter]:
             flaws.append(flaw)
         else:
             found.append(Interpreter(command, tuple(answer["version"]), multiarch_of(answer)))
-    if flaws:
+    if flaws and not (those_there and found):
         raise WheelError(
-            "no wheel was built, as not every Python can be used:\n  "
+            f"no wheel was built, as {'no' if those_there else 'not every'} Python can be used:\n  "
             + "\n  ".join(flaws)
             + '\nName those that the machine has, as in: make wheels PYTHONS="python3.11 /opt/python3.12/bin/python3"'
         )
-    return found
+    return Found(found, flaws)
 
 
 def flaw_of(command: str, answer: Mapping[str, object] | None) -> str | None:
@@ -220,15 +231,30 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("pythons", nargs="+", metavar="PYTHON", help="command or path of an interpreter")
     parser.add_argument("--arch", choices=sorted(zig.ARCHITECTURES), default="x86_64")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    add_those_there(parser)
     return parser.parse_args()
+
+
+def add_those_there(parser: argparse.ArgumentParser) -> None:
+    """The option for Pythons that nobody has named."""
+    parser.add_argument("--those-there", action="store_true", help="leave out Pythons that cannot be used, but not all")
+
+
+def say_left_out(found: Found) -> None:
+    """Prints which Pythons get no wheel, and why."""
+    if found.left_out:
+        _say("left out, as the machine lacks them:\n  " + "\n  ".join(found.left_out))
 
 
 def main() -> int:
     """Makes the wheels that the command line names."""
     options = _arguments()
     try:
-        for wheel in make_wheels(find_interpreters(options.pythons), options.arch, options.out.resolve()):
+        found = find_interpreters(options.pythons, those_there=options.those_there)
+        say_left_out(found)
+        for wheel in make_wheels(found.interpreters, options.arch, options.out.resolve()):
             _say(f"{wheel} ({wheel.stat().st_size / 2**20:.1f} MiB)")
+        say_left_out(found)  # again, below the messages of the build
     except WheelError as error:
         print(f"wheels: {error}", file=sys.stderr)
         return 1

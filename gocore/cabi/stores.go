@@ -18,6 +18,7 @@ import (
 	"velocpy/gocore/catalog"
 	"velocpy/gocore/description"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 	"velocpy/gocore/store"
 )
@@ -291,7 +292,7 @@ func bestOf(rule *C.veloc_retention) (b catalog.Best, err error) {
 	bytes := 0
 	for _, name := range names {
 		if bytes += len(name.Text); !name.IsText || bytes > catalog.MostName {
-			return b, status.New(status.Invalid, "the names that lead to a number are texts of at most %d bytes together", catalog.MostName)
+			return b, status.New(status.Invalid, "the names that lead to a number are texts of at most %s together", quantity.Sized(catalog.MostName))
 		}
 		b.By = append(b.By, name.Text)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 )
 
 // The first piece is small, so that the first checkpoint need not wait for much; each is as large as all before it together, up to
@@ -51,7 +52,7 @@ func (d *Device) reserve(bytes int64) (*arena, error) {
 		return nil, err
 	}
 	if bytes <= 0 || bytes > math.MaxInt64/2 {
-		return nil, fmt.Errorf("%s: reserving addresses for %d bytes: %w", d.Name(), bytes, memory.ErrRange)
+		return nil, fmt.Errorf("%s: reserving addresses for %s: %w", d.Name(), quantity.Exact(bytes), memory.ErrRange)
 	}
 	granularity, err := d.driver.Granularity(d.identity.Ordinal)
 	if err != nil {
@@ -59,7 +60,7 @@ func (d *Device) reserve(bytes int64) (*arena, error) {
 	}
 	a := &arena{d: d, granularity: granularity, reserved: (bytes + granularity - 1) / granularity * granularity}
 	if a.base, err = d.driver.ReserveAddress(a.reserved, granularity); err != nil {
-		return nil, d.check(fmt.Sprintf("reserving addresses for %d bytes", a.reserved), err)
+		return nil, d.check(fmt.Sprintf("reserving addresses for %s", quantity.Exact(a.reserved)), err)
 	}
 	return a, nil
 }
@@ -81,7 +82,7 @@ func (a *arena) Grow(limit int64) (int64, error) {
 		return mapped, nil
 	}
 	if err := a.add(n); err != nil {
-		return mapped, a.d.check(fmt.Sprintf("%d bytes more for the cache", n), err)
+		return mapped, a.d.check(fmt.Sprintf("%s more for the cache", quantity.Exact(n)), err)
 	}
 	return a.mapped.Add(n), nil
 }

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/copier"
 	"velocpy/gocore/cuda/kernel"
 	"velocpy/gocore/device"
+	"velocpy/gocore/quantity"
 )
 
 // plans keeps the memory in which launches are prepared.
@@ -74,7 +75,7 @@ func (l *lane) Hash(pieces []device.Piece) (device.Sums, error) {
 	}
 	for i := range pieces {
 		if pieces[i].Bytes < 0 {
-			return nil, fmt.Errorf("%s: a slot of %d bytes: %w", l.d.Name(), pieces[i].Bytes, copier.ErrShape)
+			return nil, fmt.Errorf("%s: a slot of %s: %w", l.d.Name(), quantity.Exact(pieces[i].Bytes), copier.ErrShape)
 		}
 	}
 	return l.summed(pieces, true, func(p *kernel.Plan, at device.Address) { p.Hash(pieces, at) })

@@ -5,6 +5,7 @@ import (
 
 	"velocpy/gocore/copier"
 	"velocpy/gocore/device"
+	"velocpy/gocore/quantity"
 )
 
 // lane is a stream: our own, which waits for nobody's default stream, or one of the caller's.
@@ -62,7 +63,7 @@ func (l *lane) open() error {
 
 func (l *lane) Copy(to, from device.Address, n int64) error {
 	if n < 0 {
-		return fmt.Errorf("%s: a copy of %d bytes: %w", l.d.Name(), n, copier.ErrShape)
+		return fmt.Errorf("%s: a copy of %s: %w", l.d.Name(), quantity.Exact(n), copier.ErrShape)
 	}
 	if err := l.open(); err != nil {
 		return err

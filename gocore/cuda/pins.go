@@ -12,6 +12,7 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 )
 
 // pins knows what was pinned, so that no copy crosses a seam: the driver refuses one that does. Copies read the table without a
@@ -130,7 +131,7 @@ func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 		return err
 	}
 	if !d.pins.insert(r) {
-		return fmt.Errorf("%s: pinning %d bytes: %w: some of them are pinned already", d.Name(), n, device.ErrPinning)
+		return fmt.Errorf("%s: pinning %s: %w: some of them are pinned already", d.Name(), quantity.Exact(n), device.ErrPinning)
 	}
 	err = d.driver.Register(d.context, at, n)
 	if err == nil {
@@ -145,7 +146,7 @@ func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	if errors.As(err, &e) && e.Code.Sticky() {
 		return d.lose("pinning", err)
 	}
-	return fmt.Errorf("%s: pinning %d bytes: %w: %w (limits of locked memory and of the cgroup count)", d.Name(), n, device.ErrPinning, err)
+	return fmt.Errorf("%s: pinning %s: %w: %w (limits of locked memory and of the cgroup count)", d.Name(), quantity.Exact(n), device.ErrPinning, err)
 }
 
 // Border implements device.Device.
@@ -155,7 +156,7 @@ func (d *Device) Border(m *memory.Mapping, off, n int64) error {
 		return err
 	}
 	if r.by = theirs; !d.pins.insert(r) {
-		return fmt.Errorf("%s: a border around %d bytes: %w: some of them are pinned already", d.Name(), n, device.ErrPinning)
+		return fmt.Errorf("%s: a border around %s: %w: some of them are pinned already", d.Name(), quantity.Exact(n), device.ErrPinning)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
 	table := *d.pins.current()
 	i := table.index(r)
 	if i < 0 {
-		return fmt.Errorf("%s: unpinning %d bytes: %w: they were not pinned as one", d.Name(), n, device.ErrPinning)
+		return fmt.Errorf("%s: unpinning %s: %w: they were not pinned as one", d.Name(), quantity.Exact(n), device.ErrPinning)
 	}
 	if table[i].by == ours {
 		err = d.driver.Unregister(d.context, at)

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/device"
+	"velocpy/gocore/quantity"
 )
 
 // slabs is where a pool of words has its memory from. Calls come one at a time.
@@ -78,7 +79,7 @@ func (m *mappedSlabs) grow(atLeast int64) (block, error) {
 		return block{}, err
 	}
 	if after-before < max(atLeast, grain) {
-		return block{}, fmt.Errorf("%s: %d bytes for checksums: %w", m.d.Name(), atLeast, device.ErrMemory)
+		return block{}, fmt.Errorf("%s: %s for checksums: %w", m.d.Name(), quantity.Exact(atLeast), device.ErrMemory)
 	}
 	return block{m.arena.Base() + Pointer(before), int(after-before) / 8}, nil
 }

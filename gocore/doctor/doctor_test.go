@@ -218,7 +218,7 @@ func TestSlowCopiesAndNarrowLinks(t *testing.T) {
 	b.gpus[1].Width, b.gpus[1].MostWidth = 8, 16
 	r := Examine(m, Request{})
 	want(t, found(t, r, "link"), Warning, "8 of 16 lanes")
-	want(t, found(t, r, "copies"), Warning, "could carry 3.73 GiB/s")
+	want(t, found(t, r, "copies"), Warning, "could carry 4 GB/s")
 	if r.Verdict != Warning || r.GPUs != 1 {
 		t.Errorf("%+v", r)
 	}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/topology"
 )
 
@@ -19,18 +20,11 @@ func (p *patient) lookAtLink() (topology.GPU, bool) {
 	f := Finding{What: "link", Verdict: OK, Facts: map[string]any{
 		"generation": g.Generation, "width": g.Width, "generation_max": g.MostGeneration, "width_max": g.MostWidth, "bytes_per_second": g.Rate(),
 	}}
-	f.Text = fmt.Sprintf("PCIe %d x%d now, %d x%d at most: %s each way", g.Generation, g.Width, g.MostGeneration, g.MostWidth, rate(g.Rate()))
+	f.Text = fmt.Sprintf("PCIe %d x%d now, %d x%d at most: %s each way", g.Generation, g.Width, g.MostGeneration, g.MostWidth, quantity.Rate(g.Rate()))
 	if g.Width >= 0 && g.Width < g.MostWidth {
 		f.Verdict = Warning
 		f.Remedy = fmt.Sprintf("Only %d of %d lanes are in use: look at the slot, the riser and the firmware's division of lanes.", g.Width, g.MostWidth)
 	}
 	p.add(f)
 	return g, true
-}
-
-func rate(bytesPerSecond float64) string {
-	if bytesPerSecond >= 1<<40 {
-		return fmt.Sprintf("%.3g TiB/s", bytesPerSecond/(1<<40))
-	}
-	return fmt.Sprintf("%.3g GiB/s", bytesPerSecond/(1<<30))
 }

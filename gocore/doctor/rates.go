@@ -174,9 +174,9 @@ func (b *bench) lookAtCopies() error {
 	}
 	f := Finding{What: "copies", Verdict: OK, Facts: facts}
 	if b.pins {
-		f.Text = fmt.Sprintf("pinned %s to the host, %s to the device, %s both at once; ", rate(rates["to_host"]), rate(rates["to_device"]), rate(rates["both"]))
+		f.Text = fmt.Sprintf("pinned %s to the host, %s to the device, %s both at once; ", quantity.Rate(rates["to_host"]), quantity.Rate(rates["to_device"]), quantity.Rate(rates["both"]))
 	}
-	f.Text += fmt.Sprintf("pageable %s and %s; within the device %s", rate(rates["pageable_to_host"]), rate(rates["pageable_to_device"]), rate(rates["within"]))
+	f.Text += fmt.Sprintf("pageable %s and %s; within the device %s", quantity.Rate(rates["pageable_to_host"]), quantity.Rate(rates["pageable_to_device"]), quantity.Rate(rates["within"]))
 	link, known := b.lookAtLink()
 	if b.pins && known {
 		b.judge(&f, rates, link.Rate())
@@ -196,7 +196,7 @@ func (b *bench) judge(f *Finding, rates map[string]float64, link float64) {
 	switch {
 	case slower < fairShare*link:
 		f.Verdict = Warning
-		f.Remedy = fmt.Sprintf("The link could carry %s: see whether others use it now, whether the process runs near the GPU (numactl), and whether an IOMMU or a virtual machine is in between.", rate(link))
+		f.Remedy = fmt.Sprintf("The link could carry %s: see whether others use it now, whether the process runs near the GPU (numactl), and whether an IOMMU or a virtual machine is in between.", quantity.Rate(link))
 	case rates["both"] < fairGain*faster:
 		f.Verdict = Warning
 		f.Remedy = "Both ways at once carry hardly more than one, so that flush and prefetch slow each other: this is usual with one copy engine or in virtual machines."

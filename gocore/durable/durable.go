@@ -97,8 +97,10 @@ func (o *Options) hold() error {
 		return nil
 	}
 	held, err := o.FS.HoldDir(o.Dir)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return fmt.Errorf("%s: %w: %w", o.Dir, ErrNoStore, err)
+	for _, reason := range []error{unix.ENOENT, unix.ENOTDIR} {
+		if errors.Is(err, reason) {
+			return fmt.Errorf("%s: %w: %w", o.Dir, ErrNoStore, reason)
+		}
 	}
 	if err != nil {
 		return err

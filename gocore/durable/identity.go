@@ -151,7 +151,7 @@ func readIdentity(o *Options) (found, error) {
 	case errors.Is(wrong[1], ErrVersion):
 		return found{}, fmt.Errorf("%s: %w", o.Dir, wrong[1])
 	case right < 0 && absent && !errors.Is(outside, ErrVersion):
-		return found{}, fmt.Errorf("%s: %w: %w", o.Dir, ErrNoStore, unix.ENOENT)
+		return found{}, fmt.Errorf("%s: %w: %s: %w", o.Dir, ErrNoStore, identityName, unix.ENOENT)
 	case right < 0:
 		return found{}, o.noIdentity(wrong[:])
 	case right == 0 && wrong[1] == nil && all[0] != all[1]:

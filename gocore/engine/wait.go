@@ -122,7 +122,7 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 	}
 	for k, l := range e.links {
 		if k < w.Tier && (l.barred(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			return true, full(l.lower, "no room for the flush of %s", quantity.Exact(rec.Size))
+			return true, full(l.lower, "the flush of the checkpoint wants %s", quantity.Exact(rec.Size))
 		}
 	}
 	return false, nil

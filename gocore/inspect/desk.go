@@ -161,7 +161,7 @@ func statusOf(err error, path string) error {
 	case errors.Is(err, ErrRequest), errors.Is(err, durable.ErrScope):
 		return status.Wrap(status.Invalid, err, "the question is not understood")
 	case errors.Is(err, ErrNone):
-		return status.Wrap(status.NotFound, err, "nothing was found")
+		return status.New(status.NotFound, "there is no %v", status.Without(err, ErrNone.Error()))
 	}
 	if known := durable.Explain(err, path); known != nil {
 		return known

@@ -102,6 +102,11 @@ func TestRulesFire(t *testing.T) {
 		{"files", "vfs", "a.go", `import ("os"; "golang.org/x/sys/unix"); var a, b = os.Open, unix.Pread`, 0},
 		{"files", "engine", "a.go", `import "golang.org/x/sys/unix"; var a, b = unix.Write, unix.ENOSPC`, 0},
 
+		{"sizes", "store", "a.go", `import "fmt"; var e = fmt.Errorf("a budget of %d bytes", 1)`, 1},
+		{"sizes", "store", "a.go", `import "fmt"; var e, f = fmt.Errorf("write %d bytes at %d", 1, 2), fmt.Errorf("%d bytes free", 1)`, 1},
+		{"sizes", "journal", "a.go", `import "fmt"; var e = fmt.Errorf("a record of %d bytes", 1)`, 0},
+		{"sizes", "store", "a_test.go", `import "fmt"; var e = fmt.Errorf("a budget of %d bytes", 1)`, 0},
+
 		{"dot imports", "engine", "a.go", `import . "strings"; var _ = ToUpper`, 1},
 	} {
 		s, err := parse(token.NewFileSet(), c.dir, c.name, "package p; "+c.text)

@@ -14,6 +14,8 @@ import (
 
 	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/quantity"
 )
 
 var (
@@ -44,12 +46,12 @@ var empty [64]byte
 // are first touched. Zero bytes are allowed. The error wraps the errno (ENOMEM).
 func Map(purpose string, bytes int64) (*Mapping, error) {
 	if bytes < 0 || bytes > math.MaxInt-2*hugePage {
-		return nil, fmt.Errorf("map %d bytes for %s: %w", bytes, purpose, ErrRange)
+		return nil, fmt.Errorf("map %s for %s: %w", quantity.Exact(bytes), purpose, ErrRange)
 	}
 	m := &Mapping{purpose: purpose, bytes: bytes, base: unsafe.Pointer(&empty)}
 	if bytes > 0 {
 		if err := m.reserve(); err != nil {
-			return nil, fmt.Errorf("map %d bytes for %s: %w", bytes, purpose, err)
+			return nil, fmt.Errorf("map %s for %s: %w", quantity.Exact(bytes), purpose, err)
 		}
 	}
 	m.use = counter(purpose)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/vfs"
 )
 
@@ -55,7 +56,7 @@ func Prefer(p []byte, nodes ...int) error {
 	const bits = mostNodes + 1 // the kernel takes one bit less than it is told
 	_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), uintptr(mode), uintptr(unsafe.Pointer(&mask)), bits, 0)
 	if errno != 0 {
-		return fmt.Errorf("place %d bytes on nodes %v: %w", len(p), nodes, errno)
+		return fmt.Errorf("place %s on nodes %v: %w", quantity.Exact(int64(len(p))), nodes, errno)
 	}
 	return nil
 }

@@ -1,4 +1,7 @@
-// Package quantity writes numbers of bytes for people, in the one kind of unit that messages and commands use.
+// Package quantity writes sizes and rates for people.
+//
+// Sizes have binary units (1 KiB = 1024 bytes), as memory and budgets do, with the exact number of bytes beside them where a few bytes decide. Rates have
+// decimal ones (1 GB/s = 10^9 bytes a second), as data sheets of disks and links do. JSON and the library's interfaces have bytes, and bytes a second.
 package quantity
 
 import "fmt"
@@ -9,12 +12,12 @@ func Sized(n int64) string {
 	if v < 1023.5 {
 		return fmt.Sprintf("%.0f B", v)
 	}
-	for _, unit := range []string{"KiB", "MiB", "GiB"} {
+	for _, unit := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
 		if v /= 1024; v < 1023.95 {
 			return fmt.Sprintf("%.1f %s", v, unit)
 		}
 	}
-	return fmt.Sprintf("%.1f TiB", v/1024)
+	return fmt.Sprintf("%.1f EiB", v/1024)
 }
 
 // Exact has the number of bytes too, where a few of them decide: "1.0 MiB (1048577 bytes)".
@@ -23,4 +26,14 @@ func Exact(n int64) string {
 		return Sized(n)
 	}
 	return fmt.Sprintf("%s (%d bytes)", Sized(n), n)
+}
+
+// Rate has three digits and a decimal unit, as velocpy.quantity.rated writes it: "55.4 GB/s".
+func Rate(bytesPerSecond float64) string {
+	for _, unit := range []string{"kB/s", "MB/s", "GB/s"} {
+		if bytesPerSecond /= 1000; bytesPerSecond < 999.5 {
+			return fmt.Sprintf("%.3g %s", bytesPerSecond, unit)
+		}
+	}
+	return fmt.Sprintf("%.3g TB/s", bytesPerSecond/1000)
 }

@@ -3,6 +3,8 @@ package segment
 import (
 	"fmt"
 	"io"
+
+	"velocpy/gocore/quantity"
 )
 
 // Holds returns an error unless the files have every byte of a range: ErrUnwritten for a file that is not there, io.ErrUnexpectedEOF for one that is too
@@ -26,7 +28,7 @@ func (s *Space) Holds(off, n int64) error {
 		size, err := file.Size()
 		g.release(read)
 		if err == nil && g.start+size < next {
-			err = fmt.Errorf("segment file %d in %s has %d bytes, not %d: %w", g.number, s.opt.Dir, size, next-g.start, io.ErrUnexpectedEOF)
+			err = fmt.Errorf("segment file %d in %s has %s, not %s: %w", g.number, s.opt.Dir, quantity.Exact(size), quantity.Exact(next-g.start), io.ErrUnexpectedEOF)
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 
@@ -143,10 +144,10 @@ func (s *Space) allocateFront(file vfs.File, off, n int64) error {
 		return err
 	}
 	if leave := s.leave.Load(); free-leave < n {
-		return fmt.Errorf("%d bytes were free, and %d are left to the catalog: %w", free, leave, unix.ENOSPC)
+		return fmt.Errorf("%s were free, and %s are left to the catalog: %w", quantity.Exact(free), quantity.Exact(leave), unix.ENOSPC)
 	}
 	if err := file.Allocate(off, n); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", n, err)
+		return fmt.Errorf("allocate %s: %w", quantity.Exact(n), err)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/quantity"
 )
 
 // growBytes is what a file grows by where the disk does not have room for all of it.
@@ -57,7 +59,7 @@ func (g *segment) giveBack(s *Space) error {
 // allocate gives the file room up to an end.
 func (g *segment) allocate(end int64) error {
 	if err := g.file.Allocate(0, end); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", end, err)
+		return fmt.Errorf("allocate %s: %w", quantity.Exact(end), err)
 	}
 	g.allocated = end
 	return nil
@@ -122,7 +124,7 @@ func (r *remainder) reserve(off, n, length int64) error {
 // fill gives room to a range in the midst of the file, unless that takes what is to be left. An attempt that fails may have taken it too.
 func (r *remainder) fill(off, n int64) error {
 	if err := r.file.Allocate(off, n); err != nil {
-		return errors.Join(fmt.Errorf("allocate %d bytes: %w", n, err), r.file.PunchHole(off, n))
+		return errors.Join(fmt.Errorf("allocate %s: %w", quantity.Exact(n), err), r.file.PunchHole(off, n))
 	}
 	after, err := r.takes()
 	if err != nil {
@@ -145,7 +147,7 @@ func (r *remainder) has(n int64) bool {
 
 func (r *remainder) extend(off, n int64) error {
 	if err := r.file.Allocate(off, n); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", n, err)
+		return fmt.Errorf("allocate %s: %w", quantity.Exact(n), err)
 	}
 	if off <= r.allocated {
 		r.allocated = off + n
@@ -155,7 +157,7 @@ func (r *remainder) extend(off, n int64) error {
 
 func (r *remainder) none() error {
 	if r.quota {
-		return fmt.Errorf("the quota has to leave %d bytes to the catalog: %w", r.leave, unix.EDQUOT)
+		return fmt.Errorf("the quota has to leave %s to the catalog: %w", quantity.Exact(r.leave), unix.EDQUOT)
 	}
-	return fmt.Errorf("%d bytes were free, and %d are left to the catalog: %w", r.free, r.leave, unix.ENOSPC)
+	return fmt.Errorf("%s were free, and %s are left to the catalog: %w", quantity.Exact(r.free), quantity.Exact(r.leave), unix.ENOSPC)
 }

@@ -15,6 +15,7 @@ import (
 
 	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/vfs"
 
@@ -174,7 +175,7 @@ func (s *Space) probe() error {
 		return fmt.Errorf("segment directory %s: %w", s.opt.Dir, err)
 	}
 	if s.align > Block {
-		return fmt.Errorf("segment directory %s: its disk has blocks of %d bytes, more than %d: %w", s.opt.Dir, s.align, Block, unix.EINVAL)
+		return fmt.Errorf("segment directory %s: its disk has blocks of %s, more than %s: %w", s.opt.Dir, quantity.Exact(int64(s.align)), quantity.Exact(Block), unix.EINVAL)
 	}
 	return nil
 }
@@ -195,8 +196,8 @@ func (o Options) filled() (Options, error) {
 	const most = 1 << 62
 	if o.FS == nil || o.Capacity < 0 || o.Capacity > most || o.SegmentBytes < 0 || o.SegmentBytes > most ||
 		o.Parallel < 0 || o.Parallel > 1024 || o.PieceBytes < 0 || o.PieceBytes > most {
-		return o, fmt.Errorf("segment space of %d bytes in files of %d, pieces of %d, %d at once: %w",
-			o.Capacity, o.SegmentBytes, o.PieceBytes, o.Parallel, unix.EINVAL)
+		return o, fmt.Errorf("segment space of %s in files of %s, pieces of %s, %d at once: %w",
+			quantity.Exact(o.Capacity), quantity.Exact(o.SegmentBytes), quantity.Exact(o.PieceBytes), o.Parallel, unix.EINVAL)
 	}
 	o.Capacity, o.SegmentBytes, o.PieceBytes = Blocks(o.Capacity), Blocks(o.SegmentBytes), Blocks(o.PieceBytes)
 	return o, nil

@@ -25,14 +25,17 @@ type machine struct {
 	copy  float64
 }
 
-const gb = int64(1e9)
+const (
+	gb  = int64(1e9) // the paper's budgets are decimal
+	gib = 1 << 30
+)
 
 // The machines of seed 000, section 5: one process's share of a node with eight GPUs and four SSDs.
 var (
-	hostMachine = machine{"host 32 GB over SSD",
+	hostMachine = machine{"host 29.8 GiB over SSD",
 		[]engine.TierConfig{{Name: "host", Capacity: 32 * gb, Grain: 4096}, {Name: "disk", Capacity: 1000 * gb, Grain: 4096, Remote: true}},
 		[]Medium{{WriteRate: 2e9, ReadRate: 2e9, Workers: 2, Latency: 100e3}}, 10e9}
-	deviceMachine = machine{"device 4 GB over host 32 GB over SSD",
+	deviceMachine = machine{"device 3.7 GiB over host 29.8 GiB over SSD",
 		[]engine.TierConfig{{Name: "device", Capacity: 4 * gb, Grain: 4096}, {Name: "host", Capacity: 32 * gb, Grain: 4096}, {Name: "disk", Capacity: 1000 * gb, Grain: 4096, Remote: true}},
 		[]Medium{{WriteRate: 25e9, ReadRate: 25e9, Workers: 2, Latency: 20e3}, {WriteRate: 2e9, ReadRate: 2e9, Workers: 2, Latency: 100e3}}, 500e9}
 )
@@ -100,7 +103,7 @@ func TestGrid(t *testing.T) {
 		}{{"384 of 128 MiB", uniform(shotLength, 128<<20)}, {"384 from the RTM trace", traceSizes(t)}} {
 			for _, compute := range []int64{10e6, 70e6} {
 				fmt.Fprintf(&b, "\n## %s; %s; %d ms between calls\n\n", x.name, sizes.name, compute/1e6)
-				b.WriteString("| order | hints | policy | lazy: blocked s | x bound | hits | distance | written GB | eager: blocked s | x bound | hits | distance | written GB |\n")
+				b.WriteString("| order | hints | policy | lazy: blocked s | x bound | hits | distance | written GiB | eager: blocked s | x bound | hits | distance | written GiB |\n")
 				b.WriteString("| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 				for _, o := range orders {
 					for _, hints := range []Hints{NoHints, OneHint, AllHints} {
@@ -110,7 +113,7 @@ func TestGrid(t *testing.T) {
 								r, bound := play(t, x, Shot{Sizes: sizes.list, Compute: compute, Order: o.make(), Hints: hints, Last: true}, p, f)
 								blocked := r.CaptureBlocked + r.RestoreBlocked
 								fmt.Fprintf(&b, " %.2f | %.2f | %d | %.1f | %.1f |",
-									float64(blocked)/1e9, float64(blocked)/float64(bound), r.Hits, r.Distance, float64(r.Written)/1e9)
+									float64(blocked)/1e9, float64(blocked)/float64(bound), r.Hits, r.Distance, float64(r.Written)/gib)
 							}
 							b.WriteString("\n")
 						}
@@ -156,7 +159,7 @@ const gridPreface = `# What the policies do, simulated
 <!-- generated: go test ./gocore/sim -run TestGrid -rewrite -->
 
 Nothing here was measured on hardware: this is the engine's own policy code on a virtual clock (` + "`gocore/sim`" + `). A shot captures 384 checkpoints, then restores each
-of them once, for the last time, without waiting for the flushes in between (seed 000, section 5). Rates are one process's share of the paper's node: device to host 25 GB/s, host
+of them once, for the last time, without waiting for the flushes in between (seed 000, section 5). Budgets are the paper's 32 GB and 4 GB. Rates are one process's share of the paper's node: device to host 25 GB/s, host
 to SSD 2 GB/s each way; copies into and out of the fastest tier take 500 GB/s on the device, 10 GB/s on the host.
 
 - **blocked**: how long captures and restores kept the application, copies included; **x bound**: the same, as a multiple of the offline lower bound, which

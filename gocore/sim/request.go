@@ -8,6 +8,7 @@ import (
 
 	"velocpy/gocore/engine"
 	"velocpy/gocore/evict"
+	"velocpy/gocore/quantity"
 )
 
 // ErrRequest marks requests that make no sense.
@@ -125,7 +126,7 @@ func (q *Request) check() error {
 	}
 	for i, l := range q.Tiers {
 		if l.Capacity > mostBytes {
-			return fmt.Errorf("%w: a tier of %d bytes; 2^60 is the most", ErrRequest, l.Capacity)
+			return fmt.Errorf("%w: a tier of %s; %s is the most", ErrRequest, quantity.Exact(l.Capacity), quantity.Sized(mostBytes))
 		}
 		if l.Capacity <= 0 || (i < len(q.Tiers)-1 && !(positive(l.WriteRate) && positive(l.ReadRate))) {
 			return fmt.Errorf("%w: capacities and rates must be above zero", ErrRequest)
@@ -136,7 +137,7 @@ func (q *Request) check() error {
 	}
 	for _, n := range q.Sizes {
 		if n < 0 {
-			return fmt.Errorf("%w: a checkpoint of %d bytes", ErrRequest, n)
+			return fmt.Errorf("%w: a checkpoint of %s", ErrRequest, quantity.Exact(n))
 		}
 	}
 	for _, k := range q.Order {

@@ -106,9 +106,7 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString(e.Code.String())
 	}
-	if e.Cause != nil {
-		fmt.Fprintf(&b, ": %v", e.Cause)
-	}
+	b.WriteString(e.why())
 	return b.String()
 }
 

@@ -119,3 +119,18 @@ func TestIsComparesCodes(t *testing.T) {
 		t.Error("errors.Is by code is wrong")
 	}
 }
+
+// TestWithout: a cause adds what the text does not say, and stays what it is.
+func TestWithout(t *testing.T) {
+	sentinel := errors.New("no store")
+	cause := fmt.Errorf("/a: %w: %w", sentinel, syscall.ENOENT)
+	e := Wrap(NoStore, Without(cause, "/a", sentinel.Error()), "there is no store in %q", "/a")
+	want := `there is no store in "/a": no such file or directory`
+	if e.Message() != want || e.Error() != want || !errors.Is(e, sentinel) || e.Errno != int(syscall.ENOENT) {
+		t.Errorf("%+v, %s", e, e)
+	}
+	e = Wrap(NoStore, Without(sentinel, sentinel.Error()), "there is no store")
+	if e.Message() != "there is no store" || e.Error() != "there is no store" || !errors.Is(e, sentinel) {
+		t.Errorf("%+v, %s", e, e)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/copier"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 )
 
@@ -65,7 +66,7 @@ func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.C
 func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	s := h.s
 	if a.Slot < 0 || a.Slot > mostBytes {
-		return status.New(status.Invalid, "a slot of %d bytes", a.Slot)
+		return status.New(status.Invalid, "a slot of %s", quantity.Exact(a.Slot))
 	}
 	if err := checkMemory(a.Regions); err != nil {
 		return err
@@ -134,7 +135,7 @@ func checkMemory(regions []Region) error {
 			return status.Wrap(status.Invalid, err, "the shape and the size disagree").AtRegion(i)
 		}
 		if regions[i].Bytes > 0 && regions[i].Mem.Base == nil {
-			return status.New(status.Invalid, "a null pointer with %d bytes", regions[i].Bytes).AtRegion(i)
+			return status.New(status.Invalid, "a null pointer with %s", quantity.Exact(regions[i].Bytes)).AtRegion(i)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/engine"
 	"velocpy/gocore/evict"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 	"velocpy/gocore/vfs"
 )
@@ -137,7 +138,7 @@ func (c Config) check() (settings, error) {
 func (s *settings) checkSizes() error {
 	for name, n := range map[string]*int64{"host": s.Host, "disk": s.Disk} {
 		if n != nil && (*n <= 0 || *n > mostBytes) {
-			return status.New(status.Invalid, "the budget of %s is %d bytes; it must be above zero and at most 2^60", name, *n)
+			return status.New(status.Invalid, "the budget of %s is %s; it must be above zero and at most %s", name, quantity.Exact(*n), quantity.Sized(mostBytes))
 		}
 	}
 	if err := s.checkDevices(); err != nil {
@@ -200,7 +201,7 @@ func (s *settings) checkDevices() error {
 		case d.Ordinal < 0 || seen[d.Ordinal]:
 			return status.New(status.Invalid, "device %d is named twice, or is no number of a device", d.Ordinal)
 		case d.Bytes < 0 || d.Bytes > mostBytes || d.Share < 0 || d.Share > 1 || (d.Bytes == 0) == (d.Share == 0):
-			return status.New(status.Invalid, "the budget of device %d is %d bytes or a share of %g; one of them must be above zero", d.Ordinal, d.Bytes, d.Share)
+			return status.New(status.Invalid, "the budget of device %d is %s or a share of %g; one of them must be above zero", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 		}
 		seen[d.Ordinal] = true
 	}

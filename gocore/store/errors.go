@@ -56,7 +56,7 @@ func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 	case errors.Is(err, engine.ErrUnreachable):
 		return status.Wrap(status.DeviceLost, err, "the checkpoint lay on a device alone").AtTier(status.TierDevice)
 	case errors.Is(err, engine.ErrFull):
-		return status.Wrap(status.TierFull, cause, "no room").AtTier(tier)
+		return status.Wrap(status.TierFull, status.Without(cause, engine.ErrFull.Error()), "no room").AtTier(tier)
 	case errors.Is(err, errAbandoned):
 		return status.Wrap(status.Dropped, err, "not captured")
 	case errors.Is(err, safego.ErrPoisoned):

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 )
 
@@ -50,8 +51,8 @@ func (s *Store) budgets(op *Op, devices []Device) ([]int64, error) {
 			all[i] = min(int64(float64(free+a.arena.Mapped())*d.Share), a.extent.reserved)
 		}
 		if all[i] > a.extent.reserved {
-			return nil, status.New(status.Invalid, "a budget of %d bytes for device %d: the store was opened with %d, and a budget cannot become larger than that",
-				all[i], d.Ordinal, a.extent.reserved).AtTier(status.TierDevice)
+			return nil, status.New(status.Invalid, "a budget of %s for device %d: the store was opened with %s, and a budget cannot become larger than that",
+				quantity.Exact(all[i]), d.Ordinal, quantity.Exact(a.extent.reserved)).AtTier(status.TierDevice)
 		}
 	}
 	return all, nil
@@ -60,7 +61,7 @@ func (s *Store) budgets(op *Op, devices []Device) ([]int64, error) {
 // sizedOn is the device that a budget is for.
 func (s *Store) sizedOn(d Device) (*accelerator, error) {
 	if d.Bytes < 0 || d.Share < 0 || d.Share > 1 || d.Bytes > 0 && d.Share > 0 {
-		return nil, status.New(status.Invalid, "the budget of device %d is %d bytes or a share of %g", d.Ordinal, d.Bytes, d.Share)
+		return nil, status.New(status.Invalid, "the budget of device %d is %s or a share of %g", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 	}
 	if err := s.enter(); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
 	"velocpy/gocore/plan"
+	"velocpy/gocore/quantity"
 	"velocpy/gocore/status"
 )
 
@@ -125,7 +126,7 @@ func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 	}
 	for j, i := range want {
 		if a.Into[j].Bytes != l.spans[i].Bytes {
-			return nil, status.New(status.Invalid, "destination of %d bytes for a region of %d", a.Into[j].Bytes, l.spans[i].Bytes).AtRegion(int(i))
+			return nil, status.New(status.Invalid, "destination of %s for a region of %s", quantity.Exact(a.Into[j].Bytes), quantity.Exact(l.spans[i].Bytes)).AtRegion(int(i))
 		}
 	}
 	return want, nil

@@ -14,7 +14,7 @@ import pytest
 from conftest import RunPython
 
 import velocpy
-from velocpy import errors
+from velocpy import budget, errors
 from velocpy.budget import available_memory, parse_size
 
 NAMES = ["", "a/b/../c", "nul\0inside", "😀", "x" * 10_000, "\ud800 alone", " ", "ä", "a\nb", "<b>&amp;</b>", "%s%n{0}"]
@@ -41,10 +41,17 @@ def test_budgets(size: Any, tier: str) -> None:
 @pytest.mark.parametrize(
     ("text", "nbytes"),
     [("4GiB", 4 << 30), ("500 MB", 500_000_000), ("1.5G", 3 << 29), ("64k", 65536), ("1b", 1), (" 7 mib ", 7 << 20),
-     (".5KiB", 512), (12, 12), (4e9, 4_000_000_000), (np.int32(5), 5), ("2 TB", 2 * 10**12)],
+     (".5KiB", 512), (12, 12), (4e9, 4_000_000_000), (1e6, 10**6), (np.int32(5), 5), ("2 TB", 2 * 10**12)],
 )  # fmt: skip
 def test_sizes(text: Any, nbytes: int) -> None:
     assert parse_size(text, "host") == nbytes
+
+
+@pytest.mark.parametrize("size", [2.0, 64.0, np.float32(3), 999_999.0, 1.0000001, 1e6 + 0.5])
+@pytest.mark.parametrize("tier", ["host", "disk", "device"])
+def test_floats_that_may_mean_anything(size: Any, tier: str) -> None:
+    with pytest.raises(velocpy.InvalidBudget, match=rf'^{tier} is .*between 0 and 1.* an int.*"4GiB"'):
+        budget.device_budgets(size) if tier == "device" else velocpy.open(**{tier: size})
 
 
 def test_auto_is_within_the_machine() -> None:
@@ -54,20 +61,6 @@ def test_auto_is_within_the_machine() -> None:
     assert budget is not None
     assert 64 << 20 <= budget <= 32 << 30
     assert available_memory() > 0
-
-
-def test_cgroup_limits_count(tmp_path: Path) -> None:
-    from velocpy.budget import _cgroup_memory
-
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    (tmp_path / "a" / "memory.max").write_text("1000\n")
-    (tmp_path / "a" / "memory.current").write_text("300\n")
-    (inner / "memory.max").write_text("max\n")
-    (inner / "memory.current").write_text("100\n")
-    membership = tmp_path / "membership"
-    membership.write_text("0::/a/b\n")
-    assert _cgroup_memory(tmp_path, membership) == 700
 
 
 def test_paths(tmp_path: Path) -> None:

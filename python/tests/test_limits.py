@@ -31,11 +31,13 @@ def test_too_little_address_space(run_python: RunPython, left: int) -> None:
         + """
 import velocpy.store
 leave(int(sys.argv[1]))
-for attempt in (velocpy.build_info, lambda: velocpy.open(host="1MiB")):
+attempts = [velocpy.build_info, velocpy.open]
+attempts += [lambda host=host: velocpy.open(host=host) for host in ("1MiB", "64GiB")]
+for attempt in attempts:
     try:
         attempt()
-    except (velocpy.CoreUnavailable, velocpy.InvalidBudget) as error:
-        print(type(error).__name__, error)
+    except velocpy.CoreUnavailable as error:
+        print(error)
 resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 velocpy.open(host="1MiB").close()
 print("open")
@@ -43,12 +45,48 @@ print("open")
         str(left),
     )
     assert done.returncode == 0, done.stderr
-    first, second, last = done.stdout.splitlines()
-    assert re.search(r"^CoreUnavailable RLIMIT_AS leaves [\d.]+ [MG]iB of address space.* needs [\d.]+ GiB: Go", first)
-    assert "Nothing was loaded" in first
-    assert "ulimit -v" in first
-    assert "RLIMIT_AS leaves" in second
+    *refusals, last = done.stdout.splitlines()
+    assert len(refusals) == 4
+    for text in refusals:
+        assert re.search(r"^RLIMIT_AS leaves [\d.]+ [MG]iB of address space, and the core needs [\d.]+ GiB: Go", text)
+        assert "ulimit -v" in text
+        assert "host" not in text
+    assert "Nothing was loaded" in refusals[0]
+    assert "Nothing was opened" in refusals[1]
     assert last == "open"
+
+
+def test_too_little_address_space_for_a_core_that_is_loaded(run_python: RunPython) -> None:
+    done = run_python(
+        LIMIT
+        + """
+import velocpy.store
+velocpy.build_info()
+leave(100 << 20)
+for host in ("1MiB", "auto"):
+    try:
+        velocpy.open(host=host)
+    except velocpy.CoreUnavailable as error:
+        print(error)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    for text in done.stdout.splitlines():
+        assert re.search(r"^RLIMIT_AS leaves [\d.]+ MiB .* needs 512.0 MiB: Go .*Nothing was opened", text)
+
+
+def test_the_limit_of_the_documentation() -> None:
+    """`ulimit -v 2000000`, as in docs/clusters.md."""
+    program = "import velocpy\ntry:\n    velocpy.open()\nexcept velocpy.CoreUnavailable as error:\n    print(error)"
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert re.search(r"^RLIMIT_AS leaves [\d.]+ [MG]iB .* needs 3.0 GiB", done.stdout), done.stderr
 
 
 @pytest.mark.parametrize("processors", ["2", "64"])

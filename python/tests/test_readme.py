@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -49,6 +52,31 @@ def test_commands_are_targets(root: Path) -> None:
     assert commands <= targets
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+def test_the_demo_announces_each_step(root: Path, kernels: bool) -> None:
+    """Before each of its commands `make demo` says which step of how many it is, and how much is fetched."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("no make on this machine")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VELOCPY_")}
+    environment |= {} if kernels else {"VELOCPY_CUDA": "0"}
+    done = subprocess.run([make, "-n", "demo"], cwd=root, env=environment, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    steps = [index for index, line in enumerate(lines) if line.startswith('echo "demo: ')]
+    assert [lines[index].split()[2:5] for index in steps] == [[str(k), "of", "4:"] for k in (1, 2, 3, 4)]
+    work = ["pip install -c requirements/wheels.txt", "setup.py build_go build_cuda", '".[demo]"', "velocpy demo"]
+    for begin, end, command in zip(steps, [*steps[1:], len(lines)], work, strict=True):
+        assert any(command in line for line in lines[begin + 1 : end]), (command, lines[begin:end])
+    assert ("100 MiB for the CUDA compiler" in lines[steps[0]]) == kernels
+    assert any("requirements/cuda.txt" in line for line in lines[steps[0] : steps[1]]) == kernels
+
+
+def test_pythons_that_were_tried(root: Path) -> None:
+    """The README names no more and no fewer of them than docs/wheels.md has rows for."""
+    rows = re.findall(r"^\| (3\.\d+) \|", (root / "docs" / "wheels.md").read_text(), flags=re.MULTILINE)
+    assert f"({rows[0]} to {rows[-1]} tried," in (root / "README.md").read_text()
+
+
 def test_every_dependency_is_explained(root: Path) -> None:
     explained = set(re.findall(r"`([\w./-]+)`", (root / "docs" / "dependencies.md").read_text()))
     wanted = {re.split(r"[^\w.-]", text)[0] for text in importlib.metadata.requires("velocpy") or ()}
@@ -63,7 +91,7 @@ def test_what_users_install_fits_beside_other_versions(root: Path) -> None:
     extras = {name: wanted for name, wanted in project["optional-dependencies"].items() if name != "dev"}
     assert {"torch", "demo", "adjoint"} <= set(extras)
     for wanted in (project["dependencies"], *extras.values()):
-        assert all(">=" in text and "==" not in text for text in wanted), wanted
+        assert all(re.search(r"^[\w-]+>=[\d.]+(,<\d+)?(; .*)?$", text) for text in wanted), wanted
     # What the tests run with is pinned.
     pins = (root / "requirements" / "test.txt").read_text().lower()
     for text in (*project["dependencies"], *(each for wanted in extras.values() for each in wanted)):

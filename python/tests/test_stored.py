@@ -21,7 +21,9 @@ from click.testing import CliRunner, Result
 import velocpy
 from velocpy import _core, errors, files, inspect
 from velocpy.cli import main
+from velocpy.listing import ORDERS
 from velocpy.quantity import sized
+from velocpy.stored import SORTS
 
 SMALL = {"host": "64MiB", "disk": "1GiB"}
 RNG = np.random.default_rng(7)
@@ -251,9 +253,24 @@ def test_sorted_listings(sorting: Path, sort: str, keys: list[Any]) -> None:
 
 
 def test_sorted_histories(sorting: Path) -> None:
-    for sort, names in (("name", ["h", "small"]), ("size", ["small", "h"]), ("checkpoints", ["small", "h"])):
+    for sort, names in (
+        ("name", ["h", "small"]),
+        ("size", ["small", "h"]),
+        ("checkpoints", ["small", "h"]),
+        ("version", ["h", "small"]),
+    ):
         assert [each["history"] for each in messages("ls", sorting, "--sort", sort)] == names
+        table = invoke("ls", sorting, "--sort", sort, "--reverse").stdout.splitlines()
+        assert [line.split()[-1] for line in table[1:]] == [f'"{name}"' for name in reversed(names)]
     assert [each["history"] for each in messages("ls", sorting, "--reverse")] == ["small", "h"]
+
+
+def test_every_order_that_is_offered_sorts(sorting: Path) -> None:
+    """The names that the option takes are those of `velocpy.listing`, and each is for histories or for checkpoints."""
+    assert set(SORTS) == set(ORDERS["histories"]) | set(ORDERS["rows"])
+    for sort in SORTS:
+        codes = {invoke("ls", sorting, *history, "--sort", sort).exit_code for history in ((), ("h",))}
+        assert 0 in codes, sort
 
 
 def test_listings_with_meta(sorting: Path) -> None:
@@ -395,7 +412,7 @@ def test_a_torn_end_is_told(path: Path) -> None:
         assert told["torn_nbytes"] > 0
         text = invoke("check", path)
         assert text.exit_code == 0
-        assert f"ends in {told['torn_nbytes']} bytes that are no whole batch" in text.stdout
+        assert f"ends in {sized(told['torn_nbytes'])} that are no whole batch" in text.stdout
         assert told["checkpoints"] == 6  # a data file still says what that batch did
 
 

@@ -18,7 +18,7 @@ import pytest
 from conftest import RunPython
 
 import velocpy
-from velocpy import budget, knobs, paths
+from velocpy import budget, cgroups, knobs, paths
 from velocpy.store import _log
 from velocpy.trial import filesystem, system
 
@@ -206,8 +206,8 @@ def test_a_host_budget_beyond_the_cgroups_limit_is_a_warning(
     (inner / "memory.max").write_text("max\n")
     membership = tmp_path / "membership"
     membership.write_text("0::/job/step\n")
-    monkeypatch.setattr(budget, "_CGROUPS", tmp_path)
-    monkeypatch.setattr(budget, "_MEMBERSHIP", membership)
+    monkeypatch.setattr(cgroups, "ROOT", tmp_path)
+    monkeypatch.setattr(cgroups, "MEMBERSHIP", membership)
     with caplog.at_level(logging.WARNING, logger="velocpy"):
         velocpy.open(host="64MiB").close()
         velocpy.open(host="auto").close()

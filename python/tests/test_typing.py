@@ -14,7 +14,7 @@ import velocpy
 from velocpy import figures
 
 USE = """
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from typing_extensions import assert_type
@@ -41,6 +41,7 @@ def use(store: velocpy.Store, u: Array) -> None:
     assert_type(forward.checkpoint(1, {0: {"m": u}}), velocpy.Ticket)
     assert_type(forward.restore(1, into=tree), dict[str, Any])
     assert_type(forward.restore(1).tree, Any)
+    assert_type(forward.tiers(1), tuple[Literal["device", "host", "disk", "archive"], ...])
     velocpy.open("run", mode="r", verify="off", flush="lazy", policy="lru", pinning="off")
 """
 
@@ -57,11 +58,22 @@ def test_what_calls_return_is_known(tmp_path: Path) -> None:
     assert checked(tmp_path, USE) == ""
 
 
+SIMULATE = "velocpy.simulate([1], [0], interval=1, tiers=[(1, 1, 1)], copy_rate=1, "
+MISSPELT = (
+    'velocpy.open("run", mode="w")',
+    'velocpy.open().wait("ram")',
+    SIMULATE + 'hints="some")',
+    SIMULATE + 'policy="lfu")',
+    SIMULATE + 'flush="auto")',
+)
+
+
 def test_misspelt_choices_are_found(tmp_path: Path) -> None:
-    wrong = USE + 'velocpy.open("run", mode="w")\nvelocpy.open().wait("ram")\n'
-    last = len(wrong.splitlines())
-    found = checked(tmp_path, wrong)
-    assert [line.split(":")[1] for line in found.splitlines() if "error" in line] == [str(last - 1), str(last)], found
+    right = f"{USE}{SIMULATE}hints='one', policy='fifo', flush='eager')\n"
+    found = checked(tmp_path, right + "\n".join(MISSPELT))
+    first = len(right.splitlines()) + 1
+    lines = [int(line.split(":")[1]) for line in found.splitlines() if "error" in line]
+    assert lines == list(range(first, first + len(MISSPELT))), found
 
 
 def test_figures_are_those_that_stores_give(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -90,6 +91,37 @@ def test_every_missing_python_is_named_at_once(wheels: ModuleType) -> None:
     assert "/nowhere/python3.10" in str(caught.value)
     assert "/nowhere/python3.13" in str(caught.value)
     assert sys.executable not in str(caught.value)
+
+
+def test_pythons_that_nobody_named_may_be_missing(
+    wheels: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {"python3.12": {**GOOD, "multiarch": None}}
+    monkeypatch.setattr(wheels, "_ask", lambda command: answers.get(command))
+    found = wheels.find_interpreters(["python3.10", "python3.12", "python3.13"], those_there=True)
+    assert [interpreter.command for interpreter in found.interpreters] == ["python3.12"]
+    wheels.say_left_out(found)
+    said = capsys.readouterr().out
+    assert "left out" in said
+    assert "python3.10: there is no such command" in said
+    assert "python3.13: there is no such command" in said
+    with pytest.raises(wheels.WheelError, match="no Python can be used"):
+        wheels.find_interpreters(["python3.10", "python3.13"], those_there=True)
+
+
+@pytest.mark.parametrize(("named", "expected"), [((), True), (("PYTHONS=python3.11",), False)])
+@pytest.mark.parametrize("target", ["wheels", "try-wheels"])
+def test_make_tells_whether_pythons_were_named(root: Path, target: str, named: tuple[str, ...], expected: bool) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("no make on this machine")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONS"}
+    done = subprocess.run(
+        [make, "-n", target, *named], cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
+    (command,) = (line for line in done.stdout.splitlines() if "-m build_support." in line)
+    assert ("--those-there" in command) == expected
+    assert "python3.11" in command
 
 
 def test_the_command_ends_with_an_error_and_builds_nothing(root: Path, tmp_path: Path) -> None:

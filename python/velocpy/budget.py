@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 
+from . import cgroups
 from .errors import InvalidArgument, InvalidBudget
+from .quantity import sized
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -34,8 +36,11 @@ _UNITS = {
 }
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*", re.ASCII)
 _LARGEST = 1 << 60
+#: ``4e9`` is a number of bytes. A smaller float, like 2.0, may be meant as a share, as GiB, or as 200 %.
+_LEAST_FLOAT = 10**6
 _OF_NODE = re.compile(r"(.*)/\s*node\s*", re.ASCII | re.IGNORECASE)
-_FORMS = (
+#: What a budget may be, as messages say it.
+FORMS = (
     'Give bytes as an int, a text like "4GiB", "500 MB" or "1.5G", "64GiB/node" for all processes of the node, '
     'a share of what is free as 0.25 or "25%", "auto", or None for a tier that is not used.'
 )
@@ -43,9 +48,6 @@ _FORMS = (
 _DEVICE_FORMS = (
     'Give bytes, a text like "4GiB", a share of what is free as 0.25 or "25%", or a mapping of devices to these.'
 )
-
-#: Where the cgroups are, and which are this process's.
-_CGROUPS, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _AUTO_SHARE = 4
 _AUTO_MOST = 32 * GIB
@@ -63,19 +65,24 @@ def parse_size(size: object, name: str, least: int = 1) -> int:
     """
     nbytes = _bytes_of(size, name)
     if not least <= nbytes <= _LARGEST:
-        raise InvalidBudget(f"{name} is {size!r}: a budget has at least {least} and at most 2^60 bytes. {_FORMS}")
+        raise InvalidBudget(
+            f"{name} is {size!r}: a budget has at least {sized(least)} and at most {sized(_LARGEST)}. {FORMS}"
+        )
     return nbytes
 
 
 def _bytes_of(size: object, name: str) -> int:
     if isinstance(size, bool):
-        raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
+        raise InvalidBudget(f"{name} is {size!r}, which is no size. {FORMS}")
     if isinstance(size, Integral):
         return int(size)
     if isinstance(size, Real):
         number = float(size)
-        if not number.is_integer():
-            raise InvalidBudget(f"{name} is {size!r}, which is no whole number of bytes. {_FORMS}")
+        if not number.is_integer() or number < _LEAST_FLOAT:
+            raise InvalidBudget(
+                f"{name} is {size!r}, which is neither a share (a float between 0 and 1) nor bytes (an int, or a whole "
+                f"float from 1e6 up). {FORMS}"
+            )
         return int(number)
     if isinstance(size, str):
         match = _SIZE.fullmatch(size)
@@ -85,7 +92,7 @@ def _bytes_of(size: object, name: str) -> int:
                 if "." in match[1]
                 else int(match[1]) * _UNITS[match[2].lower()]
             )
-    raise InvalidBudget(f"{name} is {size!r}, which is no size. {_FORMS}")
+    raise InvalidBudget(f"{name} is {size!r}, which is no size. {FORMS}")
 
 
 def reads_as_size(text: str) -> bool:
@@ -133,7 +140,7 @@ def host_budget(size: object, processes: int = 1) -> int | None:
         return None
     if size == "auto":
         return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE // processes))
-    fraction = _fraction(size, "host", _FORMS)
+    fraction = _fraction(size, "host", FORMS)
     if fraction is not None:
         return max(1, int(available_memory() * fraction) // processes)
     return share_of(size, "host", processes)
@@ -207,7 +214,7 @@ def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | No
     """
     if size is None:
         return None
-    fraction = _fraction(size, "disk", _FORMS)
+    fraction = _fraction(size, "disk", FORMS)
     if fraction is not None:
         return max(1, int(shutil.disk_usage(path or tempfile.gettempdir()).free * fraction) // processes)
     if size == "auto":
@@ -219,18 +226,13 @@ def disk_budget(size: object, path: Path | None, processes: int = 1) -> int | No
 
 def available_memory() -> int:
     """Bytes that this process may still use: what the machine has left, or less where its cgroup says so."""
-    return min(_machine_memory_left(), _cgroup_memory(_CGROUPS, _MEMBERSHIP))
+    machine, group = _machine_memory_left(), cgroups.left("memory")
+    return machine if group is None else min(machine, group)
 
 
 def machine_memory() -> int:
     """Bytes of memory that the machine has."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def cgroup_limit() -> int | None:
-    """Bytes of memory that the tightest cgroup above this process allows; None where none limits it."""
-    limits = (_number(directory / limit) for directory, limit, _ in _cgroups(_CGROUPS, _MEMBERSHIP))
-    return min((limit for limit in limits if limit is not None and limit < _LARGEST), default=None)
 
 
 def _machine_memory_left() -> int:
@@ -241,38 +243,3 @@ def _machine_memory_left() -> int:
     except (OSError, ValueError, IndexError):
         pass
     return machine_memory()
-
-
-def _cgroup_memory(root: Path, membership: Path) -> int:
-    """What is left in the tightest cgroup above this process, in either version of the hierarchy."""
-    left = _LARGEST
-    for directory, limit_name, use_name in _cgroups(root, membership):
-        limit, use = _number(directory / limit_name), _number(directory / use_name)
-        if limit is not None and use is not None:
-            left = min(left, max(0, limit - use))
-    return left
-
-
-def _cgroups(root: Path, membership: Path) -> list[tuple[Path, str, str]]:
-    try:
-        lines = membership.read_text().splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        below = Path(path.lstrip("/"))
-        levels = [below, *below.parents]
-        if controllers == "":
-            found += [(root / level, "memory.max", "memory.current") for level in levels]
-        elif "memory" in controllers.split(","):
-            v1 = root / "memory"
-            found += [(v1 / level, "memory.limit_in_bytes", "memory.usage_in_bytes") for level in levels]
-    return found
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None  # "max", or not there

@@ -12,7 +12,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["BestOrder", "FlushRule", "Mode", "Picture", "Pinning", "Policy", "TierName", "Verification"]
+__all__ = [
+    "BestOrder",
+    "Flush",
+    "FlushRule",
+    "Hints",
+    "Mode",
+    "Picture",
+    "Pinning",
+    "Policy",
+    "TierName",
+    "Verification",
+]
 
 #: A tier, from the fastest to the slowest.
 TierName = Literal["device", "host", "disk", "archive"]
@@ -25,6 +36,12 @@ Pinning = Literal["auto", "pipeline", "concurrent", "sequential", "direct", "off
 
 #: When checkpoints go to the tier below: when room is needed, or as soon as it is possible.
 FlushRule = Literal["auto", "lazy", "eager"]
+
+#: The same where there is no store from which "auto" could be decided: in `velocpy.simulate`.
+Flush = Literal["lazy", "eager"]
+
+#: How much of the order of restores is told in `velocpy.simulate`: nothing, the next restore, or all of it.
+Hints = Literal["none", "one", "all"]
 
 #: Which checkpoints give up their room first.
 Policy = Literal["score", "lru", "fifo"]

@@ -18,6 +18,7 @@ from . import _core, knobs, limits
 from .errors import InvalidArgument, VelocError
 from .quantity import sized
 from .store import open as open_store
+from .terms import in_terms_of_commands
 from .trial import filesystem, system, watch
 
 WORKS = "the host and disk tiers work"
@@ -112,7 +113,7 @@ def _tiers() -> dict[str, Any]:
             same = all(np.array_equal(history.restore(key)["state"], state) for key, state in enumerate(states))
     except (VelocError, OSError) as error:
         remedy = "See whether the folder for temporary files (TMPDIR) can be written to, and what limits memory."
-        return found | {"verdict": "failed", "text": str(error), "remedy": remedy}
+        return found | {"verdict": "failed", "text": in_terms_of_commands(str(error)), "remedy": remedy}
     if not same:
         remedy = "Test the machine's memory and disk, and report it."
         return found | {"verdict": "failed", "text": "checkpoints came back changed", "remedy": remedy}

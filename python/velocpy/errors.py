@@ -91,7 +91,7 @@ class Status(enum.IntEnum):
 
 
 #: Names of the tiers by the contract's numbers.
-TIERS: tuple[str, ...] = get_args(TierName)
+TIERS: tuple[TierName, ...] = get_args(TierName)
 
 
 class VelocError(RuntimeError):
@@ -104,7 +104,7 @@ class VelocError(RuntimeError):
     #: Name of the region concerned (its number in a sequence), or None.
     region: str | int | None
     #: Name of the tier concerned, or None.
-    tier: str | None
+    tier: TierName | None
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class VelocError(RuntimeError):
         history: str | None = None,
         key: int | str | None = None,
         region: str | int | None = None,
-        tier: str | None = None,
+        tier: TierName | None = None,
     ) -> None:
         super().__init__(message)
         self.history = history

@@ -35,6 +35,7 @@ from .arrays import dtype_from_text
 from .errors import InvalidArgument, InvalidType, TierIOError, VelocError
 from .extra import MissingExtra
 from .inspect import Checkpoint, Key, describe
+from .quantity import exact
 from .store import open as open_store
 
 __all__ = ["FORMATS", "export", "import_"]
@@ -206,7 +207,7 @@ def _leads_away(name: str) -> bool:
 def _write_npz(file: Path, arrays: Mapping[str, _Array], meta: str | None) -> None:
     comment = b"" if meta is None else _COMMENT + meta.encode()
     if len(comment) > zipfile.ZIP_MAX_COMMENT:
-        raise InvalidType(f"npz has room for a meta of {zipfile.ZIP_MAX_COMMENT} bytes; safetensors takes this one.")
+        raise InvalidType(f"npz has room for a meta of {exact(zipfile.ZIP_MAX_COMMENT)}; safetensors takes this one.")
     plain = {}
     for name, array in arrays.items():
         if _leads_away(name) or len(name.encode()) > _LONGEST:

@@ -15,6 +15,7 @@ from . import _core, arguments, arrays, records, tree
 from .errors import InvalidArgument, InvalidType, VelocError, not_found
 from .lease import Lease
 from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
+from .quantity import exact
 from .ticket import NO_TIER, Ticket, tier_number
 
 if TYPE_CHECKING:
@@ -484,7 +485,7 @@ class History:
         """Whether a restore would find it in the fastest tier now."""
         return self._require(key)[4]
 
-    def tiers(self, key: Key) -> tuple[str, ...]:
+    def tiers(self, key: Key) -> tuple[TierName, ...]:
         """Names of the tiers that have a complete copy, the fastest first."""
         from .errors import TIERS
 
@@ -735,7 +736,7 @@ def _meta_bytes(meta: Any) -> bytes:
         ) from error
     if len(raw) > META_LIMIT:
         raise InvalidArgument(
-            f"meta takes {len(raw)} bytes as JSON; at most {META_LIMIT} fit. Store large things as regions."
+            f"meta takes {exact(len(raw))} as JSON; at most {exact(META_LIMIT)} fit. Store large things as regions."
         )
     _require_shallow(raw)
     return raw

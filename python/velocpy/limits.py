@@ -12,7 +12,7 @@ import resource
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _core
+from . import _core, cgroups
 from .budget import GIB, MIB
 from .errors import CoreUnavailable, InvalidBudget
 from .quantity import sized
@@ -81,7 +81,7 @@ class Room:
 
 
 def room(processors: int | None = None, *, loaded: bool = False) -> Room:
-    """What there is and what is needed. Starts that many threads for a moment.
+    """What there is and what is needed. Starts that many threads for a moment, unless ``pids.max`` forbids it.
 
     Parameters
     ----------
@@ -96,11 +96,13 @@ def room(processors: int | None = None, *, loaded: bool = False) -> Room:
     >>> limits.room().enough
     True
     """
-    threads = _THREADS + (processors or len(os.sched_getaffinity(0))) // 2
-    space = (_SPARE if loaded else ADDRESS_SPACE) + threads * max(0, _stack() - _STACK)
+    threads, space = _threads_of(processors), _beside(processors, loaded)
     left = address_space_left()
     if left is not None and left < space:
         return Room(left, space, 0, threads)  # threads could not tell which of the limits keeps them away
+    allowed = cgroups.left("pids")
+    if allowed is not None and allowed < threads:
+        return Room(left, space, allowed, threads)  # starting them would keep others of the cgroup from starting any
     return Room(left, space, _core.startable_threads(threads), threads)
 
 
@@ -112,51 +114,85 @@ def require(processors: int | None = None) -> None:
     CoreUnavailable
         Names the number found and the number needed.
     """
-    found = room(processors)
-    short = found.short_of()
-    if short is not None:
-        raise CoreUnavailable(f"{short}: Go would end the process. Nothing was loaded. {found.remedy}")
+    _refuse_where_short(room(processors), "Nothing was loaded.")
 
 
-def within_address_space(host: int, loaded: bool) -> int:
+def within_address_space(host: int, processors: int | None = None, *, loaded: bool = False) -> int:
     """The bytes of a host tier that velocpy chooses: half of the address space that is left for one, or less.
 
     Parameters
     ----------
     host
         Bytes that the memory has room for.
+    processors
+        How many the core may use; None: as many as the process.
     loaded
         Whether the core is, which has mapped its part by then.
+
+    Examples
+    --------
+    >>> from velocpy import limits
+    >>> limits.within_address_space(1 << 20)
+    1048576
     """
     left = address_space_left()
     if left is None:
         return host
-    return min(host, max(64 * MIB, (left - (_SPARE if loaded else ADDRESS_SPACE)) // 2))
+    return min(host, max(64 * MIB, (left - _beside(processors, loaded)) // 2))
 
 
-def require_address_space(host: int, loaded: bool) -> None:
-    """Refuses a host tier that leaves the core too little address space.
+def require_address_space(host: int, processors: int | None = None, *, loaded: bool = False) -> None:
+    """Refuses to open a store where the core, or the core and the store's host tier, find too little address space.
 
     Parameters
     ----------
     host
-        Bytes of the tier.
+        Bytes of the tier; 0 without one.
+    processors
+        How many the core may use; None: as many as the process.
     loaded
         Whether the core is, which has mapped its part by then.
 
     Raises
     ------
+    CoreUnavailable
+        The core alone does not fit: no budget would. Names the number found and the number needed.
     InvalidBudget
-        Names the number found and the number needed.
+        The core fits, and the host tier does not fit beside it. Names the same numbers and the budget.
+
+    Examples
+    --------
+    >>> from velocpy import limits
+    >>> limits.require_address_space(1 << 20)
     """
-    left = address_space_left()
-    beside = _SPARE if loaded else ADDRESS_SPACE
-    if left is not None and left < host + beside:
+    left, beside = address_space_left(), _beside(processors, loaded)
+    if left is None:
+        return
+    threads = _threads_of(processors)
+    _refuse_where_short(Room(left, beside, threads, threads), "Nothing was opened.")
+    if left < host + beside:
         raise InvalidBudget(
             f"host is {sized(host)}, RLIMIT_AS leaves {sized(left)} of address space, and the core needs "
             f"{sized(beside)} beside the tier: Go would end the process. Nothing was opened. Give host= less, or "
             "raise the limit (ulimit -v; the scheduler's limit on virtual memory)."
         )
+
+
+def _refuse_where_short(found: Room, state: str) -> None:
+    """Raises CoreUnavailable where there is too little; ``state`` says what has not happened."""
+    short = found.short_of()
+    if short is not None:
+        raise CoreUnavailable(f"{short}: Go would end the process. {state} {found.remedy}")
+
+
+def _threads_of(processors: int | None) -> int:
+    """Threads of a core with so many processors at work."""
+    return _THREADS + (processors or len(os.sched_getaffinity(0))) // 2
+
+
+def _beside(processors: int | None, loaded: bool) -> int:
+    """Bytes of address space that the core needs beside host tiers: all of it, or the rest once it is loaded."""
+    return (_SPARE if loaded else ADDRESS_SPACE) + _threads_of(processors) * max(0, _stack() - _STACK)
 
 
 def address_space_left() -> int | None:

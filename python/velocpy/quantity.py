@@ -1,4 +1,9 @@
-"""Bytes and seconds for people."""
+"""Sizes, rates and durations for people.
+
+Sizes have binary units (1 KiB = 1024 bytes), as memory and budgets do, with the exact number of bytes beside them where
+a few bytes decide. Rates have decimal ones (1 GB/s = 10^9 bytes a second), as data sheets of disks and links do. JSON
+messages, arguments and results have bytes, and bytes a second. The core's package ``quantity`` writes the same texts.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,40 @@ def sized(nbytes: float) -> str:
     value = float(nbytes)
     if abs(value) < 1023.5:
         return f"{value:.0f} B"
-    for unit in ("KiB", "MiB", "GiB"):
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
         value /= 1024
         if abs(value) < 1023.95:
             return f"{value:.1f} {unit}"
-    return f"{value / 1024:.1f} TiB"
+    return f"{value / 1024:.1f} EiB"
+
+
+def exact(nbytes: int) -> str:
+    """The same with the number of bytes, for messages in which a few bytes decide.
+
+    Examples
+    --------
+    >>> from velocpy.quantity import exact
+    >>> exact(17), exact(65537)
+    ('17 B', '64.0 KiB (65537 bytes)')
+    """
+    return sized(nbytes) if nbytes < 1024 else f"{sized(nbytes)} ({nbytes} bytes)"
+
+
+def rated(bytes_per_second: float) -> str:
+    """A rate with three digits and a decimal unit.
+
+    Examples
+    --------
+    >>> from velocpy.quantity import rated
+    >>> rated(55.4e9), rated(2 << 30), rated(512)
+    ('55.4 GB/s', '2.15 GB/s', '0.512 kB/s')
+    """
+    value = bytes_per_second
+    for unit in ("kB/s", "MB/s", "GB/s"):
+        value /= 1000
+        if value < 999.5:
+            return f"{value:.3g} {unit}"
+    return f"{value / 1000:.3g} TB/s"
 
 
 def timed(seconds: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _core, knobs
+from .choices import Flush, Hints, Policy
 
 
 def simulate(
@@ -16,9 +17,9 @@ def simulate(
     interval: float,
     tiers: Sequence[tuple[int, float, float]],
     copy_rate: float,
-    hints: str = "all",
-    policy: str = "score",
-    flush: str = "lazy",
+    hints: Hints = "all",
+    policy: Policy = "score",
+    flush: Flush = "lazy",
     last: bool = True,
     wait_flushed: bool = False,
 ) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from . import _core, budget, devices, knobs, limits, paths, records
+from . import _core, budget, cgroups, devices, knobs, limits, paths, records
 from .budget import device_budgets, disk_budget, host_budget
 from .choices import FlushRule, Mode, Picture, Pinning, Policy, TierName, Verification
 from .errors import (
@@ -85,8 +85,9 @@ def open(  # noqa: A001
 ) -> Store:
     """Opens a store.
 
-    Sizes are hard budgets: bytes as an int, texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, a share of what is free
-    now (``0.25`` or ``"25%"``), None for a tier that is not used, or ``"auto"``. They are those of this process.
+    Sizes are hard budgets: bytes as an int (or ``4e9``), texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, a share of
+    what is free now (``0.25`` or ``"25%"``; a float is at most 1.0 then), None for a tier that is not used, or
+    ``"auto"``. They are those of this process.
     ``"64GiB/node"`` is what all processes that a launcher (torchrun, MPI, Slurm) started on this node have together:
     each takes an equal part, and of "auto", and of shares of host and disk, likewise.
 
@@ -152,7 +153,7 @@ def open(  # noqa: A001
     Raises
     ------
     InvalidArgument, InvalidBudget, InvalidType
-        An argument cannot be what it is.
+        An argument cannot be what it is, or ``host`` needs more address space than RLIMIT_AS leaves beside the core.
     ForeignDirectory
         The directory has files of others, and no store.
     StoreLocked, DamagedStore, FormatTooNew
@@ -218,10 +219,10 @@ def open(  # noqa: A001
         flush = "eager" if lasting else "lazy"
     if budgets and host_bytes is None:
         raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
-    if host_bytes is not None:
-        if host == "auto":
-            host_bytes = limits.within_address_space(host_bytes, _core.loaded())
-        limits.require_address_space(host_bytes, _core.loaded())
+    processors, loaded = knobs.max_procs(), _core.loaded()
+    if host_bytes is not None and host == "auto":
+        host_bytes = limits.within_address_space(host_bytes, processors, loaded=loaded)
+    limits.require_address_space(host_bytes or 0, processors, loaded=loaded)
     if host_bytes is None and disk_bytes is None and not reads:
         raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
     if disk_bytes is not None and directory is None:
@@ -750,7 +751,7 @@ def _warn_of_little_space(size: int, directory: Path) -> None:
 
 
 def _warn_of_little_memory(size: int) -> None:
-    limit = budget.cgroup_limit()
+    limit = cgroups.limit("memory")
     whose = "cgroup of this process allows"
     if limit is None or budget.machine_memory() < limit:
         limit, whose = budget.machine_memory(), "machine has"

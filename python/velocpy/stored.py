@@ -256,7 +256,7 @@ def summary(report: Any) -> str:
             text += f"; {number} {what}"
     if report.torn_nbytes:
         text += (
-            f"; the catalog ends in {report.torn_nbytes} bytes that are no whole batch: the writer has not ended it, "
+            f"; the catalog ends in {sized(report.torn_nbytes)} that are no whole batch: the writer has not ended it, "
             "as when it was killed, or the last batch is damaged"
         )
     if report.unused:

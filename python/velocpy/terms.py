@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .budget import FORMS
 from .errors import REMEDIES, Status
 
 #: What to do, where a library's user would do something else.
@@ -23,6 +24,9 @@ _COMMANDS = {
 }
 
 
+#: What a size may be. Options take no shares, and no budget is left out by one.
+_SIZES = 'Give a number of bytes, or a size like "4GiB", "500 MB" or "1.5G".'
+
 #: Advice about arguments that no command has.
 _ARGUMENTS = (
     re.compile(r"; files that go with the process \(durable=False\) may lie among others"),
@@ -40,6 +44,7 @@ def in_terms_of_commands(text: str) -> str:
     >>> in_terms_of_commands(f"there is no store in 'x'. {REMEDIES[Status.NO_STORE]}")
     "there is no store in 'x'. PATH is the directory of a store, the one in which the file velocpy.store lies."
     """
+    text = text.replace(FORMS, _SIZES)
     for status, remedy in _COMMANDS.items():
         text = text.replace(REMEDIES[status], remedy)
     for advice in _ARGUMENTS:

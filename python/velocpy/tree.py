@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import InvalidArgument, InvalidType
+from .quantity import exact
 
 #: How deep containers may be nested.
 DEPTH = 100
@@ -119,8 +120,8 @@ def flatten(tree: Any) -> Flat:
     structure = json.dumps(walk.node(_root(tree), ()), separators=(",", ":")).encode()
     if len(structure) > STRUCTURE_LIMIT:
         raise InvalidArgument(
-            f"the structure of the tree takes {len(structure)} bytes as JSON; at most {STRUCTURE_LIMIT} fit. Make "
-            "arrays of long lists, or several checkpoints."
+            f"the structure of the tree takes {exact(len(structure))} as JSON; at most {exact(STRUCTURE_LIMIT)} fit. "
+            "Make arrays of long lists, or several checkpoints."
         )
     return Flat(dict(zip(names(walk.paths), walk.arrays, strict=True)), structure, walk.values)
 
@@ -318,7 +319,7 @@ def annotation(values: list[Any], meta: bytes | None) -> bytes:
         raise InvalidType(f"a value of the tree is something JSON cannot say: {error}. Make it a str.") from error
     if len(raw) > VALUES_LIMIT:
         raise InvalidArgument(
-            f"the values of the tree that are no arrays take {len(raw)} bytes as JSON; at most {VALUES_LIMIT} fit. "
-            "Make arrays of long lists and texts."
+            f"the values of the tree that are no arrays take {exact(len(raw))} as JSON; at most {exact(VALUES_LIMIT)} "
+            "fit. Make arrays of long lists and texts."
         )
     return b"[" + raw + b"," + (b"null" if meta is None else meta) + b"]"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from velocpy.choices import TierName
 from velocpy.extra import MissingExtra
 from velocpy.plan import Last, Op, Restore
 
@@ -62,7 +63,7 @@ class VelocStorage(Storage):  # type: ignore[misc]
         wd: float = 0.0,
         rd: float = 0.0,
         name: str = "VelocStorage",
-        tier: str | None = None,
+        tier: TierName | None = None,
     ) -> None:
         super().__init__(size_ckp, n_ckp, dtype, profiler, wd=wd, rd=rd, name=name)
         self._history = history

@@ -12,6 +12,7 @@ import click
 
 from velocpy.budget import parse_size
 from velocpy.output import colour, examples, json_option, message
+from velocpy.terms import in_terms_of_commands
 
 from . import (
     calls,
@@ -91,7 +92,7 @@ def _or_refused(read: Callable[[], T]) -> T:
     try:
         return read()
     except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+        raise click.BadParameter(in_terms_of_commands(str(error))) from None
 
 
 @click.command(

@@ -98,12 +98,13 @@ def _on_used_memory(report: Report, starts: list[Start], folder: Path, deadline:
     if has_gpu():
         for when, amount in (("before", available_memory() - SPARE), ("again", PROBE)):
             with touch(amount) as touched:
-                report.settings[f"touched {when} GB/s"] = round(touched.rate / 1e9, 2)
+                again = round(touched.rate / 1e9, 2)
+                report.measure({f"touched {when} GB/s": again})
         pinned = [pin_rate(PROBE) for _ in range(rounds)]
         report.rows.append(
             {"figure": "pinning", "start": f"{PROBE >> 30} GiB", "who": "velocpy", "rounds": rounds}
             | {"touched and pinned GB/s": statistics.median(pinned), "each": [pinned]}
-            | {"touched alone GB/s": report.settings["touched again GB/s"], "pinned alone GB/s": register_rate(PROBE)}
+            | {"touched alone GB/s": again, "pinned alone GB/s": register_rate(PROBE)}
         )
     for start in starts:
         for name in start.contenders:
@@ -137,16 +138,16 @@ def fresh_bound(sizes: tuple[int, ...], device: int, interval: float, rate: floa
 def _begun(report: Report, start: Start, name: str, folder: Path, deadline: float) -> list[Cold] | None:
     """One contender of one round; None, with a note, if it did not play."""
     if time.monotonic() > deadline:
-        report.notes.append(f"Not played in every round, no time was left: {start.name}, {name}.")
+        report.remark(f"Not played in every round, no time was left: {start.name}, {name}.")
         return None
     try:
         colds = begin(start, name, folder)
     except team.MemberFailed as failure:
-        report.notes.append(f"Failed: {start.name}, {name}: {failure}")
+        report.remark(f"Failed: {start.name}, {name}: {failure}")
         return None
     reasons = [cold.left_out for cold in colds if cold.left_out]
     if reasons:
-        report.notes.append(f"Left out: {reasons[0]} ({start.name}).")
+        report.remark(f"Left out: {reasons[0]} ({start.name}).")
         return None
     report.settings["card"] = colds[0].card
     return colds

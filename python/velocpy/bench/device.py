@@ -29,7 +29,7 @@ def run(size: int = 128 << 20, rounds: int = 16, copies: int = 12) -> Report:
     with contextlib.closing(card):
         rates = card.rates(size)
         report = Report("device", {"size_mib": size / (1 << 20), "rounds": rounds, "card": card.name})
-        report.settings |= {f"{name} GB/s": round(rate / 1e9, 2) for name, rate in rates.items()}
+        report.measure({f"{name} GB/s": round(rate / 1e9, 2) for name, rate in rates.items()})
         _captures(report, card, size, rounds, copies)
         _many(report, card, 8 * size, rounds)
         _leases(report, card, size, rounds)

@@ -108,8 +108,8 @@ def run(folder: Path, streams: tuple[Stream, ...] = STREAMS, rounds: int = 3) ->
         "checkpoints that did not come back as they were, everybody's",
         sum(row.get("differences", 0) for row in report.rows),
     )
+    report.remark(*absent)
     report.notes += [
-        *absent,
         *([] if synced.has_fio() else ["fio is not installed: the ceiling is this benchmark's own O_DIRECT writer."]),
         f"{WINDOW!r} has as many checkpoints on their way as the column says and waits for the oldest; "
         f"{ALONE!r} waits for each before the next. What they wrote is read from the store closed and opened again.",

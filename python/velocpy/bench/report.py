@@ -35,6 +35,19 @@ class Report:
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     bars: list[Bar] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
+    #: Names of the settings that were measured, and the notes that say what was not played: see `measure`, `remark`.
+    measured: set[str] = dataclasses.field(default_factory=set)
+    remarks: list[str] = dataclasses.field(default_factory=list)
+
+    def measure(self, figures: dict[str, Any]) -> None:
+        """Adds figures that this run has measured, such as ceilings, to the settings."""
+        self.settings |= figures
+        self.measured |= figures.keys()
+
+    def remark(self, *texts: str) -> None:
+        """Adds notes on what was not played, and why, which are worth telling of a quick run too."""
+        self.notes += texts
+        self.remarks += texts
 
     def bar(self, what: str, value: float, bound: float, *, at_least: bool) -> None:
         """Adds a promise of a figure."""
@@ -45,9 +58,14 @@ class Report:
         self.bars.append(Bar(what, found, 0, at_least=False, measured=False))
 
     def only_tried(self) -> None:
-        """Takes back what it says of figures: too little was done for that."""
+        """Takes back all figures: too little was done for one to mean anything."""
         self.bars = [bar for bar in self.bars if not bar.measured]
-        self.notes.append("this tells that it runs, and gives back what it was given; the figures tell nothing.")
+        self.settings = {name: value for name, value in self.settings.items() if name not in self.measured}
+        self.rows = []
+        self.notes = [
+            *self.remarks,
+            "it runs, and gives back what it was given; --quick measures too little for figures.",
+        ]
 
     def show(self) -> None:
         """Prints the report to standard output."""

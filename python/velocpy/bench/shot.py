@@ -36,20 +36,20 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     rates = _disk_rates(folder, groups)
     for group in groups:
         if time.monotonic() > deadline:
-            report.notes += [f"Not played, no time was left: {cell.figure}: {cell.name}." for cell in group]
+            report.remark(*(f"Not played, no time was left: {cell.figure}: {cell.name}." for cell in group))
             continue
         try:
             contests = ranks.play(group, folder, deadline)
         except team.MemberFailed as failure:
-            report.notes += [f"Failed: {cell.figure}: {cell.name}: {failure}" for cell in group]
+            report.remark(*(f"Failed: {cell.figure}: {cell.name}: {failure}" for cell in group))
             continue
         report.settings["card"] = contests[0].card
         rates = ceiling.at_least(rates, reached(contests))
         measured = contests[0].rates | rates
-        report.settings |= {f"{name} GB/s": round(rate / 1e9, 3) for name, rate in measured.items()}
+        report.measure({f"{name} GB/s": round(rate / 1e9, 3) for name, rate in measured.items()})
         for number, cell in enumerate(group):
             report.rows += rows_of(cell, number, contests, measured)
-        report.notes += _absences(group, contests)
+        report.remark(*_absences(group, contests))
     add_bars(report)
     figures = dict.fromkeys(row["figure"] for row in report.rows)
     report.notes += dict.fromkeys(ABOUT[name] for f in figures if (name := f if f in ABOUT else f.split()[0]) in ABOUT)

@@ -114,7 +114,7 @@ def _compare(
 def _under_limits(report: Report, folder: Path, sizes: tuple[Size, ...], rounds: int) -> None:
     large = [size for size in sizes if size.history() >= LIMITED_LEAST]
     if not large or not limited.possible():
-        report.notes.append("Nothing was run under a memory limit: too small, or no control group to be had.")
+        report.remark("Nothing was run under a memory limit: too small, or no control group to be had.")
         return
     for size in large:
         _under_a_limit(report, folder, size, rounds)

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 import velocpy
+from velocpy.choices import Hints
 
 from . import ceiling, rhythm
 from .report import Report
 
 HISTORY_BY_HOST = 8
+HINTS: tuple[Hints, ...] = ("all", "none")
 SLACK = 1.5  # the compute interval, in units of the time in which the disk takes one checkpoint
 
 
@@ -36,14 +38,14 @@ def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3) -
             "checkpoints": count,
             "checkpoint_mib": size >> 20,
             "host_mib": host >> 20,
-            "interval_ms": round(interval * 1e3, 3),
-        }
-        | {f"{name} GB/s": round(rate / 1e9, 3) for name, rate in rates.items()},
+        },
     )
+    report.measure({"interval_ms": round(interval * 1e3, 3)})
+    report.measure({f"{name} GB/s": round(rate / 1e9, 3) for name, rate in rates.items()})
     for name, rest in rhythm.intervals().items():
         ways = rhythm.copy_rates(size, host, partial(rest, interval))
-        report.settings |= {f"{way}, {name}, GB/s": round(rate / 1e9, 2) for way, rate in ways.items()}
-        for hints in ("all", "none"):
+        report.measure({f"{way}, {name}, GB/s": round(rate / 1e9, 2) for way, rate in ways.items()})
+        for hints in HINTS:
             runs = [_sweep(folder, count, size, host, partial(rest, interval), hints) for _ in range(rounds)]
             _judge(report, name, hints, runs, ways, rates, (count, size, host, interval))
     report.notes.append(
@@ -57,7 +59,7 @@ def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3) -
 def _judge(
     report: Report,
     name: str,
-    hints: str,
+    hints: Hints,
     runs: list[dict[str, float]],
     ways: dict[str, float],
     rates: dict[str, float],
@@ -98,7 +100,7 @@ def _judge(
     report.bar(f"{what}: the bound, of the least blocked", bound / least, 1, at_least=False)
 
 
-def _sweep(folder: Path, count: int, size: int, host: int, rest: Callable[[], None], hints: str) -> dict[str, float]:
+def _sweep(folder: Path, count: int, size: int, host: int, rest: Callable[[], None], hints: Hints) -> dict[str, float]:
     field = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
     back = np.empty_like(field)
     blocked = 0.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from velocpy.errors import TIERS
 from velocpy.figures import TierStats
-from velocpy.quantity import sized
+from velocpy.quantity import rated, sized
 
 from .run import Outcome
 
@@ -132,7 +132,7 @@ def _tiers(outcome: Outcome) -> Table:
 def _links(outcome: Outcome) -> Table:
     table = _table("", ("link", "down", "up", "down, rate", "up, rate"))
     for name, link in links(outcome).items():
-        rates = (f"{sized(link[rate])}/s" if link[rate] else "" for rate in ("down_bytes_per_s", "up_bytes_per_s"))
+        rates = (rated(link[rate]) if link[rate] else "" for rate in ("down_bytes_per_s", "up_bytes_per_s"))
         table.add_row(name, sized(link["down"]), sized(link["up"]), *rates)
     return table
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from velocpy.choices import TierName
     from velocpy.figures import TierStats
     from velocpy.history import History
     from velocpy.store import Store
@@ -76,7 +77,7 @@ def _heading(axes: Axes, words: str) -> None:
     axes.tick_params(colors=FAINT, length=0, labelsize=9)
 
 
-def _draw_budgets(axes: Axes, tiers: dict[str, TierStats]) -> None:
+def _draw_budgets(axes: Axes, tiers: dict[TierName, TierStats]) -> None:
     _heading(axes, "Share of each budget that is used")
     for row, tier in enumerate(tiers.values()):
         whole, left = max(tier["capacity"], 1), 0.0
@@ -138,7 +139,7 @@ def _rgb(colour: str) -> list[float]:
     return [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
 
 
-def _legend(figure: Figure, tiers: dict[str, TierStats], top: float) -> None:
+def _legend(figure: Figure, tiers: dict[TierName, TierStats], top: float) -> None:
     from matplotlib.patches import Patch
 
     there = {part.name for tier in tiers.values() for part in parts(tier)}

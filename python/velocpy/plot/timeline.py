@@ -203,7 +203,7 @@ def _draw_moved(axes: Axes, record: Record) -> None:
     seconds = (edges - record.start) / 1e9
     stacks = {way: _stack(record, way, edges) for way in ("up", "down")}
     highest = max((float(top.max()) for stack in stacks.values() for _, _, top in stack), default=0.0)
-    unit, name = _unit(highest or 1.0)
+    unit, name = _unit_of_rate(highest)
     for way, sign in (("up", 1.0), ("down", -1.0)):
         for tier, bottom, top in stacks[way]:
             low, high = sign * bottom / unit, sign * top / unit
@@ -212,7 +212,7 @@ def _draw_moved(axes: Axes, record: Record) -> None:
     reach = 1.15 * highest / unit or 1.0
     axes.set_ylim(-reach, reach)
     axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    axes.set_ylabel(f"{name}/s")
+    axes.set_ylabel(name)
     links = LINKS if any(stay.tier == "device" for stay in record.stays) else LINKS[:2]
     right = 1.0
     for words, tier in links:
@@ -257,3 +257,10 @@ def _unit(largest: float) -> tuple[float, str]:
         if largest >= 2 << power:
             return float(1 << power), unit
     return 1024.0, "KiB"
+
+
+def _unit_of_rate(largest: float) -> tuple[float, str]:
+    for unit, name in ((1e9, "GB/s"), (1e6, "MB/s")):
+        if largest >= 2 * unit:
+            return unit, name
+    return 1e3, "kB/s"

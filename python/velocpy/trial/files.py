@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from velocpy.quantity import timed
+from velocpy.quantity import exact, sized, timed
 
 from . import system
 from .finding import NOTHING, Finding, absent, failed, ok, refused, unsupported, warning
@@ -123,7 +123,7 @@ def look_at_direct_io(place: Place) -> Finding:
             return warning(f"no direct I/O: {os.strerror(error.errno or 0)}", remedy)
         if out != back:
             return failed("what was written came back changed", "Choose another file system.")
-    return ok(f"blocks of {BLOCK} bytes go past the page cache", block_bytes=BLOCK)
+    return ok(f"blocks of {sized(BLOCK)} go past the page cache", block_bytes=BLOCK)
 
 
 def look_at_unnamed_files(place: Place) -> Finding:
@@ -160,7 +160,7 @@ def look_at_preallocation(place: Place) -> Finding:
             raise
         return absent("no fallocate", f"{NOTHING}: files grow as they are written, and a full disk shows later.")
     if status.st_size != size:
-        return failed(f"a file of {size} bytes has {status.st_size}", "Choose another file system.")
+        return failed(f"a file of {exact(size)} has {exact(status.st_size)}", "Choose another file system.")
     return ok("fallocate takes room before it is written", allocated_bytes=status.st_blocks * 512)
 
 

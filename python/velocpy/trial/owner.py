@@ -22,7 +22,10 @@ def look(place: Place) -> Finding:
     try:
         status = (place.path / IDENTITY).lstat()
     except FileNotFoundError:
-        return absent("no store lies here", "velocpy.open(path) makes one.")
+        return absent(
+            "no store lies here",
+            "Nothing need be done: a program that opens one here makes it, and so does `velocpy import`.",
+        )
     if not stat.S_ISREG(status.st_mode):
         return warning(f"{IDENTITY} is no ordinary file", "Move it away, or choose another directory.")
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from velocpy.quantity import sized
+from velocpy.quantity import rated, sized
 
 from . import system
 from .files import opened
@@ -25,7 +25,7 @@ PIECE, LANES, LONG = 2 << 20, 4, 0.5
 MOST, MOST_IN_MEMORY = 512 << 20, 64 << 20
 
 #: Bytes per second below which captures soon wait for the disk.
-SLOW = 100 << 20
+SLOW = 100e6
 
 
 def look(place: Place) -> Finding:
@@ -75,7 +75,7 @@ def _measure(fd: int, memory: mmap.mmap, pieces: int, *, direct: bool) -> Findin
     if any(memory[lane * PIECE : (lane + 1) * PIECE] != source for lane in range(LANES)):
         return failed("what was written came back changed", "Test the machine's memory and disk.")
     how = "past the page cache" if direct else "through the page cache"
-    text = f"written at {sized(write)}/s, read at {sized(rate)}/s, {how}"
+    text = f"written at {rated(write)}, read at {rated(rate)}, {how}"
     facts = {
         "write_bytes_per_second": write,
         "read_bytes_per_second": rate,
