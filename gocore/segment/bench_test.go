@@ -136,3 +136,27 @@ func BenchmarkSustained(b *testing.B) {
 	}
 	b.Log(table.String())
 }
+
+// BenchmarkFirstWrites fills new files with checkpoints of a length, one after the other.
+func BenchmarkFirstWrites(b *testing.B) {
+	dir, buf := b.TempDir(), mapped(b, 128<<20)
+	for _, n := range []int64{64 << 10, 128 << 20} {
+		b.Run(fmt.Sprintf("%d KiB", n>>10), func(b *testing.B) {
+			b.SetBytes(benchBytes)
+			for b.Loop() {
+				s, err := Open(Options{FS: vfs.OS(), Dir: dir, Capacity: benchBytes, Direct: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for off := int64(0); off < benchBytes; off += n {
+					if err := s.Write(off, buf[:n]); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -76,8 +76,8 @@ func (s *Space) numbered(number int64) *segment {
 // length is how long the segment's file is to be.
 func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity()-g.start) }
 
-// open returns the file for a transfer, which releases it; for a write it is made if there is none, and has room for it.
-func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) {
+// open returns the file for a transfer, which releases it; for a write it is made if there is none, and has room for it. The transfer writes up to ahead there.
+func (g *segment) open(s *Space, dir direction, off, n, ahead int64) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.ready(s, dir); err != nil {
@@ -86,7 +86,7 @@ func (g *segment) open(s *Space, dir direction, off, n int64) (vfs.File, error) 
 	if dir == read {
 		return g.hold(s, dir), nil
 	}
-	if err := g.reserve(s, off, Blocks(off+n)-off); err != nil {
+	if err := g.reserve(s, off, Blocks(off+n)-off, Blocks(ahead)); err != nil {
 		if !s.opt.Named && g.allocated == 0 {
 			err = errors.Join(err, g.file.Close())
 			g.file = nil

@@ -215,7 +215,7 @@ func (s *Space) proves(number int64) error {
 		return ErrClosed
 	}
 	g := s.lookUp(number)
-	if _, err := g.open(s, read, 0, 0); err != nil {
+	if _, err := g.open(s, read, 0, 0, 0); err != nil {
 		return err
 	}
 	defer g.release(read)

@@ -21,7 +21,7 @@ func (s *Space) Holds(off, n int64) error {
 	for end := off + n; off < end; {
 		g := s.segment(off)
 		next := min(end, g.start+s.opt.SegmentBytes)
-		file, err := g.open(s, read, off-g.start, next-off)
+		file, err := g.open(s, read, off-g.start, next-off, 0)
 		if err != nil {
 			return err
 		}

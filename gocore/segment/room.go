@@ -9,15 +9,22 @@ import (
 	"velocpy/gocore/quantity"
 )
 
-// growBytes is what a file grows by where the disk does not have room for all of it.
+// A file grows by as much as it has, within limits: an open store takes little more than its checkpoints, and a file of the usual length grows nine times. A file system
+// holds up the file's other transfers while it grows.
+const (
+	growFirst = 2 << 20 // the unit, too
+	growMost  = 64 << 20
+)
+
+// growBytes is what a file grows by where the disk has less than that.
 const growBytes = 16 << 20
 
 // Leave says how much is to be left of the disk: to a catalog, in which it has to be said what is dropped before its room can be used again.
 func (s *Space) Leave(bytes int64) { s.leave.Store(bytes) }
 
-// reserve gives the file all its room, so that later writes cannot run out of space; or, where the disk does not have so much, room for n bytes at off
-// and, if possible, some more. The segment's lock is held.
-func (g *segment) reserve(s *Space, off, n int64) error {
+// reserve gives the file room for n bytes at off, and more: up to ahead, as a transfer goes on to there, and for later writes. Where the disk does not have so
+// much, it has room for the n bytes and, if possible, some more. The segment's lock is held.
+func (g *segment) reserve(s *Space, off, n, ahead int64) error {
 	if g.allocated >= off+n {
 		return nil
 	}
@@ -28,8 +35,8 @@ func (g *segment) reserve(s *Space, off, n int64) error {
 		return err
 	}
 	length := s.length(g)
-	if r.has(length - r.held) {
-		err := g.allocate(length)
+	if end := r.next(max(off+n, ahead), length); r.has(r.missing(end)) {
+		err := r.grow(end)
 		if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
 			return err
 		}
@@ -100,6 +107,31 @@ func (r *remainder) look(s *Space) (err error) {
 	}
 	r.held, err = r.takes()
 	return err
+}
+
+// next is where the file's room is to end so that it reaches a place. A file that has no holes keeps all that it has.
+func (r *remainder) next(place, length int64) int64 {
+	if r.held >= r.size && r.size >= place {
+		return r.size
+	}
+	end := max(place, r.allocated+min(r.allocated, growMost))
+	return min((end+growFirst-1)/growFirst*growFirst, length)
+}
+
+// missing is how many bytes of the disk it takes, at most, to give the file room up to an end.
+func (r *remainder) missing(end int64) int64 { return min(end, max(end, r.size)-r.held) }
+
+// grow gives the file room up to an end. A quota may allow less than is free: then what is to be left is tried too, where that takes nothing from the catalog.
+func (r *remainder) grow(end int64) error {
+	rest := r.leave
+	if rest == 0 || end < r.size || !r.has(r.missing(end)+rest) {
+		return r.allocate(end)
+	}
+	if err := r.allocate(end + rest); err != nil {
+		return err
+	}
+	r.allocated = end
+	return r.file.Truncate(end)
 }
 
 func (r *remainder) reserve(off, n, length int64) error {

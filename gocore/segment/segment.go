@@ -1,6 +1,6 @@
 // Package segment is the medium of the disk tier: a linear space of bytes over preallocated files.
 //
-// Each file is created, at its full size if the disk has so much, when a write first touches it, and is
+// Each file is created when a write first touches it, grows ahead of the writes in large steps, and is
 // then written again and again: rewriting costs a file system less than growing a file, and what was
 // allocated cannot run out of space. A disk that has less is used up to what is to be left of it. Scratch files belong to the process and vanish with it; named ones stay, and what Sync has
 // been told of is there after a loss of power. Nobody but their owner writes to them: see package durable.
@@ -234,8 +234,8 @@ func MakeDir(fs vfs.FS, dir string) error {
 // So two checkpoints must not share a block, and what shares one must not be written by two calls
 // at once.
 //
-// The first write into a segment creates and allocates its file, or as much of it as the disk has: ENOSPC comes from
-// there, and what failed may be tried again. After an error the range has no defined contents.
+// The first write into a segment creates its file, and a write that reaches further than any before gives it room, for itself and for later ones as far as the
+// disk has it: ENOSPC comes from there, and what failed may be tried again. After an error the range has no defined contents.
 func (s *Space) Write(off int64, p []byte) error { return s.WriteWhile(nil, off, p) }
 
 // WriteWhile is Write that ends between two pieces, with ErrUnwanted, when wanted, which several goroutines call, turns false.

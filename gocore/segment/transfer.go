@@ -28,6 +28,7 @@ const readPieceBytes = 2 << 20
 type piece struct {
 	segment *segment
 	off     int64 // in the segment's file
+	ahead   int64 // where the transfer ends in it
 	at      int64 // in the transfer
 	p       []byte
 }
@@ -81,6 +82,7 @@ func (s *Space) transfer(t *transfer, off int64, p []byte) error {
 func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	g := s.segment(off)
 	n := min(int64(len(p)), g.start+s.opt.SegmentBytes-off)
+	ahead := off + n - g.start
 	most := s.opt.PieceBytes
 	if dir == read {
 		most = min(most, readPieceBytes)
@@ -88,7 +90,7 @@ func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	if n > most+most/4 {
 		n = (off+most)&^(Block-1) - off
 	}
-	return piece{segment: g, off: off - g.start, p: p[:n:n]}
+	return piece{segment: g, off: off - g.start, ahead: ahead, p: p[:n:n]}
 }
 
 // callHelpers never waits: when the queue is full everybody is busy anyway.
@@ -142,7 +144,7 @@ func (t *transfer) fail(err error) {
 func (s *Space) run(t *transfer, c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
 	dir := t.dir
-	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)))
+	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)), c.ahead)
 	if err == nil {
 		err = s.runOn(file, dir, c)
 		c.segment.release(dir)
