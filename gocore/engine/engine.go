@@ -108,6 +108,7 @@ type Engine struct {
 	lost      map[uint64]error
 	stirred   []*History // those whose prefetcher may have something to do
 	resting   []*History // the list's other buffer
+	turns     turns      // buffer of prefetchTier
 	victims   []*Record  // buffer of evict
 	running   int        // transfers handed out by Next
 	capturing int        // captures that have room and are being copied
@@ -263,6 +264,7 @@ type History struct {
 	sweep   sweep
 	pace    pace
 	stirs   bool // in Engine.stirred
+	stopped bool // its prefetcher has not got to the end of what is expected
 	started bool // prefetching has been allowed: by a restore or by the application
 	// promised[t]: everything expected before this place of the order has been looked at by the prefetcher of tier t.
 	promised  [MaxTiers]int64

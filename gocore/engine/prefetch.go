@@ -202,51 +202,6 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	}
 }
 
-// prefetchStirred runs the prefetchers that may have something to do; those that must go on later stay on the list.
-func (e *Engine) prefetchStirred(now int64) {
-	list := e.stirred
-	e.stirred = e.resting[:0]
-	for _, h := range list {
-		h.stirs = false
-		if !e.prefetch(now, h) {
-			e.stir(h)
-		}
-	}
-	clear(list)
-	e.resting = list
-}
-
-// prefetch promises what the order wants next, and loads what is not there: for each tier up to the room it may take. It tells
-// whether the end of what is expected was reached in every tier: then nothing is left to do until something changes.
-func (e *Engine) prefetch(now int64, h *History) (ended bool) {
-	e.follow(h)
-	ended = true
-	for t := max(len(e.tiers)-2, 0); t >= 0; t-- {
-		ended = e.prefetchTier(now, h, t) && ended
-	}
-	return ended
-}
-
-func (e *Engine) prefetchTier(now int64, h *History, t int) (ended bool) {
-	tr := e.tiers[t]
-	if h.stuck[t] == tr.version+1 {
-		return false // no room at the last attempt and none has appeared since
-	}
-	h.stuck[t] = 0
-	ended = true
-	h.order.Upcoming(h.promised[t], func(seq int64, k plan.Key, _ bool) bool {
-		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.captured {
-			if !e.ahead(now, h, rec, t) {
-				ended = false
-				return false
-			}
-		}
-		h.promised[t] = seq + 1
-		return true
-	})
-	return ended
-}
-
 // ahead promises rec's copy in tier t or begins to load it; false when that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	tr := e.tiers[t]
