@@ -108,7 +108,7 @@ CLAIMS = (
 
 
 def glance(results: Iterable[dict[str, Any]]) -> list[str]:
-    """The table, what is missed first. Of a figure that was measured several times the median counts, of faults the most.
+    """The table, what is missed first. Of a figure with several runs the median counts, of faults the most.
 
     Raises
     ------
