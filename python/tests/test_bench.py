@@ -68,22 +68,62 @@ def test_the_page_of_results_is_the_committed_results():
     assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.page(ROOT / "benchmarks" / "results")
 
 
+def result(benchmark, what, value, bound, *, at_least=False, rounds=9):
+    bar = {"what": what, "value": value, "bound": bound, "at_least": at_least}
+    return {"benchmark": benchmark, "settings": {"rounds": rounds} if rounds else {}, "bars": [bar]}
+
+
 def test_a_claim_is_missed_by_the_median_of_one_of_its_bars():
     def measured(bound, value, what="64 KiB"):
-        one = {"what": f"lease of {what}, µs", "value": value, "bound": bound, "at_least": False}
-        return {"benchmark": "lease", "bars": [one]}
+        return result("lease", f"lease of {what}, µs", value, bound)
 
     runs = [measured(20, value) for value in (30.0, 10.0, 15.0)]
-    (line,) = glance.glance(runs)[2:]
-    assert line == "| lease of host memory, µs | fixed | 15 | ≤ 20 | holds |"
-    scale = {"benchmark": "scale", "bars": [{"what": "bytes", "value": 2, "bound": 1, "at_least": False}]}
+    head, rule, line = glance.glance(runs)
+    assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
+    assert rule.count("|") == head.count("|")
+    assert line == "| lease of host memory, µs | – | – | 15 | ≤ 20 | holds |"
+    scale = result("scale", "bytes", 2, 1)
     lines = glance.glance([*runs, measured(20, 21.0, "1 MiB"), scale, measured(30, 1.0, "2 MiB")])[2:]
     assert lines == [
-        "| lease of host memory, µs | fixed | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
-        "| memory of a record, bytes | fixed | 2 | ≤ 1 | **misses** |",
+        "| lease of host memory, µs | – | – | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
+        "| memory of a record, bytes | – | – | 2 | ≤ 1 | **misses** |",
     ]
     with pytest.raises(ValueError, match="no claim"):
-        glance.glance([{"benchmark": "new", "bars": [{"what": "x", "value": 1, "bound": 1, "at_least": True}]}])
+        glance.glance([result("new", "x", 1, 1)])
+
+
+def test_peers_and_ceilings_have_columns_of_their_own():
+    commits = result("commits", "commits a second, of SQLite", 1.0, 0.9, at_least=True)
+    assert glance.glance([commits])[2].split(" | ")[1:3] == ["SQLite in WAL mode", "raw writes, each with fdatasync"]
+    ring = result("shot-link", "x: of the ring's blocked time", 0.2, 0.5)
+    assert glance.glance([ring])[2].split(" | ")[1:3] == ["the ring", "–"]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "mark"),
+    [([3], ""), ([1, 1, 1], ""), ([2], " (2 rounds)"), ([None, 1], " (2 rounds)"), ([1], " (1 round)")],
+)
+def test_figures_of_few_rounds_are_marked(rounds, mark):
+    (line,) = glance.glance([result("small", "x, µs", 12.0, 30, rounds=each) for each in rounds])[2:]
+    assert line == f"| checkpoint() of ten 1-KiB regions, µs | – | – | 12{mark} | ≤ 30 | holds |"
+
+
+def test_one_run_with_wrong_bytes_is_not_hidden_by_others():
+    runs = [
+        result("commits", "checkpoints that did not come back as they were", faults, 0, rounds=1)
+        for faults in (0, 4, 0)
+    ]
+    (line,) = glance.glance(runs)[2:]
+    assert line.endswith("| 4 | ≤ 0 | **misses** |")
+
+
+def test_the_page_begins_with_thirty_lines():
+    if not (ROOT / "benchmarks" / "results").is_dir():
+        pytest.skip("not a checkout")
+    title, empty, head, _, *lines = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").splitlines()
+    assert (title, empty) == ("# Measured results", "")
+    assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
+    assert 25 <= lines.index("") <= 35
 
 
 def test_help_names_every_benchmark_in_one_piece():
