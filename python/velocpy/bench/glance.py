@@ -98,7 +98,7 @@ CLAIMS = (
 
 
 def glance(results: Iterable[dict[str, Any]]) -> list[str]:
-    """The table, what is missed first. Of a figure that several runs have measured the median counts, of faults the most.
+    """The table, what is missed first. Of several runs of a bar the median counts, of faults the most.
 
     Raises
     ------
