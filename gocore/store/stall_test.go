@@ -293,7 +293,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 			c := stored(host, 32<<20, vfs.NewFaulty(vfs.NewMem(64<<20), slow))
 			c.Flush, c.StallAfter, c.DespairAfter, c.Workers = "eager", 50*time.Millisecond, 1500*time.Millisecond, 1
 			h := newClient(t, reopened(t, c), "h")
-			p := random(24<<20, 1)
+			p := random(14<<20, 1) // several times DespairAfter, and well within what a step may take
 			begun := time.Now()
 			out := h.mustPut(1, p)
 			if err := h.wait(out.Ticket, status.TierDisk); err != nil {

@@ -134,7 +134,7 @@ class InvalidType(InvalidArgument, TypeError):
 
 
 class InvalidBudget(InvalidArgument):
-    """A size of a tier cannot be understood."""
+    """A size of a tier cannot be understood, or needs more address space than the process may map beside the core."""
 
 
 class ForeignDirectory(InvalidArgument):

@@ -108,7 +108,7 @@ CLAIMS = (
 
 
 def glance(results: Iterable[dict[str, Any]]) -> list[str]:
-    """The table, what is missed first. Of a figure with several runs the median counts, of faults the most.
+    """The table, what is missed first. Of several runs of a bar the median counts, of faults the most.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def _row(claim: Claim, bars: dict[str, list[Run]]) -> tuple[bool, int, str]:
     held = sum(_holds(values[name], runs[0].bar) for name, runs in bars.items())
     bounds = sorted({_bound(runs[0].bar) for runs in bars.values()})
     shown = ", ".join(bounds[:3]) + (", …" if len(bounds) > 3 else "")
-    least, most = f"{min(values.values()):.3g}", f"{max(values.values()):.3g}"
+    least, most = _short(min(values.values())), _short(max(values.values()))
     spread = least if least == most else f"{least} … {most}"
     verdict = "holds" if held == len(bars) == 1 else f"{held} of {len(bars)}" if held else "**misses**"
     if 0 < held < len(bars):
@@ -160,9 +160,8 @@ def _counts_faults(bar: dict[str, Any]) -> bool:
 
 def _few(bars: dict[str, list[Run]]) -> str:
     """The mark of figures of which one or more were measured in too few rounds, all runs together."""
-    least = min(
-        (sum(run.rounds for run in runs) for runs in bars.values() if not _counts_faults(runs[0].bar)), default=ROUNDS
-    )
+    figures = (runs for runs in bars.values() if not _counts_faults(runs[0].bar))
+    least = min((sum(run.rounds for run in runs) for runs in figures), default=ROUNDS)
     return "" if least >= ROUNDS else f" ({least} round{'s' if least > 1 else ''})"
 
 
@@ -171,4 +170,8 @@ def _holds(value: float, bar: dict[str, Any]) -> bool:
 
 
 def _bound(bar: dict[str, Any]) -> str:
-    return f"{'≥' if bar['at_least'] else '≤'} {bar['bound']:.3g}"
+    return f"{'≥' if bar['at_least'] else '≤'} {_short(bar['bound'])}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
