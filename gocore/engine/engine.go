@@ -47,9 +47,10 @@ type Config struct {
 	Workers   int // transfers at once over a link, each way: what the caller will ask for; 0: 1
 	Prefetch  bool
 	Guess     bool
-	ProveFrom int64               // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
-	Forget    func(*Record)       // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
-	Removed   func(r, by *Record) // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
+	ProveFrom int64                                 // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
+	Forget    func(*Record)                         // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
+	Removed   func(r, by *Record)                   // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
+	Room      func(t int, off, n int64, taken bool) // a record has been given room in tier t, or has given it back; nil: nobody wants to know. In it no call of the engine
 	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
 	Keep  func(*Record, int64) bool            // asked of a record that gives its room at an offset there back: whether the catalog counts on it
 	Find  func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
@@ -124,23 +125,24 @@ type Engine struct {
 // tier is one level of the hierarchy.
 type tier struct {
 	TierConfig
-	index    int
-	table    *fragment.Table[*Record]
-	bytes    [fragment.Held + 1]int64 // by class
-	claims   fifo[*claim]
-	version  uint64 // grows when something became evictable or free
-	hand     fragment.ID
-	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
-	captures int64 // e.count at the last capture
-	inflow   inflow
-	proofs   int // under way
-	arriving int // flushes and spills to it, under way
-	leaving  leaving
-	reserved reserved
-	retired  []span
-	idle     reserved // what of it is reserved
-	// idleBytes is how many bytes that is.
-	idleBytes int64
+	index     int
+	table     *fragment.Table[*Record]
+	bytes     [fragment.Held + 1]int64 // by class
+	claims    fifo[*claim]
+	version   uint64 // grows when something became evictable or free
+	hand      fragment.ID
+	captured  int64 // size of the largest recent capture, for the headroom that prefetches leave
+	captures  int64 // e.count at the last capture
+	inflow    inflow
+	proofs    int // under way
+	arriving  int // flushes and spills to it, under way
+	leaving   leaving
+	reserved  reserved
+	retired   []span
+	idle      reserved // what of it is reserved
+	idleBytes int64    // of idle
+	// allotted: what comes free of retired is idle only as far as more bytes than these are not.
+	allotted int64
 }
 
 // inflow estimates how fast bytes come into a tier from above.

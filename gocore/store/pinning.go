@@ -68,6 +68,7 @@ func (s *Store) startPinning() {
 		s.pinAll()
 		s.mu.Lock()
 		defer s.leave()
+		s.hosted.end = s.host.Size() // some may have been touched behind the budget
 		s.users--
 	})
 }
@@ -113,7 +114,7 @@ func (s *Store) pinAll() {
 
 // touchAll makes all pages of the host tier present and tells of each piece; false when the store closes.
 func (s *Store) touchAll(tell func(part)) bool {
-	for off, n := int64(0), int64(0); off < s.host.Size(); off += n {
+	for off, n := int64(0), int64(0); off < s.hostBudget(); off += n {
 		n = min(s.pieceAt(off), s.host.Size()-off)
 		if !s.touch(off, n) {
 			return false
@@ -176,6 +177,7 @@ func (s *Store) touchShares(next *atomic.Int64, end int64) {
 		if s.set.Pinning == "sequential" {
 			s.waitForQuiet()
 		}
+		s.pages.touched(off, min(pageShare, end-off), s.now())
 		if s.host.Populate(off, min(pageShare, end-off)) != nil {
 			return // no memory left to populate: copies will meet the same and say so
 		}
@@ -221,6 +223,7 @@ func (s *Store) inTurn(p part, atOnce int64) bool {
 // register pins a range for every device; false when that is refused. All know of it before the first does: what one has pinned, no copy of
 // another may cross.
 func (s *Store) register(off, n int64) bool {
+	s.pages.pins(off, n)
 	if len(s.accelerators) > 1 {
 		for _, a := range s.accelerators {
 			_ = a.dev.Border(s.host, off, n) // what is wrong, Pin finds too

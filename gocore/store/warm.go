@@ -4,17 +4,15 @@ import (
 	"runtime"
 
 	"go.uber.org/atomic"
-
-	"velocpy/gocore/memory"
-	"velocpy/gocore/safego"
 )
 
-// warmth keeps the first touch of memory out of captures: a goroutine of its own makes pages of the host tier present ahead of the
-// place that captures have reached. What is never reached is never touched, so a generous budget costs nothing until it is used.
+// warmth keeps the first touch of memory out of captures: pages of the host tier are made present ahead of the place that captures have reached. What is never
+// reached is never touched, so a generous budget costs nothing until it is used. Pages that were given back are touched ahead again when captures come near.
 type warmth struct {
-	reached atomic.Int64
-	want    chan struct{}
-	stop    chan struct{}
+	on      atomic.Bool
+	reached atomic.Int64 // where captures were when pages were looked after last
+	resting atomic.Bool  // memory was given back, and no captures have come since
+	done    int64        // the pages before it are present; the goroutine's own
 }
 
 const (
@@ -26,67 +24,47 @@ const (
 // goal is how far the pages should be present when captures have reached so far.
 func goal(reached int64) int64 { return reached + min(max(reached, warmFirst), warmAhead) }
 
-func (s *Store) startWarming() {
-	if s.host == nil || len(s.accelerators) > 0 && s.set.Pinning != "off" {
-		return // pinning touches everything
+// warmSome makes one piece present; false when nothing is to be done.
+func (s *Store) warmSome() bool {
+	w := &s.warm
+	if !w.on.Load() || w.resting.Load() {
+		return false
 	}
-	s.warm.want, s.warm.stop = make(chan struct{}, 1), make(chan struct{})
-	s.users++
-	safego.Go("warming", func() {
-		s.warm.run(s.host)
-		s.mu.Lock()
-		defer s.leave()
-		s.users--
-	})
+	n := min(warmPiece, s.hostBudget()-w.done)
+	if n <= 0 || w.done >= goal(w.reached.Load()) {
+		return false
+	}
+	s.pages.touched(w.done, n, s.now())
+	if s.host.Populate(w.done, n) != nil {
+		w.on.Store(false) // no memory left to populate: captures will meet the same and say so
+		return false
+	}
+	w.done += n
+	return true
 }
 
-func (s *Store) stopWarming() {
-	if s.warm.stop != nil {
-		close(s.warm.stop)
-	}
+// hostBudget is the budget of the host tier.
+func (s *Store) hostBudget() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.eng.Capacity(s.hostTier())
 }
 
-// run populates the mapping piece by piece.
-func (w *warmth) run(m *memory.Mapping) {
-	for done := int64(0); done < m.Size(); {
-		if done >= goal(w.reached.Load()) {
-			select {
-			case <-w.stop:
-				return
-			case <-w.want:
-			}
-			continue
-		}
-		select {
-		case <-w.stop:
-			return
-		default:
-		}
-		n := min(warmPiece, m.Size()-done)
-		if m.Populate(done, n) != nil {
-			return // no memory left to populate: captures will meet the same and say so
-		}
-		done += n
-	}
-}
-
-// follow tells how far into the buffer captures have come.
-func (w *warmth) follow(used int64) {
-	if reached := w.reached.Load(); w.want == nil || used < reached+warmFirst/2 {
-		return
+// behind notes how far into the buffer captures have come, and tells whether pages are to be made present.
+func (w *warmth) behind(used int64) bool {
+	if !w.on.Load() || used < w.reached.Load()+warmFirst/2 {
+		return false
 	}
 	w.reached.Store(used)
-	select {
-	case w.want <- struct{}{}:
-	default:
-	}
+	w.resting.Store(false)
+	return true
 }
 
-func (s *Store) hostUsed() int64 {
-	if s.host == nil {
-		return 0
-	}
-	return s.eng.Stats.Tiers[0].HighWater
+// restart tells that pages from a place on were given back, and how far what is in use reaches.
+func (w *warmth) restart(from, used int64) {
+	w.done = min(w.done, from)
+	w.reached.Store(used)
+	w.resting.Store(true)
 }
 
 // helpers is the number of goroutines that help large copies beside the caller.
