@@ -157,7 +157,7 @@ def test_what_is_dropped_does_not_come_back_and_others_take_its_place() -> None:
         ({"best": 2, "by": ("val", 3)}, "the name of a number in the meta"),
         ({"best": 2, "by": b"loss"}, "the name of a number in the meta"),
         ({"best": 2, "by": ["a"] * 1001}, "the name of a number in the meta"),
-        ({"best": 2, "by": "a" * 65537}, "at most 65536 bytes"),
+        ({"best": 2, "by": "a" * 65537}, "at most 64.0 KiB"),
         ({"best": 2, "by": "loss", "order": "least"}, "one of min, max"),
         ({"best": 0, "by": "loss"}, "a whole number from 1 up"),
         ({"best": True, "by": "loss"}, "a whole number from 1 up"),

@@ -408,7 +408,7 @@ def test_nothing_is_free(small_disk: Path, run_python: RunPython) -> None:
         store = velocpy.open({str(path)!r}, host="8MiB", disk="64MiB")
         run = store.history("run")
         for i in range(8):
-            run.checkpoint(i, u=numpy.full(50_000, i)).wait("disk")
+            run.checkpoint(i, u=numpy.full(200_000, i)).wait("disk")
         os._exit(0)
         """
     )
