@@ -136,7 +136,8 @@ def _by_turns(case: Case, folder: Path, size: int, total: int, rounds: int) -> d
                 for key in range(count):
                     for _, history in turns:
                         history.checkpoint(key, u=stamped.of(key))
-            for verify, history in turns[:: 1 if number % 2 else -1]:
+            first = number % len(turns)  # each goes first, in the middle and last equally often
+            for verify, history in turns[first:] + turns[:first]:
                 if case.planned:
                     history.hint(keys)
                 began = time.perf_counter()
