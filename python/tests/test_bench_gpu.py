@@ -463,7 +463,7 @@ def test_the_bar_on_fresh_memory():
 
 
 def test_touched_memory_is_given_back():
-    with cold.touch(8 * MIB) as touched:
+    with cold.Touched(8 * MIB) as touched:
         assert touched.rate > 0
     with pytest.raises(ValueError, match="closed"):
         len(touched._whole)

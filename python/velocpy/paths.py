@@ -132,9 +132,9 @@ def require_own(directory: Path) -> None:
 
 def tell_of_memory(directory: Path, lasting: bool) -> None:
     """Warns, once for each file system, of a disk tier whose files lie in memory; for a lasting one of what goes."""
-    try:
-        from .trial import filesystem, system  # opening a store in memory alone does without them
+    from .trial import filesystem, system  # opening a store in memory alone does without them
 
+    try:
         device, kind = directory.stat().st_dev, system.magic(directory)
     except OSError:
         return  # the core tells what is wrong with it

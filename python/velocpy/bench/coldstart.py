@@ -14,7 +14,7 @@ from velocpy.budget import available_memory
 
 from .gpu import team
 from .gpu.card import HostCard
-from .gpu.cold import Cold, Start, begin, physical_memory, pin_rate, register_rate, touch, touch_threads
+from .gpu.cold import Cold, Start, Touched, begin, physical_memory, pin_rate, register_rate, touch_threads
 from .gpu.contenders import has_gpu
 from .gpu.workload import GIB, MIB
 from .report import Report
@@ -97,7 +97,7 @@ def _on_used_memory(report: Report, starts: list[Start], folder: Path, deadline:
     """Nearly all of the machine's memory is touched before: a system gives out pages that it has never used first."""
     if has_gpu():
         for when, amount in (("before", available_memory() - SPARE), ("again", PROBE)):
-            with touch(amount) as touched:
+            with Touched(amount) as touched:
                 again = round(touched.rate / 1e9, 2)
                 report.measure({f"touched {when} GB/s": again})
         pinned = [pin_rate(PROBE) for _ in range(rounds)]
@@ -117,7 +117,7 @@ def _on_fresh_memory(report: Report, starts: list[Start], folder: Path, deadline
     """Measures how fast never-used memory is touched, holds what it has touched, and begins on other such memory."""
     for start in starts:
         for name in start.contenders:
-            with touch(FRESH_PROBE) as touched:
+            with Touched(FRESH_PROBE) as touched:
                 colds = _begun(report, start, name, folder, deadline)
             if colds is not None:
                 bound = fresh_bound(start.workload(0).sizes, start.device, start.interval, touched.rate)

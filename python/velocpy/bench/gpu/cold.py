@@ -162,7 +162,10 @@ def measure(start: Start, name: str, folder: Path, rank: int, fence: Callable[[]
 
 
 class Touched:
-    """Memory of which every page is present, and how fast it became so; given back at the end of a ``with``."""
+    """Memory of which every page is present, and how fast it became so; given back at the end of a ``with``.
+
+    The memory of a fresh virtual machine is slow the first time: its host maps it then. What comes later is not.
+    """
 
     def __init__(self, nbytes: int) -> None:
         self._whole = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -199,14 +202,6 @@ class Touched:
         self._whole.close()
 
 
-def touch(nbytes: int) -> Touched:
-    """Touches so much memory.
-
-    The memory of a fresh virtual machine is slow the first time: its host maps it then. What comes later is not.
-    """
-    return Touched(nbytes)
-
-
 def touch_threads() -> int:
     """Threads that touch memory: as many as a store takes."""
     return min(max(len(os.sched_getaffinity(0)) * 3 // 4, 1), TOUCHERS)
@@ -217,7 +212,7 @@ def register_rate(nbytes: int) -> float:
     import torch
 
     cudart: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-    with touch(nbytes) as touched:
+    with Touched(nbytes) as touched:
         base, piece = touched.address, 64 << 20
         began = time.perf_counter()
         for at in range(base, base + nbytes, piece):
