@@ -24,7 +24,6 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/handle"
-	"velocpy/gocore/monitor"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/status"
@@ -166,7 +165,6 @@ func historyOf(h C.uint64_t) (*store.History, error) {
 
 // begin runs what begins an operation. One that has not ended gets a handle; the outcome of one that has goes to the caller.
 func begin(out *C.veloc_outcome, failure *C.veloc_error, start func(o *store.Outcome) (*store.Op, status.Code, error)) C.int32_t {
-	monitor.Called()
 	return guard(failure, func() (status.Code, error) {
 		if err := need(unsafe.Pointer(out)); err != nil {
 			return 0, err

@@ -18,7 +18,6 @@ import (
 	"velocpy/gocore/killpoint"
 	"velocpy/gocore/logring"
 	"velocpy/gocore/memory"
-	"velocpy/gocore/monitor"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/sim"
 	"velocpy/gocore/status"
@@ -89,7 +88,6 @@ func initialise(text []byte) error {
 	if c.MaxProcs > 0 {
 		runtime.GOMAXPROCS(c.MaxProcs)
 	}
-	monitor.Reserve()
 	if c.GCPercent != nil {
 		debug.SetGCPercent(*c.GCPercent)
 	}
@@ -118,7 +116,7 @@ func testing() error {
 //export veloc_build_info
 func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
-		info := map[string]any{"version": version, "revision": revision, "go": runtime.Version(), "max_procs": monitor.Slots()}
+		info := map[string]any{"version": version, "revision": revision, "go": runtime.Version(), "max_procs": runtime.GOMAXPROCS(0)}
 		if build, ok := debug.ReadBuildInfo(); ok {
 			modules := map[string]string{}
 			for _, m := range build.Deps {
@@ -141,7 +139,7 @@ func veloc_build_info(buf *C.char, capacity C.int64_t, length *C.int64_t, failur
 func veloc_in_use(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		text, err := json.Marshal(map[string]int64{
-			"goroutines":   int64(runtime.NumGoroutine() - monitor.Goroutines()),
+			"goroutines":   int64(runtime.NumGoroutine()),
 			"mapped_bytes": memory.Total(),
 			"stores":       int64(stores.Len()),
 			"histories":    int64(histories.Len()),

@@ -7,13 +7,13 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 
 	"go.uber.org/atomic"
 
 	"velocpy/gocore/catalog"
-	"velocpy/gocore/monitor"
 	"velocpy/gocore/plan"
 	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
@@ -225,7 +225,7 @@ func (c *Check) Step(enough func() bool) (done bool, err error) {
 	}
 	var busy sync.WaitGroup
 	var failed error
-	for range min(mostReaders, max(2, monitor.Slots())) {
+	for range min(mostReaders, max(2, runtime.GOMAXPROCS(0))) {
 		busy.Add(1)
 		safego.Go("check", func() {
 			defer busy.Done()

@@ -1,13 +1,13 @@
 package store
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
 	"go.uber.org/atomic"
 
 	"velocpy/gocore/coldstart"
-	"velocpy/gocore/monitor"
 	"velocpy/gocore/safego"
 )
 
@@ -56,7 +56,7 @@ func touchThreads(copiers int) int {
 	if copiers > 0 {
 		return min(copiers+1, touchers)
 	}
-	return min(max(monitor.Slots()*3/4, 1), touchers)
+	return min(max(runtime.GOMAXPROCS(0)*3/4, 1), touchers)
 }
 
 // touch makes pages present, by as many threads as there are seats for; false when the store closes.

@@ -1,10 +1,11 @@
 package store
 
 import (
+	"runtime"
+
 	"go.uber.org/atomic"
 
 	"velocpy/gocore/memory"
-	"velocpy/gocore/monitor"
 	"velocpy/gocore/safego"
 )
 
@@ -96,5 +97,5 @@ func helpers(asked int) int {
 	if asked > 0 {
 		return asked
 	}
-	return min(monitor.Slots(), 8) - 1
+	return min(runtime.GOMAXPROCS(0), 8) - 1
 }

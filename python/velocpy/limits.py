@@ -24,8 +24,8 @@ ADDRESS_SPACE = 3 * GIB
 #: How much has to be left beside a store's host tier once the core is loaded, which has mapped most of its part.
 _SPARE = 512 * MIB
 
-#: Threads that a core with few processors has at work: 9 were seen with 2 processors, 15 with 16, 33 with 64.
-_THREADS = 13
+#: Threads that a core with few processors has at work: 8 were seen with 2 processors, 14 with 16, 32 with 64.
+_THREADS = 12
 
 #: Length of a thread's stack that `ADDRESS_SPACE` allows for, and glibc's where RLIMIT_STACK says nothing.
 _STACK, _UNLIMITED_STACK = 8 * MIB, 2 * MIB
