@@ -435,7 +435,7 @@ py::object History::lookup(py::handle key) const {
   nogil.end();
   if (status == VELOC_E_NOT_FOUND) return py::none();
   if (status < 0) raise(error, where(key));
-  return py::make_tuple(info.payload_bytes, info.slot_bytes, info.meta_len, info.tiers, info.ready != 0, info.ticket);
+  return py::make_tuple(info.payload_bytes, info.slot_bytes, info.meta_len, info.tiers, info.ready != 0, info.ticket, info.captured_ns);
 }
 
 void History::withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*)) {

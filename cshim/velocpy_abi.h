@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 8
+#define VELOC_ABI_VERSION 9
 
 /* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -171,8 +171,9 @@ typedef struct veloc_info {
   int64_t slot_bytes;
   int64_t payload_bytes; /* sum of the regions */
   int64_t meta_len;
-  int32_t tiers; /* bit t set: complete copy in tier t */
-  int32_t ready; /* 1: a restore would find it in the fastest tier */
+  int32_t tiers;       /* bit t set: complete copy in tier t */
+  int32_t ready;       /* 1: a restore would find it in the fastest tier */
+  int64_t captured_ns; /* when the checkpoint was asked for, since 1970 (UTC); 0: the store does not say */
 } veloc_info;
 
 /* What one of these keeps stays. The best are those with the smallest, or the largest, number at one place of their meta, which is JSON

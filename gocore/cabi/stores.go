@@ -232,6 +232,7 @@ func veloc_lookup(history C.uint64_t, key *C.veloc_const_key, info *C.veloc_info
 		}
 		info.ticket, info.layout = C.uint64_t(i.Ticket), C.uint64_t(i.Layout)
 		info.slot_bytes, info.payload_bytes, info.meta_len = C.int64_t(i.Slot), C.int64_t(i.Payload), C.int64_t(i.Meta)
+		info.captured_ns = C.int64_t(i.Time)
 		info.tiers, info.ready = C.int32_t(i.Tiers), 0
 		if i.Ready {
 			info.ready = 1

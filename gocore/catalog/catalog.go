@@ -63,6 +63,7 @@ type Row struct {
 	Serial  uint64 // larger than that of what it replaces
 	Layout  *Layout
 	Content Content
+	Time    int64 // when it was captured, in ns since 1970 (UTC); 0: not known
 	Align   int64 // of the slot in memory
 	Extents []Extent
 	Sums    []uint64 // by region
@@ -127,6 +128,7 @@ type HistoryInfo struct {
 	Rows      int
 	Bytes     int64      // of all extents that can be read; at most the largest int64
 	Last      uint64     // the largest serial of a row; 0: none
+	Time      int64      // of that row
 	Retention *Retention // nil: none; not to be changed
 }
 

@@ -49,7 +49,7 @@ func writeCorpora(records [][]byte) error {
 		dir := filepath.Join("testdata", "fuzz", target)
 		errs = append(errs, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	for i, record := range append(slices.Clip(records), retainingBest()) {
+	for i, record := range append(slices.Clip(records), retainingBest(), putWithTime()) {
 		write("FuzzApply", fmt.Sprintf("record-%d", i), record, false)
 		write("FuzzApply", fmt.Sprintf("cut-%d", i), record[:len(record)*2/3], false)
 		write("FuzzApply", fmt.Sprintf("short-%d", i), shortened(record), true)
@@ -57,7 +57,15 @@ func writeCorpora(records [][]byte) error {
 	write("FuzzApply", "all", slices.Concat(records...), false)
 	write("FuzzRecordRoundTrip", "number", "wave", "", int64(-7), uint64(1), "meta", "u", []byte{10, 0, 200, 255}, uint8(3))
 	write("FuzzRecordRoundTrip", "text", "\xff", "best", int64(0), uint64(9), "", "", []byte{}, uint8(0))
+	write("FuzzRecordRoundTrip", "time", "wave", "", int64(1764057600123456789), uint64(1), "meta", "u", []byte{10}, uint8(7))
 	return errors.Join(errs...)
+}
+
+// putWithTime is a record with a put that says when it was captured, which no sample of version 1 has.
+func putWithTime() []byte {
+	l := &Layout{Slot: 100, Spans: []Span{{0, 100}}}
+	row := &Row{Key: plan.Number(5), Serial: 1, Time: 1764057600123456789, Extents: []Extent{{1, 0, Block}}, Meta: "m"}
+	return appendPut(appendLayout(appendHistory(nil, 9, "wave"), 9, l), 9, 9, row)
 }
 
 // retainingBest is a record with a rule about the best checkpoints, which no sample of version 1 has.
@@ -133,6 +141,9 @@ func FuzzRecordRoundTrip(f *testing.F) {
 		}
 		if known&1 != 0 {
 			row.Sums = make([]uint64, len(sizes))
+		}
+		if known&4 != 0 {
+			row.Time = max(number, 1)
 		}
 		if known&2 != 0 {
 			row.Leaves = slices.Repeat([]uint64{serial}, int(leaves))

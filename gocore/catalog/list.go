@@ -8,8 +8,9 @@ type Brief struct {
 	Serial  uint64
 	Layout  *Layout
 	Content Content
-	Summed  bool // there are checksums
-	Meta    int  // bytes of it
+	Time    int64 // as a Row's
+	Summed  bool  // there are checksums
+	Meta    int   // bytes of it
 }
 
 // Cursor is a place between the rows of a State. The zero value is before the first; others are good as long as nothing is applied.
@@ -40,7 +41,7 @@ func (s *State) List(history uint32, from Cursor, f func(b Brief) bool) (next Cu
 func (s *State) brief(i item) Brief {
 	p, _ := parsePut(i)
 	l := s.layout(p.layout)
-	b := Brief{Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content}
+	b := Brief{Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content, Time: p.time}
 	if b.Content != Raw {
 		return b
 	}

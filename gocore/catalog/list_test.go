@@ -17,7 +17,7 @@ func TestListingsInPages(t *testing.T) {
 	put := func(history string, key plan.Key, meta string, summed bool) {
 		serial++
 		l := &Layout{Slot: 2 * checksum.LeafBytes, Spans: []Span{{0, 8}, {4096, checksum.LeafBytes + 1}}, Text: "l"}
-		row := Row{Key: key, Serial: serial, Layout: l, Meta: meta, Extents: []Extent{{1, int64(serial) << 20, l.Slot}}}
+		row := Row{Key: key, Serial: serial, Time: int64(serial % 3), Layout: l, Meta: meta, Extents: []Extent{{1, int64(serial) << 20, l.Slot}}}
 		if summed {
 			row.Sums, row.Leaves = []uint64{1, 2}, []uint64{3, 4}
 		}
@@ -56,7 +56,7 @@ func TestListingsInPages(t *testing.T) {
 		}
 		for i, b := range got {
 			r := want[i]
-			if b.Key != r.Key || b.Serial != r.Serial || b.Meta != len(r.Meta) || b.Summed != (r.Sums != nil) || b.Layout.Text != "l" || b.Content != Raw {
+			if b.Key != r.Key || b.Serial != r.Serial || b.Time != r.Time || b.Meta != len(r.Meta) || b.Summed != (r.Sums != nil) || b.Layout.Text != "l" || b.Content != Raw {
 				t.Fatalf("row %d is %+v, not %+v", i, b, r)
 			}
 		}

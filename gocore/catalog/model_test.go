@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -66,6 +67,7 @@ func layouts() *rapid.Generator[*Layout] {
 
 func rowOf(t *rapid.T, l *Layout) *Row {
 	row := &Row{Key: keys.Draw(t, "key"), Layout: l, Align: rapid.Int64Range(0, 1<<32-1).Draw(t, "align"), Meta: rapid.StringN(0, 5, 20).Draw(t, "meta")}
+	row.Time = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "time")
 	need := int64(extentsBytes(l.Slot))
 	for row.Extents = []Extent{}; need > 0; need -= row.Extents[len(row.Extents)-1].Bytes {
 		e := Extent{File: rapid.Uint64Min(1).Draw(t, "file"), Offset: rapid.Int64Range(0, 1<<50).Draw(t, "block") * Block}

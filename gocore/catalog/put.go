@@ -10,6 +10,7 @@ import (
 const (
 	flagSums   = 1
 	flagLeaves = 2
+	flagTime   = 4
 )
 
 const extentBytes = 24
@@ -24,13 +25,14 @@ const (
 	putKey     = itemHead + 18
 )
 
-// put is the front of a row's item: all that is known of any content. The rest is behind the key.
+// put is the front of a row's item: all that is known of any content, and the time of a raw one. The rest is behind these.
 type put struct {
 	history, layout uint32
 	serial          uint64
 	content         Content
 	flags           uint8
 	key             rawKey
+	time            int64
 	rest            []byte
 }
 
@@ -42,19 +44,31 @@ func parsePut(i item) (p put, err error) {
 	p = put{history: le32(i[putHistory:]), layout: le32(i[putLayout:]), serial: le64(i[putSerial:]), content: Content(i[putContent]), flags: i[putFlags]}
 	f := fields{p: i[putKey:]}
 	p.key, err = f.key()
+	if err == nil && p.content == Raw && p.flags&flagTime != 0 {
+		p.time, err = f.time()
+	}
 	p.rest = f.p
 	return p, err
 }
 
-// rest is what stands behind the key of a raw put.
+// time reads nanoseconds since 1970.
+func (f *fields) time() (int64, error) {
+	t := f.u64()
+	if t == 0 || t > math.MaxInt64 { // zero too where the body is too short
+		return 0, malformed("%d is no time", t)
+	}
+	return int64(t), nil
+}
+
+// rest is what stands behind the key and the time of a raw put.
 type rest struct {
 	align                       uint32
 	extents, sums, leaves, meta []byte
 }
 
-// parseRest reads what stands behind the key of a raw put.
+// parseRest reads what stands behind the key and the time of a raw put.
 func (p *put) parseRest(l *layout) (r rest, err error) {
-	if p.flags&^(flagSums|flagLeaves) != 0 {
+	if p.flags&^(flagSums|flagLeaves|flagTime) != 0 {
 		return r, later("a put has flags %#x", p.flags)
 	}
 	f := fields{p: p.rest}
@@ -116,7 +130,7 @@ func decode(i item, l *layout) Row {
 		return row
 	}
 	r, _ := p.parseRest(l)
-	row.Align, row.Meta = int64(r.align), string(r.meta)
+	row.Time, row.Align, row.Meta = p.time, int64(r.align), string(r.meta)
 	row.Extents = make([]Extent, 0, len(r.extents)/extentBytes)
 	for at := 0; at < len(r.extents); at += extentBytes {
 		row.Extents = append(row.Extents, extentAt(r.extents[at:]))
@@ -139,12 +153,18 @@ func appendPut(to []byte, history, layout uint32, r *Row) []byte {
 	if r.Leaves != nil {
 		flags |= flagLeaves
 	}
-	to = slices.Grow(to, 80+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+len(r.Meta))
+	if r.Time > 0 {
+		flags |= flagTime
+	}
+	to = slices.Grow(to, 88+len(r.Key.Text)+len(r.Extents)*extentBytes+8*(len(r.Sums)+len(r.Leaves))+len(r.Meta))
 	to, start := beginItem(to, kindPut)
 	to = binary.LittleEndian.AppendUint32(to, history)
 	to = binary.LittleEndian.AppendUint32(to, layout)
 	to = append(appendNumbers(to, r.Serial), byte(r.Content), flags)
 	to = appendKey(to, r.Key)
+	if r.Time > 0 {
+		to = appendNumbers(to, r.Time)
+	}
 	to = binary.LittleEndian.AppendUint32(to, uint32(r.Align))
 	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Extents)))
 	for _, e := range r.Extents {

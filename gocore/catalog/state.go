@@ -61,14 +61,21 @@ func (s *State) HistoryName(id uint32) (name string, ok bool) {
 // Histories lists the histories that are known, in no order. It looks at every row's serial.
 func (s *State) Histories() []HistoryInfo {
 	all := make([]HistoryInfo, 0, len(s.histories))
-	last := map[uint32]uint64{}
+	last := map[uint32]item{}
 	s.rows.each(func(i item) bool {
 		id := le32(i[putHistory:])
-		last[id] = max(last[id], le64(i[putSerial:]))
+		if before := last[id]; before == nil || le64(before[putSerial:]) < le64(i[putSerial:]) {
+			last[id] = i
+		}
 		return true
 	})
 	for id, h := range s.histories {
-		all = append(all, HistoryInfo{ID: id, Name: h.name, Rows: h.rows(), Bytes: h.bytes.number(), Last: last[id], Retention: h.retention})
+		info := HistoryInfo{ID: id, Name: h.name, Rows: h.rows(), Bytes: h.bytes.number(), Retention: h.retention}
+		if i := last[id]; i != nil {
+			p, _ := parsePut(i)
+			info.Last, info.Time = p.serial, p.time
+		}
+		all = append(all, info)
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -82,13 +83,13 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 	return lines(s.histories, q.From, room, func(to []byte, h catalog.HistoryInfo) []byte {
 		if q.Head == "" {
 			to = appendCount(to, h.Rows, 11)
-			to = append(appendRight(to, quantity.Sized(h.Bytes), 11), "  "...)
-			return appendLabel(to, plan.Text(h.Name))
+			to = appendShown(appendRight(to, quantity.Sized(h.Bytes), 11), h.Time)
+			return appendLabel(append(to, "  "...), plan.Text(h.Name))
 		}
 		to = pytext.Append(append(append(to, q.Head...), `"history": `...), h.Name)
 		to = appendField(to, "checkpoints", h.Rows)
 		to = appendField(to, "bytes", h.Bytes)
-		to = appendField(to, "last_serial", h.Last)
+		to = appendTime(appendField(to, "last_serial", h.Last), "latest", h.Time)
 		to = appendRetention(append(to, `, "retention": `...), h.Retention)
 		return append(to, '}')
 	})
@@ -163,7 +164,7 @@ func (s *Session) rows(q *Request, room int) ([]byte, error) {
 	return s.listing.next()
 }
 
-// rowWriter writes the lines of a listing. Rows come in runs that differ in their keys and serials alone: what else there is to say of one is put together once.
+// rowWriter writes the lines of a listing. Rows come in runs that differ in their keys, serials and times alone: what else there is to say of one is put together once.
 type rowWriter struct {
 	head         string
 	run          catalog.Brief // the latest row
@@ -178,10 +179,12 @@ func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
 	}
 	if w.head == "" {
 		to = appendRight(append(to, w.size...), strconv.FormatUint(b.Serial, 10), 10)
+		to = appendShown(to, b.Time)
 		return appendLabel(append(to, "  "...), b.Key)
 	}
 	to = appendKey(append(append(to, w.head...), `, "key": `...), b.Key)
 	to = strconv.AppendUint(append(to, w.middle...), b.Serial, 10)
+	to = appendTime(to, "captured", b.Time)
 	return append(to, w.tail...)
 }
 
@@ -228,7 +231,7 @@ func (s *Session) row(q *Request) ([]byte, error) {
 	return answer(map[string]any{
 		"serial": row.Serial, "readable": row.Readable(), "regions": len(row.Layout.Spans), "bytes": payload(row.Layout), "slot_bytes": row.Layout.Slot,
 		"alignment": row.Align, "meta_bytes": len(row.Meta), "layout_bytes": len(row.Layout.Text), "checksums": row.Sums != nil,
-		"leaves": len(row.Leaves),
+		"leaves": len(row.Leaves), "captured": json.RawMessage(appendParsed(nil, row.Time)),
 	}, nil)
 }
 

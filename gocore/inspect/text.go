@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"strconv"
+	"time"
 
 	"velocpy/gocore/plan"
 	"velocpy/gocore/pytext"
@@ -20,6 +21,34 @@ func appendLabel(to []byte, k plan.Key) []byte {
 		return strconv.AppendQuote(to, k.Text)
 	}
 	return strconv.AppendInt(to, k.Number, 10)
+}
+
+// Times for people and for programs, in UTC.
+const (
+	shownTime  = "2006-01-02 15:04:05"
+	parsedTime = `"2006-01-02T15:04:05.000000Z"`
+)
+
+// appendShown appends a time in ns since 1970 to a column for people.
+func appendShown(to []byte, ns int64) []byte {
+	to = append(to, "  "...)
+	if ns == 0 {
+		return appendRight(to, "-", len(shownTime))
+	}
+	return time.Unix(0, ns).UTC().AppendFormat(to, shownTime)
+}
+
+// appendTime appends a name and a time of a JSON object.
+func appendTime(to []byte, name string, ns int64) []byte {
+	return appendParsed(append(append(append(to, ", \""...), name...), "\": "...), ns)
+}
+
+// appendParsed appends a time in ns since 1970 as JSON.
+func appendParsed(to []byte, ns int64) []byte {
+	if ns == 0 {
+		return append(to, "null"...)
+	}
+	return time.Unix(0, ns).UTC().AppendFormat(to, parsedTime)
 }
 
 // appendField appends a name and a number of a JSON object.

@@ -91,7 +91,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		key = s.eng.AutoKey(h.h)
 	}
 	size, align := slotRoom(a.Slot)
-	b := &body{layout: l, meta: string(a.Meta)}
+	b := &body{layout: l, meta: string(a.Meta), time: s.clock().UnixNano()}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.accelerators)}
 	if dev != nil {
 		o.Top = dev.tier

@@ -51,6 +51,8 @@ type Config struct {
 	// Touching is told the offset of each piece of the host tier before it is touched; it may wait. nil: none is.
 	Touching func(off int64) `json:"-"`
 	Cut      int64           `json:"-"` // 0: cut
+	// Clock tells when checkpoints are captured; nil: the system's.
+	Clock func() time.Time `json:"-"`
 	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's

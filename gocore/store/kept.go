@@ -174,7 +174,7 @@ func (s *Store) find(h *engine.History, key plan.Key) *engine.Record {
 		return nil // opening would have failed
 	}
 	k.asleep[h.Name]--
-	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, serial: row.Serial}
+	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, time: row.Time, serial: row.Serial}
 	b.keep(row.Sums)
 	size, align := slotRoom(row.Layout.Slot)
 	return s.eng.Adopt(h, key, engine.Settled{

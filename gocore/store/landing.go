@@ -51,7 +51,7 @@ func (s *Store) say(at place, f *flown) {
 	k.underway[at] = append(k.underway[at], f)
 	s.users++
 	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
-		Key: r.Key, Serial: b.serial, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
+		Key: r.Key, Serial: b.serial, Time: b.time, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
 		Layout: &catalog.Layout{Slot: b.layout.slot, Spans: b.layout.stored(), Text: b.layout.text},
 	}})
 }

@@ -173,6 +173,14 @@ func (s *Store) openDisk(cfg *engine.Config) error {
 // now is the time since the store was opened: the engine's clock.
 func (s *Store) now() int64 { return time.Since(s.began).Nanoseconds() }
 
+// clock tells the time of day, which may jump.
+func (s *Store) clock() time.Time {
+	if s.set.Clock != nil {
+		return s.set.Clock()
+	}
+	return time.Now()
+}
+
 // enter takes the lock for a call from outside; it fails when the store is closed or the core has panicked.
 func (s *Store) enter() error {
 	if text, bad := safego.Poisoned(); bad {
@@ -282,6 +290,7 @@ func (s *Store) named(name string) *History {
 type Info struct {
 	Ticket, Layout      uint64
 	Slot, Payload, Meta int64
+	Time                int64 // when it was captured, in ns since 1970 (UTC); 0: not known
 	Tiers               int32 // bit t: a complete copy in tier t of the contract
 	Ready               bool  // a restore would find it in the fastest tier
 }
@@ -298,7 +307,7 @@ func (h *History) Lookup(k plan.Key) (Info, error) {
 		return Info{}, h.notFound(k)
 	}
 	b := r.Body.(*body)
-	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.slot, Payload: b.layout.payload, Meta: int64(len(b.meta))}
+	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.slot, Payload: b.layout.payload, Meta: int64(len(b.meta)), Time: b.time}
 	for t, number := range s.tiers {
 		if a := s.accelerator(t); s.eng.Complete(r, t) && (a == nil || a.dev.Lost() == nil) {
 			i.Tiers |= 1 << number

@@ -106,6 +106,7 @@ class Info(c.Structure):
         ("meta_len", c.c_int64),
         ("tiers", c.c_int32),
         ("ready", c.c_int32),
+        ("captured_ns", c.c_int64),
     )
 
 

@@ -162,6 +162,7 @@ class Row:
     sums: tuple[int, ...] | None = None
     leaves: tuple[int, ...] | None = None
     meta: bytes = b""
+    time: int = 0
 
 
 @dataclass
@@ -221,9 +222,13 @@ class Catalog:
         row = Row(serial, layout, content)
         if content:
             body.rest()
-        elif flags > 3:
+        elif flags > 7:
             raise ValueError("of a later version")
         else:
+            if flags & 4:
+                (row.time,) = body.numbers("Q")
+                if not 0 < row.time < 1 << 63:
+                    raise ValueError("a time is none")
             row.align, count = body.numbers("II")
             row.extents = [body.numbers("QQQ") for _ in range(count)]
             if sum(size for _, _, size in row.extents) != max(-(-layout.slot // BLOCK), 1) * BLOCK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,7 @@ def _object(**kinds: Any) -> dict[str, Any]:
 
 WHOLE, TEXT, FLAG = {"type": "integer", "minimum": 0}, {"type": "string"}, {"type": "boolean"}
 KEY = {"type": ["integer", "string"]}
+TIME = {"type": ["string", "null"], "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"}
 
 
 def _or_null(kind: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +82,12 @@ def _or_null(kind: dict[str, Any]) -> dict[str, Any]:
 
 SCHEMAS = {
     "history": _object(
-        history=TEXT, checkpoints=WHOLE, bytes=WHOLE, last_serial=WHOLE, retention=_or_null({"type": "object"})
+        history=TEXT,
+        checkpoints=WHOLE,
+        bytes=WHOLE,
+        last_serial=WHOLE,
+        latest=TIME,
+        retention=_or_null({"type": "object"}),
     ),
     "checkpoint": _object(
         history=TEXT,
@@ -88,6 +95,7 @@ SCHEMAS = {
         bytes=WHOLE,
         regions=WHOLE,
         serial=WHOLE,
+        captured=TIME,
         meta_bytes=WHOLE,
         checksums=FLAG,
         readable=FLAG,
@@ -96,6 +104,7 @@ SCHEMAS = {
         history=TEXT,
         key=KEY,
         serial=WHOLE,
+        captured=TIME,
         nbytes=WHOLE,
         slot_nbytes=WHOLE,
         meta_nbytes=WHOLE,
@@ -193,10 +202,11 @@ def test_listings(path: Path) -> None:
 
 
 def columns(text: str, count: int) -> list[list[str]]:
-    """The cells of a table; a size is one."""
+    """The cells of a table; a size is one, and so is a time."""
     units = ("B", "KiB", "MiB", "GiB")
     rows = []
     for line in text.splitlines():
+        line = re.sub(r"(?<=\d) (?=\d\d:)| (?=\(UTC\))", "_", line)
         for unit in units:
             line = line.replace(f" {unit}", f"_{unit}")
         rows.append(line.split(None, count - 1))
@@ -216,9 +226,9 @@ def sorting(tmp_path: Path) -> Path:
 
 
 def test_columns_of_a_listing(sorting: Path) -> None:
-    head, *rows = columns(invoke("ls", sorting, "h").stdout, 5)
-    assert head == ["size", "regions", "meta", "version", "key"]
-    assert [row[1:3] + row[4:] for row in rows] == [
+    head, *rows = columns(invoke("ls", sorting, "h").stdout, 6)
+    assert head == ["size", "regions", "meta", "version", "captured_(UTC)", "key"]
+    assert [row[1:3] + row[5:] for row in rows] == [
         ["1", "12_B", "3"],
         ["2", "0_B", '"b"'],
         ["1", "15_B", "-1"],
@@ -227,9 +237,9 @@ def test_columns_of_a_listing(sorting: Path) -> None:
     assert rows[0][0] == "5.5_KiB"
     facts = messages("ls", sorting, "h")
     assert [row[3] for row in rows] == [str(each["serial"]) for each in facts]
-    head, *rows = columns(invoke("ls", sorting).stdout, 3)
-    assert head == ["checkpoints", "size", "history"]
-    assert [(row[0], row[2]) for row in rows] == [("4", '"h"'), ("1", '"small"')]
+    head, *rows = columns(invoke("ls", sorting).stdout, 4)
+    assert head == ["checkpoints", "size", "latest_(UTC)", "history"]
+    assert [(row[0], row[3]) for row in rows] == [("4", '"h"'), ("1", '"small"')]
 
 
 @pytest.mark.parametrize(

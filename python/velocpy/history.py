@@ -6,6 +6,7 @@ import json
 import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
@@ -17,6 +18,7 @@ from .lease import Lease
 from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .quantity import exact
 from .ticket import NO_TIER, Ticket, tier_number
+from .times import from_nanoseconds
 
 if TYPE_CHECKING:
     from .choices import BestOrder, TierName
@@ -510,6 +512,28 @@ class History:
             return None
         return self._core.restore(key, (), False, True, timeout).meta
 
+    def captured(self, key: Key) -> datetime | None:
+        """When `checkpoint` was called for it, in UTC, by the clock of the system; None where a store says no times.
+
+        Durable stores keep it with the checkpoint. Those that versions of velocpy wrote which kept no times say none.
+
+        Raises
+        ------
+        CheckpointNotFound, StoreClosed
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> from datetime import datetime, timezone
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     before = datetime.now(timezone.utc)
+        ...     _ = run.checkpoint(0, u=numpy.zeros(2))
+        ...     print((run.captured(0) - before).days)
+        0
+        """
+        return from_nanoseconds(self._require(key)[6])
+
     def __contains__(self, key: object) -> bool:
         if isinstance(key, bool) or not isinstance(key, (str, Integral)):
             return False
@@ -546,7 +570,7 @@ class History:
         keys = self._core.keys()
         return keys[-1] if keys else None
 
-    def _require(self, key: Key) -> tuple[int, int, int, int, bool, int]:
+    def _require(self, key: Key) -> tuple[int, int, int, int, bool, int, int]:
         found = self._core.lookup(key)
         if found is None:
             raise not_found(self._name, plain_key(key), *self._core.known())

@@ -29,11 +29,13 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from . import _core, knobs
 from .choices import BestOrder
 from .errors import CheckpointNotFound, DamagedStore, InvalidArgument
+from .times import from_json
 
 __all__ = [
     "Checkpoint",
@@ -91,6 +93,8 @@ class HistoryEntry:
     nbytes: int
     #: The number of the latest version written of one that is there; 0 without any.
     last_serial: int
+    #: When that version was captured, as `Entry.captured`.
+    latest: datetime | None
     retention: Retention | None
 
 
@@ -121,6 +125,9 @@ class Entry:
     regions: int
     #: A number that grows with every version written in the store.
     serial: int
+    #: When `History.checkpoint` was called for it, in UTC; None where a velocpy wrote it that kept no times, or where
+    #: it is not readable.
+    captured: datetime | None
     meta_nbytes: int
     checksums: bool
     #: False: a later version of velocpy has stored it in a way that this one does not know.
@@ -159,6 +166,8 @@ class Checkpoint:
     history: str
     key: Key
     serial: int
+    #: As `Entry.captured`.
+    captured: datetime | None
     nbytes: int
     slot_nbytes: int
     meta_nbytes: int
@@ -420,6 +429,7 @@ def checkpoints(path: Path, history: str) -> Iterator[Entry]:
                 facts["bytes"],
                 facts["regions"],
                 facts["serial"],
+                from_json(facts["captured"]),
                 facts["meta_bytes"],
                 facts["checksums"],
                 facts["readable"],
@@ -481,6 +491,7 @@ def _describe(view: View, history: str, key: Key) -> Checkpoint:
         history,
         key,
         facts["serial"],
+        from_json(facts["captured"]),
         facts["bytes"],
         facts["slot_bytes"],
         facts["meta_bytes"],
@@ -748,7 +759,8 @@ class _Names:
 def _history(facts: dict[str, Any]) -> HistoryEntry:
     rule = facts["retention"]
     retention = rule and Retention(**rule | {"keys": tuple(rule["keys"]), "by": tuple(rule["by"])})
-    return HistoryEntry(facts["history"], facts["checkpoints"], facts["bytes"], facts["last_serial"], retention)
+    latest = from_json(facts["latest"])
+    return HistoryEntry(facts["history"], facts["checkpoints"], facts["bytes"], facts["last_serial"], latest, retention)
 
 
 def is_subset(subset: str) -> bool:

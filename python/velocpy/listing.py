@@ -11,11 +11,16 @@ from .output import finite, message
 
 #: Line above the columns, which the core writes.
 HEADINGS = {
-    "histories": f"{'checkpoints':>11}{'size':>11}  history",
-    "rows": f"{'size':>10}{'regions':>9}{'meta':>10}{'version':>10}  key",
+    "histories": f"{'checkpoints':>11}{'size':>11}  {'latest (UTC)':<19}  history",
+    "rows": f"{'size':>10}{'regions':>9}{'meta':>10}{'version':>10}  {'captured (UTC)':<19}  key",
 }
 
 Facts = dict[str, Any]
+
+
+def _time_order(time: str | None) -> str:
+    """Those without a time first: they are of older versions."""
+    return time or ""
 
 
 def _key_order(key: int | str) -> tuple[bool, int | str]:
@@ -30,6 +35,7 @@ ORDERS: dict[str, dict[str, Callable[[Facts], Any]]] = {
         "size": lambda facts: facts["bytes"],
         "checkpoints": lambda facts: facts["checkpoints"],
         "version": lambda facts: facts["last_serial"],
+        "latest": lambda facts: _time_order(facts["latest"]),
     },
     "rows": {
         "key": lambda facts: _key_order(facts["key"]),
@@ -37,6 +43,7 @@ ORDERS: dict[str, dict[str, Callable[[Facts], Any]]] = {
         "regions": lambda facts: facts["regions"],
         "meta": lambda facts: facts["meta_bytes"],
         "version": lambda facts: facts["serial"],
+        "captured": lambda facts: _time_order(facts["captured"]),
     },
 }
 

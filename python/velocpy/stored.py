@@ -18,11 +18,12 @@ from .errors import DamagedStore, InvalidArgument, NotAStore
 from .exits import Exit
 from .output import examples, json_option, message
 from .quantity import sized
+from .times import for_json, shown
 
 directory = click.argument("path")
 
 #: What a listing can be sorted by: the names in `velocpy.listing.ORDERS`, which need the core.
-SORTS = ("name", "key", "size", "checkpoints", "regions", "meta", "version")
+SORTS = ("name", "key", "size", "checkpoints", "regions", "meta", "version", "captured", "latest")
 
 #: Characters of a number that has 64 bits, and a few zeros before it.
 _LONGEST_NUMBER = 100
@@ -73,8 +74,9 @@ def ls(path: str, history: str | None, sort: str | None, reverse: bool, with_met
     """List the histories of a store, or the checkpoints of one.
 
     Histories with the number of their checkpoints and the bytes that these take; checkpoints with the bytes of their
-    regions, how many there are, the bytes of their meta, and the version, which grows with every checkpoint that is
-    written: a store keeps no times. It may run beside a process that writes.
+    regions, how many there are, the bytes of their meta, the version, which grows with every checkpoint that is
+    written, and when checkpoint() was called for it, in UTC; "-" where an older velocpy, which kept no times, wrote it.
+    Of a history "latest" is that time of its latest version. It may run beside a process that writes.
     """
     from .listing import ORDERS, listing
 
@@ -101,7 +103,7 @@ def show(path: str, history: str, key: str, as_json: bool) -> None:
 
     found = describe(path, history, key_of(key))
     if as_json:
-        click.echo(message("checkpoint_detail", asdict(found)))
+        click.echo(message("checkpoint_detail", asdict(found) | {"captured": for_json(found.captured)}))
         return
     for line in described(found):
         click.echo(line)
@@ -112,6 +114,7 @@ def described(found: Any) -> Iterator[str]:
     yield f"history   {quoted(found.history)}"
     yield f"key       {quoted(found.key)}"
     yield f"version   {found.serial}"
+    yield f"captured  {shown(found.captured)}"
     yield f"size      {sized(found.nbytes)}"
     if found.meta_nbytes and (found.meta is not None or found.structure is None):  # a tree has its values there, too
         yield f"meta      {f'{sized(found.meta_nbytes)} that are no JSON' if found.meta is None else told(found.meta)}"
