@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
@@ -145,8 +146,20 @@ func (e *Engine) started(now int64, x *Transfer) *Transfer {
 	if x != nil {
 		x.began = now
 		e.running++
+		if l := e.crosses(x); l != nil {
+			l.crossing = append(l.crossing, x)
+		}
 	}
 	return x
+}
+
+// ended takes a transfer out of those that are under way.
+func (e *Engine) ended(x *Transfer) {
+	e.running--
+	if l := e.crosses(x); l != nil {
+		i := slices.Index(l.crossing, x)
+		l.crossing = slices.Delete(l.crossing, i, i+1)
+	}
 }
 
 func (e *Engine) find(now int64, d Direction, over int) *Transfer {
@@ -289,7 +302,7 @@ func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
 
 // Done reports the end of a transfer.
 func (e *Engine) Done(now int64, x *Transfer, err error) {
-	e.running--
+	e.ended(x)
 	switch x.Kind {
 	case Flush:
 		e.flushed(now, x, err)
@@ -418,6 +431,9 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 		e.abandon(now, rec, err)
 	} else {
 		e.Stats.Tiers[x.To].Written += rec.Size
+		if l := e.crosses(x); l != nil && l.lower == x.To {
+			l.observeStraight(rec.Size, now-x.began)
+		}
 		e.captured(now, c)
 	}
 	e.wake(c.Notify)

@@ -6,15 +6,14 @@ package sim
 // Let s(i) be the size of checkpoint i, S(i) = s(0)+…+s(i), C the bytes that tiers 0 to m hold together, W and R the rates of the link below
 // tier m, down and up. Whatever the policy does:
 //
-//  1. A checkpoint is copied into room that is empty, and lies complete in one tier before it is written to the next. When the copy of
-//     checkpoint i begins, S(i) bytes have been or are being captured and nothing has been dropped, so at least S(i)-C of them lie below
-//     tier m. When capture k < i ended, no more than S(k-1) lay there: k itself had only just become complete. The rest, S(i)-C-S(k-1),
-//     has crossed the link since. So begin(i) >= end(k) + (S(i)-C-S(k-1))/W.
+//  1. When capture i has ended, S(i) bytes have been captured and nothing has been dropped, so at least S(i)-C of them lie below tier m,
+//     be it that they were flushed or that their capture went there at once. When capture k < i ended, no more than S(k) lay there. The
+//     rest, S(i)-C-S(k), has crossed the link since. So end(i) >= end(k) + (S(i)-C-S(k))/W.
 //  2. Let P(j) be the bytes of the different checkpoints among the first j+1 restores. When restore k ended (or, for k = -1, the last capture),
 //     tiers 0 to m held at most C of the P(j)-P(k) bytes that restores k+1 to j ask for first; the rest has crossed the link, or was
 //     fetched past the upper tiers over a link further down, before the last of them was copied out. So with R the sum of
 //     the rates of the links below tier m, begin(j) >= end(k) + (P(j)-P(k)-C)/R.
-//  3. end = begin + copy, and begin >= the end before + the compute interval.
+//  3. end >= begin + copy, also where a capture crosses a link, and begin >= the end before + the compute interval.
 //
 // A checkpoint that is larger than every tier above a link is captured below it: in (1), S counts only those that are not.
 //
@@ -73,17 +72,16 @@ func (m *Machine) captureBound(s *Shot) int64 {
 	links := m.links(s, func(k int) float64 { return m.media[k].WriteRate })
 	now, before := 0.0, make([]int64, len(links))
 	for _, n := range s.Sizes {
-		now += float64(s.Compute)
+		now += float64(s.Compute + m.CopyTime(n))
 		for k := range links {
 			if n <= links[k].largest {
-				now = max(now, links[k].begin(before[k]+n))
+				before[k] += n
+				now = max(now, links[k].begin(before[k]))
 			}
 		}
-		now += float64(m.CopyTime(n))
 		for k := range links {
 			if n <= links[k].largest {
 				links[k].ended(now, before[k])
-				before[k] += n
 			}
 		}
 	}

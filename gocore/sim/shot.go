@@ -17,8 +17,9 @@ type Shot struct {
 	Compute  int64   // ns between two calls
 	Order    []int64 // of the restores
 	Hints    Hints
-	Last     bool // every restore is the last of its checkpoint
-	WaitDown bool // the backward sweep begins when everything is down
+	Last     bool                      // every restore is the last of its checkpoint
+	WaitDown bool                      // the backward sweep begins when everything is down
+	captured func(size, blocked int64) // is told of every capture; nil: nothing is
 }
 
 // Hints is how much of the restore order the application tells.
@@ -58,6 +59,9 @@ func (s *Shot) Run(m *Machine) (Result, error) {
 			return r, err
 		}
 		r.CaptureBlocked += blocked
+		if s.captured != nil {
+			s.captured(size, blocked)
+		}
 		r.Copying += m.CopyTime(size)
 	}
 	if s.WaitDown {
