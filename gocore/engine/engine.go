@@ -141,7 +141,6 @@ type tier struct {
 	arriving int   // flushes and spills to it, under way
 	lent     int64 // bytes of fragments that are pinned
 	leaving  leaving
-	copies   *bandwidth.Estimator // of callers into it; nil until one was seen
 	reserved reserved
 	retired  []span
 	idle     reserved // what of it is reserved

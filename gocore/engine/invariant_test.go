@@ -256,6 +256,9 @@ func (w *world) checkLinks() {
 		for _, x := range w.flights {
 			if w.e.crosses(x) == l {
 				crossing++
+				if l.crossing[x.at] != x {
+					w.fatalf("link %d: the transfer of %v is not at %d of those that cross it", k, x.Rec.Key, x.at)
+				}
 			}
 		}
 		if crossing != len(l.crossing) {

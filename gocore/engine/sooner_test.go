@@ -2,7 +2,10 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -23,12 +26,27 @@ type crowded struct {
 }
 
 func newCrowded(t *testing.T, workers int, sizes ...int64) *crowded {
-	return newCrowdedOver(t, Config{Workers: workers, Tiers: []TierConfig{
+	return newCrowdedOver(t, hostOfHundred(workers), sizes...)
+}
+
+func hostOfHundred(workers int) Config {
+	return Config{Workers: workers, Tiers: []TierConfig{
 		{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
-	}}, sizes...)
+	}}
 }
 
 func newCrowdedOver(t *testing.T, cfg Config, sizes ...int64) *crowded {
+	c := crowd(t, cfg, sizes...)
+	for _, l := range c.links { // they do what is assumed of them
+		for !l.down.Trusted() {
+			l.down.Observe(20*mb, l.down.Predict(20*mb))
+		}
+	}
+	return c
+}
+
+// crowd is newCrowdedOver with links that have not been measured.
+func crowd(t *testing.T, cfg Config, sizes ...int64) *crowded {
 	c := &crowded{Engine: New(cfg), t: t}
 	c.h = c.History("h")
 	for k, mbs := range sizes {
@@ -103,13 +121,13 @@ func TestACaptureWaitsWhereThatIsNotSlower(t *testing.T) {
 
 // A flush that will soon have made room is waited for, although more bytes than are captured cross the link for it.
 func TestACaptureWaitsForAFlushThatEndsSoon(t *testing.T) {
-	for _, passed := range []int64{5, 15} { // of 20 ms
+	for _, passed := range []int64{2, 15} { // of 20 ms
 		c := newCrowded(t, 2, 60, 20, 20)
 		c.Await(c.now, []*Record{c.h.Get(plan.Number(1))}, 1)
 		c.next(Flush, 1)
 		c.now += passed * mb
 		x := c.begin(9, 10)
-		if down := x.Tier == 1; down != (passed == 5) {
+		if down := x.Tier == 1; down != (passed == 2) {
 			t.Errorf("%d ms after the flush has begun it goes to tier %d", passed, x.Tier)
 		}
 	}
@@ -151,6 +169,211 @@ func TestACaptureThatFailsBelow(t *testing.T) {
 	c.Done(c.now, c.next(Spill, 9), errFullDisk)
 	if x.Phase != Ended || !errors.Is(x.Err, errFullDisk) || c.h.Get(x.Rec.Key) != nil || c.Use(1).Used != 0 {
 		t.Errorf("phase %d, %v; %+v", x.Phase, x.Err, c.Use(1))
+	}
+}
+
+// What is assumed of a link that has not been measured is no prediction: the capture stays.
+func TestACaptureStaysAboveAnUnmeasuredLink(t *testing.T) {
+	c := crowd(t, hostOfHundred(2), 60, 20, 20)
+	c.links[0].down.Observe(20*mb, 20*mb) // once is not enough
+	if x := c.begin(9, 10); x.Tier != 0 {
+		t.Errorf("it goes to tier %d", x.Tier)
+	}
+}
+
+// Transfers that take a fifth less or more than the link's rate says are no reason to go down: checkpoints of one size wait for room, since to
+// go down takes as long.
+func TestNoiseIsNoGain(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCrowded(t, 2, 20, 20, 20, 20, 20)
+		noise := func() int64 { return rapid.Int64Range(16, 24).Draw(rt, "ms") * mb }
+		for range 20 {
+			c.links[0].down.Observe(20*mb, noise())
+			c.links[0].observeStraight(20*mb, noise())
+		}
+		ends := map[*Transfer]int64{}
+		start := func() {
+			for x := c.Next(c.now, Down); x != nil; x = c.Next(c.now, Down) {
+				ends[x] = c.now + noise()
+				if len(ends) == 2 {
+					return
+				}
+			}
+		}
+		endBefore := func(until int64) bool { // the transfer that ends first, if that is soon enough
+			var first *Transfer
+			for x, at := range ends {
+				if first == nil || at < ends[first] || at == ends[first] && x.Rec.written < first.Rec.written {
+					first = x
+				}
+			}
+			if first == nil || ends[first] > until {
+				return false
+			}
+			c.now = ends[first]
+			delete(ends, first)
+			c.Done(c.now, first, nil)
+			if len(ends) < 2 {
+				start()
+			}
+			return true
+		}
+		for key := range int64(8) {
+			x := c.begin(100+key, 20)
+			if x.Tier != 0 {
+				rt.Fatalf("capture %d goes to tier %d", key, x.Tier)
+			}
+			if len(ends) < 2 {
+				start()
+			}
+			for x.Phase == Waiting {
+				if !endBefore(math.MaxInt64) {
+					rt.Fatal("nothing moves, and there is no room")
+				}
+			}
+			c.EndCapture(c.now, x, true)
+			until := c.now + rapid.Int64Range(0, 30).Draw(rt, "pause")*mb
+			for endBefore(until) {
+			}
+			c.now = until
+		}
+	})
+}
+
+// A late source, which no worker carries until it is filled, holds no worker up, and what it waited for says nothing of the link.
+func TestALateSourceDoesNotBusyTheLink(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		c := newCrowded(t, 1, 60, 20, 20)
+		late, err := c.BeginCapture(c.now, c.h, plan.Number(8), 50*mb, 1, nil, CaptureOptions{SourceStays: true})
+		if err != nil || late.Tier != 1 || !late.Spill {
+			t.Fatalf("%+v, %v", late, err)
+		}
+		spill := c.next(Spill, 8)
+		c.now += 5 * mb
+		if aside {
+			c.PutAside(spill)
+		}
+		if x := c.begin(9, 10); (x.Tier == 1) != aside {
+			t.Errorf("put aside: %v; it goes to tier %d", aside, x.Tier)
+		}
+		c.now += 500 * mb
+		if aside {
+			c.TakeUp(c.now, spill)
+			if free := c.workers(c.now, c.links[0]); free[0] != c.now+50*mb {
+				t.Errorf("taken up now, its worker is free in %d ns", free[0]-c.now)
+			}
+		}
+		c.now += 50 * mb
+		c.Done(c.now, spill, nil)
+		if ns := c.links[0].straightTime(50 * mb); aside && ns > 51*mb {
+			t.Errorf("it took 50 ms, and the next is predicted to take %d ns", ns)
+		}
+	}
+}
+
+// Workers tell a transfer, without the lock, when its bytes begin to move. Predictions meanwhile do not read that.
+func TestPredictionsBesideWorkers(t *testing.T) {
+	c := newCrowded(t, 2, 60, 20, 20)
+	c.Await(c.now, []*Record{c.h.Get(plan.Number(0))}, 1)
+	x := c.next(Flush, 0)
+	c.now += 10 * mb
+	before := c.links[0].endOf(c.now, x)
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		x.Begun(c.now)
+		x.Rested(100 * mb)
+	})
+	for range 100 {
+		if end := c.links[0].endOf(c.now, x); end != before {
+			t.Errorf("predicted to end at %d, then at %d", before, end)
+		}
+	}
+	worker.Wait()
+}
+
+// A worker that carries many small transfers is one worker.
+func TestABatchTakesOneWorker(t *testing.T) {
+	c := newCrowded(t, 2, 10, 10, 10, 70)
+	for k := range int64(3) {
+		c.Await(c.now, []*Record{c.h.Get(plan.Number(k))}, 1)
+		c.next(Flush, k)
+	}
+	if free := c.workers(c.now, c.links[0]); len(free) != 2 || free[0] != c.now+20*mb || free[1] != c.now+10*mb {
+		t.Errorf("at %d the workers are free at %v", c.now, free)
+	}
+}
+
+// queuedUp is a host with n checkpoints of 1 MB whose flushes are urgent, and one of 10 MB that a flush would make room by.
+func queuedUp(t testing.TB, n int64) (*Engine, *Capture, evict.Window) {
+	e := New(Config{Workers: 2, Tiers: []TierConfig{
+		{Name: "host", Capacity: (n + 10) * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 4 * (n + 10) * mb, Remote: true},
+	}})
+	h := e.History("h")
+	take := func(key, size int64) *Record {
+		c, err := e.BeginCapture(0, h, plan.Number(key), size, 1, nil, CaptureOptions{})
+		if err != nil || c.Phase != Ready {
+			t.Fatalf("phase %d, %v", c.Phase, err)
+		}
+		e.EndCapture(0, c, true)
+		return c.Rec
+	}
+	for key := range n {
+		e.Await(0, []*Record{take(key, mb)}, 1)
+	}
+	large := take(n, 10*mb)
+	w := evict.Window{First: large.copies[0], Last: large.copies[0]}
+	for !e.links[0].down.Trusted() {
+		e.links[0].down.Observe(20*mb, 20*mb)
+	}
+	return e, &Capture{Rec: e.newRecord(h, plan.Number(n+1), 2*mb, 1, nil), quiet: true}, w
+}
+
+// Flushes that are queued behind those that a prediction looks at are taken to be like them.
+func TestPredictionsOfLongQueues(t *testing.T) {
+	for _, n := range []int64{1, foresight, foresight + 1, 100, 1000} {
+		e, c, w := queuedUp(t, n)
+		wait, known := e.roomIn(0, 0, c.Rec.Size, w)
+		if want := n*mb/2 + 10*mb; !known || max(wait-want, want-wait) > mb {
+			t.Errorf("behind %d flushes: %d ns, known %v; it takes %d", n, wait, known, want)
+		}
+	}
+}
+
+// A window of many fragments takes as long as all of their flushes.
+func TestPredictionsOfWideWindows(t *testing.T) {
+	for _, n := range []int64{1, 2, foresight, foresight + 1, 200} {
+		e := New(Config{Workers: 2, Tiers: []TierConfig{
+			{Name: "host", Capacity: n * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 4 * n * mb, Remote: true},
+		}})
+		h := e.History("h")
+		w := none
+		for key := range n {
+			c, err := e.BeginCapture(0, h, plan.Number(key), mb, 1, nil, CaptureOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.EndCapture(0, c, true)
+			if w.Last = c.Rec.copies[0]; key == 0 {
+				w.First = w.Last
+			}
+		}
+		wait, known := e.roomIn(0, 0, n*mb, w)
+		if want := (n + 1) / 2 * mb; !known || max(wait-want, want-wait) > mb {
+			t.Errorf("%d fragments: %d ns, known %v; it takes %d", n, wait, known, want)
+		}
+	}
+}
+
+// BenchmarkSooner is what it costs a capture without room to find out whether it ends sooner below, with so many flushes queued.
+func BenchmarkSooner(b *testing.B) {
+	for _, n := range []int64{1, 16, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			e, c, w := queuedUp(b, n)
+			e.tiers[0].inflow = inflow{between: 1e12}
+			for b.Loop() {
+				e.soonerBelow(0, c, w)
+			}
+		})
 	}
 }
 
