@@ -64,6 +64,9 @@ func (e *Estimator) Assume(prior float64) {
 	}
 }
 
+// Trusted tells whether the estimate rests on enough bulk transfers to be compared with another one; before that the prior has a part in it.
+func (e *Estimator) Trusted() bool { return e.bulk >= trustAfter && e.seen >= trustBytes }
+
 // Observe learns from a transfer. Negative sizes and times that are not positive are ignored. O(1).
 func (e *Estimator) Observe(bytes, ns int64) {
 	if bytes < 0 || ns <= 0 {
@@ -92,7 +95,7 @@ func (e *Estimator) observeLatency(bytes, ns, gain float64) {
 
 func (e *Estimator) observeBulk(bytes, ns float64) {
 	moving := ns - e.latency
-	if e.bulk < trustAfter || e.seen < trustBytes {
+	if !e.Trusted() {
 		e.bulk++
 		e.seen += bytes
 	} else {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"velocpy/gocore/evict"
 	"velocpy/gocore/fragment"
 	"velocpy/gocore/lifecycle"
 	"velocpy/gocore/plan"
@@ -25,7 +26,9 @@ type Capture struct {
 	Phase   Phase
 	Spill   bool
 	Err     error
-	Notify  any // handed to TakeWoken when Phase changes after BeginCapture returned
+	Notify  any   // handed to TakeWoken when Phase changes after BeginCapture returned
+	home    int   // the tier that it would lie in were there room
+	ready   int64 // when it became Ready
 	claim   *claim
 	quiet   bool
 	early   bool // visible to restores before its bytes are there: copy=False
@@ -50,13 +53,13 @@ func (e *Engine) BeginCapture(now int64, h *History, k plan.Key, size, align int
 		e.abandon(now, rec, err)
 		return nil, err
 	}
-	c := &Capture{Rec: rec, quiet: true, stays: o.SourceStays, patient: o.Patient}
+	c := &Capture{Rec: rec, home: t, quiet: true, stays: o.SourceStays, patient: o.Patient}
 	if o.Down > 0 && o.Down < len(e.tiers) {
 		c.Rec.wants |= 1 << o.Down
 	}
 	e.ask(now, c, t)
 	if c.early && c.Phase != Ended { // after the demand: one that is refused at once must not cost the key's old version
-		e.publish(now, c.Rec, c.Tier)
+		e.publish(now, c.Rec, c.home)
 	}
 	c.quiet = false
 	return c, nil
@@ -74,6 +77,7 @@ func (e *Engine) ask(now int64, c *Capture, t int) {
 		denied:    func(now int64, err error) { e.denyCapture(now, c, err) },
 		elsewhere: func(now int64) bool { return e.deflect(now, c) },
 		below:     func(now int64) bool { return e.descend(now, c) },
+		sooner:    func(now int64, w evict.Window) bool { return e.goDown(now, c, w) },
 		came:      c.early,
 	}
 	e.demand(now, t, c.claim)
@@ -95,7 +99,7 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 	if t < 0 {
 		return false
 	}
-	c.claim.over = true
+	c.claim.over, c.home = true, t
 	e.ask(now, c, t)
 	return true
 }
@@ -107,7 +111,7 @@ func (e *Engine) descend(now int64, c *Capture) bool {
 	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
 		return false
 	}
-	c.claim.over = true
+	c.claim.over, c.home = true, t
 	e.ask(now, c, t)
 	return true
 }
@@ -143,7 +147,7 @@ func (e *Engine) beginCopy(now int64, c *Capture) {
 		e.pass(Down, &Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
 	} else {
 		e.capturing++
-		c.Phase = Ready
+		c.Phase, c.ready = Ready, now
 	}
 	if !c.quiet {
 		e.wake(c.Notify)
@@ -171,6 +175,7 @@ func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 		e.pump(now)
 		return
 	}
+	e.copied(now, c)
 	e.captured(now, c)
 	e.pump(now)
 }
@@ -201,7 +206,7 @@ func (e *Engine) Show(now int64, c *Capture) {
 		return
 	}
 	c.early = true
-	e.publish(now, c.Rec, c.Tier)
+	e.publish(now, c.Rec, c.home)
 	e.pump(now)
 }
 
@@ -220,7 +225,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 		return
 	}
 	if !c.early {
-		e.publish(now, r, c.Tier)
+		e.publish(now, r, c.home)
 	}
 	for t := r.Top(); t <= c.Tier; t++ { // those above, too, may have been looked at while it was only announced
 		if e.uses(r, t) {
@@ -233,7 +238,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 	e.resume(now, r)
 }
 
-// publish makes r, which is captured in tier t, the checkpoint of its key.
+// publish makes r, which tier t was to capture, the checkpoint of its key.
 func (e *Engine) publish(now int64, r *Record, t int) {
 	h := r.Hist
 	old := h.Get(r.Key)

@@ -47,6 +47,7 @@ type Config struct {
 	Workers   int // transfers at once over a link, each way: what the caller will ask for; 0: 1
 	Prefetch  bool
 	Guess     bool
+	Stay      bool                // captures wait for room in their tier although a lower one is sooner: to compare
 	ProveFrom int64               // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
 	Forget    func(*Record)       // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
 	Removed   func(r, by *Record) // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
@@ -110,6 +111,7 @@ type Engine struct {
 	resting   []*History // the list's other buffer
 	turns     turns      // buffer of prefetchTier
 	victims   []*Record  // buffer of evict
+	doneAt    []int64    // buffer of workers
 	running   int        // transfers handed out by Next
 	capturing int        // captures that have room and are being copied
 	forecast  forecast
@@ -119,7 +121,8 @@ type Engine struct {
 	lagging   []*History // those that proofs may be behind in
 	Stats     Stats
 
-	wholeTable, scanLimit int // the constants, but in tests
+	wholeTable, scanLimit int  // the constants, but in tests
+	alwaysDown            bool // tests: captures go down whenever they may
 }
 
 // tier is one level of the hierarchy.
@@ -166,11 +169,18 @@ func (f *inflow) arrived(now, count, bytes int64) {
 // faster tells whether more comes than leaves at a rate (bytes/s).
 func (f *inflow) faster(rate float64) bool { return f.bytes*1e9 > rate*f.between }
 
+// pressing is faster, but that nothing has come since the last arrival counts, too.
+func (f *inflow) pressing(now int64, rate float64) bool {
+	return f.bytes*1e9 > rate*max(f.between, float64(now-f.at))
+}
+
 // link joins a tier to the one below it: links[t] is the one below tier t.
 type link struct {
 	upper, lower int
 	down, up     *bandwidth.Estimator
-	dirty        dirty // complete only in the upper tier, no flush queued
+	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was seen
+	crossing     []*Transfer          // downward, under way
+	dirty        dirty                // complete only in the upper tier, no flush queued
 	urgent       fifo[*Record]
 	normal       fifo[*Record]
 	demand       fifo[*Record] // loads that a restore waits for

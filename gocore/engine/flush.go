@@ -175,14 +175,19 @@ func (e *Engine) arrive(t int) {
 // unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are
 // dropped on the way.
 func (l *link) unbegun(q *fifo[*Record]) *Record {
-	bit := uint8(1) << l.upper
 	for rec, ok := q.peek(); ok; rec, ok = q.peek() {
-		if !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0 {
+		if l.unflushed(rec) {
 			return rec
 		}
 		q.pop()
 	}
 	return nil
+}
+
+// unflushed tells whether the flush of rec over the link is queued and has not begun.
+func (l *link) unflushed(rec *Record) bool {
+	bit := uint8(1) << l.upper
+	return !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0
 }
 
 // besieged tells whether a flush into tier t has not begun, as it needs room there, and somebody waits for the room that it makes above: that goes

@@ -252,6 +252,18 @@ func (w *world) checkLinks() {
 			w.fatalf("link %d: queued %d flushing %d loads %d stuck %d dirty %d, counted %d %d %d %d %d",
 				k, l.queued, l.flushing, l.loads, l.stuck, l.dirty.count, queued, flushing, loads, stuck, dirty)
 		}
+		crossing := 0
+		for _, x := range w.flights {
+			if w.e.crosses(x) == l {
+				crossing++
+				if l.crossing[x.at] != x {
+					w.fatalf("link %d: the transfer of %v is not at %d of those that cross it", k, x.Rec.Key, x.at)
+				}
+			}
+		}
+		if crossing != len(l.crossing) {
+			w.fatalf("link %d: %d transfers cross it, counted %d", k, crossing, len(l.crossing))
+		}
 		if loading != l.loading {
 			w.fatalf("link %d: loads of %d bytes, counted %d", k, l.loading, loading)
 		}

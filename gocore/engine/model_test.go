@@ -141,6 +141,14 @@ func (w *world) acts() map[string]func(*rapid.T) {
 			}
 			w.done(i, rapid.SampledFrom(errs).Draw(t, "error"))
 		},
+		"put aside": func(t *rapid.T) {
+			x := w.flights[pick(t, len(w.flights))]
+			if rapid.Bool().Draw(t, "again") {
+				w.e.TakeUp(w.now, x)
+			} else {
+				w.e.PutAside(x)
+			}
+		},
 		"fail when given":      func(t *rapid.T) { w.failWhenGiven(t) },
 		"fail when given, too": func(t *rapid.T) { w.failWhenGiven(t) },
 		"queue": func(t *rapid.T) {

@@ -64,7 +64,7 @@ func (e *Engine) Renumber(r *Record) int64 {
 
 // Redo takes the place of Done for a flush whose bytes nobody will find where they were written, although writing elsewhere may help: it is done again.
 func (e *Engine) Redo(now int64, x *Transfer) {
-	e.running--
+	e.ended(x)
 	rec := x.Rec
 	e.endFlush(x)
 	e.step(rec, x.To, lifecycle.Abort)

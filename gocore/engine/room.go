@@ -22,8 +22,10 @@ type claim struct {
 	verdict verdict // of that attempt
 	granted func(now int64)
 	denied  func(now int64, err error)
-	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small. nil: never.
+	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small; sooner does, when the capture
+	// would end sooner in a lower tier than in the room that the window makes (First None: nothing makes room). nil: never.
 	elsewhere, below func(now int64) bool
+	sooner           func(now int64, w evict.Window) bool
 	came             bool // from below: there is no room there
 }
 
@@ -47,15 +49,27 @@ const (
 	stuck           // nothing that is evictable, or becomes so by a flush
 )
 
+// none is no window.
+var none = evict.Window{First: fragment.None, Last: fragment.None}
+
 // room tries to place r in tier t, evicting what algorithm 1 chooses. For demands only: promises are broken when nothing else helps,
 // and flushes that the room depends on become urgent.
 func (e *Engine) room(now int64, t int, r *Record) verdict {
+	v, w := e.seek(now, t, r)
+	if v == waits {
+		e.urge(now, t, w)
+	}
+	return v
+}
+
+// seek is room without the urging: it returns the window that has to be waited for.
+func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
 	tr := e.tiers[t]
 	e.compare(now)
 	for range 64 {
 		if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
 			r.copies[t] = id
-			return granted
+			return granted, none
 		}
 		w, ok := e.choose(now, t, r, evict.Request{Floor: -1})
 		if !ok {
@@ -63,18 +77,17 @@ func (e *Engine) room(now int64, t int, r *Record) verdict {
 		}
 		switch {
 		case !ok:
-			return stuck
+			return stuck, none
 		case w.Promises > 0:
 			e.breakPromises(now, t, w)
 		case w.Wait > 0:
-			e.urge(now, t, w)
-			return waits
+			return waits, w
 		default:
 			e.evict(now, t, w, r)
-			return granted
+			return granted, none
 		}
 	}
-	return stuck
+	return stuck, none
 }
 
 // spare is the same for a prefetch: it takes nothing that is expected sooner than r and breaks no promise.
@@ -248,15 +261,19 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	if c.tried && c.seen == tr.version {
 		return false
 	}
-	switch v := e.room(now, t, c.rec); v {
-	case granted:
+	v, w := e.seek(now, t, c.rec)
+	switch {
+	case v == granted:
 		c.over = true
 		c.granted(now)
 		return true
-	default:
-		c.tried, c.seen, c.verdict = true, tr.version, v
-		return false
+	case c.sooner != nil && c.sooner(now, w):
+		return true
+	case v == waits:
+		e.urge(now, t, w)
 	}
+	c.tried, c.seen, c.verdict = true, tr.version, v
+	return false
 }
 
 // deny ends a claim without room. It stays in its queue until it comes up.

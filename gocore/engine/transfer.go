@@ -28,7 +28,12 @@ type Transfer struct {
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
 	Early          bool     // Load: restores may have had its bytes before it ended
-	began          int64
+	Aside          bool     // no worker carries it: PutAside
+	// began is when its bytes began to move, from which the link's rate is learnt. A worker that carries the transfer out sets it without the
+	// caller's lock, so until Done the engine reads handed instead.
+	began  int64
+	handed int64 // when the engine handed it over, or it was taken up again
+	at     int   // its place in the crossing of its link
 }
 
 // Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
@@ -143,10 +148,33 @@ func (e *Engine) next(now int64, d Direction, over int) *Transfer {
 
 func (e *Engine) started(now int64, x *Transfer) *Transfer {
 	if x != nil {
-		x.began = now
+		x.began, x.handed = now, now
 		e.running++
+		if l := e.crosses(x); l != nil {
+			x.at = len(l.crossing)
+			l.crossing = append(l.crossing, x)
+		}
 	}
 	return x
+}
+
+// PutAside notes that a transfer waits for something other than its link, and that no worker carries it meanwhile: its source is still to be
+// filled, or its bytes are written and a catalog has yet to say so. Done or TakeUp follows.
+func (e *Engine) PutAside(x *Transfer) { x.Aside = true }
+
+// TakeUp notes that a worker carries a transfer out that was put aside: its bytes begin to move only now.
+func (e *Engine) TakeUp(now int64, x *Transfer) { x.began, x.handed, x.Aside = now, now, false }
+
+// ended takes a transfer out of those that are under way.
+func (e *Engine) ended(x *Transfer) {
+	e.running--
+	if l := e.crosses(x); l != nil {
+		last := len(l.crossing) - 1
+		moved := l.crossing[last]
+		l.crossing[x.at], moved.at = moved, x.at
+		l.crossing[last] = nil
+		l.crossing = l.crossing[:last]
+	}
 }
 
 func (e *Engine) find(now int64, d Direction, over int) *Transfer {
@@ -289,7 +317,7 @@ func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
 
 // Done reports the end of a transfer.
 func (e *Engine) Done(now int64, x *Transfer, err error) {
-	e.running--
+	e.ended(x)
 	switch x.Kind {
 	case Flush:
 		e.flushed(now, x, err)
@@ -418,6 +446,9 @@ func (e *Engine) spilled(now int64, x *Transfer, err error) {
 		e.abandon(now, rec, err)
 	} else {
 		e.Stats.Tiers[x.To].Written += rec.Size
+		if l := e.crosses(x); l != nil && l.lower == x.To {
+			l.observeStraight(rec.Size, now-x.began)
+		}
 		e.captured(now, c)
 	}
 	e.wake(c.Notify)

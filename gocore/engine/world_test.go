@@ -91,6 +91,7 @@ func (w *world) start() {
 	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision sees a part
 		w.e.wholeTable, w.e.scanLimit = rapid.IntRange(0, 5).Draw(t, "whole"), rapid.IntRange(1, 4).Draw(t, "scan")
 	}
+	w.e.alwaysDown = rapid.Bool().Draw(t, "always down")
 	w.bytes, w.hists, w.truth, w.droppable = nil, nil, nil, nil
 	for i := range w.e.tiers {
 		w.bytes = append(w.bytes, make([]int, w.e.Capacity(i)))

@@ -6,15 +6,16 @@ package sim
 // Let s(i) be the size of checkpoint i, S(i) = s(0)+…+s(i), C the bytes that tiers 0 to m hold together, W and R the rates of the link below
 // tier m, down and up. Whatever the policy does:
 //
-//  1. A checkpoint is copied into room that is empty, and lies complete in one tier before it is written to the next. When the copy of
-//     checkpoint i begins, S(i) bytes have been or are being captured and nothing has been dropped, so at least S(i)-C of them lie below
-//     tier m. When capture k < i ended, no more than S(k-1) lay there: k itself had only just become complete. The rest, S(i)-C-S(k-1),
-//     has crossed the link since. So begin(i) >= end(k) + (S(i)-C-S(k-1))/W.
+//  1. When capture i has ended, S(i) bytes have been captured and nothing has been dropped, so at least S(i)-C of them lie below tier m,
+//     be it that they were flushed or that their capture went there at once. When capture k < i ended, no more than S(k) lay there. The
+//     rest, S(i)-C-S(k), has crossed the link since. So end(i) >= end(k) + (S(i)-C-S(k))/W.
 //  2. Let P(j) be the bytes of the different checkpoints among the first j+1 restores. When restore k ended (or, for k = -1, the last capture),
 //     tiers 0 to m held at most C of the P(j)-P(k) bytes that restores k+1 to j ask for first; the rest has crossed the link, or was
 //     fetched past the upper tiers over a link further down, before the last of them was copied out. So with R the sum of
 //     the rates of the links below tier m, begin(j) >= end(k) + (P(j)-P(k)-C)/R.
-//  3. end = begin + copy, and begin >= the end before + the compute interval.
+//  3. end >= begin + copy, also where a capture crosses a link, and begin >= the end before + what is computed in between.
+//
+// Checkpoints are counted in the order of the calls, whatever histories they are of.
 //
 // A checkpoint that is larger than every tier above a link is captured below it: in (1), S counts only those that are not.
 //
@@ -22,10 +23,7 @@ package sim
 // caller is blocked whenever it does not compute. Tiers hold whole checkpoints, so of
 // their capacity only the multiple of the largest common divisor of all sizes counts. The bound leaves out latencies, fragmentation, and that the two directions share whole checkpoints.
 func (m *Machine) LowerBound(s *Shot) int64 {
-	if len(s.Sizes) == 0 {
-		return 0
-	}
-	return m.captureBound(s) + m.restoreBound(s) - s.Compute*int64(len(s.Sizes)+len(s.Order))
+	return m.captureBound(s) + m.restoreBound(s)
 }
 
 // moments follows one link: the latest of end(k) - (bytes before k)/rate, over all k so far.
@@ -54,9 +52,11 @@ func (x *moments) begin(bytes int64) float64 {
 // links prepares the moments of every link of the machine in one direction. Capacities count as far as whole checkpoints can fill them.
 func (m *Machine) links(s *Shot, rate func(link int) float64) []moments {
 	grain := int64(0)
-	for _, n := range s.Sizes {
-		for a := n; a > 0; {
-			grain, a = a, grain%a
+	for _, track := range s.tracks() {
+		for _, n := range track.Sizes {
+			for a := n; a > 0; {
+				grain, a = a, grain%a
+			}
 		}
 	}
 	grain = max(grain, 1)
@@ -71,23 +71,25 @@ func (m *Machine) links(s *Shot, rate func(link int) float64) []moments {
 
 func (m *Machine) captureBound(s *Shot) int64 {
 	links := m.links(s, func(k int) float64 { return m.media[k].WriteRate })
-	now, before := 0.0, make([]int64, len(links))
-	for _, n := range s.Sizes {
-		now += float64(s.Compute)
+	tracks := s.tracks()
+	now, computed, before := 0.0, 0.0, make([]int64, len(links))
+	for _, c := range s.captures() {
+		n := tracks[c.track].Sizes[c.key]
+		computed += float64(c.wait)
+		now += float64(c.wait + m.CopyTime(n))
 		for k := range links {
 			if n <= links[k].largest {
-				now = max(now, links[k].begin(before[k]+n))
+				before[k] += n
+				now = max(now, links[k].begin(before[k]))
 			}
 		}
-		now += float64(m.CopyTime(n))
 		for k := range links {
 			if n <= links[k].largest {
 				links[k].ended(now, before[k])
-				before[k] += n
 			}
 		}
 	}
-	return int64(now)
+	return int64(now - computed)
 }
 
 func (m *Machine) restoreBound(s *Shot) int64 {
@@ -100,21 +102,25 @@ func (m *Machine) restoreBound(s *Shot) int64 {
 	for k := range links {
 		links[k].ended(0, 0)
 	}
-	seen := make([]bool, len(s.Sizes))
-	now, bytes := 0.0, int64(0)
-	for _, key := range s.Order {
-		now += float64(s.Compute)
-		if n := s.Sizes[key]; !seen[key] {
-			seen[key] = true
+	tracks := s.tracks()
+	seen := map[call]bool{}
+	now, computed, bytes := 0.0, 0.0, int64(0)
+	calls, _ := s.restores()
+	for _, c := range calls {
+		computed += float64(c.wait)
+		now += float64(c.wait)
+		n := tracks[c.track].Sizes[c.key]
+		if of := (call{track: c.track, key: c.key}); !seen[of] {
+			seen[of] = true
 			bytes += n
 		}
 		for k := range links {
 			now = max(now, links[k].begin(bytes))
 		}
-		now += float64(m.CopyTime(s.Sizes[key]))
+		now += float64(m.CopyTime(n))
 		for k := range links {
 			links[k].ended(now, bytes)
 		}
 	}
-	return int64(now)
+	return int64(now - computed)
 }

@@ -25,6 +25,18 @@ func TestNoPolicyBeatsTheBound(t *testing.T) {
 		if len(s.Order) > n {
 			s.Last = false
 		}
+		if rapid.Bool().Draw(t, "several") { // of which the others have every second checkpoint and rest in between
+			for i := range rapid.IntRange(1, 3).Draw(t, "histories") {
+				track := Track{Name: string(rune('a' + i)), Sizes: s.Sizes, Order: Turns(s.Order)}
+				if i > 0 {
+					track = Track{Name: track.Name, Sizes: s.Sizes[:(n+1)/2]}
+					for k := range track.Sizes {
+						track.Order = append(track.Order, Turn{Steps: rapid.Int64Range(1, 5).Draw(t, "steps")}, Turn{Key: int64(k)})
+					}
+				}
+				s.Tracks = append(s.Tracks, track)
+			}
+		}
 		cfg := engine.Config{
 			Policy: rapid.SampledFrom([]evict.Kind{evict.Score, evict.LRU, evict.FIFO}).Draw(t, "policy"), Prefetch: rapid.Bool().Draw(t, "prefetch"), Guess: true,
 			Flush: rapid.SampledFrom([]engine.FlushMode{engine.Lazy, engine.Eager}).Draw(t, "flush"),
@@ -34,7 +46,7 @@ func TestNoPolicyBeatsTheBound(t *testing.T) {
 		for i := range tiers {
 			c := engine.TierConfig{Name: "tier", Capacity: unit * rapid.Int64Range(4, 30<<i).Draw(t, "capacity")}
 			if i == tiers-1 {
-				c.Capacity = unit * 4 * int64(n+1)
+				c.Capacity = unit * 4 * int64(3*n+3)
 			} else {
 				rate := func(name string) float64 { return rapid.Float64Range(1e7, 1e10).Draw(t, name) }
 				media = append(media, Medium{WriteRate: rate("write"), ReadRate: rate("read"), Workers: rapid.IntRange(1, 3).Draw(t, "workers")})
@@ -46,7 +58,7 @@ func TestNoPolicyBeatsTheBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound, slack := m.LowerBound(&s), int64(20*(n+len(s.Order))) // every duration is rounded down to whole ns
+		bound, slack := m.LowerBound(&s), int64(60*(n+len(s.Order))) // every duration is rounded down to whole ns
 		if blocked := r.CaptureBlocked + r.RestoreBlocked; blocked < bound-slack {
 			t.Fatalf("blocked for %d ns, the bound is %d", blocked, bound)
 		}

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"container/heap"
+	"slices"
 
 	"velocpy/gocore/engine"
 )
@@ -61,6 +62,15 @@ type Medium struct {
 	WriteRate, ReadRate float64 // bytes/s
 	Latency             int64   // ns per transfer
 	Workers             int     // transfers at once per direction; they share the rate
+}
+
+// time is how long one of the workers takes to move so many bytes.
+func (md *Medium) time(d engine.Direction, bytes int64) int64 {
+	rate := md.WriteRate
+	if d == engine.Up {
+		rate = md.ReadRate
+	}
+	return md.Latency + int64(float64(bytes)*float64(max(md.Workers, 1))/rate*1e9)
 }
 
 // Machine is an engine whose transfers take virtual time.
@@ -125,15 +135,10 @@ func (m *Machine) kick(d engine.Direction, link int) (started bool) {
 }
 
 func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
-	rate, latency, share := m.copies, int64(0), 1.0
+	end := m.now + m.CopyTime(x.Rec.Size)
 	if link < len(m.media) {
-		md := m.media[link]
-		rate, latency, share = md.WriteRate, md.Latency, float64(max(md.Workers, 1))
-		if d == engine.Up {
-			rate = md.ReadRate
-		}
+		end = m.now + m.media[link].time(d, x.Rec.Size)
 	}
-	end := m.now + latency + int64(float64(x.Rec.Size)*share/rate*1e9)
 	m.free[d][link][w] = end
 	m.At(end, func() {
 		var err error
@@ -166,6 +171,19 @@ func (m *Machine) Pass(ns int64) {
 	m.Until(func() bool { return over })
 }
 
+// copyIn is the caller's copy into a tier. It crosses the links above the tier, each of which carries it as it does a transfer of its
+// workers, and takes as long as a copy into the fastest tier at least.
+func (m *Machine) copyIn(t int, size int64) {
+	end := m.now + m.CopyTime(size)
+	for link := range t {
+		free := m.free[engine.Down][link]
+		w := slices.Index(free, slices.Min(free))
+		free[w] = max(free[w], m.now) + m.media[link].time(engine.Down, size)
+		m.Pass(free[w] - m.now)
+	}
+	m.Pass(max(end-m.now, 0))
+}
+
 // Capture takes a checkpoint and returns the time that its caller was blocked, copying included.
 func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64, err error) {
 	began := m.now
@@ -177,7 +195,7 @@ func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64
 		panic("sim: a capture waits for ever")
 	}
 	if c.Phase == engine.Ready {
-		m.Pass(m.CopyTime(size))
+		m.copyIn(c.Tier, size)
 		m.Engine.EndCapture(m.now, c, true)
 	}
 	m.Kick()

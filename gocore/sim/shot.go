@@ -10,15 +10,17 @@ import (
 // Key is the key of checkpoint number k.
 func Key(k int64) plan.Key { return plan.Key{Number: k} }
 
-// Shot is the workload of seed 000, section 5.3: a forward sweep that writes a checkpoint every interval, a backward sweep that
-// restores them.
+// Shot is the workload of Maurya et al., HPDC'23, section 5.3: a forward sweep that writes a checkpoint every interval, a backward sweep that
+// restores them. Several histories may take part in each step of both.
 type Shot struct {
-	Sizes    []int64
-	Compute  int64   // ns between two calls
+	Sizes    []int64 // of its only history
 	Order    []int64 // of the restores
+	Tracks   []Track // instead of the two, its histories
+	Compute  int64   // ns in each step, before its calls
 	Hints    Hints
-	Last     bool // every restore is the last of its checkpoint
-	WaitDown bool // the backward sweep begins when everything is down
+	Last     bool                      // every restore is the last of its checkpoint
+	WaitDown bool                      // the backward sweep begins when everything is down
+	captured func(size, blocked int64) // is told of every capture; nil: nothing is
 }
 
 // Hints is how much of the restore order the application tells.
@@ -41,66 +43,139 @@ type Result struct {
 	Distance                       float64 // mean prefetch distance
 	Written, Read                  int64   // bytes over the lowest link
 	Elapsed                        int64   // ns
+	Tracks                         []Part
+}
+
+// Part is what one history's calls of a shot cost.
+type Part struct {
+	CaptureBlocked, RestoreBlocked int64
+	Hits, Restores                 int64
+	Distance                       float64
 }
 
 // Run plays the shot on a machine.
 func (s *Shot) Run(m *Machine) (Result, error) {
-	var r Result
+	tracks := s.tracks()
+	p := playing{m: m, shot: s, tracks: tracks, result: Result{Tracks: make([]Part, len(tracks))}}
 	began := m.Now()
-	h := m.Engine.History("shot")
-	if s.Hints == AllHints {
-		m.Engine.Hint(m.Now(), h, s.hints(s.Order))
-	}
-	for k, size := range s.Sizes {
-		m.Pass(s.Compute)
-		blocked, err := m.Capture(h, int64(k), size)
-		if err != nil {
-			return r, err
+	for i := range tracks {
+		h := m.Engine.History(tracks[i].Name)
+		p.histories = append(p.histories, h)
+		if s.Hints == AllHints {
+			m.Engine.Hint(m.Now(), h, s.hints(tracks[i].Order))
 		}
-		r.CaptureBlocked += blocked
-		r.Copying += m.CopyTime(size)
 	}
-	if s.WaitDown {
-		s.waitDown(m, h)
+	err := p.forward()
+	if err == nil {
+		err = p.backward()
 	}
-	m.Engine.StartPrefetch(m.Now(), h)
-	for i, k := range s.Order {
-		if s.Hints == OneHint && i+1 < len(s.Order) {
-			m.Engine.Hint(m.Now(), h, s.hints(s.Order[i+1:i+2]))
-		}
-		m.Pass(s.Compute)
-		blocked, _, err := m.Restore(h, k, engine.RestoreOptions{Last: s.Last})
-		if err != nil {
-			return r, err
-		}
-		r.RestoreBlocked += blocked
-		r.Copying += m.CopyTime(s.Sizes[k])
-	}
-	lowest := m.Engine.Tiers() - 1
-	r.Hits, r.Restores = h.Stats.Hits, h.Stats.Restores
-	r.Distance = float64(h.Stats.DistanceSum) / float64(max(h.Stats.Restores, 1))
-	r.Written, r.Read = m.Engine.Stats.Tiers[lowest].Written, m.Engine.Stats.Tiers[lowest].Read
-	r.Elapsed = m.Now() - began
-	return r, nil
+	p.count()
+	p.result.Elapsed = m.Now() - began
+	return p.result, err
 }
 
-func (s *Shot) hints(keys []int64) []plan.Hint {
+// playing is a shot that is being played.
+type playing struct {
+	m         *Machine
+	shot      *Shot
+	tracks    []Track
+	histories []*engine.History
+	result    Result
+}
+
+// forward captures.
+func (p *playing) forward() error {
+	m, r := p.m, &p.result
+	for _, c := range p.shot.captures() {
+		m.Pass(c.wait)
+		size := p.tracks[c.track].Sizes[c.key]
+		blocked, err := m.Capture(p.histories[c.track], c.key, size)
+		if err != nil {
+			return err
+		}
+		r.CaptureBlocked += blocked
+		r.Tracks[c.track].CaptureBlocked += blocked
+		if p.shot.captured != nil {
+			p.shot.captured(size, blocked)
+		}
+		r.Copying += m.CopyTime(size)
+	}
+	if p.shot.WaitDown {
+		p.waitDown()
+	}
+	return nil
+}
+
+// backward restores.
+func (p *playing) backward() error {
+	m, r := p.m, &p.result
+	for _, h := range p.histories {
+		m.Engine.StartPrefetch(m.Now(), h)
+	}
+	calls, rest := p.shot.restores()
+	for _, c := range calls {
+		track := &p.tracks[c.track]
+		if p.shot.Hints == OneHint {
+			m.Engine.Hint(m.Now(), p.histories[c.track], p.shot.hints(upToRestore(track.Order[c.next:])))
+		}
+		m.Pass(c.wait)
+		blocked, _, err := m.Restore(p.histories[c.track], c.key, engine.RestoreOptions{Last: p.shot.Last})
+		if err != nil {
+			return err
+		}
+		r.RestoreBlocked += blocked
+		r.Tracks[c.track].RestoreBlocked += blocked
+		r.Copying += m.CopyTime(track.Sizes[c.key])
+	}
+	m.Pass(rest)
+	return nil
+}
+
+// upToRestore is the next restore of an order with the steps that pass before it; nothing when there is none.
+func upToRestore(order []Turn) []Turn {
+	for i, t := range order {
+		if t.Steps == 0 {
+			return order[:i+1]
+		}
+	}
+	return nil
+}
+
+// count takes the engine's account of the shot.
+func (p *playing) count() {
+	m, r := p.m, &p.result
+	distance := int64(0)
+	for i, h := range p.histories {
+		r.Tracks[i].Hits, r.Tracks[i].Restores = h.Stats.Hits, h.Stats.Restores
+		r.Tracks[i].Distance = float64(h.Stats.DistanceSum) / float64(max(h.Stats.Restores, 1))
+		r.Hits, r.Restores, distance = r.Hits+h.Stats.Hits, r.Restores+h.Stats.Restores, distance+h.Stats.DistanceSum
+	}
+	r.Distance = float64(distance) / float64(max(r.Restores, 1))
+	lowest := m.Engine.Stats.Tiers[m.Engine.Tiers()-1]
+	r.Written, r.Read = lowest.Written, lowest.Read
+}
+
+func (s *Shot) hints(order []Turn) []plan.Hint {
 	op := plan.Restore
 	if s.Last {
 		op = plan.Last
 	}
-	hints := make([]plan.Hint, len(keys))
-	for i, k := range keys {
-		hints[i] = plan.Hint{Op: op, Key: Key(k)}
+	hints := make([]plan.Hint, len(order))
+	for i, t := range order {
+		if hints[i] = (plan.Hint{Op: op, Key: Key(t.Key)}); t.Steps > 0 {
+			hints[i] = plan.Hint{Op: plan.Advance, Steps: t.Steps}
+		}
 	}
 	return hints
 }
 
-func (s *Shot) waitDown(m *Machine, h *engine.History) {
+func (p *playing) waitDown() {
 	var recs []*engine.Record
-	h.Each(func(r *engine.Record) { recs = append(recs, r) })
-	w := m.Engine.Await(m.Now(), recs, m.Engine.Tiers()-1)
-	m.Until(func() bool { return w.Phase == engine.Ended })
+	for _, h := range p.histories {
+		h.Each(func(r *engine.Record) { recs = append(recs, r) })
+	}
+	w := p.m.Engine.Await(p.m.Now(), recs, p.m.Engine.Tiers()-1)
+	p.m.Until(func() bool { return w.Phase == engine.Ended })
 }
 
 // Orders of restores over n checkpoints.

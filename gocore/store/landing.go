@@ -33,6 +33,7 @@ func (s *Store) commits(x *engine.Transfer, m *moved) bool {
 // which they replace each other, so that whenever a process dies the latest durable one is what is found. The lock is held.
 func (s *Store) commit(f *flown) {
 	k, r := s.kept, f.x.Rec
+	s.eng.PutAside(f.x)
 	at := placeOf(r)
 	s.stall.since[f.x] = f.at // it has got so far
 	if r.Shown() && k.underway[at].live() {

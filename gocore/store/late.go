@@ -24,9 +24,13 @@ func (s *Store) putAside(c *crew, x *engine.Transfer) bool {
 	}
 	m := src.late()
 	if m == nil {
-		delete(c.late.waiting, x)
+		if _, waited := c.late.waiting[x]; waited {
+			delete(c.late.waiting, x)
+			s.eng.TakeUp(s.now(), x)
+		}
 		return false
 	}
+	s.eng.PutAside(x)
 	if c.late.waiting == nil {
 		c.late.waiting = map[*engine.Transfer]struct{}{}
 	}

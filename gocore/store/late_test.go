@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/engine"
 )
 
 // TestLateSourcesHoldNobodyUp: sources that stay, whose stream has not come to them, leave the workers to others, also to those without whom that
@@ -28,7 +29,11 @@ func TestLateSourcesHoldNobodyUp(t *testing.T) {
 			}
 			c.drop(1000)
 			b.stream = mine
-			time.Sleep(20 * time.Millisecond) // the workers come to them
+			var aside []*engine.Transfer
+			eventually(t, "the workers come to them", func() bool {
+				aside = putAside(s)
+				return len(aside) >= late-1 // of the one dropped it may have begun
+			})
 			from := b.alloc(1 << 20)
 			b.fill(from, random(1<<20, 2))
 			for k := range int64(12) { // into a tier of four: eight have to go down meanwhile
@@ -46,8 +51,27 @@ func TestLateSourcesHoldNobodyUp(t *testing.T) {
 				c.mustGet(int64(1001+k), random(size, 1), RestoreArgs{})
 			}
 			drained(t, s)
+			for _, x := range aside {
+				if x.Aside {
+					t.Errorf("%v was captured, and its transfer is put aside", x.Rec.Key)
+				}
+			}
 		})
 	}
+}
+
+// putAside are the transfers that wait for their sources, for the engine as for the store.
+func putAside(s *Store) (all []*engine.Transfer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.crews {
+		for x := range c.late.waiting {
+			if x.Aside {
+				all = append(all, x)
+			}
+		}
+	}
+	return all
 }
 
 // TestCloseWithLateSources: nothing of them is left behind, whether their stream comes by or not before the store has gone.
