@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime/metrics"
 	"slices"
 	"testing"
 
+	"velocpy/gocore/allocs"
 	"velocpy/gocore/plan"
 )
 
@@ -102,11 +102,11 @@ func FuzzApply(f *testing.F) {
 		if short {
 			record = lengthened(record)
 		}
-		s := defined(t)
-		before := ask(t, s)
-		allocatedBefore := allocated()
-		err := s.Apply(record)
-		if took := allocated() - allocatedBefore; took > 1<<20+40*uint64(len(record)) {
+		before := ask(t, defined(t))
+		var s *State
+		var err error
+		most := 1<<20 + 40*uint64(len(record))
+		if took := allocs.Least(most, func() { s = defined(t); err = s.Apply(record) }); took > most {
 			t.Fatalf("%d bytes were allocated for a record of %d", took, len(record))
 		}
 		if err != nil {
@@ -168,11 +168,4 @@ func FuzzRecordRoundTrip(f *testing.F) {
 			}
 		}
 	})
-}
-
-// allocated is what was allocated so far, but for small things of late.
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }

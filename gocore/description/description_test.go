@@ -10,13 +10,13 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"velocpy/gocore/allocs"
 	"velocpy/gocore/catalog"
 )
 
@@ -417,9 +417,8 @@ func FuzzCheck(f *testing.F) {
 		for ; len(numbers) >= 16; numbers = numbers[16:] {
 			l.Spans = append(l.Spans, catalog.Span{Offset: int64(binary.LittleEndian.Uint64(numbers)), Bytes: int64(binary.LittleEndian.Uint64(numbers[8:]))})
 		}
-		before := allocated()
-		_ = judge(t, l)
-		if took := allocated() - before; took > 1<<20+200*uint64(len(text)) {
+		most := 1<<20 + 200*uint64(len(text))
+		if took := allocs.Least(most, func() { _ = judge(t, l) }); took > most {
 			t.Fatalf("%d bytes were allocated for a text of %d", took, len(text))
 		}
 	})
@@ -506,12 +505,6 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v", pair, got)
 		}
 	}
-}
-
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }
 
 func BenchmarkCheck(b *testing.B) {
