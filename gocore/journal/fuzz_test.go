@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"velocpy/gocore/allocs"
 )
 
 // FuzzRead gives the reader files of well-made frames that say anything, and of anything else: it ends, takes little memory, and gives out nothing that no
