@@ -90,7 +90,8 @@ func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
 	return stuck, none
 }
 
-// spare is the same for a prefetch: it takes nothing that is expected sooner than r and breaks no promise.
+// spare is the same for a prefetch: it takes nothing that is expected sooner than r and breaks no promise. Flushes that it would wait for longer
+// than for a restore are not made urgent: the prefetch is tried again when that restore has ended a promise.
 func (e *Engine) spare(now int64, t int, r *Record) verdict {
 	tr := e.tiers[t]
 	if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
@@ -103,7 +104,9 @@ func (e *Engine) spare(now int64, t int, r *Record) verdict {
 	case !ok:
 		return stuck
 	case w.Wait > 0:
-		e.urge(now, t, w)
+		if in, ok := e.roomByRestore(now, t, r); !ok || in >= w.Wait {
+			e.urge(now, t, w)
+		}
 		return waits
 	}
 	e.evict(now, t, w, r)

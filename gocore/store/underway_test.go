@@ -92,6 +92,27 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	x.afterCrash().mustGet(1, second, RestoreArgs{})
 }
 
+// While the catalog commits a transfer, whose bytes are written, the engine knows that no worker carries it.
+func TestACommitKeepsNoWorkerBusy(t *testing.T) {
+	x := newCommitting(t)
+	x.mustPut(2, random(5000, 1))
+	x.committed()
+	op := x.begin(1, random(5000, 2), CheckpointArgs{}, x.sync)
+	x.s.mu.Lock()
+	var flying []*flown
+	for _, fs := range x.s.kept.underway {
+		flying = append(flying, fs...)
+	}
+	if len(flying) != 1 || !flying[0].x.Aside {
+		t.Errorf("%d are being committed: %+v", len(flying), flying)
+	}
+	x.s.mu.Unlock()
+	x.sync.Release()
+	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A drop, or that of all, spares the version that is being committed meanwhile: it comes behind them.
 func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
 	for name, drop := range map[string]func(x *committing) error{
