@@ -206,7 +206,9 @@ func TestTrim(t *testing.T) {
 	if in := residentBytes(t, s); in < 7<<20 {
 		t.Fatalf("%d bytes are resident", in)
 	}
-	c.sized(Budgets{Trim: true})
+	if got := c.sized(Budgets{Trim: true}); got < 6<<20 {
+		t.Errorf("%d bytes are said to be given back", got)
+	}
 	if in, st := residentBytes(t, s), tierStats(t, s, "host"); in != 1<<20 || st.Resident != 1<<20 || st.GivenBack < 6<<20 {
 		t.Errorf("%d bytes are resident: %+v", in, st)
 	}

@@ -65,6 +65,7 @@ type Op struct {
 	host    bool             // … and other tiers of which it tells what they have
 	disk    bool
 	trims   int64 // resize: the request to give back what is free that it waits for; 0: none
+	given   int64 // … and the bytes that had been given back before
 
 	asked   int64        // capture: when
 	device  *accelerator // of the regions that lie on one, or else of the record

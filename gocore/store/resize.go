@@ -43,6 +43,7 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 	if b.Trim && s.host != nil {
 		s.hosted.trims++
 		op.trims = s.hosted.trims
+		_, op.given = s.pages.counts()
 		tell(s.hosted.bell)
 	}
 	s.ops[op] = struct{}{}
@@ -156,6 +157,10 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	}
 	if op.disk {
 		out.Slot += s.eng.InUse()
+	}
+	if op.trims > 0 {
+		_, given := s.pages.counts()
+		out.Slot += given - op.given
 	}
 	op.end()
 	out.Waited = op.waited
