@@ -25,7 +25,7 @@ class Store {
   void close(py::handle timeout);
   // ticket 0: all of the history, history 0: all of the store. tier NONE: captured.
   void wait(const Where& where, uint64_t history, uint64_t ticket, int32_t tier, py::handle timeout);
-  // budgets: the JSON of veloc_resize. What the tiers of its devices have afterwards.
+  // budgets: the JSON of veloc_resize. What the tiers named have afterwards, or what a trim gave back.
   int64_t resize(const std::string& budgets, py::handle timeout);
   py::bytes stats();
   py::bytes timeline(bool clear);

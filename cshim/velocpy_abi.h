@@ -255,17 +255,20 @@ int32_t veloc_test_corrupt(uint64_t history, const veloc_key* key, int32_t tier,
  * "pinning": "auto"|"concurrent"|"sequential"|"direct"|"off", "host": bytes|null, "disk": bytes|null, "path": str|null, "flush":
  * "lazy"|"eager", "policy": "score"|"lru"|"fifo", "verify": "first"|"always"|"off", "checksum": bool, "prefetch": bool, "guess": bool,
  * "debug": bool, "workers": int, "copiers": int, "direct": bool, "timeline": int events kept (0: none), "durable": bool: the disk tier
- * outlives the store, "read_only": bool: … and is only looked at} */
+ * outlives the store, "read_only": bool: … and is only looked at, "idle": seconds after which free memory of the host tier is given back
+ * (0: never)} */
 int32_t veloc_open(const char* json, int64_t json_len, uint64_t* store, veloc_error* err);
 /* Refuses further work at once, lets transfers in flight end, frees what no lease holds. Safe to call twice: a second call, after the first
  * has ended, gives the handles of the store and its histories back, which are stale from then on. */
 int32_t veloc_close(uint64_t store, int32_t event_fd, veloc_outcome* out, veloc_error* err);
 /* Behind veloc_close, by a caller that will not use these handles again: gives them back as soon as the store has ended. Never waits. */
 int32_t veloc_abandon(uint64_t store, veloc_error* err);
-/* Gives devices other budgets, at most those that the store was opened with: {"devices": [{"ordinal": int, "bytes": budget, which may be 0,
- * or "share": of what is free without the store's own}]}. Captures keep to them at once. Operation that ends when the memory beyond them
- * has been given back, but for what leases hold or no tier below can take, which follows when they let it go; slot_bytes is what the
- * devices' tiers have then. Cancelling stops only the wait. */
+/* Gives tiers other budgets: {"devices": [{"ordinal": int, "bytes": budget, which may be 0, or "share": of what is free without the store's
+ * own}], "host": bytes, "disk": bytes, "trim": bool: gives back the free memory of the host tier}; what is left out stays as it is. Devices
+ * and host have at most what the store was opened with. New checkpoints keep to the budgets at once. Operation that ends when the memory
+ * beyond them has been given back, but for what leases hold or no tier below can take, which follows when they let it go; slot_bytes is
+ * what the tiers named have then, and what a trim gave back. A host tier that keeps checkpoints because no tier below takes them ends with
+ * the code of a full tier: its budget is in force, and nothing is lost. Cancelling stops only the wait. */
 int32_t veloc_resize(uint64_t store, const char* json, int64_t json_len, int32_t event_fd, veloc_outcome* out, veloc_error* err);
 /* JSON: tiers, histories, counters, waits by reason, bandwidths. */
 int32_t veloc_stats(uint64_t store, char* buf, int64_t cap, int64_t* len, veloc_error* err);

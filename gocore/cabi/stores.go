@@ -93,11 +93,11 @@ func veloc_resize(handle C.uint64_t, budgets *C.veloc_const_char, length C.int64
 		if err != nil {
 			return nil, 0, err
 		}
-		devices, err := store.ParseBudgets(text)
+		b, err := store.ParseBudgets(text)
 		if err != nil {
 			return nil, 0, err
 		}
-		return s.Resize(devices, int32(fd), o)
+		return s.Resize(b, int32(fd), o)
 	})
 }
 

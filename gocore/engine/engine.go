@@ -47,10 +47,11 @@ type Config struct {
 	Workers   int // transfers at once over a link, each way: what the caller will ask for; 0: 1
 	Prefetch  bool
 	Guess     bool
-	Stay      bool                // captures wait for room in their tier although a lower one is sooner: to compare
-	ProveFrom int64               // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
-	Forget    func(*Record)       // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
-	Removed   func(r, by *Record) // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
+	Stay      bool                                  // captures wait for room in their tier although a lower one is sooner: to compare
+	ProveFrom int64                                 // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
+	Forget    func(*Record)                         // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
+	Removed   func(r, by *Record)                   // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
+	Room      func(t int, off, n int64, taken bool) // a record has been given room in tier t, or has given it back; nil: nobody wants to know. In it no call of the engine
 	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
 	Keep  func(*Record, int64) bool            // asked of a record that gives its room at an offset there back: whether the catalog counts on it
 	Find  func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
@@ -146,6 +147,8 @@ type tier struct {
 	idle     reserved // what of it is reserved
 	// idleBytes is how many bytes that is.
 	idleBytes int64
+	// allotted: released bytes of retired become idle only while the tier has more bytes than these that are not idle; 0: all of them do.
+	allotted int64
 }
 
 // inflow estimates how fast bytes come into a tier from above.

@@ -61,7 +61,7 @@ func (w *world) checkTiers() {
 			if r == nil && w.cat != nil && t == w.last() {
 				continue // reserved: checkCatalog knows for whom
 			}
-			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves == 0 {
+			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves&(onNext(t)|onDirty(t)) == 0 {
 				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, r.Key, f.Class, w.state())
 			}
 			if r == nil || r.copies[t] != id {
@@ -109,16 +109,16 @@ func (w *world) checkTiers() {
 // checkLeaving counts who is on the lists of what leaves.
 func (w *world) checkLeaving(t int) {
 	l := &w.e.tiers[t].leaving
-	for on, list := range map[uint8][]*Record{onNext: l.next, onDirty: l.dirty} {
+	for on, list := range map[uint16][]*Record{onNext(t): l.next, onDirty(t): l.dirty} {
 		listed := map[*Record]bool{}
 		for _, r := range list {
-			if listed[r] || r.leaves&on == 0 || r.Top() != t {
-				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b, of tier %d", t, r.Key, on, r.leaves, r.Top())
+			if listed[r] || r.leaves&on == 0 {
+				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b", t, r.Key, on, r.leaves)
 			}
 			listed[r] = true
 		}
 		for _, r := range w.born {
-			if r.Top() == t && r.leaves&on != 0 && !listed[r] {
+			if r.leaves&on != 0 && !listed[r] {
 				w.fatalf("tier %d: %v is not on list %d", t, r.Key, on)
 			}
 		}

@@ -30,7 +30,7 @@ type Record struct {
 	stuckOn  uint8               // bit k: the flush over link k failed
 	wants    uint8               // bit t: a caller wants it durable in tier t soon
 	top      uint8               // its fastest tier: a front, or the first tier that is none
-	leaves   uint8               // the lists of leaving that it is on
+	leaves   uint16              // the lists of leaving that it is on, two for each tier
 	copying  int32               // restores that copy out of its fastest tier
 	captured bool
 	gone     bool
@@ -157,7 +157,7 @@ func (e *Engine) settle(now int64, r *Record, t int) {
 		e.links[t].setDirty(e, r, f.Class == fragment.Dirty)
 	}
 	if e.tiers[t].behind(f) {
-		e.tiers[t].leaving.look(r, f.Class)
+		e.tiers[t].leaving.look(r, t, f.Class)
 	}
 }
 
@@ -214,8 +214,16 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	f.Born, f.Touched, f.Expected, f.Lane = uint32(e.count), r.touched, r.place, r.Hist.lane
 	tr.table.Update(id)
 	r.copies[t] = id
+	e.tellRoom(t, f.Offset, f.Size, true)
 	e.step(r, t, ev)
 	e.Stats.noteUsed(t, tr.used())
+}
+
+// tellRoom tells the caller of room that is given to a record, or given back.
+func (e *Engine) tellRoom(t int, off, n int64, taken bool) {
+	if e.cfg.Room != nil {
+		e.cfg.Room(t, off, n, taken)
+	}
 }
 
 // free gives r's fragment in tier t back, and returns the gap that it leaves, if any.
@@ -224,6 +232,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	id := r.copies[t]
 	f := tr.table.At(id)
 	off, n := f.Offset, tr.within(f)
+	e.tellRoom(t, off, f.Size, false)
 	tr.bytes[f.Class] -= n
 	tr.bytes[fragment.Gap] += n
 	if t < len(e.links) {

@@ -16,20 +16,18 @@ type leaving struct {
 	dirty []*Record // a flush, when few of those that are asked for wait
 }
 
-// The lists that a record is on. It leaves no tier but its fastest one.
-const (
-	onNext = 1 << iota
-	onDirty
-)
+// onNext and onDirty are the lists of tier t that a record is on.
+func onNext(t int) uint16  { return 1 << (2 * t) }
+func onDirty(t int) uint16 { return 2 << (2 * t) }
 
-func (l *leaving) add(list *[]*Record, on uint8, r *Record) {
+func (l *leaving) add(list *[]*Record, on uint16, r *Record) {
 	if r.leaves&on == 0 {
 		r.leaves |= on
 		*list = append(*list, r)
 	}
 }
 
-func (l *leaving) take(list *[]*Record, on uint8) *Record {
+func (l *leaving) take(list *[]*Record, on uint16) *Record {
 	n := len(*list) - 1
 	r := (*list)[n]
 	(*list)[n] = nil
@@ -39,9 +37,9 @@ func (l *leaving) take(list *[]*Record, on uint8) *Record {
 }
 
 // look notes that r's copy behind the end may go, or has to be flushed.
-func (l *leaving) look(r *Record, c fragment.Class) {
+func (l *leaving) look(r *Record, t int, c fragment.Class) {
 	if c == fragment.Free || c == fragment.Promised || c == fragment.Dirty {
-		l.add(&l.next, onNext, r)
+		l.add(&l.next, onNext(t), r)
 	}
 }
 
@@ -69,11 +67,12 @@ func (e *Engine) Grow(now int64, t int, capacity int64) {
 	for _, s := range tr.retired {
 		e.retire(t, tr.table.First(), s.from, min(s.end, capacity))
 	}
+	e.refit(now, t)
 	e.roomier(t)
 	e.pump(now)
 }
 
-// Shrink makes tier t smaller; no tier may stand above it. Nothing is placed behind the new end, and Drain empties what lies there. Shrinking to
+// Shrink makes tier t smaller, which is not the last one of an engine whose catalog counts on what lies there. Nothing is placed behind the new end, and Drain empties what lies there. Shrinking to
 // the capacity that the tier has already tries the failed flushes of what is still behind it again.
 func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	tr := e.tiers[t]
@@ -83,18 +82,41 @@ func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	tr.resize(capacity)
 	tr.table.Behind(func(id fragment.ID) bool {
 		f := tr.table.At(id)
-		tr.leaving.look(f.Owner, f.Class)
+		tr.leaving.look(f.Owner, t, f.Class)
 		if f.Class == fragment.Flushing || f.Owner.stuckOn&(1<<t) != 0 {
-			tr.leaving.add(&tr.leaving.dirty, onDirty, f.Owner)
+			tr.leaving.add(&tr.leaving.dirty, onDirty(t), f.Owner)
 		}
 		return true
 	})
+	e.refit(now, t)
 	for i := 0; i < tr.claims.len(); i++ {
 		if c := tr.claims.at(i); !c.over && !tr.fits(c.rec) && (c.below == nil || !c.below(now)) {
 			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.rec.Size), quantity.Exact(capacity)))
 		}
 	}
 	e.pump(now)
+}
+
+// refit brings what lies above tier t in line with its capacity: copies that it is too small for cannot go down, and those that it has become large enough for can.
+func (e *Engine) refit(now int64, t int) {
+	for _, l := range e.links {
+		if l.lower != t {
+			continue
+		}
+		table, all := e.tiers[l.upper].table, []*Record(nil)
+		for id := table.First(); id != fragment.None; id = table.Next(id) {
+			if f := table.At(id); f.Class != fragment.Gap && f.Owner != nil {
+				all = append(all, f.Owner)
+			}
+		}
+		for _, r := range all {
+			if !e.tiers[t].fits(r) {
+				e.unqueue(now, l, r)
+			}
+			e.settle(now, r, l.upper)
+			e.wakeWaits(now, r)
+		}
+	}
 }
 
 // resize moves the end of the tier, and what is known of its bytes with it.
@@ -123,6 +145,29 @@ func (tr *tier) resize(capacity int64) {
 // Reach is where the memory of tier t may end: nothing lies behind it, and nothing will.
 func (e *Engine) Reach(t int) int64 { return e.tiers[t].table.Reach() }
 
+// Behind is how many bytes of records still lie behind the end of tier t.
+func (e *Engine) Behind(t int) (bytes int64) {
+	tr := e.tiers[t]
+	tr.table.Behind(func(id fragment.ID) bool {
+		f := tr.table.At(id)
+		bytes += f.Size - tr.within(f)
+		return true
+	})
+	return bytes
+}
+
+// Stranded is what behind the end of tier t exists nowhere else, and cannot be flushed: no lower tier takes it.
+func (e *Engine) Stranded(t int) (records int, bytes int64) {
+	tr := e.tiers[t]
+	tr.table.Behind(func(id fragment.ID) bool {
+		if f := tr.table.At(id); f.Class == fragment.Dirty {
+			records, bytes = records+1, bytes+f.Size
+		}
+		return true
+	})
+	return records, bytes
+}
+
 // Drain empties what lies behind the end of tier t by so many steps at the most; it has to be called again while Draining says so.
 func (e *Engine) Drain(now int64, t int, steps int) {
 	if e.drain(now, t, steps) { // else nothing has become possible for others, and what it makes them do might bring the same back to the list
@@ -134,9 +179,9 @@ func (e *Engine) drain(now int64, t int, steps int) (evicted bool) {
 	l := &e.tiers[t].leaving
 	for ; steps > 0 && e.Draining(t); steps-- {
 		if len(l.next) > 0 {
-			evicted = e.leave(now, l.take(&l.next, onNext), t) || evicted
+			evicted = e.leave(now, l.take(&l.next, onNext(t)), t) || evicted
 		} else {
-			e.flushOut(now, l.take(&l.dirty, onDirty), t)
+			e.flushOut(now, l.take(&l.dirty, onDirty(t)), t)
 		}
 	}
 	return evicted
@@ -171,7 +216,7 @@ func (e *Engine) leave(now int64, r *Record, t int) (evicted bool) {
 		e.free(r, t)
 		return true
 	case f.Class == fragment.Dirty:
-		tr.leaving.add(&tr.leaving.dirty, onDirty, r)
+		tr.leaving.add(&tr.leaving.dirty, onDirty(t), r)
 	}
 	return false
 }
@@ -186,12 +231,12 @@ func (e *Engine) flushOut(now int64, r *Record, t int) {
 // Settled tells whether what lies behind the end of tier t stays there until the application lets go of it, or something changes in a lower tier that has
 // refused some of it.
 func (e *Engine) Settled(t int) bool {
-	settled := !e.Draining(t)
+	settled, moving := !e.Draining(t), e.progressing() // or else a load from there waits for room that leases take
 	e.tiers[t].table.Behind(func(id fragment.ID) bool {
 		f := e.tiers[t].table.At(id)
 		switch {
 		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Owner.copying > 0:
-			settled = false
+			settled = settled && !moving
 		case f.Class == fragment.Dirty:
 			settled = settled && (t >= len(e.links) || len(e.links[t].refused) > 0)
 		}

@@ -21,6 +21,9 @@ func (e *Engine) Retire(from, end int64) (bytes int64) {
 	return e.retire(t, tr.table.First(), from, min(end, tr.Capacity))
 }
 
+// Allot makes room of retired ranges that comes free idle only as far as the last tier has more bytes than these that are not; with 0 all of it.
+func (e *Engine) Allot(bytes int64) { e.tiers[len(e.tiers)-1].allotted = bytes }
+
 // Reinstate undoes Retire for a range, and returns how many bytes are free again.
 func (e *Engine) Reinstate(now, from, end int64) (bytes int64) {
 	t := len(e.tiers) - 1
@@ -48,6 +51,20 @@ func (e *Engine) Idle(from, end int64, f func(from, end int64)) (bytes int64) {
 	for _, s := range e.idleIn(from, end) {
 		f(s.from, s.end)
 		bytes += s.end - s.from
+	}
+	return bytes
+}
+
+// Occupied calls f for the ranges of the last tier that are neither free nor idle, ascending, and returns how many bytes they have.
+func (e *Engine) Occupied(f func(from, end int64)) (bytes int64) {
+	tr := e.tiers[len(e.tiers)-1]
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		row := tr.table.At(id)
+		if _, idle := tr.idle.Get(row.Offset); row.Class == fragment.Gap || idle {
+			continue
+		}
+		f(row.Offset, row.Offset+row.Size)
+		bytes += row.Size
 	}
 	return bytes
 }
@@ -111,7 +128,11 @@ func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
 	tr := e.tiers[t]
 	tr.hand = gap
 	for _, s := range tr.retired {
-		e.retire(t, gap, max(s.from, off), min(s.end, off+size))
+		from, end := max(s.from, off), min(s.end, off+size)
+		if tr.allotted > 0 {
+			end = min(end, from+e.InUse()-tr.allotted)
+		}
+		e.retire(t, gap, from, end)
 	}
 	e.roomier(t)
 }

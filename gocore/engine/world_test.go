@@ -243,7 +243,7 @@ func (w *world) endCapture(c *taken, ok bool) {
 	}
 	w.e.EndCapture(w.now, c.Capture, ok)
 	c.phase = Ended
-	if ok {
+	if ok && !c.Rec.gone { // or else a later version has taken its room in the same call, and the catalog may have been asked for the key since
 		w.truth[w.index(c.Rec.Hist)][c.Rec.Key] = c.Rec
 	}
 }

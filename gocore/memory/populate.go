@@ -27,6 +27,29 @@ func bring(p []byte) error {
 	return unix.Madvise(p, unix.MADV_POPULATE_WRITE)
 }
 
+// Discard gives the pages of [off, off+n) back, whole pages inside it alone: they read as zeroes afterwards and become resident when they are touched again. No device may
+// have them pinned. The error wraps the errno.
+func (m *Mapping) Discard(off, n int64) error {
+	if !m.holds(off, n) {
+		return fmt.Errorf("discard [%d, %d+%d) of %s: %w", off, off, n, m.purpose, ErrRange)
+	}
+	if m.gone.Load() {
+		return fmt.Errorf("discard %s: %w", m.purpose, ErrUnmapped)
+	}
+	page := int64(unix.Getpagesize())
+	first, end := (off+page-1)&^(page-1), (off+n)&^(page-1)
+	if off+n == m.bytes {
+		end = (off + n + page - 1) &^ (page - 1) // the last page is the mapping's alone
+	}
+	if first >= end {
+		return nil
+	}
+	if err := unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(m.base, first)), end-first), unix.MADV_DONTNEED); err != nil {
+		return fmt.Errorf("discard %s: %w", m.purpose, err)
+	}
+	return nil
+}
+
 func (m *Mapping) populate(off, n int64, advise func([]byte) error) error {
 	if !m.holds(off, n) {
 		return fmt.Errorf("populate [%d, %d+%d) of %s: %w", off, off, n, m.purpose, ErrRange)

@@ -54,6 +54,7 @@ func (s *Space) Punch(off, n int64) error {
 	if g.file == nil {
 		return nil
 	}
+	g.allocated = min(g.allocated, off-g.start) // what is written there later is given room first
 	return g.file.PunchHole(off-g.start, n)
 }
 

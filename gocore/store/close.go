@@ -27,7 +27,7 @@ func (s *Store) Close(fd int32) *Op {
 			c.bell.Broadcast()
 		}
 		s.prover.bell.Broadcast()
-		s.stopWarming()
+		s.stopHost()
 		s.stopSizing()
 		s.stopPinning()
 		close(s.stall.stop)
@@ -116,7 +116,7 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 		delete(s.stall.since, x) // else it still has to be synced
 		given := x.Kind == engine.Load && c.device != nil && s.belated.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
-		if err := results[i].err; err != nil && !errors.Is(err, engine.ErrStopped) && s.touches(x) && s.kept != nil && len(s.kept.segments) > 0 {
+		if err := results[i].err; err != nil && !errors.Is(err, engine.ErrStopped) && s.touches(x) && s.kept != nil && len(s.room.segments) > 0 {
 			s.kept.dir.Nudge()
 		}
 		if x.Kind == engine.Spill && s.kept == nil {

@@ -36,6 +36,7 @@ type Config struct {
 	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: what the machine has, at most 8
 	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
 	Timeline int      `json:"timeline"` // events kept for pictures
+	Idle     float64  `json:"idle"`     // seconds after which free memory of the host tier is given back; 0: never
 
 	FS           vfs.FS        `json:"-"` // nil: the operating system's
 	SegmentBytes int64         `json:"-"` // of a durable store's data files; 0: the default
@@ -75,15 +76,20 @@ func ParseConfig(text []byte) (Config, error) {
 	return c, nil
 }
 
-// ParseBudgets reads what Resize is asked for.
-func ParseBudgets(text []byte) ([]Device, error) {
-	var c struct {
-		Devices []Device `json:"devices"`
+// Budgets are what Resize is asked for; a nil budget stays as it is.
+type Budgets struct {
+	Devices []Device `json:"devices"`
+	Host    *int64   `json:"host"`
+	Disk    *int64   `json:"disk"`
+	Trim    bool     `json:"trim"` // gives back the memory of the host tier that is free now
+}
+
+// ParseBudgets reads Budgets.
+func ParseBudgets(text []byte) (b Budgets, err error) {
+	if err := json.Unmarshal(text, &b); err != nil {
+		return b, status.Wrap(status.Invalid, err, "the budgets are not understood")
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, status.Wrap(status.Invalid, err, "the budgets are not understood")
-	}
-	return c.Devices, nil
+	return b, nil
 }
 
 // verification says when the bytes in the fastest tier are checked before they are lent.
@@ -163,6 +169,8 @@ func (s *settings) checkSizes() error {
 		return status.New(status.Invalid, "the disk tier has a budget but no path")
 	case s.Workers < 0 || s.Workers > mostThreads || s.Copiers < 0 || s.Copiers > mostThreads:
 		return status.New(status.Invalid, "workers is %d and copiers %d; they can be 0 (chosen for the machine) to %d", s.Workers, s.Copiers, mostThreads)
+	case !(s.Idle >= 0 && s.Idle <= mostIdle):
+		return status.New(status.Invalid, "idle is %g seconds; it cannot be negative or above %g", s.Idle, float64(mostIdle))
 	case s.Timeline < 0:
 		return status.New(status.Invalid, "timeline is %d events; it cannot be negative", s.Timeline)
 	}
@@ -213,6 +221,9 @@ func (s *settings) checkDevices() error {
 	}
 	return status.New(status.Invalid, "pinning is %q; it can be auto, pipeline, concurrent, sequential, direct or off", s.Pinning)
 }
+
+// mostIdle is a year, in seconds.
+const mostIdle = 366 * 24 * 3600
 
 // mostThreads bounds what a configuration may ask for: a slip in a number must not start a million goroutines.
 const mostThreads = 256

@@ -55,6 +55,13 @@ func (f *frontier) advance(n int64) {
 	}
 }
 
+// retreat notes that the last bytes before it are pinned no more.
+func (f *frontier) retreat(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end -= n
+}
+
 func (f *frontier) reached() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

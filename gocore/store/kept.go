@@ -25,8 +25,6 @@ type kept struct {
 	underway  map[place]underway         // keys of which versions are on their way into the catalog
 	held      map[place][]*flown         // … and versions that follow when those have landed, unless they are replaced by one
 	uncertain map[int64]*engine.Transfer // by offset on disk: written, but nobody knows whether the catalog counts on them
-	budget    int64                      // bytes for checkpoints
-	segments  map[int64]*segmentUse
 	// relocating is how many of the releases that the engine is owed wait until trim has given out room elsewhere.
 	relocating int
 	owed       owed
@@ -56,7 +54,7 @@ func (s *Store) openKept() error {
 	}
 	k := &kept{
 		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{},
-		uncertain: map[int64]*engine.Transfer{}, segments: map[int64]*segmentUse{},
+		uncertain: map[int64]*engine.Transfer{},
 	}
 	if s.set.ReadOnly {
 		view, err := durable.Read(o)

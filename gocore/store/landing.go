@@ -227,7 +227,7 @@ func (s *Store) landClarify(c *durable.Change) {
 
 // paid tells those who wait for the room of a change that it has landed: where room may have to be made elsewhere, when that is done.
 func (s *Store) paid() {
-	if len(s.kept.segments) > 0 {
+	if len(s.room.segments) > 0 {
 		s.kept.relocating++
 	} else {
 		s.eng.Owe(s.now(), -1)

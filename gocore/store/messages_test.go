@@ -34,6 +34,6 @@ func TestSizesOfDestinationsInMessages(t *testing.T) {
 func TestSizesOfDevicesInMessages(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 5})
 	s := open(t, b.config(8<<20, 0, 4<<20))
-	_, _, err := s.Resize([]Device{{Bytes: 5 << 20}}, newClient(t, s, "h").fd, &Outcome{})
+	_, _, err := s.Resize(Budgets{Devices: []Device{{Bytes: 5 << 20}}}, newClient(t, s, "h").fd, &Outcome{})
 	says(t, err, "a budget of 5.0 MiB (5242880 bytes) for device 0: the store was opened with 4.0 MiB (4194304 bytes)")
 }

@@ -163,12 +163,13 @@ func TestWarmingIsNearItsDevice(t *testing.T) {
 	}
 	defer func() { _ = m.Unmap() }()
 	pieces := 0
-	w := warmth{want: make(chan struct{}, 1), stop: make(chan struct{}), on: func(work func()) {
+	w := warmth{near: func(work func()) {
 		pieces++
 		work()
 	}}
 	w.reached.Store(m.Size())
-	w.run(m)
+	for w.some(m.Size(), m.Populate) {
+	}
 	if pieces != 3 {
 		t.Errorf("%d of 3 pieces are made present there", pieces)
 	}

@@ -28,7 +28,7 @@ type Outcome struct {
 	Ticket    uint64
 	Lease     *Lease
 	Layout    uint64
-	Slot      int64 // resize: what the tiers of the devices have
+	Slot      int64 // resize: what the tiers that it was for have; of free memory: what was given back
 	Meta      int64
 	HintsLeft int64
 	Key       plan.Key
@@ -61,7 +61,11 @@ type Op struct {
 	many    bool             // wait: for all of a history or store, so that nobody minds what has gone
 	history *engine.History  // wait: of many, or nil for all histories
 	gifts   int64            // wait: what had been given when it began
-	sized   []*accelerator   // resize
+	sized   []*accelerator   // resize: the devices …
+	host    bool             // … and other tiers of which it tells what they have
+	disk    bool
+	trims   int64 // resize: the request to give back what is free that it waits for; 0: none
+	given   int64 // … and the bytes that had been given back before
 
 	asked   int64        // capture: when
 	device  *accelerator // of the regions that lie on one, or else of the record

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type pinning struct {
 	moving   atomic.Int64 // transfers between devices and the host tier under way: sequential touching pauses for them
 	paused   atomic.Int64 // threads that pause
 	touched  atomic.Int64 // bytes of the host tier
+	active   bool         // a goroutine pins; the store's lock guards it
 	strategy atomic.Uint32
 	rhythm   rhythm
 	rates    pinRates
@@ -50,6 +52,8 @@ const (
 	// pinPause is a pause between two parts. The driver's lock goes to whoever asks first when it comes free, and without a pause that is
 	// the registering goroutine again: a thread that called the driver waited until all 8 GiB had been registered (240 ms on an H200).
 	pinPause = 150 * time.Microsecond
+	// pinCall bounds what is registered in one call when everything is. Memory can be given back only in the parts in which it was registered.
+	pinCall = 1 << 30
 	// pinAhead bounds the pieces that have been touched and not yet registered.
 	pinAhead = 4
 )
@@ -67,19 +71,48 @@ func (s *Store) startPinning() {
 	s.pin.seats, s.pin.most = seatsBeside(s.pin.turn)
 	s.joinPinning()
 	if s.follow(s.firstStrategy()) == coldstart.Direct {
-		s.register(0, s.host.Size())
+		s.registerInCalls(part{0, s.host.Size(), pinCall})
 		s.leavePinning()
 		return
 	}
+	s.pinBeside(s.awaitFirst)
+}
+
+// pinBeside pins what of the host tier's budget is not pinned yet, in a goroutine of its own and after a wait. The lock is held.
+func (s *Store) pinBeside(wait func()) {
+	s.pin.active = true
 	s.users++
 	safego.Go("pinning", func() {
-		s.awaitFirst()
+		wait()
 		s.pinAll()
 		s.mu.Lock()
 		defer s.leave()
 		s.leavePinning()
+		s.pin.active = false
 		s.users--
+		s.pinMore()
+		s.hosted.settled = false // the goroutine may have touched pages behind a budget that has become smaller
+		tell(s.hosted.bell)
 	})
+}
+
+// pinMore pins what a budget that has grown adds. The lock is held.
+func (s *Store) pinMore() {
+	if s.pin.stop == nil || s.pin.active || s.closing || s.pin.denied.Load() || s.pin.front.reached() >= s.pinEnd() {
+		return
+	}
+	s.follow(s.firstStrategy())
+	s.pinBeside(func() {})
+}
+
+// pinEnd is where pinning ends: the budget, and the chunk that it ends in. The lock is held.
+func (s *Store) pinEnd() int64 { return s.pages.whole(s.eng.Capacity(s.hostTier())) }
+
+// pinGoal is pinEnd for callers that do not hold the lock.
+func (s *Store) pinGoal() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pinEnd()
 }
 
 func (s *Store) stopPinning() {
@@ -126,17 +159,19 @@ func (s *Store) pinAll() {
 }
 
 // touchAll touches the host tier piece by piece, and hands over what is to be registered: each piece at once, or everything that has been touched
-// in one call at the end. The strategy may change between two pieces.
+// at the end. The strategy may change between two pieces, and so may the budget.
 func (s *Store) touchAll(hand func(part)) {
 	team := s.newTouchTeam()
 	defer team.dismiss()
-	size, kept := s.host.Size(), int64(0) // what lies from kept on has not been handed over
-	for off := int64(0); off < size; {
+	off := s.pin.front.reached()
+	kept := off // what lies from kept on has not been handed over
+	for goal := s.pinGoal(); off < goal; goal = s.pinGoal() {
 		strategy := s.chooseStrategy(off, kept)
 		if strategy == coldstart.Direct {
+			off = goal
 			break
 		}
-		n := min(s.pieceAt(off), size-off)
+		n := min(s.pieceAt(off), goal-off)
 		if s.set.Touching != nil {
 			s.set.Touching(off)
 		}
@@ -149,8 +184,8 @@ func (s *Store) touchAll(hand func(part)) {
 			hand(part{kept, n, max(s.set.PinPiece/pinParts, 1)})
 		}
 	}
-	if kept < size {
-		hand(part{kept, size - kept, size - kept})
+	if kept < off {
+		hand(part{kept, off - kept, pinCall})
 	}
 }
 
@@ -190,6 +225,11 @@ func (s *Store) inTurn(p part) bool {
 		return false
 	}
 	defer endAll(turn)
+	return s.registerInCalls(p)
+}
+
+// registerInCalls registers a part; false when that is refused, or when the store closes.
+func (s *Store) registerInCalls(p part) bool {
 	for off, end := p.off, p.off+p.n; off < end; off += p.call {
 		if off > p.off {
 			time.Sleep(pinPause)
@@ -204,14 +244,18 @@ func (s *Store) inTurn(p part) bool {
 // register pins a range for every device; false when that is refused. All know of it before the first does: what one has pinned, no copy of
 // another may cross.
 func (s *Store) register(off, n int64) bool {
+	s.pages.pin(off, n)
 	if len(s.accelerators) > 1 {
 		for _, a := range s.accelerators {
 			_ = a.dev.Border(s.host, off, n) // what is wrong, Pin finds too
 		}
 	}
 	began := time.Now()
-	for _, a := range s.accelerators {
+	for i, a := range s.accelerators {
 		err := a.dev.Pin(s.host, off, n)
+		if err != nil && i == 0 {
+			s.pages.unpinned(off)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, device.ErrPinning) && !s.pin.refused:
@@ -222,9 +266,21 @@ func (s *Store) register(off, n int64) bool {
 			return false
 		}
 	}
+	s.pages.registered(off, n)
 	s.pin.rates.registered(n, time.Since(began))
 	s.pin.front.advance(n)
 	return true
+}
+
+// unregister takes back what one call of register pinned, for all devices; the one that registered it with the driver comes last.
+func (s *Store) unregister(p pin) error {
+	var failed []error
+	for _, a := range slices.Backward(s.accelerators) {
+		if err := a.dev.Unpin(s.host, p.off, p.n); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // waitForQuiet waits until no transfer between a device and the host tier is under way.

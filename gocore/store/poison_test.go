@@ -50,8 +50,8 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 		guarded("drop", func() {
 			s.mu.Lock()
 			defer s.leave()
-			s.warm.want = make(chan struct{})
-			close(s.warm.want) // what follows the captures sends on it
+			s.hosted.bell = make(chan struct{})
+			close(s.hosted.bell) // what follows the captures sends on it
 			s.warm.reached.Store(-1 << 40)
 		})
 	},

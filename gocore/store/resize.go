@@ -5,33 +5,69 @@ import (
 	"velocpy/gocore/status"
 )
 
-// Resize gives devices other budgets, at most those that the store was opened with. Captures keep to them at once. It returns an operation that ends
-// when the memory beyond them has been given back, or as much of it as will be without the application: leases and what the tiers below
-// have no room for keep theirs, and it is given back when they let go. Ending it earlier takes nothing back.
-func (s *Store) Resize(devices []Device, fd int32, out *Outcome) (*Op, status.Code, error) {
+// Resize gives tiers other budgets. Those of devices and of the host tier are at most those that the store was opened with. New checkpoints keep to them at once.
+// It returns an operation that ends when the memory beyond them has been given back, or as much of it as can be without the application. Leases keep theirs, and
+// so do checkpoints that no tier below has room for; it follows when they let go. A host tier that such checkpoints keep too large is an error, and nothing of
+// them is lost. The disk tier keeps what lies there, and gives no room out that comes free until less than its budget is in use. An operation that is ended
+// earlier takes nothing back.
+func (s *Store) Resize(b Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
 	op := &Op{s: s, kind: resizeOp, bell: bell{fd: fd}}
 	returned := false
 	defer op.disownUnless(&returned)
-	code, err := s.openResize(op, devices, out)
+	code, err := s.openResize(op, b, out)
 	returned = true
 	return op, code, err
 }
 
-func (s *Store) openResize(op *Op, devices []Device, out *Outcome) (status.Code, error) {
-	budgets, err := s.budgets(op, devices)
-	if err != nil {
-		return codeOf(err), err
+func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error) {
+	budgets, err := s.budgets(op, b.Devices)
+	if err == nil {
+		err = s.checkBudgets(b)
 	}
-	if err := s.enter(); err != nil {
+	if err == nil {
+		err = s.enter()
+	}
+	if err != nil {
 		return codeOf(err), err
 	}
 	defer s.leave()
 	for i, a := range op.sized {
 		s.setBudget(a, budgets[i])
 	}
+	if op.host = b.Host != nil; op.host {
+		s.setHost(*b.Host)
+	}
+	if op.disk = b.Disk != nil; op.disk {
+		s.setDisk(*b.Disk / diskGrain * diskGrain)
+	}
+	if b.Trim && s.host != nil {
+		s.hosted.trims++
+		op.trims = s.hosted.trims
+		_, op.given = s.pages.counts()
+		tell(s.hosted.bell)
+	}
 	s.ops[op] = struct{}{}
 	s.resizing++
 	return op.checkResize(out)
+}
+
+// checkBudgets is the error of budgets that host and disk cannot have.
+func (s *Store) checkBudgets(b Budgets) error {
+	if b.Host != nil {
+		if err := s.checkHost(*b.Host); err != nil {
+			return err
+		}
+	}
+	switch {
+	case b.Disk == nil:
+	case s.disk == nil:
+		return status.New(status.Unavailable, "the store has no disk tier: open it with disk=").AtTier(status.TierDisk)
+	case s.set.ReadOnly:
+		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.set.Path)
+	case *b.Disk < 0 || *b.Disk > mostBytes:
+		return status.New(status.Invalid, "the budget of disk is %s; it cannot be negative or above 2^60 bytes", quantity.Exact(*b.Disk)).AtTier(status.TierDisk)
+	}
+	return nil
 }
 
 // budgets are the bytes that devices are to have.
@@ -94,7 +130,7 @@ func (op *Op) stepResize(out *Outcome) (status.Code, error) {
 	return op.checkResize(out)
 }
 
-// checkResize ends the operation when no device gives anything back any more. The lock is held.
+// checkResize ends the operation when no tier gives anything back any more. The lock is held.
 func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	s := op.s
 	if s.closing {
@@ -113,9 +149,40 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 		}
 		out.Slot += x.mapped()
 	}
+	if op.host && !s.hostSettled() || op.disk && s.room.jobs > 0 || s.hosted.trimmed < op.trims {
+		return op.waits(s.now())
+	}
+	if op.host {
+		out.Slot += s.hostBytes()
+	}
+	if op.disk {
+		out.Slot += s.eng.InUse()
+	}
+	if op.trims > 0 {
+		_, given := s.pages.counts()
+		out.Slot += given - op.given
+	}
 	op.end()
 	out.Waited = op.waited
+	if err := op.stranded(); err != nil {
+		return codeOf(err), err
+	}
 	return status.OK, nil
+}
+
+// stranded is the error of a smaller host tier behind whose end checkpoints stay because no tier below takes them. The lock is held.
+func (op *Op) stranded() error {
+	if !op.host {
+		return nil
+	}
+	s, t := op.s, op.s.hostTier()
+	n, bytes := s.eng.Stranded(t)
+	if n == 0 {
+		return nil
+	}
+	return status.New(status.TierFull, "host has a budget of %s now, and keeps %d checkpoints of %s beyond it: they exist nowhere else, and no tier below takes them. "+
+		"Nothing is lost, and new checkpoints keep to the budget. Their memory is given back when they are dropped or consumed, or when a tier below has room: "+
+		"drop some, or give disk a larger budget and resize host again", quantity.Exact(s.eng.Capacity(t)), n, quantity.Exact(bytes)).AtTier(status.TierHost)
 }
 
 // ringSized wakes those who wait for memory to be given back.

@@ -26,7 +26,7 @@ const granule = 4 << 10
 func (c *client) resize(bytes int64) int64 {
 	c.t.Helper()
 	var out Outcome
-	op, code, err := c.s.Resize([]Device{{Bytes: bytes}}, c.fd, &out)
+	op, code, err := c.s.Resize(Budgets{Devices: []Device{{Bytes: bytes}}}, c.fd, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
 	}
@@ -107,7 +107,7 @@ func TestResizeUnderWay(t *testing.T) {
 			b.check(err)
 			resize := func(k int) {
 				var out Outcome
-				op, code, err := c.s.Resize([]Device{{Bytes: int64(k*7%23) << 17}}, eventfd(t), &out)
+				op, code, err := c.s.Resize(Budgets{Devices: []Device{{Bytes: int64(k*7%23) << 17}}}, eventfd(t), &out)
 				if b.check(err); code == status.Pending {
 					op.Cancel()
 				}
@@ -147,7 +147,7 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	b.check(l.Release(stream))
 	var out Outcome
 	fd := eventfd(t)
-	op, code, err := s.Resize([]Device{{Bytes: 512 << 10}}, fd, &out)
+	op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 512 << 10}}}, fd, &out)
 	b.check(err)
 	if code != status.Pending {
 		t.Fatalf("the memory was given back while it was being read: %v, %d", code, out.Slot)
@@ -187,7 +187,7 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 	open := gate(stream)
 	b.check(l.Release(stream)) // its mark is behind the gate
 	var out Outcome
-	op, code, err := s.Resize([]Device{{Bytes: 512 << 10}}, eventfd(t), &out)
+	op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 512 << 10}}}, eventfd(t), &out)
 	if b.check(err); code != status.Pending {
 		t.Fatalf("%v while a stream reads", code)
 	}
@@ -371,7 +371,7 @@ func TestResizeRefused(t *testing.T) {
 	b.check(err)
 	fd := eventfd(t)
 	ask := func(d ...Device) error {
-		_, _, err := s.Resize(d, fd, &Outcome{})
+		_, _, err := s.Resize(Budgets{Devices: d}, fd, &Outcome{})
 		return err
 	}
 	wants(t, ask(Device{Bytes: 2<<20 + 1}), status.Invalid)
@@ -419,7 +419,7 @@ func TestResizeInterrupted(t *testing.T) {
 			b.check(l.Release(stream))
 			var out Outcome
 			fd := eventfd(t)
-			op, code, err := s.Resize([]Device{{Bytes: 0}}, fd, &out)
+			op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 0}}}, fd, &out)
 			if b.check(err); code != status.Pending {
 				t.Fatalf("%v while a stream reads", code)
 			}

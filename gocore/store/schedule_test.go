@@ -327,7 +327,7 @@ func (k *card) shrinkOrGrow() {
 	}
 	budget := []int64{0, a.extent.reserved, k.r.Int64N(a.extent.reserved)}[k.r.IntN(3)]
 	var out Outcome
-	op, code, err := k.s.Resize([]Device{{Ordinal: k.ordinal, Bytes: budget}}, k.fd, &out)
+	op, code, err := k.s.Resize(Budgets{Devices: []Device{{Ordinal: k.ordinal, Bytes: budget}}}, k.fd, &out)
 	if err == nil && code == status.Pending && k.r.IntN(2) == 0 {
 		op.Cancel()
 		return

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"velocpy/gocore/logring"
+	"velocpy/gocore/safego"
 	"velocpy/gocore/segment"
 )
 
@@ -13,11 +15,21 @@ import (
 // room is retired and given back to the file system; only then as much room is given out elsewhere, so that the data files never take more than the budget.
 // When nothing counts in it any more its file is removed, and the segment may begin another one.
 
+// diskRoom is how much of the disk tier is given out. The store's lock guards it, but for turn.
+type diskRoom struct {
+	budget   int64 // bytes for checkpoints
+	segments map[int64]*segmentUse
+	turn     sync.Mutex // of the goroutine that makes files smaller; taken before the store's lock
+	trimming bool       // so long no retired room is given out again
+	jobs     int        // goroutines that make files smaller
+}
+
 // segmentUse is how much of a segment is given out, where that is not all of it.
 type segmentUse struct {
 	limit   int64 // room behind this offset in the segment is retired
 	suspect bool  // a sync of its file has failed: the limit is 0
-	trimmed int64 // of a suspect one: how many idle bytes it had when its file was made smaller last
+	shrunk  bool  // a smaller budget has retired the room: its file gives back what is idle
+	trimmed int64 // of either: how many idle bytes it had when its file was made smaller last
 	relief  int64 // … and how many bytes that has given back
 	told    bool  // … that it could not be done
 }
@@ -29,10 +41,10 @@ const clusters = 1 << 20
 func (s *Store) setAside(segments []int64) {
 	k := s.kept
 	for _, number := range segments {
-		if u := k.segments[number]; u != nil && u.suspect {
+		if u := s.room.segments[number]; u != nil && u.suspect {
 			continue
 		}
-		k.segments[number] = &segmentUse{suspect: true, trimmed: -1}
+		s.room.segments[number] = &segmentUse{suspect: true, trimmed: -1}
 		from, end := s.disk.Range(number)
 		s.retireRange(from, end)
 		k.relocating++
@@ -45,26 +57,39 @@ func (s *Store) setAside(segments []int64) {
 // fit gives out as much room as the budget has, of a space that reaches further because checkpoints lie there: what is free behind some place is retired. What lies
 // there already counts, and is never too much.
 func (s *Store) fit(budget int64) {
-	k, t := s.kept, len(s.tiers)-1
-	var runs []Span
-	for from, end := range k.Occupied() {
-		runs = append(runs, Span{from, end - from})
-		k.budget += end - from
+	s.room.budget = max(s.eng.Occupied(func(int64, int64) {}), budget)
+	s.retireBeyond(s.room.budget, false)
+}
+
+// setDisk makes the disk tier keep to another budget, and its files give back what is free beyond it. Files of a durable store are made smaller when the catalog
+// says that nothing is being synced. The lock is held.
+func (s *Store) setDisk(budget int64) {
+	s.room.budget = budget
+	if s.kept == nil {
+		s.eng.Allot(budget)
 	}
-	k.budget = max(k.budget, budget)
-	at, excess := s.eng.Capacity(t), s.eng.Capacity(t)-k.budget
-	for i := len(runs) - 1; excess > 0; i-- {
-		free := at
-		if i >= 0 {
-			free -= runs[i].Offset + runs[i].Bytes
-		}
-		if free >= excess {
-			at -= excess
-			break
-		}
-		at, excess = runs[i].Offset, excess-free
+	s.retireBeyond(budget, true)
+	s.room.jobs++
+	if s.kept != nil {
+		s.kept.dir.Nudge()
+		return
 	}
-	if excess == 0 {
+	s.users++
+	safego.Go("smaller data files", func() {
+		s.trimFiles()
+		s.mu.Lock()
+		s.room.jobs--
+		s.users--
+		s.leave()
+		s.ringSized()
+	})
+}
+
+// retireBeyond retires what is free behind some place, so that beside what is occupied no more is given out than so many bytes.
+func (s *Store) retireBeyond(bytes int64, shrunk bool) {
+	t := len(s.tiers) - 1
+	at, some := s.cut(bytes)
+	if !some {
 		return
 	}
 	for number := at / s.disk.SegmentBytes(); ; number++ {
@@ -72,9 +97,41 @@ func (s *Store) fit(budget int64) {
 		if from >= s.eng.Capacity(t) {
 			return
 		}
-		k.segments[number] = &segmentUse{limit: max(0, at-from)}
-		s.disk.Limit(number, max(0, at-from))
-		s.retireRange(max(at, from), end)
+		u := s.room.segments[number]
+		if u == nil {
+			u = &segmentUse{limit: end - from, trimmed: -1}
+			s.room.segments[number] = u
+		}
+		if limit := max(0, at-from); !u.suspect && limit < u.limit {
+			u.limit, u.shrunk = limit, u.shrunk || shrunk
+			s.disk.Limit(number, limit)
+			s.retireRange(from+limit, end)
+		}
+	}
+}
+
+// cut is the place before which so many bytes are free or occupied, beside those that are occupied behind it; false when there are no more. Where more are occupied it
+// is the beginning: then all that comes free is retired.
+func (s *Store) cut(bytes int64) (at int64, some bool) {
+	var runs []Span
+	used := s.eng.Occupied(func(from, end int64) { runs = append(runs, Span{from, end - from}) })
+	at = s.eng.Capacity(len(s.tiers) - 1)
+	excess := at - bytes
+	switch {
+	case excess <= 0:
+		return 0, false
+	case used > bytes:
+		return 0, true
+	}
+	for i := len(runs) - 1; ; i-- {
+		free := at
+		if i >= 0 {
+			free -= runs[i].Offset + runs[i].Bytes
+		}
+		if free >= excess {
+			return at - excess, true
+		}
+		at, excess = runs[i].Offset, excess-free
 	}
 }
 
@@ -91,26 +148,42 @@ func (s *Store) retireRange(from, end int64) {
 // the lock.
 func (s *Store) trim() {
 	s.mu.Lock()
-	sound := len(s.kept.segments) == 0 && s.kept.relocating == 0
+	jobs := s.room.jobs
+	sound := len(s.room.segments) == 0 && s.kept.relocating == 0 && jobs == 0
 	s.mu.Unlock()
 	if sound {
 		return
 	}
+	s.trimFiles()
+	s.mu.Lock()
+	for ; s.kept.relocating > 0; s.kept.relocating-- {
+		s.eng.Owe(s.now(), -1)
+	}
+	s.room.jobs -= jobs
+	s.leave()
+	if jobs > 0 {
+		s.ringSized()
+	}
+}
+
+// trimFiles makes the files of segments smaller, and then gives out room as the budget allows.
+func (s *Store) trimFiles() {
+	s.room.turn.Lock()
+	defer s.room.turn.Unlock()
 	for _, r := range s.trimmings() {
 		err := s.trimFile(&r)
 		s.trimmed(&r, err)
 	}
 	s.mu.Lock()
 	defer s.leave()
+	s.room.trimming = false
 	s.refit()
-	for ; s.kept.relocating > 0; s.kept.relocating-- {
-		s.eng.Owe(s.now(), -1)
-	}
 }
 
-// trimming is room that a suspect segment's file can give back.
+// trimming is room that a segment's file can give back.
 type trimming struct {
 	number int64
+	use    *segmentUse
 	whole  bool   // nothing counts in it
 	idle   []Span // else: of the space
 	bytes  int64  // of idle
@@ -122,15 +195,16 @@ type trimming struct {
 func (s *Store) trimmings() (all []trimming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for number, u := range s.kept.segments {
-		if !u.suspect {
+	s.room.trimming = true
+	for number, u := range s.room.segments {
+		if !u.suspect && !u.shrunk {
 			continue
 		}
 		from, end := s.disk.Range(number)
-		r := trimming{number: number}
+		r := trimming{number: number, use: u}
 		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, Span{from, end - from}) })
 		r.counts = end - from - r.bytes
-		if r.whole = r.counts == 0; r.whole || r.bytes != u.trimmed {
+		if r.whole = s.kept != nil && r.counts == 0; r.whole || r.bytes != u.trimmed {
 			all = append(all, r)
 		}
 	}
@@ -152,6 +226,9 @@ func (s *Store) trimFile(r *trimming) error {
 			return err
 		}
 	}
+	if s.kept == nil {
+		return nil // a file without a name
+	}
 	held, err := s.disk.Held(r.number)
 	if err == nil {
 		r.held = min(held, r.held)
@@ -163,7 +240,7 @@ func (s *Store) trimFile(r *trimming) error {
 func (s *Store) trimmed(r *trimming, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.kept.segments[r.number]
+	u := r.use
 	u.trimmed, u.relief = r.bytes, r.bytes-max(0, r.held-r.counts-clusters)
 	switch {
 	case err == nil && r.whole:
@@ -181,9 +258,12 @@ func (s *Store) trimmed(r *trimming, err error) {
 // refit gives out as much room as the budget has, beside what suspect segments hold in vain: in segments that are not given out altogether, and then behind
 // all. The lock is held.
 func (s *Store) refit() {
-	k, t := s.kept, len(s.tiers)-1
-	missing := k.budget - s.eng.InUse()
-	for number, u := range k.segments {
+	if s.room.trimming {
+		return // it comes when that has ended
+	}
+	t := len(s.tiers) - 1
+	missing := s.room.budget - s.eng.InUse()
+	for number, u := range s.room.segments {
 		if u.suspect {
 			from, end := s.disk.Range(number)
 			missing -= s.eng.Idle(from, end, func(int64, int64) {}) - u.relief
@@ -192,8 +272,8 @@ func (s *Store) refit() {
 	if missing <= 0 {
 		return
 	}
-	for _, number := range slices.Sorted(maps.Keys(k.segments)) {
-		if !k.segments[number].suspect {
+	for _, number := range slices.Sorted(maps.Keys(s.room.segments)) {
+		if !s.room.segments[number].suspect {
 			missing -= s.widen(number, missing)
 		}
 	}
@@ -206,7 +286,7 @@ func (s *Store) refit() {
 
 // widen gives out more of a segment, so that so many bytes are free there, and returns how many are.
 func (s *Store) widen(number, bytes int64) (more int64) {
-	k, u := s.kept, s.kept.segments[number]
+	u := s.room.segments[number]
 	from, end := s.disk.Range(number)
 	for more < bytes && u.limit < end-from {
 		next := min(u.limit+bytes-more, end-from)
@@ -216,7 +296,7 @@ func (s *Store) widen(number, bytes int64) (more int64) {
 		more += s.eng.Reinstate(s.now(), from+at, from+next)
 	}
 	if u.limit == end-from {
-		delete(k.segments, number)
+		delete(s.room.segments, number)
 	}
 	return more
 }

@@ -39,7 +39,9 @@ type TierStats struct {
 	Read      int64   `json:"read_bytes"`
 	WriteRate float64 `json:"flush_bytes_per_s"` // of the link to the tier below, measured
 	ReadRate  float64 `json:"load_bytes_per_s"`
-	Pinned    int64   `json:"pinned_bytes"` // of the host tier, for devices
+	Pinned    int64   `json:"pinned_bytes"`     // of the host tier, for devices
+	Resident  int64   `json:"resident_bytes"`   // of the host tier: what may be resident of its memory, in whole chunks
+	GivenBack int64   `json:"given_back_bytes"` // of the host tier: memory that was given back to the system since the store was opened
 	Direct    bool    `json:"direct_io"`
 	Stalled   int64   `json:"stalled_ns"` // the disk has not answered for so long; 0: it does
 	// Streams is how long the application's streams waited on a device, by cause: of devices.
@@ -156,6 +158,7 @@ func (s *Store) tierStats(t int) TierStats {
 	}
 	if s.tiers[t] == status.TierHost {
 		st.Pinned = s.pin.front.reached()
+		st.Resident, st.GivenBack = s.pages.counts()
 	}
 	if !s.eng.IsMemory(t) {
 		st.Direct = s.disk.Direct()

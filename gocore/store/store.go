@@ -51,6 +51,9 @@ type Store struct {
 	freeErr   error
 	undone    error // what Close has to tell once
 	warm      warmth
+	pages     *pages // of the host tier; nil without one
+	hosted    hostSize
+	room      diskRoom
 	line      timeline
 	counters  Counters
 	causes    Causes // of the captures' waits in calls
@@ -81,7 +84,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
+	s := &Store{room: diskRoom{segments: map[int64]*segmentUse{}}, set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -104,7 +107,7 @@ func (s *Store) start() {
 			safego.Go("transfer worker", func() { s.run(c) })
 		}
 	}
-	s.startWarming()
+	s.startHost()
 	s.startSizing()
 	s.askLinks()
 	s.startPinning()
@@ -130,7 +133,8 @@ func (s *Store) openTiers() error {
 		if err != nil {
 			return status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(*s.set.Host)).AtTier(status.TierHost)
 		}
-		s.host = m
+		s.host, s.pages = m, newPages(*s.set.Host)
+		cfg.Room = s.roomChanged
 		placeNear("the host tier", m, s.nodes()...)
 		s.tiers = append(s.tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
@@ -141,6 +145,9 @@ func (s *Store) openTiers() error {
 		return err
 	}
 	s.eng = engine.New(cfg)
+	if s.disk != nil && s.kept == nil {
+		s.room.budget = s.disk.Capacity()
+	}
 	if s.kept != nil {
 		s.recover()
 	}
@@ -219,7 +226,7 @@ func (s *Store) settle() {
 		}
 	}
 	s.lookAtBlocked()
-	s.warm.follow(s.hostUsed())
+	s.followHost()
 	s.followExtents()
 	s.wakeProver()
 }

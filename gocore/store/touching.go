@@ -94,6 +94,7 @@ func (s *Store) touchShares(next *atomic.Int64, end int64) {
 			s.waitForQuiet()
 		}
 		n := min(pageShare, end-off)
+		s.pages.touched(off, n, s.now())
 		if s.host.Populate(off, n) != nil {
 			return // no memory left to populate: copies will meet the same and say so
 		}

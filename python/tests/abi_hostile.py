@@ -562,7 +562,18 @@ def configurations(core: Core) -> None:
         assert core.text()
     out, fd = Outcome(), os.eventfd(0, os.EFD_NONBLOCK)
     with opened(core) as x:
-        for text in (b"", b"{", b"[]", b"\xff\xfe", b'{"devices": 1}', b'{"devices": [{"bytes": 1.5}]}'):
+        for text in (
+            b"",
+            b"{",
+            b"[]",
+            b"\xff\xfe",
+            b'{"devices": 1}',
+            b'{"devices": [{"bytes": 1.5}]}',
+            b'{"host": -1}',
+            b'{"host": 0.5}',
+            b'{"host": 1152921504606846976}',
+            b'{"trim": 1}',
+        ):
             assert core.call("resize", x.store, text, len(text), fd, where(out)) == INVALID, (text, core.text())
         for text in (b'{"devices": [{}]}', b'{"devices": [{"ordinal": 3, "bytes": 1}]}'):
             assert core.call("resize", x.store, text, len(text), fd, where(out)) == UNAVAILABLE, (text, core.text())

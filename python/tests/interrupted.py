@@ -286,6 +286,8 @@ def call_store(s: State) -> None:
 def call_resize(s: State) -> None:
     with contextlib.suppress(velocpy.TierUnavailable):  # there is no device
         s.store.resize(device="1MiB")
+    s.store.resize(host="64KiB", disk="1GiB")
+    s.store.trim()
 
 
 # --- and those of a store that outlives the process ---

@@ -113,8 +113,8 @@ def reads_as_size(text: str) -> bool:
     return match is not None and _UNITS.get(match[2].lower(), 1) > 1
 
 
-def share_of(size: object, name: str, processes: int) -> int:
-    """Bytes of one process: the size, or its share where the size is that of a node.
+def share_of(size: object, name: str, processes: int, least: int = 1) -> int:
+    """Bytes of one process: the size, which is no less than ``least``, or its share where the size is that of a node.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def share_of(size: object, name: str, processes: int) -> int:
     """
     whole = _OF_NODE.fullmatch(size) if isinstance(size, str) else None
     if whole is None:
-        return parse_size(size, name)
+        return parse_size(size, name, least)
     share = parse_size(whole[1], name) // processes
     if share == 0:
         raise InvalidBudget(f"{name} is {size!r}, which leaves nothing for each of the node's {processes} processes.")
@@ -138,12 +138,40 @@ def host_budget(size: object, processes: int = 1) -> int | None:
     """
     if size is None:
         return None
+    relative = _host_part(size, processes, 0)
+    return share_of(size, "host", processes) if relative is None else relative
+
+
+def _host_part(size: object, processes: int, own: int) -> int | None:
+    """Bytes of a size that depends on the memory available, of which a store has ``own`` itself; None for others."""
     if size == "auto":
-        return max(_AUTO_LEAST, min(_AUTO_MOST, available_memory() // _AUTO_SHARE // processes))
+        return max(_AUTO_LEAST, min(_AUTO_MOST, (available_memory() + own) // _AUTO_SHARE // processes))
     fraction = _fraction(size, "host", FORMS)
-    if fraction is not None:
-        return max(1, int(available_memory() * fraction) // processes)
-    return share_of(size, "host", processes)
+    return None if fraction is None else max(1, int((available_memory() + own) * fraction) // processes)
+
+
+def new_host_budget(size: object, most: int, own: int, processes: int = 1) -> int:
+    """Bytes of the host tier of an open store, which has ``own`` bytes of memory and can have ``most``.
+
+    What depends on the memory available is ``most`` where it would be more.
+
+    Examples
+    --------
+    >>> from velocpy.budget import new_host_budget
+    >>> new_host_budget("1KiB", 4096, 0), new_host_budget(0, 4096, 0), new_host_budget(1.0, 4096, 0)
+    (1024, 0, 4096)
+    """
+    relative = _host_part(size, processes, own)
+    return share_of(size, "host", processes, least=0) if relative is None else min(relative, most)
+
+
+def new_disk_budget(size: object, path: Path, own: int, processes: int = 1) -> int:
+    """Bytes of the disk tier of an open store, which has ``own`` bytes at the path; a fraction counts them as free."""
+    fraction = _fraction(size, "disk", FORMS)
+    if fraction is None and size != "auto":
+        return share_of(size, "disk", processes, least=0)
+    free = shutil.disk_usage(path).free + own
+    return max(_AUTO_LEAST, free // 2 // processes) if fraction is None else max(1, int(free * fraction) // processes)
 
 
 def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float]]:

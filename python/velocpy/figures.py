@@ -78,6 +78,10 @@ class TierStats(TypedDict):
     load_bytes_per_s: float
     #: Of the host tier: how much is registered for copies to devices.
     pinned_bytes: int
+    #: Of the host tier: how much of its memory the process may have, in whole pieces, and how much it has given back to
+    #: the system since the store was opened.
+    resident_bytes: int
+    given_back_bytes: int
     #: Of a disk: whether it passes the page cache by.
     direct_io: bool
     #: Of a disk: nanoseconds for which it has not answered; 0: it does.

@@ -15,12 +15,13 @@ import time
 import warnings
 import weakref
 from collections.abc import Mapping
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from . import _core, budget, cgroups, devices, knobs, limits, paths, records
-from .budget import device_budgets, disk_budget, host_budget
+from .budget import device_budgets, disk_budget, host_budget, new_disk_budget, new_host_budget
 from .choices import FlushRule, Mode, Picture, Pinning, Policy, TierName, Verification
 from .errors import (
     TIERS,
@@ -29,6 +30,7 @@ from .errors import (
     InvalidType,
     StoreClosed,
     StoreLocked,
+    TierFull,
     TierIOError,
     TierUnavailable,
     VelocError,
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
+
+_LONGEST = 366 * 24 * 3600.0  # seconds
 
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
@@ -82,6 +86,7 @@ def open(  # noqa: A001
     workers: int | None = None,
     copiers: int | None = None,
     direct: bool | None = None,
+    idle: float | None = None,
 ) -> Store:
     """Opens a store.
 
@@ -149,6 +154,10 @@ def open(  # noqa: A001
     workers, copiers, direct
         How many disk transfers run at once each way (beside those that restores wait for), threads for large copies,
         and whether to go past the page cache; None: chosen by the store.
+    idle
+        Seconds after which memory of the host tier that no checkpoint has used is given back to the system; the store
+        takes it again when captures need it, which costs them its first touch. Memory that is pinned for devices stays.
+        None: the store keeps what it has touched, until `Store.trim` or `Store.resize`.
 
     Raises
     ------
@@ -256,6 +265,8 @@ def open(  # noqa: A001
             config[name] = _require_whole(name, count, 1)
     if direct is not None:
         config["direct"] = bool(direct)
+    if idle is not None:
+        config["idle"] = _seconds("idle", idle)
     return Store(config, lookahead)
 
 
@@ -272,6 +283,7 @@ class Store:
         knobs.load_core()
         self._unflushed: VelocError | None = None  # what close has to tell when it is done
         self._config = config
+        self._host_most: int | None = config["host"]
         self._debug = bool(config["debug"])
         self._lookahead = lookahead
         self._places = tuple(1 + int(budget["ordinal"]) for budget in config.get("devices", ()))
@@ -342,30 +354,54 @@ class Store:
         if records.wanted():
             records.moved(self)
 
-    def resize(self, *, device: Any, timeout: float | None = None) -> int:
-        """Gives the device tier another budget, and the memory beyond it back to the application.
+    def resize(
+        self,
+        *,
+        device: Any = None,
+        host: float | str | None = None,
+        disk: float | str | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        """Gives tiers other budgets, and the room beyond them back to the application and to the system.
 
-        Captures keep to the new budget at once. What lies beyond it goes to the host tier, unless a tier below has it;
-        then the memory is given back, as soon as the device has done what is queued there. What leases show stays as
-        long as they live, and so does what no tier below has room for: that memory follows when they let it go, without
-        another call.
+        New checkpoints keep to the new budgets at once, and nothing of those that the store has is lost. What lies
+        beyond a budget goes to the tier below, unless a tier below has it; then its memory is given back: that of a
+        device as soon as the device has done what is queued there, that of the host after it has been unpinned. What
+        leases show stays as long as they live, and so does what no tier below has room for: that memory follows when
+        they let it go, without another call. The disk tier keeps what lies there; files are made smaller or removed,
+        and take nothing new before less than the budget is in use.
 
         Parameters
         ----------
         device
             A size, which may be 0, or a fraction of what would be free without the store's own memory; with several
             devices a mapping of devices to such budgets, of which some may be left out. A budget can become larger
-            again, up to what the store was opened with; memory is then taken as captures need it.
+            again, up to what the store was opened with; memory is then taken as captures need it. None: as it is.
+        host
+            A size as `velocpy.open` takes it, which may be 0; a share is one of what would be free without the store's
+            own memory. At most what the store was opened with, since its addresses were reserved then: open it with
+            the largest budget that it may ever have, and make it smaller at once. None: as it is.
+        disk
+            A size as `velocpy.open` takes it, which may be 0; a share is one of what would be free without the store's
+            own checkpoints. It can become larger than the store was opened with. None: as it is.
         timeout
             Seconds to wait for the memory; None: as long as it takes.
 
         Returns
         -------
         int
-            What the tier still has, in bytes: more than its budget when leases or full tiers below hold some.
+            What the tiers named still have, in bytes: more than their budgets when leases or full tiers below hold
+            some.
 
         Raises
         ------
+        TierFull
+            ``host`` is in force, but checkpoints that exist nowhere else stay beyond it, as no tier below takes them.
+            All of them can be restored. Drop some, or give ``disk`` a larger budget and resize ``host`` again.
+        InvalidArgument, InvalidBudget
+            A budget is no size, or more than the tier can have; the message says the most. No budget has changed.
+        TierUnavailable
+            The store was opened without the tier. No budget has changed.
         WaitTimeout
             When the memory was not free in time; it is given back all the same.
 
@@ -379,9 +415,20 @@ class Store:
                 store.resize(device="1GiB")
                 y = model(x)
 
-        A store without a device tier has nothing to give:
+        Give memory of the host back while something else needs it:
 
-        >>> import velocpy
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB", disk="64MiB") as store:
+        ...     history = store.history("forward")
+        ...     for i in range(12):
+        ...         ticket = history.checkpoint(i, u=numpy.full(1 << 17, i))  # 1 MiB
+        ...     print(store.resize(host="4MiB") <= 4 << 20, store.stats()["tiers"]["host"]["resident_bytes"] <= 4 << 20)
+        ...     print(history.restore(3)["u"][0])
+        True True
+        3
+
+        A store has no more than the tiers that it was opened with:
+
         >>> with velocpy.open(host="1MiB") as store:
         ...     try:
         ...         store.resize(device=0)
@@ -390,6 +437,39 @@ class Store:
         the store has no device tier; open it with device=.
         """
         self._require_open()
+        budgets = self._new_budgets(device, host, disk)
+        if not budgets:
+            raise InvalidArgument('resize changes nothing: name a tier, as in resize(host="4GiB").')
+        try:
+            left = self._core.resize(json.dumps(budgets), timeout)
+        except (TierFull, WaitTimeout):  # it is in force all the same
+            self._note_budgets(budgets)
+            raise
+        self._note_budgets(budgets)
+        _drain_log()
+        if records.wanted():
+            log.debug("%s was resized, and %s has %s", repr(self), " and ".join(budgets), sized(left))
+        return left
+
+    def _new_budgets(self, device: Any, host: float | str | None, disk: float | str | None) -> dict[str, Any]:
+        """What the core is asked for: the tiers named, and their bytes."""
+        budgets: dict[str, Any] = {}
+        if device is not None:
+            budgets["devices"] = self._new_device_budgets(device)
+        sharing = knobs.node_processes()
+        if host is not None:
+            if self._host_most is None:
+                raise TierUnavailable("the store has no host tier; open it with host=.", tier="host")
+            own = self.stats()["tiers"]["host"]["resident_bytes"]
+            budgets["host"] = new_host_budget(host, self._host_most, own, sharing)
+        if disk is not None:
+            tier = self.stats()["tiers"].get("disk")
+            if tier is None:
+                raise TierUnavailable("the store has no disk tier; open it with disk=.", tier="disk")
+            budgets["disk"] = new_disk_budget(disk, Path(self._config["path"]), tier["used"], sharing)
+        return budgets
+
+    def _new_device_budgets(self, device: Any) -> list[dict[str, int | float]]:
         present = [place - 1 for place in self._places]
         if not present:
             raise TierUnavailable("the store has no device tier; open it with device=.", tier="device")
@@ -397,14 +477,48 @@ class Store:
             if len(present) > 1:
                 raise InvalidArgument(f"the store uses the devices {present}; name those to resize: device={{0: …}}.")
             device = {present[0]: device}
-        budgets = device_budgets(device, least=0)
-        left = self._core.resize(json.dumps({"devices": budgets}), timeout)
-        renewed = {budget["ordinal"]: budget for budget in budgets}
-        self._config["devices"] = [renewed.get(old["ordinal"], old) for old in self._config["devices"]]
-        _drain_log()
-        if records.wanted():
-            log.debug("%s: the device tier was resized and has %s", repr(self), sized(left))
-        return left
+        return device_budgets(device, least=0)
+
+    def _note_budgets(self, budgets: dict[str, Any]) -> None:
+        renewed = {budget["ordinal"]: budget for budget in budgets.get("devices", ())}
+        if renewed:
+            self._config["devices"] = [renewed.get(old["ordinal"], old) for old in self._config["devices"]]
+        self._config |= {name: budgets[name] for name in ("host", "disk") if name in budgets}
+
+    def trim(self, timeout: float | None = None) -> int:
+        """Gives memory of the host tier back to the system in which no checkpoint lies now.
+
+        The budget stays, and the store takes memory again as captures need it. Memory that is pinned for devices stays,
+        too; `resize` gives it back.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait for the memory; None: as long as it takes.
+
+        Returns
+        -------
+        int
+            How many bytes were given back; 0 for a store without a host tier.
+
+        Raises
+        ------
+        WaitTimeout
+            When the memory was not free in time; it is given back all the same.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     history = store.history("forward")
+        ...     for i in range(8):
+        ...         ticket = history.checkpoint(i, u=numpy.zeros(1 << 17))  # 1 MiB
+        ...     history.clear()
+        ...     store.trim() >= 8 << 20
+        True
+        """
+        self._require_open()
+        return self._core.resize('{"trim": true}', timeout)
 
     def refresh(self) -> None:
         """Lets a store that was opened with ``mode="r"`` see what is durable now, as if it was opened again.
@@ -446,7 +560,9 @@ class Store:
         self._require_same_directory("open it by its new name.")
         self.wait()  # what devices have found out about restores is told here, or never
         began = time.perf_counter()
-        core = _core.Store(json.dumps(self._config))
+        core = _core.Store(json.dumps(self._config | {"host": self._host_most}))
+        if self._config["host"] != self._host_most:
+            core.resize(json.dumps({"host": self._config["host"]}), None)
         # The former core closes itself when the last call, loop or lease that uses it has ended.
         self._core = core
         for history in list(self._histories.values()):
@@ -785,6 +901,15 @@ def _require_whole(name: str, value: Any, least: int) -> int:
     if not least <= value < 1 << 31:
         raise InvalidArgument(f"{name} is {value}; give a number from {least} up.")
     return value
+
+
+def _seconds(name: str, value: object) -> float:
+    """Seconds above 0, and not above a year."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidType(f"{name} is {value!r}; give seconds, as a number.")
+    if not 0 < float(value) <= _LONGEST:
+        raise InvalidArgument(f"{name} is {value!r}; give seconds above 0 and up to {_LONGEST:.0f}, or None.")
+    return float(value)
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:
