@@ -63,7 +63,7 @@ func (s *Store) hostStopped() bool {
 	}
 }
 
-// keepHost runs until the store closes.
+// keepHost runs until the store closes, or until a panic has left it in an unknown state.
 func (s *Store) keepHost() {
 	var look <-chan time.Time
 	if s.set.Idle > 0 {
@@ -81,6 +81,9 @@ func (s *Store) keepHost() {
 			s.giveIdle()
 		case <-s.hosted.bell:
 			s.shrinkHost()
+		}
+		if _, bad := safego.Poisoned(); bad {
+			return
 		}
 	}
 }
@@ -189,8 +192,7 @@ func (s *Store) hostLeaves() bool {
 	if s.pin.active {
 		return false // it is told when that has ended
 	}
-	_, pinned := s.pages.unpinnable()
-	return pinned || s.pages.looseChunks() > 0 || s.hosted.trims > s.hosted.trimmed
+	return s.hosted.trims > s.hosted.trimmed || s.pages.leaves()
 }
 
 // followHost sees to it that memory is touched ahead of the captures, and that what lies behind the end of a tier that has shrunk goes. The lock is held.
@@ -252,7 +254,7 @@ func (s *Store) setHost(budget int64) {
 // growHost lets the host tier have its budget, unless memory is being unregistered that it would reach. The lock is held.
 func (s *Store) growHost() {
 	x, t := &s.hosted, s.hostTier()
-	if x.unpinning || x.budget <= s.eng.Capacity(t) {
+	if x.unpinning || s.closing || x.budget <= s.eng.Capacity(t) {
 		return
 	}
 	s.pages.budget(x.budget)

@@ -172,6 +172,10 @@ func (p *pages) unpinned(off int64) {
 func (p *pages) unpinnable() (last pin, some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.lastPin()
+}
+
+func (p *pages) lastPin() (last pin, some bool) {
 	if len(p.pins) == 0 || p.stays {
 		return pin{}, false
 	}
@@ -195,11 +199,15 @@ func (p *pages) keep() {
 	p.recount()
 }
 
-// looseChunks is how many chunks behind the budget can be given back.
-func (p *pages) looseChunks() int {
+// leaves tells whether there is memory behind the budget to unpin or to give back.
+func (p *pages) leaves() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.loose
+	if p.loose > 0 {
+		return true
+	}
+	_, some := p.lastPin()
+	return some
 }
 
 // idle are the chunks to give back: free since a time, or behind the budget.

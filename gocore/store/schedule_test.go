@@ -138,7 +138,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	c.FS = jitter{vfs.NewMem(96 << 20), 100 * time.Microsecond}
 	c.Flush = []string{"lazy", "eager"}[r.IntN(2)]
 	c.Verify = []string{"moved", "first", "always", "off"}[r.IntN(4)]
-	c.Pinning = []string{"auto", "off", "direct", "concurrent", "sequential"}[r.IntN(5)]
+	c.Pinning = []string{"auto", "pipeline", "off", "direct", "concurrent", "sequential"}[r.IntN(6)]
 	c.PinPiece = []int64{0, 64 << 10, 256 << 10}[r.IntN(3)]
 	c.Cut = []int64{0, 16 << 10, 100_000}[r.IntN(3)]
 	c.Turns = filepath.Join(t.TempDir(), "turn")
@@ -318,16 +318,22 @@ func (k *card) step() {
 	}
 }
 
-// shrinkOrGrow gives the tier another budget, waiting for that or not, or has others take nearly all memory of the device for a while.
+// shrinkOrGrow gives the device's tier or the host's another budget, waiting for that or not, or has others take nearly all memory of the device for a while.
 func (k *card) shrinkOrGrow() {
-	a := k.s.on(k.ordinal)
-	if k.r.IntN(2) == 0 {
+	var b Budgets
+	some := func(most int64) int64 { return []int64{0, most, k.r.Int64N(most)}[k.r.IntN(3)] }
+	switch k.r.IntN(3) {
+	case 0:
 		k.sch.driver.Occupy(k.ordinal, []int64{0, deviceMemory - cardMemory - k.r.Int64N(1<<20)}[k.r.IntN(2)])
 		return
+	case 1:
+		b.Devices = []Device{{Ordinal: k.ordinal, Bytes: some(k.s.on(k.ordinal).extent.reserved)}}
+	default:
+		b = host(some(k.s.host.Size()))
+		b.Trim = k.r.IntN(2) == 0
 	}
-	budget := []int64{0, a.extent.reserved, k.r.Int64N(a.extent.reserved)}[k.r.IntN(3)]
 	var out Outcome
-	op, code, err := k.s.Resize(Budgets{Devices: []Device{{Ordinal: k.ordinal, Bytes: budget}}}, k.fd, &out)
+	op, code, err := k.s.Resize(b, k.fd, &out)
 	if err == nil && code == status.Pending && k.r.IntN(2) == 0 {
 		op.Cancel()
 		return
@@ -335,7 +341,7 @@ func (k *card) shrinkOrGrow() {
 	if err == nil {
 		err = drive(k.t, op, code, k.fd, &out)
 	}
-	k.must(err)
+	k.may(err, status.TierFull)
 }
 
 // write makes a checkpoint of regions on the device, and some of host memory, and overwrites them all at once.
