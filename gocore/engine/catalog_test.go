@@ -70,6 +70,17 @@ func (c *catalog) findable(hi int, k plan.Key) *row {
 	if c == nil {
 		return nil
 	}
+	if _, veiled := c.w.hists[hi].veiled[k]; veiled {
+		return nil
+	}
+	return c.droppable(hi, k)
+}
+
+// droppable is the row of a key that has no record.
+func (c *catalog) droppable(hi int, k plan.Key) *row {
+	if c == nil {
+		return nil
+	}
 	if row := c.rows[hi][k]; row != nil && !row.doomed && row.owner == nil {
 		return row
 	}

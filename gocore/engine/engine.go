@@ -272,6 +272,9 @@ type History struct {
 	order   *plan.Order
 	due     *plan.Due
 	records records
+	// veiled are keys whose version was given up for the room of one that is being captured, and was not in the catalog: an earlier version that the catalog still
+	// has is not found again.
+	veiled  map[plan.Key]struct{}
 	lent    int // of the records, those that Lend hides
 	auto    int64
 	sweep   sweep
@@ -299,7 +302,7 @@ func (e *Engine) History(name string) *History {
 		return h
 	}
 	h := &History{
-		Name: name, find: e.cfg.Find, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
+		Name: name, find: e.cfg.Find, veiled: map[plan.Key]struct{}{}, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
 	}
 	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
@@ -327,10 +330,13 @@ func (h *History) HintsLeft() int { return max(h.order.Len(), (h.due.Len()+1)/2)
 // Get returns the checkpoint of this key, or nil.
 func (h *History) Get(k plan.Key) *Record {
 	r := h.records.get(k)
-	if r == nil && h.find != nil {
-		r = h.find(h, k)
+	if r != nil || h.find == nil {
+		return r
 	}
-	return r
+	if _, veiled := h.veiled[k]; veiled {
+		return nil
+	}
+	return h.find(h, k)
 }
 
 // Has tells whether there is a record of this key.
