@@ -57,8 +57,14 @@ func crowd(t *testing.T, cfg Config, sizes ...int64) *crowded {
 		}
 		c.EndCapture(c.now, x, true)
 	}
+	c.takeBack()
+	return c
+}
+
+// takeBack takes back, a second later, what flushing lazily has begun: what goes down is what room is wanted of.
+func (c *crowded) takeBack() {
 	c.now += 1000 * mb
-	for _, l := range c.links { // what flushing lazily has begun is taken back: what goes down is what room is wanted of
+	for _, l := range c.links {
 		c.h.Each(func(r *Record) {
 			if c.unqueue(c.now, l, r) {
 				c.settle(c.now, r, l.upper)
@@ -66,7 +72,6 @@ func crowd(t *testing.T, cfg Config, sizes ...int64) *crowded {
 		})
 		l.backlog = c.now
 	}
-	return c
 }
 
 func (c *crowded) begin(key, mbs int64) *Capture {
@@ -386,6 +391,37 @@ func TestACaptureOvertakesNone(t *testing.T) {
 	}
 	if x := c.begin(9, 10); x.Tier != 0 {
 		t.Errorf("it goes to tier %d before one that waits", x.Tier)
+	}
+}
+
+// A capture whose source stays waits for room in its tier: its caller does not wait with it. The same capture with a caller that waits goes down.
+func TestASourceThatStaysDoesNotGoDown(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
+			{Name: "device", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "far host", Capacity: 1000 * mb, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "disk", Capacity: 1000 * mb, Remote: true},
+		}})
+		begin := func(key, mbs int64, o CaptureOptions) *Capture {
+			x, err := c.BeginCapture(c.now, c.h, plan.Number(key), mbs*mb, 1, nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		for key, mbs := range []int64{60, 20, 20} {
+			c.now += 1000 * mb
+			c.EndCapture(c.now, begin(int64(key), mbs, CaptureOptions{Top: 1}), true)
+		}
+		c.takeBack()
+		top := 1
+		if stays {
+			top = 0 // it goes past the device
+		}
+		x := begin(9, 10, CaptureOptions{Top: top, SourceStays: stays})
+		if wanted := map[bool]int{false: 2, true: 1}[stays]; x.Tier != wanted || stays && x.Phase != Waiting {
+			t.Errorf("source stays %v: it goes to tier %d, phase %d", stays, x.Tier, x.Phase)
+		}
 	}
 }
 
