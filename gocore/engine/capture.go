@@ -246,7 +246,6 @@ func (e *Engine) publish(now int64, r *Record, t int) {
 		e.replace(now, old, r)
 	}
 	h.records.put(r)
-	delete(h.veiled, r.Key)
 	h.order.Written(r.Key)
 	if seq, ok := h.order.Seq(r.Key); ok {
 		e.expect(r, seq)
@@ -284,7 +283,6 @@ func (e *Engine) abandon(now int64, r *Record, err error) {
 
 // Drop removes a checkpoint; false when there is none.
 func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
-	delete(h.veiled, k)
 	r := h.Get(k)
 	if r == nil {
 		return false
@@ -301,7 +299,6 @@ func (e *Engine) Drop(now int64, h *History, k plan.Key) bool {
 func (e *Engine) Clear(now int64, h *History) {
 	h.order.Clear()
 	h.due.Clear()
-	clear(h.veiled)
 	h.Each(func(r *Record) { e.remove(now, r) })
 	e.resetPlan(now, h)
 	e.pump(now)

@@ -38,6 +38,7 @@ type row struct {
 	top, content              int
 	owner                     *Record // that has the room; nil: it is reserved
 	doomed                    bool    // a drop of it is under way
+	replaced                  bool    // its record gave way to a later version: this engine does not find it again, also when that one is never committed
 	given                     bool    // its room was given back, or will be by its owner
 }
 
@@ -70,18 +71,7 @@ func (c *catalog) findable(hi int, k plan.Key) *row {
 	if c == nil {
 		return nil
 	}
-	if _, veiled := c.w.hists[hi].veiled[k]; veiled {
-		return nil
-	}
-	return c.droppable(hi, k)
-}
-
-// droppable is the row of a key that has no record.
-func (c *catalog) droppable(hi int, k plan.Key) *row {
-	if c == nil {
-		return nil
-	}
-	if row := c.rows[hi][k]; row != nil && !row.doomed && row.owner == nil {
+	if row := c.rows[hi][k]; row != nil && !row.doomed && !row.replaced && row.owner == nil {
 		return row
 	}
 	return nil
@@ -124,8 +114,12 @@ func (c *catalog) removed(r, by *Record) {
 	if r.Gone() || by != nil && (by == r || by.Gone() || by.Hist != r.Hist || by.Key != r.Key) {
 		c.w.fatalf("%v was removed by %+v", r.Key, by)
 	}
+	hi := c.w.index(r.Hist)
+	if row := c.rows[hi][r.Key]; row != nil && by != nil {
+		row.replaced = true
+	}
 	if by == nil && (r.Failed() == nil || r.Captured()) {
-		c.drop(c.w.index(r.Hist), r.Key)
+		c.drop(hi, r.Key)
 	}
 }
 
@@ -322,7 +316,7 @@ func (c *catalog) crash(tail bool) {
 		}
 	}
 	for _, row := range c.ordered() {
-		row.owner, row.doomed, row.given = nil, false, false
+		row.owner, row.doomed, row.replaced, row.given = nil, false, false, false
 	}
 	c.begin()
 }

@@ -54,7 +54,7 @@ type Config struct {
 	Room      func(t int, off, n int64, taken bool) // a record has been given room in tier t, or has given it back; nil: nobody wants to know. In it no call of the engine
 	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
 	Keep  func(*Record, int64) bool            // asked of a record that gives its room at an offset there back: whether the catalog counts on it
-	Find  func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one
+	Find  func(h *History, k plan.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one and Removed did not tell that it was replaced
 	Trace func(Event)                          // every event, while the caller's lock is held; nil: none
 }
 
@@ -272,9 +272,6 @@ type History struct {
 	order   *plan.Order
 	due     *plan.Due
 	records records
-	// veiled are keys whose version was given up for the room of one that is being captured, and was not in the catalog: an earlier version that the catalog still
-	// has is not found again.
-	veiled  map[plan.Key]struct{}
 	lent    int // of the records, those that Lend hides
 	auto    int64
 	sweep   sweep
@@ -302,7 +299,7 @@ func (e *Engine) History(name string) *History {
 		return h
 	}
 	h := &History{
-		Name: name, find: e.cfg.Find, veiled: map[plan.Key]struct{}{}, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
+		Name: name, find: e.cfg.Find, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
 	}
 	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
@@ -330,13 +327,10 @@ func (h *History) HintsLeft() int { return max(h.order.Len(), (h.due.Len()+1)/2)
 // Get returns the checkpoint of this key, or nil.
 func (h *History) Get(k plan.Key) *Record {
 	r := h.records.get(k)
-	if r != nil || h.find == nil {
-		return r
+	if r == nil && h.find != nil {
+		r = h.find(h, k)
 	}
-	if _, veiled := h.veiled[k]; veiled {
-		return nil
-	}
-	return h.find(h, k)
+	return r
 }
 
 // Has tells whether there is a record of this key.

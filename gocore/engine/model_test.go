@@ -88,7 +88,7 @@ func (w *world) acts() map[string]func(*rapid.T) {
 		"end restore": func(t *rapid.T) { w.end(w.restores[pick(t, len(w.restores))]) },
 		"drop": func(t *rapid.T) {
 			hi, k := w.hist(t), someKey(t)
-			want := w.truth[hi][k] != nil || w.cat.droppable(hi, k) != nil
+			want := w.truth[hi][k] != nil || w.cat.findable(hi, k) != nil
 			if w.e.Drop(w.now, w.hists[hi], k) != want {
 				t.Fatalf("dropping %v", k)
 			}

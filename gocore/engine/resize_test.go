@@ -121,39 +121,3 @@ func TestPromisesAfterGrowth(t *testing.T) {
 		t.Fatalf("%d bytes are promised again", promised())
 	}
 }
-
-// A version that was given up for the room of the next one was not in the catalog: the earlier one that is there is not found in its place, until the key is dropped.
-func TestTheVersionBeforeTheLastIsNotFoundAgain(t *testing.T) {
-	for _, ok := range []bool{true, false} {
-		asked := 0
-		e := New(Config{
-			Tiers: []TierConfig{{Name: "host", Capacity: 8}, {Name: "disk", Capacity: 4, Remote: true}},
-			Keep:  func(*Record, int64) bool { return false },
-			Find: func(*History, plan.Key) *Record {
-				asked++
-				return nil
-			},
-		})
-		h, k := e.History("h"), plan.Number(1)
-		capture := func() *Capture {
-			c, err := e.BeginCapture(0, h, k, 7, 1, nil, CaptureOptions{})
-			if err != nil || c.Phase != Ready {
-				t.Fatalf("phase %d: %v", c.Phase, err)
-			}
-			return c
-		}
-		e.EndCapture(0, capture(), true)
-		c := capture()
-		before := asked
-		if h.Get(k) != nil || asked != before {
-			t.Error("the catalog is asked for an earlier version")
-		}
-		e.EndCapture(0, c, ok)
-		if got := h.Get(k); ok != (got == c.Rec) || asked != before {
-			t.Errorf("captured: %v; the key is %v, and the catalog was asked %d times", ok, got, asked-before)
-		}
-		if e.Drop(0, h, k) != ok || ok == (asked > before) {
-			t.Errorf("captured: %v; the catalog was asked %d times when the key was dropped", ok, asked-before)
-		}
-	}
-}

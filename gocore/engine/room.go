@@ -364,9 +364,6 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.behind(f) || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
 		return false
 	}
-	if e.cfg.Find != nil && old.copies[len(e.tiers)-1] == fragment.None {
-		old.Hist.veiled[old.Key] = struct{}{}
-	}
 	e.replace(now, old, c.rec)
 	return true
 }

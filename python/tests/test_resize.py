@@ -189,7 +189,7 @@ def test_memory_stays_unless_asked() -> None:
 
 @hypothesis.settings(max_examples=15, deadline=None)
 @hypothesis.given(
-    st.booleans(), st.lists(st.tuples(st.sampled_from(["host", "disk", "trim"]), st.integers(0, 8)), max_size=12)
+    st.booleans(), st.lists(st.tuples(st.sampled_from(["host", "disk", "trim"]), st.integers(1, 8)), max_size=12)
 )
 def test_budgets_change_while_threads_work(durable: bool, changes: list[tuple[str, int]]) -> None:
     failures: list[BaseException] = []
