@@ -487,3 +487,46 @@ def test_histories_on_two_devices(tmp_path: Path) -> None:
         assert tiers["cuda:1"]["high_water"] > 0
         with pytest.raises(velocpy.InvalidArgument, match="devices"):
             histories[0].checkpoint(99, a=arrays[0], b=arrays[1])
+
+
+def pinned(store: velocpy.Store) -> int:
+    """Bytes of the host tier that are pinned, once they are as many as the budget allows."""
+    end = time.monotonic() + 60
+    while True:
+        tier = store.stats()["tiers"]["host"]
+        if tier["pinned_bytes"] == tier["capacity"] or time.monotonic() > end:
+            return int(tier["pinned_bytes"])
+        time.sleep(0.01)
+
+
+def test_pinned_host_memory_is_given_back_and_taken_again(tmp_path: Path) -> None:
+    """Captures, flushes and restores through the device stay exact while the host tier shrinks and grows below them."""
+    with velocpy.open(tmp_path, device=256 * MIB, host=1024 * MIB, disk="4GiB") as store:
+        assert pinned(store) == 1024 * MIB
+        history = store.history("h")
+        held = {}
+
+        def capture(keys: range) -> None:
+            for key in keys:
+                held[key] = noise(4 * MIB, key)
+                history.checkpoint(key, u=held[key])
+
+        capture(range(40))  # 640 MiB
+        with history.restore(20) as lease:
+            kept = lease["u"]
+            for budget in (512, 128, 1024, 64, 1024):
+                left = store.resize(host=budget * MIB)
+                tier = store.stats()["tiers"]["host"]
+                assert tier["capacity"] == budget * MIB
+                assert tier["pinned_bytes"] <= left  # more than the budget where checkpoints are on their way
+                capture(range(len(held), len(held) + 10))
+                for key in range(0, len(held), 3):
+                    with history.restore(key) as state:
+                        assert torch.equal(state["u"], held[key]), (budget, key)
+            assert torch.equal(kept, held[20])
+        assert store.resize(host=64 * MIB) == 64 * MIB  # no lease holds anything beyond it
+        assert store.stats()["tiers"]["host"]["pinned_bytes"] <= 64 * MIB
+        assert store.resize(host=1024 * MIB) == 1024 * MIB
+        assert pinned(store) == 1024 * MIB
+        for key, u in held.items():
+            assert torch.equal(history.restore(key, last=True)["u"], u), key
