@@ -20,6 +20,7 @@ type hostSize struct {
 	once sync.Once
 
 	// Under the store's lock.
+	runs      int   // 1 while the goroutine does, which is a user of the memory as long as the store is open; else 0
 	budget    int64 // the tier's capacity becomes as large when nothing is being unregistered
 	unpinning bool
 	busy      bool  // the goroutine looks at everything once more in the end
@@ -40,11 +41,13 @@ func (s *Store) startHost() {
 	s.warm.near = s.nearThreads()
 	s.warm.active.Store(len(s.accelerators) == 0 || s.set.Pinning == "off") // pinning touches everything
 	s.users++
+	x.runs = 1
 	safego.Go("host memory", func() {
 		s.keepHost()
 		s.mu.Lock()
 		defer s.leave()
 		s.users--
+		x.runs = 0
 	})
 }
 

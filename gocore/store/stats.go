@@ -106,7 +106,7 @@ func (s *Store) Stats() (Stats, error) {
 		Tiers: map[string]TierStats{}, Histories: pytext.Map[HistoryStats]{}, Waits: s.counters,
 		Bytes:    ByteStats{Captured: e.Captured, Restored: e.Restored, CancelledFlush: e.CancelledFlush, AvoidedFlush: e.AvoidedFlush},
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
-		Mapped: memory.Total(), Leases: s.users - s.workers, EventsLost: s.line.lost,
+		Mapped: memory.Total(), Leases: s.users - s.workers - s.hosted.runs, EventsLost: s.line.lost,
 	}
 	st.Causes.Capture = s.causes
 	for _, sums := range onDevice {
