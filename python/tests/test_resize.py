@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import tempfile
 import threading
@@ -187,9 +188,18 @@ def test_memory_stays_unless_asked() -> None:
         assert store.stats()["tiers"]["host"]["resident_bytes"] == 0
 
 
+def capture(history: velocpy.History, i: int, refusals: int) -> None:
+    """Each change refuses a capture at most once: one that waits while the host becomes too small for it."""
+    for _ in range(refusals):
+        with contextlib.suppress(velocpy.TierFull):
+            history.checkpoint(i, u=state(i, 300_000))
+            return
+    history.checkpoint(i, u=state(i, 300_000))
+
+
 @hypothesis.settings(max_examples=15, deadline=None)
 @hypothesis.given(
-    st.booleans(), st.lists(st.tuples(st.sampled_from(["host", "disk", "trim"]), st.integers(1, 8)), max_size=12)
+    st.booleans(), st.lists(st.tuples(st.sampled_from(["host", "disk", "trim"]), st.integers(0, 8)), max_size=12)
 )
 def test_budgets_change_while_threads_work(durable: bool, changes: list[tuple[str, int]]) -> None:
     failures: list[BaseException] = []
@@ -201,7 +211,7 @@ def test_budgets_change_while_threads_work(durable: bool, changes: list[tuple[st
                 try:
                     history = store.history(name)
                     for i in range(30):
-                        history.checkpoint(i, u=state(i, 300_000))
+                        capture(history, i, refusals=len(changes))
                         if i >= 3:
                             with history.restore(i - 3) as lent:
                                 np.testing.assert_array_equal(lent["u"], state(i - 3, 300_000))
