@@ -10,8 +10,6 @@ typedef const veloc_restore_args veloc_const_restore_args;
 import "C"
 
 import (
-	"slices"
-	"sync"
 	"unsafe"
 
 	"velocpy/gocore/copier"
@@ -27,33 +25,24 @@ const (
 	maxPlace   = 1 << 16
 )
 
-// regionLists keeps the memory in which the regions of captures are described: those of hundreds of arrays are a large object for the
-// garbage collector.
-var regionLists = sync.Pool{New: func() any { return new([]store.Region) }}
-
 // regionsOf views the caller's regions; shapes and strides stay in the caller's memory.
 func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
-	return appendRegions(nil, p, n)
-}
-
-// appendRegions is regionsOf in memory that is there already.
-func appendRegions(to []store.Region, p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
 	if n < 0 || n > maxRegions || (p == nil && n > 0) {
 		return nil, status.New(status.Invalid, "%d regions", int64(n))
 	}
-	regions := slices.Grow(to, int(n))[:len(to)+int(n)]
+	regions := make([]store.Region, int(n))
 	for i, r := range unsafe.Slice(p, int(n)) {
 		axes := int(r.ndim)
 		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) || r.nbytes < 0 || r.itemsize < 0 ||
 			r.place < 0 || r.place > maxPlace {
 			return nil, status.New(status.Invalid, "%d bytes, %d axes, elements of %d bytes", int64(r.nbytes), axes, int32(r.itemsize)).AtRegion(i)
 		}
-		region := &regions[len(to)+i]
-		region.Offset, region.Bytes, region.Place = int64(r.offset), int64(r.nbytes), int32(r.place)
-		region.Mem = copier.Strided{Base: r.data, Item: int64(r.itemsize)}
+		to := &regions[i]
+		to.Offset, to.Bytes, to.Place = int64(r.offset), int64(r.nbytes), int32(r.place)
+		to.Mem = copier.Strided{Base: r.data, Item: int64(r.itemsize)}
 		if axes > 0 {
-			region.Mem.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
-			region.Mem.Strides = unsafe.Slice((*int64)(unsafe.Pointer(r.strides)), axes)
+			to.Mem.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
+			to.Mem.Strides = unsafe.Slice((*int64)(unsafe.Pointer(r.strides)), axes)
 		}
 	}
 	return regions, nil
@@ -74,20 +63,15 @@ func veloc_checkpoint(history C.uint64_t, args *C.veloc_const_checkpoint_args, o
 		if err != nil {
 			return nil, 0, err
 		}
-		list := regionLists.Get().(*[]store.Region)
-		defer regionLists.Put(list)
-		defer func() { clear(*list) }() // they point to the caller's memory
-		a, err := checkpointArgs(args, (*list)[:0])
+		a, err := checkpointArgs(args)
 		if err != nil {
 			return nil, 0, err
 		}
-		*list = a.Regions
 		return h.Checkpoint(a, o)
 	})
 }
 
-// checkpointArgs describes the regions in the memory of list.
-func checkpointArgs(args *C.veloc_const_checkpoint_args, list []store.Region) (*store.CheckpointArgs, error) {
+func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs, error) {
 	if err := need(unsafe.Pointer(args)); err != nil {
 		return nil, err
 	}
@@ -101,7 +85,7 @@ func checkpointArgs(args *C.veloc_const_checkpoint_args, list []store.Region) (*
 	} else if a.Key, err = keyOf(&args.key); err != nil {
 		return nil, err
 	}
-	if a.Regions, err = appendRegions(list, (*C.veloc_region)(unsafe.Pointer(args.regions)), args.n_regions); err != nil {
+	if a.Regions, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.regions)), args.n_regions); err != nil {
 		return nil, err
 	}
 	if a.Layout, err = bytesAt(args.layout, args.layout_len); err != nil {

@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/status"
 )
 
-// CheckpointArgs describes a checkpoint. Layout and Regions are read during the call only; the regions' bytes until the
+// CheckpointArgs describes a checkpoint. Layout and the shapes in Regions are read during the call only; the regions' bytes until the
 // operation has ended (or, with SourceStays, until the ticket is captured or gone).
 type CheckpointArgs struct {
 	Key         plan.Key
@@ -118,7 +118,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 			op.source.ready = ready[0]
 		}
 		b.coming, op.regions = &coming{source: op.source}, nil
-	case c.Phase == engine.Waiting || size > oneSlice && s.accelerator(c.Tier) == nil: // else the copy, or what queues it, is part of this call
+	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = keep(a.Regions)
 	}
 	if !a.SourceStays || !c.Spill { // else nobody waits for it
