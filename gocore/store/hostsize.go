@@ -57,14 +57,7 @@ func (s *Store) stopHost() {
 	}
 }
 
-func (s *Store) hostStopped() bool {
-	select {
-	case <-s.hosted.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Store) hostStopped() bool { return isClosed(s.hosted.stop) }
 
 // keepHost runs until the store closes, or until a panic has left it in an unknown state.
 func (s *Store) keepHost() {

@@ -208,9 +208,12 @@ func (s *Store) pieceAt(off int64) int64 {
 	return s.set.PinPiece
 }
 
-func (s *Store) pinStopped() bool {
+func (s *Store) pinStopped() bool { return isClosed(s.pin.stop) }
+
+// isClosed tells whether a channel has been closed on which nothing is sent.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.pin.stop:
+	case <-c:
 		return true
 	default:
 		return false

@@ -6,8 +6,8 @@ type strays struct {
 	turns  []uint64           // tickets in the order in which they are looked at next; some have been let go of
 }
 
-// mostStrays is how many are looked at when a capture ends. Each look calls the driver, in the time of the application's call: 16 of them took
-// 100 to 200 µs of the first capture after a history was cleared. A capture leaves one stray at most, so that two looks keep their number down.
+// mostStrays is how many are looked at when a capture ends. Each look calls the driver, in the time of the application's call and under the
+// store's lock. A capture leaves one stray at most, so that two looks keep their number down.
 const mostStrays = 2
 
 func (x *strays) add(ticket uint64, c *coming) {
