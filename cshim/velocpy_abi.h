@@ -24,7 +24,7 @@
 
 #define VELOC_ABI_VERSION 9
 
-/* Status codes; errors are negative. Go (gocore/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
+/* Status codes; errors are negative. Go (gocore/base/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
   VELOC_OK = 0,
   VELOC_PENDING = 1, /* wait on event_fd, then veloc_step */
@@ -227,7 +227,7 @@ extern "C" {
 uint32_t veloc_abi_version(void);
 /* Idempotent; another configuration than the first one's is VELOC_E_INVALID. JSON object, all optional:
  * {"max_procs": int, "gc_percent": int, "memory_limit": bytes, "test_hooks": bool; with these "kill_point": "place:n", where the
- * process kills itself (see gocore/killpoint), and "catalog_slack", "segment_bytes" of the stores that are made} */
+ * process kills itself (see gocore/base/killpoint), and "catalog_slack", "segment_bytes" of the stores that are made} */
 int32_t veloc_init(const char* json, int64_t json_len, veloc_error* err);
 /* JSON object with version, go version, revision, build tags, modules. *len = bytes needed; written when they fit in cap. */
 int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err);
@@ -236,7 +236,7 @@ int32_t veloc_build_info(char* buf, int64_t cap, int64_t* len, veloc_error* err)
 int32_t veloc_in_use(char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Takes log records (JSON lines {"level","message","time_ns"}) out of the core's ring. */
 int32_t veloc_drain_log(char* buf, int64_t cap, int64_t* len, veloc_error* err);
-/* Plays a shot on the engine's simulator: JSON in (see gocore/sim/request.go), JSON out. */
+/* Plays a shot on the engine's simulator: JSON in (see gocore/policy/sim/request.go), JSON out. */
 int32_t veloc_simulate(const char* json, int64_t json_len, char* buf, int64_t cap, int64_t* len, veloc_error* err);
 /* Looks at what the device tier will meet on this machine: JSON in (see gocore/doctor/request.go), JSON out. It waits, a second or
  * two for each GPU: call it without locks. An answer needs a buffer of 1 MiB; with a smaller one nothing is looked at. */

@@ -1,4 +1,4 @@
-// What a kernel is told: one struct for each launch, filled by gocore/cuda/kernel. The numbers below are its layout; a test of
+// What a kernel is told: one struct for each launch, filled by gocore/device/cuda/kernel. The numbers below are its layout; a test of
 // that package reads them from here.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace velocpy {
 
-// A leaf of the checksum, as gocore/checksum defines it.
+// A leaf of the checksum, as gocore/base/checksum defines it.
 constexpr uint32_t kLeafBytes = 256 << 10;
 
 // How many elements one block of a strided kernel moves when it goes straight on, and the side of the square when it turns

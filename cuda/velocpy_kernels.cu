@@ -1,4 +1,4 @@
-// The kernels, by the names that gocore/cuda/kernel launches. Each takes one struct of parameters.h, in one of two sizes.
+// The kernels, by the names that gocore/device/cuda/kernel launches. Each takes one struct of parameters.h, in one of two sizes.
 #include "pack.cuh"
 #include "parameters.h"
 #include "strided.cuh"

@@ -13,7 +13,7 @@ kernels=${KERNELS:-build/gpu/kernels.fatbin}
 case "${1:-}" in
 build)
   mkdir -p build/gpu
-  go test -c -o "$program" ./gocore/cuda/libcuda
+  go test -c -o "$program" ./gocore/device/cuda/libcuda
   installed=python/velocpy/velocpy_kernels.fatbin
   if [ -f "$installed" ]; then cp "$installed" build/gpu/kernels.fatbin; else rm -f build/gpu/kernels.fatbin; fi
   echo "$program: carry build/gpu along"
@@ -26,7 +26,7 @@ run)
   fi
   kernels=$(realpath "$kernels")
   program=$(realpath "$program")
-  cd gocore/cuda/libcuda
+  cd gocore/device/cuda/libcuda
   exec "$program" -test.timeout=5m -gpu -kernels "$kernels" "$@"
   ;;
 *)

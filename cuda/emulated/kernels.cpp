@@ -1,5 +1,5 @@
 // The kernels as a program for a processor: it reads commands from standard input and writes their answers to standard output,
-// all numbers little-endian. The tests of gocore/cuda/kernel drive it.
+// all numbers little-endian. The tests of gocore/device/cuda/kernel drive it.
 //
 //   1 hash:   u64 n, n bytes             -> u64 XXH3-64 of them, put together from xxh3.h
 //   2 memory: u64 address, u64 n, n bytes -> nothing: they lie there from now on

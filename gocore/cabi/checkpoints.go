@@ -12,8 +12,8 @@ import "C"
 import (
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
 	"velocpy/gocore/store"
 )
 
@@ -39,7 +39,7 @@ func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
 		}
 		to := &regions[i]
 		to.Offset, to.Bytes, to.Place = int64(r.offset), int64(r.nbytes), int32(r.place)
-		to.Mem = copier.Strided{Base: r.data, Item: int64(r.itemsize)}
+		to.Mem = model.Strided{Base: r.data, Item: int64(r.itemsize)}
 		if axes > 0 {
 			to.Mem.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
 			to.Mem.Strides = unsafe.Slice((*int64)(unsafe.Pointer(r.strides)), axes)

@@ -5,10 +5,10 @@ package main
 import (
 	"fmt"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/libcuda"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/libcuda"
 )
 
 // openDevice opens a CUDA device with the kernels in a file.

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/handle"
 	"velocpy/gocore/device"
-	"velocpy/gocore/handle"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
 )
 
 // A core that is built with the tag velocpy_double has the driver's double for its driver, in which tests of Python play the application: they

@@ -11,15 +11,15 @@ import (
 	"time"
 	"unsafe"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/libcuda"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/libcuda"
+	"velocpy/gocore/device/faultlog"
+	"velocpy/gocore/device/topology/nvml"
 	"velocpy/gocore/doctor"
-	"velocpy/gocore/faultlog"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/status"
-	"velocpy/gocore/topology/nvml"
-	"velocpy/gocore/vfs"
 )
 
 // faultDelay keeps the management library away from the first seconds of a store, when memory is registered and mapped.

@@ -9,10 +9,10 @@ import "C"
 import (
 	"unsafe"
 
-	"velocpy/gocore/description"
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/inspect"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
 )
 
 // desk is the process's one.

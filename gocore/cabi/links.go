@@ -1,10 +1,10 @@
 package main
 
 import (
-	"velocpy/gocore/cuda"
 	"velocpy/gocore/device"
-	"velocpy/gocore/topology"
-	"velocpy/gocore/topology/nvml"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/topology"
+	"velocpy/gocore/device/topology/nvml"
 )
 
 // linkRates asks the management library what the links of devices can carry.

@@ -9,7 +9,7 @@ import "C"
 import (
 	"unsafe"
 
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/vfs"
 )
 
 // closeLocksInChildren makes a forked child give up its copies of the descriptors that locks are held by.

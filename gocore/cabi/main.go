@@ -23,10 +23,10 @@ import (
 	"errors"
 	"unsafe"
 
-	"velocpy/gocore/handle"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/handle"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
 	"velocpy/gocore/store"
 )
 
@@ -121,18 +121,18 @@ func bytesAt(p *C.veloc_const_char, n C.int64_t) ([]byte, error) {
 	return unsafe.Slice((*byte)(unsafe.Pointer(p)), int(n)), nil
 }
 
-func keyOf(k *C.veloc_const_key) (plan.Key, error) {
+func keyOf(k *C.veloc_const_key) (model.Key, error) {
 	if k == nil {
-		return plan.Key{}, status.New(status.Invalid, "no key")
+		return model.Key{}, status.New(status.Invalid, "no key")
 	}
 	switch k.kind {
 	case C.VELOC_KEY_INT:
-		return plan.Key{Number: int64(k.number)}, nil
+		return model.Key{Number: int64(k.number)}, nil
 	case C.VELOC_KEY_STR:
 		text, err := bytesAt(k.text, k.text_len)
-		return plan.Key{Text: string(text), IsText: true}, err
+		return model.Key{Text: string(text), IsText: true}, err
 	}
-	return plan.Key{}, status.New(status.Invalid, "key kind %d", int32(k.kind))
+	return model.Key{}, status.New(status.Invalid, "key kind %d", int32(k.kind))
 }
 
 // need refuses null pointers: a panic would cost the whole process its core.

@@ -15,12 +15,12 @@ import (
 	"sync"
 	"unsafe"
 
-	"velocpy/gocore/killpoint"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/sim"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/killpoint"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/sim"
 	"velocpy/gocore/store"
 )
 

@@ -15,12 +15,13 @@ import (
 	"errors"
 	"unsafe"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/description"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/store"
+	"velocpy/gocore/tier/disk/catalog"
 )
 
 //export veloc_open
@@ -205,7 +206,7 @@ func veloc_keys(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.i
 }
 
 // appendKey writes a key as veloc_keys gives it.
-func appendKey(b []byte, k plan.Key) []byte {
+func appendKey(b []byte, k model.Key) []byte {
 	kind := uint32(C.VELOC_KEY_INT)
 	if k.IsText {
 		kind = C.VELOC_KEY_STR
@@ -301,7 +302,7 @@ func bestOf(rule *C.veloc_retention) (b catalog.Best, err error) {
 }
 
 // keysOf reads n keys, which lie one behind the other.
-func keysOf(keys *C.veloc_const_key, n C.int64_t) (all []plan.Key, err error) {
+func keysOf(keys *C.veloc_const_key, n C.int64_t) (all []model.Key, err error) {
 	if n < 0 || n > maxHints || (keys == nil && n > 0) {
 		return nil, status.New(status.Invalid, "%d keys", int64(n))
 	}

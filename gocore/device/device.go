@@ -10,8 +10,8 @@ package device
 import (
 	"errors"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/memory"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/model"
 )
 
 // Errors of devices, wrapped with the call and the place.
@@ -109,7 +109,7 @@ type Lane interface {
 type Piece struct {
 	Slot  Address
 	Bytes int64
-	Mem   copier.Strided
+	Mem   model.Strided
 	Host  bool
 }
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/kernel"
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/device"
-	"velocpy/gocore/quantity"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/kernel"
 )
 
 const reinstall = "Install velocpy anew: every wheel has the kernels, and so has a build without VELOCPY_CUDA=0."

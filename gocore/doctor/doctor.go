@@ -8,8 +8,8 @@ package doctor
 import (
 	"time"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/topology"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/topology"
 )
 
 // Verdict is what a finding means.

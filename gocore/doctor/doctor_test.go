@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/topology"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/device/topology"
 )
 
 // board is a topology that knows what it was told.

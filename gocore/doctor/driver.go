@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"velocpy/gocore/cuda"
 	"velocpy/gocore/device"
-	"velocpy/gocore/topology"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/topology"
 )
 
 // lookAtDriver returns nil when there is none.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/quantity"
+	"velocpy/gocore/base/quantity"
 )
 
 // Limits is what the system lets the process have.

@@ -3,8 +3,8 @@ package doctor
 import (
 	"fmt"
 
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/topology"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/device/topology"
 )
 
 // lookAtLink is called right after copies: at rest a link slows down to save power.

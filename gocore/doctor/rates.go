@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/device"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/quantity"
 )
 
 // bench is a device with two pieces of its memory, two of pinned and one of pageable host memory.

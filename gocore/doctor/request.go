@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"velocpy/gocore/strictjson"
+	"velocpy/gocore/base/strictjson"
 )
 
 // ErrRequest marks requests that make no sense.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"time"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // ErrNone: there is no such history or checkpoint.
@@ -20,8 +20,8 @@ var ErrNone = errors.New("there is none")
 type Desk struct {
 	FS vfs.FS
 	// Describes and Annotates are durable.Options'.
-	Describes func(*catalog.Layout) error
-	Annotates func(l *catalog.Layout, meta string) error
+	Describes func(*model.Layout) error
+	Annotates func(l *model.Layout, meta string) error
 
 	sessions numbered[*Session]
 	backups  numbered[*durable.Backup]

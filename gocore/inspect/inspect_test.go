@@ -9,18 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 const dir = "/store"
 
 // made is a store with rows of one small region.
-func made(t *testing.T, fs vfs.FS, keys ...plan.Key) {
+func made(t *testing.T, fs vfs.FS, keys ...model.Key) {
 	t.Helper()
 	landed := make(chan error, len(keys))
 	o := durable.Options{FS: fs, Dir: dir, Capacity: 64 << 20, SegmentBytes: 1 << 20, Direct: true}
@@ -36,7 +36,7 @@ func made(t *testing.T, fs vfs.FS, keys ...plan.Key) {
 		t.Fatal(err)
 	}
 	p := bytes.Repeat([]byte{7}, 100)
-	l := &catalog.Layout{Slot: 100, Spans: []catalog.Span{{Offset: 0, Bytes: 100}}, Text: "text"}
+	l := &catalog.Layout{Layout: model.Layout{Slot: 100, Spans: []model.Span{{Offset: 0, Bytes: 100}}, Text: "text"}}
 	for i, k := range keys {
 		if err := d.Space().Write(int64(i)*4096, p); err != nil {
 			t.Fatal(err)
@@ -75,9 +75,9 @@ func ask(t *testing.T, d *Desk, q map[string]any) (map[string]any, []byte) {
 
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	fs := vfs.NewMem(256 << 20)
-	var keys []plan.Key
+	var keys []model.Key
 	for i := range 300 { // texts of up to 24 kB, of bytes that take six each: several pages
-		keys = append(keys, plan.Text(fmt.Sprint(i)+strings.Repeat("\xff", 80*i)))
+		keys = append(keys, model.TextKey(fmt.Sprint(i)+strings.Repeat("\xff", 80*i)))
 	}
 	made(t, fs, keys...)
 	d := &Desk{FS: fs}
@@ -128,7 +128,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 // A number that a caller has given twice, or none, opens nothing; what is not open may be closed.
 func TestNumbersOfViews(t *testing.T) {
 	fs := vfs.NewMem(64 << 20)
-	made(t, fs, plan.Number(1))
+	made(t, fs, model.NumberKey(1))
 	d := &Desk{FS: fs}
 	store := hex.EncodeToString([]byte(dir))
 	open := map[string]any{"op": "open", "path": store, "view": 7}
@@ -166,7 +166,7 @@ func FuzzRequest(f *testing.F) {
 	once := &Desk{FS: fs}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if _, err := fs.Stat(dir); err != nil {
-			made(t, fs, plan.Number(1))
+			made(t, fs, model.NumberKey(1))
 			if _, err := once.Ask([]byte(`{"op": "open", "path": "2f73746f7265", "view": 4294967296}`), Room); err != nil {
 				t.Fatal(err)
 			}

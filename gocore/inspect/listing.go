@@ -1,9 +1,9 @@
 package inspect
 
 import (
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/pytext"
-	"velocpy/gocore/safego"
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/tier/disk/catalog"
 )
 
 // listing is a history whose checkpoints are listed page by page. While one page is on its way to whoever prints it, the next is made: nothing else may

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"velocpy/gocore/durable"
-	"velocpy/gocore/pytext"
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // headRoom is left for the line before a body.

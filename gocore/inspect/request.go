@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 
-	"velocpy/gocore/durable"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/strictjson"
+	"velocpy/gocore/base/strictjson"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // ErrRequest marks requests that make no sense.
@@ -63,14 +63,14 @@ type Key struct {
 	Text   *Bytes `json:"text"`
 }
 
-func (k *Key) plan() (plan.Key, error) {
+func (k *Key) plan() (model.Key, error) {
 	switch {
 	case k == nil || (k.Number == nil) == (k.Text == nil):
-		return plan.Key{}, fmt.Errorf("%w: a key is a number or a text", ErrRequest)
+		return model.Key{}, fmt.Errorf("%w: a key is a number or a text", ErrRequest)
 	case k.Number != nil:
-		return plan.Number(*k.Number), nil
+		return model.NumberKey(*k.Number), nil
 	}
-	return plan.Text(string(*k.Text)), nil
+	return model.TextKey(string(*k.Text)), nil
 }
 
 // Victim is a checkpoint that is to be dropped.

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/pytext"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // Session is a store that somebody looks into, as it was when it was opened. Its methods may be called from any goroutine; they take turns.
@@ -84,7 +84,7 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 		if q.Head == "" {
 			to = appendCount(to, h.Rows, 11)
 			to = appendShown(appendRight(to, quantity.Sized(h.Bytes), 11), h.Time)
-			return appendLabel(append(to, "  "...), plan.Text(h.Name))
+			return appendLabel(append(to, "  "...), model.TextKey(h.Name))
 		}
 		to = pytext.Append(append(append(to, q.Head...), `"history": `...), h.Name)
 		to = appendField(to, "checkpoints", h.Rows)

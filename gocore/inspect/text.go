@@ -4,11 +4,11 @@ import (
 	"strconv"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/pytext"
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/model"
 )
 
-func appendKey(to []byte, k plan.Key) []byte {
+func appendKey(to []byte, k model.Key) []byte {
 	if k.IsText {
 		return pytext.Append(to, k.Text)
 	}
@@ -16,7 +16,7 @@ func appendKey(to []byte, k plan.Key) []byte {
 }
 
 // appendLabel appends a key for people: a text in quotes, so that "7" is not 7, and what a terminal might obey is spelt out.
-func appendLabel(to []byte, k plan.Key) []byte {
+func appendLabel(to []byte, k model.Key) []byte {
 	if k.IsText {
 		return strconv.AppendQuote(to, k.Text)
 	}

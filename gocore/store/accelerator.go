@@ -4,11 +4,11 @@ import (
 	"errors"
 	"sync"
 
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/hazard"
-	"velocpy/gocore/status"
+	"velocpy/gocore/device/hazard"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // accelerator is one device of the store: the memory of its tier, and the account of who still reads or writes there.
@@ -233,7 +233,7 @@ func (s *Store) on(ordinal int) *accelerator {
 }
 
 // pieces are regions on their way into or out of a slot at base.
-func pieces(base device.Address, spans []Span, want []int32, regions []Region) []device.Piece {
+func pieces(base device.Address, spans []model.Span, want []int32, regions []Region) []device.Piece {
 	return appendPieces(make([]device.Piece, 0, len(regions)), base, spans, want, regions)
 }
 
@@ -241,7 +241,7 @@ func pieces(base device.Address, spans []Span, want []int32, regions []Region) [
 var lists = sync.Pool{New: func() any { return new([]device.Piece) }}
 
 // gatherOn queues a capture of regions into the slot at base.
-func gatherOn(lane device.Lane, base device.Address, spans []Span, regions []Region, sums bool) (device.Sums, error) {
+func gatherOn(lane device.Lane, base device.Address, spans []model.Span, regions []Region, sums bool) (device.Sums, error) {
 	list := lists.Get().(*[]device.Piece)
 	defer lists.Put(list)
 	*list = appendPieces((*list)[:0], base, spans, nil, regions)
@@ -249,7 +249,7 @@ func gatherOn(lane device.Lane, base device.Address, spans []Span, regions []Reg
 	return lane.Gather(*list, sums)
 }
 
-func appendPieces(all []device.Piece, base device.Address, spans []Span, want []int32, regions []Region) []device.Piece {
+func appendPieces(all []device.Piece, base device.Address, spans []model.Span, want []int32, regions []Region) []device.Piece {
 	for j := range regions {
 		i := j
 		if want != nil {
@@ -262,10 +262,10 @@ func appendPieces(all []device.Piece, base device.Address, spans []Span, want []
 }
 
 // dense are the regions of a slot as they lie there: for checksums.
-func dense(base device.Address, spans []Span) []device.Piece {
+func dense(base device.Address, spans []model.Span) []device.Piece {
 	all := make([]device.Piece, len(spans))
 	for i, s := range spans {
-		all[i] = device.Piece{Slot: base + device.Address(s.Offset), Bytes: s.Bytes, Mem: copier.Strided{}}
+		all[i] = device.Piece{Slot: base + device.Address(s.Offset), Bytes: s.Bytes, Mem: model.Strided{}}
 	}
 	return all
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // Every wait is accounted to its reason and shown in the timeline, and no other.
@@ -26,7 +26,7 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 			}
 		}},
 		"restore": {vfs.OpRead, func(c Counters) *int64 { return &c.RestoreWait }, func(h *client) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Into: []Region{region(make([]byte, piece), 0)}, FD: h.fd}, &Outcome{})
+			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []Region{region(make([]byte, piece), 0)}, FD: h.fd}, &Outcome{})
 		}},
 		"durable": {vfs.OpWrite, func(c Counters) *int64 { return &c.DurableWait }, func(h *client) (*Op, status.Code, error) {
 			return h.s.Wait(h.h, h.mustPut(9, random(piece, 9)).Ticket, status.TierDisk, h.fd)
@@ -156,7 +156,7 @@ func TestClosedStoreForgetsWhatItKnew(t *testing.T) {
 	s.mu.Unlock()
 	_, err = h.h.Keys()
 	wants(t, err, status.Closed)
-	wants(t, h.h.Drop(plan.Key{Number: 1}), status.Closed)
+	wants(t, h.h.Drop(model.Key{Number: 1}), status.Closed)
 	shut(t, s)
 }
 

@@ -5,7 +5,8 @@ import (
 
 	"go.uber.org/atomic"
 
-	"velocpy/gocore/checksum"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/model"
 )
 
 // arrivals are regions whose bytes come into a slot, in pieces and in any order. What is large is compared with what was captured meanwhile: each leaf is hashed by
@@ -35,7 +36,7 @@ func newArrivals(slot []byte, b *body, regions []int32) *arrivals {
 }
 
 // expect prepares for bytes that come in these spans.
-func (a *arrivals) expect(spans []Span, verifies bool, read func()) {
+func (a *arrivals) expect(spans []model.Span, verifies bool, read func()) {
 	bytes := int64(0)
 	for _, span := range spans {
 		bytes += span.Bytes
@@ -50,12 +51,12 @@ func (a *arrivals) expect(spans []Span, verifies bool, read func()) {
 func (a *arrivals) expectLeaves() {
 	n := 0
 	for _, i := range a.regions {
-		n += checksum.Leaves(a.body.layout.spans[i].Bytes)
+		n += checksum.Leaves(a.body.layout.Spans[i].Bytes)
 	}
 	a.leaves, a.sums = make([]arriving, n), make([]uint64, n)
 	next := a.leaves
 	for _, i := range a.regions {
-		span := a.body.layout.spans[i]
+		span := a.body.layout.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += checksum.LeafBytes {
 			leaf := &next[0]
 			leaf.from, leaf.end = from, min(from+checksum.LeafBytes, end)
@@ -87,7 +88,7 @@ func (a *arrivals) mismatch() int {
 	}
 	rest := a.sums
 	for _, i := range a.regions {
-		n := checksum.Leaves(a.body.layout.spans[i].Bytes)
+		n := checksum.Leaves(a.body.layout.Spans[i].Bytes)
 		if checksum.Combine(rest[:n]) != a.body.sums[i] {
 			return int(i)
 		}

@@ -10,10 +10,10 @@ import (
 	"go.uber.org/atomic"
 	"pgregory.net/rapid"
 
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // Pieces of any length, in any order, brought by several at once, say of every region what one look at all of it says.
@@ -25,15 +25,15 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(t, "regions") {
 			end += rapid.Int64Range(1, 100).Draw(t, "gap")
 			n := rapid.OneOf(rapid.Int64Range(0, most), rapid.SampledFrom([]int64{0, 1, checksum.LeafBytes, checksum.LeafBytes + 1, 2 * checksum.LeafBytes})).Draw(t, "bytes")
-			b.layout.spans = append(b.layout.spans, Span{end, n})
+			b.layout.Spans = append(b.layout.Spans, model.Span{Offset: end, Bytes: n})
 			end += n
 		}
 		if rapid.Bool().Draw(t, "large") {
-			b.layout.spans = append(b.layout.spans, Span{end, arriveFrom})
+			b.layout.Spans = append(b.layout.Spans, model.Span{Offset: end, Bytes: arriveFrom})
 			end += arriveFrom
 		}
 		captured := random(int(end), rapid.Uint64Range(0, 1<<32-1).Draw(t, "seed"))
-		for _, span := range b.layout.spans {
+		for _, span := range b.layout.Spans {
 			b.sums = append(b.sums, checksum.Sum(captured[span.Offset:span.Offset+span.Bytes]))
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "flips") {
@@ -47,7 +47,7 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 		slot := make([]byte, end)
 		a := newArrivals(slot, b, wanted)
 		var read atomic.Int64
-		a.expect([]Span{{0, end}}, true, func() { read.Inc() })
+		a.expect([]model.Span{{Offset: 0, Bytes: end}}, true, func() { read.Inc() })
 		var all sync.WaitGroup
 		turns := make(chan struct{}, 3)
 		for _, span := range shuffled(t, end) {
@@ -69,13 +69,13 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 }
 
 // shuffled cuts a range anywhere, and shuffles it.
-func shuffled(t *rapid.T, end int64) []Span {
+func shuffled(t *rapid.T, end int64) []model.Span {
 	seams := append(rapid.SliceOfN(rapid.Int64Range(0, end), 0, 30).Draw(t, "seams"), 0, end)
 	slices.Sort(seams)
-	var all []Span
+	var all []model.Span
 	for i, from := range seams[:len(seams)-1] {
 		if n := seams[i+1] - from; n > 0 {
-			all = append(all, Span{from, n})
+			all = append(all, model.Span{Offset: from, Bytes: n})
 		}
 	}
 	return rapid.Permutation(all).Draw(t, "order")
@@ -94,7 +94,7 @@ func TestFlippedBitInALargeCheckpointOnDisk(t *testing.T) {
 				}
 				k := int64(bad)
 				regions, _, slot := wide(sizes, uint64(k))
-				out, err := h.write(&CheckpointArgs{Key: plan.Number(k), Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone})
+				out, err := h.write(&CheckpointArgs{Key: model.NumberKey(k), Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone})
 				if err == nil {
 					err = h.wait(out.Ticket, status.TierDisk)
 				}
@@ -108,7 +108,7 @@ func TestFlippedBitInALargeCheckpointOnDisk(t *testing.T) {
 				if host > 0 {
 					h.evict(k, 6<<20)
 				}
-				if err := h.h.Corrupt(plan.Number(k), status.TierDisk, regions[bad].Offset+rand.Int64N(int64(size))); err != nil {
+				if err := h.h.Corrupt(model.NumberKey(k), status.TierDisk, regions[bad].Offset+rand.Int64N(int64(size))); err != nil {
 					t.Fatal(err)
 				}
 				_, _, err = h.lease(k, RestoreArgs{})

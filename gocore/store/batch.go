@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"velocpy/gocore/checksum"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // Small checkpoints go down and come up together: a disk moves a few hundred KiB in hardly more time than one block.
@@ -64,7 +65,7 @@ func together(all []*engine.Transfer) int {
 }
 
 // ranges are the parts of the disk that a batch reads, one after the other.
-type ranges []Span
+type ranges []model.Span
 
 func (r *ranges) add(x *engine.Transfer) {
 	from, end := onDisk(x)
@@ -78,7 +79,7 @@ func (r *ranges) add(x *engine.Transfer) {
 			return
 		}
 	}
-	*r = append(*r, Span{from, end - from})
+	*r = append(*r, model.Span{Offset: from, Bytes: end - from})
 }
 
 // joins tells whether x can be carried out together with others of the kind of first.
@@ -174,7 +175,7 @@ func (s *Store) copyIn(slot, from []byte, b *body) error {
 		copy(slot, from)
 		return nil
 	}
-	for i, span := range b.layout.spans {
+	for i, span := range b.layout.Spans {
 		to := slot[span.Offset : span.Offset+span.Bytes]
 		if checksum.CopyLeaf(to, from[span.Offset:span.Offset+span.Bytes], false) != b.sums[i] {
 			return damaged(i, status.TierDisk)

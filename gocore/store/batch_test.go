@@ -4,9 +4,9 @@ import (
 	"syscall"
 	"testing"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 func TestSmallFlushesGoTogether(t *testing.T) {
@@ -91,7 +91,7 @@ func TestSmallLoadsComeTogetherAndAnErrorStaysAlone(t *testing.T) {
 	if h.inHost(bad) {
 		t.Fatal("it should have been evicted")
 	}
-	if err := h.h.Corrupt(plan.Key{Number: bad}, status.TierDisk, 8765); err != nil {
+	if err := h.h.Corrupt(model.Key{Number: bad}, status.TierDisk, 8765); err != nil {
 		t.Fatal(err)
 	}
 	before := fs.Calls(vfs.OpRead)

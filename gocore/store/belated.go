@@ -7,9 +7,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"velocpy/gocore/engine"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/engine"
 )
 
 // Restores to a device are not held up until what comes up for them has been verified there. belated is the account of what callers have been given

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/copier"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/transfer/copier"
 )
 
 // manyRegions are the arguments of a checkpoint of n regions of so many bytes.
@@ -60,7 +60,7 @@ func BenchmarkLease(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		var out Outcome
-		if _, code, err := h.h.Restore(&RestoreArgs{Key: plan.Key{Number: int64(999 - i%1000)}, Lease: true, FD: -1}, &out); code != status.OK {
+		if _, code, err := h.h.Restore(&RestoreArgs{Key: model.Key{Number: int64(999 - i%1000)}, Lease: true, FD: -1}, &out); code != status.OK {
 			b.Fatal(code, err)
 		}
 		release(b, out.Lease)
@@ -178,7 +178,7 @@ func BenchmarkRetention(b *testing.B) {
 			x := newRetention(&rule)
 			b.ReportAllocs()
 			for at := int64(1); b.Loop(); at++ {
-				x.add(x.standing(written{at, plan.Number(at)}, text, metas[at%1000]))
+				x.add(x.standing(written{at, model.NumberKey(at)}, text, metas[at%1000]))
 				x.unkept = x.unkept[:0]
 			}
 		})

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 func bestBy(count uint64, names ...string) catalog.Best { return catalog.Best{Count: count, By: names} }

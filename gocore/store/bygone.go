@@ -1,9 +1,9 @@
 package store
 
 import (
-	"velocpy/gocore/durable"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // bygone is what of a key, or of a history, does not count any more: versions up to a serial. The catalog learns it from changes; until all of those have landed
@@ -126,7 +126,7 @@ func (s *Store) forgoEach(h *engine.History) {
 	k := s.kept
 	places := map[place]bool{}
 	if id, ok := k.state.History(h.Name); ok {
-		k.state.EachKey(id, func(key plan.Key, _ uint64) bool {
+		k.state.EachKey(id, func(key model.Key, _ uint64) bool {
 			places[place{h.Name, key}] = true
 			return true
 		})

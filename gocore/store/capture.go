@@ -3,17 +3,17 @@ package store
 import (
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/copier"
 )
 
 // CheckpointArgs describes a checkpoint. Layout and the shapes in Regions are read during the call only; the regions' bytes until the
 // operation has ended (or, with SourceStays, until the ticket is captured or gone).
 type CheckpointArgs struct {
-	Key         plan.Key
+	Key         model.Key
 	AutoKey     bool
 	Regions     []Region
 	Layout      []byte
@@ -240,7 +240,7 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 		op.s.arrived(rec)
 	}
 	l := rec.Body.(*body).layout
-	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.slot
+	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.Slot
 	out.HintsLeft = int64(rec.Hist.HintsLeft())
 	if err != nil {
 		return err.Code, err

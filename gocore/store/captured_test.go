@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // A checkpoint says when its capture was called, also when it was found on disk; a version that replaces it says its own time.
@@ -22,7 +22,7 @@ func TestCheckpointsSayWhenTheyWereCaptured(t *testing.T) {
 			look := func(s *Store) {
 				t.Helper()
 				for k, ns := range want {
-					i, err := newClient(t, s, "h").h.Lookup(plan.Number(k))
+					i, err := newClient(t, s, "h").h.Lookup(model.NumberKey(k))
 					if err != nil || i.Time != ns {
 						t.Errorf("checkpoint %d was captured at %d, not %d: %v", k, i.Time, ns, err)
 					}

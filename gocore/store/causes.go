@@ -1,6 +1,6 @@
 package store
 
-import "velocpy/gocore/engine"
+import "velocpy/gocore/policy/engine"
 
 // Causes divide a sum of waits by what was waited for, ns.
 type Causes struct {

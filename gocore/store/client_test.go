@@ -12,12 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
 )
 
 // hang is how long anything may take before a test says that it hangs.
@@ -191,12 +190,12 @@ func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error
 }
 
 func region(p []byte, offset int64) Region {
-	return Region{Mem: copier.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Offset: offset, Bytes: int64(len(p))}
+	return Region{Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Offset: offset, Bytes: int64(len(p))}
 }
 
 // pending begins a checkpoint of one region and returns the operation.
 func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	a.Key, a.Regions, a.Layout, a.Slot, a.FD = plan.Key{Number: k}, []Region{region(p, 0)}, []byte(fmt.Sprint(len(p))), int64(len(p)), c.fd
+	a.Key, a.Regions, a.Layout, a.Slot, a.FD = model.Key{Number: k}, []Region{region(p, 0)}, []byte(fmt.Sprint(len(p))), int64(len(p)), c.fd
 	if a.Tier == 0 {
 		a.Tier = status.TierNone
 	}
@@ -239,7 +238,7 @@ func (c *client) get(k int64, n int, a RestoreArgs) ([]byte, Outcome, error) {
 	c.t.Helper()
 	var out Outcome
 	p := make([]byte, n)
-	a.Key, a.FD, a.Into = plan.Key{Number: k}, c.fd, []Region{region(p, 0)}
+	a.Key, a.FD, a.Into = model.Key{Number: k}, c.fd, []Region{region(p, 0)}
 	op, code, err := c.h.Restore(&a, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -273,7 +272,7 @@ func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 func (c *client) untaken(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 	c.t.Helper()
 	var out Outcome
-	a.Key, a.FD, a.Lease = plan.Key{Number: k}, c.fd, true
+	a.Key, a.FD, a.Lease = model.Key{Number: k}, c.fd, true
 	op, code, err := c.h.Restore(&a, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -301,7 +300,7 @@ func (c *client) wait(ticket uint64, tier int) error {
 
 func (c *client) drop(k int64) {
 	c.t.Helper()
-	if err := c.h.Drop(plan.Key{Number: k}); err != nil {
+	if err := c.h.Drop(model.Key{Number: k}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -3,10 +3,10 @@ package store
 import (
 	"errors"
 
-	"velocpy/gocore/engine"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/engine"
 )
 
 // Close refuses further work at once and returns an operation that ends when the transfers in flight have ended and the disk space

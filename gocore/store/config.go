@@ -5,14 +5,14 @@ import (
 	"strings"
 	"time"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/coldstart"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/evict"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/coldstart"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/evict"
 )
 
 // Config describes a store. All sizes are hard budgets in bytes; nil means that the tier is not used.
@@ -62,7 +62,7 @@ type Config struct {
 	// beside the store's work, and may take long. nil: what the devices say of their place stands.
 	LinkRates func(devices []device.Device) []float64 `json:"-"`
 	// Describes tells whether the text of a layout that a store on disk has describes it; see package description. nil: texts are not looked into.
-	Describes func(*catalog.Layout) error `json:"-"`
+	Describes func(*model.Layout) error `json:"-"`
 	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
 	WatchDevices func(devices []device.Device) (end func()) `json:"-"`
 }

@@ -1,14 +1,14 @@
 package store
 
 import (
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // Corrupt flips one bit of a checkpoint's bytes in a tier, or, with TierNone, lets a device find out belatedly that one was: for tests of what
 // happens then.
-func (h *History) Corrupt(k plan.Key, tier int, offset int64) error {
+func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	s := h.s
 	if err := s.enter(); err != nil {
 		return err

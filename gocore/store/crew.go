@@ -3,7 +3,7 @@ package store
 import (
 	"sync"
 
-	"velocpy/gocore/engine"
+	"velocpy/gocore/policy/engine"
 )
 
 // crew is the workers that carry transfers over one link in one direction. Without devices there is one crew for each direction, since

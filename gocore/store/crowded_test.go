@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 )
 
 const slotBytes = 1 << 20

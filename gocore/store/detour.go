@@ -4,13 +4,14 @@ import (
 	"errors"
 	"unsafe"
 
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/copier"
 )
 
 // A kernel reaches only pinned memory of the host. What lies elsewhere (the host tier while it is being pinned, or where that was refused;
@@ -75,8 +76,8 @@ func (a *accelerator) openWindow() error {
 }
 
 // passing takes a region of the caller's through the window: move is given one part after the other and the window's bytes for it.
-func (a *accelerator) passing(r *Region, move func(part []byte, m copier.Strided) error) error {
-	return parts(r.Mem, r.Bytes, func(m copier.Strided, n int64) error {
+func (a *accelerator) passing(r *Region, move func(part []byte, m model.Strided) error) error {
+	return parts(r.Mem, r.Bytes, func(m model.Strided, n int64) error {
 		a.windows.Lock()
 		defer a.windows.Unlock()
 		if err := a.openWindow(); err != nil {
@@ -88,7 +89,7 @@ func (a *accelerator) passing(r *Region, move func(part []byte, m copier.Strided
 
 // fetch brings a region of the caller's to host memory in parts of at most one window and shows each to use, in their order.
 func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error) error {
-	return a.passing(r, func(part []byte, m copier.Strided) error {
+	return a.passing(r, func(part []byte, m model.Strided) error {
 		err := gate.during(func() error {
 			return a.now(func(lane device.Lane) error { return a.window.in(lane, part, m) })
 		})
@@ -101,7 +102,7 @@ func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error
 
 // deliver fills a region of the caller's from host memory, the same way.
 func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
-	return a.passing(r, func(part []byte, m copier.Strided) error {
+	return a.passing(r, func(part []byte, m model.Strided) error {
 		return gate.during(func() error {
 			from = from[copy(part, from):]
 			return a.now(func(lane device.Lane) error { return a.window.out(lane, part, m) })
@@ -110,7 +111,7 @@ func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
 }
 
 // in queues what fills a part of the window from an array.
-func (d *detour) in(lane device.Lane, part []byte, m copier.Strided) error {
+func (d *detour) in(lane device.Lane, part []byte, m model.Strided) error {
 	at, n := device.AddressOf(part), int64(len(part))
 	if m.Contiguous() {
 		return lane.Copy(at, device.Address(m.Base), n)
@@ -123,7 +124,7 @@ func (d *detour) in(lane device.Lane, part []byte, m copier.Strided) error {
 }
 
 // out queues what fills an array from a part of the window.
-func (d *detour) out(lane device.Lane, part []byte, m copier.Strided) error {
+func (d *detour) out(lane device.Lane, part []byte, m model.Strided) error {
 	at, n := device.AddressOf(part), int64(len(part))
 	if m.Contiguous() {
 		return lane.Copy(device.Address(m.Base), at, n)
@@ -146,18 +147,18 @@ func (a *accelerator) closeWindow() error {
 }
 
 // parts calls f for parts of an array of at most one window each, in the order of their bytes.
-func parts(m copier.Strided, bytes int64, f func(copier.Strided, int64) error) error {
+func parts(m model.Strided, bytes int64, f func(model.Strided, int64) error) error {
 	return partsOf(m, bytes, window, f)
 }
 
-func partsOf(m copier.Strided, bytes, most int64, f func(copier.Strided, int64) error) error {
+func partsOf(m model.Strided, bytes, most int64, f func(model.Strided, int64) error) error {
 	if bytes == 0 {
 		return nil
 	}
 	if m.Contiguous() {
 		for off := int64(0); off < bytes; off += most {
 			n := min(most, bytes-off)
-			if err := f(copier.Strided{Base: unsafe.Add(m.Base, off)}, n); err != nil {
+			if err := f(model.Strided{Base: unsafe.Add(m.Base, off)}, n); err != nil {
 				return err
 			}
 		}
@@ -191,7 +192,7 @@ func (s *Store) reaches(slot []byte) bool {
 }
 
 // gatherToHost copies the regions named to a slot of the host tier, in that lane as far as the device reaches the slot.
-func (s *Store) gatherToHost(a *accelerator, now inLane, gate *source, slot []byte, spans []Span, which []int32) error {
+func (s *Store) gatherToHost(a *accelerator, now inLane, gate *source, slot []byte, spans []model.Span, which []int32) error {
 	if s.reaches(slot) && len(which) > 0 {
 		return gate.during(func() error {
 			return now(func(lane device.Lane) error {
@@ -229,7 +230,7 @@ func chosen[T any](all []T, which []int32) []T {
 }
 
 // scatterFromHost copies host memory to destinations, some of which lie on a device.
-func (s *Store) scatterFromHost(a *accelerator, gate *source, slot []byte, spans []Span, want []int32) error {
+func (s *Store) scatterFromHost(a *accelerator, gate *source, slot []byte, spans []model.Span, want []int32) error {
 	for j, i := range want {
 		r := &gate.regions[j]
 		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]

@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
 )
 
 // board is a device as an application uses it beside a store: memory and a stream of its own. The driver is the double: what is not
@@ -130,13 +129,13 @@ func (b *board) config(host, disk int64, dev int64) Config {
 }
 
 func onDevice(at device.Address, n int, offset int64) Region {
-	return Region{Mem: copier.Strided{Base: pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
+	return Region{Mem: model.Strided{Base: pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
 }
 
 func (c *client) putOn(b *board, k int64, at device.Address, n int) (Outcome, error) {
 	c.t.Helper()
 	return c.write(&CheckpointArgs{
-		Key: plan.Key{Number: k}, Regions: []Region{onDevice(at, n, 0)}, Layout: []byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Slot: int64(n), FD: c.fd,
+		Key: model.Key{Number: k}, Regions: []Region{onDevice(at, n, 0)}, Layout: []byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Slot: int64(n), FD: c.fd,
 		Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 }
@@ -144,7 +143,7 @@ func (c *client) putOn(b *board, k int64, at device.Address, n int) (Outcome, er
 func (c *client) restoreTo(k int64, a RestoreArgs) (Outcome, error) {
 	c.t.Helper()
 	var out Outcome
-	a.Key, a.FD = plan.Key{Number: k}, c.fd
+	a.Key, a.FD = model.Key{Number: k}, c.fd
 	op, code, err := c.h.Restore(&a, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -350,7 +349,7 @@ func TestMixedRegions(t *testing.T) {
 		here, there := random(size, uint64(k)), random(size, uint64(1000+k))
 		b.fill(at, there)
 		_, err := c.write(&CheckpointArgs{
-			Key: plan.Key{Number: k}, Regions: []Region{region(here, 0), onDevice(at, size, 102_400)}, Layout: []byte("mixed"), Slot: 102_400 + size, FD: c.fd,
+			Key: model.Key{Number: k}, Regions: []Region{region(here, 0), onDevice(at, size, 102_400)}, Layout: []byte("mixed"), Slot: 102_400 + size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{b.stream},
 		})
 		b.check(err)

@@ -3,10 +3,11 @@ package store
 import (
 	"unsafe"
 
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/transfer/copier"
 )
 
 // ready is the mark behind everything that is queued in the caller's streams now.
@@ -64,7 +65,7 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 	if err == nil {
 		var m device.Mark
 		m, err = a.writing(lane, captures, op.at, rec.Size, func() (err error) {
-			sums, err = gatherOn(lane, a.at(op.at), b.layout.spans, op.regions, s.set.Checksum)
+			sums, err = gatherOn(lane, a.at(op.at), b.layout.Spans, op.regions, s.set.Checksum)
 			return err
 		})
 		if op.mark = m; err == nil {
@@ -99,7 +100,7 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 	b := op.capture.Rec.Body.(*body)
 	if op.job == nil {
 		if op.errand == nil {
-			a, slot, spans := op.device, op.slot, b.layout.spans
+			a, slot, spans := op.device, op.slot, b.layout.Spans
 			ready, err := a.ready(op.streams)
 			if err != nil {
 				return op.endTake(out, b, nil, err)
@@ -111,7 +112,7 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 		} else if err != nil {
 			return op.endTake(out, b, nil, err)
 		}
-		op.job = op.s.inspection(op.slot, b.layout.spans)
+		op.job = op.s.inspection(op.slot, b.layout.Spans)
 	}
 	if !op.copy() {
 		return status.Again, nil
@@ -121,7 +122,7 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 }
 
 // inspection is the job that takes the checksums of what lies in a slot.
-func (s *Store) inspection(slot []byte, spans []Span) *copier.Job {
+func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
 	all := make([]copier.Piece, len(spans))
 	for i, span := range spans {
 		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}

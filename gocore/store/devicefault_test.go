@@ -12,14 +12,14 @@ import (
 	"time"
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/cuda/kernel"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/device/cuda/kernel"
+	"velocpy/gocore/model"
+	"velocpy/gocore/transfer/copier"
 )
 
 // warnings counts what was logged since the last call and says so.
@@ -345,7 +345,7 @@ func TestCancelledCaptureTouchesNothing(t *testing.T) {
 	open := gate(b.stream)
 	var out Outcome
 	op, code, err := c.h.Checkpoint(&CheckpointArgs{
-		Key: plan.Key{Number: 1}, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+		Key: model.Key{Number: 1}, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	}, &out)
 	if err != nil || code != status.Pending {
 		t.Fatalf("a capture behind a stream that stands still: %v %v", code, err)
@@ -374,7 +374,7 @@ func TestCancelledRestoreKeepsWhatIsRead(t *testing.T) {
 			to := b.alloc(size)
 			open := gate(b.stream)
 			var out Outcome
-			op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Into: []Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}, FD: c.fd}, &out)
+			op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}, FD: c.fd}, &out)
 			if err != nil || code != status.Pending && code != status.Again {
 				t.Fatalf("a restore behind a stream that stands still: %v %v", code, err)
 			}
@@ -415,7 +415,7 @@ func TestSourceStaysPastTheDevice(t *testing.T) {
 			b.check(b.dev.Borrow(b.stream).Copy(at, b.upload(random(size, 3)), int64(size)))
 			var out Outcome
 			_, code, err := c.h.Checkpoint(&CheckpointArgs{
-				Key: plan.Key{Number: 1}, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: int64(size), FD: c.fd, Tier: status.TierNone,
+				Key: model.Key{Number: 1}, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: int64(size), FD: c.fd, Tier: status.TierNone,
 				Streams: []uint64{b.stream}, SourceStays: true,
 			}, &out)
 			if err != nil || code != status.OK {
@@ -492,11 +492,11 @@ func TestRowsAndUnpinnedMemory(t *testing.T) {
 				}
 				rows := func(at device.Address) []Region {
 					r := onDevice(at, int(size), 0)
-					r.Mem = copier.Strided{Base: pointer(at), Shape: []int64{n, 3}, Strides: []int64{48, 8}, Item: 8}
+					r.Mem = model.Strided{Base: pointer(at), Shape: []int64{n, 3}, Strides: []int64{48, 8}, Item: 8}
 					return []Region{r}
 				}
 				_, err := c.write(&CheckpointArgs{
-					Key: plan.Key{Number: int64(k)}, Regions: rows(at), Layout: []byte(fmt.Sprint(n)), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+					Key: model.Key{Number: int64(k)}, Regions: rows(at), Layout: []byte(fmt.Sprint(n)), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 				})
 				b.check(err)
 				b.check(c.wait(0, status.TierDisk))
@@ -518,7 +518,7 @@ func TestRowsAndUnpinnedMemory(t *testing.T) {
 func TestPartsOfAnArray(t *testing.T) {
 	memory := random(1<<20, 9)
 	base := unsafe.Pointer(unsafe.SliceData(memory))
-	for _, m := range []copier.Strided{
+	for _, m := range []model.Strided{
 		{Base: base},
 		{Base: base, Shape: []int64{1, 7, 1, 3}, Strides: []int64{5, 2000, 7, 16}, Item: 8},
 		{Base: base, Shape: []int64{3, 5, 2}, Strides: []int64{16, 48, 8}, Item: 8},
@@ -534,7 +534,7 @@ func TestPartsOfAnArray(t *testing.T) {
 		}
 		for _, most := range []int64{8, 100, 1500, 1 << 20} {
 			total := int64(0)
-			if err := partsOf(m, bytes, most, func(p copier.Strided, n int64) error {
+			if err := partsOf(m, bytes, most, func(p model.Strided, n int64) error {
 				if n > most || p.Check(n) != nil {
 					t.Errorf("a part of %d bytes, at most %d: %v", n, most, p)
 				}
@@ -750,7 +750,7 @@ func TestChecksumsAreFetchedAgain(t *testing.T) {
 	l, _, err := c.lease(1, ask)
 	b.check(err)
 	b.check(l.Release(b.stream))
-	b.check(c.h.Corrupt(plan.Key{Number: 1}, status.TierDevice, size/2))
+	b.check(c.h.Corrupt(model.Key{Number: 1}, status.TierDevice, size/2))
 	_, _, err = c.lease(1, ask)
 	wants(t, err, status.Corrupt)
 }

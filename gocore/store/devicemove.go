@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
+	"velocpy/gocore/policy/engine"
 )
 
 // cut is how much of a transfer is put into a lane at once, and two cuts are in the lane at a time: the link never rests, and what somebody
@@ -170,8 +170,8 @@ func (a *accelerator) sumsOn(lane device.Lane, offset int64, l *layout) ([]uint6
 
 // hash queues the checksums of a slot. After an error nothing of it is under way.
 func (a *accelerator) hash(lane device.Lane, kind work, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
-	m, err = a.reading(lane, kind, offset, l.slot, func() (err error) {
-		sums, err = lane.Hash(dense(a.at(offset), l.spans))
+	m, err = a.reading(lane, kind, offset, l.Slot, func() (err error) {
+		sums, err = lane.Hash(dense(a.at(offset), l.Spans))
 		return err
 	})
 	if err == nil {

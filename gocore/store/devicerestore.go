@@ -5,13 +5,13 @@ import (
 	"time"
 	"unsafe"
 
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/transfer/copier"
 )
 
 // pointer shows an address of a device as a pointer. Nobody in the core follows it.
@@ -140,7 +140,7 @@ func (op *Op) scatter(a *accelerator) error {
 		return err
 	}
 	began := op.s.now()
-	spans := op.restore.Rec.Body.(*body).layout.spans
+	spans := op.restore.Rec.Body.(*body).layout.Spans
 	m, err := a.reading(lane, restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
 	op.copied += op.s.now() - began
 	if m != nil {
@@ -186,9 +186,9 @@ func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 	l := op.restore.Rec.Body.(*body).layout
 	if op.private == nil {
-		m, err := memory.Map("private restore", max(l.slot, 1))
+		m, err := memory.Map("private restore", max(l.Slot, 1))
 		if err != nil {
-			return op.endOnDevice(out, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(l.slot)))
+			return op.endOnDevice(out, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(l.Slot)))
 		}
 		op.private = m
 	}
@@ -220,7 +220,7 @@ func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends 
 // bring copies regions of a slot to host memory.
 func (s *Store) bring(a *accelerator, gate *source, to []byte, at int64, l *layout, want []int32) error {
 	for _, i := range want {
-		span := l.spans[i]
+		span := l.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {
 			n := min(s.set.Cut, end-from)
 			if err := gate.during(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
@@ -257,7 +257,7 @@ func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 
 // dispatch begins the copies to the destinations.
 func (op *Op) dispatch(a *accelerator) error {
-	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Body.(*body).layout.spans, op.want
+	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Body.(*body).layout.Spans, op.want
 	if !s.reaches(slot) {
 		ready, err := a.ready(op.streams)
 		if err == nil {
@@ -301,7 +301,7 @@ func (op *Op) linger() {
 // sendAll queues the copies from host memory to destinations on a device, and makes those to host memory.
 func (op *Op) sendAll(lane device.Lane) error {
 	var there []device.Piece
-	spans := op.restore.Rec.Body.(*body).layout.spans
+	spans := op.restore.Rec.Body.(*body).layout.Spans
 	for j, i := range op.want {
 		r := &op.regions[j]
 		from := op.slot[spans[i].Offset : spans[i].Offset+r.Bytes]
@@ -384,7 +384,7 @@ func (l *Lease) later(streams, recording []uint64) {
 	safego.Go("lease release", func() {
 		for len(recording) > 0 {
 			time.Sleep(lookAgain)
-			recording, _ = l.device.readOn(recording, l.offset, l.layout.slot) // of a lost device there is nothing to wait for
+			recording, _ = l.device.readOn(recording, l.offset, l.layout.Slot) // of a lost device there is nothing to wait for
 		}
 		err := l.inspectOnDevice(streams)
 		for errors.Is(err, device.ErrRecording) {
@@ -411,16 +411,16 @@ func (l *Lease) Use(stream uint64) error {
 	if l.device == nil {
 		return nil
 	}
-	return deviceError(l.device.lend([]uint64{stream}, l.offset, l.layout.slot, l.restore.Last))
+	return deviceError(l.device.lend([]uint64{stream}, l.offset, l.layout.Slot, l.restore.Last))
 }
 
 // Read copies bytes of the slot to host memory and waits for them.
 func (l *Lease) Read(to []byte, offset int64) error {
-	if offset < 0 || offset > l.layout.slot-int64(len(to)) {
-		return status.New(status.Invalid, "%d bytes at %d of a slot of %d", len(to), offset, l.layout.slot)
+	if offset < 0 || offset > l.layout.Slot-int64(len(to)) {
+		return status.New(status.Invalid, "%d bytes at %d of a slot of %d", len(to), offset, l.layout.Slot)
 	}
 	if l.device == nil {
-		copy(to, unsafe.Slice((*byte)(l.Base), l.layout.slot)[offset:])
+		copy(to, unsafe.Slice((*byte)(l.Base), l.layout.Slot)[offset:])
 		return nil
 	}
 	return l.device.read(to, l.offset+offset)

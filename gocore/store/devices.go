@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/policy/engine"
 )
 
 // Device is the budget of one device: bytes, or else a share of what is free when the store opens.

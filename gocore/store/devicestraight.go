@@ -4,7 +4,8 @@ import (
 	"errors"
 
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // A checkpoint whose source stays (copy=False) goes straight from the caller's arrays on a device to the host tier. What lies together goes as
@@ -51,10 +52,10 @@ func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer,
 	switch {
 	case err != nil:
 	case x.To == a.tier:
-		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.spans)
+		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.Spans)
 	default:
 		s.pin.front.await(x.ToOff + min(x.Rec.Size, frontierReach))
-		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.spans)
+		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
 	}
 	if !errors.Is(err, errAbandoned) {
 		err = deviceError(err)
@@ -63,7 +64,7 @@ func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer,
 }
 
 // takeStraight fills a slot and returns its checksums.
-func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src *source, spans []Span) ([]uint64, error) {
+func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src *source, spans []model.Span) ([]uint64, error) {
 	by := s.sort(slot, src.regions)
 	if !s.set.Checksum {
 		by.there, by.after = nil, nil
@@ -100,7 +101,7 @@ func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src 
 }
 
 // takeAfterAll fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
-func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfer, src *source, spans []Span) (all []uint64, err error) {
+func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfer, src *source, spans []model.Span) (all []uint64, err error) {
 	if err := a.still(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (a *accelerator) in(lane device.Lane) inLane {
 
 // copyCuts puts the copies of regions that lie together into a lane, cut by cut, and returns the last one's mark. After an error, as when the
 // source is given back meanwhile, nothing of it is under way.
-func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *source, spans []Span, which []int32) (device.Mark, error) {
+func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *source, spans []model.Span, which []int32) (device.Mark, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
 )
 
 // stays makes a checkpoint whose source stays; the call must not wait for the device.
@@ -30,7 +30,7 @@ func (c *client) stays(b *board, k int64, regions ...Region) Outcome {
 }
 
 func (c *client) tryStays(b *board, k int64, out *Outcome, regions ...Region) (*Op, status.Code, error) {
-	a := &CheckpointArgs{Key: plan.Key{Number: k}, Regions: regions, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}, SourceStays: true}
+	a := &CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}, SourceStays: true}
 	text := ""
 	for i := range regions {
 		text += fmt.Sprint(regions[i].Offset, " ", regions[i].Bytes, " ")
@@ -85,7 +85,7 @@ func TestSourceStaysTakesNoRoomOnTheDevice(t *testing.T) {
 	}
 	var restored Outcome
 	other := b.foreign()
-	op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Into: []Region{onDevice(to, size, 0)}, Streams: []uint64{other}, FD: c.fd}, &restored)
+	op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []Region{onDevice(to, size, 0)}, Streams: []uint64{other}, FD: c.fd}, &restored)
 	if err != nil || code != status.Pending {
 		t.Fatalf("restored before it is there: %v %v", code, err)
 	}
@@ -141,12 +141,12 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 					at := b.alloc(len(wide))
 					b.fill(at, wide)
 					g := onDevice(at, len(rows), offset+5056)
-					g.Mem = copier.Strided{Base: pointer(at), Shape: []int64{300, 3}, Strides: []int64{48, 8}, Item: 8}
+					g.Mem = model.Strided{Base: pointer(at), Shape: []int64{300, 3}, Strides: []int64{48, 8}, Item: 8}
 					regions, want = append(regions, g), append(want, rows)
 					c.untilCaptured(c.stays(b, int64(k), regions...))
 					if checksum {
 						s.mu.Lock()
-						n := len(c.h.h.Get(plan.Key{Number: int64(k)}).Body.(*body).sums)
+						n := len(c.h.h.Get(model.Key{Number: int64(k)}).Body.(*body).sums)
 						s.mu.Unlock()
 						if n != len(regions) {
 							t.Errorf("%d checksums of %d regions", n, len(regions))
@@ -572,13 +572,13 @@ func TestSourceStaysAndIsPrefetched(t *testing.T) {
 	b.fill(at, random(size, 1))
 	open := gate(b.stream)
 	out := c.stays(b, 1, onDevice(at, size, 0))
-	_, err := c.h.Hint([]plan.Hint{{Key: plan.Key{Number: 1}}})
+	_, err := c.h.Hint([]plan.Hint{{Key: model.Key{Number: 1}}})
 	b.check(err)
 	b.check(c.h.Prefetch())
 	open()
 	c.untilCaptured(out)
 	eventually(t, "it lies on the device", func() bool {
-		i, err := c.h.Lookup(plan.Key{Number: 1})
+		i, err := c.h.Lookup(model.Key{Number: 1})
 		return err == nil && i.Ready
 	})
 	b.zero(at, size)

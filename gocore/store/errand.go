@@ -3,8 +3,8 @@ package store
 import (
 	"sync"
 
+	"velocpy/gocore/base/safego"
 	"velocpy/gocore/device"
-	"velocpy/gocore/safego"
 )
 
 // errand is what somebody else does for an operation because it waits: for the caller's streams, and for copies to and from memory that the

@@ -3,11 +3,11 @@ package store
 import (
 	"errors"
 
-	"velocpy/gocore/durable"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/segment"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // atTier turns an error of what a tier is made of into one of the contract, unless it is one already; nil stays nil.

@@ -8,10 +8,10 @@ import (
 
 	"go.uber.org/atomic"
 
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/safego"
 	"velocpy/gocore/device"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/safego"
 )
 
 // extent is how much memory the tier of a device has. It grows in the background, ahead of the captures, never beyond the budget and never into the

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 const piece = 100_000
@@ -151,7 +151,7 @@ func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 			sizes := []int{1000, 0, 50_000, 7}
 			for k := range int64(3) {
 				regions, _, slot := wide(sizes, uint64(k))
-				a := CheckpointArgs{Key: plan.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone}
+				a := CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone}
 				var out Outcome
 				op, code, err := h.h.Checkpoint(&a, &out)
 				if err == nil {
@@ -170,7 +170,7 @@ func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 				}
 			}
 			regions, want, _ := wide(sizes, 1)
-			if err := h.h.Corrupt(plan.Key{Number: 1}, status.TierDisk, regions[2].Offset+33_333); err != nil {
+			if err := h.h.Corrupt(model.Key{Number: 1}, status.TierDisk, regions[2].Offset+33_333); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -219,7 +219,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 			h.mustPut(1, random(piece, 1))
 			release(t, h.mustLease(1, RestoreArgs{}))
 			s.mu.Lock() // behind the store's back: Corrupt makes it look again
-			r := h.h.h.Get(plan.Key{Number: 1})
+			r := h.h.h.Get(model.Key{Number: 1})
 			s.slot(r, 0)[77] ^= 4
 			s.mu.Unlock()
 			l, _, err := h.lease(1, RestoreArgs{})
@@ -263,7 +263,7 @@ func TestBlockedDiskHoldsUpOnlyWhoNeedsIt(t *testing.T) {
 	}
 	rule.Enable()
 	began := time.Now()
-	needs, code, err := w.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Lease: true, FD: w.fd}, &Outcome{})
+	needs, code, err := w.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: true, FD: w.fd}, &Outcome{})
 	if err != nil || code != status.Pending {
 		t.Fatal(code, err)
 	}

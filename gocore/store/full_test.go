@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"testing"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // fullOfLeases is a store whose host tier is taken up by leases, with checkpoint 1 on disk.
@@ -19,7 +19,7 @@ func fullOfLeases(t *testing.T) (*client, []*Lease) {
 	h.evict(1, piece)
 	var leases []*Lease
 	for k := int64(1000); len(leases) < 10; k++ {
-		if _, err := h.h.Lookup(plan.Key{Number: k}); err != nil {
+		if _, err := h.h.Lookup(model.Key{Number: k}); err != nil {
 			h.mustPut(k, random(piece, uint64(k)))
 		}
 		l, _, err := h.lease(k, RestoreArgs{})
@@ -47,7 +47,7 @@ func TestHostFullOfLeases(t *testing.T) {
 	if err != nil || code != status.Pending {
 		t.Fatal(code, err)
 	}
-	waiting, codeW, err := w.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Lease: true, Patient: true, FD: w.fd}, &Outcome{})
+	waiting, codeW, err := w.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: true, Patient: true, FD: w.fd}, &Outcome{})
 	if err != nil || codeW != status.Pending {
 		t.Fatal(codeW, err)
 	}

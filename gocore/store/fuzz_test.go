@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
 )
 
 // A configuration that is understood says the same when it is written down anew, and what passes the check is within the limits. So are budgets, and they

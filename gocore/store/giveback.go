@@ -3,9 +3,9 @@ package store
 import (
 	"fmt"
 
-	"velocpy/gocore/logring"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/safego"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/safego"
 )
 
 // When others have left so little of a device's memory, the tier gives back as much as makes it twice that. Growth stops long before, so that the two

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/logring"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
 )
 
 // hostSize keeps the host tier to a budget that Resize has changed, and gives free memory back to the system. One goroutine prefaults pages ahead of the

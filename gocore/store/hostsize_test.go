@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
 )
 
 // sized gives tiers other budgets, waits until that has ended, and says what they have.

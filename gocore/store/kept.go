@@ -5,12 +5,12 @@ import (
 	"iter"
 	"slices"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/segment"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // kept is what a store has whose disk tier outlives it: the directory, and what of the engine's the catalog does not tell. The store's lock guards it, and
@@ -89,7 +89,7 @@ func (s *Store) recover() {
 		k.asleep[info.Name] = info.Rows
 		rows += info.Rows
 		auto := int64(0)
-		k.state.EachKey(info.ID, func(key plan.Key, _ uint64) bool {
+		k.state.EachKey(info.ID, func(key model.Key, _ uint64) bool {
 			if !key.IsText && key.Number >= auto && key.Number < 1<<62 {
 				auto = key.Number + 1
 			}
@@ -111,13 +111,13 @@ func (s *Store) recover() {
 func (s *Store) wakeAll() {
 	type row struct {
 		h      *engine.History
-		key    plan.Key
+		key    model.Key
 		serial uint64
 	}
 	var rows []row
 	for _, info := range s.kept.state.Histories() {
 		h := s.histories[info.Name].h
-		s.kept.state.EachKey(info.ID, func(key plan.Key, serial uint64) bool {
+		s.kept.state.EachKey(info.ID, func(key model.Key, serial uint64) bool {
 			rows = append(rows, row{h, key, serial})
 			return true
 		})
@@ -131,12 +131,12 @@ func (s *Store) wakeAll() {
 }
 
 // eachAsleep calls f for the checkpoints that only the catalog knows.
-func (k *kept) eachAsleep(h *engine.History, f func(key plan.Key, serial uint64)) {
+func (k *kept) eachAsleep(h *engine.History, f func(key model.Key, serial uint64)) {
 	id, ok := k.state.History(h.Name)
 	if !ok || k.asleep[h.Name] == 0 {
 		return
 	}
-	k.state.EachKey(id, func(key plan.Key, serial uint64) bool {
+	k.state.EachKey(id, func(key model.Key, serial uint64) bool {
 		if !h.Has(key) && k.stands(place{h.Name, key}, serial) {
 			f(key, serial)
 		}
@@ -145,7 +145,7 @@ func (k *kept) eachAsleep(h *engine.History, f func(key plan.Key, serial uint64)
 }
 
 // row is the catalog's of a key, unless it is to be dropped.
-func (k *kept) row(history string, key plan.Key) (row catalog.Row, ok bool) {
+func (k *kept) row(history string, key model.Key) (row catalog.Row, ok bool) {
 	id, ok := k.state.History(history)
 	if !ok {
 		return row, false
@@ -158,7 +158,7 @@ func (k *kept) row(history string, key plan.Key) (row catalog.Row, ok bool) {
 }
 
 // find makes a record of a checkpoint that only the catalog knows; nil when there is none. The lock is held, as for all of these.
-func (s *Store) find(h *engine.History, key plan.Key) *engine.Record {
+func (s *Store) find(h *engine.History, key model.Key) *engine.Record {
 	k := s.kept
 	if k.asleep[h.Name] == 0 {
 		return nil

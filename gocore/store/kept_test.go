@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
 )
 
 // stored is a configuration of a durable store whose disk is in memory.
@@ -97,7 +97,7 @@ func TestDurableIsThereAfterACrash(t *testing.T) {
 			for k, p := range want {
 				d.mustGet(k, p, RestoreArgs{})
 			}
-			wants(t, d.h.Drop(plan.Number(1)), status.ReadOnly)
+			wants(t, d.h.Drop(model.NumberKey(1)), status.ReadOnly)
 		})
 	}
 }
@@ -119,7 +119,7 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 			}
 			spoil := func(k int64) {
 				t.Helper()
-				if err := h.h.Corrupt(plan.Number(k), status.TierHost, 1234); err != nil {
+				if err := h.h.Corrupt(model.NumberKey(k), status.TierHost, 1234); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -140,7 +140,7 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 			for _, x := range []*Lease{l, before, after} {
 				release(t, x)
 			}
-			if err := h.h.Corrupt(plan.Number(0), status.TierDisk, 99); err != nil {
+			if err := h.h.Corrupt(model.NumberKey(0), status.TierDisk, 99); err != nil {
 				t.Fatal(err)
 			}
 			h.mustGet(0, p, RestoreArgs{}) // it has come up before
@@ -211,7 +211,7 @@ func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
 	_, _, err := reader.get(0, 100_000, RestoreArgs{})
 	wants(t, err, status.Dropped)
 	reader.mustGet(1, random(100_000, 1), RestoreArgs{})
-	if err := h.h.Corrupt(plan.Number(1), status.TierDisk, 5); err != nil {
+	if err := h.h.Corrupt(model.NumberKey(1), status.TierDisk, 5); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = reader.get(1, 100_000, RestoreArgs{})

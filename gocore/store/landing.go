@@ -5,13 +5,14 @@ import (
 	"maps"
 	"slices"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/segment"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // A transfer to a disk tier that outlives the store has ended only when the catalog says so: its bytes are written, then it is committed with others, and when
@@ -53,7 +54,7 @@ func (s *Store) say(at place, f *flown) {
 	s.users++
 	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
 		Key: r.Key, Serial: b.serial, Time: b.time, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
-		Layout: &catalog.Layout{Slot: b.layout.slot, Spans: b.layout.stored(), Text: b.layout.text},
+		Layout: &catalog.Layout{Layout: b.layout.Layout},
 	}})
 }
 
@@ -276,12 +277,12 @@ func (s *Store) writeWanted(at int64, slot []byte, b *body) error {
 
 // hasLeaves tells whether a region has more than one.
 func (b *body) hasLeaves() bool {
-	return b.sums != nil && slices.ContainsFunc(b.layout.spans, func(s Span) bool { return s.Bytes > checksum.LeafBytes })
+	return b.sums != nil && slices.ContainsFunc(b.layout.Spans, func(s model.Span) bool { return s.Bytes > checksum.LeafBytes })
 }
 
 // leaves are the hashes of the leaves of all regions with more than one, and whether the regions still are what was captured.
 func (b *body) leaves(slot []byte) (leaves []uint64, err error) {
-	for i, span := range b.layout.spans {
+	for i, span := range b.layout.Spans {
 		if span.Bytes <= checksum.LeafBytes {
 			continue
 		}

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
 )
 
 // What a caller's stream waits for a slot that another one still reads, and for bytes that others still write, is in the statistics, by reason, although
@@ -84,7 +84,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 		for k := range int64(50) {
 			stream := []uint64{b.stream, other}[k/3%2]
 			_, err := c.write(&CheckpointArgs{
-				Key: plan.Key{Number: k % 3}, Regions: []Region{onDevice(at, 256<<10, 0)}, Layout: []byte{1, 0, 0, 4}, Slot: 256 << 10, FD: c.fd,
+				Key: model.Key{Number: k % 3}, Regions: []Region{onDevice(at, 256<<10, 0)}, Layout: []byte{1, 0, 0, 4}, Slot: 256 << 10, FD: c.fd,
 				Tier: status.TierNone, Streams: []uint64{stream},
 			})
 			b.check(err)

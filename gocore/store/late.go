@@ -1,9 +1,9 @@
 package store
 
 import (
+	"velocpy/gocore/base/safego"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/safego"
+	"velocpy/gocore/policy/engine"
 )
 
 // late are transfers from sources on a device that are still to be filled, by what the caller had queued before. Workers do not wait for that: it

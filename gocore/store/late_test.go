@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/engine"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/policy/engine"
 )
 
 // TestLateSourcesHoldNobodyUp: sources that stay, whose stream has not come to them, leave the workers to others, also to those without whom that

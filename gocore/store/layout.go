@@ -5,23 +5,19 @@ import (
 
 	"go.uber.org/atomic"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
 )
-
-// Span is where a region lies in its checkpoint's slot.
-type Span struct{ Offset, Bytes int64 }
 
 // layout is what checkpoints of the same shape share: the caller's description, opaque here, and the places of the regions. It
 // lives as long as a checkpoint or a lease refers to it.
 type layout struct {
+	model.Layout
 	id      uint64
-	text    string
-	spans   []Span
-	slot    int64
-	payload int64
-	users   int64
+	payload int64 // bytes of all regions
+	users   int64 // checkpoints and leases that refer to it
 	fault   error // why the text, which came from disk, does not describe it; nil: it does
 }
 
@@ -30,12 +26,12 @@ type layouts struct {
 	byText    map[string]*layout
 	byID      map[uint64]*layout
 	next      uint64
-	describes func(*catalog.Layout) error
+	describes func(*model.Layout) error
 }
 
-func newLayouts(describes func(*catalog.Layout) error) layouts {
+func newLayouts(describes func(*model.Layout) error) layouts {
 	if describes == nil {
-		describes = func(*catalog.Layout) error { return nil }
+		describes = func(*model.Layout) error { return nil }
 	}
 	return layouts{byText: map[string]*layout{}, byID: map[uint64]*layout{}, next: 1, describes: describes}
 }
@@ -49,36 +45,35 @@ func (ls *layouts) take(text []byte, regions []Region, slot int64) (*layout, err
 		l.users++
 		return l, nil
 	}
-	l := &layout{id: ls.next, text: string(text), slot: slot, users: 1, spans: make([]Span, len(regions))}
+	l := &layout{Layout: model.Layout{Text: string(text), Slot: slot, Spans: make([]model.Span, len(regions))}, id: ls.next, users: 1}
 	end := int64(0)
 	for i := range regions {
-		s := Span{Offset: regions[i].Offset, Bytes: regions[i].Bytes}
+		s := model.Span{Offset: regions[i].Offset, Bytes: regions[i].Bytes}
 		if s.Offset < end || s.Bytes < 0 || s.Offset > slot-s.Bytes {
 			return nil, status.New(status.Invalid, "region %d (%d bytes at %d) overlaps another or leaves the slot of %d bytes", i, s.Bytes, s.Offset, slot)
 		}
-		l.spans[i], end = s, s.Offset+s.Bytes
+		l.Spans[i], end = s, s.Offset+s.Bytes
 		l.payload += s.Bytes
 	}
 	ls.next++
-	ls.byText[l.text], ls.byID[l.id] = l, l
+	ls.byText[l.Text], ls.byID[l.id] = l, l
 	return l, nil
 }
 
 // adopt returns the layout that a catalog has stored, for one more user.
 func (ls *layouts) adopt(stored *catalog.Layout) *layout {
-	if l := ls.byText[stored.Text]; l != nil && l.slot == stored.Slot && slices.Equal(l.stored(), stored.Spans) {
+	if l := ls.byText[stored.Text]; l != nil && l.Slot == stored.Slot && slices.Equal(l.Spans, stored.Spans) {
 		l.users++
 		return l
 	}
-	l := &layout{id: ls.next, text: stored.Text, slot: stored.Slot, users: 1, spans: make([]Span, len(stored.Spans)), fault: ls.describes(stored)}
-	for i, span := range stored.Spans {
-		l.spans[i] = Span(span)
+	l := &layout{Layout: stored.Layout, id: ls.next, users: 1, fault: ls.describes(&stored.Layout)}
+	for _, span := range l.Spans {
 		l.payload += span.Bytes
 	}
 	ls.next++
 	ls.byID[l.id] = l
-	if ls.byText[l.text] == nil { // two that are described alike come only from a store that something else has written
-		ls.byText[l.text] = l
+	if ls.byText[l.Text] == nil { // two that are described alike come only from a store that something else has written
+		ls.byText[l.Text] = l
 	}
 	return l
 }
@@ -91,20 +86,11 @@ func (l *layout) undescribed() error {
 	return status.Wrap(status.Corrupt, l.fault, "the description of the checkpoint is not one of its regions").AtTier(status.TierDisk)
 }
 
-// stored is how a catalog stores the spans.
-func (l *layout) stored() []catalog.Span {
-	spans := make([]catalog.Span, len(l.spans))
-	for i, span := range l.spans {
-		spans[i] = catalog.Span(span)
-	}
-	return spans
-}
-
 func (l *layout) matches(regions []Region, slot int64) bool {
-	if len(l.spans) != len(regions) || l.slot != slot {
+	if len(l.Spans) != len(regions) || l.Slot != slot {
 		return false
 	}
-	for i, s := range l.spans {
+	for i, s := range l.Spans {
 		if s.Offset != regions[i].Offset || s.Bytes != regions[i].Bytes {
 			return false
 		}
@@ -114,24 +100,24 @@ func (l *layout) matches(regions []Region, slot int64) bool {
 
 // end is where the last region ends.
 func (l *layout) end() int64 {
-	if len(l.spans) == 0 {
+	if len(l.Spans) == 0 {
 		return 0
 	}
-	last := l.spans[len(l.spans)-1]
+	last := l.Spans[len(l.Spans)-1]
 	return last.Offset + last.Bytes
 }
 
 // at is the region that has this byte of the slot, or -1.
 func (l *layout) at(offset int64) int {
-	return slices.IndexFunc(l.spans, func(s Span) bool { return offset >= s.Offset && offset-s.Offset < s.Bytes })
+	return slices.IndexFunc(l.Spans, func(s model.Span) bool { return offset >= s.Offset && offset-s.Offset < s.Bytes })
 }
 
 // run is the span of the first regions of want that lie so close together that one read of all is cheaper than one of each, and the rest
 // of want.
-func (l *layout) run(want []int32) (Span, []int32) {
-	all := l.spans[want[0]]
+func (l *layout) run(want []int32) (model.Span, []int32) {
+	all := l.Spans[want[0]]
 	for want = want[1:]; len(want) > 0; want = want[1:] {
-		next := l.spans[want[0]]
+		next := l.Spans[want[0]]
 		if next.Offset-all.Offset-all.Bytes > closeBy {
 			break
 		}
@@ -141,9 +127,9 @@ func (l *layout) run(want []int32) (Span, []int32) {
 }
 
 // runs are the spans of all of them.
-func (l *layout) runs(want []int32) (spans []Span) {
+func (l *layout) runs(want []int32) (spans []model.Span) {
 	for len(want) > 0 {
-		var span Span
+		var span model.Span
 		span, want = l.run(want)
 		spans = append(spans, span)
 	}
@@ -155,8 +141,8 @@ const closeBy = 64 << 10
 
 func (ls *layouts) give(l *layout) {
 	if l.users--; l.users == 0 {
-		if ls.byText[l.text] == l {
-			delete(ls.byText, l.text)
+		if ls.byText[l.Text] == l {
+			delete(ls.byText, l.Text)
 		}
 		delete(ls.byID, l.id)
 	}
@@ -189,7 +175,7 @@ func (b *body) mismatch(slot []byte, want []int32) int {
 		return -1
 	}
 	for _, i := range want {
-		s := b.layout.spans[i]
+		s := b.layout.Spans[i]
 		if checksum.Sum(slot[s.Offset:s.Offset+s.Bytes]) != b.sums[i] {
 			return int(i)
 		}
@@ -199,7 +185,7 @@ func (b *body) mismatch(slot []byte, want []int32) int {
 
 // all lists the indices of all regions.
 func (l *layout) all() []int32 {
-	idx := make([]int32, len(l.spans))
+	idx := make([]int32, len(l.Spans))
 	for i := range idx {
 		idx[i] = int32(i)
 	}

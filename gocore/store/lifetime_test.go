@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 func TestLeasesStayExactThroughDropRewriteAndClose(t *testing.T) {
@@ -97,7 +97,7 @@ func TestLastLeaseIsTheCallersAlone(t *testing.T) {
 	if !bytes.Equal(view(shared, len(p)), p) {
 		t.Fatal("writing into a lease for the last time shows in another one")
 	}
-	if _, err := h.h.Lookup(plan.Key{Number: 1}); err == nil {
+	if _, err := h.h.Lookup(model.Key{Number: 1}); err == nil {
 		t.Fatal("not consumed")
 	}
 	release(t, last)
@@ -140,7 +140,7 @@ func (c *client) evict(k int64, size int) {
 
 func (c *client) inHost(k int64) bool {
 	c.t.Helper()
-	i, err := c.h.Lookup(plan.Key{Number: k})
+	i, err := c.h.Lookup(model.Key{Number: k})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 	}
 	restore := func(lease bool, n int) func(h *client, mem []byte) (*Op, status.Code, error) {
 		return func(h *client, mem []byte) (*Op, status.Code, error) {
-			a := RestoreArgs{Key: plan.Key{Number: 1}, FD: h.fd, Lease: lease}
+			a := RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: lease}
 			if n > size {
 				a.Key.Number = 2
 			}
@@ -390,7 +390,7 @@ func (c *client) until(r *rand.Rand) {
 				defer func() { _ = l.Release() }() // after close
 			}
 		default:
-			err = c.h.Drop(plan.Key{Number: k})
+			err = c.h.Drop(model.Key{Number: k})
 		}
 		if codeOf(err) == status.Closed && err != nil {
 			return

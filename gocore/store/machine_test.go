@@ -12,20 +12,21 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
 )
 
 // walker is a client that does random things to a history of its own and knows what must come of them.
 type walker struct {
 	*client
-	r      *rand.Rand
-	model  map[int64][]byte // what each key holds
-	leases []lent
-	faulty bool // the disk may fail: then calls may, but nothing may differ
-	tight  bool // there may be no room for what was accepted
-	stays  []unread
+	r         *rand.Rand
+	reference map[int64][]byte // what each key holds
+	leases    []lent
+	faulty    bool // the disk may fail: then calls may, but nothing may differ
+	tight     bool // there may be no room for what was accepted
+	stays     []unread
 }
 
 type lent struct {
@@ -116,7 +117,7 @@ func (w *walker) write(k int64) {
 	if !w.fine(err, status.TierFull) {
 		return
 	}
-	w.model[k] = p
+	w.reference[k] = p
 	w.replaced(k)
 	if a.SourceStays {
 		w.stays = append(w.stays, unread{out.Ticket, k, p})
@@ -138,12 +139,12 @@ func (w *walker) settleSources(all bool) {
 			if !w.faulty && !w.tight {
 				w.t.Error("a checkpoint was lost")
 			}
-			if p, ok := w.model[x.key]; ok && len(p) == len(x.bytes) && bytes.Equal(p, x.bytes) {
-				delete(w.model, x.key)
+			if p, ok := w.reference[x.key]; ok && len(p) == len(x.bytes) && bytes.Equal(p, x.bytes) {
+				delete(w.reference, x.key)
 			}
 		case st.Captured || st.Gone:
-			if p, ok := w.model[x.key]; ok && len(p) > 0 && len(x.bytes) > 0 && &p[0] == &x.bytes[0] {
-				w.model[x.key] = bytes.Clone(p)
+			if p, ok := w.reference[x.key]; ok && len(p) > 0 && len(x.bytes) > 0 && &p[0] == &x.bytes[0] {
+				w.reference[x.key] = bytes.Clone(p)
 			}
 			clear(x.bytes)
 		default:
@@ -163,7 +164,7 @@ func (w *walker) compare(what string, k int64, got, want []byte) {
 // known tells whether a restore of k may succeed; a key that the model does not know must not be found.
 func (w *walker) known(k int64, err error) bool {
 	w.t.Helper()
-	_, ok := w.model[k]
+	_, ok := w.reference[k]
 	if !ok {
 		wants(w.t, err, status.NotFound)
 	}
@@ -171,7 +172,7 @@ func (w *walker) known(k int64, err error) bool {
 }
 
 func (w *walker) restore(k int64) {
-	want := w.model[k]
+	want := w.reference[k]
 	got, _, err := w.get(k, len(want), RestoreArgs{Last: w.r.IntN(5) == 0, Peek: w.r.IntN(5) == 0})
 	w.after("restore", k, got, err)
 }
@@ -184,26 +185,26 @@ func (w *walker) after(what string, k int64, got []byte, err error) {
 	}
 	if c := codeOf(err); (w.faulty || w.tight) && err != nil && (c == status.NotFound || c == status.TierFull) {
 		w.settleSources(true) // it must be one that was lost
-		if _, still := w.model[k]; still {
+		if _, still := w.reference[k]; still {
 			w.t.Errorf("%s: %d is not found: %v", what, k, err)
 		}
 		return
 	}
 	if w.fine(err) {
-		w.compare(what, k, got, w.model[k])
+		w.compare(what, k, got, w.reference[k])
 	}
 	w.sync(k)
 }
 
 // sync learns whether a key was consumed: by the call, or because a hint said so.
 func (w *walker) sync(k int64) {
-	if _, err := w.h.Lookup(plan.Key{Number: k}); err != nil {
-		delete(w.model, k)
+	if _, err := w.h.Lookup(model.Key{Number: k}); err != nil {
+		delete(w.reference, k)
 	}
 }
 
 func (w *walker) lend(k int64) {
-	want := w.model[k]
+	want := w.reference[k]
 	l, _, err := w.untaken(k, RestoreArgs{Last: w.r.IntN(5) == 0})
 	if !w.known(k, err) {
 		return
@@ -225,7 +226,7 @@ func (w *walker) lend(k int64) {
 		x.hidden = k
 	}
 	w.leases = append(w.leases, x)
-	if w.sync(k); l.Last && w.model[k] != nil {
+	if w.sync(k); l.Last && w.reference[k] != nil {
 		w.t.Errorf("checkpoint %d is there although it was lent for the last time", k)
 	}
 	if len(w.leases) > 4 {
@@ -247,7 +248,7 @@ func (w *walker) letGo() {
 	}
 	release(w.t, x.lease)
 	if x.hidden >= 0 {
-		w.model[x.hidden] = x.want // nobody had it
+		w.reference[x.hidden] = x.want // nobody had it
 		if w.faulty || w.tight {
 			w.sync(x.hidden)
 		}
@@ -277,21 +278,21 @@ func (w *walker) replaced(k int64) {
 }
 
 func (w *walker) dropKey(k int64) {
-	err := w.h.Drop(plan.Key{Number: k})
+	err := w.h.Drop(model.Key{Number: k})
 	w.replaced(k)
-	if _, ok := w.model[k]; !ok {
+	if _, ok := w.reference[k]; !ok {
 		wants(w.t, err, status.NotFound)
 	} else if err != nil && !w.faulty && !w.tight {
 		w.t.Error(err)
 	}
-	delete(w.model, k)
+	delete(w.reference, k)
 }
 
 func (w *walker) clear() {
 	if err := w.h.Clear(); err != nil {
 		w.t.Error(err)
 	}
-	clear(w.model)
+	clear(w.reference)
 	for i := range w.leases {
 		w.leases[i].hidden = -1
 	}
@@ -305,7 +306,7 @@ func (w *walker) hint() {
 	var hints []plan.Hint
 	for range w.r.IntN(40) {
 		op := []plan.Op{plan.Restore, plan.Restore, plan.Last, plan.Advance}[w.r.IntN(4)]
-		hints = append(hints, plan.Hint{Op: op, Key: plan.Key{Number: w.r.Int64N(35)}, Steps: w.r.Int64N(5)})
+		hints = append(hints, plan.Hint{Op: op, Key: model.Key{Number: w.r.Int64N(35)}, Steps: w.r.Int64N(5)})
 	}
 	if _, err := w.h.Hint(hints); err != nil {
 		w.t.Error(err)
@@ -316,11 +317,11 @@ func (w *walker) hint() {
 // someRegions restores none of the regions, with and without arrays: nothing is compared but nothing may leak.
 func (w *walker) someRegions(k int64) {
 	var out Outcome
-	op, code, err := w.h.Restore(&RestoreArgs{Key: plan.Key{Number: k}, Select: []int32{}, FD: w.fd, Peek: true}, &out)
+	op, code, err := w.h.Restore(&RestoreArgs{Key: model.Key{Number: k}, Select: []int32{}, FD: w.fd, Peek: true}, &out)
 	if err == nil {
 		err = drive(w.t, op, code, w.fd, &out)
 	}
-	w.after("nothing", k, w.model[k], err)
+	w.after("nothing", k, w.reference[k], err)
 }
 
 // giveUp begins something and cancels it, perhaps after a step.
@@ -334,7 +335,7 @@ func (w *walker) giveUp(k int64) {
 	if capture {
 		op, code, err = w.pending(k, p, CheckpointArgs{Patient: true}, &out)
 	} else {
-		op, code, err = w.h.Restore(&RestoreArgs{Key: plan.Key{Number: k}, Lease: true, FD: w.fd, Peek: true}, &out)
+		op, code, err = w.h.Restore(&RestoreArgs{Key: model.Key{Number: k}, Lease: true, FD: w.fd, Peek: true}, &out)
 	}
 	if err == nil && code != status.OK && w.r.IntN(2) == 0 {
 		time.Sleep(time.Duration(w.r.IntN(200)) * time.Microsecond)
@@ -345,7 +346,7 @@ func (w *walker) giveUp(k int64) {
 		op.Cancel()
 		clear(p)
 		if after := w.ticket(k); capture && after != before && after != 0 { // too late: it was captured; 0: the version before was lost meanwhile
-			w.model[k] = now
+			w.reference[k] = now
 			w.replaced(k)
 		}
 		if rung(w.fd, 0); w.r.IntN(4) == 0 && rung(w.fd, 1) {
@@ -355,7 +356,7 @@ func (w *walker) giveUp(k int64) {
 	}
 	switch {
 	case capture && w.fine(err, status.TierFull):
-		w.model[k] = p
+		w.reference[k] = p
 		w.replaced(k)
 	case !capture && err == nil:
 		release(w.t, out.Lease)
@@ -365,7 +366,7 @@ func (w *walker) giveUp(k int64) {
 }
 
 func (w *walker) ticket(k int64) uint64 {
-	i, _ := w.h.Lookup(plan.Key{Number: k})
+	i, _ := w.h.Lookup(model.Key{Number: k})
 	return i.Ticket
 }
 
@@ -374,12 +375,12 @@ func (w *walker) look() {
 		w.settleSources(true)
 	}
 	n, err := w.h.Len()
-	if err != nil || int(n) != len(w.model) {
-		w.t.Errorf("%d checkpoints, not %d (%v)", n, len(w.model), err)
+	if err != nil || int(n) != len(w.reference) {
+		w.t.Errorf("%d checkpoints, not %d (%v)", n, len(w.reference), err)
 	}
 	keys, err := w.h.Keys()
-	if err != nil || len(keys) != len(w.model) {
-		w.t.Errorf("%d keys, not %d (%v)", len(keys), len(w.model), err)
+	if err != nil || len(keys) != len(w.reference) {
+		w.t.Errorf("%d keys, not %d (%v)", len(keys), len(w.reference), err)
 	}
 }
 
@@ -388,7 +389,7 @@ func (w *walker) finish() {
 		w.letGo()
 	}
 	w.settleSources(true)
-	for k := range w.model {
+	for k := range w.reference {
 		w.restore(k)
 	}
 }
@@ -441,7 +442,7 @@ func TestManyClientsAtRandom(t *testing.T) {
 			var all sync.WaitGroup
 			for g := range 4 {
 				w := &walker{
-					client: newClient(t, s, fmt.Sprint(g)), r: rand.New(rand.NewPCG(seed, uint64(g))), model: map[int64][]byte{}, faulty: c.faulty, tight: c.disk == 2<<20,
+					client: newClient(t, s, fmt.Sprint(g)), r: rand.New(rand.NewPCG(seed, uint64(g))), reference: map[int64][]byte{}, faulty: c.faulty, tight: c.disk == 2<<20,
 				}
 				all.Add(1)
 				go func() {

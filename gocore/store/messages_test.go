@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/device/cuda/double"
 )
 
 func says(t *testing.T, err error, want string) {

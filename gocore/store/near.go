@@ -3,9 +3,9 @@ package store
 import (
 	"slices"
 
-	"velocpy/gocore/logring"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/numa"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/numa"
 )
 
 // nodes are the NUMA nodes that the store's devices hang on, as far as they are known.

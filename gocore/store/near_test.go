@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/numa"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/hostdevice"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/numa"
-	"velocpy/gocore/status"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/device/hostdevice"
 )
 
 // The host tier's pages are asked for on the node of the device, from the first to the last, and anywhere when it is not known.

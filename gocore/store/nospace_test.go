@@ -12,10 +12,10 @@ import (
 	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // fill takes all that a disk has left, and gives back what takes it away again.

@@ -6,18 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/copier"
 )
 
 // Region is one region of a checkpoint as the caller's memory has it.
 type Region struct {
-	Mem    copier.Strided
+	Mem    model.Strided
 	Offset int64 // in the slot
 	Bytes  int64
 	Place  int32 // 0: host memory; n: the memory of device n-1
@@ -31,7 +31,7 @@ type Outcome struct {
 	Slot      int64 // resize: what the tiers that it was for have; of free memory: what was given back
 	Meta      int64
 	HintsLeft int64
-	Key       plan.Key
+	Key       model.Key
 	Waited    int64 // ns
 	Hit       bool
 }

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/durable"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // owed are changes that failed: drops, and rules of retention. They are said again with the next that succeeds, from time to time, and when the store closes.

@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // failing is a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
@@ -62,7 +62,7 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 	eventually(t, "the drop is durable", func() bool {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
-		_, there := h.s.kept.state.Serial(0, plan.Number(1))
+		_, there := h.s.kept.state.Serial(0, model.NumberKey(1))
 		return !there && len(h.s.kept.owed.changes) == 0 && len(h.s.kept.doomed) == 0
 	})
 	shut(t, h.s)

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/coldstart"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/policy/coldstart"
 )
 
 // Taken for the captures to come until a few have been seen: the sizes and the mean interval of the traces of Maurya et al., HiPC'22, section V-E.

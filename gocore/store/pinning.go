@@ -9,11 +9,11 @@ import (
 
 	"go.uber.org/atomic"
 
-	"velocpy/gocore/coldstart"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/policy/coldstart"
 )
 
 // pinning makes the host tier reachable by the devices at full speed (Maurya et al., HiPC'22): its pages are touched by several threads and

@@ -9,10 +9,10 @@ import (
 
 	"go.uber.org/atomic"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
 )
 
 // Whatever the strategy, in the end everything is pinned, or nothing for off, and copies across seams are exact meanwhile and afterwards.

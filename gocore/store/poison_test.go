@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // A panic lasts for the rest of the process, so each of these has one of its own.
@@ -57,18 +57,18 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 	},
 	"in the copy of a call": func(s *Store, h *client, disk *vfs.Rule) {
 		guarded("restore", func() {
-			r := h.h.h.Get(plan.Key{Number: 2})
-			r.Body.(*body).layout.spans = []Span{{Offset: 1 << 40, Bytes: 10}}
+			r := h.h.h.Get(model.Key{Number: 2})
+			r.Body.(*body).layout.Spans = []model.Span{{Offset: 1 << 40, Bytes: 10}}
 			_, _, _ = h.get(2, 10, RestoreArgs{})
 		})
 	},
 	"in a transfer": func(s *Store, h *client, disk *vfs.Rule) {
-		h.h.h.Get(plan.Key{Number: 1}).Body.(*body).sums = []uint64{} // there should be one
+		h.h.h.Get(model.Key{Number: 1}).Body.(*body).sums = []uint64{} // there should be one
 		disk.Release()
 	},
 	"in the report of a transfer": func(s *Store, h *client, disk *vfs.Rule) {
 		s.mu.Lock()
-		h.h.h.Get(plan.Key{Number: 1}).Hist = nil
+		h.h.h.Get(model.Key{Number: 1}).Hist = nil
 		s.mu.Unlock()
 		disk.Release()
 	},
@@ -98,7 +98,7 @@ func TestPanicInThisProcess(t *testing.T) {
 	var all []waiting
 	for i := range 6 { // more loads than there are workers, so that some are not begun
 		c := newClient(t, s, "h")
-		op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, Lease: i%2 == 0, Into: []Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
+		op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: i%2 == 0, Into: []Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}
@@ -131,7 +131,7 @@ func TestPanicInThisProcess(t *testing.T) {
 	_, _, err = h.get(2, 10, RestoreArgs{})
 	wants(t, err, status.Poisoned)
 	wants(t, h.wait(0, status.TierDisk), status.Poisoned)
-	wants(t, h.h.Drop(plan.Key{Number: 2}), status.Poisoned)
+	wants(t, h.h.Drop(model.Key{Number: 2}), status.Poisoned)
 	wants(t, h.h.Clear(), status.Poisoned)
 	_, err = s.Stats()
 	wants(t, err, status.Poisoned)

@@ -6,9 +6,9 @@ import (
 	"time"
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/safego"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/copier"
 )
 
 // prover compares, in a goroutine of its own, what will be lent next with what was captured: the caller is given it at once then.
@@ -90,8 +90,8 @@ func (s *Store) holds(x proof) bool {
 	if b.sums == nil {
 		return false
 	}
-	pieces := make([]copier.Piece, 0, len(b.layout.spans))
-	for _, span := range b.layout.spans {
+	pieces := make([]copier.Piece, 0, len(b.layout.Spans))
+	for _, span := range b.layout.Spans {
 		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(x.slot[span.Offset:])), Bytes: span.Bytes})
 	}
 	job := copier.NewJob(copier.Verify, pieces, copier.Options{})

@@ -6,16 +6,17 @@ import (
 	"sync"
 	"testing"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
 )
 
 // verified tells whether a lease of a key would be given without a look at its bytes.
 func (c *client) verified(k int64) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	rec := c.h.h.Get(plan.Number(k))
+	rec := c.h.h.Get(model.NumberKey(k))
 	return rec != nil && c.s.eng.Complete(rec, 0) && c.s.eng.Fragment(rec, 0).Verified
 }
 
@@ -24,7 +25,7 @@ func (c *client) hint(keys ...int64) {
 	c.t.Helper()
 	hints := make([]plan.Hint, len(keys))
 	for i, k := range keys {
-		hints[i] = plan.Hint{Op: plan.Restore, Key: plan.Number(k)}
+		hints[i] = plan.Hint{Op: plan.Restore, Key: model.NumberKey(k)}
 	}
 	if _, err := c.h.Hint(hints); err != nil {
 		c.t.Fatal(err)
@@ -39,7 +40,7 @@ func TestLeasesAreComparedAhead(t *testing.T) {
 	}
 	corrupt := func(k int64) {
 		t.Helper()
-		if err := h.h.Corrupt(plan.Number(k), status.TierHost, 77_777); err != nil {
+		if err := h.h.Corrupt(model.NumberKey(k), status.TierHost, 77_777); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +78,7 @@ func TestAProofThatFailsLeavesTheRestoreToFindOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.h.Corrupt(plan.Number(1), status.TierHost, 5); err != nil {
+	if err := h.h.Corrupt(model.NumberKey(1), status.TierHost, 5); err != nil {
 		t.Fatal(err)
 	}
 	h.hint(0, 1, 2)

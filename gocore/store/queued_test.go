@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/plan"
 )
 
 // lowered is a client whose checkpoints 0 and 1, of size bytes, lie in the host tier; the device's tier has room for one.
@@ -64,7 +64,7 @@ func (c *client) doubts() int {
 func (c *client) loading(number int64) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	return c.s.eng.Loading(c.h.h.Get(plan.Key{Number: number}), 0)
+	return c.s.eng.Loading(c.h.h.Get(model.Key{Number: number}), 0)
 }
 
 func (c *client) found() bool {
@@ -74,7 +74,7 @@ func (c *client) found() bool {
 }
 
 func (c *client) lies(k int64, tier int) bool {
-	info, err := c.h.Lookup(plan.Key{Number: k})
+	info, err := c.h.Lookup(model.Key{Number: k})
 	return err == nil && info.Tiers&(1<<tier) != 0
 }
 
@@ -178,7 +178,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 	const size = slotSize
 	for name, next := range map[string]func(c *client) error{
 		"restore": func(c *client) error {
-			_, err := c.restoreTo(1, RestoreArgs{Into: []Region{{Mem: copier.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
+			_, err := c.restoreTo(1, RestoreArgs{Into: []Region{{Mem: model.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
 			return err
 		},
 		"wait for the history": func(c *client) error { return c.wait(0, status.TierHost) },
@@ -198,7 +198,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-			b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+			b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 			open := c.hold(b, gate, 2)
 			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
@@ -242,14 +242,14 @@ func TestDamageThatNobodySawIsNotTold(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 	for range 20 { // until the captures are long ago
 		c.mustGetOn(b, 2, random(size, 2))
 	}
 	if !c.lies(2, status.TierDevice) {
 		t.Fatal("nothing has to make room")
 	}
-	_, err := c.h.Hint([]plan.Hint{{Op: plan.Restore, Key: plan.Number(0)}})
+	_, err := c.h.Hint([]plan.Hint{{Op: plan.Restore, Key: model.NumberKey(0)}})
 	b.check(err)
 	eventually(t, "it was brought up and thrown away", func() bool {
 		c.s.mu.Lock()
@@ -267,7 +267,7 @@ func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 	cfg := b.config(8<<20, 0, 2<<20)
 	cfg.Verify = "always"
 	c := lowered(t, b, cfg, size)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 	_, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 	if e := wants(t, err, status.Corrupt); e.Tier != status.TierHost || e.Region != 0 {
 		t.Errorf("tells %+v", e)
@@ -293,11 +293,11 @@ func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
 			}
 			open := c.hold(b, gate, 2)
 			before := b.driver.Calls("Copy")
-			_, err := c.h.Hint([]plan.Hint{{Op: plan.Restore, Key: plan.Number(0)}})
+			_, err := c.h.Hint([]plan.Hint{{Op: plan.Restore, Key: model.NumberKey(0)}})
 			b.check(err)
 			eventually(t, "two cuts are in the lane", func() bool { return b.driver.Calls("Copy") == before+2 })
 			at := b.alloc(size)
-			a := RestoreArgs{Key: plan.Key{Number: 0}, FD: c.fd, Into: []Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
+			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Into: []Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
 			var out Outcome
 			if tc.waits {
 				op, code, err := c.h.Restore(&a, &out)
@@ -342,8 +342,8 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-			b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
-			a := RestoreArgs{Key: plan.Key{Number: 0}, FD: c.fd, Lease: !into, Streams: []uint64{b.stream}, Last: true}
+			b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
+			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: !into, Streams: []uint64{b.stream}, Last: true}
 			if into {
 				a.Into = []Region{onDevice(b.alloc(size), size, 0)}
 			}
@@ -355,7 +355,7 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 			eventually(t, "the device has looked", func() bool { return c.doubts() > 0 })
 			wants(t, drive(t, op, code, c.fd, &out), status.Corrupt)
 			b.check(c.wait(0, status.TierHost)) // nobody had it: nothing is told
-			if _, err := c.h.Lookup(plan.Key{Number: 0}); err != nil {
+			if _, err := c.h.Lookup(model.Key{Number: 0}); err != nil {
 				t.Errorf("the checkpoint is gone: %v", err)
 			}
 		})
@@ -369,7 +369,7 @@ func TestDamageIsFoundBesideOtherTransfers(t *testing.T) {
 	cfg := b.config(8<<20, 64<<20, 2<<20)
 	cfg.Durable = false // which would find it on the way down
 	c := lowered(t, b, cfg, size)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2))
+	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 	open := c.hold(b, gate, 2)
 	l, out, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
@@ -384,7 +384,7 @@ func TestDoubtsEnd(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	flip := func() { b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, size/2)) }
+	flip := func() { b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2)) }
 	flip()
 	open := c.hold(b, gate, 2)
 	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
@@ -413,7 +413,7 @@ func TestDoubtsEnd(t *testing.T) {
 	if c.doubts() != 1 {
 		t.Errorf("%d checkpoints are doubted", c.doubts())
 	}
-	b.check(c.h.Drop(plan.Key{Number: 0}))
+	b.check(c.h.Drop(model.Key{Number: 0}))
 	eventually(t, "what is gone is not doubted", func() bool { return c.doubts() == 0 })
 }
 
@@ -439,17 +439,17 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 				at := b.alloc(size)
 				b.fill(at, random(size, uint64(k)))
 				_, err := c.write(&CheckpointArgs{
-					Key: plan.Key{Number: k}, Layout: []byte{2}, Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+					Key: model.Key{Number: k}, Layout: []byte{2}, Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 					Regions: []Region{onDevice(at, half, 0), onDevice(at+half, half, half)},
 				})
 				b.check(err)
 				b.check(c.wait(0, status.TierHost))
 			}
-			b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, half+5))
+			b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, half+5))
 			a, got := tc.ask, make([]byte, size)
-			a.Key, a.FD, a.Streams = plan.Key{Number: 0}, c.fd, []uint64{b.stream}
+			a.Key, a.FD, a.Streams = model.Key{Number: 0}, c.fd, []uint64{b.stream}
 			if !a.Lease {
-				a.Into = []Region{{Mem: copier.Strided{Base: unsafe.Pointer(&got[0])}, Bytes: half}, {Mem: copier.Strided{Base: unsafe.Pointer(&got[half])}, Bytes: half}}
+				a.Into = []Region{{Mem: model.Strided{Base: unsafe.Pointer(&got[0])}, Bytes: half}, {Mem: model.Strided{Base: unsafe.Pointer(&got[half])}, Bytes: half}}
 			}
 			open := c.hold(b, gate, 1)
 			var out Outcome
@@ -494,7 +494,7 @@ func TestWaitWaitsForTheVerification(t *testing.T) {
 			b, gate := gated(t, double.Config{})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			if damaged {
-				b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+				b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 			}
 			open := c.hold(b, gate, 2)
 			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
@@ -524,7 +524,7 @@ func TestWaitForTheVerificationIsTriedAgain(t *testing.T) {
 			b, gate := gated(t, double.Config{Delay: 100 * time.Microsecond})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			if damaged {
-				b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+				b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 			}
 			open := c.hold(b, gate, 2)
 			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 1)
@@ -563,13 +563,13 @@ func TestRestorePastASpoiledCopy(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 	open := c.hold(b, gate, 2)
 	bad, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	open()
 	wants(t, c.wait(0, status.TierNone), status.Belated)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 	c.mustGetOn(b, 0, random(size, 0))
 	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
@@ -589,9 +589,9 @@ func TestDamageFoundAndTheStoreClosed(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
-	b.check(c.h.Corrupt(plan.Key{Number: 0}, status.TierHost, 7))
+	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 	var out Outcome
-	op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Key{Number: 0}, FD: c.fd, Lease: true, Streams: []uint64{b.stream}}, &out)
+	op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: true, Streams: []uint64{b.stream}}, &out)
 	if code != status.Pending || err != nil {
 		t.Fatal(code, err)
 	}
@@ -716,7 +716,7 @@ func TestSubjectsFit(t *testing.T) {
 	names := []string{"h", "", strings.Repeat("<", 300), strings.Repeat("\x01", 300), strings.Repeat("ä", 490), strings.Repeat("k", 5000), "\xed\xa0\x80", "\xff"}
 	for _, history := range names {
 		for _, key := range names {
-			rec := &engine.Record{Hist: &engine.History{Name: history}, Key: plan.Key{Text: key, IsText: true}, Body: &body{layout: &layout{id: 7}}}
+			rec := &engine.Record{Hist: &engine.History{Name: history}, Key: model.Key{Text: key, IsText: true}, Body: &body{layout: &layout{id: 7}}}
 			text := subjectOf(rec, strings.Repeat("\x02", 200))
 			var got struct {
 				History, Key *string

@@ -3,7 +3,7 @@ package store
 import (
 	"cmp"
 
-	"velocpy/gocore/plan"
+	"velocpy/gocore/model"
 
 	"github.com/tidwall/btree"
 )
@@ -12,7 +12,7 @@ import (
 // keeps. A nil ranking is that of a retention that does not ask for the best: it stays empty.
 type ranking struct {
 	count  uint64
-	scores map[plan.Key]standing
+	scores map[model.Key]standing
 	best   *btree.BTreeG[standing] // count of them at the most
 	rest   *btree.BTreeG[standing]
 }
@@ -32,7 +32,7 @@ func (a standing) betterThan(b standing) bool {
 func newRanking(count uint64) *ranking {
 	unlocked := btree.Options{NoLocks: true} // the store's lock guards it
 	return &ranking{
-		count: count, scores: map[plan.Key]standing{},
+		count: count, scores: map[model.Key]standing{},
 		best: btree.NewBTreeGOptions(standing.betterThan, unlocked), rest: btree.NewBTreeGOptions(standing.betterThan, unlocked),
 	}
 }
@@ -54,7 +54,7 @@ func (x *ranking) add(c standing) (outdone standing, some bool) {
 }
 
 // remove forgets a checkpoint. If it was among the best, the first of the rest takes its place.
-func (x *ranking) remove(k plan.Key) {
+func (x *ranking) remove(k model.Key) {
 	if x == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (x *ranking) remove(k plan.Key) {
 }
 
 // has tells whether a checkpoint is among the best.
-func (x *ranking) has(k plan.Key) bool {
+func (x *ranking) has(k model.Key) bool {
 	if x == nil {
 		return false
 	}

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 )
 
 // A reader that compares no checksums gets the bytes of the version that it knows, or is told that the writer has dropped or replaced it: never the bytes of

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // onDiskAlone is a store in which so many checkpoints lie on disk and nowhere else, and room in host memory for them.
@@ -19,7 +19,7 @@ func onDiskAlone(t *testing.T, c Config, n int64, size int) *client {
 	for k := range n {
 		h.evict(k, int(*c.Host/4))
 	}
-	for k := int64(1000); h.h.h.Get(plan.Number(k)) != nil; k++ {
+	for k := int64(1000); h.h.h.Get(model.NumberKey(k)) != nil; k++ {
 		h.drop(k)
 	}
 	return h
@@ -55,7 +55,7 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	var all []func() error
 	for i, k := range []int64{0, 5} { // one that is being read, and one that nobody expects
 		fd, out := eventfd(t), &Outcome{}
-		op, code, err := h.h.Restore(&RestoreArgs{Key: plan.Number(k), Into: []Region{region(make([]byte, size), 0)}, FD: fd}, out)
+		op, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: []Region{region(make([]byte, size), 0)}, FD: fd}, out)
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}
@@ -87,7 +87,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 			w := &worker{s: h.s, crew: h.s.crews[1]}
 			var all []*engine.Transfer
 			for _, k := range keys { // as if they were to come up, to where nothing lies
-				rec := h.h.h.Get(plan.Number(k))
+				rec := h.h.h.Get(model.NumberKey(k))
 				all = append(all, &engine.Transfer{Kind: engine.Load, Rec: rec, From: 1, FromOff: h.s.eng.Fragment(rec, 1).Offset, ToOff: 8<<20 + k<<16})
 			}
 			reading := func() int {
@@ -199,7 +199,7 @@ func TestSmallOnesDoNotWaitForALargeOneBehindThem(t *testing.T) {
 	h.putDown(9, random(3<<20, 9))
 	h.evict(9, 4<<20)
 	h.s.mu.Lock()
-	gate.From = h.s.eng.Fragment(h.h.h.Get(plan.Number(9)), 1).Offset
+	gate.From = h.s.eng.Fragment(h.h.h.Get(model.NumberKey(9)), 1).Offset
 	h.s.mu.Unlock()
 	gate.Enable()
 	h.hint(0, 1, 2, 3, 9)

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
 )
 
 // Resize gives tiers other budgets. Those of devices and of the host tier are at most those that the store was opened with. New checkpoints keep to them at once.

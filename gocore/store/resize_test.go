@@ -8,15 +8,15 @@ import (
 	"time"
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/hostdevice"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/device/hostdevice"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
 )
 
 // granule makes pieces small: 128 KiB, as much again, twice that, and so on up to 2 MiB.
@@ -101,7 +101,7 @@ func TestResizeUnderWay(t *testing.T) {
 			const n, size = 40, 150_001
 			var hints []plan.Hint
 			for k := n - 1; k >= 0; k-- {
-				hints = append(hints, plan.Hint{Key: plan.Number(int64(k))})
+				hints = append(hints, plan.Hint{Key: model.NumberKey(int64(k))})
 			}
 			_, err := c.h.Hint(hints)
 			b.check(err)
@@ -321,7 +321,7 @@ func resizesUnderAWaitingCapture(t *testing.T) (waited bool) {
 	var out Outcome
 	fd := eventfd(t)
 	op, code, err := c.h.Checkpoint(&CheckpointArgs{
-		Key: plan.Number(7), Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("one"), Slot: size, FD: fd, Tier: status.TierNone,
+		Key: model.NumberKey(7), Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("one"), Slot: size, FD: fd, Tier: status.TierNone,
 		Streams: []uint64{b.stream}, Patient: true,
 	}, &out)
 	b.check(err)
@@ -527,11 +527,11 @@ func TestResizeOnAHostDevice(t *testing.T) {
 			defer func() { _ = m.Unmap() }()
 			src, dst := m.Bytes(0, size), m.Bytes(size, size)
 			on := func(p []byte) []Region {
-				return []Region{{Mem: copier.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Bytes: size, Place: 1}}
+				return []Region{{Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Bytes: size, Place: 1}}
 			}
 			put := func(k int64) {
 				copy(src, random(size, uint64(k)))
-				out, err := c.write(&CheckpointArgs{Key: plan.Number(k), Regions: on(src), Layout: []byte("one"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{7}})
+				out, err := c.write(&CheckpointArgs{Key: model.NumberKey(k), Regions: on(src), Layout: []byte("one"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{7}})
 				if err == nil {
 					err = c.wait(out.Ticket, status.TierNone)
 				}
@@ -590,7 +590,7 @@ func TestResizeUnderAWaitingLease(t *testing.T) {
 	}
 	var out Outcome
 	fd := eventfd(t)
-	op, code, err := c.h.Restore(&RestoreArgs{Key: plan.Number(2), Lease: true, Patient: true, FD: fd, Streams: []uint64{b.stream}}, &out)
+	op, code, err := c.h.Restore(&RestoreArgs{Key: model.NumberKey(2), Lease: true, Patient: true, FD: fd, Streams: []uint64{b.stream}}, &out)
 	b.check(err)
 	if code != status.Pending {
 		t.Fatalf("a lease beside leases that fill the tier: %v", code)

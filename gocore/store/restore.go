@@ -3,19 +3,19 @@ package store
 import (
 	"unsafe"
 
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/copier"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/copier"
 )
 
 // RestoreArgs describes a restore. Into is read during the call only; the memory it names until the operation has ended.
 type RestoreArgs struct {
-	Key      plan.Key
+	Key      model.Key
 	Select   []int32  // indices of the regions wanted, ascending; nil: all
 	Into     []Region // destinations, one per region wanted; nil: a lease
 	Streams  []uint64 // the caller's, in whose order destinations on a device are written and leases there are read
@@ -91,7 +91,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 		op.regions = keep(a.Into)
 	}
 	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
-		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
+		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
 		Past: home != nil && home.dev.Lost() != nil,
 	})
 	if err != nil {
@@ -113,8 +113,8 @@ func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 	}
 	before := int32(-1)
 	for _, i := range want {
-		if i <= before || int(i) >= len(l.spans) {
-			return nil, status.New(status.Invalid, "region indices must ascend below %d", len(l.spans))
+		if i <= before || int(i) >= len(l.Spans) {
+			return nil, status.New(status.Invalid, "region indices must ascend below %d", len(l.Spans))
 		}
 		before = i
 	}
@@ -125,8 +125,8 @@ func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 		return nil, status.New(status.Invalid, "%d destinations for %d regions", len(a.Into), len(want))
 	}
 	for j, i := range want {
-		if a.Into[j].Bytes != l.spans[i].Bytes {
-			return nil, status.New(status.Invalid, "destination of %s for a region of %s", quantity.Exact(a.Into[j].Bytes), quantity.Exact(l.spans[i].Bytes)).AtRegion(int(i))
+		if a.Into[j].Bytes != l.Spans[i].Bytes {
+			return nil, status.New(status.Invalid, "destination of %s for a region of %s", quantity.Exact(a.Into[j].Bytes), quantity.Exact(l.Spans[i].Bytes)).AtRegion(int(i))
 		}
 	}
 	return want, nil
@@ -232,7 +232,7 @@ func (op *Op) prepare() {
 	if op.lends && base == nil || op.sends() {
 		dir = copier.Verify
 	}
-	spans := op.restore.Rec.Body.(*body).layout.spans
+	spans := op.restore.Rec.Body.(*body).layout.Spans
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for j, i := range op.want {
@@ -252,7 +252,7 @@ func (op *Op) part() unsafe.Pointer {
 	if !op.alone {
 		return nil
 	}
-	m, err := memory.Map("private lease", max(op.restore.Rec.Body.(*body).layout.slot, 1))
+	m, err := memory.Map("private lease", max(op.restore.Rec.Body.(*body).layout.Slot, 1))
 	if err != nil {
 		op.alone, op.shared = false, true
 		return nil
@@ -279,7 +279,7 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 			}
 			return op.failRestore(bad)
 		}
-		if len(op.want) == len(b.layout.spans) {
+		if len(op.want) == len(b.layout.Spans) {
 			s.eng.Fragment(r.Rec, r.Tier).Verified = true
 		}
 		op.check = false
@@ -317,7 +317,7 @@ func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 		op.handOver()
 		s.eng.EndRestore(s.now(), r)
 	}
-	out.Layout, out.Slot, out.Meta = b.layout.id, b.layout.slot, int64(len(b.meta))
+	out.Layout, out.Slot, out.Meta = b.layout.id, b.layout.Slot, int64(len(b.meta))
 	out.Ticket, out.Hit = r.Rec.ID, r.Hit
 	if !op.looped {
 		r.Rec.Hist.Due().Met(r.Rec.Key)
@@ -425,7 +425,7 @@ func (op *Op) lend() *Lease {
 func (l *Lease) Meta() string { return l.meta }
 
 // LayoutText describes the regions, as they were when the lease was given.
-func (l *Lease) LayoutText() string { return l.layout.text }
+func (l *Lease) LayoutText() string { return l.layout.Text }
 
 // Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own, and waits for the streams;
 // while one of them is being captured into a graph it cannot, and the log tells later. streams are all that read a lease on a device.
@@ -434,7 +434,7 @@ func (l *Lease) Release(streams ...uint64) error {
 	if l.device == nil {
 		err = l.inspect()
 	} else {
-		recording, failed := l.device.readOn(streams, l.offset, l.layout.slot)
+		recording, failed := l.device.readOn(streams, l.offset, l.layout.Slot)
 		if len(recording) > 0 {
 			l.later(streams, recording)
 			return failed
@@ -474,13 +474,13 @@ func (l *Lease) note() {
 		return
 	}
 	slot := l.slot()
-	for _, span := range l.layout.spans {
+	for _, span := range l.layout.Spans {
 		l.sums = append(l.sums, checksum.Sum(slot[span.Offset:span.Offset+span.Bytes]))
 	}
 }
 
 // slot is the memory of a lease in host memory.
-func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.slot) }
+func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.Slot) }
 
 // inspect compares, in debug mode, the bytes of a lease in host memory with those that were lent.
 func (l *Lease) inspect() error {

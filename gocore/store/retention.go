@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/description"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 
 	"github.com/tidwall/btree"
 )
@@ -17,16 +17,16 @@ import (
 // superfluous must not go before. Which are the last ones, the order of writing tells, as in durable.notKept: transfers end in any order.
 type retention struct {
 	rule   *catalog.Retention
-	exempt func(k plan.Key) bool
-	at     map[plan.Key]int64         // when each checkpoint that counts was written
-	last   btree.Map[int64, plan.Key] // the newest of them, rule.Last at the most
-	older  btree.Map[int64, plan.Key] // the others: of these another rule keeps each
-	ranked *ranking                   // those with a score; nil: the rule does not ask for the best ones
-	unkept []written                  // what no rule keeps, and prune has to drop
+	exempt func(k model.Key) bool
+	at     map[model.Key]int64         // when each checkpoint that counts was written
+	last   btree.Map[int64, model.Key] // the newest of them, rule.Last at the most
+	older  btree.Map[int64, model.Key] // the others: of these another rule keeps each
+	ranked *ranking                    // those with a score; nil: the rule does not ask for the best ones
+	unkept []written                   // what no rule keeps, and prune has to drop
 }
 
 func newRetention(r *catalog.Retention) *retention {
-	x := &retention{rule: r, exempt: r.Exempts(), at: map[plan.Key]int64{}}
+	x := &retention{rule: r, exempt: r.Exempts(), at: map[model.Key]int64{}}
 	if r.Best.Count > 0 {
 		x.ranked = newRanking(r.Best.Count)
 	}
@@ -62,7 +62,7 @@ func (x *retention) letGo(w written) {
 }
 
 // remove notes that a key has no version any more that counts: the newest of the older ones is one of the last again, and the best of the others one of the best.
-func (x *retention) remove(k plan.Key) {
+func (x *retention) remove(k model.Key) {
 	at, ok := x.at[k]
 	if !ok {
 		return
@@ -131,7 +131,7 @@ func (x *retention) standing(w written, text, meta string) standing {
 // ofRecord is the standing of a checkpoint of which the engine has a record.
 func (x *retention) ofRecord(at int64, r *engine.Record) standing {
 	b := r.Body.(*body)
-	return x.standing(written{at, r.Key}, b.layout.text, b.meta)
+	return x.standing(written{at, r.Key}, b.layout.Text, b.meta)
 }
 
 // asleep is the standing of a checkpoint that only the catalog knows: it reads the meta there, and makes no record.
@@ -156,7 +156,7 @@ func (s *Store) counting(h *History, x *retention) []standing {
 		}
 	})
 	if s.kept != nil {
-		s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, x.asleep(s.kept, h.h, written{int64(serial), k})) })
+		s.kept.eachAsleep(h.h, func(k model.Key, serial uint64) { all = append(all, x.asleep(s.kept, h.h, written{int64(serial), k})) })
 	}
 	slices.SortFunc(all, func(a, b standing) int { return cmp.Compare(a.at, b.at) })
 	return all

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 func (c *client) numbers() (all []int64) {
@@ -51,7 +51,7 @@ func TestRetention(t *testing.T) {
 				h.mustPut(k, random(3000, uint64(k)))
 				settle()
 			}
-			if err := h.h.Retain(catalog.Retention{Last: 2, Every: 4, Keys: []plan.Key{plan.Number(1)}}); err != nil {
+			if err := h.h.Retain(catalog.Retention{Last: 2, Every: 4, Keys: []model.Key{model.NumberKey(1)}}); err != nil {
 				t.Fatal(err)
 			}
 			wants(h, 0, 1, 4, 6, 7)
@@ -115,19 +115,19 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		rule := catalog.Retention{Last: uint64(r.IntN(5)), Every: uint64(r.IntN(4)), Named: r.IntN(2) == 0, Keys: []plan.Key{plan.Number(int64(r.IntN(20)))}}
+		rule := catalog.Retention{Last: uint64(r.IntN(5)), Every: uint64(r.IntN(4)), Named: r.IntN(2) == 0, Keys: []model.Key{model.NumberKey(int64(r.IntN(20)))}}
 		if r.IntN(3) == 0 {
 			rule.Keys = nil
 		}
 		if seed%2 == 1 {
 			rule.Best = catalog.Best{Count: uint64(1 + r.IntN(4)), By: []string{"loss"}}
 		}
-		x, there := newRetention(&rule), map[plan.Key]standing{}
-		key := func(n int) plan.Key {
+		x, there := newRetention(&rule), map[model.Key]standing{}
+		key := func(n int) model.Key {
 			if n%7 == 3 {
-				return plan.Text(fmt.Sprint(n))
+				return model.TextKey(fmt.Sprint(n))
 			}
-			return plan.Number(int64(n))
+			return model.NumberKey(int64(n))
 		}
 		for _, at := range r.Perm(60) {
 			k := key(r.IntN(20))
@@ -157,10 +157,10 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 }
 
 // keptBy is what a rule keeps.
-func keptBy(rule *catalog.Retention, there map[plan.Key]standing) map[plan.Key]bool {
+func keptBy(rule *catalog.Retention, there map[model.Key]standing) map[model.Key]bool {
 	all := slices.Collect(maps.Values(there))
 	slices.SortFunc(all, func(a, b standing) int { return int(b.at - a.at) })
-	kept, exempt := map[plan.Key]bool{}, rule.Exempts()
+	kept, exempt := map[model.Key]bool{}, rule.Exempts()
 	for i, c := range all {
 		if i < int(rule.Last) || exempt(c.key) {
 			kept[c.key] = true

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
@@ -76,7 +75,7 @@ func TestRegionsComeBackTogetherAndAlone(t *testing.T) {
 				h := newClient(t, s, "h")
 				for k := range int64(20) {
 					regions, _, slot := wide(sizes, uint64(k))
-					a := CheckpointArgs{Key: plan.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone, SourceStays: stays}
+					a := CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone, SourceStays: stays}
 					var out Outcome
 					op, code, err := h.h.Checkpoint(&a, &out)
 					if err == nil {
@@ -118,7 +117,7 @@ func checkWide(t *testing.T, h *client, k int64, sizes []int) {
 			}
 		}
 		release(t, l)
-		a := RestoreArgs{Key: plan.Key{Number: k}, Select: pick, Into: into, FD: h.fd}
+		a := RestoreArgs{Key: model.Key{Number: k}, Select: pick, Into: into, FD: h.fd}
 		op, code, err := h.h.Restore(&a, &out)
 		if err == nil {
 			err = drive(t, op, code, h.fd, &out)
@@ -142,7 +141,7 @@ func TestStridedRegions(t *testing.T) {
 			rows, cols := 300, 101
 			from := random(rows*cols*3*4, 1)
 			last := unsafe.Add(unsafe.Pointer(&from[0]), (cols-1)*12)
-			mem := copier.Strided{Base: last, Item: 4, Shape: []int64{int64(rows), int64(cols)}, Strides: []int64{int64(cols * 12), -12}}
+			mem := model.Strided{Base: last, Item: 4, Shape: []int64{int64(rows), int64(cols)}, Strides: []int64{int64(cols * 12), -12}}
 			n := int64(rows * cols * 4)
 			a := CheckpointArgs{
 				Regions: []Region{{Mem: mem, Offset: 128, Bytes: n}}, Layout: []byte("strided"), Slot: n + 200, FD: h.fd, Tier: status.TierNone, SourceStays: stays,
@@ -221,7 +220,7 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 		for i, name := range names {
 			p := random(10+i, uint64(i))
 			a := CheckpointArgs{
-				Key: plan.Key{Text: name, IsText: true}, Regions: []Region{region(p, 0)}, Layout: []byte(fmt.Sprint(len(p))), Slot: int64(len(p)),
+				Key: model.Key{Text: name, IsText: true}, Regions: []Region{region(p, 0)}, Layout: []byte(fmt.Sprint(len(p))), Slot: int64(len(p)),
 				Meta: []byte("meta of " + name), FD: h.fd, Tier: status.TierNone,
 			}
 			if _, err := h.write(&a); err != nil {
@@ -229,11 +228,11 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 			}
 		}
 		keys, err := h.h.Keys()
-		if err != nil || !slices.EqualFunc(keys, names, func(k plan.Key, n string) bool { return k.IsText && k.Text == n }) {
+		if err != nil || !slices.EqualFunc(keys, names, func(k model.Key, n string) bool { return k.IsText && k.Text == n }) {
 			t.Fatalf("%q, %v", keys, err)
 		}
 		for i, name := range names {
-			key := plan.Key{Text: name, IsText: true}
+			key := model.Key{Text: name, IsText: true}
 			info, err := h.h.Lookup(key)
 			if err != nil || info.Payload != int64(10+i) || info.Meta != int64(len("meta of "+name)) {
 				t.Fatalf("%+v, %v", info, err)
@@ -322,7 +321,7 @@ func goPast(t *testing.T, stays bool) {
 	if err := h.wait(out.Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
-	info, err := h.h.Lookup(plan.Key{Number: 1})
+	info, err := h.h.Lookup(model.Key{Number: 1})
 	if err != nil || info.Tiers != 1<<status.TierDisk || info.Ready {
 		t.Fatalf("%+v %v", info, err)
 	}
@@ -364,7 +363,7 @@ func TestTierOfASchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it comes down by itself", func() bool {
-		i, err := h.h.Lookup(plan.Key{Number: 1})
+		i, err := h.h.Lookup(model.Key{Number: 1})
 		return err == nil && i.Tiers&(1<<status.TierDisk) != 0
 	})
 	h.mustGet(1, p, RestoreArgs{})

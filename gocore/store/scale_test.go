@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
 )
 
 // BenchmarkScale is what each operation costs among a thousand and a million checkpoints of 64 bytes, backwards and at random.
@@ -45,16 +45,16 @@ func turns(b *testing.B, h *client, a *CheckpointArgs, keys []int64) {
 	kinds := []string{"lease", "into", "drop", "checkpoint"}
 	calls := []func(k int64){
 		func(k int64) {
-			_, code, err := h.h.Restore(&RestoreArgs{Key: plan.Number(k), Lease: true, FD: -1}, &out)
+			_, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Lease: true, FD: -1}, &out)
 			check(code, err)
 			release(b, out.Lease)
 		},
 		func(k int64) {
-			_, code, err := h.h.Restore(&RestoreArgs{Key: plan.Number(k), Into: into, FD: -1}, &out)
+			_, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: into, FD: -1}, &out)
 			check(code, err)
 		},
 		func(k int64) {
-			if err := h.h.Drop(plan.Number(k)); err != nil {
+			if err := h.h.Drop(model.NumberKey(k)); err != nil {
 				b.Fatal(err)
 			}
 		},

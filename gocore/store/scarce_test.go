@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"velocpy/gocore/durable"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // A disk that is smaller than the budget: what it has is used, what is dropped makes room again for as long as one likes, also for the catalog, and

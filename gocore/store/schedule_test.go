@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
 )
 
 var (
@@ -299,7 +299,7 @@ func (k *card) step() {
 		k.letGo()
 	case x < 88:
 		if _, ok := k.truth[key]; ok {
-			if err := k.h.Drop(plan.Key{Number: key}); !k.lost(key, err) {
+			if err := k.h.Drop(model.Key{Number: key}); !k.lost(key, err) {
 				k.must(err)
 			}
 			delete(k.truth, key)
@@ -373,7 +373,7 @@ func (k *card) write(key int64) {
 		regions = append(regions, g)
 		c.slot = (c.slot + int64(len(p)) + 63) &^ 63
 	}
-	a := &CheckpointArgs{Key: plan.Key{Number: key}, Regions: regions, Layout: []byte(c.text), Slot: c.slot, FD: k.fd, Tier: status.TierNone, Streams: streams}
+	a := &CheckpointArgs{Key: model.Key{Number: key}, Regions: regions, Layout: []byte(c.text), Slot: c.slot, FD: k.fd, Tier: status.TierNone, Streams: streams}
 	if k.r.IntN(6) == 0 {
 		a.Tier = []int{status.TierHost, status.TierDisk}[k.r.IntN(2)]
 	}
@@ -453,7 +453,7 @@ func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (
 	}
 	at := k.alloc(int64(len(wide)))
 	k.fill(from, at, wide)
-	g := Region{Mem: copier.Strided{Base: pointer(at), Shape: []int64{n, row}, Strides: []int64{pitch, 1}, Item: 1}, Offset: offset, Bytes: int64(len(p)), Place: int32(k.ordinal + 1)}
+	g := Region{Mem: model.Strided{Base: pointer(at), Shape: []int64{n, row}, Strides: []int64{pitch, 1}, Item: 1}, Offset: offset, Bytes: int64(len(p)), Place: int32(k.ordinal + 1)}
 	return g, append(after, func(junk uint64) { k.fill(junk, at, make([]byte, len(wide))) })
 }
 
@@ -461,7 +461,7 @@ func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (
 func (k *card) restore(key int64, cancelled bool) {
 	want, ok := k.truth[key]
 	streams := k.some()
-	a := RestoreArgs{Key: plan.Key{Number: key}, FD: k.fd, Streams: streams, Peek: k.r.IntN(4) == 0, Last: k.r.IntN(8) == 0}
+	a := RestoreArgs{Key: model.Key{Number: key}, FD: k.fd, Streams: streams, Peek: k.r.IntN(4) == 0, Last: k.r.IntN(8) == 0}
 	chosen := make([]int32, 0, len(want.regions))
 	for i := range want.regions {
 		if len(want.regions) == 1 || k.r.IntN(4) > 0 {
@@ -491,7 +491,7 @@ func (k *card) restore(key int64, cancelled bool) {
 		g.Place = int32(k.ordinal + 1)
 		if n > 0 && n%16 == 0 && k.r.IntN(3) == 0 { // columns: a transposed destination
 			at = k.alloc(int64(n))
-			g.Mem = copier.Strided{Base: pointer(at), Shape: []int64{int64(n / 16), 16}, Strides: []int64{16, 1}, Item: 1}
+			g.Mem = model.Strided{Base: pointer(at), Shape: []int64{int64(n / 16), 16}, Strides: []int64{16, 1}, Item: 1}
 		}
 		there[i] = at
 		k.fill(streams[k.r.IntN(len(streams))], at, make([]byte, n)) // the copy must come behind it
@@ -530,7 +530,7 @@ func (k *card) restore(key int64, cancelled bool) {
 }
 
 // gone brings the account in line with what restores consume: a plan may have said so.
-func (k *card) gone(key plan.Key) {
+func (k *card) gone(key model.Key) {
 	if _, err := k.h.Lookup(key); err != nil {
 		delete(k.truth, key.Number)
 	}
@@ -548,10 +548,10 @@ func (k *card) lend(key int64) {
 		return
 	}
 	if !k.may(err, status.TierFull) {
-		k.gone(plan.Key{Number: key})
+		k.gone(model.Key{Number: key})
 		return
 	}
-	k.gone(plan.Key{Number: key})
+	k.gone(model.Key{Number: key})
 	k.lent = append(k.lent, onLoan{l, want, streams, k.flushing(l)})
 	if k.r.IntN(2) == 0 {
 		k.look(k.lent[len(k.lent)-1])
@@ -625,7 +625,7 @@ func (k *card) hint() {
 	}
 	hints := make([]plan.Hint, 0, len(keys))
 	for _, key := range keys {
-		hints = append(hints, plan.Hint{Key: plan.Key{Number: key}})
+		hints = append(hints, plan.Hint{Key: model.Key{Number: key}})
 	}
 	_, err := k.h.Hint(hints)
 	k.must(err)

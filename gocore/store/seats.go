@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/vfs"
 )
 
 // seatThreads is the number of threads that a process may use to touch pages, for each seat that it has. There is a seat for so many processors:

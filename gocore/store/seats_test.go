@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/device/cuda/double"
 )
 
 func TestSeatsOf(t *testing.T) {

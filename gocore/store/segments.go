@@ -6,9 +6,10 @@ import (
 	"slices"
 	"sync"
 
-	"velocpy/gocore/logring"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/segment"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // A segment of which a sync has failed takes nothing any more: nobody knows what of its file is on the medium. What lies there and counts stays, and its other
@@ -113,8 +114,8 @@ func (s *Store) retireBeyond(bytes int64, shrunk bool) {
 // cut is the place before which so many bytes are free or occupied, beside those that are occupied behind it; false when there are no more. Where more are occupied it
 // is the beginning: then all that comes free is retired.
 func (s *Store) cut(bytes int64) (at int64, some bool) {
-	var runs []Span
-	used := s.eng.Occupied(func(from, end int64) { runs = append(runs, Span{from, end - from}) })
+	var runs []model.Span
+	used := s.eng.Occupied(func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
 	at = s.eng.Capacity(len(s.tiers) - 1)
 	excess := at - bytes
 	switch {
@@ -184,11 +185,11 @@ func (s *Store) trimFiles() {
 type trimming struct {
 	number int64
 	use    *segmentUse
-	whole  bool   // nothing counts in it
-	idle   []Span // else: of the space
-	bytes  int64  // of idle
-	counts int64  // bytes that count in it
-	held   int64  // bytes that its file has afterwards
+	whole  bool         // nothing counts in it
+	idle   []model.Span // else: of the space
+	bytes  int64        // of idle
+	counts int64        // bytes that count in it
+	held   int64        // bytes that its file has afterwards
 }
 
 // trimmings is what there is to trim.
@@ -202,7 +203,7 @@ func (s *Store) trimmings() (all []trimming) {
 		}
 		from, end := s.disk.Range(number)
 		r := trimming{number: number, use: u}
-		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, Span{from, end - from}) })
+		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, model.Span{Offset: from, Bytes: end - from}) })
 		r.counts = end - from - r.bytes
 		if r.whole = s.kept != nil && r.counts == 0; r.whole || r.bytes != u.trimmed {
 			all = append(all, r)

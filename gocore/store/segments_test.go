@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // watched is a disk whose syncs fail while one rule is enabled, and that is full while another one is; it knows how much of it was taken at the most.
@@ -216,7 +216,7 @@ func TestAFailingDiskAtRandom(t *testing.T) {
 			full := int64(0)
 			eventually(t, "all of the budget can be used", func() bool {
 				for ; full < budget>>12; full++ {
-					if _, err := h.h.Lookup(plan.Number(1000 + full)); err == nil {
+					if _, err := h.h.Lookup(model.NumberKey(1000 + full)); err == nil {
 						continue
 					}
 					out, err := h.put(1000+full, random(4096, 5))

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
 )
 
 // sums and a mark of nobody's, which count what becomes of them.
@@ -87,7 +87,7 @@ func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
 	coming := func() *coming {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return c.h.h.Get(plan.Number(1)).Body.(*body).coming
+		return c.h.h.Get(model.NumberKey(1)).Body.(*body).coming
 	}
 	before := coming()
 	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 1)

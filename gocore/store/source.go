@@ -7,11 +7,11 @@ import (
 
 	"go.uber.org/atomic"
 
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/memory"
 	"velocpy/gocore/device"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/copier"
 )
 
 // coming is what is still to be learnt of a capture: where a transfer takes its bytes from, or, when a device is taking them, the mark behind

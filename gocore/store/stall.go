@@ -6,11 +6,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/durable"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/logring"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/logring"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // A disk may stop answering, for seconds or for ever, and no system call on it can be ended. The watchdog says so, and lets nobody wait any longer when it takes

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
 )
 
 // stallingDisk is that of a store, and can stop answering. Only then is the store impatient: a slow machine may take its time for all else.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/pytext"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // Counters add up the callers' time by reason, ns. The store's lock guards them.
@@ -173,13 +173,13 @@ func (s *Store) tierStats(t int) TierStats {
 // written is a key and when it was written.
 type written struct {
 	at  int64
-	key plan.Key
+	key model.Key
 }
 
 // inWritingOrder sorts keys by their latest writing.
-func inWritingOrder(all []written) []plan.Key {
+func inWritingOrder(all []written) []model.Key {
 	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
-	keys := make([]plan.Key, len(all))
+	keys := make([]model.Key, len(all))
 	for i, w := range all {
 		keys[i] = w.key
 	}

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/segment"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // A flush to disk ends between two pieces when its checkpoint is dropped, replaced or consumed. Nothing counts as failed by that, and what comes next goes down.
@@ -76,7 +76,7 @@ func TestFlushFromADeviceOfWhatIsGoneStops(t *testing.T) {
 	eventually(t, "the flush has begun", func() bool { return b.driver.Calls("Copy") > before+4 })
 	c.drop(1)
 	_, err = c.write(&CheckpointArgs{
-		Key: plan.Key{Number: 2}, Regions: []Region{onDevice(at, 1000, 0)}, Layout: []byte{1, 232, 3, 0}, Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+		Key: model.Key{Number: 2}, Regions: []Region{onDevice(at, 1000, 0)}, Layout: []byte{1, 232, 3, 0}, Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 	b.check(err)
 	b.check(c.wait(0, status.TierHost))

@@ -9,14 +9,15 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/copier"
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/safego"
-	"velocpy/gocore/segment"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/plan"
+	"velocpy/gocore/tier/disk/segment"
+	"velocpy/gocore/transfer/copier"
 )
 
 // Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
@@ -303,7 +304,7 @@ type Info struct {
 }
 
 // Lookup describes the checkpoint of a key.
-func (h *History) Lookup(k plan.Key) (Info, error) {
+func (h *History) Lookup(k model.Key) (Info, error) {
 	s := h.s
 	if err := s.enter(); err != nil {
 		return Info{}, err
@@ -314,7 +315,7 @@ func (h *History) Lookup(k plan.Key) (Info, error) {
 		return Info{}, h.notFound(k)
 	}
 	b := r.Body.(*body)
-	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.slot, Payload: b.layout.payload, Meta: int64(len(b.meta)), Time: b.time}
+	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.Slot, Payload: b.layout.payload, Meta: int64(len(b.meta)), Time: b.time}
 	for t, number := range s.tiers {
 		if a := s.accelerator(t); s.eng.Complete(r, t) && (a == nil || a.dev.Lost() == nil) {
 			i.Tiers |= 1 << number
@@ -324,7 +325,7 @@ func (h *History) Lookup(k plan.Key) (Info, error) {
 	return i, nil
 }
 
-func (h *History) notFound(k plan.Key) error {
+func (h *History) notFound(k model.Key) error {
 	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.h.Name, k)
 }
 
@@ -346,7 +347,7 @@ func (s *Store) len(h *engine.History) int {
 }
 
 // Keys lists the keys in the order of their latest writing. The lock is not held while they are sorted.
-func (h *History) Keys() ([]plan.Key, error) {
+func (h *History) Keys() ([]model.Key, error) {
 	all, err := h.written()
 	if err != nil {
 		return nil, err
@@ -366,13 +367,13 @@ func (h *History) written() ([]written, error) {
 		}
 	})
 	if h.s.kept != nil {
-		h.s.kept.eachAsleep(h.h, func(k plan.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
+		h.s.kept.eachAsleep(h.h, func(k model.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
 	}
 	return all, nil
 }
 
 // Drop removes a checkpoint. It owes no flush afterwards; leases of it stay exact.
-func (h *History) Drop(k plan.Key) error {
+func (h *History) Drop(k model.Key) error {
 	if err := h.s.enterToWrite(); err != nil {
 		return err
 	}
@@ -408,7 +409,7 @@ func (h *History) Hint(hints []plan.Hint) (int64, error) {
 }
 
 // NextDue takes the next restore of the plan for a loop over it, and the number that ReturnDue takes. ok=false: the plan has none.
-func (h *History) NextDue() (k plan.Key, last bool, number int64, ok bool, err error) {
+func (h *History) NextDue() (k model.Key, last bool, number int64, ok bool, err error) {
 	if err := h.s.enter(); err != nil {
 		return k, false, 0, false, err
 	}
@@ -418,7 +419,7 @@ func (h *History) NextDue() (k plan.Key, last bool, number int64, ok bool, err e
 }
 
 // ReturnDue makes a restore due again that NextDue gave and that did not happen.
-func (h *History) ReturnDue(number int64, k plan.Key, last bool) error {
+func (h *History) ReturnDue(number int64, k model.Key, last bool) error {
 	if err := h.s.enter(); err != nil {
 		return err
 	}
@@ -452,7 +453,7 @@ func (s *Store) Layout(id uint64) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.layouts.byID[id]; l != nil {
-		return l.text, l.undescribed()
+		return l.Text, l.undescribed()
 	}
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
 }

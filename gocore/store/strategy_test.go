@@ -8,11 +8,11 @@ import (
 	"time"
 	"unsafe"
 
-	"velocpy/gocore/coldstart"
-	"velocpy/gocore/cuda"
-	"velocpy/gocore/cuda/double"
+	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/device/cuda"
+	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/policy/coldstart"
 )
 
 // registration is one call of the driver: its bytes, and what had been touched and was under way then.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"velocpy/gocore/cuda/double"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/device/cuda/double"
 )
 
 // TestWaitForAStray: a version is dropped while a device has yet to take it. Whoever waits for it to be captured may overwrite its source

@@ -1,10 +1,10 @@
 package store
 
 import (
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/pytext"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/pytext"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // Moment is one event of a store's life, as pictures show it.
@@ -38,7 +38,7 @@ type timeline struct {
 type mark struct {
 	at, took, bytes int64
 	hist            string
-	key             plan.Key
+	key             model.Key
 	kind            engine.EventKind
 	tier            int8
 }

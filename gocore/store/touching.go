@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/atomic"
 
-	"velocpy/gocore/coldstart"
-	"velocpy/gocore/safego"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/policy/coldstart"
 )
 
 // touchers bounds the threads that touch pages: they are to leave the application some.

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"io"
 
-	"velocpy/gocore/engine"
-	"velocpy/gocore/memory"
-	"velocpy/gocore/quantity"
-	"velocpy/gocore/segment"
-	"velocpy/gocore/status"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk/segment"
 )
 
 // moved is what a transfer has brought.
@@ -50,7 +51,7 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 // load reads a whole checkpoint into its slot and verifies it.
 func (w *worker) load(x *engine.Transfer, b *body) error {
 	// What lies behind the last region may never have been written.
-	all := Span{Bytes: b.layout.end()}
+	all := model.Span{Bytes: b.layout.end()}
 	return w.bring(x, newArrivals(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.layout.all()), all)
 }
 
@@ -61,15 +62,15 @@ func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	if err := w.s.filesHold(x, spans); err != nil {
 		return nil, err
 	}
-	m, err := memory.Map("private restore", max(b.layout.slot, 1))
+	m, err := memory.Map("private restore", max(b.layout.Slot, 1))
 	if err != nil {
-		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.layout.slot))
+		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.layout.Slot))
 	}
 	return m, w.bring(x, newArrivals(m.Bytes(0, m.Size()), b, op.want), spans...)
 }
 
 // filesHold tells whether the disk has the spans of a checkpoint, if they come from a catalog that may promise more than there is.
-func (s *Store) filesHold(x *engine.Transfer, spans []Span) error {
+func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 	if s.kept == nil || s.tiers[x.From] != status.TierDisk {
 		return nil
 	}
@@ -82,7 +83,7 @@ func (s *Store) filesHold(x *engine.Transfer, spans []Span) error {
 }
 
 // bring reads spans of a checkpoint, and compares the regions awaited.
-func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...Span) error {
+func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...model.Span) error {
 	verifies := w.s.set.verify != verifyOff
 	a.expect(spans, verifies, func() { w.hasRead(1) })
 	for _, span := range spans {
@@ -97,7 +98,7 @@ func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...Span) error {
 }
 
 // readFrom reads a span from the tier that a transfer comes from.
-func (s *Store) readFrom(x *engine.Transfer, span Span, to *arrivals) error {
+func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *arrivals) error {
 	from, p := x.FromOff+span.Offset, to.slot[span.Offset:span.Offset+span.Bytes]
 	switch a := s.accelerator(x.From); {
 	case a != nil:

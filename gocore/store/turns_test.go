@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // meeting is what the goroutines that step and cancel one operation have seen.
@@ -45,10 +45,10 @@ func TestStepAndCancelMeet(t *testing.T) {
 	const size = 300_000
 	kinds := map[string]func(h *client, mem []byte, rule *vfs.Rule) (*Op, status.Code, error){
 		"lease": func(h *client, _ []byte, _ *vfs.Rule) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, FD: h.fd, Lease: true}, &Outcome{})
+			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: true}, &Outcome{})
 		},
 		"into": func(h *client, into []byte, _ *vfs.Rule) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: plan.Key{Number: 1}, FD: h.fd, Into: []Region{region(into, 0)}}, &Outcome{})
+			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Into: []Region{region(into, 0)}}, &Outcome{})
 		},
 		"ticket": func(h *client, _ []byte, _ *vfs.Rule) (*Op, status.Code, error) {
 			out := h.mustPut(10, random(size, 10))

@@ -3,14 +3,14 @@ package store
 import (
 	"slices"
 
-	"velocpy/gocore/engine"
-	"velocpy/gocore/plan"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
 )
 
 // place is a key of a history.
 type place struct {
 	history string
-	key     plan.Key
+	key     model.Key
 }
 
 func placeOf(r *engine.Record) place { return place{r.Hist.Name, r.Key} }

@@ -7,11 +7,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/durable"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/durable"
 )
 
 // committing is a durable store without a host tier whose writes and syncs stop at gates.
@@ -116,7 +116,7 @@ func TestACommitKeepsNoWorkerBusy(t *testing.T) {
 // A drop, or that of all, spares the version that is being committed meanwhile: it comes behind them.
 func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
 	for name, drop := range map[string]func(x *committing) error{
-		"drop":  func(x *committing) error { return x.h.Drop(plan.Number(1)) },
+		"drop":  func(x *committing) error { return x.h.Drop(model.NumberKey(1)) },
 		"clear": func(x *committing) error { return x.h.Clear() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 		eventually(t, "both are on their way", func() bool {
 			x.s.mu.Lock()
 			defer x.s.mu.Unlock()
-			return len(x.s.kept.underway[place{"h", plan.Number(1)}]) == 2
+			return len(x.s.kept.underway[place{"h", model.NumberKey(1)}]) == 2
 		})
 		if later.Cancel() == nil {
 			t.Fatal("it was undone")

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"velocpy/gocore/catalog"
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // A checkpoint on disk whose description cannot be one is not given out; others are, and it can be dropped and written again.
@@ -28,7 +27,7 @@ func TestWhatIsNotDescribedIsNotGivenOut(t *testing.T) {
 				}
 			}
 			shut(t, s)
-			c.Describes = func(l *catalog.Layout) error {
+			c.Describes = func(l *model.Layout) error {
 				if l.Slot == 2000 {
 					return errors.New("no description")
 				}
@@ -36,7 +35,7 @@ func TestWhatIsNotDescribedIsNotGivenOut(t *testing.T) {
 			}
 			s = open(t, c)
 			h = newClient(t, s, "h")
-			info, err := h.h.Lookup(plan.Number(1))
+			info, err := h.h.Lookup(model.NumberKey(1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,9 +3,9 @@ package store
 import (
 	"testing"
 
-	"velocpy/gocore/plan"
-	"velocpy/gocore/status"
-	"velocpy/gocore/vfs"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
 )
 
 // damage flips a bit of a checkpoint in host memory, as a writer that is not the store's does: nothing else is told of it.
@@ -13,7 +13,7 @@ func (c *client) damage(k int64) {
 	c.t.Helper()
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	rec := c.h.h.Get(plan.Number(k))
+	rec := c.h.h.Get(model.NumberKey(k))
 	if rec == nil {
 		c.t.Fatalf("no checkpoint %d", k)
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"velocpy/gocore/cuda/double"
 	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda/double"
 )
 
 // The devices are watched from the opening to the first Close, which does not wait for it.

@@ -22,7 +22,7 @@ from oracle import Contents, Oracle, verify
 import velocpy
 
 VICTIM = Path(__file__).with_name("durable_victim.py")
-#: Where a process may be told to kill itself, and at the how-manieth passing at most: gocore/killpoint.
+#: Where a process may be told to kill itself, and at the how-manieth passing at most: gocore/base/killpoint.
 PLACES = {
     "directory made": 1,
     "identity written": 1,

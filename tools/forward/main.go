@@ -1,6 +1,6 @@
 // Command forward writes the functions through which the pinned go-nvml reaches NVIDIA's management library:
 //
-//	go -C tools run ./forward ../gocore/topology/nvml
+//	go -C tools run ./forward ../gocore/device/topology/nvml
 //
 // go-nvml leaves its functions undefined and trusts lazy binding: calling one that the installed library lacks, or any before the
 // library was opened, ends the process. With these, each is a jump through a table that answers with an error until it is filled.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/memory"
 	"velocpy/gocore/device"
-	"velocpy/gocore/memory"
+	"velocpy/gocore/model"
 )
 
 // Test runs the suite. open returns a new device, or one that can be closed and opened again; the suite closes it.
@@ -205,4 +205,4 @@ func (b *bench) noise(n int64) []byte {
 // pointer is an address that a mapping or the device keeps alive.
 func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
-func dense(at device.Address) copier.Strided { return copier.Strided{Base: pointer(at)} }
+func dense(at device.Address) model.Strided { return model.Strided{Base: pointer(at)} }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"math"
 
-	"velocpy/gocore/copier"
 	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 )
 
 // seams: pieces that were pinned apart lie side by side, and each is good by itself.
@@ -72,7 +72,7 @@ func mistakes(b *bench) {
 	b.must(b.dev.Unpin(m, 0, 1<<15))
 
 	refused("a copy of -1 bytes", b.lane.Copy(b.at(0), b.at(4096), -1))
-	for _, bad := range []copier.Strided{
+	for _, bad := range []model.Strided{
 		{Base: pointer(b.at(arraysFrom)), Shape: []int64{3}, Strides: []int64{8, 8}, Item: 8},
 		{Base: pointer(b.at(arraysFrom)), Shape: []int64{4}, Strides: []int64{8}, Item: 8},
 		{Base: pointer(b.at(arraysFrom)), Shape: []int64{-3}, Strides: []int64{8}, Item: -8},

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"sync"
 
+	"velocpy/gocore/base/safego"
 	"velocpy/gocore/device"
-	"velocpy/gocore/safego"
 )
 
 func identity(b *bench) {

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"math"
 
-	"velocpy/gocore/checksum"
-	"velocpy/gocore/copier"
+	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 )
 
 // Where things lie in the arena: slots in the first half, arrays in the second.
@@ -74,7 +74,7 @@ func (b *bench) array(slot, at device.Address, lay layout) *array {
 	}
 	a := &array{origin: at, memory: b.noise(high - low + 2*margin)}
 	zero := margin - low
-	a.Piece = device.Piece{Slot: slot, Bytes: n, Mem: copier.Strided{
+	a.Piece = device.Piece{Slot: slot, Bytes: n, Mem: model.Strided{
 		Base: pointer(at + device.Address(zero)), Shape: lay.shape, Strides: lay.strides, Item: lay.item}}
 	if a.zero = zero; len(lay.shape) == 0 {
 		return a
@@ -291,7 +291,7 @@ func pageablePieces(b *bench) {
 		mixed := []device.Piece{
 			{Slot: b.at(0), Bytes: n, Mem: dense(device.Address(m.Base()) + 3), Host: true},
 			ours.Piece,
-			{Slot: b.at(2 << 20), Bytes: 600, Host: true, Mem: copier.Strided{
+			{Slot: b.at(2 << 20), Bytes: 600, Host: true, Mem: model.Strided{
 				Base: pointer(device.Address(m.Base()) + 2<<20), Shape: []int64{50, 3}, Strides: []int64{40, -4}, Item: 4}},
 		}
 		strided := b.array(0, 0, layout{[]int64{50, 3}, []int64{40, -4}, 4})

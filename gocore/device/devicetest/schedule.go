@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"velocpy/gocore/device"
-	"velocpy/gocore/hazard"
+	"velocpy/gocore/device/hazard"
 )
 
 // Memory is what schedules run on: an area of Size bytes that lanes can read and write at Area, and host memory of the same kind at

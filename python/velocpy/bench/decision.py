@@ -26,7 +26,7 @@ def run(rounds: int = 9) -> Report:
     if not (root / "gocore" / "evict").is_dir() or shutil.which("go") is None:
         raise click.ClickException("the benchmark 'decision' needs Go and a checkout of the source")
     # One at a time: the second would be built while the first is measured.
-    packages = ["./gocore/evict", "./gocore/engine"]
+    packages = ["./gocore/policy/evict", "./gocore/policy/engine"]
     command = ["go", "test", "-p", "1", *packages, "-run", "^$", "-bench", "^BenchmarkDecision$", "-count", str(rounds)]
     said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     times: dict[str, list[float]] = {}

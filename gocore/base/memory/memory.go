@@ -1,0 +1,143 @@
+// Package memory makes the mappings that hold checkpoints: anonymous, private, off the Go heap.
+//
+// The garbage collector neither scans nor counts them, so a cache of many GiB costs it nothing, and
+// the price is an explicit lifetime: whoever holds a view must keep the mapping until the view is
+// gone. No other package maps memory.
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+
+	"go.uber.org/atomic"
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/base/quantity"
+)
+
+var (
+	// ErrUnmapped marks uses of a mapping that was given back, a second Unmap among them.
+	ErrUnmapped = errors.New("mapping was already given back")
+	// ErrRange marks offsets and lengths outside a mapping, and sizes that cannot be.
+	ErrRange = errors.New("range outside the mapping")
+)
+
+// hugePage is where transparent huge pages begin to matter; smaller mappings do without.
+const hugePage = 2 << 20
+
+// Mapping is a range of zeroed memory, aligned to a page, and to 2 MiB when it is at least that
+// large. Its methods may be called from any goroutine; Unmap must not run beside a use of its bytes.
+type Mapping struct {
+	purpose string
+	use     *atomic.Int64
+	base    unsafe.Pointer
+	bytes   int64
+	whole   []byte // what munmap needs: base may lie inside, on a huge page's border
+	gone    atomic.Bool
+}
+
+// empty is the base of mappings without bytes: an address that is not nil and is never read.
+var empty [64]byte
+
+// Map reserves bytes of zeroed memory and accounts them to purpose. Pages become resident when they
+// are first touched. Zero bytes are allowed. The error wraps the errno (ENOMEM).
+func Map(purpose string, bytes int64) (*Mapping, error) {
+	if bytes < 0 || bytes > math.MaxInt-2*hugePage {
+		return nil, fmt.Errorf("map %s for %s: %w", quantity.Exact(bytes), purpose, ErrRange)
+	}
+	m := &Mapping{purpose: purpose, bytes: bytes, base: unsafe.Pointer(&empty)}
+	if bytes > 0 {
+		if err := m.reserve(); err != nil {
+			return nil, fmt.Errorf("map %s for %s: %w", quantity.Exact(bytes), purpose, err)
+		}
+	}
+	m.use = counter(purpose)
+	m.use.Add(bytes)
+	return m, nil
+}
+
+func (m *Mapping) reserve() error {
+	length := int(m.bytes)
+	if m.bytes >= hugePage {
+		length += hugePage // so that a 2 MiB border lies inside; what is never touched costs no memory
+	}
+	whole, err := unix.Mmap(-1, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	m.whole = whole
+	m.base = unsafe.Pointer(unsafe.SliceData(whole))
+	if m.bytes >= hugePage {
+		m.base = unsafe.Add(m.base, -uintptr(m.base)&(hugePage-1))
+		// Advice: without huge pages everything works, only slower.
+		_ = unix.Madvise(unsafe.Slice((*byte)(m.base), m.bytes), unix.MADV_HUGEPAGE)
+	}
+	return nil
+}
+
+// Base returns the address of byte 0; never nil.
+func (m *Mapping) Base() unsafe.Pointer { return m.base }
+
+// Size returns the number of bytes asked for.
+func (m *Mapping) Size() int64 { return m.bytes }
+
+// Bytes returns a view of n bytes from off, nil when that range is not inside the mapping or the
+// mapping was given back. The view is valid until Unmap.
+func (m *Mapping) Bytes(off, n int64) []byte {
+	if !m.holds(off, n) || m.gone.Load() {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(m.base, off)), n)
+}
+
+func (m *Mapping) holds(off, n int64) bool {
+	return off >= 0 && n >= 0 && off <= m.bytes && n <= m.bytes-off
+}
+
+// Unmap gives the memory back. A second call returns ErrUnmapped and does nothing.
+func (m *Mapping) Unmap() error {
+	if m.gone.Swap(true) {
+		return fmt.Errorf("unmap %s: %w", m.purpose, ErrUnmapped)
+	}
+	m.use.Sub(m.bytes)
+	if m.whole == nil {
+		return nil
+	}
+	if err := unix.Munmap(m.whole); err != nil {
+		return fmt.Errorf("unmap %s: %w", m.purpose, err)
+	}
+	return nil
+}
+
+var (
+	purposesMu sync.Mutex
+	purposes   = map[string]*atomic.Int64{}
+)
+
+func counter(purpose string) *atomic.Int64 {
+	purposesMu.Lock()
+	defer purposesMu.Unlock()
+	c, ok := purposes[purpose]
+	if !ok {
+		c = atomic.NewInt64(0)
+		purposes[purpose] = c
+	}
+	return c
+}
+
+// InUse returns the bytes mapped for purpose now.
+func InUse(purpose string) int64 { return counter(purpose).Load() }
+
+// Total returns the bytes mapped for all purposes now.
+func Total() int64 {
+	purposesMu.Lock()
+	defer purposesMu.Unlock()
+	var sum int64
+	for _, c := range purposes {
+		sum += c.Load()
+	}
+	return sum
+}

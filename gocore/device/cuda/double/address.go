@@ -1,0 +1,381 @@
+package double
+
+import (
+	"bytes"
+	"slices"
+	"unsafe"
+
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/device/cuda"
+
+	"golang.org/x/sys/unix"
+)
+
+// Fresh is what new device memory is filled with.
+const Fresh = 0xCB
+
+// Purpose is what the memory of all doubles is accounted to.
+const Purpose = "double of the driver"
+
+// place is a range of addresses that the double handed out. It stays known, protected, when it is freed.
+type place struct {
+	span    Span
+	mapping *memory.Mapping
+	offset  int64 // of span in the mapping
+	gpu     *gpu  // of Allocate
+	chunks  []*chunk
+	foreign bool
+	freed   bool
+}
+
+// chunk is a part of a place that has memory behind it.
+type chunk struct {
+	span   Span
+	memory *physical
+	access bool
+}
+
+// physical is an allocation of CreateMemory.
+type physical struct {
+	gpu              *gpu
+	bytes            int64
+	mapped, released bool
+}
+
+func (d *Driver) newPlace(n, align int64) (*place, error) {
+	m, err := memory.Map(Purpose, n+align)
+	if err != nil {
+		return nil, err
+	}
+	base := uintptr(m.Base())
+	offset := int64(-base & uintptr(align-1))
+	p := &place{span: span(base+uintptr(offset), n), mapping: m, offset: offset}
+	if err := p.protect(p.span, unix.PROT_NONE); err != nil {
+		_ = m.Unmap()
+		return nil, err
+	}
+	d.places = append(d.places, p)
+	return p, nil
+}
+
+func (p *place) view(s Span) []byte { return p.mapping.Bytes(p.offset+int64(s.At-p.span.At), s.Bytes) }
+
+func (p *place) protect(s Span, how int) error { return unix.Mprotect(p.view(s), how) }
+
+// open makes a range accessible and fills it.
+func (p *place) open(s Span) error {
+	if err := p.protect(s, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		return err
+	}
+	fill := p.view(s)
+	for n := copy(fill, bytes.Repeat([]byte{Fresh}, 4096)); n < len(fill); n *= 2 {
+		copy(fill[n:], fill[:n])
+	}
+	return nil
+}
+
+// shut gives a range's pages back.
+func (p *place) shut(s Span) {
+	_ = unix.Madvise(p.view(s), unix.MADV_DONTNEED)
+	_ = p.protect(s, unix.PROT_NONE)
+}
+
+// at finds the place that an address is in, freed or not.
+func (d *Driver) at(a cuda.Pointer) *place {
+	for _, p := range d.places {
+		if p.span.At <= a && a < p.span.end() {
+			return p
+		}
+	}
+	return nil
+}
+
+// reachable says whether work may touch a range now: it is no device memory at all, or all of it is there.
+func (d *Driver) reachable(s Span) bool {
+	p := d.at(s.At)
+	if p == nil || s.Bytes == 0 {
+		return true
+	}
+	next := s.At
+	for _, c := range p.chunks {
+		if c.access && c.span.At <= next && next < c.span.end() {
+			next = c.span.end()
+		}
+	}
+	return next >= s.end()
+}
+
+// pinnedOrDevice says whether a kernel may touch a range: memory of a device, or of the host that is pinned, in however many pieces.
+func (d *Driver) pinnedOrDevice(s Span) bool {
+	if s.Bytes == 0 || d.at(s.At) != nil || d.cfg.Attributes[cuda.ReadsPageable] != 0 {
+		return true
+	}
+	next := s.At
+	for more := true; more && next < s.end(); {
+		more = false
+		for _, p := range d.pins {
+			if p.span.At <= next && next < p.span.end() {
+				next, more = p.span.end(), true
+			}
+		}
+	}
+	return next >= s.end()
+}
+
+// partly says whether anything of a range is mapped.
+func (p *place) partly(s Span) bool {
+	return slices.ContainsFunc(p.chunks, func(c *chunk) bool { return c.span.meets(s) })
+}
+
+// gone is called when a range's memory is taken away.
+func (d *Driver) gone(call string, s Span) {
+	d.taken(call, s)
+	for _, open := range d.watch.forget(s) {
+		d.wrong("%s of %v while nobody has waited for %s", call, s, open)
+	}
+}
+
+// Granularity implements cuda.Driver.
+func (d *Driver) Granularity(number int) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.device("Granularity", number)
+	return d.cfg.Granularity, err
+}
+
+func (d *Driver) grained(n int64) bool { return n > 0 && n%d.cfg.Granularity == 0 }
+
+// ReserveAddress implements cuda.Driver.
+func (d *Driver) ReserveAddress(n, align int64) (cuda.Pointer, error) {
+	const call = "ReserveAddress"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.enter(call); err != nil {
+		return 0, err
+	}
+	if !d.grained(n) || align < 0 || align&(align-1) != 0 {
+		return 0, fail(call, cuda.InvalidValue)
+	}
+	p, err := d.newPlace(n, max(align, d.cfg.Granularity))
+	if err != nil {
+		return 0, fail(call, cuda.OutOfMemory)
+	}
+	return p.span.At, nil
+}
+
+// FreeAddress implements cuda.Driver.
+func (d *Driver) FreeAddress(at cuda.Pointer, n int64) error {
+	const call = "FreeAddress"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.enter(call); err != nil {
+		return err
+	}
+	p := d.at(at)
+	if p == nil || p.freed || p.foreign || p.span != span(at, n) {
+		d.wrong("%s of %v, which is no reservation", call, span(at, n))
+		return fail(call, cuda.InvalidValue)
+	}
+	if len(p.chunks) > 0 {
+		d.wrong("%s of %v, of which something is mapped", call, p.span)
+		return fail(call, cuda.InvalidValue)
+	}
+	d.gone(call, p.span)
+	p.freed = true
+	return nil
+}
+
+// CreateMemory implements cuda.Driver.
+func (d *Driver) CreateMemory(c cuda.Context, number int, n int64) (cuda.Memory, error) {
+	const call = "CreateMemory"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.within(call, c)
+	if err != nil {
+		return 0, err
+	}
+	if g.number != number || !d.grained(n) {
+		return 0, fail(call, cuda.InvalidValue)
+	}
+	if n > d.free(g) {
+		return 0, fail(call, cuda.OutOfMemory)
+	}
+	g.used += n
+	h := cuda.Memory(d.handle())
+	d.memories[h] = &physical{gpu: g, bytes: n}
+	return h, nil
+}
+
+// ReleaseMemory implements cuda.Driver. What is mapped stays so, and the memory taken, until Unmap.
+func (d *Driver) ReleaseMemory(h cuda.Memory) error {
+	const call = "ReleaseMemory"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, err := d.memory(call, h)
+	if err != nil {
+		return err
+	}
+	m.released = true
+	m.drop()
+	return nil
+}
+
+func (d *Driver) memory(call string, h cuda.Memory) (*physical, error) {
+	m := d.memories[h]
+	if m == nil || m.released {
+		d.calls[call]++
+		d.wrong("%s of memory %#x, which was released or never was", call, uintptr(h))
+		return nil, fail(call, cuda.InvalidHandle)
+	}
+	d.calls[call]++
+	return m, d.failing(call, m.gpu)
+}
+
+func (m *physical) drop() {
+	if m.released && !m.mapped {
+		m.gpu.used -= m.bytes
+	}
+}
+
+// Map implements cuda.Driver.
+func (d *Driver) Map(at cuda.Pointer, n int64, h cuda.Memory) error {
+	const call = "Map"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, err := d.memory(call, h)
+	if err != nil {
+		return err
+	}
+	s, p := span(at, n), d.at(at)
+	if n < m.bytes {
+		return fail(call, cuda.NotSupported)
+	}
+	if n != m.bytes || m.mapped || p == nil || p.freed || p.foreign || !p.span.holds(s) || int64(at-p.span.At)%d.cfg.Granularity != 0 {
+		return fail(call, cuda.InvalidValue)
+	}
+	if p.partly(s) {
+		return fail(call, cuda.InvalidValue)
+	}
+	m.mapped = true
+	p.chunks = append(p.chunks, &chunk{span: s, memory: m})
+	slices.SortFunc(p.chunks, func(a, b *chunk) int { return int(int64(a.span.At) - int64(b.span.At)) })
+	return nil
+}
+
+// mapped finds the chunks that make up exactly a range.
+func (d *Driver) mapped(call string, s Span) (*place, []*chunk, error) {
+	d.calls[call]++
+	p := d.at(s.At)
+	if p == nil || p.freed || p.foreign {
+		return nil, nil, fail(call, cuda.InvalidValue)
+	}
+	var found []*chunk
+	next := s.At
+	for _, c := range p.chunks {
+		if c.span.At == next && c.span.end() <= s.end() {
+			found, next = append(found, c), c.span.end()
+		}
+	}
+	if len(found) == 0 || next != s.end() {
+		return nil, nil, fail(call, cuda.InvalidValue)
+	}
+	return p, found, d.failing(call, found[0].memory.gpu)
+}
+
+// Unmap implements cuda.Driver, for one or several whole mappings.
+func (d *Driver) Unmap(at cuda.Pointer, n int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, found, err := d.mapped("Unmap", span(at, n))
+	if err != nil {
+		return err
+	}
+	d.gone("Unmap", span(at, n))
+	for _, c := range found {
+		p.shut(c.span)
+		c.memory.mapped = false
+		c.memory.drop()
+	}
+	p.chunks = slices.DeleteFunc(p.chunks, func(c *chunk) bool { return slices.Contains(found, c) })
+	return nil
+}
+
+// SetAccess implements cuda.Driver, for one or several whole mappings.
+func (d *Driver) SetAccess(at cuda.Pointer, n int64, number int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, found, err := d.mapped("SetAccess", span(at, n))
+	if err != nil {
+		return err
+	}
+	if number < 0 || number >= len(d.gpus) {
+		return fail("SetAccess", cuda.InvalidDevice)
+	}
+	for _, c := range found {
+		if c.access {
+			continue
+		}
+		if err := p.open(c.span); err != nil {
+			return fail("SetAccess", cuda.OutOfMemory)
+		}
+		c.access = true
+	}
+	return nil
+}
+
+// pageBytes is what memory can be protected by.
+const pageBytes = 4096
+
+// Allocate gives device memory to the application, for its arrays.
+func (d *Driver) Allocate(device int, n int64) (cuda.Pointer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.gpus[device]
+	if n <= 0 || n > d.free(g) {
+		return 0, fail("Allocate", cuda.OutOfMemory)
+	}
+	n = (n + pageBytes - 1) &^ (pageBytes - 1)
+	p, err := d.newPlace(n, pageBytes)
+	if err != nil {
+		return 0, fail("Allocate", cuda.OutOfMemory)
+	}
+	if err := p.open(p.span); err != nil {
+		return 0, fail("Allocate", cuda.OutOfMemory)
+	}
+	p.gpu, p.foreign = g, true
+	p.chunks = []*chunk{{span: p.span, access: true}}
+	g.used += n
+	return p.span.At, nil
+}
+
+// Deallocate takes an application's memory back. Work that touches it is misuse from then on.
+func (d *Driver) Deallocate(at cuda.Pointer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.at(at)
+	if p == nil || !p.foreign || p.freed {
+		d.wrong("Deallocate of %#x", at)
+		return
+	}
+	d.gone("Deallocate", p.span)
+	p.shut(p.span)
+	p.chunks, p.freed = nil, true
+	p.gpu.used -= p.span.Bytes
+}
+
+// Bytes is a view of memory that is accessible now: an array of the application's, a slot of a cache. Whoever looks at it has
+// to have waited for the work that writes it.
+func (d *Driver) Bytes(at cuda.Pointer, n int64) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.at(at)
+	if p == nil || !p.span.holds(span(at, n)) || !d.reachable(span(at, n)) {
+		return nil
+	}
+	return p.view(span(at, n))
+}
+
+// bytesAt is a view of any memory of the process.
+func bytesAt(s Span) []byte {
+	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&s.At))), s.Bytes)
+}

@@ -1,0 +1,121 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/device"
+	"velocpy/gocore/device/cuda/kernel"
+	"velocpy/gocore/model"
+)
+
+// plans keeps the memory in which launches are prepared.
+var plans = sync.Pool{New: func() any { return new(kernel.Plan) }}
+
+// planned launches what prepare plans.
+func (l *lane) planned(prepare func(*kernel.Plan)) error {
+	plan := plans.Get().(*kernel.Plan)
+	defer plans.Put(plan)
+	plan.Reset()
+	prepare(plan)
+	return l.launch(plan)
+}
+
+// Gather copies pieces of pageable memory first, as their sums are taken of the slot.
+func (l *lane) Gather(pieces []device.Piece, withSums bool) (device.Sums, error) {
+	if err := l.ready(pieces); err != nil {
+		return nil, err
+	}
+	pieces, release, err := l.brought(pieces)
+	if err != nil {
+		return nil, err
+	}
+	if !withSums {
+		return nil, errors.Join(l.gather(pieces), release())
+	}
+	s, err := l.summed(pieces, false, func(p *kernel.Plan, at device.Address) { p.Gather(pieces, at) })
+	if err = errors.Join(err, release()); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// gather takes the copy engine's way for what it can do in one go.
+func (l *lane) gather(pieces []device.Piece) error {
+	if only := single(pieces); only != nil {
+		return l.copy(only.Slot, uintptr(only.Mem.Base), only.Bytes)
+	}
+	return l.planned(func(p *kernel.Plan) { p.Gather(pieces, 0) })
+}
+
+// Scatter leaves pieces of pageable memory for the end, as they make the caller wait.
+func (l *lane) Scatter(pieces []device.Piece) error {
+	if err := l.ready(pieces); err != nil {
+		return err
+	}
+	if err := l.scatter(pieces); err != nil {
+		return err
+	}
+	return l.toHost(pieces)
+}
+
+func (l *lane) scatter(pieces []device.Piece) error {
+	if only := single(pieces); only != nil {
+		return l.copy(uintptr(only.Mem.Base), only.Slot, only.Bytes)
+	}
+	return l.planned(func(p *kernel.Plan) { p.Scatter(pieces) })
+}
+
+// Hash reads the slots once.
+func (l *lane) Hash(pieces []device.Piece) (device.Sums, error) {
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	for i := range pieces {
+		if pieces[i].Bytes < 0 {
+			return nil, fmt.Errorf("%s: a slot of %s: %w", l.d.Name(), quantity.Exact(pieces[i].Bytes), model.ErrShape)
+		}
+	}
+	return l.summed(pieces, true, func(p *kernel.Plan, at device.Address) { p.Hash(pieces, at) })
+}
+
+// ready says whether the lane takes work now, and whether the arrays can be: a kernel that is told nonsense loses the context.
+func (l *lane) ready(pieces []device.Piece) error {
+	for i := range pieces {
+		if err := pieces[i].Mem.Check(pieces[i].Bytes); err != nil {
+			return fmt.Errorf("%s: piece %d: %w", l.d.Name(), i, err)
+		}
+	}
+	return l.open()
+}
+
+// summed runs kernels that write hashes. If not all of them can be launched, the words of those that were stay out of use: nobody
+// will know when they have been written.
+func (l *lane) summed(pieces []device.Piece, waited bool, prepare func(*kernel.Plan, device.Address)) (device.Sums, error) {
+	s, err := l.d.sumsFor(pieces, waited)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.planned(func(p *kernel.Plan) { prepare(p, s.address()) }); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// single is the one piece that lies together in memory of the device, nil if there are none, more, or others.
+func single(pieces []device.Piece) *device.Piece {
+	var only *device.Piece
+	for i := range pieces {
+		p := &pieces[i]
+		if p.Bytes <= 0 || p.Host {
+			continue
+		}
+		if only != nil || !p.Mem.Contiguous() {
+			return nil
+		}
+		only = p
+	}
+	return only
+}

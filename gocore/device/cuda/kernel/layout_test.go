@@ -1,0 +1,109 @@
+package kernel
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"velocpy/gocore/base/checksum"
+)
+
+// header is the C++ side, which asserts the numbers in it when it is compiled.
+func header(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../../cuda/parameters.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestLayoutIsTheHeaders(t *testing.T) {
+	ours := map[string]int{}
+	for name, n := range map[string]runLayout{"ManyPieces": manyRuns, "FewPieces": fewRuns} {
+		for member, at := range map[string]int{
+			"sums": runSums, "count": runCount, "units": runUnits, "unit": runUnit,
+			"to": n.to(0), "from": n.from(0), "bytes": n.bytes(0), "first": n.first(0), "sum": n.sum(0),
+		} {
+			ours[name+", "+member] = at
+		}
+		ours[name] = n.size()
+	}
+	for name, n := range map[string]arrayLayout{"ManyArrays": manyArrays, "FewArrays": fewArrays} {
+		for member, at := range map[string]int{
+			"count": arrayCount, "units": arrayUnits, "slot": n.slot(0), "mem": n.mem(0), "elements": n.elements(0),
+			"first": n.first(0), "layout": n.layout(0), "stride": n.stride(0), "length": n.length(0),
+		} {
+			ours[name+", "+member] = at
+		}
+		ours[name] = n.size()
+	}
+	found := regexp.MustCompile(`(?m)^VELOCPY_(?:SIZE|OFFSET)\((\w+(?:, [a-z]+)?), (\d+), (\d+)\);$`).FindAllStringSubmatch(header(t), -1)
+	for _, m := range found {
+		for i, size := range []string{"Many", "Few"} {
+			name := size + m[1]
+			want, _ := strconv.Atoi(m[2+i])
+			if got, known := ours[name]; !known || got != want {
+				t.Errorf("%s: %d here, %d in the header", name, got, want)
+			}
+			delete(ours, name)
+		}
+	}
+	if len(ours) > 0 {
+		t.Errorf("not in the header: %v", ours)
+	}
+	for _, n := range []int{manyRuns.size(), manyArrays.size()} {
+		if n > largestMany || n > 32764 {
+			t.Errorf("a parameter of %d bytes", n)
+		}
+	}
+	if largestFew != max(fewRuns.size(), fewArrays.size()) {
+		t.Errorf("the largest small parameter has %d bytes", max(fewRuns.size(), fewArrays.size()))
+	}
+}
+
+func TestConstantsAreTheHeaders(t *testing.T) {
+	text := header(t)
+	for name, want := range map[string]int{
+		"kLeafBytes": checksum.LeafBytes, "kStridedElements": straightUnit, "kSmallSide": smallSide, "kLargeSide": largeSide,
+		"kPackThreads": packThreads, "kSumThreads": sumThreads, "kStridedThreads": stridedThreads,
+	} {
+		m := regexp.MustCompile(`constexpr uint32_t ` + name + ` = (\d+)(?: << (\d+))?;`).FindStringSubmatch(text)
+		if m == nil {
+			t.Errorf("%s is not in the header", name)
+			continue
+		}
+		got, _ := strconv.Atoi(m[1])
+		shift, _ := strconv.Atoi(m[2])
+		if got<<shift != want {
+			t.Errorf("%s: %d here, %d in the header", name, want, got<<shift)
+		}
+	}
+}
+
+func TestEveryKernelIsThereAndHasATwin(t *testing.T) {
+	text, err := os.ReadFile("../../../../cuda/velocpy_kernels.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := map[string]bool{}
+	for _, m := range regexp.MustCompile(`VELOCPY_KERNEL\(\w+, \d\) (\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+		entries[m[1]] = true
+	}
+	for _, name := range Names() {
+		if !entries[name] {
+			t.Errorf("%s is not in the source", name)
+		}
+		if Twin(name) == nil {
+			t.Errorf("%s has no twin", name)
+		}
+		delete(entries, name)
+	}
+	if len(entries) > 0 {
+		t.Errorf("not known here: %v", entries)
+	}
+	if Twin("velocpy_nothing") != nil {
+		t.Error("a twin of nothing")
+	}
+}

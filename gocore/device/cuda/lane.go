@@ -1,0 +1,141 @@
+package cuda
+
+import (
+	"fmt"
+
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/device"
+	"velocpy/gocore/model"
+)
+
+// lane is a stream: our own, which waits for nobody's default stream, or one of the caller's.
+type lane struct {
+	d      *Device
+	stream Stream
+	own    bool
+	known  bool // not being captured
+}
+
+// Lane opens a stream of that priority among ours and all others of the context.
+func (d *Device) Lane(p device.Priority) (device.Lane, error) {
+	if err := d.Lost(); err != nil {
+		return nil, err
+	}
+	priority := d.least
+	switch p {
+	case device.Waited:
+		priority = d.greatest
+	case device.Ahead:
+		priority = (d.least + d.greatest) / 2
+	}
+	stream, err := d.driver.CreateStream(d.context, priority)
+	if err != nil {
+		return nil, d.check("a stream of our own", err)
+	}
+	return &lane{d: d, stream: stream, own: true}, nil
+}
+
+// Borrow believes that the handle is a stream of this device's context.
+func (d *Device) Borrow(stream uint64) device.Lane {
+	s := Stream(stream)
+	if s == 0 {
+		s = LegacyStream
+	}
+	return &lane{d: d, stream: s}
+}
+
+// open says whether something may be put into the lane now. A stream that is being captured would make it part of a graph that
+// runs any number of times, or break the capture; asking does neither.
+func (l *lane) open() error {
+	if err := l.d.Lost(); err != nil || l.own || l.known {
+		return err
+	}
+	recorded, err := l.d.driver.StreamIsCapturing(l.d.context, l.stream)
+	if err != nil {
+		return l.d.check("the caller's stream", err)
+	}
+	if recorded {
+		return fmt.Errorf("%s: %w: checkpoint before or after it", l.d.Name(), device.ErrRecording)
+	}
+	l.known = true // for as long as one call borrows it: the caller's own thread is in that call
+	return nil
+}
+
+func (l *lane) Copy(to, from device.Address, n int64) error {
+	if n < 0 {
+		return fmt.Errorf("%s: a copy of %s: %w", l.d.Name(), quantity.Exact(n), model.ErrShape)
+	}
+	if err := l.open(); err != nil {
+		return err
+	}
+	return l.copy(to, from, n)
+}
+
+// copy is one call of the driver for each part between two seams.
+func (l *lane) copy(to, from uintptr, n int64) error {
+	for n > 0 {
+		table := l.d.pins.current()
+		part := min(table.whole(to, n), table.whole(from, n))
+		err := l.d.driver.Copy(l.d.context, to, from, part, l.stream)
+		if Is(err, InvalidValue) && l.d.pins.current() != table {
+			continue // something was pinned in between, and the part was astride
+		}
+		if err != nil {
+			return l.d.check("copy", err)
+		}
+		to, from, n = to+uintptr(part), from+uintptr(part), n-part
+	}
+	return nil
+}
+
+func (l *lane) Mark() (device.Mark, error) {
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	return l.mark(l.own)
+}
+
+// mark takes a blocking event, in which threads wait themselves and which costs the stream 1.2 µs, or one that is waited for by way of a waiter.
+func (l *lane) mark(blocking bool) (*mark, error) {
+	from := &l.d.signs
+	if blocking {
+		from = &l.d.events
+	}
+	event, err := from.take()
+	if err != nil {
+		return nil, l.d.check("event", err)
+	}
+	if err := l.d.driver.RecordEvent(l.d.context, event, l.stream); err != nil {
+		from.give(event)
+		return nil, l.d.check("mark", err)
+	}
+	m := &mark{d: l.d, event: event, from: from, stream: l.stream, number: l.d.marks.Inc()}
+	m.held.Store(1)
+	return m, nil
+}
+
+// After takes marks of any device of this package.
+func (l *lane) After(other device.Mark) error {
+	if err := l.open(); err != nil {
+		return err
+	}
+	m, ok := other.(*mark)
+	if !ok {
+		return fmt.Errorf("%s: a %T is no mark of a CUDA device", l.d.Name(), other)
+	}
+	if m.passed.Load() {
+		return nil
+	}
+	return l.d.check("waiting for another lane", l.d.driver.StreamWaitEvent(l.d.context, l.stream, m.event))
+}
+
+// Close returns at once. What was borrowed stays as it is.
+func (l *lane) Close() error {
+	if !l.own {
+		return nil
+	}
+	if err := l.d.Lost(); err != nil {
+		return err
+	}
+	return l.d.check("stream given back", l.d.driver.DestroyStream(l.d.context, l.stream))
+}

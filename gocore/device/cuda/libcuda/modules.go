@@ -1,0 +1,41 @@
+package libcuda
+
+// #include <stdlib.h>
+// #include "calls.h"
+import "C"
+
+import (
+	"slices"
+	"unsafe"
+
+	"velocpy/gocore/device/cuda"
+)
+
+// LoadModule loads kernels: machine code of several GPUs in one image, machine code of one, or text. The driver keeps a copy.
+func (d *Driver) LoadModule(c cuda.Context, image []byte) (cuda.Module, error) {
+	image = append(slices.Clip(image), 0) // text has to end with a zero
+	var module C.handle
+	r := C.velocpy_load_module(C.handle(c), unsafe.Pointer(unsafe.SliceData(image)), &module)
+	return cuda.Module(module), failure("cuModuleLoadData", r)
+}
+
+// UnloadModule gives the kernels back; none may be queued any more.
+func (d *Driver) UnloadModule(c cuda.Context, m cuda.Module) error {
+	return failure("cuModuleUnload", C.velocpy_unload_module(C.handle(c), C.handle(m)))
+}
+
+// Function finds a kernel by its plain name.
+func (d *Driver) Function(c cuda.Context, m cuda.Module, name string) (cuda.Function, error) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	var function C.handle
+	r := C.velocpy_function(C.handle(c), C.handle(m), text, &function)
+	return cuda.Function(function), failure("cuModuleGetFunction", r)
+}
+
+// Launch puts a kernel of one parameter into the stream. The parameter is read before it returns.
+func (d *Driver) Launch(c cuda.Context, f cuda.Function, blocks, threads, shared int, s cuda.Stream, parameter []byte) error {
+	r := C.velocpy_launch(C.handle(c), C.handle(f), C.uint(blocks), C.uint(threads), C.uint(shared), C.handle(s),
+		unsafe.Pointer(unsafe.SliceData(parameter)), C.size_t(len(parameter)))
+	return failure("cuLaunchKernel", r)
+}

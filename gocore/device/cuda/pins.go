@@ -1,0 +1,207 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+	"unsafe"
+
+	"go.uber.org/atomic"
+
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/device"
+)
+
+// pins knows what was pinned, so that no copy crosses a seam: the driver refuses one that does. Copies read the table without a
+// lock; Pin and Unpin put a new one in its place.
+type pins struct {
+	mu    sync.Mutex // of those who change it
+	table atomic.Pointer[seams]
+}
+
+// seams are pinned ranges in the order of their addresses.
+type seams []pinned
+
+type pinned struct {
+	at    uintptr
+	bytes int64
+	by    pinner
+}
+
+// pinner is who pinned a range, or is about to.
+type pinner uint8
+
+const (
+	ours   pinner = iota
+	theirs        // another device of the process, for all of them
+)
+
+func (p pinned) end() uintptr { return p.at + uintptr(p.bytes) }
+
+var nothing seams
+
+func (p *pins) current() *seams {
+	if t := p.table.Load(); t != nil {
+		return t
+	}
+	return &nothing
+}
+
+// after is the index of the first range that ends behind an address.
+func (s seams) after(at uintptr) int {
+	return sort.Search(len(s), func(i int) bool { return s[i].end() > at })
+}
+
+// whole is how many of n bytes at an address lie in one pinned range, or in none.
+func (s seams) whole(at uintptr, n int64) int64 {
+	i := s.after(at)
+	if i == len(s) {
+		return n
+	}
+	border := s[i].at
+	if border <= at {
+		border = s[i].end()
+	}
+	return int64(min(uintptr(n), border-at))
+}
+
+// insert enters a range, or says that it is ours when it was another's.
+func (p *pins) insert(r pinned) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.assign(r, theirs, r.by) {
+		return true
+	}
+	old := *p.current()
+	i := old.after(r.at)
+	if i < len(old) && old[i].at < r.end() {
+		return false
+	}
+	table := slices.Insert(slices.Clone(old), i, r)
+	p.table.Store(&table)
+	return true
+}
+
+func (p *pins) remove(r pinned) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := *p.current()
+	i := old.index(r)
+	if i < 0 {
+		return false
+	}
+	table := slices.Delete(slices.Clone(old), i, i+1)
+	p.table.Store(&table)
+	return true
+}
+
+// assign changes whose a range is. The lock is held.
+func (p *pins) assign(r pinned, from, to pinner) bool {
+	i := p.current().index(r)
+	if i < 0 || (*p.current())[i].by != from {
+		return false
+	}
+	table := slices.Clone(*p.current())
+	table[i].by = to
+	p.table.Store(&table)
+	return true
+}
+
+// share notes that it was another device that pinned a range.
+func (p *pins) share(r pinned) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.assign(r, ours, theirs)
+}
+
+// index is where a range stands, or -1.
+func (s seams) index(r pinned) int {
+	return slices.IndexFunc(s, func(x pinned) bool { return x.at == r.at && x.bytes == r.bytes })
+}
+
+// Pin takes 15 ms per GiB of touched huge pages. Copies of the range may run meanwhile. The seam is known before the memory is
+// pinned, as a copy that crosses it fails from that moment on. A range that another device of the process has pinned is pinned for this one, too;
+// the other must keep it as long as this one works with it.
+func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
+	at, r, err := d.pinnable(m, off, n)
+	if err != nil {
+		return err
+	}
+	if !d.pins.insert(r) {
+		return fmt.Errorf("%s: pinning %s: %w: some of them are pinned already", d.Name(), quantity.Exact(n), device.ErrPinning)
+	}
+	err = d.driver.Register(d.context, at, n)
+	if err == nil {
+		return nil
+	}
+	if Is(err, AlreadyRegistered) { // the driver pins for all devices
+		d.pins.share(r)
+		return nil
+	}
+	d.pins.remove(r)
+	var e *Error
+	if errors.As(err, &e) && e.Code.Sticky() {
+		return d.lose("pinning", err)
+	}
+	return fmt.Errorf("%s: pinning %s: %w: %w (limits of locked memory and of the cgroup count)", d.Name(), quantity.Exact(n), device.ErrPinning, err)
+}
+
+// Border implements device.Device.
+func (d *Device) Border(m *memory.Mapping, off, n int64) error {
+	_, r, err := d.pinnable(m, off, n)
+	if err != nil {
+		return err
+	}
+	if r.by = theirs; !d.pins.insert(r) {
+		return fmt.Errorf("%s: a border around %s: %w: some of them are pinned already", d.Name(), quantity.Exact(n), device.ErrPinning)
+	}
+	return nil
+}
+
+// Unpin has to be given a range that one Pin was given.
+func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
+	at, r, err := d.pinnable(m, off, n)
+	if err != nil {
+		return err
+	}
+	table := *d.pins.current()
+	i := table.index(r)
+	if i < 0 {
+		return fmt.Errorf("%s: unpinning %s: %w: they were not pinned as one", d.Name(), quantity.Exact(n), device.ErrPinning)
+	}
+	if table[i].by == ours {
+		err = d.driver.Unregister(d.context, at)
+	}
+	d.pins.remove(r)
+	return d.check("unpinning", err)
+}
+
+func (d *Device) pinnable(m *memory.Mapping, off, n int64) (unsafe.Pointer, pinned, error) {
+	if err := d.Lost(); err != nil {
+		return nil, pinned{}, err
+	}
+	p := m.Bytes(off, n)
+	if len(p) == 0 {
+		return nil, pinned{}, fmt.Errorf("%s: pinning [%d, %d+%d): %w: %w", d.Name(), off, off, n, device.ErrPinning, memory.ErrRange)
+	}
+	at := unsafe.Pointer(unsafe.SliceData(p))
+	return at, pinned{at: uintptr(at), bytes: n}, nil
+}
+
+// unpinAll takes back what was left pinned. Addresses come from mappings that still stand.
+func (d *Device) unpinAll() error {
+	var failed []error
+	for _, r := range *d.pins.current() {
+		if r.by == ours {
+			failed = append(failed, d.check("unpinning", d.driver.Unregister(d.context, place(r.at))))
+		}
+		d.pins.remove(r)
+	}
+	return errors.Join(failed...)
+}
+
+// place turns an address that the host can reach back into a pointer. The address is outside the Go heap.
+func place(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

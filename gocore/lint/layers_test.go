@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// layers says which packages of the core a package may import: the first row that fits it counts. A name that ends in a slash stands for everything below that
+// folder, other names for one package. Tests may import what they like.
+var layers = []struct {
+	from string
+	may  []string
+}{
+	{"model", nil},
+	{"base/", []string{"base/", "model"}},
+	// Policy is pure: time, sizes and rates are its inputs.
+	{"policy/", []string{"policy/", "model", "base/quantity"}},
+	{"transfer/copier", []string{"base/", "model"}},
+	{"device", []string{"base/memory", "model"}},
+	{"device/hazard", []string{"device"}},
+	{"device/topology/", []string{"device/topology"}},
+	{"device/", []string{"device/", "transfer/copier", "base/", "model"}},
+	{"tier/disk/durable", []string{"tier/disk/", "base/", "model"}},
+	{"tier/disk/", []string{"base/", "model"}},
+	{"store", []string{"tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},
+	{"inspect", []string{"tier/disk/", "base/", "model"}},
+	{"doctor", []string{"device/", "base/"}},
+	{"cabi", []string{"store", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
+	{"lint", nil},
+}
+
+// within tells whether a name of the table stands for a package.
+func within(name, dir string) bool {
+	folder, all := strings.CutSuffix(name, "/")
+	return dir == folder || all && strings.HasPrefix(dir, name)
+}
+
+// findUpward reports imports that the table of layers does not allow.
+func findUpward(s *source, report func(ast.Node, string)) {
+	row := slices.IndexFunc(layers, func(l struct {
+		from string
+		may  []string
+	}) bool {
+		return within(l.from, s.dir)
+	})
+	s.eachImport(func(n ast.Node, where string) {
+		dir, own := strings.CutPrefix(where, module+"gocore/")
+		if !own {
+			return
+		}
+		if row < 0 || !slices.ContainsFunc(layers[row].may, func(name string) bool { return within(name, dir) }) {
+			report(n, s.dir+" imports "+dir)
+		}
+	})
+}

@@ -1,0 +1,372 @@
+package engine
+
+import (
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+	"velocpy/gocore/policy/plan"
+)
+
+// Phase is how far an operation has come.
+type Phase uint8
+
+// Waiting: for room or a transfer. Ready: the caller's turn (copy in, copy out). Ended: nothing more happens.
+const (
+	Waiting Phase = iota
+	Ready
+	Ended
+)
+
+// Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to Offset of Tier and calls EndCapture.
+// A Spill is copied by a transfer straight from the caller's memory instead, and is Ended when that is done.
+type Capture struct {
+	Rec     *Record
+	Tier    int
+	Phase   Phase
+	Spill   bool
+	Err     error
+	Notify  any   // handed to TakeWoken when Phase changes after BeginCapture returned
+	home    int   // the tier that it would lie in were there room
+	ready   int64 // when it became Ready
+	claim   *claim
+	quiet   bool
+	early   bool // visible to restores before its bytes are there: copy=False
+	stays   bool // the caller's wish
+	patient bool
+}
+
+// CaptureOptions are the caller's wishes.
+type CaptureOptions struct {
+	SourceStays bool // the source stays as it is until the bytes are captured: a transfer may read it later, if the capture is a Spill
+	Down        int  // write it down to this tier at once; 0: no wish
+	Top         int  // the fastest tier that it may lie in: a front, or the first tier that is none
+	Patient     bool // wait for room also when only the application can make some
+}
+
+// BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
+func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align int64, body any, o CaptureOptions) (*Capture, error) {
+	rec := e.newRecord(h, k, size, align, body)
+	rec.top = uint8(o.Top)
+	t, err := e.captureTier(rec, o.SourceStays)
+	if err != nil {
+		e.abandon(now, rec, err)
+		return nil, err
+	}
+	c := &Capture{Rec: rec, home: t, quiet: true, stays: o.SourceStays, patient: o.Patient}
+	if o.Down > 0 && o.Down < len(e.tiers) {
+		c.Rec.wants |= 1 << o.Down
+	}
+	e.ask(now, c, t)
+	if c.early && c.Phase != Ended { // after the demand: one that is refused at once must not cost the key's old version
+		e.publish(now, c.Rec, c.home)
+	}
+	c.quiet = false
+	return c, nil
+}
+
+// ask demands room in tier t. A source that stays is read by a transfer; but into a front its caller copies it as any other, while it is still
+// in the call.
+func (e *Engine) ask(now int64, c *Capture, t int) {
+	tr := e.tiers[t]
+	c.Tier, c.early = t, c.stays && !(tr.Front && c.quiet)
+	c.Spill = tr.Remote || c.early
+	tr.captured, tr.captures = max(c.Rec.Size, tr.captured), e.count
+	c.claim = &claim{rec: c.Rec, patient: c.patient,
+		granted:   func(now int64) { e.beginCopy(now, c) },
+		denied:    func(now int64, err error) { e.denyCapture(now, c, err) },
+		elsewhere: func(now int64) bool { return e.deflect(now, c) },
+		below:     func(now int64) bool { return e.descend(now, c) },
+		sooner:    func(now int64, w evict.Window) bool { return e.goDown(now, c, w) },
+		came:      c.early,
+	}
+	e.demand(now, t, c.claim)
+}
+
+// deflect takes a capture whose source stays, and for which its tier will never have room, to the next one that can take it, or in the end to
+// the front that it was to go past; false when there is none.
+func (e *Engine) deflect(now int64, c *Capture) bool {
+	if !c.early || e.tiers[c.Tier].Front {
+		return false
+	}
+	t := -1
+	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // else that one fails
+		t = e.holds(c.Rec, e.below(c.Tier))
+	}
+	if top := c.Rec.Top(); t < 0 && e.tiers[top].Front && e.tiers[top].fits(c.Rec) {
+		t = top
+	}
+	if t < 0 {
+		return false
+	}
+	c.claim.over, c.home = true, t
+	e.ask(now, c, t)
+	return true
+}
+
+// descend takes a capture that waits for a tier which has become too small to the next one that can take it; false when there is none. One that
+// its caller copies stays in tiers that callers can address.
+func (e *Engine) descend(now int64, c *Capture) bool {
+	t := e.holds(c.Rec, e.below(c.Tier))
+	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
+		return false
+	}
+	c.claim.over, c.home = true, t
+	e.ask(now, c, t)
+	return true
+}
+
+// captureTier is the fastest tier that can hold the checkpoint at all; a source that stays goes past the fastest, whose room it
+// does not need, where a lower one can hold it.
+func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
+	top := int(r.top)
+	if t := e.holds(r, e.below(top)); sourceStays && t >= 0 {
+		return t, nil
+	}
+	if t := e.holds(r, top); t >= 0 {
+		return t, nil
+	}
+	last := len(e.tiers) - 1
+	return 0, full(last, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.Size), quantity.Exact(e.tiers[last].Capacity))
+}
+
+// holds is the fastest tier from t on that is large enough for r, or -1.
+func (e *Engine) holds(r *Record, t int) int {
+	for t >= 0 && !e.tiers[t].fits(r) {
+		t = e.below(t)
+	}
+	return t
+}
+
+func (e *Engine) beginCopy(now int64, c *Capture) {
+	e.place(c.Rec, c.Tier, c.Rec.copies[c.Tier], lifecycle.BeginWrite)
+	if c.Spill {
+		f := e.Fragment(c.Rec, c.Tier)
+		f.Transfers++
+		e.tiers[c.Tier].arriving++
+		e.pass(Down, &Transfer{Kind: Spill, Rec: c.Rec, From: -1, To: c.Tier, ToOff: f.Offset, Capture: c})
+	} else {
+		e.capturing++
+		c.Phase, c.ready = Ready, now
+	}
+	if !c.quiet {
+		e.wake(c.Notify)
+	}
+}
+
+func (e *Engine) denyCapture(now int64, c *Capture, err error) {
+	c.Phase, c.Err = Ended, err
+	if c.early && !c.quiet && !c.Rec.gone {
+		e.lose(c.Rec, err) // it was acknowledged
+	}
+	e.abandon(now, c.Rec, err)
+	if !c.quiet {
+		e.wake(c.Notify)
+	}
+}
+
+// EndCapture ends a capture that was Ready: the bytes are in place, or the caller gave up (ok false).
+func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
+	c.Phase = Ended
+	e.capturing--
+	if !ok {
+		e.step(c.Rec, c.Tier, lifecycle.Abort)
+		e.abandon(now, c.Rec, ErrDropped)
+		e.pump(now)
+		return
+	}
+	e.copied(now, c)
+	e.captured(now, c)
+	e.pump(now)
+}
+
+// CancelCapture gives up a capture that is still waiting for room. One that a transfer is already copying cannot be stopped: false.
+func (e *Engine) CancelCapture(now int64, c *Capture) bool {
+	switch {
+	case c.Phase == Ended:
+		return true
+	case c.Phase == Ready:
+		e.EndCapture(now, c, false)
+		return true
+	case c.Rec.copies[c.Tier] != fragment.None:
+		if !c.early { // what is visible already stays; anything else must not replace what is written meanwhile
+			e.discard(now, c.Rec)
+		}
+		return false
+	}
+	c.claim.deny(now, ErrDropped)
+	e.pump(now)
+	return true
+}
+
+// Show makes a checkpoint visible whose bytes a transfer has taken, and that cannot be recalled any more: its caller goes on, and what he writes from now on
+// replaces it.
+func (e *Engine) Show(now int64, c *Capture) {
+	if c.early || c.Rec.gone {
+		return
+	}
+	c.early = true
+	e.publish(now, c.Rec, c.home)
+	e.pump(now)
+}
+
+// captured makes the checkpoint visible, whatever tier its bytes went to.
+func (e *Engine) captured(now int64, c *Capture) {
+	r := c.Rec
+	r.captured = true
+	e.step(r, c.Tier, lifecycle.WriteDone)
+	e.tiers[c.Tier].inflow.arrived(now, e.count, r.Size)
+	e.Stats.Captured += r.Size
+	e.Stats.Captures++
+	e.trace(now, Captured, r, c.Tier, 0)
+	if r.gone { // replaced or dropped before its bytes were there
+		e.settle(now, r, c.Tier)
+		e.wakeWaits(now, r)
+		return
+	}
+	if !c.early {
+		e.publish(now, r, c.home)
+	}
+	for t := r.Top(); t <= c.Tier; t++ { // those above, too, may have been looked at while it was only announced
+		if e.uses(r, t) {
+			e.lookAgain(r.Hist, t, r.seq)
+		}
+	}
+	e.settle(now, r, c.Tier)
+	e.flushWanted(now, r, c.Tier)
+	e.wakeWaits(now, r)
+	e.resume(now, r)
+}
+
+// publish makes r, which tier t was to capture, the checkpoint of its key.
+func (e *Engine) publish(now int64, r *Record, t int) {
+	h := r.Hist
+	old := h.Get(r.Key)
+	if old != nil {
+		e.replace(now, old, r)
+	}
+	h.records.put(r)
+	h.order.Written(r.Key)
+	if seq, ok := h.order.Seq(r.Key); ok {
+		e.expect(r, seq)
+	}
+	for _, k := range h.order.Withdrawn() {
+		e.renew(now, h, k)
+	}
+	e.follow(h) // a guess may be another one now
+	e.swept(r, t, old == nil)
+	if !r.Key.IsText && r.Key.Number >= h.auto {
+		h.auto = r.Key.Number + 1
+	}
+}
+
+// AutoKey is an integer key that the history does not use.
+func (e *Engine) AutoKey(h *History) model.Key {
+	for {
+		k := model.Key{Number: h.auto}
+		h.auto++
+		if h.Get(k) == nil {
+			return k
+		}
+	}
+}
+
+// abandon removes a record whose capture failed.
+func (e *Engine) abandon(now int64, r *Record, err error) {
+	r.failed = err
+	if !r.gone && r.ref != plan.Nobody {
+		e.remove(now, r)
+		return
+	}
+	e.discard(now, r)
+}
+
+// Drop removes a checkpoint; false when there is none.
+func (e *Engine) Drop(now int64, h *History, k model.Key) bool {
+	r := h.Get(k)
+	if r == nil {
+		return false
+	}
+	e.count++
+	e.forecast.surprise = e.count
+	e.trace(now, Dropped, r, -1, 0)
+	e.remove(now, r)
+	e.pump(now)
+	return true
+}
+
+// Clear removes all checkpoints of a history and its plan.
+func (e *Engine) Clear(now int64, h *History) {
+	h.order.Clear()
+	h.due.Clear()
+	h.Each(func(r *Record) { e.remove(now, r) })
+	e.resetPlan(now, h)
+	e.pump(now)
+}
+
+// remove takes r out of its history and gives back, now or when its readers have gone, all room that it has: it owes no flush.
+func (e *Engine) remove(now int64, r *Record) { e.replace(now, r, nil) }
+
+// replace is remove, with the version that comes instead.
+func (e *Engine) replace(now int64, r, by *Record) {
+	if e.cfg.Removed != nil {
+		e.cfg.Removed(r, by)
+	}
+	r.Hist.order.Dropped(r.Key)
+	e.unhide(r)
+	r.Hist.records.take(r)
+	if r.seq != fragment.Unexpected {
+		r.Hist.sweep.awaited--
+	}
+	e.foresee(r.Hist)
+	e.followLater(r.Hist)
+	e.discard(now, r)
+}
+
+func (e *Engine) discard(now int64, r *Record) {
+	r.gone = true
+	for k, l := range e.links {
+		if e.unqueue(now, l, r) {
+			e.Stats.CancelledFlush += r.Size
+		} else if e.Complete(r, k) && r.queuedOn&(1<<k) == 0 && e.lower(r, k) < 0 {
+			e.Stats.AvoidedFlush += r.Size
+		}
+		e.unstick(r, k)
+	}
+	e.withdrawClaims(now, r, false)
+	e.cancelLoads(r, func(int) {}) // settling frees their room
+	for t := range e.tiers {
+		e.settle(now, r, t)
+	}
+	why := ErrDropped
+	if !r.captured && r.failed != nil {
+		why = r.failed // acknowledged before its bytes were taken, and then they could not be
+	}
+	e.failWaiting(now, r, why)
+	e.wakeWaits(now, r)
+	e.forget(r)
+}
+
+// cancelLoads takes back the loads of r that have room but have not begun, and calls f for the tier of each.
+func (e *Engine) cancelLoads(r *Record, f func(t int)) {
+	for k, l := range e.links {
+		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {
+			r.loadsOn &^= bit
+			l.loads--
+			l.loading -= r.Size
+			for _, q := range []*fifo[*Record]{&l.demand, &l.ahead} {
+				q.without(func(queued *Record) bool { return queued == r })
+			}
+			e.Fragment(r, l.lower).Transfers--
+			f(k)
+		}
+	}
+}
+
+func (e *Engine) unstick(r *Record, k int) {
+	if bit := uint8(1) << k; r.stuckOn&bit != 0 {
+		r.stuckOn &^= bit
+		e.links[k].stuck--
+	}
+}

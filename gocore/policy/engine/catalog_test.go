@@ -1,0 +1,606 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"syscall"
+	"testing"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
+
+	"pgregory.net/rapid"
+)
+
+// catalog plays the part of a store whose last tier outlives the engine: what is durable there, by keys.
+type catalog struct {
+	w         *world
+	rows      []map[model.Key]*row // by history
+	owned     map[*Record]*row     // records that have a row's room, be the row still in the catalog or not
+	committed map[*Transfer]bool   // whose row is in the catalog before the engine hears of its end
+	drops     []*dropping          // those that are not durable yet
+	failing   map[*Record]*row     // commits whose outcome nobody knows, while the engine is told
+	unsure    []*row               // their rooms: the catalog of the next process may count on them, until something is committed here
+	retired   [][2]int64
+	owing     bool         // drops were under way when the world was last looked at
+	stayed    map[int]bool // contents that lay in a range when it was retired
+}
+
+// row is one checkpoint of the catalog.
+type row struct {
+	hi                        int
+	key                       model.Key
+	serial, off, size, extent int64
+	align                     int64
+	top, content              int
+	owner                     *Record // that has the room; nil: it is reserved
+	doomed                    bool    // a drop of it is under way
+	replaced                  bool    // its record gave way to a later version: this engine does not find it again, also when that one is never committed
+	given                     bool    // its room was given back, or will be by its owner
+}
+
+type dropping struct {
+	hi  int
+	key model.Key
+	row *row // nil: only commits of unknown outcome have the key
+}
+
+func newCatalog(w *world) *catalog {
+	c := &catalog{w: w, rows: []map[model.Key]*row{{}, {}}}
+	c.begin()
+	return c
+}
+
+// begin forgets what only a process knows.
+func (c *catalog) begin() {
+	c.owned, c.committed, c.failing = map[*Record]*row{}, map[*Transfer]bool{}, map[*Record]*row{}
+	c.drops, c.unsure, c.retired, c.stayed = nil, nil, nil, map[int]bool{}
+}
+
+func (c *catalog) hook(cfg *Config) {
+	cfg.Keep, cfg.Removed, cfg.Find = c.keep, c.removed, c.find
+}
+
+func (w *world) last() int { return len(w.e.tiers) - 1 }
+
+// findable is the row of a key that a record can be made of, if the key has none.
+func (c *catalog) findable(hi int, k model.Key) *row {
+	if c == nil {
+		return nil
+	}
+	if row := c.rows[hi][k]; row != nil && !row.doomed && !row.replaced && row.owner == nil {
+		return row
+	}
+	return nil
+}
+
+func (c *catalog) find(h *History, k model.Key) *Record {
+	i := c.w.index(h)
+	row := c.findable(i, k)
+	if row == nil {
+		return nil
+	}
+	r := c.w.e.Adopt(h, k, Settled{
+		Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Body: &content{row.content},
+	})
+	row.owner, c.owned[r], c.w.truth[i][k] = r, row, r
+	c.w.born = append(c.w.born, r)
+	if r.Written() != row.serial || r.Top() != row.top || !r.Captured() || c.w.e.Fastest(r) != c.w.last() {
+		c.w.fatalf("%+v was adopted as %+v", *row, *r)
+	}
+	return r
+}
+
+func (c *catalog) keep(r *Record, _ int64) bool {
+	if row := c.failing[r]; row != nil {
+		delete(c.failing, r)
+		c.unsure = append(c.unsure, row)
+		return true
+	}
+	row := c.owned[r]
+	if row == nil {
+		return false
+	}
+	delete(c.owned, r)
+	row.owner = nil
+	row.given = c.rows[row.hi][row.key] != row
+	return !row.given
+}
+
+func (c *catalog) removed(r, by *Record) {
+	if r.Gone() || by != nil && (by == r || by.Gone() || by.Hist != r.Hist || by.Key != r.Key) {
+		c.w.fatalf("%v was removed by %+v", r.Key, by)
+	}
+	hi := c.w.index(r.Hist)
+	if row := c.rows[hi][r.Key]; row != nil && by != nil {
+		row.replaced = true
+	}
+	if by == nil && (r.Failed() == nil || r.Captured()) {
+		c.drop(hi, r.Key)
+	}
+}
+
+// drop begins to take a key out of the catalog.
+func (c *catalog) drop(hi int, k model.Key) {
+	d := &dropping{hi: hi, key: k}
+	if row := c.rows[hi][k]; row != nil && !row.doomed {
+		row.doomed, d.row = true, row
+	}
+	owes := d.row != nil
+	for _, row := range c.unsure {
+		if row.hi == hi && row.key == k && !row.doomed {
+			row.doomed, owes = true, true
+		}
+	}
+	if owes {
+		c.drops = append(c.drops, d)
+		c.w.e.Owe(c.w.now, 1)
+	}
+}
+
+func (c *catalog) clear(hi int) {
+	if c == nil {
+		return
+	}
+	for _, row := range c.ordered() {
+		if row.hi == hi {
+			c.drop(hi, row.key)
+		}
+	}
+}
+
+// dropped makes a drop durable.
+func (c *catalog) dropped(i int) {
+	d := c.drops[i]
+	c.drops = slices.Delete(c.drops, i, i+1)
+	if d.row != nil && c.rows[d.hi][d.key] == d.row {
+		delete(c.rows[d.hi], d.key)
+		c.release(d.row)
+	}
+	c.sure()
+	c.w.e.Owe(c.w.now, -1)
+}
+
+// release gives back the room of a row that has left the catalog.
+func (c *catalog) release(row *row) {
+	if row.given {
+		return
+	}
+	row.given = true
+	if got := c.w.e.Release(c.w.now, row.off, row.size); got != (row.owner == nil) {
+		c.w.fatalf("the room of %+v: released %v", *row, got)
+	}
+}
+
+// numbered checks that a version comes after all that the catalog has.
+func (c *catalog) numbered(r *Record) {
+	if c == nil {
+		return
+	}
+	for _, row := range c.ordered() {
+		if row.serial >= r.Written() {
+			c.w.fatalf("version %d of %v begins behind %+v", r.Written(), r.Key, *row)
+		}
+	}
+}
+
+func (c *catalog) observed() {
+	if c != nil {
+		c.owing = len(c.drops) > 0
+	}
+}
+
+// hopeless checks a wait that has failed: not for want of room in the last tier while drops are under way that may make some.
+func (c *catalog) hopeless(x *waited) {
+	var at *TierError
+	if c == nil || !c.owing || len(c.drops) == 0 || !errors.Is(x.Err, ErrFull) || !errors.As(x.Err, &at) || at.Tier != c.w.last() {
+		return
+	}
+	for _, r := range x.recs {
+		if !c.w.e.tiers[at.Tier].fits(r) {
+			return
+		}
+	}
+	c.w.fatalf("a wait for tier %d fails with %v, while %d drops are under way%s", x.Tier, x.Err, len(c.drops), c.w.state())
+}
+
+// sure gives back the rooms of commits whose outcome was unknown: something was committed after them, and without them.
+func (c *catalog) sure() {
+	for _, row := range c.unsure {
+		c.release(row)
+	}
+	c.unsure = nil
+}
+
+// lands tells whether a transfer brings a version to where it can be committed.
+func (c *catalog) lands(x *Transfer) bool {
+	return c != nil && (x.Kind == Flush || x.Kind == Spill) && x.To == c.w.last() && !x.Rec.gone
+}
+
+func (c *catalog) rowOf(x *Transfer) *row {
+	r := x.Rec
+	return &row{
+		hi: c.w.index(r.Hist), key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align, top: r.Top(),
+		content: r.Body.(*content).number,
+	}
+}
+
+// commit makes what a transfer has brought durable, and gives what has to be released then.
+func (c *catalog) commit(x *Transfer) (release func()) {
+	row := c.rowOf(x)
+	old := c.rows[row.hi][row.key]
+	row.owner, c.owned[x.Rec], c.rows[row.hi][row.key] = x.Rec, row, row
+	return func() {
+		if old != nil {
+			c.release(old)
+		}
+		c.sure()
+	}
+}
+
+// commitEarly makes a transfer's version durable some time before the engine hears of its end. Not that of a capture which nobody sees before.
+func (c *catalog) commitEarly(x *Transfer) {
+	if !c.lands(x) || c.committed[x] || x.Kind == Spill && !x.Capture.early {
+		return
+	}
+	c.w.write(x.To, x.ToOff, x.Rec, x.Rec.Body.(*content).number)
+	c.committed[x] = true
+	c.commit(x)()
+}
+
+// ends is called with every transfer before the engine is; what it returns, after that.
+func (c *catalog) ends(x *Transfer, err error) (after func()) {
+	switch {
+	case !c.lands(x) || c.committed[x]:
+		return func() {}
+	case err == nil:
+		release := c.commit(x)
+		if rapid.Bool().Draw(c.w.t, "release first") {
+			release()
+			return func() {}
+		}
+		return release
+	case rapid.IntRange(0, 2).Draw(c.w.t, "unknown") == 0:
+		c.failing[x.Rec] = c.rowOf(x)
+		c.w.write(x.To, x.ToOff, x.Rec, c.failing[x.Rec].content)
+		return func() {
+			if len(c.failing) > 0 {
+				c.w.fatalf("%v did not come where its commit may be, and nobody was asked to keep that", x.Rec.Key)
+			}
+		}
+	}
+	return func() {}
+}
+
+// ordered lists the rows in the order of writing.
+func (c *catalog) ordered() (list []*row) {
+	for _, rows := range c.rows {
+		list = slices.AppendSeq(list, maps.Values(rows))
+	}
+	slices.SortFunc(list, func(a, b *row) int { return cmp.Or(cmp.Compare(a.serial, b.serial), cmp.Compare(a.off, b.off)) })
+	return list
+}
+
+// ranges are the rooms of all rows, joined where they touch, in ascending order.
+func (c *catalog) ranges() iter.Seq2[int64, int64] {
+	list := c.ordered()
+	slices.SortFunc(list, func(a, b *row) int { return cmp.Compare(a.off, b.off) })
+	return func(yield func(from, end int64) bool) {
+		for i := 0; i < len(list); {
+			from, end := list[i].off, list[i].off+list[i].extent
+			for i++; i < len(list) && list[i].off == end; i++ {
+				end += list[i].extent
+			}
+			if !yield(from, end) {
+				return
+			}
+		}
+	}
+}
+
+// crash leaves what the disk has: the end of the log, of which nobody knows, is there or not.
+func (c *catalog) crash(tail bool) {
+	if tail {
+		for _, d := range c.drops {
+			if d.row != nil && c.rows[d.hi][d.key] == d.row {
+				delete(c.rows[d.hi], d.key)
+			}
+		}
+		for _, row := range c.unsure {
+			if !row.doomed { // it is later than all that is known to be there
+				c.rows[row.hi][row.key] = row
+			}
+		}
+	}
+	for _, row := range c.ordered() {
+		row.owner, row.doomed, row.replaced, row.given = nil, false, false, false
+	}
+	c.begin()
+}
+
+// restart throws the engine away, and all that is not in the last tier.
+func (w *world) restart(t *rapid.T) {
+	c, last := w.cat, w.last()
+	c.crash(rapid.Bool().Draw(t, "tail"))
+	w.forgotten, w.gone, w.woken = map[*Record]int{}, map[*Record]bool{}, map[any]bool{}
+	w.captures, w.restores, w.waits, w.flights, w.proofs, w.born = nil, nil, nil, nil, nil, nil
+	disk := w.bytes[last]
+	w.start()
+	w.bytes[last] = disk
+	w.e.Reserve(last, c.ranges())
+	for _, row := range c.ordered() {
+		w.e.Continue(row.serial)
+		w.hists[row.hi].ContinueKeys(row.key.Number + 1)
+	}
+	for _, row := range c.ordered() {
+		if k := w.e.AutoKey(w.hists[row.hi]); k.Number <= row.key.Number {
+			w.fatalf("%v is given to a new checkpoint, %v was used", k, row.key)
+		}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "adopt") == 0 {
+		for _, row := range c.ordered() {
+			if r := w.hists[row.hi].Get(row.key); r == nil {
+				w.fatalf("%+v is not found", *row)
+			}
+			w.hists[row.hi].Wrote(row.key)
+		}
+	}
+	w.observe()
+	w.check()
+	if rapid.IntRange(0, 2).Draw(t, "read") == 0 {
+		w.readAll()
+	}
+}
+
+// readAll restores everything that the catalog has.
+func (w *world) readAll() {
+	for _, row := range w.cat.ordered() {
+		r, err := w.e.BeginRestore(w.now, w.hists[row.hi], row.key, RestoreOptions{Peek: true, Into: true})
+		if err != nil || r.Rec != row.owner {
+			w.fatalf("%+v cannot be restored: %+v, %v", *row, r, err)
+		}
+		g := &given{Restore: r, content: row.content, phase: r.Phase, into: true}
+		r.Notify = r
+		w.restores = append(w.restores, g)
+		if w.quiet(); !g.handed || g.Err != nil {
+			w.fatalf("%+v was not restored: %v", *row, g.Err)
+		}
+	}
+}
+
+func (w *world) retire(t *rapid.T) {
+	c, last := w.cat, w.last()
+	from := rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "from")
+	end := from + rapid.Int64Range(0, w.e.Capacity(last)/4).Draw(t, "bytes")
+	free := int64(0)
+	tab := w.e.tiers[last].table
+	for id := tab.First(); id != fragment.None; id = tab.Next(id) {
+		f := tab.At(id)
+		n := max(min(f.Offset+f.Size, end)-max(f.Offset, from), 0)
+		if f.Class == fragment.Gap {
+			free += n
+		} else if f.Owner != nil && n > 0 {
+			c.stayed[f.Owner.Body.(*content).number] = true
+		}
+	}
+	for _, row := range c.ordered() {
+		if row.off < end && from < row.off+row.extent {
+			c.stayed[row.content] = true
+		}
+	}
+	c.retired = append(c.retired, [2]int64{from, end})
+	if got := w.e.Retire(from, end); got != free {
+		w.fatalf("of [%d, %d) %d bytes were free, %d were retired", from, end, free, got)
+	}
+}
+
+// reinstate gives a range back of what was retired.
+func (w *world) reinstate(t *rapid.T) {
+	c, last := w.cat, w.last()
+	from := rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "from")
+	end := from + rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "bytes")
+	var left [][2]int64
+	for _, r := range c.retired {
+		left = append(left, [2]int64{r[0], min(r[1], from)}, [2]int64{max(r[0], end), r[1]})
+	}
+	c.retired = slices.DeleteFunc(left, func(r [2]int64) bool { return r[0] >= r[1] })
+	idle := w.e.Idle(from, end, func(from, end int64) {})
+	if got := w.e.Reinstate(w.now, from, end); got != idle {
+		w.fatalf("of [%d, %d) %d bytes were idle, %d were given back", from, end, idle, got)
+	}
+}
+
+// checkCatalog compares the last tier with the catalog, byte by byte.
+func (w *world) checkCatalog() {
+	c := w.cat
+	if c == nil {
+		return
+	}
+	t := w.last()
+	tr := w.e.tiers[t]
+	wanted := make([]bool, tr.Capacity) // bytes that are to be reserved
+	reserve := func(row *row) {
+		for i := row.off; i < row.off+row.extent; i++ {
+			if wanted[i] {
+				w.fatalf("byte %d is that of two rows, of them %+v%s", i, *row, w.state())
+			}
+			wanted[i] = true
+		}
+	}
+	for _, row := range c.ordered() {
+		for i := row.off; i < row.off+row.size; i++ {
+			if w.bytes[t][i] != row.content {
+				w.fatalf("byte %d of %+v is %d", i, *row, w.bytes[t][i])
+			}
+		}
+		r := row.owner
+		switch {
+		case r == nil:
+			reserve(row)
+		case c.owned[r] != row || r.copies[t] == fragment.None || w.e.Fragment(r, t).Offset != row.off || r.Written() != row.serial:
+			w.fatalf("%+v is not where its row says: %+v", *r, *row)
+		case row.doomed && !r.gone:
+			w.fatalf("%+v is being dropped, and its record lives", *row)
+		}
+	}
+	for _, row := range c.unsure {
+		reserve(row)
+	}
+	for _, r := range w.born {
+		if row := c.owned[r]; !r.gone && w.e.Complete(r, t) && (row == nil || c.rows[row.hi][row.key] != row) {
+			w.fatalf("%v lies in the last tier, but the catalog has no row of it", r.Key)
+		}
+	}
+	if w.e.owed != len(c.drops) {
+		w.fatalf("%d releases are owed, it says %d", len(c.drops), w.e.owed)
+	}
+	w.checkReserved(wanted)
+}
+
+// checkReserved looks for rooms that are reserved for nobody, or given away.
+func (w *world) checkReserved(wanted []bool) {
+	c, tr := w.cat, w.e.tiers[w.last()]
+	n, idle := 0, int64(0)
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		f := tr.table.At(id)
+		for i := f.Offset; i < f.Offset+f.Size; i++ {
+			retired := slices.ContainsFunc(c.retired, func(r [2]int64) bool { return i >= r[0] && i < r[1] })
+			switch reserved := f.Class != fragment.Gap && f.Owner == nil; {
+			case wanted[i] && !reserved:
+				w.fatalf("byte %d belongs to a row without a record, and is not reserved: %+v", i, *f)
+			case reserved && !wanted[i] && !retired:
+				w.fatalf("byte %d is reserved for nobody%s", i, w.state())
+			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[f.Owner.Body.(*content).number]:
+				w.fatalf("byte %d is retired, and used again: %+v", i, *f)
+			}
+		}
+		if f.Class == fragment.Gap || f.Owner != nil {
+			continue
+		}
+		n++
+		at, ok := tr.reserved.Get(f.Offset)
+		if !ok {
+			if at, ok = tr.idle.Get(f.Offset); ok {
+				idle += f.Size
+			}
+		}
+		if !ok || at != id || f.Class != fragment.Held || f.Pins != 0 || f.Transfers != 0 {
+			w.fatalf("nobody finds what is reserved at %d: %d, not %d; %+v", f.Offset, at, id, *f)
+		}
+	}
+	if found := tr.reserved.Len() + tr.idle.Len(); n != found || idle != tr.idleBytes || w.e.InUse() != tr.Capacity-idle {
+		w.fatalf("%d fragments are reserved, %d are found; %d bytes are idle, it says %d", n, found, idle, tr.idleBytes)
+	}
+}
+
+// emptied checks, when everything was dropped, that nothing is left but what was retired.
+func (c *catalog) emptied() {
+	c.sure()
+	c.w.observe()
+	c.w.check()
+	if len(c.ordered()) > 0 || len(c.owned) > 0 || len(c.drops) > 0 {
+		c.w.fatalf("everything was dropped, and %d rows are left, %d of them owned; %d drops", len(c.ordered()), len(c.owned), len(c.drops))
+	}
+}
+
+// retiredBytes is how much of the last tier was retired.
+func (c *catalog) retiredBytes() (n int64) {
+	for i := range c.w.e.Capacity(c.w.last()) {
+		if slices.ContainsFunc(c.retired, func(r [2]int64) bool { return i >= r[0] && i < r[1] }) {
+			n++
+		}
+	}
+	return n
+}
+
+// acts adds what happens to a catalog.
+func (c *catalog) acts(all map[string]func(*rapid.T)) {
+	if c == nil {
+		return
+	}
+	all["drop is durable"] = func(t *rapid.T) {
+		if len(c.drops) == 0 {
+			t.Skip("none")
+		}
+		c.dropped(rapid.IntRange(0, len(c.drops)-1).Draw(t, "which"))
+	}
+	all["commit"] = func(t *rapid.T) {
+		if len(c.w.flights) == 0 {
+			t.Skip("none")
+		}
+		c.commitEarly(c.w.flights[rapid.IntRange(0, len(c.w.flights)-1).Draw(t, "which")])
+	}
+	all["land"] = func(t *rapid.T) {
+		if !c.w.next(Down) {
+			t.Skip("none")
+		}
+		n := len(c.w.flights) - 1
+		if x := c.w.flights[n]; !c.lands(x) {
+			return
+		} else if rapid.Bool().Draw(t, "well") {
+			c.commitEarly(x)
+		} else {
+			c.w.done(n, syscall.EIO)
+		}
+	}
+	all["redo"] = func(t *rapid.T) {
+		n := slices.IndexFunc(c.w.flights, func(x *Transfer) bool { return x.Kind == Flush && x.To == c.w.last() && !c.committed[x] })
+		if n < 0 {
+			t.Skip("none")
+		}
+		x := c.w.flights[n]
+		c.w.flights = slices.Delete(c.w.flights, n, n+1)
+		c.w.write(x.To, x.ToOff, x.Rec, -1)
+		c.w.e.Redo(c.w.now, x)
+	}
+	all["restart"] = func(t *rapid.T) {
+		if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+			t.Skip("no")
+		}
+		c.w.restart(t)
+	}
+	all["retire"] = func(t *rapid.T) {
+		if rapid.IntRange(0, 9).Draw(t, "really") > 0 {
+			t.Skip("no")
+		}
+		c.w.retire(t)
+	}
+	all["reinstate"] = func(t *rapid.T) {
+		if len(c.retired) == 0 {
+			t.Skip("nothing is retired")
+		}
+		c.w.reinstate(t)
+	}
+}
+
+// TestModelOfCatalog is TestModel for a last tier that outlives engines, and has something from the beginning.
+func TestModelOfCatalog(t *testing.T) {
+	for range 10 {
+		rapid.Check(t, modelOfCatalog)
+	}
+}
+
+func modelOfCatalog(t *rapid.T) {
+	cfg := someConfig(t)
+	last := len(cfg.Tiers) - 1
+	cfg.Tiers[last].Remote = true
+	if rapid.IntRange(0, 3).Draw(t, "eager") > 0 {
+		cfg.Flush = Eager
+	}
+	w := plainWorld(t, cfg)
+	w.cat = newCatalog(w)
+	w.start()
+	for range 6 {
+		w.capture(t)
+		w.quiet()
+	}
+	if rapid.Bool().Draw(t, "again") {
+		w.restart(t)
+	}
+	t.Repeat(w.acts())
+	w.observe()
+	w.finish()
+}

@@ -1,0 +1,100 @@
+package engine
+
+import "velocpy/gocore/policy/fragment"
+
+// Despair is for a transfer that has been under way for so long that nobody should wait for it any more: those who do are told why. The transfer itself is not
+// touched, as nobody knows how to end it: it goes on holding what it holds until Done, and may succeed.
+func (e *Engine) Despair(now int64, x *Transfer, why error) {
+	t := max(x.From, x.To)
+	err := &TierError{Tier: t, Err: why}
+	e.giveUpWaits(x.Rec, t, err)
+	switch x.Kind {
+	case Load:
+		e.failWaiting(now, x.Rec, err)
+	case Fetch:
+		if r := x.Restore; r.Phase == Waiting {
+			e.endWaiting(r, err)
+		}
+	case Flush:
+		e.giveUpClaims(now, x.From, err)
+	}
+	e.pump(now)
+}
+
+// DespairOfTier is for a tier where nothing gets on any more in one direction: all who wait for that are told why, be it for bytes that lie there, for bytes to get
+// there, or for room that would be made by either. What is queued stays so.
+func (e *Engine) DespairOfTier(now int64, t int, d Direction, why error) {
+	err := &TierError{Tier: t, Err: why}
+	if d == Up {
+		e.giveUpReads(now, t, err)
+	} else {
+		e.giveUpWrites(now, t, err)
+	}
+	e.pump(now)
+}
+
+func (e *Engine) giveUpReads(now int64, t int, err error) {
+	for rec := range e.waiting {
+		if rec.captured && e.Fastest(rec) == t {
+			e.failWaiting(now, rec, err)
+		}
+	}
+	e.Unbegun(func(x *Transfer) {
+		if x.Kind == Fetch && x.From == t && x.Restore.Phase == Waiting {
+			e.endWaiting(x.Restore, err)
+		}
+	})
+}
+
+func (e *Engine) giveUpWrites(now int64, t int, err error) {
+	for rec := range e.durable {
+		e.giveUpWaits(rec, t, err)
+	}
+	for rec := range e.waiting {
+		if e.goesTo(rec, t) {
+			e.failWaiting(now, rec, err)
+		}
+	}
+	for k, l := range e.links {
+		if l.lower == t {
+			e.giveUpClaims(now, k, err)
+		}
+	}
+	e.giveUpClaims(now, t, err)
+}
+
+// goesTo tells whether a version is being captured straight into tier t.
+func (e *Engine) goesTo(r *Record, t int) bool { return !r.captured && r.copies[t] != fragment.None }
+
+// giveUpWaits ends the waits for a record that have to do with tier t.
+func (e *Engine) giveUpWaits(rec *Record, t int, err error) {
+	var still []*Wait
+	for _, w := range e.durable[rec] {
+		switch {
+		case w.Phase == Ended:
+		case w.Tier >= t || e.goesTo(rec, t):
+			w.Phase, w.Err = Ended, err
+			e.wake(w.Notify)
+		default:
+			still = append(still, w)
+		}
+	}
+	if still == nil {
+		delete(e.durable, rec)
+	} else {
+		e.durable[rec] = still
+	}
+}
+
+// giveUpClaims ends the claims of captures to room in tier t.
+func (e *Engine) giveUpClaims(now int64, t int, err error) {
+	tr := e.tiers[t]
+	for i := 0; i < tr.claims.len(); i++ {
+		if c := tr.claims.at(i); !c.load {
+			c.deny(now, err)
+		}
+	}
+	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
+		tr.claims.pop()
+	}
+}

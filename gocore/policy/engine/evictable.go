@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+)
+
+// A copy that was prefetched becomes evictable when it has been restored. Maurya et al., HPDC'23, section 4.2, predict when that is
+// (predict_evictable, case 2). Here prefetches go by it; captures do not, since the thread that would restore may be the one that captures.
+
+// restoredIn predicts after how many ns a checkpoint will be restored, at the pace of its history. A restore that is late is expected to be as late
+// again. Not known: before two restores of the history, or when none of r is expected.
+func (e *Engine) restoredIn(now int64, r *Record) (ns int64, known bool) {
+	p := &r.Hist.pace
+	if p.interval == 0 || r.seq == fragment.Unexpected {
+		return 0, false
+	}
+	intervals := float64(r.place-e.places[r.Hist.lane]) + 1
+	left := int64(min(intervals*p.interval, farOff)) - (now - p.at)
+	return max(left, -left), true
+}
+
+// farOff is a time (ns) that no prediction exceeds.
+const farOff = 1e18
+
+// roomByRestore predicts after how many ns the next restore of a history leaves a copy evictable that makes room for r alone; not known where none
+// does. Like every decision it costs O(histories).
+func (e *Engine) roomByRestore(now int64, t int, r *Record) (ns int64, known bool) {
+	if e.cfg.Policy != evict.Score {
+		return 0, false
+	}
+	for _, h := range e.histories {
+		h.order.Upcoming(h.order.Head(), func(seq int64, k model.Key, last bool) bool {
+			next := h.records.get(k)
+			if next != nil && next.seq == seq && e.freedByRestore(t, next, last) >= e.tiers[t].extent(r) {
+				if in, ok := e.restoredIn(now, next); ok && (!known || in < ns) {
+					ns, known = in, true
+				}
+			}
+			return false
+		})
+	}
+	return ns, known
+}
+
+// freedByRestore is how many bytes of tier t the restore of r makes evictable. A copy that no lower tier has must be flushed first, unless the
+// restore consumes it.
+func (e *Engine) freedByRestore(t int, r *Record, last bool) int64 {
+	id := r.copies[t]
+	if id == fragment.None {
+		return 0
+	}
+	f := e.tiers[t].table.At(id)
+	if f.Class != fragment.Promised || !last && e.lower(r, t) < 0 {
+		return 0
+	}
+	return f.Size
+}

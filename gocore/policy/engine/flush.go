@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"velocpy/gocore/policy/fragment"
+)
+
+// queueFlush asks for rec's copy in tier t to be written down. Asking again with more urgency moves it forward.
+func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
+	if t >= len(e.links) || rec.gone {
+		return
+	}
+	l, bit := e.links[t], uint8(1)<<t
+	if rec.runs&bit != 0 {
+		return
+	}
+	if rec.queuedOn&bit == 0 {
+		if l.barred(e, rec) || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
+			return
+		}
+		e.unstick(rec, t)
+		rec.queuedOn |= bit
+		l.queued++
+		l.backlog = max(l.backlog, now) + e.flushTime(l, rec)
+		e.Fragment(rec, t).ETA = l.backlog
+		e.settle(now, rec, t)
+	} else if !urgent {
+		return
+	}
+	l.paused = 0
+	if urgent {
+		l.urgent.push(rec) // an entry in the other queue is skipped when it comes up
+	} else {
+		l.normal.push(rec)
+	}
+}
+
+// unqueue takes back the flush of rec over a link if it is queued and has not begun; the rest is the caller's.
+func (e *Engine) unqueue(now int64, l *link, rec *Record) bool {
+	bit := uint8(1) << l.upper
+	if rec.queuedOn&bit == 0 || rec.runs&bit != 0 {
+		return false
+	}
+	rec.queuedOn &^= bit
+	l.queued--
+	l.backlog = max(l.backlog-e.flushTime(l, rec), now)
+	return true
+}
+
+// flushTime is what one more flush adds to the time until the link's queue is empty.
+func (e *Engine) flushTime(l *link, rec *Record) int64 {
+	return l.down.Predict(rec.Size) / int64(e.cfg.Workers)
+}
+
+// flushWanted queues the flush of a fresh copy when somebody wants it: the eager mode, or the caller.
+func (e *Engine) flushWanted(now int64, rec *Record, t int) {
+	if below := rec.wants >> (t + 1); below != 0 {
+		e.queueFlush(now, t, rec, true)
+	} else if e.cfg.Flush == Eager {
+		e.queueFlush(now, t, rec, false)
+	}
+}
+
+// flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
+// In eager mode everything goes down; most of it has been queued before.
+func (e *Engine) flushMore(now int64, l *link) {
+	if l.dirty.count == 0 || l.shut() {
+		return
+	}
+	e.compare(now)
+	for l.dirty.count > 0 && e.shouldFlush(l) {
+		rec := l.dirty.next(e, func(r *Record) bool { return !l.barred(e, r) })
+		if rec == nil {
+			return
+		}
+		if e.queueFlush(now, l.upper, rec, false); rec.queuedOn&(1<<l.upper) == 0 {
+			return
+		}
+	}
+}
+
+// shouldFlush tells whether one more flush is to be queued that nobody has asked for.
+func (e *Engine) shouldFlush(l *link) bool {
+	if e.cfg.Flush == Eager {
+		return true
+	}
+	tr := e.tiers[l.upper]
+	if e.count-tr.inflow.count > headroomFor {
+		return false // nothing comes in: prefetches ask for the flushes that they need
+	}
+	ready, few := tr.ready(), l.queued < 2*e.cfg.Workers
+	if e.foreseen() { // a few at a time: what is captured meanwhile may be needed later still
+		return few && (e.late(l, l.dirty.next(e, func(*Record) bool { return true })) || ready < tr.Capacity/lowWater)
+	}
+	if e.forecast.written() {
+		return false // nothing comes in any more: prefetches ask for the flushes that they need
+	}
+	if ready < tr.Capacity/lowWater {
+		return true
+	}
+	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers))
+}
+
+// retryStuck gives the failed flushes of tier t and those below another chance; false when there are none.
+func (e *Engine) retryStuck(now int64, t int) bool {
+	retried := false
+	for ; t >= 0 && t < len(e.links); t = e.below(t) {
+		retried = e.retryLink(now, t) || retried
+	}
+	return retried
+}
+
+func (e *Engine) retryLink(now int64, t int) bool {
+	l := e.links[t]
+	if l.stuck == 0 {
+		return false
+	}
+	for id := e.tiers[t].table.First(); id != fragment.None; id = e.tiers[t].table.Next(id) {
+		if f := e.tiers[t].table.At(id); f.Class == fragment.Held && f.Owner != nil && f.Owner.stuckOn&(1<<t) != 0 {
+			rec := f.Owner
+			e.unstick(rec, t)
+			e.settle(now, rec, t)
+		}
+	}
+	e.roomier(t)
+	return true
+}
+
+// nextFlush takes the next flush over the link whose lower tier has room.
+func (e *Engine) nextFlush(now int64, l *link) *Transfer {
+	for l.canFlush(e) {
+		q := &l.urgent
+		rec := l.unbegun(q)
+		if rec == nil {
+			q = &l.normal
+			rec = l.unbegun(q)
+		}
+		if rec == nil {
+			return nil
+		}
+		switch e.roomBelow(now, l, rec) {
+		case granted:
+			q.pop()
+			return e.startFlush(now, l, rec)
+		case waits:
+			l.paused = e.tiers[l.lower].version + 1
+		case stuck:
+			e.refuse(now, l, rec)
+		}
+	}
+	return nil
+}
+
+// roomBelow makes room for a flush. It does not find that there is none while others give back some by themselves.
+func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
+	v := e.room(now, l.lower, rec)
+	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].proofs > 0) {
+		return waits
+	}
+	return v
+}
+
+// expectsReleases tells whether the caller may give back room in tier t by itself: what is on its way there may replace what its catalog counts on.
+func (e *Engine) expectsReleases(t int) bool {
+	return t == len(e.tiers)-1 && (e.owed > 0 || e.cfg.Keep != nil && e.tiers[t].arriving > 0)
+}
+
+// arrive notes that a transfer to tier t has ended: a flush may have waited for what it replaces.
+func (e *Engine) arrive(t int) {
+	e.tiers[t].arriving--
+	if e.cfg.Keep != nil {
+		e.tiers[t].version++
+	}
+}
+
+// unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are
+// dropped on the way.
+func (l *link) unbegun(q *fifo[*Record]) *Record {
+	for rec, ok := q.peek(); ok; rec, ok = q.peek() {
+		if l.unflushed(rec) {
+			return rec
+		}
+		q.pop()
+	}
+	return nil
+}
+
+// unflushed tells whether the flush of rec over the link is queued and has not begun.
+func (l *link) unflushed(rec *Record) bool {
+	bit := uint8(1) << l.upper
+	return !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0
+}
+
+// besieged tells whether a flush into tier t has not begun, as it needs room there, and somebody waits for the room that it makes above: that goes
+// before what none waits for yet.
+func (e *Engine) besieged(t int) bool {
+	for _, l := range e.links {
+		if l.lower == t && e.tiers[l.upper].claims.len() > 0 && l.unbegun(&l.urgent) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// canFlush tells whether a flush that waits over the link might begin: not while its room has to come from flushes further down.
+func (l *link) canFlush(e *Engine) bool {
+	return l.queued > l.flushing && l.paused != e.tiers[l.lower].version+1
+}

@@ -1,0 +1,367 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+)
+
+// check compares everything the engine believes with a recount.
+func (w *world) check() {
+	w.checkTiers()
+	w.checkRecords()
+	w.checkLinks()
+	w.checkCounts()
+	w.checkForecast()
+	w.checkCatalog()
+}
+
+func (w *world) checkForecast() {
+	var coming [MaxTiers]float64
+	for _, h := range w.hists {
+		awaited := 0
+		h.Each(func(r *Record) {
+			if r.seq != fragment.Unexpected {
+				awaited++
+			}
+		})
+		if h.sweep.awaited != awaited {
+			w.fatalf("%s: %d checkpoints are expected, counted %d", h.Name, h.sweep.awaited, awaited)
+		}
+		coming[h.sweep.top] += h.sweep.coming
+	}
+	for t, bytes := range coming {
+		if math.Abs(w.e.forecast.coming[t]-bytes) > 1e-3 {
+			w.fatalf("tier %d: %g bytes are foreseen, counted %g", t, w.e.forecast.coming[t], bytes)
+		}
+	}
+}
+
+func (w *world) checkTiers() {
+	for t, tr := range w.e.tiers {
+		w.checkEntries(t)
+		var sums [fragment.Held + 1]int64
+		at, lent := int64(0), int64(0)
+		for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+			f := tr.table.At(id)
+			if f.Offset != at {
+				w.fatalf("tier %d has a hole at %d", t, at)
+			}
+			at += f.Size
+			sums[f.Class] += tr.within(f)
+			if f.Pins > 0 {
+				lent += f.Size
+			}
+			if f.Class == fragment.Gap {
+				continue
+			}
+			r := f.Owner
+			if r == nil && w.cat != nil && t == w.last() {
+				continue // reserved: checkCatalog knows for whom
+			}
+			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves&(onNext(t)|onDirty(t)) == 0 {
+				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, r.Key, f.Class, w.state())
+			}
+			if r == nil || r.copies[t] != id {
+				w.fatalf("tier %d: a fragment that its owner %v does not know", t, r)
+			}
+			if w.e.Record(r.ID) != r || w.forgotten[r] > 0 {
+				w.fatalf("tier %d: a fragment of %v, which has been forgotten", t, r.Key)
+			}
+			if r.gone && f.Pins == 0 && f.Transfers == 0 {
+				w.fatalf("tier %d: %v is gone and nobody reads it, but its room was not given back", t, r.Key)
+			}
+			if !r.gone && f.Class != w.e.classify(r, t, f) {
+				w.fatalf("tier %d: %v is of class %d, must be %d", t, r.Key, f.Class, w.e.classify(r, t, f))
+			}
+			if spoiled := r.spoiled&(1<<t) != 0; spoiled && (f.Pins == 0 && f.Transfers == 0 || f.Class != fragment.Held || t != r.Top()) {
+				w.fatalf("tier %d: %v is spoiled, %d read it, and it is of class %d", t, r.Key, f.Pins, f.Class)
+			}
+			if r.gone && f.Class != fragment.Held {
+				w.fatalf("tier %d: %v is gone and read, but of class %d", t, r.Key, f.Class)
+			}
+			if !r.gone && (f.Expected != r.place || f.Lane != r.Hist.lane) {
+				w.fatalf("tier %d: %v is expected at %d, its row says %d", t, r.Key, r.place, f.Expected)
+			}
+			if h := r.Hist; !r.gone && r.seq != fragment.Unexpected && r.seq >= h.order.Head() && (h.order.Place(r.seq) != r.place || w.e.places[h.lane] != h.order.Now()) {
+				w.fatalf("tier %d: %v is expected at %d of %d, and the order says %d of %d", t, r.Key, r.place, w.e.places[h.lane], h.order.Place(r.seq), h.order.Now())
+			}
+			if f.State == lifecycle.Flushed && !r.gone && w.e.lower(r, t) < 0 {
+				w.fatalf("tier %d: %v counts as flushed, but no lower tier has it", t, r.Key)
+			}
+		}
+		all := int64(0)
+		for _, n := range sums {
+			all += n
+		}
+		if lent != tr.lent {
+			w.fatalf("tier %d: %d bytes are lent, counted %d", t, tr.lent, lent)
+		}
+		if at != tr.table.Reach() || all != tr.Capacity || sums != tr.bytes {
+			w.fatalf("tier %d: bytes by class %v, counted %v", t, tr.bytes, sums)
+		}
+		w.checkLeaving(t)
+	}
+}
+
+// checkLeaving counts who is on the lists of what leaves.
+func (w *world) checkLeaving(t int) {
+	l := &w.e.tiers[t].leaving
+	for on, list := range map[uint16][]*Record{onNext(t): l.next, onDirty(t): l.dirty} {
+		listed := map[*Record]bool{}
+		for _, r := range list {
+			if listed[r] || r.leaves&on == 0 {
+				w.fatalf("tier %d: %v is on list %d twice, or should not be: %b", t, r.Key, on, r.leaves)
+			}
+			listed[r] = true
+		}
+		for _, r := range w.born {
+			if r.leaves&on != 0 && !listed[r] {
+				w.fatalf("tier %d: %v is not on list %d", t, r.Key, on)
+			}
+		}
+	}
+}
+
+// checkEntries looks for rows that were changed without an Update.
+func (w *world) checkEntries(t int) {
+	tr := w.e.tiers[t]
+	for at, i := fragment.Leaf(0), 0; at != fragment.None && tr.table.First() != fragment.None; {
+		ids, entries, next := tr.table.Leaf(at)
+		for k, id := range ids {
+			before := entries[k]
+			if tr.table.Update(id); entries[k] != before {
+				w.fatalf("tier %d: fragment %d is entered as %+v, not %+v", t, i+k, before, entries[k])
+			}
+		}
+		at, i = next, i+len(ids)
+	}
+}
+
+func (w *world) checkRecords() {
+	for i, h := range w.hists {
+		if h.Len() != len(w.truth[i]) {
+			w.fatalf("%s has %d checkpoints, must have %d", h.Name, h.Len(), len(w.truth[i]))
+		}
+		h.Each(func(r *Record) {
+			k := r.Key
+			if w.truth[i][k] != r || r.gone || h.Get(k) != r {
+				w.fatalf("%s: %v is not the version that was captured last", h.Name, k)
+			}
+			if seq, ok := h.order.Seq(k); !w.e.cfg.Guess && ((ok && r.seq != seq) || (!ok && r.seq != fragment.Unexpected)) {
+				w.fatalf("%s: %v is noted at %d, the order says %d, %v", h.Name, k, r.seq, seq, ok)
+			}
+			if r.captured && w.e.Fastest(r) < 0 {
+				w.fatalf("%s: no tier has the bytes of %v", h.Name, k)
+			}
+			if !r.captured && !w.underWay(r) {
+				w.fatalf("%s: nobody will ever capture %v", h.Name, k)
+			}
+		})
+	}
+	for _, r := range w.born {
+		if n := w.forgotten[r]; n > 1 || (n > 0 && !r.gone) {
+			w.fatalf("%v was forgotten %d times", r.Key, n)
+		}
+		if !r.captured {
+			continue
+		}
+		for t := range w.e.tiers {
+			if w.e.Complete(r, t) {
+				w.read("at rest", t, w.e.Fragment(r, t).Offset, r)
+			}
+		}
+	}
+}
+
+func (w *world) underWay(r *Record) bool {
+	for _, c := range w.captures {
+		if c.Rec == r {
+			return true
+		}
+	}
+	return false
+}
+
+// checkRefused looks for room that is there and counts as refused.
+func (w *world) checkRefused(k int) {
+	l := w.e.links[k]
+	for i, n := range l.refused {
+		if others := slices.Delete(slices.Clone(l.refused), i, i+1); others.covers(n) {
+			w.fatalf("link %d: what is refused covers itself: %v", k, l.refused)
+		}
+		if w.window(l.lower, n, func(f *fragment.Fragment[*Record]) bool { return f.Class == fragment.Gap || f.Class == fragment.Free }) {
+			w.fatalf("link %d: %v is refused, and there is room%s", k, n, w.state())
+		}
+	}
+}
+
+func (w *world) checkLinks() {
+	for k, l := range w.e.links {
+		bit := uint8(1) << k
+		var queued, flushing, loads, stuck, dirty int
+		var loading, passable int64
+		for _, r := range w.e.slots {
+			if r == nil {
+				continue
+			}
+			count := func(n *int, set uint8) {
+				if set&bit != 0 {
+					*n++
+				}
+			}
+			count(&queued, r.queuedOn)
+			count(&flushing, r.runs)
+			count(&stuck, r.stuckOn)
+			if r.runs&^r.queuedOn != 0 || r.loadRuns&^r.loadsOn != 0 {
+				w.fatalf("%v: a transfer runs that was not queued", r.Key)
+			}
+			if r.copies[k] != fragment.None {
+				count(&loads, r.loadsOn)
+				if r.loadsOn&bit != 0 {
+					loading += r.Size
+				}
+			}
+			at := r.dirtyAt[k]
+			if at >= 0 {
+				dirty++
+				if l.dirty.heaps[r.Hist.lane].recs[at] != r {
+					w.fatalf("%v is not where it believes in the heap", r.Key)
+				}
+			}
+			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(r)) {
+				w.fatalf("%v: dirty, and needs less below than the least, %v", r.Key, l.dirty.least)
+			}
+			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.barred(w.e, r) {
+				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
+			}
+			if at >= 0 && !l.barred(w.e, r) {
+				passable += w.e.tiers[k].within(w.e.Fragment(r, k))
+			}
+			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {
+				w.fatalf("%v: dirty %v, in the heap at %d", r.Key, isDirty, at)
+			}
+		}
+		if passable > w.e.passable(w.e.tiers[k]) {
+			w.fatalf("link %d: %d bytes could go down, counted %d at the most", k, passable, w.e.passable(w.e.tiers[k]))
+		}
+		w.checkRefused(k)
+		if queued != l.queued || flushing != l.flushing || loads != l.loads || stuck != l.stuck || dirty != l.dirty.count {
+			w.fatalf("link %d: queued %d flushing %d loads %d stuck %d dirty %d, counted %d %d %d %d %d",
+				k, l.queued, l.flushing, l.loads, l.stuck, l.dirty.count, queued, flushing, loads, stuck, dirty)
+		}
+		crossing := 0
+		for _, x := range w.flights {
+			if w.e.crosses(x) == l {
+				crossing++
+				if l.crossing[x.at] != x {
+					w.fatalf("link %d: the transfer of %v is not at %d of those that cross it", k, x.Rec.Key, x.at)
+				}
+			}
+		}
+		if crossing != len(l.crossing) {
+			w.fatalf("link %d: %d transfers cross it, counted %d", k, crossing, len(l.crossing))
+		}
+		if loading != l.loading {
+			w.fatalf("link %d: loads of %d bytes, counted %d", k, l.loading, loading)
+		}
+		for lane := range l.dirty.heaps {
+			h := &l.dirty.heaps[lane]
+			for i := 1; i < len(h.recs); i++ {
+				if h.Less(i, (i-1)/2) {
+					w.fatalf("link %d: the heap of history %d is out of order at %d", k, lane, i)
+				}
+			}
+			if slices.Contains(l.dirty.lanes, int32(lane)) != (len(h.recs) > 0) {
+				w.fatalf("link %d: history %d has %d dirty ones; those with any are %v", k, lane, len(h.recs), l.dirty.lanes)
+			}
+		}
+	}
+}
+
+type copyAt struct {
+	r *Record
+	t int
+}
+
+func (w *world) checkCounts() {
+	pins, transfers := map[copyAt]int32{}, map[copyAt]uint8{}
+	capturing, copying := 0, 0
+	for _, g := range w.restores {
+		if g.Phase == Ready || g.Direct {
+			pins[copyAt{g.Rec, g.Tier}]++
+			if g.copies {
+				copying++
+			}
+		}
+	}
+	for _, c := range w.captures {
+		if c.Phase == Ready {
+			capturing++
+		}
+		if c.Spill && c.Rec.copies[c.Tier] != fragment.None && c.Phase == Waiting {
+			transfers[copyAt{c.Rec, c.Tier}]++
+		}
+	}
+	orphans := 0 // fetches whose restore was cancelled: they keep their pin until they end
+	for _, x := range w.flights {
+		switch x.Kind {
+		case Flush:
+			transfers[copyAt{x.Rec, x.From}]++
+			transfers[copyAt{x.Rec, x.To}]++
+		case Load:
+			transfers[copyAt{x.Rec, x.To}]++
+		case Fetch:
+			if x.Restore.over {
+				pins[copyAt{x.Rec, x.From}]++
+				orphans++
+			}
+		}
+	}
+	for _, p := range w.proofs {
+		transfers[copyAt{p.Rec, p.Tier}]++
+	}
+	w.e.Unbegun(func(x *Transfer) {
+		if x.Kind == Fetch && x.Restore.over {
+			pins[copyAt{x.Rec, x.From}]++
+			orphans++
+		}
+	})
+	copies := map[*Record]int32{}
+	for _, g := range w.restores {
+		if g.Phase == Ready && g.copies && !g.Direct {
+			copies[g.Rec]++
+		}
+	}
+	for _, r := range w.e.slots {
+		if r != nil && r.copying != copies[r] {
+			w.fatalf("%d restores copy %v, counted %d", r.copying, r.Key, copies[r])
+		}
+		for t := range w.e.tiers {
+			if r == nil || r.copies[t] == fragment.None {
+				continue
+			}
+			for k, l := range w.e.links {
+				if l.lower == t && r.loadsOn&(1<<k) != 0 {
+					transfers[copyAt{r, t}]++
+				}
+			}
+			if !w.e.uses(r, t) {
+				w.fatalf("%v of tier %d lies in tier %d, which is not its own", r.Key, r.Top(), t)
+			}
+			f := w.e.Fragment(r, t)
+			if at := (copyAt{r, t}); f.Pins != pins[at] || f.Transfers != transfers[at] {
+				w.fatalf("%v in tier %d: %d pins, %d transfers; counted %d, %d", r.Key, t, f.Pins, f.Transfers, pins[at], transfers[at])
+			}
+			forNobody := !r.gone && !w.e.read(r) && !w.e.Awaited(r) && r.seq == fragment.Unexpected && f.Transfers == 0
+			if forNobody && (f.State == lifecycle.ReadComplete || r.loadsOn&(1<<t) != 0) {
+				w.fatalf("%v is kept in tier %d, or to be loaded, for nobody", r.Key, t)
+			}
+		}
+	}
+	if w.e.running != len(w.flights) || w.e.capturing != capturing || w.e.copying != copying+orphans {
+		w.fatalf("running %d capturing %d copying %d, counted %d %d %d", w.e.running, w.e.capturing, w.e.copying, len(w.flights), capturing, copying+orphans)
+	}
+}

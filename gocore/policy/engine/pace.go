@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"math"
+
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+)
+
+// pace is how fast the application goes through the restore order of a history. Distances of several histories compare in time: ten restores of a history
+// that restores every millisecond are nearer than two of one that restores every second.
+type pace struct {
+	begun    bool    // there was a restore
+	guessed  bool    // nothing was hinted at the latest one
+	at       int64   // time of the latest one that moved the order
+	place    int64   // where the order stood behind it
+	interval float64 // ns, moving average; 0: not known
+}
+
+const (
+	paceWeight = 0.2
+	// paceStep bounds by how many times the average one interval counts: an application that has paused goes on as before.
+	paceStep = 4
+	// alike is what an interval counts of a history whose pace is not known, and of the fastest: others count in proportion, up to evict.LongestInterval.
+	alike = 16
+)
+
+// restored notes that the order stands at a place now. Intervals that Advance has announced are part of the way there. A guess is made anew now and then, at
+// another place: each restore is one interval of it.
+func (p *pace) restored(now, place int64, guessed bool) {
+	n := place - p.place
+	if guessed {
+		n = 1
+	}
+	same := p.begun && guessed == p.guessed
+	if same && n == 0 {
+		return
+	}
+	if same && n > 0 {
+		each := float64(max(now-p.at, 1)) / float64(n)
+		if p.interval == 0 {
+			p.interval = each
+		}
+		p.interval += paceWeight * (min(each, paceStep*p.interval) - p.interval)
+	}
+	p.begun, p.guessed, p.at, p.place = true, guessed, now, place
+}
+
+// now is the interval as far as it is known: at least what has passed since the latest restore.
+func (p *pace) now(now int64) float64 {
+	if p.interval == 0 {
+		return 0
+	}
+	return max(p.interval, float64(now-p.at))
+}
+
+// compare brings in line what the intervals of the histories count.
+func (e *Engine) compare(now int64) {
+	if !e.paced {
+		return
+	}
+	e.paced = false
+	shortest := math.Inf(1)
+	for _, h := range e.histories {
+		if i := h.pace.now(now); i > 0 && (h.order.Len() > 0 || h.order.Guessing()) {
+			shortest = min(shortest, i)
+		}
+	}
+	for lane, h := range e.histories {
+		e.intervals[lane] = alike
+		if i := h.pace.now(now); i > shortest {
+			e.intervals[lane] = int64(min(math.Round(alike*i/shortest), float64(evict.LongestInterval)))
+		}
+	}
+}
+
+// distance is how far the restore of a record lies ahead that is expected.
+func (e *Engine) distance(r *Record) int64 {
+	lane := r.Hist.lane
+	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
+}
+
+// later tells whether a is needed later than b, of another history: it is not expected, or its restore lies farther ahead.
+func (e *Engine) later(a, b *Record) bool {
+	x, y := a.seq != fragment.Unexpected, b.seq != fragment.Unexpected
+	switch {
+	case x != y:
+		return !x
+	case !x:
+		return a.touched < b.touched
+	}
+	return e.distance(a) > e.distance(b)
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"velocpy/gocore/policy/bandwidth"
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+)
+
+// foresight is how many transfers of a list a prediction looks at. Those behind them are taken to be like them, so that a prediction costs the
+// same whatever is queued.
+const foresight = 16
+
+// workers are the times (ns) at which the workers of a link are predicted to be free.
+type workers []int64
+
+// workers predicts when the workers of link l end what is under way. The list is valid until the next call.
+func (e *Engine) workers(now int64, l *link) workers {
+	free := workers(e.doneAt[:0])
+	for _, x := range l.crossing[:min(len(l.crossing), foresight)] {
+		switch end := l.endOf(now, x); {
+		case x.Aside:
+		case len(free) < e.cfg.Workers:
+			free = append(free, end)
+		default: // one worker carries several small transfers
+			free.take(end - now)
+		}
+	}
+	for len(free) < e.cfg.Workers {
+		free = append(free, now)
+	}
+	e.doneAt = free
+	return free
+}
+
+// take gives the next transfer, of so many ns, to the worker that is free first, and returns when it ends.
+func (w workers) take(ns int64) (end int64) {
+	first := 0
+	for i := range w {
+		if w[i] < w[first] {
+			first = i
+		}
+	}
+	w[first] += ns
+	return w[first]
+}
+
+// share gives transfers of so many ns together to all workers alike.
+func (w workers) share(ns int64) {
+	for i := range w {
+		w[i] += ns / int64(len(w))
+	}
+}
+
+// endOf is when a transfer that crosses the link is predicted to end. One that is late is expected to be as late again.
+func (l *link) endOf(now int64, x *Transfer) int64 {
+	took, whole := max(now-x.handed, 0), l.down.Predict(x.Rec.Size)
+	if x.Kind == Spill {
+		whole = l.straightTime(x.Rec.Size)
+	}
+	return now + max(whole-took, took-whole)
+}
+
+// wait predicts when a window of a tier has room for a capture.
+type wait struct {
+	l          *link
+	tr         *tier
+	bytes      int64 // that the capture takes
+	begin, end int64 // of the window: where its first fragment and its last one begin
+	free       workers
+	urgent     [foresight]*Record // whose flushes come before the window's
+	some       int                // how many these are
+	ready      int64              // when all flushes of the window have ended, as far as it has been looked at
+	alone      int64              // when one flush has ended that makes the room by itself
+}
+
+// roomIn predicts after how many ns tier t has room for so many bytes: when window w is evictable, once its flushes are urgent, or as soon as
+// one flush that comes before them makes room alone. That is not known while flushes wait for room further down.
+func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64, known bool) {
+	l, tr := e.links[t], e.tiers[t]
+	if l.paused == e.tiers[l.lower].version+1 {
+		return 0, false
+	}
+	p := wait{l: l, tr: tr, bytes: bytes, begin: tr.table.At(w.First).Offset, end: tr.table.At(w.Last).Offset, ready: now, alone: math.MaxInt64}
+	for _, x := range l.crossing[:min(len(l.crossing), foresight)] {
+		if x.Kind == Flush {
+			p.flush(x.Rec, l.endOf(now, x))
+		}
+	}
+	p.free = e.workers(now, l)
+	p.queued()
+	p.window(w)
+	return min(p.ready, p.alone) - now, true
+}
+
+// flush notes that the flush of r is predicted to end then.
+func (p *wait) flush(r *Record, ends int64) {
+	f := p.tr.table.At(r.copies[p.tr.index])
+	if f.Offset >= p.begin && f.Offset <= p.end {
+		p.ready = max(p.ready, ends)
+	}
+	if f.Size >= p.bytes && f.Pins == 0 {
+		p.alone = min(p.alone, ends)
+	}
+}
+
+// queued goes through the flushes that are urgent already.
+func (p *wait) queued() {
+	q, took := &p.l.urgent, int64(0)
+	n := min(q.len(), foresight)
+	for i := range n {
+		if r := q.at(i); p.l.unflushed(r) && !p.comes(r) {
+			p.urgent[p.some] = r
+			p.some++
+			ns := p.l.down.Predict(r.Size)
+			took += ns
+			p.flush(r, p.free.take(ns))
+		}
+	}
+	if n < q.len() {
+		p.free.share(took / int64(n) * int64(q.len()-n))
+	}
+}
+
+// comes tells whether the flush of r has been gone through.
+func (p *wait) comes(r *Record) bool { return slices.Contains(p.urgent[:p.some], r) }
+
+// window goes through the flushes of the window's fragments that are not urgent yet.
+func (p *wait) window(w evict.Window) {
+	took := int64(0)
+	id := w.First
+	for range foresight {
+		f := p.tr.table.At(id)
+		if (f.Class == fragment.Dirty || f.Class == fragment.Flushing) && f.Owner.runs&(1<<p.tr.index) == 0 && !p.comes(f.Owner) {
+			ns := p.l.down.Predict(f.Owner.Size)
+			took += ns
+			p.flush(f.Owner, p.free.take(ns))
+		}
+		if id == w.Last {
+			return
+		}
+		id = p.tr.table.Next(id)
+	}
+	seen := p.tr.table.At(id).Offset - p.begin
+	last := p.tr.table.At(w.Last)
+	rest := last.Offset + last.Size - p.begin - seen
+	p.free.share(int64(float64(took) * float64(rest) / float64(max(seen, 1))))
+	p.ready = max(p.ready, slices.Max(p.free))
+}
+
+// straightIn predicts how many ns a capture of so many bytes takes that crosses link l at once: behind what is under way, before flushes.
+func (e *Engine) straightIn(now int64, l *link, bytes int64) int64 {
+	free := e.workers(now, l)
+	q, took := &e.passing[Down][l.upper], int64(0)
+	n := min(q.len(), foresight)
+	for i := range n {
+		ns := l.straightTime(q.at(i).Rec.Size)
+		took += ns
+		free.take(ns)
+	}
+	if n < q.len() {
+		free.share(took / int64(n) * int64(q.len()-n))
+	}
+	return free.take(l.straightTime(bytes)) - now
+}
+
+// crosses is the link whose workers carry a transfer downward; nil for others.
+func (e *Engine) crosses(x *Transfer) *link {
+	switch {
+	case x.Kind == Flush:
+		return e.links[x.From]
+	case x.Kind == Spill && len(e.links) > 0:
+		return e.links[e.way(x)]
+	}
+	return nil
+}
+
+// straightTime is how many ns a capture takes to cross the link: as many as a flush, until one was seen.
+func (l *link) straightTime(bytes int64) int64 {
+	if l.straight == nil {
+		return l.down.Predict(bytes)
+	}
+	return l.straight.Predict(bytes)
+}
+
+func (l *link) observeStraight(bytes, ns int64) {
+	if l.straight == nil {
+		l.straight = bandwidth.New(l.down.Rate())
+	}
+	l.straight.Observe(bytes, ns)
+}
+
+// copied learns from a caller's copy that crossed a link to the tier below.
+func (e *Engine) copied(now int64, c *Capture) {
+	if c.Tier == c.home {
+		return
+	}
+	if l := e.links[c.home]; l.lower == c.Tier {
+		l.observeStraight(c.Rec.Size, now-c.ready)
+	}
+}

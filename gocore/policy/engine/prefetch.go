@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+	"velocpy/gocore/policy/plan"
+)
+
+// headroomFor is how many operations a capture is remembered: while captures go on, prefetches leave room for two of them.
+const headroomFor = 16
+
+// Hint appends to the restore order of a history.
+func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
+	h.order.Append(hints...)
+	h.due.Append(hints...)
+	e.follow(h)
+	for _, k := range h.order.Withdrawn() {
+		e.renew(now, h, k)
+	}
+	for _, x := range hints {
+		e.renew(now, h, x.Key)
+	}
+	e.foresee(h)
+	e.pump(now)
+}
+
+// follow takes note of where the order stands. A guess that has been made anew numbers its restores anew.
+func (e *Engine) follow(h *History) {
+	if head := h.order.Head(); head != e.heads[h.lane] {
+		e.heads[h.lane] = head
+		for t := range h.promised {
+			h.promised[t] = max(h.promised[t], head)
+		}
+		h.readyTo, h.assigned, h.proven = max(h.readyTo, head), max(h.assigned, head), max(h.proven, head)
+	}
+	e.places[h.lane] = h.order.Now()
+	e.assign(h)
+}
+
+// followLater is follow for what is done to many checkpoints in a row: once, before room is made for anything.
+func (e *Engine) followLater(h *History) {
+	if !h.moved {
+		h.moved = true
+		e.moved = append(e.moved, h)
+	}
+}
+
+func (e *Engine) followMoved() {
+	for _, h := range e.moved {
+		h.moved = false
+		e.follow(h)
+	}
+	e.moved = e.moved[:0]
+}
+
+// ClearHints withdraws the plan of a history.
+func (e *Engine) ClearHints(now int64, h *History) {
+	h.order.Clear()
+	h.due.Clear()
+	e.resetPlan(now, h)
+	e.pump(now)
+}
+
+// StartPrefetch allows prefetching before the first restore.
+func (e *Engine) StartPrefetch(now int64, h *History) {
+	h.started = true
+	e.stir(h)
+	e.pump(now)
+}
+
+// renew notes where the order expects the checkpoint of k next; when nowhere, what was promised to it is withdrawn.
+func (e *Engine) renew(now int64, h *History, k model.Key) {
+	if rec := e.note(h, k); rec != nil && rec.seq == fragment.Unexpected {
+		e.relax(now, rec)
+	}
+}
+
+// note is renew without the withdrawal.
+func (e *Engine) note(h *History, k model.Key) *Record {
+	rec := h.Get(k)
+	if rec == nil {
+		return nil
+	}
+	seq, ok := h.order.Seq(k)
+	if !ok {
+		e.expect(rec, fragment.Unexpected)
+		return rec
+	}
+	e.expect(rec, seq)
+	for t := range e.tiers {
+		if id := rec.copies[t]; e.uses(rec, t) && (id == fragment.None || e.tiers[t].table.At(id).State != lifecycle.ReadComplete) {
+			e.lookAgain(h, t, seq)
+		}
+	}
+	return rec
+}
+
+// lookAgain makes the prefetcher of tier t go over the order again from seq on.
+func (e *Engine) lookAgain(h *History, t int, seq int64) {
+	if seq < h.promised[t] {
+		h.promised[t] = seq
+	}
+	h.proven = min(h.proven, seq)
+	e.stir(h)
+}
+
+// stir puts the history on the list of those whose prefetcher may have something to do.
+func (e *Engine) stir(h *History) {
+	e.lag(h)
+	if h.started && !h.stirs && e.cfg.Prefetch {
+		h.stirs = true
+		e.stirred = append(e.stirred, h)
+	}
+}
+
+// resetPlan reads the whole order anew: promises that it does not confirm are withdrawn.
+func (e *Engine) resetPlan(now int64, h *History) {
+	h.Each(func(rec *Record) {
+		seq, ok := h.order.Seq(rec.Key)
+		if !ok {
+			seq = fragment.Unexpected
+		}
+		e.expect(rec, seq)
+		if !ok {
+			e.relax(now, rec)
+		}
+	})
+	e.heads[h.lane], e.places[h.lane] = h.order.Head(), h.order.Now()
+	for t := range h.promised {
+		h.promised[t] = h.order.Head()
+		h.stuck[t] = 0
+	}
+	h.readyTo, h.assigned, h.proven = h.order.Head(), h.order.Head(), h.order.Head()
+	e.assign(h)
+	e.foresee(h)
+	e.stir(h)
+}
+
+// advance moves the order past the restore of rec and tells whether it was the last one; hit: found in the fastest tier.
+func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last bool) {
+	e.noteDistance(h, rec, hit)
+	h.started = true
+	e.stir(h)
+	v := h.order.Restored(rec.Key)
+	e.follow(h)
+	h.pace.restored(now, h.order.Now(), h.order.Guessing())
+	e.paced = true
+	for _, k := range append(v.Withdrawn, v.Deferred...) {
+		e.renew(now, h, k)
+	}
+	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
+	e.begun(h)
+	last = v.Last
+	for _, k := range v.Drops {
+		d := h.Get(k)
+		switch {
+		case d == rec: // its drop follows this restore at once
+			last = true
+		case d != nil:
+			e.trace(now, Dropped, d, -1, 0)
+			e.remove(now, d)
+		}
+	}
+	return last
+}
+
+// assign notes in the records what a guess has come to expect since the last call.
+func (e *Engine) assign(h *History) {
+	if !h.order.Guessing() {
+		return
+	}
+	h.order.Upcoming(h.assigned, func(seq int64, k model.Key, _ bool) bool {
+		h.assigned = seq + 1
+		if rec := h.Get(k); rec != nil && (rec.seq == fragment.Unexpected || rec.seq < e.heads[h.lane]) {
+			e.expect(rec, seq)
+		}
+		return true
+	})
+}
+
+// noteDistance measures the prefetch distance: how many of the next expected checkpoints lie in the fastest tier when a restore is asked
+// for (seed 000, section 5.3.5). The walk goes on where the last one ended.
+func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
+	head := h.order.Head()
+	h.readyTo = max(h.readyTo, head)
+	h.order.Upcoming(h.readyTo, func(seq int64, k model.Key, _ bool) bool {
+		if r := h.Get(k); r == nil || !e.Complete(r, r.Top()) {
+			return false
+		}
+		h.readyTo = seq + 1
+		return true
+	})
+	distance := h.readyTo - head
+	if distance > 0 && rec.seq == head {
+		distance-- // the one asked for is not a successor
+	}
+	h.Stats.Restores++
+	h.Stats.DistanceSum += distance
+	h.Stats.LastDistance = distance
+	if hit {
+		h.Stats.Hits++
+	}
+}
+
+// ahead promises rec's copy in tier t or begins to load it; false when that has to wait.
+func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
+	tr := e.tiers[t]
+	if !e.uses(rec, t) || !e.liftable(rec, t) {
+		return true
+	}
+	if id := rec.copies[t]; id != fragment.None {
+		f := tr.table.At(id)
+		if tr.behind(f) {
+			return true // what leaves is promised to nobody
+		}
+		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {
+			if tr.claims.len() > 0 || (f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t)) {
+				return false
+			}
+			e.step(rec, t, lifecycle.Promise)
+			e.settle(now, rec, t)
+		}
+		return true
+	}
+	if t == len(e.tiers)-1 || rec.loadsOn&(1<<t) != 0 {
+		return true
+	}
+	l := e.links[t]
+	if !e.Complete(rec, l.lower) {
+		return false // it comes up there first
+	}
+	if e.loadsEnough(l) {
+		return false
+	}
+	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.besieged(t) {
+		return false
+	}
+	if e.spare(now, t, rec) != granted {
+		h.stuck[t] = tr.version + 1
+		return false
+	}
+	e.Fragment(rec, l.lower).Transfers++
+	e.settle(now, rec, l.lower)
+	rec.loadsOn |= 1 << t
+	e.beginLoad(now, rec, t, false)
+	return true
+}
+
+// headroom is the room of tier t that prefetches leave to captures.
+func (e *Engine) headroom(t int) int64 {
+	tr := e.tiers[t]
+	if tr.captured == 0 || e.count-tr.captures > headroomFor {
+		tr.captured = 0
+		return 0
+	}
+	return min(2*tr.captured, tr.Capacity/2)
+}

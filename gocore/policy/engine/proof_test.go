@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"testing"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/plan"
+)
+
+// prove begins proofs, if there are any to begin: of copies that lie still, that nobody reads, and that have not been compared.
+func (w *world) prove() bool {
+	p, some := w.e.BeginProof(w.now)
+	w.observe()
+	if !some {
+		if w.e.Unproven() {
+			w.fatalf("there was nothing to prove, and there is again")
+		}
+		return false
+	}
+	f := w.e.Fragment(p.Rec, p.Tier)
+	if f.Verified || f.Pins > 0 || p.Rec.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.ProveFrom == 0 || p.Rec.Size < w.cfg.ProveFrom {
+		w.fatalf("a proof of %v in tier %d: %+v", p.Rec.Key, p.Tier, f)
+	}
+	w.read("proof", p.Tier, f.Offset, p.Rec)
+	w.proofs = append(w.proofs, p)
+	return true
+}
+
+// proved ends the proof number i, of bytes that have not moved meanwhile.
+func (w *world) proved(i int, right bool) {
+	p := w.proofs[i]
+	w.proofs = append(w.proofs[:i], w.proofs[i+1:]...)
+	f := w.e.Fragment(p.Rec, p.Tier)
+	w.read("end of a proof", p.Tier, f.Offset, p.Rec)
+	want := f.Verified || right && p.Rec.proving
+	gone := p.Rec.gone
+	w.e.EndProof(w.now, p, right)
+	if !gone && w.e.Complete(p.Rec, p.Tier) && w.e.Fragment(p.Rec, p.Tier).Verified != want {
+		w.fatalf("%v in tier %d: proved %v", p.Rec.Key, p.Tier, !want)
+	}
+}
+
+// doubt takes back what a proof under way will find.
+func (w *world) doubt(p Proof) {
+	w.e.Doubt(p.Rec, p.Tier)
+	if w.e.Fragment(p.Rec, p.Tier).Verified {
+		w.fatalf("%v is in doubt, and verified", p.Rec.Key)
+	}
+}
+
+// someCaptured is an engine with one tier and checkpoints of a size, hinted in descending order.
+func someCaptured(t *testing.T, n int, size int64) (*Engine, *History) {
+	t.Helper()
+	e := New(Config{Prefetch: true, ProveFrom: 1 << 20, Tiers: []TierConfig{{Name: "host", Capacity: int64(n) * size}}})
+	h := e.History("h")
+	for i := range n {
+		c, err := e.BeginCapture(0, h, model.NumberKey(int64(i)), size, 1, nil, CaptureOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndCapture(0, c, true)
+	}
+	var hints []plan.Hint
+	for i := range n {
+		hints = append(hints, plan.Hint{Key: model.NumberKey(int64(n - 1 - i))})
+	}
+	e.Hint(0, h, hints)
+	return e, h
+}
+
+// Only leases have bytes compared ahead, in the order of the plan and no further than the reach.
+func TestProofsGoAheadOfLeases(t *testing.T) {
+	const n, size = 200, 1 << 20
+	const reach = proofBytes / size
+	e, h := someCaptured(t, n, size)
+	restore := func(i int, o RestoreOptions) {
+		t.Helper()
+		r, err := e.BeginRestore(0, h, model.NumberKey(int64(i)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.EndRestore(0, r)
+	}
+	prove := func() (keys []int64) {
+		for p, some := e.BeginProof(0); some; p, some = e.BeginProof(0) {
+			keys = append(keys, p.Rec.Key.Number)
+			e.EndProof(0, p, true)
+		}
+		return keys
+	}
+	if e.Unproven() || len(prove()) > 0 {
+		t.Fatal("there are proofs before the first restore")
+	}
+	restore(n-1, RestoreOptions{Into: true})
+	if e.Unproven() || len(prove()) > 0 {
+		t.Fatal("there are proofs for restores that copy")
+	}
+	restore(n-2, RestoreOptions{})
+	if !e.Unproven() {
+		t.Fatal("nothing is to be proved for leases")
+	}
+	keys := prove()
+	if len(keys) != reach || keys[0] != n-3 || keys[reach-1] != n-2-reach {
+		t.Fatalf("proved: %v", keys)
+	}
+	for i := range reach/2 - 1 {
+		restore(n-3-i, RestoreOptions{})
+	}
+	if e.Unproven() {
+		t.Fatal("the prover is woken for every restore")
+	}
+	restore(n-2-reach/2, RestoreOptions{})
+	if !e.Unproven() {
+		t.Fatal("the prover is not woken when half of its reach is used up")
+	}
+	if keys := prove(); len(keys) != reach/2 {
+		t.Fatalf("proved: %v", keys)
+	}
+}
+
+// Whatever the size, the next two are compared; and what is in doubt is compared by its restore.
+func TestProofsOfLargeCheckpoints(t *testing.T) {
+	e, h := someCaptured(t, 5, 1<<30)
+	r, err := e.BeginRestore(0, h, model.NumberKey(4), RestoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := e.BeginProof(0)
+	second, some := e.BeginProof(0)
+	if _, more := e.BeginProof(0); more || !some || first.Rec.Key != model.NumberKey(3) || second.Rec.Key != model.NumberKey(2) {
+		t.Fatalf("%+v, %+v, %v", first, second, more)
+	}
+	e.Doubt(second.Rec, 0)
+	e.EndProof(0, first, true)
+	e.EndProof(0, second, true)
+	if !e.Fragment(first.Rec, 0).Verified || e.Fragment(second.Rec, 0).Verified {
+		t.Fatal("what was proved is not verified, or what is in doubt is")
+	}
+	e.EndRestore(0, r)
+}
+
+// What is small is compared by its restore.
+func TestSmallCheckpointsAreNotProved(t *testing.T) {
+	e, h := someCaptured(t, 5, 1<<19)
+	r, err := e.BeginRestore(0, h, model.NumberKey(4), RestoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, some := e.BeginProof(0); some || e.Unproven() {
+		t.Fatal("there is something to prove")
+	}
+	e.EndRestore(0, r)
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+
+	"github.com/tidwall/btree"
+)
+
+// A tier may outlive the engine, and its caller keep a catalog of what lies there. Room that the catalog still counts on, and no record has, is
+// reserved: it is in the table, without an owner. So a version can stay until the one that replaces it is in the catalog too, and a checkpoint of an
+// earlier process becomes a record only when somebody asks for it.
+
+// Settled is a checkpoint that lies in the last tier, and that the catalog knows.
+type Settled struct {
+	Size, Align, Offset int64
+	Top                 int   // the fastest tier that it may lie in
+	Written             int64 // by Record.Written of the engine that captured it
+	Body                any
+}
+
+// reserved finds fragments without an owner by their offsets.
+type reserved struct {
+	btree.Map[int64, fragment.ID]
+}
+
+// at is the fragment that has the byte at off.
+func (rs *reserved) at(tr *tier, off int64) (id fragment.ID, ok bool) {
+	rs.Descend(off, func(_ int64, found fragment.ID) bool {
+		id, ok = found, true
+		return false
+	})
+	if !ok {
+		return fragment.None, false
+	}
+	f := tr.table.At(id)
+	return id, off < f.Offset+f.Size
+}
+
+// Reserve notes, before anything else, that the caller's catalog counts on ranges of tier t, which must ascend and neither touch nor leave the tier.
+func (e *Engine) Reserve(t int, ranges func(yield func(from, end int64) bool)) {
+	tr := e.tiers[t]
+	gap := tr.table.First()
+	for from, end := range ranges {
+		var id fragment.ID
+		id, gap = tr.table.PlaceFrom(gap, from, end-from, nil)
+		tr.bytes[fragment.Gap] -= end - from
+		tr.bytes[fragment.Held] += end - from
+		tr.reserved.Set(from, id)
+	}
+	e.Stats.noteUsed(t, tr.used())
+}
+
+// Written is the number of the latest capture: those to come have larger ones.
+func (e *Engine) Written() int64 { return e.count }
+
+// Renumber gives a record the next number of a capture: it is larger than those of all before, and smaller than those to come.
+func (e *Engine) Renumber(r *Record) int64 {
+	e.count++
+	r.written = e.count
+	return e.count
+}
+
+// Redo takes the place of Done for a flush whose bytes nobody will find where they were written, although writing elsewhere may help: it is done again.
+func (e *Engine) Redo(now int64, x *Transfer) {
+	e.ended(x)
+	rec := x.Rec
+	e.endFlush(x)
+	e.step(rec, x.To, lifecycle.Abort)
+	e.vacate(rec, x.To)
+	e.settle(now, rec, x.From)
+	e.queueFlush(now, x.From, rec, true)
+	e.wakeWaits(now, rec)
+	e.pump(now)
+}
+
+// Continue makes the engine count its captures from where an earlier one has stopped, and automatic keys of a history begin at one.
+func (e *Engine) Continue(written int64) { e.count = max(e.count, written) }
+
+// ContinueKeys makes the automatic keys of a history begin at a number.
+func (h *History) ContinueKeys(auto int64) { h.auto = max(h.auto, auto) }
+
+// Adopt makes a record of a checkpoint whose room is reserved, and which is that of its key.
+func (e *Engine) Adopt(h *History, k model.Key, s Settled) *Record {
+	t := len(e.tiers) - 1
+	tr := e.tiers[t]
+	id, ok := tr.reserved.at(tr, s.Offset)
+	if !ok {
+		panic("engine: a checkpoint was to be adopted whose room is not reserved")
+	}
+	r := e.newRecord(h, k, s.Size, s.Align, s.Body)
+	r.written, r.top, r.captured = s.Written, uint8(s.Top), true
+	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(r))
+	f := tr.table.At(id)
+	f.Owner, f.State, f.Born = r, lifecycle.Init, uint32(s.Written)
+	r.copies[t] = id
+	e.step(r, t, lifecycle.BeginWrite)
+	e.step(r, t, lifecycle.WriteDone)
+	h.records.put(r)
+	if seq, ok := h.order.Seq(k); ok {
+		e.expect(r, seq)
+	}
+	e.settle(0, r, t)
+	return r
+}
+
+// Wrote tells the restore order of a history that a checkpoint was written; for those that are adopted before anything else, in the order of their writing.
+func (h *History) Wrote(k model.Key) { h.order.Written(k) }
+
+// cutFrom takes a range out of what is reserved in a list, as a fragment of its own.
+func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.ID {
+	start := tr.table.At(id).Offset
+	part, behind := tr.table.Cut(id, off, size)
+	if part == id {
+		rs.Delete(start)
+	}
+	if behind != fragment.None {
+		rs.Set(tr.table.At(behind).Offset, behind)
+	}
+	return part
+}
+
+// vacate gives r's room in tier t back, unless the caller's catalog counts on it.
+func (e *Engine) vacate(r *Record, t int) {
+	tr, id := e.tiers[t], r.copies[t]
+	if e.cfg.Keep == nil || t != len(e.tiers)-1 || !e.cfg.Keep(r, tr.table.At(id).Offset) {
+		e.free(r, t)
+		return
+	}
+	f := tr.table.At(id)
+	e.setClass(t, f, fragment.Held)
+	f.Owner, f.State, f.Expected, f.Pins, f.Transfers, f.Verified = nil, lifecycle.Init, fragment.Unexpected, 0, 0, false
+	tr.table.Update(id)
+	tr.reserved.Set(f.Offset, id)
+	r.copies[t] = fragment.None
+	e.forget(r)
+}
+
+// Release gives the room of a checkpoint in the last tier back that the catalog does not count on any more. While a record has it, it is that record's
+// to give back: false.
+func (e *Engine) Release(now, off, size int64) bool {
+	t := len(e.tiers) - 1
+	tr := e.tiers[t]
+	id, ok := tr.reserved.at(tr, off)
+	if !ok {
+		return false
+	}
+	g := max(tr.Grain, 1)
+	id = tr.cutFrom(&tr.reserved, id, off, (max(size, 1)+g-1)/g*g)
+	n := tr.within(tr.table.At(id))
+	tr.bytes[fragment.Held] -= n
+	tr.bytes[fragment.Gap] += n
+	e.emptied(t, tr.table.Free(id), off, n)
+	e.pump(now)
+	return true
+}
+
+// Owe tells how many more releases the caller has under way, or fewer: who waits for room there waits for them.
+func (e *Engine) Owe(now int64, n int) {
+	none := e.owed == 0
+	e.owed += n
+	if none != (e.owed == 0) { // flushes that were refused may wait again, or those that wait have nothing to wait for
+		e.roomier(len(e.tiers) - 1)
+	}
+	if n < 0 {
+		e.pump(now)
+	}
+}

@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+)
+
+// A tier that shrinks takes nothing behind its new end any more. What lies there goes when Drain is called: at once where it is evictable, after a flush
+// where no lower tier has it, and otherwise when those who read or write it have ended. Reach says how far that has come. Captures pay nothing
+// for it.
+
+// leaving is what is to be looked at behind the end of a tier.
+type leaving struct {
+	next  []*Record // whatever it takes; the last first: memory is given back from the end
+	dirty []*Record // a flush, when few of those that are asked for wait
+}
+
+// onNext and onDirty are the lists of tier t that a record is on.
+func onNext(t int) uint16  { return 1 << (2 * t) }
+func onDirty(t int) uint16 { return 2 << (2 * t) }
+
+func (l *leaving) add(list *[]*Record, on uint16, r *Record) {
+	if r.leaves&on == 0 {
+		r.leaves |= on
+		*list = append(*list, r)
+	}
+}
+
+func (l *leaving) take(list *[]*Record, on uint16) *Record {
+	n := len(*list) - 1
+	r := (*list)[n]
+	(*list)[n] = nil
+	*list = (*list)[:n]
+	r.leaves &^= on
+	return r
+}
+
+// look notes that r's copy behind the end may go, or has to be flushed.
+func (l *leaving) look(r *Record, t int, c fragment.Class) {
+	if c == fragment.Free || c == fragment.Promised || c == fragment.Dirty {
+		l.add(&l.next, onNext(t), r)
+	}
+}
+
+// behind tells whether a fragment ends behind the tier's end.
+func (tr *tier) behind(f *fragment.Fragment[*Record]) bool { return f.Offset+f.Size > tr.Capacity }
+
+// within is how much of a fragment lies before the tier's end.
+func (tr *tier) within(f *fragment.Fragment[*Record]) int64 {
+	return max(min(f.Size, tr.Capacity-f.Offset), 0)
+}
+
+// Grow tells that tier t has become larger: it has so many bytes now.
+func (e *Engine) Grow(now int64, t int, capacity int64) {
+	tr := e.tiers[t]
+	if capacity <= tr.Capacity {
+		return
+	}
+	tr.table.Behind(func(id fragment.ID) bool { // it may stay, and be promised again
+		if r := tr.table.At(id).Owner; !r.gone && r.seq != fragment.Unexpected {
+			e.lookAgain(r.Hist, t, r.seq)
+		}
+		return true
+	})
+	tr.resize(capacity)
+	for _, s := range tr.retired {
+		e.retire(t, tr.table.First(), s.from, min(s.end, capacity))
+	}
+	e.refit(now, t)
+	e.roomier(t)
+	e.pump(now)
+}
+
+// Shrink makes tier t smaller, which is not the last one of an engine whose catalog counts on what lies there. Nothing is placed behind the new end, and Drain empties what lies there. Shrinking to
+// the capacity that the tier has already tries the failed flushes of what is still behind it again.
+func (e *Engine) Shrink(now int64, t int, capacity int64) {
+	tr := e.tiers[t]
+	if capacity = max(capacity, 0); capacity > tr.Capacity {
+		return
+	}
+	tr.resize(capacity)
+	tr.table.Behind(func(id fragment.ID) bool {
+		f := tr.table.At(id)
+		tr.leaving.look(f.Owner, t, f.Class)
+		if f.Class == fragment.Flushing || f.Owner.stuckOn&(1<<t) != 0 {
+			tr.leaving.add(&tr.leaving.dirty, onDirty(t), f.Owner)
+		}
+		return true
+	})
+	e.refit(now, t)
+	for i := 0; i < tr.claims.len(); i++ {
+		if c := tr.claims.at(i); !c.over && !tr.fits(c.rec) && (c.below == nil || !c.below(now)) {
+			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.rec.Size), quantity.Exact(capacity)))
+		}
+	}
+	e.pump(now)
+}
+
+// refit brings what lies above tier t in line with its capacity: copies that it is too small for cannot go down, and those that it has become large enough for can.
+func (e *Engine) refit(now int64, t int) {
+	for _, l := range e.links {
+		if l.lower != t {
+			continue
+		}
+		table, all := e.tiers[l.upper].table, []*Record(nil)
+		for id := table.First(); id != fragment.None; id = table.Next(id) {
+			if f := table.At(id); f.Class != fragment.Gap && f.Owner != nil {
+				all = append(all, f.Owner)
+			}
+		}
+		for _, r := range all {
+			if !e.tiers[t].fits(r) {
+				e.unqueue(now, l, r)
+			}
+			e.settle(now, r, l.upper)
+			e.wakeWaits(now, r)
+		}
+	}
+}
+
+// resize moves the end of the tier, and what is known of its bytes with it.
+func (tr *tier) resize(capacity int64) {
+	before := tr.Capacity
+	recount := func() {
+		tr.table.Behind(func(id fragment.ID) bool {
+			f := tr.table.At(id)
+			tr.Capacity = before
+			tr.bytes[f.Class] -= tr.within(f)
+			tr.Capacity = capacity
+			tr.bytes[f.Class] += tr.within(f)
+			return true
+		})
+	}
+	if capacity > before {
+		recount()
+	}
+	tr.bytes[fragment.Gap] += tr.table.Resize(capacity)
+	if capacity < before {
+		recount()
+	}
+	tr.Capacity, tr.hand = capacity, fragment.None
+}
+
+// Reach is where the memory of tier t may end: nothing lies behind it, and nothing will.
+func (e *Engine) Reach(t int) int64 { return e.tiers[t].table.Reach() }
+
+// Behind is how many bytes of records still lie behind the end of tier t.
+func (e *Engine) Behind(t int) (bytes int64) {
+	tr := e.tiers[t]
+	tr.table.Behind(func(id fragment.ID) bool {
+		f := tr.table.At(id)
+		bytes += f.Size - tr.within(f)
+		return true
+	})
+	return bytes
+}
+
+// Stranded is what behind the end of tier t exists nowhere else, and cannot be flushed: no lower tier takes it.
+func (e *Engine) Stranded(t int) (records int, bytes int64) {
+	tr := e.tiers[t]
+	tr.table.Behind(func(id fragment.ID) bool {
+		if f := tr.table.At(id); f.Class == fragment.Dirty {
+			records, bytes = records+1, bytes+f.Size
+		}
+		return true
+	})
+	return records, bytes
+}
+
+// Drain empties what lies behind the end of tier t by so many steps at the most; it has to be called again while Draining says so.
+func (e *Engine) Drain(now int64, t int, steps int) {
+	if e.drain(now, t, steps) { // else nothing has become possible for others, and what it makes them do might bring the same back to the list
+		e.pump(now)
+	}
+}
+
+func (e *Engine) drain(now int64, t int, steps int) (evicted bool) {
+	l := &e.tiers[t].leaving
+	for ; steps > 0 && e.Draining(t); steps-- {
+		if len(l.next) > 0 {
+			evicted = e.leave(now, l.take(&l.next, onNext(t)), t) || evicted
+		} else {
+			e.flushOut(now, l.take(&l.dirty, onDirty(t)), t)
+		}
+	}
+	return evicted
+}
+
+// Draining tells whether Drain has something to do now.
+func (e *Engine) Draining(t int) bool {
+	l := &e.tiers[t].leaving
+	return len(l.next) > 0 || len(l.dirty) > 0 && t < len(e.links) && e.links[t].idles(e)
+}
+
+// idles tells whether so few urgent flushes wait that those which room waits for are not held up by more.
+func (l *link) idles(e *Engine) bool {
+	return len(l.refused) == 0 && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
+}
+
+// leave takes a copy behind the end as far as it can go now, and tells whether it has gone.
+func (e *Engine) leave(now int64, r *Record, t int) (evicted bool) {
+	tr := e.tiers[t]
+	if r.gone || r.copies[t] == fragment.None {
+		return false
+	}
+	switch f := e.Fragment(r, t); {
+	case !tr.behind(f):
+	case f.Class == fragment.Promised:
+		e.Stats.BrokenPromises++
+		e.release(now, r, t)
+	case f.Class == fragment.Free:
+		e.step(r, t, lifecycle.Evict)
+		e.Stats.Tiers[t].Evicted += r.Size
+		e.trace(now, Evicted, r, t, 0)
+		e.free(r, t)
+		return true
+	case f.Class == fragment.Dirty:
+		tr.leaving.add(&tr.leaving.dirty, onDirty(t), r)
+	}
+	return false
+}
+
+// flushOut makes the flush of a copy behind the end urgent.
+func (e *Engine) flushOut(now int64, r *Record, t int) {
+	if !r.gone && r.copies[t] != fragment.None && e.tiers[t].behind(e.Fragment(r, t)) {
+		e.queueFlush(now, t, r, true)
+	}
+}
+
+// Settled tells whether what lies behind the end of tier t stays there until the application lets go of it, or something changes in a lower tier that has
+// refused some of it.
+func (e *Engine) Settled(t int) bool {
+	settled, moving := !e.Draining(t), e.progressing() // or else a load from there waits for room that leases take
+	e.tiers[t].table.Behind(func(id fragment.ID) bool {
+		f := e.tiers[t].table.At(id)
+		switch {
+		case f.Transfers > 0, f.State.Busy(), f.Class == fragment.Flushing, f.Owner.copying > 0:
+			settled = settled && !moving
+		case f.Class == fragment.Dirty:
+			settled = settled && (t >= len(e.links) || len(e.links[t].refused) > 0)
+		}
+		return settled
+	})
+	return settled
+}

@@ -1,0 +1,420 @@
+package engine
+
+import (
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+)
+
+// Restore is one checkpoint being given back. When Ready, the bytes lie at the record's copy in Tier and stay there until EndRestore;
+// or, with Direct, a transfer has brought them past the cache into memory of the caller's.
+type Restore struct {
+	Rec     *Record
+	Tier    int
+	Phase   Phase
+	Direct  bool
+	Last    bool
+	Hit     bool // the fastest tier had the bytes when they were asked for
+	Err     error
+	Notify  any
+	options RestoreOptions
+	quiet   bool
+	copies  bool // counted in e.copying
+	over    bool
+}
+
+// RestoreOptions are the caller's wishes.
+type RestoreOptions struct {
+	Last    bool // for the last time: consume
+	Peek    bool // leaves plan, counters and events alone: the caller wants what a checkpoint says of itself
+	Partial bool // not all regions: what is not in the fastest tier comes directly from below, without taking cache room
+	Into    bool // the caller copies out and ends the restore by itself; false: a lease, ended by the application
+	Patient bool // wait for room also when only the application can make some
+	Past    bool // the record's fastest tier cannot be read any more: from below it, past the cache
+}
+
+// BeginRestore asks for the checkpoint of a key.
+func (e *Engine) BeginRestore(now int64, h *History, k model.Key, o RestoreOptions) (*Restore, error) {
+	rec := h.Get(k)
+	if rec == nil || rec.lent {
+		return nil, ErrNotFound
+	}
+	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
+	r.Hit = e.Complete(rec, rec.Top())
+	e.touch(rec)
+	e.forecast.surprise = e.count
+	if !o.Peek {
+		e.lends(h, r)
+		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
+	}
+	e.locate(now, r)
+	if r.Phase != Ended {
+		e.pump(now)
+	}
+	r.quiet = false
+	return r, r.Err
+}
+
+// locate brings the restore as far as it can go now: to Ready, or to waiting for a transfer.
+func (e *Engine) locate(now int64, r *Restore) {
+	rec := r.Rec
+	top := rec.Top()
+	switch {
+	case rec.gone:
+		e.endWaiting(r, ErrDropped)
+	case !rec.captured:
+		e.await(r)
+	case e.tiers[top].Remote || r.options.Past:
+		e.fetch(now, r)
+	case e.Complete(rec, top):
+		e.pin(now, r, top)
+	case rec.spoiled&(1<<top) != 0: // its room is not free yet
+		r.options.Past = true
+		e.fetch(now, r)
+	case rec.copies[top] != fragment.None:
+		e.hasten(rec)
+		e.await(r)
+	case r.options.Partial || r.Direct || !e.liftable(rec, top):
+		e.fetch(now, r)
+	default:
+		e.await(r)
+		e.lift(now, rec, top)
+	}
+}
+
+func (e *Engine) pin(now int64, r *Restore, t int) {
+	e.hold(r.Rec, t, +1)
+	r.Tier, r.Phase = t, Ready
+	if r.options.Into {
+		r.copies = true
+		e.copying++
+		r.Rec.copying++
+	}
+	e.settle(now, r.Rec, t)
+	if !r.quiet {
+		e.wake(r.Notify)
+	}
+}
+
+// fetch reads past the cache, from the fastest tier that has the bytes.
+func (e *Engine) fetch(now int64, r *Restore) {
+	t := e.Fastest(r.Rec)
+	if r.options.Past {
+		if t = e.lower(r.Rec, r.Rec.Top()); t < 0 {
+			e.endWaiting(r, ErrUnreachable)
+			return
+		}
+	}
+	f := e.Fragment(r.Rec, t)
+	e.hold(r.Rec, t, +1)
+	r.Tier, r.Direct = t, true
+	r.copies = true
+	e.copying++
+	e.settle(now, r.Rec, t)
+	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
+}
+
+// liftable tells whether tier t, and those that the bytes come through, are large enough for rec.
+func (e *Engine) liftable(rec *Record, t int) bool {
+	for ; t < len(e.tiers) && !e.Complete(rec, t); t++ {
+		if e.uses(rec, t) && !e.tiers[t].fits(rec) {
+			return false
+		}
+	}
+	return true
+}
+
+// lift brings the bytes of a record up into tier t, through the tiers between, because a restore waits for it.
+func (e *Engine) lift(now int64, rec *Record, t int) {
+	bit := uint8(1) << t
+	if rec.copies[t] != fragment.None || rec.loadsOn&bit != 0 {
+		e.hasten(rec)
+		return
+	}
+	below := e.links[t].lower
+	if !e.Complete(rec, below) {
+		if e.below(below) >= 0 {
+			e.lift(now, rec, below)
+		}
+		return
+	}
+	rec.loadsOn |= bit
+	src := e.Fragment(rec, below)
+	src.Transfers++
+	e.settle(now, rec, below)
+	e.demand(now, t, &claim{rec: rec, load: true,
+		granted: func(now int64) { e.beginLoad(now, rec, t, true) },
+		denied: func(now int64, err error) {
+			rec.loadsOn &^= bit
+			e.Fragment(rec, below).Transfers--
+			e.settle(now, rec, below)
+			e.lookAgain(rec.Hist, t, rec.seq)
+			e.passBy(now, rec, err, false)
+		},
+	})
+}
+
+// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead, and
+// leases too unless it is leases that fill the tier. With patience, leases whose callers have some go on waiting; it tells whether there are any.
+func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
+	top := rec.Top()
+	crowded := e.tiers[top].fits(rec) && e.lent(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
+	for _, r := range e.takeWaiting(rec) {
+		switch {
+		case !rec.gone && (r.options.Into || !crowded):
+			e.fetch(now, r)
+		case r.options.Patient && patience:
+			e.await(r)
+			waiting = true
+		default:
+			e.endWaiting(r, err)
+		}
+	}
+	e.relax(now, rec)
+	return waiting
+}
+
+// relax withdraws the promises of rec's copies that nobody expects, and loads of it that have not begun. Not while it is being read in any tier:
+// if that was for the last time, no copy is worth a flush.
+func (e *Engine) relax(now int64, rec *Record) {
+	if rec.gone || e.read(rec) {
+		return
+	}
+	if rec.loadsOn != 0 && rec.seq == fragment.Unexpected && !e.Awaited(rec) {
+		e.unload(now, rec)
+	}
+	for t, id := range rec.copies[:len(e.tiers)] {
+		if id != fragment.None && !e.expectedSoon(rec, t) {
+			e.release(now, rec, t)
+		}
+	}
+}
+
+// unload takes back the loads of rec that have not begun: nobody wants it up there any more, and those whom somebody waits for find the link
+// free.
+func (e *Engine) unload(now int64, rec *Record) {
+	e.cancelLoads(rec, func(t int) {
+		e.step(rec, t, lifecycle.Abort)
+		e.free(rec, t)
+		e.settle(now, rec, e.links[t].lower)
+	})
+}
+
+// read tells whether a restore reads rec in any tier.
+func (e *Engine) read(rec *Record) bool {
+	for t, id := range rec.copies[:len(e.tiers)] {
+		if id != fragment.None && e.tiers[t].table.At(id).Pins > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// beginLoad reserves the copy in tier t and queues the transfer that fills it.
+func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
+	e.place(rec, t, rec.copies[t], lifecycle.BeginRead)
+	l := e.links[t]
+	l.loads++
+	l.loading += rec.Size
+	if urgent {
+		l.demand.push(rec)
+	} else {
+		l.ahead.push(rec)
+	}
+}
+
+// hasten moves the loads of rec that are queued before those that nobody waits for.
+func (e *Engine) hasten(rec *Record) {
+	for k, l := range e.links {
+		if bit := uint8(1) << k; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[k] != fragment.None {
+			l.demand.push(rec) // the entry in the other queue is skipped when it comes up
+		}
+	}
+}
+
+// Loading tells whether a load of rec into tier t is under way, be its bytes given to restores or not.
+func (e *Engine) Loading(rec *Record, t int) bool { return rec.loadRuns&(1<<t) != 0 }
+
+// Awaited tells whether restores wait for rec.
+func (e *Engine) Awaited(rec *Record) bool { return len(e.waiting[rec]) > 0 }
+
+func (e *Engine) await(r *Restore) {
+	r.Phase = Waiting
+	e.waiting[r.Rec] = append(e.waiting[r.Rec], r)
+}
+
+func (e *Engine) takeWaiting(rec *Record) []*Restore {
+	w := e.waiting[rec]
+	if w != nil {
+		delete(e.waiting, rec)
+	}
+	return w
+}
+
+// resume looks again at the restores that wait for rec.
+func (e *Engine) resume(now int64, rec *Record) {
+	for _, r := range e.takeWaiting(rec) {
+		e.locate(now, r)
+	}
+}
+
+func (e *Engine) failWaiting(now int64, rec *Record, err error) {
+	for _, r := range e.takeWaiting(rec) {
+		e.endWaiting(r, err)
+	}
+	e.withdrawClaims(now, rec, true)
+	e.relax(now, rec)
+}
+
+func (e *Engine) endWaiting(r *Restore, err error) {
+	r.Phase, r.Err = Ended, err
+	if !r.quiet {
+		e.wake(r.Notify)
+	}
+}
+
+// HandOver tells that the caller has the bytes, exact and complete: a restore for the last time consumes the checkpoint.
+func (e *Engine) HandOver(now int64, r *Restore) {
+	e.noteRestored(now, r)
+	if r.Last && !r.Rec.gone {
+		e.consume(now, r)
+	}
+}
+
+func (e *Engine) noteRestored(now int64, r *Restore) {
+	if r.options.Peek {
+		return
+	}
+	e.Stats.Restored += r.Rec.Size
+	e.trace(now, Restored, r.Rec, r.Tier, 0)
+}
+
+// Lend tells that the caller was given the bytes, exact and complete. A checkpoint restored for the last time is hidden from everybody else, until
+// Consume or Return tells whether the caller came to use them.
+func (e *Engine) Lend(now int64, r *Restore) {
+	e.noteRestored(now, r)
+	rec := r.Rec
+	if !r.Last || rec.gone {
+		return
+	}
+	rec.lent = true
+	rec.Hist.lent++
+	if e.Awaited(rec) { // they would read bytes that the caller may write into
+		e.failWaiting(now, rec, ErrDropped)
+		e.pump(now)
+	}
+}
+
+// Return takes back what Lend gave: the caller never used the bytes, and the checkpoint is what it was.
+func (e *Engine) Return(now int64, r *Restore) {
+	if rec := r.Rec; rec.lent {
+		e.unhide(rec)
+		e.renew(now, rec.Hist, rec.Key)
+		e.pump(now)
+	}
+}
+
+func (e *Engine) unhide(rec *Record) {
+	if rec.lent {
+		rec.lent = false
+		rec.Hist.lent--
+	}
+}
+
+// Consume removes a checkpoint that Lend gave for the last time; nothing when it was dropped or replaced meanwhile.
+func (e *Engine) Consume(now int64, r *Restore) {
+	if r.Rec.lent {
+		e.consume(now, r)
+	}
+}
+
+func (e *Engine) consume(now int64, r *Restore) {
+	e.Stats.Consumed++
+	e.trace(now, Consumed, r.Rec, -1, 0)
+	if id := r.Rec.copies[r.Tier]; id != fragment.None {
+		if f := e.tiers[r.Tier].table.At(id); f.State.HasBytes() && !f.State.Busy() {
+			e.step(r.Rec, r.Tier, lifecycle.Consume)
+		}
+	}
+	e.remove(now, r.Rec)
+	e.pump(now)
+}
+
+// EndRestore gives the bytes back: a copy out has ended (well or not), or a lease.
+func (e *Engine) EndRestore(now int64, r *Restore) {
+	if r.over {
+		return
+	}
+	r.over = true
+	switch {
+	case r.Phase == Waiting && r.Direct: // a transfer is at it: fetched ends it
+		return
+	case r.Phase == Waiting:
+		e.forgetWaiting(now, r)
+		e.pump(now)
+		return
+	case r.Phase == Ended:
+		return
+	}
+	r.Phase = Ended
+	if r.copies {
+		e.copying--
+	}
+	if r.copies && !r.Direct {
+		r.Rec.copying--
+	}
+	rec, t := r.Rec, r.Tier
+	if rec.copies[t] == fragment.None {
+		return
+	}
+	e.hold(rec, t, -1)
+	e.relax(now, rec)
+	e.settle(now, rec, t)
+	e.pump(now)
+}
+
+// Retreat is for a restore that is Ready with bytes in its fastest tier that are not what was captured: if a lower tier has them, it waits for those, past the
+// cache, and the copy goes as soon as nobody reads it.
+func (e *Engine) Retreat(now int64, r *Restore) bool {
+	rec, t := r.Rec, r.Tier
+	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Front || e.lower(rec, t) < 0 {
+		return false
+	}
+	if r.copies {
+		r.copies = false
+		e.copying--
+		rec.copying--
+	}
+	e.hold(rec, t, -1)
+	rec.spoiled |= 1 << t
+	e.settle(now, rec, t)
+	r.Phase, r.options.Past = Waiting, true
+	e.locate(now, r)
+	e.pump(now)
+	return true
+}
+
+// expectedSoon tells whether the promise of rec's copy in tier t still stands: the restore order wants it again, within what
+// has been prefetched, or a restore waits for it.
+func (e *Engine) expectedSoon(rec *Record, t int) bool {
+	return e.Awaited(rec) || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
+}
+
+// forgetWaiting ends a restore that was cancelled; room that only it wanted is not wanted any more.
+func (e *Engine) forgetWaiting(now int64, r *Restore) {
+	r.Phase = Ended
+	w := e.waiting[r.Rec]
+	for i, x := range w {
+		if x == r {
+			w = append(w[:i], w[i+1:]...)
+			break
+		}
+	}
+	if len(w) == 0 {
+		delete(e.waiting, r.Rec)
+		e.withdrawClaims(now, r.Rec, true)
+		e.relax(now, r.Rec)
+	} else {
+		e.waiting[r.Rec] = w
+	}
+}

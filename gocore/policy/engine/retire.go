@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"slices"
+
+	"velocpy/gocore/policy/fragment"
+)
+
+// A range of the last tier may be retired: nothing is placed there any more. Its free bytes are reserved at once, others when their records or rows give them
+// back. What is reserved so is idle, and counts neither as used nor to the capacity that Use tells.
+
+// span is a range of a tier's bytes.
+type span struct{ from, end int64 }
+
+// Retire retires a range of the last tier, and returns how many bytes of it were free. It may reach beyond the tier's end: what the tier grows by there
+// is idle from the beginning.
+func (e *Engine) Retire(from, end int64) (bytes int64) {
+	t := len(e.tiers) - 1
+	tr := e.tiers[t]
+	tr.retired = append(tr.without(from, end), span{from, end})
+	return e.retire(t, tr.table.First(), from, min(end, tr.Capacity))
+}
+
+// Allot makes room of retired ranges that comes free idle only as far as the last tier has more bytes than these that are not; with 0 all of it.
+func (e *Engine) Allot(bytes int64) { e.tiers[len(e.tiers)-1].allotted = bytes }
+
+// Reinstate undoes Retire for a range, and returns how many bytes are free again.
+func (e *Engine) Reinstate(now, from, end int64) (bytes int64) {
+	t := len(e.tiers) - 1
+	tr := e.tiers[t]
+	tr.retired = tr.without(from, end)
+	for _, s := range e.idleIn(from, end) {
+		id, _ := tr.idle.at(tr, s.from)
+		n := s.end - s.from
+		id = tr.cutFrom(&tr.idle, id, s.from, n)
+		tr.idleBytes -= n
+		tr.bytes[fragment.Held] -= n
+		tr.bytes[fragment.Gap] += n
+		tr.hand = tr.table.Free(id)
+		bytes += n
+	}
+	if bytes > 0 {
+		e.roomier(t)
+		e.pump(now)
+	}
+	return bytes
+}
+
+// Idle calls f for the idle ranges of the last tier between two bytes, ascending, and returns how many bytes they have.
+func (e *Engine) Idle(from, end int64, f func(from, end int64)) (bytes int64) {
+	for _, s := range e.idleIn(from, end) {
+		f(s.from, s.end)
+		bytes += s.end - s.from
+	}
+	return bytes
+}
+
+// Occupied calls f for the ranges of the last tier that are neither free nor idle, ascending, and returns how many bytes they have.
+func (e *Engine) Occupied(f func(from, end int64)) (bytes int64) {
+	tr := e.tiers[len(e.tiers)-1]
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		row := tr.table.At(id)
+		if _, idle := tr.idle.Get(row.Offset); row.Class == fragment.Gap || idle {
+			continue
+		}
+		f(row.Offset, row.Offset+row.Size)
+		bytes += row.Size
+	}
+	return bytes
+}
+
+// InUse is how many bytes of the last tier are not idle.
+func (e *Engine) InUse() int64 {
+	tr := e.tiers[len(e.tiers)-1]
+	return tr.Capacity - tr.idleBytes
+}
+
+func (e *Engine) idleIn(from, end int64) (all []span) {
+	tr := e.tiers[len(e.tiers)-1]
+	if id, ok := tr.idle.at(tr, from); ok {
+		f := tr.table.At(id)
+		all = append(all, span{from, min(f.Offset+f.Size, end)})
+	}
+	tr.idle.Ascend(from+1, func(at int64, id fragment.ID) bool {
+		if at >= end {
+			return false
+		}
+		all = append(all, span{at, min(at+tr.table.At(id).Size, end)})
+		return true
+	})
+	return all
+}
+
+// without are the retired ranges but for one.
+func (tr *tier) without(from, end int64) (left []span) {
+	for _, s := range tr.retired {
+		if s.from < from {
+			left = append(left, span{s.from, min(s.end, from)})
+		}
+		if s.end > end {
+			left = append(left, span{max(s.from, end), s.end})
+		}
+	}
+	return slices.DeleteFunc(left, func(s span) bool { return s.from >= s.end })
+}
+
+// retire reserves what is free of a range, which does not begin before the fragment id.
+func (e *Engine) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
+	tr := e.tiers[t]
+	for ; id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
+		f := tr.table.At(id)
+		a, b := max(f.Offset, from), min(f.Offset+f.Size, end)
+		if f.Class != fragment.Gap || a >= b {
+			continue
+		}
+		id, _ = tr.table.PlaceFrom(id, a, b-a, nil)
+		tr.bytes[fragment.Gap] -= b - a
+		tr.bytes[fragment.Held] += b - a
+		tr.idleBytes += b - a
+		tr.idle.Set(a, id)
+		bytes += b - a
+	}
+	return bytes
+}
+
+// emptied notes that bytes of tier t have been given back, which lie in a gap now: what is retired of them goes to nobody.
+func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
+	tr := e.tiers[t]
+	tr.hand = gap
+	for _, s := range tr.retired {
+		from, end := max(s.from, off), min(s.end, off+size)
+		if tr.allotted > 0 {
+			end = min(end, from+e.InUse()-tr.allotted)
+		}
+		e.retire(t, gap, from, end)
+	}
+	e.roomier(t)
+}

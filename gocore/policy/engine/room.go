@@ -1,0 +1,406 @@
+package engine
+
+import (
+	"math"
+
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+)
+
+// claim is a demand for room that could not be met at once. Claims of a tier are served in order: one that waits for a flush is
+// not overtaken, so that large checkpoints do not starve.
+type claim struct {
+	rec     *Record
+	patient bool   // a capture that waits also for what only the application can bring about
+	load    bool   // for bytes that come up, not for a capture
+	retried bool   // failed flushes have been tried once more on behalf of this claim
+	over    bool   // granted, denied or withdrawn: it only waits to be taken from the queue
+	seen    uint64 // the tier's version at the last attempt
+	tried   bool
+	verdict verdict // of that attempt
+	granted func(now int64)
+	denied  func(now int64, err error)
+	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small; sooner does, when the capture
+	// would end sooner in a lower tier than in the room that the window makes (First None: nothing makes room). nil: never.
+	elsewhere, below func(now int64) bool
+	sooner           func(now int64, w evict.Window) bool
+	came             bool // from below: there is no room there
+}
+
+// extent is the room that r takes in the tier, align where it may begin.
+func (tr *tier) extent(r *Record) int64 {
+	g := max(tr.Grain, 1)
+	return (r.Size + g - 1) / g * g
+}
+
+func (tr *tier) align(r *Record) int64 { return max(tr.Grain, r.Align, 1) }
+
+// fits tells whether the tier could hold r were it empty.
+func (tr *tier) fits(r *Record) bool { return tr.extent(r) <= tr.Capacity }
+
+// verdict is the outcome of one attempt to make room.
+type verdict uint8
+
+const (
+	granted verdict = iota
+	waits           // flushes that are queued or running will make room
+	stuck           // nothing that is evictable, or becomes so by a flush
+)
+
+// none is no window.
+var none = evict.Window{First: fragment.None, Last: fragment.None}
+
+// room tries to place r in tier t, evicting what algorithm 1 chooses. For demands only: promises are broken when nothing else helps,
+// and flushes that the room depends on become urgent.
+func (e *Engine) room(now int64, t int, r *Record) verdict {
+	v, w := e.seek(now, t, r)
+	if v == waits {
+		e.urge(now, t, w)
+	}
+	return v
+}
+
+// seek is room without the urging: it returns the window that has to be waited for.
+func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
+	tr := e.tiers[t]
+	e.compare(now)
+	for range 64 {
+		if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
+			r.copies[t] = id
+			return granted, none
+		}
+		w, ok := e.choose(now, t, r, evict.Request{Floor: -1})
+		if !ok {
+			w, ok = e.choose(now, t, r, evict.Request{Floor: -1, Break: true})
+		}
+		switch {
+		case !ok:
+			return stuck, none
+		case w.Promises > 0:
+			e.breakPromises(now, t, w)
+		case w.Wait > 0:
+			return waits, w
+		default:
+			e.evict(now, t, w, r)
+			return granted, none
+		}
+	}
+	return stuck, none
+}
+
+// spare is the same for a prefetch: it takes nothing that is expected sooner than r and breaks no promise. Flushes that it would wait for longer
+// than for a restore are not made urgent: the prefetch is tried again when that restore has ended a promise.
+func (e *Engine) spare(now int64, t int, r *Record) verdict {
+	tr := e.tiers[t]
+	if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
+		r.copies[t] = id
+		return granted
+	}
+	e.compare(now)
+	w, ok := e.choose(now, t, r, evict.Request{Floor: e.distance(r)})
+	switch {
+	case !ok:
+		return stuck
+	case w.Wait > 0:
+		if in, ok := e.roomByRestore(now, t, r); !ok || in >= w.Wait {
+			e.urge(now, t, w)
+		}
+		return waits
+	}
+	e.evict(now, t, w, r)
+	return granted
+}
+
+func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.Window, bool) {
+	tr := e.tiers[t]
+	req.Size, req.Align, req.Now, req.Count, req.Heads = tr.extent(r), tr.align(r), now, e.count, e.places
+	req.Intervals = e.intervals
+	many := tr.table.Count() >= e.wholeTable
+	if req.Start = fragment.None; many {
+		req.Limit, req.Start = e.scanLimit, tr.hand
+	}
+	if t < len(e.links) {
+		l := e.links[t]
+		req.Backlog = max(l.backlog-now, 0)
+		if !l.shut() {
+			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers)
+		}
+		if req.FlushRate > 0 && len(l.refused) > 0 {
+			req.Barred = func(id fragment.ID) bool { return l.barred(e, tr.table.At(id).Owner) }
+		}
+	}
+	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
+	if many && !(ok && w.Wait == 0 && w.Promises == 0) && e.worthALook(tr, &req, ok) {
+		req.Limit, req.Start = 0, fragment.None
+		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
+	}
+	if !ok && req.Barred != nil && (req.Limit == 0 || e.links[t].passable == unknown) {
+		e.recount(e.links[t]) // so that nobody looks at everything again before more can go
+	}
+	e.Stats.Decisions++
+	return w, ok
+}
+
+// worthALook tells whether the whole of a large table may hold a window where a part of it held none, or none that is evictable now.
+func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
+	room := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free]
+	if !some {
+		room += tr.bytes[fragment.Flushing]
+		if req.FlushRate > 0 {
+			room += e.passable(tr)
+		}
+		if req.Break {
+			room += tr.bytes[fragment.Promised]
+		}
+	}
+	return room >= req.Size
+}
+
+// passable is how many dirty bytes of a tier could go down at the most.
+func (e *Engine) passable(tr *tier) int64 {
+	dirty := tr.bytes[fragment.Dirty]
+	if l := e.links[tr.index]; len(l.refused) > 0 {
+		return min(dirty, l.passable)
+	}
+	return dirty
+}
+
+// evict frees the window, all of which is evictable, and places r in it.
+func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
+	tr := e.tiers[t]
+	victims := e.victims[:0] // listed first: freeing one merges it with the gap beside it, whose name then means nothing
+	for id := w.First; ; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Class != fragment.Gap {
+			victims = append(victims, f.Owner)
+		}
+		if id == w.Last {
+			break
+		}
+	}
+	gap := w.First
+	for i, victim := range victims {
+		e.step(victim, t, lifecycle.Evict)
+		e.Stats.Tiers[t].Evicted += victim.Size
+		e.trace(now, Evicted, victim, t, 0)
+		gap = e.free(victim, t)
+		victims[i] = nil
+	}
+	e.victims = victims
+	id, ok := tr.table.PlaceIn(gap, tr.extent(r), tr.align(r), r)
+	if !ok {
+		panic("engine: the window chosen does not hold what it was chosen for")
+	}
+	tr.hand = tr.table.Next(id)
+	r.copies[t] = id
+}
+
+// urge makes the flushes urgent that the window waits for.
+func (e *Engine) urge(now int64, t int, w evict.Window) {
+	tr := e.tiers[t]
+	for id := w.First; ; id = tr.table.Next(id) {
+		f := tr.table.At(id)
+		if f.Class == fragment.Dirty || f.Class == fragment.Flushing {
+			e.queueFlush(now, t, f.Owner, true)
+		}
+		if id == w.Last {
+			return
+		}
+	}
+}
+
+// breakPromises withdraws what was prefetched into the window: a demand that someone waits for goes before a prediction.
+func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
+	tr := e.tiers[t]
+	for id := w.First; ; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Class == fragment.Promised {
+			r := f.Owner
+			e.release(now, r, t)
+			r.Hist.promised[t] = min(r.Hist.promised[t], r.seq)
+			e.Stats.BrokenPromises++
+		}
+		if id == w.Last {
+			return
+		}
+	}
+}
+
+// release ends a promise without consuming: the copy becomes what it would be had nobody asked for it.
+func (e *Engine) release(now int64, r *Record, t int) {
+	if e.Fragment(r, t).State != lifecycle.ReadComplete {
+		return
+	}
+	e.step(r, t, lifecycle.Release(e.lower(r, t) >= 0))
+	e.settle(now, r, t)
+}
+
+// lower is the fastest tier below t with all bytes of r, or -1.
+func (e *Engine) lower(r *Record, t int) int {
+	for t++; t < len(e.tiers); t++ {
+		if e.Complete(r, t) {
+			return t
+		}
+	}
+	return -1
+}
+
+// demand asks for room in tier t for r, now or later, and calls one of the two functions, at once when it can.
+func (e *Engine) demand(now int64, t int, c *claim) {
+	tr := e.tiers[t]
+	if tr.claims.len() == 0 && e.attempt(now, t, c) {
+		return
+	}
+	tr.claims.push(c)
+	e.failStalled(now, t)
+}
+
+// attempt serves a claim if it can be served now.
+func (e *Engine) attempt(now int64, t int, c *claim) bool {
+	tr := e.tiers[t]
+	if c.over {
+		return true
+	}
+	if c.tried && c.seen == tr.version {
+		return false
+	}
+	v, w := e.seek(now, t, c.rec)
+	switch {
+	case v == granted:
+		c.over = true
+		c.granted(now)
+		return true
+	case c.sooner != nil && c.sooner(now, w):
+		return true
+	case v == waits:
+		e.urge(now, t, w)
+	}
+	c.tried, c.seen, c.verdict = true, tr.version, v
+	return false
+}
+
+// deny ends a claim without room. It stays in its queue until it comes up.
+func (c *claim) deny(now int64, err error) {
+	if !c.over {
+		c.over = true
+		c.denied(now, err)
+	}
+}
+
+// withdrawClaims ends the claims for rec: all of them, or only those of loads.
+func (e *Engine) withdrawClaims(now int64, rec *Record, loads bool) {
+	for _, tr := range e.tiers {
+		for i := 0; i < tr.claims.len(); i++ {
+			if c := tr.claims.at(i); c.rec == rec && (c.load || !loads) {
+				c.deny(now, ErrDropped)
+			}
+		}
+	}
+}
+
+// serve gives room to the claims of tier t as far as there is any.
+func (e *Engine) serve(now int64, t int) {
+	tr := e.tiers[t]
+	for {
+		c, ok := tr.claims.peek()
+		if !ok || !e.attempt(now, t, c) {
+			break
+		}
+		tr.claims.pop()
+	}
+	e.failStalled(now, t)
+}
+
+// failStalled ends the claims that nothing under the engine's control will ever serve: everything is held by leases or has nowhere
+// to go. Failed flushes are tried once more first. While nothing moves, the order of the claims does not count: one that waits for the
+// application must not hold up another that may not wait, or that fits.
+func (e *Engine) failStalled(now int64, t int) {
+	tr := e.tiers[t]
+	if tr.claims.len() > 0 && e.Draining(t) && !e.progressing() { // what crosses the end of a tier that has shrunk fills a part of it
+		e.drain(now, t, math.MaxInt)
+	}
+	for i := 0; i < tr.claims.len() && !e.progressing(); i++ {
+		c := tr.claims.at(i)
+		if !c.retried {
+			c.retried = true
+			c.tried = !e.retryStuck(now, t) && c.tried
+		}
+		if e.attempt(now, t, c) || e.progressing() {
+			continue
+		}
+		if e.yield(now, t, c) && e.attempt(now, t, c) {
+			continue
+		}
+		if c.elsewhere != nil && c.elsewhere(now) {
+			continue
+		}
+		failing := t < len(e.links) && e.links[t].stuck > 0
+		if tr.Front && !failing && !c.came && c.below != nil && c.below(now) { // it would be for the application to make room here
+			continue
+		}
+		if c.patient && !failing {
+			continue
+		}
+		why := e.whyFull(t, c.rec)
+		if !c.load || !e.passBy(now, c.rec, why, !failing) {
+			c.deny(now, why)
+		}
+	}
+	for c, ok := tr.claims.peek(); ok && c.over; c, ok = tr.claims.peek() {
+		tr.claims.pop()
+	}
+}
+
+// yield gives up the version that a capture is about to replace, when that makes its room: slots can be rewritten in a tier that they fill.
+func (e *Engine) yield(now int64, t int, c *claim) bool {
+	old := c.rec.Hist.Get(c.rec.Key)
+	if c.load || old == nil || old == c.rec || old.copies[t] == fragment.None {
+		return false
+	}
+	tr := e.tiers[t]
+	if e.cfg.Keep != nil && t == len(e.tiers)-1 {
+		return false // its room stays reserved until the new version is in the catalog
+	}
+	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.behind(f) || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {
+		return false
+	}
+	e.replace(now, old, c.rec)
+	return true
+}
+
+// lent is how many bytes of tier t are being read: leases, and copies out.
+func (e *Engine) lent(t int) (bytes int64) {
+	tr := e.tiers[t]
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Pins > 0 {
+			bytes += tr.within(f)
+		}
+	}
+	return bytes
+}
+
+// whyFull says why there is no room in tier t.
+func (e *Engine) whyFull(t int, r *Record) error {
+	tr := e.tiers[t]
+	if t < len(e.links) {
+		if l := e.links[t]; l.stuck > 0 && l.err != nil {
+			return &TierError{Tier: l.lower, Err: l.err}
+		}
+	}
+	lent, used := e.lent(t), tr.used()
+	return full(t, "%s wanted, %s of %s used: %s by leases, %s by checkpoints for which no lower tier has room", quantity.Exact(r.Size),
+		quantity.Sized(used), quantity.Exact(tr.Capacity-tr.idleBytes), quantity.Sized(lent), quantity.Sized(used-lent-tr.bytes[fragment.Free]))
+}
+
+// progressing tells whether anything is under way that ends by itself.
+func (e *Engine) progressing() bool {
+	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.proofs > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
+		return true
+	}
+	for _, l := range e.links {
+		if l.demand.len() > 0 || l.ahead.len() > 0 || l.queued > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+)
+
+// A capture that finds no room waits for flushes. If it is predicted to end clearly sooner in the tier below, it goes there at once. The flushes
+// that it would wait for may be of more bytes than it has, or have a slow transfer before them. Predictions are estimates: a wrong one costs
+// time only.
+
+// The tier below is clearly sooner if it saves one clearPart of the wait, and not less than clearLeast (ns). Rates vary from one transfer to the
+// next by much less than that part.
+const (
+	clearPart  = 3
+	clearLeast = 1e6
+)
+
+// isSooner tells whether a capture that takes straight ns to the tier below ends clearly sooner than one that waits wait ns for room. The copy
+// into the room would come on top of the wait. It is left out: it is short, and its measured rate varies.
+func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clearPart, clearLeast) }
+
+// goDown takes a capture that waits to the tier below if it ends clearly sooner there. w is the window that its own tier would make room by; its
+// First is None if no flush makes room.
+func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
+	from := c.Tier
+	t := e.below(from)
+	if e.cfg.Stay || !e.mayGoDown(c, t) || !e.soonerBelow(now, c, w) || !e.roomNow(now, t, c.Rec) {
+		return false
+	}
+	if w.First != fragment.None {
+		e.urge(now, from, w) // the next capture is to find room; this one's transfer comes before flushes
+	}
+	c.claim.over = true
+	e.ask(now, c, t)
+	return true
+}
+
+// mayGoDown tells whether a capture may go from its tier to tier t, the one below. The caller copies into memory itself. Straight to a disk a
+// transfer reads the caller's memory: only the call that begins the capture prepares for that, and only for memory of the host.
+func (e *Engine) mayGoDown(c *Capture, t int) bool {
+	from := e.tiers[c.Tier]
+	switch {
+	case t < 0 || c.stays || !e.tiers[t].fits(c.Rec):
+		return false
+	case from.claims.len() > 0 && from.claims.at(0) != c.claim: // it would overtake captures and loads that wait longer
+		return false
+	case e.tiers[t].Remote:
+		return c.quiet && c.Tier == c.Rec.Top() && !from.Front
+	}
+	return true
+}
+
+// soonerBelow compares the predicted ends of a capture in its tier and in the tier below. While more bytes come into its tier than the link takes
+// away, the room of each capture has to be flushed for in any case: then it is never sooner below.
+func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
+	tr, l := e.tiers[c.Tier], e.links[c.Tier]
+	switch {
+	case w.First == fragment.None:
+		return e.heldByCallers(c)
+	case e.alwaysDown:
+		return true
+	case !l.down.Trusted(): // what is assumed of the link is no prediction
+		return false
+	case tr.inflow.pressing(now, l.down.Rate()*float64(e.cfg.Workers)):
+		return false
+	}
+	wait, known := e.roomIn(now, c.Tier, tr.extent(c.Rec), w)
+	return known && isSooner(wait, e.straightIn(now, l, c.Rec.Size))
+}
+
+// heldByCallers tells whether a device has no room for a capture before the application gives some back, whatever moves in other tiers.
+func (e *Engine) heldByCallers(c *Capture) bool {
+	tr, l := e.tiers[c.Tier], e.links[c.Tier]
+	if !tr.Front || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.proofs > 0 {
+		return false
+	}
+	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves
+	return old == nil || old.copies[c.Tier] == fragment.None
+}
+
+// roomNow tells whether tier t has room for r that nothing waits for.
+func (e *Engine) roomNow(now int64, t int, r *Record) bool {
+	if e.tiers[t].claims.len() > 0 {
+		return false
+	}
+	_, ok := e.choose(now, t, r, evict.Request{Floor: -1, NoWait: true})
+	return ok
+}

@@ -1,0 +1,485 @@
+package engine
+
+import (
+	"errors"
+
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/lifecycle"
+)
+
+// TransferKind says where a transfer's bytes come from and go to.
+type TransferKind uint8
+
+// The kinds of transfer.
+const (
+	Flush TransferKind = iota // tier From to the one below
+	Load                      // tier From to one above
+	Spill                     // the caller's memory to tier To, past the faster ones
+	Fetch                     // tier From to the caller's memory, past the faster ones
+)
+
+// Transfer is a piece of work for the caller: move Rec.Size bytes. It must be reported to Done exactly once.
+type Transfer struct {
+	Kind           TransferKind
+	Rec            *Record
+	From, To       int // tiers; -1: the caller's memory
+	FromOff, ToOff int64
+	Urgent         bool     // Load: a restore waits for it
+	Capture        *Capture // Spill
+	Restore        *Restore // Fetch
+	Early          bool     // Load: restores may have had its bytes before it ended
+	Aside          bool     // no worker carries it: PutAside
+	// began is when its bytes began to move, from which the link's rate is learnt. A worker that carries the transfer out sets it without the
+	// caller's lock, so until Done the engine reads handed instead.
+	began  int64
+	handed int64 // when the engine handed it over, or it was taken up again
+	at     int   // its place in the crossing of its link
+}
+
+// Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
+func (x *Transfer) Begun(now int64) { x.began = now }
+
+// Rested tells that for so many nanoseconds of it a transfer waited: not for its link.
+func (x *Transfer) Rested(nanoseconds int64) { x.began += nanoseconds }
+
+// Queued tells that everything of a load is under way, and that whoever reads the copy from now on does so behind it: restores need not wait
+// for its end. Done follows. Until then the copy that the bytes come from stays where it is, and the new one is not evicted. It is for loads to
+// a record's fastest tier: from any other, other transfers would spread what turns out to be wrong.
+func (e *Engine) Queued(now int64, x *Transfer) {
+	if x.Rec.gone || x.To != x.Rec.Top() {
+		return
+	}
+	x.Early = true
+	e.arrived(now, x)
+	e.resume(now, x.Rec)
+	e.pump(now)
+}
+
+// Direction is what a worker does: Down transfers write to lower tiers, Up transfers read from them.
+type Direction uint8
+
+// The directions run beside each other; each has its own workers.
+const (
+	Down Direction = iota
+	Up
+)
+
+// Pending tells whether Next may have a transfer of this direction.
+func (e *Engine) Pending(d Direction) bool {
+	if e.passing[d].len() > 0 {
+		return true
+	}
+	for _, l := range e.links {
+		if d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// PendingOver is Pending for a worker that serves one link only.
+func (e *Engine) PendingOver(d Direction, upper int) bool {
+	if upper == AnyLink {
+		return e.Pending(d)
+	}
+	if e.passing[d][upper].len() > 0 {
+		return true
+	}
+	l := e.links[upper]
+	return d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e)
+}
+
+// Next returns the most urgent transfer of a direction, or nil: then Pending is false until something else has happened.
+func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, AnyLink) }
+
+// NextOver is Next for a worker that serves one link only, the one below tier upper: a hierarchy with more than two tiers needs such workers, or
+// else its slow links keep everybody busy.
+func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return e.next(now, d, upper) }
+
+// PendingDemanded tells whether NextDemanded may have a transfer.
+func (e *Engine) PendingDemanded(upper int) bool { return e.links[upper].demand.len() > 0 }
+
+// NextUrgent is NextOver for transfers upward that somebody waits for.
+func (e *Engine) NextUrgent(now int64, upper int) *Transfer {
+	if x := e.passing[Up].next(upper); x != nil {
+		return e.started(now, x)
+	}
+	return e.started(now, e.nextDemanded(upper))
+}
+
+// PendingUrgent tells whether NextUrgent may have a transfer.
+func (e *Engine) PendingUrgent(upper int) bool {
+	for k, l := range e.links {
+		if (upper == AnyLink || upper == k) && l.demand.len() > 0 {
+			return true
+		}
+	}
+	for k := range e.passing[Up] {
+		if (upper == AnyLink || upper == k) && e.passing[Up][k].len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// NextDemanded is NextOver for a worker that serves only loads for which restores wait: one of them is never behind what nobody waits for.
+func (e *Engine) NextDemanded(now int64, upper int) *Transfer {
+	return e.started(now, e.nextDemanded(upper))
+}
+
+// AnyLink stands for all links.
+const AnyLink = -1
+
+func (e *Engine) next(now int64, d Direction, over int) *Transfer {
+	for again := true; again; again = over == AnyLink {
+		if x := e.find(now, d, over); x != nil {
+			return e.started(now, x)
+		}
+		// What looked like work may have been done or dropped meanwhile: then it keeps nobody waiting. Claims that end may make work.
+		for t := range e.tiers {
+			e.failStalled(now, t)
+		}
+		if !e.Pending(d) {
+			break
+		}
+	}
+	return nil
+}
+
+func (e *Engine) started(now int64, x *Transfer) *Transfer {
+	if x != nil {
+		x.began, x.handed = now, now
+		e.running++
+		if l := e.crosses(x); l != nil {
+			x.at = len(l.crossing)
+			l.crossing = append(l.crossing, x)
+		}
+	}
+	return x
+}
+
+// PutAside notes that a transfer waits for something other than its link, and that no worker carries it meanwhile: its source is still to be
+// filled, or its bytes are written and a catalog has yet to say so. Done or TakeUp follows.
+func (e *Engine) PutAside(x *Transfer) { x.Aside = true }
+
+// TakeUp notes that a worker carries a transfer out that was put aside: its bytes begin to move only now.
+func (e *Engine) TakeUp(now int64, x *Transfer) { x.began, x.handed, x.Aside = now, now, false }
+
+// ended takes a transfer out of those that are under way.
+func (e *Engine) ended(x *Transfer) {
+	e.running--
+	if l := e.crosses(x); l != nil {
+		last := len(l.crossing) - 1
+		moved := l.crossing[last]
+		l.crossing[x.at], moved.at = moved, x.at
+		l.crossing[last] = nil
+		l.crossing = l.crossing[:last]
+	}
+}
+
+func (e *Engine) find(now int64, d Direction, over int) *Transfer {
+	for x := e.passing[d].next(over); x != nil; x = e.passing[d].next(over) {
+		if x.Kind != Spill || !x.Rec.gone {
+			return x
+		}
+		e.spilled(now, x, ErrDropped) // nobody wants it any more
+		e.pump(now)
+	}
+	if d == Up {
+		return e.nextUp(over)
+	}
+	return e.nextDown(now, over)
+}
+
+// way is the link over which a transfer passes by the faster tiers: the one above the tier that it leaves or reaches, or below it when
+// that is the record's fastest.
+func (e *Engine) way(x *Transfer) int {
+	t := max(x.From, x.To)
+	if top := x.Rec.Top(); t == top || e.below(top) == t {
+		return min(top, max(len(e.links)-1, 0))
+	}
+	return t - 1
+}
+
+// ways are the transfers past the faster tiers that have not begun, by the link that they go over: one that has to wait holds up none of
+// another device's.
+type ways []fifo[*Transfer]
+
+// pass queues a transfer past the faster tiers.
+func (e *Engine) pass(d Direction, x *Transfer) { e.passing[d][e.way(x)].push(x) }
+
+func (w ways) len() (n int) {
+	for k := range w {
+		n += w[k].len()
+	}
+	return n
+}
+
+// Unbegun calls f for every transfer past the faster tiers that has not begun.
+func (e *Engine) Unbegun(f func(*Transfer)) {
+	for d := range e.passing {
+		for k := range e.passing[d] {
+			for q, i := &e.passing[d][k], 0; i < q.len(); i++ {
+				f(q.at(i))
+			}
+		}
+	}
+}
+
+// next takes the first transfer over a link, or over any; nil when there is none.
+func (w ways) next(over int) *Transfer {
+	for k := range w {
+		if over == AnyLink || over == k {
+			if x, ok := w[k].pop(); ok {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Engine) nextUp(over int) *Transfer {
+	if x := e.nextDemanded(over); x != nil {
+		return x
+	}
+	return e.nextLoadOf((*link).wanted, over)
+}
+
+func (e *Engine) nextDemanded(over int) *Transfer {
+	x := e.nextLoadOf((*link).demanded, over)
+	if x != nil {
+		x.Urgent = true
+	}
+	return x
+}
+
+// nextLoadOf starts the first load in a queue of a link, or of any; nil when there is none.
+func (e *Engine) nextLoadOf(queue func(*link) *fifo[*Record], over int) *Transfer {
+	for k, l := range e.links {
+		if over != AnyLink && over != k {
+			continue
+		}
+		if rec := l.nextLoad(queue(l)); rec != nil {
+			return e.startLoad(l, rec)
+		}
+	}
+	return nil
+}
+
+func (l *link) demanded() *fifo[*Record] { return &l.demand }
+func (l *link) wanted() *fifo[*Record]   { return &l.ahead }
+
+func (e *Engine) nextDown(now int64, over int) *Transfer {
+	for range e.links { // an attempt may queue flushes further down that it has to wait for: these come next
+		for k := len(e.links) - 1; k >= 0; k-- {
+			if over != AnyLink && over != k {
+				continue
+			}
+			if x := e.nextFlush(now, e.links[k]); x != nil {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// nextLoad takes the first load of the queue that has not been started through the other one.
+func (l *link) nextLoad(q *fifo[*Record]) *Record {
+	for {
+		rec, ok := q.pop()
+		if !ok {
+			return nil
+		}
+		if bit := uint8(1) << l.upper; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[l.upper] != fragment.None {
+			return rec
+		}
+	}
+}
+
+func (e *Engine) startLoad(l *link, rec *Record) *Transfer {
+	rec.loadRuns |= 1 << l.upper
+	f := e.Fragment(rec, l.upper)
+	f.Transfers++
+	return &Transfer{Kind: Load, Rec: rec, From: l.lower, To: l.upper, FromOff: e.Fragment(rec, l.lower).Offset, ToOff: f.Offset}
+}
+
+func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
+	rec.runs |= 1 << l.upper
+	l.flushing++
+	e.tiers[l.lower].arriving++
+	e.place(rec, l.lower, rec.copies[l.lower], lifecycle.BeginWrite)
+	from, to := e.Fragment(rec, l.upper), e.Fragment(rec, l.lower)
+	from.Transfers++
+	to.Transfers++
+	e.settle(now, rec, l.upper)
+	return &Transfer{Kind: Flush, Rec: rec, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
+}
+
+// Done reports the end of a transfer.
+func (e *Engine) Done(now int64, x *Transfer, err error) {
+	e.ended(x)
+	switch x.Kind {
+	case Flush:
+		e.flushed(now, x, err)
+	case Load:
+		e.loaded(now, x, err)
+	case Spill:
+		e.spilled(now, x, err)
+	case Fetch:
+		e.fetched(now, x, err)
+	}
+	e.pump(now)
+}
+
+func (e *Engine) flushed(now int64, x *Transfer, err error) {
+	rec, l := x.Rec, e.links[x.From]
+	e.endFlush(x)
+	if err != nil {
+		e.step(rec, x.To, lifecycle.Abort)
+		e.vacate(rec, x.To)
+		if rec.gone && errors.Is(err, ErrStopped) {
+			e.Stats.CancelledFlush += rec.Size
+		} else {
+			l.err, rec.failed = err, err
+		}
+		if !rec.gone {
+			rec.stuckOn |= 1 << x.From
+			l.stuck++
+		}
+	} else {
+		l.down.Observe(rec.Size, now-x.began)
+		e.Stats.Tiers[x.To].Written += rec.Size
+		e.tiers[x.To].inflow.arrived(now, e.count, rec.Size)
+		rec.failed = nil
+		e.step(rec, x.To, lifecycle.WriteDone)
+		if e.Fragment(rec, x.From).State == lifecycle.WriteComplete {
+			e.step(rec, x.From, lifecycle.FlushDone)
+		}
+		e.trace(now, Flushed, rec, x.To, now-x.began)
+	}
+	e.settle(now, rec, x.From)
+	e.settle(now, rec, x.To)
+	if err == nil && !rec.gone {
+		e.flushWanted(now, rec, x.To)
+	}
+	e.wakeWaits(now, rec)
+}
+
+// endFlush takes a flush out of the account, whatever has become of it.
+func (e *Engine) endFlush(x *Transfer) {
+	rec, l := x.Rec, e.links[x.From]
+	bit := uint8(1) << x.From
+	rec.runs &^= bit
+	rec.queuedOn &^= bit
+	l.queued--
+	l.flushing--
+	e.arrive(x.To)
+	e.Fragment(rec, x.From).Transfers--
+	e.Fragment(rec, x.To).Transfers--
+}
+
+func (e *Engine) loaded(now int64, x *Transfer, err error) {
+	rec, l := x.Rec, e.links[x.To]
+	bit := uint8(1) << x.To
+	rec.loadsOn &^= bit
+	rec.loadRuns &^= bit
+	l.loads--
+	l.loading -= rec.Size
+	e.Fragment(rec, x.From).Transfers--
+	e.Fragment(rec, x.To).Transfers--
+	if err != nil {
+		e.notLoaded(now, x, err)
+		return
+	}
+	l.up.Observe(rec.Size, now-x.began)
+	e.Stats.Tiers[x.From].Read += rec.Size
+	e.trace(now, Loaded, rec, x.To, now-x.began)
+	if !x.Early {
+		e.arrived(now, x)
+	}
+	e.settle(now, rec, x.To)
+	e.settle(now, rec, x.From)
+	e.resume(now, rec)
+}
+
+// arrived notes that restores may read what a load brings.
+func (e *Engine) arrived(now int64, x *Transfer) {
+	e.step(x.Rec, x.To, lifecycle.ReadDone)
+	e.Fragment(x.Rec, x.To).Verified = true
+	if !x.Rec.gone && !e.expectedSoon(x.Rec, x.To) {
+		e.release(now, x.Rec, x.To)
+	}
+	e.settle(now, x.Rec, x.To)
+}
+
+// notLoaded gives the room of a load that failed back, at once or as soon as those have gone who were given what it had queued. Only a restore
+// tries again.
+func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
+	rec, h := x.Rec, x.Rec.Hist
+	seen := h.promised[x.To]
+	switch {
+	case x.Early:
+		rec.spoiled |= 1 << x.To
+		e.settle(now, rec, x.To)
+		e.resume(now, rec)
+	default:
+		e.step(rec, x.To, lifecycle.Abort)
+		if !rec.gone && e.Fastest(rec) == x.From { // or else those who wait do not wait for this
+			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
+		}
+		e.free(rec, x.To)
+	}
+	h.promised[x.To] = seen
+	e.settle(now, rec, x.From)
+}
+
+func (e *Engine) spilled(now int64, x *Transfer, err error) {
+	c, rec := x.Capture, x.Rec
+	c.Phase, c.Err = Ended, err
+	e.arrive(x.To)
+	e.Fragment(rec, x.To).Transfers--
+	if err != nil {
+		e.step(rec, x.To, lifecycle.Abort)
+		if !rec.gone {
+			e.lose(rec, err)
+		}
+		e.abandon(now, rec, err)
+	} else {
+		e.Stats.Tiers[x.To].Written += rec.Size
+		if l := e.crosses(x); l != nil && l.lower == x.To {
+			l.observeStraight(rec.Size, now-x.began)
+		}
+		e.captured(now, c)
+	}
+	e.wake(c.Notify)
+}
+
+func (e *Engine) fetched(now int64, x *Transfer, err error) {
+	r := x.Restore
+	if err != nil {
+		r.Err = &TierError{Tier: x.From, Err: err}
+	} else {
+		e.Stats.Tiers[x.From].Read += r.Rec.Size
+	}
+	r.Phase = Ready
+	if r.over { // cancelled meanwhile: nobody else ends it
+		r.over = false
+		e.EndRestore(now, r)
+		return
+	}
+	e.wake(r.Notify)
+}
+
+// pump does what the latest change has made possible: room for who waits, flushes, prefetches.
+func (e *Engine) pump(now int64) {
+	e.followMoved()
+	for t := len(e.tiers) - 1; t >= 0; t-- {
+		if e.tiers[t].claims.len() > 0 {
+			e.serve(now, t)
+		}
+	}
+	for _, l := range e.links {
+		e.flushMore(now, l)
+	}
+	e.prefetchStirred(now)
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"container/heap"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/evict"
+)
+
+// turns is a heap of histories whose prefetchers share a tier. Its first entry is the history whose next expected restore is due soonest; of
+// two that are due at once, the history created first.
+type turns []turn
+
+type turn struct {
+	h   *History
+	due int64 // distance of the next restore that the prefetcher of the tier has not looked at
+}
+
+// before tells whether a comes before b. A turn without a history comes last.
+func (a turn) before(b turn) bool {
+	return b.h == nil || a.due < b.due || a.due == b.due && a.h.lane < b.h.lane
+}
+
+func (q turns) Len() int           { return len(q) }
+func (q turns) Less(i, j int) bool { return q[i].before(q[j]) }
+func (q turns) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *turns) Push(x any)        { *q = append(*q, x.(turn)) }
+func (q *turns) Pop() any {
+	n := len(*q) - 1
+	x := (*q)[n]
+	(*q)[n] = turn{}
+	*q = (*q)[:n]
+	return x
+}
+
+// second is the turn after the first one.
+func (q turns) second() (next turn) {
+	for _, x := range q[min(1, len(q)):min(3, len(q))] {
+		if x.before(next) {
+			next = x
+		}
+	}
+	return next
+}
+
+// prefetchStirred runs the prefetchers of the histories that may have something to do: for each tier up to the room that they may take, and in
+// the order in which restores are due, whatever history they belong to. A history whose prefetcher did not get to the end of what is
+// expected stays on the list.
+func (e *Engine) prefetchStirred(now int64) {
+	list := e.stirred
+	if len(list) == 0 {
+		return
+	}
+	e.stirred = e.resting[:0]
+	for _, h := range list {
+		h.stirs, h.stopped = false, false
+		e.follow(h)
+	}
+	if len(list) > 1 {
+		e.compare(now)
+	}
+	for t := max(len(e.tiers)-2, 0); t >= 0; t-- {
+		e.prefetchTier(now, list, t)
+	}
+	for _, h := range list {
+		if h.stopped {
+			e.stir(h)
+		}
+	}
+	clear(list)
+	e.resting = list
+}
+
+// prefetchTier promises what the histories of a list want next in tier t, and begins to load what is not there.
+func (e *Engine) prefetchTier(now int64, list []*History, t int) {
+	q := e.turns[:0]
+	for _, h := range list {
+		if h.stuck[t] == e.tiers[t].version+1 {
+			h.stopped = true // no room at the last attempt and none has appeared since
+			continue
+		}
+		h.stuck[t] = 0
+		q = append(q, turn{h: h, due: e.firstDue(h, t, len(list) > 1)})
+	}
+	heap.Init(&q)
+	for len(q) > 0 {
+		if more := e.prefetchUntil(now, &q[0], t, q.second()); more {
+			heap.Fix(&q, 0)
+		} else {
+			heap.Pop(&q)
+		}
+	}
+	e.turns = q
+}
+
+// firstDue is the distance of the first restore that the prefetcher of tier t looks at next; it does not matter where a history has no rival.
+func (e *Engine) firstDue(h *History, t int, rivals bool) (due int64) {
+	if rivals {
+		h.order.Upcoming(h.promised[t], func(seq int64, _ model.Key, _ bool) bool {
+			due = e.due(h, seq)
+			return false
+		})
+	}
+	return due
+}
+
+// due is how far the restore with a number in the order of h lies ahead.
+func (e *Engine) due(h *History, seq int64) int64 {
+	return evict.Distance(h.order.Place(seq)-e.places[h.lane], e.intervals[h.lane])
+}
+
+// prefetchUntil runs the prefetcher of a history in tier t until another history's turn comes: then it tells that there is more, and when that is
+// due.
+func (e *Engine) prefetchUntil(now int64, mine *turn, t int, next turn) (more bool) {
+	h := mine.h
+	h.order.Upcoming(h.promised[t], func(seq int64, k model.Key, _ bool) bool {
+		if next.h != nil {
+			mine.due = e.due(h, seq)
+			if more = next.before(*mine); more {
+				return false
+			}
+		}
+		if rec := h.Get(k); rec != nil && rec.seq == seq && rec.captured && !e.ahead(now, h, rec, t) {
+			h.stopped = true
+			return false
+		}
+		h.promised[t] = seq + 1
+		return true
+	})
+	return more
+}

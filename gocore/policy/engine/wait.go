@@ -1,0 +1,143 @@
+package engine
+
+import "velocpy/gocore/base/quantity"
+
+// Wait ends when one or many versions are captured (Tier 0) or durable in a tier: when all bytes lie in that tier or below it.
+type Wait struct {
+	Tier   int
+	Phase  Phase
+	Err    error // of the first version that cannot get there
+	Notify any
+	left   int
+	single bool
+	quiet  bool
+}
+
+// Await returns a Wait for the versions given. Asking makes their flushes urgent. A version that has gone owes nothing; asking for
+// it alone is ErrDropped.
+func (e *Engine) Await(now int64, recs []*Record, t int) *Wait {
+	w := &Wait{Tier: t, single: len(recs) == 1, quiet: true, left: 1} // one for this loop
+	for _, rec := range recs {
+		if rec.gone || e.reached(rec, t) {
+			if rec.gone && w.single && !e.reached(rec, t) {
+				w.Err = ErrDropped
+			}
+			continue
+		}
+		w.left++
+		e.durable[rec] = append(e.durable[rec], w)
+		if t > 0 {
+			e.want(now, rec, t)
+		}
+		e.wakeWaits(now, rec)
+	}
+	if w.left--; w.left == 0 {
+		w.Phase = Ended
+	}
+	e.pump(now)
+	w.quiet = false
+	return w
+}
+
+// CancelWait forgets a wait; the flushes that it asked for go on.
+func (e *Engine) CancelWait(w *Wait) {
+	w.Phase, w.Notify = Ended, nil
+}
+
+// want asks for rec to come down to tier t soon, retrying a flush that failed.
+func (e *Engine) want(now int64, rec *Record, t int) {
+	rec.wants |= 1 << t
+	for k, l := range e.links[:t] {
+		if e.Complete(rec, k) && e.lower(rec, k) < 0 {
+			if l.barred(e, rec) {
+				l.forget(e.tiers[l.lower].need(rec))
+			}
+			e.queueFlush(now, k, rec, true)
+		}
+	}
+}
+
+// reached tells whether rec is captured and, for a tier below the fastest, whether tier t or a lower one has its bytes.
+func (e *Engine) reached(rec *Record, t int) bool {
+	if t <= rec.Top() {
+		return rec.captured
+	}
+	return e.lower(rec, t-1) >= 0
+}
+
+// Durable is the set of tiers (bit t) in which, or below which, all bytes of rec lie.
+func (e *Engine) Durable(rec *Record) (tiers uint8) {
+	for t := range e.tiers {
+		if e.reached(rec, t) {
+			tiers |= 1 << t
+		}
+	}
+	return tiers
+}
+
+// wakeWaits looks again at the waits for rec after a change.
+func (e *Engine) wakeWaits(now int64, rec *Record) {
+	waits := e.durable[rec]
+	if waits == nil {
+		return
+	}
+	var still []*Wait
+	for _, w := range waits {
+		if w.Phase == Ended {
+			continue
+		}
+		done, err := e.settled(rec, w)
+		if !done {
+			still = append(still, w)
+			continue
+		}
+		if err != nil && w.Err == nil {
+			w.Err = err
+		}
+		if w.left--; w.left == 0 || (w.Err != nil && w.single) {
+			w.Phase = Ended
+			if !w.quiet {
+				e.wake(w.Notify)
+			}
+		}
+	}
+	if still == nil {
+		delete(e.durable, rec)
+	} else {
+		e.durable[rec] = still
+	}
+}
+
+// settled tells whether rec has got where w wants it, or never will.
+func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
+	switch {
+	case e.reached(rec, w.Tier):
+		return true, nil
+	case rec.failed != nil && (rec.gone || rec.stuckOn != 0):
+		return true, rec.failed
+	case rec.gone && w.single:
+		return true, ErrDropped
+	case rec.gone:
+		return true, nil
+	}
+	for k, l := range e.links {
+		if k < w.Tier && (l.barred(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
+			return true, full(l.lower, "the flush of the checkpoint wants %s", quantity.Exact(rec.Size))
+		}
+	}
+	return false, nil
+}
+
+// Lost is why a version that was acknowledged before its bytes were taken (copy=False) could not be captured; nil when it was, or
+// when too much has been lost since to remember.
+func (e *Engine) Lost(id uint64) error { return e.lost[id] }
+
+// lostKept bounds the failures remembered.
+const lostKept = 1024
+
+func (e *Engine) lose(rec *Record, err error) {
+	if len(e.lost) >= lostKept {
+		clear(e.lost)
+	}
+	e.lost[rec.ID] = err
+}

@@ -1,0 +1,682 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/evict"
+	"velocpy/gocore/policy/fragment"
+	"velocpy/gocore/policy/plan"
+)
+
+// world drives an engine as the store does, with tiers whose bytes are numbers: each byte of a checkpoint is its content's number, so that a
+// slot that is given away too early, or a transfer from the wrong place, shows as a wrong number.
+type world struct {
+	t         *rapid.T
+	e         *Engine
+	now       int64
+	bytes     [][]int // by tier
+	content   int     // the last content number given
+	hists     []*History
+	truth     []map[model.Key]*Record // what must be restorable, by history
+	droppable []map[model.Key]bool    // keys that a plan was told to drop, by history
+	captures  []*taken
+	restores  []*given
+	waits     []*waited
+	flights   []*Transfer
+	proofs    []Proof
+	forgotten map[*Record]int
+	gone      map[*Record]bool // seen gone: no flush may start any more
+	born      []*Record
+	woken     map[any]bool
+	cfg       Config
+	cat       *catalog // nil: the last tier goes with the engine
+}
+
+type taken struct {
+	*Capture
+	content int
+	phase   Phase // as last seen
+	patient bool
+}
+
+type given struct {
+	*Restore
+	content int // what it must deliver
+	fetched int // what a fetch delivered; 0: nothing yet
+	phase   Phase
+	handed  bool
+	spoiled bool // what it was given before a load ended is not what was captured
+	into    bool
+	patient bool
+}
+
+type waited struct {
+	*Wait
+	phase  Phase
+	recs   []*Record
+	failed bool
+}
+
+// body is what the store would keep with a record.
+type content struct{ number int }
+
+func newWorld(t *rapid.T, cfg Config) *world {
+	w := plainWorld(t, cfg)
+	if cfg.Tiers[len(cfg.Tiers)-1].Remote && rapid.Bool().Draw(t, "catalog") {
+		w.cat = newCatalog(w)
+	}
+	w.start()
+	return w
+}
+
+// plainWorld is a world without an engine, and without a catalog.
+func plainWorld(t *rapid.T, cfg Config) *world {
+	return &world{t: t, cfg: cfg, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
+}
+
+// start makes the engine, and tiers of which no byte is known.
+func (w *world) start() {
+	cfg, t := w.cfg, w.t
+	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
+	cfg.Trace = w.traced
+	if w.cat != nil {
+		w.cat.hook(&cfg)
+	}
+	w.e = New(cfg)
+	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision sees a part
+		w.e.wholeTable, w.e.scanLimit = rapid.IntRange(0, 5).Draw(t, "whole"), rapid.IntRange(1, 4).Draw(t, "scan")
+	}
+	w.e.alwaysDown = rapid.Bool().Draw(t, "always down")
+	w.bytes, w.hists, w.truth, w.droppable = nil, nil, nil, nil
+	for i := range w.e.tiers {
+		w.bytes = append(w.bytes, make([]int, w.e.Capacity(i)))
+	}
+	for i := range 2 {
+		w.hists = append(w.hists, w.e.History(fmt.Sprint("h", i)))
+		w.truth = append(w.truth, map[model.Key]*Record{})
+		w.droppable = append(w.droppable, map[model.Key]bool{})
+	}
+}
+
+// someConfig draws a hierarchy of one to four tiers, mostly larger downwards, sometimes with several fronts.
+func someConfig(t *rapid.T) Config {
+	cfg := Config{
+		Flush:     rapid.SampledFrom([]FlushMode{Lazy, Eager}).Draw(t, "flush"),
+		Policy:    rapid.SampledFrom([]evict.Kind{evict.Score, evict.Score, evict.LRU, evict.FIFO}).Draw(t, "policy"),
+		Prefetch:  rapid.IntRange(0, 4).Draw(t, "prefetch") > 0,
+		Guess:     rapid.Bool().Draw(t, "guess"),
+		ProveFrom: rapid.SampledFrom([]int64{0, 1, 1, 5}).Draw(t, "prove"),
+		Workers:   rapid.IntRange(0, 2).Draw(t, "workers"),
+	}
+	n := rapid.SampledFrom([]int{1, 2, 2, 2, 3, 3, 4}).Draw(t, "tiers")
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "fronts") {
+		cfg.Tiers = append(cfg.Tiers, TierConfig{
+			Name: fmt.Sprint("f", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), Front: true, WriteRate: 1e9, ReadRate: 2e9,
+		})
+	}
+	for i := range n {
+		c := TierConfig{
+			Name:     fmt.Sprint("t", i),
+			Capacity: rapid.Int64Range(8, 40<<i).Draw(t, "capacity"),
+			Grain:    rapid.SampledFrom([]int64{0, 1, 2, 4}).Draw(t, "grain"),
+			Remote:   i > 1 || (i > 0 && i == n-1), WriteRate: 1e9, ReadRate: 2e9,
+		}
+		if n == 1 {
+			c.Remote = rapid.IntRange(0, 3).Draw(t, "remote") == 0
+		}
+		if i == n-1 && rapid.Bool().Draw(t, "roomy") {
+			c.Capacity = 1000
+		}
+		cfg.Tiers = append(cfg.Tiers, c)
+	}
+	return cfg
+}
+
+func (w *world) fatalf(format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf(format, args...)
+}
+
+func (w *world) hist(t *rapid.T) int { return rapid.IntRange(0, len(w.hists)-1).Draw(t, "history") }
+
+func someKey(t *rapid.T) model.Key { return model.NumberKey(rapid.Int64Range(0, 7).Draw(t, "key")) }
+
+// traced follows the removals that a plan orders.
+func (w *world) traced(ev Event) {
+	if ev.Kind != Dropped {
+		return
+	}
+	for i, h := range w.hists {
+		if h == ev.Rec.Hist && w.truth[i][ev.Rec.Key] == ev.Rec && w.droppable[i][ev.Rec.Key] {
+			delete(w.truth[i], ev.Rec.Key)
+		}
+	}
+}
+
+// write puts a content number into every byte of a slot.
+func (w *world) write(t int, off int64, r *Record, number int) {
+	if off%max(r.Align, 1) != 0 {
+		w.fatalf("a slot at %d, wanted aligned to %d", off, r.Align)
+	}
+	for i := off; i < off+r.Size; i++ {
+		w.bytes[t][i] = number
+	}
+}
+
+// read checks that every byte of a slot is the record's.
+func (w *world) read(why string, t int, off int64, r *Record) int {
+	number := r.Body.(*content).number
+	for i := off; i < off+r.Size; i++ {
+		if w.bytes[t][i] != number {
+			w.fatalf("%s: tier %d, byte %d of %v: content %d, must be %d", why, t, i-off, r.Key, w.bytes[t][i], number)
+		}
+	}
+	return number
+}
+
+func (w *world) capture(t *rapid.T) {
+	hi, k := w.hist(t), someKey(t)
+	if rapid.IntRange(0, 9).Draw(t, "auto") == 0 {
+		k = w.e.AutoKey(w.hists[hi])
+		if w.truth[hi][k] != nil || w.cat.findable(hi, k) != nil {
+			w.fatalf("%v is in use", k)
+		}
+	}
+	most := int64(0)
+	for _, tr := range w.e.tiers {
+		most = max(most, tr.Capacity)
+	}
+	size := rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.Int64Range(0, 30), rapid.Int64Range(1, most+5)).Draw(t, "size")
+	o := CaptureOptions{
+		SourceStays: rapid.IntRange(0, 3).Draw(t, "stays") == 0, Patient: rapid.Bool().Draw(t, "patient"),
+		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"), Top: rapid.IntRange(0, w.e.fronts).Draw(t, "top"),
+	}
+	w.content++
+	body := &content{w.content}
+	old, row := w.truth[hi][k], w.cat.findable(hi, k)
+	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
+	if err != nil {
+		for _, tr := range w.e.tiers {
+			if g := max(tr.Grain, 1); (tr.index == o.Top || tr.index >= w.e.fronts) && (max(size, 1)+g-1)/g*g <= tr.Capacity {
+				w.fatalf("%d bytes refused for ever, tier %d has %d: %v", size, tr.index, tr.Capacity, err)
+			}
+		}
+		return
+	}
+	c.Notify = c
+	w.born = append(w.born, c.Rec)
+	w.cat.numbered(c.Rec)
+	if c.Phase == Waiting { // looked at when it happens: the same call may make room afterwards
+		denied := c.claim.denied
+		c.claim.denied = func(now int64, err error) {
+			w.refused(c.Tier, c.Rec, err)
+			denied(now, err)
+		}
+	}
+	if c.Phase == Ended {
+		w.refused(c.Tier, c.Rec, c.Err)
+		w.denied("capture", c.Rec, c.Err)
+		if now := w.hists[hi].Get(k); row != nil && old == nil {
+			if now == nil || now != row.owner {
+				w.fatalf("a capture that was refused at once changed what %v is in the catalog", k)
+			}
+		} else if now != old && (old == nil || old.captured) { // or else the old one may have been refused by the same call
+			w.fatalf("a capture that was refused at once changed what %v is", k)
+		}
+		return
+	}
+	if c.early {
+		w.truth[hi][k] = c.Rec
+	}
+	w.captures = append(w.captures, &taken{Capture: c, content: w.content, phase: c.Phase, patient: o.Patient})
+}
+
+// endCapture lets a caller's copy into the cache end.
+func (w *world) endCapture(c *taken, ok bool) {
+	if ok {
+		w.write(c.Tier, w.e.Fragment(c.Rec, c.Tier).Offset, c.Rec, c.content)
+	}
+	w.e.EndCapture(w.now, c.Capture, ok)
+	c.phase = Ended
+	if ok && !c.Rec.gone { // or else a later version has taken its room in the same call, and the catalog may have been asked for the key since
+		w.truth[w.index(c.Rec.Hist)][c.Rec.Key] = c.Rec
+	}
+}
+
+func (w *world) index(h *History) int {
+	for i := range w.hists {
+		if w.hists[i] == h {
+			return i
+		}
+	}
+	return -1
+}
+
+func (w *world) cancelCapture(c *taken) {
+	was := c.Phase
+	if w.e.CancelCapture(w.now, c.Capture) {
+		if was == Waiting {
+			w.unpublished(c.Rec)
+		}
+		if c.Phase != Ended {
+			w.fatalf("a capture that was cancelled is in phase %d", c.Phase)
+		}
+		c.phase = Ended
+	}
+}
+
+// showCapture makes a capture visible whose transfer has its bytes.
+func (w *world) showCapture(t *rapid.T, c *taken) {
+	i := slices.IndexFunc(w.flights, func(x *Transfer) bool { return x.Capture == c.Capture })
+	if i < 0 || c.Rec.gone || c.early {
+		t.Skip("nobody has its bytes, or nobody may see it, or everybody can")
+	}
+	w.e.Show(w.now, c.Capture)
+	w.truth[w.index(c.Rec.Hist)][c.Rec.Key] = c.Rec
+	if w.cat != nil && rapid.Bool().Draw(t, "committed") {
+		w.cat.commitEarly(w.flights[i])
+	}
+}
+
+// unpublished takes note that a capture came to nothing.
+func (w *world) unpublished(r *Record) {
+	if i := w.index(r.Hist); w.truth[i][r.Key] == r {
+		delete(w.truth[i], r.Key)
+	}
+}
+
+func (w *world) restore(t *rapid.T) { w.restoreOf(t, w.hist(t), someKey(t)) }
+
+func (w *world) restoreOf(t *rapid.T, hi int, k model.Key) {
+	into := rapid.Bool().Draw(t, "into")
+	o := RestoreOptions{
+		Last: rapid.IntRange(0, 3).Draw(t, "last") == 0, Peek: rapid.IntRange(0, 5).Draw(t, "peek") == 0,
+		Into: into, Patient: rapid.Bool().Draw(t, "patient"), Partial: rapid.IntRange(0, 5).Draw(t, "partial") == 0,
+	}
+	w.yielded() // the same act may have failed a transfer, behind which a capture takes the room of the version before
+	want, row := w.truth[hi][k], w.cat.findable(hi, k)
+	r, err := w.e.BeginRestore(w.now, w.hists[hi], k, o)
+	if want == nil && row != nil {
+		want = row.owner
+	}
+	if want == nil {
+		if !errors.Is(err, ErrNotFound) {
+			w.fatalf("restore of %v, which is not there: %v", k, err)
+		}
+		return
+	}
+	if r == nil || r.Rec != want {
+		w.fatalf("restore of %v gives %v, %v", k, r, err)
+	}
+	r.Notify = r
+	if r.Phase == Ended {
+		w.denied("restore", r.Rec, r.Err)
+		return
+	}
+	w.restores = append(w.restores, &given{
+		Restore: r, content: want.Body.(*content).number, phase: r.Phase, into: into, patient: o.Patient,
+	})
+}
+
+// hand lets the caller of a restore that is ready have its bytes; a copy out ends there, a lease goes on.
+func (w *world) hand(g *given) {
+	if g.Err == nil {
+		w.look(g)
+		w.e.HandOver(w.now, g.Restore)
+		if g.Last {
+			w.unpublished(g.Rec)
+		}
+	}
+	g.handed = true
+	if g.into || g.Direct || g.Err != nil {
+		w.end(g)
+	}
+}
+
+// look compares what a restore gives with what was captured.
+func (w *world) look(g *given) {
+	if g.spoiled {
+		return
+	}
+	if g.Direct {
+		if g.fetched != g.content {
+			w.fatalf("fetched %d, must be %d", g.fetched, g.content)
+		}
+		return
+	}
+	if got := w.read("restore", g.Tier, w.e.Fragment(g.Rec, g.Tier).Offset, g.Rec); got != g.content {
+		w.fatalf("restored %d, must be %d", got, g.content)
+	}
+}
+
+func (w *world) end(g *given) {
+	if g.phase == Ready && g.Err == nil {
+		w.look(g) // a lease is exact to its end
+	}
+	w.e.EndRestore(w.now, g.Restore)
+	if !g.Direct && g.Phase != Ended {
+		w.fatalf("a restore that was ended is in phase %d", g.Phase)
+	}
+	g.phase = g.Phase
+}
+
+func (w *world) hints(t *rapid.T) {
+	hi := w.hist(t)
+	var hints []plan.Hint
+	for range rapid.IntRange(1, 8).Draw(t, "hints") {
+		h := plan.Hint{Op: rapid.SampledFrom([]plan.Op{plan.Restore, plan.Restore, plan.Restore, plan.Last, plan.Drop, plan.Advance}).Draw(t, "op"),
+			Key: model.NumberKey(rapid.Int64Range(0, 9).Draw(t, "key"))}
+		switch h.Op {
+		case plan.Drop:
+			w.droppable[hi][h.Key] = true
+		case plan.Advance:
+			h.Steps = 3
+		}
+		hints = append(hints, h)
+	}
+	w.e.Hint(w.now, w.hists[hi], hints)
+}
+
+func (w *world) await(t *rapid.T) {
+	var recs []*Record
+	for _, m := range w.truth {
+		for _, k := range keys(m) {
+			if rapid.Bool().Draw(t, "waits") {
+				recs = append(recs, m[k])
+			}
+		}
+	}
+	x := w.e.Await(w.now, recs, rapid.IntRange(0, w.e.Tiers()-1).Draw(t, "tier"))
+	x.Notify = x
+	w.waits = append(w.waits, &waited{Wait: x, phase: x.Phase, recs: recs, failed: x.Err != nil})
+	w.arrived(w.waits[len(w.waits)-1])
+}
+
+// arrived checks a wait that has ended: without an error, everything that still lives is where it was wanted.
+func (w *world) arrived(x *waited) {
+	if x.Phase != Ended || x.Err != nil || x.Notify == nil {
+		return
+	}
+	for _, r := range x.recs {
+		if !r.gone && !w.e.reached(r, x.Tier) {
+			w.fatalf("a wait for tier %d ended without %v", x.Tier, r.Key)
+		}
+	}
+}
+
+func keys(m map[model.Key]*Record) (list []model.Key) {
+	for n := range int64(1000) {
+		if k := model.NumberKey(n); m[k] != nil {
+			list = append(list, k)
+		}
+		if len(list) == len(m) {
+			break
+		}
+	}
+	return list
+}
+
+// next takes a transfer; false when there is none.
+func (w *world) next(d Direction) bool { return w.took(d, w.e.Next(w.now, d)) }
+
+// nextUrgent takes one that somebody waits for.
+func (w *world) nextUrgent() {
+	x := w.e.NextUrgent(w.now, AnyLink)
+	if x == nil && w.e.PendingUrgent(AnyLink) {
+		w.fatalf("nobody is waited for, but something is pending%s", w.state())
+	}
+	if x == nil {
+		return
+	}
+	if x.Kind != Fetch && !x.Urgent {
+		w.fatalf("nobody waits for %v", x.Rec.Key)
+	}
+	w.took(Up, x)
+}
+
+func (w *world) took(d Direction, x *Transfer) bool {
+	w.observe()
+	if x == nil {
+		if w.e.Pending(d) {
+			w.fatalf("nothing to do in direction %d, but something is pending%s", d, w.state())
+		}
+		return false
+	}
+	if (x.Kind == Flush || x.Kind == Spill) != (d == Down) {
+		w.fatalf("a transfer of kind %d goes in direction %d", x.Kind, d)
+	}
+	if (x.Kind == Flush || x.Kind == Spill) && w.gone[x.Rec] {
+		w.fatalf("%v is gone, and a transfer of it down begins", x.Rec.Key)
+	}
+	w.flights = append(w.flights, x)
+	return true
+}
+
+// queue lets everything of a load be under way, so that its bytes count as there: in this world they are.
+func (w *world) queue(x *Transfer) {
+	counts := !x.Rec.gone && x.To == x.Rec.Top()
+	if counts {
+		w.write(x.To, x.ToOff, x.Rec, w.read("load", x.From, x.FromOff, x.Rec))
+	}
+	w.e.Queued(w.now, x)
+	if x.Early != counts {
+		w.fatalf("%v is gone: %v; queued for tier %d: %v", x.Rec.Key, x.Rec.gone, x.To, x.Early)
+	}
+	if counts && len(w.e.waiting[x.Rec]) > 0 {
+		w.fatalf("restores still wait for %v, which has been queued", x.Rec.Key)
+	}
+}
+
+// spoil takes note of who was given the bytes of a load that fails in the end.
+func (w *world) spoil(x *Transfer) {
+	for _, g := range w.restores {
+		if g.Rec == x.Rec && g.Phase == Ready && !g.Direct && g.Tier == x.To {
+			g.spoiled = true
+		}
+	}
+}
+
+// done ends the transfer in flight number i.
+func (w *world) done(i int, err error) {
+	x := w.flights[i]
+	w.flights = append(w.flights[:i], w.flights[i+1:]...)
+	if w.cat != nil && w.cat.committed[x] {
+		err = nil
+	}
+	if x.Early && err != nil {
+		w.spoil(x)
+	}
+	if err == nil && x.Early {
+		w.read("queued", x.To, x.ToOff, x.Rec)
+	} else if err == nil {
+		number := 0
+		if x.From >= 0 {
+			number = w.read("transfer", x.From, x.FromOff, x.Rec)
+		}
+		switch x.Kind {
+		case Flush, Load:
+			w.write(x.To, x.ToOff, x.Rec, number)
+		case Spill:
+			w.write(x.To, x.ToOff, x.Rec, x.Rec.Body.(*content).number)
+		case Fetch:
+			for _, g := range w.restores {
+				if g.Restore == x.Restore {
+					g.fetched = number
+				}
+			}
+		}
+	} else if x.To >= 0 {
+		w.write(x.To, x.ToOff, x.Rec, -1) // a failing transfer leaves garbage
+	}
+	after := w.cat.ends(x, err)
+	w.e.Done(w.now, x, err)
+	after()
+	switch {
+	case x.Kind == Spill && err != nil:
+		w.unpublished(x.Rec)
+	case x.Kind == Spill && !x.Rec.gone && !x.Capture.early:
+		w.truth[w.index(x.Rec.Hist)][x.Rec.Key] = x.Rec
+	}
+}
+
+// observe takes note of what the last call has changed, and that those who wait were told.
+func (w *world) observe() {
+	for _, n := range w.e.TakeWoken() {
+		w.woken[n] = true
+	}
+	told := func(n any, was, is Phase) {
+		if was != is && !w.woken[n] {
+			w.fatalf("%T went from phase %d to %d and nobody was told", n, was, is)
+		}
+	}
+	w.yielded()
+	live := w.captures[:0]
+	for _, c := range w.captures {
+		told(c.Capture, c.phase, c.Phase)
+		if c.phase == Waiting && c.Phase == Ended && c.Err != nil {
+			w.unpublished(c.Rec)
+			w.denied("capture", c.Rec, c.Err)
+		}
+		if c.phase = c.Phase; c.phase != Ended {
+			live = append(live, c)
+		}
+	}
+	w.captures = live
+	open := w.restores[:0]
+	for _, g := range w.restores {
+		told(g.Restore, g.phase, g.Phase)
+		if g.phase == Waiting && g.Phase == Ended {
+			w.denied("restore", g.Rec, g.Err)
+			if at := (*TierError)(nil); errors.As(g.Err, &at) && errors.Is(at, syscall.EIO) && !g.Rec.gone && w.e.Fastest(g.Rec) < at.Tier {
+				w.fatalf("the restore of %v fails, as tier %d does, and tier %d has the bytes%s", g.Rec.Key, at.Tier, w.e.Fastest(g.Rec), w.state())
+			}
+		}
+		if g.phase = g.Phase; g.phase != Ended && !g.over {
+			open = append(open, g)
+		}
+	}
+	w.restores = open
+	still := w.waits[:0]
+	for _, x := range w.waits {
+		told(x.Wait, x.phase, x.Phase)
+		if x.Err != nil && !x.failed {
+			x.failed = true
+			w.cat.hopeless(x)
+		}
+		if w.arrived(x); x.Phase != Ended {
+			still = append(still, x)
+		}
+	}
+	w.waits = still
+	w.cat.observed()
+	clear(w.woken)
+	for _, r := range w.born {
+		if r.gone {
+			w.gone[r] = true
+		}
+	}
+}
+
+// yielded takes note of versions that were given up for the room of those that are about to replace them.
+func (w *world) yielded() {
+	for _, c := range w.captures {
+		i := w.index(c.Rec.Hist)
+		if old := w.truth[i][c.Rec.Key]; old != nil && old.gone && c.Rec.copies[c.Tier] != fragment.None {
+			delete(w.truth[i], c.Rec.Key)
+		}
+	}
+}
+
+// refused checks that what is said to be full is full.
+func (w *world) refused(t int, r *Record, err error) {
+	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // too small it became by shrinking
+		return
+	}
+	if w.cat != nil && len(w.cat.drops) > 0 {
+		w.fatalf("the capture of %v is refused by tier %d, while %d drops are under way%s", r.Key, t, len(w.cat.drops), w.state())
+	}
+	if w.e.progressing() {
+		w.fatalf("the capture of %v, %d bytes, is refused by tier %d while something moves%s", r.Key, r.Size, t, w.state())
+	}
+	if why := w.movable(t, r); why != "" {
+		w.fatalf("the capture of %v, %d bytes, is refused by tier %d (%v), but %s%s", r.Key, r.Size, t, err, why, w.state())
+	}
+}
+
+// denied checks why an operation failed.
+func (w *world) denied(what string, r *Record, err error) {
+	var at *TierError
+	switch {
+	case errors.Is(err, ErrDropped):
+		if !r.gone {
+			w.fatalf("%s of %v fails because it was dropped, which is not so", what, r.Key)
+		}
+	case errors.As(err, &at) && errors.Is(err, ErrFull):
+	case errors.As(err, &at) && (errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC)):
+	case err == syscall.EIO || err == syscall.ENOSPC: // of a spill, or of what it acknowledged
+	default:
+		w.fatalf("%s of %v fails with %v", what, r.Key, err)
+	}
+}
+
+// movable tells how room could be had in tier t, or "".
+func (w *world) movable(t int, r *Record) string {
+	if w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
+		c := f.Owner
+		return f.Class == fragment.Gap || f.Class == fragment.Free || (f.Class == fragment.Promised && w.e.lower(c, t) >= 0)
+	}) {
+		return "there is room"
+	}
+	below := w.e.below(t)
+	if below != len(w.e.tiers)-1 {
+		return "" // between memories, what waits to come up may keep others from going down
+	}
+	can := false
+	w.e.links[t].dirty.each(func(d *Record) {
+		flushable := w.windowIn(below, d, func(f *fragment.Fragment[*Record]) bool {
+			return f.Class == fragment.Gap
+		})
+		if flushable && w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
+			return f.Class == fragment.Gap || f.Class == fragment.Free || f.Owner == d
+		}) {
+			can = true
+		}
+	})
+	if can {
+		return "one flush would make room"
+	}
+	return ""
+}
+
+// windowIn tells whether fragments of tier t that may go make room for r.
+func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record]) bool) bool {
+	return w.window(t, w.e.tiers[t].need(r), may)
+}
+
+// window tells whether fragments of tier t that may go make so much room.
+func (w *world) window(t int, n need, may func(*fragment.Fragment[*Record]) bool) bool {
+	tr, at := w.e.tiers[t], int64(-1)
+	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
+		f := tr.table.At(id)
+		if tr.behind(f) {
+			return false
+		}
+		if !may(f) {
+			at = -1
+			continue
+		}
+		if at < 0 {
+			at = f.Offset + fragment.Padding(f.Offset, n.align)
+		}
+		if f.Offset+f.Size-at >= n.size {
+			return true
+		}
+	}
+	return false
+}

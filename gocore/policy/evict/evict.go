@@ -1,0 +1,252 @@
+// Package evict chooses which neighbouring fragments of a cache buffer make room for a checkpoint (seed 000, section 4.2,
+// algorithm 1). A window of consecutive fragments slides over the allocation table; both of its scores are kept up to date
+// as it moves, so that one decision costs O(fragments looked at).
+//
+// The package is pure: time, bandwidth and the heads of the restore orders come in with the request.
+package evict
+
+import (
+	"math"
+
+	"velocpy/gocore/policy/fragment"
+)
+
+// Kind is an eviction policy.
+type Kind uint8
+
+// The policies. Score is the paper's; the other two are there to be compared with it.
+const (
+	Score Kind = iota // least waiting first, then the farthest from being restored
+	LRU               // the longest untouched, whatever the restore order says
+	FIFO              // the longest in the buffer
+)
+
+// ParseKind reads a policy's name.
+func ParseKind(name string) (Kind, bool) {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
+var kindNames = [...]string{"score", "lru", "fifo"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Weights of the s-score. A gap outweighs whatever is not expected, which outweighs every expected restore; among what is
+// not expected the longest untouched goes first.
+const (
+	gapWeight        = int64(1) << 42
+	unexpectedWeight = int64(1) << 40
+)
+
+// LongestInterval is the most that an interval may count: a restore that lies 2^24 of them ahead is still nearer than one that nobody expects.
+const LongestInterval = int64(1) << 15
+
+const farthest = int64(1) << 24 // intervals; what lies farther ahead is as far
+
+// Distance is how far a restore lies ahead that so many intervals pass before, each of which counts as much as given.
+func Distance(intervals, each int64) int64 { return min(max(intervals, 0), farthest) * each }
+
+// Never is the p-score of what no waiting makes evictable.
+const Never = int64(math.MaxInt64)
+
+// Request describes the room that is wanted and the state of the world.
+type Request struct {
+	Size, Align int64
+	Now         int64   // ns
+	Count       int64   // the engine's count of operations, the clock of Touched and Born
+	Heads       []int64 // by lane: where the head of each restore order stands; Expected - head are the intervals until a restore
+	Intervals   []int64 // by lane: what an interval counts, from 1 to LongestInterval, so that distances of several orders compare
+	Backlog     int64   // ns until a flush that were queued now would begin
+	FlushRate   float64 // ns per byte of the link below; <= 0: there is no way down, Dirty fragments stay
+	Floor       int64   // prefetch only: what is expected within this Distance stays; below 0: no floor
+	NoWait      bool    // only what is evictable now
+	Break       bool    // demand only: Promised fragments may go too
+	Limit       int     // fragments looked at, at the most; 0: all
+	Start       fragment.ID
+	Barred      func(fragment.ID) bool // of a Dirty fragment: there is no way down for it alone, it stays; nil: for none
+}
+
+// Window is a run of neighbouring fragments whose bytes together make the room.
+type Window struct {
+	First, Last fragment.ID
+	Wait        int64 // p-score: summed ns until its fragments are evictable
+	Score       int64 // s-score
+	Promises    int   // Promised fragments in it
+}
+
+// Choose returns the best window within the table's capacity, or false when no run of fragments there could make the room. Of equal
+// windows the first one met is taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
+//
+// Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
+//
+// It ranks the table by what the policy compares: a table that is asked by one policy only is ranked once.
+func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
+	var ( // here, not in the window itself: they would not stay on the stack
+		ids    [some]fragment.ID
+		loads  [some]load
+		delays [some]delay
+		lanes  [fewLanes]lane
+	)
+	t.RankBy(k.rank())
+	s := scan[O]{table: t, scale: newScale(k, r, lanes[:0]), window: newSliding(r)}
+	s.window.ids, s.window.loads, s.window.delays = ids[:], loads[:], delays[:]
+	if t.Aligned(s.window.mask + 1) {
+		s.window.mask = 0
+	}
+	limit := r.Limit
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	start := r.Start
+	if start == fragment.None {
+		start = t.First()
+	}
+	if start == fragment.None {
+		return s.window.best, false
+	}
+	limit = s.run(start, t.Capacity(), limit)
+	if start != t.First() && limit > 0 {
+		s.run(t.First(), min(t.At(start).Offset, t.Capacity()), limit)
+	}
+	best := s.window.best
+	if best.First == fragment.None {
+		return best, false
+	}
+	best.Wait = s.waitFor(best)
+	return best, true
+}
+
+// rank is what the policy compares.
+func (k Kind) rank() fragment.Rank {
+	switch k {
+	case LRU:
+		return fragment.ByUse
+	case FIFO:
+		return fragment.ByStay
+	}
+	return fragment.ByRestore
+}
+
+type scan[O any] struct {
+	scale
+	table  *fragment.Table[O]
+	window sliding
+	streak streak
+}
+
+// run looks at the fragments from first up to offset end, and returns what is left of the limit. (Here and below, fragments are passed on as two
+// lists, the entries with one more than the IDs: put together they would be copied by way of memory.)
+func (s *scan[O]) run(first fragment.ID, end int64, limit int) int {
+	s.window.restart(s.table.At(first).Offset)
+	for at, i := s.table.LeafOf(first); at != fragment.None && limit > 0; i = 0 {
+		ids, entries, next := s.table.Leaf(at)
+		n := min(len(ids)-i, limit)
+		for n > 0 && entries[i+n].Offset > end {
+			n--
+		}
+		if n == 0 {
+			break
+		}
+		s.look(ids[i:i+n], entries[i:i+n+1])
+		at, limit = next, limit-n
+	}
+	return limit
+}
+
+func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
+	n := 0
+	if s.window.from == s.window.to && s.simple() {
+		n = s.alone(ids, entries)
+	}
+	if n < len(ids) {
+		s.pass(ids[n:], entries[n:])
+	}
+}
+
+// simple tells whether entries alone say which single fragments can go.
+func (s *scan[O]) simple() bool {
+	return s.window.mask == 0 && s.kind != FIFO && s.floor < 0 && s.barred == nil
+}
+
+// alone passes fragments each of which cannot go or is large enough alone, as most are when sizes are alike, at less cost than a window's. The
+// window is empty before and after. It returns how many there were before the first that is neither.
+func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
+	w := &s.window
+	size, best := w.size, w.best.Score
+	if s.open {
+		size = math.MaxInt64 // nothing is
+	}
+	entries = entries[:len(ids)+1]
+	begin := entries[0].Offset
+	for i := range ids {
+		e := &entries[i]
+		end := entries[i+1].Offset
+		if s.stays[e.Class&classMask] == 0 {
+			if end-begin < size {
+				w.restart(begin)
+				return i
+			}
+			if score := s.lanes[e.Lane].score(e.Value); score > best {
+				best = score
+				w.best = Window{First: ids[i], Last: ids[i], Score: score}
+			}
+		}
+		begin = end
+	}
+	w.restart(begin)
+	return len(ids)
+}
+
+// pass moves the window over fragments behind it: it weighs all of them, then compares windows, in two small loops.
+func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
+	w := &s.window
+	loads := w.take(ids)
+	if n := s.alike(ids, entries, loads); n > 0 {
+		ids, entries, loads = ids[n:], entries[n:], loads[n:]
+	}
+	if len(ids) == 0 {
+		return
+	}
+	s.streak.end(entries, w.size)
+	s.weigh(entries, w.loads[w.end-len(ids)-1].sum, loads)
+	if s.floor >= 0 {
+		s.keep(ids, entries, loads)
+	}
+	if s.barred != nil {
+		s.bar(ids, entries, loads)
+	}
+	if s.open || w.mask < 0 {
+		s.passOpen(ids, entries)
+	} else if w.mask == 0 {
+		w.passAligned()
+	} else {
+		w.pass()
+	}
+}
+
+// passOpen moves the window while promises and waits count, until there is a window without any: from then on what waits or is promised is
+// as good as held, and only scores differ.
+func (s *scan[O]) passOpen(ids []fragment.ID, entries []fragment.Entry) {
+	w := &s.window
+	s.delays(ids, entries, w.delays[w.to-1], w.delays[w.to:])
+	w.passOpen()
+	if best := &w.best; best.First != fragment.None && best.Wait == 0 && best.Promises == 0 {
+		s.settle()
+		w.settle()
+	}
+}
+
+// waitFor is the p-score of a window.
+func (s *scan[O]) waitFor(w Window) (sum int64) {
+	for id := w.First; ; id = s.table.Next(id) {
+		f := s.table.At(id)
+		sum += s.wait(f.Class, f.Size, f.ETA)
+		if id == w.Last {
+			return sum
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package evict
+
+import (
+	"math"
+	"slices"
+
+	"velocpy/gocore/policy/fragment"
+)
+
+const (
+	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
+	classMask = classes - 1
+	fewLanes  = 32 // up to this many, two of them no restore orders, are prepared without an allocation
+)
+
+// stays marks what cannot go.
+const stays = int64(math.MinInt64)
+
+// scale is a request, prepared for weighing one fragment after the other: what depends on the class or the lane is looked up, not branched upon.
+type scale struct {
+	stays [classes]int64 // stays, or 0
+	lanes []lane         // by the lanes of entries
+	floor int64          // what is expected within this distance stays
+	kind  Kind
+	open  bool // windows may differ in more than their scores
+
+	now    int64
+	begin  int64 // ns until a future flush would have begun
+	rate   float64
+	barred func(fragment.ID) bool
+}
+
+// lane is how the values of a restore order's entries become scores.
+type lane struct {
+	base, each int64 // what is added to a value, and what the sum counts then
+}
+
+func (l *lane) score(value int64) int64 { return max(value+l.base, 0) * l.each }
+
+// newScale prepares a request. O(restore orders): lanes is a list to be filled in, or replaced if it is too short.
+func newScale(k Kind, r *Request, lanes []lane) scale {
+	s := scale{
+		floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
+		now: r.Now, begin: r.Backlog + 1, rate: r.FlushRate, barred: r.Barred,
+	}
+	fresh := r.Count
+	if k == Score {
+		fresh += unexpectedWeight
+	}
+	s.lanes = append(slices.Grow(lanes, fragment.Lanes+len(r.Heads)), lane{gapWeight, 1}, lane{fresh, 1})
+	for i, head := range r.Heads {
+		s.lanes = append(s.lanes, lane{-head, r.Intervals[i]})
+	}
+	for c := range s.stays {
+		s.stays[c] = stays
+	}
+	s.stays[fragment.Gap], s.stays[fragment.Free] = 0, 0
+	if !r.NoWait {
+		s.stays[fragment.Flushing] = 0
+	}
+	if !r.NoWait && r.FlushRate > 0 {
+		s.stays[fragment.Dirty] = 0
+	}
+	if r.Break {
+		s.stays[fragment.Promised] = 0
+	}
+	return s
+}
+
+// settle makes scores the only difference: there is a window without promises and, if the policy minds, without waiting.
+func (s *scale) settle() {
+	s.open = false
+	s.stays[fragment.Promised] = stays
+	if s.kind == Score {
+		s.stays[fragment.Flushing], s.stays[fragment.Dirty] = stays, stays
+	}
+}
+
+// wait is how long it takes until a fragment is evictable.
+func (s *scale) wait(c fragment.Class, size, eta int64) int64 {
+	switch c {
+	case fragment.Flushing:
+		return max(eta-s.now, 1)
+	case fragment.Dirty:
+		return s.begin + int64(float64(size)*s.rate)
+	}
+	return 0
+}
+
+// weigh fills in what fragments weigh, whose scores add to sum. Nothing is branched upon that differs between fragments.
+func (s *scale) weigh(entries []fragment.Entry, sum int64, loads []load) {
+	if s.kind == FIFO {
+		s.weighStay(entries, sum, loads)
+		return
+	}
+	lanes, after := s.lanes, entries[1:][:len(loads)]
+	entries = entries[:len(loads)]
+	for i := range entries {
+		e := &entries[i]
+		sum += lanes[e.Lane].score(e.Value)
+		loads[i] = load{end: after[i].Offset | s.stays[e.Class&classMask], sum: sum}
+	}
+}
+
+// weighStay is the same by the low halves of counts, which is what is known of the time when a fragment was placed.
+func (s *scale) weighStay(entries []fragment.Entry, sum int64, loads []load) {
+	for i := range loads {
+		e := &entries[i]
+		score := s.lanes[e.Lane].base
+		if e.Lane != fragment.LaneOfGaps {
+			score = int64(uint32(e.Value + score))
+		}
+		sum += score
+		loads[i] = load{end: entries[i+1].Offset | s.stays[e.Class&classMask], sum: sum}
+	}
+}
+
+// keep lets stay what is expected within the floor.
+func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load) {
+	for i, id := range ids {
+		near := false
+		if e := &entries[i]; s.kind == Score {
+			near = e.Lane >= fragment.Lanes && s.lanes[e.Lane].score(e.Value) <= s.floor
+		} else {
+			f := s.table.At(id)
+			near = f.Expected != fragment.Unexpected && s.lanes[fragment.Lanes+f.Lane].score(f.Expected) <= s.floor
+		}
+		if near {
+			loads[i].end |= stays
+		}
+	}
+}
+
+// bar lets stay what waits for a flush that cannot be.
+func (s *scan[O]) bar(ids []fragment.ID, entries []fragment.Entry, loads []load) {
+	for i, id := range ids {
+		if loads[i].end >= 0 && entries[i].Class == fragment.Dirty && s.barred(id) {
+			loads[i].end |= stays
+		}
+	}
+}
+
+// delay is what the fragments up to one add to a p-score, and to the promises.
+type delay struct {
+	wait     int64 // 0 if the policy does not mind
+	promises int
+}
+
+// since is what the fragments behind another one add.
+func (d delay) since(before delay) delay {
+	return delay{d.wait - before.wait, d.promises - before.promises}
+}
+
+// delays fills in the delays of fragments; sum is that of those before.
+func (s *scan[O]) delays(ids []fragment.ID, entries []fragment.Entry, sum delay, to []delay) {
+	for i, id := range ids {
+		e := &entries[i]
+		switch {
+		case e.Class == fragment.Promised:
+			sum.promises++
+		case s.kind != Score:
+		case e.Class == fragment.Flushing:
+			sum.wait += s.wait(e.Class, 0, s.table.At(id).ETA)
+		case e.Class == fragment.Dirty:
+			sum.wait += s.wait(e.Class, entries[i+1].Offset-e.Offset, 0)
+		}
+		to[i] = sum
+	}
+}

@@ -1,0 +1,184 @@
+package evict
+
+import (
+	"math"
+
+	"velocpy/gocore/policy/fragment"
+)
+
+// load is what a fragment adds to its window.
+type load struct {
+	end int64 // where the fragment ends and the next one begins; the sign bit is set when it cannot go
+	sum int64 // the s-scores of the fragments up to this one
+}
+
+// sliding is the window as it moves over the fragments that were weighed: from fragment from up to, not including, to. The lists hold what is in it
+// and what lies before it, so that a fragment which leaves is not weighed again.
+type sliding struct {
+	best        Window
+	size, align int64
+	mask        int64 // align-1 for a power of two, or else -1
+
+	from, to, end int // places in the lists; they begin at 1
+
+	ids    []fragment.ID
+	loads  []load
+	delays []delay
+}
+
+const some = 256 // the length of the lists without an allocation
+
+func newSliding(r *Request) sliding {
+	w := sliding{
+		best: Window{First: fragment.None, Promises: math.MaxInt, Wait: Never, Score: math.MinInt64},
+		size: max(r.Size, 1), align: max(r.Align, 1), mask: -1,
+	}
+	if w.align&(w.align-1) == 0 {
+		w.mask = w.align - 1
+	}
+	return w
+}
+
+// restart empties the window: what comes next begins at offset.
+func (w *sliding) restart(offset int64) {
+	w.from, w.to, w.end = 1, 1, 1
+	w.loads[0], w.delays[0] = load{end: offset}, delay{}
+}
+
+// begin is where the room begins in a window that begins at offset.
+func (w *sliding) begin(offset int64) int64 {
+	if w.mask >= 0 {
+		return (offset + w.mask) &^ w.mask
+	}
+	return offset + fragment.Padding(offset, w.align)
+}
+
+// take appends fragments behind the window and returns the list of what they weigh, to be filled in.
+func (w *sliding) take(ids []fragment.ID) []load {
+	if len(w.ids)-w.end < len(ids) {
+		w.compact(len(ids))
+	}
+	copy(w.ids[w.end:], ids)
+	w.end += len(ids)
+	return w.loads[w.end-len(ids) : w.end]
+}
+
+// compact moves the window to the beginning of the lists, and makes them longer when n more do not fit behind it.
+func (w *sliding) compact(n int) {
+	before := w.from - 1 // it ends where the window begins
+	ids, loads, delays := w.ids, w.loads, w.delays
+	if need := w.end - before + n; need > len(ids) {
+		w.ids, w.loads, w.delays = make([]fragment.ID, 2*need), make([]load, 2*need), make([]delay, 2*need)
+	}
+	copy(w.ids, ids[before:w.end])
+	copy(w.loads, loads[before:w.end])
+	copy(w.delays, delays[before:w.end])
+	w.from, w.to, w.end = 1, w.to-before, w.end-before
+}
+
+// passAligned moves the window over what was weighed, comparing scores, when everything is aligned. (Few variables: those that find no register
+// make the loop twice as slow.)
+func (w *sliding) passAligned() {
+	loads := w.loads[:w.end]
+	from, size, best := w.from, w.size, w.best.Score
+	before := loads[from-1] // where the window begins, and the scores before it
+	for to := w.to; to < len(loads); to++ {
+		l := &loads[to]
+		if l.end < 0 {
+			l.end &= math.MaxInt64
+			from, before = to+1, *l
+			continue
+		}
+		last, sum := l.end-size, l.sum
+		if last < before.end {
+			continue
+		}
+		for { // tested at its end, which costs fewer jumps
+			if sum-before.sum > best {
+				best = sum - before.sum
+				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: best}
+			}
+			before = loads[from]
+			if from++; last < before.end {
+				break
+			}
+		}
+	}
+	w.from, w.to = from, w.end
+}
+
+// pass moves the window over what was weighed, comparing scores, when the alignment is a power of two.
+func (w *sliding) pass() {
+	loads := w.loads[:w.end]
+	from, mask, size, best := w.from, w.mask, w.size, w.best.Score
+	begin := (loads[from-1].end + mask) &^ mask
+	for to := w.to; to < len(loads); to++ {
+		end := loads[to].end
+		if end < 0 {
+			end &= math.MaxInt64
+			loads[to].end = end
+			from, begin = to+1, (end+mask)&^mask
+			continue
+		}
+		for end-size >= begin {
+			sum := loads[to].sum - loads[from-1].sum
+			after := loads[from].end
+			if sum > best && begin < after { // what lies in the padding only would go for nothing
+				best = sum
+				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: sum}
+			}
+			from++
+			begin = (after + mask) &^ mask
+		}
+	}
+	w.from, w.to = from, w.end
+}
+
+// passOpen is the same, comparing promises and waiting first.
+func (w *sliding) passOpen() {
+	loads, delays := w.loads[:w.end], w.delays[:w.end]
+	from, size := w.from, w.size
+	begin := w.begin(loads[from-1].end)
+	for to := w.to; to < len(loads); to++ {
+		l := &loads[to]
+		if l.end < 0 {
+			l.end &= math.MaxInt64
+			from, begin = to+1, w.begin(l.end)
+			continue
+		}
+		for end := l.end; end-size >= begin; from++ {
+			after := loads[from].end
+			if begin < after && w.better(delays[to].since(delays[from-1]), l.sum-loads[from-1].sum) {
+				w.best.First, w.best.Last = w.ids[from], w.ids[to]
+			}
+			begin = w.begin(after)
+		}
+	}
+	w.from, w.to = from, w.end
+}
+
+// better compares a window with the best so far, of which it then takes the place: fewer broken promises, then less waiting, then the higher s-score.
+func (w *sliding) better(d delay, sum int64) bool {
+	b := &w.best
+	switch {
+	case d.promises != b.Promises:
+		if d.promises > b.Promises {
+			return false
+		}
+	case d.wait != b.Wait:
+		if d.wait > b.Wait {
+			return false
+		}
+	case sum <= b.Score:
+		return false
+	}
+	b.Promises, b.Wait, b.Score = d.promises, d.wait, sum
+	return true
+}
+
+// settle drops from the window what waits or is promised, and all before it.
+func (w *sliding) settle() {
+	for w.delays[w.to-1] != w.delays[w.from-1] {
+		w.from++
+	}
+}

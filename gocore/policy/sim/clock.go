@@ -1,0 +1,224 @@
+// Package sim runs the policies of the engine on a virtual clock: tiers are bandwidths, checkpoints are sizes, and a day of
+// computation takes milliseconds. It is the same engine that the store drives with real memory and disks; only time and bytes
+// are imagined.
+package sim
+
+import (
+	"container/heap"
+	"slices"
+
+	"velocpy/gocore/policy/engine"
+)
+
+// Clock is virtual time with a queue of things that will happen.
+type Clock struct {
+	now   int64
+	order int64
+	queue events
+}
+
+type event struct {
+	at, order int64
+	do        func()
+}
+
+type events []event
+
+func (q events) Len() int { return len(q) }
+func (q events) Less(i, j int) bool {
+	return q[i].at < q[j].at || (q[i].at == q[j].at && q[i].order < q[j].order)
+}
+func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *events) Pop() any {
+	n := len(*q) - 1
+	x := (*q)[n]
+	*q = (*q)[:n]
+	return x
+}
+
+// Now is the virtual time, ns.
+func (c *Clock) Now() int64 { return c.now }
+
+// At schedules do; of two at the same time the first scheduled comes first.
+func (c *Clock) At(t int64, do func()) {
+	c.order++
+	heap.Push(&c.queue, event{at: max(t, c.now), order: c.order, do: do})
+}
+
+// Step lets the next thing happen; false when there is none.
+func (c *Clock) Step() bool {
+	if len(c.queue) == 0 {
+		return false
+	}
+	e := heap.Pop(&c.queue).(event)
+	c.now = e.at
+	e.do()
+	return true
+}
+
+// Medium is how fast a link between two tiers is, each way, and how many transfers share it.
+type Medium struct {
+	WriteRate, ReadRate float64 // bytes/s
+	Latency             int64   // ns per transfer
+	Workers             int     // transfers at once per direction; they share the rate
+}
+
+// time is how long one of the workers takes to move so many bytes.
+func (md *Medium) time(d engine.Direction, bytes int64) int64 {
+	rate := md.WriteRate
+	if d == engine.Up {
+		rate = md.ReadRate
+	}
+	return md.Latency + int64(float64(bytes)*float64(max(md.Workers, 1))/rate*1e9)
+}
+
+// Machine is an engine whose transfers take virtual time.
+type Machine struct {
+	Clock
+	Engine *engine.Engine
+	media  []Medium     // by link
+	copies float64      // bytes/s of captures into and copies out of the fastest tier
+	free   [2][][]int64 // by direction, link and worker: busy until
+	fail   func(*engine.Transfer) error
+}
+
+// NewMachine builds the engine of cfg over the media; copies is the rate of copies to and from the fastest tier.
+func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
+	for i := range media {
+		cfg.Tiers[i].WriteRate, cfg.Tiers[i].ReadRate = media[i].WriteRate, media[i].ReadRate
+		cfg.Workers = max(cfg.Workers, media[i].Workers)
+	}
+	m := &Machine{Engine: engine.New(cfg), media: media, copies: copies}
+	for d := range m.free {
+		m.free[d] = make([][]int64, max(len(media), 1))
+		for k := range m.free[d] {
+			workers := 1
+			if k < len(media) {
+				workers = max(media[k].Workers, 1)
+			}
+			m.free[d][k] = make([]int64, workers)
+		}
+	}
+	return m
+}
+
+// Fail makes transfers fail for which f returns an error.
+func (m *Machine) Fail(f func(*engine.Transfer) error) { m.fail = f }
+
+// Kick starts the transfers that idle workers can take.
+func (m *Machine) Kick() {
+	for idle := 0; idle < 2; idle++ { // what one worker begins, or gives up, may be what another waits for
+		for d := range m.free {
+			for k := range m.free[d] {
+				if m.kick(engine.Direction(d), k) {
+					idle = -1
+				}
+			}
+		}
+	}
+}
+
+func (m *Machine) kick(d engine.Direction, link int) (started bool) {
+	for w, busyUntil := range m.free[d][link] {
+		if busyUntil > m.now {
+			continue
+		}
+		x := m.Engine.NextOver(m.now, d, link)
+		if x == nil {
+			break
+		}
+		m.start(x, d, link, w)
+		started = true
+	}
+	return started
+}
+
+func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
+	end := m.now + m.CopyTime(x.Rec.Size)
+	if link < len(m.media) {
+		end = m.now + m.media[link].time(d, x.Rec.Size)
+	}
+	m.free[d][link][w] = end
+	m.At(end, func() {
+		var err error
+		if m.fail != nil {
+			err = m.fail(x)
+		}
+		m.Engine.Done(m.now, x, err)
+		m.Kick()
+	})
+}
+
+// CopyTime is how long the caller is busy copying so many bytes into or out of the fastest tier.
+func (m *Machine) CopyTime(bytes int64) int64 { return int64(float64(bytes) / m.copies * 1e9) }
+
+// Until lets time pass until done says so; false when nothing is left to happen before that.
+func (m *Machine) Until(done func() bool) bool {
+	m.Kick()
+	for !done() {
+		if !m.Step() {
+			return false
+		}
+	}
+	return true
+}
+
+// Pass lets ns of virtual time go by.
+func (m *Machine) Pass(ns int64) {
+	over := false
+	m.At(m.now+ns, func() { over = true })
+	m.Until(func() bool { return over })
+}
+
+// copyIn is the caller's copy into a tier. It crosses the links above the tier, each of which carries it as it does a transfer of its
+// workers, and takes as long as a copy into the fastest tier at least.
+func (m *Machine) copyIn(t int, size int64) {
+	end := m.now + m.CopyTime(size)
+	for link := range t {
+		free := m.free[engine.Down][link]
+		w := slices.Index(free, slices.Min(free))
+		free[w] = max(free[w], m.now) + m.media[link].time(engine.Down, size)
+		m.Pass(free[w] - m.now)
+	}
+	m.Pass(max(end-m.now, 0))
+}
+
+// Capture takes a checkpoint and returns the time that its caller was blocked, copying included.
+func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64, err error) {
+	began := m.now
+	c, err := m.Engine.BeginCapture(m.now, h, Key(k), size, 1, nil, engine.CaptureOptions{})
+	if err != nil {
+		return 0, err
+	}
+	if !m.Until(func() bool { return c.Phase != engine.Waiting }) {
+		panic("sim: a capture waits for ever")
+	}
+	if c.Phase == engine.Ready {
+		m.copyIn(c.Tier, size)
+		m.Engine.EndCapture(m.now, c, true)
+	}
+	m.Kick()
+	return m.now - began, c.Err
+}
+
+// Restore brings a checkpoint back and returns the time that its caller was blocked, copying included, and whether it was found in the
+// fastest tier.
+func (m *Machine) Restore(h *engine.History, k int64, o engine.RestoreOptions) (blocked int64, hit bool, err error) {
+	began := m.now
+	o.Into = true
+	r, err := m.Engine.BeginRestore(m.now, h, Key(k), o)
+	if err != nil {
+		return 0, false, err
+	}
+	if !m.Until(func() bool { return r.Phase != engine.Waiting }) {
+		panic("sim: a restore waits for ever")
+	}
+	if r.Phase == engine.Ready {
+		m.Pass(m.CopyTime(r.Rec.Size))
+		m.Engine.HandOver(m.now, r)
+	}
+	m.Engine.EndRestore(m.now, r)
+	m.Kick()
+	return m.now - began, r.Hit, r.Err
+}

@@ -1,0 +1,264 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/model"
+
+	"pgregory.net/rapid"
+)
+
+// world is a store as the Writer sees it: a log, records on their way to it, and what a plain map says of the result.
+type world struct {
+	t      *rapid.T
+	log    [][]byte
+	s      *State
+	w      *Writer
+	serial uint64
+	coming []coming
+	want   reference
+}
+
+type coming struct {
+	record *Record
+	effect []func(reference)
+}
+
+type reference map[string]*modelHistory
+
+type modelHistory struct {
+	rows      map[model.Key]Row
+	retention Retention
+}
+
+func (m reference) of(name string) *modelHistory {
+	if m[name] == nil {
+		m[name] = &modelHistory{rows: map[model.Key]Row{}}
+	}
+	return m[name]
+}
+
+var names = rapid.SampledFrom([]string{"", "a", "b", "c\x00\xff"})
+
+var keys = rapid.OneOf(
+	rapid.Map(rapid.Int64Range(-3, 12), model.NumberKey), rapid.Map(rapid.Int64(), model.NumberKey),
+	rapid.Map(rapid.SampledFrom([]string{"", "x", "a longer text", "\xff"}), model.TextKey))
+
+// few are layouts that come again and again.
+var few = []*Layout{{Layout: model.Layout{Slot: 1}}, {Layout: model.Layout{Slot: 5000, Spans: []model.Span{{Offset: 0, Bytes: 5000}}, Text: "u"}}}
+
+func layouts() *rapid.Generator[*Layout] {
+	return rapid.OneOf(rapid.SampledFrom(few), rapid.Custom(func(t *rapid.T) *Layout {
+		l := &Layout{Layout: model.Layout{Spans: []model.Span{}, Text: rapid.StringN(0, 3, 9).Draw(t, "text")}}
+		for range rapid.IntRange(0, 3).Draw(t, "regions") {
+			l.Slot += rapid.Int64Range(0, 1).Draw(t, "gap") * 4096
+			bytes := rapid.SampledFrom([]int64{0, 1, 4096, checksum.LeafBytes, checksum.LeafBytes + 1, 5 * checksum.LeafBytes}).Draw(t, "bytes")
+			l.Spans = append(l.Spans, model.Span{Offset: l.Slot, Bytes: bytes})
+			l.Slot += bytes
+		}
+		return l
+	}))
+}
+
+func rowOf(t *rapid.T, l *Layout) *Row {
+	row := &Row{Key: keys.Draw(t, "key"), Layout: l, Align: rapid.Int64Range(0, 1<<32-1).Draw(t, "align"), Meta: rapid.StringN(0, 5, 20).Draw(t, "meta")}
+	row.Time = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, math.MaxInt64)).Draw(t, "time")
+	need := int64(extentsBytes(l.Slot))
+	for row.Extents = []Extent{}; need > 0; need -= row.Extents[len(row.Extents)-1].Bytes {
+		e := Extent{File: rapid.Uint64Min(1).Draw(t, "file"), Offset: rapid.Int64Range(0, 1<<50).Draw(t, "block") * Block}
+		e.Bytes = rapid.Int64Range(max(1, need/Block/3), need/Block).Draw(t, "blocks") * Block
+		row.Extents = append(row.Extents, e)
+	}
+	leaves := 0
+	for _, s := range l.Spans {
+		leaves += int(leavesOf(s.Bytes))
+	}
+	hashes := func(n int) []uint64 {
+		if rapid.Bool().Draw(t, "known") {
+			return rapid.SliceOfN(rapid.Uint64(), n, n).Draw(t, "hashes")
+		}
+		return nil
+	}
+	row.Sums, row.Leaves = hashes(len(l.Spans)), hashes(leaves)
+	return row
+}
+
+// make makes a record of a few items.
+func (v *world) make() {
+	r := v.w.Record()
+	c := coming{record: r}
+	t := v.t
+	for range rapid.IntRange(1, 4).Draw(t, "items") {
+		name := names.Draw(t, "history")
+		v.serial += rapid.Uint64Range(1, 3).Draw(t, "serials")
+		serial := v.serial
+		older := serial - min(serial, rapid.Uint64Range(0, 20).Draw(t, "older"))
+		switch rapid.IntRange(0, 7).Draw(t, "item") {
+		default:
+			row := rowOf(t, layouts().Draw(t, "layout"))
+			row.Serial = serial
+			must(t, r.Put(name, row))
+			c.effect = append(c.effect, func(m reference) { m.of(name).rows[row.Key] = *row })
+		case 0:
+			key := keys.Draw(t, "key")
+			must(t, r.Drop(name, key, older))
+			c.effect = append(c.effect, func(m reference) {
+				if m.of(name).rows[key].Serial <= older {
+					delete(m.of(name).rows, key)
+				}
+			})
+		case 1:
+			must(t, r.Clear(name, older))
+			c.effect = append(c.effect, func(m reference) {
+				maps.DeleteFunc(m.of(name).rows, func(_ model.Key, row Row) bool { return row.Serial <= older })
+			})
+		case 2:
+			retention := Retention{Named: rapid.Bool().Draw(t, "named"), Last: rapid.Uint64Range(0, 1).Draw(t, "last"), Keys: rapid.SliceOfN(keys, 0, 2).Draw(t, "keep")}
+			if len(retention.Keys) == 0 {
+				retention.Keys = nil
+			}
+			if rapid.Bool().Draw(t, "best") {
+				retention.Best = Best{
+					Count: rapid.Uint64Range(1, 3).Draw(t, "count"), Largest: rapid.Bool().Draw(t, "largest"),
+					By: rapid.SliceOfN(rapid.SampledFrom([]string{"", "val", "loss", "\xff"}), 1, 3).Draw(t, "by"),
+				}
+			}
+			must(t, r.Retain(name, &retention))
+			c.effect = append(c.effect, func(m reference) { m.of(name).retention = retention })
+		}
+		if rapid.IntRange(0, 9).Draw(t, "bad") == 0 { // a refused item leaves a record that is good
+			bad := rowOf(t, layouts().Draw(t, "bad layout"))
+			bad.Extents = nil
+			if r.Put(name, bad) == nil || r.Drop(name, bad.Key, MostSerial+1) == nil {
+				t.Fatal("the Writer takes what cannot be read")
+			}
+		}
+	}
+	v.coming = append(v.coming, c)
+}
+
+// acknowledge lets the first record on its way become durable.
+func (v *world) acknowledge() {
+	if len(v.coming) == 0 {
+		return
+	}
+	c := v.coming[0]
+	v.coming = v.coming[1:]
+	v.log = append(v.log, slices.Clone(c.record.Bytes()))
+	for _, f := range c.effect {
+		f(v.want)
+	}
+	must(v.t, v.w.Acknowledged(c.record))
+}
+
+// fail makes the first records on their way none.
+func (v *world) fail() {
+	n := rapid.IntRange(0, len(v.coming)).Draw(v.t, "failing")
+	for _, c := range v.coming[:n] {
+		v.w.Abandoned(c.record)
+		v.w.Abandoned(c.record)
+	}
+	v.coming = v.coming[n:]
+}
+
+// compact replaces the log with a snapshot, or tries to.
+func (v *world) compact() {
+	var log [][]byte
+	n := rapid.IntRange(0, 9).Draw(v.t, "records until it fails")
+	err := v.s.Snapshot(func(record []byte) error {
+		if n--; n < 0 {
+			return fmt.Errorf("no room")
+		}
+		log = append(log, slices.Clone(record))
+		return nil
+	})
+	if err == nil && rapid.Bool().Draw(v.t, "counts") { // else the log is the old one, though the State believes otherwise
+		v.log = log
+	}
+}
+
+// reopen begins anew from the log, in which some of what was on its way is.
+func (v *world) reopen() {
+	for n := rapid.IntRange(0, len(v.coming)).Draw(v.t, "came down"); n > 0; n-- {
+		v.acknowledge()
+	}
+	v.coming = nil
+	v.s = New()
+	for i, record := range v.log {
+		if err := v.s.Apply(record); err != nil {
+			v.t.Fatalf("record %d of %d: %v", i, len(v.log), err)
+		}
+	}
+	v.w = NewWriter(v.s)
+}
+
+func (v *world) check() {
+	for name, h := range v.want {
+		id, ok := v.s.History(name)
+		if !ok && (len(h.rows) > 0 || !h.retention.None()) {
+			v.t.Fatalf("history %q is not known", name)
+		}
+		got := map[model.Key]Row{}
+		v.s.Each(id, func(row Row) bool {
+			row.History, row.Layout = 0, &Layout{Layout: model.Layout{Slot: row.Layout.Slot, Spans: row.Layout.Spans, Text: row.Layout.Text}}
+			got[row.Key] = row
+			return true
+		})
+		if fmt.Sprintf("%+v", plain(got)) != fmt.Sprintf("%+v", plain(h.rows)) {
+			v.t.Fatalf("history %q has\n%+v, not\n%+v", name, plain(got), plain(h.rows))
+		}
+	}
+	bytes := map[string]int64{}
+	for name, h := range v.want {
+		for _, row := range h.rows {
+			bytes[name] += int64(extentsBytes(row.Layout.Slot))
+		}
+	}
+	for _, info := range v.s.Histories() {
+		h := v.want.of(info.Name)
+		r := Retention{}
+		if info.Retention != nil {
+			r = *info.Retention
+		}
+		if info.Rows != len(h.rows) || info.Bytes != bytes[info.Name] || fmt.Sprintf("%#v", r) != fmt.Sprintf("%#v", h.retention) {
+			v.t.Fatalf("history %+v, not %d rows, %d bytes, %v", info, len(h.rows), bytes[info.Name], h.retention)
+		}
+	}
+}
+
+// plain is a map without pointers, which print the same when they are.
+func plain(rows map[model.Key]Row) map[string]string {
+	m := map[string]string{}
+	for k, row := range rows {
+		l := *row.Layout
+		row.Layout = nil
+		m[k.String()] = fmt.Sprintf("%+v %+v %v", row, l, []bool{row.Sums == nil, row.Leaves == nil})
+	}
+	return m
+}
+
+// Whatever fails and whatever comes down of it, after every step and every start the State is what the durable records say, and they can be read.
+func TestWorld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := &world{t: t, s: New(), want: reference{}}
+		v.w = NewWriter(v.s)
+		t.Repeat(map[string]func(*rapid.T){
+			"make":        func(*rapid.T) { v.make() },
+			"acknowledge": func(*rapid.T) { v.acknowledge() },
+			"catch up": func(*rapid.T) {
+				for len(v.coming) > 0 {
+					v.acknowledge()
+				}
+			},
+			"fail":    func(*rapid.T) { v.fail() },
+			"compact": func(*rapid.T) { v.compact() },
+			"reopen":  func(*rapid.T) { v.reopen() },
+			"":        func(*rapid.T) { v.check() },
+		})
+	})
+}

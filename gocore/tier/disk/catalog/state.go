@@ -1,0 +1,208 @@
+package catalog
+
+import "velocpy/gocore/model"
+
+// State is what the records applied so far add up to. What it gives out are copies, but for layouts and retentions, which must not be changed.
+type State struct {
+	histories map[uint32]*history
+	names     map[string]*history
+	layouts   map[uint32]*layout
+	rows      rows
+	serial    uint64
+	commits   uint64 // the data file in whose commit area the log goes on
+	puzzles   int    // rows that are not readable
+	defined   int64  // bytes of the definitions
+	undo      undo
+
+	// What was looked up last: rows come in runs of the same.
+	lately *history
+	shape  *layout
+}
+
+// New returns a State of nothing.
+func New() *State {
+	return &State{histories: map[uint32]*history{}, names: map[string]*history{}, layouts: map[uint32]*layout{}}
+}
+
+func (s *State) history(id uint32) *history {
+	if s.lately == nil || s.lately.id != id {
+		s.lately = s.histories[id]
+	}
+	return s.lately
+}
+
+func (s *State) layout(id uint32) *layout {
+	if s.shape == nil || s.shape.ID != id {
+		s.shape = s.layouts[id]
+	}
+	return s.shape
+}
+
+// History returns the id of a history.
+func (s *State) History(name string) (id uint32, ok bool) {
+	h, ok := s.names[name]
+	if !ok {
+		return 0, false
+	}
+	return h.id, true
+}
+
+// HistoryName returns the name of a history.
+func (s *State) HistoryName(id uint32) (name string, ok bool) {
+	h, ok := s.histories[id]
+	if !ok {
+		return "", false
+	}
+	return h.name, true
+}
+
+// Histories lists the histories that are known, in no order. It looks at every row's serial.
+func (s *State) Histories() []HistoryInfo {
+	all := make([]HistoryInfo, 0, len(s.histories))
+	last := map[uint32]item{}
+	s.rows.each(func(i item) bool {
+		id := le32(i[putHistory:])
+		if before := last[id]; before == nil || le64(before[putSerial:]) < le64(i[putSerial:]) {
+			last[id] = i
+		}
+		return true
+	})
+	for id, h := range s.histories {
+		info := HistoryInfo{ID: id, Name: h.name, Rows: h.rows(), Bytes: h.bytes.number(), Retention: h.retention}
+		if i := last[id]; i != nil {
+			p, _ := parsePut(i)
+			info.Last, info.Time = p.serial, p.time
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// Find returns the row of a key.
+func (s *State) Find(history uint32, key model.Key) (Row, bool) {
+	at, ok := s.find(history, key)
+	if !ok {
+		return Row{}, false
+	}
+	return s.decode(s.rows.at(at)), true
+}
+
+// Serial returns the serial of a key's row, without a look at anything else of it.
+func (s *State) Serial(history uint32, key model.Key) (uint64, bool) {
+	at, ok := s.find(history, key)
+	if !ok {
+		return 0, false
+	}
+	return s.rows.serial(at), true
+}
+
+// Meta returns the meta of a key's row, and the layout, beside whose text it stands. No: there is no row, or one that is not readable.
+func (s *State) Meta(history uint32, key model.Key) (l *Layout, meta string, ok bool) {
+	at, ok := s.find(history, key)
+	if !ok {
+		return nil, "", false
+	}
+	i := s.rows.at(at)
+	p, _ := parsePut(i)
+	if p.content != Raw {
+		return nil, "", false
+	}
+	of := s.layout(p.layout)
+	rest, _ := p.parseRest(of)
+	return &of.Layout, string(rest.meta), true
+}
+
+func (s *State) find(history uint32, key model.Key) (at ref, ok bool) {
+	h := s.history(history)
+	switch {
+	case h == nil:
+	case key.IsText: // not by way of rawKey, which would copy the text
+		at = h.texts[key.Text]
+	default:
+		at = h.numbers.find(key.Number)
+	}
+	return at, at != 0
+}
+
+func (s *State) decode(i item) Row { return decode(i, s.layout(le32(i[putLayout:]))) }
+
+// Each calls f for the rows of a history, in no order, until it says no. f must not change the State.
+func (s *State) Each(history uint32, f func(Row) bool) {
+	if h := s.history(history); h != nil {
+		h.each(func(_ model.Key, at ref) bool { return f(s.decode(s.rows.at(at))) })
+	}
+}
+
+// EachKey is Each for who needs no more than keys and serials.
+func (s *State) EachKey(history uint32, f func(key model.Key, serial uint64) bool) {
+	if h := s.history(history); h != nil {
+		h.each(func(k model.Key, at ref) bool { return f(k, s.rows.serial(at)) })
+	}
+}
+
+// EachExtent calls f for the extents of all readable rows, those of a row one after the other, in the order in which the rows were put, until it says no.
+func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool) {
+	s.rows.each(func(i item) bool {
+		p, _ := parsePut(i)
+		if p.content != Raw {
+			return true
+		}
+		extents := p.rest[8:]
+		for range le32(p.rest[4:]) {
+			if !f(p.history, p.serial, extentAt(extents)) {
+				return false
+			}
+			extents = extents[extentBytes:]
+		}
+		return true
+	})
+}
+
+// MaxSerial is the largest serial that any put, drop or clear had; later versions have larger ones. 0: none.
+func (s *State) MaxSerial() uint64 { return s.serial }
+
+// Commits is the number of the data file in whose commit area the log goes on; 0: none was said since the last snapshot.
+func (s *State) Commits() uint64 { return s.commits }
+
+// Unreadable is how many rows are of contents that this version does not know. Nobody knows what room on disk is theirs.
+func (s *State) Unreadable() int { return s.puzzles }
+
+// LiveBytes is about how many bytes a snapshot has.
+func (s *State) LiveBytes() int64 { return s.rows.live + s.defined }
+
+// counts takes a row into the account of its history, or out of it.
+func (s *State) counts(h *history, l *layout, content Content, in bool) {
+	switch {
+	case content != Raw && in:
+		s.puzzles++
+	case content != Raw:
+		s.puzzles--
+	case in:
+		h.bytes.add(extentsBytes(l.Slot))
+	default:
+		h.bytes.subtract(extentsBytes(l.Slot))
+	}
+}
+
+// EachIn calls f for the readable rows with an extent in a data file, in the order in which they were put, until it says no.
+func (s *State) EachIn(file uint64, f func(history string, row Row) bool) {
+	s.rows.each(func(i item) bool {
+		p, _ := parsePut(i)
+		if p.content != Raw || !p.liesIn(file) {
+			return true
+		}
+		return f(s.history(p.history).name, s.decode(i))
+	})
+}
+
+// liesIn tells whether a raw put has an extent in a data file.
+func (p *put) liesIn(file uint64) bool {
+	extents := p.rest[8:]
+	for range le32(p.rest[4:]) {
+		if le64(extents) == file {
+			return true
+		}
+		extents = extents[extentBytes:]
+	}
+	return false
+}

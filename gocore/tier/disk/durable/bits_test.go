@@ -1,0 +1,280 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/dataindex"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// sound are the checkpoints that can be read and are what their checksums say; lost those that the catalog has and are not.
+func sound(v *View) (good, lost []string) {
+	room := aligned(sizes[len(sizes)-1])
+	for _, info := range v.State().Histories() {
+		v.State().Each(info.ID, func(row catalog.Row) bool {
+			name := slot{info.Name, row.Key}.String()
+			off, n, err := v.Place(&row)
+			p := room[:min(n, int64(len(room)))]
+			if err == nil {
+				err = v.Space().Read(off, p)
+			}
+			p = p[:min(row.Layout.Slot, int64(len(p)))]
+			if err == nil && slices.Equal(sums(row.Layout, p), row.Sums) {
+				if !bytes.Equal(p, version{row.Serial, row.Layout.Slot}.bytes()) {
+					panic("other bytes have the same checksums")
+				}
+				good = append(good, name)
+			} else {
+				lost = append(lost, name)
+			}
+			return true
+		})
+	}
+	slices.Sort(good)
+	return good, lost
+}
+
+// batches are the places of the frames of a catalog file, and what each of them has put.
+func littleStore(t *testing.T) (*player, []string, map[string][2]int64) {
+	p := newPlayer(1, func(m *vfs.Mem) vfs.FS { return m })
+	p.prompt = true // each checkpoint has its batch
+	if !p.open() {
+		t.Fatal("no store")
+	}
+	where := map[string][2]int64{} // the bytes of the catalog that put a checkpoint
+	var names []string
+	for i, size := range []int64{600, 0, 4097, 600, 20_000, 1, 600} {
+		from := max(p.d.log.Bytes(), 56) // the file begins with a frame that says nothing of checkpoints
+		if !p.commit(p.put(fmt.Sprint("h", i%2), p.key(i), size)) {
+			t.Fatal("not written")
+		}
+		name := slot{fmt.Sprint("h", i%2), p.key(i)}.String()
+		names = append(names, name)
+		where[name] = [2]int64{from, p.d.log.Bytes()}
+	}
+	if !p.close() {
+		t.Fatal("not closed")
+	}
+	slices.Sort(names)
+	return p, names, where
+}
+
+// Every bit of a store that counts is found when it has turned over, and costs the checkpoints that lie there and no others. Not all bits count: behind the
+// slot's end the last block of a checkpoint is padding, and between the rooms of checkpoints, and behind them, nothing lies at all.
+func TestEveryBit(t *testing.T) {
+	p, names, where := littleStore(t)
+	files, err := p.mem.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lies := map[string]run{} // of the space
+	view, err := Read(p.options(p.mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, v := range p.sure.rows {
+		id, _ := view.State().History(s.history)
+		row, _ := view.State().Find(id, s.key)
+		off, _, err := view.Place(&row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lies[s.String()] = run{off, off + v.size}
+	}
+	_ = view.Close()
+	counted, idle := 0, 0
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, file := range files {
+		info, err := p.mem.Stat(dir + "/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, stride := int64(0), int64(1)
+		if tenth() {
+			first, stride = turn()%101, 101
+		}
+		for bit := first; bit < info.Size*8; bit += stride {
+			at := bit / 8
+			var want []string // that are hit
+			if strings.HasPrefix(file, "data-") {
+				if at -= playedFront; at < 0 {
+					// Of what is zero in a head or an index, one bit in a hundred is looked at.
+					kind, counts := Heading, at < headEnd-playedFront
+					if at >= segment.HeadBytes-playedFront {
+						kind, counts = Index, p.said(t, file, at+playedFront)
+					}
+					if !counts && r.IntN(100) > 0 {
+						continue
+					}
+					// Of what counts in an index, one bit of every fourth byte.
+					if kind == Index && counts && (bit/8%4 != 0 || bit%8 != bit/32%8) {
+						continue
+					}
+					if err := p.frontBit(file, bit, kind, counts || kind == Heading); err != nil {
+						t.Fatalf("%s, bit %d: %v", file, bit, err)
+					}
+				}
+				number := int64(file[len(file)-1] - '0')
+				inHead := at < 0
+				at += playedSegment * (number - 1)
+				for name, room := range lies {
+					if !inHead && at >= room.from && at < room.end {
+						want = append(want, name)
+					}
+				}
+				// Of what does not count, one bit in a thousand is looked at.
+				if !inHead && len(want) == 0 && r.IntN(1000) > 0 {
+					continue
+				}
+				// Of what does, in the largest checkpoint, one in eight.
+				if len(want) > 0 && lies[want[0]].end-lies[want[0]].from > 4097 && bit%8 != at%8 {
+					continue
+				}
+			}
+			if err := flip(p.mem, dir+"/"+file, bit); err != nil {
+				t.Fatal(err)
+			}
+			hit := len(want) > 0
+			if err := p.oneBit(file, bit, want, names, where, &hit); err != nil {
+				t.Fatalf("%s, bit %d: %v", file, bit, err)
+			}
+			if err := flip(p.mem, dir+"/"+file, bit); err != nil {
+				t.Fatal(err)
+			}
+			if hit {
+				counted++
+			} else {
+				idle++
+			}
+		}
+	}
+	t.Logf("%d bits that count, %d that do not", counted, idle)
+	if counted < 50_000 && !tenth() || counted < 500 {
+		t.Errorf("only %d bits count", counted)
+	}
+}
+
+// headEnd is where in a head the bytes end that are not zero.
+const headEnd = 64
+
+// playedFront is what stands before the segment in a data file.
+var playedFront = front(madeWhole, playedSegment)
+
+func front(m made, segment int64) int64 {
+	i := m.identity(segment)
+	return i.front()
+}
+
+// said tells whether a byte of a data file stands in a frame of its index that says something which counts. It is first asked while nothing is damaged.
+func (p *player) said(t *testing.T, file string, at int64) bool {
+	t.Helper()
+	all, known := p.frames[file]
+	if !known {
+		number, _ := segment.FileNumber(file)
+		text := (&site{t: t, fs: p.mem}).read(file)
+		for f := range (dataindex.File{Area: dataindex.Index, Store: p.store(t), Number: number}).Frames(text[segment.HeadBytes:playedFront], 0) {
+			s, counts := catalog.New(), false
+			if err := s.Apply(f.Payload); err != nil {
+				t.Fatal(err)
+			}
+			s.EachIn(number, func(history string, row catalog.Row) bool {
+				counts = counts || p.sure.rows[slot{history, row.Key}].serial == row.Serial
+				return true
+			})
+			if counts {
+				end := f.From + 64 + int64(len(f.Payload)) // the zero bytes behind do not count
+				all = append(all, run{segment.HeadBytes + f.From, segment.HeadBytes + end})
+			}
+		}
+		p.frames[file] = all
+	}
+	return slices.ContainsFunc(all, func(r run) bool { return at >= r.from && at < r.end })
+}
+
+// store is the identity of the store.
+func (p *player) store(t *testing.T) [16]byte {
+	t.Helper()
+	o := p.options(p.mem)
+	f, err := readIdentity(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.store
+}
+
+// frontBit looks at a store with one bit of a data file's head or index wrong: a check finds it if it counts, and nothing is lost.
+func (p *player) frontBit(file string, bit int64, kind Kind, counts bool) (err error) {
+	if err := flip(p.mem, dir+"/"+file, bit); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flip(p.mem, dir+"/"+file, bit)) }()
+	view, err := Read(p.options(p.mem))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	c, err := view.Check(Scope{})
+	if err != nil {
+		return err
+	}
+	if _, err := c.Step(func() bool { return false }); err != nil {
+		return err
+	}
+	all := c.Summary().Faults
+	if !counts && len(all) == 0 {
+		return nil
+	}
+	if len(all) != 1 || all[0].Kind != kind || all[0].File != file || !all[0].Harmless {
+		return fmt.Errorf("%v", all)
+	}
+	return nil
+}
+
+// oneBit looks at a store with one bit wrong.
+func (p *player) oneBit(file string, bit int64, want, names []string, where map[string][2]int64, hit *bool) error {
+	view, err := Read(p.options(p.mem))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = view.Close() }()
+	good, lost := sound(view)
+	switch {
+	case file == "lock":
+		*hit = false
+	case file == identityName || file == copyName:
+		*hit = true
+		if len(view.bad) != 1 || len(good) != len(names) {
+			return errors.New("not found")
+		}
+		return nil
+	case strings.HasPrefix(file, "catalog-"):
+		*hit = true
+		for name, bytes := range where {
+			if at := bit / 8; at >= bytes[0] && at < bytes[1] {
+				want = append(want, name)
+			}
+		}
+		if len(view.log.Damage) == 0 && view.log.Torn == 0 {
+			return errors.New("not found")
+		}
+		if len(want) > 0 && view.Damage() == nil {
+			return errors.New("not told")
+		}
+	case !slices.Equal(lost, want):
+		return fmt.Errorf("%v are wrong, %v should be", lost, want)
+	}
+	all := append(slices.Clone(good), want...)
+	slices.Sort(all)
+	if !slices.Equal(all, names) {
+		return fmt.Errorf("%v are right, and %v should not be", good, want)
+	}
+	return nil
+}

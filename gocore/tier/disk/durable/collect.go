@@ -1,0 +1,235 @@
+package durable
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"velocpy/gocore/tier/disk/journal"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// Collected is what was given back, or would be.
+type Collected struct {
+	Dropped      int      // checkpoints that their history's retention does not keep
+	DroppedBytes int64    // of the space
+	Removed      []Unused // data files in which nothing lies
+	Files        int64    // bytes of data files that the file system has back, those of removed ones included
+	Catalog      int64    // bytes by which the catalog became shorter
+}
+
+// Collect gives room back that nothing needs: it drops the checkpoints that the retention of their history does not keep, removes data files in which
+// nothing lies any more, gives the file system back what lies between checkpoints in the others, and writes the catalog anew. It fails with ErrLocked
+// where the store is open for writing, and with ErrDamaged before a repair. Ended at any moment, it has given back less, and nothing else has changed.
+//
+// dry says what would happen, changes nothing and needs no lock.
+func Collect(o Options, dry bool) (Collected, error) {
+	if dry {
+		return foresee(o)
+	}
+	k, err := keep(o, nil)
+	if err != nil {
+		return Collected{}, err
+	}
+	got, err := k.collect()
+	return got, errors.Join(err, k.close())
+}
+
+func (k *keeper) collect() (got Collected, err error) {
+	held, err := k.held()
+	if err != nil {
+		return got, err
+	}
+	unkept := k.unkept()
+	if err := k.drop(unkept); err != nil {
+		return got, err
+	}
+	got.drops(unkept)
+	if err := k.catchUp(); err != nil {
+		return got, err
+	}
+	return got, k.giveBack(&got, held)
+}
+
+// catchUp has the indexes say what a writer that died has put off: the next one finds that the catalog was closed.
+func (k *keeper) catchUp() error {
+	if k.contents.log.Closed || !k.identity.index {
+		return nil
+	}
+	data, err := k.space(false)
+	if err != nil {
+		return err
+	}
+	all := newIndexes(k.contents, data)
+	all.catchUp()
+	return data.Close()
+}
+
+func (c *Collected) drops(unkept []doomed) {
+	c.Dropped = len(unkept)
+	for _, u := range unkept {
+		c.DroppedBytes += u.bytes
+	}
+}
+
+// held is how many bytes every data file takes.
+func (c *contents) held() (map[uint64]int64, error) {
+	names, err := c.o.FS.List(c.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	all := map[uint64]int64{}
+	for _, name := range names {
+		if number, ok := segment.FileNumber(name); ok {
+			info, err := c.o.FS.Stat(c.o.path(name))
+			if err != nil {
+				return nil, err
+			}
+			all[number] = info.Held
+		}
+	}
+	return all, nil
+}
+
+// foresee says what Collect would do.
+func foresee(o Options) (got Collected, err error) {
+	if err := o.hold(); err != nil {
+		return got, err
+	}
+	defer func() { err = errors.Join(err, o.release()) }()
+	c, err := read(o)
+	if err == nil {
+		err = errors.Join(c.damage(), c.writable(), c.foreign())
+	}
+	if err != nil {
+		return got, err
+	}
+	held, err := c.held()
+	if err != nil {
+		return got, err
+	}
+	unkept := c.unkept()
+	got.drops(unkept)
+	gone := map[uint64]uint32{}
+	for _, u := range unkept {
+		gone[u.serial] = u.history
+	}
+	if err := c.forget(gone); err != nil {
+		return got, err
+	}
+	if c.runs, err = c.survey(); err != nil {
+		return got, err
+	}
+	data, err := c.space(true)
+	if err != nil {
+		return got, err
+	}
+	defer func() { err = errors.Join(err, data.Close()) }()
+	for number, bytes := range held {
+		name := segment.FileName(number)
+		if !c.used(number) {
+			got.Removed = append(got.Removed, Unused{name, bytes})
+			got.Files += bytes
+			continue
+		}
+		counts, err := c.counted(data, number)
+		if err != nil {
+			return got, err
+		}
+		got.Files += max(bytes-counts, 0)
+	}
+	slices.SortFunc(got.Removed, func(a, b Unused) int { return strings.Compare(a.File, b.File) })
+	got.Catalog = max(0, c.log.Bytes-c.state.LiveBytes()-journal.SnapshotRoom)
+	return got, nil
+}
+
+// counted is how many bytes of a data file the catalog counts on, its head and its index included.
+func (c *contents) counted(data *segment.Space, number uint64) (bytes int64, err error) {
+	halves, _, err := c.readIndex(data, number)
+	if err != nil && !errors.Is(err, segment.ErrUnwritten) {
+		return 0, err
+	}
+	bytes = c.identity.headBytes()
+	for _, end := range c.identity.indexEnds(halves) {
+		bytes += end
+	}
+	c.eachRun(number, func(from, end int64) { bytes += end - from })
+	return bytes, nil
+}
+
+// eachRun calls f for the ranges of a data file that the catalog counts on, ascending.
+func (c *contents) eachRun(number uint64, f func(from, end int64)) {
+	start := int64(number-1) * c.identity.segment
+	for i := c.firstRun(start); i < len(c.runs) && c.runs[i].from < start+c.identity.segment; i++ {
+		f(max(c.runs[i].from-start, 0), min(c.runs[i].end-start, c.identity.segment))
+	}
+}
+
+// giveBack gives back what nothing lies in. held are the data files that there were.
+func (k *keeper) giveBack(got *Collected, held map[uint64]int64) (err error) {
+	if k.runs, err = k.survey(); err != nil {
+		return err
+	}
+	removed, err := k.sweep()
+	for _, name := range removed {
+		number, _ := segment.FileNumber(name)
+		got.Removed = append(got.Removed, Unused{name, held[number]})
+	}
+	if err != nil {
+		return err
+	}
+	for number := range held {
+		if k.used(number) {
+			if err := k.shrink(number); err != nil {
+				return err
+			}
+		}
+	}
+	if err := k.o.FS.SyncDir(k.o.Dir); err != nil {
+		return err
+	}
+	left, err := k.held()
+	if err != nil {
+		return err
+	}
+	for number, bytes := range held {
+		got.Files += max(0, bytes-left[number])
+	}
+	before := k.log.Bytes()
+	err = k.startAnew()
+	got.Catalog = max(0, before-k.log.Bytes())
+	return err
+}
+
+// shrink gives the file system back what of a data file lies between checkpoints and behind the last one.
+func (k *keeper) shrink(number uint64) (err error) {
+	file, err := k.o.FS.Open(k.o.path(segment.FileName(number)), true, false)
+	if err != nil {
+		return err
+	}
+	if k.identity.heads {
+		file = segment.Behind(file, k.identity.front())
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	at := int64(0)
+	k.eachRun(number, func(from, end int64) {
+		if err == nil && from > at && at < size {
+			err = file.PunchHole(at, min(from, size)-at)
+		}
+		at = end
+	})
+	if err == nil && at < size {
+		err = file.Truncate(at)
+	}
+	if n := k.identity.commitBytes(); err == nil && n > 0 {
+		err = file.PunchHole(-n, n) // the catalog has what stood there
+	}
+	if err != nil {
+		return err
+	}
+	return file.Sync()
+}

@@ -1,0 +1,230 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// Kind is one of damage.
+type Kind string
+
+const (
+	Identity   Kind = "identity"   // a copy of the identity; another one is right
+	Heading    Kind = "head"       // the head of a data file, which says whose it is
+	Index      Kind = "index"      // what a data file says of what lies in it, so that the catalog can be rebuilt: it lacks checkpoints
+	Foreign    Kind = "foreign"    // a data file of another store, or of another number, stands in the place of one
+	Catalog    Kind = "catalog"    // a part of the catalog: what it said is not known
+	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
+	Unreadable Kind = "unreadable" // … cannot be read
+	Changed    Kind = "changed"    // … are not those that were written
+	// Description: what the catalog says of a checkpoint's regions is no description of them, or its meta is none.
+	Description Kind = "description"
+)
+
+// Fault is damage, and how far it reaches.
+type Fault struct {
+	Kind     Kind
+	File     string
+	Offset   int64 // in the file
+	Bytes    int64 // 0: it cannot be told
+	Row      *Place
+	Harmless bool // nothing that was acknowledged is lost
+	Fleeting bool // read again, the bytes were right: memory, cable or controller are to be suspected rather than the medium
+	Why      string
+}
+
+// Place is where in a checkpoint damage is; of a Description it is the checkpoint alone.
+type Place struct {
+	History string
+	Key     model.Key
+	Serial  uint64
+	Region  int
+	Offset  int64 // in the region
+	Bytes   int64 // of the region
+}
+
+// structure are the faults of identity and catalog.
+func (c *contents) structure() (all []Fault) {
+	for _, b := range c.bad {
+		all = append(all, Fault{Kind: Identity, File: b.file, Offset: b.at, Bytes: identityCopy, Harmless: true, Why: b.why.Error()})
+	}
+	for _, d := range c.log.Damage {
+		all = append(all, Fault{Kind: Catalog, File: d.File, Offset: d.Offset, Harmless: d.Harmless, Why: d.String()})
+	}
+	for _, err := range c.lost {
+		all = append(all, Fault{Kind: Catalog, Why: err.Error()})
+	}
+	return all
+}
+
+// headFaults makes faults of heads, unless nothing lies in their files any more: then a writer may have begun them anew.
+func (c *Check) headFaults(fresh *contents) {
+	for _, number := range slices.Sorted(maps.Keys(c.heads)) {
+		why := fresh.look(number)
+		f := Fault{Kind: Heading, File: segment.FileName(number), Bytes: segment.HeadBytes, Harmless: true}
+		switch used := fresh.used(number); {
+		case errors.Is(why, segment.ErrForeign):
+			f.Kind, f.Harmless = Foreign, !used
+		case !used || !errors.Is(why, segment.ErrHead):
+			continue
+		}
+		f.Why = why.Error()
+		c.sum.Faults = append(c.sum.Faults, f)
+	}
+}
+
+// indexFaults makes faults of indexes that still lack rows.
+func (c *Check) indexFaults(fresh *contents, files map[int64]int64) error {
+	maps.DeleteFunc(files, func(number, _ int64) bool { return c.incomplete[uint64(number)+1] == 0 })
+	now, err := fresh.incomplete(c.v.data, files, fresh.settled())
+	if err != nil {
+		return err
+	}
+	for _, number := range slices.Sorted(maps.Keys(now)) {
+		c.sum.Faults = append(c.sum.Faults, Fault{
+			Kind: Index, File: segment.FileName(number), Offset: segment.HeadBytes, Bytes: fresh.identity.indexBytes(), Harmless: true,
+			Why: fmt.Sprintf("its index lacks %d of the checkpoints in the file: were the catalog lost, they would be too", now[number]),
+		})
+	}
+	return nil
+}
+
+// rereadBytes bounds what is read a second time.
+const rereadBytes = 256 << 20
+
+// settle makes faults of what is suspected, unless it has been dropped or replaced meanwhile: then the room may have been written to again.
+func (c *Check) settle() error {
+	c.sum.Faults = c.v.structure()
+	if len(c.found)+len(c.undescribed)+len(c.heads)+len(c.incomplete) == 0 {
+		return nil
+	}
+	fresh, err := read(c.v.o)
+	if err != nil {
+		return err
+	}
+	c.headFaults(fresh)
+	now := &Check{v: c.v}
+	if err := now.listFiles(fresh); err != nil {
+		return err
+	}
+	if err := c.indexFaults(fresh, maps.Clone(now.files)); err != nil {
+		return err
+	}
+	w, err := newWindow(c.v.data)
+	if err != nil {
+		return err
+	}
+	budget := int64(rereadBytes)
+	gone, damaged := map[uint64]bool{}, map[uint64]bool{}
+	for _, f := range c.undescribed {
+		if !fresh.counts(f.Row.History, f.Row.Key, f.Row.Serial) {
+			gone[f.Row.Serial] = true
+			continue
+		}
+		damaged[f.Row.Serial] = true
+		c.sum.Faults = append(c.sum.Faults, f)
+	}
+	slices.SortFunc(c.found, func(a, b suspicion) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.region, b.region), cmp.Compare(a.start, b.start))
+	})
+	var again again
+	for _, s := range c.found {
+		name, _ := c.v.state.HistoryName(s.row.History)
+		if !fresh.counts(name, s.row.Key, s.row.Serial) {
+			gone[s.row.Serial] = true
+			continue
+		}
+		damaged[s.row.Serial] = true
+		if s.fault != Missing && budget > 0 && !again.covers(s) {
+			again = againOf(now, w, s)
+			budget -= int64(s.end-s.from) * 256 << 10
+		}
+		c.fault(s, name, again.right(s))
+	}
+	c.sum.Superseded, c.sum.Damaged = len(gone), len(damaged)
+	return w.close()
+}
+
+// counts tells whether a row is still that of its key.
+func (c *contents) counts(history string, key model.Key, serial uint64) bool {
+	id, ok := c.state.History(history)
+	if !ok {
+		return false
+	}
+	now, ok := c.state.Serial(id, key)
+	return ok && now == serial
+}
+
+// again is what a second look at a piece has found.
+type again struct {
+	piece *piece
+	found []suspicion
+}
+
+func againOf(c *Check, w *window, s suspicion) again {
+	w.begin(s.reaches())
+	return again{piece: &s.piece, found: c.examine(w, s.piece)}
+}
+
+func (a *again) covers(s suspicion) bool {
+	return a.piece != nil && a.piece.row == s.row && a.piece.region == s.region && a.piece.from == s.from
+}
+
+// right tells whether nothing was wrong at the second look.
+func (a *again) right(s suspicion) bool {
+	return s.fault != Missing && a.covers(s) && !slices.ContainsFunc(a.found, func(f suspicion) bool {
+		return f.start < s.start+s.bytes && s.start < f.start+f.bytes
+	})
+}
+
+// fault adds what is suspected to the faults, file by file, together with the one before if it goes on where that ends.
+func (c *Check) fault(s suspicion, history string, fleeting bool) {
+	span := s.row.Layout.Spans[s.region]
+	start := s.start
+	extents := []catalog.Extent{{}}
+	if s.bytes > 0 {
+		extents = c.v.identity.extents(s.place+span.Offset+s.start, s.bytes)
+	}
+	for _, x := range extents {
+		f := Fault{Kind: s.fault, Offset: c.v.InFile(x), Bytes: x.Bytes, Fleeting: fleeting, Why: s.why, Row: &Place{
+			History: history, Key: s.row.Key, Serial: s.row.Serial, Region: s.region, Offset: start, Bytes: x.Bytes,
+		}}
+		if x.File > 0 {
+			f.File = segment.FileName(x.File)
+		}
+		start += x.Bytes
+		if n := len(c.sum.Faults); n == 0 || !c.sum.Faults[n-1].join(f) {
+			c.sum.Faults = append(c.sum.Faults, f)
+		}
+	}
+}
+
+// join lengthens a fault by one that is its continuation.
+func (f *Fault) join(by Fault) bool {
+	a, b := f.Row, by.Row
+	if a == nil || f.Kind != by.Kind || f.File != by.File || f.Fleeting != by.Fleeting || f.Kind == Unreadable && f.Why != by.Why ||
+		a.Serial != b.Serial || a.Region != b.Region || a.Offset+a.Bytes != b.Offset || f.Offset+f.Bytes != by.Offset {
+		return false
+	}
+	f.Bytes += by.Bytes
+	a.Bytes += b.Bytes
+	return true
+}
+
+func (f Fault) String() string {
+	if f.Row == nil {
+		return fmt.Sprintf("%s: %s", f.File, f.Why)
+	}
+	if f.Kind == Description {
+		return fmt.Sprintf("%s %s: %s", f.Row.History, f.Row.Key, f.Why)
+	}
+	return fmt.Sprintf("%s %s, region %d, bytes %d to %d (%s, byte %d on): %s",
+		f.Row.History, f.Row.Key, f.Row.Region, f.Row.Offset, f.Row.Offset+f.Row.Bytes, f.File, f.Offset, f.Why)
+}

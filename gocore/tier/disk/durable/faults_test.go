@@ -1,0 +1,175 @@
+package durable
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/atomic"
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/base/vfs"
+)
+
+var errDead = errors.New("the process is dead")
+
+// mishap is what may befall a call.
+type mishap struct {
+	name  string
+	ops   vfs.Op // the kinds of calls; 0: any
+	err   error
+	short int  // bytes of a write that are written all the same
+	once  bool // not for ever after
+	death bool // the process ends: nothing is done any more, and nothing that was done is undone
+}
+
+func mishaps() []mishap {
+	all := []mishap{{name: "death", death: true}}
+	for _, once := range []bool{true, false} {
+		for _, m := range []mishap{
+			{name: "EIO", err: unix.EIO}, {name: "ENOSPC", err: unix.ENOSPC}, {name: "EDQUOT", err: unix.EDQUOT}, {name: "EINTR", err: unix.EINTR},
+			{name: "short write", err: unix.ENOSPC, short: 24, ops: vfs.OpWrite}, {name: "short write of a block", err: unix.EIO, short: 4096, ops: vfs.OpWrite},
+		} {
+			m.once = once
+			if once {
+				m.name += " once"
+			}
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// watch ends the tests, with everyone's stack, when one hangs.
+func watch(t *testing.T, limit time.Duration) {
+	timer := time.AfterFunc(limit, func() { panic(t.Name() + " hangs") })
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// Whatever call fails, and however: what was acknowledged is there with its bytes, after a loss of power at the end too, and after one when somebody has
+// gone on; what was not is there as a whole or not at all; and where only one call failed everything goes on.
+func TestFaults(t *testing.T) {
+	watch(t, 8*time.Minute)
+	var points atomic.Int64
+	t.Run("of", func(t *testing.T) {
+		for _, s := range scenarios {
+			for _, m := range mishaps() {
+				t.Run(s.name+"/"+m.name, func(t *testing.T) {
+					t.Parallel()
+					for seed := range uint64(2) {
+						for n := int64(0); ; n++ {
+							if thin(n, seed) {
+								continue
+							}
+							happened, err := suffer(s, m, seed, n)
+							if err != nil {
+								t.Fatalf("seed %d, call %d: %v", seed, n, err)
+							}
+							if !happened {
+								break
+							}
+							points.Add(1)
+						}
+					}
+				})
+			}
+		}
+	})
+	t.Logf("%d points", points.Load())
+	if want := int64(20_000); someAlone() {
+		return
+	} else if !tenth() && points.Load() < want || points.Load() < want/12 {
+		t.Errorf("only %d points", points.Load())
+	}
+}
+
+// someAlone tells whether only some of the tests within a test were asked for: then what all of them add up to says nothing.
+func someAlone() bool { return strings.Contains(flag.Lookup("test.run").Value.String(), "/") }
+
+// tenth tells whether only a part is played: there is no time for the whole.
+func tenth() bool { return underRace || testing.Short() || os.Getenv("VELOCPY_TURN") != "" }
+
+// turn tells which part. VELOCPY_TURN counts the commits, so that each is checked with another part; with and without the race detector the parts differ.
+func turn() int64 {
+	n, err := strconv.ParseInt(os.Getenv("VELOCPY_TURN"), 10, 64)
+	if err == nil && !underRace {
+		n += 5
+	}
+	return n
+}
+
+// thin leaves nine in ten out where there is no time.
+func thin(n int64, seed uint64) bool { return tenth() && (n+int64(seed)*5+turn())%10 != 0 }
+
+// suffer plays a scenario in which something befalls the n-th call; false: the scenario has not that many.
+func suffer(s scenario, m mishap, seed uint64, n int64) (happened bool, err error) {
+	rule := &vfs.Rule{Ops: m.ops, Skip: n, Err: m.err, Short: m.short > 0, ShortBytes: m.short}
+	if m.once {
+		rule.Times = 1
+	}
+	var calls atomic.Int64
+	var p *player
+	p = newPlayer(seed, func(disk *vfs.Mem) vfs.FS {
+		if !m.death {
+			return vfs.NewFaulty(disk, rule, p.trouble)
+		}
+		return &stepped{vfs.NewFaulty(disk, p.trouble), func(s step) error {
+			at := calls.Add(1) - 1
+			if at == n && s.write != nil {
+				s.write(s.bytes / 2 / 4096 * 4096)
+			}
+			if at >= n {
+				return errDead
+			}
+			return nil
+		}}
+	})
+	s.play(p, m.once)
+	happened = rule.Fired() > 0 || calls.Load() > n
+	p.close()
+	if p.wrong != nil {
+		return happened, p.wrong
+	}
+	return happened, p.aftermath(uint64(n))
+}
+
+// aftermath looks at what is left: if the power goes now, and if somebody goes on with what is written and it goes then.
+func (p *player) aftermath(seed uint64) error {
+	p.mu.Lock()
+	allowed := p.allowed()
+	p.mu.Unlock()
+	r := rand.New(rand.NewPCG(seed, 3))
+	if _, err := recovered(p.options(p.mem.Crash(r, []float64{0, 0.5, 1}[seed%3])), allowed); err != nil {
+		return fmt.Errorf("after a loss of power: %w", err)
+	}
+	p.under = func(m *vfs.Mem) vfs.FS { return m }
+	if !p.open() || p.wrong != nil {
+		_, err := Open(p.options(p.mem))
+		return fmt.Errorf("after a new start: %w", errors.Join(p.wrong, err))
+	}
+	if _, err := one(p.d.contents, p.d.Space().Read, p.allowed()); err != nil {
+		return fmt.Errorf("after a new start: %w", err)
+	}
+	if _, err := recovered(p.options(p.mem.Crash(r, 0)), []reference{p.sure}); err != nil {
+		return fmt.Errorf("when the power goes after a new start: %w", err)
+	}
+	if !p.commit(p.put("a", p.key(0), 5000), p.drop("a", p.key(1))) {
+		return errors.New("after a new start nothing can be written")
+	}
+	if _, err := recovered(p.options(p.mem.Crash(r, 0)), []reference{p.sure}); err != nil {
+		return fmt.Errorf("when somebody has gone on and the power goes: %w", err)
+	}
+	if err := p.d.Close(); err != nil {
+		return err
+	}
+	if n := p.mem.OpenFiles(); n != 0 {
+		return fmt.Errorf("%d files are open", n)
+	}
+	return p.wrong
+}

@@ -1,0 +1,28 @@
+package durable
+
+import "velocpy/gocore/tier/disk/catalog"
+
+// forget takes rows, by serial, out of the state.
+func (c *contents) forget(gone map[uint64]uint32) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	w := catalog.NewWriter(c.state)
+	for _, h := range c.state.Histories() {
+		record := w.Record()
+		var bad error
+		c.state.Each(h.ID, func(row catalog.Row) bool {
+			if of, ok := gone[row.Serial]; ok && of == h.ID {
+				bad = record.Drop(h.Name, row.Key, row.Serial)
+			}
+			return bad == nil
+		})
+		if bad != nil {
+			return bad
+		}
+		if err := w.Acknowledged(record); err != nil {
+			return err
+		}
+	}
+	return nil
+}

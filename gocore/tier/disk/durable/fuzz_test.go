@@ -1,0 +1,411 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"velocpy/gocore/base/allocs"
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/journal"
+
+	"github.com/zeebo/xxh3"
+)
+
+var someStore = identity{store: [16]byte{7, 7, 7}, segment: 8192}
+
+// What is taken for an identity is one to the last bit; and of the two copies of a file, whatever they are, one that is right is found, or it is said why
+// not. What the fuzzer gives is the part of a copy that means something, which can be given its right checksum.
+func FuzzIdentity(f *testing.F) {
+	f.Fuzz(func(t *testing.T, first, second []byte, seal uint8, length uint16) {
+		p := append(copyOf(first, seal&1 != 0), copyOf(second, seal&2 != 0)...)
+		if seal&4 != 0 {
+			p = p[:min(len(p), int(length))]
+		}
+		m := vfs.NewMem(1 << 20)
+		lay(t, m, identityName, p)
+		whole := append(p, make([]byte, 2*identityCopy-len(p))...)
+		a, wrong := parseIdentity(whole[:identityCopy])
+		b, alsoWrong := parseIdentity(whole[identityCopy:])
+		for i, err := range []error{wrong, alsoWrong} {
+			if err != nil && !errors.Is(err, errIdentity) && !errors.Is(err, ErrVersion) {
+				t.Fatal(err)
+			}
+			if is := []identity{a, b}[i]; err == nil && !bytes.Equal(is.bytes(), whole[i*identityCopy:][:identityCopy]) {
+				t.Fatalf("copy %d is not what %+v is written as", i, is)
+			}
+		}
+		got, err := readIdentity(&Options{FS: m, Dir: dir})
+		switch {
+		case errors.Is(wrong, ErrVersion) || errors.Is(alsoWrong, ErrVersion):
+			if !errors.Is(err, ErrVersion) {
+				t.Fatalf("%v, not a later version", err)
+			}
+		case wrong == nil && alsoWrong == nil && a != b, wrong != nil && alsoWrong != nil:
+			if !errors.Is(err, ErrDamaged) {
+				t.Fatalf("%v, not damage", err)
+			}
+		case err != nil || wrong == nil && got.identity != a || alsoWrong == nil && got.identity != b || (len(got.bad) > 0) != (wrong != nil || alsoWrong != nil):
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if n := m.OpenFiles(); n != 0 {
+			t.Fatalf("%d files are still open", n)
+		}
+	})
+}
+
+func copyOf(meaning []byte, seal bool) []byte {
+	p := make([]byte, identityCopy)
+	copy(p[:64], meaning)
+	if seal {
+		sealIdentity(p)
+	}
+	return p
+}
+
+func sealIdentity(p []byte) { binary.LittleEndian.PutUint64(p[48:], xxh3.Hash(p[:48])) }
+
+func lay(t testing.TB, m *vfs.Mem, name string, p []byte) {
+	t.Helper()
+	if err := m.MkdirAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	file, err := m.Create(dir+"/"+name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = file.WriteAt(p, 0); err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sample is a small store, and every version of a checkpoint that was ever in it.
+type sample struct {
+	names []string
+	files map[string][]byte
+	rows  map[string][]byte // what is said of it: its bytes
+}
+
+// makeSample writes one in three rounds, so that its log has several files.
+var makeSample = sync.OnceValue(func() *sample {
+	fs := vfs.NewMem(8 << 20)
+	o, landed, is := watched(Options{FS: fs, Dir: dir, Capacity: 1 << 20, SegmentBytes: someStore.segment})
+	check := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	s := &sample{files: map[string][]byte{}, rows: map[string][]byte{}}
+	check(fs.MkdirAll(dir))
+	check(writeIdentity(&o, &someStore))
+	serial := uint64(0)
+	for round := range int64(3) {
+		d, err := Open(o)
+		check(err)
+		is(d)
+		for key := range int64(3) {
+			serial++
+			off, p := int64(serial-1)*8192, pattern(3000*key+100+round, byte(serial))
+			check(put(d, landed, key*(round+1), serial, off, p))
+			for _, row := range rowsOf(d.State()) {
+				if row.Serial == serial {
+					s.rows[said(&row)] = p
+				}
+			}
+		}
+		if round == 1 {
+			d.Commit(&Change{History: "h", Drop: true, Key: model.NumberKey(0), Serial: serial})
+			<-landed
+			d.Commit(&Change{History: "h", Retention: &catalog.Retention{Last: 2}})
+			<-landed
+		}
+		check(d.Close())
+	}
+	names, err := fs.List(dir)
+	check(err)
+	for _, name := range names {
+		file, err := fs.Open(dir+"/"+name, false, false)
+		check(err)
+		size, err := file.Size()
+		check(err)
+		p := make([]byte, size)
+		_, err = file.ReadAt(p, 0)
+		check(errors.Join(err, file.Close()))
+		if name != lockName {
+			s.names, s.files[name] = append(s.names, name), p
+		}
+	}
+	return s
+})
+
+func rowsOf(s *catalog.State) (rows []catalog.Row) {
+	for _, h := range s.Histories() {
+		s.Each(h.ID, func(row catalog.Row) bool {
+			rows = append(rows, row)
+			return true
+		})
+	}
+	return rows
+}
+
+// said is all that the catalog says of a checkpoint.
+func said(row *catalog.Row) string {
+	l := *row.Layout
+	r := *row
+	r.Layout, r.History, l.ID = nil, 0, 0 // ids are a writer's choice
+	return fmt.Sprintf("%+v %+v", r, l)
+}
+
+func allSaid(s *catalog.State) (all []string) {
+	for _, row := range rowsOf(s) {
+		all = append(all, said(&row))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// edit does to the files what six bytes say: what, to which file, where, and a value.
+func (s *sample) edit(e []byte) {
+	name := s.names[int(e[1])%len(s.names)]
+	p := s.files[name]
+	at, value := int(binary.LittleEndian.Uint16(e[2:])), binary.LittleEndian.Uint16(e[4:])
+	if len(p) > 0 {
+		at %= len(p)
+	} else {
+		at = 0
+	}
+	switch e[0] % 10 {
+	case 0:
+		if len(p) > 0 {
+			p[at] ^= 1 << (value % 8)
+		}
+	case 1:
+		copy(p[at:], e[4:6])
+	case 2:
+		p = p[:at]
+	case 3:
+		p = append(p, make([]byte, value)...)
+	case 4:
+		other := s.names[int(value)%len(s.names)]
+		p, s.files[other] = s.files[other], p
+	case 5:
+		delete(s.files, name)
+		return
+	case 6: // a piece is in another place too
+		copy(p[at:], p[min(int(value), len(p)):])
+	case 7: // one file is there under another number
+		digits := fmt.Sprintf("%016x", uint64(value)<<(e[1]/4))
+		name = name[:strings.IndexByte(name, '-')+1] + digits
+	case 8: // the numbers that arithmetic fails at
+		if len(p)-at >= 8 {
+			binary.LittleEndian.PutUint64(p[at:], uint64(1)<<(value%64)-uint64(value>>6%3))
+		}
+	case 9:
+		p = slices.Insert(p, at, bytes.Repeat(e[4:5], int(e[5]))...)
+	}
+	s.files[name] = p
+}
+
+// seal gives every frame, and the identity, the checksums of what they say now.
+func (s *sample) seal() {
+	for name, p := range s.files {
+		var number uint64
+		if name == identityName {
+			for at := 0; at+identityCopy <= len(p); at += identityCopy {
+				sealIdentity(p[at:])
+			}
+		}
+		if _, err := fmt.Sscanf(name, "catalog-%016x", &number); err != nil {
+			continue
+		}
+		const head = 40
+		for at := 0; at+head <= len(p); at += 8 {
+			h := p[at:]
+			n := binary.LittleEndian.Uint64(h[16:])
+			if string(h[:4]) != "VFJ1" || n > uint64(len(h)-head) {
+				continue
+			}
+			binary.LittleEndian.PutUint64(h[24:], xxh3.Hash(h[head:][:n]))
+			seal := bytes.Clone(someStore.store[:])
+			for _, x := range []uint64{number, uint64(at), uint64(binary.LittleEndian.Uint32(h[4:])), binary.LittleEndian.Uint64(h[8:]), n, binary.LittleEndian.Uint64(h[24:])} {
+				seal = binary.LittleEndian.AppendUint64(seal, x)
+			}
+			binary.LittleEndian.PutUint64(h[32:], xxh3.Hash(seal))
+		}
+	}
+}
+
+func (s *sample) copy() *sample {
+	c := &sample{names: s.names, rows: s.rows, files: map[string][]byte{}}
+	for name, p := range s.files {
+		c.files[name] = bytes.Clone(p)
+	}
+	return c
+}
+
+// What else a fuzzed store is subject to.
+const (
+	sealed   = 1 << iota // checksums are made right: somebody wrote this on purpose
+	repaired             // it is opened for writing, and repaired
+)
+
+// A directory of which somebody has edited the files is read, or refused with a reason, without taking much memory. Where no checksum was made right, no
+// checkpoint is found that was never there, with other bytes than it had. And what is left of it can be gone on with.
+func FuzzDirectory(f *testing.F) {
+	f.Fuzz(func(t *testing.T, edits []byte, name string, how uint8) {
+		s := makeSample().copy()
+		edits = edits[:min(len(edits), 6*50)]
+		for ; len(edits) >= 6; edits = edits[6:] {
+			s.edit(edits)
+		}
+		if len(name) > 0 && len(name) < 30 && name != "." && name != ".." && name != lockName && !strings.Contains(name, "/") && s.files[name] == nil {
+			s.files[name] = bytes.Clone(s.files[s.names[0]])
+		}
+		if how&sealed != 0 {
+			s.seal()
+		}
+		m := vfs.NewMem(64 << 20)
+		if err := m.MkdirAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		total := 0
+		for name, p := range s.files {
+			total += len(p)
+			lay(t, m, name, p)
+		}
+		o := Options{FS: m, Dir: dir, Capacity: 1 << 20}
+		var v *View
+		var err error
+		most := 1<<20 + 40*uint64(total)
+		read := func() {
+			if v != nil {
+				err = v.Close()
+			}
+			v, err = Read(o)
+		}
+		if took := allocs.Least(most, read); took > most {
+			t.Fatalf("%d bytes were allocated for files of %d", took, total)
+		}
+		var found []string
+		strange := 0
+		if err == nil {
+			s.look(t, v, how&sealed != 0)
+			found, strange = allSaid(v.State()), v.State().Unreadable()
+			err = v.Close()
+		}
+		reasonable(t, err)
+		if how&repaired != 0 {
+			o.Repair = true
+			goOn(t, o, found, strange, err)
+		}
+		if n := m.OpenFiles(); n != 0 {
+			t.Fatalf("%d files are still open", n)
+		}
+	})
+}
+
+func reasonable(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrNoStore) {
+		t.Fatal(err)
+	}
+}
+
+// look takes every checkpoint for what it says.
+func (s *sample) look(t *testing.T, v *View, sealed bool) {
+	t.Helper()
+	end := int64(0)
+	for from, to := range v.Occupied() {
+		if from < end || to <= from {
+			t.Fatalf("what is occupied is not in order: %d to %d behind %d", from, to, end)
+		}
+		end = to
+	}
+	if end > v.Space().Capacity() {
+		t.Fatalf("occupied up to %d of %d", end, v.Space().Capacity())
+	}
+	for _, row := range rowsOf(v.State()) {
+		if !row.Readable() {
+			continue
+		}
+		off, n, err := v.Place(&row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off < 0 || n <= 0 || off > end-n {
+			t.Fatalf("checkpoint %s lies at %d, %d bytes, where nothing is occupied", row.Key, off, n)
+		}
+		want, was := s.rows[said(&row)]
+		if !sealed && !was {
+			t.Fatalf("there never was %+v", row)
+		}
+		if n > 1<<20 || len(row.Sums) != 1 || len(row.Layout.Spans) != 1 {
+			continue
+		}
+		p := make([]byte, row.Layout.Slot)
+		if err := v.Space().Read(off, p); err == nil && was && checksum.Sum(p) == row.Sums[0] && !bytes.Equal(p, want) {
+			t.Fatalf("checkpoint %s has other bytes than it had", row.Key)
+		}
+	}
+}
+
+// goOn opens the directory for writing, adds a checkpoint, and finds that one and all that was found before.
+func goOn(t *testing.T, o Options, found []string, strange int, unreadable error) {
+	t.Helper()
+	o, landed, is := watched(o)
+	d, err := Open(o)
+	if errors.Is(err, journal.ErrExhausted) { // it can be read only
+		return
+	}
+	if strange > 0 { // it has to be left to a later version
+		if reasonable(t, err); err == nil {
+			t.Fatalf("it is written to, with %d checkpoints that nobody here knows", strange)
+		}
+		return
+	}
+	if err != nil {
+		reasonable(t, err)
+		if unreadable == nil {
+			t.Fatalf("it can be read, but not repaired: %v", err)
+		}
+		return
+	}
+	is(d)
+	if unreadable == nil && !slices.Equal(allSaid(d.State()), found) {
+		t.Fatal("a repair finds something else")
+	}
+	free := int64(0)
+	for _, to := range d.Occupied() {
+		free = to
+	}
+	if serial := d.State().MaxSerial(); serial < catalog.MostSerial && free < o.Capacity/2 {
+		if err := put(d, landed, 1<<40, serial+1, free, pattern(500, 3)); err != nil && !errors.Is(err, journal.ErrExhausted) {
+			t.Fatal(err)
+		}
+	}
+	want := allSaid(d.State())
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Read(o)
+	if err != nil {
+		t.Fatalf("after a repair: %v", err)
+	}
+	if got := allSaid(v.State()); v.Damage() != nil || !slices.Equal(got, want) {
+		t.Fatalf("after a repair: %v\n%q\nwant\n%q", v.Damage(), got, want)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,153 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/segment"
+
+	"golang.org/x/sys/unix"
+)
+
+// headBytes is how long the heads of the data files are; 0: they have none.
+func (i *identity) headBytes() int64 {
+	if i.heads {
+		return segment.HeadBytes
+	}
+	return 0
+}
+
+// front is how much stands before the segment in a data file.
+func (i *identity) front() int64 { return i.headBytes() + i.indexBytes() + i.commitBytes() }
+
+// Half an index has this part of a segment, as a divisor, and so many bytes at the least and at the most: what says of checkpoints of one block each where they
+// lie. It is in memory when it is read.
+const (
+	indexShare = 32
+	leastIndex = segment.IndexPiece
+	mostIndex  = 64 << 20
+)
+
+// indexBytes is how long the indexes of the data files are; 0: they have none.
+func (i *identity) indexBytes() int64 {
+	if !i.index {
+		return 0
+	}
+	return 2 * min(max(segment.Blocks(i.segment/indexShare), leastIndex), mostIndex)
+}
+
+// A commit area has this part of a segment, as a divisor, and so many bytes at the least and at the most.
+const (
+	commitShare = 1024
+	leastCommit = 4 * segment.Block
+	mostCommit  = 64 * segment.Block
+)
+
+// commitBytes is how long the commit areas of the data files are; 0: they have none.
+func (i *identity) commitBytes() int64 {
+	if !i.commits {
+		return 0
+	}
+	return min(max(segment.Blocks(i.segment/commitShare), leastCommit), mostCommit)
+}
+
+// owner is the identity that the heads of data files carry; nil: they have none.
+func (i *identity) owner() *[16]byte {
+	if i.heads {
+		return &i.store
+	}
+	return nil
+}
+
+// head is that of a data file.
+func (i *identity) head(number uint64) *segment.Head {
+	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment, Index: i.indexBytes() + i.commitBytes()}
+}
+
+// InFile is where in its data file an extent begins. Its own offset is that in the segment, which lies behind all that stands at the front of the file.
+func (c *contents) InFile(x catalog.Extent) int64 { return c.identity.front() + x.Offset }
+
+// look compares the head of a data file. The error wraps segment.ErrForeign or segment.ErrHead, or is that of opening or reading; a file that is gone has none.
+func (c *contents) look(number uint64) error {
+	if !c.identity.heads {
+		return nil
+	}
+	err := c.identity.head(number).Look(c.o.FS, c.o.path(segment.FileName(number)))
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// own tells whether a data file may be removed as this store's: its head says so, or is damaged, or files have none.
+func (c *contents) own(number uint64) bool {
+	err := c.look(number)
+	return err == nil || errors.Is(err, segment.ErrHead)
+}
+
+// heads are the data files with heads that are not right, by number, and why. It opens and reads every data file once.
+func (c *contents) heads() (map[uint64]error, error) {
+	if !c.identity.heads {
+		return nil, nil
+	}
+	names, err := c.o.FS.List(c.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	wrong := map[uint64]error{}
+	for _, name := range names {
+		number, ok := segment.FileNumber(name)
+		if !ok {
+			continue
+		}
+		switch err := c.look(number); {
+		case errors.Is(err, segment.ErrForeign), errors.Is(err, segment.ErrHead):
+			wrong[number] = err
+		case err != nil && !unopened(err):
+			return nil, err
+		}
+	}
+	return wrong, nil
+}
+
+// unopened tells whether a file cannot be opened for a reason that lies in the file: a read of what lies in it says so.
+func unopened(err error) bool {
+	return errors.Is(err, vfs.ErrNotFile) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || vfs.Unreadable(err)
+}
+
+// foreign fails with ErrDamaged if a data file belongs elsewhere: a writer may neither remove it nor write to it.
+func (c *contents) foreign() error {
+	wrong, err := c.heads()
+	if err != nil {
+		return err
+	}
+	for _, number := range slices.Sorted(maps.Keys(wrong)) {
+		if errors.Is(wrong[number], segment.ErrForeign) {
+			name := segment.FileName(number)
+			return fmt.Errorf("%s: %w: %s: %w; move %s out of this directory, to where its head says that it belongs", c.o.Dir, ErrDamaged, name, wrong[number], name)
+		}
+	}
+	return nil
+}
+
+// restoreHeads writes the damaged heads of data files again in which something lies, and returns how many.
+func (c *contents) restoreHeads() (restored int, err error) {
+	wrong, err := c.heads()
+	if err != nil {
+		return 0, err
+	}
+	for number, why := range wrong {
+		if !errors.Is(why, segment.ErrHead) || !c.used(number) {
+			continue
+		}
+		if err := c.identity.head(number).Restore(c.o.FS, c.o.path(segment.FileName(number))); err != nil {
+			return restored, err
+		}
+		restored++
+	}
+	return restored, nil
+}

@@ -1,0 +1,542 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+)
+
+// slot is where a checkpoint has its versions.
+type slot struct {
+	history string
+	key     model.Key
+}
+
+func (s slot) String() string { return s.history + "/" + s.key.String() }
+
+// version is a checkpoint: its bytes follow from its serial.
+type version struct {
+	serial uint64
+	size   int64
+}
+
+// loss is the number in its meta: some have the same.
+func (v version) loss() uint64 { return v.serial * 5 % 7 }
+
+func (v version) meta() string { return fmt.Sprintf(`{"serial": %d, "loss": %d}`, v.serial, v.loss()) }
+
+func (v version) bytes() []byte {
+	p := make([]byte, v.size+8)
+	for i := int64(0); i < v.size; i += 8 {
+		binary.LittleEndian.PutUint64(p[i:], (v.serial<<32+uint64(i)+1)*0x9e3779b97f4a7c15)
+	}
+	return p[:v.size]
+}
+
+// layout has two regions as soon as there is something to divide.
+func (v version) layout() *catalog.Layout {
+	l := &catalog.Layout{Layout: model.Layout{Slot: v.size, Text: fmt.Sprint("bytes ", v.size), Spans: []model.Span{{Bytes: v.size}}}}
+	if half := v.size / 2; half > 0 {
+		l.Spans = []model.Span{{Bytes: half}, {Offset: half, Bytes: v.size - half}}
+	}
+	return l
+}
+
+func sums(l *catalog.Layout, p []byte) []uint64 {
+	var all []uint64
+	for _, s := range l.Spans {
+		all = append(all, checksum.Sum(p[s.Offset:s.Offset+s.Bytes]))
+	}
+	return all
+}
+
+// reference is what a store holds.
+type reference struct {
+	rows map[slot]version
+	keep map[string]string // retentions, as they print
+}
+
+func newModel() reference { return reference{rows: map[slot]version{}, keep: map[string]string{}} }
+
+func (m reference) with(changes []*Change) reference {
+	to := reference{maps.Clone(m.rows), maps.Clone(m.keep)}
+	for _, c := range changes {
+		switch {
+		case c.Put != nil:
+			to.rows[slot{c.History, c.Put.Key}] = version{c.Put.Serial, c.Put.Layout.Slot}
+		case c.Drop:
+			at := slot{c.History, c.Key}
+			if v, ok := to.rows[at]; ok && v.serial <= c.Serial {
+				delete(to.rows, at)
+			}
+		case c.Clarify:
+		case c.Clear:
+			maps.DeleteFunc(to.rows, func(s slot, v version) bool { return s.history == c.History && v.serial <= c.Serial })
+		case c.Retention.None():
+			delete(to.keep, c.History)
+		default:
+			to.keep[c.History] = fmt.Sprintf("%+v", *c.Retention)
+		}
+	}
+	return to
+}
+
+func (m reference) equal(other reference) bool {
+	return maps.Equal(m.rows, other.rows) && maps.Equal(m.keep, other.keep)
+}
+
+func (m reference) String() string {
+	var lines []string
+	for s, v := range m.rows {
+		lines = append(lines, fmt.Sprintf("%v: version %d of %d bytes", s, v.serial, v.size))
+	}
+	slices.Sort(lines)
+	return fmt.Sprintf("%s; keeps %v", strings.Join(lines, ", "), m.keep)
+}
+
+// shown is what an open directory shows.
+func shown(s *catalog.State) reference {
+	m := newModel()
+	for _, info := range s.Histories() {
+		s.Each(info.ID, func(row catalog.Row) bool {
+			m.rows[slot{info.Name, row.Key}] = version{row.Serial, row.Layout.Slot}
+			return true
+		})
+		if info.Retention != nil {
+			m.keep[info.Name] = fmt.Sprintf("%+v", *info.Retention)
+		}
+	}
+	return m
+}
+
+// aligned is memory that suits direct I/O.
+func aligned(n int64) []byte {
+	p := make([]byte, n+catalog.Block)
+	skip := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))) & (catalog.Block - 1)
+	return p[skip : skip+n : skip+n]
+}
+
+// anyRow takes all rows.
+func anyRow(slot, version) bool { return true }
+
+// readable tells what is wrong with the bytes of a row that counts.
+func readable(c *contents, read func(off int64, p []byte) error, counts func(at slot, v version) bool) error {
+	var bad error
+	room := aligned(sizes[len(sizes)-1] + catalog.Block)
+	for _, info := range c.State().Histories() {
+		c.State().Each(info.ID, func(row catalog.Row) bool {
+			v := version{row.Serial, row.Layout.Slot}
+			if !counts(slot{info.Name, row.Key}, v) {
+				return true
+			}
+			off, n, err := c.Place(&row)
+			got := room[:min(n, int64(len(room)))]
+			if err == nil {
+				err = read(off, got)
+			}
+			got = got[:min(v.size, int64(len(got)))]
+			switch want := v.bytes(); {
+			case err != nil:
+				bad = fmt.Errorf("%s/%s: %w", info.Name, row.Key, err)
+			case n < v.size || !bytes.Equal(got, want):
+				bad = fmt.Errorf("%s/%s, version %d: other bytes", info.Name, row.Key, row.Serial)
+			case !slices.Equal(row.Sums, sums(row.Layout, want)):
+				bad = fmt.Errorf("%s/%s: other sums", info.Name, row.Key)
+			case row.Meta != v.meta() || !slices.Equal(row.Layout.Spans, v.layout().Spans):
+				bad = fmt.Errorf("%s/%s: another row", info.Name, row.Key)
+			}
+			return bad == nil
+		})
+	}
+	return bad
+}
+
+// one tells which of the states that are allowed a store shows, bytes and all.
+func one(c *contents, read func(off int64, p []byte) error, allowed []reference) (reference, error) {
+	got := shown(c.State())
+	if !slices.ContainsFunc(allowed, got.equal) {
+		return got, fmt.Errorf("it holds\n  %v\nwhere it may hold\n  %v", got, allowed)
+	}
+	if read == nil {
+		return got, nil
+	}
+	return got, readable(c, read, anyRow)
+}
+
+// recovered opens what an interruption has left, twice: both times it has to hold the same, one of what is allowed.
+func recovered(o Options, allowed []reference) (reference, error) {
+	var got reference
+	for range 2 {
+		d, err := Open(o)
+		if err != nil {
+			return got, err
+		}
+		got, err = one(d.contents, d.Space().Read, allowed)
+		if err = errors.Join(err, proved(d.contents), d.Close()); err != nil {
+			return got, err
+		}
+		allowed = []reference{got}
+	}
+	return got, nil
+}
+
+// proved tells whether every data file in which something lies has its head.
+func proved(c *contents) error {
+	wrong, err := c.heads()
+	for number, why := range wrong {
+		if c.used(number) {
+			err = errors.Join(err, fmt.Errorf("data file %d: %w", number, why))
+		}
+	}
+	return err
+}
+
+// player does with a directory what a store does, and knows what has to be there whatever happens.
+type player struct {
+	mem    *vfs.Mem
+	under  func(m *vfs.Mem) vfs.FS // how it sees its disk
+	at     string                  // the directory's name
+	gone   bool                    // the disk has crashed: what is done on it leads nowhere
+	repair bool
+	made   made // how its store is made
+	prompt bool // what indexes are to say is not put off
+	slack  int64
+	frames map[string][]run // of the indexes of data files, those that count
+	blocks int64
+	r      *rand.Rand
+	o      Options
+	d      *Dir
+	failed int // calls that failed so far
+
+	trouble *vfs.Rule // two syncs that fail, when it is enabled
+
+	mu        sync.Mutex  // also the directory's Guard
+	sure      reference   // what was acknowledged
+	may       []reference // what else there may be: of what was not, at most one batch counts
+	flight    []*Change
+	landed    chan bool
+	good      bool // all of the latest group is durable
+	serial    uint64
+	taken     []bool // blocks of the space
+	uncertain []run  // rooms that something may count on
+	suspect   map[int64]bool
+	wrong     error
+}
+
+const (
+	playedSegment = 16 << 10
+	playedDisk    = 8 << 20
+)
+
+func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
+	trouble := &vfs.Rule{Ops: vfs.OpSync, Times: 2, Err: unix.EIO}
+	trouble.Disable()
+	return &player{
+		trouble: trouble, at: dir, prompt: seed%2 == 0,
+		mem: vfs.NewMem(playedDisk), under: under, blocks: 48, r: rand.New(rand.NewPCG(seed, 7)), sure: newModel(), landed: make(chan bool), frames: map[string][]run{},
+	}
+}
+
+// options are those with which the store is opened that lies on a disk.
+func (p *player) options(fs vfs.FS) Options {
+	return Options{
+		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
+		made: p.made, prompt: p.prompt,
+	}
+}
+
+// allowed is what a crash may leave at this moment. The lock is held.
+func (p *player) allowed() []reference {
+	all := append([]reference{p.sure}, p.may...)
+	if len(p.flight) > 0 {
+		all = append(all, p.sure.with(p.flight))
+	}
+	return all
+}
+
+// open opens the directory, and looks whether what has to be there is; then that is sure, as who goes on relies on it.
+func (p *player) open() bool {
+	if p.d != nil {
+		return true
+	}
+	p.o = p.options(p.under(p.mem))
+	p.o.Guard = &p.mu
+	p.o.Land, p.o.Landed = p.land, p.trim
+	d, err := Open(p.o)
+	if err != nil {
+		p.failed++
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	got, err := one(d.contents, nil, p.allowed())
+	if err != nil {
+		p.wrong = errors.Join(p.wrong, fmt.Errorf("after a new start %w", err))
+	}
+	p.d, p.sure, p.may, p.uncertain, p.suspect = d, got, nil, nil, map[int64]bool{}
+	p.serial = max(p.serial, d.State().MaxSerial())
+	p.taken = make([]bool, p.blocks)
+	for from, end := range d.Occupied() {
+		p.mark(run{from, end}, true)
+	}
+	return true
+}
+
+func (p *player) close() bool {
+	if p.d == nil {
+		return true
+	}
+	err := p.d.Close()
+	p.d = nil
+	if err != nil {
+		p.failed++
+	}
+	return err == nil
+}
+
+// crash goes on with what a loss of power leaves.
+func (p *player) crash(keep float64) {
+	p.mu.Lock()
+	left := p.mem.Crash(p.r, keep)
+	p.gone = true
+	p.mu.Unlock()
+	p.close()
+	p.mem, p.gone = left, false
+	p.open()
+}
+
+func (p *player) mark(r run, taken bool) {
+	for at := r.from / catalog.Block; at*catalog.Block < r.end; at++ {
+		p.taken[at] = taken
+	}
+}
+
+// room is the first one in which nothing lies, in segments that nobody distrusts.
+func (p *player) room(n int64) (run, bool) {
+	free := int64(0)
+	for at := range p.blocks {
+		if p.taken[at] || p.suspect[at*catalog.Block/playedSegment] {
+			free = 0
+			continue
+		}
+		if free++; free*catalog.Block >= n {
+			end := (at + 1) * catalog.Block
+			return run{end - n, end}, true
+		}
+	}
+	return run{}, false
+}
+
+// put writes a version and makes the change that says so; nil when it could not be.
+func (p *player) put(history string, key model.Key, size int64) *Change {
+	if p.d == nil {
+		return nil
+	}
+	p.mu.Lock()
+	p.serial++
+	v := version{p.serial, size}
+	l := v.layout()
+	row := &catalog.Row{Key: key, Serial: v.serial, Layout: l, Align: 64, Sums: sums(l, v.bytes()), Meta: v.meta()}
+	room, ok := p.room(length(row))
+	if ok {
+		p.mark(room, true)
+	}
+	p.mu.Unlock()
+	if !ok {
+		p.wrong = errors.Join(p.wrong, fmt.Errorf("no room for %d bytes", size))
+		return nil
+	}
+	if err := p.d.Space().Write(room.from, v.padded()); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.mark(room, false)
+		p.failed++
+		return nil
+	}
+	return &Change{History: history, Put: row, Off: room.from}
+}
+
+// padded is what a store writes: whole blocks, mostly at an address that suits direct I/O.
+func (v version) padded() []byte {
+	n := max((v.size+catalog.Block-1)/catalog.Block, 1) * catalog.Block
+	if v.serial%8 == 0 {
+		return append(v.bytes(), make([]byte, n-v.size)...)
+	}
+	p := aligned(n)
+	copy(p, v.bytes())
+	return p
+}
+
+func (p *player) drop(history string, key model.Key) *Change {
+	return &Change{History: history, Key: key, Serial: p.serial, Drop: true}
+}
+
+func (p *player) clear(history string) *Change {
+	return &Change{History: history, Serial: p.serial, Clear: true}
+}
+
+func (p *player) retain(history string, r catalog.Retention) *Change {
+	return &Change{History: history, Retention: &r}
+}
+
+// prune drops what the retention of a history does not keep, as a store does once a checkpoint is durable.
+func (p *player) prune(history string) (drops []*Change) {
+	if p.d == nil {
+		return []*Change{nil}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.d.unkept() {
+		if x.name == history {
+			drops = append(drops, &Change{History: history, Key: x.key, Serial: x.serial, Drop: true})
+		}
+	}
+	return drops
+}
+
+// commit hands changes over and waits until their fate is known; true: all are durable.
+func (p *player) commit(changes ...*Change) bool {
+	made := len(changes)
+	changes = slices.DeleteFunc(changes, func(c *Change) bool { return c == nil })
+	if p.d == nil || len(changes) == 0 {
+		return made == 0
+	}
+	p.mu.Lock()
+	p.flight = changes
+	p.mu.Unlock()
+	p.d.Commit(changes...)
+	good := <-p.landed
+	if !good {
+		p.failed++
+	}
+	return good && made == len(changes)
+}
+
+// land does with rooms what a store does.
+func (p *player) land(group []*Change, suspect []int64) {
+	p.mu.Lock()
+	good := true
+	for _, number := range suspect {
+		p.suspect[number] = true
+	}
+	var counts, uncertain []*Change
+	for _, c := range group {
+		var gone []catalog.Row
+		if c.Err == nil {
+			gone = p.replaced(c)
+		}
+		p.d.Apply(c)
+		switch {
+		case c.Err == nil:
+			counts = append(counts, c)
+			for _, room := range p.uncertain {
+				p.mark(room, false)
+			}
+			p.uncertain, p.may = nil, nil
+			p.vacate(gone)
+		case c.Uncertain:
+			uncertain = append(uncertain, c)
+			if c.Put != nil {
+				p.uncertain = append(p.uncertain, run{c.Off, c.Off + length(c.Put)})
+			}
+		case c.Put != nil:
+			p.mark(run{c.Off, c.Off + length(c.Put)}, false)
+		}
+		good = good && c.Err == nil
+	}
+	p.sure = p.sure.with(counts)
+	if len(uncertain) > 0 {
+		p.may = append(p.may, p.sure.with(uncertain))
+	}
+	if got := shown(p.d.State()); !got.equal(p.sure) {
+		p.wrong = errors.Join(p.wrong, fmt.Errorf("the directory takes for durable\n  %v\nwhere that is\n  %v", got, p.sure))
+	}
+	p.flight, p.good = nil, good
+	p.mu.Unlock()
+}
+
+// trim does with the files of distrusted segments what a store does: it removes those in which nothing lies, which may begin anew then, and gives back of others
+// what nothing lies in.
+func (p *player) trim() {
+	p.mu.Lock()
+	idle := map[int64][]run{}
+	for number := range p.suspect {
+		for at := number * playedSegment; at < (number+1)*playedSegment; at += catalog.Block {
+			if block := at / catalog.Block; block >= p.blocks || !p.taken[block] {
+				idle[number] = append(idle[number], run{at, at + catalog.Block})
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, number := range slices.Sorted(maps.Keys(idle)) {
+		runs := idle[number]
+		if len(runs) == playedSegment/catalog.Block {
+			if p.d.Space().Discard(number) == nil {
+				p.mu.Lock()
+				delete(p.suspect, number)
+				p.mu.Unlock()
+			}
+			continue
+		}
+		for _, r := range runs {
+			_ = p.d.Space().Punch(r.from, r.end-r.from) // then the file stays as it is
+		}
+	}
+	p.landed <- p.good
+}
+
+// replaced are the rows that are no more with a change.
+func (p *player) replaced(c *Change) (gone []catalog.Row) {
+	s := p.d.State()
+	id, ok := s.History(c.History)
+	if !ok || c.Retention != nil {
+		return nil
+	}
+	s.Each(id, func(row catalog.Row) bool {
+		if c.Put != nil && row.Key == c.Put.Key || c.Drop && row.Key == c.Key && row.Serial <= c.Serial || c.Clear && row.Serial <= c.Serial {
+			gone = append(gone, row)
+		}
+		return true
+	})
+	return gone
+}
+
+func (p *player) vacate(rows []catalog.Row) {
+	for _, row := range rows {
+		off, n, err := p.d.Place(&row)
+		if err != nil {
+			p.wrong = errors.Join(p.wrong, err)
+			continue
+		}
+		p.mark(run{off, off + n}, false)
+	}
+}
+
+// flip turns a bit of a file over, as an ailing disk does.
+func flip(m *vfs.Mem, name string, bit int64) error {
+	f, err := m.Open(name, true, false)
+	if err != nil {
+		return err
+	}
+	b := []byte{0}
+	_, err = f.ReadAt(b, bit/8)
+	b[0] ^= 1 << (bit % 8)
+	if err == nil {
+		_, err = f.WriteAt(b, bit/8)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,64 @@
+package durable
+
+import (
+	"cmp"
+	"slices"
+
+	"velocpy/gocore/base/description"
+	"velocpy/gocore/tier/disk/catalog"
+)
+
+// unkept are the checkpoints that the retention of their history does not keep.
+func (c *contents) unkept() (all []doomed) {
+	for _, h := range c.state.Histories() {
+		if h.Retention == nil {
+			continue
+		}
+		var rows []doomed
+		c.state.List(h.ID, 0, func(b catalog.Brief) bool {
+			rows = append(rows, doomed{h.ID, h.Name, b.Key, b.Serial, rooms(b.Layout.Slot)})
+			return true
+		})
+		all = append(all, notKept(rows, h.Retention, c.best(rows, &h.Retention.Best))...)
+	}
+	return all
+}
+
+// notKept are those of a history's rows that a retention does not keep. Which are the last ones, the order of writing tells; which are the best, the caller.
+func notKept(rows []doomed, r *catalog.Retention, best map[uint64]bool) (gone []doomed) {
+	slices.SortFunc(rows, func(a, b doomed) int { return cmp.Compare(b.serial, a.serial) })
+	exempt := r.Exempts()
+	for i, x := range rows {
+		if uint64(i) >= r.Last && !best[x.serial] && !exempt(x.key) {
+			gone = append(gone, x)
+		}
+	}
+	return gone
+}
+
+// scored is a row with a number by which rows are compared: the smaller, the better.
+type scored struct {
+	score  float64
+	serial uint64
+}
+
+// best are the serials of the best of a history's rows, as the running store finds them: of equal ones that are better which were written first.
+func (c *contents) best(rows []doomed, b *catalog.Best) map[uint64]bool {
+	if b.Count == 0 {
+		return nil
+	}
+	var all []scored
+	for _, x := range rows {
+		if l, meta, ok := c.state.Meta(x.history, x.key); ok {
+			if n, ok := description.Number(l.Text, meta, b.By); ok {
+				all = append(all, scored{b.Score(n), x.serial})
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y scored) int { return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.serial, y.serial)) })
+	best := map[uint64]bool{}
+	for _, x := range all[:min(uint64(len(all)), b.Count)] {
+		best[x.serial] = true
+	}
+	return best
+}

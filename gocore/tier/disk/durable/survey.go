@@ -1,0 +1,175 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/tier/disk/segment"
+)
+
+// Data file number n holds the range from (n-1) times its length on of the space in which checkpoints lie. So what a catalog says of files is a range of
+// the space, and the other way round.
+
+// extents are the pieces of the data files that a range of the space consists of.
+func (i *identity) extents(off, n int64) []catalog.Extent {
+	var all []catalog.Extent
+	for end := off + n; off < end; {
+		number := off / i.segment
+		next := min(end, (number+1)*i.segment)
+		all = append(all, catalog.Extent{File: uint64(number) + 1, Offset: off - number*i.segment, Bytes: next - off})
+		off = next
+	}
+	return all
+}
+
+// place is the range of the space that extents are; false when they do not lie one behind the other, or nowhere.
+func (i *identity) place(extents []catalog.Extent) (run, bool) {
+	var r run
+	for k, x := range extents {
+		if x.File == 0 || x.File > uint64(math.MaxInt64/2/i.segment) || x.Offset < 0 || x.Bytes <= 0 || x.Offset > i.segment-x.Bytes {
+			return r, false
+		}
+		from := int64(x.File-1)*i.segment + x.Offset
+		if k > 0 && from != r.end {
+			return r, false
+		}
+		if k == 0 {
+			r.from = from
+		}
+		r.end = from + x.Bytes
+	}
+	return r, len(extents) > 0
+}
+
+// survey finds the ranges that the catalog counts on, ascending and merged.
+func (c *contents) survey() ([]run, error) {
+	var runs []run
+	var bad error
+	sorted := true
+	before := uint64(math.MaxUint64) // the serial of the row that the last extent was of; none has this one
+	c.state.EachExtent(func(history uint32, serial uint64, x catalog.Extent) bool {
+		r, ok := c.identity.place([]catalog.Extent{x})
+		n := len(runs)
+		if ok && serial == before && r.from != runs[n-1].end {
+			ok = false // the engine's rooms are in one piece
+		}
+		if before = serial; !ok {
+			bad = fmt.Errorf("%w: a checkpoint of history %d lies where no checkpoint can: %+v", ErrDamaged, history, x)
+			return false
+		}
+		if n > 0 && runs[n-1].end == r.from {
+			runs[n-1].end = r.end
+			return true
+		}
+		sorted = sorted && (n == 0 || runs[n-1].end < r.from)
+		runs = append(runs, r)
+		return true
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	if !sorted {
+		slices.SortFunc(runs, func(a, b run) int { return cmp.Compare(a.from, b.from) })
+	}
+	merged := runs[:0]
+	for _, r := range runs {
+		switch n := len(merged); {
+		case n > 0 && r.from < merged[n-1].end:
+			return nil, fmt.Errorf("%w: two checkpoints lie at the same place, byte %d of the space", ErrDamaged, r.from)
+		case n > 0 && r.from == merged[n-1].end:
+			merged[n-1].end = r.end
+		default:
+			merged = append(merged, r)
+		}
+	}
+	return merged, nil
+}
+
+// placed is a row of the catalog, and where it lies.
+type placed struct {
+	run
+	history string
+	key     model.Key
+	serial  uint64
+}
+
+// untangle takes rows out that cannot be right: those that lie where no checkpoint can, and of two that lie at the same place the older one. That it was
+// dropped or replaced stood in what is missing, and its bytes have been written over.
+func (c *contents) untangle() error {
+	var all []placed
+	drop := catalog.NewWriter(c.state).Record()
+	var failed error
+	lose := func(p placed, why string) {
+		c.lose(fmt.Errorf("checkpoint %s of history %.80q lies %s", p.key, p.history, why))
+		failed = errors.Join(failed, drop.Drop(p.history, p.key, p.serial))
+	}
+	for _, info := range c.state.Histories() {
+		c.state.Each(info.ID, func(row catalog.Row) bool {
+			p := placed{history: info.Name, key: row.Key, serial: row.Serial}
+			ok := true
+			if row.Readable() {
+				if p.run, ok = c.identity.place(row.Extents); ok {
+					all = append(all, p)
+				}
+			}
+			if !ok {
+				lose(p, "where no checkpoint can")
+			}
+			return true
+		})
+	}
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(b.serial, a.serial) })
+	var kept places // of what stays
+	for _, p := range all {
+		if kept.covers(p.run) {
+			lose(p, "where a newer one does")
+		} else {
+			kept.add(p.run)
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	return c.state.Apply(drop.Bytes())
+}
+
+// used tells whether something lies in a data file.
+func (c *contents) used(number uint64) bool {
+	if number-1 > uint64(math.MaxInt64/2/c.identity.segment) {
+		return false
+	}
+	from := int64(number-1) * c.identity.segment
+	i := c.firstRun(from)
+	return i < len(c.runs) && c.runs[i].from < from+c.identity.segment
+}
+
+// firstRun is the number of the first range that ends behind an offset.
+func (c *contents) firstRun(off int64) int {
+	i, _ := slices.BinarySearchFunc(c.runs, off, func(r run, off int64) int { return cmp.Compare(r.end, off+1) })
+	return i
+}
+
+// sweep removes the data files in which nothing lies, but for those that belong elsewhere, and those that do not let anybody see whether they do.
+func (c *contents) sweep() (removed []string, err error) {
+	if c.state.Unreadable() > 0 {
+		return nil, nil // nobody knows where those lie
+	}
+	names, err := c.o.FS.List(c.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if number, ok := segment.FileNumber(name); ok && !c.used(number) && c.own(number) {
+			if err := c.o.FS.Remove(c.o.path(name)); err != nil {
+				return removed, err
+			}
+			removed = append(removed, name)
+		}
+	}
+	return removed, nil
+}

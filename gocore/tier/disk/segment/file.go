@@ -1,0 +1,208 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"velocpy/gocore/base/vfs"
+
+	"go.uber.org/atomic"
+	"golang.org/x/sys/unix"
+)
+
+const filePrefix = "data-"
+
+// FileName is the name of a named file. Numbers begin at 1: that of the file with the byte at offset off is off/SegmentBytes + 1.
+func FileName(number uint64) string { return fmt.Sprintf("%s%016x", filePrefix, number) }
+
+// FileNumber is that of a named file; false if the name is another's.
+func FileNumber(name string) (number uint64, ok bool) {
+	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
+		return 0, false
+	}
+	return number, name == FileName(number) && number > 0
+}
+
+// segment is one file of the space.
+type segment struct {
+	number int64
+	start  int64
+
+	mu        sync.Mutex
+	handling           // of the file
+	file      vfs.File // nil until somebody needs it
+	allocated int64    // by this process
+	had       int64    // where what counts ended when the space was opened
+	top       int64    // where what this process has written ends
+	unnamed   bool     // the directory has not been synced since the file was created
+	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
+	bare      bool     // this space has created the file, and its head is to be written before anything else
+	index     indexUse
+	commits   bool  // this space has given the commit area its room
+	created   bool  // this space has created the file
+	discards  int64 // of files
+	unproven  error // why the head does not prove that the file is the store's; nil: it does, or there is none
+
+	limit atomic.Int64 // the file takes no room behind it
+}
+
+// segment returns the one that holds the byte at off.
+func (s *Space) segment(off int64) *segment {
+	s.files.Lock()
+	defer s.files.Unlock()
+	return s.numbered(off / s.opt.SegmentBytes)
+}
+
+// lookUp is the segment of a number.
+func (s *Space) lookUp(number int64) *segment {
+	s.files.Lock()
+	defer s.files.Unlock()
+	return s.numbered(number)
+}
+
+// numbered is the segment of a number. The lock of files is held.
+func (s *Space) numbered(number int64) *segment {
+	g := s.segments[number]
+	if g == nil {
+		g = &segment{number: number, start: number * s.opt.SegmentBytes}
+		g.limit.Store(s.opt.SegmentBytes)
+		s.segments[number] = g
+	}
+	return g
+}
+
+// length is how long the segment's file is to be.
+func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity()-g.start) }
+
+// open returns the file for a transfer, which releases it; for a write it is made if there is none, and has room for it. The transfer writes up to ahead there.
+func (g *segment) open(s *Space, dir direction, off, n, ahead int64) (vfs.File, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.ready(s, dir); err != nil {
+		return nil, err
+	}
+	if dir == read {
+		return g.hold(s, dir), nil
+	}
+	if err := g.reserve(s, off, Blocks(off+n)-off, Blocks(ahead)); err != nil {
+		if !s.opt.Named && g.allocated == 0 {
+			err = errors.Join(err, g.file.Close())
+			g.file = nil
+		}
+		return nil, err
+	}
+	if err := g.writeHead(s); err != nil {
+		return nil, err
+	}
+	g.top = max(g.top, Blocks(off+n))
+	return g.hold(s, dir), nil
+}
+
+// ready sees to it that the file is open, for a write also that there is one, and that it may be written to. The segment's lock is held.
+func (g *segment) ready(s *Space, dir direction) error {
+	if dir == write && s.opt.ReadOnly {
+		return fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
+	}
+	if err := s.barred.Load(); dir == write && err != nil {
+		return err
+	}
+	if g.file != nil {
+		return nil
+	}
+	unnamed := g.unnamed
+	if err := g.find(s, dir == write); err != nil {
+		return err
+	}
+	g.unnamed = unnamed || g.unnamed && !g.before
+	s.shelve(g)
+	return nil
+}
+
+// find opens the file, or creates it.
+func (g *segment) find(s *Space, create bool) (err error) {
+	o := &s.opt
+	if !o.Named {
+		if !create {
+			return ErrUnwritten
+		}
+		g.file, err = o.FS.OpenScratch(o.Dir, o.Direct)
+		return err
+	}
+	name := s.name(g)
+	file, err := o.FS.Open(name, !o.ReadOnly, o.Direct)
+	switch {
+	case err == nil:
+		g.unnamed = !o.ReadOnly // whoever created it may have died before he synced the directory
+		return g.own(s, file)
+	case !errors.Is(err, unix.ENOENT):
+		return err
+	case !create:
+		return fmt.Errorf("%w: %w", ErrUnwritten, err)
+	}
+	if file, err = o.FS.Create(name, o.Direct); err != nil {
+		return err
+	}
+	g.file, g.unnamed, g.bare, g.created = s.behindFront(file), true, s.opt.Store != nil, true
+	g.index = indexUse{known: true}
+	return nil
+}
+
+// Segments are the numbers of the segments that a range lies in: from first on, below end.
+func (s *Space) Segments(off, n int64) (first, end int64) {
+	return off / s.opt.SegmentBytes, (off+max(n, 1)-1)/s.opt.SegmentBytes + 1
+}
+
+// Range is where a segment lies in the space.
+func (s *Space) Range(number int64) (from, end int64) {
+	from = number * s.opt.SegmentBytes
+	return from, from + s.opt.SegmentBytes
+}
+
+// Sync returns when everything that was written to a segment of named files before the call is on the medium, and the file's name too. After an
+// error nobody knows what of it is, and later calls fail as well: what was written must be written again, to another segment, or to this one after
+// Discard. One call at a time for a segment.
+func (s *Space) Sync(number int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	g := s.lookUp(number)
+	g.mu.Lock()
+	file, unnamed, suspect, writes := g.file, g.unnamed, g.suspect, g.writes
+	if suspect == nil && file != nil {
+		g.hold(s, read)
+		defer g.release(read)
+	}
+	g.mu.Unlock()
+	if suspect != nil {
+		return suspect
+	}
+	if file == nil {
+		return nil // nothing was written since the last one
+	}
+	err := file.Sync()
+	s.answers[write].Inc()
+	if err == nil && unnamed {
+		err = s.opt.FS.SyncDir(s.opt.Dir)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.suspect = fmt.Errorf("segment file %d in %s: %w: %w", number, s.opt.Dir, ErrSuspect, err)
+		return g.suspect
+	}
+	g.unnamed, g.synced = false, writes
+	return nil
+}
+
+func (g *segment) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.file == nil {
+		return nil
+	}
+	return g.file.Close()
+}

@@ -1,0 +1,261 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"velocpy/gocore/base/vfs"
+
+	"github.com/zeebo/xxh3"
+)
+
+// The head of a named file says which store the file belongs to, and which number it has there. Files get mixed up where directories are copied or renamed while a
+// store is in use: without heads, the bytes of one store are read as those of another.
+
+// HeadBytes is how long a head is. The byte at offset x of a segment lies at HeadBytes + x of its file, and behind the index too where there is one.
+const HeadBytes = Block
+
+// Heads of version 2 have the length of an index behind what those of version 1 say.
+const (
+	headMagic  = "VELOCDAT"
+	headSummed = 48 // bytes of a head of version 1 that its checksum covers
+	headIndex  = 56 // … of version 2
+)
+
+var (
+	// ErrForeign: a file has the whole head of another store, or of another file of this store. Nothing in it is read or written.
+	ErrForeign = errors.New("a data file of another store, or of another number")
+	// ErrHead: the head of a file is damaged or was never written, so that it does not say which store the file belongs to.
+	ErrHead = errors.New("the data file does not say which store it belongs to")
+)
+
+// Head is what the head of a file says.
+type Head struct {
+	Store        [16]byte
+	Number       uint64 // of the file, from 1 on
+	SegmentBytes int64
+	Index        int64 // bytes of the index and of the commit area behind it; 0: there is neither
+}
+
+// version is that of the head, and how many bytes of it its checksum covers.
+func (h *Head) version() (version uint32, summed int) {
+	if h.Index == 0 {
+		return 1, headSummed
+	}
+	return 2, headIndex
+}
+
+func (h *Head) fill(p []byte) {
+	clear(p)
+	version, summed := h.version()
+	copy(p, headMagic)
+	binary.LittleEndian.PutUint32(p[8:], version)
+	copy(p[16:], h.Store[:])
+	binary.LittleEndian.PutUint64(p[32:], h.Number)
+	binary.LittleEndian.PutUint64(p[40:], uint64(h.SegmentBytes))
+	if h.Index > 0 {
+		binary.LittleEndian.PutUint64(p[headSummed:], uint64(h.Index))
+	}
+	binary.LittleEndian.PutUint64(p[summed:], xxh3.Hash(p[:summed]))
+}
+
+// ParseHead reads a head of any store; false if it is damaged, or none.
+func ParseHead(p []byte) (h Head, version uint32, ok bool) {
+	version = binary.LittleEndian.Uint32(p[8:])
+	summed := headSummed
+	if version >= 2 {
+		summed = headIndex
+	}
+	if string(p[:8]) != headMagic || binary.LittleEndian.Uint64(p[summed:]) != xxh3.Hash(p[:summed]) {
+		return h, version, false
+	}
+	copy(h.Store[:], p[16:])
+	h.Number, h.SegmentBytes = binary.LittleEndian.Uint64(p[32:]), int64(binary.LittleEndian.Uint64(p[40:]))
+	if version >= 2 {
+		h.Index = int64(binary.LittleEndian.Uint64(p[headSummed:]))
+	}
+	return h, version, true
+}
+
+// compare returns nil for the bytes of this head, ErrForeign for those of another whole one, and ErrHead for others.
+func (h *Head) compare(p []byte) error {
+	if !slices.ContainsFunc(p, func(b byte) bool { return b != 0 }) {
+		return fmt.Errorf("%w: its head was never written", ErrHead)
+	}
+	is, version, ok := ParseHead(p)
+	if !ok {
+		return fmt.Errorf("%w: its head is damaged", ErrHead)
+	}
+	known, summed := h.version()
+	if version != known || is != *h {
+		return fmt.Errorf("%w: its head (version %d) says %s of the store %x, this is %s of the store %x",
+			ErrForeign, version, FileName(is.Number), is.Store, FileName(h.Number), h.Store)
+	}
+	if filled := slices.Concat(p[12:16], p[summed+8:]); slices.ContainsFunc(filled, func(b byte) bool { return b != 0 }) {
+		return fmt.Errorf("%w: its head is damaged", ErrHead)
+	}
+	return nil
+}
+
+// look reads the head of a file into buf and compares it. The error wraps ErrForeign or ErrHead unless the head is this one or the read failed otherwise than by
+// the medium. The address of buf suits direct I/O where the file has that.
+func (h *Head) look(file vfs.File, buf []byte) error {
+	p := buf[:HeadBytes]
+	n, err := file.ReadAt(p, 0)
+	switch {
+	case vfs.Unreadable(err):
+		return fmt.Errorf("%w: its head cannot be read: %w", ErrHead, err)
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	}
+	clear(p[n:])
+	return h.compare(p)
+}
+
+// put writes the head. buf is as in look.
+func (h *Head) put(file vfs.File, buf []byte) error {
+	p := buf[:HeadBytes]
+	h.fill(p)
+	n, err := file.WriteAt(p, 0)
+	return whole(n, len(p), err)
+}
+
+// Look compares the head of a file. The error wraps ErrForeign or ErrHead, or is that of opening or reading.
+func (h *Head) Look(fs vfs.FS, name string) (err error) {
+	file, err := fs.Open(name, false, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // nothing was written to it
+	return h.look(file, make([]byte, HeadBytes))
+}
+
+// Restore writes the head of a file again and syncs it. It fails with ErrForeign where there is the whole head of another file.
+func (h *Head) Restore(fs vfs.FS, name string) (err error) {
+	file, err := fs.Open(name, true, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	buf := make([]byte, HeadBytes)
+	if err := h.look(file, buf); err == nil || !errors.Is(err, ErrHead) {
+		return err
+	}
+	if err := h.put(file, buf); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// head is that of a segment's file.
+func (s *Space) head(g *segment) *Head {
+	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes, Index: s.opt.Index + s.opt.Commits}
+}
+
+// own makes a named file that was opened the segment's, unless it is a foreign one. The segment's lock is held.
+func (g *segment) own(s *Space, file vfs.File) error {
+	if s.opt.Store != nil {
+		buf := s.bounce.take()
+		defer s.bounce.give(buf)
+		err := s.head(g).look(file, buf)
+		if err != nil && !errors.Is(err, ErrHead) {
+			return errors.Join(err, file.Close())
+		}
+		g.bare, g.unproven = g.bare && err != nil, err
+	}
+	g.file = s.behindFront(file)
+	return nil
+}
+
+// behindFront is a named file without what stands before its segment, if there is anything.
+func (s *Space) behindFront(file vfs.File) vfs.File {
+	if s.opt.Store == nil {
+		return file
+	}
+	return Behind(file, HeadBytes+s.opt.Index+s.opt.Commits)
+}
+
+// writeHead writes the head of a file that this space has made, before the first bytes of the segment. The sync that brings those down brings the head down. The
+// segment's lock is held.
+func (g *segment) writeHead(s *Space) error {
+	if !g.bare {
+		return nil
+	}
+	g.writes++ // the file stays open until a sync has followed
+	buf := s.bounce.take()
+	defer s.bounce.give(buf)
+	if err := s.head(g).put(g.file.(headed).File, buf); err != nil {
+		return fmt.Errorf("write the head of the file: %w", err)
+	}
+	g.bare, g.unproven = false, nil
+	return nil
+}
+
+// Proves returns nil if the files of a range say that they are this store's, or have no heads, and an error that wraps ErrHead if one has a head that is damaged
+// or missing. A medium that does not give the head counts as proof: files that were mixed up are readable. Bytes that no checksum proves are not to be used without.
+func (s *Space) Proves(off, n int64) error {
+	if s.opt.Store == nil || n == 0 { // of nothing there is nothing to prove, and the file need not be there
+		return nil
+	}
+	for first, end := s.Segments(off, n); first < end; first++ {
+		if err := s.proves(first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Space) proves(number int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	g := s.lookUp(number)
+	if _, err := g.open(s, read, 0, 0, 0); err != nil {
+		return err
+	}
+	defer g.release(read)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unproven == nil || vfs.Unreadable(g.unproven) {
+		return nil
+	}
+	return fmt.Errorf("%s in %s: %w", FileName(uint64(number)+1), s.opt.Dir, g.unproven)
+}
+
+// Behind is a file without what stands before its segment: offsets and sizes are those of the segment in it.
+func Behind(file vfs.File, front int64) vfs.File { return headed{file, front} }
+
+type headed struct {
+	vfs.File
+	front int64
+}
+
+func (f headed) ReadAt(p []byte, off int64) (int, error)  { return f.File.ReadAt(p, off+f.front) }
+func (f headed) WriteAt(p []byte, off int64) (int, error) { return f.File.WriteAt(p, off+f.front) }
+func (f headed) PunchHole(off, n int64) error             { return f.File.PunchHole(off+f.front, n) }
+func (f headed) Truncate(size int64) error                { return f.File.Truncate(size + f.front) }
+
+// Allocate gives the head its room together with the beginning of the segment: without an index between them, the file lies in one piece.
+func (f headed) Allocate(off, n int64) error {
+	switch {
+	case off > 0:
+		return f.File.Allocate(off+f.front, n)
+	case f.front == HeadBytes:
+		return f.File.Allocate(0, n+HeadBytes)
+	}
+	if err := f.File.Allocate(0, HeadBytes); err != nil {
+		return err
+	}
+	return f.File.Allocate(f.front, n)
+}
+
+// Size is 0 for a file that ends before its segment.
+func (f headed) Size() (int64, error) {
+	size, err := f.File.Size()
+	return max(size-f.front, 0), err
+}

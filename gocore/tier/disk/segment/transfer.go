@@ -1,0 +1,239 @@
+package segment
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"velocpy/gocore/base/killpoint"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/base/vfs"
+
+	"go.uber.org/atomic"
+)
+
+type direction int
+
+const (
+	read direction = iota
+	write
+)
+
+func (d direction) String() string { return [...]string{"read", "write"}[d] }
+
+// readPieceBytes is the most that a piece of a Read has: larger ones are hardly read faster, and what is done with each that has come is done while others are still read.
+const readPieceBytes = 2 << 20
+
+// piece is a part of a transfer that lies in one segment.
+type piece struct {
+	segment *segment
+	off     int64 // in the segment's file
+	ahead   int64 // where the transfer ends in it
+	at      int64 // in the transfer
+	p       []byte
+}
+
+// transfer is a Read or Write cut into pieces. The caller and any helper that comes by take pieces
+// until none is left; a helper that comes too late finds nothing to do.
+type transfer struct {
+	dir    direction
+	pieces []piece
+	ended  func(at, n int64) // nil: nobody asks
+	wanted func() bool       // nil: to its end
+	next   atomic.Int64
+	busy   sync.WaitGroup // one for each piece that is not finished
+	mu     sync.Mutex
+	err    error
+	failed atomic.Bool
+}
+
+func (s *Space) transfer(t *transfer, off int64, p []byte) error {
+	dir := t.dir
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if capacity := s.Capacity(); off < 0 || off > capacity || int64(len(p)) > capacity-off {
+		return fmt.Errorf("%s %d bytes at %d of %d: %w", dir, len(p), off, capacity, ErrRange)
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	first := s.cut(dir, off, p)
+	if len(first.p) == len(p) {
+		return s.run(t, first)
+	}
+	for at := int64(0); at < int64(len(p)); {
+		next := s.cut(dir, off+at, p[at:])
+		next.at = at
+		t.pieces = append(t.pieces, next)
+		at += int64(len(next.p))
+	}
+	t.busy.Add(len(t.pieces))
+	s.callHelpers(t)
+	s.work(t)
+	t.busy.Wait()
+	return t.err
+}
+
+// cut returns the piece at the beginning of p: it ends at a segment's seam or at a block's border,
+// so that no two pieces write into one block. What would leave a scrap is not cut.
+func (s *Space) cut(dir direction, off int64, p []byte) piece {
+	g := s.segment(off)
+	n := min(int64(len(p)), g.start+s.opt.SegmentBytes-off)
+	ahead := off + n - g.start
+	most := s.opt.PieceBytes
+	if dir == read {
+		most = min(most, readPieceBytes)
+	}
+	if n > most+most/4 {
+		n = (off+most)&^(Block-1) - off
+	}
+	return piece{segment: g, off: off - g.start, ahead: ahead, p: p[:n:n]}
+}
+
+// callHelpers never waits: when the queue is full everybody is busy anyway.
+func (s *Space) callHelpers(t *transfer) {
+	for range min(s.opt.Parallel, len(t.pieces)-1) {
+		select {
+		case s.queue <- t:
+		default:
+			return
+		}
+	}
+}
+
+func (s *Space) help() {
+	defer s.helpers.Done()
+	for t := range s.queue {
+		s.work(t)
+	}
+}
+
+// work takes pieces until none is left. After the first error the rest is only counted off.
+func (s *Space) work(t *transfer) {
+	for {
+		i := t.next.Add(1) - 1
+		if i >= int64(len(t.pieces)) {
+			return
+		}
+		if t.wanted != nil && !t.wanted() {
+			t.fail(ErrUnwanted)
+		}
+		if !t.failed.Load() {
+			t.fail(s.run(t, t.pieces[i]))
+		}
+		t.busy.Done()
+	}
+}
+
+func (t *transfer) fail(err error) {
+	if err == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+	t.failed.Store(true)
+}
+
+// run does one piece; a panic becomes an error, because somebody waits for the piece.
+func (s *Space) run(t *transfer, c piece) (err error) {
+	defer safego.Guard("segment transfer", &err)
+	dir := t.dir
+	file, err := c.segment.open(s, dir, c.off, int64(len(c.p)), c.ahead)
+	if err == nil {
+		err = s.runOn(file, dir, c)
+		c.segment.release(dir)
+	}
+	s.answers[dir].Inc()
+	if dir == write && s.opt.Named {
+		killpoint.Pass(killpoint.DataWritten)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %d bytes at %d (segment file %d, offset %d) in %s: %w",
+			dir, len(c.p), c.segment.start+c.off, c.segment.number, c.off, s.opt.Dir, err)
+	}
+	if t.ended != nil {
+		t.ended(c.at, int64(len(c.p)))
+	}
+	return nil
+}
+
+func (s *Space) runOn(file vfs.File, dir direction, c piece) error {
+	if !file.Direct() {
+		return straight(file, dir, c.p, c.off)
+	}
+	align := int64(file.Align())
+	address := int64(uintptr(unsafe.Pointer(unsafe.SliceData(c.p))))
+	body := int64(0)
+	if (c.off|address)&(align-1) == 0 {
+		body = int64(len(c.p)) &^ (align - 1)
+		if err := straight(file, dir, c.p[:body], c.off); err != nil {
+			return err
+		}
+	}
+	if body == int64(len(c.p)) {
+		return nil
+	}
+	buf := s.bounce.take()
+	defer s.bounce.give(buf)
+	if dir == write {
+		return writeThrough(file, buf, c.p[body:], c.off+body)
+	}
+	return readThrough(file, buf, c.p[body:], c.off+body)
+}
+
+func straight(file vfs.File, dir direction, p []byte, off int64) error {
+	if len(p) == 0 {
+		return nil
+	}
+	call := file.ReadAt
+	if dir == write {
+		call = file.WriteAt
+	}
+	n, err := call(p, off)
+	return whole(n, len(p), err)
+}
+
+// readThrough reads whole blocks into buf and copies what was asked for.
+func readThrough(file vfs.File, buf, p []byte, off int64) error {
+	align := int64(file.Align())
+	for len(p) > 0 {
+		skip := off & (align - 1)
+		n := min(int64(len(p)), int64(len(buf))-skip)
+		blocks := buf[:(skip+n+align-1)&^(align-1)]
+		if err := straight(file, read, blocks, off-skip); err != nil {
+			return err
+		}
+		copy(p, blocks[skip:skip+n])
+		p, off = p[n:], off+n
+	}
+	return nil
+}
+
+// writeThrough writes whole blocks from buf. The block that p begins inside of is read first; the
+// one that it ends in is filled up with zeroes.
+func writeThrough(file vfs.File, buf, p []byte, off int64) error {
+	align := int64(file.Align())
+	for len(p) > 0 {
+		skip := off & (align - 1)
+		n := min(int64(len(p)), int64(len(buf))-skip)
+		blocks := buf[:(skip+n+align-1)&^(align-1)]
+		clear(blocks[max(0, int64(len(blocks))-align):])
+		if skip > 0 {
+			if err := straight(file, read, blocks[:align], off-skip); err != nil {
+				return err
+			}
+		}
+		copy(blocks[skip:], p[:n])
+		if err := straight(file, write, blocks, off-skip); err != nil {
+			return err
+		}
+		p, off = p[n:], off+n
+	}
+	return nil
+}
