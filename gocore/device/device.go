@@ -9,6 +9,7 @@ package device
 
 import (
 	"errors"
+	"slices"
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/model"
@@ -137,4 +138,15 @@ type Sums interface {
 	Fetch(Lane) error // queues the way to the host in a lane that is behind the Gather
 	Take() []uint64   // by piece
 	Discard()
+}
+
+// Nodes are the NUMA nodes that devices hang on, ascending and each once, as far as they are known.
+func Nodes(devices []Device) (nodes []int) {
+	for _, d := range devices {
+		if node := d.Place().Node; node >= 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }

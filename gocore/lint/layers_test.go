@@ -21,6 +21,7 @@ var layers = []struct {
 	{"device/hazard", []string{"device"}},
 	{"device/topology/", []string{"device/topology"}},
 	{"device/", []string{"device/", "transfer/copier", "base/", "model"}},
+	{"tier/host", []string{"policy/coldstart", "device", "base/"}},
 	{"tier/disk/durable", []string{"tier/disk/", "base/", "model"}},
 	{"tier/disk/", []string{"base/", "model"}},
 	{"store", []string{"tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},

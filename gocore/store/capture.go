@@ -246,7 +246,7 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 		return err.Code, err
 	}
 	if op.device != nil {
-		op.s.pin.rhythm.captured(op.asked, op.s.now(), rec.Size)
+		op.s.host.Captured(op.asked, op.s.now(), rec.Size)
 	}
 	return status.OK, nil
 }

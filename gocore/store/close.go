@@ -27,11 +27,11 @@ func (s *Store) Close(fd int32) *Op {
 			c.bell.Broadcast()
 		}
 		s.prover.bell.Broadcast()
-		s.stopHost()
 		s.stopSizing()
-		s.stopPinning()
+		if s.host != nil {
+			s.host.Stop()
+		}
 		close(s.stall.stop)
-		s.quiet.Broadcast()
 	}
 	s.ops[op] = struct{}{}
 	return op
@@ -75,7 +75,7 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 				continue
 			}
 			if c.device != nil {
-				s.pin.moving.Inc()
+				s.host.BeginTransfer()
 			}
 			all := s.batch(c, x)
 			for _, x := range all {
@@ -102,8 +102,8 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 	if last {
 		w.end()
 	}
-	if c.device != nil && s.pin.moving.Dec() == 0 {
-		s.quiet.Broadcast()
+	if c.device != nil {
+		s.host.EndTransfer()
 	}
 	now := s.now()
 	engine.Together(now, all)

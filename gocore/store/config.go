@@ -44,14 +44,14 @@ type Config struct {
 	StallAfter   time.Duration `json:"-"` // the disk is told of as not answering; 0: stallAfter
 	DespairAfter time.Duration `json:"-"` // nobody waits for it any more; 0: despairAfter
 	LazyRows     bool          `json:"-"` // no record is made of a stored checkpoint before somebody asks for it
-	PinPiece     int64         `json:"-"` // 0: pinPiece
-	// PinRest is for how long pinning may stand still before flushes go to memory that is not pinned; 0: frontierRest.
+	PinPiece     int64         `json:"-"` // host.Options.PinPiece
+	// PinRest is host.Options.PinRest.
 	PinRest time.Duration `json:"-"`
-	// PinRates are the rates by which the store chooses how to pin; nil: measured ones.
+	// PinRates is host.Options.PinRates.
 	PinRates *coldstart.Rates `json:"-"`
-	// Touching is told the offset of each piece of the host tier before it is touched; it may wait. nil: none is.
-	Touching func(off int64) `json:"-"`
-	Cut      int64           `json:"-"` // 0: cut
+	// Prefaulting is host.Options.Prefaulting.
+	Prefaulting func(off int64) `json:"-"`
+	Cut         int64           `json:"-"` // 0: cut
 	// Clock tells when checkpoints are captured; nil: the system's.
 	Clock func() time.Time `json:"-"`
 	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
@@ -180,12 +180,6 @@ func (s *settings) checkSizes() error {
 	if s.Cut == 0 {
 		s.Cut = cut
 	}
-	if s.PinPiece == 0 {
-		s.PinPiece = pinPiece
-	}
-	if s.PinRest == 0 {
-		s.PinRest = frontierRest
-	}
 	if s.StallAfter == 0 {
 		s.StallAfter = stallAfter
 	}
@@ -231,3 +225,6 @@ const mostThreads = 256
 // defaultWorkers keeps a disk busy while one transfer is being finished and the next begun; a large transfer is cut into pieces
 // that run beside each other anyway.
 const defaultWorkers = 2
+
+// idle is the time after which free memory of the host tier is given back.
+func (s *settings) idle() time.Duration { return time.Duration(s.Idle * float64(time.Second)) }

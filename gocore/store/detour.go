@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/numa"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
@@ -70,7 +71,7 @@ func (a *accelerator) openWindow() error {
 	if err != nil {
 		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(int64(window)))
 	}
-	placeNear("a device's window", m, a.near()...)
+	numa.Place("a device's window", m.Bytes(0, m.Size()), device.Nodes([]device.Device{a.dev})...)
 	a.window.mapping, a.window.pinned = m, a.dev.Pin(m, 0, window) == nil
 	return nil
 }
@@ -184,11 +185,7 @@ func partsOf(m model.Strided, bytes, most int64, f func(model.Strided, int64) er
 
 // reaches tells whether every device reaches bytes of the host tier with its kernels.
 func (s *Store) reaches(slot []byte) bool {
-	if s.host == nil || len(slot) == 0 {
-		return false
-	}
-	from := int64(device.AddressOf(slot)) - int64(uintptr(s.host.Base()))
-	return from >= 0 && from+int64(len(slot)) <= s.pin.front.reached()
+	return s.host != nil && s.host.Reaches(slot)
 }
 
 // gatherToHost copies the regions named to a slot of the host tier, in that lane as far as the device reaches the slot.
@@ -262,7 +259,7 @@ func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source)
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
-	placeNear("a spill's window", buf, a.near()...)
+	numa.Place("a spill's window", buf.Bytes(0, buf.Size()), device.Nodes([]device.Device{a.dev})...)
 	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+diskGrain)}
 	sums := make([]uint64, len(src.regions))
 	for i := range src.regions {

@@ -73,7 +73,7 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 		}
 	}
 	op.copied += s.now() - began
-	s.tookFirst()
+	s.host.FirstCapture()
 	return op.endTake(out, b, sums, err)
 }
 

@@ -162,7 +162,7 @@ func TestFlushFailsHalfWay(t *testing.T) {
 	cfg.Flush, cfg.PinPiece, cfg.Turns = "eager", 64<<10, filepath.Join(t.TempDir(), "turn")
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
-	eventually(t, "the host tier is pinned", func() bool { return s.pin.front.reached() == 4<<20 })
+	eventually(t, "the host tier is pinned", func() bool { return s.host.Watermark().End() == 4<<20 })
 	for k := range int64(60) { // each copy consists of several, as it crosses seams
 		b.driver.Fail("Copy", cuda.InvalidValue, 3+int(k%5), 1)
 		at, p := b.alloc(300_000), random(300_000, uint64(k))
@@ -569,8 +569,8 @@ func TestTwoDevices(t *testing.T) {
 	cfg.Pinning = "direct"
 	warnings("")
 	s := open(t, cfg)
-	if n := warnings(""); n != 0 || s.pin.front.reached() != 16<<20 {
-		t.Errorf("%d warnings; %d bytes are pinned", n, s.pin.front.reached())
+	if n := warnings(""); n != 0 || s.host.Watermark().End() != 16<<20 {
+		t.Errorf("%d warnings; %d bytes are pinned", n, s.host.Watermark().End())
 	}
 	c := newClient(t, s, "h")
 	at := b.alloc(1000)

@@ -77,7 +77,7 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 // for the capture is not the link's.
 func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
 	end := b.layout.end()
-	s.pin.front.await(x.ToOff + min(s.oneCut(), end)) // before restores have to wait for what this settles
+	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // before restores have to wait for what this settles
 	t := s.unsettled(a, b)
 	if err := t.taken(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 			if err := t.arrived(); err != nil {
 				return nil, err
 			}
-			x.Rested(int64(s.pin.front.await(x.ToOff + from + n)))
+			x.Rested(int64(s.host.Watermark().Await(x.ToOff + from + n)))
 		}
 		return a.reading(lane, flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
 	})

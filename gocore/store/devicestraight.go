@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/host"
 )
 
 // A checkpoint whose source stays (copy=False) goes straight from the caller's arrays on a device to the host tier. What lies together goes as
@@ -54,7 +55,7 @@ func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer,
 	case x.To == a.tier:
 		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.Spans)
 	default:
-		s.pin.front.await(x.ToOff + min(x.Rec.Size, frontierReach))
+		s.host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
 		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
 	}
 	if !errors.Is(err, errAbandoned) {

@@ -17,6 +17,12 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
+// smallChunk is the unit in which a small host tier gives memory back, chunkBytes that of larger ones.
+const (
+	smallChunk = 64 << 10
+	chunkBytes = 2 << 20
+)
+
 // sized gives tiers other budgets, waits until that has ended, and says what they have.
 func (c *client) sized(b Budgets) int64 {
 	c.t.Helper()
@@ -31,8 +37,8 @@ func (c *client) sized(b Budgets) int64 {
 	return out.Slot
 }
 
-func host(n int64) Budgets { return Budgets{Host: &n} }
-func disk(n int64) Budgets { return Budgets{Disk: &n} }
+func hostBudget(n int64) Budgets { return Budgets{Host: &n} }
+func diskBudget(n int64) Budgets { return Budgets{Disk: &n} }
 
 // residentBytes is how much of the host tier the system has in memory.
 func residentBytes(t *testing.T, s *Store) (bytes int64) {
@@ -66,7 +72,7 @@ func TestResizeHost(t *testing.T) {
 		c.mustPut(k, random(size, uint64(k)))
 	}
 	for _, to := range []int64{4 << 20, 1 << 20, 1<<20 + 1, 300_000, 1, 0} {
-		got := c.sized(host(to))
+		got := c.sized(hostBudget(to))
 		if st := tierStats(t, s, "host"); got > to || st.Capacity != to || st.Used > to {
 			t.Fatalf("resized to %d: it has %d: %+v", to, got, st)
 		}
@@ -78,7 +84,7 @@ func TestResizeHost(t *testing.T) {
 		}
 		c.mustPut(3, random(size, 3))
 	}
-	if got := c.sized(host(8 << 20)); got != 8<<20 {
+	if got := c.sized(hostBudget(8 << 20)); got != 8<<20 {
 		t.Fatalf("it has %d", got)
 	}
 	for k := range int64(n) {
@@ -99,7 +105,7 @@ func TestResizeHostBeneathALease(t *testing.T) {
 		c.mustPut(k, random(size, uint64(k)))
 	}
 	l := c.mustLease(6, RestoreArgs{})
-	if got := c.sized(host(1 << 20)); got != 2<<20 {
+	if got := c.sized(hostBudget(1 << 20)); got != 2<<20 {
 		t.Fatalf("%d bytes stay", got)
 	}
 	if string(view(l, size)) != string(random(size, 6)) {
@@ -122,7 +128,7 @@ func TestResizeHostWithoutADisk(t *testing.T) {
 		c.mustPut(k, random(size, uint64(k)))
 	}
 	var out Outcome
-	op, code, err := s.Resize(host(2<<20), c.fd, &out)
+	op, code, err := s.Resize(hostBudget(2<<20), c.fd, &out)
 	if err == nil {
 		err = drive(t, op, code, c.fd, &out)
 	}
@@ -151,8 +157,8 @@ func TestBudgetsThatCannotBe(t *testing.T) {
 		cfg  Config
 		asks []budget
 	}{
-		"host": {cached(1<<20, 0, nil), []budget{{host(1<<20 + 1), status.Invalid}, {host(-1), status.Invalid}, {disk(1 << 20), status.Unavailable}}},
-		"disk": {cached(0, 1<<20, vfs.NewMem(64<<20)), []budget{{disk(-1), status.Invalid}, {disk(mostBytes + 1), status.Invalid}, {host(1), status.Unavailable}}},
+		"host": {cached(1<<20, 0, nil), []budget{{hostBudget(1<<20 + 1), status.Invalid}, {hostBudget(-1), status.Invalid}, {diskBudget(1 << 20), status.Unavailable}}},
+		"disk": {cached(0, 1<<20, vfs.NewMem(64<<20)), []budget{{diskBudget(-1), status.Invalid}, {diskBudget(mostBytes + 1), status.Invalid}, {hostBudget(1), status.Unavailable}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, x.cfg)
@@ -231,7 +237,7 @@ func pinned(t *testing.T, b *board, n int64) *client {
 
 func allPinned(t *testing.T, s *Store) {
 	t.Helper()
-	eventually(t, "the host tier is pinned", func() bool { return s.pin.front.reached() == s.host.Size() })
+	eventually(t, "the host tier is pinned", func() bool { return s.host.Watermark().End() == s.host.Size() })
 }
 
 func (c *client) mustGetBoth(b *board, n int64) {
@@ -250,14 +256,14 @@ func TestPinnedMemoryIsGivenBack(t *testing.T) {
 	s := c.s
 	for range 2 {
 		unregistered := b.driver.Calls("Unregister")
-		if got := c.sized(host(500_000)); got != 500_000 {
+		if got := c.sized(hostBudget(500_000)); got != 500_000 {
 			t.Fatalf("it has %d", got)
 		}
 		if in, st := residentBytes(t, s), tierStats(t, s, "host"); in > 512<<10 || st.Pinned > 512<<10 || st.Resident > 512<<10 || b.driver.Calls("Unregister") == unregistered {
 			t.Errorf("%d bytes are resident: %+v", in, st)
 		}
 		c.mustGetBoth(b, n)
-		if got := c.sized(host(8 << 20)); got != 8<<20 {
+		if got := c.sized(hostBudget(8 << 20)); got != 8<<20 {
 			t.Fatalf("it has %d", got)
 		}
 		allPinned(t, s)
@@ -272,7 +278,7 @@ func TestPinnedMemoryStays(t *testing.T) {
 	c := pinned(t, b, n)
 	before := residentBytes(t, c.s)
 	b.driver.Fail("Unregister", cuda.InvalidValue, b.driver.Calls("Unregister"), 1)
-	if got := c.sized(host(500_000)); got != 500_000 {
+	if got := c.sized(hostBudget(500_000)); got != 500_000 {
 		t.Fatalf("it has %d", got)
 	}
 	if in, st := residentBytes(t, c.s), tierStats(t, c.s, "host"); in != before || st.GivenBack != 0 || st.Capacity != 500_000 {
@@ -289,14 +295,14 @@ func TestPinnedMemoryBeneathALease(t *testing.T) {
 	for k := int64(100); k < 120; k++ {
 		held = append(held, c.mustLease(k, RestoreArgs{}))
 	}
-	c.sized(host(1 << 20))
+	c.sized(hostBudget(1 << 20))
 	for k, l := range held {
 		if string(view(l, 100_000)) != string(random(100_000, uint64(100+k))) {
 			t.Errorf("the lease of %d shows something else", 100+k)
 		}
 		release(t, l)
 	}
-	eventually(t, "the memory of the leases is given back", func() bool { return residentBytes(t, c.s) <= 1<<20 && c.s.pin.front.reached() <= 1<<20 })
+	eventually(t, "the memory of the leases is given back", func() bool { return residentBytes(t, c.s) <= 1<<20 && c.s.host.Watermark().End() <= 1<<20 })
 	c.mustGetBoth(b, 20)
 }
 
@@ -323,7 +329,7 @@ func TestResizeDisk(t *testing.T) {
 				}
 				return 128<<20 - n
 			}
-			if got := c.sized(disk(8 << 20)); got != 20<<20 {
+			if got := c.sized(diskBudget(8 << 20)); got != 20<<20 {
 				t.Fatalf("it has %d", got)
 			}
 			_, err := c.put(50, random(size, 50))
@@ -333,7 +339,7 @@ func TestResizeDisk(t *testing.T) {
 			}
 			used := func() bool { return tierStats(t, s, "disk").Used == 4<<20 }
 			eventually(t, "what was dropped is gone", used)
-			if got := c.sized(disk(8 << 20)); got != 8<<20 || taken() > 12<<20 {
+			if got := c.sized(diskBudget(8 << 20)); got != 8<<20 || taken() > 12<<20 {
 				t.Fatalf("it has %d, and takes %d", got, taken())
 			}
 			for k := int64(30); k < 34; k++ {
@@ -344,7 +350,7 @@ func TestResizeDisk(t *testing.T) {
 			if !durable { // where the earlier version keeps its room until the catalog has the later one
 				c.mustPut(33, random(size, 33))
 			}
-			if got := c.sized(disk(40 << 20)); got != 40<<20 {
+			if got := c.sized(diskBudget(40 << 20)); got != 40<<20 {
 				t.Fatalf("it has %d", got)
 			}
 			for k := int64(60); k < 90; k++ {
@@ -385,7 +391,7 @@ func TestResizeUnderWayOfAllTiers(t *testing.T) {
 						return
 					default:
 					}
-					b := [](func(int64) Budgets){host, disk}[r.IntN(2)](2<<20 + r.Int64N(6<<20))
+					b := [](func(int64) Budgets){hostBudget, diskBudget}[r.IntN(2)](2<<20 + r.Int64N(6<<20))
 					if b.Disk != nil {
 						*b.Disk += 24 << 20
 					}

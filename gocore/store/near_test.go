@@ -2,15 +2,12 @@ package store
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/numa"
-	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -49,31 +46,7 @@ func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 					t.Errorf("byte %d of the window is placed: %v, %v", off, placed, err)
 				}
 			}
-			if s.touchNode() != node {
-				t.Errorf("pages are touched on node %d", s.touchNode())
-			}
 		})
-	}
-}
-
-func TestNodesOfDevices(t *testing.T) {
-	for _, c := range []struct {
-		on, nodes []int
-		touch     int
-	}{
-		{nil, nil, -1},
-		{[]int{1}, []int{1}, 1},
-		{[]int{1, 1}, []int{1}, 1},
-		{[]int{1, 0, 1}, []int{0, 1}, -1},
-		{[]int{-1, 2}, []int{2}, 2},
-	} {
-		s := &Store{}
-		for _, node := range c.on {
-			s.accelerators = append(s.accelerators, &accelerator{dev: hostdevice.New(hostdevice.Options{Place: device.Place{Node: node}})})
-		}
-		if got := s.nodes(); !slices.Equal(got, c.nodes) || s.touchNode() != c.touch {
-			t.Errorf("devices on %v: nodes %v, touched on %d", c.on, got, s.touchNode())
-		}
 	}
 }
 
@@ -153,35 +126,4 @@ func TestLinkRatesCanBeLate(t *testing.T) {
 	shut(t, s)
 	close(answer)
 	<-answered
-}
-
-// Pages ahead of captures are made present on the devices' node, all of them, where pinning does not.
-func TestWarmingIsNearItsDevice(t *testing.T) {
-	m, err := memory.Map("test", 3*warmPiece)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = m.Unmap() }()
-	pieces := 0
-	w := warmth{near: func(work func()) {
-		pieces++
-		work()
-	}}
-	w.reached.Store(m.Size())
-	for w.some(m.Size(), m.Populate) {
-	}
-	if pieces != 3 {
-		t.Errorf("%d of 3 pieces are made present there", pieces)
-	}
-	b := newBoard(t, double.Config{Attributes: map[cuda.Attribute]int{cuda.HostNUMANode: 0}})
-	cfg := b.config(4<<20, 16<<20, 4<<20)
-	cfg.Pinning = "off"
-	c := newClient(t, open(t, cfg), "h")
-	c.mustPutOn(b, 1, random(350_001, 1))
-	b.check(c.wait(0, status.TierHost))
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	if used := c.s.hostUsed(); used < 350_001 || used > 400_000 {
-		t.Errorf("%d bytes of the host tier are in use", used)
-	}
 }

@@ -9,10 +9,12 @@ import (
 
 	"go.uber.org/atomic"
 
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/tier/host"
 )
 
 // Whatever the strategy, in the end everything is pinned, or nothing for off, and copies across seams are exact meanwhile and afterwards.
@@ -23,8 +25,8 @@ func TestPinningStrategies(t *testing.T) {
 			cfg := b.config(5<<20+8192, 64<<20, 1<<20)
 			cfg.Pinning, cfg.PinPiece, cfg.Turns = strategy, 1<<20, filepath.Join(t.TempDir(), "turn")
 			s := open(t, cfg)
-			if strategy == "direct" && (s.pin.front.reached() != s.host.Size() || b.driver.Calls("Register") != 1) {
-				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.pin.front.reached(), b.driver.Calls("Register"))
+			if strategy == "direct" && (s.host.Watermark().End() != s.host.Size() || b.driver.Calls("Register") != 1) {
+				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.host.Watermark().End(), b.driver.Calls("Register"))
 			}
 			c := newClient(t, s, "h")
 			work := func() {
@@ -73,8 +75,8 @@ func refuse(t *testing.T, n int) {
 	for k := range int64(30) {
 		c.mustGetOn(b, k, random(350_001, uint64(k)))
 	}
-	if found += warnings("stays pageable"); found != 1 || s.pin.front.reached() != int64(n)<<18 { // the first pieces are a quarter as large
-		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.pin.front.reached())
+	if found += warnings("stays pageable"); found != 1 || s.host.Watermark().End() != int64(n)<<18 { // the first pieces are a quarter as large
+		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.host.Watermark().End())
 	}
 }
 
@@ -110,7 +112,7 @@ func TestPinningTakesTurns(t *testing.T) {
 		stores = append(stores, s)
 	}
 	for _, s := range stores {
-		eventually(t, "everything is pinned", func() bool { return s.pin.front.reached() == 6<<20 })
+		eventually(t, "everything is pinned", func() bool { return s.host.Watermark().End() == 6<<20 })
 	}
 	if most.Load() != 1 {
 		t.Errorf("%d registered at once", most.Load())
@@ -125,7 +127,54 @@ func TestPinningTakesTurns(t *testing.T) {
 		shut(t, s)
 	}
 	b.check(turn.End())
-	if waiting.pin.front.reached() != 0 {
+	if waiting.host.Watermark().End() != 0 {
 		t.Error("pinned out of turn")
+	}
+}
+
+// pinProgress is how far pinning of a store's host tier has come.
+func pinProgress(s *Store) host.Progress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.host.Progress()
+}
+
+// A flush waits until its place has been pinned, but not for a process that keeps the turn and stands still. Restores of the checkpoint do not wait
+// with it.
+func TestFlushWaitsForPinning(t *testing.T) {
+	for name, comes := range map[string]bool{"it comes": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{})
+			cfg := b.config(4<<20, 16<<20, 4<<20)
+			cfg.PinRest = 2 * hang
+			if !comes {
+				cfg.PinRest = 20 * time.Millisecond
+			}
+			turn, err := vfs.TryTurn(cfg.Turns)
+			b.check(err)
+			c := newClient(t, open(t, cfg), "h")
+			p := random(350_001, 1)
+			c.mustPutOn(b, 1, p)
+			var out Outcome
+			op, code, err := c.s.Wait(c.h, 0, status.TierHost, c.fd)
+			b.check(err)
+			if comes {
+				eventually(t, "the flush waits", func() bool { return pinProgress(c.s).Waiting > 0 })
+				c.mustGetOn(b, 1, p)
+				c.mustGet(1, p, RestoreArgs{}) // through host memory
+				if stats, err := c.s.Stats(); err != nil || stats.Tiers["host"].Written > 0 {
+					t.Errorf("a flush to what is not pinned, %v", err)
+				}
+				b.check(turn.End())
+			}
+			b.check(drive(t, op, code, c.fd, &out))
+			if got := c.s.host.Watermark().End() > 0; got != comes {
+				t.Errorf("pinned meanwhile: %v", got)
+			}
+			c.mustGetOn(b, 1, p)
+			if !comes {
+				b.check(turn.End())
+			}
+		})
 	}
 }

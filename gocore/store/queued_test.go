@@ -39,7 +39,7 @@ func lowered(t *testing.T, b *board, cfg Config, size int) *client {
 // pinned waits until copies from the host tier need not wait for the device to take what they read.
 func (c *client) pinned() {
 	c.t.Helper()
-	eventually(c.t, "the host tier is pinned", func() bool { return c.s.pin.front.reached() == c.s.host.Size() })
+	eventually(c.t, "the host tier is pinned", func() bool { return c.s.host.Watermark().End() == c.s.host.Size() })
 }
 
 // hold keeps loads from getting to the device's room: who reads the checkpoint that lies there stands still until the gate opens.

@@ -35,16 +35,14 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 		s.setBudget(a, budgets[i])
 	}
 	if op.host = b.Host != nil; op.host {
-		s.setHost(*b.Host)
+		s.host.SetBudget(*b.Host)
 	}
 	if op.disk = b.Disk != nil; op.disk {
 		s.setDisk(*b.Disk / diskGrain * diskGrain)
 	}
 	if b.Trim && s.host != nil {
-		s.hosted.trims++
-		op.trims = s.hosted.trims
-		_, op.given = s.pages.counts()
-		tell(s.hosted.bell)
+		op.trims = s.host.Trim()
+		_, op.given = s.host.Counts()
 	}
 	s.ops[op] = struct{}{}
 	s.resizing++
@@ -149,17 +147,17 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 		}
 		out.Slot += x.mapped()
 	}
-	if op.host && !s.hostSettled() || op.disk && s.room.jobs > 0 || s.hosted.trimmed < op.trims {
+	if op.host && !s.host.Settled() || op.disk && s.room.jobs > 0 || op.trims > 0 && !s.host.Trimmed(op.trims) {
 		return op.waits(s.now())
 	}
 	if op.host {
-		out.Slot += s.hostBytes()
+		out.Slot += s.host.InUse()
 	}
 	if op.disk {
 		out.Slot += s.eng.InUse()
 	}
 	if op.trims > 0 {
-		_, given := s.pages.counts()
+		_, given := s.host.Counts()
 		out.Slot += given - op.given
 	}
 	op.end()

@@ -329,7 +329,7 @@ func (k *card) shrinkOrGrow() {
 	case 1:
 		b.Devices = []Device{{Ordinal: k.ordinal, Bytes: some(k.s.on(k.ordinal).extent.reserved)}}
 	default:
-		b = host(some(k.s.host.Size()))
+		b = hostBudget(some(k.s.host.Size()))
 		b.Trim = k.r.IntN(2) == 0
 	}
 	var out Outcome

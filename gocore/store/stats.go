@@ -106,7 +106,7 @@ func (s *Store) Stats() (Stats, error) {
 		Tiers: map[string]TierStats{}, Histories: pytext.Map[HistoryStats]{}, Waits: s.counters,
 		Bytes:    ByteStats{Captured: e.Captured, Restored: e.Restored, CancelledFlush: e.CancelledFlush, AvoidedFlush: e.AvoidedFlush},
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
-		Mapped: memory.Total(), Leases: s.users - s.workers - s.hosted.runs, EventsLost: s.line.lost,
+		Mapped: memory.Total(), Leases: s.users - s.workers - s.hostGoroutines(), EventsLost: s.line.lost,
 	}
 	st.Causes.Capture = s.causes
 	for _, sums := range onDevice {
@@ -157,8 +157,8 @@ func (s *Store) tierStats(t int) TierStats {
 		WriteRate: u.WriteRate, ReadRate: u.ReadRate,
 	}
 	if s.tiers[t] == status.TierHost {
-		st.Pinned = s.pin.front.reached()
-		st.Resident, st.GivenBack = s.pages.counts()
+		st.Pinned = s.host.Watermark().End()
+		st.Resident, st.GivenBack = s.host.Counts()
 	}
 	if !s.eng.IsMemory(t) {
 		st.Direct = s.disk.Direct()

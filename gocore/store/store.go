@@ -9,14 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/tier/disk/segment"
+	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -24,7 +23,7 @@ import (
 type Store struct {
 	set   settings
 	began time.Time
-	host  *memory.Mapping // nil without a host tier
+	host  *host.Memory // nil without a host tier
 	// Devices, by the engine's number of their tiers: these come first.
 	accelerators []*accelerator
 	disk         *segment.Space // nil without a disk tier
@@ -37,8 +36,6 @@ type Store struct {
 	layouts   layouts
 	strays    strays
 	crews     []*crew
-	pin       pinning
-	quiet     *sync.Cond // no transfer touches the host tier and a device
 	ops       map[*Op]struct{}
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
@@ -51,9 +48,6 @@ type Store struct {
 	empty     bool     // so has everybody else, and the memory
 	freeErr   error
 	undone    error // what Close has to tell once
-	warm      warmth
-	pages     *pages // of the host tier; nil without one
-	hosted    hostSize
 	room      diskRoom
 	line      timeline
 	counters  Counters
@@ -100,7 +94,6 @@ func (s *Store) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.crews = s.newCrews()
-	s.quiet = sync.NewCond(&s.mu)
 	for _, c := range s.crews {
 		for range c.size {
 			s.users++
@@ -108,10 +101,11 @@ func (s *Store) start() {
 			safego.Go("transfer worker", func() { s.run(c) })
 		}
 	}
-	s.startHost()
+	if s.host != nil {
+		s.host.Start(hostCache{s})
+	}
 	s.startSizing()
 	s.askLinks()
-	s.startPinning()
 	s.startWatching()
 	s.startWatchdog()
 	s.startProving()
@@ -130,13 +124,10 @@ func (s *Store) openTiers() error {
 		return err
 	}
 	if s.set.Host != nil {
-		m, err := memory.Map("host tier", *s.set.Host)
-		if err != nil {
-			return status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(*s.set.Host)).AtTier(status.TierHost)
+		if err := s.openHost(); err != nil {
+			return err
 		}
-		s.host, s.pages = m, newPages(*s.set.Host)
 		cfg.Room = s.roomChanged
-		placeNear("the host tier", m, s.nodes()...)
 		s.tiers = append(s.tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
 			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
@@ -227,7 +218,9 @@ func (s *Store) settle() {
 		}
 	}
 	s.lookAtBlocked()
-	s.followHost()
+	if s.host != nil {
+		s.host.Follow()
+	}
 	s.followExtents()
 	s.wakeProver()
 }

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"math"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 	"unsafe"
 
 	"velocpy/gocore/base/vfs"
@@ -27,6 +25,7 @@ type pinWatch struct {
 	piece chan int64 // the place at which touching waits
 	leave chan struct{}
 	calls registrations
+	turn  string // the file by which processes take turns
 }
 
 type registrations struct {
@@ -44,7 +43,8 @@ func (d watchedPins) Register(c cuda.Context, at unsafe.Pointer, n int64) error 
 	d.r.mu.Lock()
 	now := registration{bytes: n}
 	if d.r.of != nil {
-		now.touched, now.moving = d.r.of.pin.touched.Load(), d.r.of.pin.moving.Load()
+		p := pinProgress(d.r.of)
+		now.touched, now.moving = p.Prefaulted, p.Transfers
 	}
 	d.r.made = append(d.r.made, now)
 	d.r.mu.Unlock()
@@ -64,7 +64,7 @@ func watchPins(t *testing.T, change func(*Config)) *pinWatch {
 	w.board, w.gate = gated(t, double.Config{})
 	cfg := w.config(watchedHost, 0, 2<<20)
 	cfg.PinPiece, cfg.Turns, cfg.Flush = 1<<20, filepath.Join(t.TempDir(), "turn"), "eager"
-	cfg.Touching = func(off int64) {
+	cfg.Prefaulting = func(off int64) {
 		w.piece <- off
 		<-w.leave
 	}
@@ -72,11 +72,11 @@ func watchPins(t *testing.T, change func(*Config)) *pinWatch {
 		return cuda.Open(watchedPins{w.driver, &w.calls}, ordinal, []byte("twins"))
 	}
 	change(&cfg)
-	w.s = open(t, cfg)
+	w.s, w.turn = open(t, cfg), cfg.Turns
 	w.calls.mu.Lock()
 	w.calls.of = w.s
 	w.calls.mu.Unlock()
-	t.Cleanup(sync.OnceFunc(func() { w.s.stopPinning(); w.goOn() }))
+	t.Cleanup(sync.OnceFunc(func() { w.s.host.Stop(); w.goOn() }))
 	w.c = newClient(t, w.s, "h")
 	return w
 }
@@ -96,7 +96,7 @@ func (w *pinWatch) transfer() (open func()) {
 	open = w.gate(w.stream)
 	_, err := w.c.putOn(w.board, 1, w.alloc(200_000), 200_000)
 	w.check(err)
-	eventually(w.t, "a transfer is under way", func() bool { return w.s.pin.moving.Load() > 0 })
+	eventually(w.t, "a transfer is under way", func() bool { return pinProgress(w.s).Transfers > 0 })
 	return open
 }
 
@@ -106,14 +106,14 @@ func TestStrategiesDiffer(t *testing.T) {
 		w := watchPins(t, func(c *Config) { c.Pinning = "pipeline" })
 		for range 3 { // each piece is registered before the next one has been touched
 			off := <-w.piece
-			eventually(t, "what was touched is registered", func() bool { return w.s.pin.front.reached() == off })
+			eventually(t, "what was touched is registered", func() bool { return w.s.host.Watermark().End() == off })
 			w.leave <- struct{}{}
 		}
 		w.transfer()
 		w.goOn()
-		eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
 		for _, call := range w.calls.all() {
-			if call.bytes > 1<<20/pinParts {
+			if call.bytes > 1<<20/4 {
 				t.Errorf("%d bytes are registered in one call", call.bytes)
 			}
 		}
@@ -122,7 +122,7 @@ func TestStrategiesDiffer(t *testing.T) {
 		w := watchPins(t, func(c *Config) { c.Pinning = "concurrent" })
 		w.transfer()
 		w.goOn() // while the transfer goes on
-		eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
 		calls := w.calls.all()
 		if len(calls) != 1 || calls[0] != (registration{watchedHost, watchedHost, 1}) {
 			t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
@@ -135,12 +135,12 @@ func TestStrategiesDiffer(t *testing.T) {
 		second := <-w.piece
 		end := w.transfer()
 		w.goOn()
-		eventually(t, "touching pauses", func() bool { return w.s.pin.paused.Load() > 0 })
-		if touched := w.s.pin.touched.Load(); touched != second || len(w.calls.all()) > 0 {
+		eventually(t, "touching pauses", func() bool { return pinProgress(w.s).Paused > 0 })
+		if touched := pinProgress(w.s).Prefaulted; touched != second || len(w.calls.all()) > 0 {
 			t.Errorf("%d bytes are touched, %d had been when the transfer began; registered: %v", touched, second, w.calls.all())
 		}
 		end()
-		eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
 		calls := w.calls.all()
 		if len(calls) != 1 || calls[0].bytes != watchedHost || calls[0].touched != watchedHost {
 			t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
@@ -148,8 +148,8 @@ func TestStrategiesDiffer(t *testing.T) {
 	})
 	t.Run("direct", func(t *testing.T) {
 		w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
-		if calls := w.calls.all(); len(calls) != 1 || calls[0].bytes != watchedHost || w.s.pin.touched.Load() != 0 || len(w.piece) > 0 {
-			t.Errorf("registered %v when the store is open, %d bytes touched", calls, w.s.pin.touched.Load())
+		if calls := w.calls.all(); len(calls) != 1 || calls[0].bytes != watchedHost || pinProgress(w.s).Prefaulted != 0 || len(w.piece) > 0 {
+			t.Errorf("registered %v when the store is open, %d bytes touched", calls, pinProgress(w.s).Prefaulted)
 		}
 	})
 }
@@ -179,41 +179,43 @@ func TestAutoChoosesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rates := nodeOfSmallPages()
 			w := watchPins(t, func(cfg *Config) { cfg.PinRates = &rates })
-			if w.s.strategy() != coldstart.Pipeline {
-				t.Fatalf("begins with %v", w.s.strategy())
+			if pinProgress(w.s).Strategy != coldstart.Pipeline {
+				t.Fatalf("begins with %v", pinProgress(w.s).Strategy)
 			}
 			w.leave <- struct{}{}
 			<-w.piece
 			<-w.piece
 			var others []*vfs.Place
 			for range 7 {
-				other, err := vfs.LineUp(w.s.pin.turn + "-members")
+				other, err := vfs.LineUp(w.turn + "-members")
 				w.check(err)
 				others = append(others, other)
 			}
+			const interval, checkpoint = int64(50e6), int64(128e6) * watchedHost / 32e9 // ns, bytes
 			w.s.mu.Lock()
 			c.change(&rates)
-			w.s.pin.rhythm = rhythm{count: enoughCaptures - 1, interval: 50e6, bytes: 128e6 * watchedHost / 32e9}
+			w.s.host.Captured(0, 0, checkpoint)
+			w.s.host.Captured(interval, interval, checkpoint)
 			w.s.mu.Unlock()
 			w.leave <- struct{}{}
 			third := <-w.piece
-			if w.s.strategy() != coldstart.Pipeline {
-				t.Errorf("%v after few captures", w.s.strategy())
+			if pinProgress(w.s).Strategy != coldstart.Pipeline {
+				t.Errorf("%v after few captures", pinProgress(w.s).Strategy)
 			}
 			w.s.mu.Lock()
-			w.s.pin.rhythm.count = enoughCaptures
+			w.s.host.Captured(2*interval, 2*interval, checkpoint)
 			w.s.mu.Unlock()
 			w.leave <- struct{}{}
 			if c.want == coldstart.Direct {
-				eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
-				if calls := w.calls.all(); calls[len(calls)-1].bytes < watchedHost/2 || w.s.pin.touched.Load() > watchedHost/2 {
+				eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
+				if calls := w.calls.all(); calls[len(calls)-1].bytes < watchedHost/2 || pinProgress(w.s).Prefaulted > watchedHost/2 {
 					t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
 				}
 				return
 			}
 			fourth := <-w.piece
-			if w.s.strategy() != c.want {
-				t.Fatalf("goes on with %v", w.s.strategy())
+			if pinProgress(w.s).Strategy != c.want {
+				t.Fatalf("goes on with %v", pinProgress(w.s).Strategy)
 			}
 			for _, other := range others {
 				w.check(other.Leave())
@@ -221,54 +223,24 @@ func TestAutoChoosesAgain(t *testing.T) {
 			if c.want != coldstart.Pipeline {
 				w.leave <- struct{}{} // a piece by the other strategy
 				<-w.piece             // and the choice with nobody else there
-				eventually(t, "everything before is registered", func() bool { return w.s.pin.front.reached() >= third })
+				eventually(t, "everything before is registered", func() bool { return w.s.host.Watermark().End() >= third })
 			}
-			if w.s.strategy() != coldstart.Pipeline {
-				t.Errorf("alone, it goes on with %v behind %d", w.s.strategy(), fourth)
+			if pinProgress(w.s).Strategy != coldstart.Pipeline {
+				t.Errorf("alone, it goes on with %v behind %d", pinProgress(w.s).Strategy, fourth)
 			}
 			w.goOn()
-			eventually(t, "everything is registered", func() bool { return w.s.pin.front.reached() == watchedHost })
+			eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
 		})
 	}
 }
 
 // Captures on a device teach how often and how much is captured.
 func TestRhythm(t *testing.T) {
-	var r rhythm
-	for i := range int64(40) {
-		r.captured(i*30e6, i*30e6+10e6, 1000)
-	}
-	if r.count != 40 || math.Abs(r.interval-20e6) > 1 || r.bytes != 1000 {
-		t.Errorf("%+v", r)
-	}
 	w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
 	for k := range int64(5) {
 		w.c.mustPutOn(w.board, k, random(100_000, uint64(k)))
 	}
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	if got := w.s.pin.rhythm; got.count != 5 || got.bytes < 100_000 || got.bytes > 110_000 || got.interval <= 0 {
+	if got := pinProgress(w.s); got.Captures != 5 || got.Bytes < 100_000 || got.Bytes > 110_000 || got.Interval <= 0 {
 		t.Errorf("%+v", got)
-	}
-}
-
-// Rates that were measured take the place of those assumed.
-func TestPinRates(t *testing.T) {
-	var r pinRates
-	if got := r.of(4, 40e9); got.Touch != 4*assumedTouch || got.Register != assumedRegister || got.ShareDMA != assumedShareDMA || got.Pinned != 40e9 {
-		t.Errorf("assumed: %+v", got)
-	}
-	r.touched(4e9, time.Second, true)
-	if got := r.of(4, 40e9); got.Touch != 4e9/assumedShareDMA {
-		t.Errorf("touched beside transfers alone: %+v", got)
-	}
-	for range 50 {
-		r.touched(1e9, time.Second, false)
-		r.touched(5e8, time.Second, true)
-		r.registered(3e9, time.Second)
-	}
-	got := r.of(4, 40e9)
-	if math.Abs(got.Touch/1e9-1) > 1e-6 || math.Abs(got.ShareDMA/0.5-1) > 1e-3 || math.Abs(got.Register/3e9-1) > 1e-6 || got.RegisterFresh > got.Touch {
-		t.Errorf("measured: %+v", got)
 	}
 }

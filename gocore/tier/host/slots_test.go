@@ -1,4 +1,4 @@
-package store
+package host
 
 import (
 	"fmt"
@@ -10,12 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
-	"velocpy/gocore/device/cuda/double"
 )
 
-func TestSeatsOf(t *testing.T) {
+func TestSlotsOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		cpus  []int
 		seats []int
@@ -32,7 +30,7 @@ func TestSeatsOf(t *testing.T) {
 		for _, cpu := range c.cpus {
 			may.Set(cpu)
 		}
-		files, most := seatsOf(&may, "/somewhere/turn")
+		files, most := slotsOf(&may, "/somewhere/turn")
 		var want []string
 		for _, seat := range c.seats {
 			want = append(want, fmt.Sprintf("/somewhere/turn-seat%d", seat))
@@ -41,24 +39,22 @@ func TestSeatsOf(t *testing.T) {
 			t.Errorf("%s: %d of the seats %v", name, most, files)
 		}
 	}
-	if files, most := seatsBeside("/somewhere/turn"); len(files) == 0 || most == 0 {
+	if files, most := cpuSlots("/somewhere/turn"); len(files) == 0 || most == 0 {
 		t.Error("no seat for the processors of this process")
 	}
 }
 
-// waiting is a store of which only the pinning is used.
-func waiting(t *testing.T) *Store {
+// waiting takes turns at a file of its own.
+func waiting(t *testing.T) *turns {
 	t.Helper()
 	return waitingAt(filepath.Join(t.TempDir(), "turn"))
 }
 
-func waitingAt(turn string) *Store {
-	s := &Store{}
-	s.pin.stop, s.pin.turn = make(chan struct{}), turn
-	return s
+func waitingAt(turn string) *turns {
+	return &turns{file: turn, stop: make(chan struct{})}
 }
 
-// Who comes takes as many turns as are free, up to a number, waits when none is, and is not kept from closing.
+// A store takes as many turns as are free, up to a number, waits when none is, and can close meanwhile.
 func TestTakeTurns(t *testing.T) {
 	var files []string
 	for i := range 3 {
@@ -66,7 +62,7 @@ func TestTakeTurns(t *testing.T) {
 	}
 	take := func(most, want int) []*vfs.Turn {
 		t.Helper()
-		turns, open := waiting(t).takeTurns(files, most)
+		turns, open := waiting(t).take(files, most)
 		if !open || len(turns) != want {
 			t.Fatalf("%d turns, open %v", len(turns), open)
 		}
@@ -75,8 +71,8 @@ func TestTakeTurns(t *testing.T) {
 	first := take(2, 2)
 	second := take(2, 1)
 	closing := waiting(t)
-	time.AfterFunc(5*time.Millisecond, closing.stopPinning)
-	if turns, open := closing.takeTurns(files, 2); open || len(turns) != 0 {
+	time.AfterFunc(5*time.Millisecond, func() { close(closing.stop) })
+	if turns, open := closing.take(files, 2); open || len(turns) != 0 {
 		t.Errorf("%d turns of those that others have, open %v", len(turns), open)
 	}
 	time.AfterFunc(5*time.Millisecond, func() { endAll(second) })
@@ -84,48 +80,8 @@ func TestTakeTurns(t *testing.T) {
 	endAll(first)
 	endAll(third)
 	endAll(take(3, 3))
-	if turns, open := waiting(t).takeTurns([]string{filepath.Join(files[0], "below")}, 1); !open || len(turns) != 0 {
+	if turns, open := waiting(t).take([]string{filepath.Join(files[0], "below")}, 1); !open || len(turns) != 0 {
 		t.Errorf("%d turns without a file, open %v", len(turns), open)
-	}
-}
-
-// A flush waits until its place has been pinned, but not for a process that keeps the turn and stands still. Restores of the checkpoint do not wait
-// with it.
-func TestFlushWaitsForPinning(t *testing.T) {
-	for name, comes := range map[string]bool{"it comes": true, "it does not": false} {
-		t.Run(name, func(t *testing.T) {
-			b := newBoard(t, double.Config{})
-			cfg := b.config(4<<20, 16<<20, 4<<20)
-			cfg.PinRest = 2 * hang
-			if !comes {
-				cfg.PinRest = 20 * time.Millisecond
-			}
-			turn, err := vfs.TryTurn(cfg.Turns)
-			b.check(err)
-			c := newClient(t, open(t, cfg), "h")
-			p := random(350_001, 1)
-			c.mustPutOn(b, 1, p)
-			var out Outcome
-			op, code, err := c.s.Wait(c.h, 0, status.TierHost, c.fd)
-			b.check(err)
-			if comes {
-				eventually(t, "the flush waits", c.s.pin.front.awaited)
-				c.mustGetOn(b, 1, p)
-				c.mustGet(1, p, RestoreArgs{}) // through host memory
-				if stats, err := c.s.Stats(); err != nil || stats.Tiers["host"].Written > 0 {
-					t.Errorf("a flush to what is not pinned, %v", err)
-				}
-				b.check(turn.End())
-			}
-			b.check(drive(t, op, code, c.fd, &out))
-			if got := c.s.pin.front.reached() > 0; got != comes {
-				t.Errorf("pinned meanwhile: %v", got)
-			}
-			c.mustGetOn(b, 1, p)
-			if !comes {
-				b.check(turn.End())
-			}
-		})
 	}
 }
 
@@ -133,12 +89,12 @@ func TestFlushWaitsForPinning(t *testing.T) {
 func TestTurnsAreInOrder(t *testing.T) {
 	files := []string{filepath.Join(t.TempDir(), "seat")}
 	const stores = 5
-	held, _ := waitingAt(files[0]).takeTurns(files, 1)
+	held, _ := waitingAt(files[0]).take(files, 1)
 	served := make(chan int, stores)
 	var all sync.WaitGroup
 	for i := range stores {
 		all.Go(func() {
-			turns, _ := waitingAt(files[0]).takeTurns(files, 1)
+			turns, _ := waitingAt(files[0]).take(files, 1)
 			served <- i
 			endAll(turns)
 		})
@@ -173,7 +129,7 @@ func TestTurnsOfOverlappingStores(t *testing.T) {
 		}
 		return files
 	}
-	held, _ := waitingAt(turn).takeTurns(seat(0, 1, 2), 3)
+	held, _ := waitingAt(turn).take(seat(0, 1, 2), 3)
 	if len(held) != 3 {
 		t.Fatalf("%d turns of three", len(held))
 	}
@@ -182,13 +138,13 @@ func TestTurnsOfOverlappingStores(t *testing.T) {
 	end := make(chan struct{})
 	queue := func(name string, files []string) {
 		all.Go(func() {
-			turns, _ := waitingAt(turn).takeTurns(files, 1)
+			turns, _ := waitingAt(turn).take(files, 1)
 			served <- name
 			<-end
 			endAll(turns)
 		})
 		eventually(t, "the store stands in all queues", func() bool {
-			line, _, err := waitingAt(turn).lineUp(files)
+			line, _, err := waitingAt(turn).join(files)
 			defer leaveAll(line)
 			if err != nil {
 				t.Fatal(err)
@@ -218,7 +174,7 @@ func TestTurnsOfOverlappingStores(t *testing.T) {
 	expect("first")
 	_ = held[2].End()
 	expect("second") // at another one, as seat 1 is the first's
-	other, open := waitingAt(turn).takeTurns(seat(3), 1)
+	other, open := waitingAt(turn).take(seat(3), 1)
 	if !open || len(other) != 1 {
 		t.Error("a store that wants none of these waits")
 	}

@@ -1,4 +1,4 @@
-package store
+package host
 
 import (
 	"sync"
@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// waits tells how long a wait for a place takes while f is treated by the others.
-func waits(f *frontier, place int64, others func()) time.Duration {
+// waits returns how long a wait for an offset takes while others changes the watermark.
+func waits(f *Watermark, place int64, others func()) time.Duration {
 	var all sync.WaitGroup
 	defer all.Wait()
 	began := time.Now()
 	all.Go(others)
-	took := f.await(place)
+	took := f.Await(place)
 	if took != time.Since(began) {
 		panic("it tells another time than it took")
 	}
 	return took
 }
 
-func TestFrontier(t *testing.T) {
+func TestWatermark(t *testing.T) {
 	const step = 100 * time.Millisecond
-	moving := func(f *frontier, moves int, end func()) func() {
+	moving := func(f *Watermark, moves int, end func()) func() {
 		return func() {
 			for range moves {
 				time.Sleep(step)
@@ -44,23 +44,23 @@ func TestFrontier(t *testing.T) {
 		"a move ahead":           {true, 11, 3, true, step},
 		"two moves ahead":        {true, 30, 3, true, 2 * step},
 		"it halts":               {true, 100, 3, true, 4 * step},
-		"it stands still":        {true, 100, 3, false, 3*step + frontierRest},
-		"it never moves":         {true, 100, 0, false, frontierRest},
-		"as far as is waited":    {true, frontierReach + 10, 1, true, 2 * step},
-		"further":                {true, frontierReach + 11, 3, true, 0},
+		"it stands still":        {true, 100, 3, false, 3*step + watermarkRest},
+		"it never moves":         {true, 100, 0, false, watermarkRest},
+		"as far as is waited":    {true, WatermarkReach + 10, 1, true, 2 * step},
+		"further":                {true, WatermarkReach + 11, 3, true, 0},
 		"nothing is being done":  {false, 100, 0, true, 0},
 		"as far as it had moved": {false, 5, 0, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var f frontier
+				var f Watermark
 				f.advance(10)
 				if tc.begun {
-					f.set(frontierRest)
+					f.start(watermarkRest)
 				}
 				end := func() {}
 				if tc.halts {
-					end = f.halt
+					end = f.stop
 				}
 				if got := waits(&f, tc.place, moving(&f, tc.moves, end)); got != tc.want {
 					t.Errorf("waited %v, not %v", got, tc.want)
@@ -70,12 +70,12 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
-// Who comes when it has stood still for long does not wait at all, until it moves again.
-func TestFrontierThatStandsStill(t *testing.T) {
+// A transfer that comes when the watermark has stood still for long does not wait, until it moves again.
+func TestWatermarkThatStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f frontier
-		f.set(frontierRest)
-		time.Sleep(2 * frontierRest)
+		var f Watermark
+		f.start(watermarkRest)
+		time.Sleep(2 * watermarkRest)
 		if got := waits(&f, 20, func() {}); got != 0 {
 			t.Errorf("waited %v for what stands still", got)
 		}
@@ -84,11 +84,4 @@ func TestFrontierThatStandsStill(t *testing.T) {
 			t.Errorf("waited %v for what moves again", got)
 		}
 	})
-}
-
-// awaited tells whether somebody waits.
-func (f *frontier) awaited() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.waiting > 0
 }
