@@ -26,11 +26,11 @@ const (
 )
 
 // regionsOf views the caller's regions; shapes and strides stay in the caller's memory.
-func regionsOf(p *C.veloc_region, n C.int64_t) ([]store.Region, error) {
+func regionsOf(p *C.veloc_region, n C.int64_t) ([]model.Region, error) {
 	if n < 0 || n > maxRegions || (p == nil && n > 0) {
 		return nil, status.New(status.Invalid, "%d regions", int64(n))
 	}
-	regions := make([]store.Region, int(n))
+	regions := make([]model.Region, int(n))
 	for i, r := range unsafe.Slice(p, int(n)) {
 		axes := int(r.ndim)
 		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) || r.nbytes < 0 || r.itemsize < 0 ||

@@ -17,6 +17,7 @@ var layers = []struct {
 	// Policy is pure: time, sizes and rates are its inputs.
 	{"policy/", []string{"policy/", "model", "base/quantity"}},
 	{"transfer/copier", []string{"base/", "model"}},
+	{"transfer/borrow", []string{"transfer/copier", "device", "model"}},
 	{"device", []string{"base/memory", "model"}},
 	{"device/hazard", []string{"device"}},
 	{"device/topology/", []string{"device/topology"}},

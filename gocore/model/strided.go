@@ -95,4 +95,3 @@ func (s *Strided) Collapse(into []Axis) (axes []Axis, item int64) {
 	}
 	return axes, item
 }
-

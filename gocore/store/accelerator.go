@@ -203,7 +203,7 @@ func (s *Store) accelerator(t int) *accelerator {
 }
 
 // placed is the device that regions lie on; nil when all lie in host memory. Those of one checkpoint lie on one.
-func (s *Store) placed(regions []Region) (*accelerator, error) {
+func (s *Store) placed(regions []model.Region) (*accelerator, error) {
 	var found *accelerator
 	place := int32(0)
 	for i := range regions {
@@ -233,7 +233,7 @@ func (s *Store) on(ordinal int) *accelerator {
 }
 
 // pieces are regions on their way into or out of a slot at base.
-func pieces(base device.Address, spans []model.Span, want []int32, regions []Region) []device.Piece {
+func pieces(base device.Address, spans []model.Span, want []int32, regions []model.Region) []device.Piece {
 	return appendPieces(make([]device.Piece, 0, len(regions)), base, spans, want, regions)
 }
 
@@ -241,7 +241,7 @@ func pieces(base device.Address, spans []model.Span, want []int32, regions []Reg
 var lists = sync.Pool{New: func() any { return new([]device.Piece) }}
 
 // gatherOn queues a capture of regions into the slot at base.
-func gatherOn(lane device.Lane, base device.Address, spans []model.Span, regions []Region, sums bool) (device.Sums, error) {
+func gatherOn(lane device.Lane, base device.Address, spans []model.Span, regions []model.Region, sums bool) (device.Sums, error) {
 	list := lists.Get().(*[]device.Piece)
 	defer lists.Put(list)
 	*list = appendPieces((*list)[:0], base, spans, nil, regions)
@@ -249,7 +249,7 @@ func gatherOn(lane device.Lane, base device.Address, spans []model.Span, regions
 	return lane.Gather(*list, sums)
 }
 
-func appendPieces(all []device.Piece, base device.Address, spans []model.Span, want []int32, regions []Region) []device.Piece {
+func appendPieces(all []device.Piece, base device.Address, spans []model.Span, want []int32, regions []model.Region) []device.Piece {
 	for j := range regions {
 		i := j
 		if want != nil {

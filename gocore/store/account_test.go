@@ -26,7 +26,7 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 			}
 		}},
 		"restore": {vfs.OpRead, func(c Counters) *int64 { return &c.RestoreWait }, func(h *client) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []Region{region(make([]byte, piece), 0)}, FD: h.fd}, &Outcome{})
+			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{region(make([]byte, piece), 0)}, FD: h.fd}, &Outcome{})
 		}},
 		"durable": {vfs.OpWrite, func(c Counters) *int64 { return &c.DurableWait }, func(h *client) (*Op, status.Code, error) {
 			return h.s.Wait(h.h, h.mustPut(9, random(piece, 9)).Ticket, status.TierDisk, h.fd)

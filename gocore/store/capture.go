@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -15,7 +16,7 @@ import (
 type CheckpointArgs struct {
 	Key         model.Key
 	AutoKey     bool
-	Regions     []Region
+	Regions     []model.Region
 	Layout      []byte
 	Slot        int64
 	Meta        []byte
@@ -113,13 +114,13 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	op.capture, op.regions = c, a.Regions
 	switch {
 	case c.Spill && c.Err == nil:
-		op.source = newSource(a.Regions)
+		op.source = borrow.New(a.Regions)
 		if len(ready) > 0 {
-			op.source.ready = ready[0]
+			op.source.Ready = ready[0]
 		}
 		b.coming, op.regions = &coming{source: op.source}, nil
 	case c.Phase == engine.Waiting || size > oneSlice:
-		op.regions = keep(a.Regions)
+		op.regions = model.CloneRegions(a.Regions)
 	}
 	if !a.SourceStays || !c.Spill { // else nobody waits for it
 		c.Notify = op
@@ -129,7 +130,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 }
 
 // checkMemory refuses shapes that do not add up; whether the addresses exist cannot be told.
-func checkMemory(regions []Region) error {
+func checkMemory(regions []model.Region) error {
 	for i := range regions {
 		if err := regions[i].Mem.Check(regions[i].Bytes); err != nil {
 			return status.Wrap(status.Invalid, err, "the shape and the size disagree").AtRegion(i)
@@ -139,17 +140,6 @@ func checkMemory(regions []Region) error {
 		}
 	}
 	return nil
-}
-
-// keep copies what the caller's arguments say of the regions, for use after the call.
-func keep(regions []Region) []Region {
-	kept := append([]Region(nil), regions...)
-	for i := range kept {
-		m := &kept[i].Mem
-		m.Shape = append([]int64(nil), m.Shape...)
-		m.Strides = append([]int64(nil), m.Strides...)
-	}
-	return kept
 }
 
 // stepCapture copies when there is room.
@@ -274,7 +264,7 @@ func (s *Store) slot(r *engine.Record, t int) []byte {
 }
 
 // gather is the job that copies regions into a slot.
-func (s *Store) gather(slot []byte, regions []Region) *copier.Job {
+func (s *Store) gather(slot []byte, regions []model.Region) *copier.Job {
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for i := range regions {

@@ -142,7 +142,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 		slow := b.foreign()
 		open := gate(slow)
 		_, err := c.write(&CheckpointArgs{
-			Key: model.Key{Number: 0}, Regions: []Region{onDevice(b.alloc(size), size, 0)}, Layout: []byte{1, 2}, Slot: size, FD: c.fd,
+			Key: model.Key{Number: 0}, Regions: []model.Region{onDevice(b.alloc(size), size, 0)}, Layout: []byte{1, 2}, Slot: size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{slow},
 		})
 		b.check(err)
@@ -192,7 +192,7 @@ func TestCausesInTheCall(t *testing.T) {
 		b.check(err)
 		watch := newStopwatch()
 		op, code, err := c.h.Checkpoint(&CheckpointArgs{
-			Key: model.Key{Number: 1}, Regions: []Region{onDevice(b.alloc(size), size, 0)}, Layout: []byte{1, 2}, Slot: size, FD: c.fd,
+			Key: model.Key{Number: 1}, Regions: []model.Region{onDevice(b.alloc(size), size, 0)}, Layout: []byte{1, 2}, Slot: size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{b.stream},
 		}, &Outcome{})
 		waits(t, watch, c, op, code, err, end, engine.ByFlush)

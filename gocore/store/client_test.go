@@ -189,13 +189,13 @@ func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error
 	return err
 }
 
-func region(p []byte, offset int64) Region {
-	return Region{Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Offset: offset, Bytes: int64(len(p))}
+func region(p []byte, offset int64) model.Region {
+	return model.Region{Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Offset: offset, Bytes: int64(len(p))}
 }
 
 // pending begins a checkpoint of one region and returns the operation.
 func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	a.Key, a.Regions, a.Layout, a.Slot, a.FD = model.Key{Number: k}, []Region{region(p, 0)}, []byte(fmt.Sprint(len(p))), int64(len(p)), c.fd
+	a.Key, a.Regions, a.Layout, a.Slot, a.FD = model.Key{Number: k}, []model.Region{region(p, 0)}, []byte(fmt.Sprint(len(p))), int64(len(p)), c.fd
 	if a.Tier == 0 {
 		a.Tier = status.TierNone
 	}
@@ -238,7 +238,7 @@ func (c *client) get(k int64, n int, a RestoreArgs) ([]byte, Outcome, error) {
 	c.t.Helper()
 	var out Outcome
 	p := make([]byte, n)
-	a.Key, a.FD, a.Into = model.Key{Number: k}, c.fd, []Region{region(p, 0)}
+	a.Key, a.FD, a.Into = model.Key{Number: k}, c.fd, []model.Region{region(p, 0)}
 	op, code, err := c.h.Restore(&a, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)

@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
 )
 
 // Close refuses further work at once and returns an operation that ends when the transfers in flight have ended and the disk space
@@ -134,10 +135,10 @@ func (s *Store) takeOver(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Body.(*body)
-		if m.err == nil && b.coming.source.abandoned() { // it must not replace what was written since it was given up
-			m.err = errAbandoned
+		if m.err == nil && b.coming.source.Abandoned() { // it must not replace what was written since it was given up
+			m.err = borrow.ErrAbandoned
 		}
-		b.coming.source.forget()
+		b.coming.source.Forget()
 		b.coming, b.sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {

@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -77,7 +78,7 @@ func (a *accelerator) openWindow() error {
 }
 
 // passing takes a region of the caller's through the window: move is given one part after the other and the window's bytes for it.
-func (a *accelerator) passing(r *Region, move func(part []byte, m model.Strided) error) error {
+func (a *accelerator) passing(r *model.Region, move func(part []byte, m model.Strided) error) error {
 	return parts(r.Mem, r.Bytes, func(m model.Strided, n int64) error {
 		a.windows.Lock()
 		defer a.windows.Unlock()
@@ -89,9 +90,9 @@ func (a *accelerator) passing(r *Region, move func(part []byte, m model.Strided)
 }
 
 // fetch brings a region of the caller's to host memory in parts of at most one window and shows each to use, in their order.
-func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error) error {
+func (a *accelerator) fetch(gate *borrow.Source, r *model.Region, use func(part []byte) error) error {
 	return a.passing(r, func(part []byte, m model.Strided) error {
-		err := gate.during(func() error {
+		err := gate.During(func() error {
 			return a.now(func(lane device.Lane) error { return a.window.in(lane, part, m) })
 		})
 		if err != nil {
@@ -102,9 +103,9 @@ func (a *accelerator) fetch(gate *source, r *Region, use func(part []byte) error
 }
 
 // deliver fills a region of the caller's from host memory, the same way.
-func (a *accelerator) deliver(gate *source, r *Region, from []byte) error {
+func (a *accelerator) deliver(gate *borrow.Source, r *model.Region, from []byte) error {
 	return a.passing(r, func(part []byte, m model.Strided) error {
-		return gate.during(func() error {
+		return gate.During(func() error {
 			from = from[copy(part, from):]
 			return a.now(func(lane device.Lane) error { return a.window.out(lane, part, m) })
 		})
@@ -189,17 +190,17 @@ func (s *Store) reaches(slot []byte) bool {
 }
 
 // gatherToHost copies the regions named to a slot of the host tier, in that lane as far as the device reaches the slot.
-func (s *Store) gatherToHost(a *accelerator, now inLane, gate *source, slot []byte, spans []model.Span, which []int32) error {
+func (s *Store) gatherToHost(a *accelerator, now inLane, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
 	if s.reaches(slot) && len(which) > 0 {
-		return gate.during(func() error {
+		return gate.During(func() error {
 			return now(func(lane device.Lane) error {
-				_, err := lane.Gather(pieces(device.AddressOf(slot), spans, which, chosen(gate.regions, which)), false)
+				_, err := lane.Gather(pieces(device.AddressOf(slot), spans, which, chosen(gate.Regions, which)), false)
 				return err
 			})
 		})
 	}
 	for _, i := range which {
-		r := &gate.regions[i]
+		r := &gate.Regions[i]
 		to := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		if r.Place == 0 {
 			if err := s.copyHere(copier.Gather, gate, r, to); err != nil {
@@ -227,9 +228,9 @@ func chosen[T any](all []T, which []int32) []T {
 }
 
 // scatterFromHost copies host memory to destinations, some of which lie on a device.
-func (s *Store) scatterFromHost(a *accelerator, gate *source, slot []byte, spans []model.Span, want []int32) error {
+func (s *Store) scatterFromHost(a *accelerator, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
 	for j, i := range want {
-		r := &gate.regions[j]
+		r := &gate.Regions[j]
 		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		var err error
 		if r.Place == 0 {
@@ -245,15 +246,15 @@ func (s *Store) scatterFromHost(a *accelerator, gate *source, slot []byte, spans
 }
 
 // copyHere copies between a region in host memory and a slot.
-func (s *Store) copyHere(direction copier.Direction, gate *source, r *Region, slot []byte) error {
+func (s *Store) copyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
 	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}
 	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: s.pool})
 	defer job.Free()
-	return gate.run(job)
+	return gate.Run(job)
 }
 
 // spillFromDevice takes a checkpoint that no tier of memory can hold from the caller's arrays on a device to the disk, window by window.
-func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source) ([]uint64, error) {
+func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+diskGrain)
 	if err != nil {
 		return nil, err
@@ -261,9 +262,9 @@ func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source)
 	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
 	numa.Place("a spill's window", buf.Bytes(0, buf.Size()), device.Nodes([]device.Device{a.dev})...)
 	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+diskGrain)}
-	sums := make([]uint64, len(src.regions))
-	for i := range src.regions {
-		if sums[i], err = w.regionOn(a, &src.regions[i]); err != nil {
+	sums := make([]uint64, len(src.Regions))
+	for i := range src.Regions {
+		if sums[i], err = w.regionOn(a, &src.Regions[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -275,7 +276,7 @@ func (s *Store) spillFromDevice(a *accelerator, x *engine.Transfer, src *source)
 
 // regionOn appends one region, which may lie on a device, and returns its checksum. One that does not lie together is gathered whole beside
 // the cache first, as its parts are no leaves of the checksum.
-func (w *spillWriter) regionOn(a *accelerator, r *Region) (uint64, error) {
+func (w *spillWriter) regionOn(a *accelerator, r *model.Region) (uint64, error) {
 	if r.Place == 0 || r.Bytes == 0 {
 		return w.region(r)
 	}

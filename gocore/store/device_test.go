@@ -128,14 +128,14 @@ func (b *board) config(host, disk int64, dev int64) Config {
 	return c
 }
 
-func onDevice(at device.Address, n int, offset int64) Region {
-	return Region{Mem: model.Strided{Base: pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
+func onDevice(at device.Address, n int, offset int64) model.Region {
+	return model.Region{Mem: model.Strided{Base: pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
 }
 
 func (c *client) putOn(b *board, k int64, at device.Address, n int) (Outcome, error) {
 	c.t.Helper()
 	return c.write(&CheckpointArgs{
-		Key: model.Key{Number: k}, Regions: []Region{onDevice(at, n, 0)}, Layout: []byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Slot: int64(n), FD: c.fd,
+		Key: model.Key{Number: k}, Regions: []model.Region{onDevice(at, n, 0)}, Layout: []byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Slot: int64(n), FD: c.fd,
 		Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 }
@@ -168,7 +168,7 @@ func TestHistoryOnADeviceComesBackExactly(t *testing.T) {
 				}
 			}
 			for k := n - 1; k >= 0; k-- {
-				out, err := c.restoreTo(int64(k), RestoreArgs{Last: true, Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+				out, err := c.restoreTo(int64(k), RestoreArgs{Last: true, Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 				if err != nil {
 					t.Fatal(k, err)
 				}
@@ -349,7 +349,7 @@ func TestMixedRegions(t *testing.T) {
 		here, there := random(size, uint64(k)), random(size, uint64(1000+k))
 		b.fill(at, there)
 		_, err := c.write(&CheckpointArgs{
-			Key: model.Key{Number: k}, Regions: []Region{region(here, 0), onDevice(at, size, 102_400)}, Layout: []byte("mixed"), Slot: 102_400 + size, FD: c.fd,
+			Key: model.Key{Number: k}, Regions: []model.Region{region(here, 0), onDevice(at, size, 102_400)}, Layout: []byte("mixed"), Slot: 102_400 + size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{b.stream},
 		})
 		b.check(err)
@@ -357,7 +357,7 @@ func TestMixedRegions(t *testing.T) {
 	}
 	for k := int64(19); k >= 0; k-- {
 		back := make([]byte, size)
-		_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(to, size, 0), region(back, 0)}, Streams: []uint64{b.stream}}) // crosswise
+		_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(to, size, 0), region(back, 0)}, Streams: []uint64{b.stream}}) // crosswise
 		b.check(err)
 		if !bytes.Equal(b.look(to, size), random(size, uint64(k))) || !bytes.Equal(back, random(size, uint64(1000+k))) {
 			t.Fatalf("checkpoint %d differs", k)
@@ -395,7 +395,7 @@ func TestPastTheDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.fill(src, make([]byte, size))
-		_, err := c.restoreTo(int64(k), RestoreArgs{Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		_, err := c.restoreTo(int64(k), RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 		b.check(err)
 		if !bytes.Equal(b.look(dst, size), random(size, uint64(k))) {
 			t.Fatalf("%d bytes differ", size)
@@ -497,7 +497,7 @@ func randomWork(t *testing.T, seed uint64) {
 			}
 			truth[k] = number
 		case op < 8:
-			_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(dst, size(k), 0)}, Streams: []uint64{b.stream}})
+			_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(dst, size(k), 0)}, Streams: []uint64{b.stream}})
 			number, ok := truth[k]
 			if !ok {
 				wants(t, err, status.NotFound)

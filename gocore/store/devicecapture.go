@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -105,7 +106,7 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 			if err != nil {
 				return op.endTake(out, b, nil, err)
 			}
-			op.send(a, ready, func(gate *source) error { return op.s.gatherToHost(a, a.now, gate, slot, spans, b.layout.all()) })
+			op.send(a, ready, func(gate *borrow.Source) error { return op.s.gatherToHost(a, a.now, gate, slot, spans, b.layout.all()) })
 		}
 		if done, err := op.errand.ended(); !done {
 			return status.Pending, nil

@@ -91,7 +91,7 @@ func (c *client) mustPutOn(b *board, k int64, p []byte) Outcome {
 func (c *client) mustGetOn(b *board, k int64, want []byte) {
 	c.t.Helper()
 	at := b.alloc(len(want))
-	_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(at, len(want), 0)}, Streams: []uint64{b.stream}})
+	_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(at, len(want), 0)}, Streams: []uint64{b.stream}})
 	if err != nil {
 		c.t.Fatalf("checkpoint %d: %v", k, err)
 	}
@@ -210,7 +210,7 @@ func TestStreamBeingCaptured(t *testing.T) {
 			b.driver.SetCapturing(cuda.Stream(b.stream), true)
 			_, err = c.putOn(b, 1, at, size)
 			wants(t, err, status.Invalid)
-			_, err = c.restoreTo(1, RestoreArgs{Into: []Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
+			_, err = c.restoreTo(1, RestoreArgs{Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
 			wants(t, err, status.Invalid)
 			onTheDevice := lease.Place() > 0
 			b.check(lease.Release(b.stream))
@@ -281,7 +281,7 @@ func loseSometime(t *testing.T, seed uint64) {
 			}
 			continue
 		}
-		_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 		if !allowed2(t, err) {
 			continue
 		}
@@ -345,7 +345,7 @@ func TestCancelledCaptureTouchesNothing(t *testing.T) {
 	open := gate(b.stream)
 	var out Outcome
 	op, code, err := c.h.Checkpoint(&CheckpointArgs{
-		Key: model.Key{Number: 1}, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+		Key: model.Key{Number: 1}, Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	}, &out)
 	if err != nil || code != status.Pending {
 		t.Fatalf("a capture behind a stream that stands still: %v %v", code, err)
@@ -374,7 +374,7 @@ func TestCancelledRestoreKeepsWhatIsRead(t *testing.T) {
 			to := b.alloc(size)
 			open := gate(b.stream)
 			var out Outcome
-			op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}, FD: c.fd}, &out)
+			op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}, FD: c.fd}, &out)
 			if err != nil || code != status.Pending && code != status.Again {
 				t.Fatalf("a restore behind a stream that stands still: %v %v", code, err)
 			}
@@ -415,7 +415,7 @@ func TestSourceStaysPastTheDevice(t *testing.T) {
 			b.check(b.dev.Borrow(b.stream).Copy(at, b.upload(random(size, 3)), int64(size)))
 			var out Outcome
 			_, code, err := c.h.Checkpoint(&CheckpointArgs{
-				Key: model.Key{Number: 1}, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: int64(size), FD: c.fd, Tier: status.TierNone,
+				Key: model.Key{Number: 1}, Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: int64(size), FD: c.fd, Tier: status.TierNone,
 				Streams: []uint64{b.stream}, SourceStays: true,
 			}, &out)
 			if err != nil || code != status.OK {
@@ -490,10 +490,10 @@ func TestRowsAndUnpinnedMemory(t *testing.T) {
 					b.fill(at+device.Address(from), part)
 					b.fill(to+device.Address(from), make([]byte, len(part)))
 				}
-				rows := func(at device.Address) []Region {
+				rows := func(at device.Address) []model.Region {
 					r := onDevice(at, int(size), 0)
 					r.Mem = model.Strided{Base: pointer(at), Shape: []int64{n, 3}, Strides: []int64{48, 8}, Item: 8}
-					return []Region{r}
+					return []model.Region{r}
 				}
 				_, err := c.write(&CheckpointArgs{
 					Key: model.Key{Number: int64(k)}, Regions: rows(at), Layout: []byte(fmt.Sprint(n)), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
@@ -579,14 +579,14 @@ func TestTwoDevices(t *testing.T) {
 	there := onDevice(other, 1000, 1024)
 	there.Place = 2
 	_, err = c.write(&CheckpointArgs{
-		Regions: []Region{onDevice(at, 1000, 0), there}, Layout: []byte("two"), Slot: 2048, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+		Regions: []model.Region{onDevice(at, 1000, 0), there}, Layout: []byte("two"), Slot: 2048, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 	wants(t, err, status.Invalid)
 	if !strings.Contains(err.Error(), "devices 0 and 1") {
 		t.Errorf("not clear: %v", err)
 	}
 	there.Place, there.Offset = 3, 0
-	_, err = c.write(&CheckpointArgs{Regions: []Region{there}, Layout: []byte("one"), Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}})
+	_, err = c.write(&CheckpointArgs{Regions: []model.Region{there}, Layout: []byte("one"), Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}})
 	wants(t, err, status.Unavailable)
 
 	for k := range int64(10) { // five times what fits
@@ -606,7 +606,7 @@ func TestTwoDevices(t *testing.T) {
 	stream := uint64(b.driver.Foreign(1, false))
 	there.Place, there.Bytes = 2, 900_000
 	for k := int64(9); k >= 0; k-- {
-		_, err = c.restoreTo(k, RestoreArgs{Into: []Region{there}, Streams: []uint64{stream}})
+		_, err = c.restoreTo(k, RestoreArgs{Into: []model.Region{there}, Streams: []uint64{stream}})
 		b.check(err)
 		m, err := dev.Borrow(stream).Mark()
 		b.check(err)
@@ -705,7 +705,7 @@ func TestCancelledSpillIsForgotten(t *testing.T) {
 	for range 6 { // more than there are workers
 		var out Outcome
 		op, code, err := c.h.Checkpoint(&CheckpointArgs{
-			AutoKey: true, Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+			AutoKey: true, Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 		}, &out)
 		if err != nil || code != status.Pending {
 			t.Fatalf("a capture behind a stream that stands still: %v %v", code, err)

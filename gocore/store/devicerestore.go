@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -195,7 +196,7 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 	bytes := op.private.Bytes(0, op.private.Size())
 	if op.errand == nil {
 		at, want := op.at, op.want
-		op.send(a, nil, func(gate *source) error { return op.s.bring(a, gate, bytes, at, l, want) })
+		op.send(a, nil, func(gate *borrow.Source) error { return op.s.bring(a, gate, bytes, at, l, want) })
 	}
 	done, err := op.errand.ended()
 	switch {
@@ -218,12 +219,12 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
-func (s *Store) bring(a *accelerator, gate *source, to []byte, at int64, l *layout, want []int32) error {
+func (s *Store) bring(a *accelerator, gate *borrow.Source, to []byte, at int64, l *layout, want []int32) error {
 	for _, i := range want {
 		span := l.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {
 			n := min(s.set.Cut, end-from)
-			if err := gate.during(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
+			if err := gate.During(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
 				return err
 			}
 		}
@@ -261,7 +262,7 @@ func (op *Op) dispatch(a *accelerator) error {
 	if !s.reaches(slot) {
 		ready, err := a.ready(op.streams)
 		if err == nil {
-			op.send(a, ready, func(gate *source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
+			op.send(a, ready, func(gate *borrow.Source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
 		}
 		return err
 	}
@@ -308,7 +309,7 @@ func (op *Op) sendAll(lane device.Lane) error {
 		switch {
 		case r.Bytes == 0:
 		case r.Place == 0:
-			if err := op.s.copyHere(copier.Scatter, &source{}, r, from); err != nil {
+			if err := op.s.copyHere(copier.Scatter, &borrow.Source{}, r, from); err != nil {
 				return err
 			}
 		case r.Mem.Contiguous():

@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/host"
+	"velocpy/gocore/transfer/borrow"
 )
 
 // A checkpoint whose source stays (copy=False) goes straight from the caller's arrays on a device to the host tier. What lies together goes as
@@ -22,7 +23,7 @@ type straight struct {
 	there, after []int32 // … and in one of these: its checksum is taken on the device, or of the slot afterwards
 }
 
-func (s *Store) sort(slot []byte, regions []Region) (by straight) {
+func (s *Store) sort(slot []byte, regions []model.Region) (by straight) {
 	reaches := s.reaches(slot)
 	for i := range regions {
 		r, n := &regions[i], int32(i)
@@ -45,7 +46,7 @@ func (s *Store) sort(slot []byte, regions []Region) (by straight) {
 func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	src := b.coming.source
 	var err error
-	if ready := src.filled(); ready != nil {
+	if ready := src.Filled(); ready != nil {
 		err = a.in(lane)(func(lane device.Lane) error { return lane.After(ready) })
 		ready.Drop()
 	}
@@ -58,24 +59,24 @@ func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer,
 		s.host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
 		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
 	}
-	if !errors.Is(err, errAbandoned) {
+	if !errors.Is(err, borrow.ErrAbandoned) {
 		err = deviceError(err)
 	}
 	return &moved{sums: sums, err: err}
 }
 
 // takeStraight fills a slot and returns its checksums.
-func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src *source, spans []model.Span) ([]uint64, error) {
-	by := s.sort(slot, src.regions)
+func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
+	by := s.sort(slot, src.Regions)
 	if !s.set.Checksum {
 		by.there, by.after = nil, nil
 	}
 	var there device.Sums
-	err := src.during(func() error {
+	err := src.During(func() error {
 		last, err := s.copyCuts(a, lane, slot, src, spans, by.cuts)
 		if err == nil && len(by.there) > 0 {
 			err = a.in(lane)(func(lane device.Lane) (err error) {
-				there, err = lane.Hash(lying(src.regions, by.there))
+				there, err = lane.Hash(lying(src.Regions, by.there))
 				return err
 			})
 		}
@@ -102,14 +103,14 @@ func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src 
 }
 
 // takeAfterAll fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
-func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfer, src *source, spans []model.Span) (all []uint64, err error) {
+func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
 	if err := a.still(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
 		return nil, err
 	}
-	err = src.during(func() error {
+	err = src.During(func() error {
 		var sums device.Sums
 		m, err := a.writing(lane, checks, x.ToOff, x.Rec.Size, func() (err error) {
-			if sums, err = gatherOn(lane, a.at(x.ToOff), spans, src.regions, s.set.Checksum); sums != nil {
+			if sums, err = gatherOn(lane, a.at(x.ToOff), spans, src.Regions, s.set.Checksum); sums != nil {
 				err = sums.Fetch(lane)
 			}
 			return err
@@ -134,20 +135,20 @@ func (a *accelerator) in(lane device.Lane) inLane {
 
 // copyCuts puts the copies of regions that lie together into a lane, cut by cut, and returns the last one's mark. After an error, as when the
 // source is given back meanwhile, nothing of it is under way.
-func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *source, spans []model.Span, which []int32) (device.Mark, error) {
+func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Mark, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
 	last := spans[which[len(which)-1]]
 	return a.inCuts(last.Offset+last.Bytes, s.oneCut, func(from, n int64) (device.Mark, error) {
-		if src.abandoned() {
-			return nil, errAbandoned
+		if src.Abandoned() {
+			return nil, borrow.ErrAbandoned
 		}
 		var failed error
 		for _, i := range which {
 			at, end := max(spans[i].Offset, from), min(spans[i].Offset+spans[i].Bytes, from+n)
 			if at < end && failed == nil {
-				failed = lane.Copy(device.AddressOf(slot[at:end]), device.Address(src.regions[i].Mem.Base)+device.Address(at-spans[i].Offset), end-at)
+				failed = lane.Copy(device.AddressOf(slot[at:end]), device.Address(src.Regions[i].Mem.Base)+device.Address(at-spans[i].Offset), end-at)
 			}
 		}
 		return behindAll(lane, failed)
@@ -155,7 +156,7 @@ func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *sou
 }
 
 // lying are regions where they are: for checksums.
-func lying(regions []Region, which []int32) []device.Piece {
+func lying(regions []model.Region, which []int32) []device.Piece {
 	all := make([]device.Piece, len(which))
 	for j, i := range which {
 		all[j] = device.Piece{Slot: device.Address(regions[i].Mem.Base), Bytes: regions[i].Bytes}

@@ -19,7 +19,7 @@ import (
 )
 
 // stays makes a checkpoint whose source stays; the call must not wait for the device.
-func (c *client) stays(b *board, k int64, regions ...Region) Outcome {
+func (c *client) stays(b *board, k int64, regions ...model.Region) Outcome {
 	c.t.Helper()
 	var out Outcome
 	_, code, err := c.tryStays(b, k, &out, regions...)
@@ -29,7 +29,7 @@ func (c *client) stays(b *board, k int64, regions ...Region) Outcome {
 	return out
 }
 
-func (c *client) tryStays(b *board, k int64, out *Outcome, regions ...Region) (*Op, status.Code, error) {
+func (c *client) tryStays(b *board, k int64, out *Outcome, regions ...model.Region) (*Op, status.Code, error) {
 	a := &CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}, SourceStays: true}
 	text := ""
 	for i := range regions {
@@ -85,7 +85,7 @@ func TestSourceStaysTakesNoRoomOnTheDevice(t *testing.T) {
 	}
 	var restored Outcome
 	other := b.foreign()
-	op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []Region{onDevice(to, size, 0)}, Streams: []uint64{other}, FD: c.fd}, &restored)
+	op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{other}, FD: c.fd}, &restored)
 	if err != nil || code != status.Pending {
 		t.Fatalf("restored before it is there: %v %v", code, err)
 	}
@@ -120,7 +120,7 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 				s := open(t, cfg)
 				c := newClient(t, s, "h")
 				for k, sizes := range [][]int{{0}, {1}, {3000, 0, 77}, {alone, 100, alone - 1}, {0, 700_001, 16 * 3000, 2_000_000}} {
-					var regions []Region
+					var regions []model.Region
 					var want [][]byte
 					offset := int64(64 * k)
 					for i, n := range sizes {
@@ -416,7 +416,7 @@ func TestSourceStaysAndTheHostFillsUp(t *testing.T) {
 				clear(here)
 				b.zero(at, size)
 				back := make([]byte, 900)
-				_, err := c.restoreTo(3, RestoreArgs{Select: []int32{1}, Into: []Region{region(back, 0)}})
+				_, err := c.restoreTo(3, RestoreArgs{Select: []int32{1}, Into: []model.Region{region(back, 0)}})
 				b.check(err)
 				if !bytes.Equal(back, random(900, 2)) {
 					t.Error("what lay in host memory differs")

@@ -5,13 +5,14 @@ import (
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/device"
+	"velocpy/gocore/transfer/borrow"
 )
 
 // errand is what somebody else does for an operation because it waits: for the caller's streams, and for copies to and from memory that the
 // device does not reach by itself. Whatever belongs to the operation or its caller is touched through the gate, so that the
 // operation can be given up while the errand still waits.
 type errand struct {
-	gate *source
+	gate *borrow.Source
 
 	mu   sync.Mutex
 	over bool
@@ -19,8 +20,8 @@ type errand struct {
 }
 
 // send has work done behind a mark, if there is one, which is the errand's then. The caller is woken when it has ended.
-func (op *Op) send(a *accelerator, behind device.Mark, work func(gate *source) error) {
-	e := &errand{gate: newSource(op.regions)}
+func (op *Op) send(a *accelerator, behind device.Mark, work func(gate *borrow.Source) error) {
+	e := &errand{gate: borrow.New(op.regions)}
 	op.errand = e
 	a.watchers.Add(1)
 	safego.Go("device errand", func() {
@@ -52,6 +53,6 @@ func (e *errand) ended() (bool, error) {
 // recall ends the operation's errand: when it returns, nothing is touched any more. It waits for one piece of a copy.
 func (op *Op) recall() {
 	if op.errand != nil {
-		op.errand.gate.abandon()
+		op.errand.gate.Abandon()
 	}
 }

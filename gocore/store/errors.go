@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
+	"velocpy/gocore/transfer/borrow"
 )
 
 // atTier turns an error of what a tier is made of into one of the contract, unless it is one already; nil stays nil.
@@ -57,7 +58,7 @@ func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 		return status.Wrap(status.DeviceLost, err, "the checkpoint lay on a device alone").AtTier(status.TierDevice)
 	case errors.Is(err, engine.ErrFull):
 		return status.Wrap(status.TierFull, status.Without(cause, engine.ErrFull.Error()), "no room").AtTier(tier)
-	case errors.Is(err, errAbandoned):
+	case errors.Is(err, borrow.ErrAbandoned):
 		return status.Wrap(status.Dropped, err, "not captured")
 	case errors.Is(err, safego.ErrPoisoned):
 		return status.Wrap(status.Poisoned, err, "the core panicked")

@@ -84,7 +84,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 		for k := range int64(50) {
 			stream := []uint64{b.stream, other}[k/3%2]
 			_, err := c.write(&CheckpointArgs{
-				Key: model.Key{Number: k % 3}, Regions: []Region{onDevice(at, 256<<10, 0)}, Layout: []byte{1, 0, 0, 4}, Slot: 256 << 10, FD: c.fd,
+				Key: model.Key{Number: k % 3}, Regions: []model.Region{onDevice(at, 256<<10, 0)}, Layout: []byte{1, 0, 0, 4}, Slot: 256 << 10, FD: c.fd,
 				Tier: status.TierNone, Streams: []uint64{stream},
 			})
 			b.check(err)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"velocpy/gocore/base/safego"
-	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
 )
 
@@ -22,7 +21,7 @@ func (s *Store) putAside(c *crew, x *engine.Transfer) bool {
 	if src == nil {
 		return false
 	}
-	m := src.late()
+	m := src.Pending()
 	if m == nil {
 		if _, waited := c.late.waiting[x]; waited {
 			delete(c.late.waiting, x)
@@ -55,17 +54,4 @@ func (l *late) next() *engine.Transfer {
 	x := l.filled[0]
 	l.filled = l.filled[1:]
 	return x
-}
-
-// late is the mark behind which a source will be filled, kept for the caller; nil when it is there, or when that cannot be told.
-func (src *source) late() device.Mark {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.ready == nil {
-		return nil
-	}
-	if passed, err := src.ready.Passed(); passed || err != nil {
-		return nil
-	}
-	return src.ready.Keep()
 }

@@ -37,7 +37,7 @@ func newLayouts(describes func(*model.Layout) error) layouts {
 }
 
 // take returns the layout of this text for one more user. text is copied when it is new.
-func (ls *layouts) take(text []byte, regions []Region, slot int64) (*layout, error) {
+func (ls *layouts) take(text []byte, regions []model.Region, slot int64) (*layout, error) {
 	if l := ls.byText[string(text)]; l != nil {
 		if !l.matches(regions, slot) {
 			return nil, status.New(status.Invalid, "the same layout came with other regions before")
@@ -86,7 +86,7 @@ func (l *layout) undescribed() error {
 	return status.Wrap(status.Corrupt, l.fault, "the description of the checkpoint is not one of its regions").AtTier(status.TierDisk)
 }
 
-func (l *layout) matches(regions []Region, slot int64) bool {
+func (l *layout) matches(regions []model.Region, slot int64) bool {
 	if len(l.Spans) != len(regions) || l.Slot != slot {
 		return false
 	}

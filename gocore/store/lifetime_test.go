@@ -172,7 +172,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 				a.Key.Number = 2
 			}
 			if !lease {
-				a.Into = []Region{region(mem[:n], 0)}
+				a.Into = []model.Region{region(mem[:n], 0)}
 			}
 			return h.h.Restore(&a, &Outcome{})
 		}

@@ -12,16 +12,9 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
-
-// Region is one region of a checkpoint as the caller's memory has it.
-type Region struct {
-	Mem    model.Strided
-	Offset int64 // in the slot
-	Bytes  int64
-	Place  int32 // 0: host memory; n: the memory of device n-1
-}
 
 // Outcome is what a call or a step gives back.
 type Outcome struct {
@@ -78,12 +71,12 @@ type Op struct {
 	sent    bool         // restore: copies to a device have been queued
 	failed  error        // why not all of them; capture: the disk does not take the bytes; wait: a device was lost while it took the bytes
 
-	job     *copier.Job // the copy under way
-	slot    []byte      // the bytes in the cache, once they are there: its room, or what a fetch has brought
-	regions []Region    // capture: sources; restore: destinations, parallel to want
-	source  *source     // capture: where a transfer takes the bytes from, instead of a copy of ours
-	want    []int32     // restore: regions asked for
-	lends   bool        // restore: ends with a lease instead of a copy to regions
+	job     *copier.Job    // the copy under way
+	slot    []byte         // the bytes in the cache, once they are there: its room, or what a fetch has brought
+	regions []model.Region // capture: sources; restore: destinations, parallel to want
+	source  *borrow.Source // capture: where a transfer takes the bytes from, instead of a copy of ours
+	want    []int32        // restore: regions asked for
+	lends   bool           // restore: ends with a lease instead of a copy to regions
 	private *memory.Mapping
 	check   bool     // restore: the job verifies
 	lent    []uint64 // restore, debug: checksums of the bytes on a device, for the lease
@@ -174,7 +167,7 @@ func (op *Op) Step(out *Outcome) (status.Code, error) {
 	out.Lease.note()
 	returned = true
 	if err != nil && op.source != nil {
-		op.source.abandon()
+		op.source.Abandon()
 	}
 	return code, err
 }
@@ -244,7 +237,7 @@ func (op *Op) undo() (taken *Outcome) {
 func (op *Op) Disown() {
 	op.bell.mute()
 	if op.source != nil {
-		op.source.abandon()
+		op.source.Abandon()
 	}
 	op.recall()
 }
@@ -454,13 +447,13 @@ type TicketState struct {
 func (s *Store) Ticket(ticket uint64) (TicketState, error) {
 	st, unread, err := s.ticket(ticket)
 	if unread != nil {
-		unread.abandon()
+		unread.Abandon()
 	}
 	return st, err
 }
 
 // ticket also returns the source that a transfer may still read, of a version that has gone.
-func (s *Store) ticket(ticket uint64) (st TicketState, unread *source, err error) {
+func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, err error) {
 	if err := s.enter(); err != nil {
 		return st, nil, err
 	}

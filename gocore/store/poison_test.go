@@ -99,7 +99,7 @@ func TestPanicInThisProcess(t *testing.T) {
 	var all []waiting
 	for i := range 6 { // more loads than there are workers, so that some are not begun
 		c := newClient(t, s, "h")
-		op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: i%2 == 0, Into: []Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
+		op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: i%2 == 0, Into: []model.Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}

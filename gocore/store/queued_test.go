@@ -92,7 +92,7 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 		},
 		"into": func(t *testing.T, b *board, c *client) device.Address {
 			seen := b.alloc(size)
-			_, err := c.restoreTo(0, RestoreArgs{Into: []Region{onDevice(seen, size, 0)}, Streams: []uint64{b.stream}})
+			_, err := c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(seen, size, 0)}, Streams: []uint64{b.stream}})
 			b.check(err)
 			return seen
 		},
@@ -178,7 +178,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 	const size = slotSize
 	for name, next := range map[string]func(c *client) error{
 		"restore": func(c *client) error {
-			_, err := c.restoreTo(1, RestoreArgs{Into: []Region{{Mem: model.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
+			_, err := c.restoreTo(1, RestoreArgs{Into: []model.Region{{Mem: model.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
 			return err
 		},
 		"wait for the history": func(c *client) error { return c.wait(0, status.TierHost) },
@@ -225,7 +225,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 			for range 3 { // known to be damaged: nobody is given it before it has been verified
 				_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 				wants(t, err, status.Corrupt)
-				_, err = c.restoreTo(0, RestoreArgs{Into: []Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
+				_, err = c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
 				wants(t, err, status.Corrupt)
 			}
 			b.check(next(c))
@@ -297,7 +297,7 @@ func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
 			b.check(err)
 			eventually(t, "two cuts are in the lane", func() bool { return b.driver.Calls("Copy") == before+2 })
 			at := b.alloc(size)
-			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Into: []Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
+			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
 			var out Outcome
 			if tc.waits {
 				op, code, err := c.h.Restore(&a, &out)
@@ -345,7 +345,7 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 			b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: !into, Streams: []uint64{b.stream}, Last: true}
 			if into {
-				a.Into = []Region{onDevice(b.alloc(size), size, 0)}
+				a.Into = []model.Region{onDevice(b.alloc(size), size, 0)}
 			}
 			var out Outcome
 			op, code, err := c.h.Restore(&a, &out)
@@ -392,7 +392,7 @@ func TestDoubtsEnd(t *testing.T) {
 	open()
 	b.check(l.Release(b.stream))
 	wants(t, c.wait(0, status.TierNone), status.Belated)
-	_, err = c.restoreTo(0, RestoreArgs{Into: []Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
+	_, err = c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
 	wants(t, err, status.Corrupt)
 	if c.doubts() != 1 {
 		t.Errorf("%d checkpoints are doubted", c.doubts())
@@ -428,7 +428,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 		"no region":             {RestoreArgs{Lease: true, Select: []int32{}, Peek: true}, status.OK},
 		"the region":            {RestoreArgs{Lease: true, Select: []int32{1}}, status.Belated},
 		"both":                  {RestoreArgs{Lease: true}, status.Belated},
-		"brought to the host":   {RestoreArgs{Into: []Region{{}}}, status.Corrupt},
+		"brought to the host":   {RestoreArgs{Into: []model.Region{{}}}, status.Corrupt},
 		"cancelled in the wait": {RestoreArgs{Lease: true, Last: true}, status.Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -440,7 +440,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 				b.fill(at, random(size, uint64(k)))
 				_, err := c.write(&CheckpointArgs{
 					Key: model.Key{Number: k}, Layout: []byte{2}, Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
-					Regions: []Region{onDevice(at, half, 0), onDevice(at+half, half, half)},
+					Regions: []model.Region{onDevice(at, half, 0), onDevice(at+half, half, half)},
 				})
 				b.check(err)
 				b.check(c.wait(0, status.TierHost))
@@ -449,7 +449,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 			a, got := tc.ask, make([]byte, size)
 			a.Key, a.FD, a.Streams = model.Key{Number: 0}, c.fd, []uint64{b.stream}
 			if !a.Lease {
-				a.Into = []Region{{Mem: model.Strided{Base: unsafe.Pointer(&got[0])}, Bytes: half}, {Mem: model.Strided{Base: unsafe.Pointer(&got[half])}, Bytes: half}}
+				a.Into = []model.Region{{Mem: model.Strided{Base: unsafe.Pointer(&got[0])}, Bytes: half}, {Mem: model.Strided{Base: unsafe.Pointer(&got[half])}, Bytes: half}}
 			}
 			open := c.hold(b, gate, 1)
 			var out Outcome

@@ -55,7 +55,7 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	var all []func() error
 	for i, k := range []int64{0, 5} { // one that is being read, and one that nobody expects
 		fd, out := eventfd(t), &Outcome{}
-		op, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: []Region{region(make([]byte, size), 0)}, FD: fd}, out)
+		op, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: []model.Region{region(make([]byte, size), 0)}, FD: fd}, out)
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}

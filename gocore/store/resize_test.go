@@ -321,7 +321,7 @@ func resizesUnderAWaitingCapture(t *testing.T) (waited bool) {
 	var out Outcome
 	fd := eventfd(t)
 	op, code, err := c.h.Checkpoint(&CheckpointArgs{
-		Key: model.NumberKey(7), Regions: []Region{onDevice(at, size, 0)}, Layout: []byte("one"), Slot: size, FD: fd, Tier: status.TierNone,
+		Key: model.NumberKey(7), Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("one"), Slot: size, FD: fd, Tier: status.TierNone,
 		Streams: []uint64{b.stream}, Patient: true,
 	}, &out)
 	b.check(err)
@@ -483,7 +483,7 @@ func TestReliefOfTheApplication(t *testing.T) {
 	eventually(t, "the tier grows again", func() bool { put(0); return cache() >= grown })
 	dst := b.alloc(size)
 	for k := range int64(n) {
-		_, err := c.restoreTo(k, RestoreArgs{Into: []Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 		b.check(err)
 		if !bytes.Equal(b.look(dst, size), random(size, uint64(k))) {
 			t.Fatalf("checkpoint %d differs", k)
@@ -526,8 +526,8 @@ func TestResizeOnAHostDevice(t *testing.T) {
 			}
 			defer func() { _ = m.Unmap() }()
 			src, dst := m.Bytes(0, size), m.Bytes(size, size)
-			on := func(p []byte) []Region {
-				return []Region{{Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Bytes: size, Place: 1}}
+			on := func(p []byte) []model.Region {
+				return []model.Region{{Mem: model.Strided{Base: unsafe.Pointer(unsafe.SliceData(p))}, Bytes: size, Place: 1}}
 			}
 			put := func(k int64) {
 				copy(src, random(size, uint64(k)))

@@ -16,9 +16,9 @@ import (
 // RestoreArgs describes a restore. Into is read during the call only; the memory it names until the operation has ended.
 type RestoreArgs struct {
 	Key      model.Key
-	Select   []int32  // indices of the regions wanted, ascending; nil: all
-	Into     []Region // destinations, one per region wanted; nil: a lease
-	Streams  []uint64 // the caller's, in whose order destinations on a device are written and leases there are read
+	Select   []int32        // indices of the regions wanted, ascending; nil: all
+	Into     []model.Region // destinations, one per region wanted; nil: a lease
+	Streams  []uint64       // the caller's, in whose order destinations on a device are written and leases there are read
 	Lease    bool
 	Expected uint64 // layout id, or 0
 	Last     bool
@@ -88,7 +88,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	op.streams = append([]uint64(nil), a.Streams...)
 	op.looped = a.Looped || a.Peek
 	if op.want, op.lends = want, a.Lease; !a.Lease {
-		op.regions = keep(a.Into)
+		op.regions = model.CloneRegions(a.Into)
 	}
 	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
 		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,

@@ -58,7 +58,7 @@ func inAllShapes(t *testing.T, f func(t *testing.T, s *Store)) {
 }
 
 // wide is a checkpoint of regions of several sizes, with gaps between them.
-func wide(sizes []int, seed uint64) (regions []Region, bytes [][]byte, slot int64) {
+func wide(sizes []int, seed uint64) (regions []model.Region, bytes [][]byte, slot int64) {
 	for i, n := range sizes {
 		p := random(n, seed+uint64(i)*1000)
 		regions, bytes = append(regions, region(p, slot)), append(bytes, p)
@@ -107,7 +107,7 @@ func checkWide(t *testing.T, h *client, k int64, sizes []int) {
 			t.Fatalf("checkpoint %d, regions %v: %v", k, pick, err)
 		}
 		got := make([][]byte, len(pick))
-		var into []Region
+		var into []model.Region
 		for j, i := range pick {
 			got[j] = make([]byte, len(want[i]))
 			into = append(into, region(got[j], 0))
@@ -144,7 +144,7 @@ func TestStridedRegions(t *testing.T) {
 			mem := model.Strided{Base: last, Item: 4, Shape: []int64{int64(rows), int64(cols)}, Strides: []int64{int64(cols * 12), -12}}
 			n := int64(rows * cols * 4)
 			a := CheckpointArgs{
-				Regions: []Region{{Mem: mem, Offset: 128, Bytes: n}}, Layout: []byte("strided"), Slot: n + 200, FD: h.fd, Tier: status.TierNone, SourceStays: stays,
+				Regions: []model.Region{{Mem: mem, Offset: 128, Bytes: n}}, Layout: []byte("strided"), Slot: n + 200, FD: h.fd, Tier: status.TierNone, SourceStays: stays,
 			}
 			var out Outcome
 			op, code, err := h.h.Checkpoint(&a, &out)
@@ -160,7 +160,7 @@ func TestStridedRegions(t *testing.T) {
 			to := make([]byte, len(from))
 			back := mem
 			back.Base = unsafe.Add(unsafe.Pointer(&to[0]), (cols-1)*12)
-			r := RestoreArgs{Into: []Region{{Mem: back, Bytes: n}}, FD: h.fd}
+			r := RestoreArgs{Into: []model.Region{{Mem: back, Bytes: n}}, FD: h.fd}
 			op, code, err = h.h.Restore(&r, &out)
 			if err == nil {
 				err = drive(t, op, code, h.fd, &out)
@@ -220,7 +220,7 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 		for i, name := range names {
 			p := random(10+i, uint64(i))
 			a := CheckpointArgs{
-				Key: model.Key{Text: name, IsText: true}, Regions: []Region{region(p, 0)}, Layout: []byte(fmt.Sprint(len(p))), Slot: int64(len(p)),
+				Key: model.Key{Text: name, IsText: true}, Regions: []model.Region{region(p, 0)}, Layout: []byte(fmt.Sprint(len(p))), Slot: int64(len(p)),
 				Meta: []byte("meta of " + name), FD: h.fd, Tier: status.TierNone,
 			}
 			if _, err := h.write(&a); err != nil {

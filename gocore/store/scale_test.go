@@ -35,7 +35,7 @@ func BenchmarkScale(b *testing.B) {
 
 // turns leases, restores, drops and rewrites the keys, and tells the median time of each.
 func turns(b *testing.B, h *client, a *CheckpointArgs, keys []int64) {
-	into := []Region{region(make([]byte, 64), 0)}
+	into := []model.Region{region(make([]byte, 64), 0)}
 	var out Outcome
 	check := func(code status.Code, err error) {
 		if code != status.OK {

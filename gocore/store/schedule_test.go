@@ -349,11 +349,11 @@ func (k *card) write(key int64) {
 	streams := k.some()
 	from := streams[k.r.IntN(len(streams))]
 	c := content{text: fmt.Sprint(k.serial)}
-	var regions []Region
+	var regions []model.Region
 	var after []func(junk uint64)
 	for range 1 + k.r.IntN(3)*k.r.IntN(2) {
 		p := k.bytes()
-		var g Region
+		var g model.Region
 		switch {
 		case k.r.IntN(5) == 0: // of host memory
 			own := bytes.Clone(p)
@@ -444,7 +444,7 @@ func (k *card) lost(key int64, err error) bool {
 }
 
 // rows lays bytes out with gaps between rows of 16.
-func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (Region, []func(uint64)) {
+func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (model.Region, []func(uint64)) {
 	const row, pitch = 16, 48
 	n := int64(len(p) / row)
 	wide := make([]byte, n*pitch)
@@ -453,7 +453,7 @@ func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (
 	}
 	at := k.alloc(int64(len(wide)))
 	k.fill(from, at, wide)
-	g := Region{Mem: model.Strided{Base: pointer(at), Shape: []int64{n, row}, Strides: []int64{pitch, 1}, Item: 1}, Offset: offset, Bytes: int64(len(p)), Place: int32(k.ordinal + 1)}
+	g := model.Region{Mem: model.Strided{Base: pointer(at), Shape: []int64{n, row}, Strides: []int64{pitch, 1}, Item: 1}, Offset: offset, Bytes: int64(len(p)), Place: int32(k.ordinal + 1)}
 	return g, append(after, func(junk uint64) { k.fill(junk, at, make([]byte, len(wide))) })
 }
 

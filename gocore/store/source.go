@@ -5,19 +5,19 @@ import (
 	"sync"
 	"unsafe"
 
-	"go.uber.org/atomic"
-
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
 // coming is what is still to be learnt of a capture: where a transfer takes its bytes from, or, when a device is taking them, the mark behind
 // which they are there, and their checksums.
 type coming struct {
-	source *source
+	source *borrow.Source
 	device *accelerator
 	mark   device.Mark
 	sums   device.Sums
@@ -36,7 +36,7 @@ func (b *body) taken() bool {
 }
 
 // unread is where a transfer still takes the bytes from, or nil.
-func (b *body) unread() *source {
+func (b *body) unread() *borrow.Source {
 	if b.coming == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (s *Store) vanish(ticket uint64, b *body) {
 		return
 	}
 	if c.mark == nil {
-		c.source.forget()
+		c.source.Forget()
 		return
 	}
 	s.strays.add(ticket, c)
@@ -66,83 +66,6 @@ func (c *coming) drop() {
 	c.mark.Drop()
 }
 
-// source is a checkpoint's bytes while they are still in the caller's memory: a transfer takes them from there.
-type source struct {
-	mu      sync.Mutex // held while somebody reads the caller's memory; never during I/O
-	regions []Region
-	ready   device.Mark // of sources on a device: what is queued before it fills them
-	given   atomic.Bool // the caller has its memory back, or waits for it
-}
-
-var errAbandoned = errors.New("the caller gave the checkpoint up")
-
-func newSource(regions []Region) *source { return &source{regions: keep(regions)} }
-
-// forget drops the mark behind which sources on a device are filled: nobody will read them.
-func (src *source) forget() {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	src.dropReady()
-}
-
-// filled is the caller's mark behind what fills a source on a device; nil for all others. Nobody's memory is touched while it is waited for.
-func (src *source) filled() device.Mark {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.ready == nil {
-		return nil
-	}
-	return src.ready.Keep()
-}
-
-func (src *source) dropReady() {
-	if src.ready != nil {
-		src.ready.Drop()
-		src.ready = nil
-	}
-}
-
-// abandon gives the caller its memory back: when it returns nobody reads it, now or later. It waits for one piece of a copy, never for I/O.
-func (src *source) abandon() {
-	src.given.Store(true) // first: a copy in many pieces ends with the one that it is at
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	src.dropReady() // the transfer may never come to it
-}
-
-func (src *source) abandoned() bool { return src.given.Load() }
-
-// read runs one short piece of a copy from the caller's memory.
-func (src *source) read(piece func()) error {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.abandoned() {
-		return errAbandoned
-	}
-	piece()
-	return nil
-}
-
-// during runs work that reads the caller's memory, unless the caller has it back. Long work looks at abandoned now and then.
-func (src *source) during(work func() error) error {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.abandoned() {
-		return errAbandoned
-	}
-	return work()
-}
-
-// run runs a job that copies from the caller's memory.
-func (src *source) run(job *copier.Job) error {
-	for done := false; !done; {
-		if err := src.read(func() { done = job.Run(slice) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // window is how much of a checkpoint a spill holds in memory at once.
 const window = 8 << 20
 
@@ -151,7 +74,7 @@ func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
 	src := b.coming.source
 	if a := s.home(x.Rec); a != nil {
-		if ready := src.filled(); ready != nil {
+		if ready := src.Filled(); ready != nil {
 			if err := a.wait(ready); err != nil {
 				return nil, err
 			}
@@ -164,26 +87,26 @@ func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	return s.spillToDisk(x.ToOff, src)
 }
 
-func (s *Store) spillToMemory(slot []byte, src *source) ([]uint64, error) {
-	job := s.gather(slot, src.regions)
+func (s *Store) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
+	job := s.gather(slot, src.Regions)
 	defer job.Free()
-	if err := src.run(job); err != nil || !s.set.Checksum {
+	if err := src.Run(job); err != nil || !s.set.Checksum {
 		return nil, err
 	}
 	return append([]uint64(nil), job.Sums()...), nil
 }
 
 // spillToDisk writes window by window. A contiguous region is read where it is, others are gathered whole beside the cache first.
-func (s *Store) spillToDisk(at int64, src *source) ([]uint64, error) {
+func (s *Store) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+diskGrain)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
 	w := spillWriter{s: s, src: src, at: at, buf: buf.Bytes(0, window+diskGrain)}
-	sums := make([]uint64, len(src.regions))
-	for i := range src.regions {
-		if sums[i], err = w.region(&src.regions[i]); err != nil {
+	sums := make([]uint64, len(src.Regions))
+	for i := range src.Regions {
+		if sums[i], err = w.region(&src.Regions[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -196,7 +119,7 @@ func (s *Store) spillToDisk(at int64, src *source) ([]uint64, error) {
 // spillWriter lays regions into whole disk blocks in the order of the slot.
 type spillWriter struct {
 	s    *Store
-	src  *source
+	src  *borrow.Source
 	at   int64 // where on disk the slot's byte 0 goes
 	from int64 // slot offset of buf[0], a multiple of the grain
 	fill int64 // bytes of buf in use
@@ -204,7 +127,7 @@ type spillWriter struct {
 }
 
 // region appends one region and returns its checksum.
-func (w *spillWriter) region(r *Region) (uint64, error) {
+func (w *spillWriter) region(r *model.Region) (uint64, error) {
 	if err := w.seek(r.Offset); err != nil {
 		return 0, err
 	}
@@ -212,7 +135,7 @@ func (w *spillWriter) region(r *Region) (uint64, error) {
 		return checksum.Sum(nil), nil
 	}
 	if len(r.Mem.Shape) == 0 {
-		return w.bytes(unsafe.Slice((*byte)(r.Mem.Base), r.Bytes), w.src.read)
+		return w.bytes(unsafe.Slice((*byte)(r.Mem.Base), r.Bytes), w.src.Read)
 	}
 	gathered, err := w.gather(r)
 	if err != nil {
@@ -226,7 +149,7 @@ func (w *spillWriter) region(r *Region) (uint64, error) {
 }
 
 // gather brings the elements of a region together beside the cache.
-func (w *spillWriter) gather(r *Region) (*memory.Mapping, error) {
+func (w *spillWriter) gather(r *model.Region) (*memory.Mapping, error) {
 	m, err := memory.Map("spill gather", r.Bytes)
 	if err != nil {
 		return nil, err
@@ -234,7 +157,7 @@ func (w *spillWriter) gather(r *Region) (*memory.Mapping, error) {
 	piece := copier.Piece{Slot: m.Base(), Bytes: r.Bytes, Mem: r.Mem}
 	job := copier.NewJob(copier.Gather, []copier.Piece{piece}, copier.Options{Pool: w.s.pool})
 	defer job.Free()
-	if err := w.src.run(job); err != nil {
+	if err := w.src.Run(job); err != nil {
 		return nil, errors.Join(err, m.Unmap())
 	}
 	return m, nil

@@ -152,7 +152,7 @@ func (op *Op) despair(why error) {
 	}
 	if !op.giveUp() {
 		op.failed = why
-		op.source.given.Store(true)
+		op.source.Refuse()
 	}
 	op.bell.ring()
 }

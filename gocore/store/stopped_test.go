@@ -76,7 +76,7 @@ func TestFlushFromADeviceOfWhatIsGoneStops(t *testing.T) {
 	eventually(t, "the flush has begun", func() bool { return b.driver.Calls("Copy") > before+4 })
 	c.drop(1)
 	_, err = c.write(&CheckpointArgs{
-		Key: model.Key{Number: 2}, Regions: []Region{onDevice(at, 1000, 0)}, Layout: []byte{1, 232, 3, 0}, Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
+		Key: model.Key{Number: 2}, Regions: []model.Region{onDevice(at, 1000, 0)}, Layout: []byte{1, 232, 3, 0}, Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 	b.check(err)
 	b.check(c.wait(0, status.TierHost))

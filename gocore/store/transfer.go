@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/segment"
+	"velocpy/gocore/transfer/borrow"
 )
 
 // moved is what a transfer has brought.
@@ -39,7 +40,7 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 		m.err = w.load(x, b)
 	case engine.Spill:
 		m.sums, m.err = s.spill(x)
-		if !errors.Is(m.err, errAbandoned) {
+		if !errors.Is(m.err, borrow.ErrAbandoned) {
 			m.err = s.diskError(m.err)
 		}
 	default:

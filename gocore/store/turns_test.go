@@ -48,7 +48,7 @@ func TestStepAndCancelMeet(t *testing.T) {
 			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: true}, &Outcome{})
 		},
 		"into": func(h *client, into []byte, _ *vfs.Rule) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Into: []Region{region(into, 0)}}, &Outcome{})
+			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Into: []model.Region{region(into, 0)}}, &Outcome{})
 		},
 		"ticket": func(h *client, _ []byte, _ *vfs.Rule) (*Op, status.Code, error) {
 			out := h.mustPut(10, random(size, 10))
