@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
@@ -72,12 +73,12 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if err := checkMemory(a.Regions); err != nil {
 		return err
 	}
-	dev, err := s.placed(a.Regions)
+	dev, err := s.deviceOfRegions(a.Regions)
 	if err != nil {
 		return err
 	}
-	if dev != nil && dev.dev.Lost() != nil {
-		return deviceError(dev.dev.Lost())
+	if dev != nil && dev.Device.Lost() != nil {
+		return devicememory.Explain(dev.Device.Lost())
 	}
 	down, err := s.tierIndex(a.Tier)
 	if err != nil {
@@ -93,9 +94,9 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	}
 	size, align := slotRoom(a.Slot)
 	b := &body{layout: l, meta: string(a.Meta), time: s.clock().UnixNano()}
-	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.accelerators)}
+	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.deviceTiers)}
 	if dev != nil {
-		o.Top = dev.tier
+		o.Top = dev.Tier
 	}
 	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.now()
 	ready, err := op.mayBeTaken(size, a.SourceStays)
@@ -106,7 +107,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	s.sayAgainFor(s.now())
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
-		dropAll(ready)
+		devicememory.DropAll(ready)
 	}
 	if err != nil {
 		return s.explain(err, nil)
@@ -189,7 +190,7 @@ func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
 		return op.waits(now)
 	}
 	op.woke(now)
-	if s.accelerator(c.Tier) != nil {
+	if s.deviceTier(c.Tier) != nil {
 		op.at, op.placed = s.eng.Fragment(c.Rec, c.Tier).Offset, true
 	} else {
 		op.slot = s.slot(c.Rec, c.Tier)

@@ -1,6 +1,9 @@
 package store
 
-import "velocpy/gocore/policy/engine"
+import (
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
+)
 
 // Causes divide a sum of waits by what was waited for, ns.
 type Causes struct {
@@ -75,3 +78,14 @@ func (op *Op) endBlocked(now int64) {
 		delete(op.s.roomless, op)
 	}
 }
+
+// causesOf are the causes for which captures, or restores, waited on a device.
+func causesOf(s *devicememory.Waits, waiting devicememory.Kind) Causes {
+	w := s[waiting]
+	return Causes{
+		Flush: w[devicememory.Flushes], Load: w[devicememory.Loads], Reader: w[devicememory.Reads] + w[devicememory.Restores],
+		Other: w[devicememory.Captures] + w[devicememory.Checks],
+	}
+}
+
+func (c Causes) sum() int64 { return c.Flush + c.Load + c.Reader + c.Full + c.Other }

@@ -18,8 +18,8 @@ import (
 // causePause is how long the tests of causes keep somebody waiting.
 const causePause = 80 * time.Millisecond
 
-// causesOf are the store's waits by cause; each sum is that of its causes.
-func causesOf(t testing.TB, s *Store) WaitCauses {
+// statsCauses are the store's waits by cause; each sum is that of its causes.
+func statsCauses(t testing.TB, s *Store) WaitCauses {
 	t.Helper()
 	st, err := s.Stats()
 	if err != nil {
@@ -29,7 +29,7 @@ func causesOf(t testing.TB, s *Store) WaitCauses {
 	if c.Capture.sum() != w.CaptureWait || c.DeviceCapture.sum() != w.DeviceCapture || c.DeviceRestore.sum() != w.DeviceRestore {
 		t.Errorf("by cause: %+v; in all: %+v", c, w)
 	}
-	if on := st.Tiers["device"].Streams; len(s.accelerators) == 1 && (on.Capture != c.DeviceCapture || on.Restore != c.DeviceRestore) {
+	if on := st.Tiers["device"].Streams; len(s.deviceTiers) == 1 && (on.Capture != c.DeviceCapture || on.Restore != c.DeviceRestore) {
 		t.Errorf("on the device: %+v; in all: %+v", on, c)
 	}
 	return c
@@ -114,7 +114,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 		(<-opens)()
 		b.check(lease.Release(b.stream))
 		b.look(b.alloc(8), 8)
-		watch.only(t, "the stream of the lease", causesOf(t, c.s).DeviceRestore, byFlush)
+		watch.only(t, "the stream of the lease", statsCauses(t, c.s).DeviceRestore, byFlush)
 	})
 	t.Run("restore behind a load", func(t *testing.T) {
 		b, gate := gated(t, double.Config{})
@@ -126,7 +126,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 		open()
 		b.check(lease.Release(b.stream))
 		b.look(b.alloc(8), 8)
-		watch.only(t, "the stream of the lease", causesOf(t, c.s).DeviceRestore, byLoad)
+		watch.only(t, "the stream of the lease", statsCauses(t, c.s).DeviceRestore, byLoad)
 	})
 	t.Run("capture behind a reader", func(t *testing.T) {
 		b, gate := gated(t, double.Config{})
@@ -160,7 +160,7 @@ func captureBehind(b *board, c *client, size int, open func(), cause func(*Cause
 	watch.sleep()
 	open()
 	b.check(c.wait(out.Ticket, status.TierNone))
-	watch.only(b.t, "the stream of the capture", causesOf(b.t, c.s).DeviceCapture, cause)
+	watch.only(b.t, "the stream of the capture", statsCauses(b.t, c.s).DeviceCapture, cause)
 }
 
 // A capture waits in its call for room: for what, is told apart.
@@ -182,7 +182,7 @@ func TestCausesInTheCall(t *testing.T) {
 		if err := drive(t, op, code, c.fd, &Outcome{}); err != nil {
 			t.Fatal(err)
 		}
-		watch.only(t, "the capture", causesOf(t, c.s).Capture, inCalls[by])
+		watch.only(t, "the capture", statsCauses(t, c.s).Capture, inCalls[by])
 	}
 	t.Run("flush from a device", func(t *testing.T) {
 		b, gate := gated(t, double.Config{})
@@ -247,7 +247,7 @@ func TestCausesOfOneWait(t *testing.T) {
 	if err := drive(t, op, code, c.fd, &Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	got, rest := causesOf(t, c.s).Capture, int64(time.Since(watch.began)-watch.slept)
+	got, rest := statsCauses(t, c.s).Capture, int64(time.Since(watch.began)-watch.slept)
 	if least := int64(causePause * 3 / 4); got.Reader < least || got.Flush < least || got.Full+got.Load+got.Other > rest {
 		t.Errorf("%+v, and %d ns that are no pause", got, rest)
 	}

@@ -28,7 +28,9 @@ func (s *Store) Close(fd int32) *Op {
 			c.bell.Broadcast()
 		}
 		s.prover.bell.Broadcast()
-		s.stopSizing()
+		for _, a := range s.deviceTiers {
+			a.Stop()
+		}
 		if s.host != nil {
 			s.host.Stop()
 		}

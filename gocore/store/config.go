@@ -54,7 +54,7 @@ type Config struct {
 	Cut         int64           `json:"-"` // 0: cut
 	// Clock tells when checkpoints are captured; nil: the system's.
 	Clock func() time.Time `json:"-"`
-	// LookEvery is how often a device is asked what memory others have left; 0: lookEvery.
+	// LookEvery is devicememory.Options.LookEvery.
 	LookEvery  time.Duration `json:"-"`
 	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
 	OpenDevice DeviceOpener  `json:"-"` // nil: there are no devices
@@ -185,9 +185,6 @@ func (s *settings) checkSizes() error {
 	}
 	if s.DespairAfter == 0 {
 		s.DespairAfter = despairAfter
-	}
-	if s.LookEvery == 0 {
-		s.LookEvery = lookEvery
 	}
 	if s.FS == nil {
 		s.FS = vfs.OS()

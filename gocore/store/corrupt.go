@@ -33,9 +33,9 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		return status.New(status.Invalid, "the %s tier has no byte %d of this checkpoint", status.TierName(tier), offset)
 	}
 	f := s.eng.Fragment(rec, t)
-	if a := s.accelerator(t); a != nil {
+	if a := s.deviceTier(t); a != nil {
 		s.eng.Doubt(rec, t)
-		return a.flip(f.Offset + offset)
+		return a.Flip(f.Offset + offset)
 	}
 	if s.eng.IsMemory(t) {
 		s.host.Bytes(f.Offset, f.Size)[offset] ^= 1

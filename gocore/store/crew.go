@@ -4,15 +4,16 @@ import (
 	"sync"
 
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // crew is the workers that carry transfers over one link in one direction. Without devices there is one crew for each direction, since
 // there is one link; with them each link has its own, or else the slow ones would keep everybody busy.
 type crew struct {
 	direction engine.Direction
-	link      int          // its upper tier; engine.AnyLink
-	device    *accelerator // of its upper tier; nil for host memory
-	demanded  bool         // takes only what restores wait for
+	link      int                  // its upper tier; engine.AnyLink
+	device    *devicememory.Memory // of its upper tier; nil for host memory
+	demanded  bool                 // takes only what restores wait for
 	size      int
 	atOnce    int        // so many of its workers read at once, and more only what somebody waits for; 0: all
 	reading   int        // how many do
@@ -68,7 +69,7 @@ func (c *crew) reads(atOnce int) {
 func (s *Store) newCrews() []*crew {
 	var crews []*crew
 	for _, d := range []engine.Direction{engine.Down, engine.Up} {
-		if len(s.accelerators) == 0 {
+		if len(s.deviceTiers) == 0 {
 			crews = append(crews, &crew{direction: d, link: engine.AnyLink, size: s.set.Workers})
 			if d == engine.Up {
 				crews[len(crews)-1].reads(s.set.Workers)
@@ -76,7 +77,7 @@ func (s *Store) newCrews() []*crew {
 			continue
 		}
 		for t := range s.tiers[:len(s.tiers)-1] {
-			c := &crew{direction: d, link: t, device: s.accelerator(t), size: s.set.Workers}
+			c := &crew{direction: d, link: t, device: s.deviceTier(t), size: s.set.Workers}
 			crews = append(crews, c)
 			if c.device == nil {
 				if d == engine.Up {

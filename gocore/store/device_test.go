@@ -18,6 +18,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // board is a device as an application uses it beside a store: memory and a stream of its own. The driver is the double: what is not
@@ -129,7 +130,7 @@ func (b *board) config(host, disk int64, dev int64) Config {
 }
 
 func onDevice(at device.Address, n int, offset int64) model.Region {
-	return model.Region{Mem: model.Strided{Base: pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
+	return model.Region{Mem: model.Strided{Base: devicememory.Pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
 }
 
 func (c *client) putOn(b *board, k int64, at device.Address, n int) (Outcome, error) {

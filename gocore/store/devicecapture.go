@@ -3,42 +3,26 @@ package store
 import (
 	"unsafe"
 
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
-
-// ready is the mark behind everything that is queued in the caller's streams now.
-func (a *accelerator) ready(streams []uint64) (device.Mark, error) {
-	lane, err := a.join(streams)
-	if err != nil {
-		return nil, deviceError(err)
-	}
-	m, err := lane.Mark()
-	return m, deviceError(err)
-}
 
 // mayBeTaken is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
 // the engine is: a stream that takes no marks must leave nothing behind.
 func (op *Op) mayBeTaken(size int64, stays bool) ([]device.Mark, error) {
 	s, a := op.s, op.device
-	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.tier) { // with room to spare for what the tier rounds up
+	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.Tier) { // with room to spare for what the tier rounds up
 		return nil, nil
 	}
-	m, err := a.ready(op.streams)
+	m, err := a.Fence(op.streams)
 	if err != nil {
 		return nil, err
 	}
 	return []device.Mark{m}, nil
-}
-
-func dropAll(marks []device.Mark) {
-	for _, m := range marks {
-		m.Drop()
-	}
 }
 
 // stepDeviceCapture captures arrays on a device: into its own tier, where the copy is queued behind the caller's work and nobody waits
@@ -62,15 +46,15 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 	began := s.now()
 	b := rec.Body.(*body)
 	var sums device.Sums
-	lane, err := a.join(op.streams)
+	lane, err := a.Join(op.streams)
 	if err == nil {
 		var m device.Mark
-		m, err = a.writing(lane, captures, op.at, rec.Size, func() (err error) {
-			sums, err = gatherOn(lane, a.at(op.at), b.layout.Spans, op.regions, s.set.Checksum)
+		m, err = a.QueueWrite(lane, devicememory.Captures, op.at, rec.Size, func() (err error) {
+			sums, err = devicememory.Gather(lane, a.Address(op.at), b.layout.Spans, op.regions, s.set.Checksum)
 			return err
 		})
 		if op.mark = m; err == nil {
-			err = a.rejoin(op.streams, m)
+			err = a.Rejoin(op.streams, m)
 		}
 	}
 	op.copied += s.now() - began
@@ -91,7 +75,7 @@ func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (statu
 	s.eng.EndCapture(s.now(), op.capture, err == nil)
 	s.line.took = 0
 	if err != nil {
-		return op.endCapture(out, s.explain(deviceError(err), nil))
+		return op.endCapture(out, s.explain(devicememory.Explain(err), nil))
 	}
 	return op.endCapture(out, nil)
 }
@@ -102,11 +86,13 @@ func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
 	if op.job == nil {
 		if op.errand == nil {
 			a, slot, spans := op.device, op.slot, b.layout.Spans
-			ready, err := a.ready(op.streams)
+			ready, err := a.Fence(op.streams)
 			if err != nil {
 				return op.endTake(out, b, nil, err)
 			}
-			op.send(a, ready, func(gate *borrow.Source) error { return op.s.gatherToHost(a, a.now, gate, slot, spans, b.layout.all()) })
+			op.send(a, ready, func(gate *borrow.Source) error {
+				return op.s.gatherToHost(a, a.RunSync, gate, slot, spans, b.layout.all())
+			})
 		}
 		if done, err := op.errand.ended(); !done {
 			return status.Pending, nil
@@ -132,12 +118,10 @@ func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
 }
 
 // watch makes the operation wait for a mark: its caller is woken when it has passed.
-func (op *Op) watch(a *accelerator, m device.Mark) {
+func (op *Op) watch(a *devicememory.Memory, m device.Mark) {
 	op.mark = m
 	kept := m.Keep()
-	a.watchers.Add(1)
-	safego.Go("device watch", func() {
-		defer a.watchers.Done()
+	a.Go("device watch", func() {
 		defer kept.Drop()
 		_ = kept.Wait() // the caller's next step finds the error
 		op.bell.ring()
@@ -159,16 +143,16 @@ func (op *Op) taking() bool {
 		if !passed && err == nil {
 			return true
 		}
-		op.failed = deviceError(err)
+		op.failed = devicememory.Explain(err)
 		op.dropMark()
 	}
 	for len(op.recs) > 0 {
-		b, a := op.recs[0].Body.(*body), op.s.home(op.recs[0])
-		if b.coming != nil && b.coming.mark != nil && a.dev.Lost() != nil {
-			op.failed = deviceError(a.dev.Lost())
+		b, a := op.recs[0].Body.(*body), op.s.deviceOf(op.recs[0])
+		if b.coming != nil && b.coming.mark != nil && a.Device.Lost() != nil {
+			op.failed = devicememory.Explain(a.Device.Lost())
 		}
 		if !b.taken() {
-			op.watch(op.s.home(op.recs[0]), b.coming.mark.Keep())
+			op.watch(op.s.deviceOf(op.recs[0]), b.coming.mark.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]

@@ -5,38 +5,18 @@ import (
 
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 )
 
-// cut is how much of a transfer is put into a lane at once, and two cuts are in the lane at a time: the link never rests, and what somebody
-// waits for, in another lane and in one piece, gets its turn in between. Half as much costs a few hundredths of the rate both ways.
+// cut is how much of a transfer is put into a lane at once. Half as much costs a few hundredths of the rate both ways.
 const cut = 32 << 20
-
-// inCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. It asks before each cut how large it may be. After
-// an error nothing of it that has a mark is under way.
-func (a *accelerator) inCuts(end int64, size func() int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
-	var last device.Mark
-	for from := int64(0); from < end; {
-		n := min(size(), end-from)
-		m, err := put(from, n)
-		if from += n; last != nil && (from < end || err != nil) {
-			err = a.finish(last, err)
-		} else if last != nil {
-			last.Drop() // who waits for the mark behind it waits for both
-		}
-		if err != nil {
-			return nil, a.finish(m, err)
-		}
-		last = m
-	}
-	return last, nil
-}
 
 func (s *Store) oneCut() int64 { return s.set.Cut }
 
 // move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
 func (w *worker) move(x *engine.Transfer) *moved {
 	a := w.crew.device
-	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.home(x.Rec) != a {
+	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.deviceOf(x.Rec) != a {
 		return w.moveByHost(x)
 	}
 	lane, err := w.laneOf(a)
@@ -54,7 +34,7 @@ func (w *worker) move(x *engine.Transfer) *moved {
 }
 
 // laneOf is the worker's own lane.
-func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
+func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 	if w.lane != nil {
 		return w.lane, nil
 	}
@@ -65,9 +45,9 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 	case w.crew.direction == engine.Up:
 		priority = device.Ahead
 	}
-	lane, err := a.dev.Lane(priority)
+	lane, err := a.Device.Lane(priority)
 	if err != nil {
-		return nil, deviceError(err)
+		return nil, devicememory.Explain(err)
 	}
 	w.lane = lane
 	return lane, nil
@@ -75,7 +55,7 @@ func (w *worker) laneOf(a *accelerator) (device.Lane, error) {
 
 // flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device took with the capture. The time that it waits
 // for the capture is not the link's.
-func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) error {
+func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) error {
 	end := b.layout.end()
 	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // before restores have to wait for what this settles
 	t := s.unsettled(a, b)
@@ -87,7 +67,7 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.inCuts(end, s.oneCut, func(from, n int64) (device.Mark, error) {
+	last, err := a.CopyInCuts(end, s.oneCut, func(from, n int64) (device.Mark, error) {
 		if b.gone.Load() {
 			return nil, engine.ErrStopped
 		}
@@ -97,31 +77,31 @@ func (s *Store) flushFrom(a *accelerator, lane device.Lane, x *engine.Transfer, 
 			}
 			x.Rested(int64(s.host.Watermark().Await(x.ToOff + from + n)))
 		}
-		return a.reading(lane, flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.at(x.FromOff+from), n) })
+		return a.QueueRead(lane, devicememory.Flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.Address(x.FromOff+from), n) })
 	})
-	return a.finish(last, errors.Join(err, t.arrived()))
+	return a.Finish(last, errors.Join(err, t.arrived()))
 }
 
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it. Restores are given it as soon as all of that is in the
 // lane, as the work of their callers' streams is then put behind it; what the device finds out later is told belatedly.
-func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
+func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	last, err := a.inCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
-		return a.writing(lane, loads, x.ToOff+from, n, func() error { return lane.Copy(a.at(x.ToOff+from), device.AddressOf(slot[from:]), n) })
+	last, err := a.CopyInCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
+		return a.QueueWrite(lane, devicememory.Loads, x.ToOff+from, n, func() error { return lane.Copy(a.Address(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {
-		return &moved{err: a.finish(last, err)}
+		return &moved{err: a.Finish(last, err)}
 	}
 	if s.set.verify == verifyOff || b.sums == nil {
 		s.queued(x)
-		if err = a.finish(last, nil); err != nil {
-			err = errors.Join(err, a.still(x.ToOff, x.Rec.Size)) // what is copied must stay until it has been
+		if err = a.Finish(last, nil); err != nil {
+			err = errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size)) // what is copied must stay until it has been
 		}
 		return &moved{err: err}
 	}
-	sums, m, err := a.hash(lane, loads, x.ToOff, b.layout)
+	sums, m, err := a.QueueChecksums(lane, devicememory.Loads, x.ToOff, &b.layout.Layout)
 	if err != nil {
-		return &moved{err: a.finish(last, err)}
+		return &moved{err: a.Finish(last, err)}
 	}
 	if last != nil {
 		last.Drop() // the checksums are behind it in the same lane
@@ -129,9 +109,9 @@ func (s *Store) loadTo(a *accelerator, lane device.Lane, x *engine.Transfer, b *
 	if s.set.verify != verifyAlways { // or else every restore takes them itself, and waits
 		s.queued(x)
 	}
-	there, err := a.fetched(sums, m)
+	there, err := a.AwaitChecksums(sums, m)
 	if err != nil {
-		return &moved{err: errors.Join(err, a.still(x.ToOff, x.Rec.Size))} // what is copied must stay until it has been
+		return &moved{err: errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size))} // what is copied must stay until it has been
 	}
 	bad := differing(there, b.sums)
 	if len(bad) > 0 {
@@ -157,46 +137,6 @@ func (s *Store) queued(x *engine.Transfer) {
 	if s.belated.doubts[x.Rec] == nil {
 		s.eng.Queued(s.now(), x)
 	}
-}
-
-// sumsOn takes the checksums of a slot on its device and waits for them.
-func (a *accelerator) sumsOn(lane device.Lane, offset int64, l *layout) ([]uint64, error) {
-	sums, m, err := a.hash(lane, checks, offset, l)
-	if err != nil {
-		return nil, err
-	}
-	return a.fetched(sums, m)
-}
-
-// hash queues the checksums of a slot. After an error nothing of it is under way.
-func (a *accelerator) hash(lane device.Lane, kind work, offset int64, l *layout) (sums device.Sums, m device.Mark, err error) {
-	m, err = a.reading(lane, kind, offset, l.Slot, func() (err error) {
-		sums, err = lane.Hash(dense(a.at(offset), l.Spans))
-		return err
-	})
-	if err == nil {
-		return sums, m, nil
-	}
-	if waited := a.finish(m, nil); sums != nil && m != nil && waited == nil {
-		sums.Discard()
-	}
-	return nil, nil, err
-}
-
-// fetched waits for the checksums of a slot. It tries to wait twice: a caller may have been given the bytes by then, so that they cannot be
-// read again.
-func (a *accelerator) fetched(sums device.Sums, m device.Mark) ([]uint64, error) {
-	again := m.Keep()
-	err := a.finish(m, nil)
-	if err != nil {
-		err = a.finish(again, nil)
-	} else {
-		again.Drop()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return sums.Take(), nil
 }
 
 // differing returns the regions whose checksums are not the same.

@@ -11,23 +11,21 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
-// pointer shows an address of a device as a pointer. Nobody in the core follows it.
-func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
-
 // lookOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
 // is verified when it comes up, before or after. Debug mode reads the bytes first. The lock is held.
-func (op *Op) lookOnDevice(out *Outcome, a *accelerator) (status.Code, error) {
+func (op *Op) lookOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.explain(err, op.restore.Rec))
 	}
 	op.at, op.placed = op.s.eng.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
 	if op.lends && !op.inspects() {
 		if err := op.lendOn(a); err != nil {
-			return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
+			return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
 		}
 		return op.giveFromDevice(out)
 	}
@@ -41,49 +39,18 @@ func (op *Op) inspects() bool {
 }
 
 // lendOn makes the caller's streams wait for who writes the slot, and, when it may become the caller's to write into, for who reads it.
-func (op *Op) lendOn(a *accelerator) error {
+func (op *Op) lendOn(a *devicememory.Memory) error {
 	streams := op.streams
 	if len(streams) == 0 {
 		streams = []uint64{0}
 	}
-	return a.lend(streams, op.at, op.restore.Rec.Size, op.restore.Last)
-}
-
-// lend makes streams wait for who writes a range, and, if they may write there themselves, for who reads it.
-func (a *accelerator) lend(streams []uint64, offset, bytes int64, writable bool) error {
-	ask := a.hazards.BeforeRead
-	if writable {
-		ask = a.hazards.BeforeWrite
-	}
-	a.mu.Lock()
-	before := ask(nil, offset, bytes)
-	a.mu.Unlock()
-	defer dropAll(before)
-	for i, stream := range streams {
-		kind := checks
-		if i == 0 { // they all wait at the same time
-			kind = restores
-		}
-		if err := a.after(a.dev.Borrow(stream), keepAll(before), kind); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// keepAll are the same marks, to be dropped once more.
-func keepAll(marks []device.Mark) []device.Mark {
-	all := make([]device.Mark, len(marks))
-	for i, m := range marks {
-		all[i] = m.Keep()
-	}
-	return all
+	return a.Lend(streams, op.at, op.restore.Rec.Size, op.restore.Last)
 }
 
 // stepDeviceRestore gives bytes back that lie on a device: queued in the caller's order where they stay there, or else by way of host
 // memory.
 func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
-	a := op.s.home(op.restore.Rec)
+	a := op.s.deviceOf(op.restore.Rec)
 	if op.inspects() && !op.check {
 		if code, err := op.inspectSlot(out, a); code != status.Again {
 			return code, err
@@ -99,7 +66,7 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 }
 
 // inspectSlot takes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
-func (op *Op) inspectSlot(out *Outcome, a *accelerator) (status.Code, error) {
+func (op *Op) inspectSlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Body.(*body)
 	if err := s.settleCapture(a, b); err != nil {
@@ -109,9 +76,11 @@ func (op *Op) inspectSlot(out *Outcome, a *accelerator) (status.Code, error) {
 		op.check = true
 		return status.Again, nil
 	}
-	a.ownLane.Lock()
-	sums, err := a.sumsOn(a.own, op.at, b.layout)
-	a.ownLane.Unlock()
+	var sums []uint64
+	err := a.InOwnLane(func(lane device.Lane) (err error) {
+		sums, err = a.Checksums(lane, op.at, &b.layout.Layout)
+		return err
+	})
 	if err != nil {
 		return op.endOnDevice(out, err)
 	}
@@ -135,14 +104,14 @@ func (op *Op) together() bool {
 }
 
 // scatter queues the copy into the destinations behind the caller's work.
-func (op *Op) scatter(a *accelerator) error {
-	lane, err := a.join(op.streams)
+func (op *Op) scatter(a *devicememory.Memory) error {
+	lane, err := a.Join(op.streams)
 	if err != nil {
 		return err
 	}
 	began := op.s.now()
 	spans := op.restore.Rec.Body.(*body).layout.Spans
-	m, err := a.reading(lane, restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(pieces(a.at(op.at), spans, op.want, op.regions)) })
+	m, err := a.QueueRead(lane, devicememory.Restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(devicememory.Pieces(a.Address(op.at), spans, op.want, op.regions)) })
 	op.copied += op.s.now() - began
 	if m != nil {
 		defer m.Drop()
@@ -150,14 +119,14 @@ func (op *Op) scatter(a *accelerator) error {
 	if err != nil {
 		return err
 	}
-	return a.rejoin(op.streams, m)
+	return a.Rejoin(op.streams, m)
 }
 
 func (op *Op) endOnDevice(out *Outcome, err error) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	if err != nil {
-		return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
+		return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
 	}
 	return op.endRestore(out)
 }
@@ -170,7 +139,7 @@ func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
 		err = op.wrong()
 	}
 	if err != nil {
-		return op.failRestore(op.s.explain(deviceError(err), op.restore.Rec))
+		return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
 	}
 	return op.giveFromDevice(out)
 }
@@ -184,7 +153,7 @@ func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 }
 
 // stage brings the bytes to host memory of the operation's own and goes on from there.
-func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
+func (op *Op) stage(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	l := op.restore.Rec.Body.(*body).layout
 	if op.private == nil {
 		m, err := memory.Map("private restore", max(l.Slot, 1))
@@ -219,12 +188,12 @@ func (op *Op) stage(out *Outcome, a *accelerator) (status.Code, error) {
 func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
-func (s *Store) bring(a *accelerator, gate *borrow.Source, to []byte, at int64, l *layout, want []int32) error {
+func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *layout, want []int32) error {
 	for _, i := range want {
 		span := l.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {
 			n := min(s.set.Cut, end-from)
-			if err := gate.During(func() error { return a.read(to[from:from+n], at+from) }); err != nil {
+			if err := gate.During(func() error { return a.Read(to[from:from+n], at+from) }); err != nil {
 				return err
 			}
 		}
@@ -257,16 +226,16 @@ func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 }
 
 // dispatch begins the copies to the destinations.
-func (op *Op) dispatch(a *accelerator) error {
+func (op *Op) dispatch(a *devicememory.Memory) error {
 	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Body.(*body).layout.Spans, op.want
 	if !s.reaches(slot) {
-		ready, err := a.ready(op.streams)
+		ready, err := a.Fence(op.streams)
 		if err == nil {
 			op.send(a, ready, func(gate *borrow.Source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
 		}
 		return err
 	}
-	lane, err := a.join(op.streams)
+	lane, err := a.Join(op.streams)
 	if err != nil {
 		return err
 	}
@@ -277,7 +246,7 @@ func (op *Op) dispatch(a *accelerator) error {
 	}
 	op.watch(a, m)
 	if op.failed == nil {
-		op.failed = a.rejoin(op.streams, m)
+		op.failed = a.Rejoin(op.streams, m)
 	}
 	return nil
 }
@@ -288,7 +257,7 @@ func (op *Op) linger() {
 	op.mark, op.private = nil, nil
 	s.users++
 	safego.Go("lingering copy", func() {
-		_ = a.wait(m) // nobody is left who would want to know
+		_ = a.Wait(m) // nobody is left who would want to know
 		if private != nil {
 			_ = private.Unmap() // the operation alone had it
 		}
@@ -326,28 +295,6 @@ func (op *Op) sendAll(lane device.Lane) error {
 	return lane.Scatter(there)
 }
 
-// readOn notes that the caller's streams have read a range. It returns those that take no mark now because they are being captured into a
-// graph; an error of one does not keep the others from being noted.
-func (a *accelerator) readOn(streams []uint64, offset, bytes int64) (recording []uint64, err error) {
-	for _, stream := range streams {
-		m, failed := a.dev.Borrow(stream).Mark()
-		if errors.Is(failed, device.ErrRecording) {
-			recording = append(recording, stream)
-			continue
-		}
-		if failed != nil {
-			a.unmarked(failed)
-			err = errors.Join(err, failed)
-			continue
-		}
-		a.mu.Lock()
-		a.hazards.Read(offset, bytes, &workMark{m, restores})
-		a.mu.Unlock()
-		m.Drop()
-	}
-	return recording, deviceError(err)
-}
-
 // inspectOnDevice compares, in debug mode, the bytes of a lease with those that were lent, behind everything that the holder's streams
 // have to do.
 func (l *Lease) inspectOnDevice(streams []uint64) error {
@@ -355,18 +302,11 @@ func (l *Lease) inspectOnDevice(streams []uint64) error {
 		return nil
 	}
 	a := l.device
-	a.ownLane.Lock()
-	defer a.ownLane.Unlock()
-	for _, stream := range streams {
-		m, err := a.dev.Borrow(stream).Mark()
-		if err == nil {
-			err = after(a.own, []device.Mark{m})
-		}
-		if err != nil {
-			return deviceError(err)
-		}
-	}
-	sums, err := a.sumsOn(a.own, l.offset, l.layout)
+	var sums []uint64
+	err := a.InOwnLaneBehind(streams, func(lane device.Lane) (err error) {
+		sums, err = a.Checksums(lane, l.offset, &l.layout.Layout)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -385,7 +325,7 @@ func (l *Lease) later(streams, recording []uint64) {
 	safego.Go("lease release", func() {
 		for len(recording) > 0 {
 			time.Sleep(lookAgain)
-			recording, _ = l.device.readOn(recording, l.offset, l.layout.Slot) // of a lost device there is nothing to wait for
+			recording, _ = l.device.NoteReads(recording, l.offset, l.layout.Slot) // of a lost device there is nothing to wait for
 		}
 		err := l.inspectOnDevice(streams)
 		for errors.Is(err, device.ErrRecording) {
@@ -404,7 +344,7 @@ func (l *Lease) Place() int32 {
 	if l.device == nil {
 		return 0
 	}
-	return int32(l.device.dev.Ordinal()) + 1
+	return int32(l.device.Device.Ordinal()) + 1
 }
 
 // Use lets one more stream of the caller's read the bytes, as those could that were named at the restore.
@@ -412,7 +352,7 @@ func (l *Lease) Use(stream uint64) error {
 	if l.device == nil {
 		return nil
 	}
-	return deviceError(l.device.lend([]uint64{stream}, l.offset, l.layout.Slot, l.restore.Last))
+	return devicememory.Explain(l.device.Lend([]uint64{stream}, l.offset, l.layout.Slot, l.restore.Last))
 }
 
 // Read copies bytes of the slot to host memory and waits for them.
@@ -424,5 +364,5 @@ func (l *Lease) Read(to []byte, offset int64) error {
 		copy(to, unsafe.Slice((*byte)(l.Base), l.layout.Slot)[offset:])
 		return nil
 	}
-	return l.device.read(to, l.offset+offset)
+	return l.device.Read(to, l.offset+offset)
 }

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // Device is the budget of one device: bytes, or else a share of what is free when the store opens.
@@ -20,25 +21,10 @@ type Device struct {
 // DeviceOpener opens a device by its number. kernels is where its kernels are.
 type DeviceOpener func(ordinal int, kernels string) (device.Device, error)
 
-// Assumed until the link has been measured, where nothing is known of it: PCIe 4, less what others take of it.
-const assumedLinkRate = 20e9
-
-// linkShare is the part of its link's rate that a device copies with: 55.4 of 63 GB/s on PCIe 5 with 16 lanes (measured), the rest being protocol.
-const linkShare = 0.88
-
-// firstRate is what copies of a device are assumed to do until some have been measured: as the management library says (askLinks), as the kernel says, or else
-// what is assumed of any.
-func firstRate(d device.Device) float64 {
-	if rate := d.Place().LinkRate; rate > 0 {
-		return rate * linkShare
-	}
-	return assumedLinkRate
-}
-
 // askLinks takes the rates of links from who knows them best, unless copies have been measured by then. The answer takes too long to be waited for while the
 // store opens, and is dropped if the store closes before it comes. The lock is held.
 func (s *Store) askLinks() {
-	if len(s.accelerators) == 0 || s.set.LinkRates == nil {
+	if len(s.deviceTiers) == 0 || s.set.LinkRates == nil {
 		return
 	}
 	devices := s.devices()
@@ -48,7 +34,7 @@ func (s *Store) askLinks() {
 		defer s.leave()
 		for t, rate := range rates[:min(len(rates), len(devices))] {
 			if !s.closing && rate > 0 {
-				s.eng.Assume(t, rate*linkShare, rate*linkShare)
+				s.eng.Assume(t, rate*devicememory.LinkShare, rate*devicememory.LinkShare)
 			}
 		}
 	})
@@ -56,9 +42,9 @@ func (s *Store) askLinks() {
 
 // devices are the store's, in the order of their tiers.
 func (s *Store) devices() []device.Device {
-	devices := make([]device.Device, len(s.accelerators))
-	for i, a := range s.accelerators {
-		devices[i] = a.dev
+	devices := make([]device.Device, len(s.deviceTiers))
+	for i, a := range s.deviceTiers {
+		devices[i] = a.Device
 	}
 	return devices
 }
@@ -77,39 +63,35 @@ func (s *Store) openDevices(cfg *engine.Config) error {
 		if len(s.set.Devices) > 1 {
 			name = fmt.Sprintf("cuda:%d", d.Ordinal)
 		}
-		rate := firstRate(a.dev)
+		rate := devicememory.LinkRate(a.Device)
 		s.tiers = append(s.tiers, status.TierDevice)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
-			Name: name, Capacity: a.arena.Mapped(), Grain: hostGrain, Front: true, WriteRate: rate, ReadRate: rate,
+			Name: name, Capacity: a.MappedNow(), Grain: hostGrain, Front: true, WriteRate: rate, ReadRate: rate,
 		})
 	}
 	return nil
 }
 
-func (s *Store) openDevice(tier int, d Device) (*accelerator, error) {
+func (s *Store) openDevice(tier int, d Device) (*devicememory.Memory, error) {
 	dev, err := s.set.OpenDevice(d.Ordinal, s.set.Kernels)
 	if err != nil {
-		return nil, deviceError(err)
+		return nil, devicememory.Explain(err)
 	}
-	a := &accelerator{dev: dev, tier: tier}
-	s.accelerators = append(s.accelerators, a)
 	if d.Bytes == 0 {
 		free, _, err := dev.Memory()
 		if err != nil {
-			return nil, deviceError(err)
+			return nil, errors.Join(devicememory.Explain(err), dev.Close())
 		}
 		d.Bytes = int64(float64(free) * d.Share)
 	}
-	if err := s.reserve(a, max(d.Bytes, 1)); err != nil {
-		return nil, deviceError(err)
-	}
-	a.own, err = dev.Lane(device.Waited)
-	return a, deviceError(err)
+	a, err := devicememory.Open(dev, tier, max(d.Bytes, 1), devicememory.Options{LookEvery: s.set.LookEvery, Now: s.now})
+	s.deviceTiers = append(s.deviceTiers, a)
+	return a, err
 }
 
 // startWatching lets somebody know the devices while the store is open.
 func (s *Store) startWatching() {
-	if len(s.accelerators) == 0 || s.set.WatchDevices == nil {
+	if len(s.deviceTiers) == 0 || s.set.WatchDevices == nil {
 		return
 	}
 	s.unwatch = s.set.WatchDevices(s.devices())
@@ -124,12 +106,12 @@ func (s *Store) stopWatching() {
 
 // freeDevices gives all devices back.
 func (s *Store) freeDevices() {
-	for _, a := range s.accelerators { // all before any: what one pinned, others may use
-		s.freeErr = errors.Join(s.freeErr, a.quiet())
+	for _, a := range s.deviceTiers { // all before any: what one pinned, others may use
+		s.freeErr = errors.Join(s.freeErr, a.AwaitIdle())
 	}
 	s.strays.drop()
-	for _, a := range s.accelerators {
-		s.freeErr = errors.Join(s.freeErr, a.free())
+	for _, a := range s.deviceTiers {
+		s.freeErr = errors.Join(s.freeErr, a.Close())
 	}
-	s.accelerators = nil
+	s.deviceTiers = nil
 }

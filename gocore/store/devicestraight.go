@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/borrow"
 )
@@ -43,30 +44,30 @@ func (s *Store) sort(slot []byte, regions []model.Region) (by straight) {
 }
 
 // goStraight carries such a transfer out.
-func (s *Store) goStraight(a *accelerator, lane device.Lane, x *engine.Transfer, b *body) *moved {
+func (s *Store) goStraight(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	src := b.coming.source
 	var err error
 	if ready := src.Filled(); ready != nil {
-		err = a.in(lane)(func(lane device.Lane) error { return lane.After(ready) })
+		err = a.OnLane(lane)(func(lane device.Lane) error { return lane.After(ready) })
 		ready.Drop()
 	}
 	var sums []uint64
 	switch {
 	case err != nil:
-	case x.To == a.tier:
+	case x.To == a.Tier:
 		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.Spans)
 	default:
 		s.host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
 		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
 	}
 	if !errors.Is(err, borrow.ErrAbandoned) {
-		err = deviceError(err)
+		err = devicememory.Explain(err)
 	}
 	return &moved{sums: sums, err: err}
 }
 
 // takeStraight fills a slot and returns its checksums.
-func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
+func (s *Store) takeStraight(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
 	by := s.sort(slot, src.Regions)
 	if !s.set.Checksum {
 		by.there, by.after = nil, nil
@@ -75,17 +76,17 @@ func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src 
 	err := src.During(func() error {
 		last, err := s.copyCuts(a, lane, slot, src, spans, by.cuts)
 		if err == nil && len(by.there) > 0 {
-			err = a.in(lane)(func(lane device.Lane) (err error) {
+			err = a.OnLane(lane)(func(lane device.Lane) (err error) {
 				there, err = lane.Hash(lying(src.Regions, by.there))
 				return err
 			})
 		}
-		return a.finish(last, err)
+		return a.Finish(last, err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gatherToHost(a, a.in(lane), src, slot, spans, by.rest); err != nil || !s.set.Checksum {
+	if err := s.gatherToHost(a, a.OnLane(lane), src, slot, spans, by.rest); err != nil || !s.set.Checksum {
 		if there != nil {
 			there.Discard()
 		}
@@ -103,19 +104,19 @@ func (s *Store) takeStraight(a *accelerator, lane device.Lane, slot []byte, src 
 }
 
 // takeAfterAll fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
-func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
-	if err := a.still(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
+func (s *Store) takeAfterAll(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
+	if err := a.AwaitRange(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
 		return nil, err
 	}
 	err = src.During(func() error {
 		var sums device.Sums
-		m, err := a.writing(lane, checks, x.ToOff, x.Rec.Size, func() (err error) {
-			if sums, err = gatherOn(lane, a.at(x.ToOff), spans, src.Regions, s.set.Checksum); sums != nil {
+		m, err := a.QueueWrite(lane, devicememory.Checks, x.ToOff, x.Rec.Size, func() (err error) {
+			if sums, err = devicememory.Gather(lane, a.Address(x.ToOff), spans, src.Regions, s.set.Checksum); sums != nil {
 				err = sums.Fetch(lane)
 			}
 			return err
 		})
-		waited := a.finish(m, nil)
+		waited := a.Finish(m, nil)
 		switch {
 		case sums == nil || m == nil || waited != nil: // else they have come to their end
 		case err == nil:
@@ -128,19 +129,14 @@ func (s *Store) takeAfterAll(a *accelerator, lane device.Lane, x *engine.Transfe
 	return all, err
 }
 
-// in is the way through a lane of a worker's.
-func (a *accelerator) in(lane device.Lane) inLane {
-	return func(work func(device.Lane) error) error { return a.finish(behindAll(lane, work(lane))) }
-}
-
 // copyCuts puts the copies of regions that lie together into a lane, cut by cut, and returns the last one's mark. After an error, as when the
 // source is given back meanwhile, nothing of it is under way.
-func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Mark, error) {
+func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Mark, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
 	last := spans[which[len(which)-1]]
-	return a.inCuts(last.Offset+last.Bytes, s.oneCut, func(from, n int64) (device.Mark, error) {
+	return a.CopyInCuts(last.Offset+last.Bytes, s.oneCut, func(from, n int64) (device.Mark, error) {
 		if src.Abandoned() {
 			return nil, borrow.ErrAbandoned
 		}
@@ -151,7 +147,7 @@ func (s *Store) copyCuts(a *accelerator, lane device.Lane, slot []byte, src *bor
 				failed = lane.Copy(device.AddressOf(slot[at:end]), device.Address(src.Regions[i].Mem.Base)+device.Address(at-spans[i].Offset), end-at)
 			}
 		}
-		return behindAll(lane, failed)
+		return devicememory.MarkBehind(lane, failed)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/plan"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // stays makes a checkpoint whose source stays; the call must not wait for the device.
@@ -141,7 +142,7 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 					at := b.alloc(len(wide))
 					b.fill(at, wide)
 					g := onDevice(at, len(rows), offset+5056)
-					g.Mem = model.Strided{Base: pointer(at), Shape: []int64{300, 3}, Strides: []int64{48, 8}, Item: 8}
+					g.Mem = model.Strided{Base: devicememory.Pointer(at), Shape: []int64{300, 3}, Strides: []int64{48, 8}, Item: 8}
 					regions, want = append(regions, g), append(want, rows)
 					c.untilCaptured(c.stays(b, int64(k), regions...))
 					if checksum {

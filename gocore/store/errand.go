@@ -3,8 +3,8 @@ package store
 import (
 	"sync"
 
-	"velocpy/gocore/base/safego"
 	"velocpy/gocore/device"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 )
 
@@ -20,15 +20,13 @@ type errand struct {
 }
 
 // send has work done behind a mark, if there is one, which is the errand's then. The caller is woken when it has ended.
-func (op *Op) send(a *accelerator, behind device.Mark, work func(gate *borrow.Source) error) {
+func (op *Op) send(a *devicememory.Memory, behind device.Mark, work func(gate *borrow.Source) error) {
 	e := &errand{gate: borrow.New(op.regions)}
 	op.errand = e
-	a.watchers.Add(1)
-	safego.Go("device errand", func() {
-		defer a.watchers.Done()
+	a.Go("device errand", func() {
 		var err error
 		if behind != nil {
-			err = a.wait(behind)
+			err = a.Wait(behind)
 		}
 		if err == nil {
 			err = work(e.gate)

@@ -11,21 +11,9 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// atTier turns an error of what a tier is made of into one of the contract, unless it is one already; nil stays nil.
-func atTier(err error, tier int, explained func(error) *status.Error) error {
-	var known *status.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known):
-		return known
-	}
-	return explained(err).AtTier(tier)
-}
-
 // diskError gives an error of the disk tier its place and its errno; nil stays nil.
 func (s *Store) diskError(err error) error {
-	return atTier(err, status.TierDisk, func(err error) *status.Error {
+	return status.Explained(err, status.TierDisk, func(err error) *status.Error {
 		if known := durable.Explain(err, s.set.Path); known != nil {
 			return known
 		}

@@ -4,48 +4,29 @@ import (
 	"runtime"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/host"
 )
 
 // hostCache is the store as the memory of its host tier sees it.
-type hostCache struct{ s *Store }
+type hostCache struct{ tierCache }
 
 var _ host.Cache = hostCache{}
 
-func (c hostCache) Lock()         { c.s.mu.Lock() }
-func (c hostCache) Unlock()       { c.s.mu.Unlock() }
-func (c hostCache) Leave()        { c.s.leave() }
-func (c hostCache) Closing() bool { return c.s.closing }
-func (c hostCache) Hold()         { c.s.users++ }
-func (c hostCache) Release()      { c.s.users-- }
-
-func (c hostCache) tier() int { return c.s.hostTier() }
-
-func (c hostCache) Capacity() int64    { return c.s.eng.Capacity(c.tier()) }
-func (c hostCache) Behind() int64      { return c.s.eng.Behind(c.tier()) }
-func (c hostCache) HighWater() int64   { return c.s.eng.Stats.Tiers[c.tier()].HighWater }
-func (c hostCache) Grow(bytes int64)   { c.s.eng.Grow(c.s.now(), c.tier(), bytes) }
-func (c hostCache) Shrink(bytes int64) { c.s.eng.Shrink(c.s.now(), c.tier(), bytes) }
-func (c hostCache) Drain(steps int)    { c.s.eng.Drain(c.s.now(), c.tier(), steps) }
-func (c hostCache) Draining() bool     { return c.s.eng.Draining(c.tier()) }
-func (c hostCache) Settled() bool      { return c.s.eng.Settled(c.tier()) }
-func (c hostCache) Resizing() bool     { return c.s.resizing > 0 }
-func (c hostCache) Resized()           { c.s.ringSized() }
-
 func (c hostCache) Room() (bytes int64) {
-	for _, a := range c.s.accelerators {
-		u := c.s.eng.Use(a.tier)
+	for _, a := range c.s.deviceTiers {
+		u := c.s.eng.Use(a.Tier)
 		bytes += max(u.Capacity-u.Dirty-u.Flushing, 0)
 	}
 	return bytes
 }
 
 func (c hostCache) LinkRate(measured bool) (rate float64) {
-	for _, a := range c.s.accelerators {
+	for _, a := range c.s.deviceTiers {
 		if measured {
-			rate += c.s.eng.Use(a.tier).WriteRate
+			rate += c.s.eng.Use(a.Tier).WriteRate
 		} else {
-			rate += firstRate(a.dev)
+			rate += devicememory.LinkRate(a.Device)
 		}
 	}
 	return rate
@@ -61,7 +42,7 @@ func (s *Store) openHost() (err error) {
 }
 
 // hostTier is the engine's number of the host tier.
-func (s *Store) hostTier() int { return len(s.accelerators) }
+func (s *Store) hostTier() int { return len(s.deviceTiers) }
 
 // roomChanged notes what the engine gives to records and takes from them.
 func (s *Store) roomChanged(t int, off, n int64, taken bool) {

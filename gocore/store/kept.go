@@ -176,7 +176,7 @@ func (s *Store) find(h *engine.History, key model.Key) *engine.Record {
 	b.keep(row.Sums)
 	size, align := slotRoom(row.Layout.Slot)
 	return s.eng.Adopt(h, key, engine.Settled{
-		Size: size, Align: align, Offset: off, Top: len(s.accelerators), Written: int64(row.Serial), Body: b,
+		Size: size, Align: align, Offset: off, Top: len(s.deviceTiers), Written: int64(row.Serial), Body: b,
 	})
 }
 

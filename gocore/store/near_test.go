@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/device/hostdevice"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // The host tier's pages are asked for on the node of the device, from the first to the last, and anywhere when it is not known.
@@ -36,13 +37,11 @@ func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 					t.Errorf("byte %d is placed: %v, %v", off, placed, err)
 				}
 			}
-			a := s.accelerators[0]
-			a.windows.Lock()
-			err := a.openWindow()
-			a.windows.Unlock()
+			a := s.deviceTiers[0]
+			window, err := a.Bounce()
 			b.check(err)
-			for _, off := range []int64{0, a.window.mapping.Size() - 1} {
-				if placed, err := numa.Preferring(unsafe.Pointer(&a.window.mapping.Bytes(off, 1)[0])); placed != want || err != nil {
+			for _, off := range []int64{0, int64(len(window)) - 1} {
+				if placed, err := numa.Preferring(unsafe.Pointer(&window[off])); placed != want || err != nil {
 					t.Errorf("byte %d of the window is placed: %v, %v", off, placed, err)
 				}
 			}
@@ -52,15 +51,15 @@ func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 
 // Before anything was copied, a device is taken for as fast as its link.
 func TestFirstRate(t *testing.T) {
-	for rate, want := range map[float64]float64{0: assumedLinkRate, 100e9: 88e9} {
-		if got := firstRate(hostdevice.New(hostdevice.Options{Place: device.Place{LinkRate: rate}})); got != want {
+	for rate, want := range map[float64]float64{0: 20e9, 100e9: 88e9} {
+		if got := devicememory.LinkRate(hostdevice.New(hostdevice.Options{Place: device.Place{LinkRate: rate}})); got != want {
 			t.Errorf("a link of %g bytes/s: %g", rate, got)
 		}
 	}
 	b := newBoard(t, double.Config{})
 	s := open(t, b.config(4<<20, 16<<20, 4<<20))
 	stats, err := s.Stats()
-	if err != nil || stats.Tiers["device"].WriteRate != firstRate(s.accelerators[0].dev) {
+	if err != nil || stats.Tiers["device"].WriteRate != devicememory.LinkRate(s.deviceTiers[0].Device) {
 		t.Errorf("a new store flushes with %g bytes/s, %v", stats.Tiers["device"].WriteRate, err)
 	}
 }
@@ -89,7 +88,7 @@ func TestLinkRatesComeFromTheManagementLibraryFirst(t *testing.T) {
 			if n := <-asked; n != 1 {
 				t.Errorf("asked for %d devices", n)
 			}
-			first := firstRate(s.accelerators[0].dev)
+			first := devicememory.LinkRate(s.deviceTiers[0].Device)
 			want := c.want
 			if want == 0 {
 				want = first

@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
@@ -50,26 +51,26 @@ type Op struct {
 	capture *engine.Capture
 	restore *engine.Restore
 	wait    *engine.Wait
-	recs    []*engine.Record // wait: whose bytes a device may still be taking
-	many    bool             // wait: for all of a history or store, so that nobody minds what has gone
-	history *engine.History  // wait: of many, or nil for all histories
-	gifts   int64            // wait: what had been given when it began
-	sized   []*accelerator   // resize: the devices …
-	host    bool             // … and other tiers of which it tells what they have
+	recs    []*engine.Record       // wait: whose bytes a device may still be taking
+	many    bool                   // wait: for all of a history or store, so that nobody minds what has gone
+	history *engine.History        // wait: of many, or nil for all histories
+	gifts   int64                  // wait: what had been given when it began
+	sized   []*devicememory.Memory // resize: the devices …
+	host    bool                   // … and other tiers of which it tells what they have
 	disk    bool
 	trims   int64 // resize: the request to give back what is free that it waits for; 0: none
 	given   int64 // … and the bytes that had been given back before
 
-	asked   int64        // capture: when
-	device  *accelerator // of the regions that lie on one, or else of the record
-	looped  bool         // leaves what is due for a loop over the plan alone
-	streams []uint64     // the caller's, on that device
-	at      int64        // offset of the bytes in the tier of a device, when there is room or they are there
-	placed  bool         // at is valid
-	mark    device.Mark  // what the operation waits for: work of a device
-	errand  *errand      // what somebody else does for it
-	sent    bool         // restore: copies to a device have been queued
-	failed  error        // why not all of them; capture: the disk does not take the bytes; wait: a device was lost while it took the bytes
+	asked   int64                // capture: when
+	device  *devicememory.Memory // of the regions that lie on one, or else of the record
+	looped  bool                 // leaves what is due for a loop over the plan alone
+	streams []uint64             // the caller's, on that device
+	at      int64                // offset of the bytes in the tier of a device, when there is room or they are there
+	placed  bool                 // at is valid
+	mark    device.Mark          // what the operation waits for: work of a device
+	errand  *errand              // what somebody else does for it
+	sent    bool                 // restore: copies to a device have been queued
+	failed  error                // why not all of them; capture: the disk does not take the bytes; wait: a device was lost while it took the bytes
 
 	job     *copier.Job    // the copy under way
 	slot    []byte         // the bytes in the cache, once they are there: its room, or what a fetch has brought
@@ -323,7 +324,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if err != nil {
 		return codeOf(err), err
 	}
-	if t == 0 && len(s.accelerators) > 0 {
+	if t == 0 && len(s.deviceTiers) > 0 {
 		op.recs = recs
 		if c := s.strays.coming[ticket]; ticket != 0 && c != nil {
 			op.watch(c.device, c.mark.Keep())
@@ -477,7 +478,7 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, er
 	st.Captured = r.Captured() && r.Body.(*body).taken()
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
-		if a := s.accelerator(t); a != nil && t == r.Top() && a.dev.Lost() != nil {
+		if a := s.deviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {
 			st.Failed |= 1 << number
 		} else if durable&(1<<t) != 0 {
 			st.Durable |= 1 << number

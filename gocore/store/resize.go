@@ -3,6 +3,7 @@ package store
 import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // Resize gives tiers other budgets. Those of devices and of the host tier are at most those that the store was opened with. New checkpoints keep to them at once.
@@ -32,7 +33,7 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 	}
 	defer s.leave()
 	for i, a := range op.sized {
-		s.setBudget(a, budgets[i])
+		a.SetBudget(budgets[i])
 	}
 	if op.host = b.Host != nil; op.host {
 		s.host.SetBudget(*b.Host)
@@ -78,22 +79,22 @@ func (s *Store) budgets(op *Op, devices []Device) ([]int64, error) {
 		}
 		op.sized = append(op.sized, a)
 		if all[i] = d.Bytes; d.Share > 0 {
-			free, _, err := a.dev.Memory()
+			free, _, err := a.Device.Memory()
 			if err != nil {
-				return nil, deviceError(err)
+				return nil, devicememory.Explain(err)
 			}
-			all[i] = min(int64(float64(free+a.arena.Mapped())*d.Share), a.extent.reserved)
+			all[i] = min(int64(float64(free+a.MappedNow())*d.Share), a.Reserved())
 		}
-		if all[i] > a.extent.reserved {
+		if all[i] > a.Reserved() {
 			return nil, status.New(status.Invalid, "a budget of %s for device %d: the store was opened with %s, and a budget cannot become larger than that",
-				quantity.Exact(all[i]), d.Ordinal, quantity.Exact(a.extent.reserved)).AtTier(status.TierDevice)
+				quantity.Exact(all[i]), d.Ordinal, quantity.Exact(a.Reserved())).AtTier(status.TierDevice)
 		}
 	}
 	return all, nil
 }
 
 // sizedOn is the device that a budget is for.
-func (s *Store) sizedOn(d Device) (*accelerator, error) {
+func (s *Store) sizedOn(d Device) (*devicememory.Memory, error) {
 	if d.Bytes < 0 || d.Share < 0 || d.Share > 1 || d.Bytes > 0 && d.Share > 0 {
 		return nil, status.New(status.Invalid, "the budget of device %d is %s or a share of %g", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 	}
@@ -101,25 +102,14 @@ func (s *Store) sizedOn(d Device) (*accelerator, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	a := s.on(d.Ordinal)
+	a := s.deviceByOrdinal(d.Ordinal)
 	switch {
 	case a == nil:
 		return nil, status.New(status.Unavailable, "the store has no budget on device %d: open it with device={%d: ...}", d.Ordinal, d.Ordinal).AtTier(status.TierDevice)
-	case a.dev.Lost() != nil:
-		return nil, deviceError(a.dev.Lost())
+	case a.Device.Lost() != nil:
+		return nil, devicememory.Explain(a.Device.Lost())
 	}
 	return a, nil
-}
-
-// setBudget makes the tier keep to another budget. The lock is held.
-func (s *Store) setBudget(a *accelerator, budget int64) {
-	x := &a.extent
-	x.budget.Store(budget)
-	x.refused, x.full, x.settled = 0, false, false
-	if to := x.down(budget); to <= s.eng.Capacity(a.tier) {
-		s.eng.Shrink(s.now(), a.tier, to)
-	}
-	tell(x.turn)
 }
 
 func (op *Op) stepResize(out *Outcome) (status.Code, error) {
@@ -137,15 +127,14 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	}
 	out.Slot = 0
 	for _, a := range op.sized {
-		x := &a.extent
-		if err := a.dev.Lost(); err != nil {
+		if err := a.Device.Lost(); err != nil {
 			op.end()
-			return codeOf(deviceError(err)), deviceError(err)
+			return codeOf(devicememory.Explain(err)), devicememory.Explain(err)
 		}
-		if x.mapped() > x.budget.Load() && !x.settled {
+		if !a.Settled() {
 			return op.waits(s.now())
 		}
-		out.Slot += x.mapped()
+		out.Slot += a.Mapped()
 	}
 	if op.host && !s.host.Settled() || op.disk && s.room.jobs > 0 || op.trims > 0 && !s.host.Trimmed(op.trims) {
 		return op.waits(s.now())

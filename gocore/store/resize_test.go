@@ -192,10 +192,7 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 		t.Fatalf("%v while a stream reads", code)
 	}
 	eventually(t, "memory is on its way back", func() bool {
-		x := &s.accelerators[0].extent
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		return x.giving
+		return s.deviceTiers[0].IsGiving()
 	})
 	op.Cancel()
 	c.resize(4 << 20)
@@ -245,7 +242,7 @@ func TestResizeBesideALease(t *testing.T) {
 	eventually(t, "the memory is given back when the leases end", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.accelerators[0].extent.mapped() <= 300<<10
+		return s.deviceTiers[0].Mapped() <= 300<<10
 	})
 	for k := range int64(n) {
 		c.mustGetOn(b, k, random(size, uint64(k)))
@@ -442,7 +439,7 @@ func TestReliefOfTheApplication(t *testing.T) {
 	warnings("")
 	before := b.inUse()
 	s := open(t, b.watched(b.config(64<<20, 0, 48<<20)))
-	arena := s.accelerators[0].arena
+	tier := s.deviceTiers[0]
 	c := newClient(t, s, "h")
 	const n, size = 40, 1_000_001
 	src := b.alloc(size)
@@ -454,7 +451,7 @@ func TestReliefOfTheApplication(t *testing.T) {
 	for k := range int64(n) {
 		put(k)
 	}
-	cache := func() int64 { return arena.Mapped() }
+	cache := func() int64 { return tier.MappedNow() }
 	eventually(t, "the tier has grown", func() bool { put(0); return cache() == 48<<20 })
 	free := func(n int64) { b.driver.Occupy(0, 256<<20-before-cache()-n) }
 	grown := cache()

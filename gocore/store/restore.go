@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -81,8 +82,8 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	if err := checkMemory(a.Into); err != nil {
 		return err
 	}
-	home := s.home(rec)
-	if op.device, err = s.placed(a.Into); err != nil {
+	home := s.deviceOf(rec)
+	if op.device, err = s.deviceOfRegions(a.Into); err != nil {
 		return err
 	}
 	op.streams = append([]uint64(nil), a.Streams...)
@@ -92,7 +93,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	}
 	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
 		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
-		Past: home != nil && home.dev.Lost() != nil,
+		Past: home != nil && home.Device.Lost() != nil,
 	})
 	if err != nil {
 		return s.explain(err, rec)
@@ -191,7 +192,7 @@ func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
 		return op.waits(now)
 	}
 	op.woke(now)
-	if a := s.accelerator(r.Tier); a != nil && !r.Direct {
+	if a := s.deviceTier(r.Tier); a != nil && !r.Direct {
 		return op.lookOnDevice(out, a)
 	}
 	op.check, op.alone = op.mustCheck(), op.mustPart()
@@ -375,10 +376,10 @@ func (op *Op) failRestore(err *status.Error) (status.Code, error) {
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
 type Lease struct {
 	s        *Store
-	untaken  *engine.Restore // for the last time, and nobody has used the bytes yet; else nil. The store's lock guards it
-	restore  *engine.Restore // nil: the bytes are private
-	device   *accelerator    // where Base lies; nil for host memory
-	offset   int64           // … in the device's tier
+	untaken  *engine.Restore      // for the last time, and nobody has used the bytes yet; else nil. The store's lock guards it
+	restore  *engine.Restore      // nil: the bytes are private
+	device   *devicememory.Memory // where Base lies; nil for host memory
+	offset   int64                // … in the device's tier
 	private  *memory.Mapping
 	layout   *layout
 	meta     string
@@ -404,9 +405,9 @@ func (op *Op) lend() *Lease {
 	}
 	l.restore = r
 	l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
-	if l.device = s.accelerator(r.Tier); l.device != nil {
+	if l.device = s.deviceTier(r.Tier); l.device != nil {
 		l.offset = op.at
-		l.Base = pointer(l.device.at(op.at))
+		l.Base = devicememory.Pointer(l.device.Address(op.at))
 		if !l.Writable {
 			l.sums = op.lent
 		}
@@ -434,7 +435,7 @@ func (l *Lease) Release(streams ...uint64) error {
 	if l.device == nil {
 		err = l.inspect()
 	} else {
-		recording, failed := l.device.readOn(streams, l.offset, l.layout.Slot)
+		recording, failed := l.device.NoteReads(streams, l.offset, l.layout.Slot)
 		if len(recording) > 0 {
 			l.later(streams, recording)
 			return failed

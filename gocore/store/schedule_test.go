@@ -19,6 +19,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/plan"
+	"velocpy/gocore/tier/devicememory"
 )
 
 var (
@@ -327,7 +328,7 @@ func (k *card) shrinkOrGrow() {
 		k.sch.driver.Occupy(k.ordinal, []int64{0, deviceMemory - cardMemory - k.r.Int64N(1<<20)}[k.r.IntN(2)])
 		return
 	case 1:
-		b.Devices = []Device{{Ordinal: k.ordinal, Bytes: some(k.s.on(k.ordinal).extent.reserved)}}
+		b.Devices = []Device{{Ordinal: k.ordinal, Bytes: some(k.s.deviceByOrdinal(k.ordinal).Reserved())}}
 	default:
 		b = hostBudget(some(k.s.host.Size()))
 		b.Trim = k.r.IntN(2) == 0
@@ -453,7 +454,7 @@ func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (
 	}
 	at := k.alloc(int64(len(wide)))
 	k.fill(from, at, wide)
-	g := model.Region{Mem: model.Strided{Base: pointer(at), Shape: []int64{n, row}, Strides: []int64{pitch, 1}, Item: 1}, Offset: offset, Bytes: int64(len(p)), Place: int32(k.ordinal + 1)}
+	g := model.Region{Mem: model.Strided{Base: devicememory.Pointer(at), Shape: []int64{n, row}, Strides: []int64{pitch, 1}, Item: 1}, Offset: offset, Bytes: int64(len(p)), Place: int32(k.ordinal + 1)}
 	return g, append(after, func(junk uint64) { k.fill(junk, at, make([]byte, len(wide))) })
 }
 
@@ -491,7 +492,7 @@ func (k *card) restore(key int64, cancelled bool) {
 		g.Place = int32(k.ordinal + 1)
 		if n > 0 && n%16 == 0 && k.r.IntN(3) == 0 { // columns: a transposed destination
 			at = k.alloc(int64(n))
-			g.Mem = model.Strided{Base: pointer(at), Shape: []int64{int64(n / 16), 16}, Strides: []int64{16, 1}, Item: 1}
+			g.Mem = model.Strided{Base: devicememory.Pointer(at), Shape: []int64{int64(n / 16), 16}, Strides: []int64{16, 1}, Item: 1}
 		}
 		there[i] = at
 		k.fill(streams[k.r.IntN(len(streams))], at, make([]byte, n)) // the copy must come behind it

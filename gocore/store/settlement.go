@@ -1,13 +1,16 @@
 package store
 
-import "velocpy/gocore/device"
+import (
+	"velocpy/gocore/device"
+	"velocpy/gocore/tier/devicememory"
+)
 
 // settlement is a capture of a device while somebody waits for it and takes over its checksums, alone: others who want to wait for that. Nobody
 // lets go of its mark and its checksums meanwhile, as a record stays for as long as something reads it. nil: there is nothing to settle.
 // It is over after arrived, or after the first error.
 type settlement struct {
 	s       *Store
-	a       *accelerator
+	a       *devicememory.Memory
 	b       *body
 	c       *coming
 	fetched device.Mark
@@ -15,7 +18,7 @@ type settlement struct {
 }
 
 // unsettled waits for who settles the capture at present, and leaves the rest to the caller, if there is any.
-func (s *Store) unsettled(a *accelerator, b *body) *settlement {
+func (s *Store) unsettled(a *devicememory.Memory, b *body) *settlement {
 	for {
 		s.mu.Lock()
 		c := b.coming
@@ -35,15 +38,12 @@ func (s *Store) unsettled(a *accelerator, b *body) *settlement {
 }
 
 // settleCapture waits for a capture and takes over its checksums.
-func (s *Store) settleCapture(a *accelerator, b *body) error {
+func (s *Store) settleCapture(a *devicememory.Memory, b *body) error {
 	t := s.unsettled(a, b)
 	if err := t.taken(); err != nil {
 		return err
 	}
-	a.ownLane.Lock()
-	err := t.fetch(a.own)
-	a.ownLane.Unlock()
-	if err != nil {
+	if err := a.InOwnLane(t.fetch); err != nil {
 		return err
 	}
 	return t.arrived()
@@ -54,7 +54,7 @@ func (t *settlement) taken() error {
 	if t == nil {
 		return nil
 	}
-	if err := t.a.wait(t.c.mark.Keep()); err != nil {
+	if err := t.a.Wait(t.c.mark.Keep()); err != nil {
 		return t.end(err)
 	}
 	return nil
@@ -65,15 +65,15 @@ func (t *settlement) fetch(lane device.Lane) error {
 	if t == nil || t.c.sums == nil {
 		return nil
 	}
-	m, failed := behindAll(lane, t.c.sums.Fetch(lane))
+	m, failed := devicememory.MarkBehind(lane, t.c.sums.Fetch(lane))
 	if failed == nil {
 		t.fetched = m
 		return nil
 	}
-	if m == nil || t.a.wait(m) != nil {
+	if m == nil || t.a.Wait(m) != nil {
 		t.c.astray = true
 	}
-	return t.end(deviceError(failed))
+	return t.end(devicememory.Explain(failed))
 }
 
 // arrived waits for the checksums and takes them over.
@@ -82,7 +82,7 @@ func (t *settlement) arrived() error {
 		return nil
 	}
 	if t.fetched != nil {
-		if err := t.a.wait(t.fetched); err != nil {
+		if err := t.a.Wait(t.fetched); err != nil {
 			t.c.astray = true
 			return t.end(err)
 		}

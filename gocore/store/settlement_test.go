@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // sums and a mark of nobody's, which count what becomes of them.
@@ -59,7 +60,7 @@ func TestChecksumsGoAstray(t *testing.T) {
 	for failures := range 4 {
 		sums, behind := &counted{}, &counted{}
 		c := &coming{mark: &counted{}, sums: sums}
-		s := &settlement{a: &accelerator{}, c: c}
+		s := &settlement{a: &devicememory.Memory{}, c: c}
 		c.settling.Lock()
 		err := s.fetch(&markless{marks: failures, mark: behind})
 		if (err != nil) != (failures > 0) || c.astray != (failures > 1) {

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
@@ -18,7 +19,7 @@ import (
 // which they are there, and their checksums.
 type coming struct {
 	source *borrow.Source
-	device *accelerator
+	device *devicememory.Memory
 	mark   device.Mark
 	sums   device.Sums
 
@@ -73,9 +74,9 @@ const window = 8 << 20
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
 	src := b.coming.source
-	if a := s.home(x.Rec); a != nil {
+	if a := s.deviceOf(x.Rec); a != nil {
 		if ready := src.Filled(); ready != nil {
-			if err := a.wait(ready); err != nil {
+			if err := a.Wait(ready); err != nil {
 				return nil, err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
 )
 
 // Counters add up the callers' time by reason, ns. The store's lock guards them.
@@ -94,7 +95,7 @@ func (s *Store) Stats() (Stats, error) {
 	if err := s.enter(); err != nil {
 		return Stats{}, err
 	}
-	all := slices.Clone(s.accelerators)
+	all := slices.Clone(s.deviceTiers)
 	s.mu.Unlock()
 	onDevice := waited(all)
 	if err := s.enter(); err != nil {
@@ -110,14 +111,14 @@ func (s *Store) Stats() (Stats, error) {
 	}
 	st.Causes.Capture = s.causes
 	for _, sums := range onDevice {
-		st.Causes.DeviceCapture.join(sums.causes(captures))
-		st.Causes.DeviceRestore.join(sums.causes(restores))
+		st.Causes.DeviceCapture.join(causesOf(&sums, devicememory.Captures))
+		st.Causes.DeviceRestore.join(causesOf(&sums, devicememory.Restores))
 	}
 	st.Waits.DeviceCapture, st.Waits.DeviceRestore = st.Causes.DeviceCapture.sum(), st.Causes.DeviceRestore.sum()
 	for t := range s.tiers {
 		tier := s.tierStats(t)
 		if t < len(onDevice) {
-			tier.Streams = StreamWaits{onDevice[t].causes(captures), onDevice[t].causes(restores)}
+			tier.Streams = StreamWaits{causesOf(&onDevice[t], devicememory.Captures), causesOf(&onDevice[t], devicememory.Restores)}
 		}
 		st.Tiers[s.eng.Use(t).Name] = tier
 	}
@@ -135,10 +136,10 @@ func (s *Store) Stats() (Stats, error) {
 }
 
 // waited is what the callers' streams have waited for, by device. The lock is not held: devices are asked about each wait that has not ended.
-func waited(all []*accelerator) []laneSums {
-	sums := make([]laneSums, len(all))
+func waited(all []*devicememory.Memory) []devicememory.Waits {
+	sums := make([]devicememory.Waits, len(all))
 	for i, a := range all {
-		sums[i] = a.waits.sums()
+		sums[i], _ = a.Waits()
 	}
 	return sums
 }

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
+	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/disk/segment"
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/copier"
@@ -25,11 +26,11 @@ type Store struct {
 	began time.Time
 	host  *host.Memory // nil without a host tier
 	// Devices, by the engine's number of their tiers: these come first.
-	accelerators []*accelerator
-	disk         *segment.Space // nil without a disk tier
-	kept         *kept          // nil: the disk tier goes with the store
-	pool         *copier.Pool
-	tiers        []int // the contract's number of each of the engine's tiers
+	deviceTiers []*devicememory.Memory
+	disk        *segment.Space // nil without a disk tier
+	kept        *kept          // nil: the disk tier goes with the store
+	pool        *copier.Pool
+	tiers       []int // the contract's number of each of the engine's tiers
 
 	mu        sync.Mutex
 	eng       *engine.Engine
@@ -102,7 +103,7 @@ func (s *Store) start() {
 		}
 	}
 	if s.host != nil {
-		s.host.Start(hostCache{s})
+		s.host.Start(hostCache{tierCache{s, s.hostTier()}})
 	}
 	s.startSizing()
 	s.askLinks()
@@ -221,7 +222,9 @@ func (s *Store) settle() {
 	if s.host != nil {
 		s.host.Follow()
 	}
-	s.followExtents()
+	for _, a := range s.deviceTiers {
+		a.Follow()
+	}
 	s.wakeProver()
 }
 
@@ -310,7 +313,7 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 	b := r.Body.(*body)
 	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.Slot, Payload: b.layout.payload, Meta: int64(len(b.meta)), Time: b.time}
 	for t, number := range s.tiers {
-		if a := s.accelerator(t); s.eng.Complete(r, t) && (a == nil || a.dev.Lost() == nil) {
+		if a := s.deviceTier(t); s.eng.Complete(r, t) && (a == nil || a.Device.Lost() == nil) {
 			i.Tiers |= 1 << number
 			i.Ready = i.Ready || t == r.Top()
 		}

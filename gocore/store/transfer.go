@@ -101,9 +101,9 @@ func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...model.Span) err
 // readFrom reads a span from the tier that a transfer comes from.
 func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *arrivals) error {
 	from, p := x.FromOff+span.Offset, to.slot[span.Offset:span.Offset+span.Bytes]
-	switch a := s.accelerator(x.From); {
+	switch a := s.deviceTier(x.From); {
 	case a != nil:
-		if err := a.read(p, from); err != nil {
+		if err := a.Read(p, from); err != nil {
 			return err
 		}
 	case s.tiers[x.From] == status.TierHost:

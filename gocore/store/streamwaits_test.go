@@ -78,7 +78,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 	c := newClient(t, s, "h")
 	at := b.alloc(256 << 10)
 	other := b.foreign()
-	a := s.accelerators[0]
+	a := s.deviceTiers[0]
 	made := 0
 	for range 3 {
 		for k := range int64(50) {
@@ -90,8 +90,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 			b.check(err)
 		}
 		b.driver.Settle()
-		a.waits.sums()
-		if n := len(a.waits.open); n != 0 {
+		if _, n := a.Waits(); n != 0 {
 			t.Errorf("%d waits are still open when the device has nothing to do", n)
 		}
 		if n := b.driver.Calls("CreateTimer"); made == 0 {

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"velocpy/gocore/tier"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// tierCache is the store as the memory of one of its tiers sees it.
+type tierCache struct {
+	s *Store
+	t int // the engine's number of the tier
+}
+
+var _ tier.Cache = tierCache{}
+
+func (c tierCache) Lock()         { c.s.mu.Lock() }
+func (c tierCache) Unlock()       { c.s.mu.Unlock() }
+func (c tierCache) Leave()        { c.s.leave() }
+func (c tierCache) Closing() bool { return c.s.closing }
+func (c tierCache) Hold()         { c.s.users++ }
+func (c tierCache) Release()      { c.s.users-- }
+
+func (c tierCache) Capacity() int64    { return c.s.eng.Capacity(c.t) }
+func (c tierCache) Used() int64        { return c.s.eng.Use(c.t).Used }
+func (c tierCache) HighWater() int64   { return c.s.eng.Stats.Tiers[c.t].HighWater }
+func (c tierCache) Behind() int64      { return c.s.eng.Behind(c.t) }
+func (c tierCache) Reach() int64       { return c.s.eng.Reach(c.t) }
+func (c tierCache) Grow(bytes int64)   { c.s.eng.Grow(c.s.now(), c.t, bytes) }
+func (c tierCache) Shrink(bytes int64) { c.s.eng.Shrink(c.s.now(), c.t, bytes) }
+func (c tierCache) Drain(steps int)    { c.s.eng.Drain(c.s.now(), c.t, steps) }
+func (c tierCache) Draining() bool     { return c.s.eng.Draining(c.t) }
+func (c tierCache) Settled() bool      { return c.s.eng.Settled(c.t) }
+func (c tierCache) Resizing() bool     { return c.s.resizing > 0 }
+func (c tierCache) Resized()           { c.s.ringSized() }
+
+// startSizing lets every device tier grow to its budget, and shrink when others need the memory. The lock is held.
+func (s *Store) startSizing() {
+	for t, a := range s.deviceTiers {
+		a.Start(tierCache{s, t})
+	}
+}
+
+// growFor takes the memory that one checkpoint needs beside what is in use, if the budget and the application allow it: nothing is evicted before that.
+func (s *Store) growFor(c *CheckpointArgs) error {
+	for len(s.set.Devices) > 0 {
+		a, err := s.shortOf(c)
+		if a == nil || err != nil {
+			return err
+		}
+		if err := a.Grow(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortOf is the device tier that should have more memory for a checkpoint, if any.
+func (s *Store) shortOf(c *CheckpointArgs) (*devicememory.Memory, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	a, err := s.deviceOfRegions(c.Regions)
+	if a == nil || err != nil || !a.IsShortOf(c.Slot) {
+		return nil, err
+	}
+	return a, nil
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// deviceOf is the device of a record; nil for one of host memory.
+func (s *Store) deviceOf(r *engine.Record) *devicememory.Memory { return s.deviceTier(r.Top()) }
+
+// deviceTier is the device of an engine's tier, or nil.
+func (s *Store) deviceTier(t int) *devicememory.Memory {
+	if t >= 0 && t < len(s.deviceTiers) {
+		return s.deviceTiers[t]
+	}
+	return nil
+}
+
+// deviceOfRegions is the device that regions lie on; nil when all lie in host memory. Those of one checkpoint lie on one.
+func (s *Store) deviceOfRegions(regions []model.Region) (*devicememory.Memory, error) {
+	var found *devicememory.Memory
+	place := int32(0)
+	for i := range regions {
+		switch p := regions[i].Place; {
+		case p == 0 || p == place:
+		case place != 0:
+			return nil, status.New(status.Invalid, "the regions of one call lie on the devices %d and %d; give each device a checkpoint of its own", place-1, p-1).AtRegion(i)
+		default:
+			if found = s.deviceByOrdinal(int(p - 1)); found == nil {
+				return nil, status.New(status.Unavailable, "the array lies on device %d, for which the store has no budget: open it with device={%d: ...}", p-1, p-1).
+					AtTier(status.TierDevice).AtRegion(i)
+			}
+			place = p
+		}
+	}
+	return found, nil
+}
+
+// deviceByOrdinal is the store's device of this number, or nil.
+func (s *Store) deviceByOrdinal(ordinal int) *devicememory.Memory {
+	for _, a := range s.deviceTiers {
+		if a.Device.Ordinal() == ordinal {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+// Package tier holds what the memories of the tiers have in common: what they need of the store whose checkpoints lie in them.
+package tier
+
+// Cache is a tier as its memory sees it: the store's lock, and the policy that places checkpoints. All methods but Lock and Resized are called with the lock held.
+type Cache interface {
+	Lock()
+	Unlock()
+	// Leave is Unlock after a change of the tier: it also notifies the callers and workers that the change concerns.
+	Leave()
+	// Closing tells whether the store has been closed.
+	Closing() bool
+	// Hold keeps the memory until as many calls of Release.
+	Hold()
+	Release()
+
+	// Capacity is the tier's, in bytes. Used is how many bytes are in use, HighWater the most that have been at once. Behind is how many bytes behind the capacity
+	// are still in use, Reach the offset at which the last byte in use ends.
+	Capacity() int64
+	Used() int64
+	HighWater() int64
+	Behind() int64
+	Reach() int64
+	Grow(bytes int64)
+	Shrink(bytes int64)
+	// Drain does at most so many steps of emptying what lies behind the capacity. Draining tells whether another step can be done now. Settled tells that
+	// nothing more leaves unless the application or a lower tier does something.
+	Drain(steps int)
+	Draining() bool
+	Settled() bool
+
+	// Resizing tells whether a resize waits for memory to be given back. Resized wakes those that do.
+	Resizing() bool
+	Resized()
+}
