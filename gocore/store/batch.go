@@ -23,14 +23,14 @@ const (
 // worker is one goroutine that carries out transfers.
 type worker struct {
 	s      *Store
-	crew   *crew
+	pool   *workerPool
 	lane   device.Lane     // of a crew that serves a device; nil until it is needed
 	buffer *memory.Mapping // where neighbours on disk are laid side by side; nil until it is needed
 	unread int             // of the transfers that it carries; as long as some are, it is one of those of its crew that read
 }
 
 // batch continues the transfer taken with others that can be carried out together with it. The lock is held.
-func (s *Store) batch(c *crew, first *engine.Transfer) []*engine.Transfer {
+func (s *Store) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer {
 	all := []*engine.Transfer{first}
 	if c.device != nil {
 		return all
@@ -42,7 +42,7 @@ func (s *Store) batch(c *crew, first *engine.Transfer) []*engine.Transfer {
 	case first.Kind == engine.Load:
 		most = batchAhead
 	}
-	for x, bytes := first, int64(0); joins(x, first); all = append(all, x) {
+	for x, bytes := first, int64(0); canJoin(x, first); all = append(all, x) {
 		if first.Kind == engine.Load {
 			at.add(x)
 		}
@@ -56,9 +56,9 @@ func (s *Store) batch(c *crew, first *engine.Transfer) []*engine.Transfer {
 	return all
 }
 
-// together is how many of the transfers taken are carried out together: all, or all but the last, which does not join them and may be large.
-func together(all []*engine.Transfer) int {
-	if n := len(all); n > 1 && !joins(all[n-1], all[0]) {
+// joined is how many of the transfers taken are carried out together: all, or all but the last, which does not join them and may be large.
+func joined(all []*engine.Transfer) int {
+	if n := len(all); n > 1 && !canJoin(all[n-1], all[0]) {
 		return n - 1
 	}
 	return len(all)
@@ -82,8 +82,8 @@ func (r *ranges) add(x *engine.Transfer) {
 	*r = append(*r, model.Span{Offset: from, Bytes: end - from})
 }
 
-// joins tells whether x can be carried out together with others of the kind of first.
-func joins(x, first *engine.Transfer) bool {
+// canJoin tells whether x can be carried out together with others of the kind of first.
+func canJoin(x, first *engine.Transfer) bool {
 	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= batchSmall
 }
 
@@ -111,10 +111,10 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 	}
 	for from := 0; from < len(all); {
 		to := from + 1
-		for to < len(all) && neighbours(all[to-1], all[to]) {
+		for to < len(all) && areAdjacent(all[to-1], all[to]) {
 			to++
 		}
-		w.join(all[from:to], results[from:to])
+		w.moveAdjacent(all[from:to], results[from:to])
 		from = to
 	}
 	for i, x := range all {
@@ -126,14 +126,14 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 	return results
 }
 
-func neighbours(a, b *engine.Transfer) bool {
+func areAdjacent(a, b *engine.Transfer) bool {
 	_, end := onDisk(a)
 	from, _ := onDisk(b)
 	return end == from
 }
 
-// join moves neighbours with one request. Should that fail, each is tried alone afterwards: an error concerns as few as possible.
-func (w *worker) join(run []*engine.Transfer, results []*moved) {
+// moveAdjacent moves neighbours with one request. Should that fail, each is tried alone afterwards: an error concerns as few as possible.
+func (w *worker) moveAdjacent(run []*engine.Transfer, results []*moved) {
 	if len(run) == 1 || !w.ready() {
 		return
 	}
@@ -187,13 +187,13 @@ func (s *Store) copyIn(slot, from []byte, b *body) error {
 // begin and end count a worker among those that read. The lock is held.
 func (w *worker) begin(transfers int) {
 	w.unread = transfers
-	w.crew.reading++
+	w.pool.reading++
 }
 
 func (w *worker) end() {
 	if w.unread > 0 {
 		w.unread = 0
-		w.crew.reading--
+		w.pool.reading--
 	}
 }
 
@@ -209,7 +209,7 @@ func (w *worker) hasRead(transfers int) {
 }
 
 // mostBatch is the most bytes that a batch of the crew has.
-func (c *crew) mostBatch() int64 {
+func (c *workerPool) mostBatch() int64 {
 	if c.direction == engine.Up {
 		return batchAhead
 	}
@@ -219,7 +219,7 @@ func (c *crew) mostBatch() int64 {
 // ready tells whether there is a buffer.
 func (w *worker) ready() bool {
 	if w.buffer == nil {
-		w.buffer, _ = memory.Map("batch", w.crew.mostBatch()) // without one each goes alone
+		w.buffer, _ = memory.Map("batch", w.pool.mostBatch()) // without one each goes alone
 	}
 	return w.buffer != nil
 }

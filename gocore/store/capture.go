@@ -36,7 +36,7 @@ const mostBytes = 1 << 60
 
 // Checkpoint begins a checkpoint; small ones that find room end in the same call.
 func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	op := &Op{s: h.s, kind: captureOp, bell: bell{fd: a.FD}}
+	op := &Op{s: h.s, kind: captureOp, notifier: notifier{fd: a.FD}}
 	returned := false
 	defer op.disownUnless(&returned)
 	if !a.SourceStays { // else it needs no room on the device
@@ -62,7 +62,7 @@ func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.C
 	if err := h.beginCapture(op, a); err != nil {
 		return codeOf(err), err
 	}
-	return op.lookAtCapture(out)
+	return op.pollCapture(out)
 }
 
 func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
@@ -99,12 +99,12 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		o.Top = dev.Tier
 	}
 	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.now()
-	ready, err := op.mayBeTaken(size, a.SourceStays)
+	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {
 		s.layouts.give(l)
 		return err
 	}
-	s.sayAgainFor(s.now())
+	s.retryForCaller(s.now())
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
 		devicememory.DropAll(ready)
@@ -119,7 +119,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		if len(ready) > 0 {
 			op.source.Ready = ready[0]
 		}
-		b.coming, op.regions = &coming{source: op.source}, nil
+		b.pending, op.regions = &pendingCapture{source: op.source}, nil
 	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = model.CloneRegions(a.Regions)
 	}
@@ -149,7 +149,7 @@ func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
 		return op.stepDeviceCapture(out)
 	}
 	if op.slot == nil {
-		if code, err := op.lockedLook(out); code != status.Again {
+		if code, err := op.lockedPoll(out); code != status.Again {
 			return code, err
 		}
 	}
@@ -163,15 +163,15 @@ func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
 	return op.endCopyIn(out)
 }
 
-func (op *Op) lockedLook(out *Outcome) (status.Code, error) {
+func (op *Op) lockedPoll(out *Outcome) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
-	return op.lookAtCapture(out)
+	return op.pollCapture(out)
 }
 
-// lookAtCapture ends the operation when it has succeeded or failed without a copy of ours, and tells Again when a copy can begin. The
+// pollCapture ends the operation when it has succeeded or failed without a copy of ours, and tells Again when a copy can begin. The
 // lock is held.
-func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
+func (op *Op) pollCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
 	now := s.now()
 	switch {
@@ -182,7 +182,7 @@ func (op *Op) lookAtCapture(out *Outcome) (status.Code, error) {
 	case c.Phase == engine.Ended || c.Notify == nil:
 		return op.endCapture(out, nil)
 	case c.Phase == engine.Waiting && s.closing:
-		if op.giveUp() {
+		if op.cancelCapture() {
 			return op.endCapture(out, nil)
 		}
 		return op.endCapture(out, errClosed)
@@ -227,8 +227,8 @@ func sampled(id uint64) bool {
 func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
-	if op.s.kept == nil {
-		op.s.arrived(rec)
+	if op.s.durable == nil {
+		op.s.countForRetention(rec)
 	}
 	l := rec.Body.(*body).layout
 	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.Slot
@@ -242,9 +242,9 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	return status.OK, nil
 }
 
-// giveUp undoes a capture; true when it cannot: its bytes have been taken, and where they lie is being made durable. A transfer that is at it already ends by
+// cancelCapture undoes a capture; true when it cannot: its bytes have been taken, and where they lie is being made durable. A transfer that is at it already ends by
 // itself once its source has been abandoned. The lock is held.
-func (op *Op) giveUp() (taken bool) {
+func (op *Op) cancelCapture() (taken bool) {
 	s, c := op.s, op.capture
 	switch {
 	case c.Phase == engine.Ended:

@@ -15,40 +15,40 @@ import (
 func (s *Store) Close(fd int32) *Op {
 	s.mu.Lock()
 	defer s.leave()
-	op := &Op{s: s, kind: closeOp, bell: bell{fd: fd}}
+	op := &Op{s: s, kind: closeOp, notifier: notifier{fd: fd}}
 	first := !s.closing
 	s.closing = true
 	if first {
 		s.unhookPoison()
 		s.stopWatching()
 		for other := range s.ops {
-			other.bell.ring()
+			other.notifier.notify()
 		}
-		for _, c := range s.crews {
-			c.bell.Broadcast()
+		for _, c := range s.pools {
+			c.wake.Broadcast()
 		}
-		s.prover.bell.Broadcast()
+		s.verifier.bell.Broadcast()
 		for _, a := range s.deviceTiers {
 			a.Stop()
 		}
 		if s.host != nil {
 			s.host.Stop()
 		}
-		close(s.stall.stop)
+		close(s.watchdog.stop)
 	}
 	s.ops[op] = struct{}{}
 	return op
 }
 
 // run is one worker: it takes transfers until the store closes.
-func (s *Store) run(c *crew) {
-	w := worker{s: s, crew: c}
+func (s *Store) run(c *workerPool) {
+	w := worker{s: s, pool: c}
 	for {
 		all := s.take(&w)
 		if len(all) == 0 {
 			break
 		}
-		for n := together(all); len(all) > 0; n = len(all) {
+		for n := joined(all); len(all) > 0; n = len(all) {
 			results := w.carry(all[:n])
 			s.done(&w, all[:n], results, n == len(all))
 			for _, m := range results {
@@ -60,13 +60,13 @@ func (s *Store) run(c *crew) {
 		}
 	}
 	w.free()
-	s.retire()
+	s.workerEnded()
 }
 
 // take waits for transfers; none when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
 // any more.
 func (s *Store) take(w *worker) []*engine.Transfer {
-	c := w.crew
+	c := w.pool
 	s.mu.Lock()
 	defer s.leave()
 	for !s.closing {
@@ -74,7 +74,7 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 			return nil
 		}
 		if x := c.next(s.eng, s.now()); x != nil {
-			if s.putAside(c, x) {
+			if s.deferSource(c, x) {
 				continue
 			}
 			if c.device != nil {
@@ -83,15 +83,15 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 			all := s.batch(c, x)
 			for _, x := range all {
 				if s.touches(x) {
-					s.stall.since[x] = s.now()
+					s.watchdog.since[x] = s.now()
 				}
 			}
 			w.begin(len(all))
 			return all
 		}
-		s.settle() // it may have found that a tier is full: those who wait for it must know
+		s.notify() // it may have found that a tier is full: those who wait for it must know
 		c.resting++
-		c.bell.Wait()
+		c.wake.Wait()
 		c.resting--
 	}
 	return nil
@@ -99,7 +99,7 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 
 // done reports transfers that were carried out together, the last of those that the worker has taken or not.
 func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last bool) {
-	c := w.crew
+	c := w.pool
 	s.mu.Lock()
 	defer s.leave()
 	if last {
@@ -111,37 +111,37 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 	now := s.now()
 	engine.Together(now, all)
 	for i, x := range all {
-		s.takeOver(x, results[i])
+		s.takeResult(x, results[i])
 		if s.commits(x, results[i]) {
-			s.commit(&flown{x: x, at: now, leaves: results[i].leaves})
+			s.commit(&inFlightCommit{x: x, at: now, leaves: results[i].leaves})
 			continue
 		}
-		delete(s.stall.since, x) // else it still has to be synced
-		given := x.Kind == engine.Load && c.device != nil && s.belated.end(x, results[i])
+		delete(s.watchdog.since, x) // else it still has to be synced
+		given := x.Kind == engine.Load && c.device != nil && s.deferred.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
-		if err := results[i].err; err != nil && !errors.Is(err, engine.ErrStopped) && s.touches(x) && s.kept != nil && len(s.room.segments) > 0 {
-			s.kept.dir.Nudge()
+		if err := results[i].err; err != nil && !errors.Is(err, engine.ErrStopped) && s.touches(x) && s.durable != nil && len(s.room.segments) > 0 {
+			s.durable.dir.Nudge()
 		}
-		if x.Kind == engine.Spill && s.kept == nil {
-			s.arrived(x.Rec)
+		if x.Kind == engine.Spill && s.durable == nil {
+			s.countForRetention(x.Rec)
 		}
 		if given {
-			s.ringWaits()
+			s.notifyWaits()
 		}
 	}
 }
 
-// takeOver takes over what a transfer has brought: a fetch's bytes go to the operation that asked for them, if it still lives. The lock
+// takeResult takes over what a transfer has brought: a fetch's bytes go to the operation that asked for them, if it still lives. The lock
 // is held.
-func (s *Store) takeOver(x *engine.Transfer, m *moved) {
+func (s *Store) takeResult(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Body.(*body)
-		if m.err == nil && b.coming.source.Abandoned() { // it must not replace what was written since it was given up
+		if m.err == nil && b.pending.source.Abandoned() { // it must not replace what was written since it was given up
 			m.err = borrow.ErrAbandoned
 		}
-		b.coming.source.Forget()
-		b.coming, b.sums = nil, m.sums
+		b.pending.source.Forget()
+		b.pending, b.sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {
 			op.private, m.fetched = m.fetched, nil
@@ -149,8 +149,8 @@ func (s *Store) takeOver(x *engine.Transfer, m *moved) {
 	}
 }
 
-// retire counts a worker out; the last one clears the disk away and lets Close end.
-func (s *Store) retire() {
+// workerEnded counts a worker out; the last one clears the disk away and lets Close end.
+func (s *Store) workerEnded() {
 	s.mu.Lock()
 	s.workers--
 	last := s.workers == 0
@@ -170,7 +170,7 @@ func (s *Store) retire() {
 		logring.Add(logring.Warning, "the disk tier was not closed as it should be: "+err.Error())
 	}
 	for op := range s.ops {
-		op.bell.ring()
+		op.notifier.notify()
 	}
 	for _, f := range s.ended {
 		safego.Go("the end of a store", f)
@@ -181,8 +181,8 @@ func (s *Store) retire() {
 // closeDisk ends the disk tier, when what is being committed has landed. The lock is not held.
 func (s *Store) closeDisk() (err, undone error) {
 	switch {
-	case s.kept != nil:
-		return s.closeKept()
+	case s.durable != nil:
+		return s.closeDurable()
 	case s.disk != nil:
 		return s.disk.Close(), nil
 	}
@@ -205,22 +205,22 @@ func (s *Store) unlock() {
 // forgetAll lets the garbage collector have what the store knew: handles of it may live for as long as the process. The lock is held.
 func (s *Store) forgetAll() {
 	for _, h := range s.histories {
-		h.h.Each(func(r *engine.Record) { s.vanish(r.ID, r.Body.(*body)) })
+		h.h.Each(func(r *engine.Record) { s.orphanCapture(r.ID, r.Body.(*body)) })
 		h.h = nil
 	}
 	unbegun := func(x *engine.Transfer) { // of versions that have gone, too
 		if x.Kind == engine.Spill {
-			s.vanish(x.Rec.ID, x.Rec.Body.(*body))
+			s.orphanCapture(x.Rec.ID, x.Rec.Body.(*body))
 		}
 	}
 	s.eng.Unbegun(unbegun)
-	for _, c := range s.crews {
-		for x := range c.late.waiting {
+	for _, c := range s.pools {
+		for x := range c.deferred.waiting {
 			unbegun(x)
 		}
-		c.late = late{}
+		c.deferred = deferredSources{}
 	}
-	s.belated.given, s.belated.doubts = nil, nil
+	s.deferred.lent, s.deferred.suspects = nil, nil
 	s.histories, s.layouts, s.eng = nil, newLayouts(nil), engine.New(engine.Config{})
 }
 
@@ -241,12 +241,12 @@ func (s *Store) unhookPoison() {
 	}
 }
 
-// wakeEverybody runs when the core has panicked: whoever waits learns it from the next step.
-func (s *Store) wakeEverybody() {
+// notifyAll runs when the core has panicked: whoever waits learns it from the next step.
+func (s *Store) notifyAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for op := range s.ops {
-		op.bell.ring()
+		op.notifier.notify()
 	}
 }
 

@@ -42,7 +42,7 @@ type Config struct {
 	SegmentBytes int64         `json:"-"` // of a durable store's data files; 0: the default
 	CatalogSlack int64         `json:"-"` // durable.Options.Slack
 	StallAfter   time.Duration `json:"-"` // the disk is told of as not answering; 0: stallAfter
-	DespairAfter time.Duration `json:"-"` // nobody waits for it any more; 0: despairAfter
+	GiveUpAfter time.Duration `json:"-"` // nobody waits for it any more; 0: despairAfter
 	LazyRows     bool          `json:"-"` // no record is made of a stored checkpoint before somebody asks for it
 	PinPiece     int64         `json:"-"` // host.Options.PinPiece
 	// PinRest is host.Options.PinRest.
@@ -183,8 +183,8 @@ func (s *settings) checkSizes() error {
 	if s.StallAfter == 0 {
 		s.StallAfter = stallAfter
 	}
-	if s.DespairAfter == 0 {
-		s.DespairAfter = despairAfter
+	if s.GiveUpAfter == 0 {
+		s.GiveUpAfter = giveUpAfter
 	}
 	if s.FS == nil {
 		s.FS = vfs.OS()

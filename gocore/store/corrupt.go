@@ -20,9 +20,9 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	}
 	if tier == status.TierNone {
 		region := rec.Body.(*body).layout.at(offset)
-		s.belated.give(rec, []int32{int32(region)})
-		s.belated.end(&engine.Transfer{Rec: rec, Early: true}, &moved{bad: []int32{int32(region)}, err: damaged(region, status.TierHost)})
-		delete(s.belated.doubts, rec)
+		s.deferred.lend(rec, []int32{int32(region)})
+		s.deferred.end(&engine.Transfer{Rec: rec, Early: true}, &moved{bad: []int32{int32(region)}, err: damaged(region, status.TierHost)})
+		delete(s.deferred.suspects, rec)
 		return nil
 	}
 	t, err := s.tierIndex(tier)

@@ -11,9 +11,9 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// mayBeTaken is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
+// fenceSources is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
 // the engine is: a stream that takes no marks must leave nothing behind.
-func (op *Op) mayBeTaken(size int64, stays bool) ([]device.Mark, error) {
+func (op *Op) fenceSources(size int64, stays bool) ([]device.Mark, error) {
 	s, a := op.s, op.device
 	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.Tier) { // with room to spare for what the tier rounds up
 		return nil, nil
@@ -29,19 +29,19 @@ func (op *Op) mayBeTaken(size int64, stays bool) ([]device.Mark, error) {
 // for it, or, when they pass by that, into the host tier.
 func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
 	if !op.placed && op.slot == nil {
-		if code, err := op.lockedLook(out); code != status.Again {
+		if code, err := op.lockedPoll(out); code != status.Again {
 			return code, err
 		}
 	}
 	if op.placed {
-		return op.take(out)
+		return op.queueCapture(out)
 	}
-	return op.takeToHost(out)
+	return op.captureToHost(out)
 }
 
-// take queues the copy into the device's tier: from here on the checkpoint counts as captured, since whatever touches the slot later is
+// queueCapture queues the copy into the device's tier: from here on the checkpoint counts as captured, since whatever touches the slot later is
 // queued behind the copy.
-func (op *Op) take(out *Outcome) (status.Code, error) {
+func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 	s, a, rec := op.s, op.device, op.capture.Rec
 	began := s.now()
 	b := rec.Body.(*body)
@@ -59,17 +59,17 @@ func (op *Op) take(out *Outcome) (status.Code, error) {
 	}
 	op.copied += s.now() - began
 	s.host.FirstCapture()
-	return op.endTake(out, b, sums, err)
+	return op.endQueued(out, b, sums, err)
 }
 
-// endTake tells the engine how the copy was queued.
-func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (status.Code, error) {
+// endQueued tells the engine how the copy was queued.
+func (op *Op) endQueued(out *Outcome, b *body, sums device.Sums, err error) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
-	s.strays.sweep()
+	s.orphans.sweep()
 	if op.mark != nil {
-		b.coming, op.mark = &coming{device: op.device, mark: op.mark, sums: sums}, nil
+		b.pending, op.mark = &pendingCapture{device: op.device, mark: op.mark, sums: sums}, nil
 	}
 	s.line.took = op.copied
 	s.eng.EndCapture(s.now(), op.capture, err == nil)
@@ -80,24 +80,24 @@ func (op *Op) endTake(out *Outcome, b *body, sums device.Sums, err error) (statu
 	return op.endCapture(out, nil)
 }
 
-// takeToHost copies from the device to a slot of the host tier, waits for that, and takes the checksums here.
-func (op *Op) takeToHost(out *Outcome) (status.Code, error) {
+// captureToHost copies from the device to a slot of the host tier, waits for that, and takes the checksums here.
+func (op *Op) captureToHost(out *Outcome) (status.Code, error) {
 	b := op.capture.Rec.Body.(*body)
 	if op.job == nil {
-		if op.errand == nil {
+		if op.async == nil {
 			a, slot, spans := op.device, op.slot, b.layout.Spans
 			ready, err := a.Fence(op.streams)
 			if err != nil {
-				return op.endTake(out, b, nil, err)
+				return op.endQueued(out, b, nil, err)
 			}
-			op.send(a, ready, func(gate *borrow.Source) error {
+			op.startAsync(a, ready, func(gate *borrow.Source) error {
 				return op.s.gatherToHost(a, a.RunSync, gate, slot, spans, b.layout.all())
 			})
 		}
-		if done, err := op.errand.ended(); !done {
+		if done, err := op.async.ended(); !done {
 			return status.Pending, nil
 		} else if err != nil {
-			return op.endTake(out, b, nil, err)
+			return op.endQueued(out, b, nil, err)
 		}
 		op.job = op.s.inspection(op.slot, b.layout.Spans)
 	}
@@ -124,7 +124,7 @@ func (op *Op) watch(a *devicememory.Memory, m device.Mark) {
 	a.Go("device watch", func() {
 		defer kept.Drop()
 		_ = kept.Wait() // the caller's next step finds the error
-		op.bell.ring()
+		op.notifier.notify()
 	})
 }
 
@@ -135,9 +135,9 @@ func (op *Op) dropMark() {
 	}
 }
 
-// taking tells whether a device is still taking the bytes of a version that is waited for; then the caller is woken when it has. The lock
+// isCopying tells whether a device is still taking the bytes of a version that is waited for; then the caller is woken when it has. The lock
 // is held.
-func (op *Op) taking() bool {
+func (op *Op) isCopying() bool {
 	if op.mark != nil {
 		passed, err := op.mark.Passed()
 		if !passed && err == nil {
@@ -148,11 +148,11 @@ func (op *Op) taking() bool {
 	}
 	for len(op.recs) > 0 {
 		b, a := op.recs[0].Body.(*body), op.s.deviceOf(op.recs[0])
-		if b.coming != nil && b.coming.mark != nil && a.Device.Lost() != nil {
+		if b.pending != nil && b.pending.mark != nil && a.Device.Lost() != nil {
 			op.failed = devicememory.Explain(a.Device.Lost())
 		}
-		if !b.taken() {
-			op.watch(op.s.deviceOf(op.recs[0]), b.coming.mark.Keep())
+		if !b.isCopied() {
+			op.watch(op.s.deviceOf(op.recs[0]), b.pending.mark.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]

@@ -15,7 +15,7 @@ func (s *Store) oneCut() int64 { return s.set.Cut }
 
 // move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
 func (w *worker) move(x *engine.Transfer) *moved {
-	a := w.crew.device
+	a := w.pool.device
 	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.deviceOf(x.Rec) != a {
 		return w.moveByHost(x)
 	}
@@ -25,7 +25,7 @@ func (w *worker) move(x *engine.Transfer) *moved {
 	}
 	switch b := x.Rec.Body.(*body); x.Kind {
 	case engine.Spill:
-		return w.s.goStraight(a, lane, x, b)
+		return w.s.moveBorrowed(a, lane, x, b)
 	case engine.Flush:
 		return &moved{err: w.s.flushFrom(a, lane, x, b)}
 	default:
@@ -40,9 +40,9 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 	}
 	priority := device.Behind
 	switch {
-	case w.crew.demanded:
+	case w.pool.demanded:
 		priority = device.Waited
-	case w.crew.direction == engine.Up:
+	case w.pool.direction == engine.Up:
 		priority = device.Ahead
 	}
 	lane, err := a.Device.Lane(priority)
@@ -58,12 +58,12 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) error {
 	end := b.layout.end()
 	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // before restores have to wait for what this settles
-	t := s.unsettled(a, b)
-	if err := t.taken(); err != nil {
+	t := s.beginCompletion(a, b)
+	if err := t.awaitCopy(); err != nil {
 		return err
 	}
 	x.Begun(s.now())
-	if err := t.fetch(lane); err != nil { // no turn of its own: the link would change over to it and back
+	if err := t.queueChecksums(lane); err != nil { // no turn of its own: the link would change over to it and back
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
@@ -72,14 +72,14 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 			return nil, engine.ErrStopped
 		}
 		if from > 0 { // with the first cut on its way, so that the link does not rest
-			if err := t.arrived(); err != nil {
+			if err := t.awaitChecksums(); err != nil {
 				return nil, err
 			}
 			x.Rested(int64(s.host.Watermark().Await(x.ToOff + from + n)))
 		}
 		return a.QueueRead(lane, devicememory.Flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.Address(x.FromOff+from), n) })
 	})
-	return a.Finish(last, errors.Join(err, t.arrived()))
+	return a.Finish(last, errors.Join(err, t.awaitChecksums()))
 }
 
 // loadTo copies a checkpoint from the host tier to a device and has the device verify it. Restores are given it as soon as all of that is in the
@@ -134,7 +134,7 @@ func (s *Store) cutOf(x *engine.Transfer) int64 {
 func (s *Store) queued(x *engine.Transfer) {
 	s.mu.Lock()
 	defer s.leave()
-	if s.belated.doubts[x.Rec] == nil {
+	if s.deferred.suspects[x.Rec] == nil {
 		s.eng.Queued(s.now(), x)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// lookOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
+// pollOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
 // is verified when it comes up, before or after. Debug mode reads the bytes first. The lock is held.
-func (op *Op) lookOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+func (op *Op) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.explain(err, op.restore.Rec))
 	}
 	op.at, op.placed = op.s.eng.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
-	if op.lends && !op.inspects() {
+	if op.lends && !op.readsBeforeLending() {
 		if err := op.lendOn(a); err != nil {
 			return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
 		}
@@ -32,9 +32,9 @@ func (op *Op) lookOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, e
 	return status.Again, nil
 }
 
-// inspects tells whether bytes on a device are read before they are given: to be verified, or, in debug mode, to be compared when the lease
+// readsBeforeLending tells whether bytes on a device are read before they are given: to be verified, or, in debug mode, to be compared when the lease
 // ends.
-func (op *Op) inspects() bool {
+func (op *Op) readsBeforeLending() bool {
 	return op.s.set.verify == verifyAlways || op.s.set.Debug && op.lends
 }
 
@@ -51,25 +51,25 @@ func (op *Op) lendOn(a *devicememory.Memory) error {
 // memory.
 func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	a := op.s.deviceOf(op.restore.Rec)
-	if op.inspects() && !op.check {
-		if code, err := op.inspectSlot(out, a); code != status.Again {
+	if op.readsBeforeLending() && !op.check {
+		if code, err := op.verifySlot(out, a); code != status.Again {
 			return code, err
 		}
 	}
 	if op.lends {
 		return op.endWithSlot(out, op.lendOn(a))
 	}
-	if op.device == a && op.together() {
+	if op.device == a && op.allOnDevice() {
 		return op.endWithSlot(out, op.scatter(a))
 	}
-	return op.stage(out, a)
+	return op.stageToHost(out, a)
 }
 
-// inspectSlot takes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
-func (op *Op) inspectSlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+// verifySlot takes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
+func (op *Op) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Body.(*body)
-	if err := s.settleCapture(a, b); err != nil {
+	if err := s.completeCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	if b.sums == nil && !s.set.Debug {
@@ -93,8 +93,8 @@ func (op *Op) inspectSlot(out *Outcome, a *devicememory.Memory) (status.Code, er
 	return status.Again, nil
 }
 
-// together tells whether all destinations lie on the device.
-func (op *Op) together() bool {
+// allOnDevice tells whether all destinations lie on the device.
+func (op *Op) allOnDevice() bool {
 	for i := range op.regions {
 		if op.regions[i].Place == 0 && op.regions[i].Bytes > 0 {
 			return false
@@ -147,13 +147,13 @@ func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
 // giveFromDevice hands over what may still be on its way to the device, or be verified there. The lock is held.
 func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 	if r := op.restore; !op.check && op.s.eng.Loading(r.Rec, r.Tier) {
-		op.s.belated.give(r.Rec, op.want)
+		op.s.deferred.lend(r.Rec, op.want)
 	}
 	return op.endRestore(out)
 }
 
-// stage brings the bytes to host memory of the operation's own and goes on from there.
-func (op *Op) stage(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+// stageToHost brings the bytes to host memory of the operation's own and goes on from there.
+func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	l := op.restore.Rec.Body.(*body).layout
 	if op.private == nil {
 		m, err := memory.Map("private restore", max(l.Slot, 1))
@@ -163,20 +163,20 @@ func (op *Op) stage(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 		op.private = m
 	}
 	bytes := op.private.Bytes(0, op.private.Size())
-	if op.errand == nil {
+	if op.async == nil {
 		at, want := op.at, op.want
-		op.send(a, nil, func(gate *borrow.Source) error { return op.s.bring(a, gate, bytes, at, l, want) })
+		op.startAsync(a, nil, func(gate *borrow.Source) error { return op.s.bring(a, gate, bytes, at, l, want) })
 	}
-	done, err := op.errand.ended()
+	done, err := op.async.ended()
 	switch {
 	case !done:
 		return status.Pending, nil
 	case err != nil:
 		return op.endOnDevice(out, err)
 	}
-	op.errand = nil
+	op.async = nil
 	b := op.restore.Rec.Body.(*body)
-	if err := op.s.settleCapture(a, b); err != nil {
+	if err := op.s.completeCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	op.placed, op.slot = false, bytes
@@ -184,8 +184,8 @@ func (op *Op) stage(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	return status.Again, nil
 }
 
-// sends tells whether destinations lie on a device while the bytes do not.
-func (op *Op) sends() bool { return op.device != nil && !op.placed && !op.lends }
+// sendsToDevice tells whether destinations lie on a device while the bytes do not.
+func (op *Op) sendsToDevice() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
 func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *layout, want []int32) error {
@@ -205,13 +205,13 @@ func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at
 // window.
 func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 	a := op.device
-	if op.mark == nil && op.errand == nil {
+	if op.mark == nil && op.async == nil {
 		if err := op.dispatch(a); err != nil {
 			return op.endOnDevice(out, err)
 		}
 	}
-	if op.errand != nil {
-		done, err := op.errand.ended()
+	if op.async != nil {
+		done, err := op.async.ended()
 		if !done {
 			return status.Pending, nil
 		}
@@ -231,7 +231,7 @@ func (op *Op) dispatch(a *devicememory.Memory) error {
 	if !s.reaches(slot) {
 		ready, err := a.Fence(op.streams)
 		if err == nil {
-			op.send(a, ready, func(gate *borrow.Source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
+			op.startAsync(a, ready, func(gate *borrow.Source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
 		}
 		return err
 	}
@@ -251,8 +251,8 @@ func (op *Op) dispatch(a *devicememory.Memory) error {
 	return nil
 }
 
-// linger keeps what a device still reads for a restore that was given up. The lock is held.
-func (op *Op) linger() {
+// releaseLater keeps what a device still reads for a restore that was given up. The lock is held.
+func (op *Op) releaseLater() {
 	s, a, m, private := op.s, op.device, op.mark, op.private
 	op.mark, op.private = nil, nil
 	s.users++
@@ -295,9 +295,9 @@ func (op *Op) sendAll(lane device.Lane) error {
 	return lane.Scatter(there)
 }
 
-// inspectOnDevice compares, in debug mode, the bytes of a lease with those that were lent, behind everything that the holder's streams
+// verifyOnDevice compares, in debug mode, the bytes of a lease with those that were lent, behind everything that the holder's streams
 // have to do.
-func (l *Lease) inspectOnDevice(streams []uint64) error {
+func (l *Lease) verifyOnDevice(streams []uint64) error {
 	if l.sums == nil {
 		return nil
 	}
@@ -319,18 +319,18 @@ func (l *Lease) inspectOnDevice(streams []uint64) error {
 // lookAgain is how often a stream that is being captured is asked whether it still is.
 const lookAgain = time.Millisecond
 
-// later gives a lease back when the streams of it that are being captured take marks again: until then it is unknown when they have read
+// releaseWhenRecorded gives a lease back when the streams of it that are being captured take marks again: until then it is unknown when they have read
 // it. No caller is left to be told of a writer, so the log is.
-func (l *Lease) later(streams, recording []uint64) {
+func (l *Lease) releaseWhenRecorded(streams, recording []uint64) {
 	safego.Go("lease release", func() {
 		for len(recording) > 0 {
 			time.Sleep(lookAgain)
 			recording, _ = l.device.NoteReads(recording, l.offset, l.layout.Slot) // of a lost device there is nothing to wait for
 		}
-		err := l.inspectOnDevice(streams)
+		err := l.verifyOnDevice(streams)
 		for errors.Is(err, device.ErrRecording) {
 			time.Sleep(lookAgain)
-			err = l.inspectOnDevice(streams)
+			err = l.verifyOnDevice(streams)
 		}
 		if err != nil {
 			logring.Add(logring.Error, "a lease was given back: "+err.Error())

@@ -109,7 +109,7 @@ func (s *Store) freeDevices() {
 	for _, a := range s.deviceTiers { // all before any: what one pinned, others may use
 		s.freeErr = errors.Join(s.freeErr, a.AwaitIdle())
 	}
-	s.strays.drop()
+	s.orphans.drop()
 	for _, a := range s.deviceTiers {
 		s.freeErr = errors.Join(s.freeErr, a.Close())
 	}

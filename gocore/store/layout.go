@@ -155,7 +155,7 @@ type body struct {
 	only   [1]uint64
 	meta   string
 	time   int64   // when it was captured, in ns since 1970 (UTC); 0: the catalog does not say
-	coming *coming // nil once the bytes have been taken
+	pending *pendingCapture // nil once the bytes have been taken
 
 	serial uint64      // of this version in the catalog, once it was given to it
 	redone uint8       // how often its bytes were written again because a sync had failed

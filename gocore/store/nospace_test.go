@@ -124,7 +124,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 				eventually(t, "the drops are durable", func() bool {
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					return len(s.stall.drops) == 0
+					return len(s.watchdog.drops) == 0
 				})
 				release := func() {}
 				if late {
@@ -191,7 +191,7 @@ func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Conf
 		t.Fatal(err)
 	}
 	h.s.mu.Lock()
-	h.s.kept.dir.Commit(&durable.Change{History: "h", Retention: &rule}) // which the store does not know of: it drops nothing
+	h.s.durable.dir.Commit(&durable.Change{History: "h", Retention: &rule}) // which the store does not know of: it drops nothing
 	h.s.mu.Unlock()
 	if err := h.wait(h.mustPut(4, random(100_000, 4)).Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestAFullDiskHasRoomToDrop(t *testing.T) {
 		eventually(t, "the drop is durable", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return len(s.stall.drops)+len(s.kept.owed.changes)+len(s.kept.doomed) == 0
+			return len(s.watchdog.drops)+len(s.durable.retries.changes)+len(s.durable.keyTombstones) == 0
 		})
 		disk = disk.Crash(rand.New(rand.NewPCG(1, uint64(k))), 1)
 		shut(t, s)
@@ -284,7 +284,7 @@ func TestRoomOfADropThatADiskRefusedIsMadeForWhoNeedsIt(t *testing.T) {
 	h.drop(0)
 	h.awaitOwed(1)
 	h.s.mu.Lock()
-	h.s.kept.owed.next = 1 << 62 // no pause ends
+	h.s.durable.retries.next = 1 << 62 // no pause ends
 	h.s.mu.Unlock()
 	fs.full.Store(false)
 	eventually(t, "who needs the room has it", func() bool {

@@ -45,7 +45,7 @@ const (
 type Op struct {
 	s    *Store
 	kind opKind
-	bell bell
+	notifier notifier
 	turn sync.Mutex // held by the call that steps or cancels; never taken while the store's lock is held
 
 	capture *engine.Capture
@@ -54,7 +54,7 @@ type Op struct {
 	recs    []*engine.Record       // wait: whose bytes a device may still be taking
 	many    bool                   // wait: for all of a history or store, so that nobody minds what has gone
 	history *engine.History        // wait: of many, or nil for all histories
-	gifts   int64                  // wait: what had been given when it began
+	lentBefore   int64                  // wait: what had been given when it began
 	sized   []*devicememory.Memory // resize: the devices …
 	host    bool                   // … and other tiers of which it tells what they have
 	disk    bool
@@ -68,7 +68,7 @@ type Op struct {
 	at      int64                // offset of the bytes in the tier of a device, when there is room or they are there
 	placed  bool                 // at is valid
 	mark    device.Mark          // what the operation waits for: work of a device
-	errand  *errand              // what somebody else does for it
+	async  *asyncJob              // what somebody else does for it
 	sent    bool                 // restore: copies to a device have been queued
 	failed  error                // why not all of them; capture: the disk does not take the bytes; wait: a device was lost while it took the bytes
 
@@ -112,7 +112,7 @@ func (op *Op) end() {
 		return
 	}
 	op.over = true
-	op.bell.mute()
+	op.notifier.disable()
 	if _, known := op.s.ops[op]; known && op.kind == resizeOp {
 		op.s.resizing--
 	}
@@ -165,7 +165,7 @@ func (op *Op) Step(out *Outcome) (status.Code, error) {
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := op.step(out)
-	out.Lease.note()
+	out.Lease.noteChecksums()
 	returned = true
 	if err != nil && op.source != nil {
 		op.source.Abandon()
@@ -203,7 +203,7 @@ func (op *Op) Cancel() (taken *Outcome) {
 	defer op.Disown() // whoever has the turn
 	op.turn.Lock()
 	defer op.turn.Unlock()
-	op.recall()
+	op.abandonAsync()
 	taken = op.undo()
 	op.freeJob()
 	op.unmap()
@@ -218,12 +218,12 @@ func (op *Op) undo() (taken *Outcome) {
 	switch {
 	case op.over:
 	case op.kind == captureOp:
-		if op.giveUp() {
+		if op.cancelCapture() {
 			taken = new(Outcome)
 			_, _ = op.endCapture(taken, nil) // it cannot fail
 		}
 	case op.kind == restoreOp && op.mark != nil:
-		op.linger()
+		op.releaseLater()
 	case op.kind == restoreOp:
 		s.eng.EndRestore(s.now(), op.restore)
 	case op.kind == waitOp:
@@ -236,11 +236,11 @@ func (op *Op) undo() (taken *Outcome) {
 // Disown lets go of what is the caller's, its descriptor and the memory that is being captured, and of nothing else: for an operation of a
 // core that has panicked. It needs no lock that a panic could have left behind.
 func (op *Op) Disown() {
-	op.bell.mute()
+	op.notifier.disable()
 	if op.source != nil {
 		op.source.Abandon()
 	}
-	op.recall()
+	op.abandonAsync()
 }
 
 // disownUnless is for a deferred call: an operation whose call panics is never seen again.
@@ -286,8 +286,8 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	}
 	op.end()
 	out.Waited = op.waited
-	err := s.belated.tell(nil, false)
-	if s.belated.found = nil; err == nil {
+	err := s.deferred.takeFinding(nil, false)
+	if s.deferred.found = nil; err == nil {
 		err, s.undone = s.undone, nil
 	}
 	if err != nil {
@@ -299,7 +299,7 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 // Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier: one ticket, or all of a
 // history, or, with both zero, all of the store.
 func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
-	op := &Op{s: s, kind: waitOp, bell: bell{fd: fd}, many: ticket == 0}
+	op := &Op{s: s, kind: waitOp, notifier: notifier{fd: fd}, many: ticket == 0}
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := s.openWait(op, h, ticket, tier)
@@ -319,18 +319,18 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if h != nil {
 		op.history = h.h
 	}
-	op.gifts = s.belated.gifts
+	op.lentBefore = s.deferred.lentLoads
 	recs, err := s.versions(h, ticket, t)
 	if err != nil {
 		return codeOf(err), err
 	}
 	if t == 0 && len(s.deviceTiers) > 0 {
 		op.recs = recs
-		if c := s.strays.coming[ticket]; ticket != 0 && c != nil {
+		if c := s.orphans.captures[ticket]; ticket != 0 && c != nil {
 			op.watch(c.device, c.mark.Keep())
 		}
 	}
-	s.sayAgainFor(s.now())
+	s.retryForCaller(s.now())
 	op.wait = s.eng.Await(s.now(), recs, t)
 	op.wait.Notify = op
 	s.ops[op] = struct{}{}
@@ -346,13 +346,13 @@ func (op *Op) stepWait(out *Outcome) (status.Code, error) {
 
 func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 	s, w := op.s, op.wait
-	if err := op.belated(); err != nil {
+	if err := op.deferredError(); err != nil {
 		op.giveUpWait()
 		return codeOf(err), err
 	}
 	switch {
-	case w.Phase == engine.Ended && op.taking():
-	case w.Phase == engine.Ended && op.many && s.belated.pending(op.history, op.gifts):
+	case w.Phase == engine.Ended && op.isCopying():
+	case w.Phase == engine.Ended && op.many && s.deferred.pending(op.history, op.lentBefore):
 	case w.Phase == engine.Ended:
 		op.end()
 		out.Waited = op.waited
@@ -377,12 +377,12 @@ func (op *Op) giveUpWait() {
 	op.end()
 }
 
-// belated is what a wait for all of a history or store has to tell of restores before it.
-func (op *Op) belated() error {
+// deferredError is what a wait for all of a history or store has to tell of restores before it.
+func (op *Op) deferredError() error {
 	if !op.many {
 		return nil
 	}
-	return op.s.belated.tell(op.history, true)
+	return op.s.deferred.takeFinding(op.history, true)
 }
 
 // versions are the records that a wait concerns.
@@ -464,18 +464,18 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, er
 	case r == nil && s.eng.Lost(ticket) != nil:
 		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
 	case r == nil:
-		unread := s.strays.has(ticket)
+		unread := s.orphans.has(ticket)
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
 	case r.Gone() && s.eng.Lost(ticket) != nil: // its room is still being given back
-		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, r.Body.(*body).unread(), nil
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, r.Body.(*body).openSource(), nil
 	case r.Gone():
 		b := r.Body.(*body)
-		if b.taken() {
-			return TicketState{Gone: true, Captured: true}, b.unread(), nil
+		if b.isCopied() {
+			return TicketState{Gone: true, Captured: true}, b.openSource(), nil
 		}
 		return TicketState{}, nil, nil // nobody wants it any more, but a device still reads its source
 	}
-	st.Captured = r.Captured() && r.Body.(*body).taken()
+	st.Captured = r.Captured() && r.Body.(*body).isCopied()
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
 		if a := s.deviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {

@@ -57,7 +57,7 @@ func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func())
 func (c *client) doubts() int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	return len(c.s.belated.doubts)
+	return len(c.s.deferred.suspects)
 }
 
 // loading tells whether a load of a checkpoint to the first tier is under way.
@@ -70,7 +70,7 @@ func (c *client) loading(number int64) bool {
 func (c *client) found() bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	return len(c.s.belated.found) > 0
+	return len(c.s.deferred.found) > 0
 }
 
 func (c *client) lies(k int64, tier int) bool {
@@ -627,57 +627,57 @@ func TestFindings(t *testing.T) {
 		"failed before it was given": {nil, false, moved{err: status.New(status.IO, "why")}, status.OK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var b belated
+			var b deferredVerification
 			rec := record(h)
-			b.give(rec, tc.given)
-			if b.pending(h, b.gifts) != (tc.given != nil) || b.pending(nil, b.gifts) != (tc.given != nil) || b.pending(other, b.gifts) {
+			b.lend(rec, tc.given)
+			if b.pending(h, b.lentLoads) != (tc.given != nil) || b.pending(nil, b.lentLoads) != (tc.given != nil) || b.pending(other, b.lentLoads) {
 				t.Error("pending")
 			}
-			if b.end(&engine.Transfer{Rec: rec, Early: tc.ahead}, &tc.ended) != (tc.given != nil) || b.pending(nil, b.gifts) {
+			if b.end(&engine.Transfer{Rec: rec, Early: tc.ahead}, &tc.ended) != (tc.given != nil) || b.pending(nil, b.lentLoads) {
 				t.Error("still pending")
 			}
-			if doubted := b.doubts[rec] != nil; doubted != (tc.ahead && tc.ended.err != nil) {
+			if doubted := b.suspects[rec] != nil; doubted != (tc.ahead && tc.ended.err != nil) {
 				t.Errorf("doubted: %v", doubted)
 			}
-			if err := b.tell(other, true); err != nil {
+			if err := b.takeFinding(other, true); err != nil {
 				t.Errorf("another history is told %v", err)
 			}
-			if err := b.tell(h, false); tc.want != status.Belated && err != nil {
+			if err := b.takeFinding(h, false); tc.want != status.Belated && err != nil {
 				t.Errorf("a restore is told %v", err)
 			} else if tc.want == status.Belated {
 				if e := wants(t, err, status.Belated); !strings.Contains(e.Message(), tc.text) {
 					t.Errorf("told %q", e.Message())
 				}
 			}
-			if err := b.tell(nil, true); tc.want == status.DeviceLost {
+			if err := b.takeFinding(nil, true); tc.want == status.DeviceLost {
 				wants(t, err, status.DeviceLost)
 			} else if err != nil {
 				t.Errorf("told twice: %v", err)
 			}
 			b.forget(rec)
-			if len(b.doubts)+len(b.given)+len(b.found) > 0 {
+			if len(b.suspects)+len(b.lent)+len(b.found) > 0 {
 				t.Errorf("left: %+v", b)
 			}
 		})
 	}
-	var b belated
+	var b deferredVerification
 	first, second := record(h), record(h)
-	b.give(first, []int32{0})
-	before := b.gifts
-	b.give(second, []int32{0})
-	b.give(first, []int32{1})
+	b.lend(first, []int32{0})
+	before := b.lentLoads
+	b.lend(second, []int32{0})
+	b.lend(first, []int32{1})
 	b.end(&engine.Transfer{Rec: first, Early: true}, &moved{})
-	if b.pending(h, before) || !b.pending(h, b.gifts) {
+	if b.pending(h, before) || !b.pending(h, b.lentLoads) {
 		t.Error("a wait is for what was given before it began")
 	}
 	for range 2 * mostFound {
-		b.give(first, []int32{1})
+		b.lend(first, []int32{1})
 		b.end(&engine.Transfer{Rec: first, Early: true}, &moved{bad: []int32{1}, err: corrupt})
 	}
 	last := record(other)
-	b.give(last, []int32{1})
+	b.lend(last, []int32{1})
 	b.end(&engine.Transfer{Rec: last, Early: true}, &moved{bad: []int32{1}, err: corrupt})
-	if len(b.found) != mostFound+1 || b.tell(other, false) == nil {
+	if len(b.found) != mostFound+1 || b.takeFinding(other, false) == nil {
 		t.Errorf("%d findings kept, and none of the other history", len(b.found))
 	}
 }

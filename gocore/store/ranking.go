@@ -12,34 +12,34 @@ import (
 // keeps. A nil ranking is that of a retention that does not ask for the best: it stays empty.
 type ranking struct {
 	count  uint64
-	scores map[model.Key]standing
-	best   *btree.BTreeG[standing] // count of them at the most
-	rest   *btree.BTreeG[standing]
+	scores map[model.Key]candidate
+	best   *btree.BTreeG[candidate] // count of them at the most
+	rest   *btree.BTreeG[candidate]
 }
 
-// standing is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better, so that a
+// candidate is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better, so that a
 // checkpoint which stays for its score goes for a better one alone.
-type standing struct {
+type candidate struct {
 	written
 	score  float64
 	scored bool // false: its meta has no such number, and it is never among the best
 }
 
-func (a standing) betterThan(b standing) bool {
+func (a candidate) betterThan(b candidate) bool {
 	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.at, b.at)) < 0
 }
 
 func newRanking(count uint64) *ranking {
 	unlocked := btree.Options{NoLocks: true} // the store's lock guards it
 	return &ranking{
-		count: count, scores: map[model.Key]standing{},
-		best: btree.NewBTreeGOptions(standing.betterThan, unlocked), rest: btree.NewBTreeGOptions(standing.betterThan, unlocked),
+		count: count, scores: map[model.Key]candidate{},
+		best: btree.NewBTreeGOptions(candidate.betterThan, unlocked), rest: btree.NewBTreeGOptions(candidate.betterThan, unlocked),
 	}
 }
 
 // add ranks a checkpoint whose key has no rank yet, and returns the one that is outdone by it: one that was among the best, or the new one itself. some is
 // false where there was room for one more.
-func (x *ranking) add(c standing) (outdone standing, some bool) {
+func (x *ranking) add(c candidate) (outdone candidate, some bool) {
 	if x == nil || !c.scored {
 		return outdone, false
 	}

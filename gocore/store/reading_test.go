@@ -84,7 +84,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 				h.putDown(k, random(5000, uint64(k)))
 			}
 			h.putDown(9, random(5<<20, 9))
-			w := &worker{s: h.s, crew: h.s.crews[1]}
+			w := &worker{s: h.s, pool: h.s.pools[1]}
 			var all []*engine.Transfer
 			for _, k := range keys { // as if they were to come up, to where nothing lies
 				rec := h.h.h.Get(model.NumberKey(k))
@@ -93,7 +93,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 			reading := func() int {
 				h.s.mu.Lock()
 				defer h.s.mu.Unlock()
-				return w.crew.reading
+				return w.pool.reading
 			}
 			h.s.mu.Lock()
 			w.begin(len(all))
@@ -177,7 +177,7 @@ func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	h.prefetch()
 	eventually(t, "a batch is being read", func() bool { return gate.Blocked() == 1 })
 	h.s.mu.Lock()
-	batch := len(h.s.stall.since)
+	batch := len(h.s.watchdog.since)
 	h.s.mu.Unlock()
 	if batch < 2 || batch > batchApart+1 {
 		t.Errorf("%d are read in one go", batch)
@@ -207,7 +207,7 @@ func TestSmallOnesDoNotWaitForALargeOneBehindThem(t *testing.T) {
 	eventually(t, "the large one is being read", func() bool { return gate.Blocked() > 0 })
 	eventually(t, "the small ones are there", func() bool { return h.inHost(0) && h.inHost(3) })
 	h.s.mu.Lock()
-	reading := h.s.crews[1].reading
+	reading := h.s.pools[1].reading
 	h.s.mu.Unlock()
 	if h.inHost(9) || reading != 1 {
 		t.Errorf("the large one is being read, by one worker: not by %d", reading)

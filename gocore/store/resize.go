@@ -12,7 +12,7 @@ import (
 // them is lost. The disk tier keeps what lies there, and gives no room out that comes free until less than its budget is in use. An operation that is ended
 // earlier takes nothing back.
 func (s *Store) Resize(b Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
-	op := &Op{s: s, kind: resizeOp, bell: bell{fd: fd}}
+	op := &Op{s: s, kind: resizeOp, notifier: notifier{fd: fd}}
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := s.openResize(op, b, out)
@@ -172,13 +172,13 @@ func (op *Op) stranded() error {
 		"drop some, or give disk a larger budget and resize host again", quantity.Exact(s.eng.Capacity(t)), n, quantity.Exact(bytes)).AtTier(status.TierHost)
 }
 
-// ringSized wakes those who wait for memory to be given back.
-func (s *Store) ringSized() {
+// notifyResizes wakes those who wait for memory to be given back.
+func (s *Store) notifyResizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for op := range s.ops {
 		if op.kind == resizeOp {
-			op.bell.ring()
+			op.notifier.notify()
 		}
 	}
 }

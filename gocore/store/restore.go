@@ -31,14 +31,14 @@ type RestoreArgs struct {
 
 // Restore begins a restore; what lies in the fastest tier and is small ends in the same call.
 func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
-	op := &Op{s: h.s, kind: restoreOp, bell: bell{fd: a.FD}}
+	op := &Op{s: h.s, kind: restoreOp, notifier: notifier{fd: a.FD}}
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := h.openRestore(op, a, out)
 	if code == status.Again {
 		code, err = op.stepRestore(out)
 	}
-	out.Lease.note()
+	out.Lease.noteChecksums()
 	returned = true
 	return op, code, err
 }
@@ -53,7 +53,7 @@ func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code
 	if err := h.beginRestore(op, a); err != nil {
 		return codeOf(err), err
 	}
-	return op.lookAtRestore(out)
+	return op.pollRestore(out)
 }
 
 func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
@@ -61,7 +61,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	if a.Last && s.set.ReadOnly {
 		return status.New(status.ReadOnly, "the store in %q is open for reading only: nothing can be restored for the last time", s.set.Path)
 	}
-	if err := s.belated.tell(h.h, false); err != nil {
+	if err := s.deferred.takeFinding(h.h, false); err != nil {
 		return err
 	}
 	rec := h.h.Get(a.Key)
@@ -155,7 +155,7 @@ func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 		}
 		code, err := op.endCopyOut(out)
 		op.freeJob()
-		if code == status.Again && op.sends() {
+		if code == status.Again && op.sendsToDevice() {
 			continue
 		}
 		if code != status.Again {
@@ -167,7 +167,7 @@ func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 func (op *Op) lockedLookAtRestore(out *Outcome) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
-	return op.lookAtRestore(out)
+	return op.pollRestore(out)
 }
 
 // afterRestore gives back, without the lock, what an operation that has ended has left.
@@ -178,9 +178,9 @@ func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
 	return code, err
 }
 
-// lookAtRestore ends the operation when it has failed or there is nothing to copy or to verify; otherwise it tells Again once the bytes
+// pollRestore ends the operation when it has failed or there is nothing to copy or to verify; otherwise it tells Again once the bytes
 // are there. The lock is held.
-func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
+func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	now := s.now()
 	switch {
@@ -193,9 +193,9 @@ func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
 	}
 	op.woke(now)
 	if a := s.deviceTier(r.Tier); a != nil && !r.Direct {
-		return op.lookOnDevice(out, a)
+		return op.pollOnDevice(out, a)
 	}
-	op.check, op.alone = op.mustCheck(), op.mustPart()
+	op.check, op.alone = op.needsVerification(), op.needsOwnBytes()
 	if op.lends && !op.check && !op.alone {
 		return op.endRestore(out)
 	}
@@ -207,30 +207,30 @@ func (op *Op) lookAtRestore(out *Outcome) (status.Code, error) {
 	return status.Again, nil
 }
 
-// mustCheck tells whether the bytes are verified before they are handed over. Copies verify in the same pass; a lease only what has not
+// needsVerification tells whether the bytes are verified before they are handed over. Copies verify in the same pass; a lease only what has not
 // been verified since it came to the tier. The lock is held.
-func (op *Op) mustCheck() bool {
+func (op *Op) needsVerification() bool {
 	r, b := op.restore, op.restore.Rec.Body.(*body)
 	switch {
 	case op.s.set.verify == verifyOff || b.sums == nil || r.Direct: // a fetch has verified
 		return false
-	case !op.lends && !op.sends() || op.s.set.verify == verifyAlways:
+	case !op.lends && !op.sendsToDevice() || op.s.set.verify == verifyAlways:
 		return true
 	}
 	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified
 }
 
-// mustPart tells whether a lease for the last time, which is the caller's to write into, needs bytes of its own because somebody else
+// needsOwnBytes tells whether a lease for the last time, which is the caller's to write into, needs bytes of its own because somebody else
 // reads those in the cache. The lock is held.
-func (op *Op) mustPart() bool {
+func (op *Op) needsOwnBytes() bool {
 	r := op.restore
 	return op.lends && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
 }
 
 // prepare makes the job that verifies and copies.
 func (op *Op) prepare() {
-	base, dir := op.part(), copier.Scatter
-	if op.lends && base == nil || op.sends() {
+	base, dir := op.ownBytes(), copier.Scatter
+	if op.lends && base == nil || op.sendsToDevice() {
 		dir = copier.Verify
 	}
 	spans := op.restore.Rec.Body.(*body).layout.Spans
@@ -238,7 +238,7 @@ func (op *Op) prepare() {
 	pieces := few[:0]
 	for j, i := range op.want {
 		p := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: spans[i].Bytes}
-		if !op.lends && !op.sends() {
+		if !op.lends && !op.sendsToDevice() {
 			p.Mem = op.regions[j].Mem
 		} else if base != nil {
 			p.Mem.Base = unsafe.Add(base, spans[i].Offset)
@@ -248,8 +248,8 @@ func (op *Op) prepare() {
 	op.job = copier.NewJob(dir, pieces, copier.Options{Checksum: op.check, Pool: op.s.pool})
 }
 
-// part makes the memory of a lease that needs its own; nil for all others. Without memory for it the lease is a shared one.
-func (op *Op) part() unsafe.Pointer {
+// ownBytes makes the memory of a lease that needs its own; nil for all others. Without memory for it the lease is a shared one.
+func (op *Op) ownBytes() unsafe.Pointer {
 	if !op.alone {
 		return nil
 	}
@@ -275,7 +275,7 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 				continue
 			}
 			bad := s.corrupt(r.Rec, int(op.want[j]), r.Tier)
-			if op.retreat(bad) {
+			if op.restoreFromBelow(bad) {
 				return status.Again, nil
 			}
 			return op.failRestore(bad)
@@ -285,19 +285,19 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 		}
 		op.check = false
 	}
-	if op.sends() && !op.sent {
+	if op.sendsToDevice() && !op.sent {
 		op.sent = true
 		return status.Again, nil
 	}
-	if op.mustPart() {
+	if op.needsOwnBytes() {
 		op.alone = true
 		return status.Again, nil
 	}
 	return op.endRestore(out)
 }
 
-// retreat lets a restore go on with the bytes of a lower tier, if there are any, when those of the fastest one are wrong, and says so. The lock is held.
-func (op *Op) retreat(bad *status.Error) bool {
+// restoreFromBelow lets a restore go on with the bytes of a lower tier, if there are any, when those of the fastest one are wrong, and says so. The lock is held.
+func (op *Op) restoreFromBelow(bad *status.Error) bool {
 	s, r := op.s, op.restore
 	if !s.eng.Retreat(s.now(), r) {
 		return false
@@ -433,15 +433,15 @@ func (l *Lease) LayoutText() string { return l.layout.Text }
 func (l *Lease) Release(streams ...uint64) error {
 	var err error
 	if l.device == nil {
-		err = l.inspect()
+		err = l.verify()
 	} else {
 		recording, failed := l.device.NoteReads(streams, l.offset, l.layout.Slot)
 		if len(recording) > 0 {
-			l.later(streams, recording)
+			l.releaseWhenRecorded(streams, recording)
 			return failed
 		}
 		if err = failed; err == nil {
-			err = l.inspectOnDevice(streams)
+			err = l.verifyOnDevice(streams)
 		}
 	}
 	l.giveBack(err != nil)
@@ -469,8 +469,8 @@ func (l *Lease) giveBack(damaged bool) {
 	s.users--
 }
 
-// note keeps, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
-func (l *Lease) note() {
+// noteChecksums keeps, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
+func (l *Lease) noteChecksums() {
 	if l == nil || !l.s.set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
 		return
 	}
@@ -483,8 +483,8 @@ func (l *Lease) note() {
 // slot is the memory of a lease in host memory.
 func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.Slot) }
 
-// inspect compares, in debug mode, the bytes of a lease in host memory with those that were lent.
-func (l *Lease) inspect() error {
+// verify compares, in debug mode, the bytes of a lease in host memory with those that were lent.
+func (l *Lease) verify() error {
 	if l.sums == nil {
 		return nil
 	}

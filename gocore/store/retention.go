@@ -34,7 +34,7 @@ func newRetention(r *catalog.Retention) *retention {
 }
 
 // add notes that a version counts from now on, instead of an older one of its key.
-func (x *retention) add(c standing) {
+func (x *retention) add(c candidate) {
 	x.remove(c.key)
 	x.at[c.key] = c.at
 	x.last.Set(c.at, c.key)
@@ -44,18 +44,18 @@ func (x *retention) add(c standing) {
 		if x.exempt(key) || x.ranked.has(key) {
 			x.older.Set(at, key)
 		} else {
-			x.letGo(written{at, key})
+			x.release(written{at, key})
 		}
 	}
 	if some && !x.exempt(outdone.key) {
 		if _, old := x.older.Delete(outdone.at); old {
-			x.letGo(outdone.written)
+			x.release(outdone.written)
 		}
 	}
 }
 
-// letGo leaves a checkpoint to prune that no rule keeps. The caller has taken it out of last and older; it is not among the best.
-func (x *retention) letGo(w written) {
+// release leaves a checkpoint to prune that no rule keeps. The caller has taken it out of last and older; it is not among the best.
+func (x *retention) release(w written) {
 	delete(x.at, w.key)
 	x.ranked.remove(w.key)
 	x.unkept = append(x.unkept, w)
@@ -88,8 +88,8 @@ func (h *History) Retain(r catalog.Retention) error {
 		return err
 	}
 	defer s.leave()
-	if s.kept != nil {
-		s.kept.dir.Commit(&durable.Change{History: h.h.Name, Retention: &r})
+	if s.durable != nil {
+		s.durable.dir.Commit(&durable.Change{History: h.h.Name, Retention: &r})
 	}
 	h.retain(&r)
 	return nil
@@ -102,7 +102,7 @@ func (h *History) retain(r *catalog.Retention) {
 		return
 	}
 	x := newRetention(r)
-	for _, c := range h.s.counting(h, x) {
+	for _, c := range h.s.retained(h, x) {
 		x.add(c)
 	}
 	h.retention = x
@@ -118,8 +118,8 @@ func (h *History) rule() *catalog.Retention {
 }
 
 // standing scores a checkpoint by its meta, if the rule asks for the best. text is that of the checkpoint's layout.
-func (x *retention) standing(w written, text, meta string) standing {
-	c, b := standing{written: w}, &x.rule.Best
+func (x *retention) standing(w written, text, meta string) candidate {
+	c, b := candidate{written: w}, &x.rule.Best
 	if b.Count == 0 {
 		return c
 	}
@@ -129,49 +129,49 @@ func (x *retention) standing(w written, text, meta string) standing {
 }
 
 // ofRecord is the standing of a checkpoint of which the engine has a record.
-func (x *retention) ofRecord(at int64, r *engine.Record) standing {
+func (x *retention) ofRecord(at int64, r *engine.Record) candidate {
 	b := r.Body.(*body)
 	return x.standing(written{at, r.Key}, b.layout.Text, b.meta)
 }
 
-// asleep is the standing of a checkpoint that only the catalog knows: it reads the meta there, and makes no record.
-func (x *retention) asleep(k *kept, h *engine.History, w written) standing {
+// ofRow is the standing of a checkpoint that only the catalog knows: it reads the meta there, and makes no record.
+func (x *retention) ofRow(k *durableTier, h *engine.History, w written) candidate {
 	if x.rule.Best.Count == 0 {
-		return standing{written: w}
+		return candidate{written: w}
 	}
 	id, _ := k.state.History(h.Name)
 	l, meta, ok := k.state.Meta(id, w.key)
 	if !ok {
-		return standing{written: w}
+		return candidate{written: w}
 	}
 	return x.standing(w, l.Text, meta)
 }
 
-// counting are the checkpoints of a history that count, in the order of their writing, as a retention sees them.
-func (s *Store) counting(h *History, x *retention) []standing {
-	var all []standing
+// retained are the checkpoints of a history that count, in the order of their writing, as a retention sees them.
+func (s *Store) retained(h *History, x *retention) []candidate {
+	var all []candidate
 	h.h.Each(func(r *engine.Record) {
 		if at, ok := s.counts(r); ok {
 			all = append(all, x.ofRecord(at, r))
 		}
 	})
-	if s.kept != nil {
-		s.kept.eachAsleep(h.h, func(k model.Key, serial uint64) { all = append(all, x.asleep(s.kept, h.h, written{int64(serial), k})) })
+	if s.durable != nil {
+		s.durable.eachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, x.ofRow(s.durable, h.h, written{int64(serial), k})) })
 	}
-	slices.SortFunc(all, func(a, b standing) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
 // counts tells whether a checkpoint counts for retention, and as of when.
 func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
-	if s.kept == nil {
+	if s.durable == nil {
 		return r.Written(), r.Captured()
 	}
 	return int64(r.Body.(*body).serial), s.eng.Complete(r, len(s.tiers)-1)
 }
 
-// arrived notes that a version counts. The lock is held, and it is called in no call of the engine.
-func (s *Store) arrived(r *engine.Record) {
+// countForRetention notes that a version counts. The lock is held, and it is called in no call of the engine.
+func (s *Store) countForRetention(r *engine.Record) {
 	h := s.histories[r.Hist.Name]
 	if h.retention == nil || r.Gone() {
 		return

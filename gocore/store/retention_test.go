@@ -122,7 +122,7 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 		if seed%2 == 1 {
 			rule.Best = catalog.Best{Count: uint64(1 + r.IntN(4)), By: []string{"loss"}}
 		}
-		x, there := newRetention(&rule), map[model.Key]standing{}
+		x, there := newRetention(&rule), map[model.Key]candidate{}
 		key := func(n int) model.Key {
 			if n%7 == 3 {
 				return model.TextKey(fmt.Sprint(n))
@@ -138,7 +138,7 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 				delete(there, k)
 				x.remove(k)
 			} else {
-				there[k] = standing{written{int64(at), k}, float64(r.IntN(9)), r.IntN(5) > 0}
+				there[k] = candidate{written{int64(at), k}, float64(r.IntN(9)), r.IntN(5) > 0}
 				x.add(there[k])
 			}
 			kept := keptBy(&rule, there)
@@ -157,9 +157,9 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 }
 
 // keptBy is what a rule keeps.
-func keptBy(rule *catalog.Retention, there map[model.Key]standing) map[model.Key]bool {
+func keptBy(rule *catalog.Retention, there map[model.Key]candidate) map[model.Key]bool {
 	all := slices.Collect(maps.Values(there))
-	slices.SortFunc(all, func(a, b standing) int { return int(b.at - a.at) })
+	slices.SortFunc(all, func(a, b candidate) int { return int(b.at - a.at) })
 	kept, exempt := map[model.Key]bool{}, rule.Exempts()
 	for i, c := range all {
 		if i < int(rule.Last) || exempt(c.key) {
@@ -201,7 +201,7 @@ func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 		eventually(t, "the drops are durable", func() bool {
 			x.s.mu.Lock()
 			defer x.s.mu.Unlock()
-			return len(x.s.kept.doomed) == 0
+			return len(x.s.durable.keyTombstones) == 0
 		})
 		if got := x.afterCrash().numbers(); !slices.Equal(got, want) {
 			t.Fatalf("after a crash %v are there, not %v", got, want)

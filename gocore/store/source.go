@@ -15,40 +15,40 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// coming is what is still to be learnt of a capture: where a transfer takes its bytes from, or, when a device is taking them, the mark behind
+// pendingCapture is what is still to be learnt of a capture: where a transfer takes its bytes from, or, when a device is taking them, the mark behind
 // which they are there, and their checksums.
-type coming struct {
+type pendingCapture struct {
 	source *borrow.Source
 	device *devicememory.Memory
 	mark   device.Mark
 	sums   device.Sums
 
-	settling sync.Mutex // of the settlement
-	astray   bool       // the checksums may still be on their way to the host, and nobody will know when they are there
+	completing sync.Mutex // of the settlement
+	lost   bool       // the checksums may still be on their way to the host, and nobody will know when they are there
 }
 
-// taken tells whether a device has taken the bytes; true when none is at it.
-func (b *body) taken() bool {
-	if b.coming == nil || b.coming.mark == nil {
+// isCopied tells whether a device has taken the bytes; true when none is at it.
+func (b *body) isCopied() bool {
+	if b.pending == nil || b.pending.mark == nil {
 		return true
 	}
-	passed, err := b.coming.mark.Passed()
+	passed, err := b.pending.mark.Passed()
 	return passed || err != nil
 }
 
-// unread is where a transfer still takes the bytes from, or nil.
-func (b *body) unread() *borrow.Source {
-	if b.coming == nil {
+// openSource is where a transfer still takes the bytes from, or nil.
+func (b *body) openSource() *borrow.Source {
+	if b.pending == nil {
 		return nil
 	}
-	return b.coming.source
+	return b.pending.source
 }
 
-// vanish lets go of what is left of a capture whose record has gone: at once, or, while a device still reads the source and
+// orphanCapture lets go of what is left of a capture whose record has gone: at once, or, while a device still reads the source and
 // writes the checksums, later. The lock is held.
-func (s *Store) vanish(ticket uint64, b *body) {
-	c := b.coming
-	b.coming = nil
+func (s *Store) orphanCapture(ticket uint64, b *body) {
+	c := b.pending
+	b.pending = nil
 	if c == nil {
 		return
 	}
@@ -56,12 +56,12 @@ func (s *Store) vanish(ticket uint64, b *body) {
 		c.source.Forget()
 		return
 	}
-	s.strays.add(ticket, c)
+	s.orphans.add(ticket, c)
 }
 
 // drop gives back what a device has finished with.
-func (c *coming) drop() {
-	if c.sums != nil && !c.astray {
+func (c *pendingCapture) drop() {
+	if c.sums != nil && !c.lost {
 		c.sums.Discard()
 	}
 	c.mark.Drop()
@@ -73,7 +73,7 @@ const window = 8 << 20
 // spill takes a checkpoint from the caller's memory to tier x.To and returns its checksums. From a device to the host it goes straight.
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
-	src := b.coming.source
+	src := b.pending.source
 	if a := s.deviceOf(x.Rec); a != nil {
 		if ready := src.Filled(); ready != nil {
 			if err := a.Wait(ready); err != nil {

@@ -164,8 +164,8 @@ func (s *Store) tierStats(t int) TierStats {
 	if !s.eng.IsMemory(t) {
 		st.Direct = s.disk.Direct()
 		st.Stalled = s.stalledFor()
-		if s.kept != nil {
-			st.Commits = s.kept.commits
+		if s.durable != nil {
+			st.Commits = s.durable.commits
 		}
 	}
 	return st

@@ -28,15 +28,15 @@ type Store struct {
 	// Devices, by the engine's number of their tiers: these come first.
 	deviceTiers []*devicememory.Memory
 	disk        *segment.Space // nil without a disk tier
-	kept        *kept          // nil: the disk tier goes with the store
+	durable        *durableTier          // nil: the disk tier goes with the store
 	pool        *copier.Pool
 	tiers       []int // the contract's number of each of the engine's tiers
 
 	mu        sync.Mutex
 	eng       *engine.Engine
 	layouts   layouts
-	strays    strays
-	crews     []*crew
+	orphans    orphans
+	pools     []*workerPool
 	ops       map[*Op]struct{}
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
@@ -54,9 +54,9 @@ type Store struct {
 	counters  Counters
 	causes    Causes // of the captures' waits in calls
 	roomless  map[*Op]struct{}
-	belated   belated
-	stall     stalls
-	prover    prover
+	deferred   deferredVerification
+	watchdog     diskWatchdog
+	verifier    backgroundVerifier
 
 	unhook  func() // takes the poison callback back
 	unwatch func() // ends WatchDevices
@@ -80,7 +80,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{room: diskRoom{segments: map[int64]*segmentUse{}}, set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, stall: newStalls()}
+	s := &Store{room: diskRoom{segments: map[int64]*segmentUse{}}, set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, watchdog: newWatchdog()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -94,8 +94,8 @@ func Open(c Config) (*Store, error) {
 func (s *Store) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.crews = s.newCrews()
-	for _, c := range s.crews {
+	s.pools = s.newPools()
+	for _, c := range s.pools {
 		for range c.size {
 			s.users++
 			s.workers++
@@ -109,14 +109,14 @@ func (s *Store) start() {
 	s.askLinks()
 	s.startWatching()
 	s.startWatchdog()
-	s.startProving()
-	s.unhook = safego.OnPoison(s.wakeEverybody)
+	s.startVerifier()
+	s.unhook = safego.OnPoison(s.notifyAll)
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forget, Removed: s.removed}
-	if s.proves() {
-		cfg.ProveFrom = proveFrom
+	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Removed: s.recordRemoved}
+	if s.verifiesAhead() {
+		cfg.ProveFrom = verifyAheadFrom
 	}
 	if s.set.Timeline > 0 {
 		cfg.Trace = s.note
@@ -138,10 +138,10 @@ func (s *Store) openTiers() error {
 		return err
 	}
 	s.eng = engine.New(cfg)
-	if s.disk != nil && s.kept == nil {
+	if s.disk != nil && s.durable == nil {
 		s.room.budget = s.disk.Capacity()
 	}
-	if s.kept != nil {
+	if s.durable != nil {
 		s.recover()
 	}
 	return nil
@@ -151,10 +151,10 @@ func (s *Store) openTiers() error {
 func (s *Store) openDisk(cfg *engine.Config) error {
 	switch {
 	case s.set.Durable:
-		if err := s.openKept(); err != nil {
+		if err := s.openDurable(); err != nil {
 			return err
 		}
-		cfg.Keep, cfg.Find = s.keeps, s.find
+		cfg.Keep, cfg.Find = s.keepsRoom, s.loadRow
 	case s.set.Disk == nil:
 		return nil
 	default:
@@ -206,16 +206,16 @@ func (s *Store) enterToWrite() error {
 // ends with it, by defer: a panic must not leave the lock behind.
 func (s *Store) leave() {
 	defer s.unlock()
-	s.settle()
+	s.notify()
 }
 
-func (s *Store) settle() {
+func (s *Store) notify() {
 	for _, x := range s.eng.TakeWoken() {
-		x.(*Op).bell.ring()
+		x.(*Op).notifier.notify()
 	}
-	for _, c := range s.crews {
+	for _, c := range s.pools {
 		if c.resting > 0 && c.pending(s.eng) {
-			c.bell.Signal()
+			c.wake.Signal()
 		}
 	}
 	s.lookAtBlocked()
@@ -225,7 +225,7 @@ func (s *Store) settle() {
 	for _, a := range s.deviceTiers {
 		a.Follow()
 	}
-	s.wakeProver()
+	s.wakeVerifier()
 }
 
 // History is one of a store's histories. There is one value for each name.
@@ -336,10 +336,10 @@ func (h *History) Len() (int64, error) {
 
 // len is how many checkpoints of a history can be restored. The lock is held.
 func (s *Store) len(h *engine.History) int {
-	if s.kept == nil {
+	if s.durable == nil {
 		return h.Len()
 	}
-	return h.Len() + s.kept.asleep[h.Name]
+	return h.Len() + s.durable.notLoaded[h.Name]
 }
 
 // Keys lists the keys in the order of their latest writing. The lock is not held while they are sorted.
@@ -362,8 +362,8 @@ func (h *History) written() ([]written, error) {
 			all = append(all, written{r.Written(), r.Key})
 		}
 	})
-	if h.s.kept != nil {
-		h.s.kept.eachAsleep(h.h, func(k model.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
+	if h.s.durable != nil {
+		h.s.durable.eachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
 	}
 	return all, nil
 }
@@ -454,9 +454,9 @@ func (s *Store) Layout(id uint64) (string, error) {
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
 }
 
-func (s *Store) forget(r *engine.Record) {
+func (s *Store) forgetRecord(r *engine.Record) {
 	b := r.Body.(*body)
-	s.vanish(r.ID, b)
-	s.belated.forget(r)
+	s.orphanCapture(r.ID, b)
+	s.deferred.forget(r)
 	s.layouts.give(b.layout)
 }

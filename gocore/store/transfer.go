@@ -35,7 +35,7 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 	var m moved
 	switch x.Kind {
 	case engine.Flush:
-		m.leaves, m.err = s.writeDown(x, b)
+		m.leaves, m.err = s.writeToDisk(x, b)
 	case engine.Load:
 		m.err = w.load(x, b)
 	case engine.Spill:
@@ -53,7 +53,7 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 func (w *worker) load(x *engine.Transfer, b *body) error {
 	// What lies behind the last region may never have been written.
 	all := model.Span{Bytes: b.layout.end()}
-	return w.bring(x, newArrivals(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.layout.all()), all)
+	return w.bring(x, newVerification(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.layout.all()), all)
 }
 
 // fetch reads the regions wanted into memory beside the cache and verifies them.
@@ -67,12 +67,12 @@ func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	if err != nil {
 		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.layout.Slot))
 	}
-	return m, w.bring(x, newArrivals(m.Bytes(0, m.Size()), b, op.want), spans...)
+	return m, w.bring(x, newVerification(m.Bytes(0, m.Size()), b, op.want), spans...)
 }
 
 // filesHold tells whether the disk has the spans of a checkpoint, if they come from a catalog that may promise more than there is.
 func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
-	if s.kept == nil || s.tiers[x.From] != status.TierDisk {
+	if s.durable == nil || s.tiers[x.From] != status.TierDisk {
 		return nil
 	}
 	for _, span := range spans {
@@ -84,7 +84,7 @@ func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 }
 
 // bring reads spans of a checkpoint, and compares the regions awaited.
-func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...model.Span) error {
+func (w *worker) bring(x *engine.Transfer, a *incrementalVerification, spans ...model.Span) error {
 	verifies := w.s.set.verify != verifyOff
 	a.expect(spans, verifies, func() { w.hasRead(1) })
 	for _, span := range spans {
@@ -99,7 +99,7 @@ func (w *worker) bring(x *engine.Transfer, a *arrivals, spans ...model.Span) err
 }
 
 // readFrom reads a span from the tier that a transfer comes from.
-func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *arrivals) error {
+func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *incrementalVerification) error {
 	from, p := x.FromOff+span.Offset, to.slot[span.Offset:span.Offset+span.Bytes]
 	switch a := s.deviceTier(x.From); {
 	case a != nil:
@@ -109,7 +109,7 @@ func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *arrivals) erro
 	case s.tiers[x.From] == status.TierHost:
 		copy(p, s.host.Bytes(from, span.Bytes))
 	default:
-		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.arrived(span.Offset+at, n) })
+		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.received(span.Offset+at, n) })
 		if proved := s.set.verify != verifyOff && to.body.sums != nil; err == nil && !proved {
 			err = s.disk.Proves(from, span.Bytes)
 		}
@@ -117,7 +117,7 @@ func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *arrivals) erro
 			return s.readError(err)
 		}
 	}
-	to.arrived(span.Offset, span.Bytes)
+	to.received(span.Offset, span.Bytes)
 	return nil
 }
 

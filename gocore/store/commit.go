@@ -18,8 +18,8 @@ import (
 // A transfer to a disk tier that outlives the store has ended only when the catalog says so: its bytes are written, then it is committed with others, and when
 // the group has landed the engine is told.
 
-// flown is a transfer whose bytes are on disk.
-type flown struct {
+// inFlightCommit is a transfer whose bytes are on disk.
+type inFlightCommit struct {
 	x      *engine.Transfer
 	at     int64 // when they were
 	leaves []uint64
@@ -27,30 +27,30 @@ type flown struct {
 
 // commits tells whether a transfer that has been carried out has to be committed. What nobody wants any more has not.
 func (s *Store) commits(x *engine.Transfer, m *moved) bool {
-	return s.kept != nil && (x.Kind == engine.Flush || x.Kind == engine.Spill) && x.To == len(s.tiers)-1 && m.err == nil && !x.Rec.Gone()
+	return s.durable != nil && (x.Kind == engine.Flush || x.Kind == engine.Spill) && x.To == len(s.tiers)-1 && m.err == nil && !x.Rec.Gone()
 }
 
 // commit hands a transfer to the catalog, or holds it back until what may replace it has landed: in the catalog the versions of a key come in the order in
 // which they replace each other, so that whenever a process dies the latest durable one is what is found. The lock is held.
-func (s *Store) commit(f *flown) {
-	k, r := s.kept, f.x.Rec
+func (s *Store) commit(f *inFlightCommit) {
+	k, r := s.durable, f.x.Rec
 	s.eng.PutAside(f.x)
 	at := placeOf(r)
-	s.stall.since[f.x] = f.at // it has got so far
-	if r.Shown() && k.underway[at].live() {
-		k.held[at] = append(k.held[at], f)
+	s.watchdog.since[f.x] = f.at // it has got so far
+	if r.Shown() && k.inFlight[at].hasLive() {
+		k.queued[at] = append(k.queued[at], f)
 		s.users++
 		return
 	}
-	s.say(at, f)
+	s.sendCommit(at, f)
 }
 
-// say tells the catalog where the bytes of a version lie.
-func (s *Store) say(at place, f *flown) {
-	k, r := s.kept, f.x.Rec
+// sendCommit tells the catalog where the bytes of a version lie.
+func (s *Store) sendCommit(at place, f *inFlightCommit) {
+	k, r := s.durable, f.x.Rec
 	b := r.Body.(*body)
 	b.serial = s.serial(r)
-	k.underway[at] = append(k.underway[at], f)
+	k.inFlight[at] = append(k.inFlight[at], f)
 	s.users++
 	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
 		Key: r.Key, Serial: b.serial, Time: b.time, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
@@ -61,8 +61,8 @@ func (s *Store) say(at place, f *flown) {
 // serial is the number of a version in the catalog: that of its writing. If the catalog was told already of what came later there, the version gets a new
 // one, and counts as written then everywhere.
 func (s *Store) serial(r *engine.Record) uint64 {
-	k, at := s.kept, placeOf(r)
-	before := max(k.underway[at].latest(), k.doomed[at].serial, k.cleared[at.history].serial)
+	k, at := s.durable, placeOf(r)
+	before := max(k.inFlight[at].latest(), k.keyTombstones[at].serial, k.historyTombstones[at.history].serial)
 	if id, ok := k.state.History(r.Hist.Name); ok {
 		stored, _ := k.state.Serial(id, r.Key)
 		before = max(before, stored)
@@ -73,73 +73,73 @@ func (s *Store) serial(r *engine.Record) uint64 {
 	return uint64(s.eng.Renumber(r))
 }
 
-// land is told what has become of changes.
-func (s *Store) land(group []*durable.Change, suspect []int64) {
+// commitsEnded is told what has become of changes.
+func (s *Store) commitsEnded(group []*durable.Change, suspect []int64) {
 	s.mu.Lock()
 	defer s.leave()
-	s.kept.commits++
-	s.stall.lively[engine.Down] = s.now()
-	s.setAside(suspect)
+	s.durable.commits++
+	s.watchdog.lastAnswer[engine.Down] = s.now()
+	s.retireSuspects(suspect)
 	for _, c := range group {
-		if f, ok := c.Tag.(*flown); ok {
-			s.landPut(c, f)
+		if f, ok := c.Tag.(*inFlightCommit); ok {
+			s.putEnded(c, f)
 		} else if c.Clarify {
-			s.landClarify(c)
+			s.clarifyEnded(c)
 		} else {
-			s.landDrop(c)
+			s.dropEnded(c)
 		}
 		if c.Err == nil {
-			s.settleUncertain()
+			s.releaseUncertain()
 		}
 	}
-	s.sayAgainAfter(group)
+	s.retryAfterSuccess(group)
 }
 
-// landPut ends a transfer, and takes up those that were held back for it.
-func (s *Store) landPut(c *durable.Change, f *flown) {
-	k, r := s.kept, f.x.Rec
+// putEnded ends a transfer, and takes up those that were held back for it.
+func (s *Store) putEnded(c *durable.Change, f *inFlightCommit) {
+	k, r := s.durable, f.x.Rec
 	before, replaces := k.find(c)
 	k.dir.Apply(c)
 	at := placeOf(r)
-	k.landed(at, f)
-	delete(s.stall.since, f.x)
+	k.removeInFlight(at, f)
+	delete(s.watchdog.since, f.x)
 	s.users--
 	if replaces && c.Err == nil {
-		s.vacate(s.now(), &before) // first, so that no capture that waits gives up what it is to replace
+		s.releaseRow(s.now(), &before) // first, so that no capture that waits gives up what it is to replace
 	}
 	s.endPut(c, f)
-	held := k.held[at]
-	delete(k.held, at)
+	held := k.queued[at]
+	delete(k.queued, at)
 	for _, f := range held {
 		s.users--
-		s.takeUp(f)
+		s.resumeQueued(f)
 	}
 }
 
-// takeUp goes on with a transfer that was held back; of a version that has been replaced meanwhile the catalog learns nothing.
-func (s *Store) takeUp(f *flown) {
+// resumeQueued goes on with a transfer that was held back; of a version that has been replaced meanwhile the catalog learns nothing.
+func (s *Store) resumeQueued(f *inFlightCommit) {
 	if !f.x.Rec.Gone() {
 		s.commit(f)
 		return
 	}
-	delete(s.stall.since, f.x)
+	delete(s.watchdog.since, f.x)
 	now := s.now()
 	f.x.Rested(now - f.at)
 	s.eng.Done(now, f.x, nil)
 }
 
 // endPut tells the engine what has become of a transfer.
-func (s *Store) endPut(c *durable.Change, f *flown) {
-	k, x, now := s.kept, f.x, s.now()
+func (s *Store) endPut(c *durable.Change, f *inFlightCommit) {
+	k, x, now := s.durable, f.x, s.now()
 	b := x.Rec.Body.(*body)
 	x.Rested(now - f.at)
 	switch {
 	case c.Err == nil:
-		if at := placeOf(x.Rec); k.doomed[at].changes == 0 && k.doomed[at].serial < c.Put.Serial {
-			delete(k.doomed, at)
+		if at := placeOf(x.Rec); k.keyTombstones[at].changes == 0 && k.keyTombstones[at].serial < c.Put.Serial {
+			delete(k.keyTombstones, at)
 		}
 		s.eng.Done(now, x, nil)
-		s.arrived(x.Rec)
+		s.countForRetention(x.Rec)
 		return
 	case c.Uncertain:
 		k.uncertain[x.ToOff] = x
@@ -156,7 +156,7 @@ func (s *Store) endPut(c *durable.Change, f *flown) {
 const mostRedone = 3
 
 // find is the row that the catalog has of a change's key.
-func (k *kept) find(c *durable.Change) (catalog.Row, bool) {
+func (k *durableTier) find(c *durable.Change) (catalog.Row, bool) {
 	id, ok := k.state.History(c.History)
 	if !ok {
 		return catalog.Row{}, false
@@ -168,25 +168,25 @@ func (k *kept) find(c *durable.Change) (catalog.Row, bool) {
 	return k.state.Find(id, key)
 }
 
-// vacate gives the room of a row back that the catalog does not count on any more.
-func (s *Store) vacate(now int64, row *catalog.Row) {
-	off, n, err := s.kept.Place(row)
+// releaseRow gives the room of a row back that the catalog does not count on any more.
+func (s *Store) releaseRow(now int64, row *catalog.Row) {
+	off, n, err := s.durable.Place(row)
 	if err != nil {
 		return
 	}
 	s.eng.Release(now, off, n)
 }
 
-// landDrop gives back the room of what the catalog does not have any more.
-func (s *Store) landDrop(c *durable.Change) {
-	k, now := s.kept, s.now()
-	delete(s.stall.drops, c)
-	if a, _ := c.Tag.(again); c.Tag == owes || a.awaited {
-		defer s.paid()
+// dropEnded gives back the room of what the catalog does not have any more.
+func (s *Store) dropEnded(c *durable.Change) {
+	k, now := s.durable, s.now()
+	delete(s.watchdog.drops, c)
+	if a, _ := c.Tag.(retryTag); c.Tag == forRoom || a.awaited {
+		defer s.releaseOwed()
 	}
 	if c.Err != nil {
 		k.dir.Apply(c)
-		s.failed(c)
+		s.queueRetry(c)
 		return
 	}
 	var gone []catalog.Row
@@ -205,39 +205,39 @@ func (s *Store) landDrop(c *durable.Change) {
 	k.dir.Apply(c)
 	switch {
 	case c.Drop:
-		executed(k.doomed, place{c.History, c.Key}, c.Serial, standsFor(c))
+		acknowledgeTombstone(k.keyTombstones, place{c.History, c.Key}, c.Serial, changesOf(c))
 	case c.Clear:
-		executed(k.cleared, c.History, c.Serial, standsFor(c))
+		acknowledgeTombstone(k.historyTombstones, c.History, c.Serial, changesOf(c))
 	}
 	for i := range gone {
-		s.vacate(now, &gone[i])
+		s.releaseRow(now, &gone[i])
 	}
 }
 
-// landClarify ends what clarify has begun; of its own accord the directory clarifies too.
-func (s *Store) landClarify(c *durable.Change) {
-	if c.Tag == owes {
-		s.kept.clarifying = false
-		delete(s.stall.drops, c)
-		defer s.paid()
+// clarifyEnded ends what clarify has begun; of its own accord the directory clarifies too.
+func (s *Store) clarifyEnded(c *durable.Change) {
+	if c.Tag == forRoom {
+		s.durable.clarifying = false
+		delete(s.watchdog.drops, c)
+		defer s.releaseOwed()
 	}
 	if c.Err == nil {
-		s.settleUncertain() // before those who wait for the room are told
+		s.releaseUncertain() // before those who wait for the room are told
 	}
 }
 
-// paid tells those who wait for the room of a change that it has landed: where room may have to be made elsewhere, when that is done.
-func (s *Store) paid() {
+// releaseOwed tells those who wait for the room of a change that it has landed: where room may have to be made elsewhere, when that is done.
+func (s *Store) releaseOwed() {
 	if len(s.room.segments) > 0 {
-		s.kept.relocating++
+		s.durable.relocating++
 	} else {
 		s.eng.Owe(s.now(), -1)
 	}
 }
 
-// settleUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.
-func (s *Store) settleUncertain() {
-	k, now := s.kept, s.now()
+// releaseUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.
+func (s *Store) releaseUncertain() {
+	k, now := s.durable, s.now()
 	for _, off := range slices.Sorted(maps.Keys(k.uncertain)) {
 		size := k.uncertain[off].Rec.Size
 		delete(k.uncertain, off)
@@ -245,11 +245,11 @@ func (s *Store) settleUncertain() {
 	}
 }
 
-// writeDown writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is
+// writeToDisk writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is
 // what was captured.
-func (s *Store) writeDown(x *engine.Transfer, b *body) (leaves []uint64, err error) {
+func (s *Store) writeToDisk(x *engine.Transfer, b *body) (leaves []uint64, err error) {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	if s.kept == nil || !b.hasLeaves() {
+	if s.durable == nil || !b.hasLeaves() {
 		return nil, s.writeWanted(x.ToOff, slot, b)
 	}
 	var bad error

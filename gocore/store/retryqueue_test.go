@@ -45,7 +45,7 @@ func (c *client) awaitOwed(n int) {
 	eventually(c.t, "what failed is owed", func() bool {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return len(c.s.kept.owed.changes) == n
+		return len(c.s.durable.retries.changes) == n
 	})
 }
 
@@ -62,8 +62,8 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 	eventually(t, "the drop is durable", func() bool {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
-		_, there := h.s.kept.state.Serial(0, model.NumberKey(1))
-		return !there && len(h.s.kept.owed.changes) == 0 && len(h.s.kept.doomed) == 0
+		_, there := h.s.durable.state.Serial(0, model.NumberKey(1))
+		return !there && len(h.s.durable.retries.changes) == 0 && len(h.s.durable.keyTombstones) == 0
 	})
 	shut(t, h.s)
 	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 0 {
@@ -75,7 +75,7 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 func TestDropThatFailedIsTriedWhenTheStoreCloses(t *testing.T) {
 	h, fails, _, c := failing(t)
 	h.s.mu.Lock()
-	h.s.kept.owed.next = 1 << 62 // nobody else does
+	h.s.durable.retries.next = 1 << 62 // nobody else does
 	fails.Disable()
 	h.s.mu.Unlock()
 	shut(t, h.s)
@@ -121,10 +121,10 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
 		n := 0
-		for _, c := range h.s.kept.owed.changes {
-			n += standsFor(c)
+		for _, c := range h.s.durable.retries.changes {
+			n += changesOf(c)
 		}
-		return n == 101 && len(h.s.kept.owed.changes) == 2
+		return n == 101 && len(h.s.durable.retries.changes) == 2
 	})
 	fails.Disable()
 	if err := h.wait(h.mustPut(5, random(4000, 1)).Ticket, status.TierDisk); err != nil {
@@ -133,8 +133,8 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 	eventually(t, "nothing is left", func() bool {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
-		k := h.s.kept
-		return len(k.owed.changes)+len(k.doomed)+len(k.cleared)+len(h.s.stall.drops) == 0
+		k := h.s.durable
+		return len(k.retries.changes)+len(k.keyTombstones)+len(k.historyTombstones)+len(h.s.watchdog.drops) == 0
 	})
 	shut(t, h.s)
 	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 5 {
@@ -144,7 +144,7 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 
 // The longer nothing goes, the seldomer it is tried.
 func TestPausesBetweenAttemptsGrow(t *testing.T) {
-	var o owed
+	var o retryQueue
 	now := int64(0)
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		o.add(&durable.Change{Err: unix.EIO}, now)

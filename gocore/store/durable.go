@@ -13,21 +13,21 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// kept is what a store has whose disk tier outlives it: the directory, and what of the engine's the catalog does not tell. The store's lock guards it, and
+// durableTier is what a store has whose disk tier outlives it: the directory, and what of the engine's the catalog does not tell. The store's lock guards it, and
 // the directory's State.
-type kept struct {
+type durableTier struct {
 	directory
 	dir       *durable.Dir // nil: open for reading only
 	state     *catalog.State
-	asleep    map[string]int             // by history: checkpoints of the catalog that have no record and can be restored
-	doomed    map[place]bygone           // keys of which some versions do not count here any more, whatever the catalog still says
-	cleared   map[string]bygone          // … and whole histories
-	underway  map[place]underway         // keys of which versions are on their way into the catalog
-	held      map[place][]*flown         // … and versions that follow when those have landed, unless they are replaced by one
+	notLoaded    map[string]int             // by history: checkpoints of the catalog that have no record and can be restored
+	keyTombstones    map[place]tombstone           // keys of which some versions do not count here any more, whatever the catalog still says
+	historyTombstones   map[string]tombstone          // … and whole histories
+	inFlight  map[place]inFlightCommits         // keys of which versions are on their way into the catalog
+	queued      map[place][]*inFlightCommit         // … and versions that follow when those have landed, unless they are replaced by one
 	uncertain map[int64]*engine.Transfer // by offset on disk: written, but nobody knows whether the catalog counts on them
 	// relocating is how many of the releases that the engine is owed wait until trim has given out room elsewhere.
 	relocating int
-	owed       owed
+	retries       retryQueue
 	// clarifying: a change is under way that ends uncertainty.
 	clarifying bool
 	commits    int64 // groups of changes that shared their syncs
@@ -46,14 +46,14 @@ type directory interface {
 // fewRows are made records of when the store is opened; of more, each when it is asked for.
 const fewRows = 4096
 
-// openKept opens the directory of a disk tier that outlives the store.
-func (s *Store) openKept() error {
-	o := durable.Options{FS: s.set.FS, Dir: s.set.Path, SegmentBytes: s.set.SegmentBytes, Direct: s.set.Direct, Land: s.land, Landed: s.trim, Guard: &s.mu, Slack: s.set.CatalogSlack}
+// openDurable opens the directory of a disk tier that outlives the store.
+func (s *Store) openDurable() error {
+	o := durable.Options{FS: s.set.FS, Dir: s.set.Path, SegmentBytes: s.set.SegmentBytes, Direct: s.set.Direct, Land: s.commitsEnded, Landed: s.trim, Guard: &s.mu, Slack: s.set.CatalogSlack}
 	if s.set.Disk != nil {
 		o.Capacity = *s.set.Disk / diskGrain * diskGrain
 	}
-	k := &kept{
-		asleep: map[string]int{}, doomed: map[place]bygone{}, cleared: map[string]bygone{}, underway: map[place]underway{}, held: map[place][]*flown{},
+	k := &durableTier{
+		notLoaded: map[string]int{}, keyTombstones: map[place]tombstone{}, historyTombstones: map[string]tombstone{}, inFlight: map[place]inFlightCommits{}, queued: map[place][]*inFlightCommit{},
 		uncertain: map[int64]*engine.Transfer{},
 	}
 	if s.set.ReadOnly {
@@ -69,7 +69,7 @@ func (s *Store) openKept() error {
 		}
 		k.dir, k.directory = dir, dir
 	}
-	k.state, s.disk, s.kept = k.State(), k.Space(), k
+	k.state, s.disk, s.durable = k.State(), k.Space(), k
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (s *Store) openKept() error {
 func (s *Store) recover() {
 	s.mu.Lock() // a rule may drop something, of which the catalog then tells
 	defer s.mu.Unlock()
-	k := s.kept
+	k := s.durable
 	s.eng.Reserve(len(s.tiers)-1, k.Occupied())
 	if k.dir != nil {
 		s.fit(*s.set.Disk / diskGrain * diskGrain)
@@ -86,7 +86,7 @@ func (s *Store) recover() {
 	rows := 0
 	for _, info := range k.state.Histories() {
 		h := s.named(info.Name).h
-		k.asleep[info.Name] = info.Rows
+		k.notLoaded[info.Name] = info.Rows
 		rows += info.Rows
 		auto := int64(0)
 		k.state.EachKey(info.ID, func(key model.Key, _ uint64) bool {
@@ -98,7 +98,7 @@ func (s *Store) recover() {
 		h.ContinueKeys(auto)
 	}
 	if rows <= fewRows && !s.set.LazyRows {
-		s.wakeAll()
+		s.loadAll()
 	}
 	for _, info := range k.state.Histories() {
 		if r := info.Retention; r != nil && k.dir != nil {
@@ -107,17 +107,17 @@ func (s *Store) recover() {
 	}
 }
 
-// wakeAll makes records of everything that the catalog has, in the order of writing.
-func (s *Store) wakeAll() {
+// loadAll makes records of everything that the catalog has, in the order of writing.
+func (s *Store) loadAll() {
 	type row struct {
 		h      *engine.History
 		key    model.Key
 		serial uint64
 	}
 	var rows []row
-	for _, info := range s.kept.state.Histories() {
+	for _, info := range s.durable.state.Histories() {
 		h := s.histories[info.Name].h
-		s.kept.state.EachKey(info.ID, func(key model.Key, serial uint64) bool {
+		s.durable.state.EachKey(info.ID, func(key model.Key, serial uint64) bool {
 			rows = append(rows, row{h, key, serial})
 			return true
 		})
@@ -130,14 +130,14 @@ func (s *Store) wakeAll() {
 	}
 }
 
-// eachAsleep calls f for the checkpoints that only the catalog knows.
-func (k *kept) eachAsleep(h *engine.History, f func(key model.Key, serial uint64)) {
+// eachNotLoaded calls f for the checkpoints that only the catalog knows.
+func (k *durableTier) eachNotLoaded(h *engine.History, f func(key model.Key, serial uint64)) {
 	id, ok := k.state.History(h.Name)
-	if !ok || k.asleep[h.Name] == 0 {
+	if !ok || k.notLoaded[h.Name] == 0 {
 		return
 	}
 	k.state.EachKey(id, func(key model.Key, serial uint64) bool {
-		if !h.Has(key) && k.stands(place{h.Name, key}, serial) {
+		if !h.Has(key) && k.isLive(place{h.Name, key}, serial) {
 			f(key, serial)
 		}
 		return true
@@ -145,22 +145,22 @@ func (k *kept) eachAsleep(h *engine.History, f func(key model.Key, serial uint64
 }
 
 // row is the catalog's of a key, unless it is to be dropped.
-func (k *kept) row(history string, key model.Key) (row catalog.Row, ok bool) {
+func (k *durableTier) row(history string, key model.Key) (row catalog.Row, ok bool) {
 	id, ok := k.state.History(history)
 	if !ok {
 		return row, false
 	}
 	row, ok = k.state.Find(id, key)
-	if !ok || !k.stands(place{history, key}, row.Serial) {
+	if !ok || !k.isLive(place{history, key}, row.Serial) {
 		return row, false
 	}
 	return row, true
 }
 
-// find makes a record of a checkpoint that only the catalog knows; nil when there is none. The lock is held, as for all of these.
-func (s *Store) find(h *engine.History, key model.Key) *engine.Record {
-	k := s.kept
-	if k.asleep[h.Name] == 0 {
+// loadRow makes a record of a checkpoint that only the catalog knows; nil when there is none. The lock is held, as for all of these.
+func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
+	k := s.durable
+	if k.notLoaded[h.Name] == 0 {
 		return nil
 	}
 	row, ok := k.row(h.Name, key)
@@ -171,7 +171,7 @@ func (s *Store) find(h *engine.History, key model.Key) *engine.Record {
 	if err != nil {
 		return nil // opening would have failed
 	}
-	k.asleep[h.Name]--
+	k.notLoaded[h.Name]--
 	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, time: row.Time, serial: row.Serial}
 	b.keep(row.Sums)
 	size, align := slotRoom(row.Layout.Slot)
@@ -180,9 +180,9 @@ func (s *Store) find(h *engine.History, key model.Key) *engine.Record {
 	})
 }
 
-// keeps tells whether the room on disk that a record gives back at an offset has to stay as it is.
-func (s *Store) keeps(r *engine.Record, off int64) bool {
-	k := s.kept
+// keepsRoom tells whether the room on disk that a record gives back at an offset has to stay as it is.
+func (s *Store) keepsRoom(r *engine.Record, off int64) bool {
+	k := s.durable
 	if k.uncertain[off] != nil {
 		return true
 	}
@@ -209,7 +209,7 @@ func (s *Store) reconsider(x *engine.Transfer, err error) error {
 	if err == nil && s.set.verify != verifyOff && b.sums != nil || err != nil && code != status.Corrupt && code != status.IO {
 		return err
 	}
-	current, failed := s.kept.directory.(*durable.View).Current(x.Rec.Hist.Name, x.Rec.Key, b.serial)
+	current, failed := s.durable.directory.(*durable.View).Current(x.Rec.Hist.Name, x.Rec.Key, b.serial)
 	switch {
 	case failed != nil && err == nil:
 		return s.diskError(failed)

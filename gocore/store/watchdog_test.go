@@ -31,7 +31,7 @@ func (d stallingDisk) goOn() {
 func (d stallingDisk) despairAfter(age time.Duration) {
 	d.s.mu.Lock()
 	defer d.s.mu.Unlock()
-	d.s.set.DespairAfter = age
+	d.s.set.GiveUpAfter = age
 }
 
 // stalling is a store whose disk can stop answering.
@@ -40,7 +40,7 @@ func stalling(t *testing.T, host int64, ops vfs.Op) (*Store, *client, stallingDi
 	rule := &vfs.Rule{Ops: ops, Block: true}
 	rule.Disable()
 	c := stored(host, 16<<20, vfs.NewFaulty(vfs.NewMem(64<<20), rule))
-	c.Flush, c.StallAfter, c.DespairAfter = "eager", 20*time.Millisecond, hang
+	c.Flush, c.StallAfter, c.GiveUpAfter = "eager", 20*time.Millisecond, hang
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 			t.Parallel()
 			slow := &vfs.Rule{Ops: vfs.OpWrite | vfs.OpRead, Delay: 60 * time.Millisecond}
 			c := stored(host, 32<<20, vfs.NewFaulty(vfs.NewMem(64<<20), slow))
-			c.Flush, c.StallAfter, c.DespairAfter, c.Workers = "eager", 50*time.Millisecond, 1500*time.Millisecond, 1
+			c.Flush, c.StallAfter, c.GiveUpAfter, c.Workers = "eager", 50*time.Millisecond, 1500*time.Millisecond, 1
 			h := newClient(t, reopened(t, c), "h")
 			p := random(14<<20, 1) // several times DespairAfter, and well within what a step may take
 			begun := time.Now()
@@ -299,7 +299,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 			if err := h.wait(out.Ticket, status.TierDisk); err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(begun); took < 2*c.DespairAfter {
+			if took := time.Since(begun); took < 2*c.GiveUpAfter {
 				t.Errorf("the disk was not slow: %v", took)
 			}
 			h.mustGet(1, p, RestoreArgs{})

@@ -330,7 +330,7 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	eventually(t, "the transfer has ended", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return len(s.stall.since) == 0
+		return len(s.watchdog.since) == 0
 	})
 }
 

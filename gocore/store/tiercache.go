@@ -31,7 +31,7 @@ func (c tierCache) Drain(steps int)    { c.s.eng.Drain(c.s.now(), c.t, steps) }
 func (c tierCache) Draining() bool     { return c.s.eng.Draining(c.t) }
 func (c tierCache) Settled() bool      { return c.s.eng.Settled(c.t) }
 func (c tierCache) Resizing() bool     { return c.s.resizing > 0 }
-func (c tierCache) Resized()           { c.s.ringSized() }
+func (c tierCache) Resized()           { c.s.notifyResizes() }
 
 // startSizing lets every device tier grow to its budget, and shrink when others need the memory. The lock is held.
 func (s *Store) startSizing() {

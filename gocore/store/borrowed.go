@@ -15,21 +15,21 @@ import (
 // flushes do, cut by cut in the worker's own lane; the rest, which takes a kernel, as what is too large for the device's tier. The device takes
 // the checksums where the bytes are, so that they are known to have come over well.
 
-// alone is what makes a copy of its own worth while; smaller regions go together.
-const alone = 256 << 10
+// ownCopyBytes is what makes a copy of its own worth while; smaller regions go together.
+const ownCopyBytes = 256 << 10
 
-// straight is how the regions of such a checkpoint go, by their indices.
-type straight struct {
+// borrowedParts is how the regions of such a checkpoint go, by their indices.
+type borrowedParts struct {
 	cuts, rest   []int32 // each region is in one of these
 	there, after []int32 // … and in one of these: its checksum is taken on the device, or of the slot afterwards
 }
 
-func (s *Store) sort(slot []byte, regions []model.Region) (by straight) {
+func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedParts) {
 	reaches := s.reaches(slot)
 	for i := range regions {
 		r, n := &regions[i], int32(i)
 		together := r.Place > 0 && r.Bytes > 0 && r.Mem.Contiguous()
-		if together && (r.Bytes >= alone || !reaches) {
+		if together && (r.Bytes >= ownCopyBytes || !reaches) {
 			by.cuts = append(by.cuts, n)
 		} else {
 			by.rest = append(by.rest, n)
@@ -43,9 +43,9 @@ func (s *Store) sort(slot []byte, regions []model.Region) (by straight) {
 	return by
 }
 
-// goStraight carries such a transfer out.
-func (s *Store) goStraight(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
-	src := b.coming.source
+// moveBorrowed carries such a transfer out.
+func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
+	src := b.pending.source
 	var err error
 	if ready := src.Filled(); ready != nil {
 		err = a.OnLane(lane)(func(lane device.Lane) error { return lane.After(ready) })
@@ -55,10 +55,10 @@ func (s *Store) goStraight(a *devicememory.Memory, lane device.Lane, x *engine.T
 	switch {
 	case err != nil:
 	case x.To == a.Tier:
-		sums, err = s.takeAfterAll(a, lane, x, src, b.layout.Spans)
+		sums, err = s.borrowToDevice(a, lane, x, src, b.layout.Spans)
 	default:
 		s.host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
-		sums, err = s.takeStraight(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
+		sums, err = s.borrowToHost(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
 	}
 	if !errors.Is(err, borrow.ErrAbandoned) {
 		err = devicememory.Explain(err)
@@ -66,9 +66,9 @@ func (s *Store) goStraight(a *devicememory.Memory, lane device.Lane, x *engine.T
 	return &moved{sums: sums, err: err}
 }
 
-// takeStraight fills a slot and returns its checksums.
-func (s *Store) takeStraight(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
-	by := s.sort(slot, src.Regions)
+// borrowToHost fills a slot and returns its checksums.
+func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
+	by := s.splitBorrowed(slot, src.Regions)
 	if !s.set.Checksum {
 		by.there, by.after = nil, nil
 	}
@@ -77,7 +77,7 @@ func (s *Store) takeStraight(a *devicememory.Memory, lane device.Lane, slot []by
 		last, err := s.copyCuts(a, lane, slot, src, spans, by.cuts)
 		if err == nil && len(by.there) > 0 {
 			err = a.OnLane(lane)(func(lane device.Lane) (err error) {
-				there, err = lane.Hash(lying(src.Regions, by.there))
+				there, err = lane.Hash(inPlace(src.Regions, by.there))
 				return err
 			})
 		}
@@ -96,15 +96,15 @@ func (s *Store) takeStraight(a *devicememory.Memory, lane device.Lane, slot []by
 	if there != nil {
 		put(sums, by.there, there.Take())
 	}
-	job := s.inspection(slot, chosen(spans, by.after))
+	job := s.inspection(slot, selected(spans, by.after))
 	defer job.Free()
 	job.Run(0)
 	put(sums, by.after, job.Sums())
 	return sums, nil
 }
 
-// takeAfterAll fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
-func (s *Store) takeAfterAll(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
+// borrowToDevice fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
+func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
 	if err := a.AwaitRange(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
 		return nil, err
 	}
@@ -151,8 +151,8 @@ func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, 
 	})
 }
 
-// lying are regions where they are: for checksums.
-func lying(regions []model.Region, which []int32) []device.Piece {
+// inPlace are regions where they are: for checksums.
+func inPlace(regions []model.Region, which []int32) []device.Piece {
 	all := make([]device.Piece, len(which))
 	for j, i := range which {
 		all[j] = device.Piece{Slot: device.Address(regions[i].Mem.Base), Bytes: regions[i].Bytes}

@@ -120,7 +120,7 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 				cfg.Pinning, cfg.Checksum, cfg.Verify = pinning, checksum, "always"
 				s := open(t, cfg)
 				c := newClient(t, s, "h")
-				for k, sizes := range [][]int{{0}, {1}, {3000, 0, 77}, {alone, 100, alone - 1}, {0, 700_001, 16 * 3000, 2_000_000}} {
+				for k, sizes := range [][]int{{0}, {1}, {3000, 0, 77}, {ownCopyBytes, 100, ownCopyBytes - 1}, {0, 700_001, 16 * 3000, 2_000_000}} {
 					var regions []model.Region
 					var want [][]byte
 					offset := int64(64 * k)

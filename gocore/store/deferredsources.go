@@ -5,35 +5,35 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// late are transfers from sources on a device that are still to be filled, by what the caller had queued before. Workers do not wait for that: it
+// deferredSources are transfers from sources on a device that are still to be filled, by what the caller had queued before. Workers do not wait for that: it
 // may take long, and what fills one source may itself wait for somebody whose checkpoints need the workers.
-type late struct {
+type deferredSources struct {
 	waiting map[*engine.Transfer]struct{} // taken from the engine and not carried out
 	filled  []*engine.Transfer            // those whose sources are there
 }
 
-// putAside keeps a transfer back if its source is late. The lock is held.
-func (s *Store) putAside(c *crew, x *engine.Transfer) bool {
+// deferSource keeps a transfer back if its source is late. The lock is held.
+func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	if x.Kind != engine.Spill {
 		return false
 	}
-	src := x.Rec.Body.(*body).unread()
+	src := x.Rec.Body.(*body).openSource()
 	if src == nil {
 		return false
 	}
 	m := src.Pending()
 	if m == nil {
-		if _, waited := c.late.waiting[x]; waited {
-			delete(c.late.waiting, x)
+		if _, waited := c.deferred.waiting[x]; waited {
+			delete(c.deferred.waiting, x)
 			s.eng.TakeUp(s.now(), x)
 		}
 		return false
 	}
 	s.eng.PutAside(x)
-	if c.late.waiting == nil {
-		c.late.waiting = map[*engine.Transfer]struct{}{}
+	if c.deferred.waiting == nil {
+		c.deferred.waiting = map[*engine.Transfer]struct{}{}
 	}
-	c.late.waiting[x] = struct{}{}
+	c.deferred.waiting[x] = struct{}{}
 	s.users++
 	safego.Go("late source", func() {
 		_ = m.Wait() // whoever carries it out finds the error
@@ -41,13 +41,13 @@ func (s *Store) putAside(c *crew, x *engine.Transfer) bool {
 		s.mu.Lock()
 		defer s.leave()
 		s.users--
-		c.late.filled = append(c.late.filled, x)
+		c.deferred.filled = append(c.deferred.filled, x)
 	})
 	return true
 }
 
 // next takes a transfer whose source is there; nil when there is none.
-func (l *late) next() *engine.Transfer {
+func (l *deferredSources) next() *engine.Transfer {
 	if len(l.filled) == 0 {
 		return nil
 	}

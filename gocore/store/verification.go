@@ -9,51 +9,51 @@ import (
 	"velocpy/gocore/model"
 )
 
-// arrivals are regions whose bytes come into a slot, in pieces and in any order. What is large is compared with what was captured meanwhile: each leaf is hashed by
+// incrementalVerification are regions whose bytes come into a slot, in pieces and in any order. What is large is compared with what was captured meanwhile: each leaf is hashed by
 // whoever brought the last of its bytes, while others are read. Hashed in one go afterwards they would cost a tenth of the time that reading takes.
-type arrivals struct {
+type incrementalVerification struct {
 	slot    []byte
 	body    *body
 	regions []int32
 
 	unread atomic.Int64
 	read   func()     // is called when everything has come, before the last of it is looked at
-	leaves []arriving // of all regions, in the order of their bytes; nil: they are looked at in the end
+	leaves []pendingLeaf // of all regions, in the order of their bytes; nil: they are looked at in the end
 	sums   []uint64
 }
 
-// arriving is a leaf.
-type arriving struct {
+// pendingLeaf is a leaf.
+type pendingLeaf struct {
 	from, end int64 // in the slot
 	missing   atomic.Int64
 }
 
-// arriveFrom is the size from which on the bookkeeping pays; what is smaller comes in one piece.
-const arriveFrom = 1 << 20
+// incrementalFrom is the size from which on the bookkeeping pays; what is smaller comes in one piece.
+const incrementalFrom = 1 << 20
 
-func newArrivals(slot []byte, b *body, regions []int32) *arrivals {
-	return &arrivals{slot: slot, body: b, regions: regions}
+func newVerification(slot []byte, b *body, regions []int32) *incrementalVerification {
+	return &incrementalVerification{slot: slot, body: b, regions: regions}
 }
 
 // expect prepares for bytes that come in these spans.
-func (a *arrivals) expect(spans []model.Span, verifies bool, read func()) {
+func (a *incrementalVerification) expect(spans []model.Span, verifies bool, read func()) {
 	bytes := int64(0)
 	for _, span := range spans {
 		bytes += span.Bytes
 	}
 	a.unread.Store(bytes)
 	a.read = read
-	if verifies && bytes >= arriveFrom && a.body.sums != nil {
+	if verifies && bytes >= incrementalFrom && a.body.sums != nil {
 		a.expectLeaves()
 	}
 }
 
-func (a *arrivals) expectLeaves() {
+func (a *incrementalVerification) expectLeaves() {
 	n := 0
 	for _, i := range a.regions {
 		n += checksum.Leaves(a.body.layout.Spans[i].Bytes)
 	}
-	a.leaves, a.sums = make([]arriving, n), make([]uint64, n)
+	a.leaves, a.sums = make([]pendingLeaf, n), make([]uint64, n)
 	next := a.leaves
 	for _, i := range a.regions {
 		span := a.body.layout.Spans[i]
@@ -66,8 +66,8 @@ func (a *arrivals) expectLeaves() {
 	}
 }
 
-// arrived is told of bytes of the slot that have come. It may be called by several at once, for each byte once.
-func (a *arrivals) arrived(from, n int64) {
+// received is told of bytes of the slot that have come. It may be called by several at once, for each byte once.
+func (a *incrementalVerification) received(from, n int64) {
 	if a.unread.Sub(n) == 0 {
 		a.read()
 	}
@@ -82,7 +82,7 @@ func (a *arrivals) arrived(from, n int64) {
 }
 
 // mismatch returns the first region, all of which has come, whose bytes are not those that were captured, or -1.
-func (a *arrivals) mismatch() int {
+func (a *incrementalVerification) mismatch() int {
 	if a.leaves == nil {
 		return a.body.mismatch(a.slot, a.regions)
 	}

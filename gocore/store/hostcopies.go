@@ -24,7 +24,7 @@ func (s *Store) gatherToHost(a *devicememory.Memory, now devicememory.Runner, ga
 	if s.reaches(slot) && len(which) > 0 {
 		return gate.During(func() error {
 			return now(func(lane device.Lane) error {
-				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, chosen(gate.Regions, which)), false)
+				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, selected(gate.Regions, which)), false)
 				return err
 			})
 		})
@@ -49,7 +49,7 @@ func (s *Store) gatherToHost(a *devicememory.Memory, now devicememory.Runner, ga
 	return nil
 }
 
-func chosen[T any](all []T, which []int32) []T {
+func selected[T any](all []T, which []int32) []T {
 	some := make([]T, len(which))
 	for j, i := range which {
 		some[j] = all[i]

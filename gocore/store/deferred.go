@@ -14,17 +14,17 @@ import (
 
 // Restores to a device are not held up until what comes up for them has been verified there. belated is the account of what callers have been given
 // meanwhile, and of what the device found out about it. All of it is under the store's lock.
-type belated struct {
-	given  map[*engine.Record]*given // what callers have of loads that still run
-	gifts  int64                     // how often a load was begun to be given
-	doubts map[*engine.Record]error  // why such a load failed: the next one is verified before anybody is given anything of it
+type deferredVerification struct {
+	lent  map[*engine.Record]*lentLoad // what callers have of loads that still run
+	lentLoads  int64                     // how often a load was begun to be given
+	suspects map[*engine.Record]error  // why such a load failed: the next one is verified before anybody is given anything of it
 	found  []finding
 }
 
-// given is what callers have of a load.
-type given struct {
+// lentLoad is what callers have of a load.
+type lentLoad struct {
 	regions []int32
-	gift    int64
+	number    int64
 }
 
 // finding is what the next restore or wait of the history tells, once, or the end of the store; of a lost device a wait alone, as all else fails there.
@@ -36,19 +36,19 @@ type finding struct {
 // mostFound bounds what is kept to be told of histories of which something is kept: the first findings say where to look. All of them are logged.
 const mostFound = 64
 
-// give notes that a caller has regions of a load that still runs.
-func (b *belated) give(rec *engine.Record, regions []int32) {
+// lend notes that a caller has regions of a load that still runs.
+func (b *deferredVerification) lend(rec *engine.Record, regions []int32) {
 	if len(regions) == 0 {
 		return
 	}
-	g := b.given[rec]
+	g := b.lent[rec]
 	if g == nil {
-		b.gifts++
-		g = &given{gift: b.gifts}
-		if b.given == nil {
-			b.given = map[*engine.Record]*given{}
+		b.lentLoads++
+		g = &lentLoad{number: b.lentLoads}
+		if b.lent == nil {
+			b.lent = map[*engine.Record]*lentLoad{}
 		}
-		b.given[rec] = g
+		b.lent[rec] = g
 	}
 	for _, i := range regions {
 		if !slices.Contains(g.regions, i) {
@@ -58,26 +58,26 @@ func (b *belated) give(rec *engine.Record, regions []int32) {
 }
 
 // end takes note of how a load to a device has ended, and tells whether callers had been given something of it: a wait may be over.
-func (b *belated) end(x *engine.Transfer, m *moved) (some bool) {
-	g := b.given[x.Rec]
-	delete(b.given, x.Rec)
+func (b *deferredVerification) end(x *engine.Transfer, m *moved) (some bool) {
+	g := b.lent[x.Rec]
+	delete(b.lent, x.Rec)
 	switch {
 	case m.err == nil:
-		delete(b.doubts, x.Rec)
+		delete(b.suspects, x.Rec)
 	case x.Early:
-		if b.doubts == nil {
-			b.doubts = map[*engine.Record]error{}
+		if b.suspects == nil {
+			b.suspects = map[*engine.Record]error{}
 		}
-		b.doubts[x.Rec] = m.err
+		b.suspects[x.Rec] = m.err
 		if g != nil {
-			b.find(x.Rec, g.regions, m)
+			b.record(x.Rec, g.regions, m)
 		}
 	}
 	return g != nil
 }
 
-// find records what is wrong with regions that callers have.
-func (b *belated) find(rec *engine.Record, regions []int32, m *moved) {
+// record records what is wrong with regions that callers have.
+func (b *deferredVerification) record(rec *engine.Record, regions []int32, m *moved) {
 	var why *status.Error
 	if !errors.As(m.err, &why) {
 		why = status.Wrap(status.Internal, m.err, "unexpected")
@@ -101,7 +101,7 @@ func (b *belated) find(rec *engine.Record, regions []int32, m *moved) {
 	b.keep(finding{rec.Hist, err})
 }
 
-func (b *belated) keep(f finding) {
+func (b *deferredVerification) keep(f finding) {
 	if len(b.found) < mostFound || !slices.ContainsFunc(b.found, func(k finding) bool { return k.history == f.history }) {
 		b.found = append(b.found, f)
 	}
@@ -122,9 +122,9 @@ const (
 )
 
 func subjectOf(rec *engine.Record, unverified string) string {
-	about := subject{History: told(rec.Hist.Name), Key: rec.Key.Number, Layout: rec.Body.(*body).layout.id, Unverified: unverified}
+	about := subject{History: spoken(rec.Hist.Name), Key: rec.Key.Number, Layout: rec.Body.(*body).layout.id, Unverified: unverified}
 	if rec.Key.IsText {
-		about.Key = told(rec.Key.Text)
+		about.Key = spoken(rec.Key.Text)
 	}
 	if len(unverified) > longestReason {
 		about.Unverified = unverified[:longestReason]
@@ -149,7 +149,7 @@ func (s *subject) encode() string {
 	return string(bytes.TrimSpace(text.Bytes()))
 }
 
-func told(name string) any {
+func spoken(name string) any {
 	if len(name) > longestSubject || !utf8.ValidString(name) {
 		return nil
 	}
@@ -157,17 +157,17 @@ func told(name string) any {
 }
 
 // pending tells whether anything of the gifts up to a number is still to be verified: of a history, or, with nil, of any.
-func (b *belated) pending(h *engine.History, gifts int64) bool {
-	for rec, g := range b.given {
-		if g.gift <= gifts && (h == nil || rec.Hist == h) {
+func (b *deferredVerification) pending(h *engine.History, gifts int64) bool {
+	for rec, g := range b.lent {
+		if g.number <= gifts && (h == nil || rec.Hist == h) {
 			return true
 		}
 	}
 	return false
 }
 
-// tell takes out the first finding about a history, or, with nil, about any; nil when there is none. wait: also of lost devices.
-func (b *belated) tell(h *engine.History, wait bool) error {
+// takeFinding takes out the first finding about a history, or, with nil, about any; nil when there is none. wait: also of lost devices.
+func (b *deferredVerification) takeFinding(h *engine.History, wait bool) error {
 	for i, f := range b.found {
 		if (h == nil || f.history == h) && (wait || f.err.Code != status.DeviceLost) {
 			b.found = slices.Delete(b.found, i, i+1)
@@ -178,9 +178,9 @@ func (b *belated) tell(h *engine.History, wait bool) error {
 }
 
 // forget lets go of a record that has gone.
-func (b *belated) forget(rec *engine.Record) {
-	delete(b.given, rec)
-	delete(b.doubts, rec)
+func (b *deferredVerification) forget(rec *engine.Record) {
+	delete(b.lent, rec)
+	delete(b.suspects, rec)
 }
 
 // wrong is why a restore that has waited for a load must not be given what it brought; nil when it may.
@@ -189,17 +189,17 @@ func (op *Op) wrong() error {
 	if s.eng.Complete(r.Rec, r.Tier) {
 		return nil
 	}
-	if why := s.belated.doubts[r.Rec]; why != nil {
+	if why := s.deferred.suspects[r.Rec]; why != nil {
 		return s.explain(why, r.Rec)
 	}
 	return s.corrupt(r.Rec, status.RegionNone, r.Tier) // the store has been closed meanwhile
 }
 
-// ringWaits looks again at the waits, which may be over.
-func (s *Store) ringWaits() {
+// notifyWaits looks again at the waits, which may be over.
+func (s *Store) notifyWaits() {
 	for op := range s.ops {
 		if op.kind == waitOp {
-			op.bell.ring()
+			op.notifier.notify()
 		}
 	}
 }

@@ -61,8 +61,8 @@ func (x *committing) committed() (n int64) {
 	eventually(x.t, "all has landed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		n = x.s.kept.commits
-		return len(x.s.kept.underway)+len(x.s.kept.held) == 0
+		n = x.s.durable.commits
+		return len(x.s.durable.inFlight)+len(x.s.durable.queued) == 0
 	})
 	return n
 }
@@ -79,7 +79,7 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	eventually(t, "the first one is held back", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.kept.held) == 1
+		return len(x.s.durable.queued) == 1
 	})
 	x.sync.Release()
 	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
@@ -99,8 +99,8 @@ func TestACommitKeepsNoWorkerBusy(t *testing.T) {
 	x.committed()
 	op := x.begin(1, random(5000, 2), CheckpointArgs{}, x.sync)
 	x.s.mu.Lock()
-	var flying []*flown
-	for _, fs := range x.s.kept.underway {
+	var flying []*inFlightCommit
+	for _, fs := range x.s.durable.inFlight {
 		flying = append(flying, fs...)
 	}
 	if len(flying) != 1 || !flying[0].x.Aside {
@@ -207,7 +207,7 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 		eventually(t, "both are on their way", func() bool {
 			x.s.mu.Lock()
 			defer x.s.mu.Unlock()
-			return len(x.s.kept.underway[place{"h", model.NumberKey(1)}]) == 2
+			return len(x.s.durable.inFlight[place{"h", model.NumberKey(1)}]) == 2
 		})
 		if later.Cancel() == nil {
 			t.Fatal("it was undone")
@@ -253,7 +253,7 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	eventually(t, "the second one has failed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.kept.owed.changes) == 1
+		return len(x.s.durable.retries.changes) == 1
 	})
 	fails.Disable()
 	x.write.Release()
@@ -265,8 +265,8 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	x.afterCrash().mustGet(1, random(5000, 2), RestoreArgs{})
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	if k := x.s.kept; len(k.doomed)+len(k.cleared) != 0 {
-		t.Errorf("%v and %v are left", k.doomed, k.cleared)
+	if k := x.s.durable; len(k.keyTombstones)+len(k.historyTombstones) != 0 {
+		t.Errorf("%v and %v are left", k.keyTombstones, k.historyTombstones)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 	eventually(t, "it has failed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.kept.owed.changes) == 1
+		return len(x.s.durable.retries.changes) == 1
 	})
 	fails.Disable()
 	if err := x.h.Retain(catalog.Retention{Last: 3}); err != nil {

@@ -30,7 +30,7 @@ func (c *counted) Drop()                   { c.dropped++ }
 func TestChecksumsAstray(t *testing.T) {
 	for _, astray := range []bool{false, true} {
 		c := &counted{}
-		(&coming{mark: c, sums: c, astray: astray}).drop()
+		(&pendingCapture{mark: c, sums: c, lost: astray}).drop()
 		want := counted{discarded: 1, dropped: 1}
 		if astray {
 			want.discarded = 0
@@ -59,14 +59,14 @@ func (l *markless) Mark() (device.Mark, error) {
 func TestChecksumsGoAstray(t *testing.T) {
 	for failures := range 4 {
 		sums, behind := &counted{}, &counted{}
-		c := &coming{mark: &counted{}, sums: sums}
-		s := &settlement{a: &devicememory.Memory{}, c: c}
-		c.settling.Lock()
-		err := s.fetch(&markless{marks: failures, mark: behind})
-		if (err != nil) != (failures > 0) || c.astray != (failures > 1) {
-			t.Errorf("%d failures: %v, astray %v", failures, err, c.astray)
+		c := &pendingCapture{mark: &counted{}, sums: sums}
+		s := &completion{a: &devicememory.Memory{}, c: c}
+		c.completing.Lock()
+		err := s.queueChecksums(&markless{marks: failures, mark: behind})
+		if (err != nil) != (failures > 0) || c.lost != (failures > 1) {
+			t.Errorf("%d failures: %v, astray %v", failures, err, c.lost)
 		}
-		if s.over != (failures > 0) || c.settling.TryLock() != s.over {
+		if s.over != (failures > 0) || c.completing.TryLock() != s.over {
 			t.Errorf("%d failures: over %v, or still locked", failures, s.over)
 		}
 		if want := (counted{fetched: 1}); *sums != want {
@@ -85,15 +85,15 @@ func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
 	const size = 600_000
 	c.mustPutOn(b, 1, random(size, 1))
 	b.check(c.wait(0, status.TierNone)) // nobody marks anything to sleep behind it
-	coming := func() *coming {
+	coming := func() *pendingCapture {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return c.h.h.Get(model.NumberKey(1)).Body.(*body).coming
+		return c.h.h.Get(model.NumberKey(1)).Body.(*body).pending
 	}
 	before := coming()
 	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 1)
 	wants(t, c.wait(0, status.TierHost), status.IO)
-	if before == nil || coming() != before || before.astray {
+	if before == nil || coming() != before || before.lost {
 		t.Errorf("settled, or astray: %+v", coming())
 	}
 	b.check(c.wait(0, status.TierHost))

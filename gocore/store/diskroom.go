@@ -38,9 +38,9 @@ type segmentUse struct {
 // clusters is what a file may hold beside the bytes that count, as file systems give out room in larger units.
 const clusters = 1 << 20
 
-// setAside gives no room out any more in segments of which a sync has failed. Those who need room wait until trim has made some elsewhere.
-func (s *Store) setAside(segments []int64) {
-	k := s.kept
+// retireSuspects gives no room out any more in segments of which a sync has failed. Those who need room wait until trim has made some elsewhere.
+func (s *Store) retireSuspects(segments []int64) {
+	k := s.durable
 	for _, number := range segments {
 		if u := s.room.segments[number]; u != nil && u.suspect {
 			continue
@@ -66,13 +66,13 @@ func (s *Store) fit(budget int64) {
 // says that nothing is being synced. The lock is held.
 func (s *Store) setDisk(budget int64) {
 	s.room.budget = budget
-	if s.kept == nil {
+	if s.durable == nil {
 		s.eng.Allot(budget)
 	}
 	s.retireBeyond(budget, true)
 	s.room.jobs++
-	if s.kept != nil {
-		s.kept.dir.Nudge()
+	if s.durable != nil {
+		s.durable.dir.Nudge()
 		return
 	}
 	s.users++
@@ -82,7 +82,7 @@ func (s *Store) setDisk(budget int64) {
 		s.room.jobs--
 		s.users--
 		s.leave()
-		s.ringSized()
+		s.notifyResizes()
 	})
 }
 
@@ -150,20 +150,20 @@ func (s *Store) retireRange(from, end int64) {
 func (s *Store) trim() {
 	s.mu.Lock()
 	jobs := s.room.jobs
-	sound := len(s.room.segments) == 0 && s.kept.relocating == 0 && jobs == 0
+	sound := len(s.room.segments) == 0 && s.durable.relocating == 0 && jobs == 0
 	s.mu.Unlock()
 	if sound {
 		return
 	}
 	s.trimFiles()
 	s.mu.Lock()
-	for ; s.kept.relocating > 0; s.kept.relocating-- {
+	for ; s.durable.relocating > 0; s.durable.relocating-- {
 		s.eng.Owe(s.now(), -1)
 	}
 	s.room.jobs -= jobs
 	s.leave()
 	if jobs > 0 {
-		s.ringSized()
+		s.notifyResizes()
 	}
 }
 
@@ -205,7 +205,7 @@ func (s *Store) trimmings() (all []trimming) {
 		r := trimming{number: number, use: u}
 		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, model.Span{Offset: from, Bytes: end - from}) })
 		r.counts = end - from - r.bytes
-		if r.whole = s.kept != nil && r.counts == 0; r.whole || r.bytes != u.trimmed {
+		if r.whole = s.durable != nil && r.counts == 0; r.whole || r.bytes != u.trimmed {
 			all = append(all, r)
 		}
 	}
@@ -215,7 +215,7 @@ func (s *Store) trimmings() (all []trimming) {
 // trimFile makes a file smaller.
 func (s *Store) trimFile(r *trimming) error {
 	if r.whole {
-		err := s.kept.dir.Discard(r.number)
+		err := s.durable.dir.Discard(r.number)
 		if err != nil {
 			r.held = r.bytes
 		}
@@ -227,7 +227,7 @@ func (s *Store) trimFile(r *trimming) error {
 			return err
 		}
 	}
-	if s.kept == nil {
+	if s.durable == nil {
 		return nil // a file without a name
 	}
 	held, err := s.disk.Held(r.number)

@@ -57,7 +57,7 @@ func TestStraysGo(t *testing.T) {
 	left := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return len(s.strays.coming)
+		return len(s.orphans.captures)
 	}
 	write(0, 300, true)
 	if n := left(); n != 300 {
@@ -65,7 +65,7 @@ func TestStraysGo(t *testing.T) {
 	}
 	open()
 	b.driver.Settle()
-	write(300, 300+300/mostStrays+1, false)
+	write(300, 300+300/mostOrphans+1, false)
 	if n := left(); n != 0 {
 		t.Errorf("%d strays are left", n)
 	}

@@ -29,8 +29,8 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 			end += n
 		}
 		if rapid.Bool().Draw(t, "large") {
-			b.layout.Spans = append(b.layout.Spans, model.Span{Offset: end, Bytes: arriveFrom})
-			end += arriveFrom
+			b.layout.Spans = append(b.layout.Spans, model.Span{Offset: end, Bytes: incrementalFrom})
+			end += incrementalFrom
 		}
 		captured := random(int(end), rapid.Uint64Range(0, 1<<32-1).Draw(t, "seed"))
 		for _, span := range b.layout.Spans {
@@ -45,7 +45,7 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 		}
 
 		slot := make([]byte, end)
-		a := newArrivals(slot, b, wanted)
+		a := newVerification(slot, b, wanted)
 		var read atomic.Int64
 		a.expect([]model.Span{{Offset: 0, Bytes: end}}, true, func() { read.Inc() })
 		var all sync.WaitGroup
@@ -54,7 +54,7 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 			all.Go(func() {
 				turns <- struct{}{}
 				copy(slot[span.Offset:], captured[span.Offset:span.Offset+span.Bytes])
-				a.arrived(span.Offset, span.Bytes)
+				a.received(span.Offset, span.Bytes)
 				<-turns
 			})
 		}

@@ -64,8 +64,8 @@ func TestLateSourcesHoldNobodyUp(t *testing.T) {
 func putAside(s *Store) (all []*engine.Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.crews {
-		for x := range c.late.waiting {
+	for _, c := range s.pools {
+		for x := range c.deferred.waiting {
 			if x.Aside {
 				all = append(all, x)
 			}

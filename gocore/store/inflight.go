@@ -1,0 +1,57 @@
+package store
+
+import (
+	"slices"
+
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+)
+
+// place is a key of a history.
+type place struct {
+	history string
+	key     model.Key
+}
+
+func placeOf(r *engine.Record) place { return place{r.Hist.Name, r.Key} }
+
+// inFlightCommits are the versions of a key that are on their way into the catalog, in this order.
+type inFlightCommits []*inFlightCommit
+
+// hasLive tells whether one of them counts when it has landed.
+func (u inFlightCommits) hasLive() bool {
+	return slices.ContainsFunc(u, func(f *inFlightCommit) bool { return !f.x.Rec.Gone() })
+}
+
+// hasExpected tells whether one of them counts when it has landed, and is not yet that of its key.
+func (u inFlightCommits) hasExpected() bool {
+	return slices.ContainsFunc(u, func(f *inFlightCommit) bool { return !f.x.Rec.Gone() && !f.x.Rec.Shown() })
+}
+
+// latest is the serial of the last one; 0 when there is none.
+func (u inFlightCommits) latest() uint64 {
+	if len(u) == 0 {
+		return 0
+	}
+	return u[len(u)-1].x.Rec.Body.(*body).serial
+}
+
+// removeInFlight notes that a version is on its way no more.
+func (k *durableTier) removeInFlight(at place, landed *inFlightCommit) {
+	left := slices.DeleteFunc(k.inFlight[at], func(f *inFlightCommit) bool { return f == landed })
+	if k.inFlight[at] = left; len(left) == 0 {
+		delete(k.inFlight, at)
+	}
+}
+
+// show makes a version visible that is on its way, and those before it: in this order they come into the catalog, and replace each other.
+func (s *Store) show(r *engine.Record) {
+	for _, f := range s.durable.inFlight[placeOf(r)] {
+		if f.x.Kind == engine.Spill {
+			s.eng.Show(s.now(), f.x.Capture)
+		}
+		if f.x.Rec == r {
+			return
+		}
+	}
+}
