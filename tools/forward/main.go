@@ -1,9 +1,9 @@
-// Command forward writes the functions through which the pinned go-nvml reaches NVIDIA's management library:
+// Command forward lists the functions through which the pinned go-nvml reaches NVIDIA's management library:
 //
 //	go -C tools run ./forward ../gocore/device/topology/nvml
 //
 // go-nvml leaves its functions undefined and trusts lazy binding: calling one that the installed library lacks, or any before the
-// library was opened, ends the process. With these, each is a jump through a table that answers with an error until it is filled.
+// library was opened, ends the process. With forward.S, each is a jump through a table that answers with an error until it is filled.
 package main
 
 import (
@@ -32,16 +32,7 @@ func write(folder string) error {
 	if err != nil {
 		return err
 	}
-	for file, text := range map[string]string{
-		"forward_amd64.S": assembly(names, "@function", "\tendbr64\n\tjmp *velocpy_nvml_table+%d(%%rip)\n"),
-		"forward_arm64.S": assembly(names, "%function", "\tadrp x16, velocpy_nvml_table+%[1]d\n\tldr x16, [x16, :lo12:velocpy_nvml_table+%[1]d]\n\tbr x16\n"),
-		"names.h":         table(names),
-	} {
-		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(filepath.Join(folder, "names.h"), []byte(table(names)), 0o644)
 }
 
 // functions lists what the pinned go-nvml calls.
@@ -65,18 +56,6 @@ func functions() ([]string, error) {
 }
 
 const notice = "Written by `make generate` from the functions that go-nvml calls. Do not edit."
-
-func assembly(names []string, kind, jump string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "/* %s */\n\t.text\n", notice)
-	for i, name := range names {
-		fmt.Fprintf(&b, "\t.globl %[1]s\n\t.hidden %[1]s\n\t.type %[1]s, %[2]s\n%[1]s:\n", name, kind)
-		fmt.Fprintf(&b, jump, 8*i) // the table holds pointers of 8 bytes
-		fmt.Fprintf(&b, "\t.size %[1]s, .-%[1]s\n", name)
-	}
-	b.WriteString("\t.section .note.GNU-stack,\"\",%progbits\n")
-	return b.String()
-}
 
 func table(names []string) string {
 	var b strings.Builder
