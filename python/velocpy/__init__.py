@@ -28,9 +28,8 @@ from .plan import Advance, Drop, Last, Plan, Restore
 from .simulate import simulate
 
 if _TYPE_CHECKING:
-    from .history import History
     from .lease import Lease
-    from .store import Store, open, stores  # noqa: A004
+    from .store import History, Store, open, stores  # noqa: A004
     from .ticket import Ticket
 
 #: What needs NumPy comes when it is asked for: commands that look at a store, and need none, start in half the time.
@@ -38,7 +37,7 @@ _LATER = {
     "open": "store",
     "stores": "store",
     "Store": "store",
-    "History": "history",
+    "History": "store",
     "Ticket": "ticket",
     "Lease": "lease",
 }

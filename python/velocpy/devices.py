@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from .description import CUDA, CUPY, TORCH, Description
 from .errors import InvalidArgument, InvalidType, TierUnavailable, VelocError
+from .tensors import require_torch, tensor, torch_dtype
 
 if TYPE_CHECKING:
     import torch
-
-    from .arrays import Description
-
-NUMPY, TORCH, RAW, CUPY, CUDA = 0, 1, 2, 3, 4
 
 #: Streams that every CUDA context has, as ``__cuda_array_interface__`` numbers them.
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
@@ -495,8 +493,6 @@ def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
 
 
 def _tensor_of_bytes(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
-    from .arrays import require_torch, torch_dtype
-
     require_torch()
     import torch
 
@@ -545,8 +541,6 @@ def sent_home(memory: _core.LeaseMemory, region: int) -> Any:
     """A region whose array was on a device but whose bytes came to host memory: copied to where it was."""
     device, library = memory.home(region) - 1, memory.library(region)
     if library == TORCH:
-        from .arrays import require_torch, tensor
-
         require_torch()
         import torch
 

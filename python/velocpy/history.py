@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from . import _core, arguments, arrays, records, tree
-from .errors import InvalidArgument, InvalidType, VelocError, not_found
+from . import _core, arguments, arrays, html, records, tree
+from .choices import BestOrder, TierName
+from .errors import TIERS, InvalidArgument, InvalidType, VelocError, not_found
+from .interfaces import HistoryOwner, Key
 from .lease import Lease
-from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
+from .plan import Advance, Drop, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .quantity import exact
 from .ticket import NO_TIER, Ticket, tier_number
 from .times import from_nanoseconds
 
 if TYPE_CHECKING:
-    from .choices import BestOrder, TierName
-    from .store import Store
+    from typing_extensions import Self
 
 T = TypeVar("T")
 
@@ -33,29 +34,12 @@ META_LIMIT = 64 << 10
 META_DEPTH = 1000
 
 
-class History:
-    """A named sequence of checkpoints of a `Store`; `Store.history` makes it.
-
-    Any thread may call anything at any time. A key is an int (64 bits) or a str (any text).
-
-    Examples
-    --------
-    >>> import numpy, velocpy
-    >>> with velocpy.open(host="16MiB") as store:
-    ...     forward = store.history("forward")
-    ...     for i in range(3):
-    ...         _ = forward.checkpoint(i, u=numpy.full(2, i))
-    ...     forward.hint(reversed(range(3)))
-    ...     for i, state in forward.restore_iter(last=True):
-    ...         print(i, state["u"])
-    2 [2 2]
-    1 [1 1]
-    0 [0 0]
-    """
+class Checkpoints:
+    """The calls of a history. `velocpy.History` is this class with its store's type, which this module cannot name."""
 
     __slots__ = ("__weakref__", "_core", "_name", "_sources", "_store", "_watchers")
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: HistoryOwner, name: str) -> None:
         if not isinstance(name, str):
             raise InvalidType(f"the name of a history is a str, not {type(name).__name__}.")
         self._core = _core_of(store, name)
@@ -76,11 +60,6 @@ class History:
     def name(self) -> str:
         """Name of the history."""
         return self._name
-
-    @property
-    def store(self) -> Store:
-        """The store it belongs to."""
-        return self._store
 
     @overload
     def _begun(self, key: Key) -> Key: ...
@@ -489,8 +468,6 @@ class History:
 
     def tiers(self, key: Key) -> tuple[TierName, ...]:
         """Names of the tiers that have a complete copy, the fastest first."""
-        from .errors import TIERS
-
         held = self._require(key)[3]
         return tuple(name for number, name in enumerate(TIERS) if held >> number & 1)
 
@@ -576,7 +553,7 @@ class History:
             raise not_found(self._name, plain_key(key), *self._core.known())
         return found
 
-    def __copy__(self) -> History:
+    def __copy__(self) -> Self:
         return self
 
     def __reduce__(self) -> NoReturn:
@@ -593,12 +570,10 @@ class History:
             return "store closed" if self._store.closed else type(error).__name__
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.history(self)
 
 
-def _core_of(store: Store, name: str) -> _core.History:
+def _core_of(store: HistoryOwner, name: str) -> _core.History:
     return store._core.history(name, Lease, store._debug, store._lookahead)
 
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from . import _core
+from . import _core, html
 from .errors import InvalidArgument, InvalidType
-
-Key = int | str
+from .interfaces import Key
 
 
 def plain_key(key: Any) -> Any:
@@ -149,8 +148,6 @@ class Plan:
         return f"<{type(self).__name__}: {self._status()}>"
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.plan(self)
 
     def _status(self) -> str:

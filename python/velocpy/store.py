@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from . import _core, budget, cgroups, devices, knobs, limits, paths, records
+from . import _core, budget, cgroups, devices, html, knobs, limits, paths, records
 from .budget import device_budgets, disk_budget, host_budget, new_disk_budget, new_host_budget
 from .choices import FlushRule, Mode, Picture, Pinning, Policy, TierName, Verification
 from .errors import (
@@ -37,7 +37,7 @@ from .errors import (
     WaitTimeout,
 )
 from .figures import Cost, Stats
-from .history import History
+from .history import Checkpoints
 from .quantity import sized
 from .ticket import tier_number
 
@@ -268,6 +268,36 @@ def open(  # noqa: A001
     if idle is not None:
         config["idle"] = _seconds("idle", idle)
     return Store(config, lookahead)
+
+
+class History(Checkpoints):
+    """A named sequence of checkpoints of a `Store`; `Store.history` makes it.
+
+    Any thread may call anything at any time. A key is an int (64 bits) or a str (any text).
+
+    Examples
+    --------
+    >>> import numpy, velocpy
+    >>> with velocpy.open(host="16MiB") as store:
+    ...     forward = store.history("forward")
+    ...     for i in range(3):
+    ...         _ = forward.checkpoint(i, u=numpy.full(2, i))
+    ...     forward.hint(reversed(range(3)))
+    ...     for i, state in forward.restore_iter(last=True):
+    ...         print(i, state["u"])
+    2 [2 2]
+    1 [1 1]
+    0 [0 0]
+    """
+
+    __slots__ = ()
+
+    _store: Store
+
+    @property
+    def store(self) -> Store:
+        """The store it belongs to."""
+        return self._store
 
 
 class Store:
@@ -852,8 +882,6 @@ class Store:
         return f"<Store {tiers}: {state}>"
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.store(self)
 
 
