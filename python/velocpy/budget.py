@@ -10,8 +10,10 @@ import tempfile
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 from . import cgroups
+from .choices import DeviceBudgets
 from .errors import InvalidArgument, InvalidBudget
 from .quantity import sized
 
@@ -174,7 +176,7 @@ def new_disk_budget(size: object, path: Path, own: int, processes: int = 1) -> i
     return max(_AUTO_LEAST, free // 2 // processes) if fraction is None else max(1, int(free * fraction) // processes)
 
 
-def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float]]:
+def device_budgets(device: DeviceBudgets | None, least: int = 1) -> list[dict[str, int | float]]:
     """What `velocpy.open` was told of devices, as the core wants it: per device its number and bytes, or a share.
 
     No budget may have less than ``least`` bytes.
@@ -187,9 +189,8 @@ def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float
     """
     if device is None:
         return []
-    if not isinstance(device, Mapping):
-        device = {_current_device(): device}
-    return [{"ordinal": _ordinal(name), **_part(size, least)} for name, size in device.items()]
+    sizes: Mapping[Any, Any] = device if isinstance(device, Mapping) else {_current_device(): device}
+    return [{"ordinal": _ordinal(name), **_part(size, least)} for name, size in sizes.items()]
 
 
 def _part(size: object, least: int) -> dict[str, int | float]:

@@ -78,7 +78,7 @@ class Plan:
 
     Examples
     --------
-    >>> from velocpy import Advance, Drop, Last, Plan
+    >>> from velocpy.plan import Advance, Drop, Last, Plan
     >>> plan = Plan([3, Last(2), Drop(3)]).extend([Advance(4), 1])
     >>> list(plan)
     [Restore(key=3), Last(key=2), Drop(key=3), Advance(steps=4), Restore(key=1)]
