@@ -22,7 +22,7 @@ import velocpy
 from velocpy import ondisk
 
 STORE = bytes([1, 2, 3]) + bytes(13)
-CORE = Path(__file__).parents[2] / "gocore"
+CORE = Path(__file__).parents[2] / "gocore" / "tier" / "disk"
 VERSION_1 = CORE / "journal" / "testdata" / "version-1"
 TWICE = CORE / "journal" / "testdata" / "version-1-twice"
 ROWS_1 = CORE / "catalog" / "testdata" / "version-1"

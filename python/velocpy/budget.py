@@ -227,7 +227,7 @@ def _ordinal(name: object) -> int:
 
 
 def _current_device() -> int:
-    """The device that the application uses, asked of what it has loaded; 0 where nobody knows."""
+    """The device that is current in torch, or else in CuPy, if the application has loaded one of them; 0 otherwise."""
     torch = sys.modules.get("torch")
     if torch is not None and getattr(torch, "cuda", None) is not None and torch.cuda.is_initialized():
         return int(torch.cuda.current_device())

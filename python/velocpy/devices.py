@@ -83,7 +83,7 @@ def _handle(stream: Any) -> int:
 
 
 def current(place: int) -> tuple[int, ...]:
-    """The current streams of all libraries in use, on the device of this place: whoever reads a lease does so there."""
+    """The current streams of all libraries in use, on the device of this place: callers read leases there."""
     found = []
     if (of_torch := _torch_in_use()) is not None:
         found.append(of_torch(place - 1))
@@ -394,8 +394,9 @@ class DeviceArray:
     The interface names the legacy default stream, for which they are there as well, and for those that are current in
     torch and CuPy when it is read.
 
-    Unless the lease is writable, do not write: DLPack says so to who asks for a version, but the interface does not, as
-    torch takes no array that is read-only. A store opened with ``debug=True`` finds out who does.
+    Unless the lease is writable, do not write. DLPack marks the array as read-only for a consumer that asks for a
+    version; ``__cuda_array_interface__`` does not, as torch takes no array that is read-only. A store opened with
+    ``debug=True`` detects writes.
     """
 
     __slots__ = ("__weakref__", "_memory", "_region", "device")

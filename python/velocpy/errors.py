@@ -236,7 +236,7 @@ class LeaseReleased(VelocError):
 
 
 class LeaseWritten(VelocError):
-    """Debug mode: somebody wrote into a lease that others may share."""
+    """Debug mode: a caller wrote into a lease that other callers may share."""
 
 
 class WaitTimeout(VelocError, TimeoutError):

@@ -207,9 +207,10 @@ class Checkpoints:
 
         What one argument keeps stays, whatever the others say.
 
-        It holds from now on, in place of what was said before, and for what is there. A durable store keeps it for
-        whoever opens it next; there a checkpoint counts as a newer one when it is durable, so that a crash never leaves
-        fewer than it says. Checkpoints become durable in any order; the order of writing tells which are the last.
+        The rule replaces the one before and applies to the checkpoints that are there. A durable store writes the rule
+        down for the next process that opens it. There a checkpoint counts as a newer one when it is durable, so that a
+        crash never leaves fewer than the rule says. Checkpoints become durable in any order; the order of writing tells
+        which are the last.
 
         Parameters
         ----------
@@ -325,8 +326,8 @@ class Checkpoints:
             Or a tree, as `checkpoint` takes it, or a part of one: each array is filled with the region of its path. Its
             values are neither read nor written: ``restore(key, ()).tree`` has those of the checkpoint.
         last
-            The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that nobody came
-            to use, because Ctrl-C came first or because it was dropped at once, gives the checkpoint back; see `Lease`.
+            The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that is
+            dropped before its first use, as when Ctrl-C comes first, gives the checkpoint back; see `Lease`.
         timeout
             Seconds to wait.
         stream
@@ -369,9 +370,9 @@ class Checkpoints:
     ) -> Iterator[tuple[Key, Any]]:
         """Yields (key, lease) for each restore of the plan, in its order, until the plan is used up.
 
-        A lease is given back when the loop moves on and nobody holds it or one of its arrays any more. With ``into``
-        the second item is ``into``. With ``last`` every restore consumes its checkpoint, when the loop moves on at the
-        latest; those hinted as `Last` do anyway. ``timeout`` holds for each restore. What a restore raises,
+        A lease is given back when the loop moves on and nothing refers to it or to one of its arrays any more. With
+        ``into`` the second item is ``into``. With ``last`` every restore consumes its checkpoint, when the loop moves
+        on at the latest; those hinted as `Last` do anyway. ``timeout`` holds for each restore. What a restore raises,
         `CheckpointNotFound` for a key that is not there among it, ends the loop, and the next one begins with the same
         key; `hint_clear` gives it up. So does the next one when Ctrl-C comes before the loop has its item.
 
@@ -563,7 +564,7 @@ class Checkpoints:
         return f"<History {self._name!r}: {self._status()}>"
 
     def _status(self) -> str:
-        """The state in a few words, also when nobody can be asked any more."""
+        """The state in a few words; of a closed store, or after a fork, that instead."""
         try:
             return f"{len(self)} checkpoints"
         except VelocError as error:
@@ -613,7 +614,7 @@ def _is_tree(regions: Any, source: dict[str, Any] | tuple[Any, ...]) -> bool:
 
 
 def _flat(regions: Any, source: Any) -> tree.Flat:
-    """The tree in parts; ``source`` is the caller's mapping or sequence as a dict or tuple that nobody else changes."""
+    """The tree in parts; ``source`` is the caller's mapping or sequence as a dict or tuple of this call."""
     if regions is None:
         arguments.require_no_options(source)
     return tree.flatten(type(regions)(source) if type(regions) in (list, OrderedDict) else source)

@@ -22,7 +22,7 @@ class Lease(Mapping[Any, Any]):
 
     NumPy arrays are read-only unless the lease is ``writable`` (restored as last: it belongs to the caller). torch
     tensors and arrays on a device cannot be read-only: do not write into them unless the lease is writable; a store
-    opened with ``debug=True`` finds out who does.
+    opened with ``debug=True`` detects writes.
 
     What came from a CUDA device is an array of torch or CuPy again, or else a `velocpy.devices.DeviceArray`, which
     torch, CuPy, Numba and JAX take.
@@ -244,7 +244,7 @@ class Lease(Mapping[Any, Any]):
 
     def _written(self) -> LeaseWritten:
         return LeaseWritten(
-            f"somebody wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
+            f"a caller wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
             "of it get wrong bytes. Copy before writing, or restore with last=True.",
             history=self._history,
             key=self._key,

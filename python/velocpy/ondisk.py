@@ -328,7 +328,7 @@ class Opened:
 
     def __del__(self) -> None:
         if self._open:
-            with suppress(Exception):  # nobody would be told, and after a fork the core is the parent's
+            with suppress(Exception):  # a destructor cannot raise; after a fork the core is the parent's
                 self.close()
 
     def ask(self, op: str, **request: Any) -> tuple[dict[str, Any], bytes]:

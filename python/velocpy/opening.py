@@ -85,7 +85,7 @@ def open(  # noqa: A001
         "off": never. A restore to a device waits for the comparison there with "always" alone: what it finds is
         raised as `BelatedCorruption` by the next restore or wait of the history, or by `close`.
     debug
-        Find those who write into shared leases; every lease costs a pass over its bytes.
+        Detect writes into leases that callers share (`LeaseWritten`). Every lease costs a pass over its bytes.
     timeline
         How many events `Store.timeline` keeps.
     idle

@@ -66,7 +66,7 @@ def moved(store: StoreState) -> None:
     """Sums up what moved since the last record of the store."""
     try:
         stats: Stats = json.loads(store._core.stats())
-    except VelocError:  # whoever asked for something else is told of it
+    except VelocError:  # the call that is being recorded raises its own error
         return
     now = _counters(stats)
     before, store._recorded = store._recorded, now

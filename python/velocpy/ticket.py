@@ -87,7 +87,7 @@ class Ticket:
         return self._history._store._core.ticket(self._id)
 
     def _status(self) -> str:
-        """The state in a few words, also when nobody can be asked any more."""
+        """The state in a few words; of a closed store, or after a fork, that instead."""
         try:
             flags, durable, _ = self._state()
         except VelocError as error:

@@ -42,7 +42,7 @@ class Commands(click.Group):
         except (MissingLibrary, VelocError) as error:
             stop(in_terms_of_commands(str(error)), code_of(error))
         except OSError as error:
-            if error.errno == errno.EPIPE:  # who reads has gone, and need not be told
+            if error.errno == errno.EPIPE:  # the reader of the pipe has ended: there is nothing to tell it
                 raise
             stop(str(error), code_of(error))
         except (KeyboardInterrupt, click.Abort):
