@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oracle import LARGEST, Contents, Place, Teller, verify
+from tuned import tuned
 
 import velocpy
 
@@ -35,7 +36,7 @@ class Victim:
     def work(self) -> None:
         options = self._options()
         self._teller.say("open", options)
-        store = velocpy.open(self._path, **options)
+        store = velocpy.open(self._path, **tuned(options))
         found = verify(store, self._teller.oracle, self._contents)
         self._teller.say("found", found)
         self._present = {(history, key): operation for history, key, operation in found}
@@ -85,7 +86,7 @@ class Victim:
                 tier=self._random.choice([None, None, "disk"]),
                 timeout=60,
             )
-        except velocpy.TierFull:
+        except velocpy.errors.TierFull:
             self._teller.say("refused", operation=operation)
             return
         self._present[place] = operation
@@ -108,7 +109,7 @@ class Victim:
         if not self._waited:
             return
         operation, ticket = self._waited.pop(self._random.randrange(len(self._waited)))
-        with contextlib.suppress(velocpy.CheckpointDropped):  # or replaced
+        with contextlib.suppress(velocpy.errors.CheckpointDropped):  # or replaced
             ticket.wait("disk", timeout=60)
             self._teller.say("ack", operation=operation)
 

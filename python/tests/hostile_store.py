@@ -25,7 +25,7 @@ import numpy as np
 import xxhash
 
 import velocpy
-from velocpy import files, inspect
+from velocpy import interchange, ondisk
 
 STORE = bytes(range(16))
 SEGMENT = 1 << 20
@@ -370,15 +370,15 @@ def ask(store: velocpy.Store, path: Path, key: int, beside: Path) -> tuple[bool,
         nonlocal bad
         try:
             return call()
-        except velocpy.CorruptCheckpoint:
+        except velocpy.errors.CorruptCheckpoint:
             bad = True
-        except velocpy.VelocError:
+        except velocpy.errors.VelocError:
             pass
         return None
 
     lease = tried(lambda: history.restore(key))
     for label in () if lease is None else list(lease):
-        with contextlib.suppress(velocpy.InvalidType, velocpy.TierUnavailable):
+        with contextlib.suppress(velocpy.errors.InvalidType, velocpy.errors.TierUnavailable):
             touch(lease[label])
     described = bad
     values = tried(lambda: history.restore(key, ()))
@@ -389,25 +389,25 @@ def ask(store: velocpy.Store, path: Path, key: int, beside: Path) -> tuple[bool,
     ):
         try:
             call()
-        except velocpy.CorruptCheckpoint:
+        except velocpy.errors.CorruptCheckpoint:
             bad_meta = True
-        except velocpy.CheckpointNotFound:  # the catalog has refused it
+        except velocpy.errors.CheckpointNotFound:  # the catalog has refused it
             pass
     tried(lambda: history.restore(key, ["r0"]))
     tried(lambda: history.restore(key, into={"r0": np.zeros(3)}))
     tried(lambda: history.restore(key, into=[np.zeros(2)]))
     repr(lease)
     if not bad:
-        tried(lambda: inspect.describe(path, "h", key))
+        tried(lambda: ondisk.describe(path, "h", key))
         if key % 8 == 0:
-            tried(lambda: files.export(path, "h", key, beside / "file.npz"))
-            tried(lambda: files.export(path, "h", key, beside / "file.safetensors"))
+            tried(lambda: interchange.export(path, "h", key, beside / "file.npz"))
+            tried(lambda: interchange.export(path, "h", key, beside / "file.safetensors"))
     return described, bad_meta
 
 
 def examine(path: Path, beside: Path, count: int) -> None:
     """Asks everything of a store; a check has to say of which checkpoints something is damaged."""
-    report = inspect.check(path, read_data=True)
+    report = ondisk.check(path, read_data=True)
     told = {fault.key for fault in report.faults if fault.kind == "description"}
     with velocpy.open(path, mode="r", host="16MiB") as store:
         for key in range(count):

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 import velocpy
-from velocpy import Advance, Drop, Last, Plan, Restore, inspect
+from velocpy import ondisk
+from velocpy.plan import Advance, Drop, Last, Plan, Restore
 
 HERE = __file__
 PACKAGE = str(Path(velocpy.__file__).parent)
@@ -105,7 +106,7 @@ def all_seen(state: State, completed: bool) -> str | None:
         return None
     try:
         rest = [key for key, _ in state.history.restore_iter()]
-    except velocpy.PlanUnfinished:
+    except velocpy.errors.PlanUnfinished:
         return None
     wanted = list(range(KEYS))
     came = [*state.seen, *rest]
@@ -284,7 +285,7 @@ def call_store(s: State) -> None:
 
 @case()
 def call_resize(s: State) -> None:
-    with contextlib.suppress(velocpy.TierUnavailable):  # there is no device
+    with contextlib.suppress(velocpy.errors.TierUnavailable):  # there is no device
         s.store.resize(device="1MiB")
     if "disk" in s.store.stats()["tiers"]:
         s.store.resize(host="64KiB", disk="1GiB")
@@ -336,10 +337,10 @@ def closed(s: State, completed: bool) -> str | None:
 
 @case(durable=True, prepare=lambda s: s.seen.append(min(held(STORE.name) for _ in range(3))), later=closed)
 def call_inspected(s: State) -> None:
-    inspect.contents(STORE)
-    assert inspect.check(STORE).damaged == 0
+    ondisk.contents(STORE)
+    assert ondisk.check(STORE).damaged == 0
     with contextlib.suppress(*ALLOWED):  # nothing of it may be on disk yet
-        list(inspect.checkpoints(STORE, "h")), inspect.describe(STORE, "h", 0)
+        list(ondisk.checkpoints(STORE, "h")), ondisk.describe(STORE, "h", 0)
 
 
 def copied(s: State, completed: bool) -> str | None:
@@ -347,7 +348,7 @@ def copied(s: State, completed: bool) -> str | None:
     gc.collect()
     if held(f".{COPY.name}-"):
         return "an unfinished copy is still open"
-    if completed and (damage := inspect.check(COPY).damaged):
+    if completed and (damage := ondisk.check(COPY).damaged):
         return f"{damage} are damaged in the copy"
     shutil.rmtree(COPY, ignore_errors=True)
     s.store.backup(COPY)
@@ -374,7 +375,7 @@ def free(s: State, completed: bool) -> str | None:
     """
     gc.collect()
     for _ in range(500):
-        with contextlib.suppress(velocpy.StoreLocked):
+        with contextlib.suppress(velocpy.errors.StoreLocked):
             opened = velocpy.open(OTHER, host="1MiB", disk="1MiB")
             break
         time.sleep(0.01)
@@ -390,8 +391,8 @@ def free(s: State, completed: bool) -> str | None:
 def call_another(s: State) -> None:
     with velocpy.open(OTHER, host="1MiB", disk="1MiB") as store:
         store.history("new").checkpoint(0, u=ZEROS)
-    inspect.repair(OTHER)
-    inspect.collect(OTHER)
+    ondisk.repair(OTHER)
+    ondisk.collect(OTHER)
 
 
 ZEROS = np.zeros(50, np.uint8)
@@ -437,7 +438,7 @@ def use(history: velocpy.History, rng: random.Random) -> None:
 
 
 #: What calls may raise when another call came between.
-ALLOWED = (velocpy.CheckpointNotFound, velocpy.CheckpointDropped, velocpy.PlanUnfinished)
+ALLOWED = (velocpy.errors.CheckpointNotFound, velocpy.errors.CheckpointDropped, velocpy.errors.PlanUnfinished)
 
 
 class Tracer:
@@ -491,7 +492,7 @@ def reopened(store: velocpy.Store, history: velocpy.History) -> list[str]:
     for key in range(KEYS):
         history.checkpoint(key, u=np.full(50, key, np.uint8))
     store.close()
-    if damage := inspect.check(STORE).damaged:
+    if damage := ondisk.check(STORE).damaged:
         return [f"{damage} checkpoints are damaged"]
     with velocpy.open(STORE, host="1MiB", disk="16MiB") as store:
         if list(store.history("h")) != list(range(KEYS)):
@@ -504,7 +505,7 @@ def run(mode: str, tiers: str, count: int, seed: int) -> dict[str, Any]:
     failures = Failures()
     wrong: list[str] = []
     interruptions = 0
-    store = velocpy.open(**TIERS[tiers], lookahead=4)
+    store = velocpy.open(**TIERS[tiers], tuning=velocpy.Tuning(lookahead=4))
     history = store.history("h")
     armed = False
 

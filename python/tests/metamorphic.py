@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from bits import same
+from tuned import tuned
 
 import velocpy
 
@@ -29,7 +30,7 @@ DTYPES = ("u1", "f8", "i2", "c8")
 LARGEST = 96 * KIB
 TIMEOUT = 60
 #: What says that there is no room, or that there was none in time.
-FULL = (velocpy.TierFull, velocpy.WaitTimeout, velocpy.DurabilityLost)
+FULL = (velocpy.errors.TierFull, velocpy.errors.WaitTimeout, velocpy.errors.DurabilityLost)
 _NOISE = np.random.default_rng(9).integers(0, 256, LARGEST + 8192, dtype=np.uint8)
 
 
@@ -201,7 +202,7 @@ class Player:
         options = dict(self._options)
         if options["host"] is not None:
             options["host"] = int(options["host"] * (1 if self._tiny else max(scale, 1)))
-        return velocpy.open(self._path, **options)
+        return velocpy.open(self._path, **tuned(options))
 
     def end(self) -> None:
         self._store.close(flush=False)
@@ -255,7 +256,7 @@ class Player:
     def _missing(self, history: velocpy.History, key: int | str, last: bool) -> None:
         try:
             history.restore(key, last=last, timeout=self._timeout)
-        except velocpy.CheckpointNotFound:
+        except velocpy.errors.CheckpointNotFound:
             self.counts["missing"] += 1
         else:
             raise AssertionError("it is there")
@@ -298,7 +299,7 @@ class Player:
                 followed += 1
                 if followed == most:
                     break
-        except velocpy.CheckpointNotFound as error:
+        except velocpy.errors.CheckpointNotFound as error:
             if error.key in self._model[name]:
                 raise
             history.hint_clear()

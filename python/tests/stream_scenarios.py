@@ -289,7 +289,7 @@ def written_through_dlpack(seed: int) -> None:
         history.checkpoint(0, u=u)
         for wrong in ({"version": None}, {"flags": 1}, {"flags": 2}):
             refused = Dlpack(u.address, (nbytes,), "|u1", **wrong)
-            with pytest.raises(velocpy.InvalidArgument, match="read-only"):
+            with pytest.raises(velocpy.errors.InvalidArgument, match="read-only"):
                 history.restore(0, into=[refused])
         stream, back = board.stream(), board.allocate(nbytes)
         history.restore(0, into=[Dlpack(back, (nbytes,), "|u1")], stream=stream)
@@ -387,7 +387,7 @@ def round_trip(seed: int) -> None:
         with history.restore(0) as first:
             history.checkpoint(1, u=first["u"])
             assert not first["u"].writable
-            with pytest.raises(velocpy.InvalidArgument, match="read-only"):  # others may share it
+            with pytest.raises(velocpy.errors.InvalidArgument, match="read-only"):  # others may share it
                 history.restore(1, into={"u": first["u"]})
         assert restored(history, 1, "u", 70_000) == content
         board.fill(u.address, (other := chance.randbytes(70_000)), stream)

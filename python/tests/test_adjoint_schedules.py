@@ -309,7 +309,7 @@ def test_plan_is_what_will_be_asked(name: str, adjoints: int) -> None:
         watched = Watched(store.history("control"))
         drive(SCHEDULES[name](steps), Oscillators(steps), watched, steps=steps, adjoints=adjoints)
     assert [
-        (type(op).__name__.lower(), op.key) for op in plan if isinstance(op, (velocpy.Restore, velocpy.Last))
+        (type(op).__name__.lower(), op.key) for op in plan if isinstance(op, (velocpy.plan.Restore, velocpy.plan.Last))
     ] == watched.reads
 
 
@@ -332,7 +332,7 @@ def test_plan_of_leaves_the_schedule_fresh() -> None:
 @pytest.mark.parametrize("as_plan", [plan_of, lambda schedule: schedule])
 def test_a_schedule_may_be_hinted_by_hand(as_plan: Callable[[Any], Any]) -> None:
     schedule = cs.MultistageCheckpointSchedule(40, 3, 4)
-    expected = [(type(op), op.key) for op in plan_of(schedule) if not isinstance(op, velocpy.Advance)]
+    expected = [(type(op), op.key) for op in plan_of(schedule) if not isinstance(op, velocpy.plan.Advance)]
     with fresh_store() as store:
         history = store.history("control")
         for _, key in expected:
@@ -421,9 +421,9 @@ def test_what_is_no_schedule_model_or_history_is_a_typed_error() -> None:
     with velocpy.open(host="1MiB") as store:
         history = store.history("h")
         for wrong in ((5, 5, 5), (cs.Revolve(4, 2), 5, history), (cs.Revolve(4, 2), Oscillators(4), 5)):
-            with pytest.raises(velocpy.InvalidType):
+            with pytest.raises(velocpy.errors.InvalidType):
                 drive(*wrong)
-    with pytest.raises(velocpy.InvalidType):
+    with pytest.raises(velocpy.errors.InvalidType):
         plan_of(5)
 
 

@@ -24,11 +24,11 @@ def history() -> Iterator[velocpy.History]:
 def test_a_stream_that_is_none_is_refused_without_a_device_too(history: velocpy.History, psi: Any) -> None:
     history.checkpoint(0, u=U)
     back = np.zeros_like(U)
-    with pytest.raises(velocpy.InvalidType, match="stream"):
+    with pytest.raises(velocpy.errors.InvalidType, match="stream"):
         history.checkpoint(1, u=U, stream=psi)
-    with pytest.raises(velocpy.InvalidType, match="stream"):
+    with pytest.raises(velocpy.errors.InvalidType, match="stream"):
         history.restore(0, into={"u": back}, stream=psi)
-    with pytest.raises(velocpy.InvalidType, match="stream"):
+    with pytest.raises(velocpy.errors.InvalidType, match="stream"):
         history.restore(0, stream=psi)
     assert list(history) == [0]
     assert not back.any()
@@ -38,7 +38,7 @@ def test_a_stream_that_is_one_is_taken_without_a_device_too(history: velocpy.His
     for stream in (None, 0, 1, np.int64(7), [1, 2], ()):
         history.checkpoint(0, u=U, stream=stream)
         assert np.array_equal(history.restore(0, into=np.zeros_like(U), stream=stream), U)
-    with pytest.raises(velocpy.InvalidArgument, match="no handle"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="no handle"):
         history.checkpoint(1, u=U, stream=-1)
     assert list(history) == [0]
 
@@ -47,7 +47,7 @@ def test_a_stream_that_is_one_is_taken_without_a_device_too(history: velocpy.His
 @pytest.mark.parametrize("value", [U, np.zeros(1), np.zeros(())])
 def test_an_array_in_place_of_an_option_is_refused(history: velocpy.History, option: str, value: Any) -> None:
     """It was meant as a region of that name; the error says how such a region is kept."""
-    with pytest.raises(velocpy.InvalidType, match=rf"{option}.*checkpoint\(key, {{'{option}': "):
+    with pytest.raises(velocpy.errors.InvalidType, match=rf"{option}.*checkpoint\(key, {{'{option}': "):
         history.checkpoint(0, u=U, **{option: value})
     assert not len(history)
     history.checkpoint(0, {"u": U, option: value})
@@ -63,7 +63,7 @@ def test_an_array_in_place_of_an_option_is_refused(history: velocpy.History, opt
 )  # fmt: skip
 def test_a_misspelt_option_is_no_region(history: velocpy.History, name: str, meant: str) -> None:
     for value in (np.int64(6), np.float64(1), U):
-        with pytest.raises(velocpy.InvalidArgument) as raised:
+        with pytest.raises(velocpy.errors.InvalidArgument) as raised:
             history.checkpoint(0, u=U, **{name: value})
         assert repr(name) in str(raised.value)
         assert meant in str(raised.value)
@@ -74,9 +74,9 @@ def test_a_misspelt_option_is_no_region(history: velocpy.History, name: str, mea
 
 
 def test_the_key_goes_by_position(history: velocpy.History) -> None:
-    with pytest.raises(velocpy.InvalidArgument, match=r"by position"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match=r"by position"):
         history.checkpoint(key=np.int64(6), u=U)
-    with pytest.raises(velocpy.InvalidArgument, match=r"by position"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match=r"by position"):
         history.checkpoint(6, regions={"u": U})  # type: ignore[arg-type]
     assert not len(history)
 
@@ -93,9 +93,9 @@ def test_names_of_fields_stay_names_of_regions(history: velocpy.History, name: s
 
 
 def test_a_value_that_is_no_array_is_told_with_the_option_it_resembles(history: velocpy.History) -> None:
-    with pytest.raises(velocpy.InvalidType, match=r"'cpoyy'.*copy"):
+    with pytest.raises(velocpy.errors.InvalidType, match=r"'cpoyy'.*copy"):
         history.checkpoint(0, u=U, cpoyy=False)
-    with pytest.raises(velocpy.InvalidType) as raised:
+    with pytest.raises(velocpy.errors.InvalidType) as raised:
         history.checkpoint(0, u=object(), velocity=False)
     assert "copy" not in str(raised.value)
     assert not len(history)
@@ -104,10 +104,10 @@ def test_a_value_that_is_no_array_is_told_with_the_option_it_resembles(history: 
 def test_a_tree_by_keywords_has_no_options_in_it(history: velocpy.History) -> None:
     for name in ("cpoyy", "time", "met"):
         for value in (False, 3, {"x": 1.5}):
-            with pytest.raises(velocpy.InvalidType, match=rf"'{name}'.*Nothing was captured.*Is \w+= meant"):
+            with pytest.raises(velocpy.errors.InvalidType, match=rf"'{name}'.*Nothing was captured.*Is \w+= meant"):
                 history.checkpoint(0, model={"w": U}, **{name: value})
     for values in ({"u": 5}, {"step": 3, "loss": None}, {"u": [1.0, 2.0]}, {"u": (1.0, 2.0), "v": 3}):
-        with pytest.raises(velocpy.InvalidType, match=r"region '(u|step)' is"):
+        with pytest.raises(velocpy.errors.InvalidType, match=r"region '(u|step)' is"):
             history.checkpoint(0, **values)
     assert not len(history)
     history.checkpoint(0, model={"w": U}, step=3, lr=0.1, time={"u": U})
@@ -128,14 +128,14 @@ def test_arrays_to_fill_go_by_keyword(history: velocpy.History) -> None:
     history.checkpoint(0, u=U)
     back = np.zeros_like(U)
     for given in ({"u": back}, [back], back, (back,)):
-        with pytest.raises(velocpy.InvalidArgument, match="into="):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="into="):
             history.restore(0, given)  # type: ignore[call-overload]
     history.restore(0, into={"u": back})
     assert np.array_equal(back, U)
 
 
 def test_a_knob_that_is_none_is_refused() -> None:
-    with pytest.raises(velocpy.InvalidArgument, match=r"node_proceses.*node_processes"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match=r"node_proceses.*node_processes"):
         knobs.override(node_proceses=4).__enter__()
     assert knobs.node_processes() == 1
 

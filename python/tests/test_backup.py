@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import velocpy
-from velocpy import inspect
+from velocpy import ondisk
 from velocpy.backup import backup
 
 SIZES = {"host": "8MiB", "disk": "256MiB"}
@@ -62,7 +62,7 @@ def test_beside_a_writer(tmp_path: Path) -> None:
             writer.join()
     before = 0
     for n in range(5):
-        assert inspect.check(tmp_path / f"copy{n}", read_data=True).sound
+        assert ondisk.check(tmp_path / f"copy{n}", read_data=True).sound
         with velocpy.open(tmp_path / f"copy{n}", mode="r", host="8MiB") as copy:
             newest = 0
             for key in range(50):
@@ -99,15 +99,15 @@ def test_refusals_leave_nothing(tmp_path: Path) -> None:
     (tmp_path / "full" / "file").touch()
     with velocpy.open(tmp_path / "store", **SIZES) as store:
         store.history("h").checkpoint(0, u=numbered(1))
-        with pytest.raises(velocpy.InvalidArgument, match="not an empty directory"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="not an empty directory"):
             store.backup(tmp_path / "full")
         (tmp_path / "store").rename(tmp_path / "moved")
-        with pytest.raises(velocpy.InvalidArgument, match="any more"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="any more"):
             store.backup(tmp_path / "copy")
         assert backup(tmp_path / "moved", tmp_path / "copy").checkpoints == 1
-    with pytest.raises(velocpy.NotAStore):
+    with pytest.raises(velocpy.errors.NotAStore):
         backup(tmp_path / "full", tmp_path / "copy2")
-    with velocpy.open(host="8MiB") as memory, pytest.raises(velocpy.InvalidArgument, match="durable"):
+    with velocpy.open(host="8MiB") as memory, pytest.raises(velocpy.errors.InvalidArgument, match="durable"):
         memory.backup(tmp_path / "copy3")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "full", "moved"]
 

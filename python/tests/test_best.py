@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import velocpy
-from velocpy import inspect
+from velocpy import ondisk
 from velocpy.backup import backup
 from velocpy.cli import main
 
@@ -121,14 +121,14 @@ def test_the_rule_outlives_the_process(
             run.drop(key)
             continue
         state = {"w": {"loss": np.zeros(1)}, "loss": 0.25, "val": [1]} if tree else {"u": np.zeros(1)}
-        with contextlib.suppress(velocpy.CheckpointDropped):  # it was durable, and no rule kept it
+        with contextlib.suppress(velocpy.errors.CheckpointDropped):  # it was durable, and no rule kept it
             run.checkpoint(key, state, meta=meta).wait("disk")
         there[key] = meta
         there = kept(there, rule)
         assert list(run) == list(there), (key, meta)
     store.close()
-    assert [entry.key for entry in inspect.checkpoints(path, "run")] == list(there)
-    assert inspect.collect(path, dry_run=True).dropped == 0
+    assert [entry.key for entry in ondisk.checkpoints(path, "run")] == list(there)
+    assert ondisk.collect(path, dry_run=True).dropped == 0
 
 
 def test_what_is_dropped_does_not_come_back_and_others_take_its_place() -> None:
@@ -168,7 +168,7 @@ def test_refused(rule: dict[str, Any], hint: str) -> None:
     with velocpy.open(host="1MiB") as store:
         run = store.history("run")
         run.retain(last=1)
-        with pytest.raises(velocpy.InvalidArgument, match=hint):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=hint):
             run.retain(**rule)
         for key in range(3):
             run.checkpoint(key, u=np.zeros(1), meta={"loss": key})
@@ -180,9 +180,9 @@ def test_what_a_store_says_of_the_rule(tmp_path: Path, order: Any) -> None:
     with velocpy.open(tmp_path, host="1MiB", disk="8MiB") as store:
         store.history("run").retain(last=2, best=3, by=("val", 'ä\n"\ud800'), order=order)
         store.history("old").retain(last=2)
-    of = {entry.name: entry.retention for entry in inspect.contents(tmp_path).histories}
-    assert of["run"] == inspect.Retention(2, 0, False, (), 0, 3, ("val", 'ä\n"\ud800'), order)
-    assert of["old"] == inspect.Retention(2, 0, False, ())
+    of = {entry.name: entry.retention for entry in ondisk.contents(tmp_path).histories}
+    assert of["run"] == ondisk.Retention(2, 0, False, (), 0, 3, ("val", 'ä\n"\ud800'), order)
+    assert of["old"] == ondisk.Retention(2, 0, False, ())
     told = CliRunner().invoke(main, ["ls", str(tmp_path), "--json"]).output
     rules = {line["history"]: line["retention"] for line in map(json.loads, told.splitlines())}
     assert (rules["run"]["best"], rules["run"]["by"], rules["run"]["order"]) == (3, ["val", 'ä\n"\ud800'], order)

@@ -65,7 +65,9 @@ def test_too_few_threads_in_the_cgroup(tree: Tree, monkeypatch: pytest.MonkeyPat
     tree("0::/job/step\n", JOB | STEP)
     started: list[int] = []
     monkeypatch.setattr(_core, "startable_threads", lambda count: started.append(count) or count)
-    with pytest.raises(velocpy.CoreUnavailable, match=r"may start 3 more threads, and the core needs 13: .*pids\.max"):
+    with pytest.raises(
+        velocpy.errors.CoreUnavailable, match=r"may start 3 more threads, and the core needs 13: .*pids\.max"
+    ):
         limits.require(2)
     assert not started
     (cgroups.ROOT / "job" / "pids.max").write_text("30\n")

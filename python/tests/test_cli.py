@@ -269,7 +269,7 @@ def test_a_folder_that_cannot_be_made_is_found_before_anything_runs(
 
 def test_a_failing_store_is_one_message(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*arguments: Any, **options: Any) -> None:
-        raise velocpy.TierFull("no room in tier 'disk'", tier="disk")
+        raise velocpy.errors.TierFull("no room in tier 'disk'", tier="disk")
 
     monkeypatch.setattr(velocpy.History, "checkpoint", full)
     result = invoke("demo", *SMALL, "--quiet", "--out", str(tmp_path))

@@ -38,7 +38,7 @@ class Client:
                 self.calls += 1
                 try:
                     self.random.choice(actions)(self.random.randrange(25))
-                except (velocpy.TierFull, velocpy.WaitTimeout):
+                except (velocpy.errors.TierFull, velocpy.errors.WaitTimeout):
                     self.leases.clear()  # held by leases: its own, or those of the others
         except BaseException:
             self.failure = traceback.format_exc()
@@ -114,13 +114,15 @@ def test_random_clients(seed: int) -> None:
     store = velocpy.open(
         host=options.choice(["700KiB", "2MiB", "5MiB"]),
         disk="300MiB",
-        flush=options.choice(["lazy", "eager"]),
-        policy=options.choice(["score", "lru", "fifo"]),
         verify=options.choice(["moved", "first", "always"]),
-        guess=options.random() < 0.7,
-        prefetch=options.random() < 0.8,
         debug=options.random() < 0.3,
-        workers=options.choice([1, 2, 4]),
+        tuning=velocpy.Tuning(
+            flush=options.choice(["lazy", "eager"]),
+            policy=options.choice(["score", "lru", "fifo"]),
+            guess=options.random() < 0.7,
+            prefetch=options.random() < 0.8,
+            workers=options.choice([1, 2, 4]),
+        ),
     )
     clients = [Client(store, number, 10 * seed + number) for number in range(4)]
     until = time.monotonic() + SECONDS

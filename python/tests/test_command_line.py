@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import velocpy
-from velocpy import doctor, errors, exits, output
+from velocpy import errors
 from velocpy.bench import __main__ as benchmarks
-from velocpy.cli import main
+from velocpy.cli import diagnosis, exits, main, output
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,7 +122,7 @@ def test_the_page_has_every_command() -> None:
 
 
 def test_errors_have_their_codes() -> None:
-    def named(name: str, base: type[Exception] = velocpy.VelocError) -> Exception:
+    def named(name: str, base: type[Exception] = velocpy.errors.VelocError) -> Exception:
         known = getattr(errors, name, None)
         return (known or type(name, (base,), {}))("it went wrong")
 
@@ -165,7 +165,7 @@ def test_what_goes_wrong_is_one_line(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(doctor, "examine", fail)
+    monkeypatch.setattr(diagnosis, "examine", fail)
     result = invoke("doctor", "--json")
     assert result.exit_code == code
     assert result.stdout == ""

@@ -14,7 +14,7 @@ import velocpy
 def expect(call, region, tier, key="k"):
     try:
         call()
-    except velocpy.CorruptCheckpoint as error:
+    except velocpy.errors.CorruptCheckpoint as error:
         assert (error.history, error.key, error.region, error.tier) == ("h", key, region, tier), vars(error)
         assert "checksum" in str(error) or "mismatch" in str(error) or "not those" in str(error), error
     else:
@@ -90,7 +90,7 @@ def test_unverified_is_quiet(run_python: RunPython) -> None:
     done = run_python(
         PRELUDE
         + """
-for options in ({"verify": "off"}, {"checksum": False}):
+for options in ({"verify": "off"}, {"tuning": velocpy.Tuning(checksum=False)}):
     store = velocpy.open(host="4MiB", **options)
     history = store.history("h")
     history.checkpoint("k", u=np.zeros(1000, np.uint8))
@@ -132,7 +132,7 @@ for key in (3, "k", chr(0) + chr(228) + chr(34), "<" * 150, "k" * 5000, awkward)
         expect(call, "v", "host", named)
         try:
             call()
-        except velocpy.StoreClosed:
+        except velocpy.errors.StoreClosed:
             assert store.closed
         history.hint_clear()
     store.close()
@@ -142,9 +142,9 @@ try:
         history = store.history("h")
         history.checkpoint("k", [np.zeros(10)])
         history._core.corrupt("k", NOWHERE, 8)
-except velocpy.BelatedCorruption as error:
+except velocpy.errors.BelatedCorruption as error:
     assert error.key == "k" and error.region == 0 and "verify='always'" in str(error), error
-    assert not isinstance(error, velocpy.CorruptCheckpoint)
+    assert not isinstance(error, velocpy.errors.CorruptCheckpoint)
 else:
     raise AssertionError("nobody told")
 assert store.closed
@@ -191,7 +191,7 @@ def test_disk_that_refuses_to_grow(run_python: RunPython) -> None:
 resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, resource.RLIM_INFINITY))
 try:
     store = velocpy.open(host="4MiB", disk="64MiB")
-except velocpy.TierIOError as error:
+except velocpy.errors.TierIOError as error:
     assert error.errno == errno.EFBIG and error.tier == "disk", vars(error)
     print("refused")
     sys.exit()
@@ -201,14 +201,14 @@ for i in range(100):
     try:
         history.checkpoint(i, u=np.full(300_000, i, np.uint8))
         written.append(i)
-    except (velocpy.TierIOError, velocpy.TierFull) as error:
+    except (velocpy.errors.TierIOError, velocpy.errors.TierFull) as error:
         failed += 1
 assert failed
 for i in written:
     assert history.restore(i)["u"][7] == i
 try:
     history.wait("disk", timeout=30)
-except (velocpy.TierIOError, velocpy.DurabilityLost, velocpy.TierFull) as error:
+except (velocpy.errors.TierIOError, velocpy.errors.DurabilityLost, velocpy.errors.TierFull) as error:
     print("told")
 store.close()
 """,
@@ -230,7 +230,7 @@ for i in range(40):
     try:
         history.checkpoint(i, u=np.full(300_000, i, np.uint8))
         written.append(i)
-    except velocpy.TierFull as error:
+    except velocpy.errors.TierFull as error:
         assert error.key == i
 for tier in store.stats()["tiers"].values():
     assert tier["high_water"] <= tier["capacity"]
@@ -253,7 +253,7 @@ store.close()
 def test_unwritable_directory(tmp_path) -> None:
     import velocpy
 
-    with pytest.raises(velocpy.VelocError):
+    with pytest.raises(velocpy.errors.VelocError):
         velocpy.open("/proc/1/nothing", host="1MiB", disk="1MiB")
-    with pytest.raises(velocpy.VelocError):
+    with pytest.raises(velocpy.errors.VelocError):
         velocpy.open("/proc/self", host="1MiB", disk="1MiB")

@@ -292,7 +292,7 @@ def test_a_device_gets_its_budget_and_its_memory_back(monkeypatch: pytest.Monkey
 
 def test_a_reference_too_large_for_the_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = on_host(monkeypatch, pretended(free=lambda: SMALL[2].survey().history_bytes))
-    with pytest.raises(velocpy.TierFull, match=r"needs .* on cuda:0, where .* are free"):
+    with pytest.raises(velocpy.errors.TierFull, match=r"needs .* on cuda:0, where .* are free"):
         run(replace(SMALL[2], device="cuda"))
     assert opened == []
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from velocpy.cli.exits import Exit
 from velocpy.demo.backend import backend_named
 from velocpy.demo.migration import InHistory
 from velocpy.demo.run import Outcome, run
 from velocpy.demo.settings import Settings
-from velocpy.exits import Exit
 from velocpy.plot.stays import record_of
 
 torch = pytest.importorskip("torch")

@@ -88,7 +88,7 @@ def test_interfaces_that_cannot_be(interface: dict[str, Any], what: str) -> None
             lambda array: history.checkpoint(0, u=array),
             lambda array: history.restore("f", into={"u": array}),
         ):
-            with pytest.raises(velocpy.InvalidArgument, match=what) as told:
+            with pytest.raises(velocpy.errors.InvalidArgument, match=what) as told:
                 refused(Interface(**interface))
             assert "'u'" in str(told.value)
 
@@ -116,7 +116,7 @@ def test_what_is_no_interface() -> None:
         "device -3": device,
     }
     for what, wrong in told.items():
-        with pytest.raises(velocpy.InvalidArgument, match=what):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=what):
             devices.describe(wrong, "u")
 
 
@@ -133,7 +133,7 @@ def test_every_step_of_an_array_may_fail() -> None:
 
     for name in ("__cuda_array_interface__", "__dlpack__", "__dlpack_device__"):
         for error in (RuntimeError, TypeError, OverflowError, RecursionError, OSError, StopIteration):
-            with pytest.raises(velocpy.InvalidType):
+            with pytest.raises(velocpy.errors.InvalidType):
                 arrays.describe(failing(name, error), "u")
         with pytest.raises(KeyboardInterrupt):
             arrays.describe(failing(name, KeyboardInterrupt), "u")
@@ -189,7 +189,7 @@ TENSORS = {
 def test_tensors_that_cannot_be(fields: dict[str, Any], what: str) -> None:
     array = Dlpack(**fields)
     with velocpy.open(host="16MiB") as store:
-        with pytest.raises(velocpy.InvalidArgument, match=what) as told:
+        with pytest.raises(velocpy.errors.InvalidArgument, match=what) as told:
             store.history("h").checkpoint(0, u=array)
         assert "'u'" in str(told.value)
     del told
@@ -211,10 +211,10 @@ def test_what_is_no_capsule() -> None:
     used = Dlpack().__dlpack__(stream=1)
     assert velocpy._core.open_capsule(used)
     for capsule in (None, 5, "dltensor", object(), used):
-        with pytest.raises(velocpy.InvalidType, match="'u'"):
+        with pytest.raises(velocpy.errors.InvalidType, match="'u'"):
             devices.describe(Wrong(capsule), "u")
     for device in (None, 2, (2,), (2, 0, 0), ("cuda", 0), (2, None), (True, 0)):
-        with pytest.raises(velocpy.InvalidType, match="'u'"):
+        with pytest.raises(velocpy.errors.InvalidType, match="'u'"):
             arrays.describe(Wrong(None, device), "u")
 
 
@@ -292,7 +292,7 @@ def test_arrays_of_leases_refuse_what_they_cannot_do() -> None:
     memory = Memory()
     array = devices.DeviceArray(memory, 0)  # type: ignore[arg-type]
     for wrong in (0, -2, 1 << 64, 1.5, "1", True):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             array.__dlpack__(stream=wrong)  # type: ignore[arg-type]
     with pytest.raises(BufferError, match="copy"):
         array.__dlpack__(copy=True)
@@ -359,7 +359,7 @@ def test_streams_by_every_name() -> None:
 
     assert devices.named([3, np.int64(4), Protocol(), Torch(), Cupy()]) == (3, 4, 5, 6, 7)
     for wrong in (-1, 1 << 64, 1.5, "x", True):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             devices.named(wrong)
 
 
@@ -376,7 +376,7 @@ def test_the_current_stream_of_torch_by_either_way(monkeypatch: pytest.MonkeyPat
     "wrong", ["12 parsecs", -1, float("nan"), 0, "0%", "101%", "x%", 1.5, True, {"gpu": 1}, {-1: 1}, {True: 1}]
 )
 def test_hostile_budgets(wrong: Any) -> None:
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         device_budgets(wrong)
 
 
@@ -389,14 +389,14 @@ def test_budgets() -> None:
 
 def test_budgets_of_an_open_store() -> None:
     assert device_budgets(0, least=0) == [{"ordinal": 0, "bytes": 0}]
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         device_budgets(-1, least=0)
     with velocpy.open(host="16MiB") as store:
-        with pytest.raises(velocpy.TierUnavailable, match="no device tier"):
+        with pytest.raises(velocpy.errors.TierUnavailable, match="no device tier"):
             store.resize(device="1MiB")
-        with pytest.raises(velocpy.TierUnavailable, match="device 3"):
+        with pytest.raises(velocpy.errors.TierUnavailable, match="device 3"):
             store._core.resize('{"devices": [{"ordinal": 3, "bytes": 1}]}', None)
-    with pytest.raises(velocpy.StoreClosed):
+    with pytest.raises(velocpy.errors.StoreClosed):
         store.resize(device="1MiB")
 
 
@@ -416,7 +416,7 @@ def test_resize_names_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         assert repr(store).startswith("<Store cuda:3 1.0 MiB, ")
         store._places = (4, 1)
         store._config["devices"].append({"ordinal": 0, "bytes": 5})
-        with pytest.raises(velocpy.InvalidArgument, match="name those"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="name those"):
             store.resize(device="1MiB")
         assert store.resize(device={"cuda:0": "25%"}) == 7
         assert store._config["devices"] == [{"ordinal": 3, "bytes": 1 << 20}, {"ordinal": 0, "share": 0.25}]
@@ -425,20 +425,20 @@ def test_resize_names_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_device_needs_a_host_tier() -> None:
-    with pytest.raises(velocpy.InvalidArgument, match="host"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="host"):
         velocpy.open(device="1GiB", host=None, disk="1GiB")
-    with pytest.raises(velocpy.InvalidArgument, match="pinning"):
-        velocpy.open(device="1GiB", pinning="sometimes")
+    with pytest.raises(velocpy.errors.InvalidArgument, match="pinning"):
+        velocpy.open(device="1GiB", tuning=velocpy.Tuning(pinning="sometimes"))
 
 
 def test_without_a_budget_arrays_on_a_device_are_refused() -> None:
     with velocpy.open(host="16MiB") as store:
         history = store.history("h")
-        with pytest.raises(velocpy.TierUnavailable, match="device=") as refused:
+        with pytest.raises(velocpy.errors.TierUnavailable, match="device=") as refused:
             history.checkpoint(0, u=Interface())
         assert refused.value.region is not None
         assert refused.value.tier == "device"
-        with pytest.raises(velocpy.TierUnavailable):
+        with pytest.raises(velocpy.errors.TierUnavailable):
             history.checkpoint(0, u=(1 << 40, 100, 2))
         assert len(history) == 0
 
@@ -447,7 +447,7 @@ def test_without_a_driver_it_says_what_helps() -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("this machine has a CUDA device")
-    with pytest.raises(velocpy.TierUnavailable, match="driver") as refused:
+    with pytest.raises(velocpy.errors.TierUnavailable, match="driver") as refused:
         velocpy.open(device="1GiB", host="64MiB")
     assert refused.value.tier == "device"
     with velocpy.open(host="64MiB") as store:  # the host tier works as ever

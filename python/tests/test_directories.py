@@ -11,7 +11,7 @@ import pytest
 from conftest import RunPython
 
 import velocpy
-from velocpy import files
+from velocpy import interchange
 
 SIZES = {"host": "1MiB", "disk": "16MiB"}
 
@@ -35,9 +35,9 @@ def names(directory: Path) -> list[str]:
 )
 @pytest.mark.parametrize("mode", ["a", "r"])
 def test_a_size_is_no_path(size: str, mode: str, tmp_path: Path) -> None:
-    with pytest.raises(velocpy.InvalidArgument) as raised:
+    with pytest.raises(velocpy.errors.InvalidArgument) as raised:
         velocpy.open(size, mode=mode)
-    assert not isinstance(raised.value, velocpy.NotAStore)
+    assert not isinstance(raised.value, velocpy.errors.NotAStore)
     assert f"open({'device' if '%' in size else 'host'}={size!r})" in str(raised.value)
     assert f"'./{size}'" in str(raised.value)
     assert names(tmp_path) == []
@@ -51,7 +51,7 @@ def test_a_directory_that_is_called_like_a_size(tmp_path: Path) -> None:
     with velocpy.open("64MiB", mode="r") as store:
         assert store.history("h").restore(0)["u"][9] == 9
     Path("3g").mkdir()
-    with pytest.raises(velocpy.InvalidArgument, match="reads as a size"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="reads as a size"):
         velocpy.open("3g", **SIZES)
 
 
@@ -72,17 +72,17 @@ def foreign(directory: Path) -> Path:
 def test_a_directory_with_other_files_is_no_store(tmp_path: Path) -> None:
     directory = foreign(tmp_path / "home")
     before = names(directory)
-    with pytest.raises(velocpy.ForeignDirectory) as raised:
+    with pytest.raises(velocpy.errors.ForeignDirectory) as raised:
         velocpy.open(directory, **SIZES)
-    assert isinstance(raised.value, velocpy.InvalidArgument)
+    assert isinstance(raised.value, velocpy.errors.InvalidArgument)
     for part in (str(directory), "3 ", "data-of-2024.csv", "thesis.tex", "Nothing was changed", f"{directory}/velocpy"):
         assert part in str(raised.value)
     assert names(directory) == before
-    with pytest.raises(velocpy.ForeignDirectory):
+    with pytest.raises(velocpy.errors.ForeignDirectory):
         velocpy.open(directory, durable=True, **SIZES)
     np.savez(tmp_path / "state.npz", u=np.ones(2))
-    with pytest.raises(velocpy.ForeignDirectory):
-        files.import_(tmp_path / "state.npz", directory, "h", 0)
+    with pytest.raises(velocpy.errors.ForeignDirectory):
+        interchange.import_(tmp_path / "state.npz", directory, "h", 0)
     assert names(directory) == before
 
 
@@ -91,7 +91,7 @@ def test_many_other_files_are_counted(tmp_path: Path) -> None:
     directory.mkdir()
     for i in range(2000):
         (directory / f"file{i:04}").touch()
-    with pytest.raises(velocpy.ForeignDirectory, match=r"more than 1000 .*'file\d{4}', .*…") as raised:
+    with pytest.raises(velocpy.errors.ForeignDirectory, match=r"more than 1000 .*'file\d{4}', .*…") as raised:
         velocpy.open(directory, **SIZES)
     assert len(str(raised.value)) < 600
 
@@ -116,7 +116,7 @@ def test_a_store_stays_one_beside_other_files(tmp_path: Path) -> None:
         assert list(store.history("h")) == [0]
     (directory / "velocpy.store").unlink()
     (directory / "velocpy.copy").unlink()
-    with pytest.raises(velocpy.DamagedStore):  # what is left of it says that it was one
+    with pytest.raises(velocpy.errors.DamagedStore):  # what is left of it says that it was one
         velocpy.open(directory, **SIZES)
 
 
@@ -141,7 +141,7 @@ def test_a_link_to_a_directory_is_that_directory(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "store")
     filled(tmp_path / "link")
     (tmp_path / "other").symlink_to(foreign(tmp_path / "home"))
-    with pytest.raises(velocpy.ForeignDirectory):
+    with pytest.raises(velocpy.errors.ForeignDirectory):
         filled(tmp_path / "other")
 
 
@@ -191,7 +191,7 @@ if root:
     os.seteuid(65534)  # files of root's are open to root, whatever their modes
 try:
     velocpy.open(path, **options).close()
-except velocpy.VelocError as error:
+except velocpy.errors.VelocError as error:
     print(json.dumps([type(error).__name__, error.errno, str(error), isinstance(error, PermissionError), str(path)]))
 finally:
     if root:

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from conftest import RunPython
 
 import velocpy
-from velocpy import _core, doctor, knobs
-from velocpy.cli import main
+from velocpy import _core, knobs
+from velocpy.cli import diagnosis, main
 from velocpy.trial import filesystem, system
 
 no_gpu = pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a GPU")
@@ -41,7 +41,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any]], None
     """Lets the command see a report that is given to it."""
 
     def give(answer: dict[str, Any]) -> None:
-        monkeypatch.setattr(doctor, "examine", lambda *_, **__: answer)
+        monkeypatch.setattr(diagnosis, "examine", lambda *_, **__: answer)
 
     return give
 
@@ -136,13 +136,13 @@ def test_strict_minds_warnings(verdict: str, code: int, examined: Callable[[dict
 
 
 def test_what_is_not_ok_says_what_helps() -> None:
-    for found in doctor.examine(rates=False)["findings"]:
+    for found in diagnosis.examine(rates=False)["findings"]:
         assert (found["verdict"] == "ok") == ("remedy" not in found), found
 
 
 def test_what_helps_stands_below_what_is_wrong() -> None:
     answer = report("warning", 1, finding("ok"), finding("warning", device=11, text="slow", remedy="Look at the slot."))
-    assert list(doctor.lines(answer)) == [
+    assert list(diagnosis.lines(answer)) == [
         "ok       copies          found",
         "warning  cuda:11 copies  slow",
         "                         Look at the slot.",
@@ -152,14 +152,14 @@ def test_what_helps_stands_below_what_is_wrong() -> None:
 
 def test_lines_are_broken_for_terminals() -> None:
     answer = report("ok", 1, finding("ok", text="word " * 50, remedy="help " * 50))
-    shown = list(doctor.lines(answer, 60))
+    shown = list(diagnosis.lines(answer, 60))
     assert max(map(len, shown)) <= 60
     assert " ".join(" ".join(shown[:-1]).split()) == "ok copies " + "word " * 50 + "help " * 49 + "help"
 
 
 def test_a_disk_that_cannot_be_written_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def full(*_: Any, **__: Any) -> None:
-        raise velocpy.TierFull("no room in tier 'disk'", tier="disk")
+        raise velocpy.errors.TierFull("no room in tier 'disk'", tier="disk")
 
     monkeypatch.setattr(velocpy.History, "checkpoint", full)
     result = invoke("--no-rates")
@@ -174,14 +174,14 @@ def test_bytes_that_come_back_changed_are_a_finding(monkeypatch: pytest.MonkeyPa
         return original(history, key, state=state + (key == 5))
 
     monkeypatch.setattr(velocpy.History, "checkpoint", wrong)
-    found = doctor.examine(rates=False)
+    found = diagnosis.examine(rates=False)
     assert by_name(found)["host and disk tiers"]["text"] == "checkpoints came back changed"
     assert found["verdict"] == "failed"
 
 
 def test_devices_below_zero() -> None:
-    with pytest.raises(velocpy.InvalidArgument):
-        doctor.examine(-1)
+    with pytest.raises(velocpy.errors.InvalidArgument):
+        diagnosis.examine(-1)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_devices_below_zero() -> None:
 )
 def test_hostile_requests(request_text: str) -> None:
     knobs.load_core()
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         _core.doctor(request_text)
 
 
@@ -224,13 +224,13 @@ def test_hostile_paths_are_findings(path: str) -> None:
 
 
 def test_the_directory_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = by_name(doctor.examine(rates=False))["temporary files"]
+    found = by_name(diagnosis.examine(rates=False))["temporary files"]
     directory = Path(tempfile.gettempdir())
     assert str(directory) in found["text"]
     assert found["facts"]["path"] == str(directory)
     assert found["facts"]["free_bytes"] > 0
     monkeypatch.setattr(filesystem, "MEMORY", frozenset([system.magic(directory)]))
-    found = by_name(doctor.examine(rates=False))["temporary files"]
+    found = by_name(diagnosis.examine(rates=False))["temporary files"]
     assert found["verdict"] == "warning"
     assert "memory" in found["text"]
     assert "TMPDIR" in found["remedy"]
@@ -238,6 +238,6 @@ def test_the_directory_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_no_directory_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    report = doctor.examine(rates=False)
+    report = diagnosis.examine(rates=False)
     assert by_name(report)["temporary files"]["verdict"] == "failed"
     assert report["verdict"] == "failed"

@@ -15,7 +15,8 @@ import pytest
 from conftest import RunPython
 
 import velocpy
-from velocpy import inspect
+from velocpy import ondisk
+from velocpy.choices import FlushRule
 
 
 def filled(path: Path, count: int = 20, **options: object) -> dict[int | str, dict[str, np.ndarray]]:
@@ -56,8 +57,8 @@ def same(store: velocpy.Store, kept: dict[int | str, dict[str, np.ndarray]]) -> 
 
 
 @pytest.mark.parametrize("flush", ["lazy", "eager"])
-def test_what_was_closed_is_found(tmp_path: Path, flush: str) -> None:
-    kept = filled(tmp_path / "new" / "store", flush=flush)
+def test_what_was_closed_is_found(tmp_path: Path, flush: FlushRule) -> None:
+    kept = filled(tmp_path / "new" / "store", tuning=velocpy.Tuning(flush=flush))
     with velocpy.open(tmp_path / "new" / "store", host="1MiB", disk="1MiB") as store:
         assert [history.name for history in store.histories] == ["run"]
         same(store, kept)
@@ -82,14 +83,14 @@ def test_names_with_lone_surrogates(tmp_path: Path) -> None:
 def test_a_checkpoint_of_nothing(tmp_path: Path, checksum: bool) -> None:
     """None of its bytes are on disk; it is found, restored, checked and copied all the same."""
     path = tmp_path / "store"
-    with velocpy.open(path, host="1MiB", disk="16MiB", checksum=checksum) as store:
+    with velocpy.open(path, host="1MiB", disk="16MiB", tuning=velocpy.Tuning(checksum=checksum)) as store:
         store.history("run").checkpoint(1, none=np.zeros((0, 3), np.int16))
         store.history("run").checkpoint(2, {})
-    with velocpy.open(path, host=None, disk="16MiB", checksum=checksum) as store:
+    with velocpy.open(path, host=None, disk="16MiB", tuning=velocpy.Tuning(checksum=checksum)) as store:
         assert list(store.history("run")) == [1, 2]
         store.backup(tmp_path / "copy")
     for there in (path, tmp_path / "copy"):
-        assert inspect.check(there).damaged == 0
+        assert ondisk.check(there).damaged == 0
         with velocpy.open(there, mode="r") as store:
             assert store.history("run").restore(1)["none"].shape == (0, 3)
 
@@ -101,6 +102,7 @@ def test_drops_that_the_disk_refuses_are_told_of(tmp_path: Path, run_python: Run
 import errno, resource, sys
 import numpy as np
 import velocpy
+from velocpy.choices import FlushRule
 
 everything = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 for refused in (True, False):
@@ -117,7 +119,7 @@ for refused in (True, False):
     try:
         store.close()
         assert not refused
-    except velocpy.TierIOError as error:
+    except velocpy.errors.TierIOError as error:
         assert refused and error.errno == errno.EFBIG and error.tier == "disk" and "drops 1" in str(error), error
     assert store.closed
     store.close()  # told once
@@ -127,7 +129,7 @@ for refused in (True, False):
             store.history("other").checkpoint(1, u=np.arange(10.0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             raise ValueError("the application's")
-    except velocpy.TierIOError as error:  # what was captured did not become durable
+    except velocpy.errors.TierIOError as error:  # what was captured did not become durable
         assert isinstance(error.__context__, ValueError) and not error.__suppress_context__, error.__context__
     resource.setrlimit(resource.RLIMIT_FSIZE, everything)
     with velocpy.open(sys.argv[1], mode="r") as reader:
@@ -165,7 +167,7 @@ with velocpy.open(sys.argv[1], host="4MiB") as store:
 def test_one_writer_at_a_time_and_readers_beside_it(tmp_path: Path) -> None:
     kept = filled(tmp_path)
     with velocpy.open(tmp_path, host="1MiB") as writer:
-        with pytest.raises(velocpy.StoreLocked, match=r"open for writing.*mode='r'"):
+        with pytest.raises(velocpy.errors.StoreLocked, match=r"open for writing.*mode='r'"):
             velocpy.open(tmp_path, host="1MiB")
         with velocpy.open(tmp_path, mode="r", host="1MiB") as one, velocpy.open(tmp_path, mode="r", host=None) as two:
             same(one, kept)
@@ -187,7 +189,7 @@ def test_the_store_that_has_it_open_here_is_named(tmp_path: Path) -> None:
     ):
         named = f"It is open here as {writer!r}, which is in velocpy.stores(), path {tmp_path / 'one'}."
         for name in ("one", "link", "two/../one"):
-            with pytest.raises(velocpy.StoreLocked) as locked:
+            with pytest.raises(velocpy.errors.StoreLocked) as locked:
                 velocpy.open(tmp_path / name, host="1MiB")
             assert str(locked.value).endswith(named)
         assert writer in velocpy.stores()
@@ -201,7 +203,7 @@ def test_a_writer_in_another_process_is_not_named(tmp_path: Path, run_python: Ru
     reader = velocpy.open(sys.argv[1], mode="r", host="1MiB")
     try:
         velocpy.open(sys.argv[1], host="1MiB")
-    except velocpy.StoreLocked as error:
+    except velocpy.errors.StoreLocked as error:
         print(error)
     """
     with velocpy.open(tmp_path, host="1MiB"):
@@ -222,23 +224,23 @@ def test_a_reader_changes_nothing(tmp_path: Path) -> None:
             lambda: run.restore(5, last=True),
             lambda: run.retain(last=1),
         ):
-            with pytest.raises(velocpy.ReadOnlyStore, match="reading only"):
+            with pytest.raises(velocpy.errors.ReadOnlyStore, match="reading only"):
                 change()
         assert 5 in run
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_what_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(velocpy.NotAStore, match="no store"):
+    with pytest.raises(velocpy.errors.NotAStore, match="no store"):
         velocpy.open(tmp_path, mode="r")
-    with pytest.raises(velocpy.NotAStore):
+    with pytest.raises(velocpy.errors.NotAStore):
         velocpy.open(tmp_path / "missing", mode="r")
     assert not (tmp_path / "missing").exists()
-    with pytest.raises(velocpy.InvalidArgument, match="mode"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="mode"):
         velocpy.open(tmp_path, mode="w")
-    with pytest.raises(velocpy.InvalidArgument, match="durable"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="durable"):
         velocpy.open(host="1MiB", durable=True)
-    with pytest.raises(velocpy.InvalidArgument, match="mode='r'"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="mode='r'"):
         velocpy.open(mode="r")
 
 
@@ -253,7 +255,7 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
         raw[copy + 48 : copy + 56] = xxhash.xxh3_64_intdigest(bytes(raw[copy : copy + 48])).to_bytes(8, "little")
     identity.write_bytes(raw)
     for options in ({}, {"mode": "r"}):
-        with pytest.raises(velocpy.FormatTooNew, match="later version"):
+        with pytest.raises(velocpy.errors.FormatTooNew, match="later version"):
             velocpy.open(tmp_path, host="1MiB", **options)
 
 
@@ -264,7 +266,7 @@ def test_durable_survives_a_kill(tmp_path: Path) -> None:
             "-c",
             """
 import sys, numpy as np, velocpy
-store = velocpy.open(sys.argv[1], host="8MiB", disk="64MiB", flush="lazy")
+store = velocpy.open(sys.argv[1], host="8MiB", disk="64MiB", tuning=velocpy.Tuning(flush="lazy"))
 run = store.history("run")
 for i in range(1000):
     ticket = run.checkpoint(i, u=np.full(1000 + i, i))
@@ -292,10 +294,10 @@ for i in range(1000):
 
 
 def test_close_makes_everything_durable_or_says_why_not(tmp_path: Path) -> None:
-    store = velocpy.open(tmp_path, host="8MiB", disk="1MiB", flush="lazy")
+    store = velocpy.open(tmp_path, host="8MiB", disk="1MiB", tuning=velocpy.Tuning(flush="lazy"))
     for i in range(4):
         store.history("run").checkpoint(i, u=np.full(50_000, i))
-    with pytest.raises(velocpy.TierFull):
+    with pytest.raises(velocpy.errors.TierFull):
         store.close()
     assert store.closed
     with velocpy.open(tmp_path, host="8MiB", disk="4MiB") as again:
@@ -383,7 +385,7 @@ def test_a_full_file_system(small_disk: Path) -> None:
         for i in range(400):
             try:
                 run.checkpoint(i % 8, u=rng.random(65_536)).wait("disk")
-            except velocpy.TierIOError as error:
+            except velocpy.errors.TierIOError as error:
                 failed.append(error.errno)
         assert len(failed) > 300
         assert set(failed) == {errno.ENOSPC}
@@ -420,7 +422,7 @@ def test_nothing_is_free(small_disk: Path, run_python: RunPython) -> None:
             run.drop(i)
     with velocpy.open(path, mode="r", host="8MiB") as store:
         assert list(store.history("run")) == [4, 5, 6, 7]
-    got = inspect.collect(path)
+    got = ondisk.collect(path)
     assert got.file_nbytes > 0
     assert len(list(path.iterdir())) <= len(files) + 1
     with velocpy.open(path, host="8MiB", disk="64MiB") as store:

@@ -113,7 +113,7 @@ class Lane:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except (AssertionError, velocpy.VelocError) as error:
+        except (AssertionError, velocpy.errors.VelocError) as error:
             raise AssertionError(self._why(str(error))) from error
 
     def _why(self, error: str, *more: object) -> str:
@@ -135,7 +135,7 @@ class Lane:
             with self._told():
                 try:
                     store = velocpy.open(self.store, mode="r", host="8MiB")
-                except velocpy.NotAStore:
+                except velocpy.errors.NotAStore:
                     continue
                 with store:
                     for history in store.histories:
@@ -149,7 +149,7 @@ class Lane:
             with history.restore(key, timeout=60) as lease:
                 contents.require(lease, lease.meta["operation"], lease.meta["sizes"])
             return "right"
-        except velocpy.CheckpointDropped:  # since this reader came: its place may be another's by now
+        except velocpy.errors.CheckpointDropped:  # since this reader came: its place may be another's by now
             operation = history.meta(key)["operation"]
             states = self._oracle().states((history.name, key))
             assert states != [operation], f"{history.name!r}[{key!r}] is {operation}, and was not replaced"
@@ -244,7 +244,7 @@ def test_lock_goes_with_its_process(tmp_path: Path) -> None:
         assert holder.stdout is not None
         children = [int(pid) for pid in holder.stdout.readline().split()]
         try:
-            with pytest.raises(velocpy.StoreLocked):
+            with pytest.raises(velocpy.errors.StoreLocked):
                 velocpy.open(path, host="1MiB", disk="8MiB")
             holder.kill()
             holder.wait(PATIENCE)

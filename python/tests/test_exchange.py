@@ -96,7 +96,7 @@ def test_torch_shows_only_integers_of_a_byte_like_others() -> None:
 def test_every_dtype_comes_back(history: velocpy.History, dtype: Any) -> None:
     tensor = filled(dtype)
     if tensor.is_quantized:
-        with pytest.raises(velocpy.InvalidType, match="quantized"):
+        with pytest.raises(velocpy.errors.InvalidType, match="quantized"):
             history.checkpoint(0, [tensor])
         return
     for _ in range(2):  # the first of its dtype, and one more
@@ -146,9 +146,9 @@ def test_subclasses_are_asked_for_what_they_show(history: velocpy.History) -> No
 
 def test_what_has_no_plain_memory_is_named(history: velocpy.History) -> None:
     for wrong in (torch.zeros(3, device="meta"), torch.eye(3).to_sparse(), torch.float32, torch.Size([3])):
-        with pytest.raises(velocpy.InvalidType, match="region 1 is"):
+        with pytest.raises(velocpy.errors.InvalidType, match="region 1 is"):
             history.checkpoint(0, [torch.zeros(3), wrong])
-        with pytest.raises(velocpy.InvalidType, match="region 'x' is"):
+        with pytest.raises(velocpy.errors.InvalidType, match="region 'x' is"):
             history.checkpoint(0, {"x": wrong})
     assert 0 not in history
 
@@ -163,9 +163,9 @@ def test_tensors_that_have_bytes_but_no_memory(history: velocpy.History) -> None
         fakes = [torch.ones(100), mode.from_tensor(whole)]
     history.checkpoint("whole", [whole, whole])
     for bare in (freed, torch.nn.Parameter(freed), *fakes):
-        with pytest.raises(velocpy.InvalidArgument, match="region 1 has 400 bytes and no memory"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="region 1 has 400 bytes and no memory"):
             history.checkpoint("bare", [whole, bare])
-        with pytest.raises(velocpy.InvalidArgument, match="region 1 has 400 bytes and no memory"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="region 1 has 400 bytes and no memory"):
             history.restore("whole", into=[torch.zeros(100), bare])
         history.checkpoint("empty", [bare[:0]])
     assert "bare" not in history
@@ -180,7 +180,7 @@ def test_more_axes_than_usual(history: velocpy.History) -> None:
         back = torch.zeros_like(tensor)
         history.restore(0, into=[back])
         assert torch.equal(back, tensor)
-    with pytest.raises(velocpy.InvalidArgument, match="region 1 has more than 64 axes"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="region 1 has more than 64 axes"):
         history.checkpoint(0, [crossed, torch.ones((1,) * 65)])
 
 
@@ -193,5 +193,5 @@ def test_destinations_are_named_by_number_or_name(history: velocpy.History) -> N
         ("names", {"a": np.zeros(3), "b": torch.zeros(4)}, "'b'"),
         ("names", {"b": torch.zeros(3), "a": np.zeros(4)}, "'a'"),
     ):
-        with pytest.raises(velocpy.InvalidArgument, match=f"region {name} has the shape"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=f"region {name} has the shape"):
             history.restore(key, into=into)

@@ -16,7 +16,7 @@ import sys, threading, time
 import numpy as np
 import velocpy
 path = sys.argv[1]
-store = velocpy.open(path, host="64MiB", disk="512MiB", flush="eager", durable=False)
+store = velocpy.open(path, host="64MiB", disk="512MiB", durable=False, tuning=velocpy.Tuning(flush="eager"))
 history = store.history("h")
 u = np.random.default_rng(0).integers(0, 256, 4 << 20, dtype=np.uint8)
 for i in range(40):
@@ -54,7 +54,7 @@ def stuck():
     big = np.zeros(60 << 20, np.uint8)
     try:
         store.history("other").checkpoint(0, u=big, timeout=1000)
-    except velocpy.StoreClosed:
+    except velocpy.errors.StoreClosed:
         pass
 threading.Thread(target=stuck, daemon=True).start()
 time.sleep(0.3)

@@ -26,7 +26,7 @@ def test_faulthandler(run_python: RunPython, order: str) -> None:
             assert history.restore(i)["u"][0] == i
         try:
             history.checkpoint(99, {{"u": (1 << 40, 100)}})      # not mapped: an error, not a fault
-        except velocpy.InvalidArgument:
+        except velocpy.errors.InvalidArgument:
             print("refused", flush=True)
         ctypes.string_at(0)                                    # somebody else's fault: the traceback must still come
         """

@@ -11,7 +11,7 @@ import second_reader
 from click.testing import CliRunner
 
 import velocpy
-from velocpy import inspect
+from velocpy import ondisk
 from velocpy.backup import backup
 from velocpy.cli import main
 
@@ -25,7 +25,7 @@ def content(seed: int, key: int) -> bytes:
 
 
 def make(path: Path, seed: int) -> None:
-    with velocpy.open(path, checksum=False, **SIZES) as store:
+    with velocpy.open(path, **SIZES, tuning=velocpy.Tuning(checksum=False)) as store:
         for key in KEYS:
             store.history("h").checkpoint(key, u=content(seed, key)).wait("disk")
 
@@ -52,7 +52,7 @@ def test_bytes_of_another_store_are_never_given_out(stores: tuple[Path, Path], h
     for path in (one, other) if how == "renamed" else (one,):
         with velocpy.open(path, mode="r", verify=verify, host="8MiB") as store:
             for key in KEYS:
-                with pytest.raises(velocpy.CorruptCheckpoint, match="belongs elsewhere"):
+                with pytest.raises(velocpy.errors.CorruptCheckpoint, match="belongs elsewhere"):
                     store.history("h").restore(key)
         with pytest.raises(ValueError, match="is another's"):
             second_reader.everything(path)
@@ -61,14 +61,14 @@ def test_bytes_of_another_store_are_never_given_out(stores: tuple[Path, Path], h
 def test_files_that_change_places_within_a_store(tmp_path: Path) -> None:
     path = tmp_path / "store"
     size = 200 << 20  # two data files
-    with velocpy.open(path, host="512MiB", disk="1GiB", checksum=False) as store:
+    with velocpy.open(path, host="512MiB", disk="1GiB", tuning=velocpy.Tuning(checksum=False)) as store:
         for key in range(2):
             store.history("h").checkpoint(key, u=np.full(size, key + 1, np.uint8)).wait("disk")
     second = path / "data-0000000000000002"
     (path / FILE).rename(tmp_path / "aside")
     second.rename(path / FILE)
     (tmp_path / "aside").rename(second)
-    with velocpy.open(path, mode="r", host="512MiB") as store, pytest.raises(velocpy.CorruptCheckpoint):
+    with velocpy.open(path, mode="r", host="512MiB") as store, pytest.raises(velocpy.errors.CorruptCheckpoint):
         store.history("h").restore(0)
 
 
@@ -76,7 +76,7 @@ def test_a_writer_leaves_the_file_alone(stores: tuple[Path, Path]) -> None:
     one, other = stores
     shutil.copyfile(other / FILE, one / "data-0000000000000007")
     before = (one / "data-0000000000000007").read_bytes()
-    with pytest.raises(velocpy.DamagedStore, match="move data-0000000000000007 out of this directory"):
+    with pytest.raises(velocpy.errors.DamagedStore, match="move data-0000000000000007 out of this directory"):
         velocpy.open(one, **SIZES)
     assert (one / "data-0000000000000007").read_bytes() == before
     (one / "data-0000000000000007").unlink()
@@ -87,26 +87,26 @@ def test_a_writer_leaves_the_file_alone(stores: tuple[Path, Path]) -> None:
 def test_a_check_names_the_file(stores: tuple[Path, Path]) -> None:
     one, other = stores
     shutil.copyfile(other / FILE, one / FILE)
-    report = inspect.check(one)
+    report = ondisk.check(one)
     assert (report.faults[0].kind, report.faults[0].file, report.faults[0].harmless) == ("foreign", FILE, False)
     assert {fault.kind for fault in report.faults[1:]} == {"missing"}
     assert report.damaged == len(KEYS)
-    with pytest.raises(velocpy.DamagedStore, match=FILE):
-        inspect.collect(one)
+    with pytest.raises(velocpy.errors.DamagedStore, match=FILE):
+        ondisk.collect(one)
 
 
 def test_a_damaged_head_is_repaired(stores: tuple[Path, Path]) -> None:
     one, _ = stores
     with (one / FILE).open("r+b") as file:
         file.write(b"damage")
-    (fault,) = inspect.check(one).faults
+    (fault,) = ondisk.check(one).faults
     assert (fault.kind, fault.file, fault.harmless) == ("head", FILE, True)
-    unproved = pytest.raises(velocpy.CorruptCheckpoint, match="velocpy check")
+    unproved = pytest.raises(velocpy.errors.CorruptCheckpoint, match="velocpy check")
     with velocpy.open(one, mode="r", host="8MiB") as store, unproved:  # nothing says whose bytes these are
         store.history("h").restore(3)
     done = CliRunner().invoke(main, ["check", str(one), "--repair"])
     assert "1 heads of data files were written again" in done.output
-    assert inspect.check(one).sound
+    assert ondisk.check(one).sound
     with velocpy.open(one, mode="r", host="8MiB") as store:
         assert [bytes(store.history("h").restore(key)["u"]) for key in KEYS] == [content(1, key) for key in KEYS]
 
@@ -125,8 +125,8 @@ def test_a_backup_has_an_identity_of_its_own(stores: tuple[Path, Path], tmp_path
     one, _ = stores
     backup(one, tmp_path / "backup")
     assert second_reader.identity(tmp_path / "backup").store != second_reader.identity(one).store
-    assert inspect.check(tmp_path / "backup").sound
+    assert ondisk.check(tmp_path / "backup").sound
     assert second_reader.everything(tmp_path / "backup").keys() == second_reader.everything(one).keys()
     shutil.copyfile(tmp_path / "backup" / FILE, one / FILE)
-    with velocpy.open(one, mode="r", host="8MiB") as store, pytest.raises(velocpy.CorruptCheckpoint):
+    with velocpy.open(one, mode="r", host="8MiB") as store, pytest.raises(velocpy.errors.CorruptCheckpoint):
         store.history("h").restore(0)

@@ -83,7 +83,7 @@ def everything():
     for number, call in enumerate(calls):
         try:
             call()
-        except velocpy.ForkedProcessError as error:
+        except velocpy.errors.ForkedProcessError as error:
             assert "spawn" in str(error)
         else:
             raise AssertionError(number)
@@ -133,7 +133,7 @@ def test_fork_hundred_times_with_destructors_in_the_child(run_python: RunPython)
     done = run_python(
         FORK
         + """
-store = velocpy.open(host="8MiB", disk="16MiB", flush="eager")
+store = velocpy.open(host="8MiB", disk="16MiB", tuning=velocpy.Tuning(flush="eager"))
 history = store.history("h")
 for round in range(100):
     ticket = history.checkpoint(round % 7, u=np.full(1000, round), copy=round % 2 == 0)
@@ -174,7 +174,7 @@ threads = [threading.Thread(target=busy, args=(str(n),)) for n in range(4)]
 def child():
     try:
         store.history("0").restore(0)
-    except velocpy.ForkedProcessError:
+    except velocpy.errors.ForkedProcessError:
         return
     raise AssertionError
 for _ in range(20):
@@ -197,7 +197,7 @@ def inside(number):
     try:
         velocpy.open(host="1MiB")
         return "open"
-    except velocpy.ForkedProcessError:
+    except velocpy.errors.ForkedProcessError:
         return "forked"
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ from catalog import Layout, Row, catalog, read, records
 from conftest import RunPython
 
 import velocpy
-from velocpy import inspect
+from velocpy import ondisk
 
 STORE = bytes([1, 2, 3]) + bytes(13)
-CORE = Path(__file__).parents[2] / "gocore"
+CORE = Path(__file__).parents[2] / "gocore" / "tier" / "disk"
 VERSION_1 = CORE / "journal" / "testdata" / "version-1"
 TWICE = CORE / "journal" / "testdata" / "version-1-twice"
 ROWS_1 = CORE / "catalog" / "testdata" / "version-1"
@@ -185,7 +185,7 @@ def test_the_second_reader_reads_whole_stores(version_1: Path, tmp_path: Path) -
     assert second_reader.histories(version_1).retention == {"ü".encode(): (True, 2, 5, [3, b"text"])}
     first_store.write(tmp_path / "now")
     both_read(tmp_path / "now")
-    inspect.collect(tmp_path / "now")  # which writes the catalog anew
+    ondisk.collect(tmp_path / "now")  # which writes the catalog anew
     both_read(tmp_path / "now", anew=True)
     os.truncate(tmp_path / "now" / "velocpy.store", 0)
     both_read(tmp_path / "now", anew=True)

@@ -274,14 +274,14 @@ with velocpy.open(device="80MiB", host="1GiB") as store:
         assert torch.equal(state["u"], u) and not torch.equal(state["v"], u)
     try:
         history.wait()
-    except velocpy.BelatedCorruption as error:
+    except velocpy.errors.BelatedCorruption as error:
         assert (error.history, error.key, error.region, error.tier) == ("h", 0, "v", "host"), vars(error)
     else:
         raise AssertionError("nobody told")
     history.wait()
     try:
         history.restore(0)
-    except velocpy.CorruptCheckpoint as error:      # known by now
+    except velocpy.errors.CorruptCheckpoint as error:      # known by now
         assert (error.key, error.region) == (0, "v"), vars(error)
     else:
         raise AssertionError("given again")
@@ -388,7 +388,7 @@ def test_a_capturing_stream_is_refused(store: velocpy.Store) -> None:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         v = u * 2
-        with pytest.raises(velocpy.InvalidArgument, match="graph"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="graph"):
             history.checkpoint(1, u=u)
     graph.replay()
     torch.cuda.synchronize()
@@ -397,7 +397,7 @@ def test_a_capturing_stream_is_refused(store: velocpy.Store) -> None:
 
 
 def test_no_budget_for_the_device(tmp_path: Path) -> None:
-    with velocpy.open(tmp_path, host="16MiB") as store, pytest.raises(velocpy.TierUnavailable, match="device"):
+    with velocpy.open(tmp_path, host="16MiB") as store, pytest.raises(velocpy.errors.TierUnavailable, match="device"):
         store.history("h").checkpoint(0, u=torch.zeros(3, device="cuda"))
 
 
@@ -485,7 +485,7 @@ def test_histories_on_two_devices(tmp_path: Path) -> None:
         tiers = store.stats()["tiers"]
         assert tiers["cuda:0"]["high_water"] > 0
         assert tiers["cuda:1"]["high_water"] > 0
-        with pytest.raises(velocpy.InvalidArgument, match="devices"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="devices"):
             histories[0].checkpoint(99, a=arrays[0], b=arrays[1])
 
 

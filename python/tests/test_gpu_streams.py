@@ -241,7 +241,7 @@ with velocpy.open(device="1GiB", host="2GiB") as store:
         del shown
     try:
         history.restore(0, into={"u": x[0]})
-    except velocpy.InvalidArgument as error:
+    except velocpy.errors.InvalidArgument as error:
         assert "read-only" in str(error), error
     else:
         raise AssertionError("an array of JAX was written")

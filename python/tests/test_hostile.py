@@ -33,7 +33,7 @@ def store() -> Iterator[velocpy.Store]:
 )  # fmt: skip
 @pytest.mark.parametrize("tier", ["host", "disk"])
 def test_budgets(size: Any, tier: str) -> None:
-    with pytest.raises(velocpy.InvalidBudget) as raised:
+    with pytest.raises(velocpy.errors.InvalidBudget) as raised:
         velocpy.open(**{tier: size})
     assert tier in str(raised.value)
 
@@ -50,7 +50,7 @@ def test_sizes(text: Any, nbytes: int) -> None:
 @pytest.mark.parametrize("size", [2.0, 64.0, np.float32(3), 999_999.0, 1.0000001, 1e6 + 0.5])
 @pytest.mark.parametrize("tier", ["host", "disk", "device"])
 def test_floats_that_may_mean_anything(size: Any, tier: str) -> None:
-    with pytest.raises(velocpy.InvalidBudget, match=rf'^{tier} is .*between 0 and 1.* an int.*"4GiB"'):
+    with pytest.raises(velocpy.errors.InvalidBudget, match=rf'^{tier} is .*between 0 and 1.* an int.*"4GiB"'):
         budget.device_budgets(size) if tier == "device" else velocpy.open(**{tier: size})
 
 
@@ -67,7 +67,7 @@ def test_paths(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
     for wrong in (file, str(file), file / "below", "", "a\0b", 7, b"bytes", ["x"]):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             velocpy.open(wrong, host="1MiB", disk="1MiB")  # type: ignore[arg-type]
     assert file.read_text() == "mine"
     new = tmp_path / "new" / "deep 😀"
@@ -82,13 +82,13 @@ def test_paths(tmp_path: Path) -> None:
      {"host": None, "disk": None}],
 )  # fmt: skip
 def test_options(options: dict[str, Any]) -> None:
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         velocpy.open(**{"host": "1MiB", **options})
 
 
 @pytest.mark.parametrize("tier", ["device", "archive"])
 def test_tiers_of_later_versions(tier: str) -> None:
-    with pytest.raises(velocpy.TierUnavailable) as raised:
+    with pytest.raises(velocpy.errors.TierUnavailable) as raised:
         velocpy.open(host="1MiB", **{tier: "1GiB"})
     assert raised.value.tier == tier
 
@@ -111,7 +111,7 @@ def test_names(store: velocpy.Store, name: str) -> None:
         repr(shown)
         assert "<b>" not in shown._repr_html_()
     history.drop(name)
-    with pytest.raises(velocpy.CheckpointNotFound) as raised:
+    with pytest.raises(velocpy.errors.CheckpointNotFound) as raised:
         history.restore(name)
     assert raised.value.key == name
     assert raised.value.history == name
@@ -146,7 +146,7 @@ def test_keys(store: velocpy.Store, key: Any) -> None:
         lambda: history.hint([key]),
     ]
     for call in calls:
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             call()
     assert list(history) == [1]
 
@@ -192,7 +192,7 @@ def test_index_like_keys(store: velocpy.Store) -> None:
 def test_regions(store: velocpy.Store, regions: Any) -> None:
     history = store.history("h")
     history.checkpoint(0, u=np.arange(3))
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.checkpoint(0, regions)
     assert history.restore(0)["u"].tolist() == [0, 1, 2]
 
@@ -200,15 +200,15 @@ def test_regions(store: velocpy.Store, regions: Any) -> None:
 def test_string_dtype_is_refused(store: velocpy.Store) -> None:
     if not hasattr(getattr(np, "dtypes", None), "StringDType"):
         pytest.skip("needs NumPy 2")
-    with pytest.raises(velocpy.InvalidType):
+    with pytest.raises(velocpy.errors.InvalidType):
         store.history("h").checkpoint(0, u=np.array(["a", "b"], np.dtypes.StringDType()))
 
 
 def test_regions_in_two_ways(store: velocpy.Store) -> None:
     history = store.history("h")
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.checkpoint(0)
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.checkpoint(0, {"u": np.zeros(1)}, v=np.zeros(1))
     history.checkpoint(0, {})
     assert list(history.restore(0)) == []
@@ -229,25 +229,25 @@ def test_freed_pointer(store: velocpy.Store) -> None:
     history = store.history("h")
     history.checkpoint(0, u=(address, size))
     libc.munmap(address + size // 2, 4096)
-    with pytest.raises(velocpy.InvalidArgument, match="freed"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="freed"):
         history.checkpoint(1, u=(address, size))
     history.checkpoint(2, u=(address, size // 2))
     history.restore(2, into={"u": (address, size // 2)})
     libc.mprotect(address + 8192, 4096, 1)  # one page in the middle may only be read now
-    with pytest.raises(velocpy.InvalidArgument, match="written"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="written"):
         history.restore(2, into={"u": (address, size // 2)})
     libc.munmap(address, size)
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.restore(2, into={"u": (address, size // 2)})
 
 
 def test_huge(store: velocpy.Store) -> None:
     history = store.history("h")
-    with pytest.raises(velocpy.VelocError):
+    with pytest.raises(velocpy.errors.VelocError):
         history.checkpoint(0, u=np.broadcast_to(np.zeros(1), (1 << 59,)))
-    with pytest.raises(velocpy.VelocError):
+    with pytest.raises(velocpy.errors.VelocError):
         history.checkpoint(0, {str(i): np.broadcast_to(np.zeros(1), (1 << 57,)) for i in range(16)})
-    with pytest.raises(velocpy.TierFull) as raised:
+    with pytest.raises(velocpy.errors.TierFull) as raised:
         history.checkpoint(0, u=np.broadcast_to(np.zeros(1, np.uint8), (1 << 30,)))
     assert "Raise the budget" in str(raised.value)
     assert len(history) == 0
@@ -262,7 +262,7 @@ def test_meta(store: velocpy.Store) -> None:
     cycle: list[Any] = []
     cycle.append(cycle)
     for wrong in ({1, 2}, object(), {"a": np.zeros(3)}, cycle, b"x", "x" * 70_000, {(1, 2): 3}):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             history.checkpoint(0, u=np.ones(1), meta=wrong)
     assert history.restore(0)["u"][0] == 0
     for falsy in (0, "", [], {}, False):
@@ -271,7 +271,7 @@ def test_meta(store: velocpy.Store) -> None:
         assert history.restore(1).meta == falsy
     history.checkpoint(1, u=np.zeros(1))
     assert history.meta(1) is None
-    with pytest.raises(velocpy.CheckpointNotFound):
+    with pytest.raises(velocpy.errors.CheckpointNotFound):
         history.meta(2)
 
 
@@ -296,13 +296,13 @@ def test_numbers_of_numpy_in_meta(store: velocpy.Store) -> None:
     history.checkpoint(2, u=np.zeros(1), meta=keys)
     assert history.meta(2) == {"3": 1, "4": {"0.5": [{"true": 2}]}, "a": 5, "6": 7}
     for key in (np.datetime64("2026-01-01"), np.complex64(1), (np.int64(1), 2)):
-        with pytest.raises(velocpy.InvalidType, match="JSON"):
+        with pytest.raises(velocpy.errors.InvalidType, match="JSON"):
             history.checkpoint(2, u=np.ones(1), meta={key: 1})
     wrong = [np.datetime64("2026-01-01"), np.complex64(1), np.void(b"x"), np.zeros(1), np.array(1.5), np.bytes_(b"x")]
     if np.finfo(np.longdouble).nmant > 52:
         wrong.append(np.longdouble(1) / 3)  # JSON's numbers would lose some of it
     for value in wrong:
-        with pytest.raises(velocpy.InvalidType, match="JSON"):
+        with pytest.raises(velocpy.errors.InvalidType, match="JSON"):
             history.checkpoint(0, u=np.ones(1), meta={"x": value})
     assert history.restore(0)["u"][0] == 0
 
@@ -335,7 +335,7 @@ def test_callers_code_in_the_middle(store: velocpy.Store) -> None:
             return (1, 0)
 
     for wrong in (Raises(), Lies()):
-        with pytest.raises(velocpy.VelocError):
+        with pytest.raises(velocpy.errors.VelocError):
             history.checkpoint(0, u=np.zeros(1), v=wrong)
     regions: dict[str, Any] = {"u": np.arange(3)}
 
@@ -386,7 +386,7 @@ def test_closed_store_answers_every_call() -> None:
         lambda: ticket.captured,
     ]
     for number, call in enumerate(calls):
-        with pytest.raises(velocpy.StoreClosed):
+        with pytest.raises(velocpy.errors.StoreClosed):
             pytest.fail(f"call {number} gave {call()}")
     assert history is store.history("h")
     for _ in range(3):
@@ -419,10 +419,10 @@ def test_arguments_of_a_wrong_type_are_typed_errors(store: velocpy.Store) -> Non
         lambda: list(velocpy.Plan.grouped_reverse([5])),
     ]
     for number, call in enumerate(calls):
-        with pytest.raises(velocpy.InvalidType) as raised:
+        with pytest.raises(velocpy.errors.InvalidType) as raised:
             pytest.fail(f"call {number} gave {call()}")
         assert "0x" not in str(raised.value)
-    with pytest.raises(velocpy.InvalidArgument, match="takes the name of a tier"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="takes the name of a tier"):
         ticket.durable(None)
     assert history.checkpoint(2, u=array, copy=np.True_).captured
     assert history.restore(1, last=np.False_)["u"].size == 3
@@ -432,13 +432,13 @@ def test_arguments_of_a_wrong_type_are_typed_errors(store: velocpy.Store) -> Non
 def test_messages_say_each_thing_once(store: velocpy.Store) -> None:
     history = store.history("h")
     for missing in (lambda: history.restore(7), lambda: history.size(7)):
-        with pytest.raises(velocpy.CheckpointNotFound) as raised:
+        with pytest.raises(velocpy.errors.CheckpointNotFound) as raised:
             missing()
         assert str(raised.value).count("never written") == 1
         assert str(raised.value).count("7") == 1
-    with pytest.raises(velocpy.InvalidType, match="is of type int"):
+    with pytest.raises(velocpy.errors.InvalidType, match="is of type int"):
         history.checkpoint(0, u=5)
-    with pytest.raises(velocpy.InvalidType, match="not ndarray"):
+    with pytest.raises(velocpy.errors.InvalidType, match="not ndarray"):
         history.checkpoint(0, np.zeros(3))
 
 
@@ -447,12 +447,12 @@ def test_a_timeout_is_seconds(store: velocpy.Store) -> None:
     ticket = history.checkpoint(0, u=np.zeros(3))
     for wrong in (np.zeros(3), "1", [1]):
         for call in (history.wait, store.wait, store.close, lambda timeout: ticket.wait(timeout=timeout)):
-            with pytest.raises(velocpy.InvalidType, match="give seconds"):
+            with pytest.raises(velocpy.errors.InvalidType, match="give seconds"):
                 call(timeout=wrong)
         assert not store.closed
-    with pytest.raises(velocpy.InvalidArgument, match="timeout is -1;"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="timeout is -1;"):
         history.restore(0, timeout=-1)
-    with pytest.raises(velocpy.InvalidArgument, match="too large"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="too large"):
         history.restore(0, timeout=10**400)
 
 
@@ -464,7 +464,9 @@ def test_a_wait_says_what_it_waited_for() -> None:
         leases = [history.restore(i) for i in range(8)]
         for i in range(8):
             history.drop(i)
-        with pytest.raises(velocpy.WaitTimeout, match=r"no room in the fastest tier after 0\.05 s.*give back leases"):
+        with pytest.raises(
+            velocpy.errors.WaitTimeout, match=r"no room in the fastest tier after 0\.05 s.*give back leases"
+        ):
             history.checkpoint(9, u=np.zeros(1000), timeout=0.05)
         del leases
 
@@ -482,7 +484,7 @@ def test_a_close_that_times_out_is_closed_for_new_work() -> None:
 
 
 def test_a_full_tier_is_said_once_and_by_name() -> None:
-    with velocpy.open(host="64KiB") as store, pytest.raises(velocpy.TierFull) as raised:
+    with velocpy.open(host="64KiB") as store, pytest.raises(velocpy.errors.TierFull) as raised:
         store.history("h").checkpoint(0, u=np.zeros(100_000))
     text = str(raised.value)
     assert text.lower().count("raise the budget") == 1
@@ -491,7 +493,7 @@ def test_a_full_tier_is_said_once_and_by_name() -> None:
 
 
 def test_a_budget_that_cannot_be_mapped_promises_nothing() -> None:
-    with pytest.raises(velocpy.VelocError) as raised:
+    with pytest.raises(velocpy.errors.VelocError) as raised:
         velocpy.open(host=1 << 59)
     assert "other tiers" not in str(raised.value)
     assert "smaller budget" in str(raised.value)
@@ -504,14 +506,14 @@ def test_with_block_closes() -> None:
 
 
 def test_errors_are_the_builtins_they_look_like() -> None:
-    assert issubclass(velocpy.CheckpointNotFound, KeyError)
-    assert issubclass(velocpy.WaitTimeout, TimeoutError)
-    assert issubclass(velocpy.TierIOError, OSError)
-    assert issubclass(velocpy.InvalidArgument, ValueError)
-    assert issubclass(velocpy.InvalidType, TypeError)
-    assert issubclass(velocpy.CoreUnavailable, ImportError)
-    assert issubclass(velocpy.VelocError, RuntimeError)
-    assert all(issubclass(getattr(velocpy, name), velocpy.VelocError) for name in velocpy.errors.__all__)
+    assert issubclass(velocpy.errors.CheckpointNotFound, KeyError)
+    assert issubclass(velocpy.errors.WaitTimeout, TimeoutError)
+    assert issubclass(velocpy.errors.TierIOError, OSError)
+    assert issubclass(velocpy.errors.InvalidArgument, ValueError)
+    assert issubclass(velocpy.errors.InvalidType, TypeError)
+    assert issubclass(velocpy.errors.CoreUnavailable, ImportError)
+    assert issubclass(velocpy.errors.VelocError, RuntimeError)
+    assert all(issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError) for name in velocpy.errors.__all__)
 
 
 def test_errors_travel() -> None:
@@ -567,7 +569,7 @@ def test_fuzzed_calls_never_crash(run_python: RunPython) -> None:
                 options["timeout"] = rng.choice([0, 0.01, -1, "x", float("nan")])
             try:
                 method(*arguments, **options)
-            except (velocpy.VelocError, TypeError, ValueError, KeyError, IndexError, AttributeError):
+            except (velocpy.errors.VelocError, TypeError, ValueError, KeyError, IndexError, AttributeError):
                 pass
         history.clear()
         history.checkpoint(1, u=np.arange(4))

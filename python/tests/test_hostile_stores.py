@@ -16,13 +16,13 @@ from conftest import RunPython
 from hostile_store import METAS, RIGHT, Region, checkpoint, described, plain, structure, write
 
 import velocpy
-from velocpy import arrays, inspect
+from velocpy import arrays, ondisk
 
 ITEM = Region(b"u", b"<f8", 8, (4,), 0, 32)
 
 
 def kinds(path: Path) -> set[str]:
-    return {fault.kind for fault in inspect.check(path, read_data=True).faults}
+    return {fault.kind for fault in ondisk.check(path, read_data=True).faults}
 
 
 def with_dtype(text: str, **changes: Any) -> Region:
@@ -54,7 +54,7 @@ def with_dtype(text: str, **changes: Any) -> Region:
 def test_a_description_that_cannot_be_one(tmp_path: Path, region: Region) -> None:
     path = tmp_path / "store"
     write(path, [plain([ITEM]), plain([region])])
-    faults = inspect.check(path).faults
+    faults = ondisk.check(path).faults
     assert [(fault.kind, fault.key, fault.region) for fault in faults] == [("description", 1, None)]
     assert "key 1" in str(faults[0])
     with velocpy.open(path, mode="r", host="4MiB") as store:
@@ -64,14 +64,14 @@ def test_a_description_that_cannot_be_one(tmp_path: Path, region: Region) -> Non
             lambda: history.restore(1, ["u"]),
             lambda: history.restore(1, into={"u": np.zeros(4)}),
         ):
-            with pytest.raises(velocpy.CorruptCheckpoint) as raised:
+            with pytest.raises(velocpy.errors.CorruptCheckpoint) as raised:
                 call()
             assert (raised.value.history, raised.value.key) == ("h", 1)
         assert history.restore(0)["u"].shape == (4,)
-    with pytest.raises(velocpy.DamagedStore):
-        inspect.describe(path, "h", 1)
-    inspect.repair(path, drop=faults)
-    assert not inspect.check(path, read_data=True).faults
+    with pytest.raises(velocpy.errors.DamagedStore):
+        ondisk.describe(path, "h", 1)
+    ondisk.repair(path, drop=faults)
+    assert not ondisk.check(path, read_data=True).faults
     with velocpy.open(path, host="4MiB", disk="64MiB") as store:
         assert list(store.history("h")) == [0]
 
@@ -86,7 +86,7 @@ def test_a_meta(tmp_path: Path, meta: bytes) -> None:
         assert lease["u"].size == 4
         for call in (lambda: lease.meta, lambda: store.history("h").meta(0)):
             if damaged:
-                with pytest.raises(velocpy.CorruptCheckpoint):
+                with pytest.raises(velocpy.errors.CorruptCheckpoint):
                     call()
             else:
                 call()
@@ -104,17 +104,18 @@ def test_a_slot_that_no_file_holds(tmp_path: Path, run_python: RunPython, slot: 
     done = run_python(
         f"""
         import resource, velocpy
-        from velocpy import inspect
+        from velocpy import ondisk
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        report = inspect.check({str(path)!r}, read_data={read})
+        report = ondisk.check({str(path)!r}, read_data={read})
         assert [fault.kind for fault in report.faults][:1] == ["missing"], report
         assert sum(fault.nbytes for fault in report.faults) == {slot} - 8192, report
         with velocpy.open({str(path)!r}, mode="r", host="16MiB") as store:
             for call in (lambda: store.history("h").restore(0), lambda: store.history("h").restore(0, ["u"])):
                 try:
                     call()
-                except velocpy.VelocError as error:
-                    assert isinstance(error, (velocpy.CorruptCheckpoint, velocpy.TierIOError)), repr(error)
+                except velocpy.errors.VelocError as error:
+                    expected = (velocpy.errors.CorruptCheckpoint, velocpy.errors.TierIOError)
+                    assert isinstance(error, expected), repr(error)
                 else:
                     raise AssertionError("restored")
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
@@ -138,7 +139,7 @@ def test_what_is_written_is_accepted(tmp_path: Path) -> None:
         for key, text in enumerate(texts):
             try:
                 dtype = arrays.dtype_from_text(text)
-            except velocpy.VelocError:
+            except velocpy.errors.VelocError:
                 continue
             if dtype.itemsize > 1 << 16 or dtype.subdtype is not None:
                 continue
@@ -146,7 +147,7 @@ def test_what_is_written_is_accepted(tmp_path: Path) -> None:
             array = array.T if rng.random() < 0.5 else array
             try:
                 history.checkpoint(key, [array], meta={"deep": text})
-            except velocpy.InvalidType:  # NumPy takes anything for a title
+            except velocpy.errors.InvalidType:  # NumPy takes anything for a title
                 continue
             kept[key] = array
         torch = pytest.importorskip("torch")
@@ -155,9 +156,9 @@ def test_what_is_written_is_accepted(tmp_path: Path) -> None:
                 try:
                     tensor = torch.empty(3, dtype=getattr(torch, name))
                     history.checkpoint(name, u=tensor)
-                except (velocpy.VelocError, RuntimeError, NotImplementedError):
+                except (velocpy.errors.VelocError, RuntimeError, NotImplementedError):
                     continue
-    assert not [texts[int(fault.key or 0)] for fault in inspect.check(path).faults]
+    assert not [texts[int(fault.key or 0)] for fault in ondisk.check(path).faults]
     assert len(kept) > 60
     with velocpy.open(path, mode="r", host="16MiB") as store:
         for key in store.history("h"):
@@ -177,7 +178,7 @@ def test_a_meta_that_is_too_deep_is_not_written(monkeypatch: pytest.MonkeyPatch)
         if depth <= META_DEPTH:
             assert _meta_bytes("x") == text.encode()
         else:
-            with pytest.raises(velocpy.InvalidArgument, match="deep"):
+            with pytest.raises(velocpy.errors.InvalidArgument, match="deep"):
                 _meta_bytes("x")
 
 
@@ -206,11 +207,11 @@ def test_a_tree_that_cannot_be_one(tmp_path: Path, structure: bytes, meta: bytes
     path = tmp_path / "store"
     right = plain([ITEM], text=described([ITEM], 2) + ONE, meta=b"[[1],null]")
     write(path, [right, plain([ITEM], text=described([ITEM], 2) + structure, meta=meta)])
-    assert [(fault.kind, fault.key) for fault in inspect.check(path).faults] == [("description", 1)]
+    assert [(fault.kind, fault.key) for fault in ondisk.check(path).faults] == [("description", 1)]
     with velocpy.open(path, mode="r", host="4MiB") as store:
         history = store.history("h")
         assert history.restore(0).tree["m"][1] == 1
-        with pytest.raises(velocpy.CorruptCheckpoint, match="key 1"):
+        with pytest.raises(velocpy.errors.CorruptCheckpoint, match="key 1"):
             _ = history.restore(1).tree
         if shown:
             assert history.restore(1)["u"].shape == (4,)
@@ -241,7 +242,7 @@ def test_the_generator_makes_both_kinds(tmp_path: Path) -> None:
     rng = random.Random(4)
     made = [checkpoint(rng) for _ in range(200)]
     write(tmp_path / "store", made)
-    damaged = {fault.key for fault in inspect.check(tmp_path / "store").faults if fault.kind == "description"}
+    damaged = {fault.key for fault in ondisk.check(tmp_path / "store").faults if fault.kind == "description"}
     assert 30 < len(damaged) < 190
 
 
@@ -249,7 +250,7 @@ def test_the_generator_makes_both_kinds(tmp_path: Path) -> None:
 def test_a_reader_without_checksums_gets_nothing_foreign(tmp_path: Path, verify: str) -> None:
     """Beside a writer that replaces without an end."""
     path, keys, size = tmp_path / "store", 4, 40_000
-    with velocpy.open(path, host="1MiB", disk="1MiB", checksum=verify == "off") as writer:
+    with velocpy.open(path, host="1MiB", disk="1MiB", tuning=velocpy.Tuning(checksum=verify == "off")) as writer:
         history = writer.history("h")
 
         def put(key: int, version: int) -> None:
@@ -276,7 +277,7 @@ def test_a_reader_without_checksums_gets_nothing_foreign(tmp_path: Path, verify:
                     for key in range(keys):
                         try:
                             reader.history("h").restore(key, into={"u": got})
-                        except velocpy.CheckpointDropped:
+                        except velocpy.errors.CheckpointDropped:
                             told += 1
                             continue
                         right += 1
@@ -296,7 +297,7 @@ def test_opening_leaves_nothing_behind(tmp_path: Path, run_python: RunPython) ->
         import gc, os, sys, threading
         os.environ["VELOCPY_GC_PERCENT"] = "10"  # what is resident is then what is in use, not what Go may yet collect
         import numpy as np, velocpy
-        from velocpy import inspect
+        from velocpy import ondisk
         path = sys.argv[1]
 
         def resident():

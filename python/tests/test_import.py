@@ -45,7 +45,7 @@ def test_missing_core_message(run_python: RunPython, tmp_path: Path) -> None:
         for attempt in range(2):
             try:
                 velocpy.open(host="1MiB")
-            except velocpy.CoreUnavailable as error:
+            except velocpy.errors.CoreUnavailable as error:
                 print(error)
         try:
             velocpy.build_info()
@@ -68,7 +68,7 @@ def test_library_that_is_no_core(run_python: RunPython) -> None:
         import velocpy
         try:
             velocpy.open(host="1MiB")
-        except velocpy.CoreUnavailable as error:
+        except velocpy.errors.CoreUnavailable as error:
             print(error)
         """,
         env={"VELOCPY_CORE": "libm.so.6"},
@@ -162,7 +162,7 @@ def test_another_version_asks_for_a_restart(run_python: RunPython) -> None:
         for attempt in range(2):
             try:
                 velocpy.open(host="1MiB")
-            except velocpy.CoreUnavailable as error:
+            except velocpy.errors.CoreUnavailable as error:
                 print("restart" in str(error))
         """
     )

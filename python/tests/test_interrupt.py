@@ -95,7 +95,7 @@ latency = interrupted(lambda: [store.wait("disk"), time.sleep(10)], 0.05)
 store.wait("disk")
 """,
     "close": """
-store = velocpy.open(host=2048 * MIB, disk=4096 * MIB, flush="eager")
+store = velocpy.open(host=2048 * MIB, disk=4096 * MIB, tuning=velocpy.Tuning(flush="eager"))
 history = store.history("h")
 for i in range(3):
     history.checkpoint(i, u=np.zeros(512 * MIB, np.uint8))
@@ -103,7 +103,7 @@ latency = interrupted(lambda: [store.close(), time.sleep(10)], 0.05)
 store.close()
 try:
     history.restore(0)
-except velocpy.StoreClosed:
+except velocpy.errors.StoreClosed:
     pass
 else:
     raise AssertionError
@@ -151,7 +151,7 @@ later(0.3)
 later(0.6)
 try:
     history.checkpoint(99, u=np.zeros(4 * MIB, np.uint8), timeout=1.5)
-except velocpy.WaitTimeout:
+except velocpy.errors.WaitTimeout:
     print(*seen)
 """,
         timeout=60,
@@ -169,7 +169,7 @@ def count():
 def give_up():
     try:
         history.checkpoint(99, u=np.zeros(4 * MIB, np.uint8), timeout=0.01)
-    except velocpy.WaitTimeout:
+    except velocpy.errors.WaitTimeout:
         return
     raise AssertionError
 give_up()
@@ -195,7 +195,7 @@ def give_up(key):
     try:
         history.checkpoint(key, u=np.zeros(2 * MIB, np.uint8), timeout=0.002)
         history.drop(key)
-    except (velocpy.WaitTimeout, velocpy.TierFull):
+    except (velocpy.errors.WaitTimeout, velocpy.errors.TierFull):
         pass
 for round in range(100):
     leases = [history.restore(i) for i in range(3)]

@@ -52,7 +52,7 @@ import numpy as np
 import velocpy
 
 faulthandler.dump_traceback_later(50, exit=True)
-store = velocpy.open(host="8MiB", lookahead=4)
+store = velocpy.open(host="8MiB", tuning=velocpy.Tuning(lookahead=4))
 history = store.history("h")
 for i in range(300):
     history.checkpoint(i, u=np.full(10, i % 251, np.uint8))
@@ -113,7 +113,7 @@ def raises(error, call):
     except error:
         return
     raise AssertionError(error)
-raises(velocpy.WaitTimeout, lambda: looped(timeout=0.2))
+raises(velocpy.errors.WaitTimeout, lambda: looped(timeout=0.2))
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 raises(KeyboardInterrupt, looped)
 go_on.set()
@@ -143,7 +143,7 @@ seen = []
 try:
     for key, _ in history.restore_iter():
         seen.append(key)
-except velocpy.PlanUnfinished as error:
+except velocpy.errors.PlanUnfinished as error:
     assert error.history == "h" and "KeyboardInterrupt" in str(error), error
 else:
     raise AssertionError
@@ -164,7 +164,7 @@ def keys():
     try:
         for key, _ in history.restore_iter():
             inside.append(key)
-    except velocpy.PlanUnfinished:
+    except velocpy.errors.PlanUnfinished:
         inside.append("unfinished")
     history.hint([9])
     yield 1
@@ -195,7 +195,7 @@ def test_an_endless_plan_without_restores_can_be_interrupted(run_python: RunPyth
     ok(
         run_python,
         """
-history.hint(itertools.repeat(velocpy.Advance(1)))
+history.hint(itertools.repeat(velocpy.plan.Advance(1)))
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     looped()
@@ -240,7 +240,7 @@ for round in range(60):
                      lambda: history.restore(1), lambda: history.checkpoint(0, u=np.zeros(3))):
             try:
                 call()
-            except velocpy.ForkedProcessError:
+            except velocpy.errors.ForkedProcessError:
                 continue
             os._exit(1)
         os._exit(0)
@@ -253,7 +253,7 @@ stop = True
 
 @pytest.fixture
 def history():
-    with velocpy.open(host="4MiB", disk="32MiB", lookahead=8) as store:
+    with velocpy.open(host="4MiB", disk="32MiB", tuning=velocpy.Tuning(lookahead=8)) as store:
         history = store.history("h")
         for i in range(6):
             history.checkpoint(i, u=np.full(100_000, i, np.uint8), meta=i)
@@ -264,7 +264,7 @@ def test_a_lease_for_the_last_time_that_nobody_used_gives_the_checkpoint_back(hi
     lease = history.restore(3, last=True)
     assert 3 not in history
     assert (len(history), list(history)) == (5, [0, 1, 2, 4, 5])
-    with pytest.raises(velocpy.CheckpointNotFound):
+    with pytest.raises(velocpy.errors.CheckpointNotFound):
         history.restore(3)
     del lease
     assert (len(history), 3 in history) == (6, True)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from victim import WORKS
 
-from velocpy import doctor
+from velocpy.cli import diagnosis
 
 VICTIM = Path(__file__).with_name("victim.py")
 #: Where the processes of a user take turns to pin memory.
@@ -160,6 +160,6 @@ def test_processes_killed_on_a_device(tmp_path: Path) -> None:
 
 def free_memory() -> int:
     """Bytes of the device that nobody uses."""
-    facts = [finding.get("facts", {}) for finding in doctor.examine(0, rates=False)["findings"]]
+    facts = [finding.get("facts", {}) for finding in diagnosis.examine(0, rates=False)["findings"]]
     (free,) = (fact["free_bytes"] for fact in facts if "copy_engines" in fact)
     return int(free)

@@ -88,7 +88,7 @@ def test_last_belongs_to_the_caller(store: velocpy.Store) -> None:
     assert lease.writable
     lease["u"][:] = 9
     assert other["u"].tolist() == [0, 1, 2, 3, 4]  # another lease of the same bytes is not hurt
-    with pytest.raises(velocpy.CheckpointNotFound) as raised:
+    with pytest.raises(velocpy.errors.CheckpointNotFound) as raised:
         history.restore(0)
     assert (raised.value.history, raised.value.key) == ("h", 0)
 
@@ -100,9 +100,9 @@ def test_adding_in_place_by_name(store: velocpy.Store) -> None:
     shared = history.restore(0)
     with pytest.raises(ValueError, match="read-only"):
         shared["u"] += 1
-    with pytest.raises(velocpy.LeaseWritten):
+    with pytest.raises(velocpy.errors.LeaseWritten):
         shared["t"] += 1  # torch lets it happen
-    with pytest.raises(velocpy.InvalidType):
+    with pytest.raises(velocpy.errors.InvalidType):
         shared["u"] = np.zeros(3)
     shared["t"].sub_(1)
     shared.release()
@@ -111,7 +111,7 @@ def test_adding_in_place_by_name(store: velocpy.Store) -> None:
     own["t"] *= 2
     assert own["u"].tolist() == [1.0, 2.0, 3.0]
     assert own["t"].tolist() == [0.0, 2.0, 4.0]
-    with pytest.raises(velocpy.InvalidType):
+    with pytest.raises(velocpy.errors.InvalidType):
         own["u"] = own["u"] + 1
     with pytest.raises(KeyError):
         own["none"] = 1
@@ -203,7 +203,7 @@ def test_release(store: velocpy.Store) -> None:
         lambda: lease.writable,
         lambda: len(lease),
     ):
-        with pytest.raises(velocpy.LeaseReleased):
+        with pytest.raises(velocpy.errors.LeaseReleased):
             use()
     assert "released" in repr(lease)
 
@@ -224,7 +224,7 @@ def test_partial(store: velocpy.Store) -> None:
             lease["v"]
     assert list(history.restore(0, ())) == []
     for wrong in ("x", ["u", "u"], [0], 3, ["u", None]):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             history.restore(0, wrong)  # type: ignore[arg-type]
 
 
@@ -342,7 +342,7 @@ def test_debug_finds_writers() -> None:
         history.checkpoint(0, u=torch.zeros(100), v=np.zeros(3))
         with history.restore(0) as lease:
             lease["u"].sum()
-        with pytest.raises(velocpy.LeaseWritten) as raised, history.restore(0) as lease:
+        with pytest.raises(velocpy.errors.LeaseWritten) as raised, history.restore(0) as lease:
             lease["u"][3] = 1
         assert raised.value.key == 0
         history.checkpoint(1, u=torch.zeros(100))

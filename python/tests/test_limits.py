@@ -36,7 +36,7 @@ attempts += [lambda host=host: velocpy.open(host=host) for host in ("1MiB", "64G
 for attempt in attempts:
     try:
         attempt()
-    except velocpy.CoreUnavailable as error:
+    except velocpy.errors.CoreUnavailable as error:
         print(error)
 resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 velocpy.open(host="1MiB").close()
@@ -66,7 +66,7 @@ leave(100 << 20)
 for host in ("1MiB", "auto"):
     try:
         velocpy.open(host=host)
-    except velocpy.CoreUnavailable as error:
+    except velocpy.errors.CoreUnavailable as error:
         print(error)
 """
     )
@@ -78,7 +78,9 @@ for host in ("1MiB", "auto"):
 
 def test_the_limit_of_the_documentation() -> None:
     """`ulimit -v 2000000`, as in docs/clusters.md."""
-    program = "import velocpy\ntry:\n    velocpy.open()\nexcept velocpy.CoreUnavailable as error:\n    print(error)"
+    program = (
+        "import velocpy\ntry:\n    velocpy.open()\nexcept velocpy.errors.CoreUnavailable as error:\n    print(error)"
+    )
     done = subprocess.run(
         ["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", sys.executable, "-c", program],
         capture_output=True,
@@ -124,7 +126,7 @@ leave(7 << 30)
 for _ in range(2):  # before the core is loaded, and after
     try:
         velocpy.open(host="5500MiB")
-    except velocpy.InvalidBudget as error:
+    except velocpy.errors.InvalidBudget as error:
         print(error)
     velocpy.open(host="1MiB").close()
 """
@@ -165,7 +167,7 @@ def test_too_few_threads(run_python: RunPython) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (1 if others else 6, 100))
         try:
             velocpy.build_info()
-        except velocpy.CoreUnavailable as error:
+        except velocpy.errors.CoreUnavailable as error:
             print(others, error)
         """
     )
@@ -208,9 +210,9 @@ def test_the_doctor_tells() -> None:
 
 
 def test_the_doctor_is_content() -> None:
-    from velocpy import doctor
+    from velocpy.cli import diagnosis
 
-    report = doctor.examine(rates=False)
+    report = diagnosis.examine(rates=False)
     found = {finding["what"]: finding for finding in report["findings"]}
     assert found["address space"]["verdict"] == found["threads"]["verdict"] == "ok"
     assert found["threads"]["facts"]["startable"] == found["threads"]["facts"]["needed"]
@@ -219,4 +221,4 @@ def test_the_doctor_is_content() -> None:
 def test_a_limit_is_no_reason_to_import(run_python: RunPython) -> None:
     done = run_python(LIMIT + "leave(1 << 28)\nimport velocpy\nprint(velocpy.errors.CoreUnavailable.__name__)")
     assert done.stdout == "CoreUnavailable\n", done.stderr
-    assert velocpy.CoreUnavailable is velocpy.errors.CoreUnavailable
+    assert velocpy.errors.CoreUnavailable is velocpy.errors.CoreUnavailable

@@ -11,6 +11,7 @@ from bits import bits, random_array
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from tuned import tuned
 
 import velocpy
 
@@ -32,7 +33,7 @@ class HistoryMachine(RuleBasedStateMachine):
         verify=st.sampled_from(["moved", "first", "always"]),
     )
     def begin(self, **options: Any) -> None:
-        self.store = velocpy.open(disk="64MiB", debug=True, **options)
+        self.store = velocpy.open(disk="64MiB", debug=True, **tuned(options))
         self.history = self.store.history("model")
         self.model: dict[Any, tuple[dict[str, bytes], Any]] = {}
         self.seed = 0
@@ -49,7 +50,7 @@ class HistoryMachine(RuleBasedStateMachine):
         regions = {f"r{i}": random_array(size, np.uint8, seed=self.seed + i) for i, size in enumerate(sizes)}
         try:
             ticket = self.history.checkpoint(key, regions, copy=copy, meta=meta, tier="disk" if down else None)
-        except velocpy.TierFull:
+        except velocpy.errors.TierFull:
             return  # leases fill the host tier; what was there before is compared below
         self.model.pop(key, None)  # a dictionary keeps the place of a key that is written again, a history does not
         self.model[key] = {name: array.tobytes() for name, array in regions.items()}, meta
@@ -61,14 +62,14 @@ class HistoryMachine(RuleBasedStateMachine):
     def restore(self, key: Any, last: bool, partial: bool) -> Any:
         expected = self.model.get(key)
         if expected is None:
-            with pytest.raises(velocpy.CheckpointNotFound):
+            with pytest.raises(velocpy.errors.CheckpointNotFound):
                 self.history.restore(key)
             return multiple()
         regions, meta = expected
         names = list(regions)[:1] if partial else None
         try:
             lease = self.history.restore(key, names, last=last)
-        except velocpy.TierFull:
+        except velocpy.errors.TierFull:
             return multiple()
         if last:
             del self.model[key]
@@ -85,7 +86,7 @@ class HistoryMachine(RuleBasedStateMachine):
         into = {name: np.empty(len(held), np.uint8) for name, held in regions.items()}
         try:
             self.history.restore(key, into=into, last=last)
-        except velocpy.TierFull:
+        except velocpy.errors.TierFull:
             return
         if last:
             del self.model[key]
@@ -109,7 +110,7 @@ class HistoryMachine(RuleBasedStateMachine):
             del self.model[key]
         else:
             self.history.drop(key)
-            with pytest.raises(velocpy.CheckpointNotFound):
+            with pytest.raises(velocpy.errors.CheckpointNotFound):
                 self.history.drop(key, missing_ok=False)
 
     @rule(plan=st.lists(KEYS, max_size=12))
@@ -129,9 +130,9 @@ class HistoryMachine(RuleBasedStateMachine):
         try:
             for key, lease in self.history.restore_iter():
                 self.compare(lease, self.model[key][0])
-        except (velocpy.CheckpointNotFound, velocpy.TierFull) as error:
+        except (velocpy.errors.CheckpointNotFound, velocpy.errors.TierFull) as error:
             missing = error.key
-            full = isinstance(error, velocpy.TierFull)
+            full = isinstance(error, velocpy.errors.TierFull)
             self.history.hint_clear()
         else:
             return

@@ -136,7 +136,7 @@ WRITER = """
 import sys, velocpy
 try:
     velocpy.open(sys.argv[1], host="8MiB", disk="64MiB").close()
-except velocpy.StoreLocked:
+except velocpy.errors.StoreLocked:
     sys.exit(3)
 """
 
@@ -155,7 +155,7 @@ def test_copies_leave_the_lock_alone(tmp_path: Path) -> None:
         shutil.copytree(path, tmp_path / "backup")
         (path / "lock").open().close()
         assert not opens_elsewhere(path)
-        with pytest.raises(velocpy.StoreLocked):
+        with pytest.raises(velocpy.errors.StoreLocked):
             velocpy.open(path, **SIZES)
         write(store, range(5, 13), seed=0)
     holds(path, range(13), seed=0)
@@ -182,10 +182,10 @@ def test_a_replaced_lock_file_ends_the_writer(tmp_path: Path) -> None:
     (path / "lock").unlink()
     (path / "lock").touch()  # as a process does that knows nothing of locks on directories
     before = files(path)
-    with pytest.raises(velocpy.StoreLost, match="replaced"):
+    with pytest.raises(velocpy.errors.StoreLost, match="replaced"):
         write(store, range(5, 6), seed=0)
     assert bytes(store.history("h").restore(5)["u"]) == np.random.default_rng(5).bytes(5000)
-    with pytest.raises(velocpy.StoreLost):
+    with pytest.raises(velocpy.errors.StoreLost):
         store.close()
     catalog = {name: content for name, content in files(path).items() if name.startswith("catalog-")}
     assert all(content.startswith(before[name]) for name, content in catalog.items())
@@ -197,9 +197,9 @@ def test_a_removed_directory_ends_the_writer(tmp_path: Path) -> None:
     store = velocpy.open(path, **SIZES)
     write(store, range(5), seed=0)
     shutil.rmtree(path)
-    with pytest.raises(velocpy.StoreLost, match="removed"):
+    with pytest.raises(velocpy.errors.StoreLost, match="removed"):
         write(store, range(5, 6), seed=0)
-    with pytest.raises(velocpy.StoreLost):
+    with pytest.raises(velocpy.errors.StoreLost):
         store.close()
     assert not path.exists()
 

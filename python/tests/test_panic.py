@@ -25,7 +25,7 @@ def test_panic_poisons(run_python: RunPython, where: int) -> None:
         try:
             _core.test_panic({where})
             time.sleep(0.3)
-        except velocpy.CorePoisoned:
+        except velocpy.errors.CorePoisoned:
             pass
         calls = [
             lambda: velocpy.open(host="1MiB"),
@@ -40,7 +40,7 @@ def test_panic_poisons(run_python: RunPython, where: int) -> None:
         for number, call in enumerate(calls):
             try:
                 call()
-            except velocpy.CorePoisoned as error:
+            except velocpy.errors.CorePoisoned as error:
                 assert "asked to panic" in str(error), error
                 assert "estart" in str(error)
             else:
@@ -72,7 +72,7 @@ def test_panic_ends_a_wait(run_python: RunPython) -> None:
         began = time.monotonic()
         try:
             history.checkpoint(1, u=np.zeros(900_000, np.uint8), timeout=60)
-        except velocpy.CorePoisoned:
+        except velocpy.errors.CorePoisoned:
             print(time.monotonic() - began < 5)
         """,
         env=HOOKS,
@@ -88,7 +88,7 @@ def test_hooks_are_off_by_default(run_python: RunPython) -> None:
         velocpy.build_info()
         try:
             _core.test_panic(0)
-        except velocpy.TierUnavailable as error:
+        except velocpy.errors.TierUnavailable as error:
             print("refused")
         velocpy.open(host="1MiB").close()
         """

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import velocpy
-from velocpy import Advance, Drop, Last, Plan, Restore
+from velocpy.plan import Advance, Drop, Last, Plan, Restore
 
 
 @pytest.fixture
 def history() -> Iterator[velocpy.History]:
-    with velocpy.open(host="4MiB", disk="64MiB", lookahead=16) as store:
+    with velocpy.open(host="4MiB", disk="64MiB", tuning=velocpy.Tuning(lookahead=16)) as store:
         yield store.history("h")
 
 
@@ -66,7 +66,7 @@ def test_hinted_last_consumes(history: velocpy.History) -> None:
     assert history.restore(0).writable
     assert 0 not in history
     history.hint([2, 2], last=True)
-    with pytest.raises(velocpy.CheckpointNotFound):
+    with pytest.raises(velocpy.errors.CheckpointNotFound):
         drained(history)
 
 
@@ -149,7 +149,7 @@ def test_keys_that_do_not_exist_yet(history: velocpy.History) -> None:
     fill(history, range(100, 120))
     assert drained(history) == list(range(100, 120))
     history.hint([500])
-    with pytest.raises(velocpy.CheckpointNotFound):
+    with pytest.raises(velocpy.errors.CheckpointNotFound):
         drained(history)
     fill(history, [500])
     assert drained(history) == [500]  # the failed step is still to be done
@@ -229,7 +229,7 @@ def test_a_plan_that_uses_the_store(history: velocpy.History) -> None:
 @pytest.mark.parametrize("wrong", [[1.5], [None], [b"x"], [True], [[1]], 1.5, None, [2**64], [object()]])
 def test_plans_that_make_no_sense(history: velocpy.History, wrong: object) -> None:
     fill(history, range(3))
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.hint(wrong)  # type: ignore[arg-type]
     history.hint([1])
     assert drained(history) == [1]
@@ -237,7 +237,7 @@ def test_plans_that_make_no_sense(history: velocpy.History, wrong: object) -> No
 
 def test_advance_checks_its_steps() -> None:
     for wrong in (-1, True, 1.5, "3"):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             Advance(wrong)  # type: ignore[arg-type]
 
 
@@ -365,7 +365,7 @@ def test_keys_of_numpy_become_ints(history: velocpy.History) -> None:
     for plan in ([np.int64(5)], [Restore(np.int64(5))], Plan.reverse(np.array([5]))):
         history.hint(plan)
         assert [type(key) for key, _ in history.restore_iter()] == [int]
-    with pytest.raises(velocpy.CheckpointNotFound) as raised:
+    with pytest.raises(velocpy.errors.CheckpointNotFound) as raised:
         history.restore(np.int64(6))
     assert type(raised.value.key) is int
 
@@ -390,9 +390,9 @@ def test_truth_values_are_no_keys(history: velocpy.History, wrong: object) -> No
         lambda: history.size(wrong),
         lambda: history.retain(keys=[wrong]),
         lambda: history.hint([wrong]),
-        lambda: history.hint(velocpy.Restore(wrong)),
+        lambda: history.hint(velocpy.plan.Restore(wrong)),
     ):
-        with pytest.raises(velocpy.InvalidType):
+        with pytest.raises(velocpy.errors.InvalidType):
             call()
     assert wrong not in history
     assert len(history) == 3
@@ -401,7 +401,7 @@ def test_truth_values_are_no_keys(history: velocpy.History, wrong: object) -> No
 def test_tensors_that_are_truth_values_are_no_keys(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
     fill(history, range(3))
-    with pytest.raises(velocpy.InvalidType):
+    with pytest.raises(velocpy.errors.InvalidType):
         history.restore(torch.tensor(True))
     for number in (np.int64(1), np.uint8(1), np.array(1), torch.tensor(1)):
         assert history.restore(number)["u"][0] == hash(1) % 251

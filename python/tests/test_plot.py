@@ -102,11 +102,11 @@ def test_timeline(store: velocpy.Store) -> None:
 
 def test_what_cannot_be_drawn() -> None:
     with velocpy.open(host="1MiB") as store:
-        with pytest.raises(velocpy.InvalidArgument, match="timeline="):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="timeline="):
             store.plot("timeline")
-        with pytest.raises(velocpy.InvalidArgument, match="it is one of tiers, timeline"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="it is one of tiers, timeline"):
             store.plot("pie")  # type: ignore[arg-type]
-    with pytest.raises(velocpy.StoreClosed):
+    with pytest.raises(velocpy.errors.StoreClosed):
         store.plot()
 
 
@@ -121,7 +121,7 @@ def test_without_matplotlib(run_python: Callable[..., Any]) -> None:
             for what in ("tiers", "timeline"):
                 try:
                     store.plot(what)
-                except velocpy.VelocError as error:
+                except velocpy.errors.VelocError as error:
                     assert isinstance(error, ImportError) and error.name == "matplotlib"
                     assert "pip install matplotlib" in str(error), error
                 else:
@@ -133,5 +133,5 @@ def test_without_matplotlib(run_python: Callable[..., Any]) -> None:
 
 def test_the_error_is_one_of_velocpy() -> None:
     error = MissingLibrary("x", "this", "pip install x")
-    assert isinstance(error, velocpy.VelocError)
+    assert isinstance(error, velocpy.errors.VelocError)
     assert (error.name, error.history) == ("x", None)

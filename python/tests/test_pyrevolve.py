@@ -186,7 +186,7 @@ def test_follow_foretells_every_restore(store: Any) -> None:
     revolver.storage_list[0].follow(revolver.scheduler)
     gradient(revolver)
     assert [hint.key for hint in watched.hints] == watched.reads
-    assert sum(isinstance(hint, velocpy.Last) for hint in watched.hints) >= 8
+    assert sum(isinstance(hint, velocpy.plan.Last) for hint in watched.hints) >= 8
 
 
 def test_follow_foretells_every_level(store: Any) -> None:

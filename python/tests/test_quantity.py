@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import velocpy
+from velocpy.cli.store_commands import summary
 from velocpy.quantity import exact, rated, sized
-from velocpy.stored import summary
 
 #: A size in a decimal unit, which budgets may be written in; a rate is none.
 DECIMAL = re.compile(r"\b\d[\d.,]* ?[kMGT]B\b(?!/s)")
@@ -49,7 +49,7 @@ LARGE: dict[str, tuple[Callable[[velocpy.History], Any], str]] = {
 @pytest.mark.parametrize("case", LARGE)
 def test_messages(case: str) -> None:
     call, expected = LARGE[case]
-    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.InvalidArgument, match=re.escape(expected)):
+    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.errors.InvalidArgument, match=re.escape(expected)):
         call(store.history("h"))
 
 

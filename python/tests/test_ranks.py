@@ -64,7 +64,10 @@ def test_the_knob_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VELOCPY_NODE_PROCESSES", "2")
     assert knobs.node_processes() == 2
     for wrong in ("0", "-1", "two", "1.5"):
-        with knobs.override(node_processes=wrong), pytest.raises(velocpy.InvalidArgument, match="NODE_PROCESSES"):
+        with (
+            knobs.override(node_processes=wrong),
+            pytest.raises(velocpy.errors.InvalidArgument, match="NODE_PROCESSES"),
+        ):
             velocpy.open(host="1MiB")
 
 
@@ -109,19 +112,19 @@ def test_fractions_are_of_what_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path
 @pytest.mark.parametrize("size", ["0%", "101%", "-1%", "nan%", "inf%", "%", "x%", "25%/node", 0.0, -0.5, 1.5])
 @pytest.mark.parametrize("tier", ["host", "disk"])
 def test_hostile_fractions(size: str | float, tier: str) -> None:
-    with pytest.raises(velocpy.InvalidBudget, match=f"^{tier} is"):
+    with pytest.raises(velocpy.errors.InvalidBudget, match=f"^{tier} is"):
         velocpy.open(**{tier: size})
 
 
 @pytest.mark.parametrize("size", ["3/node", "/node", "auto/node", "1GiB/rank", "1GiB/node/node", "-1/node", "0/node"])
 @pytest.mark.parametrize("tier", ["host", "disk"])
 def test_hostile_budgets_of_a_node(size: str, tier: str) -> None:
-    with knobs.override(node_processes=4), pytest.raises(velocpy.InvalidBudget, match=tier):
+    with knobs.override(node_processes=4), pytest.raises(velocpy.errors.InvalidBudget, match=tier):
         velocpy.open(**{tier: size})
 
 
 def test_devices_have_budgets_of_processes() -> None:
-    with pytest.raises(velocpy.InvalidBudget, match="each process"):
+    with pytest.raises(velocpy.errors.InvalidBudget, match="each process"):
         velocpy.open(device="1GiB/node")
 
 

@@ -126,7 +126,7 @@ def test_a_store_that_cannot_tell_is_closed_all_the_same(
     class Broken:
         def __getattr__(self, name: str) -> Any:
             if name == "stats":
-                raise velocpy.StoreLost("gone")
+                raise velocpy.errors.StoreLost("gone")
             return getattr(core, name)
 
     monkeypatch.setattr(store, "_core", Broken())

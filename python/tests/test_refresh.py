@@ -53,7 +53,7 @@ def test_what_has_come_changed_and_gone(tmp_path: Path) -> None:
             assert {history.name for history in reader.histories} == {"run", "other"}
             assert {key: int(seen.restore(key)["u"][0]) for key in seen} == {2: 2, 1: -1, 3: 3}
             assert seen.meta(3) == {"loss": 0.5}
-            with pytest.raises(velocpy.CheckpointNotFound):
+            with pytest.raises(velocpy.errors.CheckpointNotFound):
                 seen.restore(0)
             assert (held["u"] == 0).all()
             held.release()
@@ -156,13 +156,13 @@ def test_what_cannot_be_refreshed(tmp_path: Path) -> None:
     path = tmp_path / "store"
     with velocpy.open(path, host="1MiB", disk="8MiB") as writer:
         writer.history("run").checkpoint(0, filled(0))
-        with pytest.raises(velocpy.InvalidArgument, match="mode='r'"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="mode='r'"):
             writer.refresh()
-    with pytest.raises(velocpy.StoreClosed):
+    with pytest.raises(velocpy.errors.StoreClosed):
         writer.refresh()
     with velocpy.open(path, mode="r", host="1MiB") as reader:
         path.rename(tmp_path / "moved")
-        with pytest.raises(velocpy.InvalidArgument, match=r"not .* any more"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=r"not .* any more"):
             reader.refresh()
         assert (reader.history("run").restore(0)["u"] == 0).all()
 
@@ -177,7 +177,7 @@ def test_a_refresh_that_fails_leaves_the_former_view(tmp_path: Path) -> None:
         assert hidden
         for file in hidden:
             file.rename(file.with_name(f"{file.name}.away"))
-        with pytest.raises((velocpy.NotAStore, velocpy.DamagedStore)):
+        with pytest.raises((velocpy.errors.NotAStore, velocpy.errors.DamagedStore)):
             reader.refresh()
         for file in hidden:
             file.with_name(f"{file.name}.away").rename(file)

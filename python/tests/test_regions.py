@@ -208,16 +208,16 @@ def test_into_refuses_before_writing(history: velocpy.History) -> None:
         None,
         7,
     ):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             history.restore(0, into={"u": good, "v": wrong})
         assert (good == -1).all()
     for wrong_into in ({"x": good}, {"u": good, "x": good}, [good], [good, v, v], {}, {0: good}):
         if wrong_into == {}:
             assert history.restore(0, into=wrong_into) == {}
             continue
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             history.restore(0, into=wrong_into)
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.restore(0, ["u"], into={"v": frozen})
     assert (good == -1).all()
 
@@ -305,9 +305,9 @@ def test_dlpack(history: velocpy.History) -> None:
     assert same(history.restore(0)["u"], u)
     history.checkpoint(0, u=Exporter(u))
     assert same(history.restore(0)["u"], u)
-    with pytest.raises(velocpy.TierUnavailable):
+    with pytest.raises(velocpy.errors.TierUnavailable):
         history.checkpoint(0, u=Elsewhere(u))
-    with pytest.raises(velocpy.InvalidType, match="does not show its memory"):
+    with pytest.raises(velocpy.errors.InvalidType, match="does not show its memory"):
         history.checkpoint(0, u=Liar(u))
     assert same(history.restore(0)["u"], u)
 
@@ -454,9 +454,9 @@ def test_a_refused_or_impossible_restore_leaves_a_graph_alone(history: velocpy.H
     history.checkpoint(0, x=torch.zeros(3))
     x, w = torch.ones(3), torch.ones(3, requires_grad=True)
     y = (w * x).sum()
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.restore(0, into={"z": x})
-    with pytest.raises(velocpy.CheckpointNotFound):
+    with pytest.raises(velocpy.errors.CheckpointNotFound):
         history.restore(1, into={"x": x})
     y.backward()
     assert w.grad.tolist() == [1.0, 1.0, 1.0]
@@ -482,7 +482,7 @@ def test_parameters_and_views_restored_into_have_a_new_version(history: velocpy.
 
 def test_tensors_without_memory(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
-    with pytest.raises(velocpy.InvalidType, match="meta tensor"):
+    with pytest.raises(velocpy.errors.InvalidType, match="meta tensor"):
         history.checkpoint(0, x=torch.zeros(3, device="meta"))
 
 
@@ -508,7 +508,7 @@ def test_tensors_into(history: velocpy.History) -> None:
         torch.zeros(8, 9, dtype=torch.complex64).conj(),
         torch.zeros(8, 9).to_sparse(),
     ):
-        with pytest.raises(velocpy.VelocError):
+        with pytest.raises(velocpy.errors.VelocError):
             history.restore(0, into={"u": wrong})
 
 
@@ -522,10 +522,10 @@ def test_tensors_refused(history: velocpy.History) -> None:
         torch.nn.Linear(2, 2),
         torch.float32,
     ):
-        with pytest.raises(velocpy.VelocError):
+        with pytest.raises(velocpy.errors.VelocError):
             history.checkpoint(0, u=wrong)
         assert 0 not in history
-    with pytest.raises(velocpy.InvalidType, match="quantized"):
+    with pytest.raises(velocpy.errors.InvalidType, match="quantized"):
         history.checkpoint(0, u=torch.quantize_per_tensor(torch.zeros(3), 0.1, 0, torch.qint8))
 
 
@@ -538,7 +538,7 @@ def test_destinations_that_overlap_are_refused(history: velocpy.History) -> None
     odd = np.lib.stride_tricks.as_strided(memory.view(np.uint8), (5, 4), (4, 2))
     history.checkpoint(2, w=np.ones((5, 4), np.uint8))
     for key, destination in ((1, sliding), (1, touching), (2, odd)):
-        with pytest.raises(velocpy.InvalidArgument, match=r"'w'.* overlap"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=r"'w'.* overlap"):
             history.restore(key, into={"w": destination})
     pairs = [
         (memory[:8], memory[:8]),
@@ -548,7 +548,7 @@ def test_destinations_that_overlap_are_refused(history: velocpy.History) -> None
         (memory[::2], memory[::2]),
     ]
     for u, v in pairs:
-        with pytest.raises(velocpy.InvalidArgument, match="'u' and 'v' overlap"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="'u' and 'v' overlap"):
             history.restore(0, into={"v": v, "u": u})
     assert not memory.any()
 
@@ -591,7 +591,7 @@ def test_what_is_refused_as_overlapping_does_overlap(data: st.DataObject) -> Non
         try:
             history.restore(0, into={"u": array})
             refused = False
-        except velocpy.InvalidArgument:
+        except velocpy.errors.InvalidArgument:
             refused = True
     assert not refused or overlaps
 
@@ -599,10 +599,10 @@ def test_what_is_refused_as_overlapping_does_overlap(data: st.DataObject) -> Non
 def test_a_conjugated_destination_is_called_what_it_is(history: velocpy.History) -> None:
     torch = pytest.importorskip("torch")
     history.checkpoint(0, x=torch.ones(3, dtype=torch.complex64))
-    with pytest.raises(velocpy.InvalidArgument, match="conjugated"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="conjugated"):
         history.restore(0, into={"x": torch.zeros(3, dtype=torch.complex64).conj()})
 
 
 def test_arrays_of_objects_are_named(history: velocpy.History) -> None:
-    with pytest.raises(velocpy.InvalidType, match=r"region 'things'.*dtype object"):
+    with pytest.raises(velocpy.errors.InvalidType, match=r"region 'things'.*dtype object"):
         history.checkpoint(0, things=np.array([object()]))

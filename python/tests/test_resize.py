@@ -72,9 +72,9 @@ def test_sizes_are_those_of_open() -> None:
         assert store.stats()["tiers"]["disk"]["capacity"] == 128 * MIB
         store.resize(disk="1%")
         for wrong in (-1, "much", True, 2.0, "101%"):
-            with pytest.raises(velocpy.InvalidBudget):
+            with pytest.raises(velocpy.errors.InvalidBudget):
                 store.resize(host=wrong)
-            with pytest.raises(velocpy.InvalidBudget):
+            with pytest.raises(velocpy.errors.InvalidBudget):
                 store.resize(disk=wrong)
         with velocpy.knobs.override(node_processes=4):
             store.resize(host="64MiB/node")
@@ -83,7 +83,7 @@ def test_sizes_are_those_of_open() -> None:
 
 def test_more_than_the_store_was_opened_with() -> None:
     with velocpy.open(host="4MiB", disk="64MiB") as store:
-        with pytest.raises(velocpy.InvalidArgument, match=r"opened with 4\.0 MiB"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=r"opened with 4\.0 MiB"):
             store.resize(host="5MiB", disk="1MiB")
         tiers = store.stats()["tiers"]
         assert (tiers["host"]["capacity"], tiers["disk"]["capacity"]) == (4 * MIB, 64 * MIB)  # nothing has changed
@@ -91,27 +91,27 @@ def test_more_than_the_store_was_opened_with() -> None:
 
 def test_tiers_that_are_not_there() -> None:
     with velocpy.open(host="4MiB") as store:
-        with pytest.raises(velocpy.TierUnavailable, match="disk"):
+        with pytest.raises(velocpy.errors.TierUnavailable, match="disk"):
             store.resize(disk="1MiB")
-        with pytest.raises(velocpy.InvalidArgument, match="nothing"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="nothing"):
             store.resize()
     with velocpy.open(host=None, disk="64MiB") as store:
-        with pytest.raises(velocpy.TierUnavailable, match="host"):
+        with pytest.raises(velocpy.errors.TierUnavailable, match="host"):
             store.resize(host="1MiB")
         assert store.trim() == 0
     for call in (lambda: store.resize(host=1), store.trim):
-        with pytest.raises(velocpy.StoreClosed):
+        with pytest.raises(velocpy.errors.StoreClosed):
             call()
 
 
 def test_what_exists_nowhere_else_stays() -> None:
     with velocpy.open(host="16MiB") as store:
         history = filled(store, 10)
-        with pytest.raises(velocpy.TierFull, match="Nothing is lost") as caught:
+        with pytest.raises(velocpy.errors.TierFull, match="Nothing is lost") as caught:
             store.resize(host="4MiB")
         assert caught.value.tier == "host"
         assert "host 4.0 MiB" in repr(store)
-        with pytest.raises(velocpy.TierFull):
+        with pytest.raises(velocpy.errors.TierFull):
             history.checkpoint(10, u=state(10))
         for i in range(10):
             np.testing.assert_array_equal(history.restore(i)["u"], state(i))
@@ -159,7 +159,7 @@ def test_a_durable_disk_is_smaller_and_is_found_again(tmp_path: Path) -> None:
         store.refresh()
         assert store.stats()["tiers"]["host"]["capacity"] == 4 * MIB
         assert store.resize(host="16MiB") == 16 * MIB
-        with pytest.raises(velocpy.VelocError):
+        with pytest.raises(velocpy.errors.VelocError):
             store.resize(disk="1MiB")
 
 
@@ -170,11 +170,11 @@ def test_idle_memory_is_given_back() -> None:
             history.clear()
             eventually(lambda: store.stats()["tiers"]["host"]["resident_bytes"] == 0)
     for wrong, error in (
-        (0, velocpy.InvalidArgument),
-        (-1.0, velocpy.InvalidArgument),
-        (float("nan"), velocpy.InvalidArgument),
-        ("30s", velocpy.InvalidType),
-        (True, velocpy.InvalidType),
+        (0, velocpy.errors.InvalidArgument),
+        (-1.0, velocpy.errors.InvalidArgument),
+        (float("nan"), velocpy.errors.InvalidArgument),
+        ("30s", velocpy.errors.InvalidType),
+        (True, velocpy.errors.InvalidType),
     ):
         with pytest.raises(error):
             velocpy.open(host="1MiB", idle=wrong)  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def test_memory_stays_unless_asked() -> None:
 def capture(history: velocpy.History, i: int, refusals: int) -> None:
     """Each change refuses a capture at most once: one that waits while the host becomes too small for it."""
     for _ in range(refusals):
-        with contextlib.suppress(velocpy.TierFull):
+        with contextlib.suppress(velocpy.errors.TierFull):
             history.checkpoint(i, u=state(i, 300_000))
             return
     history.checkpoint(i, u=state(i, 300_000))

@@ -56,12 +56,12 @@ def test_lazy_writes_less_than_eager():
     ],
 )
 def test_requests_that_make_no_sense(changes):
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         shot(**changes)
 
 
 def test_what_fits_nowhere_is_tier_full():
-    with pytest.raises(velocpy.VelocError):
+    with pytest.raises(velocpy.errors.VelocError):
         shot(sizes=[1 << 41] * 64)
 
 
@@ -70,7 +70,7 @@ def histories(**changes):
         "sizes": {"state": [MIB] * 64, "field": [4 * MIB] * 16},
         "order": {
             "state": list(reversed(range(64))),
-            "field": [op for k in reversed(range(16)) for op in (velocpy.Advance(3), k)],
+            "field": [op for k in reversed(range(16)) for op in (velocpy.plan.Advance(3), k)],
         },
         "interval": 20e-3,
         "tiers": [(24 * MIB, 1e9, 1e9), (1 << 40, 0, 0)],
@@ -101,7 +101,7 @@ def test_each_history_has_its_own_order():
 
 def test_advance_lets_steps_pass():
     at_once = shot(order=[3, 2, 1])
-    later = shot(order=[3, velocpy.Advance(5), velocpy.Advance(0), 2, 1])
+    later = shot(order=[3, velocpy.plan.Advance(5), velocpy.plan.Advance(0), 2, 1])
     assert later["elapsed"] - later["blocked"] == pytest.approx(at_once["elapsed"] - at_once["blocked"] + 5 * 5e-3)
     assert later["restores"] == at_once["restores"] == 3
 
@@ -118,21 +118,21 @@ def test_any_mapping_and_any_integer():
     [
         ({"order": [0]}, velocpy.errors.InvalidType),
         ({"sizes": [MIB]}, velocpy.errors.InvalidType),
-        ({"sizes": {}, "order": {}}, velocpy.InvalidArgument),
-        ({"order": {"state": [0]}}, velocpy.InvalidArgument),
-        ({"order": {"state": [0], "field": [0], "other": []}}, velocpy.InvalidArgument),
+        ({"sizes": {}, "order": {}}, velocpy.errors.InvalidArgument),
+        ({"order": {"state": [0]}}, velocpy.errors.InvalidArgument),
+        ({"order": {"state": [0], "field": [0], "other": []}}, velocpy.errors.InvalidArgument),
         ({"sizes": {1: [MIB]}, "order": {1: [0]}}, velocpy.errors.InvalidType),
-        ({"order": {"state": [64], "field": [0]}}, velocpy.InvalidArgument),
-        ({"order": {"state": [velocpy.Last(0)], "field": [0]}}, velocpy.errors.InvalidType),
+        ({"order": {"state": [64], "field": [0]}}, velocpy.errors.InvalidArgument),
+        ({"order": {"state": [velocpy.plan.Last(0)], "field": [0]}}, velocpy.errors.InvalidType),
         ({"order": {"state": [True], "field": [0]}}, velocpy.errors.InvalidType),
         ({"order": {"state": [0.0], "field": [0]}}, velocpy.errors.InvalidType),
         (
-            {"order": {"state": [velocpy.Advance(1 << 24), 0, velocpy.Advance((1 << 24) + 1)], "field": [0]}},
-            velocpy.InvalidArgument,
+            {"order": {"state": [velocpy.plan.Advance(1 << 24), 0, velocpy.plan.Advance((1 << 24) + 1)], "field": [0]}},
+            velocpy.errors.InvalidArgument,
         ),
         (
             {"sizes": {str(n): [1] for n in range(257)}, "order": {str(n): [0] for n in range(257)}},
-            velocpy.InvalidArgument,
+            velocpy.errors.InvalidArgument,
         ),
     ],
 )

@@ -13,7 +13,7 @@ import velocpy
 from velocpy import _core
 
 time.sleep(0.3)                      # the reader is gone by now
-store = velocpy.open(host="2MiB", disk="16MiB", flush="eager")
+store = velocpy.open(host="2MiB", disk="16MiB", tuning=velocpy.Tuning(flush="eager"))
 history = store.history("h")
 for i in range(20):
     history.checkpoint(i, u=np.full(100_000, i, np.uint8))
@@ -23,7 +23,7 @@ try:
     _core.test_panic(1)
     time.sleep(0.2)
     history.restore(3)
-except velocpy.CorePoisoned:
+except velocpy.errors.CorePoisoned:
     os._exit(7)
 """
 

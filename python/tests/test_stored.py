@@ -20,11 +20,11 @@ from bits import bits
 from click.testing import CliRunner, Result
 
 import velocpy
-from velocpy import _core, errors, files, inspect
+from velocpy import _core, errors, interchange, ondisk
 from velocpy.cli import main
-from velocpy.listing import ORDERS
+from velocpy.cli.listing import ORDERS
+from velocpy.cli.store_commands import SORTS
 from velocpy.quantity import sized
-from velocpy.stored import SORTS
 
 SMALL = {"host": "64MiB", "disk": "1GiB"}
 RNG = np.random.default_rng(7)
@@ -175,7 +175,7 @@ def flip(file: Path, offset: int) -> None:
 
 def flip_in(path: Path, history: str, key: int | str, region: int, offset: int) -> None:
     """Flips a bit of a region's byte where it lies on disk."""
-    found = inspect.describe(path, history, key)
+    found = ondisk.describe(path, history, key)
     at = found.regions[region].offset + offset
     for extent in found.extents:
         if at < extent.nbytes:
@@ -193,8 +193,8 @@ def test_listings(path: Path) -> None:
     assert [each["key"] for each in listed] == [0, 1, 2, 3, "7"]
     assert listed[0]["bytes"] == sum(array.nbytes for array in STATE.values())
     assert listed[4]["bytes"] == BIG.nbytes + STATE["u"].nbytes
-    assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 1, 2, 3, "7"]
-    assert [entry.key for entry in inspect.checkpoints(path, "other \ud800\n")] == [-(1 << 63)]
+    assert [entry.key for entry in ondisk.checkpoints(path, "run")] == [0, 1, 2, 3, "7"]
+    assert [entry.key for entry in ondisk.checkpoints(path, "other \ud800\n")] == [-(1 << 63)]
     table = invoke("ls", path, "run")
     assert table.exit_code == 0
     assert [line.split()[-1] for line in table.stdout.splitlines()] == ["key", "0", "1", "2", "3", '"7"']
@@ -276,7 +276,7 @@ def test_sorted_histories(sorting: Path) -> None:
 
 
 def test_every_order_that_is_offered_sorts(sorting: Path) -> None:
-    """The names that the option takes are those of `velocpy.listing`, and each is for histories or for checkpoints."""
+    """The names that the option takes are those of `velocpy.cli.listing`; each sorts histories or checkpoints."""
     assert set(SORTS) == set(ORDERS["histories"]) | set(ORDERS["rows"])
     for sort in SORTS:
         codes = {invoke("ls", sorting, *history, "--sort", sort).exit_code for history in ((), ("h",))}
@@ -351,7 +351,7 @@ def test_a_sound_store(path: Path, subset: tuple[str, ...], chosen: int) -> None
     assert told["sound"]
     assert (told["checkpoints"], told["read"], told["damaged"]) == (6, chosen, 0)
     assert told["read_nbytes"] == (told["nbytes"] if chosen else 0)
-    assert sum(inspect.check(path, subset=f"{n}/4").read for n in range(1, 5)) == 6
+    assert sum(ondisk.check(path, subset=f"{n}/4").read for n in range(1, 5)) == 6
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_damage_is_named_exactly(path: Path, key: int | str, region: int, offset
     text = invoke("check", path, "--read-data")
     assert text.exit_code == 3
     assert f"key {key!r}, region {name!r}, bytes {start} to {start + nbytes}" in text.stdout
-    with velocpy.open(path, mode="r", host="64MiB") as store, pytest.raises(velocpy.CorruptCheckpoint):
+    with velocpy.open(path, mode="r", host="64MiB") as store, pytest.raises(velocpy.errors.CorruptCheckpoint):
         store.history("run").restore(key)
 
 
@@ -383,18 +383,18 @@ def test_repair_drops_what_is_damaged_only_on_request(path: Path) -> None:
     assert messages("check", path, "--read-data", "--repair", code=3)[-1]["repaired"]["dropped"] == 0
     assert messages("check", path, "--read-data", "--repair", "--drop-damaged", code=3)[-1]["repaired"]["dropped"] == 1
     assert messages("check", path, "--read-data")[-1]["checkpoints"] == 5
-    assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 1, 3, "7"]
+    assert [entry.key for entry in ondisk.checkpoints(path, "run")] == [0, 1, 3, "7"]
 
 
 def test_what_is_right_when_it_is_read_once_more_is_not_dropped(path: Path) -> None:
     flip_in(path, "run", 2, 0, 3)
-    faults = inspect.check(path, read_data=True).faults
+    faults = ondisk.check(path, read_data=True).faults
     flip_in(path, "run", 2, 0, 3)
-    assert inspect.repair(path, drop=faults) == inspect.Repaired(False, False, 0, 1)
+    assert ondisk.repair(path, drop=faults) == ondisk.Repaired(False, False, 0, 1)
     flip_in(path, "run", 1, 0, 3)
     text = invoke("check", path, "--read-data", "--repair", "--drop-damaged").stdout
     assert "1 checkpoints were dropped" in text
-    assert [entry.key for entry in inspect.checkpoints(path, "run")] == [0, 2, 3, "7"]
+    assert [entry.key for entry in ondisk.checkpoints(path, "run")] == [0, 2, 3, "7"]
 
 
 def test_an_identity_is_repaired(path: Path) -> None:
@@ -451,7 +451,7 @@ def held(path: Path) -> dict[int | str, list[bytes]]:
 
 @pytest.mark.parametrize("gone", [["catalog-*"], ["catalog-*", "velocpy.*"]], ids=["catalog", "catalog and identity"])
 def test_what_is_lost_is_found_in_the_data_files(path: Path, gone: list[str]) -> None:
-    before, wanted = list(inspect.checkpoints(path, "run")), held(path)
+    before, wanted = list(ondisk.checkpoints(path, "run")), held(path)
     for pattern in gone:
         for file in path.glob(pattern):
             file.unlink()
@@ -461,7 +461,7 @@ def test_what_is_lost_is_found_in_the_data_files(path: Path, gone: list[str]) ->
     assert not told[-1]["sound"]
     assert told[-1]["repaired"]["found"] == told[-1]["checkpoints"] == 6
     assert told[-1]["repaired"]["identity"] == (len(gone) > 1)
-    assert list(inspect.checkpoints(path, "run")) == before
+    assert list(ondisk.checkpoints(path, "run")) == before
     assert held(path) == wanted
     (sound,) = messages("check", path, "--read-data")
     assert sound["sound"]
@@ -482,7 +482,7 @@ def test_what_a_damaged_catalog_lacks_is_found_too(path: Path) -> None:
 
 def test_without_checksums_the_user_decides(tmp_path: Path) -> None:
     path = tmp_path / "unproven"
-    with velocpy.open(path, checksum=False, **SMALL) as store:
+    with velocpy.open(path, **SMALL, tuning=velocpy.Tuning(checksum=False)) as store:
         store.history("run").checkpoint(0, u=np.arange(10))
     for file in path.glob("catalog-*"):
         file.unlink()
@@ -490,7 +490,7 @@ def test_without_checksums_the_user_decides(tmp_path: Path) -> None:
     shutil.copytree(path, copied)
     assert "--keep-unproven takes them too" in invoke("check", path, "--repair", "--rebuild").stdout
     assert messages("check", path)[-1]["checkpoints"] == 0
-    done = inspect.repair(copied, rebuild=True, keep_unproven=True)
+    done = ondisk.repair(copied, rebuild=True, keep_unproven=True)
     assert (done.found, done.unproven) == (1, 0)
     with velocpy.open(copied, mode="r", host="64MiB") as store:
         assert np.array_equal(store.history("run").restore(0)["u"], np.arange(10))
@@ -500,7 +500,7 @@ def test_what_rebuilding_wants(path: Path) -> None:
     assert "wants --repair" in invoke("check", path, "--rebuild").stderr
     assert "wants --rebuild" in invoke("check", path, "--repair", "--keep-unproven").stderr
     with pytest.raises(ValueError, match="wants rebuild"):
-        inspect.repair(path, keep_unproven=True)
+        ondisk.repair(path, keep_unproven=True)
 
 
 def test_an_index_is_repaired(path: Path) -> None:
@@ -536,13 +536,13 @@ def test_a_compacted_catalog_bears_a_lost_block(path: Path) -> None:
 
 
 def test_missing_data_is_a_corrupt_checkpoint(path: Path) -> None:
-    extents = inspect.describe(path, "run", "7").extents
+    extents = ondisk.describe(path, "run", "7").extents
     file = path / extents[-1].file
     for lose in (lambda: os.truncate(file, extents[-1].offset + 4096), file.unlink):
         lose()
         with (
             velocpy.open(path, mode="r", host="64MiB") as store,
-            pytest.raises(velocpy.CorruptCheckpoint, match="missing") as caught,
+            pytest.raises(velocpy.errors.CorruptCheckpoint, match="missing") as caught,
         ):
             store.history("run").restore("7")
         assert (caught.value.history, caught.value.key, caught.value.tier) == ("run", "7", "disk")
@@ -564,7 +564,7 @@ def test_gc(path: Path) -> None:
         np.testing.assert_array_equal(store.history("run").restore(1)["u"], STATE["u"] + 1)
 
 
-@pytest.mark.parametrize("format_", files.FORMATS)
+@pytest.mark.parametrize("format_", interchange.FORMATS)
 def test_files_there_and_back(path: Path, tmp_path: Path, format_: str) -> None:
     for key, argument in ((2, "2"), ("7", '"7"')):
         file = tmp_path / f"state.{format_}"
@@ -586,31 +586,31 @@ def test_what_numpy_has_no_word_for(tmp_path: Path) -> None:
     with velocpy.open(tmp_path / "store", **SMALL) as store:
         store.history("run").checkpoint(0, a=array, b=np.arange(5, dtype=">i4"))
         store.history("run").checkpoint(1, t=np.arange(3).astype("M8[s]"))
-    files.export(tmp_path / "store", "run", 0, tmp_path / "x.safetensors")
-    files.import_(tmp_path / "x.safetensors", tmp_path / "store", "run", 2)
+    interchange.export(tmp_path / "store", "run", 0, tmp_path / "x.safetensors")
+    interchange.import_(tmp_path / "x.safetensors", tmp_path / "store", "run", 2)
     with velocpy.open(tmp_path / "store", mode="r", host="64MiB") as store:
         back = store.history("run").restore(2)
         assert back["a"].view(np.uint16).tobytes() == array.view(np.uint16).tobytes()
         assert list(back["b"]) == list(range(5))
-    with pytest.raises(velocpy.InvalidType):
-        files.export(tmp_path / "store", "run", 0, tmp_path / "x.npz")
-    with pytest.raises(velocpy.InvalidType):
-        files.export(tmp_path / "store", "run", 1, tmp_path / "y.safetensors")
+    with pytest.raises(velocpy.errors.InvalidType):
+        interchange.export(tmp_path / "store", "run", 0, tmp_path / "x.npz")
+    with pytest.raises(velocpy.errors.InvalidType):
+        interchange.export(tmp_path / "store", "run", 1, tmp_path / "y.safetensors")
     assert not list(tmp_path.glob("*.npz")) + list(tmp_path.glob("y*")) + list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize("format_", files.FORMATS)
+@pytest.mark.parametrize("format_", interchange.FORMATS)
 def test_files_take_the_meta_along(tmp_path: Path, format_: str) -> None:
     file = tmp_path / f"x.{format_}"
     for key, meta in enumerate((None, 0, {"t": 0.5, "note": ["ü", "\udc80", None]}, "l" * 65_530)):
         with velocpy.open(tmp_path / "store", **SMALL) as store:
             store.history("run").checkpoint(key, u=np.arange(3), meta=meta)
         if key == 3 and format_ == "npz":
-            with pytest.raises(velocpy.InvalidType, match="65535 bytes"):
-                files.export(tmp_path / "store", "run", key, file)
+            with pytest.raises(velocpy.errors.InvalidType, match="65535 bytes"):
+                interchange.export(tmp_path / "store", "run", key, file)
             continue
-        files.export(tmp_path / "store", "run", key, file)
-        files.import_(file, tmp_path / "store", "back", key)
+        interchange.export(tmp_path / "store", "run", key, file)
+        interchange.import_(file, tmp_path / "store", "back", key)
         with velocpy.open(tmp_path / "store", mode="r", host="64MiB") as store:
             assert store.history("back").restore(key).meta == meta
         if format_ == "npz":
@@ -631,7 +631,7 @@ def test_a_meta_that_is_none(tmp_path: Path) -> None:
         assert store.history("run").restore(1).meta is None
 
 
-@pytest.mark.parametrize("format_", files.FORMATS)
+@pytest.mark.parametrize("format_", interchange.FORMATS)
 def test_files_that_are_none(tmp_path: Path, format_: str) -> None:
     for content in (b"", b"x" * 100, b"\xff" * 16, b"PK\x03\x04" + bytes(50)):
         (tmp_path / f"bad.{format_}").write_bytes(content)
@@ -677,20 +677,20 @@ def test_ls_into_a_pipe_that_closes(path: Path) -> None:
 def test_views_are_closed(path: Path) -> None:
     before = sum(1 for _ in Path("/proc/self/fd").iterdir())
     for _ in range(20):
-        next(inspect.checkpoints(path, "run"))
-        inspect.check(path, read_data=True)
+        next(ondisk.checkpoints(path, "run"))
+        ondisk.check(path, read_data=True)
     assert sum(1 for _ in Path("/proc/self/fd").iterdir()) <= before + 1
 
 
 def test_hostile_descriptions(path: Path) -> None:
     facts, good = None, b""
-    with inspect.View(path) as view:
-        named = {"history": inspect.bytes_of_text("run"), "key": {"number": 1}}
+    with ondisk.View(path) as view:
+        named = {"history": ondisk.bytes_of_text("run"), "key": {"number": 1}}
         facts, _ = view.ask("row", **named)
         good = view.whole("blob", what="layout", **named)
     slot = facts["slot_bytes"]
     assert len(_core.regions_of(good, slot)) == 3
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         _core.regions_of(good, slot - 1)
     for bad in (
         b"",
@@ -699,14 +699,14 @@ def test_hostile_descriptions(path: Path) -> None:
         good[:-1],
         good.replace(b"\x28\0\0\0\0\0\0\0", b"\x29\0\0\0\0\0\0\0", 1),
     ):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             _core.regions_of(bad, slot)
     for at in range(len(good)):  # whatever a flipped bit says, it is refused or lies in the slot
         changed = bytearray(good)
         changed[at] ^= 1 << (at % 8)
         try:
             regions = _core.regions_of(bytes(changed), slot)
-        except velocpy.InvalidArgument:
+        except velocpy.errors.InvalidArgument:
             continue
         assert all(0 <= offset <= offset + nbytes <= slot for _, _, _, offset, nbytes, _, _ in regions)
 
@@ -721,7 +721,7 @@ def test_a_tree_is_shown_copied_and_exported(tmp_path: Path) -> None:
         store.backup(tmp_path / "copy")
     structure = ["dict", "model", ["dict", "w", "array"], "betas", ["tuple", "value", "value"], "step", "value"]
     for path in (tmp_path / "store", tmp_path / "copy"):
-        found = inspect.describe(path, "run", 1)
+        found = ondisk.describe(path, "run", 1)
         assert ([region.name for region in found.regions], found.structure) == (["model.w"], structure)
         shown = invoke("show", path, "run", 1).output
         assert '"model.w"' in shown
@@ -739,8 +739,8 @@ def test_a_tree_is_shown_copied_and_exported(tmp_path: Path) -> None:
             assert repr(store.history("run").restore(1).tree) == repr(whole)
             assert "model.w" in store.history("run").restore(1)._repr_html_()
     for name in ("x.npz", "x.safetensors"):
-        files.export(tmp_path / "store", "run", 1, tmp_path / name)
-        files.import_(tmp_path / name, tmp_path / "store", "run", name)
+        interchange.export(tmp_path / "store", "run", 1, tmp_path / name)
+        interchange.import_(tmp_path / name, tmp_path / "store", "run", name)
         with velocpy.open(tmp_path / "store", mode="r", host="16MiB") as store:
             assert store.history("run").restore(name)["model.w"].tolist() == [0, 1, 2]
             assert store.history("run").meta(name) == {"t": 1}
@@ -755,16 +755,16 @@ def test_export_replaces_ordinary_files_alone(path: Path, tmp_path: Path) -> Non
     (tmp_path / "folder.npz").mkdir()
     for name in ("link.npz", "dangling.npz", "pipe.npz", "folder.npz"):
         before = (tmp_path / name).lstat()
-        with pytest.raises(velocpy.InvalidArgument, match="not replaced"):
-            files.export(path, "run", 1, tmp_path / name)
+        with pytest.raises(velocpy.errors.InvalidArgument, match="not replaced"):
+            interchange.export(path, "run", 1, tmp_path / name)
         assert (tmp_path / name).lstat() == before
         assert invoke("export", path, "run", 1, tmp_path / name).exit_code == 2
-    with pytest.raises(velocpy.InvalidArgument, match="device"):
-        files.export(path, "run", 1, "/dev/null", "npz")
-    with pytest.raises(velocpy.TierIOError):
-        files.export(path, "run", 1, tmp_path / "missing" / "x.npz")
+    with pytest.raises(velocpy.errors.InvalidArgument, match="device"):
+        interchange.export(path, "run", 1, "/dev/null", "npz")
+    with pytest.raises(velocpy.errors.TierIOError):
+        interchange.export(path, "run", 1, tmp_path / "missing" / "x.npz")
     assert target.read_text() == "mine"
-    files.export(path, "run", 1, target, "npz")
+    interchange.export(path, "run", 1, target, "npz")
     assert np.load(target)["u"].shape == STATE["u"].shape
     assert {each.name for each in tmp_path.iterdir()} == {
         "store", "precious", "link.npz", "dangling.npz", "pipe.npz", "folder.npz",
@@ -777,26 +777,26 @@ def test_export_replaces_ordinary_files_alone(path: Path, tmp_path: Path) -> Non
 def test_names_that_lead_out_of_an_archive(tmp_path: Path, name: str) -> None:
     with velocpy.open(tmp_path / "store", **SMALL) as store:
         store.history("h").checkpoint(0, {name: np.zeros(3)})
-    with pytest.raises(velocpy.InvalidType):
-        files.export(tmp_path / "store", "h", 0, tmp_path / "x.npz")
+    with pytest.raises(velocpy.errors.InvalidType):
+        interchange.export(tmp_path / "store", "h", 0, tmp_path / "x.npz")
     assert not (tmp_path / "x.npz").exists()
     if "\0" in name or not name.isprintable() or len(name) > 1000:
         return
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive, archive.open(f"{name}.npy", "w") as entry:
         np.lib.format.write_array(entry, np.zeros(3))
-    with pytest.raises(velocpy.InvalidArgument):
-        files.import_(tmp_path / "bad.npz", tmp_path / "new", "h", 0)
+    with pytest.raises(velocpy.errors.InvalidArgument):
+        interchange.import_(tmp_path / "bad.npz", tmp_path / "new", "h", 0)
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("format_", files.FORMATS)
+@pytest.mark.parametrize("format_", interchange.FORMATS)
 def test_ordinary_names_go_out_and_come_back(tmp_path: Path, format_: str) -> None:
     names = ["", "a/b", "..x", "x..", "ä", "a b", "file.npy", "%s"]
     with velocpy.open(tmp_path / "store", **SMALL) as store:
         store.history("h").checkpoint(0, {name: np.full(3, i) for i, name in enumerate(names)})
     file = tmp_path / f"x.{format_}"
-    files.export(tmp_path / "store", "h", 0, file)
-    files.import_(file, tmp_path / "new", "h", 0)
+    interchange.export(tmp_path / "store", "h", 0, file)
+    interchange.import_(file, tmp_path / "new", "h", 0)
     with velocpy.open(tmp_path / "new", mode="r", host="16MiB") as store:
         state = store.history("h").restore(0)
         assert sorted(state) == sorted(names)
@@ -806,9 +806,9 @@ def test_ordinary_names_go_out_and_come_back(tmp_path: Path, format_: str) -> No
 def test_the_name_that_safetensors_keeps(tmp_path: Path) -> None:
     with velocpy.open(tmp_path / "store", **SMALL) as store:
         store.history("h").checkpoint(0, {"__metadata__": np.zeros(3)})
-    with pytest.raises(velocpy.InvalidType, match="__metadata__"):
-        files.export(tmp_path / "store", "h", 0, tmp_path / "x.safetensors")
-    files.export(tmp_path / "store", "h", 0, tmp_path / "x.npz")
+    with pytest.raises(velocpy.errors.InvalidType, match="__metadata__"):
+        interchange.export(tmp_path / "store", "h", 0, tmp_path / "x.safetensors")
+    interchange.export(tmp_path / "store", "h", 0, tmp_path / "x.npz")
     assert {each.name for each in tmp_path.iterdir()} == {"store", "x.npz"}
 
 
@@ -817,30 +817,30 @@ def test_archives_that_are_none(tmp_path: Path) -> None:
     good = (tmp_path / "good.npz").read_bytes()
     for at in range(0, len(good), 7):  # whatever a flipped bit says
         (tmp_path / "bad.npz").write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :])
-        with contextlib.suppress(velocpy.InvalidArgument):
-            arrays, _ = files._READERS["npz"](tmp_path / "bad.npz")
+        with contextlib.suppress(velocpy.errors.InvalidArgument):
+            arrays, _ = interchange._READERS["npz"](tmp_path / "bad.npz")
             for array in arrays.values():
                 assert np.array_equal(array, np.arange(100))
     with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
         archive.writestr("readme.txt", "no array")
-    with pytest.raises(velocpy.InvalidArgument):
-        files.import_(tmp_path / "text.npz", tmp_path / "new", "h", 0)
+    with pytest.raises(velocpy.errors.InvalidArgument):
+        interchange.import_(tmp_path / "text.npz", tmp_path / "new", "h", 0)
 
 
 @pytest.mark.parametrize("text", ["1_0", "٣", " 1", "1 ", "+1", "1.0", "0x1", "", "-", "--1", "１", "1e3", "½"])
 def test_what_is_no_number_is_a_text(text: str) -> None:
-    from velocpy.stored import key_of
+    from velocpy.cli.store_commands import key_of
 
     assert key_of(text) == text
 
 
 def test_numbers_on_a_command_line(path: Path) -> None:
-    from velocpy.stored import key_of
+    from velocpy.cli.store_commands import key_of
 
     assert [key_of(text) for text in ("0", "-7", "007", "-0", str(-(1 << 63)))] == [0, -7, 7, 0, -(1 << 63)]
     for text in ("9" * 30, "9" * 5000):
-        with pytest.raises(velocpy.InvalidArgument):
-            inspect.describe(path, "run", key_of(text))
+        with pytest.raises(velocpy.errors.InvalidArgument):
+            ondisk.describe(path, "run", key_of(text))
     for subset in ("١/٢", "٥%"):
-        with pytest.raises(velocpy.InvalidArgument):
-            inspect.check(path, subset=subset)
+        with pytest.raises(velocpy.errors.InvalidArgument):
+            ondisk.check(path, subset=subset)

@@ -79,7 +79,7 @@ def test_size_ready_tiers(store: velocpy.Store) -> None:
         assert history.tiers(i)
         assert history.ready(i) == (history.tiers(i)[0] == "host")
     for call in (history.size, history.ready, history.tiers):
-        with pytest.raises(velocpy.CheckpointNotFound):
+        with pytest.raises(velocpy.errors.CheckpointNotFound):
             call(1000)
 
 
@@ -100,7 +100,7 @@ def test_level_of_a_schedule(store: velocpy.Store) -> None:
     ticket = history.checkpoint(0, u=np.zeros(100_000), tier="disk")
     ticket.wait("disk", timeout=20)
     assert history.tiers(0)[-1] == "disk"
-    with pytest.raises(velocpy.InvalidArgument):
+    with pytest.raises(velocpy.errors.InvalidArgument):
         history.checkpoint(1, u=np.zeros(1), tier="tape")
     history.checkpoint(1, u=np.zeros(1), tier="host")
     assert (history.restore(0)["u"] == 0).all()
@@ -148,9 +148,9 @@ def test_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
         assert knobs.exit_timeout() == 7
     assert knobs.exit_timeout() == 2.5
     for name, wrong in (("exit_timeout", "soon"), ("exit_timeout", "-1"), ("exit_timeout", "nan"), ("max_procs", "0")):
-        with knobs.override(**{name: wrong}), pytest.raises(velocpy.InvalidArgument):
+        with knobs.override(**{name: wrong}), pytest.raises(velocpy.errors.InvalidArgument):
             getattr(knobs, name)()
-    with knobs.override(memory_limit="12 parsecs"), pytest.raises(velocpy.InvalidBudget):
+    with knobs.override(memory_limit="12 parsecs"), pytest.raises(velocpy.errors.InvalidBudget):
         knobs.memory_limit()
     with knobs.override(memory_limit="1GiB", gc_percent=50):
         assert (knobs.memory_limit(), knobs.gc_percent()) == (1 << 30, 50)
@@ -270,7 +270,7 @@ def test_a_durable_store_in_memory_is_told_what_that_means(
 
 def test_a_missing_key_is_told_with_those_that_there_are(store: velocpy.Store) -> None:
     history = store.history("h")
-    with pytest.raises(velocpy.CheckpointNotFound, match="It has none"):
+    with pytest.raises(velocpy.errors.CheckpointNotFound, match="It has none"):
         history.restore(7)
     for key in (5, "best", -1):
         history.checkpoint(key, u=np.zeros(1))
@@ -287,7 +287,7 @@ def test_a_missing_key_is_told_with_those_that_there_are(store: velocpy.Store) -
     )
     for call in calls:
         with pytest.raises(
-            velocpy.CheckpointNotFound, match=r"no checkpoint 7: .* It has 3: 5, 'best', -1\."
+            velocpy.errors.CheckpointNotFound, match=r"no checkpoint 7: .* It has 3: 5, 'best', -1\."
         ) as raised:
             call()
         assert (raised.value.history, raised.value.key) == ("h", 7)
@@ -298,16 +298,16 @@ def test_of_many_keys_some_are_told(store: velocpy.Store) -> None:
     history = store.history("h")
     for key in range(60):
         history.checkpoint(key, u=np.zeros(1))
-    with pytest.raises(velocpy.CheckpointNotFound, match=r"It has 60: 0, 1, 2, …, 57, 58, 59\."):
+    with pytest.raises(velocpy.errors.CheckpointNotFound, match=r"It has 60: 0, 1, 2, …, 57, 58, 59\."):
         history.restore(60)
     history.checkpoint("k" * 10_000, u=np.zeros(1))
-    with pytest.raises(velocpy.CheckpointNotFound) as raised:
+    with pytest.raises(velocpy.errors.CheckpointNotFound) as raised:
         history.restore(60)
     assert len(str(raised.value)) < 1000
     for key in range(60, 1100):
         history.checkpoint(key, u=np.zeros(1))
     with pytest.raises(
-        velocpy.CheckpointNotFound, match=r"It has 1101\."
+        velocpy.errors.CheckpointNotFound, match=r"It has 1101\."
     ):  # to list them would take longer than a restore
         history.restore(-1)
 
@@ -315,14 +315,14 @@ def test_of_many_keys_some_are_told(store: velocpy.Store) -> None:
 def test_a_missing_region_is_told_with_those_that_there_are(store: velocpy.Store) -> None:
     history = store.history("h")
     history.checkpoint(0, u=np.zeros(1), v=np.zeros(1))
-    with history.restore(0) as lease, pytest.raises(velocpy.RegionNotFound) as raised:
+    with history.restore(0) as lease, pytest.raises(velocpy.errors.RegionNotFound) as raised:
         lease["w"]
     error = raised.value
     assert isinstance(error, KeyError)
     assert (error.history, error.key, error.region) == ("h", 0, "w")
     assert "has no region 'w'" in str(error)
     assert "It has 2: 'u', 'v'." in str(error)
-    with history.restore(0, "v") as lease, pytest.raises(velocpy.RegionNotFound, match="It has 1: 'v'"):
+    with history.restore(0, "v") as lease, pytest.raises(velocpy.errors.RegionNotFound, match="It has 1: 'v'"):
         lease["u"]  # it was not asked for
     with history.restore(0) as lease:
         assert lease.get("w") is None
@@ -330,7 +330,7 @@ def test_a_missing_region_is_told_with_those_that_there_are(store: velocpy.Store
     history.checkpoint(1, [np.zeros(1)] * 30)
     with (
         history.restore(1) as lease,
-        pytest.raises(velocpy.RegionNotFound, match=r"It has 30: 0, 1, 2, …, 27, 28, 29\."),
+        pytest.raises(velocpy.errors.RegionNotFound, match=r"It has 30: 0, 1, 2, …, 27, 28, 29\."),
     ):
         lease[30]
     with history.restore(1) as lease, pytest.raises(IndexError):
@@ -353,7 +353,7 @@ def test_the_latest_checkpoint(tmp_path: Path) -> None:
     with velocpy.open(tmp_path / "store", host="4MiB", mode="r") as store:  # to go on where a run ended
         assert store.history("h").latest() == 4
         assert store.history("other").latest() is None
-    with pytest.raises(velocpy.StoreClosed):
+    with pytest.raises(velocpy.errors.StoreClosed):
         store.history("h").latest()
 
 
@@ -394,9 +394,9 @@ def test_a_store_that_was_closed_is_not_warned_of(tmp_path: Path) -> None:
         assert forget(stores) == []
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        with pytest.raises(velocpy.InvalidArgument):
-            velocpy.open(host="1MiB", policy="random")
-        with pytest.raises(velocpy.StoreLocked), opened(tmp_path / "store"):
+        with pytest.raises(velocpy.errors.InvalidArgument):
+            velocpy.open(host="1MiB", tuning=velocpy.Tuning(policy="random"))
+        with pytest.raises(velocpy.errors.StoreLocked), opened(tmp_path / "store"):
             velocpy.open(tmp_path / "store", host="1MiB", disk="16MiB")  # it never was one
         gc.collect()
     assert told == []
@@ -436,7 +436,7 @@ def test_what_cannot_go_to_another_process_says_what_to_do_there(tmp_path):
             (short.history("h"), "Send arrays"),
             (history.restore(0), "Send arrays"),
         ):
-            with pytest.raises(velocpy.InvalidType, match=match):
+            with pytest.raises(velocpy.errors.InvalidType, match=match):
                 pickle.dumps(thing)
             with pytest.raises(TypeError, match=type(thing).__name__):
                 copy.deepcopy(thing)
@@ -457,6 +457,6 @@ def test_the_open_stores_of_a_process(tmp_path):
 
 
 def test_sizes_in_messages_have_a_unit_and_the_bytes_that_decide() -> None:
-    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.TierFull) as full:
+    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.errors.TierFull) as full:
         store.history("h").checkpoint(0, u=np.zeros(1 << 20))
     assert "has 8.0 MiB (8388608 bytes), the largest budget is 1.0 MiB (1048576 bytes)" in str(full.value)

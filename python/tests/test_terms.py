@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import velocpy
-from velocpy import doctor, terms
-from velocpy.cli import main
+from velocpy.cli import diagnosis, main, terms
 from velocpy.errors import REMEDIES, Status
 
 #: Calls, arguments and classes.
@@ -93,7 +92,7 @@ def test_each_thing_is_said_once(path: Path, case: str) -> None:
 
 
 def test_a_full_tier_is_said_once() -> None:
-    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.TierFull) as full:
+    with velocpy.open(host="1MiB") as store, pytest.raises(velocpy.errors.TierFull) as full:
         store.history("h").checkpoint(0, u=np.zeros(1 << 18))
     assert str(full.value).startswith("no room: the checkpoint has 2.0 MiB (2097152 bytes), the largest budget is")
 
@@ -126,9 +125,9 @@ def test_the_doctor(path: Path, place: str) -> None:
 
 def test_the_doctor_of_tiers_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(**budgets: str) -> None:
-        raise velocpy.TierFull(f"no room. {REMEDIES[Status.TIER_FULL]}")
+        raise velocpy.errors.TierFull(f"no room. {REMEDIES[Status.TIER_FULL]}")
 
-    monkeypatch.setattr(doctor, "open_store", fail)
+    monkeypatch.setattr(diagnosis, "open_store", fail)
     text = CliRunner().invoke(main, ["doctor", "--no-rates"]).stdout
     assert "velocpy gc PATH" in text
     assert REMEDIES[Status.TIER_FULL] not in text
@@ -169,7 +168,7 @@ def is_text(node: ast.stmt) -> bool:
 
 def test_every_text_of_the_doctor_and_the_demo(root: Path) -> None:
     package = root / "python" / "velocpy"
-    for file in (package / "doctor.py", *(package / "trial").glob("*.py"), *(package / "demo").glob("*.py")):
+    for file in (package / "cli" / "diagnosis.py", *(package / "trial").glob("*.py"), *(package / "demo").glob("*.py")):
         for text in texts(file):
             assert not PYTHON.search(plain(text)), f"{file.name}: {text}"
     for file in (root / "gocore" / "doctor").glob("*.go"):

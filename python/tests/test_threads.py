@@ -82,7 +82,7 @@ def test_one_key_fought_over() -> None:
             while time.monotonic() < stop:
                 try:
                     lease = history.restore("k", ["u", "n"] if seed % 2 else None)
-                except (velocpy.CheckpointNotFound, velocpy.CheckpointDropped):
+                except (velocpy.errors.CheckpointNotFound, velocpy.errors.CheckpointDropped):
                     continue
                 u = lease["u"]
                 if u.size != lease["n"][0] or (u != u[0]).any():
@@ -189,7 +189,7 @@ def test_close_under_fire() -> None:
                     history.checkpoint(i % 40, u=np.full(20_000, i % 251, np.uint8), copy=i % 2 == 0)
                     lease = history.restore(i % 40)
                     assert lease["u"][0] == i % 251
-            except velocpy.StoreClosed:
+            except velocpy.errors.StoreClosed:
                 pass
             except BaseException as error:
                 failures.append(error)
@@ -249,7 +249,7 @@ def test_two_stores_at_once(tmp_path) -> None:
         one.close()
         for i in range(60):
             assert same(two.history("h").restore(i)["u"], random_array(20_000, np.uint8, seed=i + 1000))
-    with pytest.raises(velocpy.StoreClosed):
+    with pytest.raises(velocpy.errors.StoreClosed):
         two.history("h").restore(0)
 
 

@@ -38,7 +38,7 @@ def test_replaced_and_dropped(store: velocpy.Store) -> None:
     second = history.checkpoint(1, u=np.ones(3))
     assert first.dropped
     assert not second.dropped
-    with pytest.raises(velocpy.CheckpointDropped) as raised:
+    with pytest.raises(velocpy.errors.CheckpointDropped) as raised:
         first.wait("disk")
     assert raised.value.key == 1
     assert raised.value.history == "h"
@@ -57,11 +57,11 @@ def test_consumed(store: velocpy.Store) -> None:
 def test_unknown_and_missing_tiers(store: velocpy.Store) -> None:
     ticket = store.history("h").checkpoint(1, u=np.zeros(3))
     for name in ("floppy", "", "DISK", 3):
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             ticket.wait(name)  # type: ignore[arg-type]
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             ticket.durable(name)  # type: ignore[arg-type]
-    with pytest.raises(velocpy.TierUnavailable):
+    with pytest.raises(velocpy.errors.TierUnavailable):
         ticket.wait("archive", timeout=5)
 
 
@@ -70,7 +70,7 @@ def test_a_checkpoint_for_a_tier_that_is_not_there() -> None:
         history = store.history("h")
         history.checkpoint(0, u=np.zeros(1))
         for tier in ("disk", "device", "archive"):
-            with pytest.raises(velocpy.TierUnavailable, match="it has host") as raised:
+            with pytest.raises(velocpy.errors.TierUnavailable, match="it has host") as raised:
                 history.checkpoint(0, u=np.ones(1), tier=tier)
             assert (raised.value.tier, raised.value.key, raised.value.history) == (tier, 0, "h")
         assert history.restore(0)["u"][0] == 0
@@ -81,7 +81,7 @@ def test_timeouts(store: velocpy.Store) -> None:
     ticket.wait("disk", timeout=10)
     ticket.wait("disk", timeout=0)
     for wrong in (-1, float("nan"), "soon", True, [1]):
-        with pytest.raises((velocpy.InvalidArgument, TypeError)):
+        with pytest.raises((velocpy.errors.InvalidArgument, TypeError)):
             ticket.wait("disk", timeout=wrong)  # type: ignore[arg-type]
     ticket.wait("disk", timeout=float("inf"))
     ticket.wait("disk", timeout=np.float32(1))  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_timeout_is_a_timeout_error() -> None:
         began = time.monotonic()
         with pytest.raises(TimeoutError) as raised:
             history.checkpoint(1, u=np.zeros(900_000, np.uint8), timeout=0.2)
-        assert isinstance(raised.value, velocpy.WaitTimeout)
+        assert isinstance(raised.value, velocpy.errors.WaitTimeout)
         assert 0.15 < time.monotonic() - began < 10
         assert 1 not in history
         assert lease["u"].size == 900_000

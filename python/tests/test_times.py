@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from second_reader import histories
 
 import velocpy
-from velocpy import inspect
+from velocpy import ondisk
 from velocpy.backup import backup
 from velocpy.cli import main
 from velocpy.times import for_json, from_json
@@ -38,7 +38,7 @@ def written(path: Path, *keys: int | str) -> dict[int | str, datetime]:
 
 
 def listed(path: Path) -> dict[int | str, datetime | None]:
-    return {entry.key: entry.captured for entry in inspect.checkpoints(path, "run")}
+    return {entry.key: entry.captured for entry in ondisk.checkpoints(path, "run")}
 
 
 def velocpy_(*arguments: str) -> Result:
@@ -55,7 +55,7 @@ def test_a_store_without_a_directory_says_when():
         time.sleep(0.001)
         run.checkpoint(0, u=np.ones(1))
         assert first < run.captured(0)  # of the version that is there now
-        with pytest.raises(velocpy.CheckpointNotFound):
+        with pytest.raises(velocpy.errors.CheckpointNotFound):
             run.captured(1)
 
 
@@ -64,8 +64,8 @@ def test_times_stay_when_the_store_is_closed(tmp_path):
     assert listed(tmp_path) == times
     with velocpy.open(tmp_path, host="16MiB", disk="64MiB") as store:
         assert {key: store.history("run").captured(key) for key in times} == times
-    assert inspect.describe(tmp_path, "run", "text").captured == times["text"]
-    assert inspect.contents(tmp_path).histories[0].latest == times[-1]
+    assert ondisk.describe(tmp_path, "run", "text").captured == times["text"]
+    assert ondisk.contents(tmp_path).histories[0].latest == times[-1]
 
 
 def test_the_second_reader_finds_the_same(tmp_path):
@@ -82,7 +82,7 @@ def test_a_backup_and_a_rebuild_keep_them(tmp_path):
     assert listed(tmp_path / "copy") == times
     for part in (tmp_path / "store").glob("catalog-*"):
         part.unlink()
-    inspect.repair(tmp_path / "store", rebuild=True)
+    ondisk.repair(tmp_path / "store", rebuild=True)
     assert listed(tmp_path / "store") == times
 
 
@@ -109,8 +109,8 @@ def test_stores_that_kept_no_times_say_none(tmp_path):
     with tarfile.open(first_store.FIXTURE) as archive:
         archive.extractall(tmp_path, filter="data")
     path = tmp_path / "store"
-    assert {entry.captured for entry in inspect.checkpoints(path, "forward")} == {None}
-    assert inspect.describe(path, "forward", 3).captured is None
+    assert {entry.captured for entry in ondisk.checkpoints(path, "forward")} == {None}
+    assert ondisk.describe(path, "forward", 3).captured is None
     assert "captured  -\n" in velocpy_("show", str(path), "forward", "3").output
     assert json.loads(velocpy_("show", str(path), "forward", "3", "--json").output)["captured"] is None
     with velocpy.open(path, host="16MiB", disk="64MiB") as store:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import velocpy
-from velocpy import inspect, tree
+from velocpy import ondisk, tree
 
 U = np.arange(3.0)
 
@@ -100,7 +100,7 @@ def test_a_tree_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, r
             assert len(lease) == len(tree.flatten(root).regions)
             for name, array in tree.flatten(root).regions.items():
                 same(lease[name], array)
-    assert inspect.check(path, read_data=True).sound
+    assert ondisk.check(path, read_data=True).sound
     for mode in ("a", "r"):
         with velocpy.open(path, host="4MiB", disk="64MiB", mode=mode) as store:  # type: ignore[call-overload]
             same(store.history("h").restore(0).tree, root)
@@ -203,7 +203,7 @@ def test_names_of_regions(history: velocpy.History) -> None:
     assert list(history.restore(1)) == ["/a/b", "/a/~21", "/a/1", "/a.b", "/[1]/~20"]
     assert history.restore(1).tree["a.b"][0] == 1
     for part in ({"a.b": U.copy()}, {"a": {"b": U.copy()}}):  # which of the two is meant, the name does not tell
-        with pytest.raises(velocpy.InvalidArgument, match=r"no region 'a\.b'"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match=r"no region 'a\.b'"):
             history.restore(1, into=part)
     part = history.restore(0, ["state.0.m"])
     assert list(part) == ["state.0.m"]
@@ -222,8 +222,8 @@ def test_checkpoints_of_one_structure_share_a_description(tmp_path: Path) -> Non
 
 
 def described(path: Path, key: int, what: str = "layout") -> bytes:
-    with inspect.View(path) as view:
-        return view.whole("blob", what=what, history=inspect.bytes_of_text("h"), key={"number": key})
+    with ondisk.View(path) as view:
+        return view.whole("blob", what=what, history=ondisk.bytes_of_text("h"), key={"number": key})
 
 
 def test_refusals_say_where(history: velocpy.History) -> None:
@@ -246,13 +246,13 @@ def test_refusals_say_where(history: velocpy.History) -> None:
         (velocpy, "'m.x'.*module"), (dict.fromkeys(range(600_000)), "structure"),
     ):  # fmt: skip
         for regions in ({"m": {"x": wrong}}, {"m": {"x": wrong, "y": U}, "step": 3}):
-            with pytest.raises(velocpy.InvalidArgument, match=told):
+            with pytest.raises(velocpy.errors.InvalidArgument, match=told):
                 history.checkpoint(0, regions)
     for wrong in (Config(1), {1, 2}, pair(U, U), {None: U}):
-        with pytest.raises(velocpy.InvalidType):
+        with pytest.raises(velocpy.errors.InvalidType):
             history.checkpoint(0, {"m": {"x": wrong}})
     for raw in ((U.ctypes.data, U.nbytes), (U.ctypes.data, U.nbytes, 0)):  # it belongs into a mapping or a sequence
-        with pytest.raises(velocpy.InvalidArgument):
+        with pytest.raises(velocpy.errors.InvalidArgument):
             history.checkpoint(0, raw)
     assert not len(history)
 
@@ -265,7 +265,7 @@ def test_a_meta_beside_a_tree_is_as_deep_as_a_reader_allows(history: velocpy.His
         deep = [deep]
     history.checkpoint(0, {"m": {"u": U}}, meta=deep)
     assert history.meta(0) == deep
-    with pytest.raises(velocpy.InvalidArgument, match="deep"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="deep"):
         _beside(tree.flatten({"m": [U]}), b"[" * META_DEPTH + b"]" * META_DEPTH)
 
 
@@ -278,7 +278,7 @@ def test_arrays_of_a_tree_live_as_those_of_a_lease(store: velocpy.Store) -> None
         found["m"][0][0] = 1
     gone = weakref.ref(lease)
     lease.release()
-    with pytest.raises(velocpy.LeaseReleased):
+    with pytest.raises(velocpy.errors.LeaseReleased):
         _ = lease.tree
     del lease
     gc.collect()
@@ -318,7 +318,7 @@ def test_into_a_part_of_a_tree(history: velocpy.History) -> None:
     back = blank()["model"]
     history.restore(0, ["model.w", "model.b.0", "model.b.1.0"], into={"model": back})
     same(back, whole()["model"])
-    with pytest.raises(velocpy.InvalidArgument, match="different regions"):
+    with pytest.raises(velocpy.errors.InvalidArgument, match="different regions"):
         history.restore(0, ["model.w"], into={"model": back})
 
 
@@ -351,12 +351,12 @@ def test_into_another_tree_is_refused_before_anything_is_written(history: velocp
         into = {**blank(), **change} if key == 0 else change
         before = [array.tolist() for array in tree.flatten(into).regions.values()]
         for last in (False, True):
-            with pytest.raises(velocpy.InvalidArgument, match=told):
+            with pytest.raises(velocpy.errors.InvalidArgument, match=told):
                 history.restore(key, into=into, last=last)
         assert before == [array.tolist() for array in tree.flatten(into).regions.values()]
         assert key in history
     for nothing in ({"step": 3}, {"model": {}}, [1, 2], {"u": None}):
-        with pytest.raises(velocpy.InvalidArgument, match="no array"):
+        with pytest.raises(velocpy.errors.InvalidArgument, match="no array"):
             history.restore(0, into=nothing)
 
 

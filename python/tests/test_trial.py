@@ -20,8 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 import velocpy
-from velocpy import doctor
-from velocpy.cli import main
+from velocpy.cli import diagnosis, main
 from velocpy.trial import child, files, filesystem, locks, owner, rates, space, system, watch
 from velocpy.trial import place as places
 from velocpy.trial.course import COURSE
@@ -119,7 +118,7 @@ def test_no_rates_measures_none(tmp_path: Path) -> None:
 def test_names_of_any_bytes(tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/\xff \n'$x"
     os.mkdir(odd)  # noqa: PTH102
-    report = doctor.examine(rates=False, path=os.fsdecode(odd))
+    report = diagnosis.examine(rates=False, path=os.fsdecode(odd))
     assert by_name(report["findings"])["durable writes"]["verdict"] in ("ok", "warning")
     result = CliRunner().invoke(main, ["doctor", os.fsdecode(odd), "--no-rates", "--json"])
     assert "\n" in json.loads(result.stdout)["path"]
@@ -128,8 +127,8 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["", "a\0b"])
 def test_paths_that_name_nothing(path: str) -> None:
-    with pytest.raises(velocpy.InvalidArgument):
-        doctor.examine(rates=False, path=path)
+    with pytest.raises(velocpy.errors.InvalidArgument):
+        diagnosis.examine(rates=False, path=path)
     assert CliRunner().invoke(main, ["doctor", path]).exit_code == 2
 
 

@@ -42,7 +42,15 @@ def use(store: velocpy.Store, u: Array) -> None:
     assert_type(forward.restore(1, into=tree), dict[str, Any])
     assert_type(forward.restore(1).tree, Any)
     assert_type(forward.tiers(1), tuple[Literal["device", "host", "disk", "archive"], ...])
-    velocpy.open("run", mode="r", verify="off", flush="lazy", policy="lru", pinning="off")
+    velocpy.open("run", mode="r", verify="off", device={0: "1GiB", 1: 0.5})
+    velocpy.open("run", tuning=velocpy.Tuning(flush="lazy", policy="lru", pinning="off"))
+    velocpy.open(flush="lazy", policy="lru", pinning="off", workers=2)
+    by_number: dict[int, str] = {0: "25%"}
+    by_name: dict[str, float] = {"cuda:1": 0.5}
+    velocpy.open(device=by_number)
+    velocpy.open(device=by_name)
+    velocpy.open(device={0: 1 << 30, "cuda:1": "1GiB"}).resize(device=0)
+    velocpy.open(device="4GiB").resize(device=0.25)
 """
 
 
@@ -62,6 +70,16 @@ SIMULATE = "velocpy.simulate([1], [0], interval=1, tiers=[(1, 1, 1)], copy_rate=
 MISSPELT = (
     'velocpy.open("run", mode="w")',
     'velocpy.open().wait("ram")',
+    'velocpy.open(device=["1GiB"])',
+    'velocpy.open(device={1.5: "1GiB"})',
+    'velocpy.open(device={"cuda:0": None})',
+    'velocpy.open().resize(device=b"1GiB")',
+    'velocpy.Tuning(policy="lfu")',
+    'velocpy.Tuning("lazy")',
+    "velocpy.Tuning().workers = 2",
+    'velocpy.open(policy="lfu")',
+    "velocpy.open(tunning=velocpy.Tuning())",
+    "velocpy.CheckpointNotfound",
     SIMULATE + 'hints="some")',
     SIMULATE + 'policy="lfu")',
     SIMULATE + 'flush="auto")',

@@ -103,7 +103,7 @@ with velocpy.open(host="1MiB", disk="16MiB") as store:
     print(*(int(history.restore(i)["u"][0]) for i in range(8)))
 try:
     velocpy.open(device="64MiB", host="64MiB")
-except velocpy.TierUnavailable as error:
+except velocpy.errors.TierUnavailable as error:
     print(error.tier, error)
 """
 

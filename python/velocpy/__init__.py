@@ -14,34 +14,44 @@ Examples
 
 from __future__ import annotations
 
-import json as _json
-from importlib import import_module as _import_module
-from pathlib import Path as _Path
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from . import _core, knobs
+from . import _core, errors, knobs, plan
 from ._version import __version__
-from .errors import *  # noqa: F403
-from .errors import __all__ as _errors
-from .plan import Advance, Drop, Last, Plan, Restore
+from .deprecation import moved_name
+from .plan import Plan
 from .simulate import simulate
 
-if _TYPE_CHECKING:
-    from .history import History
+if TYPE_CHECKING:
+    # Former names, for type checkers; Python finds them by __getattr__, which warns.
+    from .errors import *  # noqa: F403
     from .lease import Lease
-    from .store import Store, open, stores  # noqa: A004
+    from .opening import open  # noqa: A004
+    from .plan import Advance as Advance
+    from .plan import Drop as Drop
+    from .plan import Last as Last
+    from .plan import Restore as Restore
+    from .store import History, Store, stores
     from .ticket import Ticket
+    from .tuning import Tuning
 
-#: What needs NumPy comes when it is asked for: commands that look at a store, and need none, start in half the time.
+#: The modules of names that need NumPy. They are imported at the first use: commands that look at a store, and need no
+#: NumPy, start in half the time.
 _LATER = {
-    "open": "store",
+    "open": "opening",
     "stores": "store",
     "Store": "store",
-    "History": "history",
+    "History": "store",
     "Ticket": "ticket",
     "Lease": "lease",
+    "Tuning": "tuning",
 }
+
+#: Former names of this module by the modules that have them; they work for one version.
+_MOVED = dict.fromkeys(("Restore", "Last", "Drop", "Advance"), "plan") | dict.fromkeys(errors.__all__, "errors")
 
 __all__ = [
     "open",
@@ -51,18 +61,16 @@ __all__ = [
     "Ticket",
     "Lease",
     "Plan",
-    "Restore",
-    "Last",
-    "Drop",
-    "Advance",
+    "Tuning",
+    "errors",
+    "plan",
     "simulate",
     "build_info",
     "__version__",
 ]
-__all__ += _errors
 
 
-def build_info() -> dict[str, _Any]:
+def build_info() -> dict[str, Any]:
     """Versions of the package, the shim and the core, and where core and GPU kernels lie; loads the core.
 
     ``kernels_path`` is None in a build without GPU kernels (VELOCPY_CUDA=0).
@@ -78,18 +86,22 @@ def build_info() -> dict[str, _Any]:
     return {
         "version": __version__,
         "shim": _core.shim_info(),
-        "core": _json.loads(_core.core_build_info()),
+        "core": json.loads(_core.core_build_info()),
         "core_path": _core.loaded_from(),
-        "kernels_path": kernels if _Path(kernels).exists() else None,
+        "kernels_path": kernels if Path(kernels).exists() else None,
     }
 
 
-def __getattr__(name: str) -> _Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(f".{_LATER[name]}", __name__), name)
-    return value
+if not TYPE_CHECKING:  # a type checker would take any name for one of this module
+
+    def __getattr__(name: str) -> Any:
+        if name in _MOVED:
+            return moved_name(__name__, name, _MOVED[name])
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted(__all__)

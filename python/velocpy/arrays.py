@@ -6,47 +6,35 @@ array of it was given.
 
 from __future__ import annotations
 
-import importlib
-import json
 import sys
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core, devices
-from .errors import CorruptCheckpoint, InvalidArgument, InvalidType, TierUnavailable
+from .description import HOST, RAW, TORCH, Description
+
+# The shim looks up dtype_from_text, dtype_of_region, same_dtype and torch_text in this module.
+from .dtypes import dtype_from_text, dtype_of_region, dtype_text, same_dtype
+from .errors import InvalidArgument, InvalidType, TierUnavailable
+from .tensors import require_torch, tensor, torch_dtype, torch_text
 
 if TYPE_CHECKING:
     import torch
 
-NUMPY, TORCH, RAW, CUPY, CUDA = 0, 1, 2, 3, 4
-
-#: Where host memory lies; the memory of CUDA device n is place n + 1.
-HOST = 0
-
-#: (library, dtype text, address, bytes of an element, shape, strides in bytes, writable, owner, place, stream). The
-#: stream is the one in whose order the memory is used, where the array names one.
-Description = tuple[int, str, int, int, tuple[int, ...], tuple[int, ...], bool, Any, int, int | None]
-
-# torch's dtypes that NumPy has as well, so that one may be restored into the other.
-_SHARED = (
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-)
+__all__ = [
+    "describe",
+    "dtype_from_text",
+    "dtype_of_region",
+    "dtype_text",
+    "fetched",
+    "same_dtype",
+    "share_memory",
+    "tensor",
+    "torch_text",
+    "written",
+]
 
 
 def describe(array: Any, label: Any, stream: Any = None) -> np.ndarray[Any, Any] | Description:
@@ -219,34 +207,6 @@ def written(destinations: Iterable[Any]) -> None:
             increment(array)
 
 
-def require_torch() -> None:
-    """Refuses where torch is missing, for an array that came from there."""
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise InvalidType(
-            "a region was a tensor of torch, which is not installed here; restore it into an array of your own: "
-            "restore(key, into=…)."
-        ) from error
-
-
-def tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
-    """The region of a lease as a tensor that keeps the lease alive."""
-    require_torch()
-    import torch
-
-    shown = memory.tensor(region, torch.Tensor)
-    if shown is not None:
-        return shown
-    text, itemsize, shape, strides = memory.description(region)
-    dtype = torch_dtype(text, itemsize)
-    flat = memory.raw(region)
-    if flat.size == 0:
-        return torch.empty(shape, dtype=dtype)
-    elements = torch.from_numpy(flat).view(dtype)
-    return elements.as_strided(shape, [stride // itemsize for stride in strides])
-
-
 def fetched(memory: _core.LeaseMemory, region: int) -> Any:
     """A region that was in host memory, out of a lease on a device: a copy, since libraries of the host read it."""
     text, itemsize, shape, strides = memory.description(region)
@@ -260,28 +220,6 @@ def fetched(memory: _core.LeaseMemory, region: int) -> Any:
             return torch.empty(shape, dtype=dtype)
         return torch.from_numpy(flat).view(dtype).as_strided(shape, [stride // itemsize for stride in strides])
     return np.ndarray(shape, dtype_from_text(text, itemsize), flat.data, strides=strides)
-
-
-@lru_cache(maxsize=256)
-def torch_text(dtype: torch.dtype) -> str:
-    """A dtype of torch as text, from which `torch_dtype` makes the same one."""
-    name = str(dtype).removeprefix("torch.")
-    return np.dtype(name).str if name in _SHARED else "=" + name
-
-
-@lru_cache(maxsize=256)
-def torch_dtype(text: str, itemsize: int) -> torch.dtype:
-    """The dtype of torch that `torch_text` wrote; another size of its elements is refused."""
-    require_torch()
-    import torch
-
-    name = text[1:] if text.startswith("=") else dtype_from_text(text, itemsize).name
-    dtype = getattr(torch, name, None)
-    if not isinstance(dtype, torch.dtype) or not text.startswith(("=", "|", _NATIVE)):
-        raise InvalidType(f"a region has the dtype {text!r:.80}, which torch {torch.__version__} does not know here.")
-    if dtype.itemsize != itemsize:
-        raise _unlike(text, itemsize)
-    return dtype
 
 
 # --- overlaps
@@ -310,155 +248,3 @@ def share_memory(
         return bool(np.shares_memory(first, second, max_work=10_000))  # type: ignore[arg-type]
     except RuntimeError:  # too much work to be sure
         return False
-
-
-# --- dtypes
-# -----------------------------------------------------------------------------------------------------------------
-
-
-def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A dtype as text, from which `dtype_from_text` makes an equal one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from velocpy.arrays import dtype_text
-    >>> dtype_text(np.dtype("complex64")), dtype_text(np.dtype("datetime64[ms]"))
-    ('<c8', '<M8[ms]')
-    """
-    if dtype.hasobject or dtype.kind == "T":
-        raise InvalidType(
-            f"arrays of dtype {dtype} hold references, not bytes; store numbers or fixed-length texts, or pickle them."
-        )
-    if dtype.kind in "mM" and "[0" in dtype.str:
-        raise InvalidType(f"arrays of dtype {dtype} count in units of no length; store them as numbers.")
-    if dtype.names is not None:
-        return json.dumps(_structure(dtype), sort_keys=True, ensure_ascii=True)
-    if dtype.subdtype is not None:
-        return json.dumps(_subarray(dtype))
-    if dtype.type.__module__.partition(".")[0] != "numpy":
-        return "=" + dtype.name
-    return dtype.str
-
-
-def dtype_of_region(dtype: np.dtype[Any], label: Any) -> str:
-    """The same text for the shim; an error names the region."""
-    try:
-        return dtype_text(dtype)
-    except InvalidType as error:
-        raise InvalidType(f"region {label!r}: {error}") from None
-
-
-def dtype_from_text(text: str, itemsize: int | None = None) -> np.dtype[Any]:
-    """The dtype that `dtype_text` wrote.
-
-    Raises
-    ------
-    CorruptCheckpoint
-        When the text means none, or one of references, or one whose elements have not ``itemsize`` bytes.
-    InvalidType
-        When a library is missing that knows it.
-    """
-    try:
-        dtype = _dtype(text)
-    except InvalidType:
-        raise
-    except _NO_DTYPE as error:
-        raise CorruptCheckpoint(f"a region has the dtype {text!r:.80}, which NumPy does not know: {error}.") from error
-    if dtype.hasobject or (itemsize is not None and dtype.itemsize != itemsize):
-        raise _unlike(text, itemsize)
-    return dtype
-
-
-#: Whatever NumPy and JSON raise for a text that is no dtype.
-_NO_DTYPE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    SystemError,
-    TypeError,
-    ValueError,
-)
-
-#: How the byte order of this machine is written.
-_NATIVE = np.dtype("f8").str[0]
-
-
-def _dtype(text: str) -> np.dtype[Any]:
-    if text.startswith("="):
-        return _extension(text[1:])
-    if text.startswith(("{", "[")):
-        return _from_json(json.loads(text))
-    return np.dtype(text)
-
-
-def _unlike(text: str, itemsize: int | None) -> CorruptCheckpoint:
-    return CorruptCheckpoint(
-        f"a region has the dtype {text!r:.80}, whose elements hold references or have not {itemsize} bytes: its "
-        "description is damaged. Other checkpoints are not affected; write this one again."
-    )
-
-
-def same_dtype(one: str, other: str) -> bool:
-    """Whether two texts mean equal dtypes."""
-    if one.startswith("=") or other.startswith("="):
-        return one == other
-    return bool(dtype_from_text(one) == dtype_from_text(other))
-
-
-def _structure(dtype: np.dtype[Any]) -> dict[str, Any]:
-    assert dtype.names is not None
-    assert dtype.fields is not None
-    fields = [dtype.fields[name] for name in dtype.names]
-    return {
-        "names": list(dtype.names),
-        "formats": [dtype_text(field[0]) for field in fields],
-        "offsets": [field[1] for field in fields],
-        "titles": [_title(field[2]) if len(field) > 2 else None for field in fields],
-        "itemsize": dtype.itemsize,
-        "aligned": dtype.isalignedstruct,
-    }
-
-
-def _title(title: Any) -> str | int | None:
-    plain = type(title) is int and 0 <= title < 1 << 31
-    if title is None or type(title) is str or plain:
-        return title  # type: ignore[no-any-return]
-    raise InvalidType(
-        f"a field has the title {title!r:.80}; titles that can be stored are texts and numbers from 0 up."
-    )
-
-
-def _subarray(dtype: np.dtype[Any]) -> list[Any]:
-    assert dtype.subdtype is not None
-    return [dtype_text(dtype.subdtype[0]), list(dtype.subdtype[1])]
-
-
-def _from_json(described: Any) -> np.dtype[Any]:
-    if isinstance(described, list):
-        base, shape = described
-        return np.dtype((dtype_from_text(base), tuple(shape)))
-    aligned = described.pop("aligned")
-    if not isinstance(aligned, bool):
-        raise TypeError(f"aligned is {aligned!r:.80}")
-    if all(title is None for title in described["titles"]):
-        del described["titles"]
-    described["formats"] = [dtype_from_text(text) for text in described["formats"]]
-    try:
-        dtype: np.dtype[Any] = np.dtype(described, align=aligned)
-    except ValueError:  # aligned where it was written: other machines align otherwise, and the offsets say it all
-        dtype = np.dtype(described)
-    return dtype
-
-
-def _extension(name: str) -> np.dtype[Any]:
-    try:
-        dtype: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
-    except (ImportError, AttributeError, TypeError) as error:
-        raise InvalidType(
-            f"a region has the dtype {name}, which NumPy knows through the package ml_dtypes only."
-        ) from error
-    return dtype

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidArgument
-from .inspect import Opened, bytes_of_path
+from .ondisk import Opened, bytes_of_path
 
 __all__ = ["BackedUp", "backup"]
 
@@ -53,7 +53,7 @@ def backup(path: Place, to: Place) -> BackedUp:
     DamagedStore
         `velocpy check --repair` comes first.
     NotAStore, FormatTooNew, TierIOError
-        As `velocpy.inspect.contents`.
+        As `velocpy.ondisk.contents`.
 
     Examples
     --------

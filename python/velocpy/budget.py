@@ -10,8 +10,10 @@ import tempfile
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 from . import cgroups
+from .choices import DeviceBudgets
 from .errors import InvalidArgument, InvalidBudget
 from .quantity import sized
 
@@ -174,7 +176,7 @@ def new_disk_budget(size: object, path: Path, own: int, processes: int = 1) -> i
     return max(_AUTO_LEAST, free // 2 // processes) if fraction is None else max(1, int(free * fraction) // processes)
 
 
-def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float]]:
+def device_budgets(device: DeviceBudgets | None, least: int = 1) -> list[dict[str, int | float]]:
     """What `velocpy.open` was told of devices, as the core wants it: per device its number and bytes, or a share.
 
     No budget may have less than ``least`` bytes.
@@ -187,9 +189,8 @@ def device_budgets(device: object, least: int = 1) -> list[dict[str, int | float
     """
     if device is None:
         return []
-    if not isinstance(device, Mapping):
-        device = {_current_device(): device}
-    return [{"ordinal": _ordinal(name), **_part(size, least)} for name, size in device.items()]
+    sizes: Mapping[Any, Any] = device if isinstance(device, Mapping) else {_current_device(): device}
+    return [{"ordinal": _ordinal(name), **_part(size, least)} for name, size in sizes.items()]
 
 
 def _part(size: object, least: int) -> dict[str, int | float]:
@@ -226,7 +227,7 @@ def _ordinal(name: object) -> int:
 
 
 def _current_device() -> int:
-    """The device that the application uses, asked of what it has loaded; 0 where nobody knows."""
+    """The device that is current in torch, or else in CuPy, if the application has loaded one of them; 0 otherwise."""
     torch = sys.modules.get("torch")
     if torch is not None and getattr(torch, "cuda", None) is not None and torch.cuda.is_initialized():
         return int(torch.cuda.current_device())

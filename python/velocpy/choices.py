@@ -10,10 +10,14 @@ Examples
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, Protocol
 
 __all__ = [
     "BestOrder",
+    "DeviceBudgets",
+    "DeviceName",
+    "DeviceSizes",
     "Flush",
     "FlushRule",
     "Hints",
@@ -21,6 +25,7 @@ __all__ = [
     "Picture",
     "Pinning",
     "Policy",
+    "Size",
     "TierName",
     "Verification",
 ]
@@ -28,10 +33,30 @@ __all__ = [
 #: A tier, from the fastest to the slowest.
 TierName = Literal["device", "host", "disk", "archive"]
 
+#: A budget: bytes as an int (or ``4e9``), a text like ``"4GiB"``, ``"1.5G"`` or ``"25%"``, or a fraction of what is
+#: free (a float up to 1.0). `velocpy.open` says which texts a tier takes.
+Size = int | float | str
+
+#: A CUDA device: its number, or a text like ``"cuda:0"``.
+DeviceName = int | str
+
+
+class DeviceSizes(Protocol):
+    """A mapping of devices to their budgets: ``{0: "4GiB"}``, ``{"cuda:0": 0.25, "cuda:1": 0.5}``.
+
+    A protocol, as a type checker takes no dict of ints to texts for a Mapping whose keys may be texts, too.
+    """
+
+    def items(self) -> Iterable[tuple[DeviceName, Size]]: ...
+
+
+#: Budgets of CUDA devices: one size, for the device that is current in torch or CuPy, or a size for each device named.
+DeviceBudgets = Size | DeviceSizes
+
 #: How a store may be used: to write to it too, or to read it.
 Mode = Literal["a", "r"]
 
-#: How memory of the host is made ready for transfers to devices: seed 004 and docs/device.md.
+#: How memory of the host is made ready for transfers to devices: Maurya et al., HiPC'22, and docs/device.md.
 Pinning = Literal["auto", "pipeline", "concurrent", "sequential", "direct", "off"]
 
 #: When checkpoints go to the tier below: when room is needed, or as soon as it is possible.

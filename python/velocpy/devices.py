@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from .description import CUDA, CUPY, TORCH, Description
 from .errors import InvalidArgument, InvalidType, TierUnavailable, VelocError
+from .tensors import require_torch, tensor, torch_dtype
 
 if TYPE_CHECKING:
     import torch
-
-    from .arrays import Description
-
-NUMPY, TORCH, RAW, CUPY, CUDA = 0, 1, 2, 3, 4
 
 #: Streams that every CUDA context has, as ``__cuda_array_interface__`` numbers them.
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
@@ -85,7 +83,7 @@ def _handle(stream: Any) -> int:
 
 
 def current(place: int) -> tuple[int, ...]:
-    """The current streams of all libraries in use, on the device of this place: whoever reads a lease does so there."""
+    """The current streams of all libraries in use, on the device of this place: callers read leases there."""
     found = []
     if (of_torch := _torch_in_use()) is not None:
         found.append(of_torch(place - 1))
@@ -396,8 +394,9 @@ class DeviceArray:
     The interface names the legacy default stream, for which they are there as well, and for those that are current in
     torch and CuPy when it is read.
 
-    Unless the lease is writable, do not write: DLPack says so to who asks for a version, but the interface does not, as
-    torch takes no array that is read-only. A store opened with ``debug=True`` finds out who does.
+    Unless the lease is writable, do not write. DLPack marks the array as read-only for a consumer that asks for a
+    version; ``__cuda_array_interface__`` does not, as torch takes no array that is read-only. A store opened with
+    ``debug=True`` detects writes.
     """
 
     __slots__ = ("__weakref__", "_memory", "_region", "device")
@@ -495,8 +494,6 @@ def _tensor(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
 
 
 def _tensor_of_bytes(memory: _core.LeaseMemory, region: int) -> torch.Tensor:
-    from .arrays import require_torch, torch_dtype
-
     require_torch()
     import torch
 
@@ -545,8 +542,6 @@ def sent_home(memory: _core.LeaseMemory, region: int) -> Any:
     """A region whose array was on a device but whose bytes came to host memory: copied to where it was."""
     device, library = memory.home(region) - 1, memory.library(region)
     if library == TORCH:
-        from .arrays import require_torch, tensor
-
         require_torch()
         import torch
 

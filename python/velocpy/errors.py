@@ -9,7 +9,7 @@ Examples
 >>> with velocpy.open(host="16MiB") as store:
 ...     try:
 ...         store.history("forward").restore(7)
-...     except velocpy.CheckpointNotFound as error:
+...     except velocpy.errors.CheckpointNotFound as error:
 ...         print(error.history, error.key)
 forward 7
 """
@@ -236,7 +236,7 @@ class LeaseReleased(VelocError):
 
 
 class LeaseWritten(VelocError):
-    """Debug mode: somebody wrote into a lease that others may share."""
+    """Debug mode: a caller wrote into a lease that other callers may share."""
 
 
 class WaitTimeout(VelocError, TimeoutError):

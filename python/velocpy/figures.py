@@ -118,7 +118,7 @@ class Restores(TypedDict):
     #: Those that found their checkpoint in the fastest tier.
     hits: int
     #: The prefetch distance: of the checkpoints expected next, how many lay in the fastest tier when a restore was
-    #: asked for (seed 000, section 5.3.5). The mean, and the last one.
+    #: asked for (Maurya et al., HPDC'23, section 5.3.5). The mean, and the last one.
     prefetch_distance_mean: float
     prefetch_distance_last: int
 

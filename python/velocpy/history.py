@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from . import _core, arguments, arrays, records, tree
-from .errors import InvalidArgument, InvalidType, VelocError, not_found
+from . import _core, arguments, arrays, html, records, tree
+from .choices import BestOrder, TierName
+from .errors import TIERS, InvalidArgument, InvalidType, VelocError, not_found
+from .interfaces import HistoryOwner, Key
 from .lease import Lease
-from .plan import Advance, Drop, Key, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
+from .plan import Advance, Drop, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .quantity import exact
 from .ticket import NO_TIER, Ticket, tier_number
 from .times import from_nanoseconds
 
 if TYPE_CHECKING:
-    from .choices import BestOrder, TierName
-    from .store import Store
+    from typing_extensions import Self
 
 T = TypeVar("T")
 
@@ -33,29 +34,12 @@ META_LIMIT = 64 << 10
 META_DEPTH = 1000
 
 
-class History:
-    """A named sequence of checkpoints of a `Store`; `Store.history` makes it.
-
-    Any thread may call anything at any time. A key is an int (64 bits) or a str (any text).
-
-    Examples
-    --------
-    >>> import numpy, velocpy
-    >>> with velocpy.open(host="16MiB") as store:
-    ...     forward = store.history("forward")
-    ...     for i in range(3):
-    ...         _ = forward.checkpoint(i, u=numpy.full(2, i))
-    ...     forward.hint(reversed(range(3)))
-    ...     for i, state in forward.restore_iter(last=True):
-    ...         print(i, state["u"])
-    2 [2 2]
-    1 [1 1]
-    0 [0 0]
-    """
+class Checkpoints:
+    """The calls of a history. `velocpy.History` is this class with its store's type, which this module cannot name."""
 
     __slots__ = ("__weakref__", "_core", "_name", "_sources", "_store", "_watchers")
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: HistoryOwner, name: str) -> None:
         if not isinstance(name, str):
             raise InvalidType(f"the name of a history is a str, not {type(name).__name__}.")
         self._core = _core_of(store, name)
@@ -76,11 +60,6 @@ class History:
     def name(self) -> str:
         """Name of the history."""
         return self._name
-
-    @property
-    def store(self) -> Store:
-        """The store it belongs to."""
-        return self._store
 
     @overload
     def _begun(self, key: Key) -> Key: ...
@@ -228,9 +207,10 @@ class History:
 
         What one argument keeps stays, whatever the others say.
 
-        It holds from now on, in place of what was said before, and for what is there. A durable store keeps it for
-        whoever opens it next; there a checkpoint counts as a newer one when it is durable, so that a crash never leaves
-        fewer than it says. Checkpoints become durable in any order; the order of writing tells which are the last.
+        The rule replaces the one before and applies to the checkpoints that are there. A durable store writes the rule
+        down for the next process that opens it. There a checkpoint counts as a newer one when it is durable, so that a
+        crash never leaves fewer than the rule says. Checkpoints become durable in any order; the order of writing tells
+        which are the last.
 
         Parameters
         ----------
@@ -346,8 +326,8 @@ class History:
             Or a tree, as `checkpoint` takes it, or a part of one: each array is filled with the region of its path. Its
             values are neither read nor written: ``restore(key, ()).tree`` has those of the checkpoint.
         last
-            The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that nobody came
-            to use, because Ctrl-C came first or because it was dropped at once, gives the checkpoint back; see `Lease`.
+            The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that is
+            dropped before its first use, as when Ctrl-C comes first, gives the checkpoint back; see `Lease`.
         timeout
             Seconds to wait.
         stream
@@ -390,9 +370,9 @@ class History:
     ) -> Iterator[tuple[Key, Any]]:
         """Yields (key, lease) for each restore of the plan, in its order, until the plan is used up.
 
-        A lease is given back when the loop moves on and nobody holds it or one of its arrays any more. With ``into``
-        the second item is ``into``. With ``last`` every restore consumes its checkpoint, when the loop moves on at the
-        latest; those hinted as `Last` do anyway. ``timeout`` holds for each restore. What a restore raises,
+        A lease is given back when the loop moves on and nothing refers to it or to one of its arrays any more. With
+        ``into`` the second item is ``into``. With ``last`` every restore consumes its checkpoint, when the loop moves
+        on at the latest; those hinted as `Last` do anyway. ``timeout`` holds for each restore. What a restore raises,
         `CheckpointNotFound` for a key that is not there among it, ends the loop, and the next one begins with the same
         key; `hint_clear` gives it up. So does the next one when Ctrl-C comes before the loop has its item.
 
@@ -489,8 +469,6 @@ class History:
 
     def tiers(self, key: Key) -> tuple[TierName, ...]:
         """Names of the tiers that have a complete copy, the fastest first."""
-        from .errors import TIERS
-
         held = self._require(key)[3]
         return tuple(name for number, name in enumerate(TIERS) if held >> number & 1)
 
@@ -576,7 +554,7 @@ class History:
             raise not_found(self._name, plain_key(key), *self._core.known())
         return found
 
-    def __copy__(self) -> History:
+    def __copy__(self) -> Self:
         return self
 
     def __reduce__(self) -> NoReturn:
@@ -586,19 +564,17 @@ class History:
         return f"<History {self._name!r}: {self._status()}>"
 
     def _status(self) -> str:
-        """The state in a few words, also when nobody can be asked any more."""
+        """The state in a few words; of a closed store, or after a fork, that instead."""
         try:
             return f"{len(self)} checkpoints"
         except VelocError as error:
             return "store closed" if self._store.closed else type(error).__name__
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.history(self)
 
 
-def _core_of(store: Store, name: str) -> _core.History:
+def _core_of(store: HistoryOwner, name: str) -> _core.History:
     return store._core.history(name, Lease, store._debug, store._lookahead)
 
 
@@ -638,7 +614,7 @@ def _is_tree(regions: Any, source: dict[str, Any] | tuple[Any, ...]) -> bool:
 
 
 def _flat(regions: Any, source: Any) -> tree.Flat:
-    """The tree in parts; ``source`` is the caller's mapping or sequence as a dict or tuple that nobody else changes."""
+    """The tree in parts; ``source`` is the caller's mapping or sequence as a dict or tuple of this call."""
     if regions is None:
         arguments.require_no_options(source)
     return tree.flatten(type(regions)(source) if type(regions) in (list, OrderedDict) else source)

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import TIERS, VelocError, WaitTimeout
+from .figures import TierStats
+from .interfaces import HistoryState, Key, LeaseState, PlanState, StoreState, TicketState
 from .occupancy import parts
 from .quantity import sized
-
-if TYPE_CHECKING:
-    from .figures import TierStats
-    from .history import History
-    from .lease import Lease
-    from .plan import Key, Plan
-    from .store import Store
-    from .ticket import Ticket
 
 #: Rows of a table; a history may have a million checkpoints.
 ROWS = 10
@@ -32,7 +26,7 @@ LETTERS, REGIONS = 60, 4
 PATIENCE = 0.1
 
 
-def store(shown: Store) -> str:
+def store(shown: StoreState) -> str:
     """Tiers with their budgets, as bars too, and the histories with the most checkpoints."""
     try:
         stats = shown.stats()
@@ -46,7 +40,7 @@ def store(shown: Store) -> str:
     return _titled(_store_title(shown), [*tables, _more(len(histories), "")])
 
 
-def _store_title(shown: Store) -> str:
+def _store_title(shown: StoreState) -> str:
     how = "" if shown.path is None or not shown.durable else f" in {shown.path}"
     return f"Store{how}{', read-only' if shown._config['read_only'] else ''}"
 
@@ -56,7 +50,7 @@ def _tier(name: str, tier: TierStats) -> tuple[Any, ...]:
     return name, sized(capacity), sized(used), Markup(_bar(tier)), _share(used, capacity)
 
 
-def history(shown: History) -> str:
+def history(shown: HistoryState) -> str:
     """Totals, and the first and the last checkpoints: their sizes, what their regions are, tiers that have them."""
     title = f"History {_short(shown.name)}: {shown._status()}"
     try:
@@ -72,7 +66,7 @@ def history(shown: History) -> str:
     return _titled(title, [totals, _table(("key", "size", "regions", "in"), rows)])
 
 
-def _rows(shown: History, keys: list[Key]) -> list[tuple[str, str, str, str]]:
+def _rows(shown: HistoryState, keys: list[Key]) -> list[tuple[str, str, str, str]]:
     rows, answers = [], True
     for key in keys:
         size, _, _, held, *_ = shown._core.lookup(key) or (0,) * 4  # dropped meanwhile
@@ -89,7 +83,7 @@ def _rows(shown: History, keys: list[Key]) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _regions(shown: History, key: Key, nbytes: int) -> str:
+def _regions(shown: HistoryState, key: Key, nbytes: int) -> str:
     """Types and shapes of the first regions, up to the last one that has bytes."""
     memory = shown._core.restore(key, (), False, True, PATIENCE)._held()  # as for its meta: no array moves
     words, seen, region = [], 0, 0
@@ -105,7 +99,7 @@ def _array(dtype: str, shape: tuple[int, ...]) -> str:
     return f"{dtype:.{LETTERS}}[{' × '.join(map(str, shape))}]"
 
 
-def _totals(shown: History, keys: list[Key]) -> str:
+def _totals(shown: HistoryState, keys: list[Key]) -> str:
     """Bytes in all, and in each tier."""
     found = [each for key in keys[-MOST:] if (each := shown._core.lookup(key)) is not None]
     if not found:
@@ -119,7 +113,7 @@ def _totals(shown: History, keys: list[Key]) -> str:
     return f"<p>{escape(' · '.join(words) + of)}</p>"
 
 
-def ticket(shown: Ticket) -> str:
+def ticket(shown: TicketState) -> str:
     """Key and state."""
     return _titled(
         "Ticket",
@@ -127,7 +121,7 @@ def ticket(shown: Ticket) -> str:
     )
 
 
-def lease(shown: Lease) -> str:
+def lease(shown: LeaseState) -> str:
     """Regions, their types and shapes."""
     title = f"Lease of {_short(shown.key)}"
     if shown.released:
@@ -146,7 +140,7 @@ def lease(shown: Lease) -> str:
     return _titled(words, [table, _more(len(labels), "regions")])
 
 
-def plan(shown: Plan) -> str:
+def plan(shown: PlanState) -> str:
     """How far it was read."""
     return _titled(type(shown).__name__, [f"<p>{escape(shown._status())}</p>"])
 

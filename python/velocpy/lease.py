@@ -7,13 +7,11 @@ import logging
 import zlib
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from . import arrays, devices, tree
+from . import _core, arrays, devices, html, tree
+from .description import HOST, TORCH
 from .errors import CorruptCheckpoint, InvalidType, LeaseReleased, LeaseWritten, VelocError, region_not_found
-
-if TYPE_CHECKING:
-    from . import _core
 
 
 class Lease(Mapping[Any, Any]):
@@ -24,7 +22,7 @@ class Lease(Mapping[Any, Any]):
 
     NumPy arrays are read-only unless the lease is ``writable`` (restored as last: it belongs to the caller). torch
     tensors and arrays on a device cannot be read-only: do not write into them unless the lease is writable; a store
-    opened with ``debug=True`` finds out who does.
+    opened with ``debug=True`` detects writes.
 
     What came from a CUDA device is an array of torch or CuPy again, or else a `velocpy.devices.DeviceArray`, which
     torch, CuPy, Numba and JAX take.
@@ -201,8 +199,6 @@ class Lease(Mapping[Any, Any]):
         return f"<Lease {name}: {', '.join(map(str, self._memory.names()))}>"
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.lease(self)
 
     def _array(self, region: int) -> Any:
@@ -248,7 +244,7 @@ class Lease(Mapping[Any, Any]):
 
     def _written(self) -> LeaseWritten:
         return LeaseWritten(
-            f"somebody wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
+            f"a caller wrote into the lease of key {self._key!r}, history {self._history!r}: other restores "
             "of it get wrong bytes. Copy before writing, or restore with last=True.",
             history=self._history,
             key=self._key,
@@ -270,12 +266,12 @@ class Lease(Mapping[Any, Any]):
 def _shown(memory: _core.LeaseMemory, region: int) -> Any:
     """The region in the library that it came from, and where that was."""
     home = memory.home(region)
-    if memory.place != arrays.HOST:
-        return devices.array(memory, region) if home != arrays.HOST else arrays.fetched(memory, region)
-    if home != arrays.HOST:
+    if memory.place != HOST:
+        return devices.array(memory, region) if home != HOST else arrays.fetched(memory, region)
+    if home != HOST:
         return devices.sent_home(memory, region)
     try:
-        return arrays.tensor(memory, region) if memory.library(region) == arrays.TORCH else memory.array(region)
+        return arrays.tensor(memory, region) if memory.library(region) == TORCH else memory.array(region)
     except VelocError:
         raise
     except (ArithmeticError, MemoryError, RuntimeError, TypeError, ValueError) as error:
@@ -288,7 +284,7 @@ def _shown(memory: _core.LeaseMemory, region: int) -> Any:
 
 def _checksum(memory: _core.LeaseMemory) -> int:
     total = 0
-    if memory.place != arrays.HOST:  # the core compares what lies on a device
+    if memory.place != HOST:  # the core compares what lies on a device
         return total
     for label in memory.labels():
         total = zlib.crc32(memory.raw(memory.find(label)).data, total)

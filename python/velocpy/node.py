@@ -1,7 +1,8 @@
 """How many processes of a job share this node, as the launcher tells each of them.
 
 Budgets may be given for a whole node (``host="64GiB/node"``), and "auto" always means the node's: every process takes
-an equal share. Nobody asks the others; all divide by the same number, so that together they stay within the budget.
+an equal share. Processes do not talk to each other: all divide by the same number, so that together they stay within
+the budget.
 
 ===========================================  ======================================
 ``LOCAL_WORLD_SIZE``                         torchrun
@@ -13,8 +14,8 @@ an equal share. Nobody asks the others; all divide by the same number, so that t
 ===========================================  ======================================
 
 Where several are set, because one launcher runs under another, the largest counts. Slurm's ``SLURM_NTASKS_PER_NODE``
-does not: it also stands in the environment of a batch script, which is one process. Whoever starts processes without
-telling them sets ``VELOCPY_NODE_PROCESSES``, which counts alone: see `velocpy.knobs`.
+does not: it also stands in the environment of a batch script, which is one process. A launcher that
+sets none of these sets ``VELOCPY_NODE_PROCESSES``, which then counts alone: see `velocpy.knobs`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SLURM_RUN = re.compile(r"(\d+)(?:\(x(\d+)\))?", re.ASCII)
 
 
 def processes(environment: Mapping[str, str]) -> int:
-    """Processes on this node; 1 where nobody says.
+    """Processes on this node; 1 where no variable says so.
 
     Examples
     --------

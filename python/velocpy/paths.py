@@ -131,7 +131,7 @@ def require_own(directory: Path) -> None:
 
 
 def tell_of_memory(directory: Path, lasting: bool) -> None:
-    """Warns, once for each file system, of a disk tier whose files lie in memory; for a lasting one of what goes."""
+    """Logs a warning, once for each file system, when the files of a disk tier lie in memory (tmpfs)."""
     from .trial import filesystem, system  # opening a store in memory alone does without them
 
     try:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from . import _core
+from . import _core, html
 from .errors import InvalidArgument, InvalidType
-
-Key = int | str
+from .interfaces import Key
 
 
 def plain_key(key: Any) -> Any:
@@ -79,7 +78,7 @@ class Plan:
 
     Examples
     --------
-    >>> from velocpy import Advance, Drop, Last, Plan
+    >>> from velocpy.plan import Advance, Drop, Last, Plan
     >>> plan = Plan([3, Last(2), Drop(3)]).extend([Advance(4), 1])
     >>> list(plan)
     [Restore(key=3), Last(key=2), Drop(key=3), Advance(steps=4), Restore(key=1)]
@@ -149,8 +148,6 @@ class Plan:
         return f"<{type(self).__name__}: {self._status()}>"
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.plan(self)
 
     def _status(self) -> str:

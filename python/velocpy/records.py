@@ -26,15 +26,13 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from .errors import TIERS, VelocError
+from .figures import Causes, Stats
+from .interfaces import StoreState
 from .plan import Plan
 from .quantity import sized, timed
-
-if TYPE_CHECKING:
-    from .figures import Causes, Stats
-    from .store import Store
 
 log = logging.getLogger("velocpy")
 
@@ -56,7 +54,7 @@ def wanted() -> bool:
     return log.isEnabledFor(logging.DEBUG)
 
 
-def opened(store: Store, how: str, seconds: float) -> None:
+def opened(store: StoreState, how: str, seconds: float) -> None:
     """A store was opened, or refreshed."""
     histories = json.loads(store._core.stats())["histories"]
     count = sum(history["checkpoints"] for history in histories.values())
@@ -64,11 +62,11 @@ def opened(store: Store, how: str, seconds: float) -> None:
     log.debug("%s %s in %s: %s", how, repr(store), timed(seconds), there)
 
 
-def moved(store: Store) -> None:
+def moved(store: StoreState) -> None:
     """Sums up what moved since the last record of the store."""
     try:
         stats: Stats = json.loads(store._core.stats())
-    except VelocError:  # whoever asked for something else is told of it
+    except VelocError:  # the call that is being recorded raises its own error
         return
     now = _counters(stats)
     before, store._recorded = store._recorded, now

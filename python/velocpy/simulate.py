@@ -53,7 +53,7 @@ def simulate(
     hints
         How much of the order is told: "none", "one" (the next restore), "all".
     policy
-        Eviction: "score" (seed 000, algorithm 1), "lru", "fifo".
+        Eviction: "score" (Maurya et al., HPDC'23, algorithm 1), "lru", "fifo".
     flush
         "lazy" or "eager", as for `velocpy.open`.
     last
@@ -81,7 +81,7 @@ def simulate(
     --------
     A history eight times the host budget, on a disk of 1 GB/s, read backwards:
 
-    >>> from velocpy import Advance
+    >>> from velocpy.plan import Advance
     >>> from velocpy.simulate import simulate
     >>> tiers = [(512 << 20, 1e9, 1e9), (8 << 30, 0, 0)]
     >>> shot = simulate([64 << 20] * 64, reversed(range(64)), interval=0.1, tiers=tiers, copy_rate=10e9)

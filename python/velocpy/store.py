@@ -8,21 +8,19 @@ import itertools
 import json
 import logging
 import os
-import shutil
 import sys
-import tempfile
 import time
 import warnings
 import weakref
 from collections.abc import Mapping
-from numbers import Real
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import _core, budget, cgroups, devices, knobs, limits, paths, records
-from .budget import device_budgets, disk_budget, host_budget, new_disk_budget, new_host_budget
-from .choices import FlushRule, Mode, Picture, Pinning, Policy, TierName, Verification
+from . import _core, devices, html, knobs, paths, records
+from .budget import device_budgets, new_disk_budget, new_host_budget
+from .checks import require_choice
+from .choices import DeviceBudgets, Picture, Size, TierName
 from .errors import (
     TIERS,
     BelatedCorruption,
@@ -37,7 +35,7 @@ from .errors import (
     WaitTimeout,
 )
 from .figures import Cost, Stats
-from .history import History
+from .history import Checkpoints
 from .quantity import sized
 from .ticket import tier_number
 
@@ -49,225 +47,38 @@ if TYPE_CHECKING:
 log = logging.getLogger("velocpy")
 log.addHandler(logging.NullHandler())
 
-_LONGEST = 366 * 24 * 3600.0  # seconds
-
 _open_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _turns = itertools.count()
 
 
-def _require_kernels() -> None:
-    if not Path(knobs.kernels_path()).exists():
-        raise TierUnavailable(
-            f"this build of velocpy has no GPU kernels: {knobs.kernels_path()} does not exist. Nothing was opened. "
-            "Install a wheel or build without VELOCPY_CUDA=0, or open the store without device=.",
-            tier="device",
-        )
+class History(Checkpoints):
+    """A named sequence of checkpoints of a `Store`; `Store.history` makes it.
 
-
-def open(  # noqa: A001
-    path: str | os.PathLike[str] | None = None,
-    *,
-    device: Any = None,
-    pinning: Pinning = "auto",
-    host: float | str | None = "auto",
-    disk: float | str | None = "auto",
-    archive: Any = None,
-    mode: Mode = "a",
-    durable: bool | None = None,
-    flush: FlushRule = "auto",
-    policy: Policy = "score",
-    verify: Verification = "moved",
-    checksum: bool = True,
-    prefetch: bool = True,
-    guess: bool = True,
-    debug: bool = False,
-    lookahead: int = 1024,
-    timeline: int = 0,
-    workers: int | None = None,
-    copiers: int | None = None,
-    direct: bool | None = None,
-    idle: float | None = None,
-) -> Store:
-    """Opens a store.
-
-    Sizes are hard budgets: bytes as an int (or ``4e9``), texts like ``"4GiB"``, ``"500 MB"`` or ``"1.5G"``, a share of
-    what is free now (``0.25`` or ``"25%"``; a float is at most 1.0 then), None for a tier that is not used, or
-    ``"auto"``. They are those of this process.
-    ``"64GiB/node"`` is what all processes that a launcher (torchrun, MPI, Slurm) started on this node have together:
-    each takes an equal part, and of "auto", and of shares of host and disk, likewise.
-
-    Parameters
-    ----------
-    path
-        Directory of the disk tier, made when it is missing. The store in it outlives the process: what was durable in
-        "disk" is found by the next `open` of the same directory, after whatever end. One process at a time writes to it
-        (`StoreLocked`). A directory with files of others becomes no store (`ForeignDirectory`), and a text that reads
-        as a size (``"64MiB"``) names none. None: files in the system's directory for temporary files that go with the
-        process, if a disk budget is given.
-    host
-        Host memory. "auto": a quarter of what may still be used here, shared by the node's processes; at most 32 GiB
-        each. The log warns of more than the machine has, or than a cgroup allows.
-    disk
-        Local disk. "auto": half of the free space at ``path``, shared likewise; without a path no disk tier. What a
-        store holds already is never too much. The log warns of more than is free, and of a file system that lies in
-        memory.
-    device
-        Memory of CUDA devices: a size, or a fraction of what is free now (``0.25`` or ``"25%"``), on the device that is
-        current in torch or CuPy (0 without them); or a mapping of devices (``0`` or ``"cuda:0"``) to such budgets.
-        Checkpoints of arrays on a device go there first. It needs a host tier. Processes that use the same device have
-        each their own budget there: a fraction is one of what those before left.
-    pinning
-        How host memory is made reachable by the devices at full speed: "pipeline" touches and registers it piece by
-        piece while the store works; "concurrent", "sequential" and "direct" are the strategies of Maurya et al.,
-        HiPC'22; "auto" chooses among the four by a model of what the application captures and of what the machine
-        does; "off" never.
-    archive
-        Not in this version.
-    mode
-        "a" to read and write; "r" to read a store that exists, as it is now, also while another process writes to it:
-        what that process drops or replaces later raises `CheckpointDropped`, and never gives other bytes.
-        `Store.refresh` lets a reader see what has come since.
-    durable
-        Whether the disk tier outlives the process; None: with a path. False: its files are private to the process and
-        go with it, also after a kill; they need no syncs, and processes may name the same directory.
-    flush
-        "lazy" writes down only what space will demand; "eager" writes down everything at once; "auto" is "eager" for a
-        durable store and "lazy" for others.
-    policy
-        Which checkpoint leaves a full tier: "score" (by plan, sizes and gaps), or "lru" and "fifo" for comparison.
-    verify
-        When checksums are compared. "moved": whenever bytes are copied to the caller's arrays, and once after they came
-        from a lower tier; a lease that shows bytes in the memory in which they were captured is compared for one
-        checkpoint in 16. "first": for all of those too, which reads the bytes once more. "always": with each restore.
-        "off": never. A restore to a device waits for the comparison there with "always" alone: what it finds is
-        raised as `BelatedCorruption` by the next restore or wait of the history, or by `close`.
-    checksum
-        Whether captures take checksums at all.
-    prefetch, guess
-        Whether to bring back ahead of restores, and to guess their order where no plan tells it.
-    debug
-        Find those who write into shared leases; every lease costs a pass over its bytes.
-    lookahead
-        How many restores of a lazy plan are read ahead.
-    timeline
-        How many events `Store.timeline` keeps.
-    workers, copiers, direct
-        How many disk transfers run at once each way (beside those that restores wait for), threads for large copies,
-        and whether to go past the page cache; None: chosen by the store.
-    idle
-        Seconds after which memory of the host tier that no checkpoint has used is given back to the system; the store
-        takes it again when captures need it, which costs them its first touch. Memory that is pinned for devices stays.
-        None: the store keeps what it has touched, until `Store.trim` or `Store.resize`.
-
-    Raises
-    ------
-    InvalidArgument, InvalidBudget, InvalidType
-        An argument cannot be what it is, or ``host`` needs more address space than RLIMIT_AS leaves beside the core.
-    ForeignDirectory
-        The directory has files of others, and no store.
-    StoreLocked, DamagedStore, FormatTooNew
-        The store there cannot be written to; for the latter two, nor read.
-    NotAStore
-        With ``mode="r"``: there is none.
-    AccessDenied
-        This user may not use the directory. It is a PermissionError too.
-    TierIOError, TierUnavailable
-        A tier cannot be made. In each case nothing that was there has changed.
-    CoreUnavailable
-        The core cannot be loaded, or would find too little address space or too few threads: see `velocpy.limits`.
+    Any thread may call anything at any time. A key is an int (64 bits) or a str (any text).
 
     Examples
     --------
-    >>> import velocpy
+    >>> import numpy, velocpy
     >>> with velocpy.open(host="16MiB") as store:
-    ...     store
-    <Store host 16.0 MiB: 0 histories>
-
-    What was written to a directory is found there again:
-
-    >>> import numpy, tempfile
-    >>> with tempfile.TemporaryDirectory() as path:
-    ...     with velocpy.open(path, host="16MiB", disk="1GiB") as store:
-    ...         ticket = store.history("run").checkpoint(0, u=numpy.arange(3.0))
-    ...         ticket.wait("disk")
-    ...     with velocpy.open(path, mode="r", host="16MiB") as store:
-    ...         print(store.history("run").restore(0)["u"])
-    [0. 1. 2.]
-
-    One of four processes that share a node:
-
-    >>> from velocpy import knobs
-    >>> with knobs.override(node_processes=4), velocpy.open(host="64MiB/node", disk="1GiB/node") as store:
-    ...     store
-    <Store host 16.0 MiB, disk 256.0 MiB: 0 histories>
+    ...     forward = store.history("forward")
+    ...     for i in range(3):
+    ...         _ = forward.checkpoint(i, u=numpy.full(2, i))
+    ...     forward.hint(reversed(range(3)))
+    ...     for i, state in forward.restore_iter(last=True):
+    ...         print(i, state["u"])
+    2 [2 2]
+    1 [1 1]
+    0 [0 0]
     """
-    if archive is not None:
-        raise TierUnavailable(
-            "the archive tier comes with a later version; open the store without archive=.", tier="archive"
-        )
-    _require_choice("pinning", pinning, Pinning)
-    budgets = device_budgets(device)
-    if budgets:
-        _require_kernels()
-    _require_choice("flush", flush, FlushRule)
-    _require_choice("mode", mode, Mode)
-    _require_choice("policy", policy, Policy)
-    _require_choice("verify", verify, Verification)
-    _require_whole("lookahead", lookahead, 1)
-    _require_whole("timeline", timeline, 0)
-    reads = mode == "r"
-    directory = paths.directory_of(path, make=not reads)
-    sharing = knobs.node_processes()
-    host_bytes = host_budget(host, sharing)
-    with paths.using(directory):
-        disk_bytes = None if reads else disk_budget(disk, directory, sharing)
-        lasting = _lasting(durable, directory, disk_bytes, reads)
-        if lasting and not reads and directory is not None:
-            paths.require_own(directory)
-    if flush == "auto":
-        flush = "eager" if lasting else "lazy"
-    if budgets and host_bytes is None:
-        raise InvalidArgument("a device tier needs a host tier below it: give host= a budget.")
-    processors, loaded = knobs.max_procs(), _core.loaded()
-    if host_bytes is not None and host == "auto":
-        host_bytes = limits.within_address_space(host_bytes, processors, loaded=loaded)
-    limits.require_address_space(host_bytes or 0, processors, loaded=loaded)
-    if host_bytes is None and disk_bytes is None and not reads:
-        raise InvalidArgument("the store has no tier: give host= or disk= a budget.")
-    if disk_bytes is not None and directory is None:
-        directory = Path(tempfile.gettempdir())
-    if disk_bytes is not None and directory is not None and disk != "auto":
-        with paths.using(directory):
-            _warn_of_little_space(disk_bytes, directory)
-    if host_bytes is not None and host != "auto":
-        _warn_of_little_memory(host_bytes)
-    if disk_bytes is not None and directory is not None:
-        paths.tell_of_memory(directory, lasting)
-    config: dict[str, Any] = {
-        "host": host_bytes,
-        "disk": disk_bytes,
-        "path": None if directory is None else str(directory),
-        "durable": lasting,
-        "read_only": reads,
-        "flush": flush,
-        "policy": policy,
-        "verify": verify,
-        "checksum": bool(checksum),
-        "prefetch": bool(prefetch),
-        "guess": bool(guess),
-        "debug": bool(debug),
-        "timeline": timeline,
-    }
-    if budgets:
-        config |= {"devices": budgets, "pinning": pinning, "kernels": knobs.kernels_path()}
-    for name, count in (("workers", workers), ("copiers", copiers)):
-        if count is not None:
-            config[name] = _require_whole(name, count, 1)
-    if direct is not None:
-        config["direct"] = bool(direct)
-    if idle is not None:
-        config["idle"] = _seconds("idle", idle)
-    return Store(config, lookahead)
+
+    __slots__ = ()
+
+    _store: Store
+
+    @property
+    def store(self) -> Store:
+        """The store it belongs to."""
+        return self._store
 
 
 class Store:
@@ -357,9 +168,9 @@ class Store:
     def resize(
         self,
         *,
-        device: Any = None,
-        host: float | str | None = None,
-        disk: float | str | None = None,
+        device: DeviceBudgets | None = None,
+        host: Size | None = None,
+        disk: Size | None = None,
         timeout: float | None = None,
     ) -> int:
         """Gives tiers other budgets, and the room beyond them back to the application and to the system.
@@ -451,7 +262,7 @@ class Store:
             log.debug("%s was resized, and %s has %s", repr(self), " and ".join(budgets), sized(left))
         return left
 
-    def _new_budgets(self, device: Any, host: float | str | None, disk: float | str | None) -> dict[str, Any]:
+    def _new_budgets(self, device: DeviceBudgets | None, host: Size | None, disk: Size | None) -> dict[str, Any]:
         """What the core is asked for: the tiers named, and their bytes."""
         budgets: dict[str, Any] = {}
         if device is not None:
@@ -469,14 +280,15 @@ class Store:
             budgets["disk"] = new_disk_budget(disk, Path(self._config["path"]), tier["used"], sharing)
         return budgets
 
-    def _new_device_budgets(self, device: Any) -> list[dict[str, int | float]]:
+    def _new_device_budgets(self, device: DeviceBudgets) -> list[dict[str, int | float]]:
         present = [place - 1 for place in self._places]
         if not present:
             raise TierUnavailable("the store has no device tier; open it with device=.", tier="device")
         if not isinstance(device, Mapping):
             if len(present) > 1:
                 raise InvalidArgument(f"the store uses the devices {present}; name those to resize: device={{0: …}}.")
-            device = {present[0]: device}
+            only: dict[int, Any] = {present[0]: device}
+            return device_budgets(only, least=0)
         return device_budgets(device, least=0)
 
     def _note_budgets(self, budgets: dict[str, Any]) -> None:
@@ -754,7 +566,7 @@ class Store:
         >>> figure.axes[1].get_title(loc="left")
         "'forward': 30 checkpoints, 2.3 MiB"
         """
-        _require_choice("what", what, Picture)
+        require_choice("what", what, Picture)
         self._require_open()
         if what == "tiers":
             from .plot.tiers import draw_tiers
@@ -852,64 +664,7 @@ class Store:
         return f"<Store {tiers}: {state}>"
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.store(self)
-
-
-def _warn_of_little_space(size: int, directory: Path) -> None:
-    free = shutil.disk_usage(directory).free
-    if size > free:
-        log.warning(
-            "the disk budget of %s is more than the %s that are free in %s: captures will fail when the disk is full",
-            sized(size), sized(free), directory,
-        )  # fmt: skip
-
-
-def _warn_of_little_memory(size: int) -> None:
-    limit = cgroups.limit("memory")
-    whose = "cgroup of this process allows"
-    if limit is None or budget.machine_memory() < limit:
-        limit, whose = budget.machine_memory(), "machine has"
-    if size > limit:
-        log.warning(
-            "the host budget of %s is more than the %s of memory that the %s: the kernel will end the process when the "
-            "tier fills up. Give host= less, or \"auto\"",
-            sized(size), sized(limit), whose,
-        )  # fmt: skip
-
-
-def _lasting(durable: bool | None, directory: Path | None, disk_bytes: int | None, reads: bool) -> bool:
-    """Whether the disk tier is to outlive the process."""
-    if reads and (directory is None or durable is False):
-        raise InvalidArgument("mode='r' reads a durable store: give its directory.")
-    possible = directory is not None and (reads or disk_bytes is not None)
-    if durable and not possible:
-        raise InvalidArgument("a durable store needs a path and a disk tier: give path= and disk=.")
-    return possible if durable is None else bool(durable)
-
-
-def _require_choice(name: str, value: Any, choice: Any) -> None:
-    values = get_args(choice)
-    if value not in values:
-        raise InvalidArgument(f"{name} is {value!r}; it is one of {', '.join(values)}.")
-
-
-def _require_whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidType(f"{name} is {value!r}; give a whole number.")
-    if not least <= value < 1 << 31:
-        raise InvalidArgument(f"{name} is {value}; give a number from {least} up.")
-    return value
-
-
-def _seconds(name: str, value: object) -> float:
-    """Seconds above 0, and not above a year."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidType(f"{name} is {value!r}; give seconds, as a number.")
-    if not 0 < float(value) <= _LONGEST:
-        raise InvalidArgument(f"{name} is {value!r}; give seconds above 0 and up to {_LONGEST:.0f}, or None.")
-    return float(value)
 
 
 def _rate(nbytes: int, nanoseconds: int) -> float | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from . import html
+from .choices import TierName
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError
-
-if TYPE_CHECKING:
-    from .choices import TierName
-    from .history import History
+from .interfaces import TicketIssuer
 
 CAPTURED, GONE = 1, 2
 NO_TIER = -1
@@ -43,7 +42,7 @@ class Ticket:
     #: Key of the checkpoint; the store's choice where none was given.
     key: int | str
 
-    def __init__(self, history: History, key: int | str, identity: int) -> None:
+    def __init__(self, history: TicketIssuer, key: int | str, identity: int) -> None:
         self._history = history
         self.key = key
         self._id = identity
@@ -88,11 +87,11 @@ class Ticket:
         return self._history._store._core.ticket(self._id)
 
     def _status(self) -> str:
-        """The state in a few words, also when nobody can be asked any more."""
+        """The state in a few words; of a closed store, or after a fork, that instead."""
         try:
             flags, durable, _ = self._state()
         except VelocError as error:
-            return "store closed" if self._history.store.closed else type(error).__name__
+            return "store closed" if self._history._store.closed else type(error).__name__
         if flags & GONE:
             return "dropped"
         lowest = [name for number, name in enumerate(TIERS) if durable >> number & 1]
@@ -108,6 +107,4 @@ class Ticket:
         return f"<Ticket {self._history.name!r}[{self.key!r}]: {self._status()}>"
 
     def _repr_html_(self) -> str:
-        from . import html
-
         return html.ticket(self)

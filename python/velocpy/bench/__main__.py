@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from velocpy.budget import parse_size
-from velocpy.output import colour, examples, json_option, message
-from velocpy.terms import in_terms_of_commands
+from velocpy.cli.output import colour, examples, json_option, message
+from velocpy.cli.terms import in_terms_of_commands
 
 from . import (
     calls,

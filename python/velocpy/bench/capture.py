@@ -35,7 +35,7 @@ def _one_size(size: int, rounds: int) -> dict[str, Any]:
     source = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
     ring = np.ones(slots * size, np.uint8)
     with (
-        velocpy.open(host=(slots + 1) * (size + 4096), checksum=False) as plain,
+        velocpy.open(host=(slots + 1) * (size + 4096), tuning=velocpy.Tuning(checksum=False)) as plain,
         velocpy.open(host=(slots + 1) * (size + 4096)) as checked,
     ):
         ways: dict[str, Contender] = {

@@ -70,7 +70,7 @@ def _play(report: Report, folder: Path, stream: Stream, rounds: int) -> None:
 def _velocpy(folder: Path, stream: Stream, stamped: Stamped) -> tuple[float, int]:
     host, disk = 2 * stream.size + (64 << 20), stream.total * 3 // 2 + (1 << 30)
     with tempfile.TemporaryDirectory(dir=folder) as path:
-        with velocpy.open(path, host=host, disk=disk, flush="eager") as store:
+        with velocpy.open(path, host=host, disk=disk, tuning=velocpy.Tuning(flush="eager")) as store:
             history = store.history("stream")
             began = time.perf_counter()
             for key in range(stream.count):

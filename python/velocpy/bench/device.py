@@ -64,7 +64,7 @@ def _captures(report: Report, card: Any, size: int, rounds: int, copies: int) ->
     room = 2 * copies * (size + (1 << 20))
     host: dict[str, list[float]] = {}
     gpu: dict[str, list[float]] = {"plain copy": []}
-    with opened(card, room, room) as checked, opened(card, room, room, checksum=False) as plain:
+    with opened(card, room, room) as checked, opened(card, room, room, tuning=velocpy.Tuning(checksum=False)) as plain:
         for number in range(rounds + 1):
             laps: dict[str, list[float]] = {}
             for name, store in (("checksum on", checked), ("checksum off", plain)):
@@ -176,7 +176,7 @@ def _transfers(report: Report, card: Any, size: int, rates: dict[str, float]) ->
     held, count = 16, 80
     room, below = held * (size + (1 << 20)), (count + held) * (size + (1 << 20))
     found: dict[str, list[float]] = {"down": [], "up": [], "both": []}
-    with opened(card, room, below, flush="eager") as store:
+    with opened(card, room, below, tuning=velocpy.Tuning(flush="eager")) as store:
         for number in range(4):
             history = store.history(f"transfers {number}")
             before, began = _moved(store), time.perf_counter()
@@ -223,7 +223,7 @@ def _beside_training(report: Report, card: Any, size: int, rounds: int) -> None:
     below, side = card.pinned(4, size), card.lane()
     room = 16 * (size + (1 << 20))
     times: dict[str, list[float]] = {"alone": [], "plain copies": [], "velocpy": []}
-    with opened(card, room, 2 * CHUNKS * (size + (1 << 20)), flush="eager") as store:
+    with opened(card, room, 2 * CHUNKS * (size + (1 << 20)), tuning=velocpy.Tuning(flush="eager")) as store:
         history = store.history("training")
 
         left: deque[Any] = deque()

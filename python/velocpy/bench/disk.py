@@ -35,7 +35,9 @@ def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 
                 if way == "read":
                     seconds_of("write")  # what was never written need not be read
                 took[f"disk {way}"] = seconds_of(way)
-        with velocpy.open(folder, host=8 * size, disk=total + (1 << 20), flush="eager", durable=False) as store:
+        with velocpy.open(
+            folder, host=8 * size, disk=total + (1 << 20), durable=False, tuning=velocpy.Tuning(flush="eager")
+        ) as store:
             history = store.history("disk")
             began = time.perf_counter()
             for i in range(n):

@@ -177,7 +177,7 @@ def _velocpy(folder: Path, stream: Stream, window: int, groups: list[float], sta
     """One stream into a new store. Adds how many checkpoints shared a sync to the groups."""
     host, disk = (window + 4) * stream.size + (64 << 20), stream.total * 3 // 2 + (1 << 30)
     with tempfile.TemporaryDirectory(dir=folder) as path:
-        with velocpy.open(path, host=host, disk=disk, flush="eager") as store:
+        with velocpy.open(path, host=host, disk=disk, tuning=velocpy.Tuning(flush="eager")) as store:
             history = store.history("stream")
             waiting: deque[velocpy.Ticket] = deque()
             began = time.perf_counter()

@@ -52,7 +52,9 @@ def run(
 def _many(report: Report, path: Path, count: int, size: int, rounds: int) -> None:
     stamped = Stamped(size)
     began = time.perf_counter()
-    with velocpy.open(path, host=256 << 20, disk=count * size * 3 // 2 + (1 << 30), flush="eager") as store:
+    with velocpy.open(
+        path, host=256 << 20, disk=count * size * 3 // 2 + (1 << 30), tuning=velocpy.Tuning(flush="eager")
+    ) as store:
         history = store.history(processes.HISTORY)
         for key in range(count):
             history.checkpoint(key, u=stamped.of(key))

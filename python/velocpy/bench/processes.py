@@ -91,7 +91,9 @@ def write(path: str, size: int, total: int) -> None:
     Then it waits to be killed.
     """
     stamped, waiting = Stamped(size), deque[velocpy.Ticket]()
-    with velocpy.open(path, host=8 * size + (64 << 20), disk=total * 3 // 2 + (1 << 30), flush="eager") as store:
+    with velocpy.open(
+        path, host=8 * size + (64 << 20), disk=total * 3 // 2 + (1 << 30), tuning=velocpy.Tuning(flush="eager")
+    ) as store:
         history = store.history(HISTORY)
         for key in range(total // size):
             waiting.append(history.checkpoint(key, u=stamped.of(key)))

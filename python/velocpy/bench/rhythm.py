@@ -76,7 +76,7 @@ def _own_rates(field: np.ndarray, host: int, rest: Rest) -> list[float]:
     size = len(field)
     keys = max(1, host // size - 1)  # a key that is written again needs room beside its old version
     seconds: dict[str, list[float]] = {"capture_copy": [], "restore_copy": []}
-    with velocpy.open(host=host, checksum=False, verify="off") as store:
+    with velocpy.open(host=host, verify="off", tuning=velocpy.Tuning(checksum=False)) as store:
         history = store.history("rhythm")
         for i in range(keys):
             history.checkpoint(i, u=field)

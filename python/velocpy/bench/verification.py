@@ -160,9 +160,11 @@ def _stores(case: Case, folder: Path, amount: Amount) -> Iterator[list[velocpy.S
             yield [stack.enter_context(velocpy.open(host=host, verify=verify)) for verify in CHOICES]
             return
         path = stack.enter_context(tempfile.TemporaryDirectory(dir=folder))
-        with velocpy.open(path, host=host, disk=2 * count * (size + 4096) + (1 << 30), flush="eager") as store:
+        with velocpy.open(
+            path, host=host, disk=2 * count * (size + 4096) + (1 << 30), tuning=velocpy.Tuning(flush="eager")
+        ) as store:
             history, stamped = store.history("h"), Stamped(size)
             for key in range(count):
                 history.checkpoint(key, u=stamped.of(key))
-        alike: dict[str, Any] = {"mode": "r", "guess": False}
+        alike: dict[str, Any] = {"mode": "r", "tuning": velocpy.Tuning(guess=False)}
         yield [stack.enter_context(velocpy.open(path, host=host, verify=verify, **alike)) for verify in CHOICES]

@@ -108,8 +108,8 @@ def _reach(number: int) -> None:
     velocpy.open(device={number: LITTLE}, host=LITTLE, disk=None).close()
 
 
-def _unreached(library: str, version: str, number: int) -> velocpy.TierUnavailable:
-    return velocpy.TierUnavailable(
+def _unreached(library: str, version: str, number: int) -> velocpy.errors.TierUnavailable:
+    return velocpy.errors.TierUnavailable(
         f"{library} {version} does not find device {number}, which the driver has: install {library} built for CUDA.",
         tier="device",
     )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 import velocpy
+from velocpy.cli.output import message
 from velocpy.extra import MissingExtra
-from velocpy.output import message
 from velocpy.plot.timeline import draw_timeline
 from velocpy.quantity import sized
 

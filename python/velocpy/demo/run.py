@@ -142,7 +142,7 @@ def _require_room(backend: Backend, survey: Survey) -> None:
     need = survey.history_bytes + FIELDS_OF_SOLVER * survey.field_bytes + recordings
     free = backend.card.free()
     if need > free:
-        raise velocpy.TierFull(
+        raise velocpy.errors.TierFull(
             f"the run that keeps everything needs {sized(need)} on {backend.device}, where {sized(free)} are free: "
             "take fewer --steps or a smaller --size.",
             tier="device",

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from velocpy.choices import TierName
     from velocpy.figures import TierStats
-    from velocpy.history import History
-    from velocpy.store import Store
+    from velocpy.interfaces import HistoryState, StoreContents
 
 #: Histories that get a strip, the longest first; the rest is counted.
 HISTORIES = 8
@@ -31,7 +30,7 @@ COLUMNS = 600
 LETTERS = 40
 
 
-def draw_tiers(store: Store) -> Figure:
+def draw_tiers(store: StoreContents) -> Figure:
     """Draws what takes of each tier's budget, and for each history which tiers have its checkpoints.
 
     Raises
@@ -94,7 +93,7 @@ def _draw_budgets(axes: Axes, tiers: dict[TierName, TierStats]) -> None:
     axes.xaxis.set_major_formatter("{x:.0f} %")
 
 
-def _draw_history(axes: Axes, history: History, tiers: tuple[str, ...], hints: int) -> None:
+def _draw_history(axes: Axes, history: HistoryState, tiers: tuple[str, ...], hints: int) -> None:
     sizes, held = _places(history)
     total = sized(int(sizes.sum()))
     ahead = f", {hints} hints queued" if hints else ""
@@ -112,7 +111,7 @@ def _draw_history(axes: Axes, history: History, tiers: tuple[str, ...], hints: i
     axes.imshow(picture, aspect="auto", interpolation="nearest", extent=(0, len(sizes), len(tiers) - 0.5, -0.5))
 
 
-def _places(history: History) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _places(history: HistoryState) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Sizes of the checkpoints, in the order of writing, and a bit for each tier that has a complete copy."""
     found = [history._core.lookup(key) for key in history]
     rows = [(each[0], each[3]) for each in found if each is not None]

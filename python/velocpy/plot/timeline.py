@@ -1,4 +1,4 @@
-"""A picture of what a store did: where every checkpoint was, what moved, and who waited."""
+"""A picture of what a store did: where every checkpoint was, what moved, and which calls waited."""
 
 from __future__ import annotations
 

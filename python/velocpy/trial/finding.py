@@ -52,7 +52,7 @@ def ok(text: str, **facts: Any) -> Finding:
 
 
 def warning(text: str, remedy: str, **facts: Any) -> Finding:
-    """It works, and could work better or surprise somebody."""
+    """It works, and could be faster, or behave in a way that a user does not expect."""
     return Finding("warning", text, remedy, facts)
 
 

@@ -50,7 +50,7 @@ def look(place: Place) -> Finding:
     return ok("a lock keeps another process out until it is given up (on this machine)")
 
 
-# With EAGAIN and EACCES somebody else has the lock of a file that nobody knows.
+# EAGAIN and EACCES: another process has the lock, though no other process knows the file.
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.EAGAIN, errno.EACCES})
 
 

@@ -1,4 +1,4 @@
-"""Whether a store lies there, and who writes it."""
+"""Whether a store lies there, and which process writes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOCK = "hhqqi4x"
 
 
 def look(place: Place) -> Finding:
-    """Looks for a store's identity, and asks the kernel who has its lock. Neither is changed."""
+    """Looks for a store's identity, and asks the kernel which process has its lock. Neither is changed."""
     try:
         status = (place.path / IDENTITY).lstat()
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def _flock_holder(directory: Path) -> int:
 
 
 def _name(process: int) -> str | None:
-    """What it is called, without its arguments: these may hold what is nobody's business."""
+    """What it is called, without its arguments: these may hold secrets."""
     try:
         return Path(f"/proc/{process}/comm").read_text(encoding="utf-8", errors="replace").strip() if process else None
     except OSError:

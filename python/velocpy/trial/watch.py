@@ -119,7 +119,7 @@ def _died(status: int | None) -> Finding:
 class _Process:
     """A process that writes one JSON message a line, and is out of the way at the end of the ``with``.
 
-    It has a session of its own: Ctrl-C is for its watcher, who ends it in order.
+    It has a session of its own: Ctrl-C reaches the watcher alone, which ends the child.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:

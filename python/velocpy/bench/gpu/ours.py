@@ -39,9 +39,7 @@ class Ours:
             folder if workload.disk else None,
             **tiers,
             durable=False,
-            policy=policy,
-            lookahead=max(1024, len(workload.sizes)),
-            **options,
+            tuning=velocpy.Tuning(policy=policy, lookahead=max(1024, len(workload.sizes)), **options),
         )
         self._shots = 0
         self._history: velocpy.History | None = None

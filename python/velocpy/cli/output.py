@@ -22,7 +22,7 @@ def message(kind: str, facts: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> from velocpy.output import message
+    >>> from velocpy.cli.output import message
     >>> print(message("checkpoint", {"key": 7, "bytes": 4096}))
     {"message_type": "checkpoint", "version": 1, "key": 7, "bytes": 4096}
     """
@@ -37,7 +37,7 @@ def finite(value: Any) -> Any:
 
     Examples
     --------
-    >>> from velocpy.output import finite
+    >>> from velocpy.cli.output import finite
     >>> finite({"loss": [float("nan"), 0.5]})
     {'loss': [None, 0.5]}
     """

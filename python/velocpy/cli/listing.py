@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .inspect import Path, View, bytes_of_text, meta_of
+from velocpy.ondisk import Path, View, bytes_of_text, meta_of
+
 from .output import finite, message
 
 #: Line above the columns, which the core writes.

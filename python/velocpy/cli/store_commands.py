@@ -14,15 +14,16 @@ from typing import Any
 
 import click
 
-from .errors import DamagedStore, InvalidArgument, NotAStore
+from velocpy.errors import DamagedStore, InvalidArgument, NotAStore
+from velocpy.quantity import sized
+from velocpy.times import for_json, shown
+
 from .exits import Exit
 from .output import examples, json_option, message
-from .quantity import sized
-from .times import for_json, shown
 
 directory = click.argument("path")
 
-#: What a listing can be sorted by: the names in `velocpy.listing.ORDERS`, which need the core.
+#: What a listing can be sorted by: the names in `velocpy.cli.listing.ORDERS`, which need the core.
 SORTS = ("name", "key", "size", "checkpoints", "regions", "meta", "version", "captured", "latest")
 
 #: Characters of a number that has 64 bits, and a few zeros before it.
@@ -37,7 +38,7 @@ def key_of(text: str) -> int | str:
 
     Examples
     --------
-    >>> from velocpy.stored import key_of
+    >>> from velocpy.cli.store_commands import key_of
     >>> key_of("-7"), key_of("wave"), key_of('"7"'), key_of("1_0")
     (-7, 'wave', '7', '1_0')
     """
@@ -99,7 +100,7 @@ def show(path: str, history: str, key: str, as_json: bool) -> None:
 
     KEY is a whole number, or else a text; a text that looks like a number goes into quotes of its own: '"7"'.
     """
-    from .inspect import describe
+    from velocpy.ondisk import describe
 
     found = describe(path, history, key_of(key))
     if as_json:
@@ -145,7 +146,7 @@ def quoted(name: int | str) -> str:
 
     Examples
     --------
-    >>> from velocpy.stored import quoted
+    >>> from velocpy.cli.store_commands import quoted
     >>> print(quoted(7), quoted("7"), quoted("größe"), quoted("\x1b[2J"))
     7 "7" "größe" "\u001b[2J"
     """
@@ -197,7 +198,7 @@ def check(
     Exits with 3 when there is damage, also when that was repaired. A last batch of the catalog that is not whole is
     told, and is no damage: a killed writer leaves that. Damage to the last batch looks the same.
     """
-    from . import inspect
+    from velocpy import ondisk
 
     if drop_damaged and not repairs:
         raise click.UsageError("--drop-damaged wants --repair.")
@@ -207,7 +208,7 @@ def check(
         raise click.UsageError("--keep-unproven wants --rebuild.")
     if read_data and subset is not None:
         raise click.UsageError("--read-data and --subset exclude each other.")
-    if subset is not None and not inspect.is_subset(subset):
+    if subset is not None and not ondisk.is_subset(subset):
         raise click.UsageError(f"--subset is {subset!r}; give n/t with n from 1 to t, or x% with x up to 100.")
     done, lost = None, []
     try:
@@ -215,17 +216,17 @@ def check(
     except (DamagedStore, NotAStore) as error:
         if not rebuild:
             raise
-        lost = [inspect.Fault("catalog", "", 0, 0, False, False, str(error))]
-        done = inspect.repair(path, rebuild=True, keep_unproven=keep_unproven)
+        lost = [ondisk.Fault("catalog", "", 0, 0, False, False, str(error))]
+        done = ondisk.repair(path, rebuild=True, keep_unproven=keep_unproven)
         report = _checked(path, read_data, subset)
         if drop_damaged and report.faults:
-            dropped = inspect.repair(path, drop=report.faults)
+            dropped = ondisk.repair(path, drop=report.faults)
             done = replace(done, dropped=dropped.dropped, spared=dropped.spared)
     for fault in (*lost, *report.faults):
         click.echo(message("fault", asdict(fault)) if as_json else str(fault))
     if repairs and done is None and report.faults:
         drop = report.faults if drop_damaged else ()
-        done = inspect.repair(path, drop=drop, rebuild=rebuild, keep_unproven=keep_unproven)
+        done = ondisk.repair(path, drop=drop, rebuild=rebuild, keep_unproven=keep_unproven)
     if as_json:
         sound = report.sound and not lost
         facts = asdict(report) | {"faults": len(lost) + len(report.faults), "sound": sound}
@@ -239,10 +240,10 @@ def check(
 
 
 def _checked(path: str, read_data: bool, subset: str | None) -> Any:
-    from . import inspect
+    from velocpy import ondisk
 
     with progress(f"reading {path}") as told:
-        return inspect.check(path, read_data=read_data, subset=subset, progress=told)
+        return ondisk.check(path, read_data=read_data, subset=subset, progress=told)
 
 
 def summary(report: Any) -> str:
@@ -294,7 +295,7 @@ def gc(path: str, dry_run: bool, as_json: bool) -> None:
     system back what is free in the others, and writes the catalog anew. No other process may have the store open for
     writing.
     """
-    from .inspect import collect
+    from velocpy.ondisk import collect
 
     got = collect(path, dry_run=dry_run)
     if as_json:
@@ -317,7 +318,7 @@ def backup(path: str, to: str, as_json: bool) -> None:
     The copy holds what the catalog listed at one moment, and is compared with its checksums. A store that is written to
     must not be copied file by file. Exits with 3 when checkpoints in it are damaged.
     """
-    from .backup import backup as copy
+    from velocpy.backup import backup as copy
 
     got = copy(path, to)
     if as_json:
@@ -350,7 +351,7 @@ def export_(path: str, history: str, key: str, file: Path, format_: str | None, 
 
     Its bytes are verified before. KEY is as for "velocpy show".
     """
-    from .files import export
+    from velocpy.interchange import export
 
     export(path, history, key_of(key), file, format_)
     _told("export", history, key, file, as_json)
@@ -374,7 +375,7 @@ def import_(file: Path, path: str, history: str, key: str, format_: str | None, 
 
     The store is made when there is none. It ends when the checkpoint is durable. KEY is as for "velocpy show".
     """
-    from .files import import_ as take
+    from velocpy.interchange import import_ as take
 
     take(file, path, history, key_of(key), format_)
     _told("import", history, key, file, as_json)

@@ -1,7 +1,7 @@
 """The command ``velocpy``.
 
 What a command finds goes to standard output, as text for people or, with ``--json``, as JSON messages; progress,
-warnings and errors go to standard error. How it ends stands in `velocpy.exits`, and docs/command-line.md says it all.
+warnings and errors go to standard error. Exit codes are in `velocpy.cli.exits`; docs/command-line.md has the rest.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 import click
 
 from velocpy._version import __version__
+from velocpy.extra import MissingExtra, MissingLibrary
 
 from .exits import Exit, code_of
-from .extra import MissingExtra, MissingLibrary
 from .output import colour, examples, json_option, message
-from .stored import COMMANDS
+from .store_commands import COMMANDS
 
 
 class Commands(click.Group):
@@ -33,7 +33,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was asked for."""
-        from .errors import VelocError
+        from velocpy.errors import VelocError
+
         from .terms import in_terms_of_commands
 
         try:
@@ -41,7 +42,7 @@ class Commands(click.Group):
         except (MissingLibrary, VelocError) as error:
             stop(in_terms_of_commands(str(error)), code_of(error))
         except OSError as error:
-            if error.errno == errno.EPIPE:  # who reads has gone, and need not be told
+            if error.errno == errno.EPIPE:  # the reader of the pipe has ended: there is nothing to tell it
                 raise
             stop(str(error), code_of(error))
         except (KeyboardInterrupt, click.Abort):
@@ -106,7 +107,7 @@ def doctor(path: str | None, as_json: bool, device: int | None, no_rates: bool, 
     Exits with 0 when nothing failed: warnings, and a machine without a GPU, are no failure. Exits with 1 when something
     failed, and when a GPU asked for by --device cannot be used.
     """
-    from .doctor import examine, lines
+    from .diagnosis import examine, lines
 
     report = examine(device, rates=not no_rates, path=path)
     if as_json:
@@ -125,7 +126,7 @@ def doctor(path: str | None, as_json: bool, device: int | None, no_rates: bool, 
 def bench(arguments: tuple[str, ...]) -> None:
     """Measure velocpy beside its peers; "velocpy bench --help" says what."""
     try:
-        from .bench.__main__ import main as measure
+        from velocpy.bench.__main__ import main as measure
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "a module", "bench", "velocpy bench") from None
     measure.main(list(arguments), prog_name="velocpy bench", standalone_mode=False, color=colour())
@@ -183,8 +184,8 @@ def demo(dim: str, order: str, size: str | None, out: Path, quiet: bool, as_json
     With --device cuda both runs are the GPU's: the one keeps every wavefield in its memory, the other lets velocpy move
     them between device, host and disk.
     """
-    from .demo.command import show
-    from .demo.settings import Settings, shape_of
+    from velocpy.demo.command import show
+    from velocpy.demo.settings import Settings, shape_of
 
     try:
         settings = Settings(dim=int(dim), order=int(order), size=shape_of(size, int(dim)) if size else None, **options)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .budget import FORMS
-from .errors import REMEDIES, Status
+from velocpy.budget import FORMS
+from velocpy.errors import REMEDIES, Status
 
 #: What to do, where a library's user would do something else.
 _COMMANDS = {
@@ -40,7 +40,7 @@ def in_terms_of_commands(text: str) -> str:
     Examples
     --------
     >>> from velocpy.errors import REMEDIES, Status
-    >>> from velocpy.terms import in_terms_of_commands
+    >>> from velocpy.cli.terms import in_terms_of_commands
     >>> in_terms_of_commands(f"there is no store in 'x'. {REMEDIES[Status.NO_STORE]}")
     "there is no store in 'x'. PATH is the directory of a store, the one in which the file velocpy.store lies."
     """

@@ -50,8 +50,8 @@ def code_of(error: BaseException) -> Exit:
     Examples
     --------
     >>> import velocpy
-    >>> from velocpy.exits import code_of
-    >>> code_of(velocpy.TierFull()), code_of(velocpy.StoreClosed())
+    >>> from velocpy.cli.exits import code_of
+    >>> code_of(velocpy.errors.TierFull()), code_of(velocpy.errors.StoreClosed())
     (<Exit.NO_SPACE: 13>, <Exit.FAILED: 1>)
     """
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

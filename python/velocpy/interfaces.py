@@ -1,0 +1,124 @@
+"""What modules below `velocpy.store` need of stores, histories, tickets, leases and plans, as protocols.
+
+A page for notebooks, a picture or a record reads a few attributes of an object and never makes one. It is typed by one
+of these, so that it imports no module that imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from . import _core as shim
+from .errors import InvalidType
+from .figures import Stats
+
+Key = int | str
+
+
+class StoreState(Protocol):
+    """What every reader of a store needs; `velocpy.Store` has it."""
+
+    _config: dict[str, Any]
+    #: Counters at the last record of what moved; `velocpy.records` keeps them here.
+    _recorded: dict[str, int]
+
+    @property
+    def _core(self) -> shim.Store: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    @property
+    def path(self) -> Path | None: ...
+
+    @property
+    def durable(self) -> bool: ...
+
+    def stats(self) -> Stats: ...
+
+
+class HistoryState(Protocol):
+    """What every reader of a history needs; `velocpy.History` has it."""
+
+    @property
+    def _core(self) -> shim.History: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def _status(self) -> str: ...
+
+    def __iter__(self) -> Iterator[Key]: ...
+
+    def __len__(self) -> int: ...
+
+
+class StoreContents(StoreState, Protocol):
+    """A store with the histories in it."""
+
+    @property
+    def histories(self) -> Sequence[HistoryState]: ...
+
+
+class HistoryOwner(Protocol):
+    """What a history needs of the store that made it."""
+
+    _lookahead: int
+    _debug: bool
+    _places: tuple[int, ...]
+
+    @property
+    def _core(self) -> shim.Store: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def _require_open(self) -> None: ...
+
+    def _streams(self, stream: Any) -> tuple[int, ...]: ...
+
+    def _stays(self, what: str, behind: str) -> InvalidType: ...
+
+
+class TicketIssuer(Protocol):
+    """What a ticket needs of the history that made it, which it keeps alive with its store."""
+
+    @property
+    def _core(self) -> shim.History: ...
+
+    @property
+    def _store(self) -> HistoryOwner: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class TicketState(Protocol):
+    """What a page of a ticket shows."""
+
+    key: Key
+
+    @property
+    def _history(self) -> TicketIssuer: ...
+
+    def _status(self) -> str: ...
+
+
+class LeaseState(Protocol):
+    """What a page of a lease shows."""
+
+    @property
+    def key(self) -> Key: ...
+
+    @property
+    def released(self) -> bool: ...
+
+    def _held(self) -> shim.LeaseMemory: ...
+
+
+class PlanState(Protocol):
+    """What a page of a plan shows."""
+
+    def _status(self) -> str: ...
