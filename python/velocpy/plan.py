@@ -2,6 +2,9 @@
 
 `Restore` and `Advance` are advice: late, missing or wrong they cost time, never correctness. `Last` and `Drop` also say
 when a checkpoint ends.
+
+A plan here is a source of hints, which the shim reads. The order in which a history expects its restores is kept by the
+core alone (gocore/policy/plan): which hints have been met, overtaken or withdrawn, and what is guessed without any.
 """
 
 from __future__ import annotations
