@@ -1,4 +1,4 @@
-"""The README: its example runs, and what it points at exists."""
+"""The README and the guide: their examples run, and what they point at exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import velocpy
 
 
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
-    examples = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
+    examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
     assert len(examples) == 3
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
