@@ -40,7 +40,7 @@ def test_the_page_of_questions_names_what_exists(root: Path) -> None:
     text = (root / "docs" / "questions.md").read_text()
     errors = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+|TierIOError)`", text))
     assert len(errors) > 12
-    assert [name for name in errors if not issubclass(getattr(velocpy, name), velocpy.errors.VelocError)] == []
+    assert [name for name in errors if not issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError)] == []
     for method in re.findall(r"`(?:\w+\.)*(\w+)\(", text):
         places = (velocpy, velocpy.Store, velocpy.History, velocpy.Lease)
         assert method in ("checkpoint", "restore", "copy") or any(hasattr(place, method) for place in places), method

@@ -27,7 +27,7 @@ class BackedUp:
     nbytes: int
     #: Those of which the store had a newer version by the end, which changed too fast to be copied.
     older: int
-    #: Those whose bytes are not the ones that were captured, in the store too: ``velocpy check --read-data`` names them.
+    #: Those whose bytes are not those captured, in the store too: ``velocpy check --read-data`` names them.
     damaged: int
 
 
