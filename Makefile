@@ -14,7 +14,7 @@ FUZZJOBS  ?= 2
 # Options for pytest, as in: make test PYTEST="-k lease -x"
 PYTEST    ?=
 
-EXTRAS  := dev,torch,safetensors,demo,adjoint,notebook,bench
+EXTRAS  := dev,torch,safetensors,demo,adjoint,notebook,bench,docs
 PINS    := requirements/test.txt
 BIN     := $(VENV_TEST)/bin
 # NVIDIA's compiler, in the versions that the build requires.
@@ -33,7 +33,7 @@ export PYTHONUNBUFFERED = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest install lint format generate fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
+.PHONY: help demo test test-fast test-go race nocgo test-python cgocheck doctest docs install lint format generate fuzz fuzz-long bench wheel wheels try-wheels clean distclean machine
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ cgocheck: install ## Run the data paths on a core that checks every pointer betw
 doctest: install ## Run the examples in the docstrings
 	$(BIN)/python -m pytest --doctest-modules python/velocpy
 
+docs: install ## Build the documentation site into build/docs/html; a warning or a broken link fails it
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/docs/html
+	@echo "make docs: build/docs/html/index.html"
+
 lint: install ## Check format, types, stubs and what the linters know
 	@unformatted="$$(gofmt -l gocore)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	go vet ./gocore/...
@@ -99,12 +103,13 @@ format: install ## Format Go, Python and C++
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)
 
-generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices, the picture of the tiers
+generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices, the pictures
 	go test ./gocore/policy/lifecycle -rewrite
 	go -C tools run ./forward ../gocore/device/topology/nvml
 	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
 	$(BIN)/python -m build_support.notices > THIRD-PARTY-NOTICES.new && mv THIRD-PARTY-NOTICES.new THIRD-PARTY-NOTICES
 	$(BIN)/python -m build_support.tiers > docs/tiers.svg.new && mv docs/tiers.svg.new docs/tiers.svg
+	$(BIN)/python -m build_support.pictures docs
 
 fuzz: ## Fuzz every Go fuzz target for FUZZTIME (20s) each, FUZZJOBS (2) of them at once
 	tools/fuzz.sh build build/fuzz

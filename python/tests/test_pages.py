@@ -81,7 +81,7 @@ def test_targets_and_names_exist(root: Path, page: str) -> None:
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, flags=re.MULTILINE)) <= targets
     of_others = {"TasksMax", "KillWait"}
     for name in set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)`", text)) - of_others:
-        assert issubclass(getattr(velocpy, name), velocpy.errors.VelocError), name
+        assert issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError), name
 
 
 def test_forms_of_budgets_are_taken(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""The README: its example runs, and what it points at exists."""
+"""The README and the guide: their examples run, and what they point at exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import velocpy
 
 
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
-    examples = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
+    pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
+    examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
     assert len(examples) == 3
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
@@ -39,7 +40,7 @@ def test_the_page_of_questions_names_what_exists(root: Path) -> None:
     text = (root / "docs" / "questions.md").read_text()
     errors = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+|TierIOError)`", text))
     assert len(errors) > 12
-    assert [name for name in errors if not issubclass(getattr(velocpy, name), velocpy.errors.VelocError)] == []
+    assert [name for name in errors if not issubclass(getattr(velocpy.errors, name), velocpy.errors.VelocError)] == []
     for method in re.findall(r"`(?:\w+\.)*(\w+)\(", text):
         places = (velocpy, velocpy.Store, velocpy.History, velocpy.Lease)
         assert method in ("checkpoint", "restore", "copy") or any(hasattr(place, method) for place in places), method

@@ -27,7 +27,7 @@ class BackedUp:
     nbytes: int
     #: Those of which the store had a newer version by the end, which changed too fast to be copied.
     older: int
-    #: Those whose bytes are not the ones that were captured, in the store too: `velocpy check --read-data` names them.
+    #: Those whose bytes are not those captured, in the store too: ``velocpy check --read-data`` names them.
     damaged: int
 
 
@@ -37,7 +37,7 @@ def backup(path: Place, to: Place) -> BackedUp:
     The copy holds the checkpoints that the catalog listed at one moment, each as a whole. Where checkpoints are
     replaced faster than they are copied, it has the newest version that could be copied. It is compared with its
     checksums, and appears under its name when it is complete and durable. Files that are copied one by one while a
-    process writes (`shutil.copytree`, `rsync`) are not a store.
+    process writes (`shutil.copytree`, ``rsync``) are not a store.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def backup(path: Place, to: Place) -> BackedUp:
     InvalidArgument
         There is something in the directory already.
     DamagedStore
-        `velocpy check --repair` comes first.
+        ``velocpy check --repair`` comes first.
     NotAStore, FormatTooNew, TierIOError
         As `velocpy.ondisk.contents`.
 

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// The five conditions of seed 000, section 2, one test each.
+// The five conditions of Maurya et al., HPDC'23, section 2, one test each.
 
 const mib = int64(1 << 20)
 

@@ -30,7 +30,7 @@ const (
 	gib = 1 << 30
 )
 
-// The machines of seed 000, section 5: one process's share of a node with eight GPUs and four SSDs.
+// The machines of Maurya et al., HPDC'23, section 5: one process's share of a node with eight GPUs and four SSDs.
 var (
 	hostMachine = machine{"host 29.8 GiB over SSD",
 		[]engine.TierConfig{{Name: "host", Capacity: 32 * gb, Grain: 4096}, {Name: "disk", Capacity: 1000 * gb, Grain: 4096, Remote: true}},
@@ -159,7 +159,7 @@ const gridPreface = `# What the policies do, simulated
 <!-- generated: go test ./gocore/policy/sim -run TestGrid -rewrite -->
 
 Nothing here was measured on hardware: this is the engine's own policy code on a virtual clock (` + "`gocore/policy/sim`" + `). A shot captures 384 checkpoints, then restores each
-of them once, for the last time, without waiting for the flushes in between (seed 000, section 5). Budgets are the paper's 32 GB and 4 GB. Rates are one process's share of the paper's node: device to host 25 GB/s, host
+of them once, for the last time, without waiting for the flushes in between (Maurya et al., HPDC'23, section 5). Budgets are the paper's 32 GB and 4 GB. Rates are one process's share of the paper's node: device to host 25 GB/s, host
 to SSD 2 GB/s each way; copies into and out of the fastest tier take 500 GB/s on the device, 10 GB/s on the host.
 
 - **blocked**: how long captures and restores kept the application, copies included; **x bound**: the same, as a multiple of the offline lower bound, which

@@ -15,7 +15,7 @@ class Model(Protocol):
     The model owns its arrays and its adjoint state; the executor asks for steps in the order of a schedule, saves and
     restores between them, and never looks inside. Steps must be repeatable: from equal states they compute equal bits.
 
-    When `advance` starts, the model stands at the start of step 0.
+    When ``advance`` starts, the model stands at the start of step 0.
     """
 
     def state(self) -> Mapping[str, Array]:

@@ -22,8 +22,8 @@ except ImportError:
 class VelocStorage(Storage):  # type: ignore[misc]
     """Keeps a revolver's checkpoints in a history: budgets, disk and prefetching are the store's.
 
-    Serves both interfaces of pyrevolve: ``save``/``load`` by slot (`MemoryRevolver`, `DiskRevolver`) and
-    ``push``/``peek``/``pop`` (`MultiLevelRevolver`); one storage serves one of them. Nothing is allocated per slot: a
+    Serves both interfaces of pyrevolve: ``save``/``load`` by slot (``MemoryRevolver``, ``DiskRevolver``) and
+    ``push``/``peek``/``pop`` (``MultiLevelRevolver``); one storage serves one of them. Nothing is allocated per slot: a
     checkpoint takes the room of its data. Arrays may be strided and of any dtype, shape and number, also per
     checkpoint; they are restored in place, subclasses of ndarray included.
 
@@ -34,7 +34,7 @@ class VelocStorage(Storage):  # type: ignore[misc]
     size_ckp, n_ckp, dtype, profiler, name
         As for pyrevolve's own storages; only ``n_ckp`` limits anything here.
     wd, rd
-        Cost of writing and reading a checkpoint in units of a forward step, for `HRevolve`; see `weights`.
+        Cost of writing and reading a checkpoint in units of a forward step, for ``HRevolve``; see `weights`.
     tier
         Where checkpoints are meant to stay: "host", "disk", or None for what suits the store.
 
