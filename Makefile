@@ -64,6 +64,7 @@ race: ## Run the Go tests under the race detector
 nocgo: ## Run the Go tests without cgo: everything but the C ABI and the driver has to build that way
 	CGO_ENABLED=0 go test -timeout 20m $(NO_CABI)
 	CGO_ENABLED=0 go test ./gocore/store -args -durably
+	go -C tools test ./mutate
 
 test-python: install
 	$(BIN)/python -m pytest $(PYTEST)
@@ -84,9 +85,10 @@ docs: install ## Build the documentation site into build/docs/html; a warning or
 	@echo "make docs: build/docs/html/index.html"
 
 lint: install ## Check format, types, stubs and what the linters know
-	@unformatted="$$(gofmt -l gocore)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
+	@unformatted="$$(gofmt -l gocore tools)"; test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	go vet ./gocore/...
 	go vet -tags velocpy_double ./gocore/cabi
+	go -C tools vet ./forward ./mutate
 	go tool -modfile=tools/go.mod staticcheck ./gocore/...
 	go mod tidy -diff
 	go mod verify
@@ -98,7 +100,7 @@ lint: install ## Check format, types, stubs and what the linters know
 	@echo "make lint: nothing to complain about"
 
 format: install ## Format Go, Python and C++
-	gofmt -w gocore
+	gofmt -w gocore tools
 	$(BIN)/ruff check --fix --exit-zero --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i cshim/*.cpp cshim/*.h gocore/cabi/*.[ch] $(CUDA)

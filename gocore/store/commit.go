@@ -37,6 +37,7 @@ func (s *Store) commit(f *inFlightCommit) {
 	s.eng.PutAside(f.x)
 	at := placeOf(r)
 	s.watchdog.since[f.x] = f.at // it has got so far
+	//mutation:replaced-version-committed-late
 	if r.Shown() && k.inFlight[at].hasLive() {
 		k.queued[at] = append(k.queued[at], f)
 		s.users++

@@ -183,6 +183,7 @@ func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 // keepsRoom tells whether the room on disk that a record gives back at an offset has to stay as it is.
 func (s *Store) keepsRoom(r *engine.Record, off int64) bool {
 	k := s.durable
+	//mutation:uncertain-room-not-reused
 	if k.uncertain[off] != nil {
 		return true
 	}

@@ -47,6 +47,7 @@ func (k *durableTier) removeInFlight(at place, landed *inFlightCommit) {
 // show makes a version visible that is on its way, and those before it: in this order they come into the catalog, and replace each other.
 func (s *Store) show(r *engine.Record) {
 	for _, f := range s.durable.inFlight[placeOf(r)] {
+		//mutation:version-overtakes-earlier
 		if f.x.Kind == engine.Spill {
 			s.eng.Show(s.now(), f.x.Capture)
 		}

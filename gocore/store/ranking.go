@@ -48,6 +48,7 @@ func (x *ranking) add(c candidate) (outdone candidate, some bool) {
 	if uint64(x.best.Len()) <= x.count {
 		return outdone, false
 	}
+	//mutation:best-evicted-for-worse
 	outdone, _ = x.best.PopMax()
 	x.rest.Set(outdone)
 	return outdone, true

@@ -146,6 +146,7 @@ func (s *Store) retryChanges(awaited bool) {
 	for _, c := range k.retries.changes {
 		once := &durable.Change{History: c.History, Key: c.Key, Serial: c.Serial, Drop: c.Drop, Clear: c.Clear, Tag: retryTag{changesOf(c), k.retries.last, awaited}}
 		if c.Retention != nil {
+			//mutation:failed-rule-returns
 			once.Retention = s.histories[c.History].rule()
 		}
 		s.watchdog.drops[once] = now
@@ -161,6 +162,7 @@ func (s *Store) retryChanges(awaited bool) {
 func (s *Store) closeDurable() (err, undone error) {
 	if s.durable.dir != nil {
 		s.mu.Lock()
+		//mutation:failed-drop-forgotten-at-close
 		s.durable.retries.last = true
 		s.retryChanges(false)
 		s.mu.Unlock()
@@ -168,6 +170,7 @@ func (s *Store) closeDurable() (err, undone error) {
 	err = s.durable.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	//mutation:failed-drop-unreported
 	return err, s.durable.retries.undone(s)
 }
 

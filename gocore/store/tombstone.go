@@ -23,6 +23,7 @@ func addTombstone[K comparable](all map[K]tombstone, at K, serial uint64, change
 func acknowledgeTombstone[K comparable](all map[K]tombstone, at K, serial uint64, changes int) {
 	b := all[at]
 	b.changes -= changes
+	//mutation:late-clear-takes-new
 	if all[at] = b; b.changes <= 0 && b.serial <= serial {
 		delete(all, at)
 	}
@@ -64,6 +65,7 @@ func (k *durableTier) latestSerial(at place, going *engine.Record) (serial uint6
 		serial, _ = k.state.Serial(id, at.key)
 	}
 	for _, f := range k.inFlight[at] {
+		//mutation:drop-takes-later-version
 		if r := f.x.Rec; r == going || r.Gone() {
 			serial = max(serial, r.Body.(*body).serial)
 		}

@@ -1,9 +1,16 @@
-"""Bugs that stores have had elsewhere, put into the core one at a time: its tests have to find every one of them."""
+"""Bugs of stores elsewhere, put into the core one at a time: the core's tests have to find each of them.
 
-# ruff: noqa: E501 - code of others stands here as it is
+A bug's place in the Go source is a marker: the comment ``//mutation:NAME`` on the line above a statement or a case. Each bug has a marker of its own; several
+may stand above one statement. ``tools/mutate`` puts the bug in, by an operation on the syntax tree (its head lists them). An operation names no identifier of
+the project, so that a bug survives every rename, and every move of its file. Whoever adds a bug adds the marker and a row of ``BUGS``; whoever moves a
+marked statement moves its markers with it.
+"""
+
+# ruff: noqa: E501 - a row is a line
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,16 +20,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.slow
-
 
 class Bug(NamedTuple):
-    """What is written where, and the tests that have to find it. ``before`` stands exactly once in the file."""
+    """A marker in the core, the bug in words, the operation of ``tools/mutate`` on the marked statement, and the tests of a package that have to find it."""
 
-    name: str
-    file: str
-    before: str
-    after: str
+    marker: str
+    words: str
+    operation: str
     tests: str
     package: str = "tier/disk/durable"
     short: bool = True
@@ -32,64 +36,64 @@ FAULTS = "TestFaults"
 POWER = "TestPowerLoss"
 
 BUGS = [
-    Bug("the name of a data file is not synced", "tier/disk/segment/file.go", "if err == nil && unnamed {", "if err == nil && unnamed && s.closed {", POWER),
-    Bug("the name of a catalog file is not synced", "tier/disk/journal/log.go", "		err = l.file.Sync()\n	}\n	if err == nil {\n		err = l.o.FS.SyncDir(l.o.Dir)", "		err = l.file.Sync()\n	}\n	if err == nil && l.closed {\n		err = l.o.FS.SyncDir(l.o.Dir)", POWER),
-    Bug("the catalog is written before the data is synced", "tier/disk/durable/commit.go", "		failed = d.sync(group)\n		killpoint.Pass(killpoint.DataSynced)\n		d.chooseArea(group)\n		d.record(group)", "		killpoint.Pass(killpoint.DataSynced)\n		d.chooseArea(group)\n		d.record(group)\n		failed = d.sync(group)", POWER),
-    Bug("a failed sync of the data is ignored", "tier/disk/durable/commit.go", "			c.Err = failed[first]", "			_ = failed[first]", FAULTS),
-    Bug("a sync that failed is tried again on the same file", "tier/disk/segment/file.go", "	err := file.Sync()\n", "	err := file.Sync()\n	if err != nil {\n		err = file.Sync()\n	}\n", FAULTS),
-    Bug("a batch whose sync failed is tried again on the same file", "tier/disk/journal/log.go", "	err := l.file.Sync()\n	if kind", "	err := l.file.Sync()\n	if err != nil {\n		err = l.file.Sync()\n	}\n	if kind", FAULTS + "/of/.*/EIO", short=False),
-    Bug("a failed sync of the catalog is ignored", "tier/disk/journal/log.go", "	err := l.file.Sync()\n	if kind", "	_ = l.file.Sync()\n	var err error\n	if kind", FAULTS),
-    Bug("a head is not compared with the store", "tier/disk/segment/head.go", "version != known || is != *h", "version != known || is.Number != h.Number", "TestDataFilesOfAnotherStore"),
-    Bug("a commit counts without its bytes", "tier/disk/durable/ahead.go", "if lacks = lacks || check.damaged(w,", "if lacks = lacks && check.damaged(w,", "TestAFrameWithoutItsBytes"),
-    Bug("bytes whose sync may have failed are not written again", "tier/disk/durable/ahead.go", "if c.ahead.torn || len(c.ahead.last) == 0 {", "if c.ahead.torn || len(c.ahead.last) >= 0 {", FAULTS),
-    Bug("a commit area is written over before the catalog has it", "tier/disk/durable/area.go", "	all := slices.Concat(d.area.records, records)\n", "	all := slices.Concat(d.area.records[:0], records)\n", POWER),
-    Bug("the room of what has failed is kept while something else is uncertain", "store/durable.go", "if k.uncertain[off] != nil {", "if len(k.uncertain) > 0 {", "TestAFailingDiskAtRandom", package="store"),
-    Bug("what a dead writer has put off is never said", "tier/disk/durable/dir.go", "if !d.contents.log.Closed {", "if false {", "TestWhatADeadWriterHasPutOff"),
-    Bug("what is put off is not said by a store that is idle", "tier/disk/durable/commit.go", "			d.drainIndexes()\n", "", "TestWhatIsPutOffIsSaid"),
-    Bug("what was written over comes back", "tier/disk/durable/rebuild.go", "case places.covers(x.run):", "case false:", "TestWhatWasWrittenOverDoesNotComeBack"),
-    Bug("a rebuild believes every index", "tier/disk/durable/rebuild.go", "case !b.right(x):", "case false:", "TestTheBytesDecide"),
-    Bug("a head is not written", "tier/disk/segment/head.go", "	if !g.bare {\n		return nil", "	if !g.bare || g.start >= 0 {\n		return nil", POWER),
-    Bug("a foreign data file is swept away", "tier/disk/durable/survey.go", " && c.own(number)", "", "TestDataFilesOfAnotherStore"),
-    Bug("data files that are used are swept away", "tier/disk/durable/survey.go", "ok && !c.used(number)", "ok && !c.used(number+1)", POWER),
-    Bug("older catalogs are removed before the new one is synced", "tier/disk/journal/snapshot.go", "		err = l.write(kindComplete, l.last, end)\n	}\n", "		err = l.write(kindComplete, l.last, end)\n	}\n	older, _ := l.o.files()\n	for _, n := range older[:len(older)-1] {\n		_ = l.o.FS.Remove(l.o.path(n))\n	}\n	return err\n", POWER),
-    Bug("the end of a snapshot is written before its parts are synced", "tier/disk/journal/snapshot.go", "	if err == nil {\n		err = l.file.Sync()\n	}\n	if err != nil {", "	if err != nil {", "TestFaultsAndCrashes", package="tier/disk/journal"),
-    Bug("the identity is not synced", "tier/disk/durable/identity.go", "		err = file.Sync()", "		err = nil", POWER),
-    Bug("the name of the identity is not synced", "tier/disk/durable/identity.go", "	return o.FS.SyncDir(o.Dir)\n}", "	return nil\n}", POWER),
-    Bug("the lock is not taken", "tier/disk/durable/dir.go", "	if errors.Is(err, vfs.ErrTaken) {\n", "	if errors.Is(err, vfs.ErrTaken) {\n		return released{}, nil\n	}\n	if errors.Is(err, vfs.ErrTaken) {\n", "TestWhatIsCommittedIsFound"),
-    Bug("what is found is not written again", "tier/disk/journal/log.go", "	if from.newest > 0 && !from.Closed {", "	if from.newest > 1<<62 && !from.Closed {", FAULTS),
-    Bug("a snapshot that may be unsynced is relied on", "tier/disk/durable/dir.go", "case d.damage() != nil || d.contents.log.Shadowed:", "case d.damage() != nil:", FAULTS + "/of/compaction/", short=False),
-    Bug("a batch counts although a newer file says otherwise", "tier/disk/journal/read.go", "			limit = chain[i+1].begin.behind\n", "			limit = noLimit\n", FAULTS),
-    Bug("a failed sync of the catalog is no doubt", "tier/disk/durable/commit.go", "c.Err, c.Uncertain = err, d.unclear", "c.Err = err", FAULTS),
-    Bug("payloads are not looked at", "tier/disk/journal/scan.go", "	if xxh3.Hash(payload) != h.payload || rest", "	if xxh3.Hash(payload) == 0 || rest", "TestEveryBit"),
-    Bug("frames of other stores count", "tier/disk/journal/frame.go", "append(text[:0], at.store[:]...)", "append(text[:0], make([]byte, 16)...)", "TestHostileStores"),
-    Bug("the second identity is not looked at", "tier/disk/durable/identity.go", "		if wrong[k] != nil && !again {", "		if wrong[k] != nil && !again && k != 1 {", "TestEveryBit"),
-    Bug("what has been replaced is committed behind what replaced it", "store/commit.go", "r.Shown() && k.inFlight[at].hasLive()", "r.Gone() && k.inFlight[at].hasLive()", "TestWhatIsReplacedIsNotCommittedBehindIt", package="store"),
-    Bug("a drop takes a version that comes after it", "store/tombstone.go", "r == going || r.Gone() {", "r != nil {", "TestDropSpares", package="store"),
-    Bug("a version overtakes one that was on its way before it", "store/inflight.go", "		if f.x.Kind == engine.Spill {", "		if f.x.Rec == r {", "TestWhatIsGivenUpReplaces", package="store"),
-    Bug("a late clear takes what was captured since", "store/tombstone.go", "b.changes <= 0 && b.serial <= serial", "b.serial <= serial", "TestAClearThatFailed", package="store"),
-    Bug("a rule that has failed comes back", "store/retryqueue.go", "once.Retention = s.histories[c.History].rule()", "once.Retention = c.Retention", "TestRuleThatFailed", package="store"),
-    Bug("the best goes for a worse one", "store/ranking.go", "outdone, _ = x.best.PopMax()", "outdone, _ = x.best.PopMin()", "TestNoCrashCostsTheBest", package="store"),
-    Bug("to what clears up other ones of equal checkpoints are the best", "tier/disk/durable/retain.go", "cmp.Compare(x.serial, y.serial)", "cmp.Compare(y.serial, x.serial)", "TestCollectAppliesRetention"),
-    Bug("what is not durable yet costs one of the best", "store/retention.go", "	return int64(r.Body.(*body).serial), s.eng.Complete(r, len(s.tiers)-1)", "	return r.Written(), true", "TestRetentionCountsWhatIsDurable", package="store"),
-    Bug("a drop that was not made is kept secret", "store/retryqueue.go", "	return err, s.durable.retries.undone(s)", "	return err, nil", "TestDropThatIsNotMade", package="store"),
-    Bug("a drop that failed is forgotten when the store closes", "store/retryqueue.go", "		s.durable.retries.last = true\n		s.retryChanges(false)\n", "", "TestDropThatFailedIsTriedWhen", package="store"),
-    Bug("a batch relies on another one", "tier/disk/durable/commit.go", "len(records[0]) == 0 {", "len(all) > 0 {", "TestEveryBit"),
-    Bug("damage that was seen ahead counts as verified", "policy/engine/proof.go", "right && p.Rec.proving", "p.Rec.proving", "TestLeasesAreComparedAhead", package="store"),
-    Bug("a flush finds no room while what makes some is landing", "policy/engine/flush.go", "e.cfg.Keep != nil && e.tiers[t].arriving > 0", "e.cfg.Keep != nil && e.tiers[t].arriving < 0", "TestRoomOfWhatIsReplaced", package="store"),
-    Bug("a batch is long", "tier/disk/durable/commit.go", "len(batch) > 0 && size+n > batchBytes {", "len(batch) > 0 && size+n > batchBytes<<7 {", "TestAFrameOfABatch"),
-    Bug("what is damaged while it is compared counts as verified", "policy/engine/proof.go", "right && p.Rec.proving", "right", "TestProofs|TestModel", package="policy/engine"),
-    Bug("a missing batch is taken for a torn end", "tier/disk/journal/read.go", "	if to != noLimit && to > r.state.Last {", "	if to == 0 {", "TestEveryBitFlipped", package="tier/disk/journal"),
-    Bug("a part of a snapshot is long", "tier/disk/journal/snapshot.go", "RecordHead+len(record) > p.room() {", "RecordHead+len(record) > p.room()<<7 {", "TestEverySector"),
-    Bug("a snapshot says once that it is complete", "tier/disk/journal/snapshot.go", "	_, err = l.writeAt(completeAt, kindComplete, l.last, end)\n", "", "TestEverySectorOfALargeStore"),
-    Bug("what cannot be read ends the reading", "tier/disk/journal/source.go", "	case !vfs.Unreadable(err):\n		return err", "	case err != nil:\n		return err\n	default:\n		return nil", "TestEverySectorOfALargeStore"),
-    Bug("what cannot be read costs what is read with it", "tier/disk/journal/source.go", "	if unit == mediumUnit || ", "	if unit == readAhead || ", "TestEverySectorOfALargeStore"),
-    Bug("what cannot be read is taken for a torn end", "tier/disk/journal/read.go", "	case s.failure(at, s.size) != nil:", "	case s.size < 0:", "TestAnEndThatCannotBeRead", package="tier/disk/journal"),
-    Bug("the end of a snapshot is taken for a torn one", "tier/disk/journal/read.go", "	if !found && limit == noLimit && at >= file.end {", "	if !found && limit == noLimit {", "TestASnapshotThatEndsEarly", package="tier/disk/journal"),
-    Bug("a snapshot counts only if something says that it is complete", "tier/disk/journal/read.go", "	case oldest && v.parts && v.begin.behind > 0:", "	case oldest && v.parts && v.begin.behind > 1<<62:", "TestAnOldSnapshot", package="tier/disk/journal"),
-    Bug("definitions behind the rows are not looked at", "tier/disk/durable/durable.go", "len(c.log.Damage) > 0 && len(c.lost) > 0 {", "len(c.log.Damage) > 0 && len(c.lost) > 1<<30 {", "TestEverySectorOfALargeStore"),
-    Bug("the copies of the identity are read at once", "tier/disk/durable/identity.go", "	n, err := file.ReadAt(p, at)\n", "	n, err := file.ReadAt(append(p, p...), 0)\n	n = max(0, min(n-int(at), len(p)))\n", "TestEverySectorOfALargeStore"),
-    Bug("what cannot be read is dropped", "tier/disk/durable/repair.go", "return s.fault != Unreadable", "return s.fault != Identity", "TestOnlyDamageIsDropped"),
-    Bug("what is right when it is read once more is dropped", "tier/disk/durable/repair.go", "		if c.rowDamaged(w, r) {", "		if c.rowDamaged(w, r) || len(rows) > 0 {", "TestOnlyDamageIsDropped"),
+    Bug("data-file-name-unsynced", "the name of a data file is not synced", "false", POWER),
+    Bug("catalog-file-name-unsynced", "the name of a catalog file is not synced", "false", POWER),
+    Bug("catalog-before-data", "the catalog is written before the data is synced", "behind 3", POWER),
+    Bug("data-sync-error-ignored", "a failed sync of the data is ignored", "remove", FAULTS),
+    Bug("data-sync-retried", "a sync that failed is tried again on the same file", "retry", FAULTS),
+    Bug("batch-sync-retried", "a batch whose sync failed is tried again on the same file", "retry", FAULTS + "/of/.*/EIO", short=False),
+    Bug("catalog-sync-error-ignored", "a failed sync of the catalog is ignored", "clear", FAULTS),
+    Bug("head-of-another-store", "a head is not compared with the store", "false at 1", "TestDataFilesOfAnotherStore"),
+    Bug("commit-without-bytes", "a commit counts without its bytes", "false at init 1", "TestAFrameWithoutItsBytes"),
+    Bug("torn-bytes-not-rewritten", "bytes whose sync may have failed are not written again", "true", FAULTS),
+    Bug("commit-area-overwritten", "a commit area is written over before the catalog has it", "drop 0", POWER),
+    Bug("uncertain-room-not-reused", "the room of a failed commit is not reused while another commit is uncertain", "any", "TestAFailingDiskAtRandom", package="store"),
+    Bug("deferred-indexes-of-dead-writer", "indexes that a dead writer deferred are never written", "false", "TestWhatADeadWriterHasPutOff"),
+    Bug("deferred-indexes-when-idle", "an idle store does not write the indexes that it deferred", "remove", "TestWhatIsPutOffIsSaid"),
+    Bug("overwritten-rows-return", "a rebuild finds checkpoints whose bytes were overwritten", "false", "TestWhatWasWrittenOverDoesNotComeBack"),
+    Bug("rebuild-trusts-indexes", "a rebuild trusts every index without reading the bytes", "false", "TestTheBytesDecide"),
+    Bug("head-not-written", "a head is not written", "true", POWER),
+    Bug("foreign-data-file-swept", "a data file of another store is removed", "true at 2", "TestDataFilesOfAnotherStore"),
+    Bug("used-data-file-swept", "data files in use are removed", "true at 1", POWER),
+    Bug("old-catalogs-removed-unsynced", "older catalogs are removed before the new one is synced", "remove", POWER),
+    Bug("snapshot-parts-unsynced", "the end of a snapshot is written before its parts are synced", "false", "TestFaultsAndCrashes", package="tier/disk/journal"),
+    Bug("identity-unsynced", "the identity is not synced", "remove", POWER),
+    Bug("identity-name-unsynced", "the name of the identity is not synced", "nil", POWER),
+    Bug("taken-lock-accepted", "a directory whose lock another process holds is opened", "nil at 1", "TestWhatIsCommittedIsFound"),
+    Bug("found-batch-not-rewritten", "a batch that was found is not written again", "false", FAULTS),
+    Bug("unsynced-snapshot-trusted", "a snapshot that may be unsynced is trusted", "false at 1", FAULTS + "/of/compaction/", short=False),
+    Bug("superseded-batch-counts", "a batch counts although a newer file replaces it", "remove", FAULTS),
+    Bug("uncertain-commit-not-marked", "a commit is not marked uncertain after a failed sync of the catalog", "false at 1", FAULTS),
+    Bug("payload-hash-ignored", "the hash of a payload is not compared", "false at 0", "TestEveryBit"),
+    Bug("frame-of-another-store", "frames of other stores count", "drop 1", "TestHostileStores"),
+    Bug("second-identity-ignored", "damage to the second copy of the identity is not reported", "true at 0 1", "TestEveryBit"),
+    Bug("replaced-version-committed-late", "a version is committed after the one that replaced it", "false at 0", "TestWhatIsReplacedIsNotCommittedBehindIt", package="store"),
+    Bug("drop-takes-later-version", "a drop removes a version that was captured after it", "true", "TestDropSpares", package="store"),
+    Bug("version-overtakes-earlier", "a version becomes visible before an earlier one whose commit is in flight", "becomes next", "TestWhatIsGivenUpReplaces", package="store"),
+    Bug("late-clear-takes-new", "the end of a clear uncovers versions that another clear still hides", "true at 0", "TestAClearThatFailed", package="store"),
+    Bug("failed-rule-returns", "a retention rule whose write failed is written again after a newer one", "becomes up 0", "TestRuleThatFailed", package="store"),
+    Bug("best-evicted-for-worse", "the best checkpoint makes room for a worse one", "method PopMin", "TestNoCrashCostsTheBest", package="store"),
+    Bug("equal-scores-reversed", "the collector orders checkpoints of equal score otherwise than the store", "swap at 1 0 1", "TestCollectAppliesRetention"),
+    Bug("undurable-counts-for-retention", "retention counts a checkpoint that is not durable yet", "true at 1", "TestRetentionCountsWhatIsDurable", package="store"),
+    Bug("failed-drop-unreported", "a drop that was not written is not reported", "nil at 1", "TestDropThatIsNotMade", package="store"),
+    Bug("failed-drop-forgotten-at-close", "a drop that failed is forgotten when the store closes", "remove 2", "TestDropThatFailedIsTriedWhen", package="store"),
+    Bug("batch-without-repeat", "a batch does not repeat the definitions that it needs", "true", "TestEveryBit"),
+    Bug("damage-verified-ahead", "a copy whose early verification failed counts as verified", "true at 1 0", "TestLeasesAreComparedAhead", package="store"),
+    Bug("flush-gives-up-on-arriving", "a flush gives up while a commit in flight is about to free its room", "false at 1 1", "TestRoomOfWhatIsReplaced", package="store"),
+    Bug("batch-too-long", "a batch is not bounded", "times 128 at 1 1", "TestAFrameOfABatch"),
+    Bug("changed-during-verification", "a copy that became invalid during its verification counts as verified", "true at 1 1", "TestProofs|TestModel", package="policy/engine"),
+    Bug("missing-batch-as-torn-end", "a missing batch is taken for a torn end", "false", "TestEveryBitFlipped", package="tier/disk/journal"),
+    Bug("snapshot-part-too-long", "a part of a snapshot is not bounded", "times 128 at 1", "TestEverySector"),
+    Bug("snapshot-complete-once", "a snapshot says only once that it is complete", "remove", "TestEverySectorOfALargeStore"),
+    Bug("unreadable-ends-reading", "an unreadable sector ends the reading", "true", "TestEverySectorOfALargeStore"),
+    Bug("unreadable-costs-neighbours", "an unreadable sector costs all that is read with it", "true at 0", "TestEverySectorOfALargeStore"),
+    Bug("unreadable-as-torn-end", "an unreadable sector is taken for a torn end", "false", "TestAnEndThatCannotBeRead", package="tier/disk/journal"),
+    Bug("snapshot-end-as-torn", "the end of a snapshot is taken for a torn one", "true at 2", "TestASnapshotThatEndsEarly", package="tier/disk/journal"),
+    Bug("snapshot-needs-complete-frame", "a snapshot counts only if a frame says that it is complete", "false at 2", "TestAnOldSnapshot", package="tier/disk/journal"),
+    Bug("late-definitions-ignored", "definitions that follow their rows are ignored", "false at 2", "TestEverySectorOfALargeStore"),
+    Bug("unreadable-identity-copy-fatal", "a copy of the identity that cannot be read is fatal", "false", "TestEverySectorOfALargeStore"),
+    Bug("unreadable-dropped", "an unreadable checkpoint is dropped as if damaged", "true at 1 0", "TestOnlyDamageIsDropped"),
+    Bug("readable-on-retry-dropped", "a checkpoint that is intact when it is read again is dropped", "true", "TestOnlyDamageIsDropped"),
 ]  # fmt: skip
 
 
@@ -97,21 +101,40 @@ BUGS = [
 TURN = os.environ.get("VELOCPY_TURN")
 
 
-@pytest.mark.parametrize("bug", BUGS if TURN is None else BUGS[int(TURN) % 3 :: 3], ids=lambda bug: bug.name)
-@pytest.mark.timeout(300)
-def test_every_bug_is_found(bug: Bug, tmp_path: Path) -> None:
+def markers() -> list[tuple[str, Path]]:
+    """Return every marker in the core, with the file that it stands in."""
+    return [
+        (name, file)
+        for file in sorted((ROOT / "gocore").rglob("*.go"))
+        for name in re.findall(r"^\t*//mutation:(\S+)$", file.read_text(), re.MULTILINE)
+    ]
+
+
+def test_every_marker_has_a_bug_and_every_bug_a_marker() -> None:
+    assert sorted(name for name, _ in markers()) == sorted(bug.marker for bug in BUGS)
+
+
+@pytest.fixture(scope="session")
+def mutate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     go = shutil.which("go")
     if go is None:
         pytest.skip("there is no Go here")
-    source = ROOT / "gocore" / bug.file
-    text = source.read_text()
-    assert text.count(bug.before) == 1, "the code has changed: the bug has to be written anew"
+    command = tmp_path_factory.mktemp("mutate") / "mutate"
+    subprocess.run([go, "-C", "tools", "build", "-o", command, "./mutate"], cwd=ROOT, check=True)
+    return command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS if TURN is None else BUGS[int(TURN) % 3 :: 3], ids=lambda bug: bug.marker)
+@pytest.mark.timeout(300)
+def test_every_bug_is_found(bug: Bug, mutate: Path, tmp_path: Path) -> None:
+    source = dict(markers())[bug.marker]
     mutant = tmp_path / source.name
-    mutant.write_text(text.replace(bug.before, bug.after))
+    mutant.write_bytes(subprocess.check_output([mutate, source, bug.marker, *bug.operation.split()]))
     overlay = tmp_path / "overlay.json"
     overlay.write_text(json.dumps({"Replace": {str(source): str(mutant)}}))
     command = [
-        go,
+        "go",
         "test",
         f"-short={str(bug.short).lower()}",
         "-failfast",

@@ -161,6 +161,7 @@ func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 
 // expectsReleases tells whether the caller may give back room in tier t by itself: what is on its way there may replace what its catalog counts on.
 func (e *Engine) expectsReleases(t int) bool {
+	//mutation:flush-gives-up-on-arriving
 	return t == len(e.tiers)-1 && (e.owed > 0 || e.cfg.Keep != nil && e.tiers[t].arriving > 0)
 }
 

@@ -127,6 +127,8 @@ func (e *Engine) EndProof(now int64, p Proof, right bool) {
 	e.proofs--
 	e.tiers[p.Tier].proofs--
 	f.Transfers--
+	//mutation:damage-verified-ahead
+	//mutation:changed-during-verification
 	f.Verified = f.Verified || right && p.Rec.proving
 	p.Rec.proving = false
 	e.settle(now, p.Rec, p.Tier)

@@ -277,6 +277,7 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 		if left -= place.end - place.from; !inside || left < 0 || row.Sums == nil {
 			lacks = true // no writer makes one
 		}
+		//mutation:commit-without-bytes
 		if lacks = lacks || check.damaged(w, cutter{row: &row, place: place.from, ends: file.start + check.files[int64(a.file)-1], read: true}); !lacks {
 			a.last = append(a.last, run{place.from - file.start, place.end - file.start})
 		}
@@ -378,6 +379,7 @@ func (c *contents) settleAhead(log *journal.Log) error {
 // syncAhead brings down the bytes of the checkpoints that the last frame says. Its writer may have died before it had synced them, or that has failed, so that the
 // system shows what is not on the medium, and no other sync brings it there: so they are written again. Those of the frames before were acknowledged.
 func (c *contents) syncAhead() (err error) {
+	//mutation:torn-bytes-not-rewritten
 	if c.ahead.torn || len(c.ahead.last) == 0 {
 		return nil
 	}

@@ -138,6 +138,7 @@ func (d *Dir) appendBatch(records [][]byte) error {
 
 // appendAhead writes a batch: the records of the commit area, others, and in which area it goes on.
 func (d *Dir) appendAhead(records [][]byte) error {
+	//mutation:commit-area-overwritten
 	all := slices.Concat(d.area.records, records)
 	if d.area.next > 0 {
 		all = append(all, catalog.CommitsIn(d.area.next))

@@ -71,6 +71,7 @@ func (d *Dir) run() {
 			nudged = d.flushIdleArea() || nudged
 			fallthrough
 		default:
+			//mutation:deferred-indexes-when-idle
 			d.drainIndexes()
 		}
 		if len(group) == 0 && !nudged {
@@ -128,6 +129,7 @@ func (d *Dir) write(group []*Change) map[int64]error {
 	failed, done := d.commitInArea(group)
 	if !done {
 		d.sayAtOnce(group)
+		//mutation:catalog-before-data
 		failed = d.sync(group)
 		killpoint.Pass(killpoint.DataSynced)
 		d.chooseArea(group)
@@ -211,6 +213,7 @@ func (d *Dir) sync(group []*Change) (failed map[int64]error) {
 		}
 		first, end := d.data.Segments(c.Off, length(c.Put))
 		for ; first < end && c.Err == nil; first++ {
+			//mutation:data-sync-error-ignored
 			c.Err = failed[first]
 		}
 	}
@@ -306,6 +309,7 @@ func batches(group []*Change) iter.Seq[[]*Change] {
 				continue
 			}
 			n := len(c.record.Bytes()) + journal.RecordHead
+			//mutation:batch-too-long
 			if len(batch) > 0 && size+n > batchBytes {
 				if !yield(batch) {
 					return
@@ -325,6 +329,7 @@ func (d *Dir) append(batch []*Change) error {
 	err := d.appendWith(d.batch(batch), batch)
 	if err != nil {
 		for _, c := range batch {
+			//mutation:uncertain-commit-not-marked
 			c.Err, c.Uncertain = err, d.unclear
 		}
 	}
@@ -349,6 +354,7 @@ func (d *Dir) batch(changes []*Change) [][]byte {
 		size += int64(len(c.record.Bytes())) + journal.RecordHead
 	}
 	d.spare = min(d.spare+repeatBytes+size/2, mostSpare)
+	//mutation:batch-without-repeat
 	if records[0] = catalog.Repeated(all, min(d.spare, journal.MostPayload-size-journal.RecordHead)); len(records[0]) == 0 {
 		return records[1:]
 	}

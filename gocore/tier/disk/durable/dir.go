@@ -87,6 +87,7 @@ func Open(o Options) (_ *Dir, err error) {
 func (o *Options) lock() (vfs.Lock, error) {
 	lock, err := o.FS.Lock(o.path(lockName))
 	if errors.Is(err, vfs.ErrTaken) {
+		//mutation:taken-lock-accepted
 		return nil, fmt.Errorf("%s: %w", o.Dir, ErrLocked)
 	}
 	return lock, err
@@ -125,6 +126,7 @@ func (d *Dir) settle() (err error) {
 		d.indexes, d.indexQueue = newIndexes(d.contents, d.data), newIndexQueue()
 		d.provide()
 		d.keepBallast()
+		//mutation:deferred-indexes-of-dead-writer
 		if !d.contents.log.Closed {
 			d.indexes.catchUp()
 		}
@@ -138,6 +140,7 @@ func (d *Dir) begin() error {
 		return err
 	}
 	switch {
+	//mutation:unsynced-snapshot-trusted
 	case d.damage() != nil || d.contents.log.Shadowed:
 		return d.compact()
 	case d.contents.log.Files == 0:

@@ -166,6 +166,7 @@ func read(o Options) (*contents, error) {
 func (c *contents) readLog() (err error) {
 	c.state, c.lost = catalog.New(), nil
 	c.log, err = journal.Read(c.journal(), c.apply)
+	//mutation:late-definitions-ignored
 	if err == nil && len(c.log.Damage) > 0 && len(c.lost) > 0 {
 		err = c.readTwice()
 	}

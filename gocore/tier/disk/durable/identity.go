@@ -161,6 +161,7 @@ func readIdentity(o *Options) (found, error) {
 	}
 	f := found{identity: all[right], alone: errors.Is(outside, errAbsent) || errors.Is(outside, errBlank)}
 	for k, c := range identityCopies {
+		//mutation:second-identity-ignored
 		again := k == 1 && absent || k == 2 && f.alone // told with the first copy, or no damage
 		if wrong[k] != nil && !again {
 			f.bad = append(f.bad, badCopy{c.file, c.at, fmt.Errorf("%s: %w", c.name, wrong[k])})
@@ -214,6 +215,7 @@ func readCopy(file vfs.File, at int64, blank bool) (i identity, wrong, fatal err
 	p := make([]byte, identityCopy)
 	n, err := file.ReadAt(p, at)
 	switch {
+	//mutation:unreadable-identity-copy-fatal
 	case vfs.Unreadable(err):
 		return i, err, nil
 	case err != nil && !errors.Is(err, io.EOF):
@@ -305,11 +307,13 @@ func writeBlocks(o *Options, name string, blocks []byte) error {
 	_, err = file.WriteAt(blocks, 0)
 	killpoint.Pass(killpoint.IdentityWritten)
 	if err == nil {
+		//mutation:identity-unsynced
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
+	//mutation:identity-name-unsynced
 	return o.FS.SyncDir(o.Dir)
 }
 

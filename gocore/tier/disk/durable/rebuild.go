@@ -140,6 +140,7 @@ func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lyi
 		here := lying{x.row.Serial, x.from}
 		switch {
 		case seen[here]:
+		//mutation:overwritten-rows-return
 		case places.covers(x.run):
 			gone[here] = true
 		default:
@@ -206,6 +207,7 @@ func (b *rebuilding) consider(x candidate) {
 	case x.row.Sums == nil && !b.unproven:
 		b.got.Unproven++
 		return
+	//mutation:rebuild-trusts-indexes
 	case !b.right(x):
 		b.got.Changed++
 		return

@@ -120,6 +120,7 @@ func (k *keeper) damaged(rows []doomed) (all []doomed, err error) {
 		return nil, err
 	}
 	for _, r := range rows {
+		//mutation:readable-on-retry-dropped
 		if c.rowDamaged(w, r) {
 			all = append(all, r)
 		}
@@ -144,6 +145,7 @@ func (c *Check) damaged(w *window, cut cutter) bool {
 			return false
 		}
 		w.begin(p.reaches())
+		//mutation:unreadable-dropped
 		if slices.ContainsFunc(c.examine(w, p), func(s suspicion) bool { return s.fault != Unreadable }) {
 			return true
 		}

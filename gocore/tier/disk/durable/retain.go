@@ -55,6 +55,7 @@ func (c *contents) best(rows []doomed, b *catalog.Best) map[uint64]bool {
 			}
 		}
 	}
+	//mutation:equal-scores-reversed
 	slices.SortFunc(all, func(x, y scored) int { return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.serial, y.serial)) })
 	best := map[uint64]bool{}
 	for _, x := range all[:min(uint64(len(all)), b.Count)] {

@@ -164,6 +164,8 @@ func (c *contents) sweep() (removed []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
+		//mutation:foreign-data-file-swept
+		//mutation:used-data-file-swept
 		if number, ok := segment.FileNumber(name); ok && !c.used(number) && c.own(number) {
 			if err := c.o.FS.Remove(c.o.path(name)); err != nil {
 				return removed, err

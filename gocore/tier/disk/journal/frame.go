@@ -51,6 +51,7 @@ type place struct {
 
 func (h *head) seal(at place) uint64 {
 	var text [16 + 6*8]byte
+	//mutation:frame-of-another-store
 	p := append(text[:0], at.store[:]...)
 	for _, n := range []uint64{at.file, uint64(at.offset), uint64(h.kind), h.sequence, h.length, h.payload} {
 		p = binary.LittleEndian.AppendUint64(p, n)

@@ -47,6 +47,7 @@ type batch struct {
 // else: a file that is added behind what is broken may change what of it counts.
 func Open(o Options, from *State) *Log {
 	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, files: from.Files, filler: from.filler, pending: &batch{done: make(chan struct{})}}
+	//mutation:found-batch-not-rewritten
 	if from.newest > 0 && !from.Closed {
 		l.found = from
 	}
@@ -201,6 +202,8 @@ func (l *Log) put(kind uint32, sequence uint64, payload []byte) error {
 		l.provide()
 		killpoint.Pass(killpoint.BatchWritten)
 	}
+	//mutation:batch-sync-retried
+	//mutation:catalog-sync-error-ignored
 	err := l.file.Sync()
 	if kind == kindBatch {
 		killpoint.Pass(killpoint.BatchSynced)
@@ -256,8 +259,10 @@ func (l *Log) begin(b begin, more func() error) error {
 		complete = err == nil
 	}
 	if err == nil {
+		//mutation:old-catalogs-removed-unsynced
 		err = l.file.Sync()
 	}
+	//mutation:catalog-file-name-unsynced
 	if err == nil {
 		err = l.o.FS.SyncDir(l.o.Dir)
 	}

@@ -48,6 +48,7 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 		r.state.Files++
 		limit := uint64(noLimit)
 		if i+1 < len(chain) {
+			//mutation:superseded-batch-counts
 			limit = chain[i+1].begin.behind
 		}
 		if err := r.replay(file, limit); err != nil {
@@ -152,6 +153,7 @@ func (r *reader) look(number uint64, oldest bool) (file opened, counts bool, err
 	case v.found:
 		r.damage(number, 0, 0, 0, r.why(&s, 0, frameBytes(beginBytes), "the file's first frame is damaged"), true) // what it says follows from what comes behind it
 		file.begin = v.begin
+	//mutation:snapshot-needs-complete-frame
 	case oldest && v.parts && v.begin.behind > 0:
 		r.damage(number, file.scan.size, 0, 0, "that the snapshot is complete is said nowhere any more", false)
 		file.begin = v.begin
@@ -267,6 +269,7 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 		return false, err
 	}
 	why := r.why(s, at, s.offset, "a frame is damaged")
+	//mutation:snapshot-end-as-torn
 	if !found && limit == noLimit && at >= file.end {
 		r.ending(s, file, at, why)
 		return false, nil
@@ -296,6 +299,7 @@ func (r *reader) ending(s *scan, file opened, at int64, why string) {
 	switch {
 	case file.end > 0 && at == file.end && file.unused-at == completeBytes && s.failure(at+completeBytes, s.size) == nil: // the second complete stands there, all of it
 		r.damage(file.number, at, 0, 0, why, true)
+	//mutation:unreadable-as-torn-end
 	case s.failure(at, s.size) != nil:
 		r.damage(file.number, at, r.state.Last+1, Unknown, why, false)
 	default:
@@ -316,6 +320,7 @@ func (o *opened) harmless(from, end int64) bool {
 
 // missing notes that batches up to one are not there.
 func (r *reader) missing(file opened, at int64, to uint64, why string) {
+	//mutation:missing-batch-as-torn-end
 	if to != noLimit && to > r.state.Last {
 		r.damage(file.number, at, r.state.Last+1, to, why, false)
 		r.state.Last = to

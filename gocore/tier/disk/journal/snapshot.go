@@ -27,6 +27,7 @@ func (l *Log) snapshot(p *parts, f func(give func(record []byte) error) error) e
 	if err == nil {
 		err = errors.Join(p.fill(), p.flush())
 	}
+	//mutation:snapshot-parts-unsynced
 	if err == nil {
 		err = l.file.Sync()
 	}
@@ -34,6 +35,7 @@ func (l *Log) snapshot(p *parts, f func(give func(record []byte) error) error) e
 		return errors.Join(err, l.file.Truncate(0))
 	}
 	end := binary.LittleEndian.AppendUint64(nil, uint64(l.offset))
+	//mutation:snapshot-complete-once
 	_, err = l.writeAt(completeAt, kindComplete, l.last, end)
 	if err == nil {
 		err = l.write(kindComplete, l.last, end)
@@ -67,6 +69,7 @@ func (p *parts) give(record []byte) error {
 	case len(record)+RecordHead > MostPayload:
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(record))
 	}
+	//mutation:snapshot-part-too-long
 	if len(p.payload)+RecordHead+len(record) > p.room() {
 		if err := p.fill(); err != nil {
 			return err

@@ -83,10 +83,12 @@ func (s *source) read(p []byte, off int64, unit int) error {
 	case errors.Is(err, io.EOF): // the file has become shorter
 		clear(p[n:])
 		return nil
+	//mutation:unreadable-ends-reading
 	case !vfs.Unreadable(err):
 		return err
 	}
 	s.probes++
+	//mutation:unreadable-costs-neighbours
 	if unit == mediumUnit || s.probes >= mostProbes {
 		clear(p)
 		s.fail(gap{off, end}, err)

@@ -183,8 +183,10 @@ func (s *Space) Sync(number int64) error {
 	if file == nil {
 		return nil // nothing was written since the last one
 	}
+	//mutation:data-sync-retried
 	err := file.Sync()
 	s.answers[write].Inc()
+	//mutation:data-file-name-unsynced
 	if err == nil && unnamed {
 		err = s.opt.FS.SyncDir(s.opt.Dir)
 	}

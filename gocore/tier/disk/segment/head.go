@@ -90,6 +90,7 @@ func (h *Head) compare(p []byte) error {
 		return fmt.Errorf("%w: its head is damaged", ErrHead)
 	}
 	known, summed := h.version()
+	//mutation:head-of-another-store
 	if version != known || is != *h {
 		return fmt.Errorf("%w: its head (version %d) says %s of the store %x, this is %s of the store %x",
 			ErrForeign, version, FileName(is.Number), is.Store, FileName(h.Number), h.Store)
@@ -181,6 +182,7 @@ func (s *Space) behindFront(file vfs.File) vfs.File {
 // writeHead writes the head of a file that this space has made, before the first bytes of the segment. The sync that brings those down brings the head down. The
 // segment's lock is held.
 func (g *segment) writeHead(s *Space) error {
+	//mutation:head-not-written
 	if !g.bare {
 		return nil
 	}
