@@ -43,9 +43,6 @@ func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 	return reply, nil
 }
 
-// Sessions is how many views and backups are open.
-func (d *Desk) Sessions() int { return d.sessions.len() + d.backups.len() }
-
 func (d *Desk) do(q *Request, room int) ([]byte, error) {
 	switch q.Op {
 	case "open":
