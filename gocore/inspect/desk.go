@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"velocpy/gocore/base/pytext"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
@@ -142,7 +143,7 @@ func (d *Desk) open(q *Request) ([]byte, error) {
 		"seconds": time.Since(began).Seconds(),
 	}
 	if a.Damage != nil {
-		facts["damage"] = cutText(a.Damage.Error())
+		facts["damage"] = pytext.Cut(a.Damage.Error(), mostWhy)
 	}
 	return answer(facts, nil)
 }
