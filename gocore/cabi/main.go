@@ -24,6 +24,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/base/handle"
+	"velocpy/gocore/base/pytext"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
@@ -78,18 +79,9 @@ func fail(failure *C.veloc_error, err error) C.int32_t {
 		failure.tier = C.int32_t(e.Tier)
 		failure.region = C.int32_t(e.Region)
 		room := unsafe.Slice((*byte)(unsafe.Pointer(&failure.text[0])), len(failure.text))
-		failure.text_len = C.int32_t(cut(room, text))
+		failure.text_len = C.int32_t(copy(room, pytext.Cut(text, len(room))))
 	}
 	return C.int32_t(e.Code)
-}
-
-// cut copies as much of text as fits without splitting a character, and returns how much.
-func cut(room []byte, text string) int {
-	n := min(len(text), len(room))
-	for n > 0 && n < len(text) && text[n]&0xc0 == 0x80 {
-		n--
-	}
-	return copy(room, text[:n])
 }
 
 // give copies text to the caller when it fits; *length says how much room it needs either way.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"velocpy/gocore/base/pytext"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
@@ -42,9 +43,6 @@ func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 	}
 	return reply, nil
 }
-
-// Sessions is how many views and backups are open.
-func (d *Desk) Sessions() int { return d.sessions.len() + d.backups.len() }
 
 func (d *Desk) do(q *Request, room int) ([]byte, error) {
 	switch q.Op {
@@ -145,7 +143,7 @@ func (d *Desk) open(q *Request) ([]byte, error) {
 		"seconds": time.Since(began).Seconds(),
 	}
 	if a.Damage != nil {
-		facts["damage"] = cutText(a.Damage.Error())
+		facts["damage"] = pytext.Cut(a.Damage.Error(), mostWhy)
 	}
 	return answer(facts, nil)
 }

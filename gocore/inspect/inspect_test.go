@@ -73,6 +73,9 @@ func ask(t *testing.T, d *Desk, q map[string]any) (map[string]any, []byte) {
 	return m, body
 }
 
+// opened is how many views and backups are open.
+func opened(d *Desk) int { return len(d.sessions.all) + len(d.backups.all) }
+
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	fs := vfs.NewMem(256 << 20)
 	var keys []model.Key
@@ -120,7 +123,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 		t.Errorf("%q", body)
 	}
 	ask(t, d, map[string]any{"op": "close", "view": open["view"]})
-	if n := d.Sessions(); n != 0 || fs.OpenFiles() != 0 {
+	if n := opened(d); n != 0 || fs.OpenFiles() != 0 {
 		t.Error(n, fs.OpenFiles())
 	}
 }
@@ -145,7 +148,7 @@ func TestNumbersOfViews(t *testing.T) {
 			}
 		}
 	}
-	if n := d.Sessions(); n != 2 || fs.OpenFiles() != files {
+	if n := opened(d); n != 2 || fs.OpenFiles() != files {
 		t.Error(n, fs.OpenFiles(), files)
 	}
 	for range 2 {
@@ -153,7 +156,7 @@ func TestNumbersOfViews(t *testing.T) {
 			ask(t, d, map[string]any{"op": op, "view": 7})
 		}
 	}
-	if n := d.Sessions(); n != 0 || fs.OpenFiles() != 0 {
+	if n := opened(d); n != 0 || fs.OpenFiles() != 0 {
 		t.Error(n, fs.OpenFiles())
 	}
 }

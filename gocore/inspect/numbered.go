@@ -42,9 +42,3 @@ func (n *numbered[T]) take(number uint64) (T, bool) {
 	delete(n.all, number)
 	return v, ok
 }
-
-func (n *numbered[T]) len() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.all)
-}

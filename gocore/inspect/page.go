@@ -101,19 +101,12 @@ func appendFault(to []byte, f durable.Fault) []byte {
 		to = appendField(to, "region_offset", r.Offset)
 		to = appendField(to, "region_bytes", r.Bytes)
 	}
-	to = pytext.Append(append(to, `, "why": `...), cutText(f.Why))
+	to = pytext.Append(append(to, `, "why": `...), pytext.Cut(f.Why, mostWhy))
 	return append(to, '}')
 }
 
 // mostWhy keeps an explanation readable.
 const mostWhy = 1 << 10
-
-func cutText(s string) string {
-	if len(s) > mostWhy {
-		return s[:mostWhy]
-	}
-	return s
-}
 
 func appendUnused(to []byte, u durable.Unused) []byte {
 	to = pytext.Append(append(to, `{"file": `...), u.File)

@@ -143,7 +143,7 @@ func TestClosedStoreForgetsWhatItKnew(t *testing.T) {
 	h := newClient(t, s, "h")
 	h.mustPut(1, random(piece, 1))
 	l := h.mustLease(1, RestoreArgs{})
-	if text, err := s.Layout(1); err != nil || text != l.LayoutText() {
+	if text, err := s.Layout(1); err != nil || text != l.layout.Text {
 		t.Fatal(text, err)
 	}
 	shut(t, s)

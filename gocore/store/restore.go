@@ -425,9 +425,6 @@ func (op *Op) lend() *Lease {
 // Meta is what the checkpoint was annotated with.
 func (l *Lease) Meta() string { return l.meta }
 
-// LayoutText describes the regions, as they were when the lease was given.
-func (l *Lease) LayoutText() string { return l.layout.Text }
-
 // Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own, and waits for the streams;
 // while one of them is being captured into a graph it cannot, and the log tells later. streams are all that read a lease on a device.
 func (l *Lease) Release(streams ...uint64) error {

@@ -250,8 +250,8 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := out.Lease
-			if l.Meta() != "meta of "+name || l.LayoutText() != text || !bytes.Equal(view(l, 10+i), random(10+i, uint64(i))) {
-				t.Fatalf("lease of %q: %q %q", name, l.Meta(), l.LayoutText())
+			if l.Meta() != "meta of "+name || l.layout.Text != text || !bytes.Equal(view(l, 10+i), random(10+i, uint64(i))) {
+				t.Fatalf("lease of %q: %q %q", name, l.Meta(), l.layout.Text)
 			}
 			if !l.Writable {
 				t.Error("a lease for the last time is the caller's")

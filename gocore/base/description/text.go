@@ -1,6 +1,10 @@
 package description
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"velocpy/gocore/base/pytext"
+)
 
 // wellFormed tells whether a text is UTF-8 in which lone surrogates stand as if they were characters: what Python calls "surrogatepass".
 func wellFormed(s string) bool {
@@ -10,7 +14,7 @@ func wellFormed(s string) bool {
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
 		if r == utf8.RuneError && n == 1 {
-			if !surrogate(s) {
+			if !pytext.Surrogate(s) {
 				return false
 			}
 			n = 3
@@ -27,11 +31,6 @@ func ascii(s string) bool {
 		}
 	}
 	return true
-}
-
-// surrogate tells whether a text begins with what stands for half of a pair.
-func surrogate(s string) bool {
-	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
 }
 
 // appendUnit appends a character, or a surrogate as if it were one.

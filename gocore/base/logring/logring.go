@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"velocpy/gocore/base/pytext"
 )
 
 // Level says how much a record matters. The numbers are those of Python's logging.
@@ -58,7 +59,7 @@ func New(n int) *Ring { return &Ring{records: make([]Record, n+1-min(n, 1))} }
 // Add appends a record, cut to MaxMessage bytes at a character's border. When the ring is full the
 // oldest record is lost, and counted.
 func (r *Ring) Add(level Level, message string) {
-	message = cut(message)
+	message = pytext.Cut(message, MaxMessage)
 	now := time.Now().UnixNano()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,15 +90,4 @@ func (r *Ring) Drain(max int) []Record {
 		r.count--
 	}
 	return out
-}
-
-func cut(s string) string {
-	if len(s) <= MaxMessage {
-		return s
-	}
-	end := MaxMessage
-	for end > MaxMessage-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
 }

@@ -1,4 +1,4 @@
-// Package pytext writes Python's texts as JSON. They may have lone surrogates, which no UTF-8 stands for, and which encoding/json does not keep.
+// Package pytext cuts Python's texts, and writes them as JSON. They may have lone surrogates, which no UTF-8 stands for, and which encoding/json does not keep.
 package pytext
 
 import (
@@ -51,7 +51,7 @@ func Append(to []byte, s string) []byte {
 		default:
 			r, n := utf8.DecodeRuneInString(s[i:])
 			switch {
-			case r == utf8.RuneError && n <= 1 && surrogate(s[i:]):
+			case r == utf8.RuneError && n <= 1 && Surrogate(s[i:]):
 				to = appendUnit(to, 0xd000|uint16(s[i+1]&0x3f)<<6|uint16(s[i+2]&0x3f))
 				n = 3
 			case r == utf8.RuneError && n <= 1:
@@ -70,8 +70,20 @@ func Append(to []byte, s string) []byte {
 	return append(to, '"')
 }
 
-// surrogate tells whether a text begins with what stands for half of a pair.
-func surrogate(s string) bool {
+// Cut returns at most the given number of a text's bytes, and splits no character.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > max(most-utf8.UTFMax, 0) && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+// Surrogate tells whether a text begins with the three bytes that stand for half of a pair.
+func Surrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
 }
 

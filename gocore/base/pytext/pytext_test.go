@@ -33,3 +33,26 @@ func TestTextsWithinJSON(t *testing.T) {
 		t.Error("a function has JSON")
 	}
 }
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 0, ""},
+		{"abc", 3, "abc"},
+		{"abc", 2, "ab"},
+		{"aü", 2, "a"},
+		{"aü", 3, "aü"},
+		{"a😀b", 4, "a"},
+		{"a😀b", 5, "a😀"},
+		{"😀", 3, ""},
+		{"a\xed\xa0\x80", 3, "a"},               // a surrogate is a character
+		{"\x80\x80\x80\x80\x80\x80", 5, "\x80"}, // no character is longer than 4 bytes
+	} {
+		if got := Cut(c.text, c.most); got != c.want {
+			t.Errorf("%q cut to %d bytes is %q, not %q", c.text, c.most, got, c.want)
+		}
+	}
+}

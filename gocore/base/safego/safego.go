@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"sync"
 
+	"velocpy/gocore/base/pytext"
+
 	"go.uber.org/atomic"
 )
 
@@ -126,7 +128,7 @@ func run(fn func()) {
 func describe(where string, v any) string {
 	head := fmt.Sprintf("panic in %s: %v\n\n", where, v)
 	if len(head) > MaxText/4 {
-		head = head[:MaxText/4] + "\n\n"
+		head = pytext.Cut(head, MaxText/4) + "\n\n"
 	}
 	stacks := make([]byte, MaxText-len(head))
 	return head + string(stacks[:runtime.Stack(stacks, true)])

@@ -27,21 +27,6 @@ type Identity struct {
 // String is how messages call the device.
 func (i Identity) String() string { return fmt.Sprintf("cuda:%d (%s)", i.Ordinal, i.Name) }
 
-// Visible describes every device that the process sees.
-func Visible(driver Driver) ([]Identity, error) {
-	count, err := driver.Devices()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", device.ErrUnavailable, err)
-	}
-	all := make([]Identity, count)
-	for i := range all {
-		if all[i], err = Identify(driver, i); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // Identify describes one device. It creates no context.
 func Identify(driver Driver, ordinal int) (Identity, error) {
 	count, err := driver.Devices()

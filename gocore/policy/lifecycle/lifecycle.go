@@ -140,9 +140,6 @@ func (s State) Next(e Event) (State, error) {
 	return s, fmt.Errorf("%w: %s in %s", ErrTransition, e, s)
 }
 
-// Allows tells whether e is possible in s.
-func (s State) Allows(e Event) bool { return s < states && e < events && dense[s][e] != 0 }
-
 // Evictable tells whether the space may be given away at once.
 func (s State) Evictable() bool { return s == Flushed || s == Consumed }
 

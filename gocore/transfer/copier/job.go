@@ -32,9 +32,6 @@ type Piece struct {
 	Slot  unsafe.Pointer
 	Bytes int64
 	Mem   model.Strided
-	// Hash, if not nil, is where the region's checksum goes (Gather, when the job is done), or what
-	// it should be (Scatter, Verify: see Mismatch). The pointer is not used without Options.Checksum.
-	Hash *uint64
 }
 
 // Options of a job.
@@ -83,7 +80,6 @@ type Job struct {
 	axes   []model.Axis
 	leaves []uint64 // by unit
 	sums   []uint64 // by piece
-	hashes []*uint64
 	units  int64
 	bytes  int64
 	done   bool
@@ -148,15 +144,13 @@ func (j *Job) add(p *Piece) {
 	j.units += int64(checksum.Leaves(n.bytes))
 	j.bytes += n.bytes
 	j.parts = append(j.parts, n)
-	j.hashes = append(j.hashes, p.Hash)
 }
 
 // Free gives the job back for reuse. It may come at any time outside Run, done or not; the job and
 // its Sums must not be used afterwards.
 func (j *Job) Free() {
 	clear(j.parts)
-	clear(j.hashes)
-	j.parts, j.hashes, j.axes, j.pool = j.parts[:0], j.hashes[:0], j.axes[:0], nil
+	j.parts, j.axes, j.pool = j.parts[:0], j.axes[:0], nil
 	if j.broken.Load() {
 		return
 	}
@@ -308,9 +302,6 @@ func (j *Job) finish() {
 			end = j.parts[i+1].first
 		}
 		j.sums[i] = checksum.Combine(j.leaves[j.parts[i].first:end])
-		if j.dir == Gather && j.hashes[i] != nil {
-			*j.hashes[i] = j.sums[i]
-		}
 	}
 }
 
@@ -321,15 +312,4 @@ func (j *Job) Sums() []uint64 {
 		return nil
 	}
 	return j.sums
-}
-
-// Mismatch returns the first piece whose checksum is not what its Hash said, -1 if there is none.
-// It is for Scatter and Verify, when the job is done.
-func (j *Job) Mismatch() int {
-	for i, sum := range j.Sums() {
-		if j.hashes[i] != nil && *j.hashes[i] != sum {
-			return i
-		}
-	}
-	return -1
 }

@@ -16,12 +16,13 @@ func identity(t *testing.T, m Machine) {
 	if v := got(m.Driver.Version())(t); v < 13000 {
 		t.Errorf("version %d", v)
 	}
-	all := got(cuda.Visible(m.Driver))(t)
-	if len(all) == 0 {
+	all := got(m.Driver.Devices())(t)
+	if all == 0 {
 		t.Fatal("no device")
 	}
 	seen := map[string]bool{}
-	for i, d := range all {
+	for i := range all {
+		d := got(cuda.Identify(m.Driver, i))(t)
 		t.Logf("%s, %s, PCI %s, compute capability %d.%d, %d processors, %d copy engines, NUMA node %d, slice %v",
 			d, d.UUID, d.PCI, d.Major, d.Minor, d.Processors, d.CopyEngines, d.NUMANode, d.Slice)
 		if d.Ordinal != i || d.Name == "" || d.Major < 8 || d.Processors < 1 || seen[d.UUID] || len(d.UUID) != 40 || len(d.PCI) != 16 {
@@ -29,7 +30,7 @@ func identity(t *testing.T, m Machine) {
 		}
 		seen[d.UUID] = true
 	}
-	if _, err := m.Driver.DeviceName(len(all)); !cuda.Is(err, cuda.InvalidDevice) {
+	if _, err := m.Driver.DeviceName(all); !cuda.Is(err, cuda.InvalidDevice) {
 		t.Errorf("the name of a device too many: %v", err)
 	}
 	c := got(m.Driver.RetainPrimary(0))(t)

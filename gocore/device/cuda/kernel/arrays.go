@@ -15,10 +15,8 @@ type array struct {
 	elements  uint32
 	log       uint8 // of an element's bytes
 	turned    uint8 // 1 + the axis that runs along memory, 0 when the last one does as well as any
-	axes      []axis
+	axes      []model.Axis
 }
-
-type axis struct{ length, stride int64 }
 
 // arrayLayout is the struct Arrays of cuda/parameters.h for so many of them.
 type arrayLayout struct{ arrays, axes int }
@@ -66,18 +64,18 @@ func (p *Plan) addArray(piece *device.Piece) bool {
 	if len(piece.Mem.Shape) == 0 {
 		return false
 	}
-	axes, item := collapse(&piece.Mem, make([]axis, 0, maxAxes))
+	axes, item := piece.Mem.Collapse(make([]model.Axis, 0, maxAxes))
 	if len(axes) == 0 {
 		return false
 	}
 	slot, mem := uint64(piece.Slot), address(piece.Mem.Base)
 	together := slot | mem | uint64(item)
 	for _, a := range axes {
-		together |= uint64(a.stride)
+		together |= uint64(a.Stride)
 	}
 	log := min(bits.TrailingZeros64(together), maxElementLog)
 	if item>>log > 1 {
-		axes = append(axes, axis{item >> log, 1 << log})
+		axes = append(axes, model.Axis{N: item >> log, Stride: 1 << log})
 	}
 	p.addPart(array{slot: slot, mem: mem, log: uint8(log), axes: axes})
 	return true
@@ -87,23 +85,23 @@ func (p *Plan) addArray(piece *device.Piece) bool {
 func (p *Plan) addPart(a array) {
 	inner := int64(1)
 	for _, x := range a.axes[1:] {
-		inner *= x.length
+		inner *= x.N
 	}
 	outer := a.axes[0]
-	step := min(outer.length, maxElements/inner)
+	step := min(outer.N, maxElements/inner)
 	if len(a.axes) > maxAxes {
 		step = 1
 	}
-	for i := int64(0); i < outer.length; {
-		part, n := a, min(max(step, 1), outer.length-i)
+	for i := int64(0); i < outer.N; {
+		part, n := a, min(max(step, 1), outer.N-i)
 		part.slot += uint64(i*inner) << a.log
-		part.mem += uint64(i * outer.stride)
+		part.mem += uint64(i * outer.Stride)
 		if i += n; n == 1 && len(a.axes) > 1 {
 			part.axes = a.axes[1:]
 			p.addPart(part)
 			continue
 		}
-		part.axes = p.keep(axis{n, outer.stride}, a.axes[1:])
+		part.axes = p.keep(model.Axis{N: n, Stride: outer.Stride}, a.axes[1:])
 		part.elements = uint32(n * inner)
 		part.turned = turned(part.axes, a.log)
 		p.arrays = append(p.arrays, part)
@@ -111,20 +109,20 @@ func (p *Plan) addPart(a array) {
 }
 
 // keep copies axes to where the plan has them until it launches.
-func (p *Plan) keep(first axis, rest []axis) []axis {
+func (p *Plan) keep(first model.Axis, rest []model.Axis) []model.Axis {
 	begin := len(p.axes)
 	p.axes = append(append(p.axes, first), rest...)
 	return p.axes[begin:len(p.axes):len(p.axes)]
 }
 
 // turned says which axis lies along memory when the last one does not: 1 + its number, 0 for none.
-func turned(axes []axis, log uint8) uint8 {
+func turned(axes []model.Axis, log uint8) uint8 {
 	last := len(axes) - 1
-	if axes[last].stride == 1<<log || axes[last].length < worthTurning {
+	if axes[last].Stride == 1<<log || axes[last].N < worthTurning {
 		return 0
 	}
 	for i, a := range axes[:last] {
-		if a.stride == 1<<log && a.length >= worthTurning {
+		if a.Stride == 1<<log && a.N >= worthTurning {
 			return uint8(i + 1)
 		}
 	}
@@ -143,9 +141,9 @@ func (a *array) units() int64 {
 	units := int64(1)
 	for i, x := range a.axes {
 		if i == len(a.axes)-1 || i == int(a.turned)-1 {
-			units *= (x.length-1)/side + 1
+			units *= (x.N-1)/side + 1
 		} else {
-			units *= x.length
+			units *= x.N
 		}
 	}
 	return units
@@ -188,37 +186,14 @@ func (n arrayLayout) encode(b []byte, arrays []array) {
 		code := uint32(axes) | uint32(len(a.axes))<<16 | uint32(a.log)<<20 | uint32(a.turned)<<24
 		binary.LittleEndian.PutUint32(b[n.layout(i):], code)
 		for _, x := range a.axes {
-			binary.LittleEndian.PutUint64(b[n.stride(axes):], uint64(x.stride))
-			binary.LittleEndian.PutUint32(b[n.length(axes):], uint32(x.length))
+			binary.LittleEndian.PutUint64(b[n.stride(axes):], uint64(x.Stride))
+			binary.LittleEndian.PutUint32(b[n.length(axes):], uint32(x.N))
 			axes++
 		}
 		units += a.units()
 	}
 	binary.LittleEndian.PutUint32(b[arrayCount:], uint32(len(arrays)))
 	binary.LittleEndian.PutUint32(b[arrayUnits:], uint32(units))
-}
-
-// collapse appends the fewest axes that describe the array, outermost first, and returns the bytes that lie together at every
-// element. No axis left means contiguous.
-func collapse(s *model.Strided, axes []axis) ([]axis, int64) {
-	item := s.Item
-	for i := len(s.Shape) - 1; i >= 0; i-- { // from the fastest outwards; turned round below
-		n, stride := s.Shape[i], s.Strides[i]
-		last := len(axes) - 1
-		switch {
-		case n == 1:
-		case last < 0 && stride == item:
-			item *= n
-		case last >= 0 && stride == axes[last].stride*axes[last].length:
-			axes[last].length *= n
-		default:
-			axes = append(axes, axis{n, stride})
-		}
-	}
-	for i, j := 0, len(axes)-1; i < j; i, j = i+1, j-1 {
-		axes[i], axes[j] = axes[j], axes[i]
-	}
-	return axes, item
 }
 
 func address(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 )
 
 // Plan is the launches that do some work, to be put into one stream in their order. The zero value is empty. Its memory is used
@@ -12,7 +13,7 @@ type Plan struct {
 	runs     []run
 	unsummed []run
 	arrays   []array
-	axes     []axis
+	axes     []model.Axis
 	buffers  [2][][]byte // parameters by size: for few, for many
 	used     [2]int
 }

@@ -139,7 +139,7 @@ func (n arrayLayout) decode(b []byte, i int) (array, error) {
 	}
 	for x := begin; x < begin+count; x++ {
 		length := int64(binary.LittleEndian.Uint32(b[n.length(x):]))
-		a.axes = append(a.axes, axis{length, int64(binary.LittleEndian.Uint64(b[n.stride(x):]))})
+		a.axes = append(a.axes, model.Axis{N: length, Stride: int64(binary.LittleEndian.Uint64(b[n.stride(x):]))})
 	}
 	return a, nil
 }
@@ -148,8 +148,8 @@ func (n arrayLayout) decode(b []byte, i int) (array, error) {
 func (a *array) piece() copier.Piece {
 	mem := model.Strided{Base: pointer(a.mem), Item: 1 << a.log}
 	for _, x := range a.axes {
-		mem.Shape = append(mem.Shape, x.length)
-		mem.Strides = append(mem.Strides, x.stride)
+		mem.Shape = append(mem.Shape, x.N)
+		mem.Strides = append(mem.Strides, x.Stride)
 	}
 	return copier.Piece{Slot: pointer(a.slot), Bytes: int64(a.elements) << a.log, Mem: mem}
 }

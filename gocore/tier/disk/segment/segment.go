@@ -84,7 +84,6 @@ type Space struct {
 	growth  sync.Mutex   // held while a file grows
 	leave   atomic.Int64
 	barred  atomic.Error // why nothing may be written any more
-	align   int
 	queue   chan *transfer
 	bounce  *bounce
 	helpers sync.WaitGroup
@@ -109,7 +108,7 @@ func Open(opt Options) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Space{opt: opt, align: Block, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
+	s := &Space{opt: opt, queue: make(chan *transfer, 16*opt.Parallel), segments: map[int64]*segment{}}
 	s.bytes.Store(opt.Capacity)
 	s.occupy()
 	if err := s.prepare(); err != nil {
@@ -169,13 +168,13 @@ func (s *Space) probe() error {
 	if err != nil {
 		return fmt.Errorf("segment directory %s: %w", s.opt.Dir, err)
 	}
-	s.align = probe.Align()
+	align := probe.Align()
 	s.opt.Direct = probe.Direct()
 	if err := probe.Close(); err != nil {
 		return fmt.Errorf("segment directory %s: %w", s.opt.Dir, err)
 	}
-	if s.align > Block {
-		return fmt.Errorf("segment directory %s: its disk has blocks of %s, more than %s: %w", s.opt.Dir, quantity.Exact(int64(s.align)), quantity.Exact(Block), unix.EINVAL)
+	if align > Block {
+		return fmt.Errorf("segment directory %s: its disk has blocks of %s, more than %s: %w", s.opt.Dir, quantity.Exact(int64(align)), quantity.Exact(Block), unix.EINVAL)
 	}
 	return nil
 }
@@ -269,9 +268,6 @@ func (s *Space) Grow(capacity int64) {
 	defer s.files.Unlock()
 	s.bytes.Store(max(s.bytes.Load(), Blocks(capacity)))
 }
-
-// Align returns the alignment of offset, length and address that avoids a copy; at most Block.
-func (s *Space) Align() int64 { return int64(s.align) }
 
 // Direct says whether I/O passes the page cache by.
 func (s *Space) Direct() bool { return s.opt.Direct }
