@@ -1,10 +1,9 @@
-// Package device is the one interface between the store and the memory of an accelerator: a cache that lies there, queues of
-// copies and kernels, and host memory that the accelerator can reach at full speed. Package cuda implements it on a CUDA
-// driver, package hostdevice on plain host memory, so that every policy runs and is tested without an accelerator.
+// Package device is the one interface between the store and a device: a cache in its memory, queues of copies and kernels, and host memory that it
+// can reach at full speed. Package cuda implements it on a CUDA driver, package hostdevice on plain host memory. So every policy runs and is tested
+// without an accelerator.
 //
-// Nothing here waits for the accelerator but Mark.Wait. Work is put into lanes; what is put into one lane happens in order,
-// what is put into two happens in any order unless a Mark of one is waited for in the other. Package hazard keeps the store's
-// account of which marks a range of the cache has to wait for.
+// Only Mark.Wait waits for the device. Work is queued in lanes. Work in one lane runs in order; work in two lanes runs in any order unless one lane
+// waits for a Mark of the other. Package hazard records which marks a range of the cache has to wait for.
 package device
 
 import (
@@ -15,98 +14,98 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Errors of devices, wrapped with the call and the place.
+// Errors of devices, wrapped with the call and the device.
 var (
 	ErrUnavailable = errors.New("no usable accelerator")            // the text says why and what to do
-	ErrMemory      = errors.New("the accelerator's memory is full") // work goes on with what there is
-	ErrPinning     = errors.New("host memory cannot be pinned")     // it stays usable, more slowly
+	ErrMemory      = errors.New("the accelerator's memory is full") // the caller goes on with the memory that it has
+	ErrPinning     = errors.New("host memory cannot be pinned")     // it stays usable, at a lower rate
 	ErrRecording   = errors.New("the stream is being captured into a graph")
-	ErrLost        = errors.New("the accelerator's context is lost") // sticky: no byte that was read after it may be used
+	ErrLost        = errors.New("the accelerator's context is lost") // sticky: no byte read after it may be used
 )
 
-// Device is one accelerator. All methods are safe for concurrent use and may be called on any thread: what is current on the
-// caller's thread stays as it is.
+// Device is one accelerator. All methods are safe for concurrent use and may be called on any thread. They leave the current context of the caller's
+// thread as it is.
 type Device interface {
 	Name() string // "cuda:0 (NVIDIA H200)"
 	Ordinal() int
 	Place() Place
 
-	// Reserve sets addresses aside for a cache of at most so many bytes. No memory is taken yet.
+	// Reserve reserves addresses for a cache of at most that many bytes. It allocates no memory yet.
 	Reserve(bytes int64) (Arena, error)
-	// Memory is what the accelerator has free now, and in all.
+	// Memory is how many bytes of device memory are free now, and in total.
 	Memory() (free, total int64, err error)
 
-	// Lane opens a queue of our own.
+	// Lane creates a stream of our own.
 	Lane(Priority) (Lane, error)
-	// Borrow is the queue behind a stream of the caller's: 0 and 1 are the legacy default stream, 2 the calling thread's own
-	// default stream, anything else a handle. It costs nothing and need not be closed.
+	// Borrow is the queue of a caller's stream: 0 and 1 are the legacy default stream, 2 the calling thread's per-thread default stream, other values
+	// a handle. It costs nothing and need not be closed.
 	Borrow(stream uint64) Lane
 
-	// Pin makes a range of host memory reachable at full speed. Ranges that were pinned apart may lie side by side. Unpin takes
-	// back exactly what one Pin pinned; nothing queued may touch it any more.
+	// Pin makes a range of host memory reachable at full speed. Ranges pinned by separate calls may be adjacent. Unpin takes exactly the range of one
+	// Pin; no queued work may touch it any more.
 	Pin(m *memory.Mapping, off, n int64) error
-	// Border says that a range will be pinned for another device: copies of this one end at its borders from now on, as the driver wants it
-	// of all devices. Pin may follow.
+	// Border tells that a range will be pinned for another device. From now on copies of this device end at its borders, as the driver requires for
+	// all devices. Pin may follow.
 	Border(m *memory.Mapping, off, n int64) error
 	Unpin(m *memory.Mapping, off, n int64) error
 
-	// Lost is nil, or ErrLost with its cause once the context has been lost: every later call returns the same at once.
+	// Lost is nil, or ErrLost with its cause once the context is lost: every later call then returns that at once.
 	Lost() error
-	// Close gives everything back. No work may be queued any more, no Arena in use.
+	// Close frees everything. No work may be queued any more and no Arena in use.
 	Close() error
 }
 
-// Place is where an accelerator hangs on the host.
+// Place is where a device is attached to the host.
 type Place struct {
-	Node     int     // the NUMA node of the host memory nearest to it; -1 if that is not known
-	LinkRate float64 // bytes/s that its link carries in one direction, before protocol; 0 if that is not known
+	Node     int     // the NUMA node of the nearest host memory; -1 if unknown
+	LinkRate float64 // bytes/s of its link in one direction, before protocol; 0 if unknown
 }
 
-// Priority orders lanes of one direction against each other.
+// Priority orders lanes of one direction among each other.
 type Priority uint8
 
-// From what somebody waits for to what nobody does.
+// From work that a caller waits for to work that no caller waits for.
 const (
 	Waited Priority = iota
 	Ahead
 	Behind
 )
 
-// Arena is the memory of a cache: one range of addresses of which a growing part has memory behind it.
+// Arena is the memory of a cache: one range of addresses of which a growing part is mapped to memory.
 type Arena interface {
 	Base() Address
-	// Mapped is how many bytes from Base on can be used. It changes only by Grow and Shrink.
+	// Mapped is how many bytes from Base on are usable. Only Grow and Shrink change it.
 	Mapped() int64
-	// Grow takes the next piece of memory, of the implementation's size and never beyond the limit, and returns the new Mapped.
-	// Work on what was mapped before goes on meanwhile. ErrMemory: there is none, and Mapped is unchanged.
+	// Grow maps the next piece of memory and returns the new Mapped. The implementation chooses the size, never beyond the limit. Work on the memory
+	// mapped before continues meanwhile. ErrMemory: no memory is free, and Mapped is unchanged.
 	Grow(limit int64) (int64, error)
-	// Shrink gives whole pieces back until at most so many bytes are mapped. Nothing that is queued may touch them.
+	// Shrink unmaps whole pieces until at most that many bytes are mapped. No queued work may touch them.
 	Shrink(to int64) (int64, error)
 	Free() error
 }
 
-// Lane is a queue of work. A Lane of our own is used by one goroutine at a time.
+// Lane is a queue of work. One goroutine at a time uses a Lane of our own.
 type Lane interface {
-	// Copy moves n bytes between any two places that the accelerator can address or that were pinned, and pageable host memory.
-	// With pageable memory it may wait for the copy; a pinned range must have been pinned in one piece.
+	// Copy moves n bytes between any two addresses that the device can reach or that are pinned, and pageable host memory. With pageable memory it
+	// may wait for the copy. A pinned range must have been pinned by one Pin.
 	Copy(to, from Address, n int64) error
-	// Gather fills a slot from arrays, Scatter arrays from a slot: all pieces by as few launches as possible. With sums, the
-	// checksums of the slot's bytes are taken in the same pass. The arrays must stay until a mark behind it has passed.
+	// Gather fills a slot from arrays, Scatter fills arrays from a slot: all pieces in as few launches as possible. With sums, the same pass computes
+	// the checksums of the slot's bytes. The arrays must stay until a later mark has passed.
 	Gather(pieces []Piece, sums bool) (Sums, error)
 	Scatter(pieces []Piece) error
-	// Hash takes checksums of what lies in slots, or anywhere else in memory of the device, at any address.
+	// Hash computes checksums of slots, or of any other device memory, at any address.
 	Hash(pieces []Piece) (Sums, error)
-	// Mark is passed when everything queued so far has happened.
+	// Mark passes when all work queued so far has run.
 	Mark() (Mark, error)
-	// Stamp is a point of which the accelerator notes when it gets there. It costs more than a Mark.
+	// Stamp is a point at which the device records the time. It costs more than a Mark.
 	Stamp() (Stamp, error)
-	// After makes everything queued from now on wait for the mark. It costs the host nothing but the call.
+	// After makes all work queued from now on wait for the mark. The host does not wait.
 	After(Mark) error
-	Close() error // of a lane of our own; what is queued still happens
+	Close() error // of a lane of our own; queued work still runs
 }
 
-// Piece is one region: Bytes dense bytes at Slot, and the same bytes at Mem. Mem.Base is an address that the accelerator can
-// reach, unless Host says that it is pageable memory of the host. Slots are multiples of 64 bytes, Mem.Base is anything.
+// Piece is one region: Bytes dense bytes at Slot, and the same bytes at Mem. The device can reach the address Mem.Base, unless Host says that it is
+// pageable host memory. Slots are multiples of 64 bytes; Mem.Base is arbitrary.
 type Piece struct {
 	Slot  Address
 	Bytes int64
@@ -114,33 +113,35 @@ type Piece struct {
 	Host  bool
 }
 
-// Mark is a point in a lane. Marks are counted: who keeps one calls Keep, and Drop once for every Keep and for its making.
+// Mark is a point in a lane. Marks are reference-counted: their holder calls Keep for each further reference, and Drop once per Keep and once for the
+// creation.
 type Mark interface {
 	Passed() (bool, error) // never waits
-	Seen() (bool, error)   // Passed that asks the driver seldom: what has just passed may not have been seen yet
-	Wait() error           // blocks the calling thread without burning it
-	Of(Lane) bool          // whether it was made in that lane, or one behind the same stream: there nothing waits for it
+	Seen() (bool, error)   // Passed that rarely asks the driver: it may miss a mark that has just passed
+	Wait() error           // blocks the calling thread without spinning
+	Of(Lane) bool          // whether it was made in that lane or stream: work there need not wait for it
 	Keep() Mark
 	Drop()
 }
 
-// Stamp is a point in a lane, with the time at which everything queued before it had happened.
+// Stamp is a point in a lane, with the time at which all work queued before it had run.
 type Stamp interface {
-	// Since is how many nanoseconds lie between an earlier stamp of the same device and this one; false: one of them has not been passed. It never waits.
+	// Since is the number of nanoseconds between an earlier stamp of the same device and this one; false: one of them has not passed yet. It never
+	// waits.
 	Since(earlier Stamp) (ns int64, passed bool, err error)
-	Drop() // once; the stamp is not used any more
+	Drop() // called once; the stamp must not be used afterwards
 }
 
-// Sums are checksums that the accelerator takes (package checksum's definition). Those of a Hash may be taken once a mark behind it has
-// passed, those of a Gather lie on the accelerator until they are fetched. Take gives the memory back, as does Discard; neither may be
-// called before a mark behind all that was queued for them has passed.
+// Sums are checksums computed by the device (as package checksum defines them). Those of a Hash may be taken once a later mark has passed. Those of a
+// Gather stay on the device until they are fetched. Take frees their memory, and so does Discard. Both may be called only after a mark has passed
+// that is behind all work queued for them.
 type Sums interface {
-	Fetch(Lane) error // queues the way to the host in a lane that is behind the Gather
+	Fetch(Lane) error // queues the copy to the host in a lane that is behind the Gather
 	Take() []uint64   // by piece
 	Discard()
 }
 
-// Nodes are the NUMA nodes that devices hang on, ascending and each once, as far as they are known.
+// Nodes are the known NUMA nodes of devices, ascending, each once.
 func Nodes(devices []Device) (nodes []int) {
 	for _, d := range devices {
 		if node := d.Place().Node; node >= 0 {

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// Why there is no driver. Each is a device.ErrUnavailable.
+// Reasons why there is no driver. Each is a device.ErrUnavailable.
 var (
 	ErrNoLibrary  = fmt.Errorf("%w: the NVIDIA driver's library libcuda.so.1 is not there", device.ErrUnavailable)
 	ErrUnloadable = fmt.Errorf("%w: the NVIDIA driver's library libcuda.so.1 cannot be loaded", device.ErrUnavailable)

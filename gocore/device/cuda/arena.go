@@ -13,14 +13,14 @@ import (
 	"velocpy/gocore/device"
 )
 
-// The first piece is small, so that the first checkpoint need not wait for much; each is as large as all before it together, up to
-// a size from which larger ones gain nothing. In granules of 2 MiB, as all devices have today: 64 MiB and 1 GiB.
+// The first piece is small, so that the first checkpoint does not wait long. Each further piece is as large as all before it together, up to a size
+// from which larger ones gain nothing. In granules of 2 MiB, the size of all current devices: 64 MiB and 1 GiB.
 const (
 	firstPiece   = 32
 	largestPiece = 512
 )
 
-// arena is a range of addresses with memory behind its first part.
+// arena is a range of addresses whose first part is mapped to memory.
 type arena struct {
 	d           *Device
 	base        Pointer
@@ -28,17 +28,17 @@ type arena struct {
 	granularity int64
 	mapped      atomic.Int64
 
-	mu     sync.Mutex // of those who change it
+	mu     sync.Mutex // held by Grow and Shrink
 	pieces []physical
 }
 
-// physical is one allocation, mapped behind the one before it.
+// physical is one allocation, mapped after the previous one.
 type physical struct {
 	handle Memory
 	bytes  int64
 }
 
-// Reserve costs microseconds, however much is asked for.
+// Reserve takes microseconds, whatever the size.
 func (d *Device) Reserve(bytes int64) (device.Arena, error) {
 	a, err := d.reserve(bytes)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Device) reserve(bytes int64) (*arena, error) {
 func (a *arena) Base() device.Address { return a.base }
 func (a *arena) Mapped() int64        { return a.mapped.Load() }
 
-// Grow maps nothing when less than the driver's granularity is left below the limit.
+// Grow maps nothing if less than the driver's granularity is left below the limit.
 func (a *arena) Grow(limit int64) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,7 +87,7 @@ func (a *arena) Grow(limit int64) (int64, error) {
 	return a.mapped.Add(n), nil
 }
 
-// add leaves nothing behind when it fails.
+// add undoes its steps when it fails.
 func (a *arena) add(n int64) error {
 	driver, end := a.d.driver, a.base+Pointer(a.mapped.Load())
 	handle, err := driver.CreateMemory(a.d.context, a.d.identity.Ordinal, n)
@@ -104,7 +104,7 @@ func (a *arena) add(n int64) error {
 	return nil
 }
 
-// Shrink gives pieces back from the end.
+// Shrink frees pieces from the end.
 func (a *arena) Shrink(to int64) (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +119,7 @@ func (a *arena) Shrink(to int64) (int64, error) {
 	return a.mapped.Load(), nil
 }
 
-// drop takes the last piece out of use before its memory goes.
+// drop lowers mapped before it frees the memory of the last piece.
 func (a *arena) drop() error {
 	last := a.pieces[len(a.pieces)-1]
 	a.pieces = a.pieces[:len(a.pieces)-1]
@@ -130,7 +130,7 @@ func (a *arena) drop() error {
 	return a.d.driver.ReleaseMemory(last.handle)
 }
 
-// Free gives memory and addresses back. After a loss both go with the context.
+// Free frees memory and addresses. After a loss both are freed with the context.
 func (a *arena) Free() error {
 	if _, err := a.Shrink(0); err != nil {
 		return err

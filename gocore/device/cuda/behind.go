@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// behindFor is how long a stream that had not come to a mark is taken not to have come to it: a question to the driver takes 2 µs, and a
-// capture has tens of marks it might ask for.
+// behindFor is how long a stream is assumed not to have reached a mark after the driver said so. A query of the driver takes 2 µs, and a capture
+// might query tens of marks.
 const behindFor = 50 * time.Microsecond
 
-// behind remembers of some streams which mark they had not come to when the driver was asked last. A stream whose place another one took is
-// forgotten: that costs a question.
+// behind remembers for some streams a mark that they had not reached at the last query. If another stream takes the entry of one, that costs one more
+// query.
 type behind struct {
 	mu     sync.Mutex
 	places [16]stuck
@@ -34,7 +34,7 @@ func (b *behind) note(s Stream, number uint64) {
 	*b.at(s) = stuck{s, number, until}
 }
 
-// still says that the stream had not come to this mark, nor to one before it, a moment ago.
+// still says that the stream had not reached this mark, or an earlier one, a moment ago.
 func (b *behind) still(s Stream, number uint64) bool {
 	b.mu.Lock()
 	p := *b.at(s)

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// Device is one accelerator, on its primary context: the one that PyTorch and CuPy use, so that their addresses and streams are ours.
+// Device is one GPU, on its primary context. PyTorch and CuPy use the same context, so their addresses and streams are valid here.
 type Device struct {
 	driver   Driver
 	identity Identity
@@ -24,21 +24,21 @@ type Device struct {
 
 	lost   atomic.Error
 	pins   pins
-	marks  atomic.Uint64 // how many were made
+	marks  atomic.Uint64 // number of marks made
 	behind behind
-	signs  events // of marks in the application's streams
-	events events // of others
-	timers events // of stamps
+	signs  events // for marks in the application's streams
+	events events // for other marks
+	timers events // for stamps
 	pinned words
-	mapped words // of the device's own memory
+	mapped words // in device memory
 
 	waiters waiters
 }
 
 var _ device.Device = (*Device)(nil)
 
-// Open opens the device with that ordinal. image holds the kernels, for all kinds of devices. It waits for the context if nobody
-// in the process has created it yet.
+// Open opens the device with that ordinal. image holds the kernels for all kinds of devices. It creates the context, and waits for that, if the
+// process has none yet.
 func Open(driver Driver, ordinal int, image []byte) (*Device, error) {
 	identity, err := Identify(driver, ordinal)
 	if err != nil {
@@ -71,21 +71,21 @@ func (d *Device) start(image []byte) error {
 	return d.pinned.grow()
 }
 
-// Name is how messages call the device.
+// Name is the name of the device in messages.
 func (d *Device) Name() string { return d.identity.String() }
 
-// Place is where it hangs on the host, as the driver and the kernel say.
+// Place is where the device is attached to the host, according to the driver and the kernel.
 func (d *Device) Place() device.Place {
 	return d.place
 }
 
-// Ordinal is its number among those that the process sees.
+// Ordinal is its number among the devices that the process sees.
 func (d *Device) Ordinal() int { return d.identity.Ordinal }
 
-// Identity says more.
+// Identity describes the device in detail.
 func (d *Device) Identity() Identity { return d.identity }
 
-// Memory asks the driver; what other processes hold is not free.
+// Memory asks the driver; memory of other processes counts as used.
 func (d *Device) Memory() (free, total int64, err error) {
 	if err := d.Lost(); err != nil {
 		return 0, 0, err
@@ -94,8 +94,8 @@ func (d *Device) Memory() (free, total int64, err error) {
 	return free, total, d.check("free memory", err)
 }
 
-// Close gives back what the device holds itself: memory, events, kernels, its share of the context. After a loss there is
-// nothing to give back but the share.
+// Close frees the memory, events and kernels of the device itself, and releases its reference to the context. After a loss only the reference is left
+// to release.
 func (d *Device) Close() error {
 	var failed []error
 	for _, free := range []func() error{d.pinned.free, d.mapped.free, d.waiters.free, d.signs.free, d.events.free, d.timers.free, d.unpinAll, d.unloadKernels} {

@@ -1,11 +1,11 @@
-// Package cuda runs the device interface on a CUDA driver. It is pure Go: the driver is an interface with two implementations,
-// libcuda (the real one, opened at run time) and double (its functions on host memory, with streams, delays and faults on demand),
-// so that this very code runs under the race detector on a machine without an accelerator.
+// Package cuda implements the device interface on a CUDA driver. It is pure Go. The driver is an interface with two implementations: libcuda, the
+// real one, opened at run time, and double, its functions on host memory, with configurable streams, delays and faults. So this code itself runs
+// under the race detector on a machine without a GPU.
 package cuda
 
 import "unsafe"
 
-// Handles of the driver. The zero value names nothing, but Stream 0 is the legacy default stream.
+// Handles of the driver. The zero value is no handle, except that Stream 0 is the legacy default stream.
 type (
 	Context  uintptr
 	Stream   uintptr
@@ -16,16 +16,16 @@ type (
 	Pointer  = uintptr
 )
 
-// Streams that the driver knows without being told.
+// Predefined streams of the driver.
 const (
 	LegacyStream    Stream = 1
 	PerThreadStream Stream = 2
 )
 
-// Attribute of a device, as the driver numbers them.
+// Attribute is a device attribute by the driver's number.
 type Attribute int32
 
-// The attributes that are asked for.
+// The attributes in use.
 const (
 	ComputeMajor  Attribute = 75
 	ComputeMinor  Attribute = 76
@@ -39,9 +39,8 @@ const (
 	ReadsPageable Attribute = 88
 )
 
-// Driver is the part of the CUDA driver that velocpy uses, one method per function of its interface. Every method returns nil or
-// a *Error. Methods with a Context make it current on the calling thread for the length of the call and restore what was there.
-// All are safe for concurrent use.
+// Driver is the part of the CUDA driver that velocpy uses, one method per driver function. Every method returns nil or a *Error. Methods with a
+// Context make it current on the calling thread for the duration of the call and restore the previous one. All are safe for concurrent use.
 type Driver interface {
 	Version() (int, error) // 13000 for CUDA 13.0
 	Devices() (int, error)
@@ -67,15 +66,15 @@ type Driver interface {
 	AllocateHost(c Context, bytes int64) (unsafe.Pointer, error) // pinned, reachable by kernels at the same address
 	FreeHost(c Context, at unsafe.Pointer) error
 
-	CreateStream(c Context, priority int) (Stream, error) // does not wait for the legacy default stream
+	CreateStream(c Context, priority int) (Stream, error) // a non-blocking stream: it does not wait for the legacy default stream
 	StreamPriorities(Context) (least, greatest int, err error)
 	DestroyStream(Context, Stream) error
 	StreamIsCapturing(Context, Stream) (bool, error)
 	StreamWaitEvent(Context, Stream, Event) error
 
-	CreateEvent(c Context, blocking bool) (Event, error) // without timing; waits block the thread, or spin
-	CreateTimer(Context) (Event, error)                  // an event that notes the time; nobody waits for it
-	// ElapsedTime is the time between the records of two timers; false: one of them has not happened.
+	CreateEvent(c Context, blocking bool) (Event, error) // without timing; waiting threads block, or spin
+	CreateTimer(Context) (Event, error)                  // an event that records the time; threads do not wait for it
+	// ElapsedTime is the time between the records of two timers; false: one of them is not reached yet.
 	ElapsedTime(c Context, from, to Event) (ns int64, done bool, err error)
 	DestroyEvent(Context, Event) error
 	RecordEvent(Context, Event, Stream) error
@@ -87,6 +86,6 @@ type Driver interface {
 	LoadModule(c Context, image []byte) (Module, error)
 	UnloadModule(Context, Module) error
 	Function(c Context, m Module, name string) (Function, error)
-	// Launch runs a kernel of one parameter: a struct of up to 32764 bytes, read during the call.
+	// Launch runs a kernel with one parameter: a struct of up to 32764 bytes, which is read during the call.
 	Launch(c Context, f Function, blocks, threads, shared int, s Stream, parameter []byte) error
 }

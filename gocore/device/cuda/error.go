@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Code is a result of the driver, as it numbers them.
+// Code is a result of the driver by its number.
 type Code int32
 
-// The results that are told apart.
+// The results that the code distinguishes.
 const (
 	InvalidValue        Code = 1
 	OutOfMemory         Code = 2
@@ -20,13 +20,13 @@ const (
 	InvalidDevice       Code = 101
 	InvalidImage        Code = 200
 	InvalidContext      Code = 201
-	NoBinary            Code = 209 // the image has nothing for this device
+	NoBinary            Code = 209 // the image has no code for this device
 	UncorrectableECC    Code = 214
 	UncorrectableNVLink Code = 220
 	Contained           Code = 226
 	InvalidHandle       Code = 400
 	NotFound            Code = 500
-	NotReady            Code = 600 // never seen outside a Driver: QueryEvent says it with a bool
+	NotReady            Code = 600 // never leaves a Driver: QueryEvent returns a bool instead
 	IllegalAddress      Code = 700
 	LaunchTimeout       Code = 702
 	ContextDestroyed    Code = 709
@@ -48,19 +48,19 @@ const (
 	MPSRemoteFailure    Code = 806
 	MPSClientTerminated Code = 810
 	Capturing           Code = 900 // not permitted while the stream is captured into a graph
-	CaptureWrongThread  Code = 908 // the last of those about capturing
+	CaptureWrongThread  Code = 908 // the last of the results about capturing
 	Unknown             Code = 999
 )
 
-// Error is a call of the driver that failed.
+// Error is a failed call of the driver.
 type Error struct {
-	Call string // "cuMemCreate", or the method of Driver where that is no driver's call
+	Call string // "cuMemCreate", or the method of Driver if there is no such driver call
 	Code Code
-	Name string // "CUDA_ERROR_OUT_OF_MEMORY", if the driver gave one
+	Name string // "CUDA_ERROR_OUT_OF_MEMORY", if the driver gave a name
 	Text string // "out of memory", likewise
 }
 
-// Error names the call and the result in all the ways that are known.
+// Error contains the call and all known forms of the result.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: result %d", e.Call, e.Code)
 	if e.Name != "" {
@@ -72,30 +72,30 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is tells whether err is the driver's result of that number.
+// Is tells whether err is the driver's result with that number.
 func Is(err error, code Code) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == code
 }
 
-// Sticky tells whether a result means that the context cannot be used any more: what the GPU wrote since the fault, and all that
-// it holds, is worth nothing. Any call may bring one, as it reports faults of earlier work.
+// Sticky tells whether a result means that the context is unusable: device memory, and all bytes written by the GPU since the fault, are invalid. Any
+// call may return one, since it reports faults of earlier work.
 func (c Code) Sticky() bool {
 	switch c {
 	case IllegalAddress, LaunchTimeout, Assert, HardwareStack, IllegalInstruction, MisalignedAddress, InvalidAddressSpace,
-		InvalidPC, LaunchFailed, TensorMemoryLeak: // a kernel, ours or somebody else's, did something impossible
+		InvalidPC, LaunchFailed, TensorMemoryLeak: // a kernel, ours or the application's, made an invalid access
 		return true
-	case UncorrectableECC, UncorrectableNVLink, Contained: // the hardware did
+	case UncorrectableECC, UncorrectableNVLink, Contained: // a hardware error
 		return true
-	case Deinitialized, InvalidContext, ContextDestroyed: // somebody reset the device, or the process ends
+	case Deinitialized, InvalidContext, ContextDestroyed: // the device was reset, or the process is exiting
 		return true
-	case MPSRemoteFailure, MPSClientTerminated: // the server that shares the GPU ended us
+	case MPSRemoteFailure, MPSClientTerminated: // the MPS server terminated this client
 		return true
-	case Unknown: // also what the driver says when the GPU has fallen off the bus
+	case Unknown: // also the driver's result when the GPU has fallen off the bus
 		return true
 	}
 	return false
 }
 
-// recording tells whether a result says that a stream is being captured into a graph.
+// recording tells whether a result means that a stream is being captured into a graph.
 func (c Code) recording() bool { return c >= Capturing && c <= CaptureWrongThread }

@@ -11,10 +11,10 @@ import (
 	"velocpy/gocore/model"
 )
 
-// plans keeps the memory in which launches are prepared.
+// plans is a pool of memory for the preparation of launches.
 var plans = sync.Pool{New: func() any { return new(kernel.Plan) }}
 
-// planned launches what prepare plans.
+// planned launches the kernels that prepare plans.
 func (l *lane) planned(prepare func(*kernel.Plan)) error {
 	plan := plans.Get().(*kernel.Plan)
 	defer plans.Put(plan)
@@ -23,7 +23,7 @@ func (l *lane) planned(prepare func(*kernel.Plan)) error {
 	return l.launch(plan)
 }
 
-// Gather copies pieces of pageable memory first, as their sums are taken of the slot.
+// Gather copies pieces of pageable memory first, since their sums are computed from the slot.
 func (l *lane) Gather(pieces []device.Piece, withSums bool) (device.Sums, error) {
 	if err := l.ready(pieces); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (l *lane) Gather(pieces []device.Piece, withSums bool) (device.Sums, error)
 	return s, nil
 }
 
-// gather takes the copy engine's way for what it can do in one go.
+// gather uses the copy engine for a single contiguous piece.
 func (l *lane) gather(pieces []device.Piece) error {
 	if only := single(pieces); only != nil {
 		return l.copy(only.Slot, uintptr(only.Mem.Base), only.Bytes)
@@ -50,7 +50,7 @@ func (l *lane) gather(pieces []device.Piece) error {
 	return l.planned(func(p *kernel.Plan) { p.Gather(pieces, 0) })
 }
 
-// Scatter leaves pieces of pageable memory for the end, as they make the caller wait.
+// Scatter copies pieces of pageable memory last, since they make the caller wait.
 func (l *lane) Scatter(pieces []device.Piece) error {
 	if err := l.ready(pieces); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (l *lane) Hash(pieces []device.Piece) (device.Sums, error) {
 	return l.summed(pieces, true, func(p *kernel.Plan, at device.Address) { p.Hash(pieces, at) })
 }
 
-// ready says whether the lane takes work now, and whether the arrays can be: a kernel that is told nonsense loses the context.
+// ready tells whether the lane takes work now and the arrays are valid: a kernel with invalid arguments would lose the context.
 func (l *lane) ready(pieces []device.Piece) error {
 	for i := range pieces {
 		if err := pieces[i].Mem.Check(pieces[i].Bytes); err != nil {
@@ -91,8 +91,8 @@ func (l *lane) ready(pieces []device.Piece) error {
 	return l.open()
 }
 
-// summed runs kernels that write hashes. If not all of them can be launched, the words of those that were stay out of use: nobody
-// will know when they have been written.
+// summed runs kernels that write hashes. If some of the launches fail, the words of the others stay unused: no mark tells when they have been
+// written.
 func (l *lane) summed(pieces []device.Piece, waited bool, prepare func(*kernel.Plan, device.Address)) (device.Sums, error) {
 	s, err := l.d.sumsFor(pieces, waited)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *lane) summed(pieces []device.Piece, waited bool, prepare func(*kernel.P
 	return s, nil
 }
 
-// single is the one piece that lies together in memory of the device, nil if there are none, more, or others.
+// single is the only piece if it is contiguous in device memory; nil if there is none, several, or another kind.
 func single(pieces []device.Piece) *device.Piece {
 	var only *device.Piece
 	for i := range pieces {

@@ -7,8 +7,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// Identity says which accelerator a device is. Ordinals are the driver's, after CUDA_VISIBLE_DEVICES; the UUID and the place on the
-// bus are what other tools know it by.
+// Identity identifies a device. Ordinals are the driver's, after CUDA_VISIBLE_DEVICES. Other tools know the device by its UUID and its PCI address.
 type Identity struct {
 	Ordinal      int
 	Name         string
@@ -17,14 +16,14 @@ type Identity struct {
 	Major, Minor int    // compute capability
 	Processors   int
 	CopyEngines  int
-	NUMANode     int  // of the host memory nearest to it; -1 if the machine has no nodes
+	NUMANode     int  // of the nearest host memory; -1 if the machine has no nodes
 	Slice        bool // a part of a GPU (MIG)
 
-	maps          bool // can map memory piece by piece
-	readsPageable bool // reaches all memory of the process
+	maps          bool // can map memory in pieces
+	readsPageable bool // can read all memory of the process
 }
 
-// String is how messages call the device.
+// String is the name of the device in messages.
 func (i Identity) String() string { return fmt.Sprintf("cuda:%d (%s)", i.Ordinal, i.Name) }
 
 // Identify describes one device. It creates no context.
@@ -83,7 +82,7 @@ func spell(uuid [16]byte, slice bool) string {
 // oldestMajor is the oldest compute capability that the kernels are compiled for.
 const oldestMajor = 8
 
-// Usable says why a device cannot hold a cache, nil if it can.
+// Usable says why a device cannot hold a cache; nil if it can.
 func (i Identity) Usable() error {
 	if i.Major < oldestMajor {
 		return fmt.Errorf("%s: %w: its compute capability is %d.%d, and %d.0 is needed", i, device.ErrUnavailable, i.Major, i.Minor, oldestMajor)

@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/device/cuda/kernel"
 )
 
-// kernels are the functions of our module by their names.
+// kernels are the functions of our module by name.
 type kernels map[string]Function
 
 func (d *Device) loadKernels(image []byte) error {
@@ -34,7 +34,7 @@ func (d *Device) unloadKernels() error {
 	return d.check("kernels given back", d.driver.UnloadModule(d.context, d.module))
 }
 
-// launch puts what a plan found into the lane.
+// launch launches the kernels of a plan in the lane.
 func (l *lane) launch(plan *kernel.Plan) error {
 	for _, k := range plan.Launches() {
 		err := l.d.driver.Launch(l.d.context, l.d.kernels[k.Kernel], k.Blocks, k.Threads, k.Shared, l.stream, k.Parameter)

@@ -8,15 +8,15 @@ import (
 	"velocpy/gocore/model"
 )
 
-// lane is a stream: our own, which waits for nobody's default stream, or one of the caller's.
+// lane is a stream: our own, which does not wait for the default stream, or a caller's.
 type lane struct {
 	d      *Device
 	stream Stream
 	own    bool
-	known  bool // not being captured
+	known  bool // known not to be captured
 }
 
-// Lane opens a stream of that priority among ours and all others of the context.
+// Lane creates a stream of that priority relative to all streams of the context.
 func (d *Device) Lane(p device.Priority) (device.Lane, error) {
 	if err := d.Lost(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (d *Device) Lane(p device.Priority) (device.Lane, error) {
 	return &lane{d: d, stream: stream, own: true}, nil
 }
 
-// Borrow believes that the handle is a stream of this device's context.
+// Borrow trusts the caller that the handle is a stream of this device's context.
 func (d *Device) Borrow(stream uint64) device.Lane {
 	s := Stream(stream)
 	if s == 0 {
@@ -44,8 +44,8 @@ func (d *Device) Borrow(stream uint64) device.Lane {
 	return &lane{d: d, stream: s}
 }
 
-// open says whether something may be put into the lane now. A stream that is being captured would make it part of a graph that
-// runs any number of times, or break the capture; asking does neither.
+// open tells whether work may be queued now. In a captured stream, work would become part of a graph that runs any number of times, or would break
+// the capture. The query does neither.
 func (l *lane) open() error {
 	if err := l.d.Lost(); err != nil || l.own || l.known {
 		return err
@@ -57,7 +57,7 @@ func (l *lane) open() error {
 	if recorded {
 		return fmt.Errorf("%s: %w: checkpoint before or after it", l.d.Name(), device.ErrRecording)
 	}
-	l.known = true // for as long as one call borrows it: the caller's own thread is in that call
+	l.known = true // for the duration of one call: the caller's own thread is in that call
 	return nil
 }
 
@@ -71,14 +71,14 @@ func (l *lane) Copy(to, from device.Address, n int64) error {
 	return l.copy(to, from, n)
 }
 
-// copy is one call of the driver for each part between two seams.
+// copy makes one driver call for each part between two borders of pinned ranges.
 func (l *lane) copy(to, from uintptr, n int64) error {
 	for n > 0 {
 		table := l.d.pins.current()
 		part := min(table.whole(to, n), table.whole(from, n))
 		err := l.d.driver.Copy(l.d.context, to, from, part, l.stream)
 		if Is(err, InvalidValue) && l.d.pins.current() != table {
-			continue // something was pinned in between, and the part was astride
+			continue // a range was pinned in the meantime, and the part crossed its border
 		}
 		if err != nil {
 			return l.d.check("copy", err)
@@ -95,7 +95,7 @@ func (l *lane) Mark() (device.Mark, error) {
 	return l.mark(l.own)
 }
 
-// mark takes a blocking event, in which threads wait themselves and which costs the stream 1.2 µs, or one that is waited for by way of a waiter.
+// mark takes a blocking event, in which threads wait directly and which costs the stream 1.2 µs, or an event for which threads wait through a waiter.
 func (l *lane) mark(blocking bool) (*mark, error) {
 	from := &l.d.signs
 	if blocking {
@@ -114,7 +114,7 @@ func (l *lane) mark(blocking bool) (*mark, error) {
 	return m, nil
 }
 
-// After takes marks of any device of this package.
+// After accepts marks of any device of this package.
 func (l *lane) After(other device.Mark) error {
 	if err := l.open(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (l *lane) After(other device.Mark) error {
 	return l.d.check("waiting for another lane", l.d.driver.StreamWaitEvent(l.d.context, l.stream, m.event))
 }
 
-// Close returns at once. What was borrowed stays as it is.
+// Close returns at once. A borrowed stream stays open.
 func (l *lane) Close() error {
 	if !l.own {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"velocpy/gocore/device"
 )
 
-// Lost is nil as long as no call has reported that the context cannot be used any more.
+// Lost is nil until a call has reported that the context is unusable.
 func (d *Device) Lost() error { return d.lost.Load() }
 
-// check gives a failed call its meaning, and remembers for ever that the context is lost.
+// check wraps the error of a failed call, and records permanently that the context is lost.
 func (d *Device) check(what string, err error) error {
 	if err == nil {
 		return nil
@@ -30,7 +30,7 @@ func (d *Device) check(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", d.Name(), what, err)
 }
 
-// lose keeps the first cause: what comes later are its consequences.
+// lose keeps the first cause; later errors are its consequences.
 func (d *Device) lose(what string, err error) error {
 	d.lost.CompareAndSwap(nil, fmt.Errorf("%s: %w: %s: %w", d.Name(), device.ErrLost, what, err))
 	return d.lost.Load()

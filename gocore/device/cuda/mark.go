@@ -9,19 +9,19 @@ import (
 	"velocpy/gocore/device"
 )
 
-// mark is an event that was recorded. The event goes back into the pool when nobody holds the mark any more: those who wait hold
-// it, and streams that were told to wait for it remember what it meant then.
+// mark is a recorded event. The event returns to the pool when the last reference is dropped. Waiting threads hold a reference; streams that wait for
+// the event keep its state at that time.
 type mark struct {
 	d      *Device
 	stream Stream
-	number uint64 // of the device's marks, in the order in which they were made
+	number uint64 // counts the device's marks in the order of their creation
 	event  Event
 	from   *events // the pool of its kind
 	held   atomic.Int32
 	passed atomic.Bool
 }
 
-// Passed costs a call of the driver until it is true, and an atomic load from then on.
+// Passed calls the driver until it is true, and costs an atomic load from then on.
 func (m *mark) Passed() (bool, error) {
 	if err := m.d.Lost(); err != nil {
 		return false, err
@@ -39,7 +39,7 @@ func (m *mark) Passed() (bool, error) {
 	return done, nil
 }
 
-// Seen asks no more when an earlier mark of the same stream had not passed a moment ago.
+// Seen does not query if an earlier mark of the same stream had not passed a moment ago.
 func (m *mark) Seen() (bool, error) {
 	if !m.passed.Load() && m.d.behind.still(m.stream, m.number) {
 		return false, m.d.Lost()
@@ -51,7 +51,7 @@ func (m *mark) Seen() (bool, error) {
 	return passed, err
 }
 
-// Wait puts the thread to sleep.
+// Wait blocks the thread.
 func (m *mark) Wait() error {
 	if err := m.d.Lost(); err != nil || m.passed.Load() {
 		return err
@@ -77,7 +77,7 @@ func (m *mark) Keep() device.Mark {
 	return m
 }
 
-// Drop once too often does nothing: the event may be somebody else's by then.
+// Drop once too often does nothing: another mark may use the event by then.
 func (m *mark) Drop() {
 	for {
 		n := m.held.Load()
@@ -93,11 +93,11 @@ func (m *mark) Drop() {
 	}
 }
 
-// events is the pool of events of one kind that nobody holds.
+// events is the pool of unused events of one kind.
 type events struct {
 	d        *Device
 	blocking bool // the driver wakes threads that wait for them, instead of letting them spin
-	timed    bool // they note the time, and nobody waits for them
+	timed    bool // they record the time, and threads do not wait for them
 	mu       sync.Mutex
 	idle     []Event
 }

@@ -9,17 +9,17 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// Pageable memory has no way of its own: the driver stages it, waits, or believes that it is pinned by somebody else and reads it
-// later, all as it likes. A little of it, which is what comes with arrays of the device, is staged here, so that nobody waits and
-// the sources are free when a call returns. Much of it waits.
+// The driver may handle pageable memory in several ways: stage it, wait, or take it for pinned by another library and read it later. A few bytes,
+// which come along with device arrays, are staged here. Then the caller does not wait, and the sources are free when a call returns. For more bytes
+// the caller waits.
 
-// stagedBytes is how much a call stages without waiting.
+// stagedBytes is how many bytes a call stages without waiting.
 const stagedBytes = 4 << 20
 
-// slotAlign is what slots are multiples of, and pieces on the stage with them.
+// slotAlign is the alignment of slots, and of staged pieces.
 const slotAlign = 64
 
-// hostBytes is how much a stage for the pieces in pageable memory takes.
+// hostBytes is the size of a stage for the pieces in pageable memory.
 func hostBytes(pieces []device.Piece) int64 {
 	total := int64(0)
 	for i := range pieces {
@@ -30,7 +30,7 @@ func hostBytes(pieces []device.Piece) int64 {
 	return total
 }
 
-// brought returns the pieces with none in pageable memory left to copy, and what is to be called behind the work that reads them.
+// brought returns the pieces with the pageable ones copied or staged, and a function to call after the work that reads them is queued.
 func (l *lane) brought(pieces []device.Piece) ([]device.Piece, func() error, error) {
 	nothingLeft := func() error { return nil }
 	total := hostBytes(pieces)
@@ -47,7 +47,7 @@ func (l *lane) brought(pieces []device.Piece) ([]device.Piece, func() error, err
 	return onStage(pieces, block.onHost()), func() error { return l.release(block) }, nil
 }
 
-// onStage copies pieces in pageable memory to pinned memory, where they are pieces like others.
+// onStage copies pieces in pageable memory to pinned memory, which kernels can read.
 func onStage(pieces []device.Piece, block []uint64) []device.Piece {
 	at := unsafe.Pointer(unsafe.SliceData(block))
 	moved := make([]device.Piece, len(pieces))
@@ -62,7 +62,7 @@ func onStage(pieces []device.Piece, block []uint64) []device.Piece {
 	return moved
 }
 
-// release gives a stage back once all that is in the lane has happened.
+// release frees a stage once all work queued in the lane has run.
 func (l *lane) release(block block) error {
 	m, err := l.mark(false)
 	if err != nil {
@@ -72,7 +72,7 @@ func (l *lane) release(block block) error {
 	return nil
 }
 
-// fromHost fills the slots of pieces in pageable memory, and waits for it.
+// fromHost fills the slots of pieces in pageable memory, and waits for the copies.
 func (l *lane) fromHost(pieces []device.Piece) error {
 	for i := range pieces {
 		p := &pieces[i]
@@ -100,7 +100,7 @@ func (l *lane) fromStrided(p *device.Piece) error {
 	})
 }
 
-// toHost fills arrays in pageable memory. Those that lie together are full when a mark behind passes, others when it returns.
+// toHost fills arrays in pageable memory. Contiguous arrays are complete when a later mark passes, others when it returns.
 func (l *lane) toHost(pieces []device.Piece) error {
 	for i := range pieces {
 		p := &pieces[i]
@@ -131,7 +131,7 @@ func (l *lane) toStrided(p *device.Piece) error {
 	})
 }
 
-// staged lends memory for the dense form of a piece. After a failure something queued may still touch it, so that it stays.
+// staged provides memory for the dense form of a piece. After a failure the memory stays mapped, since queued work may still touch it.
 func (l *lane) staged(p *device.Piece, do func(stage unsafe.Pointer) error) error {
 	m, err := memory.Map("staging of strided host arrays", p.Bytes)
 	if err != nil {
@@ -143,14 +143,14 @@ func (l *lane) staged(p *device.Piece, do func(stage unsafe.Pointer) error) erro
 	return m.Unmap()
 }
 
-// run moves a piece between its array and the dense form.
+// run copies a piece between its array and the dense form.
 func run(direction copier.Direction, p *device.Piece, stage unsafe.Pointer) {
 	job := copier.NewJob(direction, []copier.Piece{{Slot: stage, Bytes: p.Bytes, Mem: p.Mem}}, copier.Options{})
 	job.Run(0)
 	job.Free()
 }
 
-// settle waits for what is in the lane.
+// settle waits for all work in the lane.
 func (l *lane) settle() error {
 	m, err := l.mark(true)
 	if err != nil {

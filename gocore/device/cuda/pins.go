@@ -15,14 +15,14 @@ import (
 	"velocpy/gocore/device"
 )
 
-// pins knows what was pinned, so that no copy crosses a seam: the driver refuses one that does. Copies read the table without a
-// lock; Pin and Unpin put a new one in its place.
+// pins records the pinned ranges, so that no copy crosses a border: the driver refuses such a copy. Copies read the table without a lock; Pin and
+// Unpin replace it.
 type pins struct {
-	mu    sync.Mutex // of those who change it
+	mu    sync.Mutex // held while the table is replaced
 	table atomic.Pointer[seams]
 }
 
-// seams are pinned ranges in the order of their addresses.
+// seams are the pinned ranges in the order of their addresses.
 type seams []pinned
 
 type pinned struct {
@@ -31,12 +31,12 @@ type pinned struct {
 	by    pinner
 }
 
-// pinner is who pinned a range, or is about to.
+// pinner says which device pinned a range, or is about to.
 type pinner uint8
 
 const (
 	ours   pinner = iota
-	theirs        // another device of the process, for all of them
+	theirs        // another device of the process, for all devices
 )
 
 func (p pinned) end() uintptr { return p.at + uintptr(p.bytes) }
@@ -50,12 +50,12 @@ func (p *pins) current() *seams {
 	return &nothing
 }
 
-// after is the index of the first range that ends behind an address.
+// after is the index of the first range that ends after an address.
 func (s seams) after(at uintptr) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].end() > at })
 }
 
-// whole is how many of n bytes at an address lie in one pinned range, or in none.
+// whole is how many of n bytes at an address are in one pinned range, or in none.
 func (s seams) whole(at uintptr, n int64) int64 {
 	i := s.after(at)
 	if i == len(s) {
@@ -68,7 +68,7 @@ func (s seams) whole(at uintptr, n int64) int64 {
 	return int64(min(uintptr(n), border-at))
 }
 
-// insert enters a range, or says that it is ours when it was another's.
+// insert adds a range, or marks it as ours if it was another device's.
 func (p *pins) insert(r pinned) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *pins) remove(r pinned) bool {
 	return true
 }
 
-// assign changes whose a range is. The lock is held.
+// assign changes the pinner of a range. The caller holds the lock.
 func (p *pins) assign(r pinned, from, to pinner) bool {
 	i := p.current().index(r)
 	if i < 0 || (*p.current())[i].by != from {
@@ -110,21 +110,21 @@ func (p *pins) assign(r pinned, from, to pinner) bool {
 	return true
 }
 
-// share notes that it was another device that pinned a range.
+// share records that another device pinned a range.
 func (p *pins) share(r pinned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.assign(r, ours, theirs)
 }
 
-// index is where a range stands, or -1.
+// index is the index of a range, or -1.
 func (s seams) index(r pinned) int {
 	return slices.IndexFunc(s, func(x pinned) bool { return x.at == r.at && x.bytes == r.bytes })
 }
 
-// Pin takes 15 ms per GiB of touched huge pages. Copies of the range may run meanwhile. The seam is known before the memory is
-// pinned, as a copy that crosses it fails from that moment on. A range that another device of the process has pinned is pinned for this one, too;
-// the other must keep it as long as this one works with it.
+// Pin takes 15 ms per GiB of touched huge pages. Copies of the range may run meanwhile. The table has the border before the memory is pinned, since a
+// copy that crosses it fails from then on. A range that another device of the process has pinned counts as pinned for this one, too. The other device
+// must keep it pinned as long as this one uses it.
 func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	at, r, err := d.pinnable(m, off, n)
 	if err != nil {
@@ -161,7 +161,7 @@ func (d *Device) Border(m *memory.Mapping, off, n int64) error {
 	return nil
 }
 
-// Unpin has to be given a range that one Pin was given.
+// Unpin takes exactly the range of one Pin.
 func (d *Device) Unpin(m *memory.Mapping, off, n int64) error {
 	at, r, err := d.pinnable(m, off, n)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *Device) pinnable(m *memory.Mapping, off, n int64) (unsafe.Pointer, pinn
 	return at, pinned{at: uintptr(at), bytes: n}, nil
 }
 
-// unpinAll takes back what was left pinned. Addresses come from mappings that still stand.
+// unpinAll unpins the remaining ranges. Their addresses come from mappings that still exist.
 func (d *Device) unpinAll() error {
 	var failed []error
 	for _, r := range *d.pins.current() {
@@ -203,5 +203,5 @@ func (d *Device) unpinAll() error {
 	return errors.Join(failed...)
 }
 
-// place turns an address that the host can reach back into a pointer. The address is outside the Go heap.
+// place converts an address that the host can reach back to a pointer. The address is outside the Go heap.
 func place(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

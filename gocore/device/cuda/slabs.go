@@ -9,17 +9,17 @@ import (
 	"velocpy/gocore/device"
 )
 
-// slabs is where a pool of words has its memory from. Calls come one at a time.
+// slabs supplies the memory of a pool of words. Its calls are serialised.
 type slabs interface {
 	more(atLeast int) (block, error)
 	free() error
 }
 
-// pinnedWords is how much pinned memory is taken at a time: enough for the sums of 128 GiB on their way at once, as pinning more may
+// pinnedWords is how many words of pinned memory are allocated at a time. They suffice for the sums of 128 GiB in flight; pinning more memory may
 // make the driver wait for the device.
 const pinnedWords = 512 << 10
 
-// pinnedSlabs are memory of the host that kernels reach, too.
+// pinnedSlabs are slabs of host memory that kernels can reach.
 type pinnedSlabs struct {
 	d   *Device
 	all []unsafe.Pointer
@@ -44,14 +44,14 @@ func (p *pinnedSlabs) free() error {
 	return errors.Join(failed...)
 }
 
-// mappedReach is how many addresses are set aside for words on the device: for the sums of 8 TiB.
+// mappedReach is how many bytes of addresses are reserved for words on the device: for the sums of 8 TiB.
 const mappedReach = 256 << 20
 
-// mappedSlabs are memory of the device, as little as can be mapped at a time.
+// mappedSlabs are slabs of device memory, each of the least size that can be mapped.
 type mappedSlabs struct {
 	d     *Device
 	arena *arena
-	full  error // the device had no more: no capture asks again
+	full  error // the device had no more memory: later captures do not ask again
 }
 
 func (m *mappedSlabs) more(atLeast int) (block, error) {

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// stamp is an event with a time that was recorded.
+// stamp is a recorded timing event.
 type stamp struct {
 	d     *Device
 	event Event

@@ -8,17 +8,17 @@ import (
 	"velocpy/gocore/device"
 )
 
-// sums are the hashes of leaves, which kernels write and of which the host makes the checksums. Neither Take nor Discard may come before
-// the kernels, and the copy of a Fetch, are done, as the words then belong to others.
+// sums are the hashes of leaves. Kernels write them, and the host combines them to the checksums. Take and Discard may be called only after the
+// kernels, and the copy of a Fetch, are done: the words are reused afterwards.
 type sums struct {
 	d      *Device
 	counts []int // leaves by piece
 	there  block // on the device; none: kernels write to the host
-	here   block // pinned
+	here   block // pinned host memory
 }
 
-// sumsFor finds room for the leaves of all pieces. Those that nobody waits for lie on the device, unless that is full: a kernel that has written
-// to the host's memory takes 0.6 µs longer to end on an H200.
+// sumsFor allocates words for the leaves of all pieces. Sums that no caller waits for are on the device, unless that is full. A kernel that has
+// written to host memory takes 0.6 µs longer to end on an H200.
 func (d *Device) sumsFor(pieces []device.Piece, waited bool) (*sums, error) {
 	s := &sums{d: d, counts: make([]int, len(pieces))}
 	for i := range pieces {
@@ -42,7 +42,7 @@ func (s *sums) leaves() int {
 	return max(total, 1)
 }
 
-// address is where kernels write.
+// address is where kernels write the hashes.
 func (s *sums) address() device.Address {
 	if s.there.none() {
 		return s.here.at
@@ -50,7 +50,7 @@ func (s *sums) address() device.Address {
 	return s.there.at
 }
 
-// Fetch may be called again after one that failed.
+// Fetch may be repeated after a failure.
 func (s *sums) Fetch(l device.Lane) error {
 	if s.there.none() {
 		return nil
@@ -64,7 +64,7 @@ func (s *sums) Fetch(l device.Lane) error {
 	return l.Copy(s.here.at, s.there.at, int64(s.leaves())*8)
 }
 
-// Take returns nil when nothing was fetched, or when the words were given back before.
+// Take returns nil if no sums were fetched, or if the words were freed before.
 func (s *sums) Take() []uint64 {
 	if s.here.none() {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// waiters put threads to sleep until an event of somebody else's stream has happened. An event that the driver wakes threads for costs the
-// stream that records it 1.2 µs on an H200, so those of the application's streams are not of that kind: the driver would spin. They are
-// waited for in a stream of our own, which records one that is.
+// waiters block threads until an event of an application's stream has happened. An event with blocking waits costs the stream that records it 1.2 µs
+// on an H200. So events in the application's streams are without, and a wait for them would spin. Instead a stream of our own waits for such an event
+// and records a blocking one.
 type waiters struct {
 	d    *Device
 	mu   sync.Mutex
@@ -16,16 +16,16 @@ type waiters struct {
 	idle []waiter
 }
 
-// mostWaiters is how many there are at most. Who finds none looks now and then instead: streams are few in the hardware.
+// mostWaiters bounds their number: the hardware has few streams. A thread that finds none polls instead.
 const mostWaiters = 8
 
-// waiter serves one thread at a time: the next one must not wait for what this one does.
+// waiter serves one thread at a time, so that threads do not wait for each other's events.
 type waiter struct {
 	stream Stream
 	event  Event
 }
 
-// wait fails only if nobody can tell whether the event has happened: who waits gives memory away afterwards.
+// wait fails only if the state of the event cannot be determined: the caller frees memory afterwards.
 func (w *waiters) wait(sign Event) error {
 	if done, err := w.d.driver.QueryEvent(w.d.context, sign); done || err != nil {
 		return err
@@ -52,7 +52,7 @@ func (w *waiters) asleep(sign Event) error {
 			err = driver.SynchronizeEvent(context, one.event)
 		}
 	}
-	if err != nil { // the next one must not wait for this sign
+	if err != nil { // a later use of this waiter must not wait for this event
 		return errors.Join(err, w.drop(one))
 	}
 	w.mu.Lock()

@@ -6,13 +6,13 @@ import (
 	"unsafe"
 )
 
-// words is a pool of 64-bit words that kernels and copies reach. Blocks are powers of two and never merged: sizes repeat.
+// words is a pool of 64-bit words that kernels and copies can reach. Blocks are powers of two and never merged: sizes repeat.
 type words struct {
 	slabs   slabs
-	growing sync.Mutex // held while a slab is taken, by nobody who holds mu
+	growing sync.Mutex // held while a slab is allocated; acquired before mu
 
 	mu   sync.Mutex
-	rest block // of the latest slab
+	rest block // unused part of the latest slab
 	idle [bits.UintSize][]Pointer
 	late []lateWords
 }
@@ -25,7 +25,7 @@ type block struct {
 
 func (b block) none() bool { return b.at == 0 }
 
-// onHost shows words of pinned memory.
+// onHost is a view of words in pinned memory.
 func (b block) onHost() []uint64 { return unsafe.Slice(*(**uint64)(unsafe.Pointer(&b.at)), b.words) }
 
 // lateWords are free as soon as the mark has passed.
@@ -34,17 +34,17 @@ type lateWords struct {
 	block block
 }
 
-// class is the logarithm of the smallest block for n words; none is smaller than a line of the cache.
+// class is the logarithm of the smallest block for n words; no block is smaller than a cache line.
 func class(n int) int { return max(bits.Len(uint(n-1)), 3) }
 
-// take returns n words with whatever was in them.
+// take returns n words of arbitrary content.
 func (w *words) take(n int) (block, error) {
 	if b := w.found(n); !b.none() {
 		return b, nil
 	}
 	w.growing.Lock()
 	defer w.growing.Unlock()
-	for { // somebody else may have taken a slab, or what was in ours
+	for { // another goroutine may have allocated a slab, or taken the words of ours
 		if b := w.found(n); !b.none() {
 			return b, nil
 		}
@@ -54,7 +54,7 @@ func (w *words) take(n int) (block, error) {
 	}
 }
 
-// found is none when a slab is needed.
+// found returns none if a slab is needed.
 func (w *words) found(n int) block {
 	c := class(n)
 	w.mu.Lock()
@@ -83,14 +83,14 @@ func (w *words) give(b block) {
 	w.put(b)
 }
 
-// later gives words back that something queued still reads. The mark is the pool's then.
+// later frees words that queued work still reads. The pool takes over the mark.
 func (w *words) later(m *mark, b block) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.late = append(w.late, lateWords{m, b})
 }
 
-// sweep looks at the oldest alone: the next ones mostly come after it.
+// sweep checks only the oldest entry: later ones mostly pass after it.
 func (w *words) sweep() {
 	for len(w.late) > 0 {
 		first := w.late[0]
@@ -108,14 +108,14 @@ func (w *words) put(b block) {
 	w.idle[c] = append(w.idle[c], b.at)
 }
 
-// grow takes the first slab.
+// grow allocates the first slab.
 func (w *words) grow() error {
 	w.growing.Lock()
 	defer w.growing.Unlock()
 	return w.slab(0)
 }
 
-// slab leaves the rest of the latest one unused. Nobody who gives words back waits for it.
+// slab leaves the rest of the latest slab unused. It holds mu only briefly, so that goroutines which free words do not wait.
 func (w *words) slab(atLeast int) error {
 	slab, err := w.slabs.more(atLeast)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// growing is a second arena of which nothing is mapped.
+// growing is a second arena without mapped memory.
 func growing(b *bench, bytes int64) device.Arena {
 	b.Helper()
 	a, err := b.dev.Reserve(bytes)
@@ -18,7 +18,7 @@ func growing(b *bench, bytes int64) device.Arena {
 	return a
 }
 
-// grow takes one piece; 0 means that the limit is reached.
+// grow maps one piece; 0: the limit is reached.
 func grow(b *bench, a device.Arena, limit int64) int64 {
 	b.Helper()
 	before := a.Mapped()
@@ -39,7 +39,7 @@ func growth(b *bench) {
 		if n == 0 {
 			break
 		}
-		if at > 0 && !bytes.Equal(b.read(base, 4096), contents[0]) { // work goes on in what was mapped before
+		if at > 0 && !bytes.Equal(b.read(base, 4096), contents[0]) { // the mapped memory stays usable
 			b.Fatalf("the first bytes changed when the arena grew beyond %d", at)
 		}
 		contents[at], contents[at+n-4096] = b.noise(4096), b.noise(4096)
@@ -49,17 +49,17 @@ func growth(b *bench) {
 	if len(contents) < 1 || a.Base() != base {
 		b.Fatal("the arena does not grow, or moves")
 	}
-	for off, want := range contents { // growing has not moved or changed anything
+	for off, want := range contents { // growing has not moved or changed any byte
 		if !bytes.Equal(b.read(base+device.Address(off), 4096), want) {
 			b.Fatalf("bytes at %d changed", off)
 		}
 	}
-	want := b.noise(a.Mapped() - 12_345) // in copies across all seams
+	want := b.noise(a.Mapped() - 12_345) // in copies across all borders of pieces
 	b.write(base+12_345, want)
 	if !bytes.Equal(b.read(base+12_345, int64(len(want))), want) {
 		b.Fatal("copies across the seams of pieces")
 	}
-	for a.Mapped() < 3*arenaBytes && grow(b, a, 1<<50) > 0 { // the limit may be larger than what was reserved
+	for a.Mapped() < 3*arenaBytes && grow(b, a, 1<<50) > 0 { // the limit may exceed the reservation
 	}
 	if a.Mapped() > 3*arenaBytes {
 		b.Fatalf("%d bytes mapped of %d", a.Mapped(), 3*arenaBytes)

@@ -1,5 +1,5 @@
-// Package devicetest is the conformance suite of device.Device: what it asks holds for every implementation, on a double of the
-// driver as on a real accelerator. It needs some 64 MiB of the device's memory, and as much of the host's.
+// Package devicetest is the conformance suite of device.Device. Its checks hold for every implementation, on a double of the driver as on a real
+// device. It needs some 64 MiB of device memory, and as much host memory.
 package devicetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Test runs the suite. open returns a new device, or one that can be closed and opened again; the suite closes it.
+// Test runs the suite. open returns a new device, or one that can be closed and reopened; the suite closes it.
 func Test(t *testing.T, open func() device.Device) {
 	for name, run := range map[string]func(*bench){
 		"identity":         identity,
@@ -50,7 +50,7 @@ const (
 	hostBytes  = 16 << 20
 )
 
-// bench is a device with an arena that is mapped whole, pinned host memory, and a lane.
+// bench is a device with a fully mapped arena, pinned host memory, and a lane.
 type bench struct {
 	*testing.T
 	dev   device.Device
@@ -120,7 +120,7 @@ func (b *bench) newLane() device.Lane {
 	return l
 }
 
-// mapping is pageable memory, noisy.
+// mapping is pageable memory filled with random bytes.
 func (b *bench) mapping(n int64) *memory.Mapping {
 	b.Helper()
 	m, err := memory.Map("devicetest", n)
@@ -165,7 +165,7 @@ func (b *bench) hostAt(off int64) device.Address {
 }
 func (b *bench) at(off int64) device.Address { return b.base + device.Address(off) }
 
-// write puts bytes into device memory, read takes them from there, both through the last part of the pinned memory.
+// write copies bytes to device memory, read copies them from it, both through the last part of the pinned memory.
 func (b *bench) write(at device.Address, p []byte) { b.Helper(); b.through(at, p, true) }
 func (b *bench) read(at device.Address, n int64) []byte {
 	b.Helper()
@@ -202,7 +202,7 @@ func (b *bench) noise(n int64) []byte {
 	return p
 }
 
-// pointer is an address that a mapping or the device keeps alive.
+// pointer converts an address that a mapping or the device keeps valid.
 func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 func dense(at device.Address) model.Strided { return model.Strided{Base: pointer(at)} }

@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// seams: pieces that were pinned apart lie side by side, and each is good by itself.
+// seams: separately pinned ranges may be adjacent, and each is usable by itself.
 func seams(b *bench) {
 	const piece, count = 1 << 20, 4
 	m := b.mapping(count * piece)
@@ -24,7 +24,7 @@ func seams(b *bench) {
 	if !bytes.Equal(b.read(b.at(0), count*piece), want) {
 		b.Fatal("copies of whole pieces")
 	}
-	// A copy across the seam is refused, or it is right; nothing else.
+	// A copy across the border is refused, or its result is right.
 	b.write(b.at(0), b.noise(piece))
 	if err := b.lane.Copy(b.at(0), base+piece-500, 1000); err == nil {
 		if !bytes.Equal(b.read(b.at(0), 1000), want[piece-500:piece+500]) {
@@ -34,7 +34,7 @@ func seams(b *bench) {
 		b.Fatal(err)
 	}
 	b.must(b.dev.Lost())
-	// Any order; a piece that goes leaves the others.
+	// In any order; unpinning one range leaves the others.
 	b.must(b.dev.Unpin(m, 2*piece, piece))
 	b.must(b.lane.Copy(b.at(0), base+piece, piece))
 	b.must(b.lane.Copy(b.at(piece), base+3*piece, piece))
@@ -49,7 +49,7 @@ func seams(b *bench) {
 	}
 }
 
-// mistakes: bad input is an error, and the device goes on.
+// mistakes: bad input is an error, and the device stays usable.
 func mistakes(b *bench) {
 	refused := func(what string, err error) {
 		b.Helper()

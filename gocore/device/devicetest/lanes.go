@@ -26,7 +26,7 @@ func identity(b *bench) {
 	}
 }
 
-// A value handed on from place to place arrives only if every copy comes after the one before it.
+// A value copied from slot to slot arrives only if every copy runs after the previous one.
 func laneOrder(b *bench) {
 	const n, steps = 40_000, 50
 	want := b.noise(n)
@@ -53,7 +53,7 @@ func marks(b *bench) {
 		b.must(two.After(m))
 		b.must(two.Copy(b.hostAt(n), b.at(n), n))
 		back := b.mark(two)
-		b.must(one.After(back)) // the next round overwrites what two reads
+		b.must(one.After(back)) // the next round overwrites the bytes that two reads
 		b.wait(back)
 		if passed, err := m.Passed(); !passed || err != nil {
 			b.Fatal("what was waited for by another lane has not passed")
@@ -68,7 +68,7 @@ func marks(b *bench) {
 			b.Fatalf("round %d: a lane did not wait for the mark of another", round)
 		}
 	}
-	// A mark of a lane in itself, and one that passed long ago, cost nothing.
+	// A lane may wait for its own mark, and for one that passed long ago, at no cost.
 	m := b.mark(one)
 	b.must(one.After(m))
 	b.finish(one)
@@ -77,7 +77,7 @@ func marks(b *bench) {
 	m.Drop()
 }
 
-// A mark lives as long as somebody keeps it; what waits for it in a lane need not.
+// A mark exists as long as it has a reference. A lane that waits for it needs none.
 func marksAreKept(b *bench) {
 	two := b.newLane()
 	const n = 1 << 20
@@ -91,7 +91,7 @@ func marksAreKept(b *bench) {
 		b.must(two.After(kept))
 		kept.Drop()
 		b.must(two.Copy(b.hostAt(n), b.at(0), n))
-		for range 20 { // memory of marks that were dropped is used again
+		for range 20 { // memory of dropped marks is reused
 			b.mark(b.lane).Drop()
 		}
 		b.finish(two)
@@ -101,7 +101,7 @@ func marksAreKept(b *bench) {
 	}
 }
 
-// stamps tell how long a lane has waited for another one, once both have been passed.
+// stamps tell how long a lane has waited for another one, once both have passed.
 func stamps(b *bench) {
 	const n = 1 << 20
 	stamp := func(l device.Lane) device.Stamp {

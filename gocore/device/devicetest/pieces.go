@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Where things lie in the arena: slots in the first half, arrays in the second.
+// The layout of the arena: slots in the first half, arrays in the second.
 const arraysFrom = arenaBytes / 2
 
 // copies checks all directions, sizes and offsets of plain copies.
@@ -38,25 +38,25 @@ func copies(b *bench) {
 	}
 }
 
-// array is a strided array in a piece of memory, and what its dense form is.
+// array is a strided array in memory, and its dense form.
 type array struct {
 	device.Piece
 	origin device.Address // of the memory
-	memory []byte         // what lies there
+	memory []byte         // its content
 	zero   int64          // offset in memory of the first dense byte
-	order  []int64        // offset in memory of every dense byte; nil when they lie one after another
+	order  []int64        // offset in memory of every dense byte; nil if they are contiguous
 }
 
-// layout describes an array: order of axes does not matter, strides may be negative.
+// layout describes an array: axes may be in any order, strides may be negative.
 type layout struct {
 	shape, strides []int64
 	item           int64
 }
 
-// contiguous bytes.
+// flat is a layout of contiguous bytes.
 func flat(n int64) layout { return layout{item: n} }
 
-// array lays one out at an address; memory around it is noise that must not change.
+// array creates one at an address; the memory around it is random and must not change.
 func (b *bench) array(slot, at device.Address, lay layout) *array {
 	const margin = 5
 	low, high := int64(0), lay.item
@@ -101,7 +101,7 @@ func (a *array) dense() []byte {
 	return p
 }
 
-// scattered is what the memory is once dense bytes lie in the array.
+// scattered is the content of the memory once the dense bytes are in the array.
 func (a *array) scattered(p []byte) []byte {
 	m := bytes.Clone(a.memory)
 	if len(a.Mem.Shape) == 0 {
@@ -113,7 +113,7 @@ func (a *array) scattered(p []byte) []byte {
 	return m
 }
 
-// arrays lays several out one after another, with slots one after another.
+// arrays creates several one after another, with slots one after another.
 func (b *bench) arrays(lays ...layout) []*array {
 	slot, at := int64(64), int64(arraysFrom+b.rand.Int64N(16))
 	var all []*array
@@ -137,7 +137,7 @@ func asPieces(all []*array) []device.Piece {
 	return p
 }
 
-// roundTrip gathers arrays, looks at slots and sums, puts other bytes into the slots, and scatters them.
+// roundTrip gathers arrays, checks slots and sums, puts other bytes into the slots, and scatters them.
 func (b *bench) roundTrip(all []*array) {
 	b.Helper()
 	origin := all[0].origin
@@ -202,7 +202,7 @@ func (b *bench) gather(all []*array, first device.Address, want []byte) {
 	}
 }
 
-// pieces: nothing at all, nothing in between, one.
+// pieces: no piece, empty pieces among others, one piece.
 func pieces(b *bench) {
 	for _, check := range []bool{false, true} {
 		s, err := b.lane.Gather(nil, check)
@@ -247,7 +247,7 @@ func strides(b *bench) {
 			flat(77),
 		))
 	}
-	b.roundTrip(b.arrays(layout{[]int64{210, 160}, []int64{8, 1680}, 8})) // several leaves, across a leaf's border
+	b.roundTrip(b.arrays(layout{[]int64{210, 160}, []int64{8, 1680}, 8})) // several leaves, across the border of a leaf
 	b.roundTrip(b.arrays(layout{[]int64{53_000}, []int64{-12}, 5}))
 }
 
@@ -264,7 +264,7 @@ func manyPieces(b *bench) {
 	b.roundTrip(b.arrays(lays...))
 }
 
-// notANumber: every bit of floating-point numbers is kept, signalling and with payloads.
+// notANumber: every bit of floating-point numbers is kept, including signalling NaNs and payloads.
 func notANumber(b *bench) {
 	var p []byte
 	for i := range uint64(2000) {
@@ -280,7 +280,7 @@ func notANumber(b *bench) {
 	}
 }
 
-// pageablePieces have their arrays in memory of the host that the accelerator does not know, beside others.
+// pageablePieces have their arrays in pageable host memory, beside others.
 func pageablePieces(b *bench) {
 	m := b.mapping(4 << 20)
 	for _, n := range []int64{0, 1, 1000, 300_001} {
@@ -318,7 +318,7 @@ func pageablePieces(b *bench) {
 	}
 }
 
-// pinnedPieces have their arrays in pinned memory, which kernels reach.
+// pinnedPieces have their arrays in pinned memory, which kernels can reach.
 func pinnedPieces(b *bench) {
 	const n = 100_001
 	want, stripes := b.noise(n), b.noise(n)
@@ -338,7 +338,7 @@ func pinnedPieces(b *bench) {
 	}
 }
 
-// sums can be taken late, in any order, or not at all; there may be many at once.
+// sums can be taken late, in any order, or not at all; many can exist at once.
 func sums(b *bench) {
 	const n = 1000
 	var open []device.Sums

@@ -9,18 +9,18 @@ import (
 	"velocpy/gocore/device/hazard"
 )
 
-// Memory is what schedules run on: an area of Size bytes that lanes can read and write at Area, and host memory of the same kind at
-// Host, of which Bytes is a view, for what is written into the area and read from it.
+// Memory is the memory of schedules: an area of Size bytes at Area that lanes can read and write, and host memory at Host, of which Bytes is a view.
+// The host memory holds the bytes written to the area and read from it.
 type Memory struct {
 	Area, Host device.Address
 	Size       int64
 	Bytes      []byte
-	// Launches says that lanes can gather and scatter, too.
+	// Launches says that lanes can also gather and scatter.
 	Launches bool
 }
 
-// Schedule puts random reads and writes of random ranges into random lanes, each after the waits that hazard.Tracker asks for, and
-// returns whether every read and the end found what a sequential execution gives. careless leaves all waits out.
+// Schedule queues random reads and writes of random ranges in random lanes, each after the waits that hazard.Tracker requires. It returns whether
+// every read, and the final content, equals a sequential execution. careless omits all waits.
 func Schedule(random *rand.Rand, m Memory, lanes []device.Lane, steps int, careless bool) (right bool, err error) {
 	s := &schedule{random: random, Memory: m, careless: careless, model: make([]byte, m.Size)}
 	defer s.tracker.Close()
@@ -41,15 +41,15 @@ type schedule struct {
 	careless bool
 	tracker  hazard.Tracker
 	model    []byte
-	used     int64 // of Bytes
+	used     int64 // part of Bytes in use
 	reads    []found
-	sums     []device.Sums // of captures; given back at the end
+	sums     []device.Sums // of captures; freed at the end
 }
 
-// found is what a read puts into host memory, and what it should be.
+// found is the host memory that a read fills, and its expected content.
 type found struct{ got, want []byte }
 
-// room takes n bytes of host memory that nobody else uses in this schedule.
+// room allocates n bytes of host memory for one use in this schedule.
 func (s *schedule) room(n int64) ([]byte, device.Address) {
 	at := s.used
 	s.used += n
@@ -98,7 +98,7 @@ func (s *schedule) step(l device.Lane) error {
 
 func (s *schedule) launches() bool { return s.Launches && s.random.IntN(2) == 0 }
 
-// piece is two: the bytes before the middle, rounded, and the others.
+// piece is two pieces: the bytes before the rounded middle, and the rest.
 func (s *schedule) piece(slot int64, mem device.Address, n int64) []device.Piece {
 	half := (n / 2) &^ 63
 	at := s.Area + device.Address(slot)
@@ -116,7 +116,7 @@ func (s *schedule) gather(l device.Lane, slot int64, mem device.Address, n int64
 	return err
 }
 
-// work puts work into a lane behind what it has to wait for, and notes it.
+// work queues work in a lane after the marks that it has to wait for, and records it.
 func (s *schedule) work(l device.Lane, from, read, to, written int64, do func() error) error {
 	before := s.tracker.BeforeRead(nil, from, read)
 	before = s.tracker.BeforeWrite(before, to, written)
@@ -141,7 +141,7 @@ func (s *schedule) work(l device.Lane, from, read, to, written int64, do func() 
 	return nil
 }
 
-// end waits as Quiet says, and compares.
+// end waits for the marks of Quiet, and compares.
 func (s *schedule) end(lanes []device.Lane) (bool, error) {
 	if s.careless {
 		err := finishAll(lanes)

@@ -1,4 +1,4 @@
-// Package faultlog writes the faults that GPUs report of themselves into the log ring, for as long as somebody uses these GPUs.
+// Package faultlog writes the faults that GPUs report to the log ring, as long as stores use these GPUs.
 package faultlog
 
 import (
@@ -12,15 +12,15 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// GPU is a device by all of its names.
+// GPU is a device with its names.
 type GPU struct {
 	Name  string // in messages
 	UUID  string
 	PCI   string
-	Slice bool // a part of a GPU: it shares the faults of the whole, which goes by its place on the bus
+	Slice bool // a part of a GPU: it shares the faults of the whole, which is found by its PCI address
 }
 
-// Log watches while anybody has asked it to. The zero value is no use; see New. All methods are safe for concurrent use.
+// Log watches for faults while it has users. The zero value is unusable; see New. All methods are safe for concurrent use.
 type Log struct {
 	open  func() (topology.Source, error)
 	add   func(level logring.Level, message string)
@@ -29,17 +29,17 @@ type Log struct {
 	mu    sync.Mutex
 	users map[int][]GPU
 	next  int
-	stop  chan struct{} // of the goroutine that watches; nil when none does
+	stop  chan struct{} // stops the watching goroutine; nil if there is none
 }
 
-// New watches with what open returns, which is opened anew for every use, and closed. That happens so long after the use began, as it may
-// take locks of the driver that whoever begins needs more; faults before then are not told.
+// New returns a Log that watches through a source from open. It opens a new source for every period of use, and closes it. It opens it only a delay
+// after the use began, since that may take locks of the driver that the beginning user needs. Earlier faults are not logged.
 func New(open func() (topology.Source, error), add func(level logring.Level, message string), delay time.Duration) *Log {
 	return &Log{open: open, add: add, delay: delay, users: map[int][]GPU{}}
 }
 
-// Watch begins to log faults of these GPUs, one warning for each, however many ask for the same GPU. It waits for nothing, and neither does the
-// function that ends it, which may be called more than once.
+// Watch begins to log faults of these GPUs, one warning for each, even if several users watch the same GPU. Neither it nor the function that ends it
+// waits. That function may be called more than once.
 func (l *Log) Watch(gpus []GPU) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *Log) leave(user int) {
 	}
 }
 
-// run watches until it is stopped, or the source gives up. Without a source there is nothing to tell: everything works.
+// run watches until it is stopped, or the source gives up. Without a source there is nothing to log; everything else works.
 func (l *Log) run(stop chan struct{}) {
 	select {
 	case <-stop:
@@ -76,7 +76,7 @@ func (l *Log) run(stop chan struct{}) {
 		return
 	}
 	defer func() { _ = source.Close() }()
-	places := map[string]string{} // where the GPUs of these UUIDs are
+	places := map[string]string{} // PCI addresses by UUID
 	if gpus, err := source.GPUs(); err == nil {
 		for _, g := range gpus {
 			places[g.UUID] = g.PCI
@@ -88,7 +88,7 @@ func (l *Log) run(stop chan struct{}) {
 	}
 }
 
-// current tells whether this goroutine is the one that watches: one that was stopped may go on for a moment.
+// current tells whether this goroutine is the watching one: a stopped one may still run for a moment.
 func (l *Log) current(stop chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *Log) tell(stop chan struct{}, f topology.Fault, place string) {
 	l.add(logring.Warning, fmt.Sprintf("%s reports a fault, XID %d%s", name, f.Code, meaning(f.Code)))
 }
 
-// nameOf is what the users call a GPU, false if none uses it.
+// nameOf is the users' name of a GPU; false if none uses it.
 func (l *Log) nameOf(uuid, place string) (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *Log) nameOf(uuid, place string) (string, bool) {
 	return "", false
 }
 
-// meanings of the vendor's numbers, in short.
+// meanings are short explanations of the vendor's fault numbers.
 var meanings = map[uint64]string{
 	13: "a kernel failed, ours or the application's", 31: "a kernel touched memory that is not mapped", 43: "a kernel was stopped",
 	45: "the process's work was cancelled", 48: "an error of memory that could not be corrected", 63: "a row of memory was replaced",

@@ -1,12 +1,12 @@
-// Package hazard keeps account of which marks a range of a cache has to wait for before it is read or overwritten.
+// Package hazard records which marks a range of a cache has to wait for before it is read or overwritten.
 //
-// Lanes run on their own. What lies in a range is there once the last writers' marks have passed, and the range may be overwritten
-// once those and the marks of all who have read it since have passed. All readers: a slot that was read on three lanes has three
-// marks, and the last one to be noted says nothing of the others.
+// Lanes run independently. The bytes of a range are valid once the marks of its last writers have passed. The range may be overwritten once those and
+// the marks of all later readers have passed. All readers count: a slot that was read on three lanes has three marks, and the mark recorded last says
+// nothing about the others.
 //
-// The order of calls is: BeforeRead, let the reading lane wait for what that gives, queue the work, Read with a mark behind
-// it; the same for writing. A Tracker is not safe for concurrent use: the store calls it under the lock under which it decides
-// about the cache. It never waits for anything.
+// The order of calls is: BeforeRead, let the reading lane wait for the returned marks, queue the work, then Read with a mark behind it. The same
+// holds for writing. A Tracker is not safe for concurrent use: the store calls it under the lock under which it decides about the cache. It never
+// waits.
 package hazard
 
 import (
@@ -15,17 +15,17 @@ import (
 	"velocpy/gocore/device"
 )
 
-// Tracker is the account of one cache. The zero value is empty and ready.
+// Tracker is the record of one cache. The zero value is empty and ready to use.
 //
-// A call costs O(log n + k) for n ranges in the account, k of which it meets, and the queries of some marks. Passed marks are found on the
-// way: every change looks at a few ranges in turn, so that the account stays in proportion to what has not passed.
+// A call costs O(log n + k) for n recorded ranges, k of which overlap its own, and the queries of some marks. Every change also checks a few ranges
+// in turn for passed marks, so that the size of the record stays proportional to the marks that have not passed.
 type Tracker struct {
 	root  *segment
 	visit uint64
-	sweep int64 // where looking for passed marks goes on
+	sweep int64 // position of the search for passed marks
 }
 
-// note is a mark in the account, shared by all segments that name it.
+// note is a recorded mark, shared by all segments that refer to it.
 type note struct {
 	mark  device.Mark
 	uses  int
@@ -38,25 +38,25 @@ type segment struct {
 	from, to    int64
 	writer      *note
 	readers     []*note
-	look        int // how many readers there have to be before they are looked through again
-	swept       int // how many of them Tracker.prune has been through
+	look        int // number of readers at which passed ones are searched next
+	swept       int // how many of them Tracker.prune has checked
 	priority    uint64
 	left, right *segment
 }
 
-// BeforeRead appends to into the marks of the last writers of [from, from+size) that have not passed. Every mark is kept for the
-// caller, who drops it.
+// BeforeRead appends the marks of the last writers of [from, from+size) that have not passed to into. Each mark is kept for the caller, who has to
+// drop it.
 func (t *Tracker) BeforeRead(into []device.Mark, from, size int64) []device.Mark {
 	return t.marks(into, from, size, false)
 }
 
-// BeforeWrite appends to into the marks of the last writers of [from, from+size) and of all readers since that have not passed. Every
-// mark is kept for the caller, who drops it.
+// BeforeWrite appends the marks of the last writers of [from, from+size) and of all later readers that have not passed to into. Each mark is kept for
+// the caller, who has to drop it.
 func (t *Tracker) BeforeWrite(into []device.Mark, from, size int64) []device.Mark {
 	return t.marks(into, from, size, true)
 }
 
-// Quiet is what has to be waited for before the range's memory may be given back: the same as before it is overwritten.
+// Quiet returns the marks to wait for before the range's memory is freed: the same as before it is overwritten.
 func (t *Tracker) Quiet(into []device.Mark, from, size int64) []device.Mark {
 	return t.marks(into, from, size, true)
 }
@@ -82,7 +82,7 @@ func (t *Tracker) marks(into []device.Mark, from, size int64, readers bool) []de
 	return into
 }
 
-// Read notes that work before mark reads [from, from+size). The tracker keeps the mark for itself.
+// Read records that work before mark reads [from, from+size). The tracker keeps its own reference to the mark.
 func (t *Tracker) Read(from, size int64, mark device.Mark) {
 	to := end(from, size)
 	if from >= to {
@@ -97,7 +97,8 @@ func (t *Tracker) Read(from, size int64, mark device.Mark) {
 	t.prune()
 }
 
-// Wrote notes that work before mark, which waited for what BeforeWrite gave, writes [from, from+size). The tracker keeps the mark for itself.
+// Wrote records that work before mark, which waited for the marks of BeforeWrite, writes [from, from+size). The tracker keeps its own reference to
+// the mark.
 func (t *Tracker) Wrote(from, size int64, mark device.Mark) {
 	to := end(from, size)
 	if from >= to {
@@ -113,7 +114,7 @@ func (t *Tracker) Wrote(from, size int64, mark device.Mark) {
 	t.prune()
 }
 
-// Forget drops everything that is known of [from, from+size): nothing touches it any more.
+// Forget drops the record of [from, from+size), which no work touches any more.
 func (t *Tracker) Forget(from, size int64) {
 	to := end(from, size)
 	if from >= to {
@@ -130,14 +131,14 @@ func (t *Tracker) Close() {
 	t.root = nil
 }
 
-// Ranges is how many ranges the account has.
+// Ranges is the number of recorded ranges.
 func (t *Tracker) Ranges() int {
 	count := 0
 	t.root.each(func(*segment) { count++ })
 	return count
 }
 
-// end is from+size, cut where numbers end.
+// end is from+size, at most the largest int64.
 func end(from, size int64) int64 {
 	if size <= 0 {
 		return from
@@ -148,7 +149,7 @@ func end(from, size int64) int64 {
 	return from + size
 }
 
-// cut takes the tree apart so that the middle part is exactly what lies in [from, to).
+// cut splits the tree so that the middle part covers exactly the segments in [from, to).
 func (t *Tracker) cut(from, to int64) (before, inside, after *segment) {
 	t.root = t.root.crack(from)
 	t.root = t.root.crack(to)
@@ -157,19 +158,19 @@ func (t *Tracker) cut(from, to int64) (before, inside, after *segment) {
 	return before, inside, after
 }
 
-// Every change looks at so many marks at the most, and asks so many of them: more than a change of one range adds, and few, as each question
-// may be a call of the driver.
+// These bound how many marks a change checks, and for how many it asks the device. They exceed the marks that a change of one range adds. They are
+// small because each query may be a driver call.
 const (
 	looks = 8
 	asks  = 2
 )
 
-// allowance is what is left of that.
+// allowance is the unused part of these bounds.
 type allowance struct{ looks, asks int }
 
 func (a *allowance) spent() bool { return a.looks <= 0 || a.asks <= 0 }
 
-// spend takes off what looking at a mark costs.
+// spend subtracts the cost of checking a mark.
 func (a *allowance) spend(n *note) {
 	a.looks--
 	if n != nil && !n.gone {
@@ -177,7 +178,7 @@ func (a *allowance) spend(n *note) {
 	}
 }
 
-// prune looks at the next few marks for ones that have passed, and drops ranges without any.
+// prune checks the next few marks for passed ones, and drops ranges without any.
 func (t *Tracker) prune() {
 	for left := (allowance{looks, asks}); !left.spent(); {
 		s := t.root.next(t.sweep)

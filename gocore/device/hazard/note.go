@@ -2,7 +2,7 @@ package hazard
 
 import "velocpy/gocore/device"
 
-// newNote keeps a mark. It is dropped when it has passed, or when no segment names it any more.
+// newNote keeps a mark. It is dropped when it has passed, or when no segment refers to it any more.
 func newNote(mark device.Mark) *note { return &note{mark: mark.Keep()} }
 
 func (n *note) use() *note {
@@ -30,8 +30,8 @@ func (n *note) drop() {
 	n.mark = nil
 }
 
-// passed looks, and drops the mark as soon as it can: a mark seen too late costs its lane a wait for nothing. One that cannot be asked has not
-// passed: whoever waits for it is told why.
+// passed queries the mark and drops it as soon as possible: a passed mark seen too late makes a lane wait for nothing. If the query fails the mark
+// counts as not passed: a wait for it returns the error.
 func (n *note) passed() bool {
 	if n.gone {
 		return true
@@ -44,7 +44,7 @@ func (n *note) passed() bool {
 	return true
 }
 
-// unlessPassed is the note, or nil if its mark has passed: one use of it is over then.
+// unlessPassed is the note, or nil if its mark has passed. In the second case it releases one use.
 func (n *note) unlessPassed() *note {
 	if n == nil || !n.passed() {
 		return n

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// fewReaders is how many readers a segment may have before passed ones are looked for.
+// fewReaders is how many readers a segment may have before passed ones are searched.
 const fewReaders = 8
 
 func newSegment(from, to int64) *segment {
 	return &segment{from: from, to: to, look: fewReaders, priority: rand.Uint64()}
 }
 
-// read adds a reader. Looking for passed ones whenever their number has doubled costs each reader O(1).
+// read adds a reader. Searching for passed ones whenever their number has doubled costs each reader O(1).
 func (s *segment) read(n *note) {
 	if len(s.readers) >= s.look {
 		s.clean()
@@ -21,14 +21,14 @@ func (s *segment) read(n *note) {
 	s.readers = append(s.readers, n.use())
 }
 
-// clean forgets marks that have passed.
+// clean removes marks that have passed.
 func (s *segment) clean() {
 	s.writer = s.writer.unlessPassed()
 	s.readers = slices.DeleteFunc(s.readers, func(n *note) bool { return n.unlessPassed() == nil })
 	s.swept = 0
 }
 
-// sweep does the same for as many marks as is allowed, and says whether it is through.
+// sweep does the same for as many marks as the allowance permits, and returns whether it has checked all.
 func (s *segment) sweep(left *allowance) (through bool) {
 	if s.swept == 0 {
 		left.spend(s.writer)
@@ -59,7 +59,7 @@ func (s *segment) forget() {
 	s.writer, s.readers = nil, nil
 }
 
-// behind is the part of a segment from at on; s keeps what is before.
+// behind is the part of a segment from at on; s keeps the part before.
 func (s *segment) behind(at int64) *segment {
 	n := newSegment(at, s.to)
 	s.to = at
@@ -87,7 +87,7 @@ func part(s *segment, at int64) (before, after *segment) {
 	return before, s
 }
 
-// join makes one tree of two; all of a lies before all of b.
+// join merges two trees; all of a is before all of b.
 func join(a, b *segment) *segment {
 	switch {
 	case a == nil:
@@ -102,7 +102,7 @@ func join(a, b *segment) *segment {
 	return b
 }
 
-// crack makes at a border between segments, if it lies inside one.
+// crack makes at a border between segments, if it is inside one.
 func (s *segment) crack(at int64) *segment {
 	before, after := part(s, at)
 	if last := before.last(); last != nil && last.to > at {
@@ -118,7 +118,7 @@ func (s *segment) last() *segment {
 	return s
 }
 
-// next is the first segment that ends behind at.
+// next is the first segment that ends after at.
 func (s *segment) next(at int64) (found *segment) {
 	for s != nil {
 		if s.to > at {
@@ -135,7 +135,7 @@ func (s *segment) meet(from, to int64, visit func(*segment)) {
 	if s == nil || from >= to {
 		return
 	}
-	if s.from > from { // those to the left end at s.from at the latest
+	if s.from > from { // the segments to the left end at s.from or before
 		s.left.meet(from, to, visit)
 	}
 	if s.from < to && s.to > from {
@@ -155,7 +155,7 @@ func (s *segment) each(visit func(*segment)) {
 	}
 }
 
-// fill returns a tree that covers all of [from, to), where s lies, with new segments in its gaps.
+// fill returns a tree that covers all of [from, to), the range of s, with new segments in its gaps.
 func (s *segment) fill(from, to int64) *segment {
 	var gaps [][2]int64
 	s.each(func(x *segment) {

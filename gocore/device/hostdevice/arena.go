@@ -9,13 +9,13 @@ import (
 	"velocpy/gocore/device"
 )
 
-// Errors of this implementation alone.
+// Errors of this implementation only.
 var (
 	ErrInUse   = errors.New("still in use")
-	ErrAddress = errors.New("no such memory") // what a real device would lose its context for
+	ErrAddress = errors.New("no such memory") // a real device would lose its context
 )
 
-// arena implements device.Arena. All of it is one mapping from the start; what counts as mapped is a number.
+// arena implements device.Arena. All of it is one mapping from the start; mapped is only a number.
 type arena struct {
 	dev     *Device
 	mapping *memory.Mapping
@@ -60,7 +60,7 @@ func (a *arena) Grow(limit int64) (int64, error) {
 	if d.lost != nil || a.freed {
 		return a.mapped, a.unusable()
 	}
-	// As a real device: memory comes in whole pieces, but the last one of a reservation may be cut.
+	// As on a real device, memory comes in whole pieces, except that the last one of a reservation may be cut.
 	n := min(d.opt.Piece, min(limit, a.mapping.Size())-a.mapped)
 	if n <= 0 {
 		return a.mapped, nil
@@ -111,7 +111,7 @@ func (a *arena) Free() error {
 	return a.mapping.Unmap()
 }
 
-// check says whether work may touch [at, at+n): it lies in one pinned range, in the mapped part of an arena, or in neither.
+// check tells whether work may touch [at, at+n): it must be in one pinned range, in the mapped part of an arena, or in neither.
 func (d *Device) check(at device.Address, n int64) error {
 	to := at + device.Address(n)
 	for _, a := range d.arenas {

@@ -1,12 +1,12 @@
-// Package hostdevice is the device interface on plain host memory: every policy of the store runs on it, without an accelerator.
+// Package hostdevice is the device interface on plain host memory. Every policy of the store runs on it, without an accelerator.
 //
-// A lane is a queue that a goroutine works through in order, so that what no mark orders really happens in any order; Options.Delay adds
-// random pauses. Options.Direct makes every lane do its work at the call instead. Borrowed lanes are the same: one queue per
-// number, 0 and 1 one queue. They have no other order against lanes of our own, and as there is no caller's work in them, whoever overwrites
-// an array has to wait for a mark behind its capture.
+// A lane is a queue that a goroutine works off in order, so that work which no mark orders really runs in any order. Options.Delay adds random
+// pauses. Options.Direct makes every lane do its work inside the call instead. Borrowed lanes are the same: one queue per number, 0 and 1 one queue.
+// They have no other order relative to our own lanes. Callers queue no work of their own in them. So before an array is overwritten, its owner has to
+// wait for a mark behind its capture.
 //
-// Like the real one it refuses a copy that crosses the seam of two pinned ranges, or leaves a pinned range or the mapped part of an
-// arena, and its memory has an end.
+// Like the real one, it refuses a copy that crosses the border of two pinned ranges, or leaves a pinned range or the mapped part of an arena. Its
+// memory is limited.
 package hostdevice
 
 import (
@@ -24,10 +24,10 @@ import (
 type Options struct {
 	Ordinal int
 	Memory  int64         // 1 GiB
-	Piece   int64         // what an arena grows by: 2 MiB
+	Piece   int64         // size of an arena's pieces: 2 MiB
 	Delay   time.Duration // the longest pause before a piece of work
 	Seed    uint64
-	Direct  bool // work is done when it is put into a lane
+	Direct  bool // work is done inside the call that queues it
 	Place   device.Place
 }
 
@@ -41,7 +41,7 @@ type Device struct {
 	arenas   []*arena
 	pins     []pinned
 	borrowed map[uint64]*lane
-	lanes    int // open ones of our own
+	lanes    int // number of open lanes of our own
 	closed   bool
 	lost     error
 }
@@ -81,14 +81,14 @@ func (d *Device) Memory() (free, total int64, err error) {
 	return max(0, d.opt.Memory-d.used), d.opt.Memory, d.lost
 }
 
-// Occupy takes memory of the device away from arenas, or gives it back (negative): others use it.
+// Occupy takes device memory away from arenas, or returns it (negative), as if other processes used it.
 func (d *Device) Occupy(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.used += bytes
 }
 
-// Lose loses the device: what is queued does not happen any more, and every call returns device.ErrLost.
+// Lose makes the device lost: queued work does not run any more, and every call returns device.ErrLost.
 func (d *Device) Lose(cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,7 +104,7 @@ func (d *Device) Lost() error {
 	return d.lost
 }
 
-// Pin implements device.Device: it is remembered, and copies are held to it.
+// Pin implements device.Device: it records the range, and copies are checked against it.
 func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	p, err := d.within("pin", m, off, n)
 	if err != nil {
@@ -122,7 +122,7 @@ func (d *Device) Pin(m *memory.Mapping, off, n int64) error {
 	return nil
 }
 
-// Border implements device.Device: copies cross what they like here.
+// Border implements device.Device: here copies may cross any border that is not pinned.
 func (d *Device) Border(m *memory.Mapping, off, n int64) error {
 	if _, err := d.within("border", m, off, n); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (d *Device) within(what string, m *memory.Mapping, off, n int64) (pinned, e
 	return pinned{device.Address(m.Base()) + device.Address(off), n}, nil
 }
 
-// Close implements device.Device. It says what is still in use.
+// Close implements device.Device. It fails if anything is still in use.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

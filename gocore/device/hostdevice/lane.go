@@ -13,7 +13,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// lane implements device.Lane. Its goroutine lives while something is queued.
+// lane implements device.Lane. Its goroutine runs while work is queued.
 type lane struct {
 	dev     *Device
 	own     bool
@@ -59,7 +59,7 @@ func (l *lane) Close() error {
 	return nil
 }
 
-// put queues work that touches the given ranges. They are checked now, as long as somebody is there to be told.
+// put queues work that touches the given ranges. They are checked now, while the caller can get the error.
 func (l *lane) put(touches []pinned, work func()) error {
 	d := l.dev
 	d.mu.Lock()
@@ -122,7 +122,7 @@ func (d *Device) pause() time.Duration {
 	return time.Duration(d.random.Int64N(int64(d.opt.Delay)))
 }
 
-// unlessLost does work that touches memory.
+// unlessLost wraps work that touches memory.
 func (d *Device) unlessLost(work func()) func() {
 	return func() {
 		if d.Lost() == nil {
@@ -131,7 +131,7 @@ func (d *Device) unlessLost(work func()) func() {
 	}
 }
 
-// pointer is an address that something outside of the Go heap keeps alive.
+// pointer converts an address that is valid outside of the Go heap.
 func pointer(at device.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 func view(at device.Address, n int64) []byte { return unsafe.Slice((*byte)(pointer(at)), n) }
@@ -169,7 +169,7 @@ func (l *lane) Hash(pieces []device.Piece) (device.Sums, error) {
 	return s, s.Fetch(l)
 }
 
-// work queues one job. The pieces' shapes may be the caller's to reuse, so they are copied.
+// work queues one job. The caller may reuse the shapes of the pieces, so they are copied.
 func (l *lane) work(dir copier.Direction, pieces []device.Piece, check bool) (*sums, error) {
 	parts := make([]copier.Piece, len(pieces))
 	touches := make([]pinned, len(pieces))
@@ -210,7 +210,7 @@ func (s *sums) Fetch(l device.Lane) error {
 	return to.put(nil, to.dev.unlessLost(func() { s.here.Store(s.there.Load()) }))
 }
 
-// Take implements device.Sums. It is nil if the work has not happened, or nothing was fetched.
+// Take implements device.Sums. It is nil if the work has not run, or the sums were not fetched.
 func (s *sums) Take() []uint64 {
 	s.there.Store(nil)
 	if by := s.here.Swap(nil); by != nil {

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// bus is where the kernel describes the devices of the PCI bus.
+// bus is the directory in which the kernel describes the devices of the PCI bus.
 const bus = "/sys/bus/pci/devices"
 
-// LinkAt reads what the link of a PCI device can carry in one direction, bytes/s before protocol, from what the kernel says of it; 0 when it does not. The
-// address is as NVML's or CUDA's: "00000000:1b:00.0". LinkOf knows better, and takes longer.
+// LinkAt is the rate of a PCI device's link in one direction, bytes/s before protocol, according to the kernel; 0 if that is unknown. The address is
+// in the form of NVML or CUDA: "00000000:1b:00.0". LinkOf knows more, and takes longer.
 func LinkAt(read func(path string) ([]byte, error), address string) float64 {
 	if domain, rest, ok := strings.Cut(address, ":"); ok && len(domain) > 4 {
 		address = domain[len(domain)-4:] + ":" + rest // the kernel writes four digits
 	}
-	word := func(name string) string { // the first one of a file
+	word := func(name string) string { // the first word of a file
 		text, err := read(filepath.Join(bus, strings.ToLower(address), name))
 		if err != nil {
 			return ""
@@ -30,9 +30,9 @@ func LinkAt(read func(path string) ([]byte, error), address string) float64 {
 	return g.Usable()
 }
 
-// LinkOf is the same of a GPU, as the management library says: the GPU of that UUID, or the one at that address, of which it is a slice. In a virtual machine
-// the kernel often knows no more than the emulated bus. The library takes some ten milliseconds to load, which is too long while a store opens: it is asked
-// beside that.
+// LinkOf is the same for a GPU according to the management library. It takes the GPU of that UUID, or the one at that address, of which it is a
+// slice. In a virtual machine the kernel often knows only the emulated bus. The library takes some ten milliseconds to load. That is too long for the
+// opening of a store, so it is asked in parallel.
 func LinkOf(source Source, uuid, address string) float64 {
 	gpus, err := source.GPUs()
 	if err != nil {
@@ -48,7 +48,7 @@ func LinkOf(source Source, uuid, address string) float64 {
 	return gpus[at].Usable()
 }
 
-// generation is that of PCIe by what it transfers a second on a lane; 0 for others.
+// generation is the PCIe generation with that number of GT/s per lane; 0 for others.
 func generation(transfers string) int {
 	return map[string]int{"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}[transfers]
 }

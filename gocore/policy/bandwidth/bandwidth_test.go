@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// link is a true link: it knows how long a transfer takes.
+// link is a real link with a known transfer time.
 type link struct {
 	rate    float64 // bytes per second
 	latency float64 // ns
@@ -36,7 +36,7 @@ func TestPrior(t *testing.T) {
 	}
 }
 
-// A prior that is wrong by a factor of a hundred, either way, is overcome by a handful of transfers.
+// A prior that is wrong by a factor of a hundred, either way, is corrected by a handful of transfers.
 func TestWrongPrior(t *testing.T) {
 	for _, prior := range []float64{1e7, 1e11} {
 		l := link{rate: 1e9}
@@ -52,7 +52,7 @@ func TestWrongPrior(t *testing.T) {
 	}
 }
 
-// Small transfers teach the latency, leave the rate alone, and are predicted well themselves.
+// Small transfers update the latency, leave the rate alone, and are predicted well themselves.
 func TestSmallTransfersTeachTheLatency(t *testing.T) {
 	l := link{rate: 5e9, latency: 80e3}
 	e := New(5e9)
@@ -98,7 +98,7 @@ func TestOneStallIsForgiven(t *testing.T) {
 	}
 }
 
-// A latency learned in bad times does not keep bulk transfers from being heard when the times are better.
+// A latency learned in bad times does not keep bulk transfers from counting when times are better.
 func TestLatencyRecovers(t *testing.T) {
 	bad, good := link{rate: 1e9, latency: 200e6}, link{rate: 2e9, latency: 50e3}
 	e := New(1e9)
@@ -112,7 +112,7 @@ func TestLatencyRecovers(t *testing.T) {
 	near(t, "prediction", float64(e.Predict(64<<20)), float64(good.ns(64<<20)), 0.2)
 }
 
-// A link that changes its rate for good, as a disk whose write cache is full, is followed within about two seconds of transfers.
+// A lasting change of a link's rate, as of a disk whose write cache is full, is followed within about two seconds of transfers.
 func TestLastingChangeIsFollowed(t *testing.T) {
 	for _, to := range []float64{0.1e9, 10e9} {
 		e := New(1e9)
@@ -167,7 +167,7 @@ func TestPredictionsStaySane(t *testing.T) {
 	})
 }
 
-// Over links of every kind, with noise, sizes that a tier moves are predicted within 40 % or 10 µs.
+// Over links of every kind, with noise, transfers of the sizes that a tier moves are predicted within 40 % or 10 µs.
 func TestNoisyLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := link{
@@ -205,7 +205,7 @@ func BenchmarkPredict(b *testing.B) {
 	_ = sum
 }
 
-// A better prior counts until transfers have been seen.
+// A better prior counts until transfers have been observed.
 func TestAssume(t *testing.T) {
 	e := New(1e9)
 	for prior, want := range map[float64]float64{2e9: 2e9, 0: 2e9, -1: 2e9, math.Inf(1): 2e9, math.NaN(): 2e9} {

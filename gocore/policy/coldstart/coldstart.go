@@ -1,12 +1,13 @@
-// Package coldstart predicts for how long an application is blocked while the host tier below its devices is made ready, by the
-// strategy that makes it ready, and chooses the strategy.
+// Package coldstart predicts how long an application is blocked while the host tier below its devices is prefaulted and registered. It does so for
+// each strategy and chooses one.
 //
-// Pages of a fresh host tier are absent. Touching a page makes the kernel allocate it; registering a range lets a device copy to it at
-// the full rate of its link. Maurya et al., HiPC'22, sections IV-A and IV-B, name the trade: touching competes with copies for the
-// memory, a page that is touched first is registered faster, and a call that registers everything blocks captures for as long as it lasts.
-// The paper chooses between concurrent and sequential touching by the interval between checkpoints, their size, the number of
-// processes and the rates. Predict plays the same inputs through a fluid model, Choose compares.
+// The pages of a fresh host tier are absent. Touching a page makes the kernel allocate it. Registering a range lets a device copy to it at the full
+// rate of its link. Maurya et al., HiPC'22, sections IV-A and IV-B, describe the trade-off. Touching competes with copies for the memory. A page that
+// was touched first is registered faster. A call that registers all pages blocks captures while it lasts. The paper chooses between concurrent and
+// sequential touching by the interval between checkpoints, their size, the number of processes and the rates. Predict runs the same inputs through a
+// fluid model; Choose compares.
 //
+// The package is pure: it takes times and rates, reads no clock and does no I/O.
 // The package is pure: it takes times and rates, reads no clock and does no I/O.
 package coldstart
 
@@ -15,13 +16,13 @@ import "math"
 // Strategy is a way to make the host tier ready.
 type Strategy uint8
 
-// The strategies. Concurrent, Sequential and Direct are the paper's; Pipeline registers each piece as soon as it has been touched, and
-// a flush waits until its place has been registered.
+// The strategies. Concurrent, Sequential and Direct are the paper's. Pipeline registers each piece as soon as it has been touched; a flush waits
+// until its range has been registered.
 const (
 	Pipeline   Strategy = iota
-	Concurrent          // touches while flushes copy to memory that is not registered, and registers everything in one call at the end
+	Concurrent          // touches while flushes copy to unregistered memory, and registers all of it in one call at the end
 	Sequential          // the same, but touches only while no flush is under way
-	Direct              // registers everything at once, untouched, before anything else happens
+	Direct              // registers all of it at once, untouched, before anything else happens
 )
 
 var names = [...]string{"pipeline", "concurrent", "sequential", "direct"}
@@ -31,37 +32,37 @@ func (s Strategy) String() string { return names[s] }
 // Strategies lists them in the order in which Choose prefers equals.
 func Strategies() []Strategy { return []Strategy{Pipeline, Concurrent, Sequential, Direct} }
 
-// Workload is what the application does, and what there is to make ready. Times are seconds, sizes bytes.
+// Workload is the application's load and the memory to prepare. Times are seconds, sizes bytes.
 type Workload struct {
 	Interval   float64 // from the end of one capture to the next one
 	Checkpoint float64 // bytes of a capture
-	Buffer     float64 // bytes of the device's tier: a capture waits for a flush when it is full
+	Buffer     float64 // bytes of the device's tier: when it is full, a capture waits for a flush
 	Host       float64 // bytes of the host tier that are not registered yet; the application is expected to fill them
 	Touched    float64 // of these, bytes that have been touched, at the front
 	Ready      float64 // bytes before them that are registered and not written yet
-	Processes  int     // processes of the node that make theirs ready at the same time, this one included; below 1: 1
+	Processes  int     // processes of the node that prepare their tiers at the same time, including this one; below 1: 1
 }
 
 // Rates are in bytes per second; all of them are above zero.
 type Rates struct {
-	Touch         float64 // of one process that touches pages, undisturbed
+	Touch         float64 // of one process that touches pages, alone
 	TouchNode     float64 // of all processes of the node together; 0: they do not slow each other down
 	Register      float64 // of touched pages, by all processes of the node together: the driver and the kernel serve one at a time
 	RegisterFresh float64 // of pages that were not touched, likewise
 	Pinned        float64 // of a copy to registered memory
 	Pageable      float64 // of a copy to touched memory that is not registered
 	Fresh         float64 // of a copy to pages that were not touched
-	// Share is the part of its rate that touching keeps beside a copy to memory that is not registered, and that copy beside touching;
-	// ShareDMA is the same beside a copy to registered memory. Both are above 0 and at most 1.
+	// Share is the part of its rate that touching keeps beside a copy to unregistered memory, and the part that the copy keeps. ShareDMA is the same
+	// beside a copy to registered memory. Both are above 0 and at most 1.
 	Share, ShareDMA float64
-	Call            float64 // bytes that Pipeline registers in one call of the driver
+	Call            float64 // bytes that Pipeline registers per call of the driver
 }
 
-// advantage is what another strategy must have over Pipeline to be chosen: the inputs are estimates, and to change over has its price.
+// advantage is the gain over Pipeline that another strategy needs to be chosen: the inputs are estimates, and a change has its cost.
 const advantage = 0.05
 
-// Choose returns the strategy with the least blocked time, and what was predicted for each, in the order of Strategies. Pipeline is
-// kept unless another one saves a twentieth of its blocked time and a millisecond.
+// Choose returns the strategy with the least blocked time, and the prediction for each, in the order of Strategies. It keeps Pipeline unless another
+// one saves a twentieth of its blocked time and a millisecond.
 func Choose(w Workload, r Rates) (best Strategy, blocked [4]float64) {
 	for _, s := range Strategies() {
 		blocked[s] = Predict(s, w, r)
@@ -75,12 +76,12 @@ func Choose(w Workload, r Rates) (best Strategy, blocked [4]float64) {
 	return best, blocked
 }
 
-// mostSteps bounds the captures that are played; more are played several at once.
+// mostSteps bounds the number of simulated captures; beyond, several are simulated as one.
 const mostSteps = 2048
 
-// Predict is for how many seconds the application is blocked from now until the host tier has been filled and registered: by the
-// strategy before the first capture, by captures that wait for room on the device or for the driver, and by what is still missing when
-// the last capture has been taken. Cost: at most a few thousand steps of arithmetic.
+// Predict is for how many seconds the application is blocked from now until the host tier has been filled and registered. The strategy blocks before
+// the first capture. Captures block while they wait for room on the device or for the driver. The rest blocks after the last capture. Cost: at most a
+// few thousand steps of arithmetic.
 func Predict(s Strategy, w Workload, r Rates) float64 {
 	m := newModel(s, w, r)
 	if s == Direct {
@@ -95,7 +96,7 @@ func Predict(s Strategy, w Workload, r Rates) float64 {
 	return m.blocked
 }
 
-// model is the state of one play.
+// model is the state of one simulation.
 type model struct {
 	strategy   Strategy
 	rates      Rates
@@ -103,20 +104,20 @@ type model struct {
 	checkpoint float64
 	buffer     float64
 	processes  float64
-	size       float64 // bytes to be written in all
+	size       float64 // bytes to be written in total
 
 	now, blocked float64
 	queue        float64 // bytes on the device that wait for their flush
 	written      float64 // bytes of the host tier that flushes have reached
-	touched      float64 // … that are present
+	touched      float64 // … that are touched
 	registered   float64 // … that are registered
-	whole        float64 // bytes that the call at the end registers
-	turn         float64 // when that call begins; infinite while something is left to touch
+	whole        float64 // bytes that the final call registers
+	turn         float64 // start of that call; infinite while pages are left to touch
 	calls        float64 // seconds of Pipeline's calls that no capture has met
-	steps        int     // that it may still take: rounding must not make it go on forever
+	steps        int     // steps that it may still take, so that rounding cannot make it endless
 }
 
-// What counts as nothing: bytes, and seconds.
+// Smaller amounts count as zero: bytes, and seconds.
 const (
 	grain   = 1.0
 	instant = 1e-9
@@ -132,7 +133,7 @@ func newModel(s Strategy, w Workload, r Rates) *model {
 	return m
 }
 
-// capture waits for the driver and for room on the device, and puts a checkpoint there.
+// capture waits for the driver and for room on the device, and adds a checkpoint there.
 func (m *model) capture(bytes float64) {
 	m.blocked += m.advance(max(m.callEnds()-m.now, 0), -1)
 	if room := m.buffer - bytes; m.queue > room {
@@ -142,7 +143,8 @@ func (m *model) capture(bytes float64) {
 	m.meetCall()
 }
 
-// meetCall blocks a capture for half a call of Pipeline's, as likely as one is under way, and never for longer in all than the calls last.
+// meetCall blocks a capture for half of a Pipeline call, with the probability that one is under way. The total never exceeds the duration of the
+// calls.
 func (m *model) meetCall() {
 	if m.strategy != Pipeline || m.registered > m.size-grain {
 		return
@@ -153,7 +155,7 @@ func (m *model) meetCall() {
 	m.calls -= met
 }
 
-// finish is how long it takes until everything is registered.
+// finish is the time until all memory is registered.
 func (m *model) finish() float64 {
 	began := m.now
 	for m.registered < m.size-grain && m.step(math.Inf(1), -1) {
@@ -161,7 +163,7 @@ func (m *model) finish() float64 {
 	return m.now - began
 }
 
-// callEnds is when the call that registers everything gives the driver back; 0 while it is not under way.
+// callEnds is the end of the final call, which holds the driver; 0 while it is not under way.
 func (m *model) callEnds() float64 {
 	if m.now < m.turn {
 		return 0
@@ -169,8 +171,8 @@ func (m *model) callEnds() float64 {
 	return m.turn + m.whole/m.rates.Register
 }
 
-// advance lets time pass: so many seconds, or until at most so many bytes wait for their flush; below 0 that does not count. It returns how
-// long it took.
+// advance lets time pass: that many seconds, or until at most that many bytes wait for their flush (below 0: no such condition). It returns the
+// elapsed time.
 func (m *model) advance(seconds, waiting float64) float64 {
 	began := m.now
 	for end := m.now + seconds; m.now < end && (waiting < 0 || m.queue > waiting+grain) && m.step(end-m.now, waiting); {
@@ -178,7 +180,7 @@ func (m *model) advance(seconds, waiting float64) float64 {
 	return m.now - began
 }
 
-// step goes on to the next change of a rate, or for so many seconds, or until so many bytes wait; false when nothing moves.
+// step advances to the next change of a rate, or by that many seconds, or until that many bytes wait; false when nothing moves.
 func (m *model) step(seconds, waiting float64) bool {
 	flush, touch, register := m.speeds()
 	dt := seconds
@@ -209,8 +211,7 @@ func (m *model) step(seconds, waiting float64) bool {
 	return true
 }
 
-// move brings the three places to where they are now: a page is touched at the latest by the copy to it, and no copy of Pipeline's overtakes
-// registering.
+// move updates the three positions. The copy to a page touches it at the latest, and no copy of Pipeline's overtakes registering.
 func (m *model) move(written, touched, registered float64) {
 	limit := m.size
 	if m.strategy != Pipeline {
@@ -224,7 +225,7 @@ func (m *model) move(written, touched, registered float64) {
 	m.written = snap(snap(min(written, limit), m.registered), m.touched)
 }
 
-// snap takes a place for another one that it has come to but for rounding.
+// snap replaces a position by another one if only rounding separates them.
 func snap(x, to float64) float64 {
 	if math.Abs(x-to) < grain {
 		return to
@@ -232,7 +233,7 @@ func snap(x, to float64) float64 {
 	return x
 }
 
-// endTouching notes when the call that registers everything has its turn: on the average half of the other processes are served before.
+// endTouching sets the start of the final call: on average, half of the other processes are served before.
 func (m *model) endTouching() {
 	if atEnd := m.strategy == Concurrent || m.strategy == Sequential; atEnd && m.touched >= m.size && math.IsInf(m.turn, 1) {
 		m.turn = m.now + (m.processes-1)/2*m.whole/m.rates.Register
@@ -245,7 +246,7 @@ func (m *model) endCall() {
 	}
 }
 
-// speeds are those of flushing, touching and registering now, bytes/s.
+// speeds are the present rates of flushing, touching and registering, bytes/s.
 func (m *model) speeds() (flush, touch, register float64) {
 	if m.now >= m.turn && m.registered < m.size { // the driver does nothing else
 		return 0, 0, 0
@@ -277,7 +278,7 @@ func (m *model) speeds() (flush, touch, register float64) {
 		flush = min(r.Pinned*share, register)
 	case m.written < m.touched:
 		flush = r.Pageable * share
-	default: // right behind the thread that touches, or touching by itself
+	default: // directly behind the thread that touches, or the copy itself touches
 		flush = max(min(r.Pageable*share, touch), r.Fresh*share)
 	}
 	return flush, touch, register

@@ -16,15 +16,15 @@ const (
 	gib = 1 << 30
 )
 
-// dgx are the rates of the paper's node (Maurya et al., HiPC'22, sections IV-A, V-A and V-E): 3 GB/s where a copy or the driver has to make pages
-// first, 12 and 25 GB/s to memory that is not registered and that is. What it gives no number for is what its figures imply: huge pages are touched
-// several times faster than copies come, registering touched pages takes a second for 32 GiB, and touching beside copies slows both down more than
-// taking turns.
+// dgx are the rates of the paper's node (Maurya et al., HiPC'22, sections IV-A, V-A and V-E). A copy or driver call that has to allocate the pages
+// first gets 3 GB/s. Copies get 12 GB/s to unregistered and 25 GB/s to registered memory. The other rates are implied by the paper's figures. Huge
+// pages are touched several times faster than copies come. Registering touched pages takes a second for 32 GiB. Touching beside copies slows both
+// down more than taking turns.
 var dgx = Rates{
 	Touch: 24e9, Register: 40e9, RegisterFresh: 3e9, Pinned: 25e9, Pageable: 12e9, Fresh: 3e9, Share: 0.3, ShareDMA: 0.8, Call: 64 * mib,
 }
 
-// largeHost is the paper's configuration of that name: 256 checkpoints of 128 MB, 4 GB of a device's memory before 32 GB of the host's.
+// largeHost is the paper's configuration of that name: 256 checkpoints of 128 MB, with 4 GB of device memory before 32 GB of host memory.
 func largeHost(interval float64) Workload {
 	return Workload{Interval: interval, Checkpoint: 128e6, Buffer: 4e9, Host: 32e9, Processes: 1}
 }
@@ -34,7 +34,7 @@ func with[T any](x T, change func(*T)) T {
 	return x
 }
 
-// Which of the paper's own strategies wins, by what it varies.
+// Which of the paper's own strategies wins, by the parameters that the paper varies.
 func TestPaperStrategies(t *testing.T) {
 	zeroing := with(dgx, func(r *Rates) { r.RegisterFresh, r.Touch, r.Pageable = 30e9, 6e9, 2e9 })
 	for name, c := range map[string]struct {
@@ -70,8 +70,8 @@ func TestPaperStrategies(t *testing.T) {
 	}
 }
 
-// By how much: at small intervals a little, at some of the larger ones more than the average of the paper, 43 %, and at none more than its maximum of
-// 2.7 times and the duration of the call in it.
+// The size of the gain. At small intervals it is small. At some of the larger ones it is more than the paper's average of 43 %. At none does it
+// exceed the paper's maximum of 2.7 times and the duration of the call in it.
 func TestSequentialAgainstConcurrent(t *testing.T) {
 	most := 0.0
 	for _, interval := range []float64{12e-3, 15e-3, 20e-3, 25e-3, 30e-3} {
@@ -83,8 +83,8 @@ func TestSequentialAgainstConcurrent(t *testing.T) {
 	}
 }
 
-// Pinning everything first is what the paper compares with: every other strategy beats it, by more the more processes there are, and the larger the
-// host tier is (sections V-E, figures 6a and 6c). It takes as long as 32 GB need at 3 GB/s, by process.
+// Pinning everything first is the paper's baseline. Every other strategy beats it, by more with more processes and a larger host tier (section V-E,
+// figures 6a and 6c). It takes as long as 32 GB need at 3 GB/s, by process.
 func TestAgainstPinningFirst(t *testing.T) {
 	times := func(w Workload) float64 {
 		_, blocked := Choose(w, dgx)
@@ -121,8 +121,8 @@ func TestNoStallBeyondTheMappingRate(t *testing.T) {
 	}
 }
 
-// Pieces that are registered as they are touched beat the strategies of the paper on its own node, but not where registering is slow and shared by
-// many processes: small pages, which the kernel pins one by one.
+// Registering pieces as they are touched beats the paper's strategies on its own node. It does not where registering is slow and shared by many
+// processes: small pages, which the kernel pins one by one.
 func TestPipeline(t *testing.T) {
 	h200 := Rates{
 		Touch: 24e9, Register: 70e9, RegisterFresh: 2.7e9, Pinned: 55e9, Pageable: 6e9, Fresh: 3e9, Share: 0.6, ShareDMA: 0.8, Call: 64 * mib,
@@ -152,7 +152,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// What has been done is not paid for again, whatever strategy goes on: less is left when a part has been touched, and nothing when all is ready.
+// Finished work is not paid for again, whichever strategy continues. Less is left when a part has been touched, and nothing when all is ready.
 func TestGoingOnHalfWay(t *testing.T) {
 	for _, s := range Strategies() {
 		w := with(largeHost(0), func(w *Workload) { w.Host = 16e9 })
@@ -195,7 +195,8 @@ func drawWorkload(t *rapid.T) Workload {
 	return w
 }
 
-// The choice is never slower, by the model's own prediction, than the pipeline, and slower than another strategy only by what a change must be worth.
+// By the model's own prediction, the choice is never slower than the pipeline. It is slower than another strategy only by the gain that a change
+// requires.
 func TestChoiceIsTheFastest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, r := drawWorkload(t), drawRates(t)
@@ -213,8 +214,8 @@ func TestChoiceIsTheFastest(t *testing.T) {
 	})
 }
 
-// More to make ready, more processes and slower rates never block less; a longer interval never blocks more. When a call of the driver meets a
-// capture may differ by one interval, and so may the last flush.
+// More memory to prepare, more processes and slower rates never block less; a longer interval never blocks more. The moment at which a call of the
+// driver meets a capture may shift by one interval, and so may the last flush.
 func TestPredictionsAreMonotone(t *testing.T) {
 	type worse struct {
 		name       string
@@ -254,7 +255,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The table of docs/device.md is what Choose says. Rates are those of pinning on a node with H200 (see package store), its links of 55 GB/s and 12 threads.
+// The table of docs/device.md is what Choose returns. Rates are those of pinning on a node with H200 (see package store), its links of 55 GB/s and 12
+// threads.
 func TestTableOfTheDocs(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/device.md")
 	if err != nil {

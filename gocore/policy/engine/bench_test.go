@@ -27,7 +27,7 @@ func populated(b *testing.B, n int) (*Engine, *History) {
 	return e, h
 }
 
-// settle does all transfers there are.
+// settle carries out all pending transfers.
 func settle(e *Engine, now int64) {
 	for {
 		x := e.Next(now, Down)
@@ -66,8 +66,8 @@ func restore(b *testing.B, e *Engine, h *History, k int64) {
 	e.TakeWoken()
 }
 
-// BenchmarkTurn is one capture, one restore and one drop among so many live checkpoints. Recent: of what was just captured, which the cache holds.
-// Old: of what only the disk holds, each with its eviction, load and flush.
+// BenchmarkTurn is one capture, one restore and one drop among so many live checkpoints. Recent: of the latest captures, which the cache holds. Old:
+// of checkpoints that only the disk holds; each turn includes an eviction, a load and a flush.
 func BenchmarkTurn(b *testing.B) {
 	for _, old := range []bool{false, true} {
 		for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
@@ -92,7 +92,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord is the Go heap that a checkpoint's record takes, its place in the plan included, among a million.
+// BenchmarkRecord measures the Go heap per checkpoint, with its record and its place in the plan, among a million.
 func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		var before, after runtime.MemStats

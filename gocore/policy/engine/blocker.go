@@ -2,20 +2,20 @@ package engine
 
 import "velocpy/gocore/policy/fragment"
 
-// Blocker is what keeps room from a capture that waits for it.
+// Blocker is the reason why a capture waits for room.
 type Blocker uint8
 
-// The blockers. One that names bytes means the larger part of what could not be moved.
+// The reasons. Where several apply, the one with most of the bytes that cannot be moved counts.
 const (
-	ByOther  Blocker = iota // captures that are still copied in, checksums that are compared, a spill under way
+	ByOther  Blocker = iota // captures still being copied in, checksums being verified, a spill under way
 	ByFlush                 // flushes out of its tier, queued or running
-	ByLoad                  // bytes on their way up into its tier
-	ByReader                // leases, and copies out
-	ByFull                  // no tier below has room for what would have to go
-	Blockers                // how many there are
+	ByLoad                  // transfers up into its tier
+	ByReader                // leases, and restores that copy out
+	ByFull                  // no tier below has room for the bytes that would have to go
+	Blockers                // number of blockers
 )
 
-// Blocker tells what a capture waits for now. A capture behind others in the queue of its tier waits for what the first of them waits for. O(1).
+// Blocker tells why a capture waits now. A capture behind others in the queue of its tier waits for the reason of the first of them. O(1).
 func (e *Engine) Blocker(c *Capture) Blocker {
 	if c.Phase != Waiting || c.claim == nil || c.claim.over {
 		return ByOther
@@ -45,7 +45,7 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 	return ByOther
 }
 
-// hold notes that one reader more, or one less, pins r's copy in tier t.
+// hold changes the number of readers that pin r's copy in tier t.
 func (e *Engine) hold(r *Record, t int, readers int32) {
 	f := e.Fragment(r, t)
 	was := f.Pins > 0

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// What a capture waits for changes with what is done for it: a copy into the tier, then the flush of that.
+// The reason why a capture waits changes with the work under way: first a copy into the tier, then the flush of that copy.
 func TestBlocker(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{{Name: "fast", Capacity: 100}, {Name: "slow", Capacity: 1000}}})
 	h := e.History("h")

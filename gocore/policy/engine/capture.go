@@ -9,18 +9,18 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// Phase is how far an operation has come.
+// Phase is the progress of an operation.
 type Phase uint8
 
-// Waiting: for room or a transfer. Ready: the caller's turn (copy in, copy out). Ended: nothing more happens.
+// Waiting: for room or a transfer. Ready: the caller has to copy in or out. Ended: the operation is over.
 const (
 	Waiting Phase = iota
 	Ready
 	Ended
 )
 
-// Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to Offset of Tier and calls EndCapture.
-// A Spill is copied by a transfer straight from the caller's memory instead, and is Ended when that is done.
+// Capture is one checkpoint being taken. While it is Ready, the caller copies the bytes to Offset of Tier and calls EndCapture. For a Spill, a
+// transfer copies them straight from the caller's memory; it is Ended when the transfer is done.
 type Capture struct {
 	Rec     *Record
 	Tier    int
@@ -28,21 +28,22 @@ type Capture struct {
 	Spill   bool
 	Err     error
 	Notify  any   // handed to TakeWoken when Phase changes after BeginCapture returned
-	home    int   // the tier that it would lie in were there room
+	home    int   // the tier that it would be captured in if there were room
 	ready   int64 // when it became Ready
 	claim   *claim
 	quiet   bool
-	early   bool // visible to restores before its bytes are there: copy=False
-	stays   bool // the caller's wish
+	early   bool // visible to restores before its bytes are in a tier: copy=False
+	stays   bool // CaptureOptions.SourceStays
 	patient bool
 }
 
-// CaptureOptions are the caller's wishes.
+// CaptureOptions are the caller's options.
 type CaptureOptions struct {
-	SourceStays bool // the source stays as it is until the bytes are captured: a transfer may read it later, if the capture is a Spill
-	Down        int  // write it down to this tier at once; 0: no wish
-	Top         int  // the fastest tier that it may lie in: a front, or the first tier that is none
-	Patient     bool // wait for room also when only the application can make some
+	// SourceStays says that the source does not change until the bytes are captured. A transfer may read it later, if the capture is a Spill.
+	SourceStays bool
+	Down        int  // flush it to this tier at once; 0: no request
+	Top         int  // the fastest tier that it may be in: a front, or the first tier that is not a front
+	Patient     bool // wait for room even if only the application can make some
 }
 
 // BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
@@ -59,15 +60,16 @@ func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align in
 		c.Rec.wants |= 1 << o.Down
 	}
 	e.ask(now, c, t)
-	if c.early && c.Phase != Ended { // after the demand: one that is refused at once must not cost the key's old version
+	// Published after the demand: a capture that is refused at once must not cost the key's old version.
+	if c.early && c.Phase != Ended {
 		e.publish(now, c.Rec, c.home)
 	}
 	c.quiet = false
 	return c, nil
 }
 
-// ask demands room in tier t. A source that stays is read by a transfer; but into a front its caller copies it as any other, while it is still
-// in the call.
+// ask demands room in tier t. A transfer reads a source that stays. Into a front its caller copies it as any other source, while it is still in the
+// call.
 func (e *Engine) ask(now int64, c *Capture, t int) {
 	tr := e.tiers[t]
 	c.Tier, c.early = t, c.stays && !(tr.Front && c.quiet)
@@ -84,14 +86,14 @@ func (e *Engine) ask(now int64, c *Capture, t int) {
 	e.demand(now, t, c.claim)
 }
 
-// deflect takes a capture whose source stays, and for which its tier will never have room, to the next one that can take it, or in the end to
-// the front that it was to go past; false when there is none.
+// deflect redirects a capture whose source stays and for which its tier will never have room. It goes to the next tier that can take it, or else to
+// the front that it bypassed. False when there is none.
 func (e *Engine) deflect(now int64, c *Capture) bool {
 	if !c.early || e.tiers[c.Tier].Front {
 		return false
 	}
 	t := -1
-	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // else that one fails
+	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // otherwise a capture into the tier below would fail as its flushes do
 		t = e.holds(c.Rec, e.below(c.Tier))
 	}
 	if top := c.Rec.Top(); t < 0 && e.tiers[top].Front && e.tiers[top].fits(c.Rec) {
@@ -105,8 +107,8 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 	return true
 }
 
-// descend takes a capture that waits for a tier which has become too small to the next one that can take it; false when there is none. One that
-// its caller copies stays in tiers that callers can address.
+// descend redirects a capture that waits for a tier which has become too small to the next tier that can take it. False when there is none. A capture
+// that its caller copies stays in tiers that callers can address.
 func (e *Engine) descend(now int64, c *Capture) bool {
 	t := e.holds(c.Rec, e.below(c.Tier))
 	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
@@ -117,8 +119,8 @@ func (e *Engine) descend(now int64, c *Capture) bool {
 	return true
 }
 
-// captureTier is the fastest tier that can hold the checkpoint at all; a source that stays goes past the fastest, whose room it
-// does not need, where a lower one can hold it.
+// captureTier is the fastest tier that can hold the checkpoint at all. A source that stays does not need the room of the fastest tier: it bypasses
+// that tier if a lower one can hold it.
 func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 	top := int(r.top)
 	if t := e.holds(r, e.below(top)); sourceStays && t >= 0 {
@@ -158,7 +160,7 @@ func (e *Engine) beginCopy(now int64, c *Capture) {
 func (e *Engine) denyCapture(now int64, c *Capture, err error) {
 	c.Phase, c.Err = Ended, err
 	if c.early && !c.quiet && !c.Rec.gone {
-		e.lose(c.Rec, err) // it was acknowledged
+		e.lose(c.Rec, err) // its caller has been told that it is captured
 	}
 	e.abandon(now, c.Rec, err)
 	if !c.quiet {
@@ -166,7 +168,7 @@ func (e *Engine) denyCapture(now int64, c *Capture, err error) {
 	}
 }
 
-// EndCapture ends a capture that was Ready: the bytes are in place, or the caller gave up (ok false).
+// EndCapture ends a capture that was Ready: the bytes are in place, or the caller gave up (ok is false).
 func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 	c.Phase = Ended
 	e.capturing--
@@ -181,7 +183,7 @@ func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 	e.pump(now)
 }
 
-// CancelCapture gives up a capture that is still waiting for room. One that a transfer is already copying cannot be stopped: false.
+// CancelCapture gives up a capture that still waits for room. It returns false for one that a transfer already copies: that cannot be stopped.
 func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 	switch {
 	case c.Phase == Ended:
@@ -190,7 +192,8 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 		e.EndCapture(now, c, false)
 		return true
 	case c.Rec.copies[c.Tier] != fragment.None:
-		if !c.early { // what is visible already stays; anything else must not replace what is written meanwhile
+		// A visible version stays. Any other one must not replace a version that is written in the meantime.
+		if !c.early {
 			e.discard(now, c.Rec)
 		}
 		return false
@@ -200,8 +203,8 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 	return true
 }
 
-// Show makes a checkpoint visible whose bytes a transfer has taken, and that cannot be recalled any more: its caller goes on, and what he writes from now on
-// replaces it.
+// Show makes a checkpoint visible whose bytes a transfer has taken and that cannot be recalled any more. Its caller goes on; later checkpoints of the
+// same key replace it.
 func (e *Engine) Show(now int64, c *Capture) {
 	if c.early || c.Rec.gone {
 		return
@@ -211,7 +214,7 @@ func (e *Engine) Show(now int64, c *Capture) {
 	e.pump(now)
 }
 
-// captured makes the checkpoint visible, whatever tier its bytes went to.
+// captured makes the checkpoint visible, whichever tier received its bytes.
 func (e *Engine) captured(now int64, c *Capture) {
 	r := c.Rec
 	r.captured = true
@@ -220,7 +223,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 	e.Stats.Captured += r.Size
 	e.Stats.Captures++
 	e.trace(now, Captured, r, c.Tier, 0)
-	if r.gone { // replaced or dropped before its bytes were there
+	if r.gone { // replaced or dropped before its bytes were captured
 		e.settle(now, r, c.Tier)
 		e.wakeWaits(now, r)
 		return
@@ -228,7 +231,8 @@ func (e *Engine) captured(now int64, c *Capture) {
 	if !c.early {
 		e.publish(now, r, c.home)
 	}
-	for t := r.Top(); t <= c.Tier; t++ { // those above, too, may have been looked at while it was only announced
+	// The prefetchers of the tiers above may have passed it too while it was only announced.
+	for t := r.Top(); t <= c.Tier; t++ {
 		if e.uses(r, t) {
 			e.lookAgain(r.Hist, t, r.seq)
 		}
@@ -239,7 +243,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 	e.resume(now, r)
 }
 
-// publish makes r, which tier t was to capture, the checkpoint of its key.
+// publish makes r the checkpoint of its key; t is the tier that was to capture it.
 func (e *Engine) publish(now int64, r *Record, t int) {
 	h := r.Hist
 	old := h.Get(r.Key)
@@ -254,7 +258,7 @@ func (e *Engine) publish(now int64, r *Record, t int) {
 	for _, k := range h.order.Withdrawn() {
 		e.renew(now, h, k)
 	}
-	e.follow(h) // a guess may be another one now
+	e.follow(h) // the guess may have changed
 	e.swept(r, t, old == nil)
 	if !r.Key.IsText && r.Key.Number >= h.auto {
 		h.auto = r.Key.Number + 1
@@ -305,10 +309,10 @@ func (e *Engine) Clear(now int64, h *History) {
 	e.pump(now)
 }
 
-// remove takes r out of its history and gives back, now or when its readers have gone, all room that it has: it owes no flush.
+// remove takes r out of its history. It gives back all room of r, now or when its last reader has gone. A removed record is not flushed.
 func (e *Engine) remove(now int64, r *Record) { e.replace(now, r, nil) }
 
-// replace is remove, with the version that comes instead.
+// replace is remove with the version that takes r's place; nil for none.
 func (e *Engine) replace(now int64, r, by *Record) {
 	if e.cfg.Removed != nil {
 		e.cfg.Removed(r, by)
@@ -335,20 +339,20 @@ func (e *Engine) discard(now int64, r *Record) {
 		e.unstick(r, k)
 	}
 	e.withdrawClaims(now, r, false)
-	e.cancelLoads(r, func(int) {}) // settling frees their room
+	e.cancelLoads(r, func(int) {}) // settle frees their room
 	for t := range e.tiers {
 		e.settle(now, r, t)
 	}
 	why := ErrDropped
 	if !r.captured && r.failed != nil {
-		why = r.failed // acknowledged before its bytes were taken, and then they could not be
+		why = r.failed // acknowledged before its bytes were taken, and then taking them failed
 	}
 	e.failWaiting(now, r, why)
 	e.wakeWaits(now, r)
 	e.forget(r)
 }
 
-// cancelLoads takes back the loads of r that have room but have not begun, and calls f for the tier of each.
+// cancelLoads withdraws the loads of r that have room but have not begun, and calls f for the tier of each.
 func (e *Engine) cancelLoads(r *Record, f func(t int)) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; r.loadsOn&bit != 0 && r.loadRuns&bit == 0 && r.copies[k] != fragment.None {

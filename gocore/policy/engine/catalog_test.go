@@ -15,18 +15,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// catalog plays the part of a store whose last tier outlives the engine: what is durable there, by keys.
+// catalog plays the part of a store whose last tier outlives the engine: the durable checkpoints there, by key.
 type catalog struct {
 	w         *world
 	rows      []map[model.Key]*row // by history
-	owned     map[*Record]*row     // records that have a row's room, be the row still in the catalog or not
-	committed map[*Transfer]bool   // whose row is in the catalog before the engine hears of its end
+	owned     map[*Record]*row     // records that have a row's room, whether the row is still in the catalog or not
+	committed map[*Transfer]bool   // transfers whose row is in the catalog before the engine hears of their end
 	drops     []*dropping          // those that are not durable yet
-	failing   map[*Record]*row     // commits whose outcome nobody knows, while the engine is told
-	unsure    []*row               // their rooms: the catalog of the next process may count on them, until something is committed here
+	failing   map[*Record]*row     // commits of unknown outcome, while the engine is told
+	unsure    []*row               // their rooms: the catalog of the next process may refer to them, until another commit succeeds here
 	retired   [][2]int64
-	owing     bool         // drops were under way when the world was last looked at
-	stayed    map[int]bool // contents that lay in a range when it was retired
+	owing     bool         // drops were under way when the world was last observed
+	stayed    map[int]bool // contents that were in a range when it was retired
 }
 
 // row is one checkpoint of the catalog.
@@ -36,9 +36,9 @@ type row struct {
 	serial, off, size, extent int64
 	align                     int64
 	top, content              int
-	owner                     *Record // that has the room; nil: it is reserved
+	owner                     *Record // the record that has the room; nil: it is reserved
 	doomed                    bool    // a drop of it is under way
-	replaced                  bool    // its record gave way to a later version: this engine does not find it again, also when that one is never committed
+	replaced                  bool    // its record gave way to a later version: this engine does not find it again, even if that version is never committed
 	given                     bool    // its room was given back, or will be by its owner
 }
 
@@ -54,7 +54,7 @@ func newCatalog(w *world) *catalog {
 	return c
 }
 
-// begin forgets what only a process knows.
+// begin forgets the state that only a process has.
 func (c *catalog) begin() {
 	c.owned, c.committed, c.failing = map[*Record]*row{}, map[*Transfer]bool{}, map[*Record]*row{}
 	c.drops, c.unsure, c.retired, c.stayed = nil, nil, nil, map[int]bool{}
@@ -66,7 +66,7 @@ func (c *catalog) hook(cfg *Config) {
 
 func (w *world) last() int { return len(w.e.tiers) - 1 }
 
-// findable is the row of a key that a record can be made of, if the key has none.
+// findable is the row from which a record of a key can be made, if the key has none.
 func (c *catalog) findable(hi int, k model.Key) *row {
 	if c == nil {
 		return nil
@@ -123,7 +123,7 @@ func (c *catalog) removed(r, by *Record) {
 	}
 }
 
-// drop begins to take a key out of the catalog.
+// drop begins to remove a key from the catalog.
 func (c *catalog) drop(hi int, k model.Key) {
 	d := &dropping{hi: hi, key: k}
 	if row := c.rows[hi][k]; row != nil && !row.doomed {
@@ -175,7 +175,7 @@ func (c *catalog) release(row *row) {
 	}
 }
 
-// numbered checks that a version comes after all that the catalog has.
+// numbered checks that a version has a later number than all rows of the catalog.
 func (c *catalog) numbered(r *Record) {
 	if c == nil {
 		return
@@ -193,7 +193,7 @@ func (c *catalog) observed() {
 	}
 }
 
-// hopeless checks a wait that has failed: not for want of room in the last tier while drops are under way that may make some.
+// hopeless checks a failed wait: it must not fail for lack of room in the last tier while drops are under way that may make room.
 func (c *catalog) hopeless(x *waited) {
 	var at *TierError
 	if c == nil || !c.owing || len(c.drops) == 0 || !errors.Is(x.Err, ErrFull) || !errors.As(x.Err, &at) || at.Tier != c.w.last() {
@@ -207,7 +207,7 @@ func (c *catalog) hopeless(x *waited) {
 	c.w.fatalf("a wait for tier %d fails with %v, while %d drops are under way%s", x.Tier, x.Err, len(c.drops), c.w.state())
 }
 
-// sure gives back the rooms of commits whose outcome was unknown: something was committed after them, and without them.
+// sure gives back the rooms of commits of unknown outcome: a later commit succeeded, and it does not include them.
 func (c *catalog) sure() {
 	for _, row := range c.unsure {
 		c.release(row)
@@ -215,7 +215,7 @@ func (c *catalog) sure() {
 	c.unsure = nil
 }
 
-// lands tells whether a transfer brings a version to where it can be committed.
+// lands tells whether a transfer brings a version to a tier where it can be committed.
 func (c *catalog) lands(x *Transfer) bool {
 	return c != nil && (x.Kind == Flush || x.Kind == Spill) && x.To == c.w.last() && !x.Rec.gone
 }
@@ -228,7 +228,7 @@ func (c *catalog) rowOf(x *Transfer) *row {
 	}
 }
 
-// commit makes what a transfer has brought durable, and gives what has to be released then.
+// commit makes the version of a transfer durable. It returns a function that releases the rooms which that frees.
 func (c *catalog) commit(x *Transfer) (release func()) {
 	row := c.rowOf(x)
 	old := c.rows[row.hi][row.key]
@@ -241,7 +241,7 @@ func (c *catalog) commit(x *Transfer) (release func()) {
 	}
 }
 
-// commitEarly makes a transfer's version durable some time before the engine hears of its end. Not that of a capture which nobody sees before.
+// commitEarly makes a transfer's version durable before the engine hears of its end, except the version of a capture that is not visible before.
 func (c *catalog) commitEarly(x *Transfer) {
 	if !c.lands(x) || c.committed[x] || x.Kind == Spill && !x.Capture.early {
 		return
@@ -251,7 +251,7 @@ func (c *catalog) commitEarly(x *Transfer) {
 	c.commit(x)()
 }
 
-// ends is called with every transfer before the engine is; what it returns, after that.
+// ends is called with every transfer before the engine's Done; the function that it returns is called after that.
 func (c *catalog) ends(x *Transfer, err error) (after func()) {
 	switch {
 	case !c.lands(x) || c.committed[x]:
@@ -301,7 +301,7 @@ func (c *catalog) ranges() iter.Seq2[int64, int64] {
 	}
 }
 
-// crash leaves what the disk has: the end of the log, of which nobody knows, is there or not.
+// crash leaves the state of the disk. The end of the log, whose outcome is unknown, is there or not.
 func (c *catalog) crash(tail bool) {
 	if tail {
 		for _, d := range c.drops {
@@ -310,7 +310,7 @@ func (c *catalog) crash(tail bool) {
 			}
 		}
 		for _, row := range c.unsure {
-			if !row.doomed { // it is later than all that is known to be there
+			if !row.doomed { // it is later than all rows that are known to be there
 				c.rows[row.hi][row.key] = row
 			}
 		}
@@ -321,7 +321,7 @@ func (c *catalog) crash(tail bool) {
 	c.begin()
 }
 
-// restart throws the engine away, and all that is not in the last tier.
+// restart discards the engine and every tier but the last.
 func (w *world) restart(t *rapid.T) {
 	c, last := w.cat, w.last()
 	c.crash(rapid.Bool().Draw(t, "tail"))
@@ -355,7 +355,7 @@ func (w *world) restart(t *rapid.T) {
 	}
 }
 
-// readAll restores everything that the catalog has.
+// readAll restores all checkpoints of the catalog.
 func (w *world) readAll() {
 	for _, row := range w.cat.ordered() {
 		r, err := w.e.BeginRestore(w.now, w.hists[row.hi], row.key, RestoreOptions{Peek: true, Into: true})
@@ -397,7 +397,7 @@ func (w *world) retire(t *rapid.T) {
 	}
 }
 
-// reinstate gives a range back of what was retired.
+// reinstate gives back a part of the retired ranges.
 func (w *world) reinstate(t *rapid.T) {
 	c, last := w.cat, w.last()
 	from := rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "from")
@@ -421,7 +421,7 @@ func (w *world) checkCatalog() {
 	}
 	t := w.last()
 	tr := w.e.tiers[t]
-	wanted := make([]bool, tr.Capacity) // bytes that are to be reserved
+	wanted := make([]bool, tr.Capacity) // bytes that must be reserved
 	reserve := func(row *row) {
 		for i := row.off; i < row.off+row.extent; i++ {
 			if wanted[i] {
@@ -460,7 +460,7 @@ func (w *world) checkCatalog() {
 	w.checkReserved(wanted)
 }
 
-// checkReserved looks for rooms that are reserved for nobody, or given away.
+// checkReserved looks for rooms that are reserved without a row, or given away despite one.
 func (w *world) checkReserved(wanted []bool) {
 	c, tr := w.cat, w.e.tiers[w.last()]
 	n, idle := 0, int64(0)
@@ -496,7 +496,7 @@ func (w *world) checkReserved(wanted []bool) {
 	}
 }
 
-// emptied checks, when everything was dropped, that nothing is left but what was retired.
+// emptied checks, when all checkpoints were dropped, that only retired bytes are left.
 func (c *catalog) emptied() {
 	c.sure()
 	c.w.observe()
@@ -506,7 +506,7 @@ func (c *catalog) emptied() {
 	}
 }
 
-// retiredBytes is how much of the last tier was retired.
+// retiredBytes is how many bytes of the last tier were retired.
 func (c *catalog) retiredBytes() (n int64) {
 	for i := range c.w.e.Capacity(c.w.last()) {
 		if slices.ContainsFunc(c.retired, func(r [2]int64) bool { return i >= r[0] && i < r[1] }) {
@@ -516,7 +516,7 @@ func (c *catalog) retiredBytes() (n int64) {
 	return n
 }
 
-// acts adds what happens to a catalog.
+// acts adds the actions on a catalog.
 func (c *catalog) acts(all map[string]func(*rapid.T)) {
 	if c == nil {
 		return
@@ -576,7 +576,7 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 	}
 }
 
-// TestModelOfCatalog is TestModel for a last tier that outlives engines, and has something from the beginning.
+// TestModelOfCatalog is TestModel for a last tier that outlives engines, and that has checkpoints from the beginning.
 func TestModelOfCatalog(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, modelOfCatalog)

@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// BenchmarkDecision is what the eviction decision costs a capture of four times the size of its neighbours in a full tier, when all of them may go;
-// must be flushed first; or were promised, so that the first attempt finds nothing and the second breaks promises.
+// BenchmarkDecision measures the eviction decision for a capture of four times the size of its neighbours in a full tier. All of these are evictable,
+// or must be flushed first, or are promised. In the last case the first attempt finds no window and the second breaks promises.
 func BenchmarkDecision(b *testing.B) {
 	const n, size = 4095, 1 << 10
 	for _, c := range []struct {

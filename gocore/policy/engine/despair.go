@@ -2,8 +2,8 @@ package engine
 
 import "velocpy/gocore/policy/fragment"
 
-// Despair is for a transfer that has been under way for so long that nobody should wait for it any more: those who do are told why. The transfer itself is not
-// touched, as nobody knows how to end it: it goes on holding what it holds until Done, and may succeed.
+// Despair gives up on a transfer that has been under way for too long: the waiting operations fail with the reason. The transfer itself goes on,
+// since it cannot be stopped. It keeps its room until Done, and may succeed.
 func (e *Engine) Despair(now int64, x *Transfer, why error) {
 	t := max(x.From, x.To)
 	err := &TierError{Tier: t, Err: why}
@@ -21,8 +21,8 @@ func (e *Engine) Despair(now int64, x *Transfer, why error) {
 	e.pump(now)
 }
 
-// DespairOfTier is for a tier where nothing gets on any more in one direction: all who wait for that are told why, be it for bytes that lie there, for bytes to get
-// there, or for room that would be made by either. What is queued stays so.
+// DespairOfTier gives up on a tier where transfers in one direction make no progress. It fails the operations that wait for bytes from the tier, for
+// bytes to reach it, or for room that either would make. Queued transfers stay queued.
 func (e *Engine) DespairOfTier(now int64, t int, d Direction, why error) {
 	err := &TierError{Tier: t, Err: why}
 	if d == Up {
@@ -66,7 +66,7 @@ func (e *Engine) giveUpWrites(now int64, t int, err error) {
 // goesTo tells whether a version is being captured straight into tier t.
 func (e *Engine) goesTo(r *Record, t int) bool { return !r.captured && r.copies[t] != fragment.None }
 
-// giveUpWaits ends the waits for a record that have to do with tier t.
+// giveUpWaits ends the waits for a record that depend on tier t.
 func (e *Engine) giveUpWaits(rec *Record, t int, err error) {
 	var still []*Wait
 	for _, w := range e.durable[rec] {

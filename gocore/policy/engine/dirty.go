@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// dirty holds the records that only the upper tier of a link has and whose flush nobody has asked for.
+// dirty holds the records that only the upper tier of a link has and for which no flush is queued.
 type dirty struct {
 	link  int
 	heaps []dirtyHeap // by lane
 	lanes []int32     // those whose heap is not empty
 	count int
 	below *tier
-	least need // within what each of them needs below; it may be less than anything that is
+	least need // a lower bound of the needs of all of them below
 }
 
-// setDirty notes whether r is one of those that only the upper tier holds and that nobody flushes.
+// setDirty records whether only the upper tier holds r and no flush of it is queued.
 func (l *link) setDirty(e *Engine, r *Record, dirty bool) {
 	if dirty && r.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.barred(e, r) {
 		l.passable += e.tiers[l.upper].extent(r)
@@ -23,7 +23,7 @@ func (l *link) setDirty(e *Engine, r *Record, dirty bool) {
 	l.dirty.set(r, dirty)
 }
 
-// set takes r in or out.
+// set adds r to the set or removes it.
 func (d *dirty) set(r *Record, in bool) {
 	switch at, lane := r.dirtyAt[d.link], r.Hist.lane; {
 	case in && at < 0:
@@ -55,14 +55,14 @@ func (d *dirty) heap(lane int32) *dirtyHeap {
 	return &d.heaps[lane]
 }
 
-// moved notes that the restore order expects r elsewhere, or that it was restored.
+// moved restores the heap order after r was restored or its place in the restore order has changed.
 func (d *dirty) moved(r *Record) {
 	if at := r.dirtyAt[d.link]; at >= 0 {
 		heap.Fix(&d.heaps[r.Hist.lane], int(at))
 	}
 }
 
-// each calls f for all of them.
+// each calls f for all records of the set.
 func (d *dirty) each(f func(*Record)) {
 	for _, lane := range d.lanes {
 		for _, r := range d.heaps[lane].recs {
@@ -71,11 +71,11 @@ func (d *dirty) each(f func(*Record)) {
 	}
 }
 
-// few is how many of a history's are looked at for one that may go.
+// few is how many records of a history next looks at for one that may be flushed.
 const few = 16
 
-// next is the one that it would hurt least to have down, or nearly so, of those that may go; nil when none of a few may: what nobody expects, the longest
-// untouched first; then what is the farthest from being restored.
+// next is the record whose flush costs least, or nearly so, among those that may be flushed. Unexpected records come first, the longest untouched
+// before others. Then comes the record whose restore is farthest ahead. Nil if none of the first few of each history may be flushed.
 func (d *dirty) next(e *Engine, may func(*Record) bool) (best *Record) {
 	for _, lane := range d.lanes {
 		recs := d.heaps[lane].recs
@@ -87,7 +87,7 @@ func (d *dirty) next(e *Engine, may func(*Record) bool) (best *Record) {
 	return best
 }
 
-// dirtyHeap orders those of a history.
+// dirtyHeap orders the dirty records of one history.
 type dirtyHeap struct {
 	link int
 	recs []*Record
@@ -108,7 +108,7 @@ func (d *dirtyHeap) Swap(i, j int) {
 	d.recs[i].dirtyAt[d.link], d.recs[j].dirtyAt[d.link] = int32(i), int32(j)
 }
 
-// Push and Pop are container/heap's.
+// Push and Pop implement heap.Interface.
 func (d *dirtyHeap) Push(x any) {
 	r := x.(*Record)
 	r.dirtyAt[d.link] = int32(len(d.recs))

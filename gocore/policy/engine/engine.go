@@ -1,7 +1,7 @@
-// Package engine is the policy of the checkpoint cache: which checkpoint lies in which tier, what is flushed, prefetched and
-// evicted, and when (seed 000, section 4). It is a pure state machine. Every call takes the time; transfers are handed out by
-// Next and reported back by Done; nothing here sleeps, locks, allocates buffers or touches bytes. The store drives it with real
-// memory and disks, the simulator with a virtual clock: both run this same code.
+// Package engine is the policy of the checkpoint cache: which tier holds which checkpoint, and which transfers run when (Maurya et al., HPDC'23,
+// section 4). It decides flushes, prefetches and evictions. It is a pure state machine: every call takes the time as an argument. Next hands
+// transfers out, Done reports them back. The engine never sleeps, locks, allocates buffers or touches bytes. The store drives it with real memory and
+// disks, the simulator with a virtual clock; both run this same code.
 //
 // The caller serialises all calls.
 package engine
@@ -14,14 +14,14 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// MaxTiers bounds the hierarchy: several devices beside each other, then host, disk, archive.
+// MaxTiers bounds the hierarchy: several devices side by side, then host, disk, archive.
 const MaxTiers = 8
 
-// FlushMode says when a checkpoint is written down a tier.
+// FlushMode says when a checkpoint is flushed to the next tier.
 type FlushMode uint8
 
-// Eager writes everything down as soon as it is captured. Lazy writes only what space will demand: it keeps a part of each
-// tier evictable, beginning with what the restore order needs last.
+// Eager flushes every checkpoint as soon as it is captured. Lazy flushes only as much as space will demand: it keeps a part of each tier evictable.
+// It begins with the checkpoints that the restore order needs last.
 const (
 	Lazy FlushMode = iota
 	Eager
@@ -30,60 +30,70 @@ const (
 // TierConfig describes one tier and its link to the tier below.
 type TierConfig struct {
 	Name     string
-	Capacity int64 // bytes: a hard budget
-	Grain    int64 // sizes are rounded up to, and places aligned to, multiples of this; 0: 1
-	Remote   bool  // callers cannot address its bytes: what they write to or read from it goes by transfers
-	// Front marks a tier for the checkpoints that name it alone: the memory of one of several devices. Fronts come first; below each of them
-	// is the first tier that is none.
+	Capacity int64 // bytes; a hard budget
+	Grain    int64 // sizes are rounded up to multiples of this, offsets aligned to it; 0: 1
+	Remote   bool  // callers cannot address its bytes: captures into it and restores from it go by transfers
+	// Front marks the memory of one of several devices. It takes only checkpoints whose top tier it is. Fronts come first in the list; the tier below
+	// each of them is the first that is not a front.
 	Front bool
-	// WriteRate and ReadRate are what the link to the next tier down is assumed to do (bytes/s) until it has been measured.
+	// WriteRate and ReadRate are the assumed rates (bytes/s) of the link to the next tier down, until the engine has measured them.
 	WriteRate, ReadRate float64
 }
 
 // Config is fixed for the life of an Engine.
 type Config struct {
-	Tiers     []TierConfig // fastest first
-	Flush     FlushMode
-	Policy    evict.Kind
-	Workers   int // transfers at once over a link, each way: what the caller will ask for; 0: 1
-	Prefetch  bool
-	Guess     bool
-	Stay      bool                                  // captures wait for room in their tier although a lower one is sooner: to compare
-	ProveFrom int64                                 // bytes: copies of so many are compared ahead of leases (proof.go); 0: none are
-	Forget    func(*Record)                         // a record has gone and no tier holds bytes of it any more; nil: nobody wants to know
-	Removed   func(r, by *Record)                   // a version is about to be dropped, consumed, or replaced by another one; in it no call of the engine, but Owe for more
-	Room      func(t int, off, n int64, taken bool) // a record has been given room in tier t, or has given it back; nil: nobody wants to know. In it no call of the engine
-	// For a last tier that outlives the engine (reserve.go); nil where none does. In them no call of the engine, but Adopt in Find, and Owe for more.
-	Keep  func(*Record, int64) bool             // asked of a record that gives its room at an offset there back: whether the catalog counts on it
-	Find  func(h *History, k model.Key) *Record // adopts the checkpoint of a key that has no record, if the catalog has one and Removed did not tell that it was replaced
-	Trace func(Event)                           // every event, while the caller's lock is held; nil: none
+	Tiers  []TierConfig // fastest first
+	Flush  FlushMode
+	Policy evict.Kind
+	// Workers is how many transfers the caller runs at once over a link, per direction; 0: 1.
+	Workers  int
+	Prefetch bool
+	Guess    bool
+	// Stay makes captures wait for room in their tier even where a lower tier would take them sooner; for comparisons.
+	Stay bool
+	// ProveFrom is the least size (bytes) of copies that are verified ahead of leases (proof.go); 0: none are.
+	ProveFrom int64
+	// Forget tells that a record is gone and no tier holds bytes of it any more; may be nil.
+	Forget func(*Record)
+	// Removed tells that a version is about to be dropped, consumed, or replaced by another one. It must not call the engine, except Owe with a
+	// positive number.
+	Removed func(r, by *Record)
+	// Room tells that a record has been given room in tier t, or has given it back; may be nil. It must not call the engine.
+	Room func(t int, off, n int64, taken bool)
+	// Keep and Find serve a last tier that outlives the engine (reserve.go); nil otherwise. They must not call the engine, except Adopt in Find, and
+	// Owe with a positive number.
+	// Keep is asked when a record gives back its room at an offset of the last tier: does the catalog still refer to it?
+	Keep func(*Record, int64) bool
+	// Find adopts the checkpoint of a key that has no record. It does so if the catalog has one and Removed has not reported its replacement.
+	Find  func(h *History, k model.Key) *Record
+	Trace func(Event) // every event, called while the caller holds its lock; nil: none
 }
 
-// lowWater is the part of a tier that lazy flushing keeps evictable or empty while something comes in (as a divisor of the capacity): room for
-// a burst of captures, at the price of that many bytes written down that might have died in the tier. When more comes in than the
-// link can take away, every moment that the link rests will be waited for later: then flushing begins at rushWater.
+// lowWater is the part of a tier (as a divisor of its capacity) that lazy flushing keeps evictable or empty while bytes come in. It is room for a
+// burst of captures. Its price is as many bytes flushed that might have been consumed in the tier. If bytes come in faster than the link takes them
+// away, every idle moment of the link becomes a wait later. Then flushing begins at rushWater already.
 const (
 	lowWater  = 4
 	rushWater = 2
 )
 
-// With fewer fragments than wholeTable, an eviction decision is algorithm 1 over the whole table. Beyond, it looks at scanLimit of them, where
-// room was made last, and further only when it finds nothing evictable there: its cost does not grow with the store.
+// With fewer fragments than wholeTable, an eviction decision is algorithm 1 (Maurya et al., HPDC'23) over the whole table. Beyond, it looks at
+// scanLimit fragments where room was made last, and goes on only if it finds none evictable there. So its cost does not grow with the store.
 const (
 	wholeTable = 4096
 	scanLimit  = 128
 )
 
-// The prefetches that have room reserved but have not ended are bounded, per link: a few of them, or as many small ones as a slow tier brings at its full rate. They
-// cannot be evicted before they have ended: of small ones most of the tier is free, whoever needs room meanwhile.
+// These bound, per link, the prefetches that have room reserved but have not ended. Either a few of them are allowed, or as many small ones as a slow
+// tier delivers at its full rate. They cannot be evicted before they have ended, so most of the tier stays free for other claims.
 const (
 	fewLoads  = 8
 	loadBytes = 16 << 20
-	loadShare = 8 // of the tier, this part (as a divisor)
+	loadShare = 8 // the prefetches of a link may occupy this part of the tier (as a divisor)
 	mostLoads = 512
 )
 
-// loadsEnough tells whether no more prefetches should begin.
+// loadsEnough tells whether the link has as many prefetches under way as it may have.
 func (e *Engine) loadsEnough(l *link) bool {
 	return l.loads >= fewLoads && (l.loading >= min(loadBytes, e.tiers[l.upper].Capacity/loadShare) || l.loads >= mostLoads)
 }
@@ -97,19 +107,19 @@ type Engine struct {
 	histories []*History // by lane
 	byName    map[string]*History
 	heads     []int64    // by lane
-	places    []int64    // by lane: where the heads stand on the axis of intervals
-	intervals []int64    // by lane: what an interval counts, so that those of several histories compare
-	moved     []*History // whose restore orders may have changed since they were looked at
-	paced     bool       // a pace has changed since intervals were compared
+	places    []int64    // by lane: the heads on the axis of intervals
+	intervals []int64    // by lane: the weight of one interval, so that distances of several histories compare
+	moved     []*History // their restore orders may have changed since follow ran
+	paced     bool       // a pace has changed since compare ran
 	slots     []*Record
 	vacant    []uint32
 	count     int64 // operations so far: the clock of staleness
 	waiting   map[*Record][]*Restore
-	passing   [2]ways // by direction: transfers past the faster tiers
+	passing   [2]ways // by direction: transfers that bypass the faster tiers
 	woken     []any
 	durable   map[*Record][]*Wait
 	lost      map[uint64]error
-	stirred   []*History // those whose prefetcher may have something to do
+	stirred   []*History // those whose prefetcher may have work
 	resting   []*History // the list's other buffer
 	turns     turns      // buffer of prefetchTier
 	victims   []*Record  // buffer of evict
@@ -117,14 +127,14 @@ type Engine struct {
 	running   int        // transfers handed out by Next
 	capturing int        // captures that have room and are being copied
 	forecast  forecast
-	copying   int        // restores that end by themselves (into the caller's arrays)
+	copying   int        // restores under way that end by themselves (copies into the caller's arrays)
 	owed      int        // releases of room that the caller has under way
 	proofs    int        // under way
-	lagging   []*History // those that proofs may be behind in
+	lagging   []*History // those whose next restores may find unverified copies
 	Stats     Stats
 
-	wholeTable, scanLimit int  // the constants, but in tests
-	alwaysDown            bool // tests: captures go down whenever they may
+	wholeTable, scanLimit int  // the constants of these names, except in tests
+	alwaysDown            bool // tests: captures go to the tier below whenever they may
 }
 
 // tier is one level of the hierarchy.
@@ -134,32 +144,32 @@ type tier struct {
 	table    *fragment.Table[*Record]
 	bytes    [fragment.Held + 1]int64 // by class
 	claims   fifo[*claim]
-	version  uint64 // grows when something became evictable or free
+	version  uint64 // grows when a fragment became evictable or free
 	hand     fragment.ID
-	captured int64 // size of the largest recent capture, for the headroom that prefetches leave
+	captured int64 // size of the largest recent capture: prefetches leave headroom for it
 	captures int64 // e.count at the last capture
 	inflow   inflow
 	proofs   int   // under way
-	arriving int   // flushes and spills to it, under way
+	arriving int   // flushes and spills into this tier, under way
 	lent     int64 // bytes of fragments that are pinned
 	leaving  leaving
 	reserved reserved
 	retired  []span
-	idle     reserved // what of it is reserved
-	// idleBytes is how many bytes that is.
+	idle     reserved // the reserved part of retired
+	// idleBytes is the size of idle.
 	idleBytes int64
-	// allotted: released bytes of retired become idle only while the tier has more bytes than these that are not idle; 0: all of them do.
+	// allotted bounds the bytes that are not idle: released bytes of retired become idle only above it. 0: all of them do.
 	allotted int64
 }
 
-// inflow estimates how fast bytes come into a tier from above.
+// inflow estimates how fast bytes come into a tier from the tiers above or from callers.
 type inflow struct {
 	count          int64   // e.count at the last arrival
 	at             int64   // its time
-	bytes, between float64 // moving averages: of an arrival, of the ns between two
+	bytes, between float64 // moving averages: bytes of an arrival, ns between two arrivals
 }
 
-// arrived notes that so many bytes have come.
+// arrived records an arrival of that many bytes.
 func (f *inflow) arrived(now, count, bytes int64) {
 	if f.between == 0 {
 		f.bytes, f.between = float64(bytes), float64(max(now-f.at, 1))
@@ -170,10 +180,10 @@ func (f *inflow) arrived(now, count, bytes int64) {
 	f.at, f.count = now, count
 }
 
-// faster tells whether more comes than leaves at a rate (bytes/s).
+// faster tells whether bytes come in faster than a rate (bytes/s).
 func (f *inflow) faster(rate float64) bool { return f.bytes*1e9 > rate*f.between }
 
-// pressing is faster, but that nothing has come since the last arrival counts, too.
+// pressing is faster with the time since the last arrival counted as well.
 func (f *inflow) pressing(now int64, rate float64) bool {
 	return f.bytes*1e9 > rate*max(f.between, float64(now-f.at))
 }
@@ -182,22 +192,22 @@ func (f *inflow) pressing(now int64, rate float64) bool {
 type link struct {
 	upper, lower int
 	down, up     *bandwidth.Estimator
-	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was seen
+	straight     *bandwidth.Estimator // captures that cross it from the caller's memory; nil until one was measured
 	crossing     []*Transfer          // downward, under way
-	dirty        dirty                // complete only in the upper tier, no flush queued
+	dirty        dirty                // complete only in the upper tier, without a queued flush
 	urgent       fifo[*Record]
 	normal       fifo[*Record]
 	demand       fifo[*Record] // loads that a restore waits for
-	ahead        fifo[*Record] // loads of what will be wanted
+	ahead        fifo[*Record] // prefetches, which no restore waits for yet
 	queued       int           // flushes queued (urgent or normal), each counted once
 	flushing     int           // of these, running
 	backlog      int64         // time at which the flushes queued so far are predicted to end
 	loads        int           // loads with room reserved that have not ended
 	loading      int64         // their bytes
-	refused      refused       // what the lower tier had no room for
-	passable     int64         // an upper bound of the dirty bytes that could go down while something is refused; unknown: not counted
-	paused       uint64        // the lower tier's version, plus one, when the next flush had to wait for one further down
-	stuck        int           // records whose flush failed and that nobody has asked to retry
+	refused      refused       // needs that the lower tier had no room for
+	passable     int64         // upper bound of the dirty bytes that could be flushed although some flushes are refused; unknown: not counted
+	paused       uint64        // version of the lower tier plus one, when the next flush had to wait for a flush further down
+	stuck        int           // records whose flush failed and that no caller has asked to retry
 	err          error         // why the latest flush failed
 }
 
@@ -240,8 +250,8 @@ func (e *Engine) Tiers() int { return len(e.tiers) }
 // Capacity is the budget of a tier in bytes.
 func (e *Engine) Capacity(t int) int64 { return e.tiers[t].Capacity }
 
-// TakeWoken returns the Notify values of the operations whose state has changed since the last call. The slice is
-// valid until the next call of any method.
+// TakeWoken returns the Notify values of the operations whose state has changed since the last call. The slice is valid until the next call of any
+// method.
 func (e *Engine) TakeWoken() []any {
 	w := e.woken
 	e.woken = e.woken[:0]
@@ -273,28 +283,28 @@ type History struct {
 	order   *plan.Order
 	due     *plan.Due
 	records records
-	lent    int // of the records, those that Lend hides
+	lent    int // records that Lend hides
 	auto    int64
 	sweep   sweep
 	pace    pace
 	stirs   bool // in Engine.stirred
-	stopped bool // its prefetcher has not got to the end of what is expected
+	stopped bool // its prefetcher has not reached the end of the expected restores
 	started bool // prefetching has been allowed: by a restore or by the application
-	// promised[t]: everything expected before this place of the order has been looked at by the prefetcher of tier t.
+	// promised[t]: the prefetcher of tier t has looked at every expected restore before this place of the order.
 	promised  [MaxTiers]int64
-	proven    int64            // the same of proofs
+	proven    int64            // the same for proofs
 	proofSize int64            // of the checkpoint restored last
-	proves    bool             // which was lent
+	proves    bool             // the checkpoint restored last was lent
 	lags      bool             // in Engine.lagging
 	moved     bool             // in Engine.moved
 	overtaken bool             // the latest proof came too late
 	stuck     [MaxTiers]uint64 // the tier's version when a prefetch found no room
-	readyTo   int64            // everything expected before this place was in the fastest tier
-	assigned  int64            // everything guessed before this place has been noted in the records
+	readyTo   int64            // every expected checkpoint before this place was in the fastest tier
+	assigned  int64            // the records know of every guessed restore before this place
 	Stats     HistoryStats
 }
 
-// History returns the history of this name and creates it when there is none.
+// History returns the history of this name. It creates the history if there is none.
 func (e *Engine) History(name string) *History {
 	if h := e.byName[name]; h != nil {
 		return h
@@ -318,11 +328,11 @@ func (h *History) Len() int { return h.records.n - h.lent }
 // Queued is the number of restores in the plan.
 func (h *History) Queued() int { return h.order.Len() }
 
-// Due are the restores of the plan that a loop has yet to do.
+// Due holds the restores of the plan that a loop has yet to do.
 func (h *History) Due() *plan.Due { return h.due }
 
-// HintsLeft is how far ahead the plan is known. Restores beside a loop take hints out of the order that stay due for the loop: a caller that reads
-// its plan only by the order would read it without end.
+// HintsLeft is how far ahead the plan is known. Restores beside a loop take hints out of the order that stay due for the loop. A caller that read its
+// plan by the length of the order alone would read it without end.
 func (h *History) HintsLeft() int { return max(h.order.Len(), (h.due.Len()+1)/2) }
 
 // Get returns the checkpoint of this key, or nil.
@@ -334,8 +344,8 @@ func (h *History) Get(k model.Key) *Record {
 	return r
 }
 
-// Has tells whether there is a record of this key.
+// Has tells whether the history has a record of this key.
 func (h *History) Has(k model.Key) bool { return h.records.get(k) != nil }
 
-// Each calls f for every record of a checkpoint, in no particular order. f may remove the one that it is called for.
+// Each calls f for every record of a checkpoint, in no particular order. f may remove the record that it is called with.
 func (h *History) Each(f func(*Record)) { h.records.each(f) }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// What can go wrong with an operation. The store translates them for its callers.
+// The errors of operations. The store translates them for its callers.
 var (
 	ErrUnreachable = errors.New("only a tier that cannot be read any more has the bytes")
 	ErrNotFound    = errors.New("no such checkpoint")
 	ErrDropped     = errors.New("the checkpoint was dropped, replaced or consumed meanwhile")
 	ErrFull        = errors.New("tier full")
-	// ErrStopped is how a transfer ends that its caller has stopped because the version is gone: nothing has failed.
+	// ErrStopped ends a transfer that the caller has stopped because the version is gone. It is no failure.
 	ErrStopped = errors.New("the version went while it was being moved")
 )
 

@@ -7,10 +7,10 @@ import (
 )
 
 // A copy that was prefetched becomes evictable when it has been restored. Maurya et al., HPDC'23, section 4.2, predict when that is
-// (predict_evictable, case 2). Here prefetches go by it; captures do not, since the thread that would restore may be the one that captures.
+// (predict_evictable, case 2). Here prefetches use the prediction. Captures do not, since the thread that would restore may be the one that captures.
 
-// restoredIn predicts after how many ns a checkpoint will be restored, at the pace of its history. A restore that is late is expected to be as late
-// again. Not known: before two restores of the history, or when none of r is expected.
+// restoredIn predicts after how many ns a checkpoint will be restored, at the pace of its history. A restore that is late is expected to take as long
+// again as it is late. It is not known before two restores of the history, or when no restore of r is expected.
 func (e *Engine) restoredIn(now int64, r *Record) (ns int64, known bool) {
 	p := &r.Hist.pace
 	if p.interval == 0 || r.seq == fragment.Unexpected {
@@ -24,8 +24,8 @@ func (e *Engine) restoredIn(now int64, r *Record) (ns int64, known bool) {
 // farOff is a time (ns) that no prediction exceeds.
 const farOff = 1e18
 
-// roomByRestore predicts after how many ns the next restore of a history leaves a copy evictable that makes room for r alone; not known where none
-// does. Like every decision it costs O(histories).
+// roomByRestore predicts after how many ns the next restore of a history makes a copy evictable that is large enough for r by itself. It is not known
+// if there is no such copy. Like every decision it costs O(histories).
 func (e *Engine) roomByRestore(now int64, t int, r *Record) (ns int64, known bool) {
 	if e.cfg.Policy != evict.Score {
 		return 0, false

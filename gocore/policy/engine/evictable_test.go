@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// restoredAt is a host of two places of 20 MB over a disk. Checkpoint 1 is in both, and was restored 20 times at an interval (ms); it is expected next.
-// 0 is on the disk alone and expected then. 2 is in the host alone and expected last.
+// restoredAt is a host with two places of 20 MB over a disk. Checkpoint 1 is in both, and was restored 20 times at an interval (ms). It is expected
+// next. Checkpoint 0 is on the disk alone and expected after it. Checkpoint 2 is in the host alone and expected last.
 func restoredAt(t *testing.T, policy evict.Kind, interval int64, last bool) *crowded {
 	c := &crowded{Engine: New(Config{Workers: 1, Prefetch: true, Policy: policy, Tiers: []TierConfig{
 		{Name: "host", Capacity: 40 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
@@ -21,13 +21,13 @@ func restoredAt(t *testing.T, policy evict.Kind, interval int64, last bool) *cro
 		c.Done(c.now, c.next(Flush, key), nil)
 	}
 	c.EndCapture(c.now, c.begin(2, 20), true) // in the place of 0
-	const restores = headroomFor + 4          // so many that nothing counts as coming in any more
+	const restores = headroomFor + 4          // so many that no bytes count as coming in any more
 	for range restores {
 		c.Hint(c.now, c.h, []plan.Hint{{Key: model.NumberKey(1)}})
 	}
 	for i := range restores {
 		if c.now += interval * mb; i == restores-1 {
-			if two := c.h.Get(model.NumberKey(2)); c.unqueue(c.now, c.links[0], two) { // what flushing lazily has begun
+			if two := c.h.Get(model.NumberKey(2)); c.unqueue(c.now, c.links[0], two) { // begun by lazy flushing
 				c.settle(c.now, two, 0)
 			}
 			op := plan.Restore
@@ -52,7 +52,7 @@ func (c *crowded) restoreOne() {
 	c.EndRestore(c.now, r)
 }
 
-// The flush of 2 would make room for 0 in 20 ms. If 1 is restored sooner, there is room then without a flush, and 2 stays in the host.
+// The flush of 2 would make room for 0 in 20 ms. If 1 is restored sooner, there is room without a flush, and 2 stays in the host.
 func TestAPrefetchWaitsForARestoreThatComesSooner(t *testing.T) {
 	for _, x := range []struct {
 		policy   evict.Kind
@@ -81,7 +81,7 @@ func TestAPrefetchWaitsForARestoreThatComesSooner(t *testing.T) {
 	}
 }
 
-// What a restore leaves dirty makes no room, unless the restore consumes it.
+// A dirty copy makes no room after its restore, unless the restore consumes it.
 func TestRoomByRestore(t *testing.T) {
 	for _, x := range []struct {
 		last, lower, known bool
@@ -102,7 +102,7 @@ func TestRoomByRestore(t *testing.T) {
 	}
 }
 
-// Restores are expected at the pace of their history, Advance included. One that is late is as late again.
+// Restores are expected at the pace of their history, including Advance. A late restore is expected to take as long again as it is late.
 func TestRestoresAreExpectedAtTheirPace(t *testing.T) {
 	c := restoredAt(t, evict.Score, 10, false)
 	c.Hint(c.now, c.h, []plan.Hint{{Op: plan.Advance, Steps: 5}, {Key: model.NumberKey(1)}})

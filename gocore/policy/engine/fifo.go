@@ -2,7 +2,7 @@ package engine
 
 import "slices"
 
-// fifo is a queue whose memory is reused; it holds no more than twice what was ever queued at once.
+// fifo is a queue that reuses its memory: at most twice the largest number of items that were queued at once.
 type fifo[T any] struct {
 	items []T
 	head  int
@@ -31,7 +31,7 @@ func (q *fifo[T]) pop() (T, bool) {
 	return x, true
 }
 
-// without takes out what f tells; the others stay in their order.
+// without removes the items for which f returns true; the others keep their order.
 func (q *fifo[T]) without(f func(T) bool) {
 	q.items = slices.DeleteFunc(q.items[q.head:], f)
 	q.head = 0

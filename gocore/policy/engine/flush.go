@@ -4,7 +4,7 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// queueFlush asks for rec's copy in tier t to be written down. Asking again with more urgency moves it forward.
+// queueFlush queues the flush of rec's copy in tier t. A second, more urgent request moves it forward.
 func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 	if t >= len(e.links) || rec.gone {
 		return
@@ -28,13 +28,13 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 	}
 	l.paused = 0
 	if urgent {
-		l.urgent.push(rec) // an entry in the other queue is skipped when it comes up
+		l.urgent.push(rec) // nextFlush skips its entry in the other queue
 	} else {
 		l.normal.push(rec)
 	}
 }
 
-// unqueue takes back the flush of rec over a link if it is queued and has not begun; the rest is the caller's.
+// unqueue withdraws the flush of rec over a link if it is queued and has not begun. The caller updates the rest of the state.
 func (e *Engine) unqueue(now int64, l *link, rec *Record) bool {
 	bit := uint8(1) << l.upper
 	if rec.queuedOn&bit == 0 || rec.runs&bit != 0 {
@@ -51,7 +51,7 @@ func (e *Engine) flushTime(l *link, rec *Record) int64 {
 	return l.down.Predict(rec.Size) / int64(e.cfg.Workers)
 }
 
-// flushWanted queues the flush of a fresh copy when somebody wants it: the eager mode, or the caller.
+// flushWanted queues the flush of a fresh copy in the eager mode, or if a caller has asked for it.
 func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 	if below := rec.wants >> (t + 1); below != 0 {
 		e.queueFlush(now, t, rec, true)
@@ -60,8 +60,8 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 	}
 }
 
-// flushMore keeps a part of the tier evictable: it queues what the restore order needs last until enough is empty, evictable or on its way.
-// In eager mode everything goes down; most of it has been queued before.
+// flushMore keeps a part of the tier evictable. It queues the copies that the restore order needs last, until enough bytes are empty, evictable or
+// being flushed. In the eager mode it queues every copy; most of them are queued already.
 func (e *Engine) flushMore(now int64, l *link) {
 	if l.dirty.count == 0 || l.shut() {
 		return
@@ -78,21 +78,21 @@ func (e *Engine) flushMore(now int64, l *link) {
 	}
 }
 
-// shouldFlush tells whether one more flush is to be queued that nobody has asked for.
+// shouldFlush tells whether one more flush is to be queued that no caller has asked for.
 func (e *Engine) shouldFlush(l *link) bool {
 	if e.cfg.Flush == Eager {
 		return true
 	}
 	tr := e.tiers[l.upper]
 	if e.count-tr.inflow.count > headroomFor {
-		return false // nothing comes in: prefetches ask for the flushes that they need
+		return false // no captures: prefetches ask for the flushes that they need
 	}
 	ready, few := tr.ready(), l.queued < 2*e.cfg.Workers
-	if e.foreseen() { // a few at a time: what is captured meanwhile may be needed later still
+	if e.foreseen() { // a few at a time: later captures may be needed later still
 		return few && (e.late(l, l.dirty.next(e, func(*Record) bool { return true })) || ready < tr.Capacity/lowWater)
 	}
 	if e.forecast.written() {
-		return false // nothing comes in any more: prefetches ask for the flushes that they need
+		return false // no more captures: prefetches ask for the flushes that they need
 	}
 	if ready < tr.Capacity/lowWater {
 		return true
@@ -100,7 +100,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 	return few && ready < tr.Capacity/rushWater && tr.inflow.faster(l.down.Rate()*float64(e.cfg.Workers))
 }
 
-// retryStuck gives the failed flushes of tier t and those below another chance; false when there are none.
+// retryStuck retries the failed flushes of tier t and of those below; false when there are none.
 func (e *Engine) retryStuck(now int64, t int) bool {
 	retried := false
 	for ; t >= 0 && t < len(e.links); t = e.below(t) {
@@ -150,7 +150,7 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	return nil
 }
 
-// roomBelow makes room for a flush. It does not find that there is none while others give back some by themselves.
+// roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases or proofs may still free room.
 func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 	v := e.room(now, l.lower, rec)
 	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].proofs > 0) {
@@ -159,13 +159,13 @@ func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 	return v
 }
 
-// expectsReleases tells whether the caller may give back room in tier t by itself: what is on its way there may replace what its catalog counts on.
+// expectsReleases tells whether the caller may release room in tier t by itself: an arriving copy may replace one that its catalog refers to.
 func (e *Engine) expectsReleases(t int) bool {
 	//mutation:flush-gives-up-on-arriving
 	return t == len(e.tiers)-1 && (e.owed > 0 || e.cfg.Keep != nil && e.tiers[t].arriving > 0)
 }
 
-// arrive notes that a transfer to tier t has ended: a flush may have waited for what it replaces.
+// arrive records the end of a transfer to tier t. A flush may have waited for the version that it replaces.
 func (e *Engine) arrive(t int) {
 	e.tiers[t].arriving--
 	if e.cfg.Keep != nil {
@@ -173,8 +173,8 @@ func (e *Engine) arrive(t int) {
 	}
 }
 
-// unbegun is the first flush of a queue that has not begun, nil without any. Entries that another one has overtaken, or that are owed no more, are
-// dropped on the way.
+// unbegun is the first flush of a queue that has not begun, or nil. It drops entries that the other queue has overtaken or whose flush is not needed
+// any more.
 func (l *link) unbegun(q *fifo[*Record]) *Record {
 	for rec, ok := q.peek(); ok; rec, ok = q.peek() {
 		if l.unflushed(rec) {
@@ -191,8 +191,8 @@ func (l *link) unflushed(rec *Record) bool {
 	return !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0
 }
 
-// besieged tells whether a flush into tier t has not begun, as it needs room there, and somebody waits for the room that it makes above: that goes
-// before what none waits for yet.
+// besieged tells whether a flush into tier t waits for room there while a claim waits for the room that it makes above. Such a flush has priority
+// over prefetches, which no operation waits for yet.
 func (e *Engine) besieged(t int) bool {
 	for _, l := range e.links {
 		if l.lower == t && e.tiers[l.upper].claims.len() > 0 && l.unbegun(&l.urgent) != nil {
@@ -202,7 +202,7 @@ func (e *Engine) besieged(t int) bool {
 	return false
 }
 
-// canFlush tells whether a flush that waits over the link might begin: not while its room has to come from flushes further down.
+// canFlush tells whether a waiting flush of the link might begin. It cannot while its room has to come from flushes further down.
 func (l *link) canFlush(e *Engine) bool {
 	return l.queued > l.flushing && l.paused != e.tiers[l.lower].version+1
 }

@@ -2,26 +2,26 @@ package engine
 
 import "velocpy/gocore/policy/fragment"
 
-// forecast is what the plans say of the bytes that are still to be captured: those of keys that are expected and have not been written. It is
-// trusted during a sweep, as long as one capture after the other was expected. Where captures and restores take turns, or keys are written
-// again, what is written may well go before the rest comes.
+// forecast is the number of bytes still to be captured according to the plans: keys that are expected and have not been written. The engine trusts it
+// during a sweep, as long as every capture was expected. Where captures and restores alternate, or keys are written again, the copies of today may
+// well be consumed before the rest comes.
 type forecast struct {
-	coming   [MaxTiers]float64 // bytes, by the tier that they will be captured in
-	surprise int64             // Engine.count when something last happened that sweeps do not consist of
+	coming   [MaxTiers]float64 // bytes, by the tier that will capture them
+	surprise int64             // Engine.count at the last operation that is not part of a sweep
 	planned  bool              // the last capture was expected
 	into     int               // the tier of the last capture
-	turn     int               // of the histories, whose part is looked at anew
+	turn     int               // index of the history whose part is refreshed next
 }
 
-// confidence is how many operations in a row have to be part of a sweep. Of a history that has captured nothing for givenUp of them, nothing is
-// expected to come any more.
+// confidence is how many operations in a row have to be part of a sweep. A history without a capture for givenUp operations is expected to capture
+// nothing more.
 const (
 	confidence = 4
 	givenUp    = 32
 )
 
-// hurry is by how much what is left to do over a link is overrated, as several transfers share its rate and a link that has begun too late is
-// waited for. It is more for what is sure to cross it: anything else that goes down too early may be what is needed first.
+// hurry is the factor by which the remaining work of a link is overestimated. Several transfers share its rate, and a link that has begun too late
+// makes callers wait. The factor is larger for copies that are sure to cross the link. Any other copy that is flushed too early may be needed first.
 const (
 	hurry     = 2
 	hurrySure = 8
@@ -29,16 +29,16 @@ const (
 
 // sweep is a history's part in the forecast.
 type sweep struct {
-	top      int // where its checkpoints are captured
+	top      int // the tier that captures its checkpoints
 	captures float64
-	bytes    float64 // of its captures so far
-	awaited  int     // its checkpoints that are expected
-	coming   float64 // bytes of those that are expected and have not been captured
+	bytes    float64 // captured so far
+	awaited  int     // number of its checkpoints that are expected
+	coming   float64 // expected bytes that have not been captured
 	last     int64   // Engine.count at the last capture
-	mixed    bool    // the plan has been begun before all of it was captured: what comes may find the room of what goes
+	mixed    bool    // the plan has begun before all of it was captured: new captures may find the room of consumed checkpoints
 }
 
-// foresee brings the forecast in line with the plan and the checkpoints of h. It asks no guess: that may cost more than it is worth.
+// foresee updates the forecast from the plan and the checkpoints of h. It does not ask the guess, which may cost more than it is worth.
 func (e *Engine) foresee(h *History) {
 	s, coming := &h.sweep, 0.0
 	s.mixed = s.mixed && h.order.Len() > 0
@@ -49,13 +49,13 @@ func (e *Engine) foresee(h *History) {
 	s.coming = coming
 }
 
-// sweeps tells whether the plan of h looks like a sweep's: it has not been begun, and restores nothing twice.
+// sweeps tells whether the plan of h looks like that of a sweep: it has not begun, and restores no key twice.
 func (h *History) sweeps() bool {
 	n := h.order.Len()
 	return n > 0 && n == h.order.Distinct() && !h.sweep.mixed
 }
 
-// swept notes a capture in tier t; fresh: of a key that had no checkpoint.
+// swept records a capture in tier t; fresh: its key had no checkpoint.
 func (e *Engine) swept(r *Record, t int, fresh bool) {
 	s := &r.Hist.sweep
 	e.forecast.coming[s.top] -= s.coming
@@ -72,7 +72,7 @@ func (e *Engine) swept(r *Record, t int, fresh bool) {
 	e.foresee(e.histories[e.forecast.turn])
 }
 
-// begun notes that the plan of h has been begun.
+// begun records that the plan of h has begun.
 func (e *Engine) begun(h *History) {
 	h.sweep.mixed = h.sweep.mixed || h.sweep.coming > 0
 	e.foresee(h)
@@ -81,7 +81,7 @@ func (e *Engine) begun(h *History) {
 // foreseen tells whether the forecast is to be trusted.
 func (e *Engine) foreseen() bool { return e.count-e.forecast.surprise >= confidence }
 
-// written tells whether the sweep has written all that was announced.
+// written tells whether the sweep has captured all that was announced.
 func (f *forecast) written() bool {
 	sum := 0.0
 	for _, bytes := range f.coming {
@@ -90,7 +90,7 @@ func (f *forecast) written() bool {
 	return f.planned && sum < 1
 }
 
-// coming is how many bytes are going to come into tier t: what is captured there, and what has no room above.
+// coming is how many bytes are going to come into tier t: captures into it, and overflow of the tiers above.
 func (e *Engine) coming(t int) float64 {
 	sum := e.forecast.coming[t]
 	for _, l := range e.links {
@@ -102,13 +102,13 @@ func (e *Engine) coming(t int) float64 {
 	return sum
 }
 
-// ready is how many bytes of the tier are empty or evictable, or will be when the flushes that are queued have ended.
+// ready is how many bytes of the tier are empty or evictable now, or will be when the queued flushes have ended.
 func (tr *tier) ready() int64 {
 	return tr.bytes[fragment.Gap] + tr.bytes[fragment.Free] + tr.bytes[fragment.Flushing]
 }
 
-// late tells whether a flush of rec over l should begin now, as a link that rests would not get done with what has to go down until the last bytes
-// come: this link, as fast as bytes come in above it, or, if rec is sure to cross it, any from here on, as fast as they are captured.
+// late tells whether a flush of rec over l should begin now: otherwise the link would not finish before the last bytes come. The link l itself counts
+// at the rate at which bytes come in above it. If rec is sure to cross further links, each of them counts at the rate of captures.
 func (e *Engine) late(l *link, rec *Record) bool {
 	if e.pressed(l, &e.tiers[l.upper].inflow, hurry) {
 		return true
@@ -122,14 +122,14 @@ func (e *Engine) late(l *link, rec *Record) bool {
 	return false
 }
 
-// pressed tells whether a link is late with what has to leave its upper tier, when bytes come in like that.
+// pressed tells whether a link is late with the bytes that have to leave its upper tier, at that rate of arrivals.
 func (e *Engine) pressed(l *link, in *inflow, hurry float64) bool {
 	coming := e.coming(l.upper)
 	short := coming - float64(e.tiers[l.upper].ready())
 	return short > 0 && in.faster(l.down.Rate()*float64(e.cfg.Workers)*coming/(hurry*short))
 }
 
-// outlies tells whether more is expected before rec than the tiers down to tier t hold.
+// outlies tells whether more bytes are expected before rec than the tiers down to tier t hold.
 func (e *Engine) outlies(rec *Record, t int) bool {
 	h := rec.Hist
 	if rec.seq == fragment.Unexpected || h.sweep.captures == 0 {

@@ -28,7 +28,7 @@ func newSweeping(t *testing.T, keys int64) *sweeping {
 	return s
 }
 
-// capture writes 100 bytes so many nanoseconds after the last call.
+// capture writes 100 bytes that many nanoseconds after the last call.
 func (s *sweeping) capture(key, after int64) {
 	s.t.Helper()
 	s.now += after
@@ -48,7 +48,7 @@ func (s *sweeping) wantComing(bytes float64) {
 
 func TestForecastFollowsThePlan(t *testing.T) {
 	s := newSweeping(t, 20)
-	s.wantComing(0) // nobody knows how large they are
+	s.wantComing(0) // their size is not known yet
 	s.capture(0, 50)
 	s.wantComing(1900)
 	s.capture(1, 50)
@@ -65,7 +65,7 @@ func TestForecastFollowsThePlan(t *testing.T) {
 	s.wantComing(0)
 }
 
-// TestSurprises: what sweeps do not consist of takes the trust away, and captures as planned bring it back.
+// TestSurprises: operations that are not part of a sweep end the trust in the forecast, and captures as planned restore it.
 func TestSurprises(t *testing.T) {
 	for what, happen := range map[string]func(*sweeping){
 		"a key without a hint": func(s *sweeping) { s.capture(77, 50) },
@@ -97,8 +97,8 @@ func TestSurprises(t *testing.T) {
 	}
 }
 
-// TestLateLinkBegins: 2000 bytes into 1000. When they come twice as fast as they leave, the link begins with the first of them; when there is
-// time, not before a quarter is left, and when all will fit neither.
+// TestLateLinkBegins: 2000 bytes into 1000. If they come twice as fast as they leave, the link begins with the first of them. If there is time, it
+// begins only when a quarter is left, and the same holds if all bytes will fit.
 func TestLateLinkBegins(t *testing.T) {
 	for _, c := range []struct {
 		what        string
@@ -120,8 +120,8 @@ func TestLateLinkBegins(t *testing.T) {
 	}
 }
 
-// TestNothingComesBehindASweep: once all that was announced has been written, restores make nobody write more down, although less than a quarter is
-// ready; one more capture does.
+// TestNothingComesBehindASweep: once all announced checkpoints are captured, restores cause no further flushes, although less than a quarter is
+// ready. One more capture does.
 func TestNothingComesBehindASweep(t *testing.T) {
 	s := newSweeping(t, 9)
 	for k := range int64(9) {
@@ -155,8 +155,8 @@ func TestNothingComesBehindASweep(t *testing.T) {
 	}
 }
 
-// TestOutliersGoDownAtOnce: the slow link is the one below the host tier. What is sure to cross it leaves the device at once, so that it begins
-// in time; what is expected soon stays.
+// TestOutliersGoDownAtOnce: the slow link is the one below the host tier. Copies that are sure to cross it leave the device at once, so that it
+// begins in time. Copies that are expected soon stay.
 func TestOutliersGoDownAtOnce(t *testing.T) {
 	for _, backwards := range []bool{true, false} {
 		e := New(Config{Tiers: []TierConfig{
@@ -180,7 +180,7 @@ func TestOutliersGoDownAtOnce(t *testing.T) {
 	}
 }
 
-// TestPlansThatHaveBegunForetellNothing: where captures and restores take turns, what comes may find the room of what goes.
+// TestPlansThatHaveBegunForetellNothing: where captures and restores alternate, new captures may find the room of consumed checkpoints.
 func TestPlansThatHaveBegunForetellNothing(t *testing.T) {
 	s := newSweeping(t, 30)
 	for k := range int64(3) {
@@ -203,7 +203,7 @@ func TestPlansThatHaveBegunForetellNothing(t *testing.T) {
 	s.wantComing(200)
 }
 
-// TestPlansAreGivenUp: a history that writes nothing any more does not make others hurry.
+// TestPlansAreGivenUp: a history that captures nothing any more does not make the flushes of others begin early.
 func TestPlansAreGivenUp(t *testing.T) {
 	s := newSweeping(t, 50)
 	other := s.History("other")
@@ -232,7 +232,7 @@ func TestPlansAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestAGuessLeavesThePlanAlone: what was guessed before a plan came does not count as captured of what the plan expects.
+// TestAGuessLeavesThePlanAlone: checkpoints guessed before a plan came do not count as captured for that plan.
 func TestAGuessLeavesThePlanAlone(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{{Name: "host", Capacity: 10_000, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1_000_000, Remote: true}}, Prefetch: true, Guess: true})
 	s := &sweeping{Engine: e, t: t, h: e.History("h")}
@@ -254,7 +254,7 @@ func TestAGuessLeavesThePlanAlone(t *testing.T) {
 	s.wantComing(2000)
 }
 
-// TestRepeatedKeysAreNoSweep: schedules that restore a checkpoint several times write others in between, into the room of those that have gone.
+// TestRepeatedKeysAreNoSweep: schedules that restore a checkpoint several times write others in between, into the room of consumed ones.
 func TestRepeatedKeysAreNoSweep(t *testing.T) {
 	s := newSweeping(t, 20)
 	s.capture(0, 50)

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
-// check compares everything the engine believes with a recount.
+// check compares the engine's counts and lists with a recount.
 func (w *world) check() {
 	w.checkTiers()
 	w.checkRecords()
@@ -59,7 +59,7 @@ func (w *world) checkTiers() {
 			}
 			r := f.Owner
 			if r == nil && w.cat != nil && t == w.last() {
-				continue // reserved: checkCatalog knows for whom
+				continue // reserved: checkCatalog knows for which row
 			}
 			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves&(onNext(t)|onDirty(t)) == 0 {
 				w.fatalf("tier %d: nobody sees to it that %v, of class %d, leaves%s", t, r.Key, f.Class, w.state())
@@ -106,7 +106,7 @@ func (w *world) checkTiers() {
 	}
 }
 
-// checkLeaving counts who is on the lists of what leaves.
+// checkLeaving counts the records on the lists of leaving.
 func (w *world) checkLeaving(t int) {
 	l := &w.e.tiers[t].leaving
 	for on, list := range map[uint16][]*Record{onNext(t): l.next, onDirty(t): l.dirty} {
@@ -185,7 +185,7 @@ func (w *world) underWay(r *Record) bool {
 	return false
 }
 
-// checkRefused looks for room that is there and counts as refused.
+// checkRefused looks for room that exists although it counts as refused.
 func (w *world) checkRefused(k int) {
 	l := w.e.links[k]
 	for i, n := range l.refused {

@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// below is an engine with n checkpoints on disk alone, and a plan that wants the first of them.
+// below is an engine with n checkpoints on disk alone, and a plan that restores the first of them.
 func below(host, size int64, n, hinted int) (*Engine, *History) {
 	e := New(Config{Prefetch: true, Tiers: []TierConfig{
 		{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * int64(n), Remote: true},
@@ -27,7 +27,7 @@ func below(host, size int64, n, hinted int) (*Engine, *History) {
 	return e, h
 }
 
-// Large loads are begun a few at a time, small ones many, and most of the tier is left to whoever needs room meanwhile.
+// Few large loads begin at once, and many small ones. Most of the tier stays free for other claims.
 func TestPrefetchesThatHaveNotEndedAreFew(t *testing.T) {
 	for name, c := range map[string]struct {
 		host, size int64
@@ -59,7 +59,7 @@ func TestPrefetchesThatHaveNotEndedAreFew(t *testing.T) {
 	}
 }
 
-// NextUrgent is what restores wait for, and nothing else; a load that runs already is not waited for once more.
+// NextUrgent returns loads that restores wait for, and no others. A load that runs already is not returned again.
 func TestNextUrgentIsWhatIsWaitedFor(t *testing.T) {
 	e, h := below(16<<10, 1000, 100, 50)
 	if e.PendingUrgent(AnyLink) || e.NextUrgent(0, AnyLink) != nil {
@@ -68,7 +68,7 @@ func TestNextUrgentIsWhatIsWaitedFor(t *testing.T) {
 	if x := e.Next(0, Up); x.Rec.Key != model.NumberKey(0) {
 		t.Fatalf("%+v", x)
 	}
-	waited := []int64{3, 20, 90}                      // queued, hinted but behind what may be queued, expected by nobody
+	waited := []int64{3, 20, 90}                      // queued; hinted but behind the queue's bound; not expected
 	for _, k := range append([]int64{0}, waited...) { // the first one runs
 		if _, err := e.BeginRestore(0, h, model.NumberKey(k), RestoreOptions{}); err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestModel drives random operations, with transfers that end late, in any order and not always well, and checks after each that
-// the engine's state is what the outstanding operations add up to, and that every byte is where it is said to be.
+// TestModel drives random operations, with transfers that end late, in any order, and sometimes with errors. After each it checks that the engine's
+// state matches the outstanding operations, and that every byte is where the engine says.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, someConfig(t))
@@ -21,7 +21,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestModelOfLoads is the same for checkpoints most of which have to come up again, and little else. What goes wrong there does so seldom.
+// TestModelOfLoads is the same for checkpoints most of which have to be loaded, with few other operations. Errors in loads are rare in TestModel.
 func TestModelOfLoads(t *testing.T) {
 	for range 30 {
 		rapid.Check(t, modelOfLoads)
@@ -57,7 +57,7 @@ func modelOfLoads(t *rapid.T) {
 	w.finish()
 }
 
-// acts are what can happen.
+// acts are the actions that can happen.
 func (w *world) acts() map[string]func(*rapid.T) {
 	pick := func(t *rapid.T, n int) int {
 		if n == 0 {
@@ -178,21 +178,21 @@ func (w *world) acts() map[string]func(*rapid.T) {
 	return all
 }
 
-// recount finds out at any time what could go down.
+// recount runs the recount of flushable bytes at an arbitrary time.
 func (w *world) recount(t *rapid.T) {
 	if k := rapid.IntRange(0, MaxTiers).Draw(t, "link"); k < len(w.e.links) {
 		w.e.recount(w.e.links[k])
 	}
 }
 
-// clear drops all of a history.
+// clear drops all checkpoints of a history.
 func (w *world) clear(hi int) {
 	w.cat.clear(hi)
 	clear(w.truth[hi])
 	w.e.Clear(w.now, w.hists[hi])
 }
 
-// failWhenGiven lets restores have what a load has queued before it fails.
+// failWhenGiven gives restores the bytes that a load has queued, before the load fails.
 func (w *world) failWhenGiven(t *rapid.T) {
 	if !w.next(Up) {
 		t.Skip("none")
@@ -212,7 +212,7 @@ func (w *world) failWhenGiven(t *rapid.T) {
 	again()
 }
 
-// quiet lets everything end that ends by itself: transfers, copies. Nothing may then wait but what the application itself holds up.
+// quiet ends everything that ends by itself: transfers and copies. Afterwards, only operations that the application itself delays may still wait.
 func (w *world) quiet() {
 	for round := 0; ; round++ {
 		if round > 10_000 {
@@ -231,7 +231,7 @@ func (w *world) quiet() {
 		case w.endOne():
 		case w.cat != nil && len(w.cat.drops) > 0:
 			w.cat.dropped(0)
-		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied something, which made work for the others
+		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied a claim, which made work for others
 		default:
 			w.observe()
 			w.check()
@@ -306,7 +306,7 @@ func (w *world) first(c *claim, t int) bool {
 	return ok && x == c
 }
 
-// finish ends everything: leases, then checkpoints. Nothing may be left.
+// finish ends all leases, then all checkpoints. Nothing may be left.
 func (w *world) finish() {
 	w.quiet()
 	for len(w.restores) > 0 {

@@ -7,26 +7,27 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// pace is how fast the application goes through the restore order of a history. Distances of several histories compare in time: ten restores of a history
-// that restores every millisecond are nearer than two of one that restores every second.
+// pace is how fast the application goes through the restore order of a history. It makes distances of several histories comparable in time. Ten
+// restores of a history that restores every millisecond are nearer than two of one that restores every second.
 type pace struct {
 	begun    bool    // there was a restore
-	guessed  bool    // nothing was hinted at the latest one
-	at       int64   // time of the latest one that moved the order
-	place    int64   // where the order stood behind it
+	guessed  bool    // no hint expected the latest one
+	at       int64   // time of the latest restore that moved the order
+	place    int64   // place of the order after it
 	interval float64 // ns, moving average; 0: not known
 }
 
 const (
 	paceWeight = 0.2
-	// paceStep bounds by how many times the average one interval counts: an application that has paused goes on as before.
+	// paceStep caps one interval at that many times the average, so that an application that has paused goes on as before.
 	paceStep = 4
-	// alike is what an interval counts of a history whose pace is not known, and of the fastest: others count in proportion, up to evict.LongestInterval.
+	// alike is the weight of an interval of a history whose pace is not known, and of the fastest history. Other intervals count in proportion, up to
+	// evict.LongestInterval.
 	alike = 16
 )
 
-// restored notes that the order stands at a place now. Intervals that Advance has announced are part of the way there. A guess is made anew now and then, at
-// another place: each restore is one interval of it.
+// restored records that the order has reached a place. Intervals that Advance has announced are part of the way there. A guess is remade at times and
+// then numbers its places anew, so each guessed restore counts as one interval.
 func (p *pace) restored(now, place int64, guessed bool) {
 	n := place - p.place
 	if guessed {
@@ -46,7 +47,7 @@ func (p *pace) restored(now, place int64, guessed bool) {
 	p.begun, p.guessed, p.at, p.place = true, guessed, now, place
 }
 
-// now is the interval as far as it is known: at least what has passed since the latest restore.
+// now is the interval as far as it is known. It is at least the time since the latest restore.
 func (p *pace) now(now int64) float64 {
 	if p.interval == 0 {
 		return 0
@@ -54,7 +55,7 @@ func (p *pace) now(now int64) float64 {
 	return max(p.interval, float64(now-p.at))
 }
 
-// compare brings in line what the intervals of the histories count.
+// compare updates the weights of the histories' intervals.
 func (e *Engine) compare(now int64) {
 	if !e.paced {
 		return
@@ -74,13 +75,13 @@ func (e *Engine) compare(now int64) {
 	}
 }
 
-// distance is how far the restore of a record lies ahead that is expected.
+// distance is how far ahead the restore of an expected record is.
 func (e *Engine) distance(r *Record) int64 {
 	lane := r.Hist.lane
 	return evict.Distance(r.place-e.places[lane], e.intervals[lane])
 }
 
-// later tells whether a is needed later than b, of another history: it is not expected, or its restore lies farther ahead.
+// later tells whether a is needed later than b, a record of another history: a is not expected, or its restore is farther ahead.
 func (e *Engine) later(a, b *Record) bool {
 	x, y := a.seq != fragment.Unexpected, b.seq != fragment.Unexpected
 	switch {

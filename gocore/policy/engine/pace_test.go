@@ -37,7 +37,7 @@ func newPaced(t *testing.T, each int64, hints func(h string, k int64) []plan.Hin
 	return p
 }
 
-// capture writes a checkpoint and what follows from that.
+// capture writes a checkpoint and carries out the transfers that follow.
 func (p *paced) capture(h *History, key int64) {
 	p.t.Helper()
 	c, err := p.BeginCapture(p.now, h, model.NumberKey(key), 100, 1, nil, CaptureOptions{})
@@ -50,7 +50,7 @@ func (p *paced) capture(h *History, key int64) {
 	}
 }
 
-// restore reads a checkpoint so many nanoseconds after the last call.
+// restore reads a checkpoint that many nanoseconds after the last call.
 func (p *paced) restore(h *History, key, after int64) {
 	p.t.Helper()
 	p.now += after
@@ -86,7 +86,7 @@ func justRestores(_ string, k int64) []plan.Hint {
 	return []plan.Hint{{Key: model.NumberKey(k), Op: plan.Restore}}
 }
 
-// A history that is restored a hundred times as often as another gives up nothing for as long as the other has something that is needed later.
+// A history that is restored a hundred times as often as another loses no copy while the other has one that is needed later.
 func TestTheSlowHistoryGoesFirst(t *testing.T) {
 	p := newPaced(t, 20, justRestores)
 	for k := range int64(4) {
@@ -97,13 +97,13 @@ func TestTheSlowHistoryGoesFirst(t *testing.T) {
 			p.restore(p.b, k, 1_000_000)
 		}
 	}
-	p.captureOthers(18 + 5) // those that have been restored are expected no more, and go first
+	p.captureOthers(18 + 5) // restored checkpoints are not expected any more, and are evicted first
 	if a, b := p.lacking(p.a), p.lacking(p.b); len(a) != 16 || a[15] != 15 || !slices.Equal(b, []int64{0, 1, 15, 16, 17, 18, 19}) {
 		t.Errorf("of the slow history %v are gone, of the fast one %v", b, a)
 	}
 }
 
-// Intervals that are announced lie between restores: what is expected behind them is needed later.
+// Announced intervals are between restores: a checkpoint expected behind them is needed later.
 func TestAdvanceCounts(t *testing.T) {
 	p := newPaced(t, 5, func(h string, k int64) []plan.Hint {
 		if h == "b" && k == 0 {
@@ -151,7 +151,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// What intervals count stays within what eviction takes, and the fastest known counts least.
+// The weights of intervals stay within the limits of evict, and the fastest known history has the smallest.
 func TestIntervalsCompare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := New(Config{Tiers: []TierConfig{{Name: "host", Capacity: 1000}}})
@@ -179,7 +179,7 @@ func TestIntervalsCompare(t *testing.T) {
 	})
 }
 
-// What is needed latest goes down first, whatever history it belongs to.
+// The checkpoints needed latest are flushed first, whichever history they belong to.
 func TestTheSlowHistoryGoesDownFirst(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{
 		{Name: "host", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100_000, Remote: true},
@@ -218,7 +218,7 @@ func TestTheSlowHistoryGoesDownFirst(t *testing.T) {
 	}
 }
 
-// Intervals that are announced belong to the restore behind them: a plan with pauses has the pace of one without.
+// Announced intervals belong to the restore behind them: a plan with pauses has the pace of one without.
 func TestPaceOfAPlanWithPauses(t *testing.T) {
 	const each, pause = 1000, 50
 	p := newPaced(t, 20, func(_ string, k int64) []plan.Hint {

@@ -9,14 +9,14 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// foresight is how many transfers of a list a prediction looks at. Those behind them are taken to be like them, so that a prediction costs the
-// same whatever is queued.
+// foresight is how many transfers of a list a prediction looks at. It assumes that the transfers behind them are like them. So a prediction costs the
+// same however many are queued.
 const foresight = 16
 
-// workers are the times (ns) at which the workers of a link are predicted to be free.
+// workers are the times (ns) at which the workers of a link are predicted to become idle.
 type workers []int64
 
-// workers predicts when the workers of link l end what is under way. The list is valid until the next call.
+// workers predicts when the workers of link l finish the transfers under way. The list is valid until the next call.
 func (e *Engine) workers(now int64, l *link) workers {
 	free := workers(e.doneAt[:0])
 	for _, x := range l.crossing[:min(len(l.crossing), foresight)] {
@@ -35,7 +35,7 @@ func (e *Engine) workers(now int64, l *link) workers {
 	return free
 }
 
-// take gives the next transfer, of so many ns, to the worker that is free first, and returns when it ends.
+// take assigns the next transfer, which takes ns, to the worker that becomes idle first, and returns its end.
 func (w workers) take(ns int64) (end int64) {
 	first := 0
 	for i := range w {
@@ -47,14 +47,14 @@ func (w workers) take(ns int64) (end int64) {
 	return w[first]
 }
 
-// share gives transfers of so many ns together to all workers alike.
+// share spreads transfers that together take ns evenly over all workers.
 func (w workers) share(ns int64) {
 	for i := range w {
 		w[i] += ns / int64(len(w))
 	}
 }
 
-// endOf is when a transfer that crosses the link is predicted to end. One that is late is expected to be as late again.
+// endOf predicts when a transfer that crosses the link ends. A transfer that is late is expected to take as long again as it is late.
 func (l *link) endOf(now int64, x *Transfer) int64 {
 	took, whole := max(now-x.handed, 0), l.down.Predict(x.Rec.Size)
 	if x.Kind == Spill {
@@ -67,17 +67,17 @@ func (l *link) endOf(now int64, x *Transfer) int64 {
 type wait struct {
 	l          *link
 	tr         *tier
-	bytes      int64 // that the capture takes
-	begin, end int64 // of the window: where its first fragment and its last one begin
+	bytes      int64 // size of the capture
+	begin, end int64 // of the window: offsets of its first and its last fragment
 	free       workers
-	urgent     [foresight]*Record // whose flushes come before the window's
-	some       int                // how many these are
-	ready      int64              // when all flushes of the window have ended, as far as it has been looked at
-	alone      int64              // when one flush has ended that makes the room by itself
+	urgent     [foresight]*Record // records whose flushes run before the window's
+	some       int                // number of them
+	ready      int64              // when all flushes of the window seen so far have ended
+	alone      int64              // when a single flush that makes enough room has ended
 }
 
-// roomIn predicts after how many ns tier t has room for so many bytes: when window w is evictable, once its flushes are urgent, or as soon as
-// one flush that comes before them makes room alone. That is not known while flushes wait for room further down.
+// roomIn predicts after how many ns tier t has room for that many bytes. That is when window w is evictable, once its flushes are urgent, or as soon
+// as one flush before them makes enough room alone. It is not known while flushes wait for room further down.
 func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64, known bool) {
 	l, tr := e.links[t], e.tiers[t]
 	if l.paused == e.tiers[l.lower].version+1 {
@@ -95,7 +95,7 @@ func (e *Engine) roomIn(now int64, t int, bytes int64, w evict.Window) (ns int64
 	return min(p.ready, p.alone) - now, true
 }
 
-// flush notes that the flush of r is predicted to end then.
+// flush records the predicted end of the flush of r.
 func (p *wait) flush(r *Record, ends int64) {
 	f := p.tr.table.At(r.copies[p.tr.index])
 	if f.Offset >= p.begin && f.Offset <= p.end {
@@ -124,7 +124,7 @@ func (p *wait) queued() {
 	}
 }
 
-// comes tells whether the flush of r has been gone through.
+// comes tells whether queued has gone through the flush of r.
 func (p *wait) comes(r *Record) bool { return slices.Contains(p.urgent[:p.some], r) }
 
 // window goes through the flushes of the window's fragments that are not urgent yet.
@@ -150,7 +150,7 @@ func (p *wait) window(w evict.Window) {
 	p.ready = max(p.ready, slices.Max(p.free))
 }
 
-// straightIn predicts how many ns a capture of so many bytes takes that crosses link l at once: behind what is under way, before flushes.
+// straightIn predicts how many ns a capture of that many bytes takes that crosses link l at once: after the transfers under way, before flushes.
 func (e *Engine) straightIn(now int64, l *link, bytes int64) int64 {
 	free := e.workers(now, l)
 	q, took := &e.passing[Down][l.upper], int64(0)
@@ -166,7 +166,7 @@ func (e *Engine) straightIn(now int64, l *link, bytes int64) int64 {
 	return free.take(l.straightTime(bytes)) - now
 }
 
-// crosses is the link whose workers carry a transfer downward; nil for others.
+// crosses is the link whose workers carry a downward transfer; nil for other transfers.
 func (e *Engine) crosses(x *Transfer) *link {
 	switch {
 	case x.Kind == Flush:
@@ -177,7 +177,7 @@ func (e *Engine) crosses(x *Transfer) *link {
 	return nil
 }
 
-// straightTime is how many ns a capture takes to cross the link: as many as a flush, until one was seen.
+// straightTime predicts how many ns a capture takes to cross the link: as many as a flush, until a capture was measured.
 func (l *link) straightTime(bytes int64) int64 {
 	if l.straight == nil {
 		return l.down.Predict(bytes)
@@ -192,7 +192,7 @@ func (l *link) observeStraight(bytes, ns int64) {
 	l.straight.Observe(bytes, ns)
 }
 
-// copied learns from a caller's copy that crossed a link to the tier below.
+// copied updates the estimate of a link from a caller's copy that crossed it to the tier below.
 func (e *Engine) copied(now int64, c *Capture) {
 	if c.Tier == c.home {
 		return

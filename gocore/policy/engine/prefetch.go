@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// headroomFor is how many operations a capture is remembered: while captures go on, prefetches leave room for two of them.
+// headroomFor is for how many operations a capture counts as recent: while captures are recent, prefetches leave room for two of them.
 const headroomFor = 16
 
 // Hint appends to the restore order of a history.
@@ -25,7 +25,7 @@ func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
 	e.pump(now)
 }
 
-// follow takes note of where the order stands. A guess that has been made anew numbers its restores anew.
+// follow updates the engine's copy of the order's position. A guess that was remade numbers its restores anew.
 func (e *Engine) follow(h *History) {
 	if head := h.order.Head(); head != e.heads[h.lane] {
 		e.heads[h.lane] = head
@@ -38,7 +38,7 @@ func (e *Engine) follow(h *History) {
 	e.assign(h)
 }
 
-// followLater is follow for what is done to many checkpoints in a row: once, before room is made for anything.
+// followLater defers follow while many checkpoints change in a row. followMoved runs it once, before room is made.
 func (e *Engine) followLater(h *History) {
 	if !h.moved {
 		h.moved = true
@@ -69,7 +69,7 @@ func (e *Engine) StartPrefetch(now int64, h *History) {
 	e.pump(now)
 }
 
-// renew notes where the order expects the checkpoint of k next; when nowhere, what was promised to it is withdrawn.
+// renew updates where the order expects the checkpoint of k next. If it expects it nowhere, the promises of the checkpoint are withdrawn.
 func (e *Engine) renew(now int64, h *History, k model.Key) {
 	if rec := e.note(h, k); rec != nil && rec.seq == fragment.Unexpected {
 		e.relax(now, rec)
@@ -105,7 +105,7 @@ func (e *Engine) lookAgain(h *History, t int, seq int64) {
 	e.stir(h)
 }
 
-// stir puts the history on the list of those whose prefetcher may have something to do.
+// stir puts the history on the list of those whose prefetcher may have work.
 func (e *Engine) stir(h *History) {
 	e.lag(h)
 	if h.started && !h.stirs && e.cfg.Prefetch {
@@ -114,7 +114,7 @@ func (e *Engine) stir(h *History) {
 	}
 }
 
-// resetPlan reads the whole order anew: promises that it does not confirm are withdrawn.
+// resetPlan reads the whole order anew and withdraws the promises that it does not confirm.
 func (e *Engine) resetPlan(now int64, h *History) {
 	h.Each(func(rec *Record) {
 		seq, ok := h.order.Seq(rec.Key)
@@ -137,7 +137,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 	e.stir(h)
 }
 
-// advance moves the order past the restore of rec and tells whether it was the last one; hit: found in the fastest tier.
+// advance moves the order past the restore of rec and tells whether it was the last one. hit: the fastest tier had the bytes.
 func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last bool) {
 	e.noteDistance(h, rec, hit)
 	h.started = true
@@ -149,13 +149,14 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	for _, k := range append(v.Withdrawn, v.Deferred...) {
 		e.renew(now, h, k)
 	}
-	e.note(h, rec.Key) // its promises end with the restore: were it the last, a copy that is let go before might be flushed for nothing
+	// The promises of rec end with the restore. Were the restore the last one, a copy released before it might be flushed for nothing.
+	e.note(h, rec.Key)
 	e.begun(h)
 	last = v.Last
 	for _, k := range v.Drops {
 		d := h.Get(k)
 		switch {
-		case d == rec: // its drop follows this restore at once
+		case d == rec: // a drop of rec follows this restore at once
 			last = true
 		case d != nil:
 			e.trace(now, Dropped, d, -1, 0)
@@ -165,7 +166,7 @@ func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last boo
 	return last
 }
 
-// assign notes in the records what a guess has come to expect since the last call.
+// assign updates the records that a guess has come to expect since the last call.
 func (e *Engine) assign(h *History) {
 	if !h.order.Guessing() {
 		return
@@ -179,8 +180,8 @@ func (e *Engine) assign(h *History) {
 	})
 }
 
-// noteDistance measures the prefetch distance: how many of the next expected checkpoints lie in the fastest tier when a restore is asked
-// for (seed 000, section 5.3.5). The walk goes on where the last one ended.
+// noteDistance measures the prefetch distance: how many of the next expected checkpoints are in the fastest tier when a restore is asked for (Maurya
+// et al., HPDC'23, section 5.3.5). The walk continues where the last one ended.
 func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	head := h.order.Head()
 	h.readyTo = max(h.readyTo, head)
@@ -193,7 +194,7 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	})
 	distance := h.readyTo - head
 	if distance > 0 && rec.seq == head {
-		distance-- // the one asked for is not a successor
+		distance-- // the requested checkpoint is not a successor
 	}
 	h.Stats.Restores++
 	h.Stats.DistanceSum += distance
@@ -203,7 +204,7 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 	}
 }
 
-// ahead promises rec's copy in tier t or begins to load it; false when that has to wait.
+// ahead promises rec's copy in tier t or begins to load it; false if that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	tr := e.tiers[t]
 	if !e.uses(rec, t) || !e.liftable(rec, t) {
@@ -212,7 +213,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	if id := rec.copies[t]; id != fragment.None {
 		f := tr.table.At(id)
 		if tr.behind(f) {
-			return true // what leaves is promised to nobody
+			return true // a copy that has to leave a shrunk tier is not promised
 		}
 		if f.State == lifecycle.WriteComplete || f.State == lifecycle.Flushed {
 			if tr.claims.len() > 0 || (f.Class != fragment.Held && tr.bytes[fragment.Promised]+rec.Size > tr.Capacity-e.headroom(t)) {
@@ -228,7 +229,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	}
 	l := e.links[t]
 	if !e.Complete(rec, l.lower) {
-		return false // it comes up there first
+		return false // it is loaded into the tier below first
 	}
 	if e.loadsEnough(l) {
 		return false

@@ -2,15 +2,15 @@ package engine
 
 import "velocpy/gocore/model"
 
-// Proof is a copy in a record's fastest tier whose bytes the caller compares with what was captured, ahead of a lease that would have to read
-// them all before it is given. While it is under way the copy stays where it is.
+// Proof is a copy in a record's fastest tier whose checksum the caller verifies ahead of a lease. The lease would otherwise have to read all bytes
+// before it is granted. While the proof is under way the copy stays where it is.
 type Proof struct {
 	Rec  *Record
 	Tier int
 }
 
-// Proofs go so many bytes ahead of the restores, and no fewer than so many checkpoints: far enough that a lease finds its bytes compared, and
-// no further, as what a sweep still writes has more use of the memory's bandwidth.
+// Proofs run this many bytes ahead of the restores, and at least this many checkpoints. That is far enough for a lease to find its bytes verified.
+// They go no further, since the captures of a sweep need the memory's bandwidth more.
 const (
 	proofBytes = 64 << 20
 	proofLeast = 2
@@ -19,7 +19,7 @@ const (
 // proofReach is how many checkpoints ahead proofs go.
 func (h *History) proofReach() int64 { return max(proofBytes/max(h.proofSize, 1), proofLeast) }
 
-// lends takes note of a restore: proofs are for leases; what copies out compares on the way.
+// lends records a restore. Proofs are for leases; a restore that copies out verifies on the way.
 func (e *Engine) lends(h *History, r *Restore) {
 	if h.proves = !r.options.Into && e.provesSize(r.Rec); h.proves {
 		h.proofSize = r.Rec.Size
@@ -27,12 +27,12 @@ func (e *Engine) lends(h *History, r *Restore) {
 	}
 }
 
-// provesSize tells whether a record is large enough.
+// provesSize tells whether a record is large enough for proofs.
 func (e *Engine) provesSize(rec *Record) bool {
 	return e.cfg.ProveFrom > 0 && rec.Size >= e.cfg.ProveFrom
 }
 
-// lag puts the history on the list of those whose next restores may find bytes that were not compared.
+// lag puts the history on the list of those whose next restores may find unverified copies.
 func (e *Engine) lag(h *History) {
 	if h.proves && !h.lags {
 		h.lags = true
@@ -40,8 +40,8 @@ func (e *Engine) lag(h *History) {
 	}
 }
 
-// Unproven tells whether BeginProof is worth a call: when half of what lies within reach may be unproven, so that not every restore wakes
-// somebody.
+// Unproven tells whether BeginProof is worth a call: half of the checkpoints within reach may be unproven. The threshold avoids a wake-up per
+// restore.
 func (e *Engine) Unproven() bool {
 	for len(e.lagging) > 0 && !e.lagging[0].behind() {
 		e.keepsUp()
@@ -65,7 +65,7 @@ func (h *History) behind() (some bool) {
 	return some
 }
 
-// BeginProof gives out the next copy to compare, in the order in which they will be restored; histories take turns. EndProof follows.
+// BeginProof returns the next copy to verify, in the order of the restores; histories take turns. EndProof follows.
 func (e *Engine) BeginProof(now int64) (p Proof, some bool) {
 	for ; len(e.lagging) > 0; e.keepsUp() {
 		h := e.lagging[0]
@@ -77,8 +77,8 @@ func (e *Engine) BeginProof(now int64) (p Proof, some bool) {
 	return p, false
 }
 
-// nextUnproven is the next record within reach that has a copy to compare, or nil. When the latest proof came too late the next lease is left to itself:
-// the one behind it has time then.
+// nextUnproven is the next record within reach that has a copy to verify, or nil. If the latest proof came too late, the next lease verifies its own
+// bytes; the one behind it then has time.
 func (e *Engine) nextUnproven(h *History) (next *Record) {
 	if !h.proves {
 		return nil
@@ -100,7 +100,8 @@ func (e *Engine) nextUnproven(h *History) (next *Record) {
 	return next
 }
 
-// provable tells whether a copy that nobody reads yet lies unproven where a lease of it would be given. What comes up from below is compared there.
+// provable tells whether rec has an unverified copy that no restore reads yet, in the tier that would be leased from. A load verifies the bytes that
+// it brings.
 func (e *Engine) provable(rec *Record) bool {
 	t := rec.Top()
 	if !rec.captured || !e.provesSize(rec) || e.tiers[t].Front || e.tiers[t].Remote || !e.Complete(rec, t) || rec.loadRuns != 0 {
@@ -120,7 +121,7 @@ func (e *Engine) beginProof(now int64, rec *Record) Proof {
 	return p
 }
 
-// EndProof tells what came of a proof. Bytes that are wrong are left for the restore to find: it knows who has others.
+// EndProof reports the result of a proof. Wrong bytes are left for the restore to find, which knows the other copies.
 func (e *Engine) EndProof(now int64, p Proof, right bool) {
 	f := e.Fragment(p.Rec, p.Tier)
 	p.Rec.Hist.overtaken = f.Pins > 0
@@ -132,11 +133,12 @@ func (e *Engine) EndProof(now int64, p Proof, right bool) {
 	f.Verified = f.Verified || right && p.Rec.proving
 	p.Rec.proving = false
 	e.settle(now, p.Rec, p.Tier)
-	e.roomier(p.Tier) // also when somebody else holds the copy now: flushes that waited for it look for another
+	// Also if a restore holds the copy now: flushes that waited for it look for another one.
+	e.roomier(p.Tier)
 	e.pump(now)
 }
 
-// Overtaken tells whether a proof is of no use any more: a restore reads the bytes by itself, nobody will, or somebody waits for room in the tier.
+// Overtaken tells whether a proof has become useless: a restore verifies the bytes itself, the record is gone, or a claim waits for room in the tier.
 func (e *Engine) Overtaken(p Proof) bool {
 	t := e.tiers[p.Tier]
 	if p.Rec.gone || e.Fragment(p.Rec, p.Tier).Pins > 0 || t.claims.len() > 0 {
@@ -150,7 +152,7 @@ func (e *Engine) Overtaken(p Proof) bool {
 	return false
 }
 
-// Doubt takes back that the bytes of a copy were compared, or are about to be.
+// Doubt revokes that the bytes of a copy are verified, or are being verified.
 func (e *Engine) Doubt(rec *Record, t int) {
 	e.Fragment(rec, t).Verified, rec.proving = false, false
 }

@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// prove begins proofs, if there are any to begin: of copies that lie still, that nobody reads, and that have not been compared.
+// prove begins a proof, if there is any to begin: of a copy that is not moving, has no reader and is not verified.
 func (w *world) prove() bool {
 	p, some := w.e.BeginProof(w.now)
 	w.observe()
@@ -26,7 +26,7 @@ func (w *world) prove() bool {
 	return true
 }
 
-// proved ends the proof number i, of bytes that have not moved meanwhile.
+// proved ends proof number i, whose bytes must not have moved meanwhile.
 func (w *world) proved(i int, right bool) {
 	p := w.proofs[i]
 	w.proofs = append(w.proofs[:i], w.proofs[i+1:]...)
@@ -40,7 +40,7 @@ func (w *world) proved(i int, right bool) {
 	}
 }
 
-// doubt takes back what a proof under way will find.
+// doubt revokes the result of a proof under way.
 func (w *world) doubt(p Proof) {
 	w.e.Doubt(p.Rec, p.Tier)
 	if w.e.Fragment(p.Rec, p.Tier).Verified {
@@ -68,7 +68,7 @@ func someCaptured(t *testing.T, n int, size int64) (*Engine, *History) {
 	return e, h
 }
 
-// Only leases have bytes compared ahead, in the order of the plan and no further than the reach.
+// Only the bytes of leases are verified ahead, in the order of the plan and no further than the reach.
 func TestProofsGoAheadOfLeases(t *testing.T) {
 	const n, size = 200, 1 << 20
 	const reach = proofBytes / size
@@ -118,7 +118,7 @@ func TestProofsGoAheadOfLeases(t *testing.T) {
 	}
 }
 
-// Whatever the size, the next two are compared; and what is in doubt is compared by its restore.
+// Whatever the size, the next two are verified. A restore verifies a doubted copy itself.
 func TestProofsOfLargeCheckpoints(t *testing.T) {
 	e, h := someCaptured(t, 5, 1<<30)
 	r, err := e.BeginRestore(0, h, model.NumberKey(4), RestoreOptions{})
@@ -139,7 +139,7 @@ func TestProofsOfLargeCheckpoints(t *testing.T) {
 	e.EndRestore(0, r)
 }
 
-// What is small is compared by its restore.
+// Small copies are verified by their restore.
 func TestSmallCheckpointsAreNotProved(t *testing.T) {
 	e, h := someCaptured(t, 5, 1<<19)
 	r, err := e.BeginRestore(0, h, model.NumberKey(4), RestoreOptions{})

@@ -7,9 +7,9 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// A flush whose room only a proof holds waits for its end, and is not told that there is none.
+// A flush whose room only a proof holds waits for the end of the proof, and does not fail for lack of room.
 func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
-	for _, leased := range []bool{false, true} { // the copy, before the proof ends
+	for _, leased := range []bool{false, true} { // whether the copy is leased before the proof ends
 		e := New(Config{Flush: Eager, Prefetch: true, ProveFrom: 1, Tiers: []TierConfig{
 			{Name: "device", Capacity: 1000, Front: true, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9},
@@ -58,7 +58,7 @@ func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 		if !leased && (w.Phase != Ended || w.Err != nil) {
 			t.Fatalf("the wait is %v with %v after the proof", w.Phase, w.Err)
 		}
-		if leased { // now it is leases that fill the tier: that is told
+		if leased { // now leases fill the tier: the wait fails
 			if w.Phase != Ended || w.Err == nil {
 				t.Fatalf("the wait is %v with %v beside leases", w.Phase, w.Err)
 			}

@@ -7,8 +7,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// Record is one version of one checkpoint. It lives until it has been dropped, replaced or consumed and the last reader of
-// its bytes has gone.
+// Record is one version of one checkpoint. It exists until it has been dropped, replaced or consumed and the last reader of its bytes has gone.
 type Record struct {
 	Hist     *History
 	Key      model.Key
@@ -16,7 +15,7 @@ type Record struct {
 	Size     int64  // bytes of its slot
 	Align    int64
 	Body     any   // the store's part: layout, checksums, meta
-	written  int64 // the engine's count when it was captured: the order of writing
+	written  int64 // Engine.count at its capture: the order of writing
 	seq      int64 // place in the restore order, or fragment.Unexpected
 	place    int64 // of seq on the axis of intervals, or fragment.Unexpected
 	touched  int64
@@ -26,29 +25,29 @@ type Record struct {
 	queuedOn uint8               // bit k: a flush over link k is queued or running
 	runs     uint8               // bit k: it is running
 	loadRuns uint8               // bit k: a load over link k is running
-	proving  bool                // its copy in the fastest tier is being compared, and nobody has doubted it since
+	proving  bool                // its copy in the fastest tier is being verified, and Doubt has not been called since
 	loadsOn  uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
 	stuckOn  uint8               // bit k: the flush over link k failed
 	wants    uint8               // bit t: a caller wants it durable in tier t soon
-	top      uint8               // its fastest tier: a front, or the first tier that is none
+	top      uint8               // its fastest tier: a front, or the first tier that is not a front
 	leaves   uint16              // the lists of leaving that it is on, two for each tier
 	copying  int32               // restores that copy out of its fastest tier
 	captured bool
 	gone     bool
 	lent     bool  // Lend hides it
-	spoiled  uint8 // bit t: its copy in tier t is not what was captured, and leaves when the last reader does
+	spoiled  uint8 // bit t: its copy in tier t is not what was captured; it is freed when the last reader has gone
 	failed   error // why its capture or its latest flush failed
 }
 
 // Top is the fastest tier that the record may lie in.
 func (r *Record) Top() int { return int(r.top) }
 
-// uses tells whether tier t is one of r's: its own front, and all that are none.
+// uses tells whether r may be in tier t: its own front, or any tier that is not a front.
 func (e *Engine) uses(r *Record, t int) bool {
 	return t == int(r.top) || t >= max(e.fronts, int(r.top))
 }
 
-// Written orders records by their capture.
+// Written orders records by the time of their capture.
 func (r *Record) Written() int64 { return r.written }
 
 // Shown tells whether the version is the checkpoint of its key.
@@ -57,7 +56,7 @@ func (r *Record) Shown() bool { return r.ref != plan.Nobody }
 // Gone tells whether the version has been dropped, replaced or consumed.
 func (r *Record) Gone() bool { return r.gone }
 
-// Lent tells whether the version is hidden: it was given to one caller for the last time, and that caller has not used it yet.
+// Lent tells whether the version is hidden: it was lent to one caller for the last time, and that caller has not used it yet.
 func (r *Record) Lent() bool { return r.lent }
 
 // Captured tells whether all bytes have been taken from the source.
@@ -66,7 +65,7 @@ func (r *Record) Captured() bool { return r.captured }
 // Failed is why the capture or the latest flush failed, or nil.
 func (r *Record) Failed() error { return r.failed }
 
-// newRecord returns a record with a fresh ID: the low half finds its slot, the high half is the slot's generation.
+// newRecord returns a record with a fresh ID. The low half is its slot, the high half the slot's generation.
 func (e *Engine) newRecord(h *History, k model.Key, size, align int64, body any) *Record {
 	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Body: body, seq: fragment.Unexpected, place: fragment.Unexpected}
 	for i := range r.copies {
@@ -89,7 +88,7 @@ func (e *Engine) newRecord(h *History, k model.Key, size, align int64, body any)
 	return r
 }
 
-// Record finds a version by its ID; nil when it has gone and nobody reads it any more.
+// Record finds a version by its ID; nil when it is gone and has no reader any more.
 func (e *Engine) Record(id uint64) *Record {
 	if slot := id & 0xffffffff; slot < uint64(len(e.slots)) {
 		if r := e.slots[slot]; r != nil && r.ID == id {
@@ -115,13 +114,13 @@ func (e *Engine) Fastest(r *Record) int {
 	return -1
 }
 
-// Fragment is the row of r's copy in tier t; it must have one.
+// Fragment is the row of r's copy in tier t. There must be one.
 func (e *Engine) Fragment(r *Record, t int) *fragment.Fragment[*Record] {
 	return e.tiers[t].table.At(r.copies[t])
 }
 
-// step takes the copy of r in tier t through one transition of its life cycle. A transition that the state machine forbids is a
-// defect of the engine; it is reported by panicking, which the core turns into a clean failure of every later call.
+// step takes the copy of r in tier t through one transition of its life cycle. A transition that the state machine forbids is a defect of the engine.
+// It panics, and the core turns the panic into a clean failure of every later call.
 func (e *Engine) step(r *Record, t int, ev lifecycle.Event) {
 	f := e.Fragment(r, t)
 	next, err := f.State.Next(ev)
@@ -131,8 +130,8 @@ func (e *Engine) step(r *Record, t int, ev lifecycle.Event) {
 	f.State = next
 }
 
-// settle brings the class of r's copy in tier t, and what depends on it, in line with its state; a copy of a record that has gone, or one
-// that is spoiled, is freed as soon as nobody reads it.
+// settle updates the class of r's copy in tier t, and the state that depends on it. The copy of a record that is gone, or a spoiled copy, is freed as
+// soon as it has no reader and no transfer.
 func (e *Engine) settle(now int64, r *Record, t int) {
 	id := r.copies[t]
 	if id == fragment.None {
@@ -191,11 +190,11 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class
 	f.Class = c
 }
 
-// sinks tells whether r's copy in tier t might make room by going down.
+// sinks tells whether r's copy in tier t might make room by a flush.
 func (e *Engine) sinks(r *Record, t int) bool { return t < len(e.links) && !e.links[t].barred(e, r) }
 
-// roomier notes that tier t may have room where it had none: what waited for it is worth another attempt, in the tiers above too,
-// whose flushes it may have refused.
+// roomier records that tier t may have room where it had none. Claims and flushes that waited for room are tried again, also in the tiers above,
+// whose flushes tier t may have refused.
 func (e *Engine) roomier(t int) {
 	e.tiers[t].version++
 	for k, l := range e.links[:min(t, len(e.links))] {
@@ -206,12 +205,12 @@ func (e *Engine) roomier(t int) {
 	}
 }
 
-// place notes that r's copy in tier t lies in fragment id, and begins its life cycle there.
+// place records that r's copy in tier t is in fragment id, and begins its life cycle there.
 func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	tr := e.tiers[t]
 	f := tr.table.At(id)
 	tr.bytes[fragment.Gap] -= f.Size
-	tr.bytes[fragment.Held] += f.Size // it lies before the end of the tier
+	tr.bytes[fragment.Held] += f.Size // room is placed before the end of the tier
 	f.Born, f.Touched, f.Expected, f.Lane = uint32(e.count), r.touched, r.place, r.Hist.lane
 	tr.table.Update(id)
 	r.copies[t] = id
@@ -220,14 +219,14 @@ func (e *Engine) place(r *Record, t int, id fragment.ID, ev lifecycle.Event) {
 	e.Stats.noteUsed(t, tr.used())
 }
 
-// tellRoom tells the caller of room that is given to a record, or given back.
+// tellRoom tells the caller that a record got room or gave it back.
 func (e *Engine) tellRoom(t int, off, n int64, taken bool) {
 	if e.cfg.Room != nil {
 		e.cfg.Room(t, off, n, taken)
 	}
 }
 
-// free gives r's fragment in tier t back, and returns the gap that it leaves, if any.
+// free gives back r's fragment in tier t and returns the gap that it leaves, if any.
 func (e *Engine) free(r *Record, t int) fragment.ID {
 	tr := e.tiers[t]
 	id := r.copies[t]
@@ -245,7 +244,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	gap := tr.table.Free(id)
 	e.emptied(t, gap, off, n)
 	if h := r.Hist; !r.gone {
-		if !spoiled { // or else it would come up as it did
+		if !spoiled { // a spoiled copy would be loaded again with the same result
 			e.lookAgain(h, t, r.seq)
 		}
 		if t == int(r.top) {
@@ -256,7 +255,7 @@ func (e *Engine) free(r *Record, t int) fragment.ID {
 	return gap
 }
 
-// forget gives the slot of a record back when it has gone and no tier holds bytes of it.
+// forget gives back the slot of a record that is gone and has bytes in no tier.
 func (e *Engine) forget(r *Record) {
 	if !r.gone {
 		return
@@ -275,7 +274,7 @@ func (e *Engine) forget(r *Record) {
 	}
 }
 
-// touch notes that r is being restored.
+// touch records that r is being restored.
 func (e *Engine) touch(r *Record) {
 	e.count++
 	r.touched = e.count
@@ -290,7 +289,7 @@ func (e *Engine) touch(r *Record) {
 	}
 }
 
-// expect notes where the restore order wants r next.
+// expect sets where the restore order needs r next.
 func (e *Engine) expect(r *Record, seq int64) {
 	if r.seq == seq {
 		return

@@ -5,8 +5,8 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// records are the checkpoints of one history that can be restored, by the numbers of their keys: keys in a row lie in a row. Growth never copies
-// them.
+// records are the checkpoints of one history that can be restored, indexed by the numbers of their keys. Consecutive keys are adjacent. Growth never
+// copies them.
 type records struct {
 	keys   *plan.Keys // shared with the restore order
 	blocks []*[blockSize]*Record
@@ -30,7 +30,7 @@ func (rs *records) get(k model.Key) *Record {
 	return nil
 }
 
-// put enters the checkpoint of a key that has none. O(1).
+// put adds the checkpoint of a key that has none. O(1).
 func (rs *records) put(r *Record) {
 	r.ref = rs.keys.Hold(r.Key)
 	b := int(r.ref >> blockBits)
@@ -44,7 +44,7 @@ func (rs *records) put(r *Record) {
 	rs.n++
 }
 
-// take takes r, which must be in, out. O(1).
+// take removes r, which must be present. O(1).
 func (rs *records) take(r *Record) {
 	rs.blocks[r.ref>>blockBits][r.ref%blockSize] = nil
 	rs.keys.Release(r.ref)

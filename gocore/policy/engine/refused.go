@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// A flush that finds no room below is not under way any more until something changes there, and neither are those that need no less. What needs less
-// room goes on.
+// A flush that finds no room below is refused until room may have appeared there. Flushes that need at least as much are refused with it. Flushes
+// that need less go on.
 
 // need is the room that a copy takes in a tier.
 type need struct{ size, align int64 }
 
 func (tr *tier) need(r *Record) need { return need{tr.extent(r), tr.align(r)} }
 
-// within tells whether every place that would do for o would do for n.
+// within tells whether every place that suits o also suits n.
 func (n need) within(o need) bool { return n.size <= o.size && o.align%n.align == 0 }
 
-// boundless is what every need is within.
+// boundless is larger than every need.
 var boundless = need{size: math.MaxInt64}
 
-// common is within both.
+// common is a need within both.
 func (n need) common(o need) need {
 	for o.align != 0 {
 		n.align, o.align = o.align, n.align%o.align
@@ -27,7 +27,7 @@ func (n need) common(o need) need {
 	return need{min(n.size, o.size), n.align}
 }
 
-// refused are needs that could not be met, none of them within another.
+// refused are the needs that could not be met; none of them is within another.
 type refused []need
 
 func (rs refused) covers(n need) bool {
@@ -43,7 +43,7 @@ func (rs *refused) add(n need) {
 // unknown is more than any tier has.
 const unknown = math.MaxInt64
 
-// forget makes flushes worth another attempt that were refused: those that need no more than n.
+// forget retries refused flushes that need at most n.
 func (l *link) forget(n need) {
 	l.refused = slices.DeleteFunc(l.refused, func(r need) bool { return r.within(n) })
 	l.passable = unknown
@@ -54,10 +54,10 @@ func (l *link) barred(e *Engine, rec *Record) bool {
 	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(rec))
 }
 
-// shut tells that of what is dirty nothing would find room below; it may be so when it does not say so.
+// shut tells that no dirty record would find room below. It may be false although that is so.
 func (l *link) shut() bool { return l.refused.covers(l.dirty.least) }
 
-// recount finds out what of the upper tier's dirty bytes could go down.
+// recount recomputes how many of the upper tier's dirty bytes could be flushed.
 func (e *Engine) recount(l *link) {
 	l.dirty.least, l.passable = boundless, 0
 	l.dirty.each(func(r *Record) {
@@ -69,11 +69,11 @@ func (e *Engine) recount(l *link) {
 	})
 }
 
-// refuse notes that the lower tier has no room for rec.
+// refuse records that the lower tier has no room for rec.
 func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	lower := e.tiers[l.lower]
 	l.refused.add(lower.need(rec))
-	if l.lower == len(e.tiers)-1 { // nothing leaves it for another one: gaps are all there is
+	if l.lower == len(e.tiers)-1 { // no copy leaves the last tier for a lower one: gaps are all the room there is
 		l.refused.add(need{lower.table.NoGapOver() + 1, 1})
 	}
 	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
@@ -89,6 +89,6 @@ func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	if l.queued == 0 {
 		l.backlog = now
 	}
-	e.roomier(l.upper) // flushes from above may have waited for those that have been refused
+	e.roomier(l.upper) // flushes from above may have waited for the refused ones
 	e.serve(now, l.upper)
 }

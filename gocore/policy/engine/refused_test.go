@@ -17,7 +17,7 @@ func smallDisk(host, disk int64) (*Engine, *History) {
 	return e, e.History("h")
 }
 
-// written begins a capture that the caller copies at once when it has room.
+// written begins a capture, which the caller copies at once if it has room.
 func written(t *testing.T, e *Engine, h *History, k, size int64) *Capture {
 	t.Helper()
 	c, err := e.BeginCapture(0, h, model.NumberKey(k), size, 1, nil, CaptureOptions{})
@@ -30,7 +30,7 @@ func written(t *testing.T, e *Engine, h *History, k, size int64) *Capture {
 	return c
 }
 
-// onDisk is written, and carried down.
+// onDisk is written, and flushed.
 func onDisk(t *testing.T, e *Engine, h *History, k, size int64) {
 	t.Helper()
 	e.Await(0, []*Record{written(t, e, h, k, size).Rec}, 1)
@@ -45,11 +45,11 @@ func carryDown(e *Engine) (flushed []model.Key) {
 	return flushed
 }
 
-// A flush that is too large for what is left of the disk lets a smaller one pass, for which a capture waits.
+// A flush that is too large for the rest of the disk lets a smaller one pass, for which a capture waits.
 func TestAFlushThatDoesNotFitStepsAside(t *testing.T) {
 	e, h := smallDisk(10, 8)
 	onDisk(t, e, h, 0, 3)
-	large, small := written(t, e, h, 1, 7), written(t, e, h, 2, 2) // in the place of the first one
+	large, small := written(t, e, h, 1, 7), written(t, e, h, 2, 2) // large and small in the place of the first one
 	wait := e.Await(0, []*Record{large.Rec}, 1)
 	c := written(t, e, h, 3, 3)
 	if c.Phase != Waiting {
@@ -69,8 +69,8 @@ func TestAFlushThatDoesNotFitStepsAside(t *testing.T) {
 	}
 }
 
-// Of many that were asked for, the first that has room goes, however many before it have none; who waits for it is not told that there is none, and who asks
-// once more for another is told only when that has been tried again.
+// Of many requested flushes, the first that has room goes, however many before it have none. A wait for it does not fail for lack of room. A second
+// wait for another one fails only after a retry.
 func TestTheFirstFlushThatFitsGoes(t *testing.T) {
 	e, h := smallDisk(1000, 105)
 	onDisk(t, e, h, 0, 100)
@@ -101,7 +101,7 @@ func TestTheFirstFlushThatFitsGoes(t *testing.T) {
 	}
 }
 
-// Who waits for room that a flush was to make, and that was refused, asks for others at once: a worker that serves this link alone finds them.
+// A claim that waits for the room of a refused flush requests other flushes at once. A worker that serves this link alone finds them.
 func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	e, h := smallDisk(82, 60)
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 30) })
@@ -120,7 +120,7 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	}
 }
 
-// A flush that has to be done again finds no room when its own is kept: who waits for it is told.
+// A flush that Redo repeats finds no room if its own is kept. The wait for it fails.
 func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 	e := New(Config{Keep: func(*Record, int64) bool { return true }, Tiers: []TierConfig{
 		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
@@ -146,7 +146,8 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 	}
 }
 
-// What is on its way to a tier with a catalog may replace something there: nobody is told before that there is no room, and then there is some, or none.
+// A transfer under way to a tier with a catalog may replace a version there. No wait fails for lack of room before it has ended; then there is room,
+// or none.
 func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
 	for name, replaces := range map[string]bool{"it does": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +174,7 @@ func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
 	}
 }
 
-// A checkpoint that has no room below does not keep those captured after it from going down in the background.
+// A checkpoint without room below does not keep later captures from being flushed in the background.
 func TestALargeOneDoesNotHoldUpFlushesInTheBackground(t *testing.T) {
 	e, h := smallDisk(1000, 700)
 	onDisk(t, e, h, 1000, 300)
@@ -186,8 +187,8 @@ func TestALargeOneDoesNotHoldUpFlushesInTheBackground(t *testing.T) {
 	}
 }
 
-// That nothing can go down is found out once, not by every capture that finds no room: nobody looks through a full tier again, also where something
-// smaller was dirty before.
+// The engine finds out once that nothing can be flushed, not with every capture that finds no room. No capture scans a full tier again, even if
+// something smaller was dirty before.
 func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
 	for _, small := range []bool{false, true} {
 		t.Run(fmt.Sprint("a small one ", small), func(t *testing.T) {
@@ -213,12 +214,12 @@ func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
 	}
 }
 
-// What might go bounds for how much one looks through a full tier.
+// The flushable bytes bound how large a window is searched for in a full tier.
 func TestNobodyLooksForMoreThanMayGo(t *testing.T) {
 	e, h := smallDisk(1000, 50)
 	onDisk(t, e, h, 0, 20)
 	e.Await(0, []*Record{written(t, e, h, 1, 45).Rec}, 1)
-	carryDown(e) // what needs more than 30 is refused
+	carryDown(e) // needs above 30 are refused
 	for k := int64(2); e.tiers[0].bytes[fragment.Gap] >= 45; k++ {
 		written(t, e, h, k, 45)
 	}
@@ -245,7 +246,7 @@ func TestNobodyLooksForMoreThanMayGo(t *testing.T) {
 	}
 }
 
-// What needs are within is what the places for them say.
+// The order of needs agrees with the places that suit them.
 func TestNeedsWithinOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) need {

@@ -8,15 +8,15 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// A tier may outlive the engine, and its caller keep a catalog of what lies there. Room that the catalog still counts on, and no record has, is
-// reserved: it is in the table, without an owner. So a version can stay until the one that replaces it is in the catalog too, and a checkpoint of an
-// earlier process becomes a record only when somebody asks for it.
+// A last tier may outlive the engine, and its caller keeps a catalog of the checkpoints in it. Room that the catalog refers to, and that no record
+// has, is reserved: it is in the table without an owner. So a version can stay until its replacement is in the catalog too. And a checkpoint of an
+// earlier process becomes a record only when an operation asks for it.
 
-// Settled is a checkpoint that lies in the last tier, and that the catalog knows.
+// Settled is a checkpoint in the last tier that the catalog lists.
 type Settled struct {
 	Size, Align, Offset int64
-	Top                 int   // the fastest tier that it may lie in
-	Written             int64 // by Record.Written of the engine that captured it
+	Top                 int   // the fastest tier that it may be in
+	Written             int64 // Record.Written of the engine that captured it
 	Body                any
 }
 
@@ -25,7 +25,7 @@ type reserved struct {
 	btree.Map[int64, fragment.ID]
 }
 
-// at is the fragment that has the byte at off.
+// at is the fragment that contains the byte at off.
 func (rs *reserved) at(tr *tier, off int64) (id fragment.ID, ok bool) {
 	rs.Descend(off, func(_ int64, found fragment.ID) bool {
 		id, ok = found, true
@@ -38,7 +38,8 @@ func (rs *reserved) at(tr *tier, off int64) (id fragment.ID, ok bool) {
 	return id, off < f.Offset+f.Size
 }
 
-// Reserve notes, before anything else, that the caller's catalog counts on ranges of tier t, which must ascend and neither touch nor leave the tier.
+// Reserve tells the engine, before anything else, which ranges of tier t the caller's catalog refers to. They must ascend, must not touch each other,
+// and must be inside the tier.
 func (e *Engine) Reserve(t int, ranges func(yield func(from, end int64) bool)) {
 	tr := e.tiers[t]
 	gap := tr.table.First()
@@ -52,17 +53,18 @@ func (e *Engine) Reserve(t int, ranges func(yield func(from, end int64) bool)) {
 	e.Stats.noteUsed(t, tr.used())
 }
 
-// Written is the number of the latest capture: those to come have larger ones.
+// Written is the number of the latest capture; later captures have larger ones.
 func (e *Engine) Written() int64 { return e.count }
 
-// Renumber gives a record the next number of a capture: it is larger than those of all before, and smaller than those to come.
+// Renumber gives a record the next capture number: larger than those of earlier captures, smaller than those of later ones.
 func (e *Engine) Renumber(r *Record) int64 {
 	e.count++
 	r.written = e.count
 	return e.count
 }
 
-// Redo takes the place of Done for a flush whose bytes nobody will find where they were written, although writing elsewhere may help: it is done again.
+// Redo takes the place of Done for a flush whose bytes cannot be found where they were written, although writing them elsewhere may help. The flush
+// is repeated.
 func (e *Engine) Redo(now int64, x *Transfer) {
 	e.ended(x)
 	rec := x.Rec
@@ -75,13 +77,13 @@ func (e *Engine) Redo(now int64, x *Transfer) {
 	e.pump(now)
 }
 
-// Continue makes the engine count its captures from where an earlier one has stopped, and automatic keys of a history begin at one.
+// Continue makes the engine count its captures from where an earlier engine stopped.
 func (e *Engine) Continue(written int64) { e.count = max(e.count, written) }
 
-// ContinueKeys makes the automatic keys of a history begin at a number.
+// ContinueKeys sets the number at which the automatic keys of a history begin.
 func (h *History) ContinueKeys(auto int64) { h.auto = max(h.auto, auto) }
 
-// Adopt makes a record of a checkpoint whose room is reserved, and which is that of its key.
+// Adopt makes a record of a checkpoint whose room is reserved, and which is the current one of its key.
 func (e *Engine) Adopt(h *History, k model.Key, s Settled) *Record {
 	t := len(e.tiers) - 1
 	tr := e.tiers[t]
@@ -105,10 +107,11 @@ func (e *Engine) Adopt(h *History, k model.Key, s Settled) *Record {
 	return r
 }
 
-// Wrote tells the restore order of a history that a checkpoint was written; for those that are adopted before anything else, in the order of their writing.
+// Wrote tells the restore order of a history that a checkpoint was written. It is for checkpoints that are adopted before anything else, in the order
+// of their writing.
 func (h *History) Wrote(k model.Key) { h.order.Written(k) }
 
-// cutFrom takes a range out of what is reserved in a list, as a fragment of its own.
+// cutFrom takes a range out of a list of reserved fragments, as a fragment of its own.
 func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.ID {
 	start := tr.table.At(id).Offset
 	part, behind := tr.table.Cut(id, off, size)
@@ -121,7 +124,7 @@ func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.
 	return part
 }
 
-// vacate gives r's room in tier t back, unless the caller's catalog counts on it.
+// vacate gives back r's room in tier t, unless the caller's catalog refers to it.
 func (e *Engine) vacate(r *Record, t int) {
 	tr, id := e.tiers[t], r.copies[t]
 	if e.cfg.Keep == nil || t != len(e.tiers)-1 || !e.cfg.Keep(r, tr.table.At(id).Offset) {
@@ -137,8 +140,8 @@ func (e *Engine) vacate(r *Record, t int) {
 	e.forget(r)
 }
 
-// Release gives the room of a checkpoint in the last tier back that the catalog does not count on any more. While a record has it, it is that record's
-// to give back: false.
+// Release gives back the room of a checkpoint in the last tier that the catalog does not refer to any more. It returns false while a record has the
+// room: then that record gives it back.
 func (e *Engine) Release(now, off, size int64) bool {
 	t := len(e.tiers) - 1
 	tr := e.tiers[t]
@@ -156,11 +159,11 @@ func (e *Engine) Release(now, off, size int64) bool {
 	return true
 }
 
-// Owe tells how many more releases the caller has under way, or fewer: who waits for room there waits for them.
+// Owe changes the number of releases that the caller has under way. Claims that wait for room in the last tier wait for them.
 func (e *Engine) Owe(now int64, n int) {
 	none := e.owed == 0
 	e.owed += n
-	if none != (e.owed == 0) { // flushes that were refused may wait again, or those that wait have nothing to wait for
+	if none != (e.owed == 0) { // refused flushes may wait again, or waiting ones have nothing left to wait for
 		e.roomier(len(e.tiers) - 1)
 	}
 	if n < 0 {

@@ -9,13 +9,13 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// kept is an engine of a host and a disk whose catalog has every version that was flushed, until it is told otherwise.
+// kept is an engine of a host and a disk whose catalog has every flushed version, until the test drops it.
 type kept struct {
 	*Engine
 	t       *testing.T
 	h       *History
 	rows    map[model.Key]Settled
-	removed []*Record // by nobody, and captured: their keys are to be dropped
+	removed []*Record // captured records that no later version replaced: their keys are to be dropped
 }
 
 func newKept(t *testing.T, host, disk int64) *kept {
@@ -46,7 +46,7 @@ func (s *kept) begin(k, size int64, o CaptureOptions) *Capture {
 	return c
 }
 
-// flush carries the next transfer down, and commits it.
+// flush carries out the next downward transfer, and commits it.
 func (s *kept) flush() *Record {
 	s.t.Helper()
 	x := s.Next(0, Down)
@@ -58,7 +58,7 @@ func (s *kept) flush() *Record {
 	return x.Rec
 }
 
-// stored captures a checkpoint and brings it down.
+// stored captures a checkpoint and flushes it.
 func (s *kept) stored(k, size int64) *Record {
 	s.t.Helper()
 	if c := s.begin(k, size, CaptureOptions{Down: 1}); c.Phase == Ready {
@@ -80,7 +80,7 @@ func (s *kept) drops() {
 	s.Owe(0, -1)
 }
 
-// A transfer into memory of the disk's goes on when its capture was given up: what the key was stays, and is not to be dropped.
+// A transfer to the disk goes on when its capture was cancelled. The earlier version of the key stays, and is not dropped.
 func TestCaptureGivenUpDropsNothing(t *testing.T) {
 	s := newKept(t, 10, 100)
 	old := s.stored(1, 8)
@@ -98,7 +98,7 @@ func TestCaptureGivenUpDropsNothing(t *testing.T) {
 	}
 }
 
-// A version in the catalog stays until the one that replaces it is there, too, be there room for that or not.
+// A version in the catalog stays until its replacement is in the catalog too, whether there is room for that or not.
 func TestVersionInTheCatalogIsNotGivenUp(t *testing.T) {
 	s := newKept(t, 10, 30)
 	old := s.stored(1, 8)
@@ -115,7 +115,7 @@ func TestVersionInTheCatalogIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// A version that is on its way down gives its room in the host to the next one; what the catalog has of the key stays until that is there.
+// A version whose flush runs gives its room in the host to the next one. The catalog's version of the key stays until the new one is there.
 func TestVersionGivenUpForTheNext(t *testing.T) {
 	s := newKept(t, 10, 10)
 	s.stored(1, 8)
@@ -131,7 +131,7 @@ func TestVersionGivenUpForTheNext(t *testing.T) {
 	}
 }
 
-// Whoever waits for room waits for drops that are not durable yet.
+// Claims that wait for room also wait for drops that are not durable yet.
 func TestRoomIsOwed(t *testing.T) {
 	s := newKept(t, 10, 30)
 	s.stored(1, 20)
@@ -148,7 +148,7 @@ func TestRoomIsOwed(t *testing.T) {
 	}
 }
 
-// So do flushes, and those who wait for them: they are refused when no more is owed.
+// So do flushes, and waits for them: they are refused when no release is owed any more.
 func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 	s := newKept(t, 40, 30)
 	s.stored(1, 10)
@@ -189,7 +189,7 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 	}
 }
 
-// An engine that goes on where another one has stopped knows the order of writing, and so what a few restores in the reverse order lead to.
+// An engine that continues after another one knows the order of writing. So it guesses the rest from a few restores in the reverse order.
 func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 	e := New(Config{Guess: true, Prefetch: true, Tiers: []TierConfig{
 		{Name: "host", Capacity: 400, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000, Remote: true},
@@ -220,7 +220,7 @@ func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 	}
 }
 
-// What was retired is given to nobody, not even after those who had it have given it back: their catalog's row, or a flush that failed.
+// Retired room is not given to any record, even after its owners have given it back: a row of the catalog, or a failed flush.
 func TestRetiredIsRetired(t *testing.T) {
 	s := newKept(t, 10, 60)
 	s.stored(1, 8) // at 0

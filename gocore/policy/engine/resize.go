@@ -6,17 +6,16 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
-// A tier that shrinks takes nothing behind its new end any more. What lies there goes when Drain is called: at once where it is evictable, after a flush
-// where no lower tier has it, and otherwise when those who read or write it have ended. Reach says how far that has come. Captures pay nothing
-// for it.
+// A tier that shrinks takes nothing behind its new end any more. Drain frees the copies there: evictable ones at once, others after a flush if no
+// lower tier has them, or when their readers and transfers have ended. Reach tells the progress. Captures pay nothing for it.
 
-// leaving is what is to be looked at behind the end of a tier.
+// leaving lists the records behind the end of a tier that Drain has to look at.
 type leaving struct {
-	next  []*Record // whatever it takes; the last first: memory is given back from the end
-	dirty []*Record // a flush, when few of those that are asked for wait
+	next  []*Record // for any step; the last one first, since memory is given back from the end
+	dirty []*Record // for a flush, when few urgent flushes wait
 }
 
-// onNext and onDirty are the lists of tier t that a record is on.
+// onNext and onDirty are the bits in Record.leaves for the two lists of tier t.
 func onNext(t int) uint16  { return 1 << (2 * t) }
 func onDirty(t int) uint16 { return 2 << (2 * t) }
 
@@ -36,7 +35,7 @@ func (l *leaving) take(list *[]*Record, on uint16) *Record {
 	return r
 }
 
-// look notes that r's copy behind the end may go, or has to be flushed.
+// look records that r's copy behind the end may be evicted, or has to be flushed.
 func (l *leaving) look(r *Record, t int, c fragment.Class) {
 	if c == fragment.Free || c == fragment.Promised || c == fragment.Dirty {
 		l.add(&l.next, onNext(t), r)
@@ -46,18 +45,18 @@ func (l *leaving) look(r *Record, t int, c fragment.Class) {
 // behind tells whether a fragment ends behind the tier's end.
 func (tr *tier) behind(f *fragment.Fragment[*Record]) bool { return f.Offset+f.Size > tr.Capacity }
 
-// within is how much of a fragment lies before the tier's end.
+// within is how many bytes of a fragment are before the tier's end.
 func (tr *tier) within(f *fragment.Fragment[*Record]) int64 {
 	return max(min(f.Size, tr.Capacity-f.Offset), 0)
 }
 
-// Grow tells that tier t has become larger: it has so many bytes now.
+// Grow tells the engine that tier t has become larger: capacity is its new size in bytes.
 func (e *Engine) Grow(now int64, t int, capacity int64) {
 	tr := e.tiers[t]
 	if capacity <= tr.Capacity {
 		return
 	}
-	tr.table.Behind(func(id fragment.ID) bool { // it may stay, and be promised again
+	tr.table.Behind(func(id fragment.ID) bool { // the copy may stay, and be promised again
 		if r := tr.table.At(id).Owner; !r.gone && r.seq != fragment.Unexpected {
 			e.lookAgain(r.Hist, t, r.seq)
 		}
@@ -72,8 +71,8 @@ func (e *Engine) Grow(now int64, t int, capacity int64) {
 	e.pump(now)
 }
 
-// Shrink makes tier t smaller, which is not the last one of an engine whose catalog counts on what lies there. Nothing is placed behind the new end, and Drain empties what lies there. Shrinking to
-// the capacity that the tier has already tries the failed flushes of what is still behind it again.
+// Shrink makes tier t smaller. It must not be the last tier of an engine whose catalog refers to that tier. Nothing is placed behind the new end, and
+// Drain empties that part. Shrinking to the present capacity retries the failed flushes of the copies still behind the end.
 func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	tr := e.tiers[t]
 	if capacity = max(capacity, 0); capacity > tr.Capacity {
@@ -97,7 +96,8 @@ func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	e.pump(now)
 }
 
-// refit brings what lies above tier t in line with its capacity: copies that it is too small for cannot go down, and those that it has become large enough for can.
+// refit updates the tiers above tier t for its capacity: copies that it is too small for cannot be flushed, copies that it has become large enough
+// for can.
 func (e *Engine) refit(now int64, t int) {
 	for _, l := range e.links {
 		if l.lower != t {
@@ -119,7 +119,7 @@ func (e *Engine) refit(now int64, t int) {
 	}
 }
 
-// resize moves the end of the tier, and what is known of its bytes with it.
+// resize moves the end of the tier and updates the byte counts per class.
 func (tr *tier) resize(capacity int64) {
 	before := tr.Capacity
 	recount := func() {
@@ -142,10 +142,10 @@ func (tr *tier) resize(capacity int64) {
 	tr.Capacity, tr.hand = capacity, fragment.None
 }
 
-// Reach is where the memory of tier t may end: nothing lies behind it, and nothing will.
+// Reach is where the memory of tier t may end: no fragment is behind it, and none will be.
 func (e *Engine) Reach(t int) int64 { return e.tiers[t].table.Reach() }
 
-// Behind is how many bytes of records still lie behind the end of tier t.
+// Behind is how many bytes of records are still behind the end of tier t.
 func (e *Engine) Behind(t int) (bytes int64) {
 	tr := e.tiers[t]
 	tr.table.Behind(func(id fragment.ID) bool {
@@ -156,7 +156,7 @@ func (e *Engine) Behind(t int) (bytes int64) {
 	return bytes
 }
 
-// Stranded is what behind the end of tier t exists nowhere else, and cannot be flushed: no lower tier takes it.
+// Stranded counts the copies behind the end of tier t that exist nowhere else and cannot be flushed, since no lower tier takes them.
 func (e *Engine) Stranded(t int) (records int, bytes int64) {
 	tr := e.tiers[t]
 	tr.table.Behind(func(id fragment.ID) bool {
@@ -168,9 +168,10 @@ func (e *Engine) Stranded(t int) (records int, bytes int64) {
 	return records, bytes
 }
 
-// Drain empties what lies behind the end of tier t by so many steps at the most; it has to be called again while Draining says so.
+// Drain empties the part of tier t behind its end, in at most so many steps. The caller repeats it while Draining is true.
 func (e *Engine) Drain(now int64, t int, steps int) {
-	if e.drain(now, t, steps) { // else nothing has become possible for others, and what it makes them do might bring the same back to the list
+	// Without an eviction nothing has become possible for others, and pump might put the same records back on the list.
+	if e.drain(now, t, steps) {
 		e.pump(now)
 	}
 }
@@ -187,18 +188,18 @@ func (e *Engine) drain(now int64, t int, steps int) (evicted bool) {
 	return evicted
 }
 
-// Draining tells whether Drain has something to do now.
+// Draining tells whether Drain has work now.
 func (e *Engine) Draining(t int) bool {
 	l := &e.tiers[t].leaving
 	return len(l.next) > 0 || len(l.dirty) > 0 && t < len(e.links) && e.links[t].idles(e)
 }
 
-// idles tells whether so few urgent flushes wait that those which room waits for are not held up by more.
+// idles tells whether few enough urgent flushes wait: more must not delay those that a claim waits for.
 func (l *link) idles(e *Engine) bool {
 	return len(l.refused) == 0 && min(l.urgent.len(), l.queued-l.flushing) < 2*e.cfg.Workers
 }
 
-// leave takes a copy behind the end as far as it can go now, and tells whether it has gone.
+// leave moves a copy behind the end as far as it can go now, and tells whether it was evicted.
 func (e *Engine) leave(now int64, r *Record, t int) (evicted bool) {
 	tr := e.tiers[t]
 	if r.gone || r.copies[t] == fragment.None {
@@ -228,10 +229,10 @@ func (e *Engine) flushOut(now int64, r *Record, t int) {
 	}
 }
 
-// Settled tells whether what lies behind the end of tier t stays there until the application lets go of it, or something changes in a lower tier that has
-// refused some of it.
+// Settled tells whether the copies behind the end of tier t stay there until the application releases them, or until room appears in a lower tier
+// that has refused some of them.
 func (e *Engine) Settled(t int) bool {
-	settled, moving := !e.Draining(t), e.progressing() // or else a load from there waits for room that leases take
+	settled, moving := !e.Draining(t), e.progressing() // otherwise a load from there waits for room that leases take
 	e.tiers[t].table.Behind(func(id fragment.ID) bool {
 		f := e.tiers[t].table.At(id)
 		switch {

@@ -21,7 +21,7 @@ func (w *world) resizable(t *rapid.T) int {
 	return rapid.IntRange(0, last).Draw(t, "tier")
 }
 
-// grow gives a tier more bytes; what was given back comes again as garbage.
+// grow enlarges a tier; memory that was given back contains garbage when it comes again.
 func (w *world) grow(t int, to int64) {
 	for int64(len(w.bytes[t])) < to {
 		w.bytes[t] = append(w.bytes[t], -1)
@@ -29,7 +29,7 @@ func (w *world) grow(t int, to int64) {
 	w.e.Grow(w.now, t, to)
 }
 
-// giveBack takes away the memory behind what the engine says it needs: whoever touches it from now on stops the test.
+// giveBack removes the memory behind the end that the engine still needs. Any later access to it stops the test.
 func (w *world) giveBack(t int) {
 	reach := w.e.Reach(t)
 	if reach > int64(len(w.bytes[t])) {
@@ -38,7 +38,7 @@ func (w *world) giveBack(t int) {
 	w.bytes[t] = append([]int(nil), w.bytes[t][:reach]...)
 }
 
-// drain empties what lies behind the tiers' ends, as far as it can go now; false when there was nothing.
+// drain empties the part behind the tiers' ends as far as possible now; false when there was none.
 func (w *world) drain() (some bool) {
 	for t := range w.e.tiers {
 		for round := 0; w.e.Draining(t); round++ {
@@ -52,7 +52,7 @@ func (w *world) drain() (some bool) {
 	return some
 }
 
-// nothingLeaves checks that all who could leave have left: only leases hold others, or the tier below, or what it has refused.
+// nothingLeaves checks that all copies that could leave have left. The others are held by leases, by the tier below, or refused by it.
 func (w *world) nothingLeaves() {
 	for t, tr := range w.e.tiers {
 		if !w.e.Settled(t) {
@@ -60,7 +60,7 @@ func (w *world) nothingLeaves() {
 		}
 		tr.table.Behind(func(id fragment.ID) bool {
 			f := tr.table.At(id)
-			stays := f.Pins > 0 || f.Transfers > 0 // it is wanted above, where leases take the room
+			stays := f.Pins > 0 || f.Transfers > 0 // a restore above needs it, and leases take the room there
 			if below := w.e.below(t); f.Owner != nil && !stays {
 				stays = below < 0 || len(w.e.links[t].refused) > 0 || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
 			}
@@ -72,7 +72,7 @@ func (w *world) nothingLeaves() {
 	}
 }
 
-// What crosses the new end fills a part of the tier: a capture finds that room, also when nobody has drained the tier yet.
+// A copy across the new end fills a part of the tier. A capture finds that room even before Drain was called.
 func TestCaptureInATierThatHasShrunk(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{{Name: "a", Capacity: 100}, {Name: "b", Capacity: 1000}}})
 	h := e.History("h")
@@ -101,7 +101,7 @@ func TestCaptureInATierThatHasShrunk(t *testing.T) {
 	}
 }
 
-// What was to leave a tier that has shrunk, and was not gone when it grew again, is promised again.
+// Copies that had to leave a shrunk tier, and were still there when it grew again, are promised again.
 func TestPromisesAfterGrowth(t *testing.T) {
 	s := newSweeping(t, 2)
 	s.capture(0, 1)

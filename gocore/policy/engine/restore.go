@@ -6,15 +6,15 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
-// Restore is one checkpoint being given back. When Ready, the bytes lie at the record's copy in Tier and stay there until EndRestore;
-// or, with Direct, a transfer has brought them past the cache into memory of the caller's.
+// Restore is one checkpoint being given back. When it is Ready, the bytes are at the record's copy in Tier and stay there until EndRestore. With
+// Direct, a transfer has brought them past the cache into the caller's memory.
 type Restore struct {
 	Rec     *Record
 	Tier    int
 	Phase   Phase
 	Direct  bool
 	Last    bool
-	Hit     bool // the fastest tier had the bytes when they were asked for
+	Hit     bool // the fastest tier had the bytes when the restore was asked for
 	Err     error
 	Notify  any
 	options RestoreOptions
@@ -23,14 +23,16 @@ type Restore struct {
 	over    bool
 }
 
-// RestoreOptions are the caller's wishes.
+// RestoreOptions are the caller's options.
 type RestoreOptions struct {
-	Last    bool // for the last time: consume
-	Peek    bool // leaves plan, counters and events alone: the caller wants what a checkpoint says of itself
-	Partial bool // not all regions: what is not in the fastest tier comes directly from below, without taking cache room
-	Into    bool // the caller copies out and ends the restore by itself; false: a lease, ended by the application
-	Patient bool // wait for room also when only the application can make some
-	Past    bool // the record's fastest tier cannot be read any more: from below it, past the cache
+	Last bool // the last restore: it consumes the checkpoint
+	Peek bool // leaves plan, counters and events alone: the caller wants the description of a checkpoint
+	// Partial asks for some regions only. Bytes that are not in the fastest tier come directly from below, without cache room.
+	Partial bool
+	// Into says that the caller copies out and ends the restore by itself. Otherwise it is a lease, which the application ends.
+	Into    bool
+	Patient bool // wait for room even if only the application can make some
+	Past    bool // the record's fastest tier cannot be read any more: read below it, past the cache
 }
 
 // BeginRestore asks for the checkpoint of a key.
@@ -114,7 +116,7 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
 }
 
-// liftable tells whether tier t, and those that the bytes come through, are large enough for rec.
+// liftable tells whether tier t, and those that the bytes pass through, are large enough for rec.
 func (e *Engine) liftable(rec *Record, t int) bool {
 	for ; t < len(e.tiers) && !e.Complete(rec, t); t++ {
 		if e.uses(rec, t) && !e.tiers[t].fits(rec) {
@@ -124,7 +126,7 @@ func (e *Engine) liftable(rec *Record, t int) bool {
 	return true
 }
 
-// lift brings the bytes of a record up into tier t, through the tiers between, because a restore waits for it.
+// lift loads a record into tier t, through the tiers between, because a restore waits for it.
 func (e *Engine) lift(now int64, rec *Record, t int) {
 	bit := uint8(1) << t
 	if rec.copies[t] != fragment.None || rec.loadsOn&bit != 0 {
@@ -154,8 +156,8 @@ func (e *Engine) lift(now int64, rec *Record, t int) {
 	})
 }
 
-// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier: those that copy out read from below instead, and
-// leases too unless it is leases that fill the tier. With patience, leases whose callers have some go on waiting; it tells whether there are any.
+// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier. Restores that copy out read from below instead, and leases
+// too, unless leases fill the tier. With patience, leases of patient callers go on waiting; passBy tells whether there are any.
 func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
 	top := rec.Top()
 	crowded := e.tiers[top].fits(rec) && e.lent(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
@@ -174,8 +176,8 @@ func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiti
 	return waiting
 }
 
-// relax withdraws the promises of rec's copies that nobody expects, and loads of it that have not begun. Not while it is being read in any tier:
-// if that was for the last time, no copy is worth a flush.
+// relax withdraws the promises of rec's copies that are not expected, and loads of it that have not begun. It does nothing while a restore reads rec
+// in any tier. If that restore is the last, no copy is worth a flush.
 func (e *Engine) relax(now int64, rec *Record) {
 	if rec.gone || e.read(rec) {
 		return
@@ -190,8 +192,7 @@ func (e *Engine) relax(now int64, rec *Record) {
 	}
 }
 
-// unload takes back the loads of rec that have not begun: nobody wants it up there any more, and those whom somebody waits for find the link
-// free.
+// unload withdraws the loads of rec that have not begun: no restore is expected, and loads that restores wait for find the link free.
 func (e *Engine) unload(now int64, rec *Record) {
 	e.cancelLoads(rec, func(t int) {
 		e.step(rec, t, lifecycle.Abort)
@@ -223,16 +224,16 @@ func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
 	}
 }
 
-// hasten moves the loads of rec that are queued before those that nobody waits for.
+// hasten moves the queued loads of rec before those that no restore waits for.
 func (e *Engine) hasten(rec *Record) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[k] != fragment.None {
-			l.demand.push(rec) // the entry in the other queue is skipped when it comes up
+			l.demand.push(rec) // nextLoad skips the entry in the other queue
 		}
 	}
 }
 
-// Loading tells whether a load of rec into tier t is under way, be its bytes given to restores or not.
+// Loading tells whether a load of rec into tier t is under way, even if restores have its bytes already.
 func (e *Engine) Loading(rec *Record, t int) bool { return rec.loadRuns&(1<<t) != 0 }
 
 // Awaited tells whether restores wait for rec.
@@ -251,7 +252,7 @@ func (e *Engine) takeWaiting(rec *Record) []*Restore {
 	return w
 }
 
-// resume looks again at the restores that wait for rec.
+// resume retries the restores that wait for rec.
 func (e *Engine) resume(now int64, rec *Record) {
 	for _, r := range e.takeWaiting(rec) {
 		e.locate(now, r)
@@ -273,7 +274,7 @@ func (e *Engine) endWaiting(r *Restore, err error) {
 	}
 }
 
-// HandOver tells that the caller has the bytes, exact and complete: a restore for the last time consumes the checkpoint.
+// HandOver tells that the caller has the bytes, exact and complete. A last restore then consumes the checkpoint.
 func (e *Engine) HandOver(now int64, r *Restore) {
 	e.noteRestored(now, r)
 	if r.Last && !r.Rec.gone {
@@ -289,8 +290,8 @@ func (e *Engine) noteRestored(now int64, r *Restore) {
 	e.trace(now, Restored, r.Rec, r.Tier, 0)
 }
 
-// Lend tells that the caller was given the bytes, exact and complete. A checkpoint restored for the last time is hidden from everybody else, until
-// Consume or Return tells whether the caller came to use them.
+// Lend tells that the caller was given the bytes, exact and complete. After a last restore the checkpoint is hidden from all other operations, until
+// Consume or Return tells whether the caller used the bytes.
 func (e *Engine) Lend(now int64, r *Restore) {
 	e.noteRestored(now, r)
 	rec := r.Rec
@@ -299,13 +300,13 @@ func (e *Engine) Lend(now int64, r *Restore) {
 	}
 	rec.lent = true
 	rec.Hist.lent++
-	if e.Awaited(rec) { // they would read bytes that the caller may write into
+	if e.Awaited(rec) { // they would read bytes that the caller may write to
 		e.failWaiting(now, rec, ErrDropped)
 		e.pump(now)
 	}
 }
 
-// Return takes back what Lend gave: the caller never used the bytes, and the checkpoint is what it was.
+// Return undoes Lend: the caller never used the bytes, and the checkpoint is unchanged.
 func (e *Engine) Return(now int64, r *Restore) {
 	if rec := r.Rec; rec.lent {
 		e.unhide(rec)
@@ -321,7 +322,7 @@ func (e *Engine) unhide(rec *Record) {
 	}
 }
 
-// Consume removes a checkpoint that Lend gave for the last time; nothing when it was dropped or replaced meanwhile.
+// Consume removes a checkpoint that Lend gave for the last time. It does nothing if the checkpoint was dropped or replaced meanwhile.
 func (e *Engine) Consume(now int64, r *Restore) {
 	if r.Rec.lent {
 		e.consume(now, r)
@@ -347,7 +348,7 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	}
 	r.over = true
 	switch {
-	case r.Phase == Waiting && r.Direct: // a transfer is at it: fetched ends it
+	case r.Phase == Waiting && r.Direct: // a transfer runs: fetched ends it
 		return
 	case r.Phase == Waiting:
 		e.forgetWaiting(now, r)
@@ -373,8 +374,8 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	e.pump(now)
 }
 
-// Retreat is for a restore that is Ready with bytes in its fastest tier that are not what was captured: if a lower tier has them, it waits for those, past the
-// cache, and the copy goes as soon as nobody reads it.
+// Retreat is for a Ready restore whose bytes in the fastest tier are not what was captured. If a lower tier has them, the restore waits for those,
+// past the cache. The spoiled copy is freed when its last reader has gone.
 func (e *Engine) Retreat(now int64, r *Restore) bool {
 	rec, t := r.Rec, r.Tier
 	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Front || e.lower(rec, t) < 0 {
@@ -394,13 +395,13 @@ func (e *Engine) Retreat(now int64, r *Restore) bool {
 	return true
 }
 
-// expectedSoon tells whether the promise of rec's copy in tier t still stands: the restore order wants it again, within what
-// has been prefetched, or a restore waits for it.
+// expectedSoon tells whether the promise of rec's copy in tier t still stands. The restore order needs it again within the prefetched part, or a
+// restore waits for it.
 func (e *Engine) expectedSoon(rec *Record, t int) bool {
 	return e.Awaited(rec) || (rec.seq != fragment.Unexpected && rec.seq < rec.Hist.promised[t])
 }
 
-// forgetWaiting ends a restore that was cancelled; room that only it wanted is not wanted any more.
+// forgetWaiting ends a cancelled restore and withdraws the claims for room that only it needed.
 func (e *Engine) forgetWaiting(now int64, r *Restore) {
 	r.Phase = Ended
 	w := e.waiting[r.Rec]

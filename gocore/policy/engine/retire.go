@@ -6,14 +6,14 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// A range of the last tier may be retired: nothing is placed there any more. Its free bytes are reserved at once, others when their records or rows give them
-// back. What is reserved so is idle, and counts neither as used nor to the capacity that Use tells.
+// A range of the last tier may be retired: nothing is placed there any more. Its free bytes are reserved at once, the others when their records or
+// rows give them back. Bytes reserved this way are idle: they count neither as used nor as capacity in Use.
 
 // span is a range of a tier's bytes.
 type span struct{ from, end int64 }
 
-// Retire retires a range of the last tier, and returns how many bytes of it were free. It may reach beyond the tier's end: what the tier grows by there
-// is idle from the beginning.
+// Retire retires a range of the last tier and returns how many bytes of it were free. The range may reach beyond the tier's end: bytes that the tier
+// grows by there are idle from the beginning.
 func (e *Engine) Retire(from, end int64) (bytes int64) {
 	t := len(e.tiers) - 1
 	tr := e.tiers[t]
@@ -21,7 +21,7 @@ func (e *Engine) Retire(from, end int64) (bytes int64) {
 	return e.retire(t, tr.table.First(), from, min(end, tr.Capacity))
 }
 
-// Allot makes room of retired ranges that comes free idle only as far as the last tier has more bytes than these that are not; with 0 all of it.
+// Allot makes freed room of retired ranges idle only while more than so many bytes of the last tier are not idle; 0: always.
 func (e *Engine) Allot(bytes int64) { e.tiers[len(e.tiers)-1].allotted = bytes }
 
 // Reinstate undoes Retire for a range, and returns how many bytes are free again.
@@ -46,7 +46,7 @@ func (e *Engine) Reinstate(now, from, end int64) (bytes int64) {
 	return bytes
 }
 
-// Idle calls f for the idle ranges of the last tier between two bytes, ascending, and returns how many bytes they have.
+// Idle calls f for the idle ranges of the last tier between two offsets, in ascending order, and returns their total size.
 func (e *Engine) Idle(from, end int64, f func(from, end int64)) (bytes int64) {
 	for _, s := range e.idleIn(from, end) {
 		f(s.from, s.end)
@@ -55,7 +55,7 @@ func (e *Engine) Idle(from, end int64, f func(from, end int64)) (bytes int64) {
 	return bytes
 }
 
-// Occupied calls f for the ranges of the last tier that are neither free nor idle, ascending, and returns how many bytes they have.
+// Occupied calls f for the ranges of the last tier that are neither free nor idle, in ascending order, and returns their total size.
 func (e *Engine) Occupied(f func(from, end int64)) (bytes int64) {
 	tr := e.tiers[len(e.tiers)-1]
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
@@ -91,7 +91,7 @@ func (e *Engine) idleIn(from, end int64) (all []span) {
 	return all
 }
 
-// without are the retired ranges but for one.
+// without are the retired ranges except one.
 func (tr *tier) without(from, end int64) (left []span) {
 	for _, s := range tr.retired {
 		if s.from < from {
@@ -104,7 +104,7 @@ func (tr *tier) without(from, end int64) (left []span) {
 	return slices.DeleteFunc(left, func(s span) bool { return s.from >= s.end })
 }
 
-// retire reserves what is free of a range, which does not begin before the fragment id.
+// retire reserves the free bytes of a range that does not begin before fragment id.
 func (e *Engine) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
 	tr := e.tiers[t]
 	for ; id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
@@ -123,7 +123,7 @@ func (e *Engine) retire(t int, id fragment.ID, from, end int64) (bytes int64) {
 	return bytes
 }
 
-// emptied notes that bytes of tier t have been given back, which lie in a gap now: what is retired of them goes to nobody.
+// emptied records that bytes of tier t have been given back and are in a gap now. It reserves the retired part of them.
 func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
 	tr := e.tiers[t]
 	tr.hand = gap

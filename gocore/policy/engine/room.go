@@ -9,27 +9,27 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
-// claim is a demand for room that could not be met at once. Claims of a tier are served in order: one that waits for a flush is
-// not overtaken, so that large checkpoints do not starve.
+// claim is a demand for room that could not be met at once. Claims of a tier are served in order: no claim overtakes one that waits for a flush, so
+// that large checkpoints do not starve.
 type claim struct {
 	rec     *Record
-	patient bool   // a capture that waits also for what only the application can bring about
-	load    bool   // for bytes that come up, not for a capture
-	retried bool   // failed flushes have been tried once more on behalf of this claim
-	over    bool   // granted, denied or withdrawn: it only waits to be taken from the queue
+	patient bool   // a capture that also waits for room that only the application can make
+	load    bool   // for a load, not for a capture
+	retried bool   // failed flushes have been retried on behalf of this claim
+	over    bool   // granted, denied or withdrawn: it only waits to be removed from the queue
 	seen    uint64 // the tier's version at the last attempt
 	tried   bool
 	verdict verdict // of that attempt
 	granted func(now int64)
 	denied  func(now int64, err error)
-	// elsewhere ends the claim by another tier's room, if it can; below does, when the tier has become too small; sooner does, when the capture
-	// would end sooner in a lower tier than in the room that the window makes (First None: nothing makes room). nil: never.
+	// These three end the claim; nil: never. elsewhere uses room of another tier, if it can. below does so when the tier has become too small. sooner
+	// does so when the capture would end sooner in a lower tier than in the room that the window makes (First None: no window makes room).
 	elsewhere, below func(now int64) bool
 	sooner           func(now int64, w evict.Window) bool
-	came             bool // from below: there is no room there
+	came             bool // deflected from a tier below, which has no room
 }
 
-// extent is the room that r takes in the tier, align where it may begin.
+// extent is the room that r takes in the tier, align the alignment of its offset.
 func (tr *tier) extent(r *Record) int64 {
 	g := max(tr.Grain, 1)
 	return (r.Size + g - 1) / g * g
@@ -37,7 +37,7 @@ func (tr *tier) extent(r *Record) int64 {
 
 func (tr *tier) align(r *Record) int64 { return max(tr.Grain, r.Align, 1) }
 
-// fits tells whether the tier could hold r were it empty.
+// fits tells whether the empty tier could hold r.
 func (tr *tier) fits(r *Record) bool { return tr.extent(r) <= tr.Capacity }
 
 // verdict is the outcome of one attempt to make room.
@@ -45,15 +45,15 @@ type verdict uint8
 
 const (
 	granted verdict = iota
-	waits           // flushes that are queued or running will make room
-	stuck           // nothing that is evictable, or becomes so by a flush
+	waits           // flushes, queued or running, will make room
+	stuck           // no copies are evictable, or become so by a flush
 )
 
 // none is no window.
 var none = evict.Window{First: fragment.None, Last: fragment.None}
 
-// room tries to place r in tier t, evicting what algorithm 1 chooses. For demands only: promises are broken when nothing else helps,
-// and flushes that the room depends on become urgent.
+// room tries to place r in tier t and evicts the window that algorithm 1 chooses. It serves demands only: it breaks promises if nothing else helps,
+// and makes the flushes urgent that the room depends on.
 func (e *Engine) room(now int64, t int, r *Record) verdict {
 	v, w := e.seek(now, t, r)
 	if v == waits {
@@ -62,7 +62,7 @@ func (e *Engine) room(now int64, t int, r *Record) verdict {
 	return v
 }
 
-// seek is room without the urging: it returns the window that has to be waited for.
+// seek is room without making flushes urgent. It returns the window that has to be waited for.
 func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
 	tr := e.tiers[t]
 	e.compare(now)
@@ -90,8 +90,8 @@ func (e *Engine) seek(now int64, t int, r *Record) (verdict, evict.Window) {
 	return stuck, none
 }
 
-// spare is the same for a prefetch: it takes nothing that is expected sooner than r and breaks no promise. Flushes that it would wait for longer
-// than for a restore are not made urgent: the prefetch is tried again when that restore has ended a promise.
+// spare is room for a prefetch. It evicts nothing that is expected sooner than r and breaks no promise. If a restore is predicted to make the room
+// before the flushes would, these do not become urgent. The prefetch is then tried again when that restore has ended a promise.
 func (e *Engine) spare(now int64, t int, r *Record) verdict {
 	tr := e.tiers[t]
 	if id, ok := tr.table.Place(tr.extent(r), tr.align(r), r); ok {
@@ -137,13 +137,13 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 		w, ok = evict.Choose(e.cfg.Policy, tr.table, &req)
 	}
 	if !ok && req.Barred != nil && (req.Limit == 0 || e.links[t].passable == unknown) {
-		e.recount(e.links[t]) // so that nobody looks at everything again before more can go
+		e.recount(e.links[t]) // so that no claim scans the whole table again before more can be flushed
 	}
 	e.Stats.Decisions++
 	return w, ok
 }
 
-// worthALook tells whether the whole of a large table may hold a window where a part of it held none, or none that is evictable now.
+// worthALook tells whether a large table may hold a window although a part of it held none, or none that is evictable now.
 func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
 	room := tr.bytes[fragment.Gap] + tr.bytes[fragment.Free]
 	if !some {
@@ -158,7 +158,7 @@ func (e *Engine) worthALook(tr *tier, req *evict.Request, some bool) bool {
 	return room >= req.Size
 }
 
-// passable is how many dirty bytes of a tier could go down at the most.
+// passable is an upper bound of the dirty bytes of a tier that could be flushed.
 func (e *Engine) passable(tr *tier) int64 {
 	dirty := tr.bytes[fragment.Dirty]
 	if l := e.links[tr.index]; len(l.refused) > 0 {
@@ -167,10 +167,10 @@ func (e *Engine) passable(tr *tier) int64 {
 	return dirty
 }
 
-// evict frees the window, all of which is evictable, and places r in it.
+// evict frees the window, which is evictable as a whole, and places r in it.
 func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
 	tr := e.tiers[t]
-	victims := e.victims[:0] // listed first: freeing one merges it with the gap beside it, whose name then means nothing
+	victims := e.victims[:0] // listed first: freeing a fragment merges it with the adjacent gap and invalidates its ID
 	for id := w.First; ; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Class != fragment.Gap {
 			victims = append(victims, f.Owner)
@@ -210,7 +210,7 @@ func (e *Engine) urge(now int64, t int, w evict.Window) {
 	}
 }
 
-// breakPromises withdraws what was prefetched into the window: a demand that someone waits for goes before a prediction.
+// breakPromises withdraws the promises in the window: a demand that an operation waits for has priority over a prediction.
 func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
 	tr := e.tiers[t]
 	for id := w.First; ; id = tr.table.Next(id) {
@@ -226,7 +226,7 @@ func (e *Engine) breakPromises(now int64, t int, w evict.Window) {
 	}
 }
 
-// release ends a promise without consuming: the copy becomes what it would be had nobody asked for it.
+// release ends a promise without consuming. The copy gets the state that it would have without the promise.
 func (e *Engine) release(now int64, r *Record, t int) {
 	if e.Fragment(r, t).State != lifecycle.ReadComplete {
 		return
@@ -245,7 +245,7 @@ func (e *Engine) lower(r *Record, t int) int {
 	return -1
 }
 
-// demand asks for room in tier t for r, now or later, and calls one of the two functions, at once when it can.
+// demand asks for room in tier t. It calls granted or denied of the claim, at once if it can.
 func (e *Engine) demand(now int64, t int, c *claim) {
 	tr := e.tiers[t]
 	if tr.claims.len() == 0 && e.attempt(now, t, c) {
@@ -255,7 +255,7 @@ func (e *Engine) demand(now int64, t int, c *claim) {
 	e.failStalled(now, t)
 }
 
-// attempt serves a claim if it can be served now.
+// attempt serves a claim if that is possible now.
 func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	tr := e.tiers[t]
 	if c.over {
@@ -279,7 +279,7 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	return false
 }
 
-// deny ends a claim without room. It stays in its queue until it comes up.
+// deny ends a claim without room. It stays in its queue until it is at the head.
 func (c *claim) deny(now int64, err error) {
 	if !c.over {
 		c.over = true
@@ -298,7 +298,7 @@ func (e *Engine) withdrawClaims(now int64, rec *Record, loads bool) {
 	}
 }
 
-// serve gives room to the claims of tier t as far as there is any.
+// serve grants the claims of tier t in order as long as there is room.
 func (e *Engine) serve(now int64, t int) {
 	tr := e.tiers[t]
 	for {
@@ -311,12 +311,12 @@ func (e *Engine) serve(now int64, t int) {
 	e.failStalled(now, t)
 }
 
-// failStalled ends the claims that nothing under the engine's control will ever serve: everything is held by leases or has nowhere
-// to go. Failed flushes are tried once more first. While nothing moves, the order of the claims does not count: one that waits for the
-// application must not hold up another that may not wait, or that fits.
+// failStalled ends the claims that the engine can never serve by itself: leases hold all bytes, or no lower tier takes them. It retries failed
+// flushes first. While nothing moves, the order of the claims does not count. A claim that waits for the application must not delay one that may not
+// wait, or one that fits.
 func (e *Engine) failStalled(now int64, t int) {
 	tr := e.tiers[t]
-	if tr.claims.len() > 0 && e.Draining(t) && !e.progressing() { // what crosses the end of a tier that has shrunk fills a part of it
+	if tr.claims.len() > 0 && e.Draining(t) && !e.progressing() { // copies across the end of a shrunk tier fill a part of it
 		e.drain(now, t, math.MaxInt)
 	}
 	for i := 0; i < tr.claims.len() && !e.progressing(); i++ {
@@ -335,7 +335,7 @@ func (e *Engine) failStalled(now int64, t int) {
 			continue
 		}
 		failing := t < len(e.links) && e.links[t].stuck > 0
-		if tr.Front && !failing && !c.came && c.below != nil && c.below(now) { // it would be for the application to make room here
+		if tr.Front && !failing && !c.came && c.below != nil && c.below(now) { // here only the application could make room
 			continue
 		}
 		if c.patient && !failing {
@@ -351,7 +351,8 @@ func (e *Engine) failStalled(now int64, t int) {
 	}
 }
 
-// yield gives up the version that a capture is about to replace, when that makes its room: slots can be rewritten in a tier that they fill.
+// yield gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
+// fill.
 func (e *Engine) yield(now int64, t int, c *claim) bool {
 	old := c.rec.Hist.Get(c.rec.Key)
 	if c.load || old == nil || old == c.rec || old.copies[t] == fragment.None {
@@ -368,7 +369,7 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 	return true
 }
 
-// lent is how many bytes of tier t are being read: leases, and copies out.
+// lent is how many bytes of tier t are being read, by leases and by copies out.
 func (e *Engine) lent(t int) (bytes int64) {
 	tr := e.tiers[t]
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {

@@ -7,8 +7,8 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// A restore waits for room on the device, which a flush makes that needs room on the host, which a flush to the disk makes: that is for the flush
-// above, not for what a prefetch would bring up from the disk.
+// A restore waits for room on the device. A flush makes it that needs room on the host, and a flush to the disk makes that. The host's room is for
+// the flush from above, not for a prefetch from the disk.
 func TestFlushesThatMakeRoomGoBeforePrefetches(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{
 		{Name: "device", Capacity: 200, Front: true, WriteRate: 1e9, ReadRate: 1e9},
@@ -27,7 +27,7 @@ func TestFlushesThatMakeRoomGoBeforePrefetches(t *testing.T) {
 		t.Fatal("nothing moves")
 		return nil
 	}
-	// Keys 0 to 5: in the end the first of them lies on the disk, three on the host, and the last two on the device alone.
+	// Keys 0 to 5: in the end the first is on the disk, three are on the host, and the last two on the device alone.
 	for k := range int64(6) {
 		c, err := e.BeginCapture(now, h, model.NumberKey(k), 100, 1, nil, CaptureOptions{})
 		if err != nil {

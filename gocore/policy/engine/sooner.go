@@ -9,8 +9,8 @@ import (
 // that it would wait for may be of more bytes than it has, or have a slow transfer before them. Predictions are estimates: a wrong one costs
 // time only.
 
-// The tier below is clearly sooner if it saves one clearPart of the wait, and not less than clearLeast (ns). Rates vary from one transfer to the
-// next by much less than that part.
+// The tier below is clearly sooner if it saves one clearPart of the wait, and at least clearLeast (ns). Rates vary from one transfer to the next by
+// much less than that part.
 const (
 	clearPart  = 3
 	clearLeast = 1e6
@@ -20,8 +20,8 @@ const (
 // into the room would come on top of the wait. It is left out: it is short, and its measured rate varies.
 func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clearPart, clearLeast) }
 
-// goDown takes a capture that waits to the tier below if it ends clearly sooner there. w is the window that its own tier would make room by; its
-// First is None if no flush makes room.
+// goDown sends a waiting capture to the tier below if it ends clearly sooner there. w is the window that makes room in its own tier; its First is
+// None if no flush makes room.
 func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
 	from := c.Tier
 	t := e.below(from)
@@ -29,21 +29,21 @@ func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
 		return false
 	}
 	if w.First != fragment.None {
-		e.urge(now, from, w) // the next capture is to find room; this one's transfer comes before flushes
+		e.urge(now, from, w) // makes room for the next capture; this capture's transfer precedes flushes
 	}
 	c.claim.over = true
 	e.ask(now, c, t)
 	return true
 }
 
-// mayGoDown tells whether a capture may go from its tier to tier t, the one below. The caller copies into memory itself. Straight to a disk a
-// transfer reads the caller's memory: only the call that begins the capture prepares for that, and only for memory of the host.
+// mayGoDown tells whether a capture may go from its tier to tier t, the one below. The caller copies into memory itself. Straight to a disk, a
+// transfer reads the caller's memory: only the call that begins the capture prepares for that, and only for host memory.
 func (e *Engine) mayGoDown(c *Capture, t int) bool {
 	from := e.tiers[c.Tier]
 	switch {
 	case t < 0 || c.stays || !e.tiers[t].fits(c.Rec):
 		return false
-	case from.claims.len() > 0 && from.claims.at(0) != c.claim: // it would overtake captures and loads that wait longer
+	case from.claims.len() > 0 && from.claims.at(0) != c.claim: // it would overtake captures and loads that have waited longer
 		return false
 	case e.tiers[t].Remote:
 		return c.quiet && c.Tier == c.Rec.Top() && !from.Front
@@ -51,8 +51,8 @@ func (e *Engine) mayGoDown(c *Capture, t int) bool {
 	return true
 }
 
-// soonerBelow compares the predicted ends of a capture in its tier and in the tier below. While more bytes come into its tier than the link takes
-// away, the room of each capture has to be flushed for in any case: then it is never sooner below.
+// soonerBelow compares the predicted ends of a capture in its tier and in the tier below. While bytes come into its tier faster than the link takes
+// them away, the room of each capture has to be flushed in any case. Then it is never sooner below.
 func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 	tr, l := e.tiers[c.Tier], e.links[c.Tier]
 	switch {
@@ -60,7 +60,7 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 		return e.heldByCallers(c)
 	case e.alwaysDown:
 		return true
-	case !l.down.Trusted(): // what is assumed of the link is no prediction
+	case !l.down.Trusted(): // an assumed rate is no prediction
 		return false
 	case tr.inflow.pressing(now, l.down.Rate()*float64(e.cfg.Workers)):
 		return false
@@ -69,7 +69,7 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 	return known && isSooner(wait, e.straightIn(now, l, c.Rec.Size))
 }
 
-// heldByCallers tells whether a device has no room for a capture before the application gives some back, whatever moves in other tiers.
+// heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.
 func (e *Engine) heldByCallers(c *Capture) bool {
 	tr, l := e.tiers[c.Tier], e.links[c.Tier]
 	if !tr.Front || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.proofs > 0 {
@@ -79,7 +79,7 @@ func (e *Engine) heldByCallers(c *Capture) bool {
 	return old == nil || old.copies[c.Tier] == fragment.None
 }
 
-// roomNow tells whether tier t has room for r that nothing waits for.
+// roomNow tells whether tier t has room for r without waiting.
 func (e *Engine) roomNow(now int64, t int, r *Record) bool {
 	if e.tiers[t].claims.len() > 0 {
 		return false

@@ -17,7 +17,7 @@ import (
 
 const mb = int64(1e6) // takes a millisecond over the links here
 
-// crowded is a host of 100 MB that is full of checkpoints of the sizes given (MB), none of them flushed, over a disk.
+// crowded is a host of 100 MB, full of unflushed checkpoints of the given sizes (MB), over a disk.
 type crowded struct {
 	*Engine
 	t   *testing.T
@@ -37,7 +37,7 @@ func hostOfHundred(workers int) Config {
 
 func newCrowdedOver(t *testing.T, cfg Config, sizes ...int64) *crowded {
 	c := crowd(t, cfg, sizes...)
-	for _, l := range c.links { // they do what is assumed of them
+	for _, l := range c.links { // the links have the rates that were assumed
 		for !l.down.Trusted() {
 			l.down.Observe(20*mb, l.down.Predict(20*mb))
 		}
@@ -50,7 +50,7 @@ func crowd(t *testing.T, cfg Config, sizes ...int64) *crowded {
 	c := &crowded{Engine: New(cfg), t: t}
 	c.h = c.History("h")
 	for k, mbs := range sizes {
-		c.now += 1000 * mb // slowly: the link could take it all away
+		c.now += 1000 * mb // slowly: the link could carry all of it
 		x := c.begin(int64(k), mbs)
 		if x.Phase != Ready || x.Tier != 0 {
 			t.Fatalf("capture %d: phase %d in tier %d", k, x.Phase, x.Tier)
@@ -61,7 +61,7 @@ func crowd(t *testing.T, cfg Config, sizes ...int64) *crowded {
 	return c
 }
 
-// takeBack takes back, a second later, what flushing lazily has begun: what goes down is what room is wanted of.
+// takeBack cancels, a second later, the flushes that lazy flushing has begun. Later flushes are then those that room depends on.
 func (c *crowded) takeBack() {
 	c.now += 1000 * mb
 	for _, l := range c.links {
@@ -83,7 +83,7 @@ func (c *crowded) begin(key, mbs int64) *Capture {
 	return x
 }
 
-// next is the next transfer down.
+// next is the next downward transfer.
 func (c *crowded) next(kind TransferKind, key int64) *Transfer {
 	c.t.Helper()
 	x := c.Next(c.now, Down)
@@ -93,7 +93,7 @@ func (c *crowded) next(kind TransferKind, key int64) *Transfer {
 	return x
 }
 
-// The only room is that of 20 MB which have to be flushed first: 10 MB are on the disk in half of that time. The flush goes on behind them.
+// The only possible room is that of 20 MB that have to be flushed first. Writing 10 MB to the disk takes half of that time. The flush follows.
 func TestACaptureGoesDownWhereThatIsSooner(t *testing.T) {
 	c := newCrowded(t, 2, 60, 20, 20)
 	x := c.begin(9, 10)
@@ -109,7 +109,7 @@ func TestACaptureGoesDownWhereThatIsSooner(t *testing.T) {
 	}
 }
 
-// As many bytes have to be flushed as are captured: to wait for that and then copy takes as long, and what is captured lies in the fast tier.
+// As many bytes have to be flushed as are captured. Waiting and then copying takes as long, and the capture ends in the fast tier.
 func TestACaptureWaitsWhereThatIsNotSlower(t *testing.T) {
 	c := newCrowded(t, 2, 60, 20, 20)
 	x := c.begin(9, 20)
@@ -124,7 +124,7 @@ func TestACaptureWaitsWhereThatIsNotSlower(t *testing.T) {
 	}
 }
 
-// A flush that will soon have made room is waited for, although more bytes than are captured cross the link for it.
+// A flush that will soon have made room is waited for, although it carries more bytes than the capture.
 func TestACaptureWaitsForAFlushThatEndsSoon(t *testing.T) {
 	for _, passed := range []int64{2, 15} { // of 20 ms
 		c := newCrowded(t, 2, 60, 20, 20)
@@ -138,7 +138,7 @@ func TestACaptureWaitsForAFlushThatEndsSoon(t *testing.T) {
 	}
 }
 
-// Without an idle worker a capture that goes down would wait for the flush, too.
+// Without an idle worker, a capture that goes down would also wait for the flush.
 func TestABusyLinkIsBusyForCapturesToo(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		c := newCrowded(t, workers, 100)
@@ -150,7 +150,7 @@ func TestABusyLinkIsBusyForCapturesToo(t *testing.T) {
 	}
 }
 
-// A disk that turns out to be slow for captures costs the time of one of them, and the next one waits for room.
+// A disk that is slower for captures than predicted costs the time of one of them. The next one waits for room.
 func TestAWrongPredictionCostsTimeOnly(t *testing.T) {
 	c := newCrowded(t, 2, 60, 20, 20)
 	x := c.begin(9, 10)
@@ -167,7 +167,7 @@ func TestAWrongPredictionCostsTimeOnly(t *testing.T) {
 
 var errFullDisk = errors.New("no space")
 
-// The capture whose write to the disk fails is an error of its caller. Nothing of it is left.
+// A capture whose write to the disk fails is an error of its caller and leaves nothing behind.
 func TestACaptureThatFailsBelow(t *testing.T) {
 	c := newCrowded(t, 2, 60, 20, 20)
 	x := c.begin(9, 10)
@@ -177,7 +177,7 @@ func TestACaptureThatFailsBelow(t *testing.T) {
 	}
 }
 
-// What is assumed of a link that has not been measured is no prediction: the capture stays.
+// The assumed rate of an unmeasured link is no prediction: the capture stays.
 func TestACaptureStaysAboveAnUnmeasuredLink(t *testing.T) {
 	c := crowd(t, hostOfHundred(2), 60, 20, 20)
 	c.links[0].down.Observe(20*mb, 20*mb) // once is not enough
@@ -186,8 +186,8 @@ func TestACaptureStaysAboveAnUnmeasuredLink(t *testing.T) {
 	}
 }
 
-// Transfers that take a fifth less or more than the link's rate says are no reason to go down: checkpoints of one size wait for room, since to
-// go down takes as long.
+// Transfers that take a fifth less or more than the link's rate predicts are no reason to go down. Checkpoints of one size wait for room, since going
+// down takes as long.
 func TestNoiseIsNoGain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCrowded(t, 2, 20, 20, 20, 20, 20)
@@ -205,7 +205,7 @@ func TestNoiseIsNoGain(t *testing.T) {
 				}
 			}
 		}
-		endBefore := func(until int64) bool { // the transfer that ends first, if that is soon enough
+		endBefore := func(until int64) bool { // the transfer that ends first, if it ends before until
 			var first *Transfer
 			for x, at := range ends {
 				if first == nil || at < ends[first] || at == ends[first] && x.Rec.written < first.Rec.written {
@@ -245,7 +245,7 @@ func TestNoiseIsNoGain(t *testing.T) {
 	})
 }
 
-// A late source, which no worker carries until it is filled, holds no worker up, and what it waited for says nothing of the link.
+// A late source, which no worker carries until it is filled, keeps no worker busy. Its waiting does not count for the link's rate.
 func TestALateSourceDoesNotBusyTheLink(t *testing.T) {
 	for _, aside := range []bool{false, true} {
 		c := newCrowded(t, 1, 60, 20, 20)
@@ -276,7 +276,7 @@ func TestALateSourceDoesNotBusyTheLink(t *testing.T) {
 	}
 }
 
-// Workers tell a transfer, without the lock, when its bytes begin to move. Predictions meanwhile do not read that.
+// Workers report, without the lock, when a transfer's bytes begin to move. Concurrent predictions do not read that.
 func TestPredictionsBesideWorkers(t *testing.T) {
 	c := newCrowded(t, 2, 60, 20, 20)
 	c.Await(c.now, []*Record{c.h.Get(model.NumberKey(0))}, 1)
@@ -296,7 +296,7 @@ func TestPredictionsBesideWorkers(t *testing.T) {
 	worker.Wait()
 }
 
-// A worker that carries many small transfers is one worker.
+// A worker that carries many small transfers counts as one worker.
 func TestABatchTakesOneWorker(t *testing.T) {
 	c := newCrowded(t, 2, 10, 10, 10, 70)
 	for k := range int64(3) {
@@ -308,7 +308,7 @@ func TestABatchTakesOneWorker(t *testing.T) {
 	}
 }
 
-// queuedUp is a host with n checkpoints of 1 MB whose flushes are urgent, and one of 10 MB that a flush would make room by.
+// queuedUp is a host with n checkpoints of 1 MB whose flushes are urgent, and one of 10 MB whose flush would make room.
 func queuedUp(t testing.TB, n int64) (*Engine, *Capture, evict.Window) {
 	e := New(Config{Workers: 2, Tiers: []TierConfig{
 		{Name: "host", Capacity: (n + 10) * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 4 * (n + 10) * mb, Remote: true},
@@ -333,7 +333,7 @@ func queuedUp(t testing.TB, n int64) (*Engine, *Capture, evict.Window) {
 	return e, &Capture{Rec: e.newRecord(h, model.NumberKey(n+1), 2*mb, 1, nil), quiet: true}, w
 }
 
-// Flushes that are queued behind those that a prediction looks at are taken to be like them.
+// Flushes queued behind those that a prediction looks at are assumed to be like them.
 func TestPredictionsOfLongQueues(t *testing.T) {
 	for _, n := range []int64{1, foresight, foresight + 1, 100, 1000} {
 		e, c, w := queuedUp(t, n)
@@ -369,7 +369,7 @@ func TestPredictionsOfWideWindows(t *testing.T) {
 	}
 }
 
-// BenchmarkSooner is what it costs a capture without room to find out whether it ends sooner below, with so many flushes queued.
+// BenchmarkSooner measures how long a capture without room takes to predict whether it ends sooner below, with so many flushes queued.
 func BenchmarkSooner(b *testing.B) {
 	for _, n := range []int64{1, 16, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -382,7 +382,7 @@ func BenchmarkSooner(b *testing.B) {
 	}
 }
 
-// Captures wait in turn: a small one does not go down before one that waits longer.
+// Captures wait in turn: a small one does not go down before one that has waited longer.
 func TestACaptureOvertakesNone(t *testing.T) {
 	c := newCrowded(t, 2, 60, 20, 20)
 	first := c.begin(8, 60)
@@ -394,7 +394,7 @@ func TestACaptureOvertakesNone(t *testing.T) {
 	}
 }
 
-// A capture whose source stays waits for room in its tier: its caller does not wait with it. The same capture with a caller that waits goes down.
+// A capture whose source stays waits for room in its tier, since its caller does not wait for it. The same capture with a waiting caller goes down.
 func TestASourceThatStaysDoesNotGoDown(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
@@ -416,7 +416,7 @@ func TestASourceThatStaysDoesNotGoDown(t *testing.T) {
 		c.takeBack()
 		top := 1
 		if stays {
-			top = 0 // it goes past the device
+			top = 0 // it bypasses the device
 		}
 		x := begin(9, 10, CaptureOptions{Top: top, SourceStays: stays})
 		if wanted := map[bool]int{false: 2, true: 1}[stays]; x.Tier != wanted || stays && x.Phase != Waiting {
@@ -425,7 +425,7 @@ func TestASourceThatStaysDoesNotGoDown(t *testing.T) {
 	}
 }
 
-// Where the disk has no room either, a capture waits as before.
+// If the disk has no room either, a capture waits as before.
 func TestACaptureStaysAboveAFullDisk(t *testing.T) {
 	c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
 		{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100 * mb, Remote: true},
@@ -451,7 +451,7 @@ func twoFronts(t *testing.T, sizes ...int64) *crowded {
 	}}, sizes...)
 }
 
-// From a device the caller copies to the host himself, and the copy counts as one over that link. What the device holds goes down meanwhile.
+// From a device, the caller itself copies to the host, and the copy counts as one over that link. The device's copies are flushed meanwhile.
 func TestADevicesCaptureGoesToTheHost(t *testing.T) {
 	c := twoFronts(t, 100)
 	x := c.begin(9, 10)
@@ -469,7 +469,7 @@ func TestADevicesCaptureGoesToTheHost(t *testing.T) {
 	}
 }
 
-// A flush that takes much longer than predicted is not waited for to the end: a device's capture may go down later, too.
+// A capture does not wait to the end for a flush that takes much longer than predicted: a device's capture may go down later, too.
 func TestADevicesCaptureGoesDownLater(t *testing.T) {
 	c := twoFronts(t, 85, 15)
 	flushes := []*Record{c.h.Get(model.NumberKey(0)), c.h.Get(model.NumberKey(1))}
@@ -480,7 +480,7 @@ func TestADevicesCaptureGoesDownLater(t *testing.T) {
 		t.Fatalf("tier %d, phase %d", x.Tier, x.Phase)
 	}
 	c.now += 15 * mb
-	lease, err := c.BeginRestore(c.now, c.h, model.NumberKey(1), RestoreOptions{}) // holds what was to make room
+	lease, err := c.BeginRestore(c.now, c.h, model.NumberKey(1), RestoreOptions{}) // holds the copy that was to make room
 	if err != nil || lease.Phase != Ready {
 		t.Fatalf("phase %d, %v", lease.Phase, err)
 	}
@@ -491,7 +491,7 @@ func TestADevicesCaptureGoesDownLater(t *testing.T) {
 	c.Done(c.now, large, nil)
 }
 
-// Where callers hold all of a device, its captures go to the host, whatever moves in other tiers.
+// While callers hold all of a device, its captures go to the host, whatever moves in other tiers.
 func TestALentDeviceDoesNotWaitForOthers(t *testing.T) {
 	c := twoFronts(t, 100)
 	if r, err := c.BeginRestore(c.now, c.h, model.NumberKey(0), RestoreOptions{}); err != nil || r.Phase != Ready {
@@ -509,7 +509,7 @@ func TestALentDeviceDoesNotWaitForOthers(t *testing.T) {
 	}
 }
 
-// A device over a disk alone: a transfer would read the source, whose stream nobody has waited for.
+// A device over a disk alone: a transfer would read the source, and no worker has waited for its stream.
 func TestADevicesCaptureNeverGoesToADisk(t *testing.T) {
 	c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
 		{Name: "device", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
@@ -519,7 +519,7 @@ func TestADevicesCaptureNeverGoesToADisk(t *testing.T) {
 	}
 }
 
-// Where transfers take what the link is believed to take, room is there exactly when it is predicted.
+// If transfers take as long as the link's estimate says, room appears exactly when it is predicted.
 func TestRoomIsThereWhenPredicted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		workers := rapid.IntRange(1, 3).Draw(rt, "workers")
@@ -542,7 +542,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 				ends[x] = c.now + c.links[0].down.Predict(x.Rec.Size)
 			}
 		}
-		end := func() { // the transfer that ends first, of several the one queued first
+		end := func() { // the transfer that ends first; of several, the one queued first
 			var first *Transfer
 			for x, at := range ends {
 				if first == nil || at < ends[first] || at == ends[first] && x.Rec.written < first.Rec.written {
@@ -588,7 +588,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 			}
 			end()
 		}
-		if off := c.now - predicted; off < -1000 || off > 1000 { // every duration is rounded to whole ns, and learnt from
+		if off := c.now - predicted; off < -1000 || off > 1000 { // every duration is rounded to whole ns, and the estimates learn from it
 			rt.Fatalf("room is there at %d, predicted %d", c.now, predicted)
 		}
 	})

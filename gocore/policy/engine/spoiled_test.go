@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// raised is an engine whose checkpoint 0 lies below and is being prefetched.
+// raised is an engine whose checkpoint 0 is below and is being prefetched.
 func raised(t *testing.T) (*Engine, *History, *Transfer) {
 	t.Helper()
 	e := New(Config{Flush: Eager, Prefetch: true, Tiers: []TierConfig{
@@ -34,7 +34,7 @@ func raised(t *testing.T) (*Engine, *History, *Transfer) {
 	return e, h, x
 }
 
-// What came up wrong is not prefetched again: it would come up as it did. A restore tries.
+// A failed prefetch is not repeated, since it would fail again. A restore tries.
 func TestFailedPrefetchesAreNotRepeated(t *testing.T) {
 	for name, queued := range map[string]bool{"before it is queued": false, "after": true} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestFailedPrefetchesAreNotRepeated(t *testing.T) {
 	}
 }
 
-// A reader was given the bytes: the copy stays for it and is given to nobody else, who read past it; it leaves with the reader, and is not
-// prefetched either.
+// A reader was given the bytes of a load that fails. The copy stays for that reader; other restores read past it. It is freed when the reader ends,
+// and is not prefetched either.
 func TestSpoiledCopyLeavesWithItsReader(t *testing.T) {
 	e, h, x := raised(t)
 	e.Queued(3, x)
@@ -91,7 +91,7 @@ func TestSpoiledCopyLeavesWithItsReader(t *testing.T) {
 	}
 }
 
-// Only loads to the fastest tier of what still lives count before they end.
+// Only loads of live versions to the fastest tier count before they end.
 func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 	e, h, x := raised(t)
 	e.Drop(3, h, model.NumberKey(0))

@@ -2,14 +2,14 @@ package engine
 
 import "velocpy/gocore/policy/fragment"
 
-// Stats counts what the engine has done; all sums are bytes unless said otherwise.
+// Stats counts the engine's work; all sums are bytes unless said otherwise.
 type Stats struct {
 	Captures, Captured int64 // number, bytes
 	Restored           int64
 	Consumed           int64 // number
 	CancelledFlush     int64 // queued or begun, then not needed any more
-	AvoidedFlush       int64 // dropped or consumed before a flush was asked for
-	BrokenPromises     int64 // number of prefetched copies that a demand took the room of
+	AvoidedFlush       int64 // dropped or consumed before a flush was queued
+	BrokenPromises     int64 // number of prefetched copies whose room a demand took
 	Decisions          int64 // number of eviction decisions
 	Tiers              [MaxTiers]TierStats
 }
@@ -19,7 +19,7 @@ type TierStats struct {
 	Evicted   int64 // bytes evicted from it
 	Written   int64 // bytes written to it by flushes and spills
 	Read      int64 // bytes read from it by loads and fetches
-	HighWater int64 // the most that was ever in use
+	HighWater int64 // the most bytes ever in use
 }
 
 // used is how many bytes of a tier are in use.
@@ -47,7 +47,7 @@ type TierUse struct {
 	FlushesQueued, LoadsRunning           int
 }
 
-// Use describes tier t; what is idle is left out.
+// Use describes tier t without its idle bytes.
 func (e *Engine) Use(t int) TierUse {
 	tr := e.tiers[t]
 	u := TierUse{
@@ -63,7 +63,7 @@ func (e *Engine) Use(t int) TierUse {
 	return u
 }
 
-// Assume takes rates for those of the link below tier t, bytes/s, each way until transfers have been measured.
+// Assume sets the rates (bytes/s) of the link below tier t, per direction, until transfers have been measured.
 func (e *Engine) Assume(t int, write, read float64) {
 	if t < len(e.links) {
 		e.links[t].down.Assume(write)
@@ -82,14 +82,14 @@ const (
 	Restored
 	Dropped
 	Evicted
-	Consumed // restored for the last time, and forgotten
+	Consumed // restored for the last time, and removed
 )
 
-// Event is one thing that happened, for pictures and tests.
+// Event is one thing that happened, for diagrams and tests.
 type Event struct {
 	At, Took int64 // ns
 	Kind     EventKind
-	Tier     int // where the bytes now lie, or were; -1: none
+	Tier     int // where the bytes are now, or were; -1: none
 	Rec      *Record
 }
 

@@ -1,7 +1,7 @@
 package engine
 
-// Together tells, before they are reported at the same time now, that transfers were carried out as one: each took its share of the time, so
-// that nothing wrong is learnt about the link.
+// Together marks transfers that were carried out as one. The caller reports them at the same time now, right after. Each is counted with its share of
+// the time, so that the estimate of the link stays right.
 func Together(now int64, all []*Transfer) {
 	for _, x := range all {
 		x.began = now - (now-x.began)/int64(len(all))

@@ -13,12 +13,12 @@ type TransferKind uint8
 // The kinds of transfer.
 const (
 	Flush TransferKind = iota // tier From to the one below
-	Load                      // tier From to one above
+	Load                      // tier From to the one above
 	Spill                     // the caller's memory to tier To, past the faster ones
 	Fetch                     // tier From to the caller's memory, past the faster ones
 )
 
-// Transfer is a piece of work for the caller: move Rec.Size bytes. It must be reported to Done exactly once.
+// Transfer is a piece of work for the caller: move Rec.Size bytes. The caller must report it to Done exactly once.
 type Transfer struct {
 	Kind           TransferKind
 	Rec            *Record
@@ -28,23 +28,23 @@ type Transfer struct {
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
 	Early          bool     // Load: restores may have had its bytes before it ended
-	Aside          bool     // no worker carries it: PutAside
-	// began is when its bytes began to move, from which the link's rate is learnt. A worker that carries the transfer out sets it without the
-	// caller's lock, so until Done the engine reads handed instead.
+	Aside          bool     // no worker carries it (PutAside)
+	// began is when its bytes began to move; the engine learns the link's rate from it. The worker that carries the transfer out sets it without the
+	// caller's lock. So until Done the engine reads handed instead.
 	began  int64
-	handed int64 // when the engine handed it over, or it was taken up again
+	handed int64 // when the engine handed it out, or TakeUp was called
 	at     int   // its place in the crossing of its link
 }
 
-// Begun tells that the bytes are there only now: what a transfer waited for before that says nothing of its link.
+// Begun tells that the bytes begin to move only now. Earlier waiting says nothing about the link.
 func (x *Transfer) Begun(now int64) { x.began = now }
 
-// Rested tells that for so many nanoseconds of it a transfer waited: not for its link.
+// Rested tells that the transfer waited for so many nanoseconds, not for its link.
 func (x *Transfer) Rested(nanoseconds int64) { x.began += nanoseconds }
 
-// Queued tells that everything of a load is under way, and that whoever reads the copy from now on does so behind it: restores need not wait
-// for its end. Done follows. Until then the copy that the bytes come from stays where it is, and the new one is not evicted. It is for loads to
-// a record's fastest tier: from any other, other transfers would spread what turns out to be wrong.
+// Queued tells that all copies of a load are queued, and that any reader of the copy is ordered after them. So restores need not wait for its end.
+// Done follows. Until then the source copy stays where it is, and the new one is not evicted. It is for loads to a record's fastest tier only: from
+// any other tier, further transfers would spread bytes that turn out to be wrong.
 func (e *Engine) Queued(now int64, x *Transfer) {
 	if x.Rec.gone || x.To != x.Rec.Top() {
 		return
@@ -55,10 +55,10 @@ func (e *Engine) Queued(now int64, x *Transfer) {
 	e.pump(now)
 }
 
-// Direction is what a worker does: Down transfers write to lower tiers, Up transfers read from them.
+// Direction is the direction of a worker: Down transfers write to lower tiers, Up transfers read from them.
 type Direction uint8
 
-// The directions run beside each other; each has its own workers.
+// The directions run concurrently; each has its own workers.
 const (
 	Down Direction = iota
 	Up
@@ -89,17 +89,17 @@ func (e *Engine) PendingOver(d Direction, upper int) bool {
 	return d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e)
 }
 
-// Next returns the most urgent transfer of a direction, or nil: then Pending is false until something else has happened.
+// Next returns the most urgent transfer of a direction, or nil. After nil, Pending is false until the state changes.
 func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, AnyLink) }
 
-// NextOver is Next for a worker that serves one link only, the one below tier upper: a hierarchy with more than two tiers needs such workers, or
-// else its slow links keep everybody busy.
+// NextOver is Next for a worker that serves one link only, the one below tier upper. A hierarchy with more than two tiers needs such workers;
+// otherwise its slow links keep all workers busy.
 func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return e.next(now, d, upper) }
 
 // PendingDemanded tells whether NextDemanded may have a transfer.
 func (e *Engine) PendingDemanded(upper int) bool { return e.links[upper].demand.len() > 0 }
 
-// NextUrgent is NextOver for transfers upward that somebody waits for.
+// NextUrgent is NextOver for upward transfers that a restore waits for.
 func (e *Engine) NextUrgent(now int64, upper int) *Transfer {
 	if x := e.passing[Up].next(upper); x != nil {
 		return e.started(now, x)
@@ -122,7 +122,7 @@ func (e *Engine) PendingUrgent(upper int) bool {
 	return false
 }
 
-// NextDemanded is NextOver for a worker that serves only loads for which restores wait: one of them is never behind what nobody waits for.
+// NextDemanded is NextOver for a worker that serves only loads for which restores wait. Such a load is never behind one that no restore waits for.
 func (e *Engine) NextDemanded(now int64, upper int) *Transfer {
 	return e.started(now, e.nextDemanded(upper))
 }
@@ -135,7 +135,7 @@ func (e *Engine) next(now int64, d Direction, over int) *Transfer {
 		if x := e.find(now, d, over); x != nil {
 			return e.started(now, x)
 		}
-		// What looked like work may have been done or dropped meanwhile: then it keeps nobody waiting. Claims that end may make work.
+		// Apparent work may have been done or dropped meanwhile; then claims must not wait for it. Claims that end may make work.
 		for t := range e.tiers {
 			e.failStalled(now, t)
 		}
@@ -158,14 +158,14 @@ func (e *Engine) started(now int64, x *Transfer) *Transfer {
 	return x
 }
 
-// PutAside notes that a transfer waits for something other than its link, and that no worker carries it meanwhile: its source is still to be
-// filled, or its bytes are written and a catalog has yet to say so. Done or TakeUp follows.
+// PutAside records that a transfer waits for something other than its link, and that no worker carries it meanwhile. Its source is still to be
+// filled, or its bytes are written and the catalog does not list them yet. Done or TakeUp follows.
 func (e *Engine) PutAside(x *Transfer) { x.Aside = true }
 
-// TakeUp notes that a worker carries a transfer out that was put aside: its bytes begin to move only now.
+// TakeUp records that a worker carries out a transfer that was put aside: its bytes begin to move only now.
 func (e *Engine) TakeUp(now int64, x *Transfer) { x.began, x.handed, x.Aside = now, now, false }
 
-// ended takes a transfer out of those that are under way.
+// ended removes a transfer from those under way.
 func (e *Engine) ended(x *Transfer) {
 	e.running--
 	if l := e.crosses(x); l != nil {
@@ -182,7 +182,7 @@ func (e *Engine) find(now int64, d Direction, over int) *Transfer {
 		if x.Kind != Spill || !x.Rec.gone {
 			return x
 		}
-		e.spilled(now, x, ErrDropped) // nobody wants it any more
+		e.spilled(now, x, ErrDropped) // the version is not needed any more
 		e.pump(now)
 	}
 	if d == Up {
@@ -191,8 +191,8 @@ func (e *Engine) find(now int64, d Direction, over int) *Transfer {
 	return e.nextDown(now, over)
 }
 
-// way is the link over which a transfer passes by the faster tiers: the one above the tier that it leaves or reaches, or below it when
-// that is the record's fastest.
+// way is the link over which a transfer bypasses the faster tiers. It is the link above the tier that it leaves or reaches, or the link below it if
+// that tier is the record's fastest.
 func (e *Engine) way(x *Transfer) int {
 	t := max(x.From, x.To)
 	if top := x.Rec.Top(); t == top || e.below(top) == t {
@@ -201,8 +201,8 @@ func (e *Engine) way(x *Transfer) int {
 	return t - 1
 }
 
-// ways are the transfers past the faster tiers that have not begun, by the link that they go over: one that has to wait holds up none of
-// another device's.
+// ways are the transfers past the faster tiers that have not begun, by the link that they cross. So a transfer that has to wait delays none of
+// another device.
 type ways []fifo[*Transfer]
 
 // pass queues a transfer past the faster tiers.
@@ -226,7 +226,7 @@ func (e *Engine) Unbegun(f func(*Transfer)) {
 	}
 }
 
-// next takes the first transfer over a link, or over any; nil when there is none.
+// next removes and returns the first transfer over a link, or over any; nil when there is none.
 func (w ways) next(over int) *Transfer {
 	for k := range w {
 		if over == AnyLink || over == k {
@@ -270,7 +270,8 @@ func (l *link) demanded() *fifo[*Record] { return &l.demand }
 func (l *link) wanted() *fifo[*Record]   { return &l.ahead }
 
 func (e *Engine) nextDown(now int64, over int) *Transfer {
-	for range e.links { // an attempt may queue flushes further down that it has to wait for: these come next
+	// An attempt may queue flushes further down that it has to wait for; the next round takes these.
+	for range e.links {
 		for k := len(e.links) - 1; k >= 0; k-- {
 			if over != AnyLink && over != k {
 				continue
@@ -283,7 +284,7 @@ func (e *Engine) nextDown(now int64, over int) *Transfer {
 	return nil
 }
 
-// nextLoad takes the first load of the queue that has not been started through the other one.
+// nextLoad returns the first load of the queue that has not been started through the other queue.
 func (l *link) nextLoad(q *fifo[*Record]) *Record {
 	for {
 		rec, ok := q.pop()
@@ -365,7 +366,7 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 	e.wakeWaits(now, rec)
 }
 
-// endFlush takes a flush out of the account, whatever has become of it.
+// endFlush removes a flush from the counts, whether it succeeded or not.
 func (e *Engine) endFlush(x *Transfer) {
 	rec, l := x.Rec, e.links[x.From]
 	bit := uint8(1) << x.From
@@ -402,7 +403,7 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	e.resume(now, rec)
 }
 
-// arrived notes that restores may read what a load brings.
+// arrived makes the bytes of a load readable for restores.
 func (e *Engine) arrived(now int64, x *Transfer) {
 	e.step(x.Rec, x.To, lifecycle.ReadDone)
 	e.Fragment(x.Rec, x.To).Verified = true
@@ -412,8 +413,7 @@ func (e *Engine) arrived(now int64, x *Transfer) {
 	e.settle(now, x.Rec, x.To)
 }
 
-// notLoaded gives the room of a load that failed back, at once or as soon as those have gone who were given what it had queued. Only a restore
-// tries again.
+// notLoaded gives back the room of a failed load, at once or when the readers of its early bytes have gone. Only a restore tries again.
 func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 	rec, h := x.Rec, x.Rec.Hist
 	seen := h.promised[x.To]
@@ -424,7 +424,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 		e.resume(now, rec)
 	default:
 		e.step(rec, x.To, lifecycle.Abort)
-		if !rec.gone && e.Fastest(rec) == x.From { // or else those who wait do not wait for this
+		if !rec.gone && e.Fastest(rec) == x.From { // otherwise the waiting restores do not depend on this load
 			e.failWaiting(now, rec, &TierError{Tier: x.From, Err: err})
 		}
 		e.free(rec, x.To)
@@ -462,7 +462,7 @@ func (e *Engine) fetched(now int64, x *Transfer, err error) {
 		e.Stats.Tiers[x.From].Read += r.Rec.Size
 	}
 	r.Phase = Ready
-	if r.over { // cancelled meanwhile: nobody else ends it
+	if r.over { // cancelled meanwhile: no other call ends it
 		r.over = false
 		e.EndRestore(now, r)
 		return
@@ -470,7 +470,7 @@ func (e *Engine) fetched(now int64, x *Transfer, err error) {
 	e.wake(r.Notify)
 }
 
-// pump does what the latest change has made possible: room for who waits, flushes, prefetches.
+// pump does the work that the latest change has made possible: it grants claims, queues flushes, starts prefetches.
 func (e *Engine) pump(now int64) {
 	e.followMoved()
 	for t := len(e.tiers) - 1; t >= 0; t-- {

@@ -7,8 +7,8 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// turns is a heap of histories whose prefetchers share a tier. Its first entry is the history whose next expected restore is due soonest; of
-// two that are due at once, the history created first.
+// turns is a heap of histories whose prefetchers share a tier. Its first entry is the history whose next expected restore is due soonest. Of two that
+// are due at the same time, the history created first comes first.
 type turns []turn
 
 type turn struct {
@@ -43,9 +43,8 @@ func (q turns) second() (next turn) {
 	return next
 }
 
-// prefetchStirred runs the prefetchers of the histories that may have something to do: for each tier up to the room that they may take, and in
-// the order in which restores are due, whatever history they belong to. A history whose prefetcher did not get to the end of what is
-// expected stays on the list.
+// prefetchStirred runs the prefetchers of the histories that may have work. In each tier they go as far as prefetches may take room, in the order in
+// which restores are due, across histories. A history whose prefetcher has not reached the end of the expected restores stays on the list.
 func (e *Engine) prefetchStirred(now int64) {
 	list := e.stirred
 	if len(list) == 0 {
@@ -71,12 +70,12 @@ func (e *Engine) prefetchStirred(now int64) {
 	e.resting = list
 }
 
-// prefetchTier promises what the histories of a list want next in tier t, and begins to load what is not there.
+// prefetchTier promises the copies in tier t that the listed histories need next, and begins to load missing ones.
 func (e *Engine) prefetchTier(now int64, list []*History, t int) {
 	q := e.turns[:0]
 	for _, h := range list {
 		if h.stuck[t] == e.tiers[t].version+1 {
-			h.stopped = true // no room at the last attempt and none has appeared since
+			h.stopped = true // no room at the last attempt, and no room has appeared since
 			continue
 		}
 		h.stuck[t] = 0
@@ -93,7 +92,7 @@ func (e *Engine) prefetchTier(now int64, list []*History, t int) {
 	e.turns = q
 }
 
-// firstDue is the distance of the first restore that the prefetcher of tier t looks at next; it does not matter where a history has no rival.
+// firstDue is the distance of the first restore that the prefetcher of tier t looks at next. Without rivals it does not matter.
 func (e *Engine) firstDue(h *History, t int, rivals bool) (due int64) {
 	if rivals {
 		h.order.Upcoming(h.promised[t], func(seq int64, _ model.Key, _ bool) bool {
@@ -104,13 +103,13 @@ func (e *Engine) firstDue(h *History, t int, rivals bool) (due int64) {
 	return due
 }
 
-// due is how far the restore with a number in the order of h lies ahead.
+// due is how far ahead a restore is, given its number in the order of h.
 func (e *Engine) due(h *History, seq int64) int64 {
 	return evict.Distance(h.order.Place(seq)-e.places[h.lane], e.intervals[h.lane])
 }
 
-// prefetchUntil runs the prefetcher of a history in tier t until another history's turn comes: then it tells that there is more, and when that is
-// due.
+// prefetchUntil runs the prefetcher of a history in tier t until the turn of another history comes. Then it returns true and sets mine.due to the
+// history's next distance.
 func (e *Engine) prefetchUntil(now int64, mine *turn, t int, next turn) (more bool) {
 	h := mine.h
 	h.order.Upcoming(h.promised[t], func(seq int64, k model.Key, _ bool) bool {

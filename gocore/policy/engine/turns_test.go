@@ -11,8 +11,8 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// rivals is an engine with n checkpoints of each of several histories on disk alone, and room for some of them above. All histories have a plan
-// that restores every checkpoint in order.
+// rivals is an engine with n checkpoints of each of several histories on disk alone, and room for some of them above. Each history has a plan that
+// restores all its checkpoints in order.
 func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...float64) (*Engine, []*History) {
 	const size = 100
 	e := New(Config{Prefetch: true, Tiers: []TierConfig{
@@ -51,8 +51,8 @@ func loadAll(e *Engine) (order []string) {
 
 func inOrder(_, k int64) []plan.Hint { return justRestores("", k) }
 
-// A history that is restored every millisecond is prefetched before one that is restored every second, although the slow one asked first. The
-// next restore of each of them is due now.
+// A history that is restored every millisecond is prefetched before one that is restored every second, although the slow one asked first. The next
+// restore of each is due now.
 func TestPrefetchesCompareHistoriesInTime(t *testing.T) {
 	e, _ := rivals(20, 40, inOrder, 1e9, 1e6)
 	order := loadAll(e)
@@ -65,7 +65,7 @@ func TestPrefetchesCompareHistoriesInTime(t *testing.T) {
 	}
 }
 
-// The slow history is prefetched as soon as nothing of the fast one is due before it.
+// The slow history is prefetched as soon as no restore of the fast one is due before it.
 func TestPrefetchesOfASlowHistoryFollow(t *testing.T) {
 	e, _ := rivals(10, 6, inOrder, 10e6, 4e6)
 	want := []string{"h0/0", "h1/0", "h1/1", "h1/2", "h0/1", "h1/3", "h1/4", "h0/2", "h1/5", "h0/3"} // two restores of h0 and five of h1 are due at once
@@ -74,7 +74,7 @@ func TestPrefetchesOfASlowHistoryFollow(t *testing.T) {
 	}
 }
 
-// Histories of the same pace take turns, and intervals that Advance announces count.
+// Histories of the same pace take turns, and intervals announced by Advance count.
 func TestPrefetchesCountAdvance(t *testing.T) {
 	e, _ := rivals(6, 4, func(h, k int64) []plan.Hint {
 		hints := justRestores("", k)
@@ -89,7 +89,7 @@ func TestPrefetchesCountAdvance(t *testing.T) {
 	}
 }
 
-// Whatever the paces and the plans: while there is room for all, loads begin in the order in which restores are due.
+// Whatever the paces and plans are: while there is room for all, loads begin in the order in which restores are due.
 func TestPrefetchesAreInTheOrderOfTheirRestores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(1, 12).Draw(t, "checkpoints")

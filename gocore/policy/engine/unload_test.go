@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// prefetching is an engine that has begun to load checkpoint 0 and will load 1, 2 and 3: of eight, the last four lie above.
+// prefetching is an engine that has begun to load checkpoint 0 and will load 1, 2 and 3: of eight, the last four are above.
 func prefetching(t *testing.T, guess bool) (*Engine, *History) {
 	t.Helper()
 	e := New(Config{Flush: Eager, Prefetch: true, Guess: guess, Tiers: []TierConfig{
@@ -24,7 +24,7 @@ func prefetching(t *testing.T, guess bool) (*Engine, *History) {
 		e.EndCapture(k, c, true)
 		e.Done(k, e.Next(k, Down), nil)
 	}
-	e.count += headroomFor + 1 // no captures go on
+	e.count += headroomFor + 1 // no captures are recent
 	e.StartPrefetch(10, h)
 	return e, h
 }
@@ -42,7 +42,7 @@ func begin(t *testing.T, e *Engine, k int64) *Transfer {
 	return x
 }
 
-// Loads that have not begun are taken back when nobody expects their checkpoints any more, unless a restore waits.
+// Loads that have not begun are withdrawn when their checkpoints are not expected any more, unless a restore waits.
 func TestLoadsThatNobodyWantsAreTakenBack(t *testing.T) {
 	e, h := prefetching(t, false)
 	for k := range int64(4) {
@@ -79,10 +79,10 @@ func TestLoadsThatNobodyWantsAreTakenBack(t *testing.T) {
 	}
 }
 
-// A guess that has proved wrong loads no more than what it has begun.
+// A guess that has proved wrong loads no more than it has begun.
 func TestLoadsOfAWrongGuessAreTakenBack(t *testing.T) {
 	e, h := prefetching(t, true)
-	for _, k := range []int64{7, 6} { // the next are 5 and 4, which are there, and 3 and 2
+	for _, k := range []int64{7, 6} { // the next are 5 and 4, which are present, and 3 and 2
 		restoreNow(t, e, h, k)
 	}
 	first := begin(t, e, 3)
@@ -95,7 +95,7 @@ func TestLoadsOfAWrongGuessAreTakenBack(t *testing.T) {
 	begin(t, e, -1)
 }
 
-// restoreNow restores what lies in the fastest tier.
+// restoreNow restores a checkpoint in the fastest tier.
 func restoreNow(t *testing.T, e *Engine, h *History, k int64) {
 	t.Helper()
 	r, err := e.BeginRestore(10, h, model.NumberKey(k), RestoreOptions{})
@@ -106,7 +106,7 @@ func restoreNow(t *testing.T, e *Engine, h *History, k int64) {
 	e.EndRestore(10, r)
 }
 
-// Nothing is left of loads that were taken back: neither their order, nor that somebody once waited, nor room.
+// Withdrawn loads leave nothing behind: no order, no waiting restore, no room.
 func TestLoadsTakenBackLeaveNothing(t *testing.T) {
 	e, h := prefetching(t, false)
 	hint := func(keys ...int64) {
@@ -140,7 +140,7 @@ func TestLoadsTakenBackLeaveNothing(t *testing.T) {
 	}
 }
 
-// The time for which a transfer waited is none of its link's.
+// The time for which a transfer waited does not count for its link.
 func TestRestedTimeIsNotTheLinks(t *testing.T) {
 	var took int64
 	e, _, x := raised(t)
@@ -153,7 +153,7 @@ func TestRestedTimeIsNotTheLinks(t *testing.T) {
 	}
 }
 
-// A restore that has failed leaves no claim behind for room that nobody wants any more, even when another one was still reading then.
+// A failed restore leaves no claim behind for room that is not needed any more, even if another restore was still reading then.
 func TestClaimsOfFailedRestoresAreTakenBack(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		t.Run(fmt.Sprint("expected again ", expected), func(t *testing.T) { claimsAreTakenBack(t, expected) })

@@ -2,21 +2,21 @@ package engine
 
 import "velocpy/gocore/base/quantity"
 
-// Wait ends when one or many versions are captured (Tier 0) or durable in a tier: when all bytes lie in that tier or below it.
+// Wait ends when one or several versions are captured (Tier 0) or durable in a tier, that is, when that tier or one below it has all bytes.
 type Wait struct {
 	Tier   int
 	Phase  Phase
-	Err    error // of the first version that cannot get there
+	Err    error // of the first version that cannot become so
 	Notify any
 	left   int
 	single bool
 	quiet  bool
 }
 
-// Await returns a Wait for the versions given. Asking makes their flushes urgent. A version that has gone owes nothing; asking for
-// it alone is ErrDropped.
+// Await returns a Wait for the given versions and makes their flushes urgent. A version that is gone needs no flush; waiting for it alone is
+// ErrDropped.
 func (e *Engine) Await(now int64, recs []*Record, t int) *Wait {
-	w := &Wait{Tier: t, single: len(recs) == 1, quiet: true, left: 1} // one for this loop
+	w := &Wait{Tier: t, single: len(recs) == 1, quiet: true, left: 1} // the extra one is for this loop
 	for _, rec := range recs {
 		if rec.gone || e.reached(rec, t) {
 			if rec.gone && w.single && !e.reached(rec, t) {
@@ -44,7 +44,7 @@ func (e *Engine) CancelWait(w *Wait) {
 	w.Phase, w.Notify = Ended, nil
 }
 
-// want asks for rec to come down to tier t soon, retrying a flush that failed.
+// want asks for the flushes of rec down to tier t, and retries those that failed.
 func (e *Engine) want(now int64, rec *Record, t int) {
 	rec.wants |= 1 << t
 	for k, l := range e.links[:t] {
@@ -65,7 +65,7 @@ func (e *Engine) reached(rec *Record, t int) bool {
 	return e.lower(rec, t-1) >= 0
 }
 
-// Durable is the set of tiers (bit t) in which, or below which, all bytes of rec lie.
+// Durable is the set of tiers (bit t) that have all bytes of rec, themselves or in a tier below.
 func (e *Engine) Durable(rec *Record) (tiers uint8) {
 	for t := range e.tiers {
 		if e.reached(rec, t) {
@@ -75,7 +75,7 @@ func (e *Engine) Durable(rec *Record) (tiers uint8) {
 	return tiers
 }
 
-// wakeWaits looks again at the waits for rec after a change.
+// wakeWaits checks the waits for rec after a change.
 func (e *Engine) wakeWaits(now int64, rec *Record) {
 	waits := e.durable[rec]
 	if waits == nil {
@@ -108,7 +108,7 @@ func (e *Engine) wakeWaits(now int64, rec *Record) {
 	}
 }
 
-// settled tells whether rec has got where w wants it, or never will.
+// settled tells whether rec has reached the tier of w, or never will.
 func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 	switch {
 	case e.reached(rec, w.Tier):
@@ -128,11 +128,11 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 	return false, nil
 }
 
-// Lost is why a version that was acknowledged before its bytes were taken (copy=False) could not be captured; nil when it was, or
-// when too much has been lost since to remember.
+// Lost is why a version that was acknowledged before its bytes were taken (copy=False) could not be captured. Nil if it was captured, or if too many
+// later failures have displaced it.
 func (e *Engine) Lost(id uint64) error { return e.lost[id] }
 
-// lostKept bounds the failures remembered.
+// lostKept bounds the number of failures remembered.
 const lostKept = 1024
 
 func (e *Engine) lose(rec *Record, err error) {

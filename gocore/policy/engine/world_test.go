@@ -14,8 +14,8 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// world drives an engine as the store does, with tiers whose bytes are numbers: each byte of a checkpoint is its content's number, so that a
-// slot that is given away too early, or a transfer from the wrong place, shows as a wrong number.
+// world drives an engine as the store does, with tiers whose bytes are numbers. Each byte of a checkpoint is its content's number. So a slot that is
+// given away too early, or a transfer from the wrong offset, shows as a wrong number.
 type world struct {
 	t         *rapid.T
 	e         *Engine
@@ -23,7 +23,7 @@ type world struct {
 	bytes     [][]int // by tier
 	content   int     // the last content number given
 	hists     []*History
-	truth     []map[model.Key]*Record // what must be restorable, by history
+	truth     []map[model.Key]*Record // the restorable checkpoints, by history
 	droppable []map[model.Key]bool    // keys that a plan was told to drop, by history
 	captures  []*taken
 	restores  []*given
@@ -31,11 +31,11 @@ type world struct {
 	flights   []*Transfer
 	proofs    []Proof
 	forgotten map[*Record]int
-	gone      map[*Record]bool // seen gone: no flush may start any more
+	gone      map[*Record]bool // seen gone: no flush of them may start any more
 	born      []*Record
 	woken     map[any]bool
 	cfg       Config
-	cat       *catalog // nil: the last tier goes with the engine
+	cat       *catalog // nil: the last tier does not outlive the engine
 }
 
 type taken struct {
@@ -47,11 +47,11 @@ type taken struct {
 
 type given struct {
 	*Restore
-	content int // what it must deliver
-	fetched int // what a fetch delivered; 0: nothing yet
+	content int // the content that it must deliver
+	fetched int // the content that a fetch delivered; 0: nothing yet
 	phase   Phase
 	handed  bool
-	spoiled bool // what it was given before a load ended is not what was captured
+	spoiled bool // the bytes that it was given before a load ended are not what was captured
 	into    bool
 	patient bool
 }
@@ -63,7 +63,7 @@ type waited struct {
 	failed bool
 }
 
-// body is what the store would keep with a record.
+// content is the body that the store would keep with a record.
 type content struct{ number int }
 
 func newWorld(t *rapid.T, cfg Config) *world {
@@ -80,7 +80,7 @@ func plainWorld(t *rapid.T, cfg Config) *world {
 	return &world{t: t, cfg: cfg, forgotten: map[*Record]int{}, gone: map[*Record]bool{}, woken: map[any]bool{}}
 }
 
-// start makes the engine, and tiers of which no byte is known.
+// start makes the engine, and tiers of unknown bytes.
 func (w *world) start() {
 	cfg, t := w.cfg, w.t
 	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
@@ -89,7 +89,7 @@ func (w *world) start() {
 		w.cat.hook(&cfg)
 	}
 	w.e = New(cfg)
-	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision sees a part
+	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision scans a part
 		w.e.wholeTable, w.e.scanLimit = rapid.IntRange(0, 5).Draw(t, "whole"), rapid.IntRange(1, 4).Draw(t, "scan")
 	}
 	w.e.alwaysDown = rapid.Bool().Draw(t, "always down")
@@ -159,7 +159,7 @@ func (w *world) traced(ev Event) {
 	}
 }
 
-// write puts a content number into every byte of a slot.
+// write sets every byte of a slot to a content number.
 func (w *world) write(t int, off int64, r *Record, number int) {
 	if off%max(r.Align, 1) != 0 {
 		w.fatalf("a slot at %d, wanted aligned to %d", off, r.Align)
@@ -212,7 +212,7 @@ func (w *world) capture(t *rapid.T) {
 	c.Notify = c
 	w.born = append(w.born, c.Rec)
 	w.cat.numbered(c.Rec)
-	if c.Phase == Waiting { // looked at when it happens: the same call may make room afterwards
+	if c.Phase == Waiting { // checked when it happens: the same call may make room afterwards
 		denied := c.claim.denied
 		c.claim.denied = func(now int64, err error) {
 			w.refused(c.Tier, c.Rec, err)
@@ -226,7 +226,7 @@ func (w *world) capture(t *rapid.T) {
 			if now == nil || now != row.owner {
 				w.fatalf("a capture that was refused at once changed what %v is in the catalog", k)
 			}
-		} else if now != old && (old == nil || old.captured) { // or else the old one may have been refused by the same call
+		} else if now != old && (old == nil || old.captured) { // otherwise the same call may have refused the old one
 			w.fatalf("a capture that was refused at once changed what %v is", k)
 		}
 		return
@@ -237,14 +237,14 @@ func (w *world) capture(t *rapid.T) {
 	w.captures = append(w.captures, &taken{Capture: c, content: w.content, phase: c.Phase, patient: o.Patient})
 }
 
-// endCapture lets a caller's copy into the cache end.
+// endCapture ends a caller's copy into the cache.
 func (w *world) endCapture(c *taken, ok bool) {
 	if ok {
 		w.write(c.Tier, w.e.Fragment(c.Rec, c.Tier).Offset, c.Rec, c.content)
 	}
 	w.e.EndCapture(w.now, c.Capture, ok)
 	c.phase = Ended
-	if ok && !c.Rec.gone { // or else a later version has taken its room in the same call, and the catalog may have been asked for the key since
+	if ok && !c.Rec.gone { // otherwise a later version has taken its room in the same call, and the catalog may have been asked for the key since
 		w.truth[w.index(c.Rec.Hist)][c.Rec.Key] = c.Rec
 	}
 }
@@ -284,7 +284,7 @@ func (w *world) showCapture(t *rapid.T, c *taken) {
 	}
 }
 
-// unpublished takes note that a capture came to nothing.
+// unpublished records that a capture failed.
 func (w *world) unpublished(r *Record) {
 	if i := w.index(r.Hist); w.truth[i][r.Key] == r {
 		delete(w.truth[i], r.Key)
@@ -299,7 +299,7 @@ func (w *world) restoreOf(t *rapid.T, hi int, k model.Key) {
 		Last: rapid.IntRange(0, 3).Draw(t, "last") == 0, Peek: rapid.IntRange(0, 5).Draw(t, "peek") == 0,
 		Into: into, Patient: rapid.Bool().Draw(t, "patient"), Partial: rapid.IntRange(0, 5).Draw(t, "partial") == 0,
 	}
-	w.yielded() // the same act may have failed a transfer, behind which a capture takes the room of the version before
+	w.yielded() // the same act may have failed a transfer, and then a capture takes the room of the earlier version
 	want, row := w.truth[hi][k], w.cat.findable(hi, k)
 	r, err := w.e.BeginRestore(w.now, w.hists[hi], k, o)
 	if want == nil && row != nil {
@@ -324,7 +324,7 @@ func (w *world) restoreOf(t *rapid.T, hi int, k model.Key) {
 	})
 }
 
-// hand lets the caller of a restore that is ready have its bytes; a copy out ends there, a lease goes on.
+// hand gives the caller of a Ready restore its bytes; a copy out ends there, a lease goes on.
 func (w *world) hand(g *given) {
 	if g.Err == nil {
 		w.look(g)
@@ -339,7 +339,7 @@ func (w *world) hand(g *given) {
 	}
 }
 
-// look compares what a restore gives with what was captured.
+// look compares the bytes of a restore with the captured ones.
 func (w *world) look(g *given) {
 	if g.spoiled {
 		return
@@ -398,7 +398,7 @@ func (w *world) await(t *rapid.T) {
 	w.arrived(w.waits[len(w.waits)-1])
 }
 
-// arrived checks a wait that has ended: without an error, everything that still lives is where it was wanted.
+// arrived checks a wait that has ended: without an error, every live version has reached the tier.
 func (w *world) arrived(x *waited) {
 	if x.Phase != Ended || x.Err != nil || x.Notify == nil {
 		return
@@ -425,7 +425,7 @@ func keys(m map[model.Key]*Record) (list []model.Key) {
 // next takes a transfer; false when there is none.
 func (w *world) next(d Direction) bool { return w.took(d, w.e.Next(w.now, d)) }
 
-// nextUrgent takes one that somebody waits for.
+// nextUrgent takes a transfer that a restore waits for.
 func (w *world) nextUrgent() {
 	x := w.e.NextUrgent(w.now, AnyLink)
 	if x == nil && w.e.PendingUrgent(AnyLink) {
@@ -458,7 +458,7 @@ func (w *world) took(d Direction, x *Transfer) bool {
 	return true
 }
 
-// queue lets everything of a load be under way, so that its bytes count as there: in this world they are.
+// queue reports all copies of a load as queued, so that its bytes count as present: in this world they are.
 func (w *world) queue(x *Transfer) {
 	counts := !x.Rec.gone && x.To == x.Rec.Top()
 	if counts {
@@ -473,7 +473,7 @@ func (w *world) queue(x *Transfer) {
 	}
 }
 
-// spoil takes note of who was given the bytes of a load that fails in the end.
+// spoil records the restores that were given the bytes of a load that fails in the end.
 func (w *world) spoil(x *Transfer) {
 	for _, g := range w.restores {
 		if g.Rec == x.Rec && g.Phase == Ready && !g.Direct && g.Tier == x.To {
@@ -525,7 +525,7 @@ func (w *world) done(i int, err error) {
 	}
 }
 
-// observe takes note of what the last call has changed, and that those who wait were told.
+// observe records the changes of the last call, and checks that the waiting operations were woken.
 func (w *world) observe() {
 	for _, n := range w.e.TakeWoken() {
 		w.woken[n] = true
@@ -583,7 +583,7 @@ func (w *world) observe() {
 	}
 }
 
-// yielded takes note of versions that were given up for the room of those that are about to replace them.
+// yielded records versions that were given up for the room of their replacements.
 func (w *world) yielded() {
 	for _, c := range w.captures {
 		i := w.index(c.Rec.Hist)
@@ -593,9 +593,9 @@ func (w *world) yielded() {
 	}
 }
 
-// refused checks that what is said to be full is full.
+// refused checks that a tier reported full is full.
 func (w *world) refused(t int, r *Record, err error) {
-	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // too small it became by shrinking
+	if !errors.Is(err, ErrFull) || !w.e.tiers[t].fits(r) { // a shrunk tier may have become too small
 		return
 	}
 	if w.cat != nil && len(w.cat.drops) > 0 {
@@ -619,13 +619,13 @@ func (w *world) denied(what string, r *Record, err error) {
 		}
 	case errors.As(err, &at) && errors.Is(err, ErrFull):
 	case errors.As(err, &at) && (errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC)):
-	case err == syscall.EIO || err == syscall.ENOSPC: // of a spill, or of what it acknowledged
+	case err == syscall.EIO || err == syscall.ENOSPC: // the error of a spill, or of a capture acknowledged before it
 	default:
 		w.fatalf("%s of %v fails with %v", what, r.Key, err)
 	}
 }
 
-// movable tells how room could be had in tier t, or "".
+// movable tells how room in tier t could be made, or "".
 func (w *world) movable(t int, r *Record) string {
 	if w.windowIn(t, r, func(f *fragment.Fragment[*Record]) bool {
 		c := f.Owner
@@ -635,7 +635,7 @@ func (w *world) movable(t int, r *Record) string {
 	}
 	below := w.e.below(t)
 	if below != len(w.e.tiers)-1 {
-		return "" // between memories, what waits to come up may keep others from going down
+		return "" // between memories, waiting loads may keep others from being flushed
 	}
 	can := false
 	w.e.links[t].dirty.each(func(d *Record) {
@@ -654,12 +654,12 @@ func (w *world) movable(t int, r *Record) string {
 	return ""
 }
 
-// windowIn tells whether fragments of tier t that may go make room for r.
+// windowIn tells whether the fragments of tier t that may be evicted include room for r.
 func (w *world) windowIn(t int, r *Record, may func(*fragment.Fragment[*Record]) bool) bool {
 	return w.window(t, w.e.tiers[t].need(r), may)
 }
 
-// window tells whether fragments of tier t that may go make so much room.
+// window tells whether the fragments of tier t that may be evicted include so much room.
 func (w *world) window(t int, n need, may func(*fragment.Fragment[*Record]) bool) bool {
 	tr, at := w.e.tiers[t], int64(-1)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {

@@ -6,17 +6,17 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// streak describes the fragments at the end of those that the scan has passed: neighbours of one class and one size. While a streak goes on, each
-// window has the same number of fragments and the same delay, so only scores are compared and the window's ends need no search.
+// streak describes the last fragments that the scan has passed: neighbours of one class and one size. While a streak continues, each window has the
+// same number of fragments and the same delay. So only scores are compared, and the window's ends need no search.
 type streak struct {
 	class fragment.Class
 	size  int64
-	count int // all of them that are in the window, or at least need
-	need  int // fragments of this size that make the room
+	count int // its fragments that are in the window, or at least need
+	need  int // how many fragments of this size make the room
 }
 
-// alike passes the fragments that continue the streak before them, and returns how many these are. The window keeps all but one of the fragments
-// that it needs, as pass leaves it.
+// alike passes the fragments that continue the streak, and returns their number. The window keeps all but one of the fragments that it needs, as pass
+// leaves it.
 func (s *scan[O]) alike(ids []fragment.ID, entries []fragment.Entry, loads []load) int {
 	w, r := &s.window, &s.streak
 	if w.to-w.from != r.need-1 || r.count < r.need-1 || !s.uniform(r.class) {
@@ -43,8 +43,8 @@ func (s *scan[O]) alike(ids []fragment.ID, entries []fragment.Entry, loads []loa
 	return n
 }
 
-// compare weighs fragments as long as they continue the streak. before begins with the load before the first window. It returns how many fragments it
-// weighed, and which is the last one of the first window with the highest score above best, or -1.
+// compare weighs fragments as long as they continue the streak. before begins with the load before the first window. It returns the number of weighed
+// fragments, and the last fragment of the first window with the highest score above best, or -1.
 func (s *scan[O]) compare(entries []fragment.Entry, loads, before []load, sum, best int64) (n, last int) {
 	class, size, lanes := s.streak.class, s.streak.size, s.lanes
 	loads, before = loads[:len(entries)-1], before[:len(entries)-1]
@@ -64,7 +64,7 @@ func (s *scan[O]) compare(entries []fragment.Entry, loads, before []load, sum, b
 	return len(loads), last
 }
 
-// alikeFlushing is alike for fragments each of which has a wait of its own.
+// alikeFlushing is alike for fragments with individual waits.
 func (s *scan[O]) alikeFlushing(ids []fragment.ID, entries []fragment.Entry, loads []load) int {
 	w, need := &s.window, s.streak.need
 	n, last := s.compareWaits(ids, entries[:len(ids)+1], loads, w.to-need)
@@ -105,12 +105,12 @@ func (s *scan[O]) compareWaits(ids []fragment.ID, entries []fragment.Entry, load
 	return len(ids), last
 }
 
-// uniform tells whether fragments of the class can go, and nothing but their delays and scores tells them from each other.
+// uniform tells whether fragments of the class can be evicted, and differ only by their delays and scores.
 func (s *scan[O]) uniform(c fragment.Class) bool {
 	return s.stays[c&classMask] == 0 && s.simple()
 }
 
-// delayOf is the delay of one fragment that is not Flushing, as the policy minds it.
+// delayOf is the delay of one fragment that is not Flushing, as far as the policy counts it.
 func (s *scale) delayOf(c fragment.Class, size int64) (d delay) {
 	if !s.open {
 		return d
@@ -136,7 +136,7 @@ func (w *sliding) threshold(d delay) int64 {
 	return math.MaxInt64
 }
 
-// advance moves the window by n fragments. It fills in the delays of those in the window: nothing reads the others, and of these only differences.
+// advance moves the window by n fragments. It sets the delays of those in the window: the others are never read, and of these only differences.
 func (w *sliding) advance(n int, each delay) {
 	first := max(w.to, w.from+n)
 	w.from, w.to = w.from+n, w.to+n
@@ -146,7 +146,7 @@ func (w *sliding) advance(n int, each delay) {
 	}
 }
 
-// end looks at the fragments last passed for the streak at their end.
+// end determines the streak at the end of the fragments last passed.
 func (r *streak) end(entries []fragment.Entry, room int64) {
 	last := len(entries) - 2
 	class, size := entries[last].Class, entries[last+1].Offset-entries[last].Offset

@@ -9,8 +9,8 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// streaks fills a table with runs of neighbours of one class and one size, over several leaves, and now and then one of another kind among them.
-// Some runs begin a few fragments before a leaf ends, so that their first window is complete in the next leaf.
+// streaks fills a table with runs of neighbours of one class and one size, over several leaves, with a different one among them now and then. Some
+// runs begin a few fragments before a leaf ends, so that their first window is complete in the next leaf.
 func streaks(t *rapid.T, rng *rand.Rand, grain int64, early int) (*fragment.Table[*int], []row) {
 	n := rapid.IntRange(1, 400).Draw(t, "fragments")
 	length := rapid.SampledFrom([]int{1, 8, 70, 500}).Draw(t, "length")
@@ -50,7 +50,7 @@ func streaks(t *rapid.T, rng *rand.Rand, grain int64, early int) (*fragment.Tabl
 			tab.Free(id)
 		}
 	}
-	if rapid.Bool().Draw(t, "full") { // or else the gap at the end is better than all that waits
+	if rapid.Bool().Draw(t, "full") { // otherwise the gap at the end is better than every window that waits
 		last := fragment.None
 		for id := tab.First(); id != fragment.None; id = tab.Next(id) {
 			last = id
@@ -83,7 +83,8 @@ func TestChoiceIsTheBestAmongAlikeFragments(t *testing.T) {
 	}
 }
 
-// The first window of a streak may be complete only in the leaf behind the one where the streak began: it must win over all before it, or lose.
+// The first window of a streak may be complete only in the leaf after the one where the streak began. It must be compared correctly with all windows
+// before it.
 func TestChoiceIsTheBestWhereverAStreakBegins(t *testing.T) {
 	const n, size = 130, int64(64)
 	classes := []fragment.Class{fragment.Free, fragment.Flushing, fragment.Dirty, fragment.Promised}

@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// aged fills a table with n fragments whose rows no longer lie in the order of their addresses, as after a long run.
+// aged fills a table with n fragments whose rows are not in the order of their addresses, as after a long run.
 func aged(n int, size func() int64, row func(i int, f *fragment.Fragment[*int])) *fragment.Table[*int] {
 	rng := rand.New(rand.NewPCG(1, 2))
 	t := fragment.New[*int](int64(n) << 19)
@@ -41,7 +41,7 @@ func aged(n int, size func() int64, row func(i int, f *fragment.Fragment[*int]))
 	return t
 }
 
-// uneven fills a table with n fragments of 256 to 768 KiB, hardly two of them alike.
+// uneven fills a table with n fragments of 256 to 768 KiB, hardly two of them of the same size.
 func uneven(n int, row func(i int, f *fragment.Fragment[*int])) *fragment.Table[*int] {
 	rng := rand.New(rand.NewPCG(5, 6))
 	t := fragment.New[*int](int64(n) << 20)

@@ -1,8 +1,8 @@
-// Package evict chooses which neighbouring fragments of a cache buffer make room for a checkpoint (seed 000, section 4.2,
-// algorithm 1). A window of consecutive fragments slides over the allocation table; both of its scores are kept up to date
-// as it moves, so that one decision costs O(fragments looked at).
+// Package evict chooses which neighbouring fragments of a cache buffer make room for a checkpoint (Maurya et al., HPDC'23, section 4.2, algorithm 1).
+// A window of consecutive fragments slides over the allocation table. Both of its scores are updated as it moves, so that one decision costs
+// O(fragments scanned).
 //
-// The package is pure: time, bandwidth and the heads of the restore orders come in with the request.
+// The package is pure: time, bandwidth and the heads of the restore orders come with the request.
 package evict
 
 import (
@@ -14,10 +14,10 @@ import (
 // Kind is an eviction policy.
 type Kind uint8
 
-// The policies. Score is the paper's; the other two are there to be compared with it.
+// The policies. Score is the paper's; the other two are for comparison.
 const (
-	Score Kind = iota // least waiting first, then the farthest from being restored
-	LRU               // the longest untouched, whatever the restore order says
+	Score Kind = iota // least waiting first, then the restore farthest ahead
+	LRU               // the longest untouched, regardless of the restore order
 	FIFO              // the longest in the buffer
 )
 
@@ -35,42 +35,42 @@ var kindNames = [...]string{"score", "lru", "fifo"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Weights of the s-score. A gap outweighs whatever is not expected, which outweighs every expected restore; among what is
-// not expected the longest untouched goes first.
+// Weights of the s-score. A gap outweighs every unexpected fragment, which outweighs every expected restore. Among unexpected fragments the longest
+// untouched is evicted first.
 const (
 	gapWeight        = int64(1) << 42
 	unexpectedWeight = int64(1) << 40
 )
 
-// LongestInterval is the most that an interval may count: a restore that lies 2^24 of them ahead is still nearer than one that nobody expects.
+// LongestInterval is the largest weight of an interval: a restore 2^24 of them ahead still counts as nearer than an unexpected one.
 const LongestInterval = int64(1) << 15
 
-const farthest = int64(1) << 24 // intervals; what lies farther ahead is as far
+const farthest = int64(1) << 24 // intervals; larger distances are capped here
 
-// Distance is how far a restore lies ahead that so many intervals pass before, each of which counts as much as given.
+// Distance is how far ahead a restore is: the number of intervals before it, times the weight of each.
 func Distance(intervals, each int64) int64 { return min(max(intervals, 0), farthest) * each }
 
-// Never is the p-score of what no waiting makes evictable.
+// Never is the p-score of fragments that no waiting makes evictable.
 const Never = int64(math.MaxInt64)
 
-// Request describes the room that is wanted and the state of the world.
+// Request describes the room needed and the state of the engine.
 type Request struct {
 	Size, Align int64
 	Now         int64   // ns
 	Count       int64   // the engine's count of operations, the clock of Touched and Born
-	Heads       []int64 // by lane: where the head of each restore order stands; Expected - head are the intervals until a restore
-	Intervals   []int64 // by lane: what an interval counts, from 1 to LongestInterval, so that distances of several orders compare
-	Backlog     int64   // ns until a flush that were queued now would begin
-	FlushRate   float64 // ns per byte of the link below; <= 0: there is no way down, Dirty fragments stay
-	Floor       int64   // prefetch only: what is expected within this Distance stays; below 0: no floor
-	NoWait      bool    // only what is evictable now
+	Heads       []int64 // by lane: position of the head of each restore order; Expected - head is the number of intervals until a restore
+	Intervals   []int64 // by lane: weight of an interval, from 1 to LongestInterval, so that distances of several orders compare
+	Backlog     int64   // ns until a flush queued now would begin
+	FlushRate   float64 // ns per byte of the link below; <= 0: no flush is possible, Dirty fragments stay
+	Floor       int64   // prefetch only: fragments expected within this Distance stay; below 0: no floor
+	NoWait      bool    // consider only fragments that are evictable now
 	Break       bool    // demand only: Promised fragments may go too
-	Limit       int     // fragments looked at, at the most; 0: all
+	Limit       int     // maximum number of fragments scanned; 0: all
 	Start       fragment.ID
-	Barred      func(fragment.ID) bool // of a Dirty fragment: there is no way down for it alone, it stays; nil: for none
+	Barred      func(fragment.ID) bool // tells that a Dirty fragment cannot be flushed, so that it stays; nil: none
 }
 
-// Window is a run of neighbouring fragments whose bytes together make the room.
+// Window is a run of neighbouring fragments that together make the room.
 type Window struct {
 	First, Last fragment.ID
 	Wait        int64 // p-score: summed ns until its fragments are evictable
@@ -78,14 +78,15 @@ type Window struct {
 	Promises    int   // Promised fragments in it
 }
 
-// Choose returns the best window within the table's capacity, or false when no run of fragments there could make the room. Of equal
-// windows the first one met is taken. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
+// Choose returns the best window within the table's capacity, or false if no run of fragments could make the room. Of equal windows it returns the
+// first. The scan begins at Start (None: at the beginning) and wraps around; a window never does.
 //
-// Among all windows of consecutive fragments that hold the room it compares those from which no fragment at the end could be left out.
+// It compares the windows of consecutive fragments that hold the room and from which no fragment at an end could be left out.
 //
-// It ranks the table by what the policy compares: a table that is asked by one policy only is ranked once.
+// It ranks the table by the policy's order: a table used with one policy only is ranked once.
 func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
-	var ( // here, not in the window itself: they would not stay on the stack
+	// Declared here: inside the window they would escape to the heap.
+	var (
 		ids    [some]fragment.ID
 		loads  [some]load
 		delays [some]delay
@@ -120,7 +121,7 @@ func Choose[O any](k Kind, t *fragment.Table[O], r *Request) (Window, bool) {
 	return best, true
 }
 
-// rank is what the policy compares.
+// rank is the order that the policy compares by.
 func (k Kind) rank() fragment.Rank {
 	switch k {
 	case LRU:
@@ -138,8 +139,8 @@ type scan[O any] struct {
 	streak streak
 }
 
-// run looks at the fragments from first up to offset end, and returns what is left of the limit. (Here and below, fragments are passed on as two
-// lists, the entries with one more than the IDs: put together they would be copied by way of memory.)
+// run scans the fragments from first up to offset end, and returns the rest of the limit. Here and below, fragments are passed as two lists, with one
+// more entry than IDs: combined in a struct they would be copied through memory.
 func (s *scan[O]) run(first fragment.ID, end int64, limit int) int {
 	s.window.restart(s.table.At(first).Offset)
 	for at, i := s.table.LeafOf(first); at != fragment.None && limit > 0; i = 0 {
@@ -167,18 +168,18 @@ func (s *scan[O]) look(ids []fragment.ID, entries []fragment.Entry) {
 	}
 }
 
-// simple tells whether entries alone say which single fragments can go.
+// simple tells whether the entries alone show which single fragments can be evicted.
 func (s *scan[O]) simple() bool {
 	return s.window.mask == 0 && s.kind != FIFO && s.floor < 0 && s.barred == nil
 }
 
-// alone passes fragments each of which cannot go or is large enough alone, as most are when sizes are alike, at less cost than a window's. The
-// window is empty before and after. It returns how many there were before the first that is neither.
+// alone passes fragments that cannot be evicted or are large enough by themselves, at less cost than a window. Most fragments are so when sizes are
+// equal. The window is empty before and after. It returns the number of fragments before the first that is neither.
 func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 	w := &s.window
 	size, best := w.size, w.best.Score
 	if s.open {
-		size = math.MaxInt64 // nothing is
+		size = math.MaxInt64 // no fragment is large enough
 	}
 	entries = entries[:len(ids)+1]
 	begin := entries[0].Offset
@@ -201,7 +202,7 @@ func (s *scan[O]) alone(ids []fragment.ID, entries []fragment.Entry) int {
 	return len(ids)
 }
 
-// pass moves the window over fragments behind it: it weighs all of them, then compares windows, in two small loops.
+// pass moves the window over the fragments behind it. It weighs all of them, then compares windows, in two small loops.
 func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
 	loads := w.take(ids)
@@ -228,8 +229,8 @@ func (s *scan[O]) pass(ids []fragment.ID, entries []fragment.Entry) {
 	}
 }
 
-// passOpen moves the window while promises and waits count, until there is a window without any: from then on what waits or is promised is
-// as good as held, and only scores differ.
+// passOpen moves the window while promises and waits count, until there is a window without either. From then on, fragments that need waiting or are
+// promised count as held, and only scores differ.
 func (s *scan[O]) passOpen(ids []fragment.ID, entries []fragment.Entry) {
 	w := &s.window
 	s.delays(ids, entries, w.delays[w.to-1], w.delays[w.to:])

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
-// row is one fragment as the brute force sees it.
+// row is one fragment for the brute-force search.
 type row struct {
 	fragment.Fragment[*int]
 	id fragment.ID
@@ -80,7 +80,7 @@ func request(t *rapid.T, rows []row, grain int64) *Request {
 	}
 	for i := range r.Heads {
 		r.Intervals = append(r.Intervals, rapid.SampledFrom([]int64{1, 1, 3, 40, LongestInterval}).Draw(t, "interval"))
-		if i == 2 { // nothing is in those behind
+		if i == 2 { // the orders behind these have no fragments
 			r.Intervals = append(r.Intervals, make([]int64, len(r.Heads)-3)...)
 			break
 		}
@@ -97,7 +97,7 @@ func request(t *rapid.T, rows []row, grain int64) *Request {
 	return r
 }
 
-// price is the documented cost of letting one fragment go.
+// price is the documented cost of evicting one fragment.
 func price(k Kind, r *Request, f *row) (wait, score int64, promises int, never bool) {
 	switch f.Class {
 	case fragment.Gap:
@@ -138,7 +138,7 @@ func price(k Kind, r *Request, f *row) (wait, score int64, promises int, never b
 	return wait, score, promises, never
 }
 
-// seen are the stretches of rows that a scan may look at: from Start on, then from the beginning.
+// seen are the ranges of rows that a scan may look at: from Start on, then from the beginning.
 func seen(r *Request, rows []row) [][]row {
 	limit := r.Limit
 	if limit <= 0 {
@@ -157,7 +157,7 @@ func seen(r *Request, rows []row) [][]row {
 	return [][]row{tail, head[:min(len(head), limit-len(tail))]}
 }
 
-// enough tells whether the rows, all going, leave an aligned stretch of the size wanted.
+// enough tells whether evicting all the rows leaves an aligned range of the requested size.
 func enough(r *Request, rows []row) bool {
 	if len(rows) == 0 {
 		return false
@@ -223,7 +223,7 @@ func TestChoiceIsTheBestOfAllWindows(t *testing.T) {
 	}
 }
 
-// The same in tables that are listed in several batches, for windows of which some are longer than the lists.
+// The same in tables that are listed in several batches, with some windows longer than the lists.
 func TestChoiceIsTheBestAmongManyFragments(t *testing.T) {
 	for _, k := range []Kind{Score, LRU, FIFO} {
 		t.Run(k.String(), rapid.MakeCheck(func(t *rapid.T) {
@@ -240,7 +240,7 @@ func TestChoiceIsTheBestAmongManyFragments(t *testing.T) {
 	}
 }
 
-// many fills a table and makes its rows' order in memory another than that of the addresses.
+// many fills a table and makes the order of its rows in memory differ from that of the addresses.
 func many(rng *rand.Rand, n, held int, grain int64) (*fragment.Table[*int], []row) {
 	tab := fragment.New[*int](64 * int64(n))
 	var ids []fragment.ID
@@ -282,7 +282,7 @@ func many(rng *rand.Rand, n, held int, grain int64) (*fragment.Table[*int], []ro
 	return tab, rowsOf(tab)
 }
 
-// When every fragment is seen, there is a choice exactly if the evictable neighbours make the room anywhere.
+// If every fragment is scanned, there is a choice exactly if evictable neighbours make the room anywhere.
 func TestChoiceExistsWhenRoomDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tab, rows := table(t, 1)
@@ -304,7 +304,7 @@ func TestChoiceExistsWhenRoomDoes(t *testing.T) {
 	})
 }
 
-// Only the low half of the count when a fragment was placed is known: the count may have passed a multiple of it since.
+// Only the low half of the count is known at which a fragment was placed: the count may have wrapped since.
 func TestTheLongestStayWhenItsCountHasWrapped(t *testing.T) {
 	tab := fragment.New[*int](3)
 	var ids []fragment.ID

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	classes   = 8 // a power of two above the last class, so that an index masked with classMask needs no check
+	classes   = 8 // a power of two above the last class, so that indexing with classMask needs no bounds check
 	classMask = classes - 1
-	fewLanes  = 32 // up to this many, two of them no restore orders, are prepared without an allocation
+	fewLanes  = 32 // up to so many are prepared without an allocation; two of them are no restore orders
 )
 
-// stays marks what cannot go.
+// stays marks fragments that cannot be evicted.
 const stays = int64(math.MinInt64)
 
-// scale is a request, prepared for weighing one fragment after the other: what depends on the class or the lane is looked up, not branched upon.
+// scale is a request prepared for weighing many fragments: values that depend on the class or the lane are looked up, without a branch.
 type scale struct {
 	stays [classes]int64 // stays, or 0
 	lanes []lane         // by the lanes of entries
-	floor int64          // what is expected within this distance stays
+	floor int64          // fragments expected within this distance stay
 	kind  Kind
 	open  bool // windows may differ in more than their scores
 
@@ -30,14 +30,14 @@ type scale struct {
 	barred func(fragment.ID) bool
 }
 
-// lane is how the values of a restore order's entries become scores.
+// lane converts the values of a restore order's entries to scores.
 type lane struct {
-	base, each int64 // what is added to a value, and what the sum counts then
+	base, each int64 // base is added to a value, each is the factor of the sum
 }
 
 func (l *lane) score(value int64) int64 { return max(value+l.base, 0) * l.each }
 
-// newScale prepares a request. O(restore orders): lanes is a list to be filled in, or replaced if it is too short.
+// newScale prepares a request. O(restore orders). lanes is a list to be filled in, or to be replaced if it is too short.
 func newScale(k Kind, r *Request, lanes []lane) scale {
 	s := scale{
 		floor: r.Floor, kind: k, open: r.Break || k == Score && !r.NoWait,
@@ -67,7 +67,7 @@ func newScale(k Kind, r *Request, lanes []lane) scale {
 	return s
 }
 
-// settle makes scores the only difference: there is a window without promises and, if the policy minds, without waiting.
+// settle makes scores the only difference: there is a window without promises and, if the policy counts it, without waiting.
 func (s *scale) settle() {
 	s.open = false
 	s.stays[fragment.Promised] = stays
@@ -87,7 +87,7 @@ func (s *scale) wait(c fragment.Class, size, eta int64) int64 {
 	return 0
 }
 
-// weigh fills in what fragments weigh, whose scores add to sum. Nothing is branched upon that differs between fragments.
+// weigh fills in the loads of fragments, beginning at a sum of scores. It has no branch that depends on a fragment.
 func (s *scale) weigh(entries []fragment.Entry, sum int64, loads []load) {
 	if s.kind == FIFO {
 		s.weighStay(entries, sum, loads)
@@ -102,7 +102,7 @@ func (s *scale) weigh(entries []fragment.Entry, sum int64, loads []load) {
 	}
 }
 
-// weighStay is the same by the low halves of counts, which is what is known of the time when a fragment was placed.
+// weighStay is weigh for FIFO, which has only the low half of the count at which a fragment was placed.
 func (s *scale) weighStay(entries []fragment.Entry, sum int64, loads []load) {
 	for i := range loads {
 		e := &entries[i]
@@ -115,7 +115,7 @@ func (s *scale) weighStay(entries []fragment.Entry, sum int64, loads []load) {
 	}
 }
 
-// keep lets stay what is expected within the floor.
+// keep marks the fragments that are expected within the floor as staying.
 func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load) {
 	for i, id := range ids {
 		near := false
@@ -131,7 +131,7 @@ func (s *scan[O]) keep(ids []fragment.ID, entries []fragment.Entry, loads []load
 	}
 }
 
-// bar lets stay what waits for a flush that cannot be.
+// bar marks the fragments as staying that need an impossible flush.
 func (s *scan[O]) bar(ids []fragment.ID, entries []fragment.Entry, loads []load) {
 	for i, id := range ids {
 		if loads[i].end >= 0 && entries[i].Class == fragment.Dirty && s.barred(id) {
@@ -140,18 +140,18 @@ func (s *scan[O]) bar(ids []fragment.ID, entries []fragment.Entry, loads []load)
 	}
 }
 
-// delay is what the fragments up to one add to a p-score, and to the promises.
+// delay is the sum of waits and promises of the fragments up to one.
 type delay struct {
-	wait     int64 // 0 if the policy does not mind
+	wait     int64 // 0 if the policy does not count it
 	promises int
 }
 
-// since is what the fragments behind another one add.
+// since is the delay of the fragments behind another one.
 func (d delay) since(before delay) delay {
 	return delay{d.wait - before.wait, d.promises - before.promises}
 }
 
-// delays fills in the delays of fragments; sum is that of those before.
+// delays fills in the delays of fragments; sum is the delay of those before.
 func (s *scan[O]) delays(ids []fragment.ID, entries []fragment.Entry, sum delay, to []delay) {
 	for i, id := range ids {
 		e := &entries[i]

@@ -6,14 +6,14 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// load is what a fragment adds to its window.
+// load is a fragment's part in a window.
 type load struct {
-	end int64 // where the fragment ends and the next one begins; the sign bit is set when it cannot go
+	end int64 // end of the fragment and start of the next; the sign bit is set if it cannot be evicted
 	sum int64 // the s-scores of the fragments up to this one
 }
 
-// sliding is the window as it moves over the fragments that were weighed: from fragment from up to, not including, to. The lists hold what is in it
-// and what lies before it, so that a fragment which leaves is not weighed again.
+// sliding is the window as it moves over weighed fragments: from fragment from up to, but not including, to. The lists hold the fragments in it and
+// before it, so that a fragment that leaves is not weighed again.
 type sliding struct {
 	best        Window
 	size, align int64
@@ -26,7 +26,7 @@ type sliding struct {
 	delays []delay
 }
 
-const some = 256 // the length of the lists without an allocation
+const some = 256 // length of the lists without an allocation
 
 func newSliding(r *Request) sliding {
 	w := sliding{
@@ -39,13 +39,13 @@ func newSliding(r *Request) sliding {
 	return w
 }
 
-// restart empties the window: what comes next begins at offset.
+// restart empties the window; the next fragment begins at offset.
 func (w *sliding) restart(offset int64) {
 	w.from, w.to, w.end = 1, 1, 1
 	w.loads[0], w.delays[0] = load{end: offset}, delay{}
 }
 
-// begin is where the room begins in a window that begins at offset.
+// begin is the start of the room in a window that begins at offset.
 func (w *sliding) begin(offset int64) int64 {
 	if w.mask >= 0 {
 		return (offset + w.mask) &^ w.mask
@@ -53,7 +53,7 @@ func (w *sliding) begin(offset int64) int64 {
 	return offset + fragment.Padding(offset, w.align)
 }
 
-// take appends fragments behind the window and returns the list of what they weigh, to be filled in.
+// take appends fragments behind the window and returns the list of their loads, to be filled in.
 func (w *sliding) take(ids []fragment.ID) []load {
 	if len(w.ids)-w.end < len(ids) {
 		w.compact(len(ids))
@@ -63,7 +63,7 @@ func (w *sliding) take(ids []fragment.ID) []load {
 	return w.loads[w.end-len(ids) : w.end]
 }
 
-// compact moves the window to the beginning of the lists, and makes them longer when n more do not fit behind it.
+// compact moves the window to the beginning of the lists, and enlarges them if n more do not fit behind it.
 func (w *sliding) compact(n int) {
 	before := w.from - 1 // it ends where the window begins
 	ids, loads, delays := w.ids, w.loads, w.delays
@@ -76,12 +76,12 @@ func (w *sliding) compact(n int) {
 	w.from, w.to, w.end = 1, w.to-before, w.end-before
 }
 
-// passAligned moves the window over what was weighed, comparing scores, when everything is aligned. (Few variables: those that find no register
-// make the loop twice as slow.)
+// passAligned moves the window over weighed fragments and compares scores, when all offsets are aligned. It has few variables: variables that get no
+// register make the loop twice as slow.
 func (w *sliding) passAligned() {
 	loads := w.loads[:w.end]
 	from, size, best := w.from, w.size, w.best.Score
-	before := loads[from-1] // where the window begins, and the scores before it
+	before := loads[from-1] // the start of the window, and the scores before it
 	for to := w.to; to < len(loads); to++ {
 		l := &loads[to]
 		if l.end < 0 {
@@ -93,7 +93,7 @@ func (w *sliding) passAligned() {
 		if last < before.end {
 			continue
 		}
-		for { // tested at its end, which costs fewer jumps
+		for { // the condition at the end costs fewer jumps
 			if sum-before.sum > best {
 				best = sum - before.sum
 				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: best}
@@ -107,7 +107,7 @@ func (w *sliding) passAligned() {
 	w.from, w.to = from, w.end
 }
 
-// pass moves the window over what was weighed, comparing scores, when the alignment is a power of two.
+// pass moves the window over weighed fragments and compares scores, when the alignment is a power of two.
 func (w *sliding) pass() {
 	loads := w.loads[:w.end]
 	from, mask, size, best := w.from, w.mask, w.size, w.best.Score
@@ -123,7 +123,7 @@ func (w *sliding) pass() {
 		for end-size >= begin {
 			sum := loads[to].sum - loads[from-1].sum
 			after := loads[from].end
-			if sum > best && begin < after { // what lies in the padding only would go for nothing
+			if sum > best && begin < after { // a fragment inside the padding would be evicted for nothing
 				best = sum
 				w.best = Window{First: w.ids[from], Last: w.ids[to], Score: sum}
 			}
@@ -134,7 +134,7 @@ func (w *sliding) pass() {
 	w.from, w.to = from, w.end
 }
 
-// passOpen is the same, comparing promises and waiting first.
+// passOpen is pass that compares promises and waiting first.
 func (w *sliding) passOpen() {
 	loads, delays := w.loads[:w.end], w.delays[:w.end]
 	from, size := w.from, w.size
@@ -157,7 +157,7 @@ func (w *sliding) passOpen() {
 	w.from, w.to = from, w.end
 }
 
-// better compares a window with the best so far, of which it then takes the place: fewer broken promises, then less waiting, then the higher s-score.
+// better compares a window with the best so far and replaces it if better: fewer broken promises, then less waiting, then the higher s-score.
 func (w *sliding) better(d delay, sum int64) bool {
 	b := &w.best
 	switch {
@@ -176,7 +176,7 @@ func (w *sliding) better(d delay, sum int64) bool {
 	return true
 }
 
-// settle drops from the window what waits or is promised, and all before it.
+// settle removes the fragments that need waiting or are promised from the window, and all before them.
 func (w *sliding) settle() {
 	for w.delays[w.to-1] != w.delays[w.from-1] {
 		w.from++

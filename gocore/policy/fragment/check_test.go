@@ -2,8 +2,8 @@ package fragment
 
 import "fmt"
 
-// Check tells what is wrong with the table, or nil: fragments tile the buffer, no two gaps are neighbours, the sums are right, every gap before
-// the capacity is in the one list that its size asks for, and those behind it are in none.
+// Check returns what is wrong with the table, or nil. Fragments tile the buffer, no two gaps are neighbours, the sums are right. Every gap before the
+// capacity is in the one list for its size, and those behind it are in none.
 func (t *Table[O]) Check() error {
 	var used, at int64
 	count := 0
@@ -56,8 +56,8 @@ func (t *Table[O]) Check() error {
 	return t.checkBins(binned)
 }
 
-// checkOrder follows the leaves: each is linked both ways, not empty and the one that its fragments name, ends where the next one begins, and none is
-// lost; entries agree with their rows.
+// checkOrder follows the leaves. Each is linked both ways, not empty, and the leaf of its fragments. It ends where the next one begins, and none is
+// lost. Entries agree with their rows.
 func (t *Table[O]) checkOrder() error {
 	o := &t.order
 	seen, prev, end := len(o.vacant), None, int64(0)

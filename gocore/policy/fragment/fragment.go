@@ -1,8 +1,8 @@
-// Package fragment keeps the allocation table of one tier's cache buffer: the contiguous buffer is cut into
-// fragments, each a checkpoint's bytes or a gap, in address order without holes (seed 000, sections 4.1.4 to 4.2).
+// Package fragment keeps the allocation table of one tier's cache buffer. The contiguous buffer is cut into fragments, each a checkpoint's bytes or a
+// gap, in address order without holes (Maurya et al., HPDC'23, sections 4.1.4 to 4.2).
 //
-// The table knows sizes and neighbours and carries, for each fragment, the few numbers that eviction scores are made of.
-// It does no I/O, takes no lock and reads no clock.
+// The table knows sizes and neighbours. For each fragment it carries the few numbers from which eviction scores are computed. It does no I/O, takes
+// no lock and reads no clock.
 package fragment
 
 import (
@@ -17,10 +17,10 @@ type ID = int32
 // None is no fragment.
 const None ID = -1
 
-// Unexpected is where a checkpoint stands that nobody is expected to restore.
+// Unexpected is the place of a checkpoint of which no restore is expected.
 const Unexpected = int64(math.MaxInt64)
 
-// Class says what stands between a fragment and its eviction. The owner keeps it current.
+// Class says how a fragment can become evictable. The owner keeps it current.
 type Class uint8
 
 // The classes, from the most to the least evictable.
@@ -28,18 +28,18 @@ const (
 	Gap      Class = iota // no bytes
 	Free                  // evictable now
 	Flushing              // evictable when its queued or running flush ends, at ETA
-	Dirty                 // evictable after a flush that nobody has asked for yet
-	Promised              // prefetched or hinted for a restore that is still to come: only a demand may break the promise
-	Held                  // being read or written, or lent to the caller: not evictable by any means
+	Dirty                 // evictable after a flush that is not queued yet
+	Promised              // prefetched or hinted for a coming restore: only a demand may break the promise
+	Held                  // being read or written, or lent to the caller: not evictable
 )
 
-// Fragment is one row of the table, and fills one cache line. Offset and Size belong to the table, the rest to its owner, which calls Update when it
-// has changed what eviction weighs: Class, Expected, Touched, Born, Lane.
+// Fragment is one row of the table, and fills one cache line. Offset and Size belong to the table, the rest to its owner. The owner calls Update
+// after a change of the fields that eviction weighs: Class, Expected, Touched, Born, Lane.
 type Fragment[O any] struct {
 	Offset, Size int64
-	ETA          int64 // Flushing: the predicted time of the end of the flush, ns; a gap's is the table's
-	Expected     int64 // where on the restore order's axis of intervals it is expected, or Unexpected
-	Touched      int64 // count of the engine's operations when it was last written or restored
+	ETA          int64 // Flushing: predicted end of the flush, ns; in a gap it belongs to the table
+	Expected     int64 // place on the restore order's axis of intervals, or Unexpected
+	Touched      int64 // the engine's count of operations when it was last written or restored
 	Owner        O
 	Born         uint32 // the low half of the same count when it was placed
 	Lane         int32  // index of the restore order that expects it
@@ -47,15 +47,15 @@ type Fragment[O any] struct {
 	Transfers    uint8  // flushes or loads that read or write it
 	Class        Class
 	State        lifecycle.State
-	Verified     bool // the bytes here were checked against the checksum since they arrived
+	Verified     bool // the bytes here were verified against the checksum since they arrived
 }
 
-// Rank says by what fragments are compared that nothing keeps from being evicted.
+// Rank is the order by which evictable fragments are compared.
 type Rank uint8
 
 // The ranks.
 const (
-	ByRestore Rank = iota // Expected, and what nobody expects by Touched
+	ByRestore Rank = iota // Expected, and unexpected fragments by Touched
 	ByUse                 // Touched
 	ByStay                // Born
 )
@@ -67,10 +67,10 @@ type Table[O any] struct {
 	vacant   []ID
 	rank     Rank
 	capacity int64
-	end      int64 // where the last fragment ends, which may be behind the capacity
+	end      int64 // end of the last fragment, which may be behind the capacity
 	used     int64
 	count    int
-	odd      int64 // the ones of all sizes and alignments that were ever placed: offsets have no other low bits
+	odd      int64 // bitwise OR of all offsets and sizes ever placed: offsets have no other low bits
 	gaps     bins
 }
 
@@ -82,7 +82,7 @@ func New[O any](capacity int64) *Table[O] {
 	return t
 }
 
-// Capacity is the size of the buffer in bytes: nothing is placed behind it.
+// Capacity is the size of the buffer in bytes; no fragment is placed behind it.
 func (t *Table[O]) Capacity() int64 { return t.capacity }
 
 // Used is the number of bytes in fragments that are not gaps.
@@ -91,7 +91,7 @@ func (t *Table[O]) Used() int64 { return t.used }
 // Count is the number of fragments that are not gaps.
 func (t *Table[O]) Count() int { return t.count }
 
-// At gives the row of id. The pointer is valid until the next Place or Free.
+// At returns the row of id. The pointer is valid until the next Place or Free.
 func (t *Table[O]) At(id ID) *Fragment[O] { return &t.rows[id] }
 
 // First is the fragment at offset 0, or None for an empty buffer.
@@ -110,23 +110,23 @@ func (t *Table[O]) Next(id ID) ID {
 	return None
 }
 
-// Leaf names a few fragments that lie beside each other in memory, until the next Place or Free.
+// Leaf names a few fragments that are adjacent in memory, until the next Place or Free.
 type Leaf = int32
 
-// LeafOf is where a fragment lies, and its index there.
+// LeafOf is the leaf of a fragment, and its index there.
 func (t *Table[O]) LeafOf(id ID) (Leaf, int) {
 	p := t.order.find(id)
 	return p.at, p.i
 }
 
-// Leaf gives the fragments of a leaf in address order, and the next leaf or None. There is one entry more than fragments: its Offset is where
-// the last of them ends. All is valid until the next Place, Free or Update.
+// Leaf returns the fragments of a leaf in address order, and the next leaf or None. There is one more entry than fragments: its Offset is the end of
+// the last one. All is valid until the next Place, Free or Update.
 func (t *Table[O]) Leaf(at Leaf) (ids []ID, entries []Entry, next Leaf) {
 	l := &t.order.leaves[at]
 	return l.ids[:l.n], l.entries[:l.n+1], l.next
 }
 
-// RankBy makes the entries' values those of a rank. O(1) if they are already, or else O(fragments).
+// RankBy computes the entries' values for a rank. O(1) if they already have it, otherwise O(fragments).
 func (t *Table[O]) RankBy(r Rank) {
 	if t.rank == r {
 		return
@@ -137,7 +137,7 @@ func (t *Table[O]) RankBy(r Rank) {
 	}
 }
 
-// Update brings the entry of id in line with its row. O(1).
+// Update copies the row of id to its entry. O(1).
 func (t *Table[O]) Update(id ID) {
 	*t.order.entry(t.order.find(id)) = t.entry(&t.rows[id])
 }
@@ -155,10 +155,10 @@ func (t *Table[O]) entry(f *Fragment[O]) Entry {
 	return e
 }
 
-// Aligned tells whether all fragments begin at multiples of align, which is a power of two. It may be false though they do.
+// Aligned tells whether all fragments begin at multiples of align, a power of two. It may be false although they do.
 func (t *Table[O]) Aligned(align int64) bool { return t.odd&(align-1) == 0 }
 
-// Padding is what must be skipped at offset so that the rest is aligned.
+// Padding is the number of bytes to skip at offset for alignment.
 func Padding(offset, align int64) int64 {
 	if align <= 1 {
 		return 0
@@ -166,8 +166,8 @@ func Padding(offset, align int64) int64 {
 	return (align - offset%align) % align
 }
 
-// Place cuts size bytes, aligned, out of some gap and gives them to owner; false when no single gap is large enough.
-// O(1) but for a short walk among gaps of about the same size.
+// Place cuts size bytes, aligned, out of a gap and gives them to owner; false if no single gap is large enough. O(1) except for a short walk among
+// gaps of about the same size.
 func (t *Table[O]) Place(size, align int64, owner O) (ID, bool) {
 	gap := t.findGap(size, align)
 	if gap == None {
@@ -176,7 +176,7 @@ func (t *Table[O]) Place(size, align int64, owner O) (ID, bool) {
 	return t.carve(gap, size, align, owner), true
 }
 
-// PlaceIn cuts the same out of one gap; false when it is not a gap, or behind the capacity, or too small.
+// PlaceIn is Place in one gap; false if it is no gap, or behind the capacity, or too small.
 func (t *Table[O]) PlaceIn(gap ID, size, align int64, owner O) (ID, bool) {
 	if f := &t.rows[gap]; f.Class != Gap || f.Offset >= t.capacity || !t.fits(gap, size, align) {
 		return None, false
@@ -184,8 +184,8 @@ func (t *Table[O]) PlaceIn(gap ID, size, align int64, owner O) (ID, bool) {
 	return t.carve(gap, size, align, owner), true
 }
 
-// Free turns the fragment into a gap and merges it with gaps beside it; the gap's ID is returned. What lies behind the capacity is no gap any
-// more but nothing: of a fragment that lies there altogether None is left.
+// Free turns the fragment into a gap, merges it with adjacent gaps, and returns the gap's ID. The part behind the capacity is removed instead. For a
+// fragment entirely behind the capacity, Free returns None.
 func (t *Table[O]) Free(id ID) ID {
 	o := &t.order
 	p := o.find(id)
@@ -204,7 +204,7 @@ func (t *Table[O]) Free(id ID) ID {
 		t.binOut(id)
 		t.join(id, p)
 	}
-	if beside != at { // first: it may be merged into the other
+	if beside != at { // first: it may be merged into the other leaf
 		o.tidy(beside)
 	}
 	o.tidy(at)
@@ -212,7 +212,7 @@ func (t *Table[O]) Free(id ID) ID {
 	return id
 }
 
-// empty makes a row one of a gap.
+// empty turns a row into that of a gap.
 func (t *Table[O]) empty(id ID) {
 	var none O
 	f := &t.rows[id]
@@ -245,7 +245,7 @@ func (t *Table[O]) carve(gap ID, size, align int64, owner O) ID {
 	return gap
 }
 
-// split shortens the fragment at p to size bytes; the rest is a new gap, not yet in a bin, whose place is returned.
+// split shortens the fragment at p to size bytes. The rest is a new gap, not yet in a bin; split returns its place.
 func (t *Table[O]) split(p place, size int64) place {
 	f := &t.rows[t.order.id(p)]
 	gap := Fragment[O]{Offset: f.Offset + size, Size: f.Size - size, Class: Gap, Expected: Unexpected}
@@ -259,7 +259,7 @@ func (t *Table[O]) absorb(before ID, p place) {
 	t.join(before, p)
 }
 
-// join makes the bytes of the fragment at p the one's before it.
+// join gives the bytes of the fragment at p to the one before it.
 func (t *Table[O]) join(before ID, p place) {
 	id := t.order.id(p)
 	t.rows[before].Size += t.rows[id].Size
@@ -267,7 +267,7 @@ func (t *Table[O]) join(before ID, p place) {
 	t.vacant = append(t.vacant, id)
 }
 
-// row gives a row an ID.
+// row assigns an ID to a row.
 func (t *Table[O]) row(f Fragment[O]) ID {
 	if n := len(t.vacant); n > 0 {
 		id := t.vacant[n-1]

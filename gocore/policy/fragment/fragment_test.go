@@ -14,7 +14,7 @@ import (
 	"velocpy/gocore/policy/lifecycle"
 )
 
-// buffer is what the table stands for: an owner for every byte, 0 for none.
+// buffer is the state that the table represents: an owner for every byte, 0 for none.
 type buffer []int
 
 // runs lists the offset and length of every maximal run of free bytes.
@@ -33,7 +33,7 @@ func (b buffer) runs() (list [][2]int64) {
 	return list
 }
 
-// mustPlace tells whether the table's promise covers a request: some gap lies in a larger size class than the request with its worst padding.
+// mustPlace tells whether the table must be able to place a request: a gap is in a larger size class than the request with its worst padding.
 func (b buffer) mustPlace(size, align int64) bool {
 	for _, r := range b.runs() {
 		if binOf(r[1]) > binOf(size+align-1) {
@@ -76,7 +76,7 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 			if err := buf.take(next, f); err != nil {
 				t.Fatal(err)
 			}
-			f.Pins, f.Transfers, f.ETA, f.Verified, f.State = 1, 2, 3, true, lifecycle.Flushed // none of it may be left to the next owner
+			f.Pins, f.Transfers, f.ETA, f.Verified, f.State = 1, 2, 3, true, lifecycle.Flushed // the next owner must not see any of these
 			f.Expected, f.Touched, f.Born, f.Lane, f.Class = 9, 9, 9, 9, Free
 			tab.Update(id)
 			live[next] = id
@@ -153,7 +153,7 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 				if (part == live[owner]) != (from == 0) || (behind == None) != (from+size == whole.Size) {
 					t.Fatalf("[%d,+%d) of %+v is %d, with %d behind", from, size, whole, part, behind)
 				}
-				owns := func(id ID, offset, size int64) { // as the table has it for the whole, but for the place
+				owns := func(id ID, offset, size int64) { // the row must equal the whole's except for the place
 					want := whole
 					want.Offset, want.Size = offset, size
 					if f := tab.At(id); *f != want {
@@ -231,7 +231,7 @@ func TestTableAgreesWithAMapOfBytes(t *testing.T) {
 	})
 }
 
-// resize makes the table another size. The buffer of bytes keeps what lies behind its end, with barred bytes between.
+// resize changes the size of the table. The buffer of bytes keeps the part behind its end, with barred bytes between.
 func resize(t *rapid.T, tab *Table[int], buf *buffer, to int64) {
 	before := buf.free()
 	gaps := tab.Resize(to)
@@ -264,7 +264,7 @@ func (b buffer) free() (n int64) {
 	return n
 }
 
-// reach is where the last byte of an owner, or the buffer, ends.
+// reach is the end of the last owned byte, or of the buffer.
 func (b buffer) reach(capacity int64) int64 {
 	for i := len(b) - 1; int64(i) >= capacity; i-- {
 		if b[i] > 0 {
@@ -306,8 +306,8 @@ func compare(t *rapid.T, tab *Table[int], buf buffer, live map[int]ID) {
 	}
 }
 
-// Thousands of fragments come and go, and so does the end of the buffer: leaves are divided, merged and used again, and leaves from anywhere on name
-// the fragments in order.
+// Thousands of fragments are placed and freed, and the end of the buffer moves. Leaves are divided, merged and reused. From any fragment on, the
+// leaves list the fragments in order.
 func TestOrderOfManyFragments(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -315,7 +315,7 @@ func TestOrderOfManyFragments(t *testing.T) {
 		tab := New[int](n * 32)
 		var ids []ID
 		for turn := range 8 * n {
-			fill := turn/n%2 == 0 // grows and shrinks
+			fill := turn/n%2 == 0 // phases of growing and shrinking
 			if rng.IntN(4) == 0 {
 				fill = !fill
 			}
@@ -365,7 +365,7 @@ func cutSomewhere(tab *Table[int], id ID, rng *rand.Rand) (more []ID) {
 	return more
 }
 
-// A buffer may shrink to nothing, while something lies there and when nothing does any more, and grow again.
+// A buffer may shrink to nothing, with and without fragments in it, and grow again.
 func TestResizeToNothing(t *testing.T) {
 	tab := New[int](100)
 	a, _ := tab.Place(30, 1, 1)
@@ -419,8 +419,7 @@ func checkLeaves(t *testing.T, tab *Table[int], rng *rand.Rand) {
 	}
 }
 
-// Requests without alignment that no gap list refuses: any gap in a larger class will do, and in the request's own class the
-// first few are tried.
+// Requests without alignment that a gap list can serve: any gap in a larger class will do, and the first few of the request's own class are tried.
 func TestPlaceTriesItsOwnSizeClass(t *testing.T) {
 	tab := New[int](10_000)
 	ids := make([]ID, 0, 100)
@@ -543,7 +542,7 @@ func BenchmarkPlaceFree(b *testing.B) {
 	}
 }
 
-// BenchmarkChurn frees fragments anywhere and places others of other sizes: gaps are split and merged all the time.
+// BenchmarkChurn frees arbitrary fragments and places others of other sizes: gaps are split and merged all the time.
 func BenchmarkChurn(b *testing.B) {
 	for _, n := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -573,7 +572,7 @@ func BenchmarkChurn(b *testing.B) {
 	}
 }
 
-// Where very many gaps are about as large as the largest, they are not all looked at.
+// If very many gaps are about as large as the largest, not all of them are examined.
 func TestNoGapIsOverWhatIsSaid(t *testing.T) {
 	tab := New[*int](1 << 20)
 	var ids []ID

@@ -2,12 +2,12 @@ package fragment
 
 import "math/bits"
 
-// Gaps are found through segregated lists: one list for each eighth of a power of two, with a bit map of the lists that
-// are not empty, so that a gap that fits is found without walking the table however many fragments there are.
+// Gaps are found through segregated lists: one list for each eighth of a power of two, with a bit map of the non-empty lists. So a gap that fits is
+// found without walking the table, however many fragments there are.
 const (
 	subBits  = 3
 	nBins    = 64 << subBits
-	probes   = 8 // gaps of the request's own list that are looked at before a surely larger one is taken
+	probes   = 8 // gaps of the request's own list that are tried before a surely larger one is taken
 	mapWords = nBins / 64
 )
 
@@ -16,7 +16,7 @@ type bins struct {
 	full [mapWords]uint64
 }
 
-// links are a gap's neighbours in its list. They lie in its row, where ETA means nothing.
+// links are a gap's neighbours in its list. They are stored in its row as ETA, which a gap does not use.
 func (f *Fragment[O]) links() (next, prev ID) { return ID(f.ETA), ID(f.ETA >> 32) }
 
 func (f *Fragment[O]) link(next, prev ID) { f.ETA = int64(prev)<<32 | int64(uint32(next)) }
@@ -27,7 +27,7 @@ func (b *bins) reset() {
 	}
 }
 
-// binOf is the list for gaps of this size: the lower bounds of the lists grow with their index.
+// binOf is the list for gaps of this size; the lower bounds of the lists grow with their index.
 func binOf(size int64) int {
 	if size < 1<<subBits {
 		return int(size)
@@ -81,8 +81,8 @@ func (t *Table[O]) binOut(id ID) {
 	}
 }
 
-// findGap returns a gap with room for size aligned bytes, or None. Near the request's own size a few gaps are tried;
-// beyond, any gap of a list whose lower bound covers the worst padding fits.
+// findGap returns a gap with room for size aligned bytes, or None. It tries a few gaps near the request's own size. Beyond, any gap fits whose list
+// has a lower bound that covers the worst padding.
 func (t *Table[O]) findGap(size, align int64) ID {
 	for i := binOf(size); i >= 0; i = t.nextBin(i + 1) {
 		id := t.gaps.head[i]
@@ -114,10 +114,10 @@ func (t *Table[O]) nextBin(from int) int {
 	return -1
 }
 
-// counted is how many gaps of a list are looked at to know the largest of them.
+// counted is how many gaps of a list are examined to find the largest.
 const counted = 64
 
-// NoGapOver returns a size that no gap exceeds: that of the largest one, but where there are very many of about that size. O(1).
+// NoGapOver returns a size that no gap exceeds: that of the largest gap, except with very many gaps of about that size. O(1).
 func (t *Table[O]) NoGapOver() (size int64) {
 	i := t.lastBin()
 	if i < 0 {

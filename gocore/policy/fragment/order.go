@@ -1,26 +1,28 @@
 package fragment
 
-// The fragments' order lies in leaves, arrays of a few dozen fragments linked with each other. For each fragment a leaf holds an Entry, what an
-// eviction weighs, so that a decision over thousands of fragments runs through memory and loads none of their rows; and a fragment comes and
-// goes at the cost of moving a few entries, however many there are.
+// The fragments' order is in leaves: linked arrays of a few dozen fragments. For each fragment a leaf holds an Entry with the values that an eviction
+// weighs. So a decision over thousands of fragments reads consecutive memory and loads none of their rows. Inserting or removing a fragment moves a
+// few entries, however many fragments there are.
 const (
-	leafSize = 61               // what finds a fragment in a leaf, and its links, fill a cache line
-	leafLow  = leafSize / 4     // a leaf with no more is merged with one beside it ...
+	leafSize = 61               // the fields to find a fragment in a leaf, and the links, fill a cache line
+	leafLow  = leafSize / 4     // a leaf with no more is merged with an adjacent one ...
 	leafFull = leafSize * 3 / 4 // ... if the two do not fill it more than this: it must not overflow again soon
 )
 
-// Entry is what an eviction weighs of a fragment: its row in brief, as of the owner's latest Update.
+// Entry is the part of a fragment that an eviction weighs: a summary of its row, as of the owner's latest Update.
 type Entry struct {
 	Offset int64
-	Value  int64 // what the table is ranked by: Expected, or Touched or Born negated, so that the sum with a number for its Lane is a distance or an age
-	Lane   int32 // which number: LaneOfGaps, LaneOfTheRest, or Lanes and the index of a restore order
-	Class  Class
+	// Value is the number by which the table is ranked: Expected, or Touched or Born negated. Its sum with a number for its Lane is a distance or an
+	// age.
+	Value int64
+	Lane  int32 // selects that number: LaneOfGaps, LaneOfTheRest, or Lanes plus the index of a restore order
+	Class Class
 }
 
-// What the Lane of an entry says.
+// The meanings of an entry's Lane.
 const (
 	LaneOfGaps    = iota // a gap; Value is 0
-	LaneOfTheRest        // not expected, or ranked by something else than the restore order
+	LaneOfTheRest        // not expected, or not ranked by the restore order
 	Lanes                // the first restore order
 )
 
@@ -28,10 +30,10 @@ type leaf struct {
 	n          int32 // never 0
 	next, prev int32 // leaves, or None
 	ids        [leafSize]ID
-	entries    [leafSize + 1]Entry // the Offset of the one behind the last says where the leaf ends
+	entries    [leafSize + 1]Entry // the Offset behind the last fragment is the end of the leaf
 }
 
-// place is where a fragment lies in the order.
+// place is the position of a fragment in the order.
 type place struct {
 	at int32 // the leaf
 	i  int
@@ -41,11 +43,11 @@ type place struct {
 type order struct {
 	leaves []leaf
 	leafOf []int32 // by row
-	hints  []uint8 // by row: its index in the leaf when it was last looked for
+	hints  []uint8 // by row: its index in the leaf at the last search
 	vacant []int32
 }
 
-// begin makes the sequence of one fragment, which ends at end.
+// begin makes the sequence of one fragment, which ends at offset end.
 func (o *order) begin(id ID, e Entry, end int64) {
 	o.leaves = append(o.leaves, leaf{n: 1, next: None, prev: None})
 	l := &o.leaves[0]
@@ -58,7 +60,7 @@ func (l *leaf) set(i int, id ID, e Entry) {
 	l.ids[i], l.entries[i] = id, e
 }
 
-// find says where a fragment lies: most often where it lay before.
+// find returns the place of a fragment: usually the same as before.
 func (o *order) find(id ID) place {
 	at, i := o.leafOf[id], int(o.hints[id])
 	l := &o.leaves[at]
@@ -69,7 +71,7 @@ func (o *order) find(id ID) place {
 	return place{at, i}
 }
 
-// search gives the index of an ID that is in the leaf.
+// search returns the index of an ID that is in the leaf.
 func (l *leaf) search(id ID) int {
 	for i, x := range l.ids[:l.n] {
 		if x == id {
@@ -112,7 +114,7 @@ func (o *order) last() place {
 	return place{at, int(o.leaves[at].n) - 1}
 }
 
-// insert puts a fragment behind p and says where it lies.
+// insert puts a fragment behind p and returns its place.
 func (o *order) insert(p place, id ID, e Entry) place {
 	p.i++
 	if o.leaves[p.at].n == leafSize {
@@ -128,7 +130,7 @@ func (o *order) insert(p place, id ID, e Entry) place {
 	return p
 }
 
-// begins keeps the end of the leaf before in line with the first fragment of the next.
+// begins updates the end of the previous leaf from the first fragment of this one.
 func (o *order) begins(p place) {
 	if p.i == 0 {
 		l := &o.leaves[p.at]
@@ -137,7 +139,7 @@ func (o *order) begins(p place) {
 	}
 }
 
-// divide makes room in a full leaf and says where its place p has gone. The last leaf stays full: a table fills from its beginning.
+// divide makes room in a full leaf and returns the new position of its place p. The last leaf stays full: a table fills from its beginning.
 func (o *order) divide(p place) place {
 	half := leafSize / 2
 	if p.i == leafSize && o.leaves[p.at].next == None {
@@ -151,7 +153,7 @@ func (o *order) divide(p place) place {
 	return p
 }
 
-// leaf links an empty leaf behind another.
+// leaf links an empty leaf behind another one.
 func (o *order) leaf(before int32) int32 {
 	at := int32(len(o.leaves))
 	if n := len(o.vacant); n > 0 {
@@ -169,7 +171,7 @@ func (o *order) leaf(before int32) int32 {
 	return at
 }
 
-// move appends the fragments of one leaf from place i on to another, which then ends where that one did.
+// move appends the fragments of one leaf, from index i on, to another one, which then has the end of the first.
 func (o *order) move(from, to int32, i int) {
 	a, b := &o.leaves[from], &o.leaves[to]
 	for _, id := range a.ids[i:a.n] {
@@ -180,7 +182,7 @@ func (o *order) move(from, to int32, i int) {
 	a.n = int32(i)
 }
 
-// remove takes out what lies at p, which is not the first fragment: its bytes belong to the one before. The leaf must be tidied up afterwards.
+// remove removes the fragment at p, which is not the first one: its bytes belong to the one before. The caller must tidy the leaf afterwards.
 func (o *order) remove(p place) {
 	l := &o.leaves[p.at]
 	copy(l.ids[p.i:], l.ids[p.i+1:l.n])
@@ -189,7 +191,7 @@ func (o *order) remove(p place) {
 	o.begins(p)
 }
 
-// tidy merges a leaf that holds next to nothing with one beside it.
+// tidy merges a nearly empty leaf with an adjacent one.
 func (o *order) tidy(at int32) {
 	l := &o.leaves[at]
 	if l.n > leafLow {

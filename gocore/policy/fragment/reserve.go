@@ -25,8 +25,8 @@ func (t *Table[O]) PlaceFrom(gap ID, offset, size int64, owner O) (id, behind ID
 	return gap, behind
 }
 
-// Cut makes a part of a fragment, which is no gap, one of its own. What lies before keeps the ID; what lies behind gets one, or None when there is
-// nothing. The rows are alike but for their places.
+// Cut makes a part of a fragment, which is no gap, a fragment of its own. The part before keeps the ID. The part behind gets a new one, or None if it
+// is empty. The rows differ only in offset and size.
 func (t *Table[O]) Cut(id ID, offset, size int64) (part, behind ID) {
 	part, behind = id, None
 	if before := offset - t.rows[id].Offset; before > 0 {
@@ -39,7 +39,7 @@ func (t *Table[O]) Cut(id ID, offset, size int64) (part, behind ID) {
 	return part, behind
 }
 
-// part shortens a fragment to size bytes; the rest is a fragment like it.
+// part shortens a fragment to size bytes; the rest becomes a fragment with the same row.
 func (t *Table[O]) part(id ID, size int64) ID {
 	p := t.order.find(id)
 	row := t.rows[id]

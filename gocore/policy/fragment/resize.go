@@ -1,18 +1,18 @@
 package fragment
 
-// A buffer that shrinks keeps what lies behind its new end until the owner frees it. Until then there are gaps behind the capacity, too, but
-// nobody finds them: they are in no list, none of them crosses the capacity, and none is the last of all.
+// A buffer that shrinks keeps the fragments behind its new end until the owner frees them. Until then there are gaps behind the capacity, too. They
+// are never found: they are in no list, none crosses the capacity, and none is the last fragment.
 
-// Reach is where the buffer's memory may end: at the capacity, or behind it where the last fragment does.
+// Reach is where the buffer's memory may end: at the capacity, or at the end of the last fragment behind it.
 func (t *Table[O]) Reach() int64 { return t.end }
 
-// Behind calls f for the fragments that end behind the capacity, in address order, until it says false. f may Update them.
+// Behind calls f for the fragments that end behind the capacity, in address order, until f returns false. f may Update them.
 func (t *Table[O]) Behind(f func(ID) bool) {
 	t.from(t.capacity+1, func(id ID) bool { return t.rows[id].Class == Gap || f(id) })
 }
 
-// Resize makes the buffer larger or smaller and returns by how many bytes of gaps. Fragments stay where they are. O(leaves, and fragments
-// behind the old capacity or the new one).
+// Resize changes the capacity of the buffer and returns the change in bytes of gaps. Fragments stay where they are. O(leaves, and fragments behind
+// the old or the new capacity).
 func (t *Table[O]) Resize(capacity int64) (gaps int64) {
 	if capacity = max(capacity, 0); capacity == t.capacity {
 		return 0
@@ -51,7 +51,7 @@ func (t *Table[O]) Resize(capacity int64) (gaps int64) {
 	return gaps
 }
 
-// extend puts a gap that is in no list behind the last fragment.
+// extend adds a gap that is in no list behind the last fragment.
 func (t *Table[O]) extend(to int64) {
 	gap := Fragment[O]{Offset: t.end, Size: to - t.end, Class: Gap, Expected: Unexpected}
 	t.odd |= t.end
@@ -66,7 +66,7 @@ func (t *Table[O]) extend(to int64) {
 	o.leaves[p.at].entries[p.i+1].Offset = to
 }
 
-// from calls f for the fragments that end at an offset or behind it, in address order, until it says false.
+// from calls f for the fragments that end at an offset or behind it, in address order, until f returns false.
 func (t *Table[O]) from(offset int64, f func(ID) bool) {
 	o := &t.order
 	if len(o.leaves) == 0 || offset > t.end {
@@ -86,7 +86,7 @@ func (t *Table[O]) from(offset int64, f func(ID) bool) {
 	}
 }
 
-// merge joins neighbouring gaps, none of which is in a list, and returns the fragments that are left.
+// merge joins neighbouring gaps, none of which is in a list, and returns the remaining fragments.
 func (t *Table[O]) merge(ids []ID) []ID {
 	kept := ids[:0]
 	for _, id := range ids {
@@ -101,13 +101,13 @@ func (t *Table[O]) merge(ids []ID) []ID {
 	return kept
 }
 
-// cutAtCapacity makes two gaps of one that is in no list.
+// cutAtCapacity splits a gap that is in no list at the capacity.
 func (t *Table[O]) cutAtCapacity(gap ID) (behind ID) {
 	t.odd |= t.capacity
 	return t.order.id(t.split(t.order.find(gap), t.capacity-t.rows[gap].Offset))
 }
 
-// freeBehind gives up a fragment that ends behind the capacity, whose row is a gap's already, and returns the gap that is left before it.
+// freeBehind removes a fragment that ends behind the capacity and whose row is already a gap's. It returns the gap that is left before the capacity.
 func (t *Table[O]) freeBehind(id ID) ID {
 	left := None
 	if t.rows[id].Offset < t.capacity {
@@ -140,7 +140,7 @@ func (t *Table[O]) freeBehind(id ID) ID {
 	return left
 }
 
-// trim takes what lies at p off if it is the last fragment and a gap behind the capacity.
+// trim removes the fragment at p if it is the last one and a gap behind the capacity.
 func (t *Table[O]) trim(p place) {
 	o := &t.order
 	id := o.id(p)

@@ -1,7 +1,7 @@
-// Package lifecycle is the state machine of one checkpoint on one tier, after figure 1 of the caching paper. It decides nothing: it says
-// which changes of state are possible, in one table, and makes every other one an error.
+// Package lifecycle is the state machine of one checkpoint on one tier, after figure 1 of Maurya et al., HPDC'23. It makes no decisions: one table
+// lists the possible transitions, and every other one is an error.
 //
-// docs/life-cycle.md shows the table as a diagram and says where it differs from the paper and why.
+// docs/life-cycle.md shows the table as a diagram and explains where it differs from the paper.
 package lifecycle
 
 import (
@@ -9,10 +9,10 @@ import (
 	"fmt"
 )
 
-// ErrTransition reports an event which the state does not allow: a defect of the caller, and nothing has changed.
+// ErrTransition reports an event that the state does not allow: a defect of the caller. The state is unchanged.
 var ErrTransition = errors.New("impossible change of a checkpoint's life cycle")
 
-// State is where a checkpoint stands on a tier. The zero value is Init.
+// State is the state of a checkpoint on a tier. The zero value is Init.
 type State uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	Flushed                      // here, and complete on a lower tier: evictable
 	ReadInProgress               // its bytes arrive from a lower tier
 	ReadComplete                 // here, and promised to a coming restore: not evictable
-	Consumed                     // here, and never needed again: evictable before all others
+	Consumed                     // here, and not needed any more: evicted before all others
 
 	states = iota
 )
@@ -39,22 +39,22 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// Event is what happens to a checkpoint on a tier.
+// Event is an event in the life of a checkpoint on a tier.
 type Event uint8
 
 const (
-	BeginWrite       Event = iota // space is reserved, its bytes are on their way from above
+	BeginWrite       Event = iota // space is reserved, its bytes are arriving from above
 	WriteDone                     // they are complete
 	FlushDone                     // a lower tier holds a complete copy
 	LowerLost                     // no lower tier holds a complete copy any more
-	BeginRead                     // space is reserved, its bytes are on their way from below
+	BeginRead                     // space is reserved, its bytes are arriving from below
 	ReadDone                      // they are complete
-	Promise                       // a hint or a restore wants it kept
-	ReleaseFlushed                // nothing wants it kept any more; a lower tier holds a complete copy
-	ReleaseUnflushed              // nothing wants it kept any more; no lower tier holds a complete copy
+	Promise                       // a hint or a restore needs it kept
+	ReleaseFlushed                // no hint or restore needs it any more; a lower tier holds a complete copy
+	ReleaseUnflushed              // no hint or restore needs it any more; no lower tier holds a complete copy
 	Consume                       // it was restored for the last time, or dropped
-	Abort                         // the transfer under way failed or was given up
-	Evict                         // its space is given away
+	Abort                         // the transfer under way failed or was cancelled
+	Evict                         // its space is freed
 
 	events = iota
 )
@@ -72,7 +72,7 @@ func (e Event) String() string {
 	return eventNames[e]
 }
 
-// Release is the event that nothing wants the checkpoint kept any more: it was restored, not for the last time, or its hint was withdrawn.
+// Release is the event that no hint or restore needs the checkpoint any more: it was restored, not for the last time, or its hint was withdrawn.
 func Release(flushed bool) Event {
 	if flushed {
 		return ReleaseFlushed
@@ -80,7 +80,7 @@ func Release(flushed bool) Event {
 	return ReleaseUnflushed
 }
 
-// transitions is the life cycle. What is not here is impossible.
+// transitions is the life cycle; a transition that is not listed is impossible.
 var transitions = [states]map[Event]State{
 	Init: {
 		BeginWrite: WriteInProgress,
@@ -108,7 +108,7 @@ var transitions = [states]map[Event]State{
 	ReadComplete: {
 		FlushDone:        ReadComplete, // a flush that was under way when the promise was made
 		LowerLost:        ReadComplete,
-		Promise:          ReadComplete, // one more
+		Promise:          ReadComplete, // a further promise
 		ReleaseFlushed:   Flushed,
 		ReleaseUnflushed: WriteComplete,
 		Consume:          Consumed,
@@ -120,7 +120,7 @@ var transitions = [states]map[Event]State{
 	},
 }
 
-// dense is transitions as an array, off by one so that zero is impossible: Next is called for every fragment under the engine's lock.
+// dense is transitions as an array, off by one so that zero means impossible. The engine calls Next for every fragment under its lock.
 var dense = func() (table [states][events]uint8) {
 	for s, row := range transitions {
 		for e, to := range row {
@@ -140,7 +140,7 @@ func (s State) Next(e Event) (State, error) {
 	return s, fmt.Errorf("%w: %s in %s", ErrTransition, e, s)
 }
 
-// Evictable tells whether the space may be given away at once.
+// Evictable tells whether the space may be freed at once.
 func (s State) Evictable() bool { return s == Flushed || s == Consumed }
 
 // HasBytes tells whether the tier holds the complete checkpoint, so that a restore or a flush may read it here.
@@ -148,7 +148,7 @@ func (s State) HasBytes() bool {
 	return s == WriteComplete || s == Flushed || s == ReadComplete || s == Consumed
 }
 
-// Pinned tells whether it is kept for a restore: being read for one, or promised to one.
+// Pinned tells whether the copy is kept for a restore: being loaded for one, or promised to one.
 func (s State) Pinned() bool { return s == ReadInProgress || s == ReadComplete }
 
 // Busy tells whether a transfer into its space is under way.

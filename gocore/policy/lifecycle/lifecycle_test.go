@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The life cycle once more, written down by hand and independently of the table: state, event, state.
+// The life cycle again, written by hand and independently of the table: state, event, state.
 const expected = `
 INIT               BeginWrite      WRITE_IN_PROGRESS
 INIT               BeginRead       READ_IN_PROGRESS
@@ -88,7 +88,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// Whatever happens, a checkpoint can come to an end, and what was evicted can come back.
+// Whatever happens, a checkpoint can reach an end, and an evicted one can return.
 func TestEveryStateLeadsHome(t *testing.T) {
 	for s := range State(states) {
 		reached := map[State]bool{s: true}

@@ -2,18 +2,18 @@ package plan
 
 import "velocpy/gocore/model"
 
-// A constant is a key that comes back every few restores, beside the sweep over the others: a velocity model, a weight. It is kept
-// apart from the sweep, which would otherwise look like no order at all.
+// A constant is a key that recurs every few restores beside the sweep over the other keys: a velocity model, a weight. It is kept apart from the
+// sweep, which would otherwise show no order at all.
 type constant struct {
 	key    model.Key
-	seen   int64 // restore at which it came last
+	seen   int64 // tick of its last restore
 	period int64
 	times  int // recurrences in a row with this period
 }
 
 const (
-	recentSize    = 4 // a key that comes back within so many restores is a constant
-	constantLimit = 4 // constants followed at once
+	recentSize    = 4 // a key that recurs within so many restores is a constant
+	constantLimit = 4 // constants tracked at once
 	constantProof = 2 // equal periods before a constant is expected again
 )
 
@@ -23,8 +23,8 @@ type constants struct {
 	tick   int64 // restores so far
 }
 
-// observe counts a restore and tells whether k is a constant, and whether its recurrence, or another's absence, changes what to expect.
-// What the sweep foresaw is none, nor what came back once only.
+// observe counts a restore. recurs tells whether k is a constant. changed tells whether its recurrence, or another constant's absence, changes the
+// expectations. A restore that the sweep foresaw is no constant, nor is a key that recurred only once.
 func (c *constants) observe(k model.Key, foreseen bool) (recurs, changed bool) {
 	gap := c.gap(k)
 	c.recent[c.tick%recentSize] = k
@@ -42,10 +42,10 @@ func (c *constants) observe(k model.Key, foreseen bool) (recurs, changed bool) {
 	if gap > 0 {
 		changed = c.enlist(constant{key: k, seen: now, period: gap, times: 1}) || changed
 	}
-	return gap == 1, changed // the same once more: nothing follows from it
+	return gap == 1, changed // the same key directly again implies nothing
 }
 
-// enlist follows one more key that came back; the one that was followed for the longest time makes room.
+// enlist adds a recurring key. If the list is full, the constant tracked longest is removed.
 func (c *constants) enlist(x constant) (changed bool) {
 	if len(c.list) == constantLimit {
 		changed = c.list[0].times >= constantProof
@@ -55,7 +55,7 @@ func (c *constants) enlist(x constant) (changed bool) {
 	return changed
 }
 
-// gap is the number of restores since k's last one, 0 if that is too long ago.
+// gap is the number of restores since the last restore of k; 0 if that is too long ago.
 func (c *constants) gap(k model.Key) int64 {
 	for g := int64(1); g <= min(recentSize, c.tick); g++ {
 		if c.recent[(c.tick-g)%recentSize] == k {
@@ -77,7 +77,7 @@ func (c *constant) again(now int64) (changed bool) {
 	return changed
 }
 
-// forget drops constants that stayed away for several periods, and k if the sweep foresaw it.
+// forget removes constants that were absent for more than two periods, and k if the sweep foresaw it.
 func (c *constants) forget(now int64, k model.Key, foreseen bool) (changed bool) {
 	kept := c.list[:0]
 	for _, x := range c.list {

@@ -7,11 +7,11 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Due are the hinted restores that a loop over the plan has yet to do, in the plan's order. Restores that the application asks for by key leave the
+// Due holds the hinted restores that a loop over the plan has yet to do, in the plan's order. Restores that the application asks for by key leave the
 // list as they happen, with the patience of an Order. It is not safe for concurrent use.
 type Due struct {
 	queue    queue
-	returned []dueRestore // taken but not done: they come before the queue's head; ascending
+	returned []dueRestore // taken but not done: they precede the queue's head; ascending
 	floor    int64        // restores with lower numbers were withdrawn
 }
 
@@ -24,7 +24,7 @@ type dueRestore struct {
 // NewDue returns an empty list.
 func NewDue() *Due { return &Due{queue: queue{patience: Options{}.withDefaults().Patience}} }
 
-// Append puts the restores among the hints behind those that are due already. Amortised O(1) per hint.
+// Append adds the restores among the hints behind those that are due already. Amortised O(1) per hint.
 func (d *Due) Append(hints ...Hint) {
 	for _, h := range hints {
 		if h.Op == Restore || h.Op == Last {
@@ -33,7 +33,7 @@ func (d *Due) Append(hints ...Hint) {
 	}
 }
 
-// Take removes the first restore and returns its number, which Return takes. ok=false: none is due.
+// Take removes the first restore and returns its number, for Return. ok=false: none is due.
 func (d *Due) Take() (k model.Key, last bool, seq int64, ok bool) {
 	if len(d.returned) > 0 {
 		first := d.returned[0]
@@ -49,8 +49,8 @@ func (d *Due) Take() (k model.Key, last bool, seq int64, ok bool) {
 	return k, last, seq, true
 }
 
-// Return makes a restore due again that was taken and did not happen: before all that follow it in the plan. It does nothing when the plan was
-// withdrawn meanwhile, or when no restore of this number can have been taken.
+// Return makes a restore due again that was taken and did not happen, before all that follow it in the plan. It does nothing if the plan was
+// withdrawn meanwhile, or if no restore of this number can have been taken.
 func (d *Due) Return(seq int64, k model.Key, last bool) {
 	if seq < d.floor || seq >= d.queue.head {
 		return
@@ -62,7 +62,7 @@ func (d *Due) Return(seq int64, k model.Key, last bool) {
 	d.returned = slices.Insert(d.returned, i, dueRestore{seq, k, last})
 }
 
-// Met notes that the application restored k by itself: the key's first due restore has happened.
+// Met records that the application restored k by itself: the key's first due restore has happened.
 func (d *Due) Met(k model.Key) {
 	if i := slices.IndexFunc(d.returned, func(r dueRestore) bool { return r.key == k }); i >= 0 {
 		d.returned = slices.Delete(d.returned, i, i+1)
@@ -73,7 +73,7 @@ func (d *Due) Met(k model.Key) {
 	}
 }
 
-// Clear withdraws all that is due.
+// Clear withdraws all due restores.
 func (d *Due) Clear() {
 	d.returned = nil
 	d.queue.reset(d.queue.tail)

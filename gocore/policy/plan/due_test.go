@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// dueModel is the list as a slice: slow and plain.
+// dueModel is the list as a slice: slow and simple.
 type dueModel struct {
 	due  []dueRestore
 	next int64
@@ -36,7 +36,7 @@ func (m *dueModel) giveBack(r dueRestore) {
 	m.due = slices.Insert(slices.Clone(m.due), i, r)
 }
 
-// TestDueTakeAndReturn takes and returns restores as several loops do whose restores fail at times: nothing is lost, nothing comes twice, and each comes
+// TestDueTakeAndReturn takes and returns restores like several loops whose restores fail at times. No restore is lost or comes twice, and each comes
 // in the plan's order among those that are due.
 func TestDueTakeAndReturn(t *testing.T) {
 	for seed := range uint64(200) {
@@ -70,7 +70,7 @@ func TestDueTakeAndReturn(t *testing.T) {
 					r := taken[i]
 					taken = slices.Delete(taken, i, i+1)
 					d.Return(r.seq, r.key, r.last)
-					d.Return(r.seq, r.key, r.last) // a second time is nothing
+					d.Return(r.seq, r.key, r.last) // a second Return does nothing
 					m.giveBack(r)
 				}
 			case 9:
@@ -92,7 +92,7 @@ func TestDueTakeAndReturn(t *testing.T) {
 	}
 }
 
-// TestDueMet restores by key: what was overtaken a few times stays due, what is overtaken for good does not.
+// TestDueMet restores by key. A restore that was overtaken a few times stays due, one that was overtaken too often does not.
 func TestDueMet(t *testing.T) {
 	d := NewDue()
 	for i := range int64(40) {
@@ -101,7 +101,7 @@ func TestDueMet(t *testing.T) {
 	for i := int64(1); i < 9; i++ { // as often as a restore may be overtaken
 		d.Met(model.Key{Number: i})
 	}
-	d.Met(model.Key{Number: 100}) // nobody hinted it
+	d.Met(model.Key{Number: 100}) // no hint announced it
 	k, _, seq, _ := d.Take()
 	if k.Number != 0 {
 		t.Fatalf("%v came first, not 0", k)

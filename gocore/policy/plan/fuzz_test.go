@@ -7,10 +7,10 @@ import (
 	"velocpy/gocore/model"
 )
 
-// The queue of hints does what the slice does. A byte is a step: its upper half says what, its lower half which key.
+// The queue of hints behaves like the slice. Each byte is a step: its upper half is the operation, its lower half the key.
 func FuzzHints(f *testing.F) {
 	f.Fuzz(func(t *testing.T, patience int8, steps []byte) {
-		if len(steps) > 128 { // the model takes its time
+		if len(steps) > 128 { // the model is slow
 			return
 		}
 		o := New(Options{Patience: int(patience)})
@@ -29,7 +29,7 @@ func FuzzHints(f *testing.F) {
 				h := Hint{Op: []Op{Restore, Last, Drop, Advance, Restore, Restore, Restore}[what], Key: key, Steps: int64(b&15) - 3}
 				o.Append(h)
 				m.append(h)
-			case 7: // a batch, with the repetitions that the byte asks for
+			case 7: // a batch, with repetitions according to the byte
 				list := make([]Hint, b&7)
 				for k := range list {
 					list[k] = Hint{Op: Restore, Key: model.NumberKey(int64(k % (i%5 + 1)))}

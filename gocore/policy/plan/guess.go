@@ -8,24 +8,24 @@ import (
 
 const (
 	proof      = 2  // restores in a row that a predictor must explain to be trusted
-	proofLimit = 64 // the most that is demanded after guesses that failed
-	paysOff    = 8  // restores guessed right after which a guess that ends has not failed
+	proofLimit = 64 // the largest proof demanded after failed guesses
+	paysOff    = 8  // after so many restores guessed right, the end of a guess is no failure
 
-	creditStart = 4 // what a trusted predictor begins with
-	creditLimit = 8 // hits add one up to this
-	creditMiss  = 4 // a miss takes away: the first one ends a young guess, the second in a row any
+	creditStart = 4 // credit of a newly trusted predictor
+	creditLimit = 8 // each hit adds one, up to this
+	creditMiss  = 4 // a miss subtracts this: the first miss ends a young guess, the second in a row ends any
 )
 
-// guess expects restores of a history that gives no hints. Every predictor is scored by the restores in a row which it explains; the best one is
-// trusted once it explains enough, and loses the trust when it fails. After every guess that failed early the next needs twice the proof.
+// guess predicts the restores of a history that gives no hints. Each predictor is scored by the number of restores in a row that it explains. The
+// best one is trusted once it explains enough, and loses the trust when it fails. After a guess that failed early the next one needs twice the proof.
 type guess struct {
 	live      written
 	trail     trail
 	constants constants
 	sweep     sweep
 	run       tally // restores in a row that each predictor explains
-	holding   bool  // the last restore did not belong to the sweep, as it seems
-	held      pause // the sweep before it
+	holding   bool  // the last restore apparently did not belong to the sweep
+	held      pause // the sweep before that restore
 	trusted   int   // predictor, or undecided
 	credit    int
 	hits      int // of the trusted predictor
@@ -40,7 +40,7 @@ func newGuess(keys *Keys, lookahead int) *guess {
 	return g
 }
 
-// pause is a sweep that was interrupted by a single restore, and may go on.
+// pause is a sweep that was interrupted by a single restore, and may continue.
 type pause struct {
 	sweep sweep
 	run   tally
@@ -68,7 +68,7 @@ func (g *guess) observe(k model.Key) {
 	switch {
 	case n.ok:
 		g.judge(k, foreseen, before)
-	case g.holding: // the sweep that was interrupted has come to its end meanwhile
+	case g.holding: // the interrupted sweep has ended meanwhile
 		g.holding = false
 		g.ahead.stale = true
 	}
@@ -85,13 +85,13 @@ func (g *guess) next() likely {
 	return g.existing(g.anchor().next(g.trusted, &g.trail))
 }
 
-// existing leaves out a key that does not exist: strides run past their ends.
+// existing rejects a key that does not exist: strides run past their ends.
 func (g *guess) existing(n likely) likely {
 	n.ok = n.ok && g.live.has(n.key)
 	return n
 }
 
-// anchor is where the guess goes on: the sweep, or the one that a single restore interrupted.
+// anchor is the sweep that the guess continues: the current one, or the one that a single restore interrupted.
 func (g *guess) anchor() *sweep {
 	if g.holding {
 		return &g.held.sweep
@@ -99,7 +99,7 @@ func (g *guess) anchor() *sweep {
 	return &g.sweep
 }
 
-// score counts for each predictor whether it expected k. A trusted one that expected nothing neither gains nor loses.
+// score updates for each predictor whether it expected k. A trusted one that expected no restore neither gains nor loses.
 func (g *guess) score(k model.Key) {
 	for kind := range g.run {
 		switch {
@@ -111,7 +111,7 @@ func (g *guess) score(k model.Key) {
 	}
 }
 
-// judge rewards or charges the trusted predictor, which expected something before this restore of k.
+// judge rewards or charges the trusted predictor, which expected a restore before this restore of k.
 func (g *guess) judge(k model.Key, foreseen bool, before tally) {
 	if foreseen {
 		g.credit = min(g.credit+1, creditLimit)
@@ -120,7 +120,7 @@ func (g *guess) judge(k model.Key, foreseen bool, before tally) {
 		}
 		return
 	}
-	resumed := g.holding && g.foresaw(g.trusted) // the restore before was no interruption: the sweep went on from there
+	resumed := g.holding && g.foresaw(g.trusted) // the previous restore was no interruption: the sweep continued from there
 	again := g.holding
 	g.holding = false
 	if resumed {
@@ -135,7 +135,7 @@ func (g *guess) judge(k model.Key, foreseen bool, before tally) {
 		g.giveUp()
 		return
 	}
-	// A restore from the window skips what lies before it; a first one from elsewhere interrupts.
+	// A restore from the window skips the restores before it; a first one from elsewhere interrupts.
 	if _, skips := g.ahead.find(k); skips || again {
 		g.ahead.stale = true
 	} else {
@@ -150,7 +150,7 @@ func (g *guess) giveUp() {
 	g.trust(undecided)
 }
 
-// choose trusts the best predictor, unless one that still expects something is trusted already.
+// choose trusts the best predictor, unless the trusted one still expects a restore.
 func (g *guess) choose() {
 	if g.holding || g.next().ok {
 		return
@@ -160,7 +160,7 @@ func (g *guess) choose() {
 	}
 }
 
-// best is the predictor with the most evidence of those that are proven and in the running.
+// best is the predictor with the most evidence among the proven ones for which runs is true.
 func (g *guess) best(runs func(kind int) bool) int {
 	best := undecided
 	for kind := range g.run {
@@ -171,11 +171,11 @@ func (g *guess) best(runs func(kind int) bool) int {
 	return best
 }
 
-// foresaw tells whether a predictor expected the restore just scored; goesOn, whether it expects another.
+// foresaw tells whether a predictor expected the restore just scored, goesOn whether it expects a further one.
 func (g *guess) foresaw(kind int) bool { return g.run[kind] > 1 }
 func (g *guess) goesOn(kind int) bool  { return g.existing(g.sweep.next(kind, &g.trail)).ok }
 
-// evidence is how many restores in a row speak for a predictor; a stride over several restores explains its first ones trivially.
+// evidence is how many restores in a row support a predictor. A stride over several restores explains its first ones trivially.
 func (g *guess) evidence(kind int) int {
 	n := int(g.run[kind])
 	if kind > strided {
@@ -199,7 +199,7 @@ func (g *guess) wrote(k model.Key) {
 	if g.trusted == stacked || g.ahead.ended {
 		g.ahead.stale = true
 	}
-	// What the last sweep began with exists again: the trusted predictor, at its end, may hand over.
+	// The first key of the last sweep exists again: the trusted predictor, at its end, may hand over.
 	if n := g.sweep.next(repeated, &g.trail); n.ok && n.key == k && g.evidence(repeated) >= g.proof {
 		g.choose()
 	}

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// history drives an Order as an application does, and counts what was foreseen.
+// history drives an Order like an application, and counts the expected restores.
 type history struct {
 	*Order
 	restores  int
@@ -76,7 +76,7 @@ func equal(a, b []model.Key) bool {
 	return true
 }
 
-// A loop is guessed after two restores, one with a stride after three, and from then on exactly, its end included.
+// A loop is guessed after two restores, one with a stride after three. From then on every guess is exact, including the end.
 func TestGuessLoops(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -110,7 +110,7 @@ func TestGuessLoops(t *testing.T) {
 	}
 }
 
-// Orders that clients have, and how many restores may come unexpected before and while the guess settles.
+// Orders of real clients, and how many restores may be unexpected before and while the guess settles.
 func TestGuessPatterns(t *testing.T) {
 	reference, speed := model.TextKey("model"), model.TextKey("speed")
 	for _, tc := range []struct {
@@ -164,7 +164,7 @@ func TestGuessPatterns(t *testing.T) {
 				h.restore(reference, speed, k)
 			}
 		}},
-		{"a constant now and then", 100 + 6, 8, func(h *history) { // which itself comes unexpected every time
+		{"a constant now and then", 100 + 6, 8, func(h *history) { // which itself is unexpected every time
 			h.Written(reference)
 			for i, k := range numbers(999, 0, -1) {
 				if h.restore(k); i%10 == 0 {
@@ -172,7 +172,7 @@ func TestGuessPatterns(t *testing.T) {
 				}
 			}
 		}},
-		{"every checkpoint twice in a row", 1000 + 4, 8, func(h *history) { // the second one comes unexpected, the first does not
+		{"every checkpoint twice in a row", 1000 + 4, 8, func(h *history) { // the second one is unexpected, the first is not
 			for _, k := range numbers(999, 0, -1) {
 				h.restore(k, k)
 			}
@@ -216,7 +216,7 @@ func TestGuessPatterns(t *testing.T) {
 	}
 }
 
-// Reversal schedules restore what was written last and not dropped yet.
+// Reversal schedules restore the latest key written and not dropped yet.
 func TestGuessReversalSchedules(t *testing.T) {
 	for _, tc := range []struct{ steps, slots, percent int }{{250, 3, 65}, {250, 10, 90}, {1000, 20, 95}, {1000, 100, 98}} {
 		h := &history{Order: New(Options{Guess: true})}
@@ -231,7 +231,7 @@ func TestGuessReversalSchedules(t *testing.T) {
 	}
 }
 
-// A random order is left alone: after a few failures next to nothing is expected, so that nothing is fetched in vain.
+// A random order is not guessed: after a few failures hardly any restore is expected, so that hardly any is prefetched in vain.
 func TestGuessLeavesRandomOrdersAlone(t *testing.T) {
 	for _, n := range []int64{10, 30, 1000} {
 		h := guessing(int(n))
@@ -249,7 +249,7 @@ func TestGuessLeavesRandomOrdersAlone(t *testing.T) {
 	}
 }
 
-// What a guess expected and did not get is reported once, together, when the guess is given up.
+// When a guess is given up, its unmet expectations are reported once, together.
 func TestGuessGivenUpIsWithdrawn(t *testing.T) {
 	h := guessing(1000)
 	h.restore(model.NumberKey(999), model.NumberKey(998))
@@ -297,7 +297,7 @@ func TestHintsEndAGuess(t *testing.T) {
 	}
 }
 
-// Hints are used up, or withdrawn: the guess takes over, with what it learned meanwhile.
+// When hints are used up or withdrawn, the guess takes over, with what it learned meanwhile.
 func TestAGuessFollowsHints(t *testing.T) {
 	h := guessing(100)
 	h.Append(hints(Restore, 99, 98, 97)...)
@@ -333,7 +333,7 @@ func TestGuessForgetsWhatIsDropped(t *testing.T) {
 	}
 }
 
-// A reader that follows the writer: what it will read next is expected as soon as it is written.
+// A reader follows the writer: its next restores are expected as soon as the keys are written.
 func TestGuessGrowsWithWrites(t *testing.T) {
 	h := guessing(4)
 	h.restore(numbers(0, 3, 1)...)
@@ -351,7 +351,7 @@ func TestGuessGrowsWithWrites(t *testing.T) {
 	}
 }
 
-// An interrupted sweep whose next checkpoint is dropped cannot go on, and does not stand in the way of another one.
+// An interrupted sweep whose next checkpoint is dropped cannot continue, and does not block another one.
 func TestGuessLeavesAnInterruptedSweep(t *testing.T) {
 	h := guessing(1000)
 	h.restore(numbers(996, 900, -6)...)

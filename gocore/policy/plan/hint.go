@@ -9,10 +9,10 @@ const (
 	Restore Op = iota // a restore of Key
 	Last              // the final restore of Key
 	Drop              // Key will not be needed any more
-	Advance           // Steps restore intervals pass without a restore
+	Advance           // Key is not needed any more
 )
 
-// String names the operation as messages do.
+// String is the name of the operation in messages.
 func (op Op) String() string {
 	switch op {
 	case Restore:
@@ -27,7 +27,7 @@ func (op Op) String() string {
 	return "unknown"
 }
 
-// Hint is one element of a restore order. Key belongs to Restore, Last and Drop, Steps to Advance.
+// Hint is one element of a restore order. Key is for Restore, Last and Drop, Steps for Advance.
 type Hint struct {
 	Op    Op
 	Key   model.Key

@@ -1,8 +1,7 @@
-// Package plan keeps the restore order of one history: the queue of hints that the application gave, or, when it gave none,
-// a guess from what it restored so far.
+// Package plan keeps the restore order of one history: the queue of hints from the application, or, without hints, a guess from its restores so far.
 //
-// The package is pure: no goroutines, no clock, no locks. Its caller serialises the calls. Everything it says is advice:
-// the application may restore what it likes, whenever it likes, and no answer given here can make that wrong.
+// The package is pure: no goroutines, no clock, no locks. Its caller serialises the calls. All its answers are advice: the application may restore
+// any key at any time, and a wrong answer cannot make that restore wrong.
 package plan
 
 import (
@@ -14,7 +13,7 @@ import (
 
 var textSeed = maphash.MakeSeed()
 
-// tagOf condenses a key to 32 bits, never zero, of which a table uses all but the lowest to place it.
+// tagOf condenses a key to 32 bits, never zero. A table uses all but the lowest bit as the key's slot.
 func tagOf(k model.Key) uint32 {
 	if k.IsText {
 		return uint32(maphash.String(textSeed, k.Text)>>32) | 1

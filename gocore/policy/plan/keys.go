@@ -2,37 +2,38 @@ package plan
 
 import "velocpy/gocore/model"
 
-// Ref is a small number that stands for a key of one history as long as somebody holds it: numbers in a row get Refs in a row, so that what is kept by
-// Ref lies together for neighbours. Afterwards it may stand for another key.
+// Ref is a small number that stands for a key of one history while the key is held. Consecutive numbers get consecutive Refs, so that data kept by
+// Ref is adjacent for neighbours. After the last Release the Ref may stand for another key.
 type Ref uint32
 
 // Nobody is the Ref of no key.
 const Nobody Ref = 0
 
-// Keys is the one table of a history's keys. Numbers that go on, without many holes, with the stride between the first two lie in groups of neighbours that
-// are found by their place, so that a sweep forwards or backwards stays on the same few cache lines however many keys there are, and a jump meets one
-// new line. All other keys go through a hash table. Finding, holding and releasing are O(1); growth copies no more than the list of groups or the
+// Keys is the one table of a history's keys. Numbers that continue, without many holes, with the stride between the first two are in groups of
+// neighbours, found by their place. So a sweep forwards or backwards stays on the same few cache lines however many keys there are. A jump touches
+// one new line. All other keys go through a hash table. Finding, holding and releasing are O(1); growth copies no more than the list of groups or the
 // hash table.
 //
-// Memory per key: 25 bytes, up to 125 where there are many holes; and 11 to 21 in the hash table, and the text. A number whose neighbours have gone
-// keeps the room of its group.
+// Memory per key: 25 bytes, up to 125 with many holes. The hash table adds 11 to 21 bytes, and the text. A number whose neighbours are gone keeps the
+// room of its group.
 type Keys struct {
 	rows   []*[groupSize]row // by group; free of pointers
 	groups []group
-	near   []uint32 // by place of numbers in the row that begins at first, place >> groupBits: the group; 0: none
+	// near lists the groups by the place of their numbers in the sequence that begins at first: index place >> groupBits; 0: none.
+	near   []uint32
 	first  int64
-	stride int64    // 0: not known before there is a second number
+	stride int64    // 0: unknown before there is a second number
 	lined  int      // groups in near
-	empty  []uint32 // groups that nothing is in
+	empty  []uint32 // groups without keys
 	free   Ref      // unused rows of the other groups, chained through next
-	far    table    // key -> Ref, of those that are not near
+	far    table    // key -> Ref, of the keys that are not near
 	n      int
 }
 
-// row is what a history knows of one key: all of it on one cache line, beside its neighbours'.
+// row is the state of one key in a history. It is on one cache line, beside its neighbours'.
 type row struct {
 	number     int64
-	prev, next Ref    // of the keys by their writing; next: of the unused rows
+	prev, next Ref    // in the list of keys by their writing; next: also of the unused rows
 	seen       uint32 // position in the trail (low 32 bits)
 	holders    uint8  // 0: the row is not in use
 	isText     bool
@@ -40,7 +41,7 @@ type row struct {
 	remembered bool // seen is valid
 }
 
-// group is what else there is to know of 32 rows: those of neighbours in near, or of any keys.
+// group is the further state of 32 rows: of neighbours in near, or of any keys.
 type group struct {
 	texts *[groupSize]string // nil while there are none
 	place int64              // in near, or -1
@@ -52,15 +53,16 @@ const (
 	groupSize = 1 << groupBits
 	groupMask = groupSize - 1
 
-	// Numbers get a group of neighbours while such groups have at most so many rows for each key, and places reach so many times as far as they do.
+	// Numbers get a group of neighbours while such groups have at most thin rows per key, and places reach at most wide times as far as the groups
+	// do.
 	thin, wide = 4, 4
-	firstFew   = 16 // groups that need not be asked
+	firstFew   = 16 // the first groups are exempt from these bounds
 	fewKeys    = 64
 )
 
 func (ks *Keys) row(r Ref) *row { return &ks.rows[r>>groupBits][r&groupMask] }
 
-// Len is the number of keys that somebody holds.
+// Len is the number of held keys.
 func (ks *Keys) Len() int { return ks.n }
 
 // Key is the key that r stands for.
@@ -84,7 +86,7 @@ func (ks *Keys) Find(k model.Key) Ref {
 	return Ref(ref)
 }
 
-// place is where a number stands in the row that goes on from the first with the stride. No two numbers have the same.
+// place is the position of a number in the sequence that starts at first with the stride. No two numbers have the same.
 func (ks *Keys) place(k model.Key) (place uint64, ok bool) {
 	d := k.Number - ks.first
 	switch {
@@ -111,7 +113,7 @@ func (ks *Keys) Hold(k model.Key) Ref {
 	return r
 }
 
-// Release takes one Hold back.
+// Release undoes one Hold.
 func (ks *Keys) Release(r Ref) {
 	x := ks.row(r)
 	if x.holders--; x.holders == 0 {
@@ -119,7 +121,7 @@ func (ks *Keys) Release(r Ref) {
 	}
 }
 
-// add gives k, which has none, a row without holders.
+// add gives k, which has no row, a row without holders.
 func (ks *Keys) add(k model.Key) Ref {
 	ks.n++
 	r, near := ks.beside(k)
@@ -139,7 +141,7 @@ func (ks *Keys) add(k model.Key) Ref {
 	return r
 }
 
-// beside returns the row for k in the group of its neighbours, if it is to lie there.
+// beside returns the row for k in the group of its neighbours, if it belongs there.
 func (ks *Keys) beside(k model.Key) (r Ref, ok bool) {
 	if k.IsText {
 		return Nobody, false
@@ -164,8 +166,8 @@ func (ks *Keys) beside(k model.Key) (r Ref, ok bool) {
 	return refIn(g, place), true
 }
 
-// learn takes the row that numbers stand in from the first two, whose place does not depend on the stride, and looks for another one while there are
-// but a few and the next does not stand in it: what is written first may be a model beside a row of states.
+// learn takes the sequence from the first two numbers; the place of the first does not depend on the stride. While there are few keys and the next
+// number is not in the sequence, it starts another one. The first key written may be a model beside a sequence of states.
 func (ks *Keys) learn(number int64) {
 	if _, ok := ks.place(model.NumberKey(number)); !ok && ks.stride != 0 && ks.n < fewKeys && ks.lined == 1 {
 		if id := ks.near[0]; id != 0 && ks.groups[id].used <= 2 {
@@ -180,7 +182,7 @@ func (ks *Keys) learn(number int64) {
 	}
 }
 
-// scatter makes a group of neighbours one of any keys.
+// scatter turns a group of neighbours into a group of any keys.
 func (ks *Keys) scatter(id uint32) {
 	ks.near[ks.groups[id].place] = 0
 	ks.lined--
@@ -196,13 +198,14 @@ func (ks *Keys) scatter(id uint32) {
 	}
 }
 
-// open returns a group that is empty, for the neighbours at a place or, with -1, for any keys.
+// open returns an empty group, for the neighbours at a place or, with -1, for any keys.
 func (ks *Keys) open(place int64) (id uint32) {
 	if n := len(ks.empty); n > 0 {
 		id, ks.empty = ks.empty[n-1], ks.empty[:n-1]
 	} else {
 		if len(ks.rows) == 0 {
-			ks.rows, ks.groups = append(ks.rows, nil), append(ks.groups, group{}) // so that no Ref is Nobody
+			// Group 0 stays unused, so that no Ref is Nobody.
+			ks.rows, ks.groups = append(ks.rows, nil), append(ks.groups, group{})
 		}
 		id = uint32(len(ks.rows))
 		ks.rows, ks.groups = append(ks.rows, new([groupSize]row)), append(ks.groups, group{})
@@ -211,7 +214,7 @@ func (ks *Keys) open(place int64) (id uint32) {
 	return id
 }
 
-// take returns an unused row among any keys.
+// take returns an unused row of a group of any keys.
 func (ks *Keys) take() Ref {
 	if ks.free == Nobody {
 		id := ks.open(-1)

@@ -69,7 +69,7 @@ func TestKeysAreAMap(t *testing.T) {
 	})
 }
 
-// Keys that come and go reuse the rows of those that went; when all have gone, so has the memory.
+// New keys reuse the rows of released ones. When all keys are released, the memory is freed.
 func TestKeysReuseMemory(t *testing.T) {
 	for _, stride := range []int64{1, 1000, -7} {
 		var ks Keys
@@ -93,7 +93,7 @@ func TestKeysReuseMemory(t *testing.T) {
 	}
 }
 
-// What a key costs among a million: in a row, without neighbours, and anywhere.
+// The memory per key among a million: consecutive, without neighbours, and random.
 func TestKeysMemory(t *testing.T) {
 	const n = 1_000_000
 	rng := rand.New(rand.NewPCG(5, 5))

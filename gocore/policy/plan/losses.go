@@ -2,7 +2,7 @@ package plan
 
 import "velocpy/gocore/model"
 
-// losses are keys that are not expected any more, each once, in the order in which that came about.
+// losses are keys that are not expected any more, each once, in the order in which that happened.
 type losses struct {
 	keys []model.Key
 	held map[model.Key]struct{}
@@ -21,7 +21,7 @@ func (l *losses) add(keys ...model.Key) {
 	}
 }
 
-// take gives all of them out.
+// take returns all of them and empties the list.
 func (l *losses) take() []model.Key {
 	keys := l.keys
 	*l = losses{}

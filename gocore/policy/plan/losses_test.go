@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLosses: each key once, in the order in which it was lost first, and everything until it is taken out.
+// TestLosses: each key once, in the order of its first loss, and all of them until they are taken out.
 func TestLosses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l losses

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reference is a queue of hints as one would write it without a thought for speed: a slice, searched from the front.
+// reference is a queue of hints written without regard to speed: a slice, searched from the front.
 type reference struct {
 	items    []modelItem
 	next     int64 // number of the next restore
@@ -23,7 +23,8 @@ type modelItem struct {
 	Hint
 	seq       int64
 	overtaken int
-	done      bool // it happened before its turn; it stays where it was, as the intervals before it have passed once the head is behind it
+	// done says that it happened before its turn. It stays in place, as the intervals before it have passed once the head is behind it.
+	done bool
 }
 
 func (m *reference) append(hints ...Hint) {
@@ -77,8 +78,8 @@ func (m *reference) upcoming(from int64) (list []string) {
 	return list
 }
 
-// popHead removes the first restore and those behind it that have happened, with what lies before the last of these, and returns the drops among it.
-// Intervals that are announced behind that lie ahead.
+// popHead removes the first restore and the done ones directly behind it, with the elements before the last of these. It returns the drops among
+// them. Intervals announced behind that are still ahead.
 func (m *reference) popHead() (drops []model.Key) {
 	drops = m.due()
 	i := m.first(nil)
@@ -170,7 +171,7 @@ func someHint(keys int64) *rapid.Generator[Hint] {
 	})
 }
 
-// The queue of hints does what the slice does, under every mixture of appending, restoring in and out of turn, and clearing.
+// The queue of hints behaves like the slice, under every mixture of appending, restoring in and out of turn, and clearing.
 func TestQueueIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patience := rapid.SampledFrom([]int{-1, 1, 2, 8}).Draw(t, "patience")
@@ -226,7 +227,7 @@ func TestQueueIsTheModel(t *testing.T) {
 	})
 }
 
-// judge is told of what is not right: a test, or a property of one.
+// judge receives the failures: a test, or a property of one.
 type judge interface {
 	Fatalf(format string, args ...any)
 }
@@ -270,14 +271,15 @@ func sameState(t judge, o *Order, m *reference, keys int64) {
 	}
 }
 
-// Whatever an application does, a guessing order keeps its promises: the three views of what is expected agree, numbers only grow and never serve
-// twice, and every key that was ever expected is restored, reported as withdrawn, or still expected.
+// Whatever an application does, a guessing order keeps its promises. The three views of the expectations agree. Numbers only grow and never serve
+// twice. Every key that was ever expected is restored, reported as withdrawn, or still expected.
 func TestGuessKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SampledFrom([]int64{3, 8, 40}).Draw(t, "keys")
 		o := New(Options{Guess: true, Lookahead: rapid.SampledFrom([]int{1, 5, 32}).Draw(t, "lookahead")})
 		promised := map[model.Key]bool{}
-		excused := map[model.Key]bool{} // were expected when the hints were cleared: whether a guess lost some of them as well is of no interest
+		// Keys that were expected when the hints were cleared: whether a guess lost some of them as well does not matter.
+		excused := map[model.Key]bool{}
 		named := map[int64]model.Key{}
 		alive := map[model.Key]bool{}
 		var head int64
@@ -393,7 +395,7 @@ func TestGuessKeepsItsPromises(t *testing.T) {
 				if o.Guessing() != (n > 0 && o.Len() == 0) {
 					t.Fatalf("guessing %v with %d upcoming and %d queued", o.Guessing(), n, o.Len())
 				}
-				// A reader that goes on where it stopped sees every number once, and misses none that matters.
+				// A reader that continues where it stopped sees every number once, and misses none that matters.
 				o.Upcoming(cursor, func(seq int64, _ model.Key, _ bool) bool {
 					cursor = seq + 1
 					return true

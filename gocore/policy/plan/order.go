@@ -8,13 +8,13 @@ import (
 
 // Options of an Order.
 type Options struct {
-	// Guess makes the order guess what comes next while no hints are queued. Costs the key's place in Keys, and 256 KiB at most for the last
+	// Guess makes the order guess the next restores while no hints are queued. It costs the key's place in Keys, and at most 256 KiB for the last
 	// restores. Default: off.
 	Guess bool
-	// Lookahead is how many restores a guess foretells. Default: 32.
+	// Lookahead is how many restores a guess predicts. Default: 32.
 	Lookahead int
-	// Patience is how often a queued restore may be overtaken by restores queued behind it before it is withdrawn. Default: 8; negative: never overtaken,
-	// the first overtaking withdraws it.
+	// Patience is how often restores queued behind a queued restore may overtake it before it is withdrawn. Default: 8. Negative: the first
+	// overtaking withdraws it.
 	Patience int
 }
 
@@ -29,27 +29,31 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Order is the restore order of one history: the hints that are queued, or a guess while there are none. It is not safe for
-// concurrent use.
+// Order is the restore order of one history: the queued hints, or a guess while there are none. It is not safe for concurrent use.
 //
-// Expected restores are numbered along the order. Numbers never go back and are never used for two restores; the head's number tells which of them lie behind.
+// Expected restores are numbered along the order. Numbers never go back and are never used for two restores. Restores with a number below the head's
+// are past.
 type Order struct {
-	keys  Keys // those written, and those restored lately, if it guesses; and those that its owner holds
+	keys  Keys // the written ones, the recently restored ones if it guesses, and those that its owner holds
 	hints queue
 	guess *guess // nil: never guesses
 	lost  losses // expectations of a guess that ended between two restores, for the next Verdict
 	last  likely // the last restore
 }
 
-// Verdict is what an Order says of a restore.
+// Verdict is what an Order reports about a restore.
 type Verdict struct {
-	Expected  bool        // the restore was queued, or guessed
-	Guessed   bool        // … guessed
-	Last      bool        // it was hinted to be the key's final one
-	Ahead     int64       // how many expected restores it overtook
-	Withdrawn []model.Key // keys that are not expected any more although their last expectation was not met: overtaken for good, or a guess given up
-	Deferred  []model.Key // keys whose next expectation was overtaken for good, and that were expected once more: later, or withdrawn too
-	Drops     []model.Key // drops that became due: nothing queued before them is left
+	Expected bool  // the restore was queued, or guessed
+	Guessed  bool  // … guessed
+	Last     bool  // a hint announced it as the key's final one
+	Ahead    int64 // how many expected restores it overtook
+	// Withdrawn are the keys that are not expected any more although their last expectation was not met. It was overtaken too often, or its guess was
+	// given up.
+	Withdrawn []model.Key
+	// Deferred are the keys whose next expectation was overtaken too often, and that are expected once more. That may be later, or it was withdrawn
+	// too.
+	Deferred []model.Key
+	Drops    []model.Key // drops that became due: no restore queued before them is left
 }
 
 // New returns an empty Order.
@@ -62,11 +66,11 @@ func New(opts Options) *Order {
 	return o
 }
 
-// Keys is the table of the history's keys, which the order's owner may hold keys in too.
+// Keys is the table of the history's keys. The order's owner may hold keys in it too.
 func (o *Order) Keys() *Keys { return &o.keys }
 
-// Append queues hints behind those that are queued already. They end any guess; the keys that only the guess expected are reported as withdrawn
-// by the next Restored. Unknown operations are ignored, Advance with no positive number of steps too. Amortised O(1) per hint.
+// Append queues hints behind the queued ones. They end any guess: the next Restored reports the keys that only the guess expected as withdrawn. It
+// ignores unknown operations, and Advance without a positive number of steps. Amortised O(1) per hint.
 func (o *Order) Append(hints ...Hint) {
 	if len(hints) > 0 {
 		o.endGuess()
@@ -86,7 +90,7 @@ func (o *Order) Append(hints ...Hint) {
 	}
 }
 
-// endGuess makes room for hints: their numbers follow those of the guess.
+// endGuess ends the guess before hints are queued; their numbers follow those of the guess.
 func (o *Order) endGuess() {
 	if o.guess == nil || o.hints.size() > 0 {
 		return
@@ -98,7 +102,7 @@ func (o *Order) endGuess() {
 	w.stale = false
 }
 
-// Clear withdraws every queued hint, drops and advances included. Nothing of it is reported by a later Verdict.
+// Clear withdraws every queued hint, including drops and advances. No later Verdict reports them.
 func (o *Order) Clear() {
 	from := o.hints.tail
 	if o.guess != nil {
@@ -114,7 +118,7 @@ func (o *Order) Len() int { return o.hints.size() }
 // Distinct is the number of different keys among the queued restores. O(1).
 func (o *Order) Distinct() int { return o.hints.index.n }
 
-// current is the queue that answers: the hints while there are any, or else the guess.
+// current is the queue that answers: the hints if there are any, otherwise the guess.
 func (o *Order) current() *queue {
 	if o.guess == nil || o.hints.size() > 0 {
 		return &o.hints
@@ -136,14 +140,14 @@ func (o *Order) Head() int64 { return o.current().head }
 // Seq returns the number of the first expected restore of k. ok=false: none is expected. O(1).
 func (o *Order) Seq(k model.Key) (seq int64, ok bool) { return o.current().find(k) }
 
-// Place is where a queued restore stands on the axis of restore intervals: one for each restore before it, and those that Advance has announced.
+// Place is the position of a queued restore on the axis of restore intervals: one per restore before it, plus those that Advance has announced.
 func (o *Order) Place(seq int64) int64 { return o.current().place(seq) }
 
-// Now is where the order stands on the axis of Place: right behind the last restore before the head. Intervals that are announced next lie ahead.
+// Now is the position of the order on the axis of Place: directly behind the last restore before the head. Intervals announced next are ahead of it.
 func (o *Order) Now() int64 { return o.current().now }
 
-// Distance returns how many restore intervals lie before the first expected restore of k, those announced by Advance included:
-// the prefetch distance. ok=false: none is expected. O(1).
+// Distance returns how many restore intervals precede the first expected restore of k, including those announced by Advance: the prefetch distance.
+// ok=false: none is expected. O(1).
 func (o *Order) Distance(k model.Key) (d int64, ok bool) {
 	q := o.current()
 	seq, ok := q.find(k)
@@ -153,16 +157,15 @@ func (o *Order) Distance(k model.Key) (d int64, ok bool) {
 	return q.distance(seq), true
 }
 
-// Upcoming calls f for the expected restores in order, from number from or the head if that is higher, until f returns false or none is left.
-// A key comes up as often as it is expected. f must not change the order. O(1) per restore.
+// Upcoming calls f for the expected restores in order, beginning at number from, or at the head if that is higher. It ends when f returns false or
+// none is left. A key appears as often as it is expected. f must not change the order. O(1) per restore.
 func (o *Order) Upcoming(from int64, f func(seq int64, k model.Key, last bool) bool) {
 	o.current().walk(from, f)
 }
 
-// Restored tells that the application restored k, and returns what the order knows of it. A restore that is queued further on leaves those before it
-// queued. One exception: the same key twice in a row meets the next hint for it only at the head. Clients that load a checkpoint in two
-// steps would otherwise use up hints for the distant future, and seem to overtake everything before these.
-// Amortised O(1), O(Lookahead) when a guess changes.
+// Restored records that the application restored k, and returns the verdict of the order. A restore queued further on leaves the restores before it
+// queued. One exception: the same key twice in a row meets the next hint for it only at the head. Clients that load a checkpoint in two steps would
+// otherwise use up hints for the distant future, and seem to overtake all restores before these. Amortised O(1), O(Lookahead) when a guess changes.
 func (o *Order) Restored(k model.Key) Verdict {
 	var v Verdict
 	q := o.current()
@@ -188,7 +191,7 @@ func (o *Order) Restored(k model.Key) Verdict {
 	return v
 }
 
-// withdrawn appends what a guess has lost since the last restore, unless it is expected again or was just restored.
+// withdrawn appends the expectations that a guess has lost since the last restore, except keys that are expected again or were just restored.
 func (o *Order) withdrawn(keys []model.Key, restored model.Key) []model.Key {
 	for _, k := range o.Withdrawn() {
 		if k != restored {
@@ -198,7 +201,7 @@ func (o *Order) withdrawn(keys []model.Key, restored model.Key) []model.Key {
 	return keys
 }
 
-// Withdrawn takes out what the next Verdict would tell of a guess that was given up since the last restore.
+// Withdrawn returns, and removes, the keys that the next Verdict would report for a guess given up since the last restore.
 func (o *Order) Withdrawn() []model.Key {
 	q := o.current()
 	return slices.DeleteFunc(o.lost.take(), func(k model.Key) bool {
@@ -207,14 +210,14 @@ func (o *Order) Withdrawn() []model.Key {
 	})
 }
 
-// Written tells that a checkpoint of k was captured, as a new one or in place of an older one.
+// Written records that a checkpoint of k was captured, as a new one or in place of an older one.
 func (o *Order) Written(k model.Key) {
 	if o.guess != nil {
 		o.guess.wrote(k)
 	}
 }
 
-// Dropped tells that the checkpoint of k is gone. Hints for it stay queued: it may be written again.
+// Dropped records that the checkpoint of k is gone. Hints for it stay queued: it may be written again.
 func (o *Order) Dropped(k model.Key) {
 	if o.guess != nil {
 		o.guess.dropped(k)

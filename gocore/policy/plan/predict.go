@@ -2,27 +2,27 @@ package plan
 
 import "velocpy/gocore/model"
 
-// The ways in which the next restore of a sweep may follow from the restores before it.
+// The predictors: ways in which the next restore of a sweep may follow from the previous ones.
 const (
 	repeated = iota // as in the last sweep
 	backward        // the key written before this one
-	stacked         // the newest key, if anything was written since the last restore, or else as backward: reversal schedules
+	stacked         // the newest key, if any was written since the last restore, otherwise as backward: reversal schedules
 	forward         // the key written after this one
-	strided         // with the difference between the last two of every p-th restore: p = 1, 2 … maxLag
+	strided         // by the difference between the last two of every p-th restore: p = 1, 2 … maxLag
 	maxLag   = 8
 	kinds    = strided + maxLag
 )
 
 const undecided = -1
 
-// sweep is the state from which the next restore is predicted: what was restored last, and what each predictor makes of it.
+// sweep is the state from which the next restore is predicted: the last restore, and the expectation of each predictor.
 type sweep struct {
 	begun  bool
 	last   model.Key
 	before likely // of backward
 	top    likely // of stacked
 	after  likely // of forward
-	match  int64  // of repeated: position in the trail of the key that comes next, or -1
+	match  int64  // of repeated: position in the trail of the next key, or -1
 	recent [2 * maxLag]int64
 	count  int // numbers in a row in recent, most recent at (count-1) mod its length
 }
@@ -35,7 +35,7 @@ type likely struct {
 
 func maybe(k model.Key, ok bool) likely { return likely{k, ok} }
 
-// next is what one predictor expects. The key of a stride need not exist. O(1).
+// next is the restore that one predictor expects. The key of a stride need not exist. O(1).
 func (s *sweep) next(kind int, t *trail) likely {
 	switch kind {
 	case repeated:
@@ -63,7 +63,7 @@ func (s *sweep) foresees(kind int, k model.Key, t *trail) bool {
 	return n.ok && n.key == k
 }
 
-// number is the one restored back restores ago.
+// number is the key restored back restores ago.
 func (s *sweep) number(back int) int64 { return s.recent[uint(s.count-back)%uint(len(s.recent))] }
 
 // follow makes k the last restore, for every predictor.
@@ -76,7 +76,7 @@ func (s *sweep) follow(k model.Key, w *written, t *trail) {
 	s.note(k)
 }
 
-// rematch finds k in the trail: where the last sweep goes on, or else where k was restored last.
+// rematch finds k in the trail: at the continuation of the last sweep, or else at the last restore of k.
 func (s *sweep) rematch(k model.Key, t *trail) {
 	if x, ok := t.at(s.match); s.match >= 0 && ok && x == k {
 		s.match++
@@ -97,7 +97,7 @@ func (s *sweep) note(k model.Key) {
 	s.count++
 }
 
-// step makes the next restore that one predictor expects the last, for this predictor only. ok=false: there is none, or it does not exist.
+// step makes the restore that one predictor expects next the last one, for this predictor only. ok=false: it expects none, or the key does not exist.
 func (s *sweep) step(kind int, w *written, t *trail) (k model.Key, ok bool) {
 	n := s.next(kind, t)
 	if !n.ok || !w.has(n.key) {
@@ -118,7 +118,7 @@ func (s *sweep) step(kind int, w *written, t *trail) (k model.Key, ok bool) {
 	return n.key, true
 }
 
-// leave tells that x is about to leave its place among the written keys.
+// leave tells that x is about to leave its place in the list of written keys.
 func (s *sweep) leave(x model.Key, w *written) {
 	if s.before.ok && s.before.key == x {
 		s.before = maybe(w.beside(x, -1))

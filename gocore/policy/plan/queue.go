@@ -8,18 +8,18 @@ import (
 
 const (
 	chunkBits = 8
-	chunkSize = 1 << chunkBits // 256 restores: 4 KiB, the unit in which a queue takes and returns memory
+	chunkSize = 1 << chunkBits // 256 restores: 4 KiB, the unit in which a queue allocates and frees memory
 	chunkMask = chunkSize - 1
 
-	// mostSteps bounds what one Advance announces, and farthest the sum of all of them, so that no distance overflows.
+	// mostSteps bounds the steps of one Advance, and farthest the sum of all of them, so that no distance overflows.
 	mostSteps = 1 << 24
 	farthest  = 1 << 60
 )
 
-// queue is a sequence of expected restores with the drops between them, and finds the first restore of any key. Restores have
-// consecutive numbers; restores that happen out of turn leave holes. A hole is a restore that overtook the head, and the head is
-// withdrawn once it has been overtaken more than patience times: there are never more than patience+1 holes, they are kept in a short
-// sorted list, and what is withdrawn is always a run from the head on. So every answer is exact and O(log patience).
+// queue is a sequence of expected restores with the drops between them. It finds the first restore of any key. Restores have consecutive numbers;
+// restores out of turn leave holes. A hole is a restore that overtook the head, and the head is withdrawn once it has been overtaken more than
+// patience times. So there are at most patience+1 holes, kept in a short sorted list, and the withdrawn restores are always a run that begins at the
+// head. Every answer is exact and O(log patience).
 //
 // Memory per queued restore of a number: 16 bytes, and 11 to 21 in the index. Texts cost 16 more, a use of Advance 8.
 type queue struct {
@@ -31,9 +31,9 @@ type queue struct {
 	drops    dropList
 	index    table // key -> number (low 32 bits) of its last queued restore, which links to the first: a ring of occurrences
 	steps    int64 // sum of all Advance steps appended
-	now      int64 // on the axis of intervals: right behind the last restore before the head
+	now      int64 // on the axis of intervals: directly behind the last restore before the head
 	patience int
-	spare    *[chunkSize]item // the chunk emptied last, kept for the next
+	spare    *[chunkSize]item // the chunk emptied last, reused for the next
 }
 
 type chunk struct {
@@ -71,7 +71,7 @@ func (q *queue) key(seq int64) model.Key {
 	return model.Key{Number: c.items[i].number}
 }
 
-// keyAt serves the index, which knows the low 32 bits of a number only. Queued numbers span less than 2^31.
+// keyAt serves the index, which has only the low 32 bits of a number. Queued numbers span less than 2^31.
 func (q *queue) keyAt(ref uint32) model.Key { return q.key(q.widen(ref)) }
 
 func (q *queue) widen(ref uint32) int64 { return q.head + int64(int32(ref-uint32(q.head))) }
@@ -91,7 +91,7 @@ func (q *queue) isLast(seq int64) bool {
 	return c.items[i].link&linkLast != 0
 }
 
-// place is where a restore stands on the axis of intervals: one per restore, and the Advance steps between.
+// place is the position of a restore on the axis of intervals: one per restore, plus the Advance steps between.
 func (q *queue) place(seq int64) int64 {
 	c, i := q.at(seq)
 	if c.steps != nil {
@@ -141,7 +141,7 @@ func (q *queue) extend() {
 	q.chunks = append(q.chunks, chunk{items: items})
 }
 
-// mark notes the Advance steps before the i-th restore. A chunk starts to keep them one by one with the first that differs.
+// mark records the Advance steps before the i-th restore. A chunk stores them one by one from the first that differs.
 func (c *chunk) mark(i int, steps int64) {
 	if !c.started {
 		c.started, c.base = true, steps
@@ -157,10 +157,10 @@ func (c *chunk) mark(i int, steps int64) {
 	}
 }
 
-// pushDrop appends a drop of k: due when no restore before it is queued any more.
+// pushDrop appends a drop of k, which is due when no restore before it is queued any more.
 func (q *queue) pushDrop(k model.Key) { q.drops.push(q.tail, k) }
 
-// advance lets steps intervals pass between what is queued and what will be.
+// advance adds steps intervals between the queued restores and later ones.
 func (q *queue) advance(steps int64) {
 	q.steps += min(max(steps, 0), mostSteps, farthest-q.steps)
 }
@@ -174,7 +174,7 @@ func (q *queue) find(k model.Key) (int64, bool) {
 	return q.next(q.widen(ref)), true
 }
 
-// distance is the number of intervals between the last restore before the head and a queued restore, restores that already happened left out.
+// distance is the number of intervals between the last restore before the head and a queued restore, without restores that already happened.
 func (q *queue) distance(seq int64) int64 { return q.place(seq) - q.now - q.holesBefore(seq) }
 
 // ahead is the number of queued restores before seq.
@@ -187,7 +187,7 @@ func (q *queue) holesBefore(seq int64) int64 {
 	return int64(sort.Search(len(q.holes), func(i int) bool { return q.holes[i] >= seq }))
 }
 
-// unlink takes the first restore of the key at seq out of the index and reports whether it was the only one.
+// unlink removes the first restore of the key at seq from the index and reports whether it was the only one.
 func (q *queue) unlink(seq int64) (only bool) {
 	ref, slot, _ := q.index.find(q.key(seq), q)
 	last := q.widen(ref)
@@ -199,8 +199,8 @@ func (q *queue) unlink(seq int64) (only bool) {
 	return false
 }
 
-// take removes the restore at seq, which must be the first of its key, because it happened. It returns the keys whose first restore was overtaken
-// too often: withdrawn, if nothing is queued for them any more, or else deferred. Amortised O(1) for what was queued, O(patience) for a restore
+// take removes the restore at seq, which must be the first of its key, because it happened. It returns the keys whose first restore was overtaken too
+// often. They are withdrawn if no further restore of them is queued, otherwise deferred. Amortised O(1) for a restore in turn, O(patience) for one
 // out of turn.
 func (q *queue) take(seq int64) (withdrawn, deferred []model.Key) {
 	q.unlink(seq)
@@ -241,7 +241,7 @@ func (q *queue) pass() {
 	}
 }
 
-// settle puts everything in order after the head moved: now, and the memory before the head.
+// settle updates now after the head moved, and frees the memory before the head.
 func (q *queue) settle() {
 	q.pass()
 	q.now = q.place(q.head-1) + 1
@@ -255,7 +255,7 @@ func (q *queue) settle() {
 	q.first += int64(n) << chunkBits
 }
 
-// walk calls f for the queued restores from number from on, in order, until it returns false. O(1) per restore.
+// walk calls f for the queued restores from number from on, in order, until f returns false. O(1) per restore.
 func (q *queue) walk(from int64, f func(seq int64, k model.Key, last bool) bool) bool {
 	seq := max(from, q.head)
 	hole := int(q.holesBefore(seq))
@@ -271,7 +271,7 @@ func (q *queue) walk(from int64, f func(seq int64, k model.Key, last bool) bool)
 	return true
 }
 
-// reset forgets everything queued, drops and steps included; the next restore is numbered from, or tail if that is higher.
+// reset removes all queued restores, drops and steps. The next restore is numbered from, or tail if that is higher.
 func (q *queue) reset(from int64) {
 	q.tail = max(q.tail, from)
 	q.head = q.tail
@@ -287,7 +287,7 @@ func (q *queue) reset(from int64) {
 	q.now = q.tail
 }
 
-// renumber makes an empty queue number its next restore from, or tail if that is higher. Steps and drops that wait stay.
+// renumber makes an empty queue number its next restore from, or tail if that is higher. Pending steps and drops stay.
 func (q *queue) renumber(from int64) {
 	if q.head != q.tail || from <= q.tail {
 		return

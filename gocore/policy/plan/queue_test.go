@@ -22,7 +22,7 @@ func pass(n int64) Hint    { return Hint{Op: Advance, Steps: n} }
 func restore(k int64) Hint { return Hint{Op: Restore, Key: model.NumberKey(k)} }
 func last(k int64) Hint    { return Hint{Op: Last, Key: model.NumberKey(k)} }
 
-// A scenario appends hints, restores keys, and writes down each verdict and the distances of keys 1 to 5 as they are then (-: not expected).
+// A scenario appends hints, restores keys, and records each verdict and the distances of keys 1 to 5 at that time (-: not expected).
 func TestQueueScenarios(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -253,7 +253,8 @@ func TestKeysDoNotMix(t *testing.T) {
 	}
 }
 
-// A million hints, restored in order, give their memory back, to a quarter of a byte each; so do a million that are cleared, and one key hinted a million times costs no more.
+// A million hints, restored in order, free their memory, down to a quarter of a byte each. So do a million hints that are cleared. One key hinted a
+// million times costs no more.
 func TestAMillionHints(t *testing.T) {
 	const n = 1_000_000
 	for _, tc := range []struct {

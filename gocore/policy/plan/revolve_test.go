@@ -17,9 +17,9 @@ func binomial(n, k int) int {
 	return b
 }
 
-// revolve returns a schedule in the manner of Revolve: it reverses n steps while at most slots states are kept. With s slots and r repetitions
-// binomial(s+r, s) steps can be reversed; the next state is kept where one slot less suffices for what lies behind it. Keys are the numbers of steps. The state
-// at which the forward computation stands needs no restore; a state that is restored for the last time is dropped at once.
+// revolve returns a schedule in the manner of Revolve: it reverses n steps while it keeps at most slots states. With s slots and r repetitions,
+// binomial(s+r, s) steps can be reversed. The next state is kept where one slot less suffices for the steps behind it. Keys are the numbers of steps.
+// The state that the forward computation has reached needs no restore. A state is dropped right after its last restore.
 func revolve(n, slots int) []opcode {
 	ops := []opcode{{'w', 0}}
 	stands := 0
@@ -49,7 +49,7 @@ func revolve(n, slots int) []opcode {
 	return append(ops, opcode{'d', 0})
 }
 
-// split is how far to advance before the next state is kept, with n steps to reverse and s slots of which one holds the start.
+// split is how far to advance before the next state is kept, with n steps to reverse and s slots, one of which holds the start.
 func split(n, s int) int {
 	r := 0
 	for binomial(s+r, s) < n {

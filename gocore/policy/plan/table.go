@@ -2,14 +2,14 @@ package plan
 
 import "velocpy/gocore/model"
 
-// keyed is the owner of the keys that a table finds: it knows the key behind a reference.
+// keyed is the owner of the keys in a table: it maps a reference to its key.
 type keyed interface {
 	keyAt(ref uint32) model.Key
 }
 
-// table finds a 32-bit reference by key. The keys themselves stay with their owner, so that an entry costs 8 bytes at a load of
-// at most 3/4: 11 to 21 bytes per key. Open addressing with linear probing; removal moves entries back instead of leaving
-// tombstones, so that a table through which millions of keys pass does not degrade.
+// table finds a 32-bit reference by key. The keys themselves stay with their owner, so that an entry costs 8 bytes at a load of at most 3/4: 11 to 21
+// bytes per key. It uses open addressing with linear probing. Removal moves entries back instead of leaving tombstones, so that a table through which
+// millions of keys pass does not degrade.
 type table struct {
 	slots []entry
 	n     int
@@ -26,7 +26,7 @@ func (t *table) mask() uint32 { return uint32(len(t.slots) - 1) }
 
 func home(tag uint32) uint32 { return tag >> 1 }
 
-// find returns the reference of k and the slot where it lies. O(1).
+// find returns the reference of k and its slot. O(1).
 func (t *table) find(k model.Key, owner keyed) (ref uint32, slot uint32, ok bool) {
 	if t.n == 0 {
 		return 0, 0, false
@@ -43,7 +43,7 @@ func (t *table) find(k model.Key, owner keyed) (ref uint32, slot uint32, ok bool
 	}
 }
 
-// add enters a key that the table does not hold. Amortised O(1).
+// add inserts a key that the table does not hold. Amortised O(1).
 func (t *table) add(k model.Key, ref uint32) {
 	if 4*(t.n+1) > 3*len(t.slots) {
 		t.grow()
@@ -74,7 +74,7 @@ func (t *table) grow() {
 // set changes the reference of the key at slot.
 func (t *table) set(slot, ref uint32) { t.slots[slot].ref = ref }
 
-// remove takes the entry at slot out and closes the gap behind it. A big table that has run empty gives its memory back.
+// remove removes the entry at slot and closes the gap behind it. A big table that has become empty frees its memory.
 func (t *table) remove(slot uint32) {
 	t.n--
 	if t.n == 0 && len(t.slots) > 4096 {

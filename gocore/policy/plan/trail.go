@@ -2,15 +2,15 @@ package plan
 
 import "velocpy/gocore/model"
 
-// trail remembers the last restores of a history in order, and where in it each key was restored last. It holds the keys that it remembers.
+// trail remembers the last restores of a history in order, and the position of each key's last restore. It holds these keys.
 type trail struct {
 	keys *Keys
-	ring []Ref // position p lies at p & trailMask once it is full
+	ring []Ref // position p is at p & trailMask once it is full
 	end  int64 // position after the latest
 }
 
 const (
-	trailSize = 1 << 16 // restores remembered: 256 KiB at most, taken as the trail grows
+	trailSize = 1 << 16 // restores remembered: at most 256 KiB, allocated as the trail grows
 	trailMask = trailSize - 1
 )
 
@@ -49,7 +49,7 @@ func (t *trail) add(k model.Key) {
 	t.end++
 }
 
-// forget takes the oldest restore out, of which nothing remains unless its key was restored again since, or is just now.
+// forget removes the oldest restore. Its key is released, unless it was restored again since, or is just now.
 func (t *trail) forget(pos int64, again Ref) {
 	r := t.ring[pos&trailMask]
 	if x := t.keys.row(r); r != again && x.seen == uint32(pos) {

@@ -50,7 +50,7 @@ func TestTrailForgets(t *testing.T) {
 	}
 }
 
-// An order that repeats after more restores than the trail remembers is not recognised, and does no harm.
+// An order whose period is longer than the trail is not recognised, and does no harm.
 func TestSweepsLongerThanTheTrail(t *testing.T) {
 	n := trailSize + 100
 	order := shuffled(n, 3)
@@ -62,7 +62,7 @@ func TestSweepsLongerThanTheTrail(t *testing.T) {
 	}
 }
 
-// Tables are exercised by every other test; this one makes keys collide, and takes them out in another order than they came.
+// All other tests use tables. This one makes keys collide, and removes them in another order than they were added.
 func TestTableUnderCollisions(t *testing.T) {
 	owner := make(keyList, 5000)
 	rng := rand.New(rand.NewPCG(2, 2))

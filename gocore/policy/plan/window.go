@@ -6,24 +6,24 @@ import (
 	"velocpy/gocore/model"
 )
 
-// window is the part of a guess that is spelled out: the next restores, up to a limit, as a queue.
+// window is the computed part of a guess: the next restores, up to a limit, as a queue.
 type window struct {
 	queue
 	limit int
-	stale bool // must be built anew before it is used
+	stale bool // must be rebuilt before it is used
 	ended bool // the guess ends before the limit
 
-	// The application as simulated up to the window's end.
+	// The simulated application at the window's end.
 	sim  sweep
 	due  [constantLimit]constant
 	dues int
 	tick int64
 
-	coming []model.Key // scratch of refresh
+	coming []model.Key // buffer of refresh
 }
 
-// refresh brings the window up to date and adds to lost the keys which it does not expect any more. Where the window only grows, numbers
-// stay as they are. O(1) if nothing but the restore of its head happened, O(limit) otherwise.
+// refresh updates the window and adds the keys that it does not expect any more to lost. If the window only grows, numbers stay as they are. O(1) if
+// only the restore of its head happened, O(limit) otherwise.
 func (g *guess) refresh(from int64, lost *losses) {
 	w := &g.ahead
 	if !w.stale {
@@ -56,7 +56,7 @@ func (g *guess) refresh(from int64, lost *losses) {
 	w.coming = coming
 }
 
-// begins tells whether keys begin as the window does.
+// begins tells whether keys begin with the restores of the window.
 func (w *window) begins(keys []model.Key) bool {
 	i := 0
 	return w.walk(w.head, func(_ int64, k model.Key, _ bool) bool {
@@ -84,7 +84,7 @@ func (w *window) expected() []model.Key {
 	return keys
 }
 
-// start places the simulation where the application is.
+// start begins the simulation at the application's present state.
 func (w *window) start(g *guess) {
 	w.sim, w.tick, w.dues, w.ended = *g.anchor(), g.constants.tick, 0, false
 	for _, c := range g.constants.list {
@@ -95,7 +95,7 @@ func (w *window) start(g *guess) {
 	}
 }
 
-// fill appends what comes after the window, up to the limit.
+// fill appends the restores after the window, up to the limit.
 func (w *window) fill(g *guess) {
 	for w.size() < w.limit && !w.ended {
 		if k, ok := w.step(g, w.has); ok {
@@ -111,7 +111,8 @@ func (w *window) has(k model.Key) bool {
 	return ok
 }
 
-// step simulates one restore: a constant that is due, or the next of the sweep. After the sweep's end, each constant comes once more unless it is expected already.
+// step simulates one restore: a constant that is due, or the next of the sweep. After the sweep's end, each constant comes once more unless it is
+// expected already.
 func (w *window) step(g *guess, expected func(model.Key) bool) (model.Key, bool) {
 	for i := range w.dues {
 		if c := &w.due[i]; c.seen+c.period <= w.tick && g.live.has(c.key) {
@@ -134,7 +135,7 @@ func (w *window) step(g *guess, expected func(model.Key) bool) (model.Key, bool)
 	return model.Key{}, false
 }
 
-// met moves the window on after the restore of k was observed: by one if k was its head and nothing else changed, not at all by an interruption.
+// met advances the window after the restore of k was observed: by one if k was its head and nothing else changed, not at all after an interruption.
 func (g *guess) met(k model.Key) {
 	w := &g.ahead
 	if g.holding && !w.stale {

@@ -2,8 +2,8 @@ package plan
 
 import "velocpy/gocore/model"
 
-// written is the list of a history's live keys in the order in which they were last written, linked through the rows of the history's keys. All
-// operations O(1).
+// written is the list of a history's live keys in the order of their last writing, linked through the rows of the history's keys. All operations are
+// O(1).
 type written struct {
 	keys   *Keys
 	oldest Ref
@@ -20,7 +20,7 @@ func (w *written) find(k model.Key) Ref {
 	return Nobody
 }
 
-// write puts k at the newest end and reports whether it was unknown before.
+// write moves k to the newest end and reports whether it was unknown before.
 func (w *written) write(k model.Key) (fresh bool) {
 	r := w.find(k)
 	switch {
@@ -44,7 +44,7 @@ func (w *written) write(k model.Key) (fresh bool) {
 	return fresh
 }
 
-// drop takes k out.
+// drop removes k.
 func (w *written) drop(k model.Key) {
 	r := w.find(k)
 	if r == Nobody {

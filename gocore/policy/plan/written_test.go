@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The written keys are a slice from which a key leaves when it is dropped, and to whose end it moves when it is written.
+// The written keys are a slice: a dropped key leaves it, a written key moves to its end.
 func TestWrittenIsASlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SampledFrom([]int64{4, 30, 300}).Draw(t, "keys")

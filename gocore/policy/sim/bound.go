@@ -1,35 +1,34 @@
 package sim
 
-// LowerBound is a time (ns) for which the caller of a shot is blocked at least, copying included, whatever the policy and however well it
-// foresees the future.
+// LowerBound is the least time (ns) for which the caller of a shot is blocked, including copying, under any policy, even one that knows the future.
 //
-// Let s(i) be the size of checkpoint i, S(i) = s(0)+…+s(i), C the bytes that tiers 0 to m hold together, W and R the rates of the link below
-// tier m, down and up. Whatever the policy does:
+// Let s(i) be the size of checkpoint i, S(i) = s(0)+…+s(i), C the bytes that tiers 0 to m hold together, W and R the rates of the link below tier m,
+// down and up. Under any policy:
 //
-//  1. When capture i has ended, S(i) bytes have been captured and nothing has been dropped, so at least S(i)-C of them lie below tier m,
-//     be it that they were flushed or that their capture went there at once. When capture k < i ended, no more than S(k) lay there. The
-//     rest, S(i)-C-S(k), has crossed the link since. So end(i) >= end(k) + (S(i)-C-S(k))/W.
+//  1. When capture i has ended, S(i) bytes have been captured and none dropped, so at least S(i)-C of them are below tier m. They were
+//     flushed, or their capture went there at once. When capture k < i ended, at most S(k) bytes were there. The rest, S(i)-C-S(k), has
+//     crossed the link since. So end(i) >= end(k) + (S(i)-C-S(k))/W.
 //  2. Let P(j) be the bytes of the different checkpoints among the first j+1 restores. When restore k ended (or, for k = -1, the last capture),
-//     tiers 0 to m held at most C of the P(j)-P(k) bytes that restores k+1 to j ask for first; the rest has crossed the link, or was
-//     fetched past the upper tiers over a link further down, before the last of them was copied out. So with R the sum of
-//     the rates of the links below tier m, begin(j) >= end(k) + (P(j)-P(k)-C)/R.
-//  3. end >= begin + copy, also where a capture crosses a link, and begin >= the end before + what is computed in between.
+//     tiers 0 to m held at most C of the P(j)-P(k) bytes that restores k+1 to j ask for first. Before the last of them was copied out, the
+//     rest has crossed the link, or was fetched past the upper tiers over a link further down. So with R the sum of the rates of the links
+//     below tier m, begin(j) >= end(k) + (P(j)-P(k)-C)/R.
+//  3. end >= begin + copy, also where a capture crosses a link, and begin >= the previous end + the computation in between.
 //
-// Checkpoints are counted in the order of the calls, whatever histories they are of.
+// Checkpoints are counted in the order of the calls, regardless of their histories.
 //
-// A checkpoint that is larger than every tier above a link is captured below it: in (1), S counts only those that are not.
+// A checkpoint larger than every tier above a link is captured below it: in (1), S counts only the others.
 //
-// All three say that one moment comes so much after another; the earliest moments that satisfy all of them are found in the order of time. The
-// caller is blocked whenever it does not compute. Tiers hold whole checkpoints, so of
-// their capacity only the multiple of the largest common divisor of all sizes counts. The bound leaves out latencies, fragmentation, and that the two directions share whole checkpoints.
+// All three state that one moment follows another by at least so much. The earliest moments that satisfy all of them are found in the order of time.
+// The caller is blocked whenever it does not compute. Tiers hold whole checkpoints, so only the multiple of the greatest common divisor of all sizes
+// counts of their capacity. The bound leaves out latencies, fragmentation, and that the two directions share whole checkpoints.
 func (m *Machine) LowerBound(s *Shot) int64 {
 	return m.captureBound(s) + m.restoreBound(s)
 }
 
-// moments follows one link: the latest of end(k) - (bytes before k)/rate, over all k so far.
+// moments describes one link: the latest of end(k) - (bytes before k)/rate, over all k so far.
 type moments struct {
 	capacity int64
-	largest  int64   // checkpoint that there is a tier for above the link
+	largest  int64   // the largest checkpoint that fits a tier above the link
 	rate     float64 // bytes per ns
 	latest   float64
 	some     bool
@@ -41,7 +40,7 @@ func (x *moments) ended(at float64, before int64) {
 	}
 }
 
-// begin is the earliest moment at which bytes, less what the tiers hold, can have crossed.
+// begin is the earliest moment at which that many bytes, less the capacity of the tiers, can have crossed.
 func (x *moments) begin(bytes int64) float64 {
 	if !x.some || bytes <= x.capacity {
 		return 0
@@ -49,7 +48,7 @@ func (x *moments) begin(bytes int64) float64 {
 	return x.latest + float64(bytes-x.capacity)/x.rate
 }
 
-// links prepares the moments of every link of the machine in one direction. Capacities count as far as whole checkpoints can fill them.
+// links prepares the moments of every link of the machine in one direction. Capacities count only as far as whole checkpoints can fill them.
 func (m *Machine) links(s *Shot, rate func(link int) float64) []moments {
 	grain := int64(0)
 	for _, track := range s.tracks() {

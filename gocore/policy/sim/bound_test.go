@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// No policy is better than the bound, whatever the shot and the machine.
+// No policy beats the bound, whatever the shot and the machine are.
 func TestNoPolicyBeatsTheBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "checkpoints")
@@ -26,7 +26,7 @@ func TestNoPolicyBeatsTheBound(t *testing.T) {
 		if len(s.Order) > n {
 			s.Last = false
 		}
-		if rapid.Bool().Draw(t, "several") { // of which the others have every second checkpoint and rest in between
+		if rapid.Bool().Draw(t, "several") { // the further histories have every second checkpoint and pause in between
 			for i := range rapid.IntRange(1, 3).Draw(t, "histories") {
 				track := Track{Name: string(rune('a' + i)), Sizes: s.Sizes, Order: Turns(s.Order)}
 				if i > 0 {
@@ -69,7 +69,7 @@ func TestNoPolicyBeatsTheBound(t *testing.T) {
 	})
 }
 
-// With sizes alike and the order known, flushing early comes close to the bound also when the disk cannot keep up; when it can, lazily too.
+// With equal sizes and a known order, eager flushing comes close to the bound even if the disk cannot keep up. If it can, so does lazy flushing.
 func TestFullKnowledgeComesCloseToTheBound(t *testing.T) {
 	for _, c := range []struct {
 		order   []int64
@@ -114,8 +114,8 @@ func TestReverseSweepEightTimesTheHostIsNeverLate(t *testing.T) {
 	}
 }
 
-// bisect plays a schedule of the Revolve family: states are captured, restored and dropped in turns, keys are written again and again. Every state
-// from lo to hi is visited backwards with so many checkpoints at once beside lo, which is held.
+// bisect plays a schedule of the Revolve family: states are captured, restored and dropped in turns, keys are written again and again. It visits
+// every state from lo to hi backwards, with at most slots checkpoints at once beside lo, which is held.
 func bisect(t testing.TB, m *Machine, h *engine.History, lo, hi, slots, size, compute int64) {
 	get := func(last bool) {
 		m.Pass(compute)
@@ -144,7 +144,8 @@ func bisect(t testing.TB, m *Machine, h *engine.History, lo, hi, slots, size, co
 	bisect(t, m, h, lo, mid, slots, size, compute)
 }
 
-// interleaved plays a schedule of 4096 steps with 16 checkpoints of 1 MiB at once over a host cache of 12, and returns the bytes captured and written.
+// interleaved plays a schedule of 4096 steps with 16 checkpoints of 1 MiB at once over a host cache of 12. It returns the bytes captured and written,
+// and the time.
 func interleaved(t testing.TB, flush engine.FlushMode) (captured, written, elapsed int64) {
 	cfg := hostAndDisk(12 * mib)
 	cfg.Flush = flush
@@ -162,7 +163,7 @@ func interleaved(t testing.TB, flush engine.FlushMode) (captured, written, elaps
 	return m.Engine.Stats.Captured, m.Engine.Stats.Tiers[1].Written, elapsed
 }
 
-// What flushing lazily saves when captures and restores come in turns: most checkpoints die in the cache.
+// The writes that lazy flushing avoids when captures and restores alternate: most checkpoints are consumed in the cache.
 func TestLazySavesMostWritesOfAnInterleavedSchedule(t *testing.T) {
 	captured, lazily, took := interleaved(t, engine.Lazy)
 	_, eagerly, tookEagerly := interleaved(t, engine.Eager)

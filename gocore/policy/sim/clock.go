@@ -1,6 +1,5 @@
-// Package sim runs the policies of the engine on a virtual clock: tiers are bandwidths, checkpoints are sizes, and a day of
-// computation takes milliseconds. It is the same engine that the store drives with real memory and disks; only time and bytes
-// are imagined.
+// Package sim runs the policies of the engine on a virtual clock. Tiers are bandwidths, checkpoints are sizes, and a day of computation takes
+// milliseconds. It runs the same engine that the store drives with real memory and disks; only time and bytes are simulated.
 package sim
 
 import (
@@ -10,7 +9,7 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Clock is virtual time with a queue of things that will happen.
+// Clock is virtual time with a queue of events.
 type Clock struct {
 	now   int64
 	order int64
@@ -40,13 +39,13 @@ func (q *events) Pop() any {
 // Now is the virtual time, ns.
 func (c *Clock) Now() int64 { return c.now }
 
-// At schedules do; of two at the same time the first scheduled comes first.
+// At schedules do. Of two events at the same time, the one scheduled first comes first.
 func (c *Clock) At(t int64, do func()) {
 	c.order++
 	heap.Push(&c.queue, event{at: max(t, c.now), order: c.order, do: do})
 }
 
-// Step lets the next thing happen; false when there is none.
+// Step runs the next event; false when there is none.
 func (c *Clock) Step() bool {
 	if len(c.queue) == 0 {
 		return false
@@ -57,14 +56,14 @@ func (c *Clock) Step() bool {
 	return true
 }
 
-// Medium is how fast a link between two tiers is, each way, and how many transfers share it.
+// Medium is the speed of a link between two tiers, per direction, and the number of transfers that share it.
 type Medium struct {
 	WriteRate, ReadRate float64 // bytes/s
 	Latency             int64   // ns per transfer
 	Workers             int     // transfers at once per direction; they share the rate
 }
 
-// time is how long one of the workers takes to move so many bytes.
+// time is how long one of the workers takes to move that many bytes.
 func (md *Medium) time(d engine.Direction, bytes int64) int64 {
 	rate := md.WriteRate
 	if d == engine.Up {
@@ -79,7 +78,7 @@ type Machine struct {
 	Engine *engine.Engine
 	media  []Medium     // by link
 	copies float64      // bytes/s of captures into and copies out of the fastest tier
-	free   [2][][]int64 // by direction, link and worker: busy until
+	free   [2][][]int64 // by direction, link and worker: end of its transfer
 	fail   func(*engine.Transfer) error
 }
 
@@ -103,12 +102,12 @@ func NewMachine(cfg engine.Config, media []Medium, copies float64) *Machine {
 	return m
 }
 
-// Fail makes transfers fail for which f returns an error.
+// Fail makes those transfers fail for which f returns an error.
 func (m *Machine) Fail(f func(*engine.Transfer) error) { m.fail = f }
 
 // Kick starts the transfers that idle workers can take.
 func (m *Machine) Kick() {
-	for idle := 0; idle < 2; idle++ { // what one worker begins, or gives up, may be what another waits for
+	for idle := 0; idle < 2; idle++ { // another worker may wait for a transfer that one begins or gives up
 		for d := range m.free {
 			for k := range m.free[d] {
 				if m.kick(engine.Direction(d), k) {
@@ -150,10 +149,10 @@ func (m *Machine) start(x *engine.Transfer, d engine.Direction, link, w int) {
 	})
 }
 
-// CopyTime is how long the caller is busy copying so many bytes into or out of the fastest tier.
+// CopyTime is how long the caller takes to copy that many bytes into or out of the fastest tier.
 func (m *Machine) CopyTime(bytes int64) int64 { return int64(float64(bytes) / m.copies * 1e9) }
 
-// Until lets time pass until done says so; false when nothing is left to happen before that.
+// Until runs events until done returns true; false when no event is left before that.
 func (m *Machine) Until(done func() bool) bool {
 	m.Kick()
 	for !done() {
@@ -164,15 +163,15 @@ func (m *Machine) Until(done func() bool) bool {
 	return true
 }
 
-// Pass lets ns of virtual time go by.
+// Pass advances virtual time by ns.
 func (m *Machine) Pass(ns int64) {
 	over := false
 	m.At(m.now+ns, func() { over = true })
 	m.Until(func() bool { return over })
 }
 
-// copyIn is the caller's copy into a tier. It crosses the links above the tier, each of which carries it as it does a transfer of its
-// workers, and takes as long as a copy into the fastest tier at least.
+// copyIn is the caller's copy into a tier. It crosses the links above the tier, each of which carries it like a transfer of its workers. It takes at
+// least as long as a copy into the fastest tier.
 func (m *Machine) copyIn(t int, size int64) {
 	end := m.now + m.CopyTime(size)
 	for link := range t {
@@ -184,7 +183,7 @@ func (m *Machine) copyIn(t int, size int64) {
 	m.Pass(max(end-m.now, 0))
 }
 
-// Capture takes a checkpoint and returns the time that its caller was blocked, copying included.
+// Capture takes a checkpoint and returns how long its caller was blocked, including copying.
 func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64, err error) {
 	began := m.now
 	c, err := m.Engine.BeginCapture(m.now, h, Key(k), size, 1, nil, engine.CaptureOptions{})
@@ -202,8 +201,7 @@ func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64
 	return m.now - began, c.Err
 }
 
-// Restore brings a checkpoint back and returns the time that its caller was blocked, copying included, and whether it was found in the
-// fastest tier.
+// Restore restores a checkpoint. It returns how long its caller was blocked, including copying, and whether the fastest tier had the bytes.
 func (m *Machine) Restore(h *engine.History, k int64, o engine.RestoreOptions) (blocked int64, hit bool, err error) {
 	began := m.now
 	o.Into = true

@@ -12,7 +12,7 @@ import (
 
 const mib = int64(1 << 20)
 
-// slowDisk is a host cache of so many checkpoints of 1 MiB over a disk that takes 100 ms for each.
+// slowDisk is a host cache of that many checkpoints of 1 MiB over a disk that takes 100 ms for each.
 func slowDisk(slots int64, flush engine.FlushMode, trace func(engine.Event)) *Machine {
 	cfg := hostAndDisk(slots * mib)
 	cfg.Flush, cfg.Trace = flush, trace
@@ -119,7 +119,7 @@ func TestCondition4PrefetchedStaysUntilRestored(t *testing.T) {
 	m.Engine.Hint(m.Now(), h, hints)
 	m.Engine.StartPrefetch(m.Now(), h)
 	m.Until(func() bool { return false })
-	for k := range int64(64) { // presses on the cache from all sides
+	for k := range int64(64) { // fill the cache from all sides
 		m.mustCapture(t, h, 100+k, mib)
 		if k%4 == 0 {
 			if _, _, err := m.Restore(h, 20+k/4, engine.RestoreOptions{Peek: true}); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A request, whatever it says, is refused, or answered with times and counts that can be. They are played only when they are short.
+// Any request is refused, or answered with possible times and counts. Only short ones are played.
 func FuzzPlay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, numbers []byte) {
 		var q Request
@@ -33,7 +33,7 @@ func FuzzPlay(f *testing.F) {
 				t.Fatalf("%s: %s is %g", text, name, x)
 			}
 		}
-		// Moments are whole nanoseconds, and numbers as large as a double holds exactly.
+		// Moments are whole nanoseconds, and numbers are as large as a double holds exactly.
 		slack := 1e-6 + a.Elapsed*1e-9
 		if a.Hits > a.Restores || a.Blocked < a.LowerBound-slack || a.Elapsed < a.Blocked-slack || a.Blocked < a.Copying-slack {
 			t.Fatalf("%s: %+v", text, a)
@@ -41,7 +41,7 @@ func FuzzPlay(f *testing.F) {
 		if a.Histories == nil {
 			return
 		}
-		var all Answer // of the shares
+		var all Answer // sum of the shares
 		for _, x := range a.Histories {
 			all.CaptureBlocked, all.RestoreBlocked = all.CaptureBlocked+x.CaptureBlocked, all.RestoreBlocked+x.RestoreBlocked
 			all.Hits, all.Restores = all.Hits+x.Hits, all.Restores+x.Restores
@@ -63,7 +63,7 @@ func (q *Request) calls() (n int) {
 	return n
 }
 
-// numbered puts numbers, of 9 bytes, into a request: which, and what. False if there are none.
+// numbered adds numbers of 9 bytes each to a request: one byte selects the field, eight are the value. False if there are none.
 func (q *Request) numbered(numbers []byte) (some bool) {
 	for ; len(numbers) >= 9; numbers = numbers[9:] {
 		n := int64(binary.LittleEndian.Uint64(numbers[1:])) >> (numbers[0] & 0xf0 >> 2)

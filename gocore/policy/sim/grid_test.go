@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write docs/policy-grid.md anew")
 
 const gridFile = "../../../docs/policy-grid.md"
 
-// machine is one of the hierarchies that shots are played on.
+// machine is one of the hierarchies for shots.
 type machine struct {
 	name  string
 	tiers []engine.TierConfig
@@ -46,7 +46,7 @@ func (x *machine) build(p evict.Kind, f engine.FlushMode) *Machine {
 
 const shotLength = 384
 
-// traceSizes is the trace of compressed checkpoints, one GPU's after the other's, begun again until the shot is full.
+// traceSizes is the trace of compressed checkpoints, one GPU's after the other's, repeated until the shot is full.
 func traceSizes(t testing.TB) []int64 {
 	f, err := os.Open("testdata/rtm-checkpoint-sizes.csv")
 	if err != nil {

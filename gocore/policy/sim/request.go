@@ -11,14 +11,14 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// ErrRequest marks requests that make no sense.
+// ErrRequest marks invalid requests.
 var ErrRequest = errors.New("not a shot that can be simulated")
 
-// Request is a shot and the machine to play it on, as JSON.
+// Request is a shot and the machine for it, as JSON.
 type Request struct {
 	Sizes    []int64 `json:"sizes"`        // bytes, in the order of writing
-	Order    []Turn  `json:"order"`        // of the restores: indices into Sizes
-	Tracks   []Track `json:"histories"`    // instead of the two: histories that take part in each step, in this order
+	Order    []Turn  `json:"order"`        // the restores: indices into Sizes
+	Tracks   []Track `json:"histories"`    // instead of these two: histories that take part in each step, in this order
 	Interval float64 `json:"interval"`     // seconds of computation in each step
 	Tiers    []Level `json:"tiers"`        // fastest first
 	CopyRate float64 `json:"copy_rate"`    // bytes/s of copies into and out of the fastest tier
@@ -26,7 +26,7 @@ type Request struct {
 	Policy   string  `json:"policy"`       // score, lru, fifo
 	Flush    string  `json:"flush"`        // lazy, eager
 	Last     bool    `json:"last"`         // every restore consumes
-	WaitDown bool    `json:"wait_flushed"` // the restores begin when everything is down
+	WaitDown bool    `json:"wait_flushed"` // the restores begin when all checkpoints are in the lowest tier
 }
 
 // Level is one tier and its link to the next.
@@ -36,13 +36,13 @@ type Level struct {
 	ReadRate  float64 `json:"read_rate"`
 }
 
-// Answer is what the shot cost, in seconds and bytes.
+// Answer is the cost of the shot, in seconds and bytes.
 type Answer struct {
 	Blocked        float64 `json:"blocked"`
 	CaptureBlocked float64 `json:"capture_blocked"`
 	RestoreBlocked float64 `json:"restore_blocked"`
 	Copying        float64 `json:"copying"`
-	LowerBound     float64 `json:"lower_bound"` // no policy blocks for less
+	LowerBound     float64 `json:"lower_bound"` // no policy blocks for less time
 	Elapsed        float64 `json:"elapsed"`
 	Hits           int64   `json:"hits"`
 	Restores       int64   `json:"restores"`
@@ -50,10 +50,10 @@ type Answer struct {
 	Written        int64   `json:"written"` // to the lowest tier
 	Read           int64   `json:"read"`
 
-	Histories map[string]Share `json:"histories,omitempty"` // by name, when the request has some
+	Histories map[string]Share `json:"histories,omitempty"` // by name, if the request lists histories
 }
 
-// Share is what the calls of one history cost.
+// Share is the cost of the calls of one history.
 type Share struct {
 	CaptureBlocked float64 `json:"capture_blocked"`
 	RestoreBlocked float64 `json:"restore_blocked"`
@@ -62,7 +62,7 @@ type Share struct {
 	Distance       float64 `json:"prefetch_distance_mean"`
 }
 
-// transfersAtOnce is what the store's workers do.
+// transfersAtOnce is how many transfers the workers of the store carry out at once, per direction.
 const transfersAtOnce = 2
 
 // Play answers a request given as JSON.
@@ -87,7 +87,7 @@ func Play(text []byte) (Answer, error) {
 	}, nil
 }
 
-// shares are the parts of the histories that were asked for.
+// shares are the parts of the histories in the request.
 func shares(tracks []Track, parts []Part) map[string]Share {
 	if len(tracks) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func shares(tracks []Track, parts []Part) map[string]Share {
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// build makes the machine and the shot, having looked at every number.
+// build makes the machine and the shot, after it has checked every number.
 func (q *Request) build() (*Machine, *Shot, error) {
 	cfg := engine.Config{Prefetch: true, Guess: true}
 	s := &Shot{Tracks: q.tracks(), Compute: int64(q.Interval * 1e9), Last: q.Last, WaitDown: q.WaitDown}
@@ -174,7 +174,7 @@ func (q *Request) tracks() []Track {
 	return []Track{{Name: "shot", Sizes: q.Sizes, Order: q.Order}}
 }
 
-// mostTracks is how many histories a request may have.
+// mostTracks is the maximum number of histories in a request.
 const mostTracks = 256
 
 func (q *Request) checkTracks() error {
@@ -211,13 +211,13 @@ func (t *Track) check() error {
 	return nil
 }
 
-// Sums of bytes, and of moments in ns, stay in 64 bits: a shot moves so much, and takes so long, at most.
+// Sums of bytes, and of moments in ns, stay in 64 bits within these bounds of a shot.
 const (
 	mostBytes   = 1 << 60
 	mostSeconds = 1e8
 )
 
-// checkLength adds up what every call would take if the slowest link of all stood in its way.
+// checkLength adds up how long every call would take if it had to cross the slowest link of all.
 func (q *Request) checkLength() error {
 	bytes, steps, slowest := 0.0, 0.0, q.CopyRate
 	for _, track := range q.tracks() {

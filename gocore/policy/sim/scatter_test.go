@@ -7,15 +7,15 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// scatter is how a policy's evictions from a tier lie among each other.
+// scatter describes how a policy's evictions from a tier are spread.
 type scatter struct {
 	evicted int
-	apart   int   // evictions of a checkpoint that was not captured right behind the one evicted before it
-	empty   int64 // bytes of the tier that held nothing, summed over the evictions
+	apart   int   // evictions of a checkpoint that was not captured directly after the one evicted before it
+	empty   int64 // free bytes of the tier, summed over the evictions
 }
 
-// evictions plays the shot that the score policy loses in docs/policy-grid.md: everything is hinted, and restored in the order of capture, and
-// flushes are eager. It counts evictions from the host tier in the forward sweep.
+// evictions plays the shot in docs/policy-grid.md in which the score policy loses. All restores are hinted, in the order of capture, and flushes are
+// eager. It counts evictions from the host tier in the forward sweep.
 func evictions(t *testing.T, p evict.Kind, sizes []int64) (s scatter, r Result) {
 	var m *Machine
 	last, restoring := int64(-1), false
@@ -42,7 +42,7 @@ func evictions(t *testing.T, p evict.Kind, sizes []int64) (s scatter, r Result) 
 	return s, r
 }
 
-// The score policy evicts here and there. That costs nothing where sizes are alike, and leaves unusable gaps where they are not.
+// The evictions of the score policy are scattered. That costs nothing where sizes are equal, and leaves unusable gaps where they are not.
 func TestEvictionsThatLieApartLeaveGaps(t *testing.T) {
 	for _, c := range []struct {
 		name  string

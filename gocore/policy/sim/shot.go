@@ -9,20 +9,20 @@ import (
 // Key is the key of checkpoint number k.
 func Key(k int64) model.Key { return model.Key{Number: k} }
 
-// Shot is the workload of Maurya et al., HPDC'23, section 5.3: a forward sweep that writes a checkpoint every interval, a backward sweep that
+// Shot is the workload of Maurya et al., HPDC'23, section 5.3: a forward sweep that writes a checkpoint every interval, and a backward sweep that
 // restores them. Several histories may take part in each step of both.
 type Shot struct {
 	Sizes    []int64 // of its only history
-	Order    []int64 // of the restores
-	Tracks   []Track // instead of the two, its histories
+	Order    []int64 // the restores
+	Tracks   []Track // its histories, instead of these two
 	Compute  int64   // ns in each step, before its calls
 	Hints    Hints
 	Last     bool                      // every restore is the last of its checkpoint
-	WaitDown bool                      // the backward sweep begins when everything is down
-	captured func(size, blocked int64) // is told of every capture; nil: nothing is
+	WaitDown bool                      // the backward sweep begins when all checkpoints are in the lowest tier
+	captured func(size, blocked int64) // is called after every capture; nil: no call
 }
 
-// Hints is how much of the restore order the application tells.
+// Hints is the part of the restore order that the application announces.
 type Hints uint8
 
 // No hints, the next restore only, or the whole order before the forward sweep.
@@ -34,10 +34,10 @@ const (
 
 func (x Hints) String() string { return [...]string{"none", "one", "all"}[x] }
 
-// Result is what a shot cost.
+// Result is the cost of a shot.
 type Result struct {
 	CaptureBlocked, RestoreBlocked int64 // ns, copies included
-	Copying                        int64 // ns of that the caller copied by itself
+	Copying                        int64 // ns of that in which the caller itself copied
 	Hits, Restores                 int64
 	Distance                       float64 // mean prefetch distance
 	Written, Read                  int64   // bytes over the lowest link
@@ -45,14 +45,14 @@ type Result struct {
 	Tracks                         []Part
 }
 
-// Part is what one history's calls of a shot cost.
+// Part is the cost of one history's calls.
 type Part struct {
 	CaptureBlocked, RestoreBlocked int64
 	Hits, Restores                 int64
 	Distance                       float64
 }
 
-// Run plays the shot on a machine.
+// Run runs the shot on a machine.
 func (s *Shot) Run(m *Machine) (Result, error) {
 	tracks := s.tracks()
 	p := playing{m: m, shot: s, tracks: tracks, result: Result{Tracks: make([]Part, len(tracks))}}
@@ -73,7 +73,7 @@ func (s *Shot) Run(m *Machine) (Result, error) {
 	return p.result, err
 }
 
-// playing is a shot that is being played.
+// playing is a running shot.
 type playing struct {
 	m         *Machine
 	shot      *Shot
@@ -82,7 +82,7 @@ type playing struct {
 	result    Result
 }
 
-// forward captures.
+// forward runs the captures.
 func (p *playing) forward() error {
 	m, r := p.m, &p.result
 	for _, c := range p.shot.captures() {
@@ -105,7 +105,7 @@ func (p *playing) forward() error {
 	return nil
 }
 
-// backward restores.
+// backward runs the restores.
 func (p *playing) backward() error {
 	m, r := p.m, &p.result
 	for _, h := range p.histories {
@@ -130,7 +130,7 @@ func (p *playing) backward() error {
 	return nil
 }
 
-// upToRestore is the next restore of an order with the steps that pass before it; nothing when there is none.
+// upToRestore is the next restore of an order with the steps before it; empty if there is none.
 func upToRestore(order []Turn) []Turn {
 	for i, t := range order {
 		if t.Steps == 0 {
@@ -140,7 +140,7 @@ func upToRestore(order []Turn) []Turn {
 	return nil
 }
 
-// count takes the engine's account of the shot.
+// count copies the engine's counts of the shot.
 func (p *playing) count() {
 	m, r := p.m, &p.result
 	distance := int64(0)

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// tally compares shots played twice: with captures that wait for room in their tier, and with captures that go down where that is sooner.
+// tally compares shots run twice: with captures that wait for room in their tier, and with captures that go down where that is sooner.
 type tally struct {
 	measured                      bool // links have been measured before the shot
 	shots, changed, better, worse int  // better, worse: by more than half a percent
@@ -33,7 +33,7 @@ func (x *tally) add(stay, down int64) {
 
 func (x *tally) ratio() float64 { return float64(x.down) / float64(x.stay) }
 
-// twice plays a shot both ways.
+// twice runs a shot both ways.
 func (x *tally) twice(t *testing.T, on *machine, f engine.FlushMode, s *Shot) {
 	t.Helper()
 	var blocked, small [2]int64
@@ -62,7 +62,7 @@ func (x *tally) twice(t *testing.T, on *machine, f engine.FlushMode, s *Shot) {
 	x.smallDown += small[1]
 }
 
-// measure moves as much over every link as makes their rates known, and leaves nothing behind.
+// measure moves enough bytes over every link to make its rate known, and leaves no checkpoint behind.
 func (m *Machine) measure(t *testing.T) {
 	h := m.Engine.History("before")
 	for k := range int64(8) {
@@ -91,8 +91,8 @@ func mixedShot(r *rand.Rand) *Shot {
 	return s
 }
 
-// Captures that go down where that is sooner gain where sizes differ, on the whole: where a checkpoint lies changes all that follows, and single
-// shots gain or lose by that.
+// Captures that go down where that is sooner gain on the whole where sizes differ. The tier of a checkpoint changes all that follows, so single shots
+// gain or lose.
 func TestGoingDownGainsWhereSizesDiffer(t *testing.T) {
 	host := machine{"host 4 GiB over SSD",
 		[]engine.TierConfig{{Name: "host", Capacity: 4096 * mib, Grain: 4096}, {Name: "disk", Capacity: 1000 * gb, Grain: 4096, Remote: true}},
@@ -108,8 +108,8 @@ func TestGoingDownGainsWhereSizesDiffer(t *testing.T) {
 	}
 }
 
-// A checkpoint of 64 MiB comes some time after those that have filled the host: the flush of a large one makes room for it, and takes much longer
-// than its own way to the disk.
+// A checkpoint of 64 MiB comes some time after those that have filled the host. The flush of a large one makes room for it, and takes much longer
+// than the direct way to the disk.
 func TestASmallCaptureDoesNotWaitForALargeFlush(t *testing.T) {
 	host := machine{"host 2 GiB over a slow disk",
 		[]engine.TierConfig{{Name: "host", Capacity: 2048 * mib, Grain: 4096}, {Name: "disk", Capacity: 1000 * gb, Grain: 4096, Remote: true}},
@@ -122,7 +122,7 @@ func TestASmallCaptureDoesNotWaitForALargeFlush(t *testing.T) {
 	}
 }
 
-// Where sizes are those of the trace, they change next to nothing.
+// With the sizes of the trace, such captures change hardly anything.
 func TestGoingDownLosesNothingOnTheTrace(t *testing.T) {
 	sizes := traceSizes(t)
 	var all tally

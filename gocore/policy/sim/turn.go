@@ -12,7 +12,7 @@ type Turn struct {
 	Steps int64 // above 0: so many steps pass without a restore of this history
 }
 
-// Turns is the order of restores that follow each other step by step.
+// Turns is an order of restores in consecutive steps.
 func Turns(keys []int64) []Turn {
 	list := make([]Turn, len(keys))
 	for i, k := range keys {
@@ -50,22 +50,22 @@ func (t *Turn) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// mostSteps is how many steps one element of a restore order lets pass at the most.
+// mostSteps is the maximum number of steps in one element of a restore order.
 const mostSteps = 1 << 24
 
 // Track is one of the histories of a shot, with a restore order of its own.
 type Track struct {
 	Name  string  `json:"name"`
 	Sizes []int64 `json:"sizes"` // bytes, in the order of writing
-	Order []Turn  `json:"order"` // of the restores: indices into Sizes
+	Order []Turn  `json:"order"` // the restores: indices into Sizes
 }
 
 // call is a capture or restore of a shot.
 type call struct {
 	track int
 	key   int64
-	next  int   // restores: where in its track's order the elements behind it begin
-	wait  int64 // ns that the application computes between the call before and this one
+	next  int   // restores: index of the following element in its track's order
+	wait  int64 // ns that the application computes between the previous call and this one
 }
 
 // tracks are the histories of the shot.
@@ -93,7 +93,7 @@ func (s *Shot) captures() (list []call) {
 	return list
 }
 
-// restores lists the restores of the backward sweep, step by step like captures, and how long the application computes after the last one: while
+// restores lists the restores of the backward sweep, step by step like captures. rest is how long the application computes after the last one, while
 // histories let steps pass.
 func (s *Shot) restores() (list []call, rest int64) {
 	tracks := s.tracks()
@@ -128,7 +128,7 @@ func (s *Shot) restores() (list []call, rest int64) {
 	}
 }
 
-// idle is how many steps pass before one of the histories has something to do; over: none has anything left.
+// idle is how many steps pass before one of the histories has an element; over: none has any left.
 func idle(tracks []Track, at []int, resting []int64) (steps int64, over bool) {
 	over = true
 	for i := range tracks {

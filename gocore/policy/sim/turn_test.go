@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// Each step computes once. Histories that rest, or have ended, are passed by.
+// Each step computes once. Histories that pause, or have ended, are skipped.
 func TestCallsOfSeveralHistories(t *testing.T) {
 	s := Shot{Compute: 10, Tracks: []Track{
 		{Name: "a", Sizes: []int64{1, 1, 1}, Order: []Turn{{Key: 2}, {Key: 1}, {Steps: 2}, {Key: 0}}},
@@ -22,12 +22,12 @@ func TestCallsOfSeveralHistories(t *testing.T) {
 	}
 	got, rest := s.restores()
 	want := []call{{0, 2, 1, 10}, {0, 1, 2, 10}, {1, 0, 2, 0}, {0, 0, 4, 30}}
-	if !slices.Equal(got, want) || rest != 40 { // b rests in steps 3 to 9
+	if !slices.Equal(got, want) || rest != 40 { // b pauses in steps 3 to 9
 		t.Errorf("restores %v, then %d ns; wanted %v, then 40", got, rest, want)
 	}
 }
 
-// One history of several is the shot that has no other.
+// A shot with one listed history equals the shot that has no list.
 func TestOneTrackIsTheShot(t *testing.T) {
 	for _, hints := range []Hints{NoHints, OneHint, AllHints} {
 		s := Shot{Sizes: uniform(64, 128<<20), Compute: 10e6, Order: Irregular(64, 7), Hints: hints, Last: true}
@@ -51,7 +51,8 @@ func threeHistories(hints Hints) *Shot {
 	}}
 }
 
-// Histories with an order each share a host of an eighth of their bytes. At this pace the disk keeps up, so with all hints hardly anything waits.
+// Histories with separate orders share a host of an eighth of their bytes. At this pace the disk keeps up, so with all hints hardly any restore
+// waits.
 func TestInterleavedHistoriesShareTheTiers(t *testing.T) {
 	disk := []Medium{{WriteRate: 1e9, ReadRate: 1e9, Workers: 2, Latency: 100e3}}
 	for _, c := range []struct {
@@ -82,7 +83,7 @@ func TestInterleavedHistoriesShareTheTiers(t *testing.T) {
 	}
 }
 
-// What a history needs in ten steps comes up behind what another needs in the next ones. The engine learns that from Advance.
+// A restore of one history ten steps ahead is prefetched after another history's next ten. The engine learns that from Advance.
 func TestAdvanceTellsWhatIsNeededSooner(t *testing.T) {
 	for _, rests := range []bool{false, true} {
 		var loaded []string
@@ -117,7 +118,7 @@ func TestAdvanceTellsWhatIsNeededSooner(t *testing.T) {
 	}
 }
 
-// Orders are numbers, and steps to pass; anything else is refused.
+// Orders are numbers, and steps to pass; all other elements are refused.
 func TestTurnsAsJSON(t *testing.T) {
 	var order []Turn
 	if err := json.Unmarshal([]byte(`[3, {"advance": 2}, 0]`), &order); err != nil || !slices.Equal(order, []Turn{{Key: 3}, {Steps: 2}, {}}) {

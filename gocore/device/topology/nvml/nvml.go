@@ -1,5 +1,5 @@
-// Package nvml is the topology as NVIDIA's management library tells it. Without the library, or a driver, Open says so and every
-// other function answers with an error: see forward for why that needs care.
+// Package nvml is the topology according to NVIDIA's management library. Without the library, or a driver, Open says so and every other function
+// returns an error: see forward for why that needs care.
 package nvml
 
 /*
@@ -27,13 +27,13 @@ var bound = sync.OnceValue(func() bool {
 	return C.velocpy_nvml_bind(name) > 0
 })
 
-// shared is the module's one view of the library: two of them would write the same variables of the module, each under its own lock.
+// shared is the only instance of the module: two of them would write the same variables of the module, each under its own lock.
 var shared = sync.OnceValue(func() nvml.Interface { return nvml.New() })
 
-// source is the library while it is in use.
+// source is the library in use.
 type source struct{ lib nvml.Interface }
 
-// Open begins to use the library. The error wraps topology.ErrUnknown.
+// Open initialises the library. The error wraps topology.ErrUnknown.
 func Open() (topology.Source, error) {
 	if !bound() {
 		return nil, fmt.Errorf("%w: %s is not installed; it comes with the driver", topology.ErrUnknown, library)
@@ -83,7 +83,7 @@ func (s *source) GPUs() ([]topology.GPU, error) {
 	return gpus, nil
 }
 
-// describe asks for everything; what is refused stays unknown.
+// describe queries all properties; refused ones stay unknown.
 func describe(device nvml.Device) topology.GPU {
 	g := topology.GPU{
 		Generation: known(device.GetCurrPcieLinkGeneration()), Width: known(device.GetCurrPcieLinkWidth()),
@@ -108,7 +108,7 @@ func known(n int, code nvml.Return) int {
 	return n
 }
 
-// patience is how long one wait for faults lasts, in ms: how soon Watch notices that it is to stop.
+// patience is how long one wait for faults lasts, in ms: the delay until Watch notices stop.
 const patience = 500
 
 func (s *source) Watch(stop <-chan struct{}, f func(topology.Fault)) error {
@@ -116,7 +116,7 @@ func (s *source) Watch(stop <-chan struct{}, f func(topology.Fault)) error {
 	if code != nvml.SUCCESS {
 		return unknown("watching for faults", code)
 	}
-	defer func() { _ = set.Free() }() // made here, seen by nobody else
+	defer func() { _ = set.Free() }() // used by this goroutine only
 	if err := s.register(set); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *source) register(set nvml.EventSet) error {
 	}
 	for i := range count {
 		if device, code := s.lib.DeviceGetHandleByIndex(i); code == nvml.SUCCESS {
-			_ = device.RegisterEvents(nvml.EventTypeXidCriticalError, set) // a GPU that reports none is not watched
+			_ = device.RegisterEvents(nvml.EventTypeXidCriticalError, set) // a GPU that reports no events is not watched
 		}
 	}
 	return nil
