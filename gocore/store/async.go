@@ -8,9 +8,9 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// asyncJob is what somebody else does for an operation because it waits: for the caller's streams, and for copies to and from memory that the
-// device does not reach by itself. Whatever belongs to the operation or its caller is touched through the gate, so that the
-// operation can be given up while the errand still waits.
+// asyncJob is work that a separate goroutine does for an operation because the work waits. It waits for the caller's streams, or for copies to and
+// from memory that the device cannot access. The goroutine accesses memory of the operation and of its caller through the gate only. The operation
+// can therefore be given up while the job still waits.
 type asyncJob struct {
 	gate *borrow.Source
 
@@ -19,7 +19,8 @@ type asyncJob struct {
 	err  error
 }
 
-// startAsync has work done behind a mark, if there is one, which is the errand's then. The caller is woken when it has ended.
+// startAsync runs work in a goroutine after the event behind, if it is not nil. The job takes over the event. The caller is notified when the job has
+// ended.
 func (op *Op) startAsync(a *devicememory.Memory, behind device.Mark, work func(gate *borrow.Source) error) {
 	e := &asyncJob{gate: borrow.New(op.regions)}
 	op.async = e
@@ -48,7 +49,8 @@ func (e *asyncJob) ended() (bool, error) {
 	return e.over, e.err
 }
 
-// abandonAsync ends the operation's errand: when it returns, nothing is touched any more. It waits for one piece of a copy.
+// abandonAsync closes the gate of the operation's job. When it returns, the job accesses no memory of the operation or its caller any more. It waits
+// for at most one piece of a copy.
 func (op *Op) abandonAsync() {
 	if op.async != nil {
 		op.async.gate.Abandon()

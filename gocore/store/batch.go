@@ -12,24 +12,24 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Small checkpoints go down and come up together: a disk moves a few hundred KiB in hardly more time than one block.
+// Small checkpoints are flushed and loaded in batches: a disk moves a few hundred KiB in hardly more time than one block.
 const (
-	batchSmall = 64 << 10 // what is larger goes alone
-	batchBytes = 1 << 20  // of one batch
-	batchAhead = 4 << 20  // … of what comes up before anybody waits for it: so 64 KiB took half the time that they took in batches of a quarter
-	batchApart = 7        // when it is of more places on disk it ends: they are read one after the other, and all are there together
+	batchSmall = 64 << 10 // larger checkpoints are moved alone
+	batchBytes = 1 << 20  // of one batch of flushes
+	batchAhead = 4 << 20  // of one batch of loads ahead of any restore; with a quarter of it, loads of 64 KiB took twice as long
+	batchApart = 7        // a batch ends when it covers more disk ranges than this: they are read one after the other, and complete together
 )
 
 // worker is one goroutine that carries out transfers.
 type worker struct {
 	s      *Store
 	pool   *workerPool
-	lane   device.Lane     // of a crew that serves a device; nil until it is needed
-	buffer *memory.Mapping // where neighbours on disk are laid side by side; nil until it is needed
-	unread int             // of the transfers that it carries; as long as some are, it is one of those of its crew that read
+	lane   device.Lane     // for a pool that serves a device; created on first use
+	buffer *memory.Mapping // bounce buffer for checkpoints that are adjacent on disk; mapped on first use
+	unread int             // transfers in hand that are not read yet; while above zero, the worker counts in its pool's reading
 }
 
-// batch continues the transfer taken with others that can be carried out together with it. The lock is held.
+// batch continues a transfer with others that can be carried out together with it. The lock is held.
 func (s *Store) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer {
 	all := []*engine.Transfer{first}
 	if c.device != nil {
@@ -38,7 +38,7 @@ func (s *Store) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer 
 	most, apart, at := int64(batchBytes), batchApart, ranges{}
 	switch {
 	case first.Kind == engine.Load && first.Urgent:
-		apart = 1 // others can read beside it what else is waited for
+		apart = 1 // other workers can read the other awaited ranges at the same time
 	case first.Kind == engine.Load:
 		most = batchAhead
 	}
@@ -56,7 +56,8 @@ func (s *Store) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer 
 	return all
 }
 
-// joined is how many of the transfers taken are carried out together: all, or all but the last, which does not join them and may be large.
+// joined returns how many of the transfers are carried out together: all, or all but the last. The last may be one that cannot join, for example a
+// large one.
 func joined(all []*engine.Transfer) int {
 	if n := len(all); n > 1 && !canJoin(all[n-1], all[0]) {
 		return n - 1
@@ -82,12 +83,12 @@ func (r *ranges) add(x *engine.Transfer) {
 	*r = append(*r, model.Span{Offset: from, Bytes: end - from})
 }
 
-// canJoin tells whether x can be carried out together with others of the kind of first.
+// canJoin tells whether x can be carried out together with other transfers of the kind of first.
 func canJoin(x, first *engine.Transfer) bool {
 	return x.Kind == first.Kind && (x.Kind == engine.Flush || x.Kind == engine.Load) && x.Rec.Size <= batchSmall
 }
 
-// onDisk is where on disk a transfer's checkpoint lies, in whole blocks.
+// onDisk returns the range of a transfer's checkpoint on disk, in whole blocks.
 func onDisk(x *engine.Transfer) (from, end int64) {
 	if from = x.FromOff; x.Kind == engine.Flush {
 		from = x.ToOff
@@ -99,7 +100,7 @@ func onDiskBytes(x *engine.Transfer) int64 {
 	return (x.Rec.Size + diskGrain - 1) / diskGrain * diskGrain
 }
 
-// carry carries out one transfer, or several that go together.
+// carry carries out one transfer, or several as a batch.
 func (w *worker) carry(all []*engine.Transfer) []*moved {
 	results := make([]*moved, len(all))
 	if len(all) > 1 {
@@ -132,7 +133,8 @@ func areAdjacent(a, b *engine.Transfer) bool {
 	return end == from
 }
 
-// moveAdjacent moves neighbours with one request. Should that fail, each is tried alone afterwards: an error concerns as few as possible.
+// moveAdjacent moves transfers that are adjacent on disk with one request. If it fails, carry tries each of them alone, so that an error affects as
+// few as possible.
 func (w *worker) moveAdjacent(run []*engine.Transfer, results []*moved) {
 	if len(run) == 1 || !w.ready() {
 		return
@@ -169,7 +171,7 @@ func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results [
 	}
 }
 
-// copyIn copies a small checkpoint that comes from the disk into its slot, and verifies it in the same pass.
+// copyIn copies a small checkpoint from the batch buffer into its slot, and verifies it in the same pass.
 func (s *Store) copyIn(slot, from []byte, b *body) error {
 	if s.set.verify == verifyOff || b.sums == nil {
 		copy(slot, from)
@@ -184,7 +186,7 @@ func (s *Store) copyIn(slot, from []byte, b *body) error {
 	return nil
 }
 
-// begin and end count a worker among those that read. The lock is held.
+// begin and end count a worker among those of its pool that read. The lock is held.
 func (w *worker) begin(transfers int) {
 	w.unread = transfers
 	w.pool.reading++
@@ -197,7 +199,8 @@ func (w *worker) end() {
 	}
 }
 
-// hasRead lets another worker read when nothing is left to be read, while this one is still at what it has read.
+// hasRead notes that so many transfers have been read. When the worker has nothing left to read, another may read while this one still verifies and
+// copies.
 func (w *worker) hasRead(transfers int) {
 	w.s.mu.Lock()
 	defer w.s.leave()
@@ -208,7 +211,7 @@ func (w *worker) hasRead(transfers int) {
 	w.end()
 }
 
-// mostBatch is the most bytes that a batch of the crew has.
+// mostBatch returns the most bytes of one batch of the pool.
 func (c *workerPool) mostBatch() int64 {
 	if c.direction == engine.Up {
 		return batchAhead
@@ -216,19 +219,19 @@ func (c *workerPool) mostBatch() int64 {
 	return batchBytes
 }
 
-// ready tells whether there is a buffer.
+// ready tells whether the worker has a buffer, and maps it on first use.
 func (w *worker) ready() bool {
 	if w.buffer == nil {
-		w.buffer, _ = memory.Map("batch", w.pool.mostBatch()) // without one each goes alone
+		w.buffer, _ = memory.Map("batch", w.pool.mostBatch()) // without a buffer each transfer is carried out alone
 	}
 	return w.buffer != nil
 }
 
 func (w *worker) free() {
 	if w.lane != nil {
-		_ = w.lane.Close() // the worker alone had it
+		_ = w.lane.Close() // no other goroutine uses the lane
 	}
 	if w.buffer != nil {
-		_ = w.buffer.Unmap() // the worker alone had it
+		_ = w.buffer.Unmap() // no other goroutine uses the buffer
 	}
 }

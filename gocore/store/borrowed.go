@@ -11,17 +11,17 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// A checkpoint whose source stays (copy=False) goes straight from the caller's arrays on a device to the host tier. What lies together goes as
-// flushes do, cut by cut in the worker's own lane; the rest, which takes a kernel, as what is too large for the device's tier. The device takes
-// the checksums where the bytes are, so that they are known to have come over well.
+// A checkpoint with a borrowed source (copy=False) goes from the caller's arrays on a device directly to the host tier. Contiguous regions are copied
+// as flushes are, cut by cut in the worker's own lane. The other regions take a kernel, as those of checkpoints do that are too large for the device
+// tier. The device computes the checksums from the source, so that they also verify the copy over the link.
 
-// ownCopyBytes is what makes a copy of its own worth while; smaller regions go together.
+// ownCopyBytes is the smallest region that gets a copy command of its own. Smaller regions are gathered by one kernel.
 const ownCopyBytes = 256 << 10
 
-// borrowedParts is how the regions of such a checkpoint go, by their indices.
+// borrowedParts divides the regions of such a checkpoint, by index.
 type borrowedParts struct {
-	cuts, rest   []int32 // each region is in one of these
-	there, after []int32 // … and in one of these: its checksum is taken on the device, or of the slot afterwards
+	cuts, rest   []int32 // each region is in one of these: copied in cuts, or gathered
+	there, after []int32 // … and in one of these: hashed on the device before, or in the slot after the copy
 }
 
 func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedParts) {
@@ -43,7 +43,7 @@ func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedP
 	return by
 }
 
-// moveBorrowed carries such a transfer out.
+// moveBorrowed carries out a transfer from a borrowed source on a device.
 func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	src := b.pending.source
 	var err error
@@ -66,7 +66,7 @@ func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine
 	return &moved{sums: sums, err: err}
 }
 
-// borrowToHost fills a slot and returns its checksums.
+// borrowToHost fills a slot of the host tier and returns its checksums.
 func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
 	by := s.splitBorrowed(slot, src.Regions)
 	if !s.set.Checksum {
@@ -103,9 +103,9 @@ func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []by
 	return sums, nil
 }
 
-// borrowToDevice fills a slot on the device, when no other tier turned out to have room, and returns its checksums.
+// borrowToDevice fills a slot on the device and returns its checksums. It runs when no other tier has room.
 func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
-	if err := a.AwaitRange(x.ToOff, x.Rec.Size); err != nil { // now: the source is not to be held for as long as others read there
+	if err := a.AwaitRange(x.ToOff, x.Rec.Size); err != nil { // before the source is held: other streams may read the slot for long
 		return nil, err
 	}
 	err = src.During(func() error {
@@ -118,7 +118,7 @@ func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engi
 		})
 		waited := a.Finish(m, nil)
 		switch {
-		case sums == nil || m == nil || waited != nil: // else they have come to their end
+		case sums == nil || m == nil || waited != nil: // otherwise the copy of the checksums has ended
 		case err == nil:
 			all = sums.Take()
 		default:
@@ -129,8 +129,8 @@ func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engi
 	return all, err
 }
 
-// copyCuts puts the copies of regions that lie together into a lane, cut by cut, and returns the last one's mark. After an error, as when the
-// source is given back meanwhile, nothing of it is under way.
+// copyCuts queues the copies of contiguous regions in a lane, cut by cut, and returns the event behind the last copy. After an error none of the
+// copies is in progress. The caller's taking back the source is such an error.
 func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Mark, error) {
 	if len(which) == 0 {
 		return nil, nil
@@ -151,7 +151,7 @@ func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, 
 	})
 }
 
-// inPlace are regions where they are: for checksums.
+// inPlace returns the regions at their own addresses, for checksums.
 func inPlace(regions []model.Region, which []int32) []device.Piece {
 	all := make([]device.Piece, len(which))
 	for j, i := range which {

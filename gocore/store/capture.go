@@ -12,8 +12,8 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// CheckpointArgs describes a checkpoint. Layout and the shapes in Regions are read during the call only; the regions' bytes until the
-// operation has ended (or, with SourceStays, until the ticket is captured or gone).
+// CheckpointArgs describes a checkpoint. The core reads Layout and the shapes in Regions during the call only. It reads the regions' bytes until the
+// operation has ended. With SourceStays it reads them until the ticket is captured or gone.
 type CheckpointArgs struct {
 	Key         model.Key
 	AutoKey     bool
@@ -23,23 +23,23 @@ type CheckpointArgs struct {
 	Meta        []byte
 	SourceStays bool
 	Patient     bool
-	Streams     []uint64 // the caller's, in whose order regions on a device are read
-	Tier        int      // of the contract, or TierNone
+	Streams     []uint64 // the caller's streams; regions on a device are read in stream order behind their work
+	Tier        int      // a tier of the contract, or TierNone
 	FD          int32
 }
 
-// wholePages is the slot from which on one takes whole pages.
+// wholePages is the smallest slot that occupies whole pages.
 const wholePages = 64 << 10
 
 // mostBytes bounds a slot, so that sums of sizes cannot overflow.
 const mostBytes = 1 << 60
 
-// Checkpoint begins a checkpoint; small ones that find room end in the same call.
+// Checkpoint begins a checkpoint. A small one that finds room ends within the call.
 func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
 	op := &Op{s: h.s, kind: captureOp, notifier: notifier{fd: a.FD}}
 	returned := false
 	defer op.disownUnless(&returned)
-	if !a.SourceStays { // else it needs no room on the device
+	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
 		if err := h.s.growFor(a); err != nil {
 			return op, codeOf(err), err
 		}
@@ -52,7 +52,7 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 	return op, code, err
 }
 
-// openCapture begins, and tells Again when the copy can.
+// openCapture begins a capture. It returns Again when the copy can begin.
 func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := h.s
 	if err := s.enterToWrite(); err != nil {
@@ -123,14 +123,14 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = model.CloneRegions(a.Regions)
 	}
-	if !a.SourceStays || !c.Spill { // else nobody waits for it
+	if !a.SourceStays || !c.Spill { // otherwise the caller does not wait for the transfer
 		c.Notify = op
 	}
 	op.live()
 	return nil
 }
 
-// checkMemory refuses shapes that do not add up; whether the addresses exist cannot be told.
+// checkMemory rejects regions whose shape and size disagree. It cannot tell whether the addresses are mapped.
 func checkMemory(regions []model.Region) error {
 	for i := range regions {
 		if err := regions[i].Mem.Check(regions[i].Bytes); err != nil {
@@ -143,7 +143,7 @@ func checkMemory(regions []model.Region) error {
 	return nil
 }
 
-// stepCapture copies when there is room.
+// stepCapture copies the bytes once there is room.
 func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
 	if op.device != nil {
 		return op.stepDeviceCapture(out)
@@ -169,8 +169,8 @@ func (op *Op) lockedPoll(out *Outcome) (status.Code, error) {
 	return op.pollCapture(out)
 }
 
-// pollCapture ends the operation when it has succeeded or failed without a copy of ours, and tells Again when a copy can begin. The
-// lock is held.
+// pollCapture ends the operation if it succeeded or failed without a copy by this operation. It returns Again when a copy can begin, and Pending
+// while the capture waits for room. The lock is held.
 func (op *Op) pollCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
 	now := s.now()
@@ -198,7 +198,7 @@ func (op *Op) pollCapture(out *Outcome) (status.Code, error) {
 	return status.Again, nil
 }
 
-// endCopyIn tells the engine that the bytes are in place.
+// endCopyIn tells the engine that the bytes are in the slot.
 func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
 	s.mu.Lock()
@@ -215,15 +215,17 @@ func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
 	return op.endCapture(out, nil)
 }
 
-// sampled tells whether the first lease of a checkpoint in the memory where it was captured is verified: one in 16, spread over the numbers of
-// checkpoints, so that a pattern in the application does not decide which. Such a lease reads the bytes that the application is about to read:
-// on two processors that share the memory's rate, verifying all of them took half as long again as reading them.
+// sampled tells whether the first lease of a checkpoint is verified when the bytes are still in the memory where they were captured. It selects one
+// checkpoint in 16, spread over the ticket numbers, so that a pattern in the application does not decide which.
+//
+// Such a verification reads the bytes that the application is about to read. On two processors that share the memory's bandwidth, verifying all
+// leases took half as long again as reading the bytes.
 func sampled(id uint64) bool {
-	const golden = 0x9e3779b97f4a7c15 // 2^64 by the golden ratio: multiples of it spread evenly
+	const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: its multiples spread evenly over the 64-bit range
 	return id*golden>>60 == 0
 }
 
-// endCapture ends the operation; the lock is held.
+// endCapture ends the operation. The lock is held.
 func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
@@ -242,8 +244,8 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	return status.OK, nil
 }
 
-// cancelCapture undoes a capture; true when it cannot: its bytes have been taken, and where they lie is being made durable. A transfer that is at it already ends by
-// itself once its source has been abandoned. The lock is held.
+// cancelCapture undoes a capture. It returns true when it cannot, because the bytes were taken and are being made durable. A transfer that already
+// reads the source ends by itself after the source was abandoned. The lock is held.
 func (op *Op) cancelCapture() (taken bool) {
 	s, c := op.s, op.capture
 	switch {
@@ -258,13 +260,13 @@ func (op *Op) cancelCapture() (taken bool) {
 	return taken
 }
 
-// slot is the memory of r's copy in the host tier.
+// slot returns the memory of r's copy in the host tier.
 func (s *Store) slot(r *engine.Record, t int) []byte {
 	f := s.eng.Fragment(r, t)
 	return s.host.Bytes(f.Offset, f.Size)
 }
 
-// gather is the job that copies regions into a slot.
+// gather returns the job that copies regions into a slot.
 func (s *Store) gather(slot []byte, regions []model.Region) *copier.Job {
 	var few [16]copier.Piece
 	pieces := few[:0]

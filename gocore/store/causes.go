@@ -5,23 +5,23 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// Causes divide a sum of waits by what was waited for, ns.
+// Causes divide a sum of waits by cause, in ns.
 type Causes struct {
 	Flush  int64 `json:"flush"`  // copies to the tier below
 	Load   int64 `json:"load"`   // bytes on their way up
 	Reader int64 `json:"reader"` // leases, and streams of the application that read
-	Full   int64 `json:"full"`   // the tier below has no room either; never of a stream
-	Other  int64 `json:"other"`  // captures that are still being taken, verification
+	Full   int64 `json:"full"`   // the tier below has no room either; never for a stream
+	Other  int64 `json:"other"`  // captures in progress, verification
 }
 
-// WaitCauses are the sums of Counters that have causes: each adds up to the one of the same name.
+// WaitCauses divide those sums of Counters that have causes. Each adds up to the field of the same name there.
 type WaitCauses struct {
 	Capture       Causes `json:"capture"`
 	DeviceCapture Causes `json:"capture_on_device"`
 	DeviceRestore Causes `json:"restore_on_device"`
 }
 
-// StreamWaits are those of the application's streams on one device.
+// StreamWaits divide the waits of the application's streams on one device, by cause.
 type StreamWaits struct {
 	Capture Causes `json:"capture"`
 	Restore Causes `json:"restore"`
@@ -36,7 +36,7 @@ func (c *Causes) add(blocked [engine.Blockers]int64) {
 	c.Other += blocked[engine.ByOther]
 }
 
-// join adds those of another device.
+// join adds the waits of another device.
 func (c *Causes) join(more Causes) {
 	c.Flush += more.Flush
 	c.Load += more.Load
@@ -45,7 +45,7 @@ func (c *Causes) join(more Causes) {
 	c.Other += more.Other
 }
 
-// beginBlocked notes what a capture that is about to wait for room waits for. The lock is held, here and below.
+// beginBlocked records the cause for which a capture is about to wait for room. The lock is held, here and below.
 func (op *Op) beginBlocked(now int64) {
 	if op.kind != captureOp {
 		return
@@ -54,7 +54,7 @@ func (op *Op) beginBlocked(now int64) {
 	op.s.roomless[op] = struct{}{}
 }
 
-// lookAtBlocked notes what captures wait for from now on: every section that may have changed it ends with this.
+// lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
 func (s *Store) lookAtBlocked() {
 	if len(s.roomless) == 0 {
 		return
@@ -79,7 +79,7 @@ func (op *Op) endBlocked(now int64) {
 	}
 }
 
-// causesOf are the causes for which captures, or restores, waited on a device.
+// causesOf returns the causes of the waits of captures, or of restores, on a device.
 func causesOf(s *devicememory.Waits, waiting devicememory.Kind) Causes {
 	w := s[waiting]
 	return Causes{

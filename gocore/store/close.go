@@ -10,8 +10,8 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// Close refuses further work at once and returns an operation that ends when the transfers in flight have ended and the disk space
-// is gone. Operations that wait end with Closed. Memory that leases show stays until the last of them is released. Closing twice is fine.
+// Close refuses further work at once. It returns an operation that ends when the transfers in flight have ended and the disk tier is closed. Waiting
+// operations end with Closed. Memory of leases stays mapped until the last of them is released. Closing twice is allowed.
 func (s *Store) Close(fd int32) *Op {
 	s.mu.Lock()
 	defer s.leave()
@@ -40,7 +40,7 @@ func (s *Store) Close(fd int32) *Op {
 	return op
 }
 
-// run is one worker: it takes transfers until the store closes.
+// run is the loop of one worker: it carries out transfers until the store closes.
 func (s *Store) run(c *workerPool) {
 	w := worker{s: s, pool: c}
 	for {
@@ -63,8 +63,8 @@ func (s *Store) run(c *workerPool) {
 	s.workerEnded()
 }
 
-// take waits for transfers; none when the store closes. A core that has panicked may have lost track of who reads what: nothing is moved
-// any more.
+// take waits for transfers. It returns none when the store closes or the core has panicked. A core that has panicked may have lost track of which
+// goroutines read which memory, so workers move nothing any more.
 func (s *Store) take(w *worker) []*engine.Transfer {
 	c := w.pool
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 			w.begin(len(all))
 			return all
 		}
-		s.notify() // it may have found that a tier is full: those who wait for it must know
+		s.notify() // next may have found that a tier is full, and the waiting callers must learn it
 		c.resting++
 		c.wake.Wait()
 		c.resting--
@@ -97,7 +97,7 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 	return nil
 }
 
-// done reports transfers that were carried out together, the last of those that the worker has taken or not.
+// done reports transfers that were carried out together. last: the worker has no more of those that it took.
 func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last bool) {
 	c := w.pool
 	s.mu.Lock()
@@ -116,7 +116,7 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 			s.commit(&inFlightCommit{x: x, at: now, leaves: results[i].leaves})
 			continue
 		}
-		delete(s.watchdog.since, x) // else it still has to be synced
+		delete(s.watchdog.since, x) // a transfer that commits still has to be synced
 		given := x.Kind == engine.Load && c.device != nil && s.deferred.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
 		if err := results[i].err; err != nil && !errors.Is(err, engine.ErrStopped) && s.touches(x) && s.durable != nil && len(s.room.segments) > 0 {
@@ -131,13 +131,13 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 	}
 }
 
-// takeResult takes over what a transfer has brought: a fetch's bytes go to the operation that asked for them, if it still lives. The lock
-// is held.
+// takeResult takes over the results of a transfer. The bytes of a fetch go to the operation that requested them, unless it has ended. The lock is
+// held.
 func (s *Store) takeResult(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Body.(*body)
-		if m.err == nil && b.pending.source.Abandoned() { // it must not replace what was written since it was given up
+		if m.err == nil && b.pending.source.Abandoned() { // it must not replace a version that was written after it was given up
 			m.err = borrow.ErrAbandoned
 		}
 		b.pending.source.Forget()
@@ -149,7 +149,7 @@ func (s *Store) takeResult(x *engine.Transfer, m *moved) {
 	}
 }
 
-// workerEnded counts a worker out; the last one clears the disk away and lets Close end.
+// workerEnded counts a worker out. The last one closes the disk tier, and Close can end.
 func (s *Store) workerEnded() {
 	s.mu.Lock()
 	s.workers--
@@ -166,7 +166,7 @@ func (s *Store) workerEnded() {
 		return
 	}
 	s.freed, s.freeErr, s.undone = true, err, undone
-	if err != nil { // everything was synced before
+	if err != nil { // no data is lost: everything was synced before
 		logring.Add(logring.Warning, "the disk tier was not closed as it should be: "+err.Error())
 	}
 	for op := range s.ops {
@@ -178,7 +178,7 @@ func (s *Store) workerEnded() {
 	s.ended = nil
 }
 
-// closeDisk ends the disk tier, when what is being committed has landed. The lock is not held.
+// closeDisk closes the disk tier after the commits in flight have landed. The lock is not held.
 func (s *Store) closeDisk() (err, undone error) {
 	switch {
 	case s.durable != nil:
@@ -189,7 +189,7 @@ func (s *Store) closeDisk() (err, undone error) {
 	return nil, nil
 }
 
-// unlock gives the lock back; who was the last user of a closed store gives the memory back as well.
+// unlock releases the lock. The last user of a closed store also unmaps the memory.
 func (s *Store) unlock() {
 	last := s.closing && s.users == 0 && !s.empty
 	if last {
@@ -202,13 +202,14 @@ func (s *Store) unlock() {
 	}
 }
 
-// forgetAll lets the garbage collector have what the store knew: handles of it may live for as long as the process. The lock is held.
+// forgetAll drops the references to all that the store knew, so that the garbage collector can free it: handles of the store may live until the
+// process exits. The lock is held.
 func (s *Store) forgetAll() {
 	for _, h := range s.histories {
 		h.h.Each(func(r *engine.Record) { s.orphanCapture(r.ID, r.Body.(*body)) })
 		h.h = nil
 	}
-	unbegun := func(x *engine.Transfer) { // of versions that have gone, too
+	unbegun := func(x *engine.Transfer) { // also of versions that are gone
 		if x.Kind == engine.Spill {
 			s.orphanCapture(x.Rec.ID, x.Rec.Body.(*body))
 		}
@@ -241,7 +242,7 @@ func (s *Store) unhookPoison() {
 	}
 }
 
-// notifyAll runs when the core has panicked: whoever waits learns it from the next step.
+// notifyAll runs when the core has panicked. Each waiting caller then gets the panic from its next step.
 func (s *Store) notifyAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

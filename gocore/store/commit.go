@@ -15,28 +15,29 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// A transfer to a disk tier that outlives the store has ended only when the catalog says so: its bytes are written, then it is committed with others, and when
-// the group has landed the engine is told.
+// A transfer to a disk tier that outlives the store goes through three steps. A worker writes the bytes. The catalog commits the transfer together
+// with others. When the group has landed, the store tells the engine that the transfer has ended.
 
-// inFlightCommit is a transfer whose bytes are on disk.
+// inFlightCommit is a transfer whose bytes are on disk and whose catalog row has not landed.
 type inFlightCommit struct {
 	x      *engine.Transfer
-	at     int64 // when they were
+	at     int64 // time at which the bytes were on disk, ns
 	leaves []uint64
 }
 
-// commits tells whether a transfer that has been carried out has to be committed. What nobody wants any more has not.
+// commits tells whether a completed transfer has to be committed. A transfer of a version that is gone is not committed.
 func (s *Store) commits(x *engine.Transfer, m *moved) bool {
 	return s.durable != nil && (x.Kind == engine.Flush || x.Kind == engine.Spill) && x.To == len(s.tiers)-1 && m.err == nil && !x.Rec.Gone()
 }
 
-// commit hands a transfer to the catalog, or holds it back until what may replace it has landed: in the catalog the versions of a key come in the order in
-// which they replace each other, so that whenever a process dies the latest durable one is what is found. The lock is held.
+// commit hands a transfer to the catalog, or queues it until the in-flight version that it may replace has landed. The catalog receives the versions
+// of a key in the order in which they replace each other. Whenever the process dies, the next one therefore finds the latest durable version. The
+// lock is held.
 func (s *Store) commit(f *inFlightCommit) {
 	k, r := s.durable, f.x.Rec
 	s.eng.PutAside(f.x)
 	at := placeOf(r)
-	s.watchdog.since[f.x] = f.at // it has got so far
+	s.watchdog.since[f.x] = f.at // its wait for the disk counts from the end of the write
 	//mutation:replaced-version-committed-late
 	if r.Shown() && k.inFlight[at].hasLive() {
 		k.queued[at] = append(k.queued[at], f)
@@ -46,7 +47,7 @@ func (s *Store) commit(f *inFlightCommit) {
 	s.sendCommit(at, f)
 }
 
-// sendCommit tells the catalog where the bytes of a version lie.
+// sendCommit hands the catalog the row of a version: key, checksums, layout and offset on disk.
 func (s *Store) sendCommit(at place, f *inFlightCommit) {
 	k, r := s.durable, f.x.Rec
 	b := r.Body.(*body)
@@ -59,8 +60,8 @@ func (s *Store) sendCommit(at place, f *inFlightCommit) {
 	}})
 }
 
-// serial is the number of a version in the catalog: that of its writing. If the catalog was told already of what came later there, the version gets a new
-// one, and counts as written then everywhere.
+// serial returns the serial that a version gets in the catalog: the number of its capture. If the catalog was already told of a later serial for the
+// key, the version gets a new number, and everywhere counts as captured at that point.
 func (s *Store) serial(r *engine.Record) uint64 {
 	k, at := s.durable, placeOf(r)
 	before := max(k.inFlight[at].latest(), k.keyTombstones[at].serial, k.historyTombstones[at.history].serial)
@@ -74,7 +75,7 @@ func (s *Store) serial(r *engine.Record) uint64 {
 	return uint64(s.eng.Renumber(r))
 }
 
-// commitsEnded is told what has become of changes.
+// commitsEnded takes the results of a group of catalog changes. suspect lists segments of which a sync has failed.
 func (s *Store) commitsEnded(group []*durable.Change, suspect []int64) {
 	s.mu.Lock()
 	defer s.leave()
@@ -96,7 +97,7 @@ func (s *Store) commitsEnded(group []*durable.Change, suspect []int64) {
 	s.retryAfterSuccess(group)
 }
 
-// putEnded ends a transfer, and takes up those that were held back for it.
+// putEnded ends the transfer of a committed version and resumes the versions that were queued behind it.
 func (s *Store) putEnded(c *durable.Change, f *inFlightCommit) {
 	k, r := s.durable, f.x.Rec
 	before, replaces := k.find(c)
@@ -106,7 +107,7 @@ func (s *Store) putEnded(c *durable.Change, f *inFlightCommit) {
 	delete(s.watchdog.since, f.x)
 	s.users--
 	if replaces && c.Err == nil {
-		s.releaseRow(s.now(), &before) // first, so that no capture that waits gives up what it is to replace
+		s.releaseRow(s.now(), &before) // first, so that no capture waiting for room gives up the version that it is to replace
 	}
 	s.endPut(c, f)
 	held := k.queued[at]
@@ -117,7 +118,7 @@ func (s *Store) putEnded(c *durable.Change, f *inFlightCommit) {
 	}
 }
 
-// resumeQueued goes on with a transfer that was held back; of a version that has been replaced meanwhile the catalog learns nothing.
+// resumeQueued commits a transfer that was queued. If its version was replaced meanwhile, the transfer ends without a commit.
 func (s *Store) resumeQueued(f *inFlightCommit) {
 	if !f.x.Rec.Gone() {
 		s.commit(f)
@@ -129,7 +130,7 @@ func (s *Store) resumeQueued(f *inFlightCommit) {
 	s.eng.Done(now, f.x, nil)
 }
 
-// endPut tells the engine what has become of a transfer.
+// endPut reports the result of a committed transfer to the engine.
 func (s *Store) endPut(c *durable.Change, f *inFlightCommit) {
 	k, x, now := s.durable, f.x, s.now()
 	b := x.Rec.Body.(*body)
@@ -153,10 +154,10 @@ func (s *Store) endPut(c *durable.Change, f *inFlightCommit) {
 	s.eng.Done(now, x, s.diskError(c.Err))
 }
 
-// mostRedone is how often a flush is done again by itself.
+// mostRedone bounds how often a flush is redone automatically.
 const mostRedone = 3
 
-// find is the row that the catalog has of a change's key.
+// find returns the row that the catalog has for the key of a change.
 func (k *durableTier) find(c *durable.Change) (catalog.Row, bool) {
 	id, ok := k.state.History(c.History)
 	if !ok {
@@ -169,7 +170,7 @@ func (k *durableTier) find(c *durable.Change) (catalog.Row, bool) {
 	return k.state.Find(id, key)
 }
 
-// releaseRow gives the room of a row back that the catalog does not count on any more.
+// releaseRow releases the disk space of a row that the catalog no longer references.
 func (s *Store) releaseRow(now int64, row *catalog.Row) {
 	off, n, err := s.durable.Place(row)
 	if err != nil {
@@ -178,7 +179,7 @@ func (s *Store) releaseRow(now int64, row *catalog.Row) {
 	s.eng.Release(now, off, n)
 }
 
-// dropEnded gives back the room of what the catalog does not have any more.
+// dropEnded releases the disk space of the rows that a drop or clear removed from the catalog. It queues a failed change for a retry.
 func (s *Store) dropEnded(c *durable.Change) {
 	k, now := s.durable, s.now()
 	delete(s.watchdog.drops, c)
@@ -215,7 +216,7 @@ func (s *Store) dropEnded(c *durable.Change) {
 	}
 }
 
-// clarifyEnded ends what clarify has begun; of its own accord the directory clarifies too.
+// clarifyEnded completes a change that clarify has committed. The directory also commits such changes by itself.
 func (s *Store) clarifyEnded(c *durable.Change) {
 	if c.Tag == forRoom {
 		s.durable.clarifying = false
@@ -223,11 +224,12 @@ func (s *Store) clarifyEnded(c *durable.Change) {
 		defer s.releaseOwed()
 	}
 	if c.Err == nil {
-		s.releaseUncertain() // before those who wait for the room are told
+		s.releaseUncertain() // before the waiters for the space are told that the change has landed
 	}
 }
 
-// releaseOwed tells those who wait for the room of a change that it has landed: where room may have to be made elsewhere, when that is done.
+// releaseOwed tells the engine that a change has landed for whose space captures and flushes may wait. While segments are retired, trim does so
+// later, once it has provided space elsewhere.
 func (s *Store) releaseOwed() {
 	if len(s.room.segments) > 0 {
 		s.durable.relocating++
@@ -236,7 +238,7 @@ func (s *Store) releaseOwed() {
 	}
 }
 
-// releaseUncertain gives back the rooms of which nobody knew whether the catalog counts on them: now it does not.
+// releaseUncertain releases the disk space of transfers of which it was unknown whether the catalog references them. The catalog does not.
 func (s *Store) releaseUncertain() {
 	k, now := s.durable, s.now()
 	for _, off := range slices.Sorted(maps.Keys(k.uncertain)) {
@@ -246,8 +248,8 @@ func (s *Store) releaseUncertain() {
 	}
 }
 
-// writeToDisk writes a checkpoint of the host tier to the disk. Where that outlives the store it is hashed meanwhile: it must not become durable unless it still is
-// what was captured.
+// writeToDisk writes a checkpoint of the host tier to the disk. For a disk tier that outlives the store, a second goroutine verifies the bytes
+// meanwhile. They must not become durable unless they are still the captured bytes.
 func (s *Store) writeToDisk(x *engine.Transfer, b *body) (leaves []uint64, err error) {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
 	if s.durable == nil || !b.hasLeaves() {
@@ -267,7 +269,7 @@ func (s *Store) writeToDisk(x *engine.Transfer, b *body) (leaves []uint64, err e
 	return leaves, err
 }
 
-// writeWanted writes a checkpoint to the disk, as long as somebody wants it.
+// writeWanted writes a checkpoint to the disk, and stops when the version is gone.
 func (s *Store) writeWanted(at int64, slot []byte, b *body) error {
 	err := s.disk.WriteWhile(func() bool { return !b.gone.Load() }, at, slot)
 	if errors.Is(err, segment.ErrUnwanted) {
@@ -276,12 +278,12 @@ func (s *Store) writeWanted(at int64, slot []byte, b *body) error {
 	return s.diskError(err)
 }
 
-// hasLeaves tells whether a region has more than one.
+// hasLeaves tells whether a region has more than one leaf.
 func (b *body) hasLeaves() bool {
 	return b.sums != nil && slices.ContainsFunc(b.layout.Spans, func(s model.Span) bool { return s.Bytes > checksum.LeafBytes })
 }
 
-// leaves are the hashes of the leaves of all regions with more than one, and whether the regions still are what was captured.
+// leaves returns the hashes of the leaves of all regions with more than one. It fails if the bytes of such a region are not those captured.
 func (b *body) leaves(slot []byte) (leaves []uint64, err error) {
 	for i, span := range b.layout.Spans {
 		if span.Bytes <= checksum.LeafBytes {

@@ -5,9 +5,9 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// completion is a capture of a device while somebody waits for it and takes over its checksums, alone: others who want to wait for that. Nobody
-// lets go of its mark and its checksums meanwhile, as a record stays for as long as something reads it. nil: there is nothing to settle.
-// It is over after arrived, or after the first error.
+// completion waits for the event of a device capture and takes over its checksums. One goroutine at a time does so; others wait for it. Meanwhile
+// neither the event nor the checksums are dropped, since a record stays while a transfer or restore reads it. A nil completion means that the capture
+// is complete. A completion ends after awaitChecksums or after the first error.
 type completion struct {
 	s       *Store
 	a       *devicememory.Memory
@@ -17,7 +17,8 @@ type completion struct {
 	over    bool
 }
 
-// beginCompletion waits for who settles the capture at present, and leaves the rest to the caller, if there is any.
+// beginCompletion waits until no other goroutine completes the capture. It returns nil if the capture is complete then, and otherwise leaves it to
+// the caller.
 func (s *Store) beginCompletion(a *devicememory.Memory, b *body) *completion {
 	for {
 		s.mu.Lock()
@@ -49,7 +50,7 @@ func (s *Store) completeCapture(a *devicememory.Memory, b *body) error {
 	return t.awaitChecksums()
 }
 
-// awaitCopy waits until the device has the bytes.
+// awaitCopy waits until the device has copied the bytes.
 func (t *completion) awaitCopy() error {
 	if t == nil {
 		return nil
@@ -60,7 +61,7 @@ func (t *completion) awaitCopy() error {
 	return nil
 }
 
-// queueChecksums queues the way of the checksums to the host.
+// queueChecksums queues the copy of the checksums to the host.
 func (t *completion) queueChecksums(lane device.Lane) error {
 	if t == nil || t.c.sums == nil {
 		return nil

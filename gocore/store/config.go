@@ -18,32 +18,32 @@ import (
 // Config describes a store. All sizes are hard budgets in bytes; nil means that the tier is not used.
 type Config struct {
 	Devices  []Device `json:"devices"`
-	Kernels  string   `json:"kernels"` // path of what runs on them
+	Kernels  string   `json:"kernels"` // path of the file with the device kernels
 	Pinning  string   `json:"pinning"` // auto (default), pipeline, concurrent, sequential, direct, off
 	Host     *int64   `json:"host"`
 	Disk     *int64   `json:"disk"`
 	Path     string   `json:"path"`    // the folder of the disk tier
-	Durable  bool     `json:"durable"` // the disk tier outlives the store; else its files are private, and vanish with it
+	Durable  bool     `json:"durable"` // the disk tier outlives the store; otherwise its files are private and vanish with the store
 	ReadOnly bool     `json:"read_only"`
 	Flush    string   `json:"flush"`    // lazy (default), eager
 	Policy   string   `json:"policy"`   // score (default), lru, fifo
-	Verify   string   `json:"verify"`   // first (default), always, off
+	Verify   string   `json:"verify"`   // moved (default), first, always, off
 	Checksum bool     `json:"checksum"` // taken in the capture pass
 	Prefetch bool     `json:"prefetch"`
 	Guess    bool     `json:"guess"`
-	Debug    bool     `json:"debug"`    // finds who writes into a shared lease
-	Workers  int      `json:"workers"`  // transfers read or written at once, per direction, beside what restores wait for; 0: 2
-	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: what the machine has, at most 8
+	Debug    bool     `json:"debug"`    // finds callers that write into a shared lease
+	Workers  int      `json:"workers"`  // transfers that a pool reads or writes at once, per direction, besides those that restores wait for; 0: 2
+	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: with the caller one per processor, at most 8
 	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
-	Timeline int      `json:"timeline"` // events kept for pictures
+	Timeline int      `json:"timeline"` // number of events kept for the timeline
 	Idle     float64  `json:"idle"`     // seconds after which free memory of the host tier is given back; 0: never
 
 	FS           vfs.FS        `json:"-"` // nil: the operating system's
 	SegmentBytes int64         `json:"-"` // of a durable store's data files; 0: the default
-	CatalogSlack int64         `json:"-"` // durable.Options.Slack
-	StallAfter   time.Duration `json:"-"` // the disk is told of as not answering; 0: stallAfter
-	GiveUpAfter time.Duration `json:"-"` // nobody waits for it any more; 0: despairAfter
-	LazyRows     bool          `json:"-"` // no record is made of a stored checkpoint before somebody asks for it
+	CatalogSlack int64         `json:"-"` // size of a durable store's data files; 0: the default
+	StallAfter   time.Duration `json:"-"` // the watchdog warns when the disk has not answered for so long; 0: stallAfter
+	GiveUpAfter  time.Duration `json:"-"` // callers stop waiting for the disk after so long; 0: giveUpAfter
+	LazyRows     bool          `json:"-"` // a stored checkpoint gets a record only when it is first accessed
 	PinPiece     int64         `json:"-"` // host.Options.PinPiece
 	// PinRest is host.Options.PinRest.
 	PinRest time.Duration `json:"-"`
@@ -52,22 +52,22 @@ type Config struct {
 	// Prefaulting is host.Options.Prefaulting.
 	Prefaulting func(off int64) `json:"-"`
 	Cut         int64           `json:"-"` // 0: cut
-	// Clock tells when checkpoints are captured; nil: the system's.
+	// Clock tells the time of captures; nil: the system's clock.
 	Clock func() time.Time `json:"-"`
 	// LookEvery is devicememory.Options.LookEvery.
 	LookEvery  time.Duration `json:"-"`
-	Turns      string        `json:"-"` // the file by which processes of a node take turns to pin; empty: one of the user's
-	OpenDevice DeviceOpener  `json:"-"` // nil: there are no devices
-	// LinkRates says what the links of devices can carry in one direction, bytes/s before protocol, by their order; 0 for one that is not known. It is asked
-	// beside the store's work, and may take long. nil: what the devices say of their place stands.
+	Turns      string        `json:"-"` // lock file by which the processes of a node take turns to pin; empty: one file per user
+	OpenDevice DeviceOpener  `json:"-"` // nil: no devices can be opened
+	// LinkRates returns the one-way bandwidth of each device's link, in bytes/s before protocol overhead, in the order of devices; 0: unknown. The
+	// store calls it in a goroutine of its own, and it may take long. nil: the devices' own report of their link applies.
 	LinkRates func(devices []device.Device) []float64 `json:"-"`
-	// Describes tells whether the text of a layout that a store on disk has describes it; see package description. nil: texts are not looked into.
+	// Describes checks the text of a layout that comes from a store on disk against the layout; see package description. nil: texts are not checked.
 	Describes func(*model.Layout) error `json:"-"`
-	// WatchDevices is told the devices of an open store; end is called when it closes. Neither may wait. nil: nobody watches.
+	// WatchDevices is called with the devices of a store that opens; the store calls end when it closes. Neither may block. nil: no watch.
 	WatchDevices func(devices []device.Device) (end func()) `json:"-"`
 }
 
-// ParseConfig reads a Config; what is not said has its default.
+// ParseConfig reads a Config. Fields that the text does not name have their defaults.
 func ParseConfig(text []byte) (Config, error) {
 	c := Config{Checksum: true, Prefetch: true, Guess: true, Direct: true}
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -76,12 +76,12 @@ func ParseConfig(text []byte) (Config, error) {
 	return c, nil
 }
 
-// Budgets are what Resize is asked for; a nil budget stays as it is.
+// Budgets are the budgets that Resize sets; a nil budget stays as it is.
 type Budgets struct {
 	Devices []Device `json:"devices"`
 	Host    *int64   `json:"host"`
 	Disk    *int64   `json:"disk"`
-	Trim    bool     `json:"trim"` // gives back the memory of the host tier that is free now
+	Trim    bool     `json:"trim"` // gives back the memory of the host tier that is free at the time of the call
 }
 
 // ParseBudgets reads Budgets.
@@ -92,13 +92,13 @@ func ParseBudgets(text []byte) (b Budgets, err error) {
 	return b, nil
 }
 
-// verification says when the bytes in the fastest tier are checked before they are lent.
+// verification says when the bytes in the fastest tier are verified before they are lent.
 type verification uint8
 
 const (
-	verifyMoved  verification = iota // once since they were moved there; of those that were captured there, a sample
-	verifyFirst                      // once since they were moved or captured there
-	verifyAlways                     // each time
+	verifyMoved  verification = iota // once after they were moved there; of those captured there, a sample
+	verifyFirst                      // once after they were moved or captured there
+	verifyAlways                     // before each lease
 	verifyOff
 )
 
@@ -192,7 +192,7 @@ func (s *settings) checkSizes() error {
 	return nil
 }
 
-// mostDevices is what the engine has tiers for, beside host, disk and archive.
+// mostDevices is the number of engine tiers left beside host, disk and archive.
 const mostDevices = engine.MaxTiers - 3
 
 func (s *settings) checkDevices() error {
@@ -216,11 +216,11 @@ func (s *settings) checkDevices() error {
 // mostIdle is a year, in seconds.
 const mostIdle = 366 * 24 * 3600
 
-// mostThreads bounds what a configuration may ask for: a slip in a number must not start a million goroutines.
+// mostThreads bounds the configured numbers of goroutines: a typing error must not start a million of them.
 const mostThreads = 256
 
-// defaultWorkers keeps a disk busy while one transfer is being finished and the next begun; a large transfer is cut into pieces
-// that run beside each other anyway.
+// defaultWorkers is two, so that the disk stays busy while one transfer ends and the next begins. A large transfer is divided into pieces that run in
+// parallel anyway.
 const defaultWorkers = 2
 
 // idle is the time after which free memory of the host tier is given back.

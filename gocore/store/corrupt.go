@@ -6,8 +6,8 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Corrupt flips one bit of a checkpoint's bytes in a tier, or, with TierNone, lets a device find out belatedly that one was: for tests of what
-// happens then.
+// Corrupt flips one bit of a checkpoint's bytes in a tier. With TierNone it instead records a deferred verification error of a device. It exists for
+// tests of the handling of damaged bytes.
 func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	s := h.s
 	if err := s.enter(); err != nil {

@@ -12,31 +12,32 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Restores to a device are not held up until what comes up for them has been verified there. belated is the account of what callers have been given
-// meanwhile, and of what the device found out about it. All of it is under the store's lock.
+// Restores to a device do not wait until the bytes loaded for them have been verified there. deferredVerification records which regions callers were
+// given before, and the errors that the device found afterwards. The store's lock guards it.
 type deferredVerification struct {
-	lent  map[*engine.Record]*lentLoad // what callers have of loads that still run
-	lentLoads  int64                     // how often a load was begun to be given
-	suspects map[*engine.Record]error  // why such a load failed: the next one is verified before anybody is given anything of it
-	found  []finding
+	lent      map[*engine.Record]*lentLoad // regions that callers have of loads that have not ended
+	lentLoads int64                        // number of loads lent to callers before their checksums were verified
+	suspects  map[*engine.Record]error     // the error of such a load; the next load of the record is verified before a caller gets any of it
+	found     []finding
 }
 
-// lentLoad is what callers have of a load.
+// lentLoad lists the regions of one load that callers have.
 type lentLoad struct {
 	regions []int32
-	number    int64
+	number  int64
 }
 
-// finding is what the next restore or wait of the history tells, once, or the end of the store; of a lost device a wait alone, as all else fails there.
+// finding is an error of a deferred verification. The next restore or wait of its history returns it, once, or else Close does. An error of a lost
+// device is returned by waits only, since restores fail there anyway.
 type finding struct {
 	history *engine.History
 	err     *status.Error
 }
 
-// mostFound bounds what is kept to be told of histories of which something is kept: the first findings say where to look. All of them are logged.
+// mostFound bounds the findings that are kept for histories with at least one finding: the first ones show where to look. All findings are logged.
 const mostFound = 64
 
-// lend notes that a caller has regions of a load that still runs.
+// lend records that a caller has regions of a load that has not ended.
 func (b *deferredVerification) lend(rec *engine.Record, regions []int32) {
 	if len(regions) == 0 {
 		return
@@ -57,7 +58,7 @@ func (b *deferredVerification) lend(rec *engine.Record, regions []int32) {
 	}
 }
 
-// end takes note of how a load to a device has ended, and tells whether callers had been given something of it: a wait may be over.
+// end records the result of a load to a device. It returns whether callers had been lent regions of it, in which case waits may be over.
 func (b *deferredVerification) end(x *engine.Transfer, m *moved) (some bool) {
 	g := b.lent[x.Rec]
 	delete(b.lent, x.Rec)
@@ -76,7 +77,7 @@ func (b *deferredVerification) end(x *engine.Transfer, m *moved) (some bool) {
 	return g != nil
 }
 
-// record records what is wrong with regions that callers have.
+// record records the error of regions that callers have.
 func (b *deferredVerification) record(rec *engine.Record, regions []int32, m *moved) {
 	var why *status.Error
 	if !errors.As(m.err, &why) {
@@ -107,12 +108,12 @@ func (b *deferredVerification) keep(f finding) {
 	}
 }
 
-// subject names a checkpoint to the other side of the contract, which knows what the regions of a layout are called.
+// subject identifies a checkpoint to the caller's side of the contract, which knows the names of a layout's regions.
 type subject struct {
-	History    any    `json:"history"` // null: it cannot be told, as it is too long or no UTF-8
-	Key        any    `json:"key"`     // the same
+	History    any    `json:"history"` // null: too long for the error's text, or not UTF-8
+	Key        any    `json:"key"`     // null: as for history
 	Layout     uint64 `json:"layout"`
-	Unverified string `json:"unverified,omitempty"` // why it could not be verified
+	Unverified string `json:"unverified,omitempty"` // why the load could not be verified; empty: it was, and the bytes are wrong
 }
 
 // An error has room for 1004 bytes of text.
@@ -145,7 +146,7 @@ func (s *subject) encode() string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // of numbers and text: it cannot fail
+	_ = e.Encode(s) // it encodes numbers and text, and cannot fail
 	return string(bytes.TrimSpace(text.Bytes()))
 }
 
@@ -156,7 +157,7 @@ func spoken(name string) any {
 	return name
 }
 
-// pending tells whether anything of the gifts up to a number is still to be verified: of a history, or, with nil, of any.
+// pending tells whether one of the first gifts lent loads is still to be verified; h nil: of any history.
 func (b *deferredVerification) pending(h *engine.History, gifts int64) bool {
 	for rec, g := range b.lent {
 		if g.number <= gifts && (h == nil || rec.Hist == h) {
@@ -166,7 +167,8 @@ func (b *deferredVerification) pending(h *engine.History, gifts int64) bool {
 	return false
 }
 
-// takeFinding takes out the first finding about a history, or, with nil, about any; nil when there is none. wait: also of lost devices.
+// takeFinding removes and returns the first finding of a history; h nil: of any. It returns nil when there is none. wait includes findings about lost
+// devices.
 func (b *deferredVerification) takeFinding(h *engine.History, wait bool) error {
 	for i, f := range b.found {
 		if (h == nil || f.history == h) && (wait || f.err.Code != status.DeviceLost) {
@@ -177,13 +179,13 @@ func (b *deferredVerification) takeFinding(h *engine.History, wait bool) error {
 	return nil
 }
 
-// forget lets go of a record that has gone.
+// forget drops the entries of a record that is gone.
 func (b *deferredVerification) forget(rec *engine.Record) {
 	delete(b.lent, rec)
 	delete(b.suspects, rec)
 }
 
-// wrong is why a restore that has waited for a load must not be given what it brought; nil when it may.
+// wrong returns the error of a load that a restore has waited for; nil when its bytes may be handed over.
 func (op *Op) wrong() error {
 	s, r := op.s, op.restore
 	if s.eng.Complete(r.Rec, r.Tier) {
@@ -192,10 +194,10 @@ func (op *Op) wrong() error {
 	if why := s.deferred.suspects[r.Rec]; why != nil {
 		return s.explain(why, r.Rec)
 	}
-	return s.corrupt(r.Rec, status.RegionNone, r.Tier) // the store has been closed meanwhile
+	return s.corrupt(r.Rec, status.RegionNone, r.Tier) // the copy went because the store was closed meanwhile
 }
 
-// notifyWaits looks again at the waits, which may be over.
+// notifyWaits wakes the callers of all waits, since these may be over.
 func (s *Store) notifyWaits() {
 	for op := range s.ops {
 		if op.kind == waitOp {

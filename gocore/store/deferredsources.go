@@ -5,14 +5,14 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// deferredSources are transfers from sources on a device that are still to be filled, by what the caller had queued before. Workers do not wait for that: it
-// may take long, and what fills one source may itself wait for somebody whose checkpoints need the workers.
+// deferredSources are transfers whose sources on a device are not filled yet: work that the caller queued before is still running. Workers do not
+// wait for it. It may take long, and it may itself wait for another caller whose checkpoints need the workers.
 type deferredSources struct {
 	waiting map[*engine.Transfer]struct{} // taken from the engine and not carried out
-	filled  []*engine.Transfer            // those whose sources are there
+	filled  []*engine.Transfer            // those whose sources are filled
 }
 
-// deferSource keeps a transfer back if its source is late. The lock is held.
+// deferSource sets a transfer aside if its source is not filled. The lock is held.
 func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	if x.Kind != engine.Spill {
 		return false
@@ -36,7 +36,7 @@ func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	c.deferred.waiting[x] = struct{}{}
 	s.users++
 	safego.Go("late source", func() {
-		_ = m.Wait() // whoever carries it out finds the error
+		_ = m.Wait() // the worker that carries it out gets the error
 		m.Drop()
 		s.mu.Lock()
 		defer s.leave()
@@ -46,7 +46,7 @@ func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	return true
 }
 
-// next takes a transfer whose source is there; nil when there is none.
+// next takes a transfer whose source is filled; nil when there is none.
 func (l *deferredSources) next() *engine.Transfer {
 	if len(l.filled) == 0 {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// fenceSources is the mark behind which a transfer may take a checkpoint from arrays on a device, if it may come to that. It is asked for before
-// the engine is: a stream that takes no marks must leave nothing behind.
+// fenceSources returns the event behind which a transfer may read a checkpoint from arrays on a device, if the capture may need a transfer. Its
+// caller calls it before the engine begins the capture: a stream that takes no event must not leave a capture behind.
 func (op *Op) fenceSources(size int64, stays bool) ([]device.Mark, error) {
 	s, a := op.s, op.device
-	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.Tier) { // with room to spare for what the tier rounds up
+	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
 		return nil, nil
 	}
 	m, err := a.Fence(op.streams)
@@ -25,8 +25,8 @@ func (op *Op) fenceSources(size int64, stays bool) ([]device.Mark, error) {
 	return []device.Mark{m}, nil
 }
 
-// stepDeviceCapture captures arrays on a device: into its own tier, where the copy is queued behind the caller's work and nobody waits
-// for it, or, when they pass by that, into the host tier.
+// stepDeviceCapture captures arrays on a device. With room in the device's tier, it queues the copy behind the caller's work and does not wait for
+// it. Otherwise it copies into the host tier.
 func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
 	if !op.placed && op.slot == nil {
 		if code, err := op.lockedPoll(out); code != status.Again {
@@ -39,7 +39,7 @@ func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
 	return op.captureToHost(out)
 }
 
-// queueCapture queues the copy into the device's tier: from here on the checkpoint counts as captured, since whatever touches the slot later is
+// queueCapture queues the copy into the device's tier. The checkpoint counts as captured from then on, since all later accesses to the slot are
 // queued behind the copy.
 func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 	s, a, rec := op.s, op.device, op.capture.Rec
@@ -62,7 +62,7 @@ func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 	return op.endQueued(out, b, sums, err)
 }
 
-// endQueued tells the engine how the copy was queued.
+// endQueued tells the engine whether the copy was queued.
 func (op *Op) endQueued(out *Outcome, b *body, sums device.Sums, err error) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
@@ -80,7 +80,7 @@ func (op *Op) endQueued(out *Outcome, b *body, sums device.Sums, err error) (sta
 	return op.endCapture(out, nil)
 }
 
-// captureToHost copies from the device to a slot of the host tier, waits for that, and takes the checksums here.
+// captureToHost copies from the device to a slot of the host tier, waits for the copy, and computes the checksums on the CPU.
 func (op *Op) captureToHost(out *Outcome) (status.Code, error) {
 	b := op.capture.Rec.Body.(*body)
 	if op.job == nil {
@@ -108,7 +108,7 @@ func (op *Op) captureToHost(out *Outcome) (status.Code, error) {
 	return op.endCopyIn(out)
 }
 
-// inspection is the job that takes the checksums of what lies in a slot.
+// inspection returns the job that computes the checksums of a slot's regions.
 func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
 	all := make([]copier.Piece, len(spans))
 	for i, span := range spans {
@@ -117,13 +117,13 @@ func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
 	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
 }
 
-// watch makes the operation wait for a mark: its caller is woken when it has passed.
+// watch makes the operation wait for an event. It notifies the caller when the event has passed.
 func (op *Op) watch(a *devicememory.Memory, m device.Mark) {
 	op.mark = m
 	kept := m.Keep()
 	a.Go("device watch", func() {
 		defer kept.Drop()
-		_ = kept.Wait() // the caller's next step finds the error
+		_ = kept.Wait() // the caller's next step returns the error
 		op.notifier.notify()
 	})
 }
@@ -135,8 +135,8 @@ func (op *Op) dropMark() {
 	}
 }
 
-// isCopying tells whether a device is still taking the bytes of a version that is waited for; then the caller is woken when it has. The lock
-// is held.
+// isCopying tells whether a device still copies the bytes of a version that the operation waits for. If so, the caller is notified when the copy
+// ends. The lock is held.
 func (op *Op) isCopying() bool {
 	if op.mark != nil {
 		passed, err := op.mark.Passed()

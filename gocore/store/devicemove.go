@@ -8,12 +8,12 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// cut is how much of a transfer is put into a lane at once. Half as much costs a few hundredths of the rate both ways.
+// cut is the number of bytes of a transfer that are queued in a lane at once. Half as much costs a few percent of the rate in both directions.
 const cut = 32 << 20
 
 func (s *Store) oneCut() int64 { return s.set.Cut }
 
-// move carries a transfer out, whatever it takes. It runs in a worker, without the lock: the engine holds both places for it.
+// move carries out a transfer of any kind. It runs in a worker, without the lock: the engine holds source and destination for it.
 func (w *worker) move(x *engine.Transfer) *moved {
 	a := w.pool.device
 	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.deviceOf(x.Rec) != a {
@@ -33,7 +33,7 @@ func (w *worker) move(x *engine.Transfer) *moved {
 	}
 }
 
-// laneOf is the worker's own lane.
+// laneOf returns the worker's own lane.
 func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 	if w.lane != nil {
 		return w.lane, nil
@@ -53,17 +53,17 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 	return lane, nil
 }
 
-// flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device took with the capture. The time that it waits
-// for the capture is not the link's.
+// flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device computed with the capture. The time waiting for
+// the capture does not count as the link's.
 func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) error {
 	end := b.layout.end()
-	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // before restores have to wait for what this settles
+	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from beginCompletion on, restores may have to wait for this goroutine
 	t := s.beginCompletion(a, b)
 	if err := t.awaitCopy(); err != nil {
 		return err
 	}
 	x.Begun(s.now())
-	if err := t.queueChecksums(lane); err != nil { // no turn of its own: the link would change over to it and back
+	if err := t.queueChecksums(lane); err != nil { // in the flush's own lane: a separate one would make the link switch over and back
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
@@ -71,7 +71,7 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 		if b.gone.Load() {
 			return nil, engine.ErrStopped
 		}
-		if from > 0 { // with the first cut on its way, so that the link does not rest
+		if from > 0 { // while the first cut is being copied, so that the link is not idle
 			if err := t.awaitChecksums(); err != nil {
 				return nil, err
 			}
@@ -82,8 +82,8 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 	return a.Finish(last, errors.Join(err, t.awaitChecksums()))
 }
 
-// loadTo copies a checkpoint from the host tier to a device and has the device verify it. Restores are given it as soon as all of that is in the
-// lane, as the work of their callers' streams is then put behind it; what the device finds out later is told belatedly.
+// loadTo copies a checkpoint from the host tier to a device, and the device verifies it. Restores may use the copy as soon as all of this is queued,
+// because their callers' streams then wait for it. A verification error that comes later is reported as a deferred one.
 func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
 	last, err := a.CopyInCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
@@ -95,7 +95,7 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	if s.set.verify == verifyOff || b.sums == nil {
 		s.queued(x)
 		if err = a.Finish(last, nil); err != nil {
-			err = errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size)) // what is copied must stay until it has been
+			err = errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size)) // the source of the copy must stay until the copy has ended
 		}
 		return &moved{err: err}
 	}
@@ -104,14 +104,14 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 		return &moved{err: a.Finish(last, err)}
 	}
 	if last != nil {
-		last.Drop() // the checksums are behind it in the same lane
+		last.Drop() // the checksums follow it in the same lane
 	}
-	if s.set.verify != verifyAlways { // or else every restore takes them itself, and waits
+	if s.set.verify != verifyAlways { // with verifyAlways every restore verifies for itself, and waits
 		s.queued(x)
 	}
 	there, err := a.AwaitChecksums(sums, m)
 	if err != nil {
-		return &moved{err: errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size))} // what is copied must stay until it has been
+		return &moved{err: errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size))} // the source of the copy must stay until the copy has ended
 	}
 	bad := differing(there, b.sums)
 	if len(bad) > 0 {
@@ -120,7 +120,7 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	return &moved{bad: bad, err: err}
 }
 
-// cutOf is how much of a load goes into its lane next: all that is left once somebody waits for it.
+// cutOf returns how many bytes of a load are queued next: all that are left once a restore waits for them.
 func (s *Store) cutOf(x *engine.Transfer) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Store) cutOf(x *engine.Transfer) int64 {
 	return s.set.Cut
 }
 
-// queued lets restores have what a load has put into its lane, unless it was wrong the last time.
+// queued lets restores use a load whose copies are queued, unless the previous load of the record was wrong.
 func (s *Store) queued(x *engine.Transfer) {
 	s.mu.Lock()
 	defer s.leave()
@@ -139,7 +139,7 @@ func (s *Store) queued(x *engine.Transfer) {
 	}
 }
 
-// differing returns the regions whose checksums are not the same.
+// differing returns the indices of the regions whose checksums differ.
 func differing(sums, other []uint64) (bad []int32) {
 	for i, sum := range sums {
 		if sum != other[i] {

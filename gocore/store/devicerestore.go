@@ -16,8 +16,8 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// pollOnDevice goes on with a restore whose bytes lie on a device. A lease is given as it is: what lies there was captured there, or
-// is verified when it comes up, before or after. Debug mode reads the bytes first. The lock is held.
+// pollOnDevice continues a restore whose bytes lie on a device. It gives a lease without reading the bytes: they were captured there, or a load
+// brought them and the device verifies it, before or afterwards. In debug mode, and with verifyAlways, the bytes are read first. The lock is held.
 func (op *Op) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.explain(err, op.restore.Rec))
@@ -32,13 +32,14 @@ func (op *Op) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, e
 	return status.Again, nil
 }
 
-// readsBeforeLending tells whether bytes on a device are read before they are given: to be verified, or, in debug mode, to be compared when the lease
-// ends.
+// readsBeforeLending tells whether bytes on a device are read before they are handed over: to verify them, or, in debug mode, to compare them when
+// the lease ends.
 func (op *Op) readsBeforeLending() bool {
 	return op.s.set.verify == verifyAlways || op.s.set.Debug && op.lends
 }
 
-// lendOn makes the caller's streams wait for who writes the slot, and, when it may become the caller's to write into, for who reads it.
+// lendOn makes the caller's streams wait for the work that writes the slot. If the caller may write into the lease, the streams also wait for the
+// work that reads the slot.
 func (op *Op) lendOn(a *devicememory.Memory) error {
 	streams := op.streams
 	if len(streams) == 0 {
@@ -47,8 +48,8 @@ func (op *Op) lendOn(a *devicememory.Memory) error {
 	return a.Lend(streams, op.at, op.restore.Rec.Size, op.restore.Last)
 }
 
-// stepDeviceRestore gives bytes back that lie on a device: queued in the caller's order where they stay there, or else by way of host
-// memory.
+// stepDeviceRestore restores bytes that lie on a device. Copies within the device are queued in the order of the caller's streams; other copies go
+// through host memory.
 func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	a := op.s.deviceOf(op.restore.Rec)
 	if op.readsBeforeLending() && !op.check {
@@ -65,7 +66,7 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	return op.stageToHost(out, a)
 }
 
-// verifySlot takes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
+// verifySlot computes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
 func (op *Op) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Body.(*body)
@@ -131,7 +132,7 @@ func (op *Op) endOnDevice(out *Outcome, err error) (status.Code, error) {
 	return op.endRestore(out)
 }
 
-// endWithSlot is endOnDevice for what was lent or copied from its slot: not if that turned out to be wrong meanwhile.
+// endWithSlot is endOnDevice for bytes that were lent or copied from their slot. It fails if a verification has found them wrong meanwhile.
 func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
@@ -144,7 +145,7 @@ func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
 	return op.giveFromDevice(out)
 }
 
-// giveFromDevice hands over what may still be on its way to the device, or be verified there. The lock is held.
+// giveFromDevice hands over bytes whose copy to the device, or whose verification there, may not have ended. The lock is held.
 func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 	if r := op.restore; !op.check && op.s.eng.Loading(r.Rec, r.Tier) {
 		op.s.deferred.lend(r.Rec, op.want)
@@ -152,7 +153,7 @@ func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 	return op.endRestore(out)
 }
 
-// stageToHost brings the bytes to host memory of the operation's own and goes on from there.
+// stageToHost copies the bytes to a private mapping in host memory. The restore continues from there.
 func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	l := op.restore.Rec.Body.(*body).layout
 	if op.private == nil {
@@ -201,8 +202,8 @@ func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at
 	return nil
 }
 
-// stepSent ends a restore whose bytes go from host memory to a device: in the caller's order, if the device reaches them, or by way of a
-// window.
+// stepSent ends a restore whose bytes go from host memory to a device: in the order of the caller's streams if the device can access the bytes, and
+// otherwise through a bounce buffer.
 func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 	a := op.device
 	if op.mark == nil && op.async == nil {
@@ -219,7 +220,7 @@ func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 	}
 	passed, err := op.mark.Passed()
 	if err == nil && !passed {
-		return status.Pending, nil // the bytes are the store's: they stay until they have been read
+		return status.Pending, nil // the bytes are in memory of the store, which must stay until the device has read them
 	}
 	op.dropMark()
 	return op.endOnDevice(out, errors.Join(op.failed, err))
@@ -251,15 +252,15 @@ func (op *Op) dispatch(a *devicememory.Memory) error {
 	return nil
 }
 
-// releaseLater keeps what a device still reads for a restore that was given up. The lock is held.
+// releaseLater keeps the bytes that a device still reads for a restore that was given up, until the device has finished. The lock is held.
 func (op *Op) releaseLater() {
 	s, a, m, private := op.s, op.device, op.mark, op.private
 	op.mark, op.private = nil, nil
 	s.users++
 	safego.Go("lingering copy", func() {
-		_ = a.Wait(m) // nobody is left who would want to know
+		_ = a.Wait(m) // no caller is left to receive an error
 		if private != nil {
-			_ = private.Unmap() // the operation alone had it
+			_ = private.Unmap() // no other goroutine uses the mapping
 		}
 		s.mu.Lock()
 		defer s.leave()
@@ -268,7 +269,7 @@ func (op *Op) releaseLater() {
 	})
 }
 
-// sendAll queues the copies from host memory to destinations on a device, and makes those to host memory.
+// sendAll queues the copies from host memory to destinations on a device, and carries out those to host memory.
 func (op *Op) sendAll(lane device.Lane) error {
 	var there []device.Piece
 	spans := op.restore.Rec.Body.(*body).layout.Spans
@@ -295,8 +296,8 @@ func (op *Op) sendAll(lane device.Lane) error {
 	return lane.Scatter(there)
 }
 
-// verifyOnDevice compares, in debug mode, the bytes of a lease with those that were lent, behind everything that the holder's streams
-// have to do.
+// verifyOnDevice compares, in debug mode, the bytes of a lease with those that were lent. The comparison runs behind all work of the holder's
+// streams.
 func (l *Lease) verifyOnDevice(streams []uint64) error {
 	if l.sums == nil {
 		return nil
@@ -316,16 +317,16 @@ func (l *Lease) verifyOnDevice(streams []uint64) error {
 	return nil
 }
 
-// lookAgain is how often a stream that is being captured is asked whether it still is.
+// lookAgain is the interval at which a stream that is being captured into a graph is polled for the end of the graph capture.
 const lookAgain = time.Millisecond
 
-// releaseWhenRecorded gives a lease back when the streams of it that are being captured take marks again: until then it is unknown when they have read
-// it. No caller is left to be told of a writer, so the log is.
+// releaseWhenRecorded returns a lease once the streams that are being captured into a graph accept events again. Before that it is unknown when they
+// have read the bytes. No caller is left to receive the error about a holder that wrote, so it is logged.
 func (l *Lease) releaseWhenRecorded(streams, recording []uint64) {
 	safego.Go("lease release", func() {
 		for len(recording) > 0 {
 			time.Sleep(lookAgain)
-			recording, _ = l.device.NoteReads(recording, l.offset, l.layout.Slot) // of a lost device there is nothing to wait for
+			recording, _ = l.device.NoteReads(recording, l.offset, l.layout.Slot) // when the device is lost, there is nothing to wait for
 		}
 		err := l.verifyOnDevice(streams)
 		for errors.Is(err, device.ErrRecording) {
@@ -339,7 +340,7 @@ func (l *Lease) releaseWhenRecorded(streams, recording []uint64) {
 	})
 }
 
-// Place is where Base lies: 0 for host memory, 1 + the number of the device otherwise.
+// Place tells where Base lies: 0 for host memory, otherwise 1 + the number of the device.
 func (l *Lease) Place() int32 {
 	if l.device == nil {
 		return 0
@@ -347,7 +348,7 @@ func (l *Lease) Place() int32 {
 	return int32(l.device.Device.Ordinal()) + 1
 }
 
-// Use lets one more stream of the caller's read the bytes, as those could that were named at the restore.
+// Use lets one more stream of the caller read the bytes, as the streams may that the restore named.
 func (l *Lease) Use(stream uint64) error {
 	if l.device == nil {
 		return nil

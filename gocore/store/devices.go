@@ -11,18 +11,18 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// Device is the budget of one device: bytes, or else a share of what is free when the store opens.
+// Device is the budget of one device: bytes, or a share of the memory that is free when the store opens.
 type Device struct {
 	Ordinal int     `json:"ordinal"`
 	Bytes   int64   `json:"bytes"`
 	Share   float64 `json:"share"`
 }
 
-// DeviceOpener opens a device by its number. kernels is where its kernels are.
+// DeviceOpener opens a device by its number. kernels is the path of the file with its kernels.
 type DeviceOpener func(ordinal int, kernels string) (device.Device, error)
 
-// askLinks takes the rates of links from who knows them best, unless copies have been measured by then. The answer takes too long to be waited for while the
-// store opens, and is dropped if the store closes before it comes. The lock is held.
+// askLinks sets the assumed rates of the links from Config.LinkRates; rates that the engine has measured by then take precedence. The call takes too
+// long for Open to wait. Its result is dropped if the store closes first. The lock is held.
 func (s *Store) askLinks() {
 	if len(s.deviceTiers) == 0 || s.set.LinkRates == nil {
 		return
@@ -40,7 +40,7 @@ func (s *Store) askLinks() {
 	})
 }
 
-// devices are the store's, in the order of their tiers.
+// devices returns the store's devices, in the order of their tiers.
 func (s *Store) devices() []device.Device {
 	devices := make([]device.Device, len(s.deviceTiers))
 	for i, a := range s.deviceTiers {
@@ -49,7 +49,7 @@ func (s *Store) devices() []device.Device {
 	return devices
 }
 
-// openDevices opens the devices and reserves their memory. What cannot be opened takes back what was.
+// openDevices opens the devices and reserves their memory. After an error the caller frees those that were opened.
 func (s *Store) openDevices(cfg *engine.Config) error {
 	for i, d := range s.set.Devices {
 		if s.set.OpenDevice == nil {
@@ -89,7 +89,7 @@ func (s *Store) openDevice(tier int, d Device) (*devicememory.Memory, error) {
 	return a, err
 }
 
-// startWatching lets somebody know the devices while the store is open.
+// startWatching calls Config.WatchDevices, whose watch lasts while the store is open.
 func (s *Store) startWatching() {
 	if len(s.deviceTiers) == 0 || s.set.WatchDevices == nil {
 		return
@@ -104,9 +104,9 @@ func (s *Store) stopWatching() {
 	}
 }
 
-// freeDevices gives all devices back.
+// freeDevices closes all devices.
 func (s *Store) freeDevices() {
-	for _, a := range s.deviceTiers { // all before any: what one pinned, others may use
+	for _, a := range s.deviceTiers { // all devices are idle before the first closes, since others may use memory that one has pinned
 		s.freeErr = errors.Join(s.freeErr, a.AwaitIdle())
 	}
 	s.orphans.drop()

@@ -7,10 +7,10 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// deviceOf is the device of a record; nil for one of host memory.
+// deviceOf returns the device of a record; nil for a record of host memory.
 func (s *Store) deviceOf(r *engine.Record) *devicememory.Memory { return s.deviceTier(r.Top()) }
 
-// deviceTier is the device of an engine's tier, or nil.
+// deviceTier returns the device of an engine's tier, or nil.
 func (s *Store) deviceTier(t int) *devicememory.Memory {
 	if t >= 0 && t < len(s.deviceTiers) {
 		return s.deviceTiers[t]
@@ -18,7 +18,8 @@ func (s *Store) deviceTier(t int) *devicememory.Memory {
 	return nil
 }
 
-// deviceOfRegions is the device that regions lie on; nil when all lie in host memory. Those of one checkpoint lie on one.
+// deviceOfRegions returns the device on which regions lie; nil when all lie in host memory. The regions of one checkpoint must not lie on two
+// devices.
 func (s *Store) deviceOfRegions(regions []model.Region) (*devicememory.Memory, error) {
 	var found *devicememory.Memory
 	place := int32(0)
@@ -38,7 +39,7 @@ func (s *Store) deviceOfRegions(regions []model.Region) (*devicememory.Memory, e
 	return found, nil
 }
 
-// deviceByOrdinal is the store's device of this number, or nil.
+// deviceByOrdinal returns the store's device of this number, or nil.
 func (s *Store) deviceByOrdinal(ordinal int) *devicememory.Memory {
 	for _, a := range s.deviceTiers {
 		if a.Device.Ordinal() == ordinal {

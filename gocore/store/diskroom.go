@@ -12,33 +12,33 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// A segment of which a sync has failed takes nothing any more: nobody knows what of its file is on the medium. What lies there and counts stays, and its other
-// room is retired and given back to the file system; only then as much room is given out elsewhere, so that the data files never take more than the budget.
-// When nothing counts in it any more its file is removed, and the segment may begin another one.
+// A segment of which a sync has failed gets no further writes: it is unknown which bytes of its file are on the medium. Live checkpoints in it stay.
+// The rest of its space is retired and returned to the file system. Only then the store gives out as much space elsewhere, so that the data files
+// never exceed the budget. When the segment has no live checkpoint left, its file is removed, and the segment may begin another file.
 
-// diskRoom is how much of the disk tier is given out. The store's lock guards it, but for turn.
+// diskRoom tracks how much of the disk tier is available for checkpoints. The store's lock guards it, except for turn.
 type diskRoom struct {
 	budget   int64 // bytes for checkpoints
 	segments map[int64]*segmentUse
-	turn     sync.Mutex // of the goroutine that makes files smaller; taken before the store's lock
-	trimming bool       // so long no retired room is given out again
-	jobs     int        // goroutines that make files smaller
+	turn     sync.Mutex // held by the goroutine that shrinks files; locked before the store's lock
+	trimming bool       // files are being shrunk; meanwhile no retired space is reinstated
+	jobs     int        // goroutines that shrink files
 }
 
-// segmentUse is how much of a segment is given out, where that is not all of it.
+// segmentUse describes a segment that is not available as a whole.
 type segmentUse struct {
-	limit   int64 // room behind this offset in the segment is retired
-	suspect bool  // a sync of its file has failed: the limit is 0
-	shrunk  bool  // a smaller budget has retired the room: its file gives back what is idle
-	trimmed int64 // of either: how many idle bytes it had when its file was made smaller last
-	relief  int64 // … and how many bytes that has given back
-	told    bool  // … that it could not be done
+	limit   int64 // space from this offset in the segment on is retired
+	suspect bool  // a sync of its file has failed; the limit is 0
+	shrunk  bool  // a smaller budget has retired the space; the file returns its idle ranges
+	trimmed int64 // of suspect or shrunk segments: idle bytes when the file was last shrunk
+	relief  int64 // … bytes that this returned to the file system
+	told    bool  // … a failure to shrink the file has been logged
 }
 
-// clusters is what a file may hold beside the bytes that count, as file systems give out room in larger units.
+// clusters is the tolerated excess of a file over its live bytes, since file systems allocate in larger units.
 const clusters = 1 << 20
 
-// retireSuspects gives no room out any more in segments of which a sync has failed. Those who need room wait until trim has made some elsewhere.
+// retireSuspects retires the space of segments of which a sync has failed. Waiters for space wait until trim has provided some elsewhere.
 func (s *Store) retireSuspects(segments []int64) {
 	k := s.durable
 	for _, number := range segments {
@@ -55,15 +55,15 @@ func (s *Store) retireSuspects(segments []int64) {
 	}
 }
 
-// fit gives out as much room as the budget has, of a space that reaches further because checkpoints lie there: what is free behind some place is retired. What lies
-// there already counts, and is never too much.
+// fit reduces the available space to the budget. The space may reach beyond it, because checkpoints lie there. Free ranges behind some offset are
+// retired. Existing checkpoints are never removed for it.
 func (s *Store) fit(budget int64) {
 	s.room.budget = max(s.eng.Occupied(func(int64, int64) {}), budget)
 	s.retireBeyond(s.room.budget, false)
 }
 
-// setDisk makes the disk tier keep to another budget, and its files give back what is free beyond it. Files of a durable store are made smaller when the catalog
-// says that nothing is being synced. The lock is held.
+// setDisk changes the budget of the disk tier, and lets the files return free ranges beyond it. Files of a durable store are shrunk when the catalog
+// reports that no sync runs. The lock is held.
 func (s *Store) setDisk(budget int64) {
 	s.room.budget = budget
 	if s.durable == nil {
@@ -86,7 +86,7 @@ func (s *Store) setDisk(budget int64) {
 	})
 }
 
-// retireBeyond retires what is free behind some place, so that beside what is occupied no more is given out than so many bytes.
+// retireBeyond retires the free ranges behind some offset, so that beside the occupied ranges at most so many bytes are available.
 func (s *Store) retireBeyond(bytes int64, shrunk bool) {
 	t := len(s.tiers) - 1
 	at, some := s.cut(bytes)
@@ -111,8 +111,8 @@ func (s *Store) retireBeyond(bytes int64, shrunk bool) {
 	}
 }
 
-// cut is the place before which so many bytes are free or occupied, beside those that are occupied behind it; false when there are no more. Where more are occupied it
-// is the beginning: then all that comes free is retired.
+// cut returns the offset at which retiring begins: before it, free and occupied bytes, together with those occupied behind it, add up to bytes. some
+// is false when the tier has no more bytes than that. When more are occupied, the offset is 0, and all space that becomes free is retired.
 func (s *Store) cut(bytes int64) (at int64, some bool) {
 	var runs []model.Span
 	used := s.eng.Occupied(func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
@@ -136,7 +136,7 @@ func (s *Store) cut(bytes int64) (at int64, some bool) {
 	}
 }
 
-// retireRange retires a range up to the end of a segment. What the space grows by later lies behind that.
+// retireRange retires a range up to the end of a segment. Space that the tier gains later lies behind that end.
 func (s *Store) retireRange(from, end int64) {
 	s.eng.Retire(from, end)
 	if t := len(s.tiers) - 1; end > s.eng.Capacity(t) {
@@ -145,8 +145,8 @@ func (s *Store) retireRange(from, end int64) {
 	}
 }
 
-// trim gives the file system back what suspect segments hold and nothing counts on, and gives out as much room elsewhere. It is called where no sync runs, without
-// the lock.
+// trim returns idle space of suspect segments to the file system, and makes as much available elsewhere. It is called while no sync runs, without the
+// lock.
 func (s *Store) trim() {
 	s.mu.Lock()
 	jobs := s.room.jobs
@@ -167,7 +167,7 @@ func (s *Store) trim() {
 	}
 }
 
-// trimFiles makes the files of segments smaller, and then gives out room as the budget allows.
+// trimFiles shrinks the files of segments, and then makes space available up to the budget.
 func (s *Store) trimFiles() {
 	s.room.turn.Lock()
 	defer s.room.turn.Unlock()
@@ -181,18 +181,18 @@ func (s *Store) trimFiles() {
 	s.refit()
 }
 
-// trimming is room that a segment's file can give back.
+// trimming is idle space that a segment's file can return.
 type trimming struct {
 	number int64
 	use    *segmentUse
-	whole  bool         // nothing counts in it
-	idle   []model.Span // else: of the space
-	bytes  int64        // of idle
-	counts int64        // bytes that count in it
-	held   int64        // bytes that its file has afterwards
+	whole  bool         // the segment has no live bytes: its file can be discarded
+	idle   []model.Span // otherwise: idle ranges, as offsets in the tier
+	bytes  int64        // length of idle
+	counts int64        // live bytes in the segment
+	held   int64        // bytes that the file has afterwards
 }
 
-// trimmings is what there is to trim.
+// trimmings returns the segments whose files can be shrunk.
 func (s *Store) trimmings() (all []trimming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *Store) trimmings() (all []trimming) {
 	return all
 }
 
-// trimFile makes a file smaller.
+// trimFile shrinks or discards the file of a segment.
 func (s *Store) trimFile(r *trimming) error {
 	if r.whole {
 		err := s.durable.dir.Discard(r.number)
@@ -228,7 +228,7 @@ func (s *Store) trimFile(r *trimming) error {
 		}
 	}
 	if s.durable == nil {
-		return nil // a file without a name
+		return nil // the file has no name, and its size on disk cannot be queried
 	}
 	held, err := s.disk.Held(r.number)
 	if err == nil {
@@ -237,7 +237,7 @@ func (s *Store) trimFile(r *trimming) error {
 	return err
 }
 
-// trimmed notes what has become of a trimming. One that failed is tried again when the next changes have landed.
+// trimmed records the result of a trimming. One that failed is tried again after the next changes have landed.
 func (s *Store) trimmed(r *trimming, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,11 +256,11 @@ func (s *Store) trimmed(r *trimming, err error) {
 	}
 }
 
-// refit gives out as much room as the budget has, beside what suspect segments hold in vain: in segments that are not given out altogether, and then behind
-// all. The lock is held.
+// refit makes space available up to the budget, minus idle bytes that suspect segments still hold on disk. It first widens segments that are partly
+// retired, and then grows the tier at its end. The lock is held.
 func (s *Store) refit() {
 	if s.room.trimming {
-		return // it comes when that has ended
+		return // the running trimFiles calls refit at its end
 	}
 	t := len(s.tiers) - 1
 	missing := s.room.budget - s.eng.InUse()
@@ -285,7 +285,7 @@ func (s *Store) refit() {
 	}
 }
 
-// widen gives out more of a segment, so that so many bytes are free there, and returns how many are.
+// widen raises the limit of a segment until so many bytes became free or it has no more. It returns how many became free.
 func (s *Store) widen(number, bytes int64) (more int64) {
 	u := s.room.segments[number]
 	from, end := s.disk.Range(number)

@@ -13,28 +13,28 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// durableTier is what a store has whose disk tier outlives it: the directory, and what of the engine's the catalog does not tell. The store's lock guards it, and
-// the directory's State.
+// durableTier is the state of a disk tier that outlives the store: the directory, and bookkeeping that the catalog does not hold. The store's lock
+// guards it and the directory's State.
 type durableTier struct {
 	directory
-	dir       *durable.Dir // nil: open for reading only
-	state     *catalog.State
-	notLoaded    map[string]int             // by history: checkpoints of the catalog that have no record and can be restored
-	keyTombstones    map[place]tombstone           // keys of which some versions do not count here any more, whatever the catalog still says
-	historyTombstones   map[string]tombstone          // … and whole histories
-	inFlight  map[place]inFlightCommits         // keys of which versions are on their way into the catalog
-	queued      map[place][]*inFlightCommit         // … and versions that follow when those have landed, unless they are replaced by one
-	uncertain map[int64]*engine.Transfer // by offset on disk: written, but nobody knows whether the catalog counts on them
-	// relocating is how many of the releases that the engine is owed wait until trim has given out room elsewhere.
+	dir               *durable.Dir // nil: open for reading only
+	state             *catalog.State
+	notLoaded         map[string]int              // by history: checkpoints of the catalog that can be restored and have no record
+	keyTombstones     map[place]tombstone         // keys with versions that are dropped here although the catalog may still list them
+	historyTombstones map[string]tombstone        // … and whole histories
+	inFlight          map[place]inFlightCommits   // keys with versions on their way into the catalog
+	queued            map[place][]*inFlightCommit // … and versions queued behind those; each is skipped if a later one replaces it
+	uncertain         map[int64]*engine.Transfer  // by offset on disk: transfers of which it is unknown whether the catalog references them
+	// relocating counts releases owed to the engine that wait until trim has made space available elsewhere.
 	relocating int
-	retries       retryQueue
-	// clarifying: a change is under way that ends uncertainty.
+	retries    retryQueue
+	// clarifying: a Clarify change is in flight, which ends the uncertainty.
 	clarifying bool
 	commits    int64 // groups of changes that shared their syncs
-	clearing   bool  // a history is being cleared: not a drop for each checkpoint
+	clearing   bool  // a history is being cleared as a whole: recordRemoved commits no drop for each checkpoint
 }
 
-// directory is what there is of a durable store, for reading and for writing.
+// directory is the common interface of durable.Dir, for writing, and durable.View, for reading.
 type directory interface {
 	State() *catalog.State
 	Space() *segment.Space
@@ -43,7 +43,7 @@ type directory interface {
 	Close() error
 }
 
-// fewRows are made records of when the store is opened; of more, each when it is asked for.
+// fewRows is the most rows for which records are made when the store opens. With more, a record is made when its checkpoint is first accessed.
 const fewRows = 4096
 
 // openDurable opens the directory of a disk tier that outlives the store.
@@ -73,9 +73,9 @@ func (s *Store) openDurable() error {
 	return nil
 }
 
-// recover tells a new engine what the catalog has.
+// recover restores the state of a new engine from the catalog.
 func (s *Store) recover() {
-	s.mu.Lock() // a rule may drop something, of which the catalog then tells
+	s.mu.Lock() // retain may drop a checkpoint, which commits a change to the catalog
 	defer s.mu.Unlock()
 	k := s.durable
 	s.eng.Reserve(len(s.tiers)-1, k.Occupied())
@@ -107,7 +107,7 @@ func (s *Store) recover() {
 	}
 }
 
-// loadAll makes records of everything that the catalog has, in the order of writing.
+// loadAll makes records of all rows of the catalog, in the order of writing.
 func (s *Store) loadAll() {
 	type row struct {
 		h      *engine.History
@@ -130,7 +130,7 @@ func (s *Store) loadAll() {
 	}
 }
 
-// eachNotLoaded calls f for the checkpoints that only the catalog knows.
+// eachNotLoaded calls f for the checkpoints that have a row in the catalog and no record.
 func (k *durableTier) eachNotLoaded(h *engine.History, f func(key model.Key, serial uint64)) {
 	id, ok := k.state.History(h.Name)
 	if !ok || k.notLoaded[h.Name] == 0 {
@@ -144,7 +144,7 @@ func (k *durableTier) eachNotLoaded(h *engine.History, f func(key model.Key, ser
 	})
 }
 
-// row is the catalog's of a key, unless it is to be dropped.
+// row returns the catalog's row of a key, unless it is dropped.
 func (k *durableTier) row(history string, key model.Key) (row catalog.Row, ok bool) {
 	id, ok := k.state.History(history)
 	if !ok {
@@ -157,7 +157,7 @@ func (k *durableTier) row(history string, key model.Key) (row catalog.Row, ok bo
 	return row, true
 }
 
-// loadRow makes a record of a checkpoint that only the catalog knows; nil when there is none. The lock is held, as for all of these.
+// loadRow makes a record of a checkpoint that only the catalog has; nil when there is none. The lock is held, as for the functions above.
 func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 	k := s.durable
 	if k.notLoaded[h.Name] == 0 {
@@ -169,7 +169,7 @@ func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 	}
 	off, _, err := k.Place(&row)
 	if err != nil {
-		return nil // opening would have failed
+		return nil // cannot happen: opening the store would have failed
 	}
 	k.notLoaded[h.Name]--
 	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, time: row.Time, serial: row.Serial}
@@ -180,7 +180,7 @@ func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 	})
 }
 
-// keepsRoom tells whether the room on disk that a record gives back at an offset has to stay as it is.
+// keepsRoom tells whether the disk space that a record releases at an offset must stay reserved, because the catalog references it or may do so.
 func (s *Store) keepsRoom(r *engine.Record, off int64) bool {
 	k := s.durable
 	//mutation:uncertain-room-not-reused
@@ -199,8 +199,8 @@ func (s *Store) keepsRoom(r *engine.Record, off int64) bool {
 	return err != nil || at == off
 }
 
-// reconsider gives the error of a transfer. A reader whose checkpoint the writer has dropped or replaced is told that: its bytes are not damaged, its file
-// may be gone, and where no checksum was compared they may be another checkpoint's.
+// reconsider returns the error of a transfer. In a store open for reading, it returns Dropped if the writing process has dropped or replaced the
+// checkpoint. The bytes are not damaged then. Their file may be gone, and without a verified checksum they may be those of another checkpoint.
 func (s *Store) reconsider(x *engine.Transfer, err error) error {
 	if !s.set.ReadOnly || s.tiers[x.From] != status.TierDisk {
 		return err
@@ -220,7 +220,8 @@ func (s *Store) reconsider(x *engine.Transfer, err error) error {
 	return status.New(status.Dropped, "the process that writes to the store has dropped or replaced the checkpoint since this one opened it")
 }
 
-// slotRoom is what a slot takes in the tiers: direct I/O and huge pages want whole pages; for small ones that would waste more than it gives.
+// slotRoom returns the size and alignment of a slot in the tiers. Direct I/O and huge pages need whole pages; for small slots that would waste more
+// than it gains.
 func slotRoom(slot int64) (size, align int64) {
 	if slot < wholePages {
 		return slot, hostGrain

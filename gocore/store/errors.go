@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// diskError gives an error of the disk tier its place and its errno; nil stays nil.
+// diskError adds tier and errno to an error of the disk tier; nil stays nil.
 func (s *Store) diskError(err error) error {
 	return status.Explained(err, status.TierDisk, func(err error) *status.Error {
 		if known := durable.Explain(err, s.set.Path); known != nil {
@@ -24,13 +24,13 @@ func (s *Store) diskError(err error) error {
 	})
 }
 
-// explain turns an error of the engine into one of the contract; rec, if any, is the checkpoint concerned.
+// explain converts an error of the engine into one of the contract. rec, if not nil, is the checkpoint concerned.
 func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 	var known *status.Error
 	var at *engine.TierError
 	tier, cause := status.TierNone, err
 	if errors.As(err, &at) && at.Tier < len(s.tiers) {
-		tier, cause = s.tiers[at.Tier], at.Err // the engine's number of the tier says nothing to a caller
+		tier, cause = s.tiers[at.Tier], at.Err // the engine's index of the tier means nothing to a caller
 	}
 	switch {
 	case errors.As(err, &known):
@@ -54,13 +54,13 @@ func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 	return status.Wrap(status.Internal, err, "unexpected")
 }
 
-// corrupt is the error of bytes in a memory tier that are not those captured.
+// corrupt is the error of bytes in a memory tier that differ from the captured bytes.
 func (s *Store) corrupt(rec *engine.Record, region, t int) *status.Error {
 	return status.New(status.Corrupt, "history %q, checkpoint %s: the bytes are not those that were captured (checksum mismatch)", rec.Hist.Name, rec.Key).
 		AtTier(s.tiers[t]).AtRegion(region)
 }
 
-// codeOf is the status of an error of this package.
+// codeOf returns the status of an error of this package.
 func codeOf(err error) status.Code {
 	var known *status.Error
 	if errors.As(err, &known) {

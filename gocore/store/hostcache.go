@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/tier/host"
 )
 
-// hostCache is the store as the memory of its host tier sees it.
+// hostCache is the store's interface to the memory of its host tier.
 type hostCache struct{ tierCache }
 
 var _ host.Cache = hostCache{}
@@ -32,7 +32,7 @@ func (c hostCache) LinkRate(measured bool) (rate float64) {
 	return rate
 }
 
-// openHost maps the memory of the host tier, after the devices were opened.
+// openHost maps the memory of the host tier. The devices are open by then.
 func (s *Store) openHost() (err error) {
 	s.host, err = host.Open(host.Options{
 		Bytes: *s.set.Host, Idle: s.set.idle(), Pinning: s.set.Pinning, Turns: s.set.Turns, Copiers: s.set.Copiers, Devices: s.devices(), Now: s.now,
@@ -41,10 +41,10 @@ func (s *Store) openHost() (err error) {
 	return err
 }
 
-// hostTier is the engine's number of the host tier.
+// hostTier returns the engine's index of the host tier.
 func (s *Store) hostTier() int { return len(s.deviceTiers) }
 
-// roomChanged notes what the engine gives to records and takes from them.
+// roomChanged tells the host tier's memory which ranges the engine assigns to records and takes from them.
 func (s *Store) roomChanged(t int, off, n int64, taken bool) {
 	switch {
 	case t != s.hostTier():
@@ -55,7 +55,7 @@ func (s *Store) roomChanged(t int, off, n int64, taken bool) {
 	}
 }
 
-// hostGoroutines is how many lasting goroutines of the host tier's memory hold it.
+// hostGoroutines returns how many long-lived goroutines of the host tier's memory count as its users.
 func (s *Store) hostGoroutines() int {
 	if s.host == nil {
 		return 0
@@ -63,7 +63,7 @@ func (s *Store) hostGoroutines() int {
 	return s.host.Goroutines()
 }
 
-// checkHost is the error of a budget that the host tier cannot have.
+// checkHost returns the error of a budget that the host tier cannot have.
 func (s *Store) checkHost(budget int64) error {
 	if s.host == nil {
 		return status.New(status.Unavailable, "the store has no host tier: open it with host=").AtTier(status.TierHost)
@@ -71,7 +71,7 @@ func (s *Store) checkHost(budget int64) error {
 	return s.host.CheckBudget(budget)
 }
 
-// helpers is the number of goroutines that help large copies beside the caller.
+// helpers returns the number of goroutines that help large copies, beside the caller's.
 func helpers(asked int) int {
 	if asked > 0 {
 		return asked

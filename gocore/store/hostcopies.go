@@ -14,12 +14,13 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// reaches tells whether every device reaches bytes of the host tier with its kernels.
+// reaches tells whether the kernels of every device can access bytes of the host tier.
 func (s *Store) reaches(slot []byte) bool {
 	return s.host != nil && s.host.Reaches(slot)
 }
 
-// gatherToHost copies the regions named to a slot of the host tier, in that lane as far as the device reaches the slot.
+// gatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
+// otherwise.
 func (s *Store) gatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
 	if s.reaches(slot) && len(which) > 0 {
 		return gate.During(func() error {
@@ -83,13 +84,13 @@ func (s *Store) copyHere(direction copier.Direction, gate *borrow.Source, r *mod
 	return gate.Run(job)
 }
 
-// spillFromDevice takes a checkpoint that no tier of memory can hold from the caller's arrays on a device to the disk, window by window.
+// spillFromDevice writes a checkpoint that no memory tier can hold from the caller's arrays on a device to the disk, window by window.
 func (s *Store) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+diskGrain)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
+	defer func() { _ = buf.Unmap() }() // mapped here; no other goroutine uses it
 	numa.Place("a spill's window", buf.Bytes(0, buf.Size()), device.Nodes([]device.Device{a.Device})...)
 	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+diskGrain)}
 	sums := make([]uint64, len(src.Regions))
@@ -104,8 +105,8 @@ func (s *Store) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, src 
 	return sums, nil
 }
 
-// regionOn appends one region, which may lie on a device, and returns its checksum. One that does not lie together is gathered whole beside
-// the cache first, as its parts are no leaves of the checksum.
+// regionOn appends one region, which may lie on a device, and returns its checksum. A region that is not contiguous is first gathered as a whole
+// beside the cache, because its parts are not leaves of the checksum.
 func (w *spillWriter) regionOn(a *devicememory.Memory, r *model.Region) (uint64, error) {
 	if r.Place == 0 || r.Bytes == 0 {
 		return w.region(r)
@@ -129,7 +130,7 @@ func (w *spillWriter) regionOn(a *devicememory.Memory, r *model.Region) (uint64,
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = m.Unmap() }() // mapped for this region, seen by nobody else
+	defer func() { _ = m.Unmap() }() // mapped for this region; no other goroutine uses it
 	to := m.Bytes(0, r.Bytes)
 	err = a.Fetch(w.src, r, func(part []byte) error {
 		to = to[copy(to, part):]

@@ -15,20 +15,20 @@ type place struct {
 
 func placeOf(r *engine.Record) place { return place{r.Hist.Name, r.Key} }
 
-// inFlightCommits are the versions of a key that are on their way into the catalog, in this order.
+// inFlightCommits are the versions of a key that are on their way into the catalog, in the order in which the catalog receives them.
 type inFlightCommits []*inFlightCommit
 
-// hasLive tells whether one of them counts when it has landed.
+// hasLive tells whether one of the versions is not gone, so that it will count once it has landed.
 func (u inFlightCommits) hasLive() bool {
 	return slices.ContainsFunc(u, func(f *inFlightCommit) bool { return !f.x.Rec.Gone() })
 }
 
-// hasExpected tells whether one of them counts when it has landed, and is not yet that of its key.
+// hasExpected tells whether one of the versions is not gone and not yet the checkpoint of its key.
 func (u inFlightCommits) hasExpected() bool {
 	return slices.ContainsFunc(u, func(f *inFlightCommit) bool { return !f.x.Rec.Gone() && !f.x.Rec.Shown() })
 }
 
-// latest is the serial of the last one; 0 when there is none.
+// latest returns the serial of the last version; 0 when there is none.
 func (u inFlightCommits) latest() uint64 {
 	if len(u) == 0 {
 		return 0
@@ -36,7 +36,7 @@ func (u inFlightCommits) latest() uint64 {
 	return u[len(u)-1].x.Rec.Body.(*body).serial
 }
 
-// removeInFlight notes that a version is on its way no more.
+// removeInFlight removes a version that has landed or failed.
 func (k *durableTier) removeInFlight(at place, landed *inFlightCommit) {
 	left := slices.DeleteFunc(k.inFlight[at], func(f *inFlightCommit) bool { return f == landed })
 	if k.inFlight[at] = left; len(left) == 0 {
@@ -44,7 +44,7 @@ func (k *durableTier) removeInFlight(at place, landed *inFlightCommit) {
 	}
 }
 
-// show makes a version visible that is on its way, and those before it: in this order they come into the catalog, and replace each other.
+// show makes an in-flight version visible, after the in-flight versions before it: they reach the catalog in this order, and replace each other.
 func (s *Store) show(r *engine.Record) {
 	for _, f := range s.durable.inFlight[placeOf(r)] {
 		//mutation:version-overtakes-earlier

@@ -11,17 +11,17 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// layout is what checkpoints of the same shape share: the caller's description, opaque here, and the places of the regions. It
-// lives as long as a checkpoint or a lease refers to it.
+// layout is shared by checkpoints of the same shape: the caller's description, opaque here, and the spans of the regions. It lives as long as a
+// checkpoint or a lease refers to it.
 type layout struct {
 	model.Layout
 	id      uint64
 	payload int64 // bytes of all regions
 	users   int64 // checkpoints and leases that refer to it
-	fault   error // why the text, which came from disk, does not describe it; nil: it does
+	fault   error // why the text, which came from disk, does not describe the layout; nil: it does
 }
 
-// layouts interns them. The store's lock guards it.
+// layouts interns layouts. The store's lock guards it.
 type layouts struct {
 	byText    map[string]*layout
 	byID      map[uint64]*layout
@@ -36,7 +36,7 @@ func newLayouts(describes func(*model.Layout) error) layouts {
 	return layouts{byText: map[string]*layout{}, byID: map[uint64]*layout{}, next: 1, describes: describes}
 }
 
-// take returns the layout of this text for one more user. text is copied when it is new.
+// take returns the layout of this text and adds a user to it. text is copied if the layout is new.
 func (ls *layouts) take(text []byte, regions []model.Region, slot int64) (*layout, error) {
 	if l := ls.byText[string(text)]; l != nil {
 		if !l.matches(regions, slot) {
@@ -60,7 +60,7 @@ func (ls *layouts) take(text []byte, regions []model.Region, slot int64) (*layou
 	return l, nil
 }
 
-// adopt returns the layout that a catalog has stored, for one more user.
+// adopt returns the layout that a catalog has stored, and adds a user to it.
 func (ls *layouts) adopt(stored *catalog.Layout) *layout {
 	if l := ls.byText[stored.Text]; l != nil && l.Slot == stored.Slot && slices.Equal(l.Spans, stored.Spans) {
 		l.users++
@@ -72,13 +72,13 @@ func (ls *layouts) adopt(stored *catalog.Layout) *layout {
 	}
 	ls.next++
 	ls.byID[l.id] = l
-	if ls.byText[l.Text] == nil { // two that are described alike come only from a store that something else has written
+	if ls.byText[l.Text] == nil { // two layouts with the same text come only from a store that another program has written
 		ls.byText[l.Text] = l
 	}
 	return l
 }
 
-// undescribed is the error of a checkpoint whose description cannot be read: nothing of it is given out. nil: it can.
+// undescribed is the error of a layout whose text does not describe it: checkpoints of the layout are not restored. nil: it does.
 func (l *layout) undescribed() error {
 	if l.fault == nil {
 		return nil
@@ -98,7 +98,7 @@ func (l *layout) matches(regions []model.Region, slot int64) bool {
 	return true
 }
 
-// end is where the last region ends.
+// end returns the offset at which the last region ends.
 func (l *layout) end() int64 {
 	if len(l.Spans) == 0 {
 		return 0
@@ -107,13 +107,12 @@ func (l *layout) end() int64 {
 	return last.Offset + last.Bytes
 }
 
-// at is the region that has this byte of the slot, or -1.
+// at returns the region that contains this byte of the slot, or -1.
 func (l *layout) at(offset int64) int {
 	return slices.IndexFunc(l.Spans, func(s model.Span) bool { return offset >= s.Offset && offset-s.Offset < s.Bytes })
 }
 
-// run is the span of the first regions of want that lie so close together that one read of all is cheaper than one of each, and the rest
-// of want.
+// run returns the span that covers the first regions of want, as far as one read of all is cheaper than a read of each, and the rest of want.
 func (l *layout) run(want []int32) (model.Span, []int32) {
 	all := l.Spans[want[0]]
 	for want = want[1:]; len(want) > 0; want = want[1:] {
@@ -126,7 +125,7 @@ func (l *layout) run(want []int32) (model.Span, []int32) {
 	return all, want
 }
 
-// runs are the spans of all of them.
+// runs returns the spans of all runs of want.
 func (l *layout) runs(want []int32) (spans []model.Span) {
 	for len(want) > 0 {
 		var span model.Span
@@ -136,7 +135,7 @@ func (l *layout) runs(want []int32) (spans []model.Span) {
 	return spans
 }
 
-// closeBy is the gap that one read goes across: a disk reads so much in the time that another request costs.
+// closeBy is the largest gap that one read covers: a disk reads this many bytes in the time that another request costs.
 const closeBy = 64 << 10
 
 func (ls *layouts) give(l *layout) {
@@ -148,28 +147,28 @@ func (ls *layouts) give(l *layout) {
 	}
 }
 
-// body is the store's part of a record: with the checksum of a single region on one cache line.
+// body is the store's part of a record. A single region's checksum lies on the same cache line.
 type body struct {
-	layout *layout
-	sums   []uint64 // per region; nil without checksums
-	only   [1]uint64
-	meta   string
-	time   int64   // when it was captured, in ns since 1970 (UTC); 0: the catalog does not say
+	layout  *layout
+	sums    []uint64 // per region; nil without checksums
+	only    [1]uint64
+	meta    string
+	time    int64           // time of capture, ns since 1970 (UTC); 0: the catalog does not tell
 	pending *pendingCapture // nil once the bytes have been taken
 
-	serial uint64      // of this version in the catalog, once it was given to it
-	redone uint8       // how often its bytes were written again because a sync had failed
-	gone   atomic.Bool // the version was dropped, replaced or consumed: nobody needs more copies of it
+	serial uint64      // of this version in the catalog; 0: not yet assigned
+	redone uint8       // how often its bytes were rewritten because a sync had failed
+	gone   atomic.Bool // the version was dropped, replaced or consumed: transfers that copy it may stop
 }
 
-// keep takes a copy of the checksums.
+// keep copies the checksums into the body.
 func (b *body) keep(sums []uint64) {
 	if len(sums) > 0 {
 		b.sums = append(b.only[:0:1], sums...)
 	}
 }
 
-// mismatch returns the first of the regions asked for whose bytes at slot do not have the checksum they should have, or -1.
+// mismatch returns the first region of want whose bytes at slot do not have the recorded checksum, or -1.
 func (b *body) mismatch(slot []byte, want []int32) int {
 	if b.sums == nil {
 		return -1
@@ -183,7 +182,7 @@ func (b *body) mismatch(slot []byte, want []int32) int {
 	return -1
 }
 
-// all lists the indices of all regions.
+// all returns the indices of all regions.
 func (l *layout) all() []int32 {
 	idx := make([]int32, len(l.Spans))
 	for i := range idx {

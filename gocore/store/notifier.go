@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifier is the eventfd of an operation's caller. Anybody may ring it until it is muted, which happens when the operation ends:
-// afterwards the number may be the descriptor of something else. It has a lock of its own, so that it can be muted whatever has become
-// of the store's.
+// notifier wakes an operation's caller through its eventfd. Any goroutine may call notify until the operation ends, which disables the notifier.
+// Afterwards the descriptor's number may belong to another file. The notifier has a lock of its own, so that it can be disabled even if a panic left
+// the store's lock held.
 type notifier struct {
 	mu sync.Mutex
-	fd int32 // negative: muted
+	fd int32 // negative: disabled
 }
 
 func (b *notifier) notify() {
@@ -21,10 +21,10 @@ func (b *notifier) notify() {
 		return
 	}
 	one := [8]byte{1}
-	_, _ = unix.Write(int(b.fd), one[:]) // only a full counter can refuse, and then the caller is awake
+	_, _ = unix.Write(int(b.fd), one[:]) // only a full counter makes it fail, and then the caller is awake
 }
 
-// disable returns when nobody writes to the descriptor, now or later.
+// disable stops notify. When it returns, no goroutine writes to the descriptor, now or later.
 func (b *notifier) disable() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

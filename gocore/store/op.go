@@ -17,12 +17,12 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// Outcome is what a call or a step gives back.
+// Outcome holds the results of a call or a step.
 type Outcome struct {
 	Ticket    uint64
 	Lease     *Lease
 	Layout    uint64
-	Slot      int64 // resize: what the tiers that it was for have; of free memory: what was given back
+	Slot      int64 // resize: bytes that the resized tiers have now; with Trim, the bytes that were given back
 	Meta      int64
 	HintsLeft int64
 	Key       model.Key
@@ -40,73 +40,75 @@ const (
 	resizeOp
 )
 
-// Op is an operation that could not end at once. Its caller steps it until it ends, or cancels it, from any goroutine: calls that meet
-// take turns, and one that comes after the end is told so.
+// Op is an operation that could not end within the call that began it. Its caller steps it until it ends, or cancels it. Steps and cancels from
+// several goroutines run one at a time. A call after the end returns Stale.
 type Op struct {
-	s    *Store
-	kind opKind
+	s        *Store
+	kind     opKind
 	notifier notifier
-	turn sync.Mutex // held by the call that steps or cancels; never taken while the store's lock is held
+	turn     sync.Mutex // held by the call that steps or cancels; never locked while the store's lock is held
 
-	capture *engine.Capture
-	restore *engine.Restore
-	wait    *engine.Wait
-	recs    []*engine.Record       // wait: whose bytes a device may still be taking
-	many    bool                   // wait: for all of a history or store, so that nobody minds what has gone
-	history *engine.History        // wait: of many, or nil for all histories
-	lentBefore   int64                  // wait: what had been given when it began
-	sized   []*devicememory.Memory // resize: the devices …
-	host    bool                   // … and other tiers of which it tells what they have
-	disk    bool
-	trims   int64 // resize: the request to give back what is free that it waits for; 0: none
-	given   int64 // … and the bytes that had been given back before
+	capture    *engine.Capture
+	restore    *engine.Restore
+	wait       *engine.Wait
+	recs       []*engine.Record       // wait: records whose source a device may still be reading
+	many       bool                   // wait: for all versions of a history or store, so versions dropped meanwhile are no error
+	history    *engine.History        // wait: of many; nil: all histories
+	lentBefore int64                  // wait: value of deferredVerification.lentLoads when the wait began
+	sized      []*devicememory.Memory // resize: the devices that get another budget …
+	host       bool                   // … and whether host and disk get one; out.Slot sums the bytes of all of these
+	disk       bool
+	trims      int64 // resize: number of the trim request that it waits for; 0: none
+	given      int64 // resize: bytes that the host tier had given back before
 
-	asked   int64                // capture: when
-	device  *devicememory.Memory // of the regions that lie on one, or else of the record
-	looped  bool                 // leaves what is due for a loop over the plan alone
-	streams []uint64             // the caller's, on that device
-	at      int64                // offset of the bytes in the tier of a device, when there is room or they are there
-	placed  bool                 // at is valid
-	mark    device.Mark          // what the operation waits for: work of a device
-	async  *asyncJob              // what somebody else does for it
-	sent    bool                 // restore: copies to a device have been queued
-	failed  error                // why not all of them; capture: the disk does not take the bytes; wait: a device was lost while it took the bytes
+	asked   int64                // capture: time of the call, ns
+	device  *devicememory.Memory // the device on which regions lie; nil when all lie in host memory
+	looped  bool                 // restore: leaves the due restores of a loop over the plan unchanged
+	streams []uint64             // the caller's streams on that device
+	at      int64                // offset of the bytes in the device's tier; valid when placed is set
+	placed  bool                 // the device's tier has the bytes, or room for them
+	mark    device.Mark          // event of device work that the operation waits for
+	async   *asyncJob            // work that another goroutine does for the operation
+	sent    bool                 // restore: the host bytes are verified, and the copies to a device come next or have been queued
+	// The error of copies that a restore could not queue, of a disk that did not take a capture's bytes, or of a device that was lost while a wait's
+	// source was read.
+	failed error
 
-	job     *copier.Job    // the copy under way
-	slot    []byte         // the bytes in the cache, once they are there: its room, or what a fetch has brought
+	job     *copier.Job    // the copy in progress
+	slot    []byte         // the bytes in host memory, once they have a place: the slot in the cache, or the mapping that a fetch filled
 	regions []model.Region // capture: sources; restore: destinations, parallel to want
-	source  *borrow.Source // capture: where a transfer takes the bytes from, instead of a copy of ours
-	want    []int32        // restore: regions asked for
+	source  *borrow.Source // capture: the caller's memory that a transfer reads, when the operation itself copies nothing
+	want    []int32        // restore: indices of the regions wanted
 	lends   bool           // restore: ends with a lease instead of a copy to regions
 	private *memory.Mapping
-	check   bool     // restore: the job verifies
-	lent    []uint64 // restore, debug: checksums of the bytes on a device, for the lease
-	alone   bool     // restore: the lease is to have bytes of its own, because others read those in the cache
-	shared  bool     // restore: there was no memory for that
+	check   bool     // restore: the job verifies checksums
+	lent    []uint64 // restore, debug mode: checksums of the bytes on a device, for the lease
+	alone   bool     // restore: the lease gets a private copy, because other callers read the bytes in the cache
+	shared  bool     // restore: no memory could be mapped for a private copy
 
 	since, waited int64
-	blocker       engine.Blocker         // capture: what it waits for now …
-	blockedSince  int64                  // … since when, as far as that is not in blocked
-	blocked       [engine.Blockers]int64 // ns of waited, by what it waited for
-	copied        int64                  // ns spent in copies
-	holds         bool                   // counted among the users of the memory
+	blocker       engine.Blocker         // capture: cause of the present wait …
+	blockedSince  int64                  // … and since when; the time before that is in blocked
+	blocked       [engine.Blockers]int64 // ns of waited, by cause
+	copied        int64                  // ns spent copying
+	holds         bool                   // counted in Store.users
 	over          bool
 }
 
-// slice bounds how long one call copies before the caller may look for Ctrl-C; what has no more than oneSlice bytes is copied in one call.
+// slice bounds how long one call copies before the caller can check for Ctrl-C. A copy of at most oneSlice bytes runs in one call.
 const (
 	slice    = 25 * time.Millisecond
 	oneSlice = 16 << 20
 )
 
-// live registers the operation, so that close and panics reach it, and keeps the memory mapped until it ends. The lock is held.
+// live registers the operation, so that Close and panics notify its caller, and keeps the memory mapped until it ends. The lock is held.
 func (op *Op) live() {
 	op.s.ops[op] = struct{}{}
 	op.s.users++
 	op.holds = true
 }
 
-// end takes it back: from now on nobody rings. The lock is held.
+// end undoes live and disables the notifier. The lock is held.
 func (op *Op) end() {
 	if op.over {
 		return
@@ -123,7 +125,7 @@ func (op *Op) end() {
 	}
 }
 
-// waits notes that the caller is about to wait.
+// waits records that the caller is about to wait, and returns Pending.
 func (op *Op) waits(now int64) (status.Code, error) {
 	if op.since == 0 {
 		op.since = now
@@ -132,7 +134,7 @@ func (op *Op) waits(now int64) (status.Code, error) {
 	return status.Pending, nil
 }
 
-// woke notes that the wait is over. The lock is held.
+// woke records that the wait is over. The lock is held.
 func (op *Op) woke(now int64) {
 	if op.since != 0 {
 		op.endBlocked(now)
@@ -158,7 +160,7 @@ func (op *Op) account() {
 	}
 }
 
-// Step goes on with the operation. After anything but Pending and Again it has ended.
+// Step continues the operation. The operation has ended when the code is neither Pending nor Again.
 func (op *Op) Step(out *Outcome) (status.Code, error) {
 	op.turn.Lock()
 	defer op.turn.Unlock()
@@ -197,10 +199,10 @@ func (op *Op) step(out *Outcome) (status.Code, error) {
 
 var errEnded = status.New(status.Stale, "the operation has ended")
 
-// Cancel gives the operation up and undoes what it has begun. When it returns, nobody touches the caller's memory or descriptor any more.
-// The store stays usable. It waits for nothing but a copy of at most one slice. A capture that cannot be undone any more has ended well, with an outcome.
+// Cancel gives the operation up and undoes its effects. When it returns, no goroutine accesses the caller's memory or descriptor any more. The store
+// stays usable. Cancel waits at most for one slice of a copy. A capture that can no longer be undone has succeeded; taken is its outcome.
 func (op *Op) Cancel() (taken *Outcome) {
-	defer op.Disown() // whoever has the turn
+	defer op.Disown() // at once, even when another call holds the turn
 	op.turn.Lock()
 	defer op.turn.Unlock()
 	op.abandonAsync()
@@ -220,7 +222,7 @@ func (op *Op) undo() (taken *Outcome) {
 	case op.kind == captureOp:
 		if op.cancelCapture() {
 			taken = new(Outcome)
-			_, _ = op.endCapture(taken, nil) // it cannot fail
+			_, _ = op.endCapture(taken, nil) // err is nil: the code is OK
 		}
 	case op.kind == restoreOp && op.mark != nil:
 		op.releaseLater()
@@ -233,8 +235,8 @@ func (op *Op) undo() (taken *Outcome) {
 	return taken
 }
 
-// Disown lets go of what is the caller's, its descriptor and the memory that is being captured, and of nothing else: for an operation of a
-// core that has panicked. It needs no lock that a panic could have left behind.
+// Disown releases only what belongs to the caller: its descriptor and the memory that is being captured. It serves operations of a core that has
+// panicked, so it takes no lock that a panic could have left held.
 func (op *Op) Disown() {
 	op.notifier.disable()
 	if op.source != nil {
@@ -243,14 +245,14 @@ func (op *Op) Disown() {
 	op.abandonAsync()
 }
 
-// disownUnless is for a deferred call: an operation whose call panics is never seen again.
+// disownUnless is for a defer: when a call panics, its caller never steps or cancels the operation again.
 func (op *Op) disownUnless(returned *bool) {
 	if !*returned {
 		op.Disown()
 	}
 }
 
-// copy runs the job, for a slice of time when it is large.
+// copy runs the job, for one slice of time when it is large.
 func (op *Op) copy() (done bool) {
 	began := op.s.now()
 	budget := slice
@@ -269,10 +271,10 @@ func (op *Op) freeJob() {
 	}
 }
 
-// unmap gives back the operation's own mapping, if it still has one. The operation has ended, and the lock is not held.
+// unmap unmaps the operation's private mapping, if it still has one. The operation has ended, and the lock is not held.
 func (op *Op) unmap() {
 	if op.private != nil {
-		_ = op.private.Unmap() // it was mapped for this operation alone; there is nobody to tell
+		_ = op.private.Unmap() // only this operation used the mapping, and no caller is left to receive an error
 		op.private = nil
 	}
 }
@@ -296,8 +298,8 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 	return status.OK, nil
 }
 
-// Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier: one ticket, or all of a
-// history, or, with both zero, all of the store.
+// Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier. It covers one ticket, all of a history,
+// or, with h nil and ticket zero, all of the store.
 func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
 	op := &Op{s: s, kind: waitOp, notifier: notifier{fd: fd}, many: ticket == 0}
 	returned := false
@@ -377,7 +379,7 @@ func (op *Op) giveUpWait() {
 	op.end()
 }
 
-// deferredError is what a wait for all of a history or store has to tell of restores before it.
+// deferredError returns a finding about earlier restores, for a wait that covers all of a history or store.
 func (op *Op) deferredError() error {
 	if !op.many {
 		return nil
@@ -385,7 +387,7 @@ func (op *Op) deferredError() error {
 	return op.s.deferred.takeFinding(op.history, true)
 }
 
-// versions are the records that a wait concerns.
+// versions returns the records that a wait covers.
 func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, error) {
 	if ticket != 0 {
 		r := s.eng.Record(ticket)
@@ -394,7 +396,7 @@ func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, er
 				return nil, s.explain(err, nil)
 			}
 			if t == 0 {
-				return nil, nil // what was not lost had been captured, or nobody reads its source any more
+				return nil, nil // the version was captured, or no transfer reads its source any more
 			}
 			return nil, status.New(status.Dropped, "the checkpoint of this ticket was dropped, replaced or consumed: it owes no flush any more")
 		}
@@ -412,7 +414,7 @@ func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, er
 	return recs, nil
 }
 
-// tierIndex is the engine's index of a tier of the contract; TierNone is 0: captured.
+// tierIndex converts a tier of the contract to the engine's index. TierNone becomes 0: captured.
 func (s *Store) tierIndex(tier int) (int, error) {
 	if tier == status.TierNone {
 		return 0, nil
@@ -429,7 +431,7 @@ func (s *Store) tierIndex(tier int) (int, error) {
 	return 0, status.New(status.Unavailable, "the store has no %s tier; it has %s", name, s.tierNames()).AtTier(tier)
 }
 
-// tierNames lists the tiers there are, the fastest first.
+// tierNames lists the store's tiers, the fastest first.
 func (s *Store) tierNames() string {
 	names := make([]string, len(s.tiers))
 	for t, number := range s.tiers {
@@ -438,13 +440,13 @@ func (s *Store) tierNames() string {
 	return strings.Join(names, " and ")
 }
 
-// TicketState says how far a version has come.
+// TicketState describes the progress of a version.
 type TicketState struct {
 	Captured, Gone  bool
-	Durable, Failed int32 // by tier of the contract
+	Durable, Failed int32 // bit t is set for tier t of the contract
 }
 
-// Ticket tells how far a version has come. Once it says Captured or Gone, nobody reads the version's source.
+// Ticket returns the progress of a version. Once it reports Captured or Gone, no transfer reads the version's source.
 func (s *Store) Ticket(ticket uint64) (TicketState, error) {
 	st, unread, err := s.ticket(ticket)
 	if unread != nil {
@@ -453,7 +455,7 @@ func (s *Store) Ticket(ticket uint64) (TicketState, error) {
 	return st, err
 }
 
-// ticket also returns the source that a transfer may still read, of a version that has gone.
+// ticket is Ticket. For a version that is gone it also returns the source that a transfer may still read.
 func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, err error) {
 	if err := s.enter(); err != nil {
 		return st, nil, err
@@ -466,14 +468,14 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, er
 	case r == nil:
 		unread := s.orphans.has(ticket)
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
-	case r.Gone() && s.eng.Lost(ticket) != nil: // its room is still being given back
+	case r.Gone() && s.eng.Lost(ticket) != nil: // its space is still being released
 		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, r.Body.(*body).openSource(), nil
 	case r.Gone():
 		b := r.Body.(*body)
 		if b.isCopied() {
 			return TicketState{Gone: true, Captured: true}, b.openSource(), nil
 		}
-		return TicketState{}, nil, nil // nobody wants it any more, but a device still reads its source
+		return TicketState{}, nil, nil // no caller wants the version any more, but a device still reads its source
 	}
 	st.Captured = r.Captured() && r.Body.(*body).isCopied()
 	durable := s.eng.Durable(r)

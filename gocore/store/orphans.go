@@ -1,13 +1,14 @@
 package store
 
-// orphans are captures of versions that have gone, as long as a device may still be at them: their checksums must not be given back before.
+// orphans are captures of versions that are gone while a device may still execute them. Their checksum buffers must not be returned before the device
+// has finished.
 type orphans struct {
 	captures map[uint64]*pendingCapture // by ticket
-	turns  []uint64           // tickets in the order in which they are looked at next; some have been let go of
+	turns    []uint64                   // tickets in the order of the next polls; some may have been dropped already
 }
 
-// mostOrphans is how many are looked at when a capture ends. Each look calls the driver, in the time of the application's call and under the
-// store's lock. A capture leaves one stray at most, so that two looks keep their number down.
+// mostOrphans is how many orphans are polled when a capture ends. Each poll calls the driver, within the application's call and under the store's
+// lock. A capture leaves at most one orphan, so that two polls keep their number down.
 const mostOrphans = 2
 
 func (x *orphans) add(ticket uint64, c *pendingCapture) {
@@ -18,13 +19,13 @@ func (x *orphans) add(ticket uint64, c *pendingCapture) {
 	x.turns = append(x.turns, ticket)
 }
 
-// has tells whether a device is still at this one.
+// has tells whether a device may still execute this capture.
 func (x *orphans) has(ticket uint64) bool {
 	c := x.captures[ticket]
 	return c != nil && !x.end(ticket, c, c.mark.Passed)
 }
 
-// sweep lets go of some that the device has finished with.
+// sweep drops some captures that the device has finished.
 func (x *orphans) sweep() {
 	for range min(mostOrphans, len(x.turns)) {
 		ticket := x.turns[0]
@@ -35,7 +36,7 @@ func (x *orphans) sweep() {
 	}
 }
 
-// end lets go of a capture if the device has finished with it.
+// end drops a capture if the device has finished it.
 func (x *orphans) end(ticket uint64, c *pendingCapture, ask func() (bool, error)) bool {
 	passed, err := ask()
 	if !passed && err == nil {
@@ -46,7 +47,7 @@ func (x *orphans) end(ticket uint64, c *pendingCapture, ask func() (bool, error)
 	return true
 }
 
-// drop lets go of all. Nobody uses the devices any more.
+// drop drops all captures. The devices must be idle.
 func (x *orphans) drop() {
 	for _, c := range x.captures {
 		c.drop()

@@ -8,17 +8,17 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// ranking orders the checkpoints of a history that have a score: the best of them, which the retention keeps for that, and the rest, each of which another rule
-// keeps. A nil ranking is that of a retention that does not ask for the best: it stays empty.
+// ranking orders the checkpoints of a history that have a score. best holds those that the retention keeps for their score; rest holds the others,
+// each of which another rule keeps. A nil ranking belongs to a retention without a rule for the best, and stays empty.
 type ranking struct {
 	count  uint64
 	scores map[model.Key]candidate
-	best   *btree.BTreeG[candidate] // count of them at the most
+	best   *btree.BTreeG[candidate] // at most count of them
 	rest   *btree.BTreeG[candidate]
 }
 
-// candidate is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better, so that a
-// checkpoint which stays for its score goes for a better one alone.
+// candidate is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better. A
+// checkpoint that is kept for its score therefore goes only for a strictly better one.
 type candidate struct {
 	written
 	score  float64
@@ -37,8 +37,8 @@ func newRanking(count uint64) *ranking {
 	}
 }
 
-// add ranks a checkpoint whose key has no rank yet, and returns the one that is outdone by it: one that was among the best, or the new one itself. some is
-// false where there was room for one more.
+// add ranks a checkpoint whose key has no rank. It returns the checkpoint that is not among the best any more, which may be the new one. some is
+// false if all fit among the best.
 func (x *ranking) add(c candidate) (outdone candidate, some bool) {
 	if x == nil || !c.scored {
 		return outdone, false
@@ -54,7 +54,7 @@ func (x *ranking) add(c candidate) (outdone candidate, some bool) {
 	return outdone, true
 }
 
-// remove forgets a checkpoint. If it was among the best, the first of the rest takes its place.
+// remove removes a checkpoint. If it was among the best, the first of the rest replaces it.
 func (x *ranking) remove(k model.Key) {
 	if x == nil {
 		return

@@ -6,11 +6,13 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// Resize gives tiers other budgets. Those of devices and of the host tier are at most those that the store was opened with. New checkpoints keep to them at once.
-// It returns an operation that ends when the memory beyond them has been given back, or as much of it as can be without the application. Leases keep theirs, and
-// so do checkpoints that no tier below has room for; it follows when they let go. A host tier that such checkpoints keep too large is an error, and nothing of
-// them is lost. The disk tier keeps what lies there, and gives no room out that comes free until less than its budget is in use. An operation that is ended
-// earlier takes nothing back.
+// Resize changes the budgets of tiers. Those of devices and of the host tier are at most those that the store was opened with. New checkpoints keep
+// to the new budgets at once. The returned operation ends when the memory beyond the budgets has been given back, as far as possible without the
+// application. Ending the operation earlier does not undo the resize.
+//
+// Leases keep their memory, and so do checkpoints that no lower tier has room for; it is given back once they are released. If such checkpoints keep
+// the host tier too large, the operation ends with an error, and none of them is lost. The disk tier keeps its checkpoints. It does not reuse space
+// that becomes free until less than its budget is in use.
 func (s *Store) Resize(b Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
 	op := &Op{s: s, kind: resizeOp, notifier: notifier{fd: fd}}
 	returned := false
@@ -50,7 +52,7 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 	return op.checkResize(out)
 }
 
-// checkBudgets is the error of budgets that host and disk cannot have.
+// checkBudgets returns the error of budgets that host and disk cannot have.
 func (s *Store) checkBudgets(b Budgets) error {
 	if b.Host != nil {
 		if err := s.checkHost(*b.Host); err != nil {
@@ -69,7 +71,7 @@ func (s *Store) checkBudgets(b Budgets) error {
 	return nil
 }
 
-// budgets are the bytes that devices are to have.
+// budgets returns the bytes that devices are to have.
 func (s *Store) budgets(op *Op, devices []Device) ([]int64, error) {
 	all := make([]int64, len(devices))
 	for i, d := range devices {
@@ -93,7 +95,7 @@ func (s *Store) budgets(op *Op, devices []Device) ([]int64, error) {
 	return all, nil
 }
 
-// sizedOn is the device that a budget is for.
+// sizedOn returns the device that a budget is for.
 func (s *Store) sizedOn(d Device) (*devicememory.Memory, error) {
 	if d.Bytes < 0 || d.Share < 0 || d.Share > 1 || d.Bytes > 0 && d.Share > 0 {
 		return nil, status.New(status.Invalid, "the budget of device %d is %s or a share of %g", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
@@ -118,7 +120,7 @@ func (op *Op) stepResize(out *Outcome) (status.Code, error) {
 	return op.checkResize(out)
 }
 
-// checkResize ends the operation when no tier gives anything back any more. The lock is held.
+// checkResize ends the operation when no tier has anything left to give back. The lock is held.
 func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	s := op.s
 	if s.closing {
@@ -157,7 +159,7 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	return status.OK, nil
 }
 
-// stranded is the error of a smaller host tier behind whose end checkpoints stay because no tier below takes them. The lock is held.
+// stranded returns the error of a smaller host tier beyond whose end checkpoints stay because no lower tier takes them. The lock is held.
 func (op *Op) stranded() error {
 	if !op.host {
 		return nil
@@ -172,7 +174,7 @@ func (op *Op) stranded() error {
 		"drop some, or give disk a larger budget and resize host again", quantity.Exact(s.eng.Capacity(t)), n, quantity.Exact(bytes)).AtTier(status.TierHost)
 }
 
-// notifyResizes wakes those who wait for memory to be given back.
+// notifyResizes wakes the callers of all resize operations.
 func (s *Store) notifyResizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,22 +14,22 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// RestoreArgs describes a restore. Into is read during the call only; the memory it names until the operation has ended.
+// RestoreArgs describes a restore. The core reads Into during the call only. It writes the memory that Into names until the operation has ended.
 type RestoreArgs struct {
 	Key      model.Key
 	Select   []int32        // indices of the regions wanted, ascending; nil: all
 	Into     []model.Region // destinations, one per region wanted; nil: a lease
-	Streams  []uint64       // the caller's, in whose order destinations on a device are written and leases there are read
+	Streams  []uint64       // the caller's streams; destinations on a device are written, and leases there are read, in stream order behind their work
 	Lease    bool
-	Expected uint64 // layout id, or 0
+	Expected uint64 // layout ID that the caller expects, or 0
 	Last     bool
 	Peek     bool
-	Looped   bool // the restores that are due for a loop stay what they are
+	Looped   bool // leaves the due restores of a loop over the plan unchanged
 	Patient  bool
 	FD       int32
 }
 
-// Restore begins a restore; what lies in the fastest tier and is small ends in the same call.
+// Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
 func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
 	op := &Op{s: h.s, kind: restoreOp, notifier: notifier{fd: a.FD}}
 	returned := false
@@ -43,7 +43,7 @@ func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error
 	return op, code, err
 }
 
-// openRestore begins, and tells Again when there is something to copy or to verify.
+// openRestore begins a restore. It returns Again when there are bytes to copy or to verify.
 func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code, error) {
 	s := h.s
 	if err := s.enter(); err != nil {
@@ -104,7 +104,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	return nil
 }
 
-// selection checks the regions asked for, and their destinations.
+// selection checks the regions wanted, and their destinations.
 func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 	want := a.Select
 	if want == nil {
@@ -133,7 +133,7 @@ func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
 	return want, nil
 }
 
-// stepRestore verifies and copies when the bytes have come.
+// stepRestore verifies and copies once the bytes are in the tier that the restore reads.
 func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 	for {
 		if op.slot == nil && !op.placed {
@@ -170,7 +170,7 @@ func (op *Op) lockedLookAtRestore(out *Outcome) (status.Code, error) {
 	return op.pollRestore(out)
 }
 
-// afterRestore gives back, without the lock, what an operation that has ended has left.
+// afterRestore unmaps the private mapping of an operation that has ended. The lock is not held.
 func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
 	if code != status.Pending && code != status.Again {
 		op.unmap()
@@ -178,8 +178,8 @@ func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
 	return code, err
 }
 
-// pollRestore ends the operation when it has failed or there is nothing to copy or to verify; otherwise it tells Again once the bytes
-// are there. The lock is held.
+// pollRestore ends the operation if it failed, or if there is nothing to copy or to verify. Otherwise it returns Again once the bytes are available,
+// and Pending before. The lock is held.
 func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	now := s.now()
@@ -207,12 +207,12 @@ func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
 	return status.Again, nil
 }
 
-// needsVerification tells whether the bytes are verified before they are handed over. Copies verify in the same pass; a lease only what has not
-// been verified since it came to the tier. The lock is held.
+// needsVerification tells whether the bytes are verified before they are handed over. Copies verify in the same pass. Bytes of a lease are verified
+// unless they were since they came to the tier. The lock is held.
 func (op *Op) needsVerification() bool {
 	r, b := op.restore, op.restore.Rec.Body.(*body)
 	switch {
-	case op.s.set.verify == verifyOff || b.sums == nil || r.Direct: // a fetch has verified
+	case op.s.set.verify == verifyOff || b.sums == nil || r.Direct: // a fetch has verified the bytes
 		return false
 	case !op.lends && !op.sendsToDevice() || op.s.set.verify == verifyAlways:
 		return true
@@ -220,14 +220,14 @@ func (op *Op) needsVerification() bool {
 	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified
 }
 
-// needsOwnBytes tells whether a lease for the last time, which is the caller's to write into, needs bytes of its own because somebody else
-// reads those in the cache. The lock is held.
+// needsOwnBytes tells whether a lease needs a private copy. A lease for the last time is writable, so it needs one while another restore or lease
+// reads the bytes in the cache. The lock is held.
 func (op *Op) needsOwnBytes() bool {
 	r := op.restore
 	return op.lends && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
 }
 
-// prepare makes the job that verifies and copies.
+// prepare creates the job that verifies and copies.
 func (op *Op) prepare() {
 	base, dir := op.ownBytes(), copier.Scatter
 	if op.lends && base == nil || op.sendsToDevice() {
@@ -248,7 +248,7 @@ func (op *Op) prepare() {
 	op.job = copier.NewJob(dir, pieces, copier.Options{Checksum: op.check, Pool: op.s.pool})
 }
 
-// ownBytes makes the memory of a lease that needs its own; nil for all others. Without memory for it the lease is a shared one.
+// ownBytes maps the private memory of a lease that needs it; nil for all others. If no memory can be mapped, the lease becomes a shared one.
 func (op *Op) ownBytes() unsafe.Pointer {
 	if !op.alone {
 		return nil
@@ -262,8 +262,8 @@ func (op *Op) ownBytes() unsafe.Pointer {
 	return m.Base()
 }
 
-// endCopyOut hands over what the job has copied, or tells what is wrong with it. Again: while a lease was verified somebody else has
-// begun to read the same bytes, so it has to copy them now.
+// endCopyOut hands over the bytes that the job has copied, or returns the error of their verification. It returns Again if the operation has to go
+// on. One such case is a lease whose bytes another restore began to read during its verification: it needs a private copy now.
 func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	b := r.Rec.Body.(*body)
@@ -296,7 +296,8 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 	return op.endRestore(out)
 }
 
-// restoreFromBelow lets a restore go on with the bytes of a lower tier, if there are any, when those of the fastest one are wrong, and says so. The lock is held.
+// restoreFromBelow continues a restore from a lower tier, if one has the bytes, when those of the fastest tier are wrong. It logs a warning. The lock
+// is held.
 func (op *Op) restoreFromBelow(bad *status.Error) bool {
 	s, r := op.s, op.restore
 	if !s.eng.Retreat(s.now(), r) {
@@ -308,7 +309,7 @@ func (op *Op) restoreFromBelow(bad *status.Error) bool {
 	return true
 }
 
-// endRestore hands the bytes over; the lock is held.
+// endRestore hands the bytes over. The lock is held.
 func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	b := r.Rec.Body.(*body)
@@ -348,8 +349,8 @@ func (op *Op) give(l *Lease) {
 	}
 }
 
-// Take tells that the caller uses the bytes: a checkpoint that was lent for the last time is consumed. A lease that is released before gives it back.
-// Nothing for other leases, and in a store that is closed.
+// Take tells the store that the caller uses the bytes. A checkpoint that was lent for the last time is consumed then; a lease that is released before
+// returns it. Take has no effect on other leases, nor in a closed store.
 func (l *Lease) Take() error {
 	s := l.s
 	if err := s.enter(); err != nil {
@@ -366,7 +367,7 @@ func (l *Lease) Take() error {
 	return nil
 }
 
-// failRestore ends the operation with an error; the lock is held.
+// failRestore ends the operation with an error. The lock is held.
 func (op *Op) failRestore(err *status.Error) (status.Code, error) {
 	op.s.eng.EndRestore(op.s.now(), op.restore)
 	op.end()
@@ -375,15 +376,16 @@ func (op *Op) failRestore(err *status.Error) (status.Code, error) {
 
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
 type Lease struct {
-	s        *Store
-	untaken  *engine.Restore      // for the last time, and nobody has used the bytes yet; else nil. The store's lock guards it
+	s *Store
+	// untaken is the restore of a lease for the last time until Take; otherwise nil. The store's lock guards it.
+	untaken  *engine.Restore
 	restore  *engine.Restore      // nil: the bytes are private
 	device   *devicememory.Memory // where Base lies; nil for host memory
 	offset   int64                // … in the device's tier
 	private  *memory.Mapping
 	layout   *layout
 	meta     string
-	sums     []uint64 // debug: checksums that the bytes must still have when it comes back
+	sums     []uint64 // debug mode: checksums that the bytes must still have at the release
 	Base     unsafe.Pointer
 	Writable bool
 	Last     bool // Take consumes the checkpoint
@@ -422,11 +424,11 @@ func (op *Op) lend() *Lease {
 	return l
 }
 
-// Meta is what the checkpoint was annotated with.
+// Meta returns the annotation of the checkpoint.
 func (l *Lease) Meta() string { return l.meta }
 
-// Release gives the bytes back. In debug mode it tells when the holder wrote into bytes that were not its own, and waits for the streams;
-// while one of them is being captured into a graph it cannot, and the log tells later. streams are all that read a lease on a device.
+// Release returns the bytes. streams are all that read a lease on a device. In debug mode Release waits for them and returns an error if the holder
+// wrote into shared bytes. While one of the streams is being captured into a graph, it does not wait; the error is logged later.
 func (l *Lease) Release(streams ...uint64) error {
 	var err error
 	if l.device == nil {
@@ -443,7 +445,7 @@ func (l *Lease) Release(streams ...uint64) error {
 	}
 	l.giveBack(err != nil)
 	if l.private != nil {
-		_ = l.private.Unmap() // the lease alone had it
+		_ = l.private.Unmap() // no other goroutine uses the mapping
 	}
 	return err
 }
@@ -458,7 +460,7 @@ func (l *Lease) giveBack(damaged bool) {
 	}
 	if r != nil {
 		if damaged {
-			s.eng.Doubt(r.Rec, r.Tier) // the next lease of it must not pass
+			s.eng.Doubt(r.Rec, r.Tier) // the next lease of it must verify, and fail
 		}
 		s.eng.EndRestore(s.now(), r)
 	}
@@ -466,7 +468,7 @@ func (l *Lease) giveBack(damaged bool) {
 	s.users--
 }
 
-// noteChecksums keeps, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
+// noteChecksums computes, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
 func (l *Lease) noteChecksums() {
 	if l == nil || !l.s.set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
 		return
@@ -477,7 +479,7 @@ func (l *Lease) noteChecksums() {
 	}
 }
 
-// slot is the memory of a lease in host memory.
+// slot returns the memory of a lease in host memory.
 func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.Slot) }
 
 // verify compares, in debug mode, the bytes of a lease in host memory with those that were lent.

@@ -13,16 +13,17 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// retention applies a history's rule to the checkpoints that count. In a durable store a checkpoint counts from when it is durable: what it makes
-// superfluous must not go before. Which are the last ones, the order of writing tells, as in durable.notKept: transfers end in any order.
+// retention applies a history's rule to the checkpoints that count. In a durable store a checkpoint counts once it is durable: a checkpoint that it
+// replaces under the rule must not be dropped earlier. The last checkpoints are the last by order of writing, as in durable.notKept, since transfers
+// end in any order.
 type retention struct {
 	rule   *catalog.Retention
 	exempt func(k model.Key) bool
-	at     map[model.Key]int64         // when each checkpoint that counts was written
-	last   btree.Map[int64, model.Key] // the newest of them, rule.Last at the most
-	older  btree.Map[int64, model.Key] // the others: of these another rule keeps each
-	ranked *ranking                    // those with a score; nil: the rule does not ask for the best ones
-	unkept []written                   // what no rule keeps, and prune has to drop
+	at     map[model.Key]int64         // time of writing of each checkpoint that counts
+	last   btree.Map[int64, model.Key] // the newest checkpoints, at most rule.Last
+	older  btree.Map[int64, model.Key] // the others, each of which another rule keeps
+	ranked *ranking                    // checkpoints with a score; nil: the rule does not keep the best
+	unkept []written                   // checkpoints that no rule keeps, for prune to drop
 }
 
 func newRetention(r *catalog.Retention) *retention {
@@ -33,7 +34,7 @@ func newRetention(r *catalog.Retention) *retention {
 	return x
 }
 
-// add notes that a version counts from now on, instead of an older one of its key.
+// add counts a version from now on, in place of an older version of its key.
 func (x *retention) add(c candidate) {
 	x.remove(c.key)
 	x.at[c.key] = c.at
@@ -54,14 +55,15 @@ func (x *retention) add(c candidate) {
 	}
 }
 
-// release leaves a checkpoint to prune that no rule keeps. The caller has taken it out of last and older; it is not among the best.
+// release hands prune a checkpoint that no rule keeps. The caller has removed it from last and older; it is not among the best.
 func (x *retention) release(w written) {
 	delete(x.at, w.key)
 	x.ranked.remove(w.key)
 	x.unkept = append(x.unkept, w)
 }
 
-// remove notes that a key has no version any more that counts: the newest of the older ones is one of the last again, and the best of the others one of the best.
+// remove removes a key that has no counting version any more. The newest of older then becomes one of the last, and the best of the other scores one
+// of the best.
 func (x *retention) remove(k model.Key) {
 	at, ok := x.at[k]
 	if !ok {
@@ -78,10 +80,11 @@ func (x *retention) remove(k model.Key) {
 	}
 }
 
-// clear notes that no checkpoint counts any more.
+// clear removes all checkpoints.
 func (x *retention) clear() { *x = *newRetention(x.rule) }
 
-// Retain makes a rule that of the history, in place of the one before, and applies it to what is there. A durable store keeps it.
+// Retain sets the rule of the history, in place of the previous one, and applies it to the existing checkpoints. A durable store stores the rule in
+// the catalog.
 func (h *History) Retain(r catalog.Retention) error {
 	s := h.s
 	if err := s.enterToWrite(); err != nil {
@@ -109,7 +112,7 @@ func (h *History) retain(r *catalog.Retention) {
 	h.s.prune(h)
 }
 
-// rule is the one that holds.
+// rule returns the history's present rule.
 func (h *History) rule() *catalog.Retention {
 	if h.retention == nil {
 		return &catalog.Retention{}
@@ -117,7 +120,7 @@ func (h *History) rule() *catalog.Retention {
 	return h.retention.rule
 }
 
-// standing scores a checkpoint by its meta, if the rule asks for the best. text is that of the checkpoint's layout.
+// standing scores a checkpoint by its meta, if the rule keeps the best. text is the text of the checkpoint's layout.
 func (x *retention) standing(w written, text, meta string) candidate {
 	c, b := candidate{written: w}, &x.rule.Best
 	if b.Count == 0 {
@@ -128,13 +131,13 @@ func (x *retention) standing(w written, text, meta string) candidate {
 	return c
 }
 
-// ofRecord is the standing of a checkpoint of which the engine has a record.
+// ofRecord returns the standing of a checkpoint of which the engine has a record.
 func (x *retention) ofRecord(at int64, r *engine.Record) candidate {
 	b := r.Body.(*body)
 	return x.standing(written{at, r.Key}, b.layout.Text, b.meta)
 }
 
-// ofRow is the standing of a checkpoint that only the catalog knows: it reads the meta there, and makes no record.
+// ofRow returns the standing of a checkpoint that only the catalog has. It reads the meta from the catalog and makes no record.
 func (x *retention) ofRow(k *durableTier, h *engine.History, w written) candidate {
 	if x.rule.Best.Count == 0 {
 		return candidate{written: w}
@@ -147,7 +150,7 @@ func (x *retention) ofRow(k *durableTier, h *engine.History, w written) candidat
 	return x.standing(w, l.Text, meta)
 }
 
-// retained are the checkpoints of a history that count, in the order of their writing, as a retention sees them.
+// retained returns the checkpoints of a history that count, in the order of writing, as candidates of a retention.
 func (s *Store) retained(h *History, x *retention) []candidate {
 	var all []candidate
 	h.h.Each(func(r *engine.Record) {
@@ -156,13 +159,15 @@ func (s *Store) retained(h *History, x *retention) []candidate {
 		}
 	})
 	if s.durable != nil {
-		s.durable.eachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, x.ofRow(s.durable, h.h, written{int64(serial), k})) })
+		s.durable.eachNotLoaded(h.h, func(k model.Key, serial uint64) {
+			all = append(all, x.ofRow(s.durable, h.h, written{int64(serial), k}))
+		})
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
-// counts tells whether a checkpoint counts for retention, and as of when.
+// counts tells whether a checkpoint counts for retention, and its time of writing.
 func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
 	if s.durable == nil {
 		return r.Written(), r.Captured()
@@ -171,7 +176,7 @@ func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
 	return int64(r.Body.(*body).serial), s.eng.Complete(r, len(s.tiers)-1)
 }
 
-// countForRetention notes that a version counts. The lock is held, and it is called in no call of the engine.
+// countForRetention records that a version counts. The lock is held. The engine must not call it, since prune calls the engine.
 func (s *Store) countForRetention(r *engine.Record) {
 	h := s.histories[r.Hist.Name]
 	if h.retention == nil || r.Gone() {
@@ -183,7 +188,7 @@ func (s *Store) countForRetention(r *engine.Record) {
 	}
 }
 
-// prune drops what the rule of a history does not keep.
+// prune drops the checkpoints that the rule of a history does not keep.
 func (s *Store) prune(h *History) {
 	unkept := h.retention.unkept
 	h.retention.unkept = nil
@@ -192,7 +197,7 @@ func (s *Store) prune(h *History) {
 		if r == nil {
 			continue
 		}
-		if at, ok := s.counts(r); ok && at == w.at { // else it has been written again, and counts later
+		if at, ok := s.counts(r); ok && at == w.at { // otherwise the key was written again, and counts later
 			s.eng.Drop(s.now(), h.h, w.key)
 		}
 	}

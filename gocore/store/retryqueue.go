@@ -11,18 +11,18 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// retryQueue are changes that failed: drops, and rules of retention. They are said again with the next that succeeds, from time to time, and when the store closes.
-// What several say of one key, or of one history, is said once.
+// retryQueue holds catalog changes that failed: drops and rules of retention. The store commits them again after the next change that succeeds, at
+// intervals, and when it closes. Changes with the same key are merged into one.
 type retryQueue struct {
 	changes map[retryKey]*durable.Change
 	why     error         // the latest failure
 	pause   time.Duration // from one attempt to the next
-	next    int64         // when that is
-	asked   int64         // when it was tried last
-	last    bool          // the store closes: what fails is tried once more, and no more
+	next    int64         // time of the next attempt, ns
+	asked   int64         // time of the latest attempt, ns
+	last    bool          // the store closes: a change that fails is tried only once more
 }
 
-// retryKey is what a change is about: of two about the same the later one counts.
+// retryKey is the key under which pending changes are merged. The later one replaces the earlier.
 type retryKey struct {
 	place
 	clear, rule bool
@@ -35,14 +35,14 @@ func retryKeyOf(c *durable.Change) retryKey {
 	return retryKey{place: place{history: c.History}, clear: c.Clear, rule: c.Retention != nil}
 }
 
-// retryTag is the tag of a change that is said once more, for so many that have failed.
+// retryTag is the tag of a change that is committed again. stands counts the failed changes that it represents.
 type retryTag struct {
 	stands  int
 	last    bool
-	awaited bool // for its room somebody may wait
+	awaited bool // captures or flushes may wait for the space that it releases
 }
 
-// changesOf is how many changes one stands for.
+// changesOf returns how many changes a change represents.
 func changesOf(c *durable.Change) int {
 	if a, ok := c.Tag.(retryTag); ok {
 		return a.stands
@@ -55,10 +55,10 @@ const (
 	mostPause  = time.Minute
 )
 
-// retryPause is how long what is owed rests at least when those who need the disk ask for it.
+// retryPause is the least time between attempts that are caused by callers that need the disk.
 const retryPause = 10 * time.Millisecond
 
-// noSpace tells whether a disk had no room.
+// noSpace tells whether an error means that the disk or the quota is full.
 func noSpace(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 func (o *retryQueue) add(c *durable.Change, now int64) {
@@ -75,13 +75,13 @@ func (o *retryQueue) add(c *durable.Change, now int64) {
 	if o.next <= now {
 		o.pause = min(max(2*o.pause, firstPause), mostPause)
 		if noSpace(c.Err) {
-			o.pause = firstPause // others may give some back at any moment, and to try costs little
+			o.pause = firstPause // other processes may free space at any moment, and an attempt is cheap
 		}
 		o.next = now + o.pause.Nanoseconds()
 	}
 }
 
-// queueRetry takes note of a change that failed. While the store closes it is tried once more.
+// queueRetry queues a change that failed. While the store closes it is tried once more at once.
 func (s *Store) queueRetry(c *durable.Change) {
 	k := s.durable
 	a, _ := c.Tag.(retryTag)
@@ -91,7 +91,7 @@ func (s *Store) queueRetry(c *durable.Change) {
 	}
 }
 
-// retryAfterSuccess says again what is owed when something could be made durable.
+// retryAfterSuccess commits the queued changes again if one of the group became durable.
 func (s *Store) retryAfterSuccess(group []*durable.Change) {
 	if slices.ContainsFunc(group, func(c *durable.Change) bool { return c.Err == nil }) {
 		s.durable.retries.pause, s.durable.retries.next = 0, 0
@@ -99,7 +99,7 @@ func (s *Store) retryAfterSuccess(group []*durable.Change) {
 	}
 }
 
-// retryWhenDue says again what nothing else has brought up since, and ends uncertainty.
+// retryWhenDue commits the queued changes again when their pause is over, and resolves uncertain transfers.
 func (s *Store) retryWhenDue(now int64) {
 	k := s.durable
 	if k == nil {
@@ -111,7 +111,8 @@ func (s *Store) retryWhenDue(now int64) {
 	s.clarify()
 }
 
-// retryForCaller says again what is owed, and ends uncertainty, for one who needs the disk, and who waits for the room that this makes.
+// retryForCaller commits the queued changes again, and resolves uncertain transfers, for a caller that needs the disk. The caller waits for the space
+// that this releases.
 func (s *Store) retryForCaller(now int64) {
 	k := s.durable
 	if k == nil || now-k.retries.asked < retryPause.Nanoseconds() {
@@ -126,7 +127,8 @@ func (s *Store) retryForCaller(now int64) {
 	}
 }
 
-// clarify ends uncertainty: then the rooms of what does not count come back, and whoever needs room waits for that.
+// clarify commits a change that resolves uncertain transfers. The space of those that the catalog does not reference is released then, and waiters
+// for space wait for it.
 func (s *Store) clarify() {
 	k := s.durable
 	if len(k.uncertain) == 0 || k.clarifying {
@@ -139,7 +141,8 @@ func (s *Store) clarify() {
 	k.dir.Commit(c)
 }
 
-// retryChanges commits once more what could not be: drops, and of rules the one that holds now. The lock is held.
+// retryChanges commits the queued changes again. A rule of retention is replaced by the one that applies now. awaited: callers wait for the released
+// space. The lock is held.
 func (s *Store) retryChanges(awaited bool) {
 	k, now := s.durable, s.now()
 	k.retries.asked = now
@@ -158,7 +161,8 @@ func (s *Store) retryChanges(awaited bool) {
 	clear(k.retries.changes)
 }
 
-// closeDurable ends a directory. What it still owes then may be there again when the store is opened next, and whoever closes it must know.
+// closeDurable closes the directory. Checkpoints whose drop did not become durable may exist again when the store is next opened, so undone, if not
+// nil, is for the caller of Close.
 func (s *Store) closeDurable() (err, undone error) {
 	if s.durable.dir != nil {
 		s.mu.Lock()

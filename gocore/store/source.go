@@ -15,19 +15,19 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// pendingCapture is what is still to be learnt of a capture: where a transfer takes its bytes from, or, when a device is taking them, the mark behind
-// which they are there, and their checksums.
+// pendingCapture is a capture that is not complete. Either a transfer reads the bytes from source, or a device copies them. Then mark is the event
+// behind which the bytes are in the slot, and sums are their checksums.
 type pendingCapture struct {
 	source *borrow.Source
 	device *devicememory.Memory
 	mark   device.Mark
 	sums   device.Sums
 
-	completing sync.Mutex // of the settlement
-	lost   bool       // the checksums may still be on their way to the host, and nobody will know when they are there
+	completing sync.Mutex // held by the goroutine that completes the capture
+	lost       bool       // the checksums may still be on their way to the host, and no event tells when they have arrived
 }
 
-// isCopied tells whether a device has taken the bytes; true when none is at it.
+// isCopied tells whether the device has copied the bytes. It is true if no device does.
 func (b *body) isCopied() bool {
 	if b.pending == nil || b.pending.mark == nil {
 		return true
@@ -36,7 +36,7 @@ func (b *body) isCopied() bool {
 	return passed || err != nil
 }
 
-// openSource is where a transfer still takes the bytes from, or nil.
+// openSource returns the source from which a transfer may still read the bytes, or nil.
 func (b *body) openSource() *borrow.Source {
 	if b.pending == nil {
 		return nil
@@ -44,8 +44,8 @@ func (b *body) openSource() *borrow.Source {
 	return b.pending.source
 }
 
-// orphanCapture lets go of what is left of a capture whose record has gone: at once, or, while a device still reads the source and
-// writes the checksums, later. The lock is held.
+// orphanCapture releases the capture of a record that is gone. If a device still reads the source and writes the checksums, the capture becomes an
+// orphan and is released later. The lock is held.
 func (s *Store) orphanCapture(ticket uint64, b *body) {
 	c := b.pending
 	b.pending = nil
@@ -59,7 +59,7 @@ func (s *Store) orphanCapture(ticket uint64, b *body) {
 	s.orphans.add(ticket, c)
 }
 
-// drop gives back what a device has finished with.
+// drop releases the event and checksums of a capture that the device has finished.
 func (c *pendingCapture) drop() {
 	if c.sums != nil && !c.lost {
 		c.sums.Discard()
@@ -67,10 +67,11 @@ func (c *pendingCapture) drop() {
 	c.mark.Drop()
 }
 
-// window is how much of a checkpoint a spill holds in memory at once.
+// window is how many bytes of a checkpoint a spill holds in memory at once.
 const window = 8 << 20
 
-// spill takes a checkpoint from the caller's memory to tier x.To and returns its checksums. From a device to the host it goes straight.
+// spill copies a checkpoint from the caller's memory to tier x.To and returns its checksums. moveBorrowed handles copies from a device to the host
+// tier.
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Body.(*body)
 	src := b.pending.source
@@ -97,13 +98,13 @@ func (s *Store) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error)
 	return append([]uint64(nil), job.Sums()...), nil
 }
 
-// spillToDisk writes window by window. A contiguous region is read where it is, others are gathered whole beside the cache first.
+// spillToDisk writes window by window. It reads a contiguous region in place, and first gathers any other region as a whole beside the cache.
 func (s *Store) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+diskGrain)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = buf.Unmap() }() // mapped here, seen by nobody else
+	defer func() { _ = buf.Unmap() }() // mapped here; no other goroutine uses it
 	w := spillWriter{s: s, src: src, at: at, buf: buf.Bytes(0, window+diskGrain)}
 	sums := make([]uint64, len(src.Regions))
 	for i := range src.Regions {
@@ -117,11 +118,11 @@ func (s *Store) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 	return sums, nil
 }
 
-// spillWriter lays regions into whole disk blocks in the order of the slot.
+// spillWriter writes regions in whole disk blocks, in the order of the slot.
 type spillWriter struct {
 	s    *Store
 	src  *borrow.Source
-	at   int64 // where on disk the slot's byte 0 goes
+	at   int64 // offset on disk of the slot's byte 0
 	from int64 // slot offset of buf[0], a multiple of the grain
 	fill int64 // bytes of buf in use
 	buf  []byte
@@ -142,14 +143,14 @@ func (w *spillWriter) region(r *model.Region) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = gathered.Unmap() }() // mapped for this region, seen by nobody else
+	defer func() { _ = gathered.Unmap() }() // mapped for this region; no other goroutine uses it
 	return w.bytes(gathered.Bytes(0, r.Bytes), func(piece func()) error {
 		piece()
 		return nil
 	})
 }
 
-// gather brings the elements of a region together beside the cache.
+// gather copies the elements of a region into contiguous memory beside the cache.
 func (w *spillWriter) gather(r *model.Region) (*memory.Mapping, error) {
 	m, err := memory.Map("spill gather", r.Bytes)
 	if err != nil {
@@ -164,13 +165,14 @@ func (w *spillWriter) gather(r *model.Region) (*memory.Mapping, error) {
 	return m, nil
 }
 
-// bytes appends what lies in one piece, and returns its checksum; every look at it goes through read.
+// bytes appends the contiguous bytes of a region and returns their checksum. It accesses them only within read.
 func (w *spillWriter) bytes(rest []byte, read func(piece func()) error) (uint64, error) {
 	leaves, err := w.leaves(nil, rest, read)
 	return checksum.Combine(leaves), err
 }
 
-// leaves appends what lies in one piece of a region, and the hashes of its leaves: all pieces but the last are whole leaves.
+// leaves appends contiguous bytes of a region to the slot, and the hashes of their leaves to leaves. All calls for a region but the last pass whole
+// leaves.
 func (w *spillWriter) leaves(leaves []uint64, rest []byte, read func(piece func()) error) ([]uint64, error) {
 	for len(rest) > 0 {
 		leaf := rest[:min(len(rest), checksum.LeafBytes)]
@@ -211,7 +213,7 @@ func (w *spillWriter) seek(offset int64) error {
 	return nil
 }
 
-// flush writes the window out in whole blocks. Only the end of a slot, or a jump, leaves a block half used; nothing follows in it.
+// flush writes the window in whole blocks. Only the end of a slot, or a jump, leaves a block partly filled, and no later bytes go into that block.
 func (w *spillWriter) flush() error {
 	if w.fill == 0 {
 		return nil

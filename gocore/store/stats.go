@@ -12,14 +12,15 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// Counters add up the callers' time by reason, ns. The store's lock guards them.
+// Counters add up the callers' time by reason, in ns. The store's lock guards them.
 type Counters struct {
-	CaptureWait int64 `json:"capture"`      // for room
+	CaptureWait int64 `json:"capture"`      // waiting for room
 	CaptureCopy int64 `json:"capture_copy"` // copying in
-	RestoreWait int64 `json:"restore"`      // for bytes to come up
+	RestoreWait int64 `json:"restore"`      // waiting for bytes to come up
 	RestoreCopy int64 `json:"restore_copy"` // copying out and verifying
-	DurableWait int64 `json:"durable"`      // for tickets
-	// What streams of the callers have waited on their devices, while the calls had returned: for slots that others were still reading, and for bytes to get there.
+	DurableWait int64 `json:"durable"`      // waiting for tickets
+	// Time that the callers' streams have waited on their devices after the calls had returned: for slots that other work still read, and for bytes
+	// on their way there.
 	DeviceCapture int64 `json:"capture_on_device"`
 	DeviceRestore int64 `json:"restore_on_device"`
 }
@@ -40,14 +41,14 @@ type TierStats struct {
 	Read      int64   `json:"read_bytes"`
 	WriteRate float64 `json:"flush_bytes_per_s"` // of the link to the tier below, measured
 	ReadRate  float64 `json:"load_bytes_per_s"`
-	Pinned    int64   `json:"pinned_bytes"`     // of the host tier, for devices
-	Resident  int64   `json:"resident_bytes"`   // of the host tier: what may be resident of its memory, in whole chunks
-	GivenBack int64   `json:"given_back_bytes"` // of the host tier: memory that was given back to the system since the store was opened
+	Pinned    int64   `json:"pinned_bytes"`     // host tier: bytes pinned for devices
+	Resident  int64   `json:"resident_bytes"`   // host tier: bytes of its memory that may be resident, in whole chunks
+	GivenBack int64   `json:"given_back_bytes"` // host tier: bytes given back to the system since the store was opened
 	Direct    bool    `json:"direct_io"`
-	Stalled   int64   `json:"stalled_ns"` // the disk has not answered for so long; 0: it does
-	// Streams is how long the application's streams waited on a device, by cause: of devices.
+	Stalled   int64   `json:"stalled_ns"` // time for which the disk has not answered; 0: it answers
+	// Streams are the waits of the application's streams, by cause; of device tiers only.
 	Streams StreamWaits `json:"streams_waited_ns"`
-	Commits int64       `json:"commits"` // of a durable store's disk: groups of changes that shared their syncs
+	Commits int64       `json:"commits"` // durable disk tier: groups of changes that shared their syncs
 }
 
 // RestoreStats describes the restores.
@@ -73,7 +74,7 @@ type ByteStats struct {
 	AvoidedFlush   int64 `json:"flush_avoided"`
 }
 
-// Stats is a picture of the whole store.
+// Stats is a snapshot of the whole store.
 type Stats struct {
 	Tiers          map[string]TierStats     `json:"tiers"`
 	Waits          Counters                 `json:"waits_ns"`
@@ -90,7 +91,7 @@ type Stats struct {
 	EventsLost     int64                    `json:"timeline_lost"`
 }
 
-// Stats takes the picture. Cost: O(histories).
+// Stats takes the snapshot. Cost: O(histories).
 func (s *Store) Stats() (Stats, error) {
 	if err := s.enter(); err != nil {
 		return Stats{}, err
@@ -135,7 +136,7 @@ func (s *Store) Stats() (Stats, error) {
 	return st, nil
 }
 
-// waited is what the callers' streams have waited for, by device. The lock is not held: devices are asked about each wait that has not ended.
+// waited returns the waits of the callers' streams, by device. The lock is not held, because devices are polled for each wait that has not ended.
 func waited(all []*devicememory.Memory) []devicememory.Waits {
 	sums := make([]devicememory.Waits, len(all))
 	for i, a := range all {
@@ -171,13 +172,13 @@ func (s *Store) tierStats(t int) TierStats {
 	return st
 }
 
-// written is a key and when it was written.
+// written is a key and the time of its writing.
 type written struct {
 	at  int64
 	key model.Key
 }
 
-// inWritingOrder sorts keys by their latest writing.
+// inWritingOrder sorts keys by their latest write.
 func inWritingOrder(all []written) []model.Key {
 	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
 	keys := make([]model.Key, len(all))

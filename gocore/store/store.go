@@ -1,8 +1,7 @@
-// Package store drives the engine with real memory, real disks and real time: it copies the bytes, runs the transfers, and
-// gives every caller an operation that never waits inside the core.
+// Package store drives the engine with real memory, real disks and real time. It copies the bytes, runs the transfers, and returns to every caller an
+// operation (Op) that never waits inside the core.
 //
-// One mutex guards the engine; it is held for microseconds and never during a copy or I/O. Memory that holds checkpoints is
-// mapped, never Go heap.
+// One mutex guards the engine. It is held for microseconds and never during a copy or I/O. Memory that holds checkpoints is mapped, never Go heap.
 package store
 
 import (
@@ -25,50 +24,50 @@ type Store struct {
 	set   settings
 	began time.Time
 	host  *host.Memory // nil without a host tier
-	// Devices, by the engine's number of their tiers: these come first.
+	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
 	deviceTiers []*devicememory.Memory
 	disk        *segment.Space // nil without a disk tier
-	durable        *durableTier          // nil: the disk tier goes with the store
+	durable     *durableTier   // nil: the disk tier's files vanish when the store closes
 	pool        *copier.Pool
-	tiers       []int // the contract's number of each of the engine's tiers
+	tiers       []int // for each of the engine's tiers: its number in the C contract
 
 	mu        sync.Mutex
 	eng       *engine.Engine
 	layouts   layouts
-	orphans    orphans
+	orphans   orphans
 	pools     []*workerPool
 	ops       map[*Op]struct{}
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
 	workers   int      // running
-	users     int      // workers, operations that touch memory, leases: while there are any, the memory stays
-	resizing  int      // operations that wait for devices to give memory back
+	users     int      // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
+	resizing  int      // resize operations that have not ended; they wait until devices return memory
 	closing   bool
-	freed     bool     // the workers have gone, and the disk space
-	ended     []func() // to be called then
-	empty     bool     // so has everybody else, and the memory
+	freed     bool     // the last worker has ended and the disk tier is closed
+	ended     []func() // callbacks to run when freed is set
+	empty     bool     // users has reached zero after the close, and the memory is being unmapped
 	freeErr   error
-	undone    error // what Close has to tell once
+	undone    error // the error about drops and rules that did not become durable; Close returns it once
 	room      diskRoom
 	line      timeline
 	counters  Counters
-	causes    Causes // of the captures' waits in calls
+	causes    Causes // time that captures waited inside their calls, by cause
 	roomless  map[*Op]struct{}
-	deferred   deferredVerification
-	watchdog     diskWatchdog
-	verifier    backgroundVerifier
+	deferred  deferredVerification
+	watchdog  diskWatchdog
+	verifier  backgroundVerifier
 
-	unhook  func() // takes the poison callback back
+	unhook  func() // removes the poison callback
 	unwatch func() // ends WatchDevices
 }
 
-// diskGrain is the unit of room on disk: what O_DIRECT demands of every device in use.
+// diskGrain is the unit of space on disk. O_DIRECT requires this alignment on every device in use.
 const diskGrain = 4096
 
-// hostGrain keeps regions on cache lines.
+// hostGrain aligns regions to cache lines.
 const hostGrain = 64
 
-// Assumed until the link has been measured: a middling NVMe drive.
+// Assumed rates until the link has been measured: those of a mid-range NVMe drive.
 const (
 	assumedWriteRate = 1.0e9
 	assumedReadRate  = 1.5e9
@@ -147,7 +146,7 @@ func (s *Store) openTiers() error {
 	return nil
 }
 
-// openDisk opens the disk tier, if there is to be one.
+// openDisk opens the disk tier, if the configuration has one.
 func (s *Store) openDisk(cfg *engine.Config) error {
 	switch {
 	case s.set.Durable:
@@ -170,10 +169,10 @@ func (s *Store) openDisk(cfg *engine.Config) error {
 	return nil
 }
 
-// now is the time since the store was opened: the engine's clock.
+// now is the time since the store was opened, ns. It is the engine's clock.
 func (s *Store) now() int64 { return time.Since(s.began).Nanoseconds() }
 
-// clock tells the time of day, which may jump.
+// clock returns the time of day, which may jump.
 func (s *Store) clock() time.Time {
 	if s.set.Clock != nil {
 		return s.set.Clock()
@@ -181,7 +180,7 @@ func (s *Store) clock() time.Time {
 	return time.Now()
 }
 
-// enter takes the lock for a call from outside; it fails when the store is closed or the core has panicked.
+// enter takes the lock for a call from outside the package. It fails when the store is closed or the core has panicked.
 func (s *Store) enter() error {
 	if text, bad := safego.Poisoned(); bad {
 		return status.New(status.Poisoned, "%s", text)
@@ -194,7 +193,7 @@ func (s *Store) enter() error {
 	return nil
 }
 
-// enterToWrite is enter for what changes what the store holds.
+// enterToWrite is enter for calls that change the contents of the store. It also fails when the store is open for reading only.
 func (s *Store) enterToWrite() error {
 	if s.set.ReadOnly {
 		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.set.Path)
@@ -202,8 +201,8 @@ func (s *Store) enterToWrite() error {
 	return s.enter()
 }
 
-// leave tells those whose operations have moved, sends workers to new work, and gives the lock back. Every section that changes the engine
-// ends with it, by defer: a panic must not leave the lock behind.
+// leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
+// engine ends with a deferred leave, so that a panic does not leave the lock held.
 func (s *Store) leave() {
 	defer s.unlock()
 	s.notify()
@@ -228,16 +227,16 @@ func (s *Store) notify() {
 	s.wakeVerifier()
 }
 
-// History is one of a store's histories. There is one value for each name.
+// History is one of a store's histories. A store has one value for each name.
 type History struct {
 	s      *Store
 	h      *engine.History
 	number uint64
 
-	retention *retention // nil: everything stays
+	retention *retention // nil: the history has no rule, and no checkpoint is pruned
 }
 
-// Number is the handle of the history: what name returned when it was asked for first.
+// Number returns the handle of the history. The first call obtains it from name; later calls return the same handle.
 func (h *History) Number(name func(*History) uint64) uint64 {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -248,15 +247,15 @@ func (h *History) Number(name func(*History) uint64) uint64 {
 	return h.number
 }
 
-// Ended returns the handles of the histories once the store is closed and its workers have gone: no handle is good for anything then, and the table that
-// has them would keep the store for as long as the process lives. Leases need none.
+// Ended returns the handles of the histories. ok is true once the store is closed and its workers have ended. No call accepts these handles any more,
+// and the handle table would otherwise reference the store until the process exits. Leases do not need them.
 func (s *Store) Ended() (histories []uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.numbers, s.closing && s.freed
 }
 
-// WhenEnded calls f once Ended says so: at once, or in a goroutine of its own.
+// WhenEnded calls f once Ended returns ok. It calls f directly if the store has ended already, otherwise from a separate goroutine later.
 func (s *Store) WhenEnded(f func()) {
 	s.mu.Lock()
 	ended := s.closing && s.freed
@@ -269,10 +268,10 @@ func (s *Store) WhenEnded(f func()) {
 	}
 }
 
-// Store is the store that the history belongs to.
+// Store returns the store that the history belongs to.
 func (h *History) Store() *Store { return h.s }
 
-// History returns the history of this name and creates it when there is none.
+// History returns the history of this name and creates it if it does not exist.
 func (s *Store) History(name string) (*History, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -294,9 +293,9 @@ func (s *Store) named(name string) *History {
 type Info struct {
 	Ticket, Layout      uint64
 	Slot, Payload, Meta int64
-	Time                int64 // when it was captured, in ns since 1970 (UTC); 0: not known
-	Tiers               int32 // bit t: a complete copy in tier t of the contract
-	Ready               bool  // a restore would find it in the fastest tier
+	Time                int64 // time of capture, ns since 1970 (UTC); 0: unknown
+	Tiers               int32 // bit t is set when tier t of the contract has a complete copy
+	Ready               bool  // the fastest tier has a complete copy, so a restore is a hit
 }
 
 // Lookup describes the checkpoint of a key.
@@ -325,7 +324,7 @@ func (h *History) notFound(k model.Key) error {
 	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.h.Name, k)
 }
 
-// Len is the number of checkpoints.
+// Len returns the number of checkpoints.
 func (h *History) Len() (int64, error) {
 	if err := h.s.enter(); err != nil {
 		return 0, err
@@ -334,7 +333,7 @@ func (h *History) Len() (int64, error) {
 	return int64(h.s.len(h.h)), nil
 }
 
-// len is how many checkpoints of a history can be restored. The lock is held.
+// len returns how many checkpoints of a history can be restored. The lock is held.
 func (s *Store) len(h *engine.History) int {
 	if s.durable == nil {
 		return h.Len()
@@ -342,7 +341,7 @@ func (s *Store) len(h *engine.History) int {
 	return h.Len() + s.durable.notLoaded[h.Name]
 }
 
-// Keys lists the keys in the order of their latest writing. The lock is not held while they are sorted.
+// Keys returns the keys in the order of their latest write. The lock is not held during the sort.
 func (h *History) Keys() ([]model.Key, error) {
 	all, err := h.written()
 	if err != nil {
@@ -368,7 +367,7 @@ func (h *History) written() ([]written, error) {
 	return all, nil
 }
 
-// Drop removes a checkpoint. It owes no flush afterwards; leases of it stay exact.
+// Drop removes a checkpoint and cancels its pending flushes. The bytes of existing leases stay exact.
 func (h *History) Drop(k model.Key) error {
 	if err := h.s.enterToWrite(); err != nil {
 		return err
@@ -392,7 +391,7 @@ func (h *History) Clear() error {
 	return nil
 }
 
-// Hint appends to the restore order and returns how far ahead it is known now: HintsLeft of an Outcome.
+// Hint appends to the restore order. It returns how many hints ahead the order is known now, as Outcome.HintsLeft does.
 func (h *History) Hint(hints []plan.Hint) (int64, error) {
 	if err := h.s.enter(); err != nil {
 		return 0, err
@@ -404,7 +403,7 @@ func (h *History) Hint(hints []plan.Hint) (int64, error) {
 	return int64(h.h.HintsLeft()), nil
 }
 
-// NextDue takes the next restore of the plan for a loop over it, and the number that ReturnDue takes. ok=false: the plan has none.
+// NextDue takes the next restore of the plan for a loop over the plan. number identifies it for ReturnDue. ok is false when the plan has none.
 func (h *History) NextDue() (k model.Key, last bool, number int64, ok bool, err error) {
 	if err := h.s.enter(); err != nil {
 		return k, false, 0, false, err
@@ -414,7 +413,7 @@ func (h *History) NextDue() (k model.Key, last bool, number int64, ok bool, err 
 	return k, last, number, ok, nil
 }
 
-// ReturnDue makes a restore due again that NextDue gave and that did not happen.
+// ReturnDue makes a restore due again that NextDue returned and that the caller did not carry out.
 func (h *History) ReturnDue(number int64, k model.Key, last bool) error {
 	if err := h.s.enter(); err != nil {
 		return err
@@ -444,7 +443,7 @@ func (h *History) Prefetch() error {
 	return nil
 }
 
-// Layout returns the description that checkpoints of this layout came with.
+// Layout returns the description that the caller gave with checkpoints of this layout.
 func (s *Store) Layout(id uint64) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

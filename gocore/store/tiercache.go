@@ -5,10 +5,10 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// tierCache is the store as the memory of one of its tiers sees it.
+// tierCache is the store's interface to the memory of one of its tiers.
 type tierCache struct {
 	s *Store
-	t int // the engine's number of the tier
+	t int // the engine's index of the tier
 }
 
 var _ tier.Cache = tierCache{}
@@ -33,14 +33,15 @@ func (c tierCache) Settled() bool      { return c.s.eng.Settled(c.t) }
 func (c tierCache) Resizing() bool     { return c.s.resizing > 0 }
 func (c tierCache) Resized()           { c.s.notifyResizes() }
 
-// startSizing lets every device tier grow to its budget, and shrink when others need the memory. The lock is held.
+// startSizing starts the goroutines that grow each device tier up to its budget and shrink it when others need the memory. The lock is held.
 func (s *Store) startSizing() {
 	for t, a := range s.deviceTiers {
 		a.Start(tierCache{s, t})
 	}
 }
 
-// growFor takes the memory that one checkpoint needs beside what is in use, if the budget and the application allow it: nothing is evicted before that.
+// growFor grows the device tier by the memory that one checkpoint needs, if the budget and the application allow it. The tier grows before anything
+// is evicted.
 func (s *Store) growFor(c *CheckpointArgs) error {
 	for len(s.set.Devices) > 0 {
 		a, err := s.shortOf(c)
@@ -54,7 +55,7 @@ func (s *Store) growFor(c *CheckpointArgs) error {
 	return nil
 }
 
-// shortOf is the device tier that should have more memory for a checkpoint, if any.
+// shortOf returns the device tier that should have more memory for a checkpoint, or nil.
 func (s *Store) shortOf(c *CheckpointArgs) (*devicememory.Memory, error) {
 	if err := s.enter(); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Moment is one event of a store's life, as pictures show it.
+// Moment is one event of the timeline, as pictures show it.
 type Moment struct {
 	At      int64       `json:"t_ns"`
 	What    string      `json:"what"`
@@ -23,18 +23,18 @@ var moments = map[engine.EventKind]string{
 	engine.Dropped: "drop", engine.Evicted: "evict", engine.Consumed: "consume", callerWaited: "wait",
 }
 
-// callerWaited is the one kind of event that the engine does not know: it counts the time of nobody.
+// callerWaited is the one kind of event that the engine does not emit.
 const callerWaited engine.EventKind = 255
 
-// timeline keeps the first so many events; what comes after is counted.
+// timeline keeps the first limit events and counts those that come later.
 type timeline struct {
 	limit int
 	kept  []mark
 	lost  int64
-	took  int64 // ns that the copy took which the engine is told of right now
+	took  int64 // ns of the copy that the engine is being told of
 }
 
-// mark is an event as it is kept: names are looked up when somebody asks.
+// mark is an event as it is kept: names are looked up when the timeline is read.
 type mark struct {
 	at, took, bytes int64
 	hist            string
@@ -43,7 +43,7 @@ type mark struct {
 	tier            int8
 }
 
-// note is the engine's trace. The lock is held.
+// note receives the engine's trace. The lock is held.
 func (s *Store) note(ev engine.Event) {
 	t := &s.line
 	if len(t.kept) >= t.limit {
@@ -59,7 +59,7 @@ func (s *Store) note(ev engine.Event) {
 	})
 }
 
-// noteWait keeps that the caller of op waited for so long until now. The lock is held.
+// noteWait records that the caller of op waited for took ns until now. The lock is held.
 func (s *Store) noteWait(now, took int64, op *Op) {
 	var rec *engine.Record
 	switch {
@@ -90,7 +90,7 @@ func (s *Store) Timeline() []Moment {
 	return list
 }
 
-// ForgetTimeline forgets the oldest n events: those that somebody has been told.
+// ForgetTimeline drops the oldest n events, which a caller has read.
 func (s *Store) ForgetTimeline(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,20 +6,20 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// tombstone is what of a key, or of a history, does not count any more: versions up to a serial. The catalog learns it from changes; until all of those have landed
-// whatever is written there gets a larger serial, so that none of them, however late, takes it along.
+// tombstone hides the versions of a key, or of a history, up to a serial. The catalog learns it from changes. Until all of these have landed, each
+// new version there gets a larger serial, so that no late change removes it.
 type tombstone struct {
 	serial  uint64
 	changes int
 }
 
-// addTombstone notes that versions up to a serial do not count, and how many changes are to say so.
+// addTombstone hides versions up to a serial. changes is the number of changes that tell the catalog.
 func addTombstone[K comparable](all map[K]tombstone, at K, serial uint64, changes int) {
 	b := all[at]
 	all[at] = tombstone{max(b.serial, serial), b.changes + changes}
 }
 
-// acknowledgeTombstone notes that a change has landed, which stands for so many.
+// acknowledgeTombstone records that a change has landed that represents changes changes.
 func acknowledgeTombstone[K comparable](all map[K]tombstone, at K, serial uint64, changes int) {
 	b := all[at]
 	b.changes -= changes
@@ -29,13 +29,13 @@ func acknowledgeTombstone[K comparable](all map[K]tombstone, at K, serial uint64
 	}
 }
 
-// isLive tells whether a version that the catalog has counts here.
+// isLive tells whether no tombstone hides a version of the catalog.
 func (k *durableTier) isLive(at place, serial uint64) bool {
 	return serial > k.keyTombstones[at].serial && serial > k.historyTombstones[at.history].serial
 }
 
-// recordRemoved sees to it that the rule of a history, and the catalog, learn of a checkpoint that is no more. One that is replaced stays there until the new one
-// is durable.
+// recordRemoved tells the rule of a history, and the catalog, that a checkpoint is gone. A checkpoint that is replaced (by is not nil) stays in the
+// catalog until the new version is durable.
 func (s *Store) recordRemoved(r, by *engine.Record) {
 	r.Body.(*body).gone.Store(true)
 	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
@@ -50,16 +50,17 @@ func (s *Store) recordRemoved(r, by *engine.Record) {
 	switch {
 	case serial == 0:
 	case by != nil:
-		addTombstone(k.keyTombstones, at, serial, 0) // nobody finds it there before the new one is that of the key
+		addTombstone(k.keyTombstones, at, serial, 0) // hides the row until the new version is the checkpoint of the key
 	case !r.Captured() && r.Failed() != nil:
-		addTombstone(k.keyTombstones, at, serial, 0) // it was to replace another, and could not be taken: here the key has nothing, and whoever opens the store next finds the other
+		// The capture of a replacement failed. The key has no checkpoint in this store. A later open of the store finds the replaced version.
+		addTombstone(k.keyTombstones, at, serial, 0)
 	default:
 		s.dropFromCatalog(at, serial)
 	}
 }
 
-// latestSerial is the latest serial of a key that the catalog was told of, up to a version that goes; 0: none. One that is on its way and is not the key's yet comes
-// after it, and stays.
+// latestSerial returns the latest serial of a key that the catalog was told of, up to the version that goes; 0: none. A version in flight that is not
+// yet the checkpoint of its key comes later, and stays.
 func (k *durableTier) latestSerial(at place, going *engine.Record) (serial uint64) {
 	if id, ok := k.state.History(at.history); ok {
 		serial, _ = k.state.Serial(id, at.key)
@@ -73,13 +74,13 @@ func (k *durableTier) latestSerial(at place, going *engine.Record) (serial uint6
 	return serial
 }
 
-// dropFromCatalog drops from the catalog what it has of a key, up to a serial.
+// dropFromCatalog drops the catalog's rows of a key up to a serial.
 func (s *Store) dropFromCatalog(at place, serial uint64) {
 	addTombstone(s.durable.keyTombstones, at, serial, 1)
 	s.commitForRoom(&durable.Change{History: at.history, Key: at.key, Serial: serial, Drop: true})
 }
 
-// commitForRoom commits what makes room on disk: who needs some waits for it.
+// commitForRoom commits a change that releases disk space. Waiters for space wait for it.
 func (s *Store) commitForRoom(c *durable.Change) {
 	c.Tag = forRoom
 	s.watchdog.drops[c] = s.now()
@@ -87,10 +88,10 @@ func (s *Store) commitForRoom(c *durable.Change) {
 	s.durable.dir.Commit(c)
 }
 
-// forRoom is the tag of changes for whose room somebody may wait. When one is said once more, the tag again tells.
+// forRoom is the tag of changes for whose space captures or flushes may wait. A change that is committed again has a retryTag instead.
 const forRoom = "owes"
 
-// clear drops everything that the catalog has of a history. The engine's part of it has to be cleared meanwhile, by f.
+// clear drops all that the catalog has of a history. f clears the engine's part meanwhile.
 func (s *Store) clear(h *engine.History, f func()) {
 	k := s.durable
 	if k == nil {
@@ -102,7 +103,7 @@ func (s *Store) clear(h *engine.History, f func()) {
 	k.clearing = false
 	k.notLoaded[h.Name] = 0
 	if x := s.histories[h.Name].retention; x != nil {
-		x.clear() // of what only the catalog knew, too
+		x.clear() // also of checkpoints that only the catalog had
 	}
 	if k.expectsVersion(h.Name) {
 		s.dropEachFromCatalog(h)
@@ -113,7 +114,7 @@ func (s *Store) clear(h *engine.History, f func()) {
 	s.commitForRoom(&durable.Change{History: h.Name, Serial: serial, Clear: true})
 }
 
-// expectsVersion tells whether a version is on its way that will count, whatever is cleared of its history before it has landed.
+// expectsVersion tells whether a version is in flight that must stay although its history is cleared before it has landed.
 func (k *durableTier) expectsVersion(history string) bool {
 	for at, u := range k.inFlight {
 		if at.history == history && u.hasExpected() {
@@ -123,7 +124,7 @@ func (k *durableTier) expectsVersion(history string) bool {
 	return false
 }
 
-// dropEachFromCatalog drops all that the catalog has of a history, or is about to have, one by one: there is something that has to stay.
+// dropEachFromCatalog drops all rows that the catalog has of a history, or is about to have, one by one, because one version has to stay.
 func (s *Store) dropEachFromCatalog(h *engine.History) {
 	k := s.durable
 	places := map[place]bool{}

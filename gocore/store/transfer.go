@@ -13,23 +13,23 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// moved is what a transfer has brought.
+// moved is the result of a transfer.
 type moved struct {
 	err     error
 	fetched *memory.Mapping // Fetch: the bytes, beside the cache
-	sums    []uint64        // Spill: what the bytes were when they were taken
-	bad     []int32         // Load to a device: regions that are not what was captured
+	sums    []uint64        // Spill: checksums of the bytes that were read
+	bad     []int32         // Load to a device: regions whose bytes are not those captured
 	leaves  []uint64        // Flush to a disk tier that outlives the store: hashes of leaves
 }
 
-// unmap gives back what nobody has taken over.
+// unmap unmaps the bytes of a fetch that no operation has taken over.
 func (m *moved) unmap() {
 	if m.fetched != nil {
-		_ = m.fetched.Unmap() // mapped for this transfer, seen by nobody else
+		_ = m.fetched.Unmap() // mapped for this transfer; no other goroutine uses it
 	}
 }
 
-// moveByHost carries a transfer out to which no device contributes. It runs in a worker, without the lock: the engine holds both places for it.
+// moveByHost carries out a transfer without help of a device. It runs in a worker, without the lock: the engine holds source and destination for it.
 func (w *worker) moveByHost(x *engine.Transfer) *moved {
 	s, b := w.s, x.Rec.Body.(*body)
 	var m moved
@@ -51,12 +51,12 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 
 // load reads a whole checkpoint into its slot and verifies it.
 func (w *worker) load(x *engine.Transfer, b *body) error {
-	// What lies behind the last region may never have been written.
+	// Bytes behind the last region may never have been written.
 	all := model.Span{Bytes: b.layout.end()}
 	return w.bring(x, newVerification(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.layout.all()), all)
 }
 
-// fetch reads the regions wanted into memory beside the cache and verifies them.
+// fetch reads the wanted regions into memory beside the cache and verifies them.
 func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	op := x.Restore.Notify.(*Op)
 	spans := b.layout.runs(op.want)
@@ -70,7 +70,7 @@ func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
 	return m, w.bring(x, newVerification(m.Bytes(0, m.Size()), b, op.want), spans...)
 }
 
-// filesHold tells whether the disk has the spans of a checkpoint, if they come from a catalog that may promise more than there is.
+// filesHold returns an error if the disk lacks spans of a checkpoint. A catalog may list more than the files hold.
 func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 	if s.durable == nil || s.tiers[x.From] != status.TierDisk {
 		return nil
@@ -83,7 +83,7 @@ func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 	return nil
 }
 
-// bring reads spans of a checkpoint, and compares the regions awaited.
+// bring reads spans of a checkpoint, and verifies the regions expected.
 func (w *worker) bring(x *engine.Transfer, a *incrementalVerification, spans ...model.Span) error {
 	verifies := w.s.set.verify != verifyOff
 	a.expect(spans, verifies, func() { w.hasRead(1) })
@@ -98,7 +98,7 @@ func (w *worker) bring(x *engine.Transfer, a *incrementalVerification, spans ...
 	return damaged(a.mismatch(), w.s.tiers[x.From])
 }
 
-// readFrom reads a span from the tier that a transfer comes from.
+// readFrom reads a span from the source tier of a transfer.
 func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *incrementalVerification) error {
 	from, p := x.FromOff+span.Offset, to.slot[span.Offset:span.Offset+span.Bytes]
 	switch a := s.deviceTier(x.From); {
@@ -134,7 +134,7 @@ func (s *Store) readError(err error) error {
 	return s.diskError(err)
 }
 
-// damaged is the error of a region that did not come from a tier as it was captured; nil for -1.
+// damaged is the error of a region whose bytes from a tier differ from the captured bytes; nil for -1.
 func damaged(region, tier int) error {
 	if region < 0 {
 		return nil

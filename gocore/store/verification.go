@@ -9,33 +9,33 @@ import (
 	"velocpy/gocore/model"
 )
 
-// incrementalVerification are regions whose bytes come into a slot, in pieces and in any order. What is large is compared with what was captured meanwhile: each leaf is hashed by
-// whoever brought the last of its bytes, while others are read. Hashed in one go afterwards they would cost a tenth of the time that reading takes.
+// incrementalVerification verifies regions whose bytes arrive in a slot in pieces and in any order. Large regions are verified while they arrive: the
+// goroutine that brings the last byte of a leaf hashes the leaf, while others are read. Hashing all leaves afterwards would cost a tenth of the time
+// of the read.
 type incrementalVerification struct {
 	slot    []byte
 	body    *body
 	regions []int32
 
 	unread atomic.Int64
-	read   func()     // is called when everything has come, before the last of it is looked at
-	leaves []pendingLeaf // of all regions, in the order of their bytes; nil: they are looked at in the end
+	read   func()        // called when all bytes have arrived, before the last of them are hashed
+	leaves []pendingLeaf // of all regions, in the order of their bytes; nil: the regions are hashed at the end
 	sums   []uint64
 }
 
-// pendingLeaf is a leaf.
 type pendingLeaf struct {
-	from, end int64 // in the slot
+	from, end int64 // offsets in the slot
 	missing   atomic.Int64
 }
 
-// incrementalFrom is the size from which on the bookkeeping pays; what is smaller comes in one piece.
+// incrementalFrom is the size from which on the bookkeeping pays. Smaller reads arrive in one piece.
 const incrementalFrom = 1 << 20
 
 func newVerification(slot []byte, b *body, regions []int32) *incrementalVerification {
 	return &incrementalVerification{slot: slot, body: b, regions: regions}
 }
 
-// expect prepares for bytes that come in these spans.
+// expect prepares for bytes that arrive in these spans.
 func (a *incrementalVerification) expect(spans []model.Span, verifies bool, read func()) {
 	bytes := int64(0)
 	for _, span := range spans {
@@ -66,7 +66,7 @@ func (a *incrementalVerification) expectLeaves() {
 	}
 }
 
-// received is told of bytes of the slot that have come. It may be called by several at once, for each byte once.
+// received records that bytes of the slot have arrived. Several goroutines may call it at once, once for each byte.
 func (a *incrementalVerification) received(from, n int64) {
 	if a.unread.Sub(n) == 0 {
 		a.read()
@@ -81,7 +81,7 @@ func (a *incrementalVerification) received(from, n int64) {
 	}
 }
 
-// mismatch returns the first region, all of which has come, whose bytes are not those that were captured, or -1.
+// mismatch returns the first region whose bytes are not those captured, or -1. All bytes have arrived.
 func (a *incrementalVerification) mismatch() int {
 	if a.leaves == nil {
 		return a.body.mismatch(a.slot, a.regions)

@@ -11,16 +11,17 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// backgroundVerifier compares, in a goroutine of its own, what will be lent next with what was captured: the caller is given it at once then.
+// backgroundVerifier verifies in a goroutine of its own the checkpoints that will be lent next, so that they can be lent without delay.
 type backgroundVerifier struct {
 	bell    *sync.Cond
 	resting bool
 }
 
-// verifyAheadFrom is the size from which on that pays: below, the lease's own look brings the bytes into the cache, for the application as well.
+// verifyAheadFrom is the size from which on this pays. Below it, the lease's own verification also brings the bytes into the CPU's cache for the
+// application.
 const verifyAheadFrom = 1 << 20
 
-// verifySlice is how long a copy is read between two looks at whether that is still of use.
+// verifySlice is how long a copy is read between two checks whether the result is still useful.
 const verifySlice = 2 * time.Millisecond
 
 func (s *Store) startVerifier() {
@@ -42,25 +43,25 @@ func (s *Store) startVerifier() {
 	})
 }
 
-// verifiesAhead tells whether leases are compared ahead: with "always" each compares for itself.
+// verifiesAhead tells whether leases are verified ahead. With verifyAlways each lease verifies for itself.
 func (s *Store) verifiesAhead() bool {
 	return s.set.verify <= verifyFirst && s.set.Prefetch && s.set.Host != nil
 }
 
-// wakeVerifier is part of settle.
+// wakeVerifier is part of notify.
 func (s *Store) wakeVerifier() {
 	if s.verifier.resting && s.eng.Unproven() {
 		s.verifier.bell.Signal()
 	}
 }
 
-// aheadVerification is a copy, and where it lies.
+// aheadVerification is a copy to verify, and its memory.
 type aheadVerification struct {
 	engine.Proof
 	slot []byte
 }
 
-// takeVerification waits for something to compare; nothing when the store closes.
+// takeVerification waits for a copy to verify. some is false when the store closes.
 func (s *Store) takeVerification() (x aheadVerification, some bool) {
 	s.mu.Lock()
 	defer s.leave()
@@ -84,7 +85,7 @@ func (s *Store) endVerification(x aheadVerification, right bool) {
 	s.eng.EndProof(s.now(), x.Proof, right)
 }
 
-// matchesCapture tells whether the bytes are those that were captured. When the answer comes too late it is no.
+// matchesCapture tells whether the bytes are those captured. It returns false if the result became useless.
 func (s *Store) matchesCapture(x aheadVerification) bool {
 	b := x.Rec.Body.(*body)
 	if b.sums == nil {
@@ -104,7 +105,7 @@ func (s *Store) matchesCapture(x aheadVerification) bool {
 	return slices.Equal(job.Sums(), b.sums)
 }
 
-// isObsolete tells whether a proof is of no use any more.
+// isObsolete tells whether the result of a verification is useless by now.
 func (s *Store) isObsolete(x aheadVerification) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,26 +13,26 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// A disk may stop answering, for seconds or for ever, and no system call on it can be ended. The watchdog says so, and lets nobody wait any longer when it takes
-// too long: the calls concerned fail with ETIMEDOUT, and the application goes on with the tiers above.
+// A disk may stop answering, for seconds or for ever, and no system call on it can be cancelled. The watchdog logs this. After a longer time it ends
+// the callers' waits: the calls concerned fail with ETIMEDOUT, and the application continues with the tiers above.
 
-// Defaults of Config.StallAfter and Config.DespairAfter.
+// Defaults of Config.StallAfter and Config.GiveUpAfter.
 const (
-	stallAfter   = 2 * time.Second
+	stallAfter  = 2 * time.Second
 	giveUpAfter = 20 * time.Second
 )
 
-// slowest is how many bytes a second of a transfer that takes long are taken for slow, and not for standing still, as long as others get on.
+// slowest is the rate, bytes/s, at which a long transfer still counts as slow rather than stalled, as long as other transfers progress.
 const slowest = 1 << 20
 
-// diskWatchdog is what the watchdog knows. The store's lock guards it.
+// diskWatchdog is the watchdog's state. The store's lock guards it.
 type diskWatchdog struct {
-	since map[*engine.Transfer]int64 // of those that touch the disk, and have not ended: when they began
-	drops map[*durable.Change]int64  // … and of what is to make room there
-	// seen is how many answers the disk has given, by direction, and lively when there has last been one.
+	since map[*engine.Transfer]int64 // transfers that access the disk and have not ended, with their begin, ns
+	drops map[*durable.Change]int64  // … and changes that are to release disk space
+	// seen counts the disk's answers by direction. lastAnswer is the time of the latest one, ns.
 	seen, lastAnswer [2]int64
-	told         bool // that the disk does not answer
-	stop         chan struct{}
+	told             bool // the stall has been logged
+	stop             chan struct{}
 }
 
 func newWatchdog() diskWatchdog {
@@ -44,7 +44,7 @@ func (s *Store) touches(x *engine.Transfer) bool {
 	return s.disk != nil && max(x.From, x.To) == len(s.tiers)-1
 }
 
-// startWatchdog looks at the disk's transfers from time to time.
+// startWatchdog starts the goroutine that checks the disk's transfers periodically.
 func (s *Store) startWatchdog() {
 	if s.disk == nil {
 		return
@@ -83,7 +83,7 @@ func (s *Store) lookForStalls() {
 			s.giveUpOn(now, x, s.unanswered(age))
 		}
 	}
-	for _, since := range s.watchdog.drops { // as long as one is on its way nothing else lands
+	for _, since := range s.watchdog.drops { // while one of these is in flight, no other change lands
 		if why := s.unanswered(now - since); why != nil {
 			dead[engine.Down] = why
 		}
@@ -96,7 +96,7 @@ func (s *Store) lookForStalls() {
 	s.tellOfStall(s.watchdog.oldest(now))
 }
 
-// noteAnswers notes whether the disk has done anything since it was asked last.
+// noteAnswers records whether the disk has answered since the last check.
 func (s *Store) noteAnswers(now int64) {
 	var seen [2]int64
 	seen[engine.Up], seen[engine.Down] = s.disk.Answers()
@@ -108,7 +108,7 @@ func (s *Store) noteAnswers(now int64) {
 	s.watchdog.seen = seen
 }
 
-// directionOf is where a transfer's bytes go.
+// directionOf returns the direction in which a transfer moves bytes.
 func directionOf(x *engine.Transfer) engine.Direction {
 	if x.Kind == engine.Flush || x.Kind == engine.Spill {
 		return engine.Down
@@ -116,7 +116,7 @@ func directionOf(x *engine.Transfer) engine.Direction {
 	return engine.Up
 }
 
-// giveUpOn tells those who wait for a transfer.
+// giveUpOn returns the error to the callers that wait for a transfer.
 func (s *Store) giveUpOn(now int64, x *engine.Transfer, why error) {
 	s.eng.Despair(now, x, why)
 	if x.Kind == engine.Spill && x.Capture.Notify != nil {
@@ -124,7 +124,8 @@ func (s *Store) giveUpOn(now int64, x *engine.Transfer, why error) {
 	}
 }
 
-// giveUpOnDisk tells all who wait for a disk that reads, or writes, nothing at all any more, also those whose turn has not come.
+// giveUpOnDisk returns the error to all callers that wait for a disk on which reads, or writes, make no progress. They include callers whose
+// transfers have not begun.
 func (s *Store) giveUpOnDisk(now int64, d engine.Direction, why error) {
 	t := len(s.tiers) - 1
 	s.eng.DespairOfTier(now, t, d, why)
@@ -135,7 +136,7 @@ func (s *Store) giveUpOnDisk(now int64, d engine.Direction, why error) {
 	}
 }
 
-// unanswered is the error of those who have waited for the disk for so long; nil while it is not too long.
+// unanswered is the error of callers that have waited for the disk for so long; nil while that is not too long.
 func (s *Store) unanswered(age int64) error {
 	if age <= s.set.GiveUpAfter.Nanoseconds() {
 		return nil
@@ -145,7 +146,8 @@ func (s *Store) unanswered(age int64) error {
 	return why.AtTier(status.TierDisk)
 }
 
-// giveUpOnDisk ends a capture whose bytes do not get to the disk; that of bytes which are there, and are being made durable, ends well: its ticket tells when they are.
+// giveUpOnDisk ends a capture whose bytes cannot be written to the disk. A capture whose bytes are written and being made durable succeeds: its
+// ticket tells when they are durable.
 func (op *Op) giveUpOnDisk(why error) {
 	if op.over || op.failed != nil {
 		return
@@ -157,7 +159,7 @@ func (op *Op) giveUpOnDisk(why error) {
 	op.notifier.notify()
 }
 
-// oldest is for how long the disk has owed an answer.
+// oldest returns how long the oldest pending request of the disk has taken.
 func (st *diskWatchdog) oldest(now int64) (age time.Duration) {
 	for _, since := range st.since {
 		age = max(age, time.Duration(now-since))
@@ -168,7 +170,7 @@ func (st *diskWatchdog) oldest(now int64) (age time.Duration) {
 	return age
 }
 
-// tellOfStall says once when the disk stops answering, and once when it goes on.
+// tellOfStall logs once when the disk stops answering, and once when it answers again.
 func (s *Store) tellOfStall(oldest time.Duration) {
 	stalled := oldest > s.set.StallAfter
 	switch {
@@ -180,7 +182,7 @@ func (s *Store) tellOfStall(oldest time.Duration) {
 	s.watchdog.told = stalled
 }
 
-// stalledFor is for how long the oldest transfer of the disk has been under way, if that is too long.
+// stalledFor returns how long the oldest pending request of the disk has taken, or 0 if that is not too long.
 func (s *Store) stalledFor() int64 {
 	oldest := s.watchdog.oldest(s.now())
 	if oldest <= s.set.StallAfter {

@@ -7,26 +7,26 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// workerPool is the workers that carry transfers over one link in one direction. Without devices there is one crew for each direction, since
-// there is one link; with them each link has its own, or else the slow ones would keep everybody busy.
+// workerPool is the workers that carry out transfers over one link in one direction. Without devices there is one pool for each direction, since
+// there is one link. With devices each link has its own pools; otherwise the transfers of slow links would occupy all workers.
 type workerPool struct {
 	direction engine.Direction
-	link      int                  // its upper tier; engine.AnyLink
-	device    *devicememory.Memory // of its upper tier; nil for host memory
-	demanded  bool                 // takes only what restores wait for
+	link      int                  // index of the link's upper tier, or engine.AnyLink
+	device    *devicememory.Memory // device of the upper tier; nil for host memory
+	demanded  bool                 // takes only transfers that restores wait for
 	size      int
-	atOnce    int        // so many of its workers read at once, and more only what somebody waits for; 0: all
-	reading   int        // how many do
-	wake      *sync.Cond // workers wait here
-	resting   int        // how many do
-	deferred      deferredSources
+	atOnce    int        // most workers that read at once, except transfers that restores wait for; 0: all
+	reading   int        // number of workers that read
+	wake      *sync.Cond // signalled when there may be work
+	resting   int        // number of workers that wait
+	deferred  deferredSources
 }
 
-// deviceWorkers keep a link to a device busy while one transfer is being finished and the next begun. One more, on the way up, is free
+// deviceWorkers is two, so that the link to a device stays busy while one transfer ends and the next begins. One more worker, for loads, is free
 // whenever a restore begins to wait.
 const deviceWorkers = 2
 
-// pending tells whether there may be work for the crew.
+// pending tells whether there may be work for the pool.
 func (c *workerPool) pending(e *engine.Engine) bool {
 	if c.demanded {
 		return e.PendingDemanded(c.link)
@@ -37,7 +37,7 @@ func (c *workerPool) pending(e *engine.Engine) bool {
 	return len(c.deferred.filled) > 0 || e.PendingOver(c.direction, c.link)
 }
 
-// next is the crew's next transfer, or nil.
+// next returns the pool's next transfer, or nil.
 func (c *workerPool) next(e *engine.Engine, now int64) *engine.Transfer {
 	if c.demanded {
 		return e.NextDemanded(now, c.link)
@@ -48,7 +48,7 @@ func (c *workerPool) next(e *engine.Engine, now int64) *engine.Transfer {
 	return c.another(e, now, false)
 }
 
-// another is a transfer of the engine's, one that is waited for if it has to be.
+// another returns a transfer of the engine. If urgent, or if no more reads may begin, it returns only one that a restore waits for.
 func (c *workerPool) another(e *engine.Engine, now int64, urgent bool) *engine.Transfer {
 	if urgent || c.isReading() {
 		return e.NextUrgent(now, c.link)
@@ -56,16 +56,16 @@ func (c *workerPool) another(e *engine.Engine, now int64, urgent bool) *engine.T
 	return e.NextOver(now, c.direction, c.link)
 }
 
-// isReading tells whether nothing should be read until another transfer has been, but what a restore waits for.
+// isReading tells whether the next read has to wait for the end of another, unless a restore waits for it.
 func (c *workerPool) isReading() bool { return c.atOnce > 0 && c.reading >= c.atOnce }
 
-// limitReads lets a crew have one worker more than transfers that are read ahead at once: while one is compared and copied the disk does not rest, and one that a restore
-// waits for is read beside those that nobody waits for.
+// limitReads sets the pool size to atOnce + 1, for atOnce transfers that are read ahead. While one transfer is verified and copied, another worker
+// keeps the disk busy. A transfer that a restore waits for is read in parallel with the read-ahead.
 func (c *workerPool) limitReads(atOnce int) {
 	c.size, c.atOnce = atOnce+1, atOnce
 }
 
-// newPools makes the crews of all links.
+// newPools creates the pools of all links.
 func (s *Store) newPools() []*workerPool {
 	var crews []*workerPool
 	for _, d := range []engine.Direction{engine.Down, engine.Up} {
