@@ -23,7 +23,7 @@ LINE = re.compile(r"^Benchmark(?P<name>Decision\S*?)(?:-\d+)?\s+\d+\s+(?P<ns>[\d
 def run(rounds: int = 9) -> Report:
     """Runs Go's BenchmarkDecision from a checkout, of both packages that have one; the median of the rounds counts."""
     root = Path(__file__).resolve().parents[3]
-    if not (root / "gocore" / "evict").is_dir() or shutil.which("go") is None:
+    if not (root / "gocore" / "policy" / "evict").is_dir() or shutil.which("go") is None:
         raise click.ClickException("the benchmark 'decision' needs Go and a checkout of the source")
     # One at a time: the second would be built while the first is measured.
     packages = ["./gocore/policy/evict", "./gocore/policy/engine"]

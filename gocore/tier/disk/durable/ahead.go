@@ -18,20 +18,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ahead is what commit areas say behind the last batch of the catalog.
+// ahead is the content of commit areas that continues the last batch of the catalog.
 type ahead struct {
 	file   uint64            // data file; 0: none
-	batch  uint64            // behind which the frames are
-	before []dataindex.Frame // in areas of other files, behind earlier batches, the last of which the catalog has; all that follow are missing
+	batch  uint64            // number of the batch that the frames continue
+	before []dataindex.Frame // frames in areas of other files that continue earlier batches; the catalog has at most the first of these batches
 	frames []dataindex.Frame
-	holes  []run // in the area, where frames are damaged that had been acknowledged
-	begun  bool  // behind the last frame another one was begun: the last one was acknowledged
-	unread error // why the file or the medium does not give all of it; nil: it does
-	torn   bool  // the last frame does not count: not all that it says came down with it
-	last   []run // of the segment: the bytes of the checkpoints that the last frame says
+	holes  []run // damaged ranges of the area that had acknowledged frames
+	begun  bool  // a further frame was begun after the last one, so the last one was acknowledged
+	unread error // why a part of the area could not be read; nil: all was read
+	torn   bool  // the last frame does not count: bytes of its checkpoints are missing
+	last   []run // ranges of the segment: the checkpoints of the last frame
 }
 
-// end is where in the area the next frame is to stand.
+// end is the offset in the area of the next frame.
 func (a *ahead) end() int64 {
 	if len(a.frames) == 0 {
 		return 0
@@ -39,18 +39,18 @@ func (a *ahead) end() int64 {
 	return segment.Blocks(a.frames[len(a.frames)-1].End)
 }
 
-// same tells whether two looks at an area have found the same.
+// same tells whether two reads of an area have found the same.
 func (a *ahead) same(b *ahead) bool {
 	return a.batch == b.batch && len(a.frames) == len(b.frames) && slices.Equal(a.holes, b.holes)
 }
 
-// commitArea is one, as package dataindex has it.
+// commitArea describes a commit area for package dataindex.
 func (c *contents) commitArea(file uint64) dataindex.File {
 	return dataindex.File{Area: dataindex.Commits, Store: c.identity.store, Number: file}
 }
 
-// readAhead takes into the state what a commit area says behind the last batch of the catalog. A writer may give that to the catalog at the same time, and write
-// over it. So the area is read before the catalog: what it has not any more, the catalog has.
+// readAhead applies the frames of a commit area that continue the catalog's last batch. A writer may move these records to the catalog meanwhile, and
+// overwrite the area. So the area is read before the catalog: the catalog has the records that the area no longer has.
 func (c *contents) readAhead() error {
 	for range mostAgain {
 		files, err := c.areas()
@@ -71,11 +71,11 @@ func (c *contents) readAhead() error {
 	return fmt.Errorf("%s: its writer has changed the commit area at each of %d looks: %w", c.o.Dir, mostAgain, unix.EBUSY)
 }
 
-// mostAgain is how often an area is read again that a writer writes to meanwhile.
+// mostAgain bounds the repeated reads of an area that a writer changes meanwhile.
 const mostAgain = 100
 
-// lookAhead reads the areas of data files, and then the catalog again if it has changed. What counts is taken into the state, but for the last frame. It tells
-// whether areas and catalog fit each other: else the catalog has to be read again.
+// lookAhead reads the areas of data files, and then the catalog again if it has changed. It applies the frames that count, except the last one. fits is
+// false if areas and catalog do not match: the caller reads the catalog again.
 func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error) {
 	all := make([]ahead, len(files))
 	for i, file := range files {
@@ -100,7 +100,7 @@ func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error)
 	if err != nil || !found.torn && len(found.holes) == 0 {
 		return found, true, err
 	}
-	// The writer may have written to the area while it was read, or have dropped what the last frame says and written to its place since.
+	// The writer may have written to the area during the read. It may also have dropped a checkpoint of the last frame and reused its range since.
 	again, err := c.readArea(found.file)
 	if err != nil || !again.same(&found) {
 		return found, false, err
@@ -109,7 +109,7 @@ func (c *contents) lookAhead(files []uint64) (found ahead, fits bool, err error)
 	return found, fits, err
 }
 
-// keep leaves out what is behind an earlier batch than the catalog's last, and lets go of the bytes of the area that are no frame's.
+// keep drops frames that continue a batch before the catalog's last one, and copies the payloads of the others so that the area's buffer can be freed.
 func (a *ahead) keep(last uint64) {
 	if a.batch < last {
 		a.frames, a.holes = nil, nil
@@ -119,17 +119,17 @@ func (a *ahead) keep(last uint64) {
 	}
 }
 
-// stillSays tells whether the catalog says what it said when it was read.
+// stillSays tells whether the catalog is unchanged since it was read.
 func (c *contents) stillSays() (bool, error) {
 	if same, err := c.log.Unchanged(c.journal()); err != nil || same {
 		return same, err
 	}
-	now := &contents{o: c.o, identity: c.identity} // what is torn at the end does not let the log tell
+	now := &contents{o: c.o, identity: c.identity} // with a torn end, Unchanged cannot tell
 	err := now.readLog()
 	return err == nil && now.log.Last == c.log.Last && now.log.Bytes == c.log.Bytes && now.log.Torn == c.log.Torn, err
 }
 
-// unchangedLog tells whether the catalog is as it was when it was read. If not, it is read again.
+// unchangedLog tells whether the catalog is unchanged since it was read. If not, it reads it again.
 func (c *contents) unchangedLog() (bool, error) {
 	same, err := c.log.Unchanged(c.journal())
 	if err != nil || same {
@@ -138,7 +138,8 @@ func (c *contents) unchangedLog() (bool, error) {
 	return false, c.readLog()
 }
 
-// areas are the data files in whose commit areas the catalog may go on: first that which its last batch names; and all, where its last batch may be damaged.
+// areas returns the data files whose commit areas may continue the catalog: first the one that its last batch names. If the last batch may be damaged, all
+// others follow.
 func (c *contents) areas() (files []uint64, err error) {
 	if !c.identity.commits {
 		return nil, nil
@@ -163,14 +164,14 @@ func (c *contents) areas() (files []uint64, err error) {
 	return slices.DeleteFunc(files, func(number uint64) bool { return number-1 > most }), nil
 }
 
-// areaFile is a data file with a commit area, by its name alone: much less than a space.
+// areaFile is a data file with a commit area, opened by name: far cheaper than a segment.Space.
 type areaFile struct {
 	vfs.File
 	start int64 // of its segment in the space
 	front int64
 }
 
-// openArea opens a data file; nil where there is none.
+// openArea opens a data file; nil if it is missing.
 func (c *contents) openArea(number uint64) (*areaFile, error) {
 	err := c.look(number)
 	if err == nil || errors.Is(err, segment.ErrHead) {
@@ -185,7 +186,7 @@ func (c *contents) openArea(number uint64) (*areaFile, error) {
 	return nil, err
 }
 
-// Read reads bytes of the space, all of which lie in the segment.
+// Read reads bytes of the space, all of which are in the file's segment.
 func (f *areaFile) Read(off int64, p []byte) error {
 	n, err := f.ReadAt(p, off-f.start+f.front)
 	if n == len(p) {
@@ -197,7 +198,7 @@ func (f *areaFile) Read(off int64, p []byte) error {
 	return err
 }
 
-// areaBytes reads a range of a commit area; nothing where there is no such file. It tells why the file or the medium does not give all of it, too.
+// areaBytes reads a range of a commit area; nil if the file is missing. unread is the reason why a part of the range could not be read.
 func (c *contents) areaBytes(number uint64, r run) (p []byte, unread, err error) {
 	file, err := c.openArea(number)
 	if errors.Is(err, segment.ErrForeign) || err != nil && unopened(err) {
@@ -219,10 +220,10 @@ func (c *contents) areaBytes(number uint64, r run) (p []byte, unread, err error)
 	return p, unread, err
 }
 
-// framesOf are the whole frames in a part of a commit area that begins at an offset.
+// framesOf returns the complete frames in p, a part of a commit area that begins at offset from.
 func (c *contents) framesOf(number uint64, p []byte, from int64) (all []dataindex.Frame) {
 	for frame := range c.commitArea(number).Frames(p, from) {
-		if frame.From%segment.Block == 0 && frame.Generation <= mostBatch { // else no writer makes one
+		if frame.From%segment.Block == 0 && frame.Generation <= mostBatch { // no writer makes others
 			all = append(all, frame)
 		}
 	}
@@ -239,7 +240,7 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 			a.batch, a.frames, a.holes = frame.Generation, nil, nil
 		}
 		if frame.Generation < a.batch {
-			continue // it is out of date
+			continue // obsolete
 		}
 		if end := a.end(); frame.From > end {
 			a.holes = append(a.holes, run{end, frame.From})
@@ -252,8 +253,8 @@ func (c *contents) readArea(number uint64) (a ahead, err error) {
 	return a, err
 }
 
-// lacksBytes tells whether bytes of the checkpoints that the last frame says are not there, so that it was never acknowledged. Bytes that the medium does not give
-// prove nothing. What the frames before say is in the state.
+// lacksBytes tells whether bytes of the last frame's checkpoints are missing, so that the frame was never acknowledged. Unreadable bytes prove nothing. The
+// earlier frames have been applied to the state.
 func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	file, err := c.openArea(a.file)
 	if err != nil || file == nil {
@@ -270,12 +271,12 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	}
 	check := &Check{v: &View{contents: c}, files: map[int64]int64{int64(a.file) - 1: max(size-file.front, 0)}}
 	left := int64(mostAheadBytes)
-	// What is malformed is told when it is taken.
+	// Applying the frame reports a malformed one.
 	_ = c.state.Preview(a.frames[len(a.frames)-1].Payload, func(row catalog.Row) {
 		place, ok := c.identity.place(row.Extents)
 		inside := ok && place.from >= file.start && place.end-file.start <= c.identity.segment
 		if left -= place.end - place.from; !inside || left < 0 || row.Sums == nil {
-			lacks = true // no writer makes one
+			lacks = true // no writer makes such a frame
 		}
 		//mutation:commit-without-bytes
 		if lacks = lacks || check.damaged(w, cutter{row: &row, place: place.from, ends: file.start + check.files[int64(a.file)-1], read: true}); !lacks {
@@ -285,8 +286,8 @@ func (c *contents) lacksBytes(a *ahead) (lacks bool, err error) {
 	return lacks, w.close()
 }
 
-// counting is what counts of what areas say. What is behind the last batch of the catalog counts in the area that this names. What is behind a later batch tells that
-// the catalog has lost that.
+// counting selects from areas the frames that count. Frames that continue the catalog's last batch count in the area that this batch names. Frames that
+// continue a later batch prove that the catalog has lost that batch.
 func (c *contents) counting(all []ahead) ahead {
 	found := ahead{file: c.state.Commits(), batch: c.log.Last}
 	slices.SortStableFunc(all, func(a, b ahead) int { return cmp.Compare(a.batch, b.batch) })
@@ -310,7 +311,7 @@ func (c *contents) counting(all []ahead) ahead {
 	return found
 }
 
-// takeAhead takes into the state what areas say, but for the last frame.
+// takeAhead applies the frames of areas to the state, except the last one.
 func (c *contents) takeAhead(a *ahead) error {
 	c.ahead = ahead{file: a.file, batch: a.batch}
 	for _, frame := range slices.Concat(a.before, a.frames[:max(len(a.frames)-1, 0)]) {
@@ -321,7 +322,7 @@ func (c *contents) takeAhead(a *ahead) error {
 	return nil
 }
 
-// takeLast takes the last frame into the state, if it counts.
+// takeLast applies the last frame to the state, if it counts.
 func (c *contents) takeLast(a *ahead) error {
 	if len(a.frames) == 0 {
 		return nil
@@ -339,10 +340,10 @@ func (c *contents) takeLast(a *ahead) error {
 	return c.apply(last.Payload)
 }
 
-// mostBatch is the largest number of a batch.
+// mostBatch is the largest batch number.
 const mostBatch = 1 << 62
 
-// numberBehind gives the next batch of a damaged catalog a number that no commit area is behind: what stands there was said of batches that are lost.
+// numberBehind gives the next batch of a damaged catalog a number above all that commit areas refer to: their frames continue batches that are lost.
 func (c *contents) numberBehind() error {
 	if !c.identity.commits {
 		return nil
@@ -361,7 +362,7 @@ func (c *contents) numberBehind() error {
 	return nil
 }
 
-// settleAhead makes what a commit area says a part of the catalog: whoever wrote it may have died before it was synced. Resume or Compact have to come before it.
+// settleAhead writes the records of a commit area to the catalog, as their writer may have died before it synced them. Resume or Compact must come first.
 func (c *contents) settleAhead(log *journal.Log) error {
 	if len(c.ahead.frames) == 0 {
 		return nil
@@ -376,8 +377,9 @@ func (c *contents) settleAhead(log *journal.Log) error {
 	return log.AppendAll(records, nil)
 }
 
-// syncAhead brings down the bytes of the checkpoints that the last frame says. Its writer may have died before it had synced them, or that has failed, so that the
-// system shows what is not on the medium, and no other sync brings it there: so they are written again. Those of the frames before were acknowledged.
+// syncAhead makes the bytes of the last frame's checkpoints durable. Their writer may have died before the sync, or its sync may have failed. The page
+// cache may then hold bytes that are not on the medium, and no further sync writes them. So they are written again. The checkpoints of earlier frames were
+// acknowledged.
 func (c *contents) syncAhead() (err error) {
 	//mutation:torn-bytes-not-rewritten
 	if c.ahead.torn || len(c.ahead.last) == 0 {
@@ -397,7 +399,7 @@ func (c *contents) syncAhead() (err error) {
 	return file.Sync()
 }
 
-// writeAgain reads a range of a file in pieces, and writes them to where they are. Blocks that cannot be read stay.
+// writeAgain reads a range of a file in pieces and writes them back in place. It skips unreadable blocks.
 func writeAgain(file vfs.File, r run, piece int64) error {
 	for at := r.from; at < r.end; at += piece {
 		end := min(at+piece, r.end)
@@ -418,13 +420,13 @@ func writeAgain(file vfs.File, r run, piece int64) error {
 	return nil
 }
 
-// againBytes is how much is written again at once.
+// againBytes is the size of a piece that is written again.
 const againBytes = 1 << 20
 
-// unchangedAhead tells whether nothing was said in the commit area since it was read, for a View, which looks at the catalog afterwards: a change of that is seen
-// there. So only the next frame behind the same batch is looked for, where it would stand.
+// unchangedAhead tells whether no frame was added to the commit area since it was read. A View calls it, and looks at the catalog afterwards, which reveals
+// any newer batch. So it only looks for the next frame of the same batch, at its expected offset.
 func (c *contents) unchangedAhead() (bool, error) {
-	if c.ahead.file == 0 || c.log.Closed { // the next frame is behind another batch
+	if c.ahead.file == 0 || c.log.Closed { // the next frame continues another batch
 		return true, nil
 	}
 	from := c.ahead.end()
@@ -433,5 +435,5 @@ func (c *contents) unchangedAhead() (bool, error) {
 	return !slices.ContainsFunc(c.framesOf(c.ahead.file, p, from), later), cmp.Or(err, unread)
 }
 
-// mostFrame is how long a frame of a commit area may be: what it says is part of a batch, and its head takes less than a block.
+// mostFrame bounds the length of a frame in a commit area: its payload is part of a batch, and its head takes less than a block.
 const mostFrame = batchBytes + segment.Block

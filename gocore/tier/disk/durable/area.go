@@ -12,29 +12,30 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// A batch that the catalog gets costs a sync behind that of the data. So what says of a few checkpoints where they lie is written to the commit area of the data
-// file that they lie in, and comes down in the sync that brings their bytes down. The catalog gets it later, in one batch with others: when there is as much
-// of it as a batch has, when no commit has come for idleDelay, with the next batch for another reason, or when the directory is closed.
+// A batch of the catalog costs a sync in addition to that of the data. So the records of a few checkpoints are written to the commit area of the data file
+// that has their bytes, and one sync makes both durable. The catalog gets these records later, in one batch: when they fill a batch, when no commit has
+// come for idleDelay, with the next batch that is written for another reason, or when the directory is closed.
 //
-// Each batch of the catalog says in which area it may be gone on. The frames there say behind which batch they are: with the next batch all of them are out of
-// date, and are written over. Only the last one may not have been acknowledged, so that the bytes of its checkpoints may be missing: their checksums tell.
+// Each batch of the catalog names the area that may continue it. A frame in the area names the batch that it continues: the next batch makes all these
+// frames obsolete, and they are overwritten. Only the last frame may be unacknowledged, so the bytes of its checkpoints may be missing: their checksums
+// tell.
 
-// mostAheadBytes bounds the bytes of checkpoints that a reader has to compare before the last frame counts.
+// mostAheadBytes bounds the bytes of checkpoints that a reader verifies before the last frame counts.
 const mostAheadBytes = 16 << 20
 
-// area is the commit area that is in use. The goroutine that commits has it.
+// area is the commit area that is in use. The committing goroutine owns it.
 type area struct {
-	file    uint64   // the data file that it is of; the catalog's last batch says so. 0: none does
-	next    uint64   // the data file that the next batch is to say; 0: none
-	end     int64    // of the frames behind the last batch
-	records [][]byte // in these frames, which the catalog does not have yet
-	bytes   int      // that they take in a batch
-	in      uint64   // the data file that these frames stand in
-	late    int      // how often in a row the catalog could not be given them in time
-	doubt   bool     // a frame that could not be written may be there, until the catalog has its next batch
+	file    uint64   // number of the data file, as named by the catalog's last batch; 0: none
+	next    uint64   // number of the data file that the next batch names; 0: none
+	end     int64    // of the frames that continue the last batch
+	records [][]byte // of these frames; the catalog does not have them yet
+	bytes   int      // size of these records in a batch
+	in      uint64   // number of the data file that has these frames
+	late    int      // consecutive failures to write the records to the catalog
+	doubt   bool     // a frame whose write failed may be on the medium, until the catalog has its next batch
 }
 
-// commitInArea commits a group with one sync, if that is possible. Else nothing has been done.
+// commitInArea commits a group with one sync, if possible. If done is false, nothing was committed.
 func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) {
 	var changes []*Change
 	for _, c := range group {
@@ -68,7 +69,7 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	if err := failed[number]; err != nil {
 		d.area.file, d.area.next, d.area.doubt = 0, 0, true
 		refuse(changes, err)
-		_ = d.appendWith([][]byte{nil}, changes) // behind another batch the frame does not count
+		_ = d.appendWith([][]byte{nil}, changes) // after another batch the frame is obsolete
 		d.markUncertain(changes)
 		return failed, true
 	}
@@ -77,7 +78,7 @@ func (d *Dir) commitInArea(group []*Change) (failed map[int64]error, done bool) 
 	return failed, true
 }
 
-// markUncertain marks changes that failed and that a frame may say, so that they may count.
+// markUncertain marks failed changes whose records a frame may have, as that frame may count.
 func (d *Dir) markUncertain(changes []*Change) {
 	if !d.area.doubt {
 		return
@@ -88,7 +89,7 @@ func (d *Dir) markUncertain(changes []*Change) {
 	}
 }
 
-// suitsArea tells whether all that changes write to comes down with the area, and their checksums would tell if it has not.
+// suitsArea tells whether one sync of the area's data file covers all bytes of the changes, and their checksums would reveal missing bytes.
 func (d *Dir) suitsArea(changes []*Change) bool {
 	touched := d.touched(changes)
 	if d.area.file == 0 || d.unclear || len(touched) == 0 { // without data, a batch of the catalog takes one sync too
@@ -106,7 +107,7 @@ func (d *Dir) suitsArea(changes []*Change) bool {
 	return bytes <= mostAheadBytes && !slices.ContainsFunc(touched, elsewhere)
 }
 
-// chooseArea says in which area commits go on behind the batches of a group: in that of the file that its last checkpoint lies in.
+// chooseArea chooses the area that continues the batches of a group: that of the file with the group's last checkpoint.
 func (d *Dir) chooseArea(group []*Change) {
 	touched := d.touched(group)
 	if !d.identity.commits || len(touched) == 0 {
@@ -114,11 +115,11 @@ func (d *Dir) chooseArea(group []*Change) {
 	}
 	number := touched[len(touched)-1]
 	if d.area.next = uint64(number) + 1; d.bad[d.area.next] || d.data.MakeCommits(number) != nil {
-		d.area.next = 0 // as on a full disk; it goes on with two syncs
+		d.area.next = 0 // for example on a full disk; commits take two syncs then
 	}
 }
 
-// bytesOf is what records take in a batch.
+// bytesOf returns the size of records in a batch.
 func bytesOf(records [][]byte) (n int) {
 	for _, r := range records {
 		n += len(r) + journal.RecordHead
@@ -126,7 +127,7 @@ func bytesOf(records [][]byte) (n int) {
 	return n
 }
 
-// appendBatch writes records to the catalog, behind those of the commit area.
+// appendBatch writes records to the catalog, after those of the commit area.
 func (d *Dir) appendBatch(records [][]byte) error {
 	if len(d.area.records) > 0 && d.area.bytes+bytesOf(records) > batchBytes {
 		if err := d.appendAhead(nil); err != nil {
@@ -136,7 +137,7 @@ func (d *Dir) appendBatch(records [][]byte) error {
 	return d.appendAhead(records)
 }
 
-// appendAhead writes a batch: the records of the commit area, others, and in which area it goes on.
+// appendAhead writes a batch: the records of the commit area, then records, and the number of the area that continues the batch.
 func (d *Dir) appendAhead(records [][]byte) error {
 	//mutation:commit-area-overwritten
 	all := slices.Concat(d.area.records, records)
@@ -147,16 +148,16 @@ func (d *Dir) appendAhead(records [][]byte) error {
 		d.unclear = d.unclear || !errors.Is(err, journal.ErrNowhere)
 		return err
 	}
-	d.unclear = false // what does not stand before a whole batch never counts
+	d.unclear = false // a failed batch before a complete one never counts
 	said := len(d.area.records) > 0
 	d.area = area{file: d.area.next, next: d.area.next}
 	if said {
-		d.writeIndexes() // before the area is written over
+		d.writeIndexes() // before the area is overwritten
 	}
 	return nil
 }
 
-// flushArea gives the catalog what the commit area says.
+// flushArea writes the records of the commit area to the catalog.
 func (d *Dir) flushArea() error {
 	if len(d.area.records) == 0 {
 		return nil
@@ -167,8 +168,8 @@ func (d *Dir) flushArea() error {
 	return d.appendAhead(nil)
 }
 
-// flushIdleArea calls flushArea while nothing is committed. What fails is tried again with the next commit, or after lateDelay. It tells whether it has
-// succeeded where it had failed before, so that files can be removed that could not be.
+// flushIdleArea calls flushArea while no commit runs. After a failure it retries with the next commit, or after lateDelay. It returns true when it succeeds
+// after a failure, as data files may be removable then.
 func (d *Dir) flushIdleArea() (after bool) {
 	late := d.area.late
 	err := d.flushArea()
@@ -183,14 +184,14 @@ func (d *Dir) flushIdleArea() (after bool) {
 	return false
 }
 
-// lateDelay is how long flushIdleArea rests when it has failed for the first time. It rests twice as long each time, mostLate times: each attempt may leave a file.
+// lateDelay is the pause after the first failure of flushIdleArea. It doubles with each failure, up to mostLate times, as each attempt may leave a file.
 const (
 	lateDelay = time.Second
 	mostLate  = 6
 )
 
-// Discard removes the file of a segment in which nothing lies, as segment.Space does. It may be called in Landed alone. It fails while the catalog cannot be
-// given what the commit area of the file says.
+// Discard removes the file of an empty segment, like segment.Space.Discard. Only Landed may call it. It fails while the records in the file's commit area
+// cannot be written to the catalog.
 func (d *Dir) Discard(number int64) error {
 	file := uint64(number) + 1
 	if d.area.in == file {

@@ -15,26 +15,28 @@ import (
 
 // Backup copies a store into another directory, also while a process writes to it.
 //
-// The writer knows nothing of it, and may drop or replace a checkpoint while its bytes are copied. The place of such a checkpoint is written to again
-// only when the catalog, or a commit area, says on disk that it is gone. So each round copies the checkpoints that are new, and reads the catalog again behind them: what that
-// still lists was copied whole. Rounds end when nothing is new, and then the copy is the store of the moment of the last look. A
-// writer that is always ahead ends them too: of a key that was replaced since, the copy has the version before, if its checksums prove it.
+// The writer is not aware of the backup, and may drop or replace a checkpoint while its bytes are copied. It reuses the range of such a checkpoint only
+// after the catalog, or a commit area, has recorded the drop on disk. So each round copies the new checkpoints and then reads the catalog again: those that
+// it still lists were copied whole. The rounds end when nothing is new; the copy then has the state of the last read.
 //
-// Each copy is read and compared with its checksums before it counts, so that bytes which the writer put over those of a checkpoint never take the place of
-// an older version of it.
+// A writer that is always ahead cannot prolong the rounds for ever. If a key was replaced since, the copy has its earlier version, provided that checksums
+// prove it.
+//
+// Each copy is read back and verified against its checksums before it counts. So bytes that the writer put over a checkpoint never replace an older intact
+// version.
 type Backup struct {
 	from   *View
 	to     *Dir
 	dest   Options
 	source Options // for reading the catalog again
 
-	now    *contents         // the latest look at the source
-	queue  []source          // to be copied, by place
+	now    *contents         // the latest read of the source's catalog
+	queue  []source          // checkpoints still to be copied, by offset
 	copied map[uint64]source // by serial
 	latest map[keyOf]uint64  // serials, of the keys of the copy
-	next   int64             // where in the space of the copy there is room
+	next   int64             // offset in the space of the copy where free room begins
 	rounds int
-	wrong  map[uint64]int // by serial: how often a copy was not what its checksums say
+	wrong  map[uint64]int // by serial: how often a copy did not match its checksums
 	done   BackedUp
 	ended  bool
 
@@ -42,13 +44,13 @@ type Backup struct {
 	landed chan error
 }
 
-// keyOf is a key of a history.
+// keyOf identifies a key of a history.
 type keyOf struct {
 	history string
 	key     model.Key
 }
 
-// source is a checkpoint that is to be copied, or was.
+// source is a checkpoint that is queued for copying, or was copied.
 type source struct {
 	history string
 	key     model.Key
@@ -59,25 +61,25 @@ type source struct {
 	damaged bool
 }
 
-// BackedUp is what a backup has done.
+// BackedUp reports the result of a backup.
 type BackedUp struct {
 	Checkpoints int   // in the copy
-	Bytes       int64 // of the space that they take there
-	Rounds      int   // looks at the source
-	Older       int   // of which the source had a newer version, or none any more, at the last look
-	Damaged     int   // whose bytes are not those that were captured: in the source too, as far as that can be told
+	Bytes       int64 // of the space that they take in the copy
+	Rounds      int   // reads of the source's catalog
+	Older       int   // checkpoints that the source had replaced or dropped by the last read
+	Damaged     int   // checkpoints that do not match their checksums; as far as can be told, the source is damaged too
 }
 
-// A store that changes faster than it is copied is copied so often; then only keys of which the copy has no version yet.
+// Bounds for a store that changes faster than it is copied. After mostRounds rounds, only keys that the copy lacks are copied; after mostLooks, none.
 const (
 	mostRounds = 8
 	mostLooks  = 200
 )
 
-// ErrNotEmpty: there is something in the directory for a backup.
+// ErrNotEmpty: the destination directory has files.
 var ErrNotEmpty = errors.New("the directory is not empty")
 
-// NewBackup begins one into an empty directory, which is made if there is none. It fails with ErrDamaged where the source's catalog is damaged.
+// NewBackup begins a backup into an empty directory, which it creates if needed. It fails with ErrDamaged if the source's catalog is damaged.
 func NewBackup(from, to Options) (_ *Backup, err error) {
 	b := &Backup{copied: map[uint64]source{}, latest: map[keyOf]uint64{}, wrong: map[uint64]int{}, landed: make(chan error)}
 	if b.from, err = Read(from); err != nil {
@@ -112,7 +114,7 @@ func (b *Backup) look(now *contents) {
 	for _, h := range now.state.Histories() {
 		now.state.Each(h.ID, func(row catalog.Row) bool {
 			if _, ok := b.copied[row.Serial]; !ok {
-				r, _ := now.identity.place(row.Extents) // the survey has seen to it that there is one
+				r, _ := now.identity.place(row.Extents) // the survey has verified that the row has a place
 				b.queue = append(b.queue, source{h.Name, row.Key, row.Serial, r.from, r.end - r.from, row.Sums != nil, false})
 			}
 			return true
@@ -121,7 +123,7 @@ func (b *Backup) look(now *contents) {
 	slices.SortFunc(b.queue, func(x, y source) int { return cmp.Compare(x.from, y.from) })
 }
 
-// Step goes on until enough says so, or all is done. One call at a time.
+// Step continues until enough returns true or the backup is complete. Calls must not overlap.
 func (b *Backup) Step(enough func() bool) (done bool, err error) {
 	for !b.ended && !enough() {
 		if len(b.queue) > 0 {
@@ -136,13 +138,13 @@ func (b *Backup) Step(enough func() bool) (done bool, err error) {
 	return b.ended, nil
 }
 
-// A batch of a backup has so many bytes or checkpoints, about.
+// A batch of a backup has about this many bytes or checkpoints.
 const (
 	backupBytes = 64 << 20
 	backupRows  = 1024
 )
 
-// copySome copies the next checkpoints, and makes them durable.
+// copySome copies the next checkpoints and makes them durable.
 func (b *Backup) copySome() (err error) {
 	m, err := memory.Map("backup buffer", windowBytes)
 	if err != nil {
@@ -169,7 +171,7 @@ func (b *Backup) copySome() (err error) {
 	return b.commit(changes...)
 }
 
-// copyOne copies the bytes of a checkpoint; nil when it is gone, or when the copy is to be made again.
+// copyOne copies the bytes of a checkpoint. It returns nil when the source has dropped the checkpoint, or when the copy is to be repeated.
 func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	id, _ := b.now.state.History(x.history)
 	row, ok := b.now.state.Find(id, x.key)
@@ -195,7 +197,7 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	}
 	if x.damaged = !b.proves(&row, x.bytes, w); x.damaged {
 		if b.wrong[x.serial]++; b.wrong[x.serial] < mostTries {
-			return nil, nil // the next look at the catalog tells whether it was written over
+			return nil, nil // the next read of the catalog tells whether the writer has overwritten it
 		}
 	}
 	at := keyOf{x.history, x.key}
@@ -208,7 +210,7 @@ func (b *Backup) copyOne(x source, buffer []byte, w *window) (*Change, error) {
 	return c, nil
 }
 
-// unread tells why bytes could not be read, unless their checkpoint is gone by now.
+// unread returns the error of a failed read, or nil if the checkpoint is gone by now.
 func (b *Backup) unread(x source, why error) error {
 	fresh, err := read(b.source)
 	if err != nil {
@@ -220,12 +222,12 @@ func (b *Backup) unread(x source, why error) error {
 	return fmt.Errorf("checkpoint %s of history %.80q cannot be copied: %w", x.key, x.history, why)
 }
 
-// has tells whether a checkpoint is still the one of its key.
+// has tells whether a checkpoint is still the current version of its key.
 func (c *contents) has(x source) bool {
 	return c.counts(x.history, x.key, x.serial)
 }
 
-// turn looks at the source again, and ends the rounds when it has nothing new.
+// turn reads the source's catalog again, and finishes the backup when it lists nothing new.
 func (b *Backup) turn() error {
 	fresh, err := read(b.source)
 	if err == nil {
@@ -246,7 +248,7 @@ func (b *Backup) turn() error {
 	return b.finish()
 }
 
-// finish drops from the copy what the source has not any more, and closes it. A version of which the newer one was not copied stays.
+// finish drops checkpoints from the copy that the source no longer has, and closes the copy. A version stays if its newer version was not copied.
 func (b *Backup) finish() error {
 	var changes []*Change
 	for _, x := range b.copied {
@@ -268,7 +270,7 @@ func (b *Backup) finish() error {
 	}
 	b.count()
 	b.ended = true
-	_, err = Collect(b.dest, false) // gives back the room that the copy does not need
+	_, err = Collect(b.dest, false) // frees the room that the copy does not need
 	return err
 }
 
@@ -285,7 +287,7 @@ func (b *Backup) count() {
 	}
 }
 
-// stands tells whether a version that the source has not any more stands for a newer one that was not copied.
+// stands tells whether a version that the source no longer has stands in for a newer one that was not copied.
 func (b *Backup) stands(x source) bool {
 	if !x.summed || x.damaged {
 		return false
@@ -299,15 +301,15 @@ func (b *Backup) stands(x source) bool {
 	return ok && !copied
 }
 
-// mostTries is how often a checkpoint is copied that the catalog still lists, and whose copy is not what its checksums say: then it is damaged.
+// mostTries is the number of copies that must fail verification, while the catalog still lists the checkpoint, before it counts as damaged.
 const mostTries = 2
 
-// proves tells whether what was copied is what the checksums of a row say; those without have nothing to say.
+// proves verifies the copied bytes against the row's checksums; true for a row without checksums.
 func (b *Backup) proves(row *catalog.Row, bytes int64, w *window) bool {
 	files := map[int64]int64{}
 	first, end := b.to.Space().Segments(b.next, bytes)
 	for ; first < end; first++ {
-		files[first] = b.to.identity.segment // what was written a moment ago is there
+		files[first] = b.to.identity.segment // the bytes were written just now
 	}
 	c := &Check{v: &View{contents: b.to.contents, data: b.to.Space()}, files: files}
 	cut := cutter{row: row, place: b.next, read: row.Sums != nil}
@@ -330,12 +332,12 @@ func (b *Backup) commit(changes ...*Change) error {
 	select {
 	case err := <-b.landed:
 		return err
-	case <-b.to.ended: // the goroutine that commits has panicked
+	case <-b.to.ended: // the committing goroutine has panicked
 		return safego.ErrPoisoned
 	}
 }
 
-// order is that of writing: of two versions of a key the newer one comes later.
+// order sorts changes by serial: of two versions of a key the newer one comes later.
 func (c *Change) order() uint64 {
 	if c.Put != nil {
 		return c.Put.Serial
@@ -354,10 +356,10 @@ func (b *Backup) land(group []*Change, _ []int64) {
 	b.landed <- errors.Join(errs...)
 }
 
-// Done is what was done, when Step has said that all is.
+// Done returns the result, once Step has reported completion.
 func (b *Backup) Done() BackedUp { return b.done }
 
-// Close gives everything back. A copy that is not done is not to be used.
+// Close closes source and copy. An incomplete copy must not be used.
 func (b *Backup) Close() error {
 	var errs []error
 	if b.to != nil {

@@ -9,26 +9,26 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// A catalog needs a few kilobytes to say what is dropped, and whoever opens a store that was not closed begins a new file of it. Where others have filled the disk
-// there would be no way back. So a store that is open for writing keeps a file whose room nothing uses, the ballast, and removes it when the catalog finds no room
-// to give some back with. It is made again when there is room.
+// A catalog needs a few kilobytes to record drops, and opening a store that was not closed begins a new file of the catalog. If other programs have filled
+// the disk, neither is possible, and no room could ever be freed. So a store that is open for writing keeps a file of unused room, the ballast. It removes
+// the ballast when the catalog needs room for a change that frees some, and recreates it when there is room again.
 
 const ballastName = "ballast"
 
-// The ballast has this share of what the data may take, as a divisor, within limits.
+// The ballast has this share of the data's capacity, as a divisor, within limits in bytes.
 const (
 	ballastShare = 64
 	leastBallast = 16 << 10
 	mostBallast  = 1 << 20
 )
 
-// ballastRest is how long it takes at least from one attempt to make the ballast to the next.
+// ballastRest is the shortest interval between two attempts to create the ballast.
 const ballastRest = time.Second
 
-// noSpace tells whether a disk had no room.
+// noSpace tells whether the disk or the quota was full.
 func noSpace(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// withBallast calls f, and once more with the room of the ballast if the disk has none.
+// withBallast calls f. If the disk is full, it removes the ballast and calls f again.
 func (o *Options) withBallast(f func() error) error {
 	err := f()
 	if noSpace(err) && o.FS.Remove(o.path(ballastName)) == nil {
@@ -37,7 +37,7 @@ func (o *Options) withBallast(f func() error) error {
 	return err
 }
 
-// makeBallast sees to it that there is a ballast, of what a disk has at least half is left; true: it has its full size. That there is none is no error.
+// makeBallast creates the ballast, and leaves at least half of the disk's free room; true: the ballast has its full size. A failure is not an error.
 func (o *Options) makeBallast(capacity int64) (whole bool) {
 	bytes := min(max(capacity/ballastShare, leastBallast), mostBallast) / 4096 * 4096
 	name := o.path(ballastName)
@@ -55,12 +55,12 @@ func (o *Options) makeBallast(capacity int64) (whole bool) {
 		return false
 	}
 	if err = errors.Join(load(file, possible), file.Close()); err != nil {
-		_ = o.FS.Remove(name) // the room that it may have is worth more than the file
+		_ = o.FS.Remove(name) // its room is worth more than the file
 	}
 	return err == nil && possible == bytes
 }
 
-// load gives a file so many bytes of room for good, also where that cannot be asked for without writing.
+// load allocates room for a file by writing zeros, as not every file system can allocate without writing.
 func load(file vfs.File, bytes int64) error {
 	zeros := make([]byte, 64<<10)
 	for at := int64(0); at < bytes; at += int64(len(zeros)) {
@@ -71,7 +71,7 @@ func load(file vfs.File, bytes int64) error {
 	return file.Sync()
 }
 
-// keepBallast makes the ballast again when it was removed, as soon as there is room.
+// keepBallast recreates a removed ballast as soon as there is room.
 func (d *Dir) keepBallast() {
 	if d.ballast || time.Since(d.ballasted) < ballastRest {
 		return
@@ -79,7 +79,7 @@ func (d *Dir) keepBallast() {
 	d.ballast, d.ballasted = d.o.makeBallast(d.data.Capacity()), time.Now()
 }
 
-// appendWith writes records to the catalog, with the room of the ballast if they make room.
+// appendWith writes records to the catalog. If changes free room, they may use the room of the ballast.
 func (d *Dir) appendWith(records [][]byte, changes []*Change) error {
 	write := func() error { return d.appendBatch(records) }
 	if !makesRoom(changes) {
@@ -92,7 +92,7 @@ func (d *Dir) appendWith(records [][]byte, changes []*Change) error {
 	})
 }
 
-// makesRoom tells whether room can be used again when changes are durable.
+// makesRoom tells whether changes free room once they are durable.
 func makesRoom(changes []*Change) bool {
 	for _, c := range changes {
 		if c.Drop || c.Clear {

@@ -19,16 +19,16 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// Scope says of which checkpoints the bytes are read and compared with their checksums. The zero value: of none.
+// Scope selects the checkpoints whose bytes are read and verified against their checksums. The zero value selects none.
 type Scope struct {
-	Data  bool    // of all
-	Part  uint64  // with Parts: of those whose serial, divided by Parts, leaves Part
-	Parts uint64  // 0: not asked for
-	Share float64 // of this share of them, chosen at random; 0: not asked for
+	Data  bool    // all
+	Part  uint64  // with Parts: those with serial % Parts == Part
+	Parts uint64  // 0: unused
+	Share float64 // this share of them, chosen at random; 0: unused
 	Seed  uint64  // of the random choice
 }
 
-// ErrScope: no checkpoints can be chosen so.
+// ErrScope: the scope is invalid.
 var ErrScope = errors.New("not a choice of checkpoints")
 
 func (s *Scope) check() error {
@@ -43,43 +43,43 @@ func (s *Scope) check() error {
 	return nil
 }
 
-// Summary is what a check has found. Faults are in the order of their files and offsets.
+// Summary is the result of a check. Faults are sorted by file and offset.
 type Summary struct {
-	Checkpoints int   // that there are
+	Checkpoints int   // in the store
 	Bytes       int64 // of their regions
-	Chosen      int   // of which the bytes are read
+	Chosen      int   // checkpoints whose bytes are read
 	ChosenBytes int64
 	Read        int64 // bytes read so far
-	Unsummed    int   // chosen ones that have no checksums: they can be read, and that is all that is known
-	Unknown     int   // of contents that are of later versions: not looked at
-	Superseded  int   // that were dropped or replaced while the check ran, and what was found there means nothing
-	Damaged     int   // that have faults
-	Torn        int64 // bytes at the catalog's end of what was not acknowledged: no damage
+	Unsummed    int   // chosen ones without checksums: only their readability is verified
+	Unknown     int   // checkpoints in a form of later versions, which are skipped
+	Superseded  int   // dropped or replaced while the check ran: their faults are ignored
+	Damaged     int   // checkpoints with faults
+	Torn        int64 // unacknowledged bytes at the catalog's end: no damage
 	Unused      []Unused
 	Faults      []Fault
 }
 
-// Unused is a data file in which nothing lies that counts: no damage, and removed when the store is opened or collected.
+// Unused is a data file without committed checkpoints. It is no damage; opening the store for writing, or Collect, removes it.
 type Unused struct {
 	File  string
 	Bytes int64
 }
 
-// Check looks at a store for damage, and changes nothing. Beside a writer it finds no more damage than there is: what it takes for damaged is looked up in a
-// fresh catalog before it is called so.
+// Check looks for damage in a store, and changes nothing. Beside a writer it reports no false damage: before it reports a fault, it looks the checkpoint up
+// in a fresh read of the catalog.
 type Check struct {
 	v       *View
-	files   map[int64]int64  // lengths of what lies in the data files, by segment; those that belong elsewhere are left out
-	heads   map[uint64]error // data files whose heads are not right
-	foreign map[int64]bool   // segments in the place of whose files there are others
-	ends    int64            // of the space: no data file reaches further
+	files   map[int64]int64  // segment lengths of the data files, by segment; those that belong to another store are left out
+	heads   map[uint64]error // data files with wrong heads
+	foreign map[int64]bool   // segments whose data file is another store's or another number's
+	ends    int64            // of the space: no data file reaches beyond it
 	rows    []chosen         // by place
 	sum     Summary
 
 	undescribed []Fault
-	incomplete  map[uint64]int // indexes of data files that lack rows
+	incomplete  map[uint64]int // data files whose indexes lack rows, with their number
 
-	mu    sync.Mutex // guards what follows, and the View's State
+	mu    sync.Mutex // guards the fields below, and the View's State
 	next  int        // row
 	cut   cutter
 	found []suspicion
@@ -87,7 +87,7 @@ type Check struct {
 	ended bool
 }
 
-// chosen is a row that is looked at.
+// chosen is a row that the check covers.
 type chosen struct {
 	history uint32
 	key     model.Key
@@ -97,7 +97,7 @@ type chosen struct {
 	read    bool
 }
 
-// Check begins one: it looks at everything but the bytes of checkpoints, which Step reads. It takes some 100 bytes of memory for each checkpoint.
+// Check begins a check. It verifies everything but the bytes of checkpoints, which Step reads. It takes some 100 bytes of memory for each checkpoint.
 func (v *View) Check(scope Scope) (*Check, error) {
 	if err := scope.check(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (v *View) Check(scope Scope) (*Check, error) {
 	return c, nil
 }
 
-// list finds the rows and the data files that there are.
+// list collects the rows and the data files.
 func (c *Check) list() (err error) {
 	if err := c.listFiles(c.v.contents); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c *Check) list() (err error) {
 					Kind: Description, Why: why.Error(), Row: &Place{History: h.Name, Key: row.Key, Serial: row.Serial},
 				})
 			}
-			r, _ := c.v.identity.place(row.Extents) // the survey has seen to it that there is one
+			r, _ := c.v.identity.place(row.Extents) // the survey has verified that the row has a place
 			x := chosen{history: h.ID, key: row.Key, serial: row.Serial, from: r.from}
 			for _, s := range row.Layout.Spans {
 				x.bytes += s.Bytes
@@ -152,7 +152,7 @@ func (c *Check) list() (err error) {
 	return nil
 }
 
-// listFiles finds the data files, those that belong elsewhere, and those whose heads are damaged.
+// listFiles finds the data files, those that belong to another store, and those with damaged heads.
 func (c *Check) listFiles(at *contents) (err error) {
 	if c.files, err = at.lengths(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c *Check) listFiles(at *contents) (err error) {
 	return nil
 }
 
-// lengths are those of the data files, without their heads.
+// lengths returns the segment lengths of the data files: file lengths without head, index and commit area.
 func (c *contents) lengths() (map[int64]int64, error) {
 	names, err := c.o.FS.List(c.o.Dir)
 	if err != nil {
@@ -182,14 +182,14 @@ func (c *contents) lengths() (map[int64]int64, error) {
 		if !ok || number-1 > uint64(math.MaxInt64/2/c.identity.segment) {
 			continue
 		}
-		if info, err := c.o.FS.Stat(c.o.path(name)); err == nil && !info.Dir { // one that has gone meanwhile is not there
+		if info, err := c.o.FS.Stat(c.o.path(name)); err == nil && !info.Dir { // a file that was removed meanwhile is left out
 			all[int64(number)-1] = max(info.Size-c.identity.front(), 0)
 		}
 	}
 	return all, nil
 }
 
-// choose says which rows are read.
+// choose selects the rows whose bytes are read.
 func (c *Check) choose(s Scope) {
 	switch {
 	case s.Data:
@@ -214,11 +214,11 @@ func (c *Check) choose(s Scope) {
 	}
 }
 
-// mostReaders is how many read at once: it keeps a fast disk busy, and bounds the memory.
+// mostReaders bounds the goroutines that read: enough to keep a fast disk busy, few enough to bound the memory.
 const mostReaders = 8
 
-// Step goes on until enough says so, which any goroutine may ask, or all is done; then Summary says what was found. A piece of at most 64 MiB that was
-// begun is ended, and a region that has a checksum but no hashes of its leaves. One call at a time.
+// Step continues until enough returns true or the check is complete; Summary then has the result. Any goroutine may call enough. Step first completes
+// pieces that it has begun: at most 64 MiB each, or a whole region that has a checksum but no leaf hashes. Calls must not overlap.
 func (c *Check) Step(enough func() bool) (done bool, err error) {
 	if c.ended {
 		return true, nil
@@ -253,7 +253,7 @@ func (c *Check) Step(enough func() bool) (done bool, err error) {
 	return done, failed
 }
 
-// reader takes pieces until enough says so or none is left.
+// reader verifies pieces until enough returns true or none is left.
 func (c *Check) reader(enough func() bool) error {
 	w, err := newWindow(c.v.data)
 	if err != nil {
@@ -281,7 +281,7 @@ func (c *Check) report(found []suspicion) {
 	c.found = append(c.found, found...)
 }
 
-// Summary is what has been found; of faults, only when Step has said that all is done.
+// Summary returns the result so far; it has faults only after Step has reported completion.
 func (c *Check) Summary() Summary {
 	s := c.sum
 	s.Read = c.read.Load()

@@ -9,20 +9,20 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// Collected is what was given back, or would be.
+// Collected reports what Collect freed, or would free.
 type Collected struct {
-	Dropped      int      // checkpoints that their history's retention does not keep
+	Dropped      int      // checkpoints that the retention of their history does not keep
 	DroppedBytes int64    // of the space
-	Removed      []Unused // data files in which nothing lies
-	Files        int64    // bytes of data files that the file system has back, those of removed ones included
-	Catalog      int64    // bytes by which the catalog became shorter
+	Removed      []Unused // data files without checkpoints
+	Files        int64    // bytes of data files returned to the file system, including removed files
+	Catalog      int64    // bytes by which the catalog shrank
 }
 
-// Collect gives room back that nothing needs: it drops the checkpoints that the retention of their history does not keep, removes data files in which
-// nothing lies any more, gives the file system back what lies between checkpoints in the others, and writes the catalog anew. It fails with ErrLocked
-// where the store is open for writing, and with ErrDamaged before a repair. Ended at any moment, it has given back less, and nothing else has changed.
+// Collect frees unneeded room. It drops the checkpoints that the retention of their history does not keep, and removes data files without checkpoints. In
+// other files it returns the gaps between checkpoints to the file system. Then it compacts the catalog. It fails with ErrLocked if the store is open for
+// writing, and with ErrDamaged if it needs a repair. Interrupted at any moment, it has freed less, and has changed nothing else.
 //
-// dry says what would happen, changes nothing and needs no lock.
+// With dry, it only reports what it would do, changes nothing and needs no lock.
 func Collect(o Options, dry bool) (Collected, error) {
 	if dry {
 		return foresee(o)
@@ -51,7 +51,7 @@ func (k *keeper) collect() (got Collected, err error) {
 	return got, k.giveBack(&got, held)
 }
 
-// catchUp has the indexes say what a writer that died has put off: the next one finds that the catalog was closed.
+// catchUp adds the index entries that a writer that died had deferred. The next writer would skip that, as it finds the catalog closed.
 func (k *keeper) catchUp() error {
 	if k.contents.log.Closed || !k.identity.index {
 		return nil
@@ -72,7 +72,7 @@ func (c *Collected) drops(unkept []doomed) {
 	}
 }
 
-// held is how many bytes every data file takes.
+// held returns the allocated bytes of every data file.
 func (c *contents) held() (map[uint64]int64, error) {
 	names, err := c.o.FS.List(c.o.Dir)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *contents) held() (map[uint64]int64, error) {
 	return all, nil
 }
 
-// foresee says what Collect would do.
+// foresee reports what Collect would do.
 func foresee(o Options) (got Collected, err error) {
 	if err := o.hold(); err != nil {
 		return got, err
@@ -143,7 +143,7 @@ func foresee(o Options) (got Collected, err error) {
 	return got, nil
 }
 
-// counted is how many bytes of a data file the catalog counts on, its head and its index included.
+// counted is the number of bytes of a data file that the catalog refers to, including head and index.
 func (c *contents) counted(data *segment.Space, number uint64) (bytes int64, err error) {
 	halves, _, err := c.readIndex(data, number)
 	if err != nil && !errors.Is(err, segment.ErrUnwritten) {
@@ -157,7 +157,7 @@ func (c *contents) counted(data *segment.Space, number uint64) (bytes int64, err
 	return bytes, nil
 }
 
-// eachRun calls f for the ranges of a data file that the catalog counts on, ascending.
+// eachRun calls f for the ranges of a data file that the catalog refers to, ascending.
 func (c *contents) eachRun(number uint64, f func(from, end int64)) {
 	start := int64(number-1) * c.identity.segment
 	for i := c.firstRun(start); i < len(c.runs) && c.runs[i].from < start+c.identity.segment; i++ {
@@ -165,7 +165,7 @@ func (c *contents) eachRun(number uint64, f func(from, end int64)) {
 	}
 }
 
-// giveBack gives back what nothing lies in. held are the data files that there were.
+// giveBack frees unused room. held are the allocated bytes of the data files before that.
 func (k *keeper) giveBack(got *Collected, held map[uint64]int64) (err error) {
 	if k.runs, err = k.survey(); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (k *keeper) giveBack(got *Collected, held map[uint64]int64) (err error) {
 	return err
 }
 
-// shrink gives the file system back what of a data file lies between checkpoints and behind the last one.
+// shrink returns to the file system the gaps between the checkpoints of a data file, and the rest after the last one.
 func (k *keeper) shrink(number uint64) (err error) {
 	file, err := k.o.FS.Open(k.o.path(segment.FileName(number)), true, false)
 	if err != nil {
@@ -226,7 +226,7 @@ func (k *keeper) shrink(number uint64) (err error) {
 		err = file.Truncate(at)
 	}
 	if n := k.identity.commitBytes(); err == nil && n > 0 {
-		err = file.PunchHole(-n, n) // the catalog has what stood there
+		err = file.PunchHole(-n, n) // the catalog has the records that were there
 	}
 	if err != nil {
 		return err

@@ -15,28 +15,28 @@ import (
 	"velocpy/gocore/tier/disk/journal"
 )
 
-// Change is a step from one state of the store to the next: a checkpoint that has been written, or one that is no more. Exactly one of Put, Drop,
-// Clear, Retention and Clarify is asked for.
+// Change is one step of the store's state: a checkpoint that was written, or one that is dropped. The caller sets exactly one of Put, Drop, Clear,
+// Retention and Clarify.
 type Change struct {
 	History   string
 	Key       model.Key // Drop
-	Serial    uint64    // Drop, Clear: of the newest version that is meant
+	Serial    uint64    // Drop, Clear: the newest version that is affected
 	Put       *catalog.Row
-	Off       int64 // Put: where in the space its bytes have been written, in whole blocks
+	Off       int64 // Put: offset in the space of its bytes, which are written in whole blocks
 	Drop      bool
 	Clear     bool
 	Retention *catalog.Retention
-	Clarify   bool // nothing: it ends the uncertainty about others
-	Tag       any  // the caller's
+	Clarify   bool // no change: a batch that resolves the uncertainty about earlier changes
+	Tag       any  // for the caller's use
 
-	// Err is why the change is not durable. Uncertain tells that nobody knows whether it is, until a later one is: then it is not. So long, what was
-	// written must stay where it is.
+	// Err is why the change is not durable. Uncertain: the change may or may not be durable. It turns out not to be as soon as a later change is durable.
+	// Until then the caller must keep the written bytes in place.
 	Err       error
 	Uncertain bool
 	record    *catalog.Record
 }
 
-// Commit takes changes over, in this order; Land is told what has become of them. It waits for nothing. Changes that come together share their syncs.
+// Commit hands changes over, in this order, without waiting; Land is called with their outcome. Changes that arrive together share their syncs.
 func (d *Dir) Commit(changes ...*Change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +44,7 @@ func (d *Dir) Commit(changes ...*Change) {
 	d.work.Signal()
 }
 
-// Nudge has Landed called soon, be there changes or not.
+// Nudge causes a call of Landed soon, whether there are changes or not.
 func (d *Dir) Nudge() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *Dir) Nudge() {
 	d.work.Signal()
 }
 
-// run commits groups of changes until the directory is closed and none is left.
+// run commits groups of changes until the directory is closed and the queue is empty.
 func (d *Dir) run() {
 	defer close(d.ended)
 	for {
@@ -111,7 +111,7 @@ func (d *Dir) commit(group []*Change) {
 	d.keepBallast()
 }
 
-// clarifiesFirst puts changes that end uncertainty before others: of what becomes uncertain in the same group they say nothing.
+// clarifiesFirst sorts Clarify changes first: they do not resolve an uncertainty that arises in their own group.
 func clarifiesFirst(a, b *Change) int {
 	switch {
 	case a.Clarify == b.Clarify:
@@ -122,7 +122,7 @@ func clarifiesFirst(a, b *Change) int {
 	return 1
 }
 
-// write makes a group durable, and returns the segments a sync of which has failed.
+// write makes a group durable, and returns the segments whose sync failed.
 func (d *Dir) write(group []*Change) map[int64]error {
 	d.enqueue(group)
 	d.encode(group)
@@ -140,8 +140,8 @@ func (d *Dir) write(group []*Change) map[int64]error {
 	return failed
 }
 
-// confirm asks once more whose the directory is, before anything is acknowledged: a process that has taken it over since the batch was begun may not have
-// found the batch. Where that cannot be told nothing is written any more: the batch is there, and those who gave it are told that it may not be.
+// confirm verifies ownership again before a group is acknowledged. A process that took the directory over since the batch was begun may not have seen the
+// batch. If ownership cannot be confirmed, Dir writes nothing more. The batch is on the medium, but the changes are reported as uncertain.
 func (d *Dir) confirm(group []*Change) {
 	err := d.owns()
 	if err == nil {
@@ -157,7 +157,7 @@ func (d *Dir) confirm(group []*Change) {
 	}
 }
 
-// refuse gives the changes of a group that have no error yet one.
+// refuse sets the error of those changes of a group that have none yet.
 func refuse(group []*Change, err error) {
 	for _, c := range group {
 		if c.Err == nil {
@@ -166,8 +166,8 @@ func refuse(group []*Change, err error) {
 	}
 }
 
-// clarify ends the uncertainty about earlier changes with a batch that says nothing. Before it is on the medium no other batch is tried: so few changes are
-// uncertain at a time, however long nothing can be written.
+// clarify resolves the uncertainty about earlier changes with an empty batch. No other batch is attempted before that one is on the medium. That limits the
+// uncertain changes, however long writes keep failing.
 func (d *Dir) clarify(group []*Change) []*Change {
 	if err := d.appendWith([][]byte{nil}, group); err != nil {
 		for _, c := range group {
@@ -190,7 +190,7 @@ func (d *Dir) land(group []*Change, suspect []int64) {
 	}
 }
 
-// Apply makes State what it is with a change, if that is durable. It is called once for each change that has landed, in their order, under Guard.
+// Apply applies a durable change to State. The caller calls it once for each landed change, in order, under Guard.
 func (d *Dir) Apply(c *Change) {
 	if c.record == nil {
 		return
@@ -204,7 +204,7 @@ func (d *Dir) Apply(c *Change) {
 	}
 }
 
-// sync brings the data of a group down, and returns the segments where that failed.
+// sync syncs the data of a group, and returns the segments whose sync failed.
 func (d *Dir) sync(group []*Change) (failed map[int64]error) {
 	failed = d.syncAll(d.unsynced(d.touched(group)))
 	for _, c := range group {
@@ -220,7 +220,7 @@ func (d *Dir) sync(group []*Change) (failed map[int64]error) {
 	return failed
 }
 
-// suspects are the segments of which a sync has failed, also of those of which nobody has been told yet.
+// suspects returns the segments whose sync failed, including earlier ones that have not been reported yet.
 func (d *Dir) suspects(failed map[int64]error) []int64 {
 	all := slices.AppendSeq(d.suspect, maps.Keys(failed))
 	d.suspect = nil
@@ -228,7 +228,7 @@ func (d *Dir) suspects(failed map[int64]error) []int64 {
 	return slices.Compact(all)
 }
 
-// touched are the segments that a group has been written to.
+// touched returns the segments that have bytes of a group.
 func (d *Dir) touched(group []*Change) []int64 {
 	var all []int64
 	for _, c := range group {
@@ -243,10 +243,10 @@ func (d *Dir) touched(group []*Change) []int64 {
 	return slices.Compact(all)
 }
 
-// errUnsynced: the goroutine that was to sync a segment has panicked.
+// errUnsynced: the goroutine that was to sync a segment panicked.
 var errUnsynced = fmt.Errorf("the data was not synced: %w", safego.ErrPoisoned)
 
-// syncAll syncs segments, beside each other, and returns the errors of those where that failed.
+// syncAll syncs segments concurrently, and returns the errors of those that failed.
 func (d *Dir) syncAll(segments []int64) map[int64]error {
 	failed := map[int64]error{}
 	if len(segments) == 1 {
@@ -276,18 +276,18 @@ func (d *Dir) syncAll(segments []int64) map[int64]error {
 	return failed
 }
 
-// length is how many bytes of the space a row takes.
+// length is the number of bytes of the space that a row takes.
 func length(row *catalog.Row) int64 { return rooms(row.Layout.Slot) }
 
-// rooms is how many bytes of the space a slot takes.
+// rooms is the number of bytes of the space that a slot takes.
 func rooms(slot int64) int64 { return max((slot+catalog.Block-1)/catalog.Block, 1) * catalog.Block }
 
-// batchBytes bounds what the changes of a batch say, unless one alone says more: it is what damage to the catalog costs before that is written anew. A sync
-// for every batch costs a group of many small checkpoints some microseconds each.
+// batchBytes bounds the records of a batch, unless one change alone is larger. It is the loss that damage to one batch can cause before the catalog is
+// compacted. A sync for every batch costs a group of many small checkpoints some microseconds each.
 const batchBytes = 16 << 10
 
-// record writes what is to be said of a group to the catalog, batch by batch. Behind a batch that failed no other is tried, unless there was no room for it:
-// one with drops may find some.
+// record writes the records of a group to the catalog, batch by batch. It stops at the first failed batch, unless the disk was full: a later batch with
+// drops may find room.
 func (d *Dir) record(group []*Change) {
 	var failed error
 	for batch := range batches(group) {
@@ -299,7 +299,7 @@ func (d *Dir) record(group []*Change) {
 	}
 }
 
-// batches are the changes of a group that have records, in batches of at most batchBytes unless one change alone has more.
+// batches splits the changes of a group that have records into batches of at most batchBytes, unless one change alone has more.
 func batches(group []*Change) iter.Seq[[]*Change] {
 	return func(yield func([]*Change) bool) {
 		var batch []*Change
@@ -336,14 +336,14 @@ func (d *Dir) append(batch []*Change) error {
 	return err
 }
 
-// A batch may use so many bytes, and half as many as its records have, to say again what these rely on: so damage to another batch does not cost them, and
-// the log does not become much longer. What it leaves over the next ones may use, for what is longer, up to a limit.
+// A batch may spend repeatBytes, plus half the size of its records, to repeat definitions that its records rely on. Then damage to another batch does not
+// lose them, and the log grows little. Later batches may spend the unused rest on longer definitions, up to mostSpare bytes.
 const (
 	repeatBytes = 256
 	mostSpare   = 1 << 20
 )
 
-// batch is the records of changes, and before them what they rely on.
+// batch returns the records of changes, preceded by the definitions that they rely on.
 func (d *Dir) batch(changes []*Change) [][]byte {
 	all := make([]*catalog.Record, len(changes))
 	records := make([][]byte, 1, len(changes)+1)
@@ -362,7 +362,6 @@ func (d *Dir) batch(changes []*Change) [][]byte {
 	return records
 }
 
-// encode makes the records of a group.
 func (d *Dir) encode(group []*Change) {
 	d.o.Guard.Lock()
 	defer d.o.Guard.Unlock()
@@ -374,7 +373,7 @@ func (d *Dir) encode(group []*Change) {
 	}
 }
 
-// say puts into the record of a change what it says.
+// say encodes a change into its record.
 func (d *Dir) say(c *Change) error {
 	switch {
 	case c.Put != nil:
@@ -391,43 +390,44 @@ func (d *Dir) say(c *Change) error {
 // slack is the default of Options.Slack.
 const slack = 4 << 20
 
-// mostFiles is how many files of the log take up the slack. Each opening that writes begins one: without this limit, a process that opens a store for each
-// step would leave thousands of small files, and a reader opens every one of them.
+// mostFiles is the number of log files whose count alone uses up the slack. Each open for writing begins a file. Without this limit, a process that opens a
+// store for each step would leave thousands of small files, and a reader opens every one of them.
 const mostFiles = 64
 
-// startAnew writes the catalog anew when it has become much longer than what it says.
+// startAnew compacts the catalog when it has become much longer than its live content.
 func (d *Dir) startAnew() {
 	if d.provide() > 0 {
 		return
 	}
 	d.refused = 0
 	if err := d.compact(); err != nil {
-		// It goes on as it was, in a new file, and is tried again when there is more of it.
+		// The catalog continues as it was, in a new file. The next attempt comes when it has grown further.
 		d.refused = d.excess()
 		logring.Add(logring.Warning, "the catalog in "+d.o.Dir+" could not be written anew: "+err.Error())
 	}
 	d.provide()
 }
 
-// spareBytes is for batches of some thousand changes, and for what the catalog says grows by while a disk stays full.
+// spareBytes covers batches of some thousand changes, and the growth of the catalog while a disk stays full.
 const spareBytes = 1 << 20
 
-// mostShare is the part of what the data may take, as a divisor, that is left to the catalog at the most: a small store on a small disk has to do with less.
+// mostShare is the largest part of the data's capacity, as a divisor, that is reserved for the catalog: it limits the reserve of a small store on a small
+// disk.
 const mostShare = 8
 
-// provide sees to it that data does not take what the catalog will need of a disk that becomes full: until it is written anew, and for that. It returns how
-// much longer the catalog may become before.
+// provide reserves disk space for the catalog, so that data cannot take the room that it needs on a full disk: to grow until its compaction, and for the
+// compaction itself. It returns the growth in bytes that is left until then.
 func (d *Dir) provide() (before int64) {
 	d.o.Guard.Lock()
 	live := d.state.LiveBytes()
 	d.o.Guard.Unlock()
 	before = d.refused + 2*live + d.allowed() - d.excess() + 1
-	needed := max(before-d.log.Ahead(), 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot says definitions twice
+	needed := max(before-d.log.Ahead(), 0) + 2*live + journal.SnapshotRoom + spareBytes // a snapshot has definitions twice
 	d.data.Leave(min(needed, d.data.Capacity()/mostShare))
 	return before
 }
 
-// allowed is how much longer than twice what it says the log may become.
+// allowed is the number of bytes by which the log may exceed twice its live content.
 func (d *Dir) allowed() int64 {
 	if d.o.Slack == 0 {
 		return slack
@@ -435,15 +435,15 @@ func (d *Dir) allowed() int64 {
 	return d.o.Slack
 }
 
-// excess is the length of the log, with a share of the slack for each file but the first.
+// excess is the length of the log, plus a share of the slack for each file but the first.
 func (d *Dir) excess() int64 {
 	return d.log.Said() + int64(max(d.log.Files()-1, 0))*d.allowed()/mostFiles
 }
 
-// A record of a snapshot fills a part of it in the log.
+// A record of a catalog snapshot has exactly the size that the log reserves for one: the unsigned constants overflow otherwise.
 const _ = uint(journal.SnapshotRecord-catalog.SnapshotRecord) + uint(catalog.SnapshotRecord-journal.SnapshotRecord)
 
-// compact writes the catalog anew. What it says is copied first, so that nobody has to wait for the medium.
+// compact rewrites the catalog. It copies the state first, so that no caller waits for the medium under Guard.
 func (d *Dir) compact() error {
 	if err := d.flushArea(); err != nil {
 		return err
@@ -458,7 +458,7 @@ func (d *Dir) compact() error {
 	if err != nil {
 		return err
 	}
-	d.area.file = 0 // a snapshot does not say in which area it is gone on, and it may count also where it fails
+	d.area.file = 0 // a snapshot names no commit area, and it may count even if Compact fails
 	return d.log.Compact(func(give func(record []byte) error) error {
 		for _, record := range records {
 			if err := give(record); err != nil {

@@ -2,9 +2,9 @@ package durable
 
 import "velocpy/gocore/model"
 
-// Current tells whether the catalog, as it is now, still has that version of a checkpoint which the View has. A writer writes to the place of a version only
-// after the batch, or the frame of a commit area, by which it goes: bytes that were read before Current has said yes are those of the version. The catalog is
-// read again only when it has changed since the last call. Calls take turns.
+// Current tells whether the catalog on disk still has the version of a checkpoint that the View has. A writer reuses the range of a version only after the
+// batch, or the commit-area frame, that drops it. So bytes that a caller read before Current returned true are the bytes of that version. The catalog is
+// read again only if it has changed since the last call. Concurrent calls are serialized.
 func (v *View) Current(history string, key model.Key, serial uint64) (bool, error) {
 	v.looking.Lock()
 	defer v.looking.Unlock()

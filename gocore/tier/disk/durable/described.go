@@ -2,7 +2,7 @@ package durable
 
 import "velocpy/gocore/tier/disk/catalog"
 
-// Described tells whether the text of a layout describes it; nil: it does, or nothing is known of texts.
+// Described validates the text of a layout; nil: the text describes the layout, or Options.Describes is nil.
 func (c *contents) Described(l *catalog.Layout) error {
 	if c.o.Describes == nil {
 		return nil
@@ -10,7 +10,7 @@ func (c *contents) Described(l *catalog.Layout) error {
 	return c.o.Describes(&l.Layout)
 }
 
-// descriptions looks at what rows say of their checkpoints, at each layout once.
+// descriptions validates the descriptions in rows, each layout once.
 type descriptions struct {
 	o    *Options
 	seen map[*catalog.Layout]error
@@ -20,7 +20,7 @@ func describing(o *Options) descriptions {
 	return descriptions{o: o, seen: map[*catalog.Layout]error{}}
 }
 
-// wrong is what is wrong with a row beside the bytes of its checkpoint; nil: nothing.
+// wrong returns the error in a row's description or meta; nil: none. It reads no bytes of the checkpoint.
 func (d *descriptions) wrong(row *catalog.Row) error {
 	if d.o.Describes == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 
 const lockName = "lock"
 
-// Dir is a directory that is open for writing. Its methods may be called from any goroutine, but for Apply and what reads State: those take turns by the
-// caller's lock.
+// Dir is a directory that is open for writing. Its methods are safe for concurrent use, except Apply and readers of State: the caller serializes those with
+// Guard.
 type Dir struct {
 	*contents
 	lock    vfs.Lock
@@ -27,14 +27,14 @@ type Dir struct {
 	indexes indexes
 	indexQueue
 	area    area
-	bad     map[uint64]bool // data files to whose commit areas nothing could be written
-	refused int64           // how long the catalog was when it could not be written anew
-	spare   int64           // bytes that batches have left of what they may say again
-	moved   bool            // the log was told that the directory has another name
-	lost    error           // why the directory is not this process's any more; nil: it is
-	unclear bool            // nobody knows whether the latest batch, which failed, is there
+	bad     map[uint64]bool // data files whose commit areas could not be written
+	refused int64           // excess of the catalog when the last compaction failed; 0: it did not
+	spare   int64           // bytes that earlier batches have left unused of their share for repeated definitions
+	moved   bool            // the log has a warning that the directory was renamed
+	lost    error           // why this process has lost the directory; nil: it has not
+	unclear bool            // the latest batch failed, and may or may not be on the medium
 
-	ballast   bool // there is one, of its full size
+	ballast   bool // the ballast exists at its full size
 	ballasted time.Time
 
 	mu     sync.Mutex
@@ -46,7 +46,8 @@ type Dir struct {
 	ended  chan struct{}
 }
 
-// Open opens a directory for writing; it is made, and made a store, if it is none yet. What an interrupted process has left, and nothing counts on, is removed.
+// Open opens a directory for writing; it creates the directory and the store if there are none. It removes files that an interrupted process has left and
+// no committed record refers to.
 func Open(o Options) (_ *Dir, err error) {
 	if o.Guard == nil {
 		o.Guard = &sync.Mutex{}
@@ -83,7 +84,6 @@ func Open(o Options) (_ *Dir, err error) {
 	return open(c, lock)
 }
 
-// lock takes the lock on the directory, or fails with ErrLocked.
 func (o *Options) lock() (vfs.Lock, error) {
 	lock, err := o.FS.Lock(o.path(lockName))
 	if errors.Is(err, vfs.ErrTaken) {
@@ -106,7 +106,7 @@ func open(c *contents, lock vfs.Lock) (*Dir, error) {
 	d.log = journal.Open(o, c.log)
 	if err := d.settle(); err != nil {
 		if noSpace(err) {
-			d.o.makeBallast(d.o.Capacity) // the attempt has used up what there was
+			d.o.makeBallast(d.o.Capacity) // the attempt has used up the old one
 		}
 		return nil, errors.Join(err, d.log.Close())
 	}
@@ -114,7 +114,7 @@ func open(c *contents, lock vfs.Lock) (*Dir, error) {
 	return d, nil
 }
 
-// settle makes what was found what is there, whatever happens: only then may anything be removed or written over.
+// settle makes the recovered state durable. Nothing may be removed or overwritten before that.
 func (d *Dir) settle() (err error) {
 	if err := d.o.withBallast(d.begin); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (d *Dir) settle() (err error) {
 	return err
 }
 
-// begin makes what was found of the catalog durable.
+// begin makes the recovered catalog durable.
 func (d *Dir) begin() error {
 	if err := d.syncAhead(); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (d *Dir) begin() error {
 	case d.damage() != nil || d.contents.log.Shadowed:
 		return d.compact()
 	case d.contents.log.Files == 0:
-		return d.log.Begin() // before there are data files: see withoutCatalog
+		return d.log.Begin() // before data files exist: see withoutCatalog
 	}
 	if err := d.log.Resume(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (d *Dir) begin() error {
 	return d.settleAhead(d.log)
 }
 
-// writable refuses a store with checkpoints of which nobody here knows where they lie.
+// writable refuses a store with checkpoints whose storage form, and so their location, this version cannot decode.
 func (c *contents) writable() error {
 	if n := c.state.Unreadable(); n > 0 {
 		return fmt.Errorf("%s: %w: %d of its checkpoints are stored in a way that this one does not know", c.o.Dir, ErrVersion, n)
@@ -160,13 +160,13 @@ func (c *contents) writable() error {
 	return nil
 }
 
-// Space is where the bytes of checkpoints go.
+// Space returns the space that has the bytes of checkpoints.
 func (d *Dir) Space() *segment.Space { return d.data }
 
-// State is what is durable.
+// State returns the committed state.
 func (c *contents) State() *catalog.State { return c.state }
 
-// Occupied are the ranges of the space, ascending, that the catalog counted on when the directory was opened.
+// Occupied yields the ranges of the space, ascending, that the catalog referred to when the directory was opened.
 func (c *contents) Occupied() iter.Seq2[int64, int64] {
 	return func(yield func(from, end int64) bool) {
 		for _, r := range c.runs {
@@ -177,7 +177,7 @@ func (c *contents) Occupied() iter.Seq2[int64, int64] {
 	}
 }
 
-// Place is where in the space a row's bytes lie.
+// Place returns the range of the space that a row's bytes take.
 func (c *contents) Place(row *catalog.Row) (off, n int64, err error) {
 	r, ok := c.identity.place(row.Extents)
 	if !ok {
@@ -186,7 +186,7 @@ func (c *contents) Place(row *catalog.Row) (off, n int64, err error) {
 	return r.from, r.end - r.from, nil
 }
 
-// Close ends with the changes that were given, and gives the directory to whoever opens it next.
+// Close commits the changes that were handed over, and releases the directory for the next opener.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	if d.closed {
@@ -206,7 +206,7 @@ func (d *Dir) Close() error {
 	}
 	ended := end()
 	if err := errors.Join(ended, d.owns()); err != nil {
-		d.data.Bar(err) // the data files may be another process's by now
+		d.data.Bar(err) // another process may own the data files by now
 	}
 	return errors.Join(ended, d.data.Close(), d.lock.Close(), d.o.release())
 }

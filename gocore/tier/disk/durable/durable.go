@@ -1,18 +1,21 @@
-// Package durable is a store's directory: what it holds, how checkpoints get into it, and how they are found again.
+// Package durable implements the durable tier: the directory of a store, how a checkpoint is committed to it, and how the next process finds it again.
 //
-// The directory has an identity (velocpy.store, and a copy in velocpy.copy), a lock, a catalog (package journal, in records of package catalog) and data files (package segment). A
-// checkpoint is committed in this order, and is there, whatever happens, from the end of the last step on:
+// The directory has an identity (velocpy.store, and a copy in velocpy.copy), a lock, a catalog and data files. Package journal stores the catalog as
+// batches of records, package catalog encodes the records, and package segment manages the data files. A checkpoint is committed in these steps. It
+// survives a crash from the end of the last step on:
 //
-//  1. its bytes are written to a place that nothing in the catalog counts on;
-//  2. the data files, and the directory if a file is new, are synced;
-//  3. a batch of the catalog that says where they lie is written and synced; of many changes, several batches, one after the other.
+//  1. its bytes are written to a range that no committed record refers to;
+//  2. the data files are synced, and the directory too if a file is new;
+//  3. a batch of the catalog that gives the location of the bytes is written and synced; a large group takes several batches, one after the other.
 //
-// What a commit of little says is written to the data file instead, before step 2, and the catalog gets it later: see area.go.
+// A small commit writes its records to the commit area of the data file instead, before step 2. The catalog gets them later: see area.go.
 //
-// A checkpoint that is dropped or replaced is so from the batch, or the frame of a commit area, on that says it, and its place is written to after that. Nothing
-// is written over that counts, so that a crash at any moment leaves what was there. Many changes share the syncs of step 2, and those in a batch that of step 3.
+// A dropped or replaced checkpoint is gone from the batch, or the commit-area frame, that records it. Its range is reused only after that. Committed bytes
+// are never overwritten, so a crash at any moment leaves the committed state intact. Many changes share the syncs of step 2, and the changes of a batch
+// share the sync of step 3.
 //
-// One process at a time has a directory open for writing; any number read it meanwhile. docs/format.md describes the bytes, docs/durable.md why it is so.
+// One process at a time has a directory open for writing; any number of processes may read it meanwhile. docs/format.md describes the bytes,
+// docs/durable.md the reasons.
 package durable
 
 import (
@@ -35,64 +38,65 @@ import (
 var (
 	// ErrNoStore: the directory holds no store.
 	ErrNoStore = errors.New("no store")
-	// ErrLocked: somebody else has the store open for writing.
+	// ErrLocked: another process, or another Dir of this one, has the store open for writing.
 	ErrLocked = errors.New("the store is open for writing elsewhere")
-	// ErrVersion: the store was written by a later version, which says more than this one understands.
+	// ErrVersion: a later version wrote the store, with content that this version does not understand.
 	ErrVersion = errors.New("the store is of a later version")
-	// ErrDamaged: something that was acknowledged is not there any more. Reading is possible as far as it goes; writing is not before a repair.
+	// ErrDamaged: acknowledged content is missing. Reading works as far as the remaining content allows; writing needs a repair first.
 	ErrDamaged = errors.New("the store is damaged")
-	// ErrLost: the directory, or the lock on it, is not this process's any more. Nothing is written to it; what was acknowledged is where it was.
+	// ErrLost: this process does not own the directory, or the lock on it, any more. It writes nothing more to it; acknowledged content stays where it was.
 	ErrLost = errors.New("the store was lost")
 	// ErrClosed: the directory is closed.
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Options say where a store lies and how it is opened.
+// Options configure where a store is and how it is opened.
 type Options struct {
 	FS           vfs.FS
 	Dir          string
-	Capacity     int64 // bytes for checkpoints; what lies there already counts, and is never too much
-	SegmentBytes int64 // length of the data files of a store that is made now; 0: segment.DefaultSegmentBytes
+	Capacity     int64 // bytes for checkpoints; those that are there already count, even when they exceed it
+	SegmentBytes int64 // length of the data files of a store that is created now; 0: segment.DefaultSegmentBytes
 	Direct       bool  // I/O past the page cache, where the file system allows it
-	Repair       bool  // goes on with what is left of a damaged catalog
-	// Slack is by how much the catalog may be longer than what it says, in bytes; 0: a few MiB. It is written anew then.
+	Repair       bool  // open a store with a damaged catalog, with the records that are left
+	// Slack is the number of bytes by which the catalog may exceed its live content before it is compacted; 0: a few MiB.
 	Slack int64
-	// Describes and Annotates tell whether the text of a layout describes it, and whether a meta is one of that layout; see package description. nil: Check does not look.
+	// Describes and Annotates validate a row: Describes whether the text of a layout describes it, Annotates whether a meta fits that layout; see package
+	// description. nil: Check skips them.
 	Describes func(*model.Layout) error
 	Annotates func(l *model.Layout, meta string) error
-	// Land is told of every group of changes, in their order, when its fate is known; it takes Guard and calls Apply for each. suspect are segments a
-	// sync of which has failed just now: nothing may be put there any more. nil: nobody is told.
+	// Land is called with every group of changes, in order, once their outcome is known. It takes Guard and calls Apply for each change. suspect lists
+	// segments whose sync has just failed: nothing may be written to them any more. nil: Dir calls Apply itself.
 	Land func(group []*Change, suspect []int64)
-	// Landed is called behind Land, while nothing is synced: it may give room of data files back that nothing counts on. nil: nobody does.
+	// Landed is called after Land, while no sync runs: it may free ranges of data files that no committed record refers to. nil: it is not called.
 	Landed func()
-	// Guard is the caller's lock for State; nil: nobody else looks at it.
+	// Guard is the caller's lock for State; nil: Dir uses a lock of its own.
 	Guard sync.Locker
 
-	held  vfs.HeldDir // the directory, once it is open; FS is this then
-	above vfs.FS      // what FS was before
+	held  vfs.HeldDir // the open directory; FS equals it from then on
+	above vfs.FS      // FS before hold
 
-	made     made          // how a store is made that is made now
-	prompt   bool          // what indexes and catalog are to say is not put off
-	idle     time.Duration // it is put off for so long; 0: idleDelay
-	rebuilds bool          // that there is no catalog is no error, but a loss
+	made     made          // layout of the data files when a store is created; tests create older layouts
+	prompt   bool          // indexes and catalog are written at once, not deferred
+	idle     time.Duration // delay of deferred writes; 0: idleDelay
+	rebuilds bool          // a missing catalog is recorded as a loss rather than returned as an error
 }
 
-// made says what the data files of a new store have.
+// made is the layout of the data files of a new store.
 type made int
 
 const (
 	madeWhole   made = iota // heads, indexes and commit areas
-	madeIndexed             // heads and indexes, as in some stores
-	madeHeads               // heads alone, as in some stores
-	madeBare                // nothing but segments, as in version 0.1
+	madeIndexed             // heads and indexes, as some existing stores have them
+	madeHeads               // heads alone, as some existing stores have them
+	madeBare                // only segments, as in version 0.1
 )
 
-// identity is that of a new store, but for what tells it from others.
+// identity returns the identity of a new store without its random id.
 func (m made) identity(segment int64) identity {
 	return identity{segment: segment, heads: m <= madeHeads, index: m <= madeIndexed, commits: m <= madeWhole}
 }
 
-// hold opens the directory. From then on all files in it are reached through it, whatever its name stands for.
+// hold opens the directory. All later file operations go through this handle, so that they reach the same directory even if its name changes.
 func (o *Options) hold() error {
 	if o.held != nil {
 		return nil
@@ -115,25 +119,25 @@ func (o *Options) release() error { return o.held.Close() }
 
 func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 
-// contents is what there is to know of a store without reading checkpoints.
+// contents is the metadata of a store: everything except the bytes of checkpoints.
 type contents struct {
 	o        Options
 	identity identity
-	bad      []badCopy // copies of the identity that are not what they should be
+	bad      []badCopy // damaged copies of the identity
 	state    *catalog.State
 	log      *journal.State
 	runs     []run
-	lost     []error // what was acknowledged and contradicts the rest, as when something before it is missing
-	ahead    ahead   // what was found in the commit area behind the catalog
+	lost     []error // acknowledged content that contradicts the rest, for example as an earlier record is missing
+	ahead    ahead   // frames of the commit area that follow the catalog's last batch
 }
 
-// run is a range of the space that the catalog counts on.
+// run is a range of the space that committed records refer to.
 type run struct{ from, end int64 }
 
-// read finds out what a directory holds.
+// read loads the metadata of a directory.
 func read(o Options) (*contents, error) {
 	c := &contents{o: o}
-	others, err := stored(&o) // before the identity, which is whole before there is anything else
+	others, err := stored(&o) // before the identity, which a maker completes before it creates any other file
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return nil, err
 	}
@@ -176,7 +180,7 @@ func (c *contents) readLog() (err error) {
 	return err
 }
 
-// readTwice reads a damaged catalog anew, the definitions first: rows whose definitions are damaged are found by those that stand elsewhere.
+// readTwice reads a damaged catalog again, definitions first. A row whose own definition is damaged then finds the copy that another batch repeats.
 func (c *contents) readTwice() (err error) {
 	c.state, c.lost = catalog.New(), nil
 	define := func(record []byte) error {
@@ -190,13 +194,13 @@ func (c *contents) readTwice() (err error) {
 	return err
 }
 
-// withoutCatalog tells whether that there is none is a loss. A catalog is begun before data files are made.
+// withoutCatalog decides whether a missing catalog is a loss. A writer begins the catalog before it creates data files.
 func (c *contents) withoutCatalog() error {
 	names, err := c.o.FS.List(c.o.Dir)
 	if err != nil || !slices.ContainsFunc(names, isData) {
 		return err
 	}
-	c.log, err = journal.Read(c.journal(), c.apply) // it may have been begun since, by whoever writes to the store
+	c.log, err = journal.Read(c.journal(), c.apply) // the store's writer may have begun it since
 	if err == nil && c.log.Files == 0 {
 		err = fmt.Errorf("%s: %w: there are data files, and no catalog that says what is in them; `velocpy check --repair --rebuild` takes that from the data files", c.o.Dir, ErrDamaged)
 		if c.o.rebuilds {
@@ -212,7 +216,7 @@ func isData(name string) bool {
 	return ok
 }
 
-// apply leaves records out that rely on what is missing.
+// apply applies a record, and skips records that depend on missing ones.
 func (c *contents) apply(record []byte) error {
 	err := c.state.Apply(record)
 	if errors.Is(err, catalog.ErrMalformed) {
@@ -222,7 +226,7 @@ func (c *contents) apply(record []byte) error {
 	return err
 }
 
-// mostLost is how many losses are told one by one.
+// mostLost bounds the number of losses that are listed individually.
 const mostLost = 100
 
 func (c *contents) lose(err error) {
@@ -235,7 +239,7 @@ func (c *contents) journal() journal.Options {
 	return journal.Options{FS: c.o.FS, Dir: c.o.Dir, Store: c.identity.store}
 }
 
-// damage is what of the catalog was acknowledged and is missing; nil: nothing.
+// damage returns an error that lists the acknowledged parts of the catalog that are missing; nil: none are.
 func (c *contents) damage() error {
 	var errs []error
 	for _, d := range c.log.Damage {

@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/base/status"
 )
 
-// Explain gives an error of the store in a directory its status; nil for errors that are not of this package. The status's text has the directory and says
-// what is the matter, so the cause adds only the reason.
+// Explain maps an error of this package to a status; nil for other errors. The text of the status names the directory and the problem, so its cause keeps
+// only the reason.
 func Explain(err error, dir string) *status.Error {
 	why := func(said error) error { return status.Without(err, dir, said.Error()) }
 	switch {

@@ -12,35 +12,35 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// Kind is one of damage.
+// Kind classifies damage.
 type Kind string
 
 const (
-	Identity   Kind = "identity"   // a copy of the identity; another one is right
-	Heading    Kind = "head"       // the head of a data file, which says whose it is
-	Index      Kind = "index"      // what a data file says of what lies in it, so that the catalog can be rebuilt: it lacks checkpoints
-	Foreign    Kind = "foreign"    // a data file of another store, or of another number, stands in the place of one
-	Catalog    Kind = "catalog"    // a part of the catalog: what it said is not known
-	Missing    Kind = "missing"    // bytes of a checkpoint lie where no data file is
-	Unreadable Kind = "unreadable" // … cannot be read
-	Changed    Kind = "changed"    // … are not those that were written
-	// Description: what the catalog says of a checkpoint's regions is no description of them, or its meta is none.
+	Identity   Kind = "identity"   // a copy of the identity; another copy is intact
+	Heading    Kind = "head"       // the head of a data file, which names its store
+	Index      Kind = "index"      // the index of a data file lacks checkpoints, so that a rebuild of the catalog would lose them
+	Foreign    Kind = "foreign"    // a data file of another store or number is in the place of one
+	Catalog    Kind = "catalog"    // a part of the catalog; its records are lost
+	Missing    Kind = "missing"    // no data file has these bytes of a checkpoint
+	Unreadable Kind = "unreadable" // bytes of a checkpoint cannot be read
+	Changed    Kind = "changed"    // bytes of a checkpoint do not match its checksum
+	// Description: the catalog's description of a checkpoint's regions, or its meta, is invalid.
 	Description Kind = "description"
 )
 
-// Fault is damage, and how far it reaches.
+// Fault is one case of damage, with its extent.
 type Fault struct {
 	Kind     Kind
 	File     string
 	Offset   int64 // in the file
-	Bytes    int64 // 0: it cannot be told
+	Bytes    int64 // 0: unknown
 	Row      *Place
-	Harmless bool // nothing that was acknowledged is lost
-	Fleeting bool // read again, the bytes were right: memory, cable or controller are to be suspected rather than the medium
+	Harmless bool // no acknowledged content is lost
+	Fleeting bool // a second read was right: suspect memory, cable or controller rather than the medium
 	Why      string
 }
 
-// Place is where in a checkpoint damage is; of a Description it is the checkpoint alone.
+// Place is the damaged part of a checkpoint; for a Description, the whole checkpoint.
 type Place struct {
 	History string
 	Key     model.Key
@@ -50,7 +50,7 @@ type Place struct {
 	Bytes   int64 // of the region
 }
 
-// structure are the faults of identity and catalog.
+// structure returns the faults of identity and catalog.
 func (c *contents) structure() (all []Fault) {
 	for _, b := range c.bad {
 		all = append(all, Fault{Kind: Identity, File: b.file, Offset: b.at, Bytes: identityCopy, Harmless: true, Why: b.why.Error()})
@@ -64,7 +64,7 @@ func (c *contents) structure() (all []Fault) {
 	return all
 }
 
-// headFaults makes faults of heads, unless nothing lies in their files any more: then a writer may have begun them anew.
+// headFaults adds the faults of heads. It skips data files that no checkpoint uses any more, as a writer may have begun them anew.
 func (c *Check) headFaults(fresh *contents) {
 	for _, number := range slices.Sorted(maps.Keys(c.heads)) {
 		why := fresh.look(number)
@@ -80,7 +80,7 @@ func (c *Check) headFaults(fresh *contents) {
 	}
 }
 
-// indexFaults makes faults of indexes that still lack rows.
+// indexFaults adds the faults of indexes that still lack rows.
 func (c *Check) indexFaults(fresh *contents, files map[int64]int64) error {
 	maps.DeleteFunc(files, func(number, _ int64) bool { return c.incomplete[uint64(number)+1] == 0 })
 	now, err := fresh.incomplete(c.v.data, files, fresh.settled())
@@ -96,10 +96,11 @@ func (c *Check) indexFaults(fresh *contents, files map[int64]int64) error {
 	return nil
 }
 
-// rereadBytes bounds what is read a second time.
+// rereadBytes bounds the bytes that are read a second time.
 const rereadBytes = 256 << 20
 
-// settle makes faults of what is suspected, unless it has been dropped or replaced meanwhile: then the room may have been written to again.
+// settle turns suspicions into faults. It drops suspicions of checkpoints that were dropped or replaced meanwhile, as their range may have been written to
+// again.
 func (c *Check) settle() error {
 	c.sum.Faults = c.v.structure()
 	if len(c.found)+len(c.undescribed)+len(c.heads)+len(c.incomplete) == 0 {
@@ -152,7 +153,7 @@ func (c *Check) settle() error {
 	return w.close()
 }
 
-// counts tells whether a row is still that of its key.
+// counts tells whether a version is still the current one of its key.
 func (c *contents) counts(history string, key model.Key, serial uint64) bool {
 	id, ok := c.state.History(history)
 	if !ok {
@@ -162,7 +163,7 @@ func (c *contents) counts(history string, key model.Key, serial uint64) bool {
 	return ok && now == serial
 }
 
-// again is what a second look at a piece has found.
+// again is the result of a second read of a piece.
 type again struct {
 	piece *piece
 	found []suspicion
@@ -177,14 +178,14 @@ func (a *again) covers(s suspicion) bool {
 	return a.piece != nil && a.piece.row == s.row && a.piece.region == s.region && a.piece.from == s.from
 }
 
-// right tells whether nothing was wrong at the second look.
+// right tells whether the second read found nothing wrong.
 func (a *again) right(s suspicion) bool {
 	return s.fault != Missing && a.covers(s) && !slices.ContainsFunc(a.found, func(f suspicion) bool {
 		return f.start < s.start+s.bytes && s.start < f.start+f.bytes
 	})
 }
 
-// fault adds what is suspected to the faults, file by file, together with the one before if it goes on where that ends.
+// fault adds a suspicion to the faults, one fault per data file. It extends the previous fault where it continues that.
 func (c *Check) fault(s suspicion, history string, fleeting bool) {
 	span := s.row.Layout.Spans[s.region]
 	start := s.start
@@ -206,7 +207,7 @@ func (c *Check) fault(s suspicion, history string, fleeting bool) {
 	}
 }
 
-// join lengthens a fault by one that is its continuation.
+// join extends a fault by its continuation; false if by is none.
 func (f *Fault) join(by Fault) bool {
 	a, b := f.Row, by.Row
 	if a == nil || f.Kind != by.Kind || f.File != by.File || f.Fleeting != by.Fleeting || f.Kind == Unreadable && f.Why != by.Why ||

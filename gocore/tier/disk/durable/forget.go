@@ -2,7 +2,7 @@ package durable
 
 import "velocpy/gocore/tier/disk/catalog"
 
-// forget takes rows, by serial, out of the state.
+// forget drops rows from the state; gone maps serials to histories.
 func (c *contents) forget(gone map[uint64]uint32) error {
 	if len(gone) == 0 {
 		return nil

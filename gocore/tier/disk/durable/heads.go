@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// headBytes is how long the heads of the data files are; 0: they have none.
+// headBytes is the length of a data file's head; 0: files have none.
 func (i *identity) headBytes() int64 {
 	if i.heads {
 		return segment.HeadBytes
@@ -21,18 +21,18 @@ func (i *identity) headBytes() int64 {
 	return 0
 }
 
-// front is how much stands before the segment in a data file.
+// front is the number of bytes before the segment in a data file.
 func (i *identity) front() int64 { return i.headBytes() + i.indexBytes() + i.commitBytes() }
 
-// Half an index has this part of a segment, as a divisor, and so many bytes at the least and at the most: what says of checkpoints of one block each where they
-// lie. It is in memory when it is read.
+// Half an index has this part of a segment, as a divisor, within these limits in bytes. That is enough for the records of checkpoints of one block each. A
+// reader holds the whole half in memory.
 const (
 	indexShare = 32
 	leastIndex = segment.IndexPiece
 	mostIndex  = 64 << 20
 )
 
-// indexBytes is how long the indexes of the data files are; 0: they have none.
+// indexBytes is the length of both halves of a data file's index; 0: files have none.
 func (i *identity) indexBytes() int64 {
 	if !i.index {
 		return 0
@@ -40,14 +40,14 @@ func (i *identity) indexBytes() int64 {
 	return 2 * min(max(segment.Blocks(i.segment/indexShare), leastIndex), mostIndex)
 }
 
-// A commit area has this part of a segment, as a divisor, and so many bytes at the least and at the most.
+// A commit area has this part of a segment, as a divisor, within these limits in bytes.
 const (
 	commitShare = 1024
 	leastCommit = 4 * segment.Block
 	mostCommit  = 64 * segment.Block
 )
 
-// commitBytes is how long the commit areas of the data files are; 0: they have none.
+// commitBytes is the length of a data file's commit area; 0: files have none.
 func (i *identity) commitBytes() int64 {
 	if !i.commits {
 		return 0
@@ -55,7 +55,7 @@ func (i *identity) commitBytes() int64 {
 	return min(max(segment.Blocks(i.segment/commitShare), leastCommit), mostCommit)
 }
 
-// owner is the identity that the heads of data files carry; nil: they have none.
+// owner is the store id in the heads of data files; nil: they have no heads.
 func (i *identity) owner() *[16]byte {
 	if i.heads {
 		return &i.store
@@ -63,15 +63,17 @@ func (i *identity) owner() *[16]byte {
 	return nil
 }
 
-// head is that of a data file.
+// head returns the expected head of a data file.
 func (i *identity) head(number uint64) *segment.Head {
 	return &segment.Head{Store: i.store, Number: number, SegmentBytes: i.segment, Index: i.indexBytes() + i.commitBytes()}
 }
 
-// InFile is where in its data file an extent begins. Its own offset is that in the segment, which lies behind all that stands at the front of the file.
+// InFile returns the offset in its data file at which an extent begins. Extent.Offset counts from the segment, which follows the head, index and commit
+// area.
 func (c *contents) InFile(x catalog.Extent) int64 { return c.identity.front() + x.Offset }
 
-// look compares the head of a data file. The error wraps segment.ErrForeign or segment.ErrHead, or is that of opening or reading; a file that is gone has none.
+// look verifies the head of a data file. The error wraps segment.ErrForeign or segment.ErrHead, or is an error of opening or reading; a missing file gives
+// none.
 func (c *contents) look(number uint64) error {
 	if !c.identity.heads {
 		return nil
@@ -83,13 +85,13 @@ func (c *contents) look(number uint64) error {
 	return err
 }
 
-// own tells whether a data file may be removed as this store's: its head says so, or is damaged, or files have none.
+// own tells whether this store may remove a data file: its head names this store, or is damaged, or files have no heads.
 func (c *contents) own(number uint64) bool {
 	err := c.look(number)
 	return err == nil || errors.Is(err, segment.ErrHead)
 }
 
-// heads are the data files with heads that are not right, by number, and why. It opens and reads every data file once.
+// heads returns the data files with wrong heads, by number, with the error. It opens and reads every data file once.
 func (c *contents) heads() (map[uint64]error, error) {
 	if !c.identity.heads {
 		return nil, nil
@@ -114,12 +116,12 @@ func (c *contents) heads() (map[uint64]error, error) {
 	return wrong, nil
 }
 
-// unopened tells whether a file cannot be opened for a reason that lies in the file: a read of what lies in it says so.
+// unopened tells whether the file itself is why it cannot be opened. A read of its segment reports the error.
 func unopened(err error) bool {
 	return errors.Is(err, vfs.ErrNotFile) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || vfs.Unreadable(err)
 }
 
-// foreign fails with ErrDamaged if a data file belongs elsewhere: a writer may neither remove it nor write to it.
+// foreign fails with ErrDamaged if a data file belongs to another store or number: a writer may neither remove nor overwrite it.
 func (c *contents) foreign() error {
 	wrong, err := c.heads()
 	if err != nil {
@@ -134,7 +136,7 @@ func (c *contents) foreign() error {
 	return nil
 }
 
-// restoreHeads writes the damaged heads of data files again in which something lies, and returns how many.
+// restoreHeads rewrites damaged heads of data files that have checkpoints, and returns the number of rewritten heads.
 func (c *contents) restoreHeads() (restored int, err error) {
 	wrong, err := c.heads()
 	if err != nil {

@@ -20,31 +20,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The identity is what a directory is a store by: one file with two copies of the same block, written once, and a second file with a third copy, which
-// stands elsewhere on the medium. Stores of older versions have no second file until they are opened for writing.
+// The identity makes a directory a store. One file, written once, has two copies of the same block. A second file has a third copy, at another place of the
+// medium. Stores of older versions get the second file when they are first opened for writing.
 const (
 	identityName  = "velocpy.store"
 	copyName      = "velocpy.copy"
 	identityMagic = "VELOCPY\x00"
 	formatVersion = 1
-	identityBytes = 56   // of a copy that mean something
-	identityCopy  = 4096 // where the second copy begins
+	identityBytes = 56   // of a copy: the rest of the block is zero
+	identityCopy  = 4096 // length of a copy, and offset of the second one
 )
 
-// What a reader must know beside the version, as bits. Stores of version 0.1 have none.
+// Features that a reader must support beside the version, as bits. Stores of version 0.1 have none.
 const (
 	flagHeads = 1 << 0 // data files have heads
-	flagIndex = 1 << 1 // … and indexes behind them
-	// flagCommits: and commit areas behind these; the catalog may go on there.
+	flagIndex = 1 << 1 // … and indexes after the heads
+	// flagCommits: … and commit areas after the indexes; the newest catalog records may be in one of them.
 	flagCommits = 1 << 2
 )
 
 type identity struct {
 	store   [16]byte
-	segment int64 // length of what lies in a data file
+	segment int64 // length of the segment in a data file
 	heads   bool  // data files have heads
-	index   bool  // … and indexes behind them
-	commits bool  // … and commit areas behind these
+	index   bool  // … and indexes after the heads
+	commits bool  // … and commit areas after the indexes
 }
 
 func (i *identity) bytes() []byte {
@@ -98,10 +98,9 @@ func parseIdentity(p []byte) (i identity, err error) {
 	return i, nil
 }
 
-// mostSegment keeps sums of places in 64 bits.
+// mostSegment keeps sums of offsets within 64 bits.
 const mostSegment = 1 << 50
 
-// identityCopies are the copies of the identity.
 var identityCopies = [...]struct {
 	file string
 	at   int64
@@ -112,18 +111,18 @@ var identityCopies = [...]struct {
 	{copyName, 0, "the third copy of the identity"},
 }
 
-// badCopy is a copy of the identity that is not what it should be, while another one is.
+// badCopy is a damaged copy of the identity; another copy is intact.
 type badCopy struct {
 	file string
 	at   int64
 	why  error
 }
 
-// found is the identity of a store, and what is wrong with copies of it.
+// found is the identity of a store, with its damaged copies.
 type found struct {
 	identity
 	bad   []badCopy
-	alone bool // the second file was never written: by an older version, or by a maker that died
+	alone bool // the second file was never written: an older version made the store, or its maker died
 }
 
 var (
@@ -131,8 +130,8 @@ var (
 	errBlank  = errors.New("it was never written")
 )
 
-// readIdentity reads the identity. The copies are read one by one, so that a sector that cannot be read costs one of them. Those of the first file decide;
-// where both are wrong, the second file does.
+// readIdentity reads the identity. It reads the copies one by one, so that an unreadable sector costs only one of them. The copies of the first file take
+// precedence; if both are wrong, the second file counts.
 func readIdentity(o *Options) (found, error) {
 	var all [len(identityCopies)]identity
 	var wrong [len(identityCopies)]error
@@ -162,7 +161,7 @@ func readIdentity(o *Options) (found, error) {
 	f := found{identity: all[right], alone: errors.Is(outside, errAbsent) || errors.Is(outside, errBlank)}
 	for k, c := range identityCopies {
 		//mutation:second-identity-ignored
-		again := k == 1 && absent || k == 2 && f.alone // told with the first copy, or no damage
+		again := k == 1 && absent || k == 2 && f.alone // reported with the first copy, or not damage
 		if wrong[k] != nil && !again {
 			f.bad = append(f.bad, badCopy{c.file, c.at, fmt.Errorf("%s: %w", c.name, wrong[k])})
 		}
@@ -170,7 +169,7 @@ func readIdentity(o *Options) (found, error) {
 	return f, nil
 }
 
-// noIdentity is what is wrong where no copy is right. What cannot be read may be.
+// noIdentity returns the error for a store without an intact copy. An unreadable copy may be intact, so a read error takes precedence over damage.
 func (o *Options) noIdentity(wrong []error) error {
 	why := wrong[0]
 	for _, err := range wrong {
@@ -187,7 +186,7 @@ func (o *Options) noIdentity(wrong []error) error {
 	return fmt.Errorf("%s: %w: %s: %w", o.Dir, ErrDamaged, identityName, why)
 }
 
-// readCopies reads the copies in a file, one by one, and returns how many there are to be. wrong is what keeps one from being right.
+// readCopies reads the copies in a file, one by one, and returns their expected number. wrong receives the reason why a copy is not valid.
 func readCopies(o *Options, name string, all []identity, wrong []error) (n int, fatal error) {
 	n = map[string]int{identityName: 2, copyName: 1}[name]
 	file, err := o.FS.Open(o.path(name), false, false)
@@ -210,7 +209,7 @@ func readCopies(o *Options, name string, all []identity, wrong []error) (n int, 
 	return n, nil
 }
 
-// readCopy reads a copy. One that a writer has not ended may be blank.
+// readCopy reads a copy. If blank is set, a copy that its writer did not finish counts as never written.
 func readCopy(file vfs.File, at int64, blank bool) (i identity, wrong, fatal error) {
 	p := make([]byte, identityCopy)
 	n, err := file.ReadAt(p, at)
@@ -228,8 +227,8 @@ func readCopy(file vfs.File, at int64, blank bool) (i identity, wrong, fatal err
 	return i, wrong, nil
 }
 
-// makeIdentity makes the directory a store, unless it is one. As long as there is nothing else in it, who wrote the identity may have died before it was on
-// the medium, whatever the system shows: then it is written anew.
+// makeIdentity makes the directory a store, unless it is one. While the directory has no other files, the process that wrote the identity may have died
+// before it synced it, even if the file system shows it. The identity is then written again.
 func makeIdentity(o *Options) error {
 	f, err := readIdentity(o)
 	missing, damaged := errors.Is(err, ErrNoStore), errors.Is(err, ErrDamaged)
@@ -246,7 +245,7 @@ func makeIdentity(o *Options) error {
 	case others:
 		return fmt.Errorf("%s: %w: there are files of a store, but %s is missing", o.Dir, ErrDamaged, identityName)
 	case !missing:
-		// What was removed of the store must not come back without its identity.
+		// The sync keeps removed files of the store from coming back without its identity.
 		if err := o.FS.SyncDir(o.Dir); err != nil {
 			return err
 		}
@@ -270,20 +269,20 @@ func makeIdentity(o *Options) error {
 	return syncAbove(o)
 }
 
-// writeIdentity makes the first file.
+// writeIdentity creates the first file.
 func writeIdentity(o *Options, i *identity) error {
 	block := i.bytes()
 	return writeBlocks(o, identityName, append(block, block...))
 }
 
-// addCopy makes the second file. The store works without: on a full disk, it is made when the store is opened next.
+// addCopy creates the second file. The store works without it: on a full disk, the next open for writing creates it.
 func addCopy(o *Options, i *identity) {
 	if err := writeCopy(o, i); err != nil {
 		logring.Add(logring.Warning, "the third copy of the identity in "+o.Dir+" could not be written: "+err.Error())
 	}
 }
 
-// writeCopy makes the second file anew. It comes after the first one is on the medium.
+// writeCopy recreates the second file. The caller has synced the first file before.
 func writeCopy(o *Options, i *identity) error {
 	if err := removeAny(o, copyName); err != nil {
 		return err
@@ -328,8 +327,8 @@ func stored(o *Options) (bool, error) {
 	return false, err
 }
 
-// syncAbove sees to it that the directory of a new store is still there after a crash. It, or one that it lies in, may have been made by whoever died before
-// this; one that this user may not read was not.
+// syncAbove syncs the parents of a new store, so that its directory survives a crash. A process that died may have made the directory or a parent before. A
+// parent that this user may not read was made by another user, and needs no sync.
 func syncAbove(o *Options) error {
 	for dir := filepath.Clean(o.Dir); dir != filepath.Dir(dir); {
 		dir = filepath.Dir(dir)

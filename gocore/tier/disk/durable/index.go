@@ -17,21 +17,21 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// A data file says in its index of the checkpoints that lie in it what the catalog says of them, so that the catalog can be made anew from the data files.
-// What is to be said of a few small checkpoints is put off, so that not each of them takes a write of its own: see indexQueue. It is written before a sync of
-// their data files, and comes down with that. That a checkpoint was dropped or replaced the index does not say: it is written anew, in its other half, when the
-// half in use is full, and then says only what counts.
+// The index of a data file repeats the catalog's records of the checkpoints in the file, so that the catalog can be rebuilt from the data files. Entries of
+// a few small checkpoints are deferred, so that they share a write: see indexQueue. An index is written before a sync of its data file, and that sync makes
+// it durable. An index does not record that a checkpoint was dropped or replaced. When the half in use is full, the index is rewritten into the other half
+// with only the current checkpoints.
 //
-// The store works without: what cannot be written there is told in the log, and by Check.
+// The store works without indexes: a failure to write one is logged, and Check reports it.
 
-// described is a checkpoint as an index says it.
+// described is a checkpoint as an index records it.
 type described struct {
 	history string
 	row     *catalog.Row
-	change  *Change // that it comes from; nil: it is durable
+	change  *Change // the change that it comes from; nil: it is durable
 }
 
-// indexes are those of the data files of a directory that is open for writing. One goroutine has them.
+// indexes are the indexes of the data files of a directory that is open for writing. One goroutine uses them.
 type indexes struct {
 	c    *contents
 	data *segment.Space
@@ -42,25 +42,25 @@ func newIndexes(c *contents, data *segment.Space) indexes {
 	return indexes{c: c, data: data, of: map[uint64]*index{}}
 }
 
-// index is that of a data file.
+// index is the index of one data file.
 type index struct {
 	file       dataindex.File
-	discards   int64 // of the segment's file, when the index was read; -1: it could not be read
-	half       int64 // that is written to
+	discards   int64 // discards of the segment's file when the index was read; -1: it could not be read
+	half       int64 // the half that is written to
 	generation uint64
 	end        int64    // of its frames
-	block      []byte   // what stands before the end in its block
-	ends       [2]int64 // of what was written in the halves, in whole pieces
-	stale      bool     // it does not say all that it should
-	failures   int      // to write it, since it was not stale
-	skips      int      // changes for which it is not tried
+	block      []byte   // bytes before end in the block that contains it
+	ends       [2]int64 // end of the written part of each half, in whole pieces
+	stale      bool     // it lacks entries
+	failures   int      // failed writes since the index was last complete
+	skips      int      // changes to skip before the next attempt
 	told       bool
 }
 
-// frameBytes bounds what a frame says, unless one checkpoint alone says more: it is what damage to an index costs.
+// frameBytes bounds the content of a frame, unless one checkpoint alone is larger: it is the loss that damage to one frame of an index causes.
 const frameBytes = 16 << 10
 
-// add says in the index of a data file what lies in it from now on.
+// add appends entries for new checkpoints to the index of a data file.
 func (x *indexes) add(number uint64, rows []described) error {
 	i, err := x.open(number)
 	if err == nil && i.skips > 0 {
@@ -79,7 +79,7 @@ func (x *indexes) add(number uint64, rows []described) error {
 	return err
 }
 
-// renew writes an index anew, and returns when it is on the medium.
+// renew rewrites an index, and returns when it is synced.
 func (x *indexes) renew(number uint64) error {
 	i, err := x.open(number)
 	if err == nil {
@@ -94,20 +94,20 @@ func (x *indexes) renew(number uint64) error {
 	return err
 }
 
-// renewStale tries once more to write the indexes anew that lack something, before the directory is closed.
+// renewStale retries, before the directory is closed, to rewrite the indexes that lack entries.
 func (x *indexes) renewStale() {
 	for _, number := range slices.Sorted(maps.Keys(x.of)) {
 		if x.of[number].stale {
-			_ = x.renew(number) // the log has told
+			_ = x.renew(number) // a failure is logged
 		}
 	}
 }
 
-// lateRows is how many of the latest versions may be missing in indexes when a writer has died: more than a group and those before it that were put off.
+// lateRows bounds the latest versions that indexes may lack after a writer died: more than a group plus the deferred ones before it.
 const lateRows = 16 << 10
 
-// catchUp looks whether the indexes of the data files in which the latest checkpoints lie say all of them. A writer that died has put some off; such indexes are
-// written anew. Should that fail, the log tells, and a check.
+// catchUp finds indexes that lack the latest checkpoints, as a writer died before it wrote their deferred entries, and rewrites them. A failure is logged,
+// and Check reports it.
 func (x *indexes) catchUp() {
 	if err := x.sayLate(); err != nil {
 		logring.Add(logring.Warning, x.c.o.Dir+": nobody could see whether the indexes of data files say the latest checkpoints: "+err.Error())
@@ -135,18 +135,18 @@ func (x *indexes) sayLate() error {
 		return err
 	}
 	for _, number := range slices.Sorted(maps.Keys(lacking)) {
-		_ = x.renew(number) // the log tells
+		_ = x.renew(number) // a failure is logged
 	}
 	return nil
 }
 
-// failed notes that an index could not be written: it is tried again later, at longer and longer intervals.
+// failed records that an index could not be written. Retries come at exponentially growing intervals.
 func (x *indexes) failed(i *index, err error) {
 	if i == nil {
 		return
 	}
 	i.stale = true
-	i.generation++ // what was written of the next one is none
+	i.generation++ // a partly written next generation must not count
 	i.failures = min(i.failures+1, mostFailures)
 	i.skips = 1 << i.failures
 	if !i.told {
@@ -156,13 +156,13 @@ func (x *indexes) failed(i *index, err error) {
 	}
 }
 
-// mostFailures bounds the exponent: between two trials there are at most 2^mostFailures changes.
+// mostFailures bounds the exponent: between two attempts there are at most 2^mostFailures changes.
 const mostFailures = 12
 
-// halfBytes is how long half an index is.
+// halfBytes is the length of half an index.
 func (x *indexes) halfBytes() int64 { return x.c.identity.indexBytes() / 2 }
 
-// open gives the index of a data file, which is read when it is first asked for.
+// open returns the index of a data file; it reads it at first use.
 func (x *indexes) open(number uint64) (*index, error) {
 	discards := x.data.Discards(int64(number) - 1)
 	if i := x.of[number]; i != nil && i.discards == discards {
@@ -180,12 +180,12 @@ func (x *indexes) open(number uint64) (*index, error) {
 		halves, unread, err = x.c.readIndex(x.data, number)
 	}
 	if err != nil {
-		i.discards = -1 // it is read again the next time
+		i.discards = -1 // the next call reads it again
 		return i, err
 	}
 	i.ends = x.c.identity.indexEnds(halves)
 	i.resume(halves, x.halfBytes())
-	if unread { // there may be a later generation
+	if unread { // an unreadable block may have a later generation
 		i.stale = true
 		i.generation += unreadGenerations
 	}
@@ -193,11 +193,11 @@ func (x *indexes) open(number uint64) (*index, error) {
 	return i, nil
 }
 
-// unreadGenerations is more than an index goes through in its life.
+// unreadGenerations exceeds the number of generations in the life of an index.
 const unreadGenerations = 1 << 40
 
-// resume goes on with what was found in the halves of an index: behind the frames of the latest generation, if these follow each other from the beginning of
-// their half on. Otherwise some of them are damaged, and the index is to be written anew.
+// resume continues the latest generation that the halves have. If its frames are not contiguous from the beginning of their half, some are damaged, and the
+// index is marked for a rewrite.
 func (i *index) resume(halves [2][]byte, half int64) {
 	var latest []dataindex.Frame
 	for h, p := range halves {
@@ -226,7 +226,8 @@ func (i *index) resume(halves [2][]byte, half int64) {
 	i.block = slices.Clone(p[i.end/segment.Block*segment.Block : i.end])
 }
 
-// frames are the frames of rows, from an offset in the index on. A frame has one version of a key: as a record, it would be one that takes the other's place.
+// frames encodes rows as frames that begin at an offset in the index. A frame has at most one version of a key, as a second one in the same record would
+// replace the first.
 func (i *index) frames(rows []described, at, half int64) (all []byte) {
 	for len(rows) > 0 {
 		most := 1
@@ -234,8 +235,8 @@ func (i *index) frames(rows []described, at, half int64) (all []byte) {
 		n, keys := 0, map[keyOf]bool{}
 		for ; n < len(rows) && len(record.Bytes()) < most && !keys[keyOf{rows[n].history, rows[n].row.Key}]; n++ {
 			keys[keyOf{rows[n].history, rows[n].row.Key}] = true
-			_ = record.Put(rows[n].history, rows[n].row) // what cannot be said is refused by the catalog too
-			if n == 0 {                                  // a long layout is said for several
+			_ = record.Put(rows[n].history, rows[n].row) // the catalog refuses rows that cannot be encoded, too
+			if n == 0 {                                  // a long layout is shared by several rows
 				most = int(min(max(frameBytes, 8*int64(len(record.Bytes()))), half/4))
 			}
 		}
@@ -245,7 +246,7 @@ func (i *index) frames(rows []described, at, half int64) (all []byte) {
 	return all
 }
 
-// append writes frames behind those that there are.
+// append writes frames after the existing ones.
 func (x *indexes) append(i *index, rows []described) error {
 	half := x.halfBytes()
 	frames := i.frames(rows, i.half*half+i.end, half)
@@ -269,7 +270,7 @@ func (x *indexes) append(i *index, rows []described) error {
 	return nil
 }
 
-// padded fills what is to be written at an offset of a half up, to a whole block, and to a whole piece where that is new.
+// padded pads p, to be written at an offset of a half, to a whole block, or to a whole piece where it extends the written part.
 func (i *index) padded(p []byte, at, half int64) []byte {
 	end := at + int64(len(p))
 	to := segment.Blocks(end)
@@ -281,8 +282,8 @@ func (i *index) padded(p []byte, at, half int64) []byte {
 
 func (i *index) wrote(at, n int64) { i.ends[i.half] = max(i.ends[i.half], at+n) }
 
-// rewrite writes the index anew, in its other half, with what counts. Its first block comes last, behind a sync of the others: until then the half
-// that there was is the one that a reader goes by.
+// rewrite writes the current checkpoints into the other half of the index. Its first block is written last, after a sync of the others: until then a reader
+// uses the old half.
 func (x *indexes) rewrite(i *index) error {
 	half := x.halfBytes()
 	next := *i
@@ -309,15 +310,15 @@ func (x *indexes) rewrite(i *index) error {
 	return nil
 }
 
-// image are the frames of all that counts in a data file, the latest as far as they fit.
+// image returns the frames of all current checkpoints in a data file, or of the latest that fit.
 func (x *indexes) image(i *index, half int64) []byte {
 	rows := x.c.rowsIn(i.file.Number)
 	slices.SortFunc(rows, func(a, b described) int { return int(int64(b.row.Serial) - int64(a.row.Serial)) })
-	room := half - half/8 // for what comes next
+	room := half - half/8 // leaves room for later entries
 	for {
 		frames := i.frames(rows, i.half*half, half)
 		switch {
-		case len(rows) == 0: // its generation has to stand somewhere
+		case len(rows) == 0: // an empty frame, which records the generation
 			return i.file.Append(nil, i.generation, i.half*half, []byte{})
 		case int64(len(frames)) <= room:
 			return frames
@@ -330,12 +331,12 @@ func (x *indexes) image(i *index, half int64) []byte {
 		if fit := int(float64(len(rows)) * float64(room) / float64(len(frames)+1)); fit > 0 {
 			rows = rows[:fit]
 		} else {
-			rows = rows[1:] // one alone has no room
+			rows = rows[1:] // a single row exceeds the room
 		}
 	}
 }
 
-// rowsIn are the rows that lie in a data file, with a part at least.
+// rowsIn returns the rows that have at least a part in a data file.
 func (c *contents) rowsIn(number uint64) (all []described) {
 	if c.o.Guard != nil {
 		c.o.Guard.Lock()
@@ -348,7 +349,7 @@ func (c *contents) rowsIn(number uint64) (all []described) {
 	return all
 }
 
-// describe is what the index of a data file says of a row that lies there. The hashes of its leaves, which may be long, stand where it begins.
+// describe returns the index entry of a row for a data file. Only the file where the row begins gets the hashes of its leaves, as they may be long.
 func describe(history string, row *catalog.Row, number uint64) described {
 	if row.Extents[0].File != number {
 		other := *row
@@ -358,10 +359,11 @@ func describe(history string, row *catalog.Row, number uint64) described {
 	return described{history: history, row: row}
 }
 
-// indexStep is how much of an index is read at once.
+// indexStep is the size of a read of an index.
 const indexStep = 1 << 20
 
-// readIndex reads the halves of a data file's index, up to where a step has nothing but zeroes: nothing was written there. Blocks that cannot be read are zero.
+// readIndex reads the halves of a data file's index. It stops at a step that is all zero, as nothing was written from there on. Unreadable blocks read as
+// zero.
 func (c *contents) readIndex(data *segment.Space, number uint64) (halves [2][]byte, unread bool, err error) {
 	half := c.identity.indexBytes() / 2
 	for h := range halves {
@@ -382,7 +384,7 @@ func (c *contents) readIndex(data *segment.Space, number uint64) (halves [2][]by
 	return halves, unread, nil
 }
 
-// indexEnds are where what was written in the halves of an index ends, in whole pieces.
+// indexEnds returns the end of the written part of each half of an index, in whole pieces.
 func (i *identity) indexEnds(halves [2][]byte) (ends [2]int64) {
 	for h, p := range halves {
 		written := int64(len(bytes.TrimRight(p, "\x00")))
@@ -397,7 +399,7 @@ func readBlocks(data *segment.Space, number uint64, off int64, p []byte) (unread
 	return why != nil, err
 }
 
-// blockwise fills p with what read gives for offsets in it: at once, or block by block where the medium refuses some of it. What it refuses is zero.
+// blockwise fills p by calls of read with offsets in it: one call, or one per block if the medium refuses a part. Refused blocks are zero.
 func blockwise(p []byte, read func(at int64, some []byte) error) (unread, err error) {
 	if err = read(0, p); !vfs.Unreadable(err) {
 		return nil, err
@@ -415,12 +417,12 @@ func blockwise(p []byte, read func(at int64, some []byte) error) (unread, err er
 	return unread, nil
 }
 
-// indexed calls f for everything that a data file's index says, also for what does not count any more: frame by frame, with a State of each, in the order in
-// which it was said, but that a rewritten index says everything in no order.
+// indexed calls f with a State of each frame in a data file's index, including entries of dropped checkpoints. Frames come in the order of writing, but
+// within a rewritten index the entries have no order.
 func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.State)) error {
 	halves, _, err := c.readIndex(data, number)
 	if errors.Is(err, segment.ErrUnwritten) || errors.Is(err, segment.ErrForeign) || errors.Is(err, io.ErrUnexpectedEOF) || unopened(err) {
-		return nil // a read of what lies in it says so
+		return nil // a read of the segment reports the error
 	}
 	if err != nil {
 		return err
@@ -432,18 +434,18 @@ func (c *contents) indexed(data *segment.Space, number uint64, f func(*catalog.S
 	}
 	slices.SortStableFunc(frames, func(a, b dataindex.Frame) int { return cmp.Compare(a.Generation, b.Generation) })
 	for _, frame := range frames {
-		if s := catalog.New(); s.Apply(frame.Payload) == nil { // else it was made by somebody else
+		if s := catalog.New(); s.Apply(frame.Payload) == nil { // otherwise no velocpy writer made it
 			f(s)
 		}
 	}
 	return nil
 }
 
-// versions are those of the rows that lie in each data file, with serials up to a largest one.
+// versions returns the rows with a part in each data file, with serials up to most.
 func (c *contents) versions(most uint64) map[uint64][]lying {
 	all := map[uint64][]lying{}
 	var row lying
-	before := uint64(math.MaxUint64) // the serial of the row that the last extent was of; none has this one
+	before := uint64(math.MaxUint64) // serial of the previous extent's row; no row has this initial value
 	c.state.EachExtent(func(_ uint32, serial uint64, x catalog.Extent) bool {
 		if serial != before {
 			row, before = lying{serial, int64(x.File-1)*c.identity.segment + x.Offset}, serial
@@ -456,7 +458,8 @@ func (c *contents) versions(most uint64) map[uint64][]lying {
 	return all
 }
 
-// settled is the largest serial of which the indexes have to say everything: a writer that has the store open, or died, may have put off what came later.
+// settled is the largest serial up to which indexes must be complete. A writer that has the store open, or died, may have deferred the entries of later
+// ones.
 func (c *contents) settled() uint64 {
 	if c.log.Closed {
 		return math.MaxUint64
@@ -464,7 +467,7 @@ func (c *contents) settled() uint64 {
 	return max(c.state.MaxSerial(), lateRows) - lateRows
 }
 
-// unindexed is how many of these versions the index of their data file does not say.
+// unindexed returns how many of the versions the index of their data file lacks.
 func (c *contents) unindexed(data *segment.Space, number uint64, versions []lying) (lacking int, err error) {
 	said := map[lying]bool{}
 	err = c.indexed(data, number, func(s *catalog.State) {
@@ -483,8 +486,8 @@ func (c *contents) unindexed(data *segment.Space, number uint64, versions []lyin
 	return lacking, err
 }
 
-// incomplete are the data files with indexes that lack rows which lie in them, with serials up to a largest one, and how many. Those of files that are not there,
-// or belong elsewhere, are left out.
+// incomplete returns the data files whose indexes lack rows with serials up to most, with the number of rows. It skips files that are missing or belong to
+// another store.
 func (c *contents) incomplete(data *segment.Space, files map[int64]int64, most uint64) (map[uint64]int, error) {
 	if !c.identity.index {
 		return nil, nil

@@ -11,22 +11,23 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// What the indexes are to say of small checkpoints that are committed one by one is put off, until there is more of it, no commit has come for idleDelay, or the
-// directory is closed: a write for each would make such a commit a quarter slower. Meanwhile the commit area says it, or, where a store has none or checkpoints
-// have no checksums, the catalog alone; a process that dies leaves it to the next writer to say it, in catchUp.
+// Index entries of small checkpoints that are committed one by one are deferred, as a write for each would make such a commit a quarter slower. They are
+// written when they have accumulated, when no commit has come for idleDelay, or when the directory is closed. Meanwhile the records are in the commit area.
+// In a store without commit areas, or for checkpoints without checksums, only the catalog has them. If the process dies, the next writer adds the entries:
+// see catchUp.
 const (
 	putOffRows  = 128
 	putOffBytes = 64 << 20 // of the space
 	idleDelay   = 100 * time.Millisecond
 )
 
-// indexQueue is what the indexes are still to say. The goroutine that commits has it.
+// indexQueue holds the deferred index entries. The committing goroutine owns it.
 type indexQueue struct {
 	rows    map[uint64][]described // by data file
 	count   int
 	bytes   int64
-	written map[int64]bool // segments with indexes that were written since they were synced
-	suspect []int64        // segments a sync of which has failed, and nobody was told
+	written map[int64]bool // segments whose indexes were written since their last sync
+	suspect []int64        // segments whose sync failed, and that no Land call has reported yet
 	idle    *time.Timer
 }
 
@@ -34,7 +35,7 @@ func newIndexQueue() indexQueue {
 	return indexQueue{rows: map[uint64][]described{}, written: map[int64]bool{}}
 }
 
-// enqueue has the indexes say what lies in the data files from now on, at once or later. What cannot be said there is durable all the same.
+// enqueue queues index entries for a group, and writes them if enough have accumulated. A checkpoint whose entry cannot be written is durable all the same.
 func (d *Dir) enqueue(group []*Change) {
 	if !d.identity.index {
 		return
@@ -62,7 +63,8 @@ func (d *Dir) enqueue(group []*Change) {
 	}
 }
 
-// sayAtOnce writes what was put off, and what indexes are to say of a group, if that has checksums and is not said in a commit area.
+// sayAtOnce writes the deferred entries, including those of this group, if checkpoints of the group have checksums and their records are not in a commit
+// area.
 func (d *Dir) sayAtOnce(group []*Change) {
 	summed := func(c *Change) bool { return c.Put != nil && c.Put.Sums != nil }
 	if d.identity.commits && slices.ContainsFunc(group, summed) {
@@ -70,10 +72,10 @@ func (d *Dir) sayAtOnce(group []*Change) {
 	}
 }
 
-// writeIndexes writes what was put off.
+// writeIndexes writes the deferred entries.
 func (d *Dir) writeIndexes() {
 	for _, number := range slices.Sorted(maps.Keys(d.rows)) {
-		rows := slices.DeleteFunc(d.rows[number], func(r described) bool { return r.change.Err != nil }) // since it was put off
+		rows := slices.DeleteFunc(d.rows[number], func(r described) bool { return r.change.Err != nil }) // it failed after it was deferred
 		if len(rows) == 0 {
 			continue
 		}
@@ -82,14 +84,14 @@ func (d *Dir) writeIndexes() {
 			d.written[int64(number)-1] = true
 		case errors.Is(err, segment.ErrSuspect):
 			d.suspect = append(d.suspect, int64(number)-1)
-		} // of other errors the log tells
+		} // indexes.failed logs other errors
 	}
 	clear(d.rows)
 	d.count, d.bytes = 0, 0
 	killpoint.Pass(killpoint.IndexWritten)
 }
 
-// unsynced are these segments, and those whose indexes have been written since they were synced.
+// unsynced returns the given segments and those whose indexes were written since their last sync.
 func (d *Dir) unsynced(segments []int64) []int64 {
 	segments = slices.AppendSeq(segments, maps.Keys(d.written))
 	clear(d.written)
@@ -97,7 +99,7 @@ func (d *Dir) unsynced(segments []int64) []int64 {
 	return slices.Compact(segments)
 }
 
-// drainIndexes writes and syncs what no commit does. Of segments where a sync fails the next group is told.
+// drainIndexes writes and syncs deferred entries without a commit. The next group reports segments whose sync fails here.
 func (d *Dir) drainIndexes() {
 	if d.count > 0 && d.owns() == nil {
 		d.writeIndexes()
@@ -107,14 +109,14 @@ func (d *Dir) drainIndexes() {
 	}
 }
 
-// awaitIdle has what was put off done when no commit has come for idleDelay. The timer may have fired while the last one was on its way.
+// awaitIdle schedules the deferred work for when no commit has come for idleDelay. The timer may have fired while the last commit ran.
 func (d *Dir) awaitIdle() {
 	if d.count+len(d.written)+len(d.area.records) > 0 {
 		d.restartIdleTimer(cmp.Or(d.o.idle, idleDelay))
 	}
 }
 
-// restartIdleTimer has run go on when no commit has come for so long.
+// restartIdleTimer wakes run after delay without a commit.
 func (d *Dir) restartIdleTimer(delay time.Duration) {
 	if d.idle == nil {
 		d.idle = time.AfterFunc(delay, d.becameIdle)

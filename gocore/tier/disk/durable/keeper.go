@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/tier/disk/journal"
 )
 
-// keeper has a directory open to put it in order: nobody else writes there, and no checkpoint is written at all.
+// keeper has a directory open for maintenance: it holds the lock, and writes no checkpoints.
 type keeper struct {
 	*contents
 	lock    vfs.Lock
@@ -19,7 +19,7 @@ type keeper struct {
 	rebuilt Rebuilt
 }
 
-// keep opens a directory so; it makes none. A damaged one is refused, unless it is to be mended.
+// keep opens an existing directory for maintenance. It refuses a damaged one, unless mending is given.
 func keep(o Options, mending *Mending) (*keeper, error) {
 	if err := o.hold(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func keepHeld(o Options, mending *Mending) (*keeper, error) {
 	return k, nil
 }
 
-// keepLocked finds out what there is, and rebuilds what is to be.
+// keepLocked reads the metadata, and rebuilds the parts that mending asks for.
 func keepLocked(o Options, mending *Mending) (k *keeper, err error) {
 	k = &keeper{}
 	if o.rebuilds {
@@ -87,7 +87,7 @@ func keepLocked(o Options, mending *Mending) (k *keeper, err error) {
 	return k, nil
 }
 
-// settle makes what was found what is there, whatever happens.
+// settle makes the recovered state durable.
 func (k *keeper) settle() error {
 	if err := k.syncAhead(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (k *keeper) settle() error {
 	return k.settleAhead(k.log)
 }
 
-// faulty tells whether something of the catalog is damaged, if only a frame without records.
+// faulty tells whether any part of the catalog is damaged, even a frame without records.
 func (k *keeper) faulty() bool { return len(k.contents.log.Damage) > 0 || len(k.lost) > 0 }
 
 func (k *keeper) close() error {
@@ -112,7 +112,7 @@ func (k *keeper) close() error {
 	return errors.Join(err, k.lock.Close(), k.o.release())
 }
 
-// owns fails with ErrLost when another process may have taken the store over.
+// owns fails with ErrLost when another process may have taken over the store.
 func (k *keeper) owns() error {
 	if err := k.lock.Held(); err != nil {
 		return fmt.Errorf("%s: %w: %w", k.o.Dir, ErrLost, err)
@@ -129,10 +129,10 @@ type doomed struct {
 	bytes   int64 // of the space
 }
 
-// dropsAtOnce keeps batches far below what a frame may hold.
+// dropsAtOnce keeps batches far below the limit of a frame.
 const dropsAtOnce = 512
 
-// drop drops rows, and returns when that is durable.
+// drop drops rows, and returns when the drops are durable.
 func (k *keeper) drop(rows []doomed) error {
 	for len(rows) > 0 {
 		if err := k.owns(); err != nil {
@@ -158,7 +158,7 @@ func (k *keeper) drop(rows []doomed) error {
 	return nil
 }
 
-// startAnew writes the catalog anew.
+// startAnew compacts the catalog.
 func (k *keeper) startAnew() error {
 	if err := k.owns(); err != nil {
 		return err

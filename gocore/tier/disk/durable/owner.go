@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// owns fails with ErrLost when the directory is not this process's any more: it was removed, or another process may have written to it. The committing
-// goroutine asks before each group. A directory that has another name now is still this process's.
+// owns fails with ErrLost when this process has lost the directory: it was removed, or another process may have written to it. The committing goroutine
+// calls it before each group. A directory that was renamed still belongs to this process.
 func (d *Dir) owns() error {
 	if d.lost != nil {
 		return d.lost
@@ -46,8 +46,8 @@ func (d *Dir) whereabouts() error {
 	return nil
 }
 
-// lockAgain makes a new lock file in place of one that was removed. A process that has opened the store since would have made one; of one that has
-// removed that again, the catalog may tell.
+// lockAgain creates a new lock file in place of a removed one. A process that has opened the store since has a lock file of its own, so locking fails. If
+// that process has closed the store and its lock file is gone, the catalog's newest file reveals its writes.
 func (d *Dir) lockAgain() error {
 	err := d.lock.Close()
 	d.lock = released{}
@@ -62,13 +62,13 @@ func (d *Dir) lockAgain() error {
 	return errors.Join(err, lockErr)
 }
 
-// released is a lock that was given up.
+// released stands for a lock that was closed.
 type released struct{}
 
 func (released) Held() error  { return vfs.ErrLockLost }
 func (released) Close() error { return nil }
 
-// lose keeps everything from being written to the directory from now on.
+// lose bars all further writes to the directory.
 func (d *Dir) lose(why error) error {
 	d.lost = fmt.Errorf("%s: %w: %w", d.o.Dir, ErrLost, why)
 	d.data.Bar(d.lost)

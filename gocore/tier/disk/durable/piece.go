@@ -7,32 +7,32 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// piece is what one reader looks at: leaves of a region.
+// piece is the unit of work of a verifying goroutine: a range of leaves of a region.
 type piece struct {
 	row        *catalog.Row
-	place      int64 // of the row in the space
+	place      int64 // offset of the row in the space
 	region     int
 	from, end  int // leaves
-	first      int // where in the row's Leaves those of the region begin
+	first      int // index in the row's Leaves of the region's first leaf
 	read       bool
-	unsuitable bool // sum and leaves of the region contradict each other
+	unsuitable bool // checksum and leaf hashes of the region contradict each other
 }
 
-// pieceLeaves bounds how long a reader is at a piece.
+// pieceLeaves bounds the leaves of a piece.
 const pieceLeaves = 64 << 20 / checksum.LeafBytes
 
-// cutter cuts a row into pieces. Behind the end of all data files the rest of a region is one piece.
+// cutter cuts a row into pieces. After the end of all data files, the rest of a region is one piece.
 type cutter struct {
 	row    *catalog.Row
 	place  int64
-	ends   int64 // of the space: no data file reaches further
+	ends   int64 // of the space: no data file reaches beyond it
 	read   bool
 	region int
 	leaf   int
 	first  int
 }
 
-// takeSome appends the next pieces, as many as lie together in what is read at once.
+// takeSome appends the next pieces, as many as one window covers.
 func (c *Check) takeSome(to []piece) []piece {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Check) takeSome(to []piece) []piece {
 // piecesAtOnce bounds the rows that are decoded at once.
 const piecesAtOnce = 4096
 
-// ahead is about where the next piece ends.
+// ahead estimates where the next piece ends.
 func (c *Check) ahead() int64 {
 	switch {
 	case c.cut.row != nil:
@@ -60,7 +60,7 @@ func (c *Check) ahead() int64 {
 	return 0
 }
 
-// begins and reaches are where in the space a piece lies.
+// begins and reaches return the range of a piece in the space.
 func (p *piece) begins() int64 {
 	return p.place + p.row.Layout.Spans[p.region].Offset + int64(p.from)*checksum.LeafBytes
 }
@@ -70,7 +70,7 @@ func (p *piece) reaches() int64 {
 	return p.place + s.Offset + min(int64(p.end)*checksum.LeafBytes, s.Bytes)
 }
 
-// take gives the next piece; false when there is none. The lock is held.
+// take returns the next piece; false when none is left. The caller holds mu.
 func (c *Check) take() (p piece, ok bool) {
 	for {
 		if c.cut.row != nil {
@@ -119,7 +119,7 @@ func (k *cutter) next() (p piece, ok bool) {
 	return p, false
 }
 
-// contradicts tells whether what the catalog says of a region contradicts itself.
+// contradicts tells whether the catalog's checksum and leaf hashes of a region disagree.
 func (p *piece) contradicts(leaves int) bool {
 	switch {
 	case p.row.Sums == nil:
@@ -132,7 +132,7 @@ func (p *piece) contradicts(leaves int) bool {
 	return p.row.Sums[p.region] != checksum.Combine(p.row.Leaves[p.first:p.first+leaves])
 }
 
-// suspicion is a fault before it is looked at again.
+// suspicion is a possible fault that has not been read a second time.
 type suspicion struct {
 	piece
 	fault Kind
@@ -141,7 +141,7 @@ type suspicion struct {
 	why   string
 }
 
-// examine looks at a piece: whether its bytes are there and, if it is to be read, whether they are what they were.
+// examine checks that the bytes of a piece exist and, if it is to be read, that they match their checksums.
 func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	span := p.row.Layout.Spans[p.region]
 	if p.unsuitable {
@@ -163,7 +163,7 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 		for len(gone) > 0 && gone[0].end <= at {
 			gone = gone[1:]
 		}
-		if len(gone) > 0 && gone[0].from < at+n { // a region may say that it has far more leaves than there are
+		if len(gone) > 0 && gone[0].from < at+n { // a region may claim far more leaves than the files have
 			leaf = max(leaf, int((gone[0].end-at+start)/checksum.LeafBytes)-1)
 			continue
 		}
@@ -191,7 +191,7 @@ func (c *Check) examine(w *window, p piece) (found []suspicion) {
 	return found
 }
 
-// leaf is the hash that a leaf ought to have, if it is known by itself.
+// leaf returns the expected hash of a leaf, if the row has one for this leaf alone.
 func (p *piece) leaf(leaf int, bytes int64) (sum uint64, known bool) {
 	switch {
 	case checksum.Leaves(bytes) == 1:
@@ -202,7 +202,7 @@ func (p *piece) leaf(leaf int, bytes int64) (sum uint64, known bool) {
 	return p.row.Leaves[p.first+leaf], true
 }
 
-// gone tells why a range is missing.
+// gone returns the reason why a range is missing.
 func (c *Check) gone(r run) string {
 	if c.foreign[r.from/c.v.identity.segment] {
 		return "the data file belongs elsewhere"
@@ -210,7 +210,7 @@ func (c *Check) gone(r run) string {
 	return "the data file ends before"
 }
 
-// missing are the parts of a range that no data file has, ascending.
+// missing returns the parts of a range that no data file has, ascending.
 func (c *Check) missing(off, n int64) (gone []run) {
 	for end := off + n; off < end; {
 		number := off / c.v.identity.segment
@@ -228,19 +228,19 @@ func (c *Check) missing(off, n int64) (gone []run) {
 	return gone
 }
 
-// checkPurpose is the name under which the buffers are accounted in package memory.
+// checkPurpose is the name under which package memory accounts the buffers.
 const checkPurpose = "check buffers"
 
-// windowBytes is how much is read at once: one large transfer keeps a disk busier than many small ones.
+// windowBytes is the size of a read: one large transfer keeps a disk busier than many small ones.
 const windowBytes = 4 << 20
 
-// window reads a range piece by piece, ahead of what is asked for.
+// window reads a range piece by piece, with read-ahead.
 type window struct {
 	data      reader
 	mapping   *memory.Mapping
 	buffer    []byte
-	from, end int64 // of the space: what is in the buffer
-	limit     int64 // nothing is read ahead from here on
+	from, end int64 // of the space: the range that the buffer has
+	limit     int64 // end of the read-ahead
 }
 
 // reader reads bytes of the space.
@@ -250,7 +250,7 @@ type reader interface {
 
 func newWindow(data *segment.Space) (*window, error) { return newWindowOf(data, windowBytes) }
 
-// newWindowOf is a window that reads so many bytes at once: at least a leaf and a block.
+// newWindowOf returns a window that reads bytes at once: at least a leaf and a block.
 func newWindowOf(data reader, bytes int64) (*window, error) {
 	m, err := memory.Map(checkPurpose, bytes)
 	if err != nil {
@@ -261,10 +261,10 @@ func newWindowOf(data reader, bytes int64) (*window, error) {
 
 func (w *window) close() error { return w.mapping.Unmap() }
 
-// begin forgets what was read. Nothing is read ahead from limit on.
+// begin discards the buffer. No read-ahead goes beyond limit.
 func (w *window) begin(limit int64) { w.from, w.end, w.limit = 0, 0, limit }
 
-// at gives the bytes of a range of at most a leaf, until the next call.
+// at returns the bytes of a range of at most a leaf; they are valid until the next call.
 func (w *window) at(off, n int64) ([]byte, error) {
 	if off < w.from || off+n > w.end {
 		from := off / segment.Block * segment.Block
@@ -272,7 +272,7 @@ func (w *window) at(off, n int64) ([]byte, error) {
 		if err := w.data.Read(from, w.buffer[:w.end-from]); err != nil {
 			w.from, w.end = 0, 0
 			p := w.buffer[:n]
-			if err := w.data.Read(off, p); err != nil { // only this part of what was to be read ahead concerns
+			if err := w.data.Read(off, p); err != nil { // the error may concern the read-ahead only, so read the requested part alone
 				return nil, err
 			}
 			return p, nil

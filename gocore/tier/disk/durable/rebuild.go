@@ -12,31 +12,31 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// Rebuilt is what a rebuild has found in data files that the catalog did not say.
+// Rebuilt reports the content that a rebuild found in data files and the catalog lacked.
 type Rebuilt struct {
 	Identity bool // it was written again, from the heads of data files
-	Found    int  // checkpoints that are in the catalog now
-	Changed  int  // left out: their bytes are missing, or others than were written, as when something newer lies there
-	Unproven int  // left out: without checksums nothing says whether their bytes are theirs
+	Found    int  // checkpoints that were added to the catalog
+	Changed  int  // left out: their bytes are missing or differ, for example as a newer checkpoint overwrote them
+	Unproven int  // left out: they have no checksums that could verify their bytes
 }
 
-// candidate is a checkpoint that an index says, and where it lies.
+// candidate is a checkpoint that an index lists, with its range.
 type candidate struct {
 	run
 	history string
 	row     catalog.Row
 }
 
-// lying is a version of a checkpoint at a place.
+// lying identifies a version of a checkpoint at an offset of the space.
 type lying struct {
 	serial uint64
 	from   int64
 }
 
-// rebuild takes into the state what the indexes of the data files say and it lacks, the newest version of each key first. What does not lie where something newer
-// does, and has the bytes that its checksums say, counts. A checkpoint without checksums counts if unproven ones are asked for.
+// rebuild adds to the state the checkpoints that the data files' indexes list and it lacks, the newest version of each key first. A candidate counts if no
+// newer checkpoint overlaps it and its bytes match its checksums. One without checksums counts only if unproven is set.
 //
-// A checkpoint that was dropped comes back if its bytes are still there; retentions do not. All that the indexes say is in memory for a moment.
+// A dropped checkpoint comes back if its bytes are still there; retentions do not come back. The content of all indexes is in memory for a moment.
 func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 	data, err := c.space(true)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *contents) rebuild(unproven bool) (got Rebuilt, err error) {
 	return b.got, err
 }
 
-// candidates are what the indexes say, the newest first, and each once, but for what is known to have been dropped.
+// candidates returns the checkpoints that the indexes list, newest first and each once, except those that are known to have been dropped.
 func (c *contents) candidates(data *segment.Space) (all []candidate, gone map[lying]bool, err error) {
 	files, err := c.lengths()
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *contents) candidates(data *segment.Space) (all []candidate, gone map[ly
 		all = append(all, some...)
 	}
 	all = slices.DeleteFunc(all, func(x candidate) bool { return gone[lying{x.row.Serial, x.from}] })
-	slices.SortFunc(all, func(a, b candidate) int { // what has leaves comes first of those that are the same
+	slices.SortFunc(all, func(a, b candidate) int { // of equal candidates, the one with leaf hashes comes first
 		return cmp.Or(cmp.Compare(b.row.Serial, a.row.Serial), cmp.Compare(a.from, b.from), cmp.Compare(len(b.row.Leaves), len(a.row.Leaves)))
 	})
 	all = slices.CompactFunc(all, func(a, b candidate) bool { return a.row.Serial == b.row.Serial && a.from == b.from })
@@ -102,8 +102,8 @@ func (c *contents) candidates(data *segment.Space) (all []candidate, gone map[ly
 	return all, gone, nil
 }
 
-// dropGone takes rows out of the state of which an index says that something else was written to their place: that they went stood in the part of the catalog that is
-// damaged.
+// dropGone drops rows from the state whose range was written to again according to an index: the damaged part of the catalog had recorded that they were
+// dropped.
 func (c *contents) dropGone(gone map[lying]bool) error {
 	drops := map[uint64]uint32{}
 	for _, h := range c.state.Histories() {
@@ -121,8 +121,8 @@ func (c *contents) dropGone(gone map[lying]bool) error {
 	return err
 }
 
-// candidatesIn are those that the index of one data file says. A place is written to again only when what lay there is gone, so what was said before of the place of
-// another one is: that goes into gone.
+// candidatesIn returns the candidates in the index of one data file. A range is reused only after the checkpoint in it was dropped or replaced. So entries
+// that a later entry overlaps go into gone.
 func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lying]bool) ([]candidate, error) {
 	var said []candidate
 	err := c.indexed(data, number, func(s *catalog.State) {
@@ -156,8 +156,8 @@ func (c *contents) candidatesIn(data *segment.Space, number uint64, gone map[lyi
 	return append(left, late...), err
 }
 
-// candidatesAhead are those that the commit area of a data file says and its index, which says others, does not yet. A frame without the definitions that it
-// relies on says nothing.
+// candidatesAhead returns the candidates that the commit area of a data file has and its index does not have yet; said lists those of the index. A frame
+// that relies on definitions elsewhere gives none.
 func (c *contents) candidatesAhead(number uint64, said []candidate) (late []candidate, err error) {
 	if !c.identity.commits {
 		return nil, nil
@@ -182,20 +182,20 @@ func (c *contents) candidatesAhead(number uint64, said []candidate) (late []cand
 	return late, err
 }
 
-// rebuilding chooses among candidates.
+// rebuilding selects candidates.
 type rebuilding struct {
 	*Check
 	*window
 	unproven bool
-	places   places         // of what counts
-	keys     map[keyOf]bool // of what was taken
+	places   places         // ranges of committed and selected checkpoints
+	keys     map[keyOf]bool // selected keys
 	taken    []candidate
-	latest   uint64 // the serial of what was taken last
-	newest   uint64 // the largest serial that there is
+	latest   uint64 // serial of the candidate that was selected last
+	newest   uint64 // largest serial in use
 	got      Rebuilt
 }
 
-// consider takes a candidate if it counts.
+// consider selects a candidate if it counts.
 func (b *rebuilding) consider(x candidate) {
 	key := keyOf{x.history, x.row.Key}
 	switch {
@@ -212,7 +212,7 @@ func (b *rebuilding) consider(x candidate) {
 		b.got.Changed++
 		return
 	}
-	if serial := x.row.Serial; len(b.taken) > 0 && serial == b.latest { // one of them was never acknowledged, and its serial given again
+	if serial := x.row.Serial; len(b.taken) > 0 && serial == b.latest { // one of the two was never acknowledged, and its serial was used again
 		b.newest++
 		x.row.Serial = b.newest
 	} else {
@@ -224,7 +224,7 @@ func (b *rebuilding) consider(x candidate) {
 	b.got.Found++
 }
 
-// known tells whether the state has this version of a key, or a newer one.
+// known tells whether the state has this version of a key or a newer one.
 func (b *rebuilding) known(history string, key model.Key, serial uint64) bool {
 	id, ok := b.v.state.History(history)
 	if !ok {
@@ -234,7 +234,7 @@ func (b *rebuilding) known(history string, key model.Key, serial uint64) bool {
 	return ok && has >= serial
 }
 
-// right tells whether the bytes of a candidate are there, and what its checksums say.
+// right tells whether the bytes of a candidate exist and match its checksums.
 func (b *rebuilding) right(x candidate) bool {
 	described := describing(&b.v.o)
 	if described.wrong(&x.row) != nil {
@@ -252,7 +252,7 @@ func (b *rebuilding) right(x candidate) bool {
 	}
 }
 
-// take puts what was chosen into the state, the oldest first. What is written later gets larger serials than all that any index says.
+// take adds the selected candidates to the state, oldest first. Later checkpoints get larger serials than any in an index.
 func (b *rebuilding) take() error {
 	writer := catalog.NewWriter(b.v.state)
 	say := func(f func(*catalog.Record) error) error {
@@ -274,7 +274,7 @@ func (b *rebuilding) take() error {
 	return nil
 }
 
-// identityFromHeads writes the identity of a store again that has none: the heads of its data files say what it was. They have to agree.
+// identityFromHeads restores a missing or damaged identity from the heads of the data files, if they agree.
 func (o *Options) identityFromHeads() (restored bool, err error) {
 	_, err = readIdentity(o)
 	if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNoStore) {
@@ -311,7 +311,7 @@ func (o *Options) identityFromHeads() (restored bool, err error) {
 	return true, nil
 }
 
-// identityFromHead is what the head of a data file says of its store.
+// identityFromHead derives the identity of a store from the head of a data file.
 func (o *Options) identityFromHead(name string, number uint64) (i identity, ok bool) {
 	file, err := o.FS.Open(o.path(name), false, false)
 	if err != nil {

@@ -11,35 +11,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Victim is a checkpoint that is to be dropped as it is damaged.
+// Victim is a damaged checkpoint that a repair is to drop.
 type Victim struct {
 	History string
 	Key     model.Key
 	Serial  uint64
 }
 
-// Mending is what a repair is to do beside putting the store in order.
+// Mending selects the optional steps of a repair.
 type Mending struct {
-	Drop     []Victim // if their bytes are missing or changed when they are read once more
-	Rebuild  bool     // where identity or catalog are damaged or missing, what they said is taken from the data files
-	Unproven bool     // … also of checkpoints without checksums
+	Drop     []Victim // dropped if their bytes are missing or changed when Repair reads them again
+	Rebuild  bool     // restores a damaged or missing identity or catalog from the data files
+	Unproven bool     // … including checkpoints without checksums
 }
 
-// Repaired is what a repair has done.
+// Repaired reports the result of a repair.
 type Repaired struct {
 	Identity bool // copies of the identity were written again
-	Heads    int  // of data files that were written again
-	Indexes  int  // of data files that were written again
+	Heads    int  // data files whose heads were written again
+	Indexes  int  // data files whose indexes were written again
 	Rebuilt  Rebuilt
-	Catalog  bool // the catalog was written anew from what is left of it
-	Dropped  int  // victims whose bytes were missing or changed when they were read once more
-	Spared   int  // … that stay: their bytes were right then, or could not be read, which may pass
+	Catalog  bool // the catalog was written anew from its remaining records
+	Dropped  int  // victims whose bytes were missing or changed at the second read
+	Spared   int  // victims that stay: their bytes were right at the second read, or unreadable, which may be temporary
 }
 
-// Repair puts a damaged store in order: the copies of the identity that are damaged are written again, and a damaged catalog is written anew from what is left
-// of it. Only what is given as a victim is dropped, only the version with that serial, and only if its bytes are
-// missing or changed when they are read once more. It fails with ErrLocked where the store is open for writing, and with
-// ErrDamaged when all copies of the identity are, as nothing tells then whose the files are, unless it is to rebuild. Ended at any moment, it can be done again.
+// Repair mends a damaged store: it rewrites damaged copies of the identity, and writes a damaged catalog anew from its remaining records. It drops only the
+// given victims, only at the given serial, and only if their bytes are missing or changed when it reads them again.
+//
+// It fails with ErrLocked if the store is open for writing. It fails with ErrDamaged if all copies of the identity are damaged, as nothing then names the
+// owner of the files, unless Rebuild is set. An interrupted repair can be run again.
 func Repair(o Options, m Mending) (Repaired, error) {
 	k, err := keep(o, &m)
 	if err != nil {
@@ -74,7 +75,7 @@ func (k *keeper) repair(victims []Victim) (done Repaired, err error) {
 	return done, err
 }
 
-// restoreIndexes writes the indexes anew that lack rows, and returns how many.
+// restoreIndexes rewrites indexes that lack rows, and returns the number of rewritten indexes.
 func (k *keeper) restoreIndexes() (restored int, err error) {
 	if !k.identity.index {
 		return 0, nil
@@ -94,14 +95,14 @@ func (k *keeper) restoreIndexes() (restored int, err error) {
 	}
 	all := newIndexes(k.contents, data)
 	for _, number := range slices.Sorted(maps.Keys(lacking)) {
-		if all.renew(number) == nil { // else the log tells, and the next check
+		if all.renew(number) == nil { // otherwise the log has the error, and the next check reports it
 			restored++
 		}
 	}
 	return restored, nil
 }
 
-// damaged are the rows whose bytes are missing or changed, and those that are not described. The bytes are read for that.
+// damaged returns the rows whose bytes are missing or changed, or whose description is invalid. It reads the bytes.
 func (k *keeper) damaged(rows []doomed) (all []doomed, err error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -133,11 +134,11 @@ func (c *Check) rowDamaged(w *window, r doomed) bool {
 	if described := describing(&c.v.o); described.wrong(&row) != nil {
 		return true
 	}
-	lies, _ := c.v.identity.place(row.Extents) // the survey has seen to it that there is one
+	lies, _ := c.v.identity.place(row.Extents) // the survey has verified that the row has a place
 	return c.damaged(w, cutter{row: &row, place: lies.from, read: true})
 }
 
-// damaged tells whether bytes of a checkpoint are missing or changed. Those that cannot be read may be right.
+// damaged tells whether bytes of a checkpoint are missing or changed. Unreadable bytes do not count, as they may be right.
 func (c *Check) damaged(w *window, cut cutter) bool {
 	for {
 		p, ok := cut.next()
@@ -152,7 +153,7 @@ func (c *Check) damaged(w *window, cut cutter) bool {
 	}
 }
 
-// restoreIdentity writes a damaged copy of the identity again. Another one is not touched, so that there is always one that is right.
+// restoreIdentity rewrites a damaged copy of the identity. It leaves the other copies alone, so that one is always intact.
 func (k *keeper) restoreIdentity(b badCopy) (err error) {
 	if b.file == copyName {
 		return writeCopy(&k.o, &k.identity)
@@ -171,7 +172,7 @@ func (k *keeper) restoreIdentity(b badCopy) (err error) {
 	return file.Sync()
 }
 
-// present are those victims that still count.
+// present returns those victims that are still current.
 func (k *keeper) present(victims []Victim) (rows []doomed) {
 	for _, v := range victims {
 		id, ok := k.state.History(v.History)

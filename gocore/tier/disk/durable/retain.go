@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// unkept are the checkpoints that the retention of their history does not keep.
+// unkept returns the checkpoints that the retention of their history does not keep.
 func (c *contents) unkept() (all []doomed) {
 	for _, h := range c.state.Histories() {
 		if h.Retention == nil {
@@ -24,7 +24,7 @@ func (c *contents) unkept() (all []doomed) {
 	return all
 }
 
-// notKept are those of a history's rows that a retention does not keep. Which are the last ones, the order of writing tells; which are the best, the caller.
+// notKept returns the rows of a history that a retention does not keep. The order of writing determines the last ones, the caller the best ones.
 func notKept(rows []doomed, r *catalog.Retention, best map[uint64]bool) (gone []doomed) {
 	slices.SortFunc(rows, func(a, b doomed) int { return cmp.Compare(b.serial, a.serial) })
 	exempt := r.Exempts()
@@ -36,13 +36,13 @@ func notKept(rows []doomed, r *catalog.Retention, best map[uint64]bool) (gone []
 	return gone
 }
 
-// scored is a row with a number by which rows are compared: the smaller, the better.
+// scored is a row with a score: smaller is better.
 type scored struct {
 	score  float64
 	serial uint64
 }
 
-// best are the serials of the best of a history's rows, as the running store finds them: of equal ones that are better which were written first.
+// best returns the serials of the best rows of a history, as the running store chooses them: of equal scores, the earlier checkpoint is better.
 func (c *contents) best(rows []doomed, b *catalog.Best) map[uint64]bool {
 	if b.Count == 0 {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// Data file number n holds the range from (n-1) times its length on of the space in which checkpoints lie. So what a catalog says of files is a range of
-// the space, and the other way round.
+// Data file number n holds the n-th range of the space of checkpoints, which begins at (n-1) times the segment length. So extents in files map to ranges of
+// the space, and back.
 
-// extents are the pieces of the data files that a range of the space consists of.
+// extents splits a range of the space into pieces of data files.
 func (i *identity) extents(off, n int64) []catalog.Extent {
 	var all []catalog.Extent
 	for end := off + n; off < end; {
@@ -27,7 +27,7 @@ func (i *identity) extents(off, n int64) []catalog.Extent {
 	return all
 }
 
-// place is the range of the space that extents are; false when they do not lie one behind the other, or nowhere.
+// place returns the range of the space that extents make up; false when they are not contiguous, or outside of all possible files.
 func (i *identity) place(extents []catalog.Extent) (run, bool) {
 	var r run
 	for k, x := range extents {
@@ -46,17 +46,17 @@ func (i *identity) place(extents []catalog.Extent) (run, bool) {
 	return r, len(extents) > 0
 }
 
-// survey finds the ranges that the catalog counts on, ascending and merged.
+// survey returns the ranges that the catalog refers to, ascending and merged.
 func (c *contents) survey() ([]run, error) {
 	var runs []run
 	var bad error
 	sorted := true
-	before := uint64(math.MaxUint64) // the serial of the row that the last extent was of; none has this one
+	before := uint64(math.MaxUint64) // serial of the previous extent's row; no row has this initial value
 	c.state.EachExtent(func(history uint32, serial uint64, x catalog.Extent) bool {
 		r, ok := c.identity.place([]catalog.Extent{x})
 		n := len(runs)
 		if ok && serial == before && r.from != runs[n-1].end {
-			ok = false // the engine's rooms are in one piece
+			ok = false // the engine allocates one contiguous range per checkpoint
 		}
 		if before = serial; !ok {
 			bad = fmt.Errorf("%w: a checkpoint of history %d lies where no checkpoint can: %+v", ErrDamaged, history, x)
@@ -90,7 +90,7 @@ func (c *contents) survey() ([]run, error) {
 	return merged, nil
 }
 
-// placed is a row of the catalog, and where it lies.
+// placed is a row of the catalog with its range.
 type placed struct {
 	run
 	history string
@@ -98,8 +98,8 @@ type placed struct {
 	serial  uint64
 }
 
-// untangle takes rows out that cannot be right: those that lie where no checkpoint can, and of two that lie at the same place the older one. That it was
-// dropped or replaced stood in what is missing, and its bytes have been written over.
+// untangle drops rows that cannot be right: those at impossible locations, and of two overlapping ones the older. The missing part of the catalog had
+// recorded that it was dropped or replaced, and its bytes have been overwritten.
 func (c *contents) untangle() error {
 	var all []placed
 	drop := catalog.NewWriter(c.state).Record()
@@ -124,7 +124,7 @@ func (c *contents) untangle() error {
 		})
 	}
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(b.serial, a.serial) })
-	var kept places // of what stays
+	var kept places // ranges of the rows that stay
 	for _, p := range all {
 		if kept.covers(p.run) {
 			lose(p, "where a newer one does")
@@ -138,7 +138,7 @@ func (c *contents) untangle() error {
 	return c.state.Apply(drop.Bytes())
 }
 
-// used tells whether something lies in a data file.
+// used tells whether a data file has bytes that the catalog refers to.
 func (c *contents) used(number uint64) bool {
 	if number-1 > uint64(math.MaxInt64/2/c.identity.segment) {
 		return false
@@ -148,16 +148,16 @@ func (c *contents) used(number uint64) bool {
 	return i < len(c.runs) && c.runs[i].from < from+c.identity.segment
 }
 
-// firstRun is the number of the first range that ends behind an offset.
+// firstRun is the index of the first range that ends after an offset.
 func (c *contents) firstRun(off int64) int {
 	i, _ := slices.BinarySearchFunc(c.runs, off, func(r run, off int64) int { return cmp.Compare(r.end, off+1) })
 	return i
 }
 
-// sweep removes the data files in which nothing lies, but for those that belong elsewhere, and those that do not let anybody see whether they do.
+// sweep removes unused data files, except those that belong to another store and those whose head cannot be read.
 func (c *contents) sweep() (removed []string, err error) {
 	if c.state.Unreadable() > 0 {
-		return nil, nil // nobody knows where those lie
+		return nil, nil // the locations of those checkpoints are unknown
 	}
 	names, err := c.o.FS.List(c.o.Dir)
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// View is a directory that is open for reading, as it was when it was opened. A writer goes on meanwhile. What it drops or replaces, a reader may find
-// overwritten: checksums tell, and Current does where there are none.
+// View is a directory that is open for reading, as of the moment when it was opened. A writer may continue meanwhile, and overwrite checkpoints that it has
+// dropped or replaced. A reader detects that by checksums or, where a checkpoint has none, by Current.
 type View struct {
 	*contents
 	data *segment.Space
 
 	looking sync.Mutex
-	latest  *contents // what the catalog said when it was read the last time
+	latest  *contents // of the catalog's last read
 }
 
-// Read opens a directory for reading; nothing in it is changed. A damaged catalog is no error: Damage tells.
+// Read opens a directory for reading, and changes nothing in it. A damaged catalog is not an error here: Damage reports it.
 func Read(o Options) (*View, error) {
 	if o.Guard == nil {
 		o.Guard = &sync.Mutex{}
@@ -37,24 +37,24 @@ func Read(o Options) (*View, error) {
 	return &View{contents: c, data: data, latest: c}, nil
 }
 
-// Space is where the bytes of checkpoints are.
+// Space returns the space that has the bytes of checkpoints.
 func (v *View) Space() *segment.Space { return v.data }
 
-// Damage is what was acknowledged and is missing from the catalog; nil: nothing.
+// Damage lists the acknowledged parts of the catalog that are missing; nil: none are.
 func (v *View) Damage() error { return v.damage() }
 
-// About is what there is to know of a store before anything in it is looked at.
+// About is the metadata of a store that needs no lookup in its state.
 type About struct {
 	Store        [16]byte // its identity
-	Format       int      // the version of it
+	Format       int      // its format version
 	SegmentBytes int64    // length of its data files
 	Damage       error    // as View.Damage
 }
 
-// About tells it.
+// About returns the store's metadata.
 func (v *View) About() About {
 	return About{Store: v.identity.store, Format: formatVersion, SegmentBytes: v.identity.segment, Damage: v.damage()}
 }
 
-// Close gives everything back.
+// Close closes the data files and the directory.
 func (v *View) Close() error { return errors.Join(v.data.Close(), v.o.release()) }
