@@ -80,8 +80,9 @@ def _fitting(folder: Path, size: int) -> int:
 def _opened(stack: ExitStack, folder: Path, total: int, size: int, *, durable: bool) -> velocpy.Store:
     """A store in a folder of its own, with room for two versions of every checkpoint."""
     path = stack.enter_context(tempfile.TemporaryDirectory(dir=folder))
-    budgets = {"host": 8 * size, "disk": 2 * total + (64 << 20)}
-    return stack.enter_context(velocpy.open(path, **budgets, durable=durable, tuning=velocpy.Tuning(flush="eager")))
+    host, disk = 8 * size, 2 * total + (64 << 20)
+    tuning = velocpy.Tuning(flush="eager")
+    return stack.enter_context(velocpy.open(path, host=host, disk=disk, durable=durable, tuning=tuning))
 
 
 def _written(store: velocpy.Store, stamped: Stamped, count: int) -> float:
