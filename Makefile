@@ -108,7 +108,7 @@ format: install ## Format Go, Python and C++
 generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices, the pictures
 	go test ./gocore/policy/lifecycle -rewrite
 	go -C tools run ./forward ../gocore/device/topology/nvml
-	$(BIN)/python -m velocpy.bench.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
+	$(BIN)/python -m benchmarks.report.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
 	$(BIN)/python -m build_support.notices > THIRD-PARTY-NOTICES.new && mv THIRD-PARTY-NOTICES.new THIRD-PARTY-NOTICES
 	$(BIN)/python -m build_support.tiers > docs/tiers.svg.new && mv docs/tiers.svg.new docs/tiers.svg
 	$(BIN)/python -m build_support.pictures docs
@@ -124,7 +124,7 @@ fuzz-long: ## Compile the fuzz targets into build/fuzz.tar.gz, to be run elsewhe
 	tools/fuzz.sh pack build/fuzz build/fuzz.tar.gz
 
 bench: install ## Run the benchmarks beside their baselines, into benchmarks/results
-	$(BIN)/python -m velocpy.bench --out benchmarks/results
+	$(BIN)/python -m benchmarks --out benchmarks/results
 
 wheel: install ## Build the sdist, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from velocpy.bench import ceiling, disk
-from velocpy.bench.ceiling import Ceiling, Point
+from benchmarks.disk import ceiling, disk
+from benchmarks.disk.ceiling import Ceiling, Point
 
 BLOCK = 64 << 10
 

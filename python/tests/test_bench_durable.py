@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from velocpy.bench import durable, opening, plots, processes, rawdisk, savers, synced
-from velocpy.bench.__main__ import main
+from benchmarks.__main__ import main
+from benchmarks.disk import durable, opening, processes, savers, synced
+from benchmarks.report import plots
+from velocpy.bench import rawdisk
 from velocpy.bench.report import Report
 from velocpy.bench.stamped import BLOCK, Stamped
 

@@ -15,19 +15,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from velocpy.bench import coldstart, page, plots, shot
-from velocpy.bench.__main__ import main
-from velocpy.bench.gpu import cells, cold, contenders, play, ranks, team
-from velocpy.bench.gpu.bound import lower_bound
-from velocpy.bench.gpu.card import HostCard
-from velocpy.bench.gpu.contest import Contest, Played
-from velocpy.bench.gpu.keep import Keep
-from velocpy.bench.gpu.managed import Managed
-from velocpy.bench.gpu.play import Outcome, Walls
-from velocpy.bench.gpu.ring import RESERVED, Ring
-from velocpy.bench.gpu.spill import SpillFile
-from velocpy.bench.gpu.synchronous import Synchronous
-from velocpy.bench.gpu.workload import (
+from benchmarks.__main__ import main
+from benchmarks.engines import contenders
+from benchmarks.engines.card import HostCard
+from benchmarks.engines.keep import Keep
+from benchmarks.engines.managed import Managed
+from benchmarks.engines.ring import RESERVED, Ring
+from benchmarks.engines.spill import SpillFile
+from benchmarks.engines.synchronous import Synchronous
+from benchmarks.engines.workload import (
     GIB,
     HINTS,
     MIB,
@@ -38,6 +34,11 @@ from velocpy.bench.gpu.workload import (
     uniform,
     variable,
 )
+from benchmarks.paper import cells, cold, coldstart, play, ranks, shot, team
+from benchmarks.paper.bound import lower_bound
+from benchmarks.paper.contest import Contest, Played
+from benchmarks.paper.play import Outcome, Walls
+from benchmarks.report import page, plots
 from velocpy.bench.report import Report
 
 KIB = 1 << 10
@@ -549,7 +550,7 @@ def test_categories_are_what_distinguishes_cells():
 def test_the_cuda_cards_comparison_on_tensors_of_the_cpu():
     """Every word and every odd byte of the tail is written, and looked at; the arithmetic is that of the GPU."""
     torch = pytest.importorskip("torch")
-    from velocpy.bench.gpu.cuda import CudaCard
+    from benchmarks.engines.cuda import CudaCard
 
     card = CudaCard.__new__(CudaCard)
     card._torch = torch

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from velocpy.bench.gpu.contenders import LeftOut, engine_for
-from velocpy.bench.gpu.play import Walls, compute_only, shot
-from velocpy.bench.gpu.ring import Ring
-from velocpy.bench.gpu.workload import MIB, ORDERS, Workload
+from benchmarks.engines.contenders import LeftOut, engine_for
+from benchmarks.engines.ring import Ring
+from benchmarks.engines.workload import MIB, ORDERS, Workload
+from benchmarks.paper.play import Walls, compute_only, shot
 
 pytestmark = pytest.mark.gpu
 
@@ -22,7 +22,7 @@ def card():
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("torch finds no GPU")
-    from velocpy.bench.gpu.cuda import CudaCard
+    from benchmarks.engines.cuda import CudaCard
 
     made = CudaCard(0, max(SIZES))
     yield made

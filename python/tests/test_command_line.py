@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import velocpy
 from velocpy import errors
-from velocpy.bench import __main__ as benchmarks
+from velocpy.bench import __main__ as measured
 from velocpy.cli import diagnosis, exits, main, output
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ COMMANDS = sorted(every_command())
 RUNS = {
     ("info",): [],
     ("doctor",): ["{tmp}", "--no-rates"],
-    ("bench",): ["small", "lease", "--quick", "--out", "{tmp}"],
+    ("bench",): ["memory", "disk", "--quick", "--out", "{tmp}"],
     ("demo",): ["--size", "40x48", "--steps", "60", "--shots", "1", "--quiet", "--out", "{tmp}"],
     ("ls",): ["{store}", "run"],
     ("show",): ["{store}", "run", "7"],
@@ -176,13 +176,13 @@ def test_an_interrupted_benchmark_ends_with_130(monkeypatch: pytest.MonkeyPatch)
     def stop(**_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(benchmarks.BENCHMARKS, "small", (stop, "stops"))
-    result = invoke("bench", "small")
+    monkeypatch.setitem(measured.BENCHMARKS, "memory", stop)
+    result = invoke("bench", "memory")
     assert result.exit_code == 130
     assert result.stderr.strip() == "velocpy: interrupted"
 
 
-@pytest.mark.parametrize("command", [["bench", "lease", "--quick"], ["painted"]])
+@pytest.mark.parametrize("command", [["bench", "memory", "--quick"], ["painted"]])
 def test_no_color(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     painted = click.Command("painted", callback=lambda: click.secho("text", fg="red"))
     monkeypatch.setitem(main.commands, "painted", painted)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import velocpy
-from velocpy.bench import kernels
+from benchmarks.device import kernels
 
 FATBIN = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 PTX, ELF = 1, 2

@@ -25,6 +25,7 @@ KERNELS = Path(velocpy.__file__).with_name("velocpy_kernels.fatbin")
 
 SOURCES = [
     *("gocore/**/*.go", "cshim/*.cpp", "cshim/*.h", "python/velocpy/**/*.py", "python/tests/**/*.py"),
+    *("benchmarks/**/*.py", "benchmarks/data/*"),
     *("cuda/*.cu", "cuda/*.cuh", "cuda/*.h", "cuda/emulated/*.h", "cuda/emulated/*.cpp"),
 ]
 
@@ -136,6 +137,7 @@ def test_sdist_holds_the_sources_and_nothing_built(sdist: Path, root: Path) -> N
         wanted |= found
     assert wanted <= names
     assert not [name for name in names if name.endswith((".so", ".o", ".pyc", ".fatbin"))]
+    assert not [name for name in names if name.startswith("benchmarks/results/")]
 
 
 def test_one_go_library_in_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -160,6 +162,9 @@ def test_wheel_holds_the_package_alone(wheel: Path, root: Path) -> None:
     assert {"velocpy/py.typed", "velocpy/_core.pyi", "velocpy/libvelocpy_core.so"} <= names
     assert "velocpy/velocpy_kernels.fatbin" in names
     assert all(name.startswith("velocpy/") for name in names)
+    assert {name for name in names if name.startswith("velocpy/") and not name.endswith((".py", ".so"))} == {
+        *("velocpy/py.typed", "velocpy/_core.pyi", "velocpy/velocpy_kernels.fatbin"),
+    }, "no data of the benchmarks, nor anything else"
     assert f"-cp{sys.version_info.major}{sys.version_info.minor}-" in wheel.name
 
 

@@ -134,10 +134,11 @@ def test_the_doctor_of_tiers_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 WRONG = {
-    "a size": ("bench", "opening", "--total", "x"),
-    "no size at all": ("bench", "opening", "--total", "-1"),
-    "a stream": ("bench", "durable", "--streams", "3"),
+    "a size": ("bench", "disk", "--total", "x"),
+    "no size at all": ("bench", "disk", "--total", "-1"),
+    "a benchmark that moved": ("bench", "durable"),
     "no benchmark": ("bench", "nothing"),
+    "an option that moved": ("bench", "disk", "--streams", "3"),
     "an earth": ("demo", "--size", "x"),
     "a backend": ("demo", "--backend", "cupy"),
     "pointers": ("demo", "--pointers"),

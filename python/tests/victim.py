@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 import velocpy
-from velocpy.bench.kernels import Driver
 from velocpy.knobs import kernels_path
 
 #: What it may be at. The next work begins where the last one ends.
@@ -54,6 +53,8 @@ class Device:
     def __init__(self, number: int) -> None:
         self.budgets = {"device": {number: 64 * MIB}, "host": 96 * MIB, "disk": 512 * MIB}
         self._number = number
+        from benchmarks.device.kernels import Driver
+
         self._driver = Driver(Path(kernels_path()), number)
         self._source, self._back = (self._driver.allocate(self.largest) for _ in range(2))
 
@@ -138,4 +139,5 @@ def main(path: str, shown: str, seed: str, device: str | None = None) -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[2]))  # where `benchmarks` lies
     main(*sys.argv[1:])

@@ -48,7 +48,7 @@ const shotLength = 384
 
 // traceSizes is the trace of compressed checkpoints, one GPU's after the other's, repeated until the shot is full.
 func traceSizes(t testing.TB) []int64 {
-	f, err := os.Open("testdata/rtm-checkpoint-sizes.csv")
+	f, err := os.Open("../../../benchmarks/data/rtm-checkpoint-sizes.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-"""Benchmarks: ``python -m velocpy.bench NAME``.
+"""``velocpy bench``: the rates of this machine's memory, disk and GPU link, and those that velocpy reaches.
 
-Each runs its baselines beside velocpy in the same process, in turns, and prints ratios of medians with the ceiling that
-was measured in the same run. The results that are committed lie under ``benchmarks/results/``.
+Each benchmark measures plain copies and velocpy in turns, in the same process, and compares the bytes that velocpy
+gives back. The benchmarks of a checkout, ``python -m benchmarks``, use the measuring modules of this package too.
 """

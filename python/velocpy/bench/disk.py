@@ -1,80 +1,114 @@
-"""How close the disk tier comes to the disk."""
+"""The disk tier and durable checkpoints beside direct I/O on the same disk."""
 
 from __future__ import annotations
 
+import errno
+import shutil
+import tempfile
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
-
-import numpy as np
 
 import velocpy
 
-from . import ceiling
+from .rawdisk import RawDisk
 from .report import Report
-from .timing import median
+from .stamped import Stamped
+from .table import compared
+from .timing import Contender, by_turns
 
-BAR = 0.90
+SIZE = 16 << 20
+MOST = 2 << 30
+#: Written first, to tell how much this disk moves in the time that there is.
+PROBE = 128 << 20
+#: A pass, which is one write or one read of all bytes, shall take about so long.
+PASS_SECONDS = 1.5
+DEPTHS = (4, 16)
 
 
-def run(folder: Path, total: int = 4 << 30, size: int = 64 << 20, rounds: int = 5) -> Report:
-    """Writes a history through a small host cache and reads it back, beside the best that the same disk does."""
-    n = total // size
-    best = ceiling.sweep(folder, min(total, ceiling.POINT))
-    report = Report(
-        "disk",
-        {"rounds": rounds, "history_mib": total >> 20, "checkpoint_mib": size >> 20, "host_mib": (8 * size) >> 20},
-    )
-    report.measure({f"best way to {way}": str(best.best(way)) for way in ceiling.DIRECTIONS})
-    source = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
-    seconds: dict[str, list[float]] = {"disk write": [], "velocpy write": [], "disk read": [], "velocpy read": []}
-    for number in range(rounds + 1):
-        took: dict[str, float] = {}
-        for way in ceiling.DIRECTIONS:
-            point = best.best(way)
-            with ceiling.again(folder, total, point) as seconds_of:
-                if way == "read":
-                    seconds_of("write")  # what was never written need not be read
-                took[f"disk {way}"] = seconds_of(way)
-        with velocpy.open(
-            folder, host=8 * size, disk=total + (1 << 20), durable=False, tuning=velocpy.Tuning(flush="eager")
-        ) as store:
-            history = store.history("disk")
-            began = time.perf_counter()
-            for i in range(n):
-                source[:8] = np.frombuffer(i.to_bytes(8, "little"), np.uint8)
-                history.checkpoint(i, u=source)
-            history.wait("disk")
-            took["velocpy write"] = time.perf_counter() - began
-            took["velocpy read"] = _read(history, n, source)
-            direct = store.stats()["tiers"]["disk"]["direct_io"]
-        if number > 0:
-            for name, value in took.items():
-                seconds[name].append(value)
-    rates = {name: total / median(values) / 1e9 for name, values in seconds.items()}
-    report.rows.append(
-        {f"{name} GB/s": rate for name, rate in rates.items()} | {"O_DIRECT": direct, "seconds": [seconds]}
-    )
-    report.rows += best.rows()
-    for way in ceiling.DIRECTIONS:
-        # The fastest of the sweep, of the rounds, and of velocpy's own.
-        most = max(best.best(way).rate, *(total / s for s in seconds[f"disk {way}"] + seconds[f"velocpy {way}"]))
-        ratio = median([total / s for s in seconds[f"velocpy {way}"]]) / most
-        report.measure({f"ceiling of {way}s GB/s": round(most / 1e9, 3)})
-        report.bar(f"sustained {way} of the disk's best", ratio, BAR, at_least=True)
-    report.notes.append(
-        "The disk's best is the fastest of all in this run: any depth and block size of the sweep, the best of these "
-        "again in each round, or velocpy itself. velocpy's own rate is the median of its rounds."
-    )
+def run(folder: Path, total: int | None = None, size: int = SIZE, rounds: int = 5, seconds: float = 40) -> Report:
+    """A history of `total` bytes through a small host tier to disk and back; None: as much as the disk's rate allows.
+
+    `size`, the bytes of a checkpoint, is a multiple of 4 MiB, the block of direct I/O. `total` is rounded up to
+    checkpoints. The folder needs room for some seven times the total.
+    """
+    count = -(-(_fitting(folder, size) if total is None else total) // size)
+    total = count * size
+    report = Report("disk", {"checkpoint": f"{size >> 10} KiB", "history": f"{total >> 20} MiB"})
+    stamped = Stamped(size)
+    with ExitStack() as stack:
+        raw = {depth: stack.enter_context(closing(RawDisk(folder, total, depth))) for depth in DEPTHS}
+        scratch = _opened(stack, folder, total, size, durable=False)
+        durable = _opened(stack, folder, total, size, durable=True)
+        writes = {f"O_DIRECT, {depth} at once": disk.write for depth, disk in raw.items()}
+        reads = {f"O_DIRECT, {depth} at once": disk.read for depth, disk in raw.items()}
+        ways: dict[str, Contender] = {
+            **{f"{name}, write": way for name, way in writes.items()},
+            "write and sync": lambda: raw[DEPTHS[-1]].write_synced(total),
+            "scratch, write": lambda: _written(scratch, stamped, count),
+            "durable, write": lambda: _written(durable, stamped, count),
+            **{f"{name}, read": way for name, way in reads.items()},
+            "scratch, read": lambda: _read(scratch, count),
+        }
+        for way in list(ways.values()):
+            way()  # a later round may begin with a read
+        took = by_turns(ways, rounds, seconds=seconds)
+        different = _different(scratch, stamped, count) + _different(durable, stamped, count)
+        direct = scratch.stats()["tiers"]["disk"]["direct_io"] and all(disk.direct for disk in raw.values())
+    report.settings["rounds"] = len(took["scratch, read"])
+    report.rows += [
+        compared("write", total, {name: took[f"{name}, write"] for name in writes}, took["scratch, write"]),
+        compared("read", total, {name: took[f"{name}, read"] for name in reads}, took["scratch, read"]),
+        compared("write, durable", total, {"O_DIRECT, fdatasync": took["write and sync"]}, took["durable, write"]),
+    ]
+    report.never("checkpoints that came back different", different)
+    if not direct:
+        report.remark("This file system takes no direct I/O: its rates are those of the page cache.")
     return report
 
 
-def _read(history: velocpy.History, n: int, source: np.ndarray) -> float:
-    """Seconds to bring everything back, in the order of writing; all but the last few come from disk."""
-    history.hint(range(n))
+def _fitting(folder: Path, size: int) -> int:
+    """Bytes that the disk writes in about `PASS_SECONDS`, within a tenth of its free space."""
+    with closing(RawDisk(folder, PROBE)) as disk:
+        rate = PROBE / disk.write()
+    room = shutil.disk_usage(folder).free // 10
+    if room < size:
+        raise OSError(errno.ENOSPC, "too little room to measure the disk", str(folder))
+    return min(max(int(rate * PASS_SECONDS), 8 * size), MOST, room)
+
+
+def _opened(stack: ExitStack, folder: Path, total: int, size: int, *, durable: bool) -> velocpy.Store:
+    """A store in a folder of its own, with room for two versions of every checkpoint."""
+    path = stack.enter_context(tempfile.TemporaryDirectory(dir=folder))
+    host, disk = 8 * size, 2 * total + (64 << 20)
+    tuning = velocpy.Tuning(flush="eager")
+    return stack.enter_context(velocpy.open(path, host=host, disk=disk, durable=durable, tuning=tuning))
+
+
+def _written(store: velocpy.Store, stamped: Stamped, count: int) -> float:
+    """Seconds from the first checkpoint until all lie on disk."""
+    history = store.history("disk")
     began = time.perf_counter()
-    for i in range(n):
-        with history.restore(i) as state:
-            head = state["u"][:8]
-            assert int.from_bytes(head.tobytes(), "little") == i, "another checkpoint came back"
-            assert state["u"][-1] == source[-1]
+    for key in range(count):
+        history.checkpoint(key, u=stamped.of(key))
+    history.wait("disk")
     return time.perf_counter() - began
+
+
+def _read(store: velocpy.Store, count: int) -> float:
+    """Seconds to restore everything in the order of writing; all but the last few come from disk."""
+    history = store.history("disk")
+    history.hint(range(count))
+    began = time.perf_counter()
+    for key in range(count):
+        history.restore(key).release()
+    return time.perf_counter() - began
+
+
+def _different(store: velocpy.Store, stamped: Stamped, count: int) -> int:
+    """How many checkpoints have other bytes than they were given."""
+    history, different = store.history("disk"), 0
+    for key in range(count):
+        with history.restore(key) as state:
+            different += not stamped.same(key, state["u"])
+    return different

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 
-def describe() -> dict[str, Any]:
-    """Facts about machine, software and the state of the source, without names of hosts or paths."""
+def describe(command: str) -> dict[str, Any]:
+    """Facts about machine, software and the state of the source, without names of hosts or paths.
+
+    `command` is the command that the process was started with, without its arguments.
+    """
     import numpy
 
     import velocpy
@@ -30,7 +33,7 @@ def describe() -> dict[str, Any]:
         "go": info.get("core", info).get("go", "unknown"),
         "commit": _commit(),
         "load": [round(x, 2) for x in os.getloadavg()],
-        "command": "python -m velocpy.bench " + " ".join(sys.argv[1:]),
+        "command": " ".join([command, *sys.argv[1:]]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -21,17 +22,23 @@ def timed(work: Callable[[], object]) -> Contender:
     return run
 
 
-def by_turns(contenders: dict[str, Contender], rounds: int) -> dict[str, list[float]]:
-    """Runs every contender once a round, each round beginning with another one, after one round that does not count."""
+def by_turns(contenders: dict[str, Contender], rounds: int, *, seconds: float = math.inf) -> dict[str, list[float]]:
+    """Runs every contender once a round, and returns the seconds of each; a first round does not count.
+
+    Each round begins with another contender. After so many `seconds` no further round begins, but one always counts.
+    """
     names = list(contenders)
-    seconds: dict[str, list[float]] = {name: [] for name in names}
+    took: dict[str, list[float]] = {name: [] for name in names}
+    began = time.perf_counter()
     for number in range(-1, rounds):
+        if number > 0 and time.perf_counter() - began > seconds:
+            break
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            took = contenders[name]()
+            lap = contenders[name]()
             if number >= 0:
-                seconds[name].append(took)
-    return seconds
+                took[name].append(lap)
+    return took
 
 
 def median(values: list[float]) -> float:

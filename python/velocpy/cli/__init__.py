@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from velocpy._version import __version__
-from velocpy.extra import MissingExtra, MissingLibrary
+from velocpy.extra import MissingLibrary
 
 from .exits import Exit, code_of
 from .output import colour, examples, json_option, message
@@ -124,11 +124,9 @@ def doctor(path: str | None, as_json: bool, device: int | None, no_rates: bool, 
 @main.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> None:
-    """Measure velocpy beside its peers; "velocpy bench --help" says what."""
-    try:
-        from velocpy.bench.__main__ import main as measure
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "a module", "bench", "velocpy bench") from None
+    """Measure memory, disk and GPU link; "velocpy bench --help" has the options."""
+    from velocpy.bench.__main__ import main as measure
+
     measure.main(list(arguments), prog_name="velocpy bench", standalone_mode=False, color=colour())
 
 

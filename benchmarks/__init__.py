@@ -1,0 +1,26 @@
+"""The benchmarks of a checkout: ``python -m benchmarks NAME``, from its root.
+
+Each runs its baselines beside velocpy in the same process, in turns. It compares the bytes that it restores, and prints
+ratios of medians with the ceiling that was measured in the same run. Committed results lie in ``benchmarks/results``.
+
+========== =================================================================================
+folder     content
+========== =================================================================================
+host       captures, leases, eviction decisions, reverse sweeps, many checkpoints
+disk       the disk tier, durable checkpoints, commits, opening, verification
+adjoint    the storages of pyrevolve under one adjoint
+device     device memory: captures, transfers, leases, kernels
+paper      the evaluations of Maurya et al., HPDC'23 (`shot`) and HiPC'22 (`coldstart`)
+engines    the engines that the evaluations compare, and the device that they work on
+report     claims, tables and plots of the committed results
+data       the trace of checkpoint sizes
+========== =================================================================================
+
+A folder imports from `engines` and from the ceilings of `disk`. No other folder is imported, but by `__main__`.
+What a benchmark shares with ``velocpy bench`` lies in `velocpy.bench`.
+"""
+
+from pathlib import Path
+
+#: The root of the checkout, where ``python -m benchmarks`` finds this package.
+ROOT = Path(__file__).resolve().parents[1]

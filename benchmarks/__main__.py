@@ -1,0 +1,144 @@
+"""``python -m benchmarks``: what can be measured, by name."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from benchmarks.adjoint import storages
+from benchmarks.device import device
+from benchmarks.disk import commits, disk, durable, opening, verification
+from benchmarks.engines.contenders import has_gpu
+from benchmarks.host import calls, capture, decision, scale, sweep
+from benchmarks.paper import coldstart, shot
+from velocpy.bench import machine
+from velocpy.bench.report import Report
+from velocpy.budget import parse_size
+from velocpy.cli.output import colour, examples, json_option, message
+from velocpy.cli.terms import in_terms_of_commands
+
+T = TypeVar("T")
+
+BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
+    "capture": (capture.run, "captures into the host cache, beside memcpy"),
+    "lease": (calls.lease, "leases from the host cache"),
+    "small": (calls.small, "checkpoints of ten 1-KiB regions"),
+    "decision": (decision.run, "eviction decisions over 4096 fragments (needs Go)"),
+    "disk": (disk.run, "the disk tier, beside the best that the disk does"),
+    "sweep": (sweep.run, "reverse sweeps over eight times the host budget"),
+    "scale": (scale.run, "a thousand to a million checkpoints"),
+    "durable": (durable.run, "durable streams of checkpoints, beside fio and other ways to keep checkpoints"),
+    "commits": (commits.run, "durable commits one at a time, beside SQLite and the disk itself"),
+    "opening": (opening.run, "opening a store with a million checkpoints, and one whose writer was killed"),
+    "verification": (verification.run, "what it costs the application that restores are verified"),
+    "storages": (storages.run, "pyrevolve's storages under the same adjoint"),
+    "shot": (shot.run, "Maurya et al., HPDC'23: shots through GPU, host and disk, beside its baselines"),
+    "device": (device.run, "captures, transfers and leases of device memory, beside plain copies"),
+    "coldstart": (coldstart.run, "Maurya et al., HiPC'22: the first checkpoints of a process"),
+}
+
+# Without a GPU they run on host memory when they are asked for by name, which shows nothing but that they run.
+ON_GPU = ("shot", "device", "coldstart")
+
+# Small enough for a test: that they run and check their bytes, not what they measure.
+QUICK: dict[str, dict[str, object]] = {
+    "capture": {"sizes": (1 << 20,), "rounds": 1},
+    "lease": {"sizes": (4 << 10,), "rounds": 1},
+    "small": {"rounds": 1},
+    "decision": {"rounds": 1},
+    "disk": {"total": 64 << 20, "size": 8 << 20, "rounds": 1},
+    "sweep": {"count": 32, "size": 1 << 20, "rounds": 1},
+    "scale": {"counts": (100, 1000), "rounds": 1},
+    "durable": {"streams": (durable.Stream(1 << 20, 4 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
+    "commits": {"streams": (durable.Stream(4 << 20, 8 << 20), durable.Stream(4 << 10, 32 << 10)), "rounds": 1},
+    "opening": {"count": 200, "total": 8 << 20, "part": 256 << 10, "rounds": 1},
+    "verification": {"sizes": (64 << 10,), "total": 1 << 20, "rounds": 1},
+    "storages": {"sizes": (storages.Size(24, 12, 4),), "shot": (32, 32), "steps": 12, "slots": 4, "rounds": 1},
+    "shot": {"cells": "tiny"},
+    "device": {"size": 64 << 10, "rounds": 2},
+    "coldstart": {"cells": "tiny"},
+}
+
+
+EXAMPLES = (
+    "python -m benchmarks --quick",
+    "python -m benchmarks disk --folder /scratch/run --json",
+    "python -m benchmarks --out benchmarks/results",
+)
+
+
+def _size(ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
+    return None if text is None else _or_refused(lambda: parse_size(text, param.name or "size"))
+
+
+def _streams(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[durable.Stream, ...] | None:
+    return None if text is None else _or_refused(lambda: tuple(map(durable.Stream.of, text.split(","))))
+
+
+def _or_refused(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except ValueError as error:
+        raise click.BadParameter(in_terms_of_commands(str(error))) from None
+
+
+@click.command(
+    epilog=f"NAMES: {', '.join(BENCHMARKS)}.\n\n{examples(*EXAMPLES)}",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.argument("names", nargs=-1, metavar="[NAMES]...", type=click.Choice(sorted(BENCHMARKS)))
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
+    help="Where the disk tier lies; default: a temporary folder.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Write one JSON file for each benchmark here."
+)
+@click.option("--quick", is_flag=True, help="Tiny sizes, one round: tells whether it runs, not how fast.")
+@click.option(
+    "--cells", help="Which cells of shot and coldstart, with commas between; a wrong name lists the right ones."
+)
+@click.option("--rounds", type=click.IntRange(min=1), help="How often everything is measured; the medians are shown.")
+@click.option(
+    "--streams",
+    callback=_streams,
+    metavar="SIZE:TOTAL,...",
+    help="Of durable and commits: checkpoints of which size, and how much of them, as in 128MiB:4GiB,64KiB:128MiB.",
+)
+@click.option("--count", type=click.IntRange(min=1), help="How many checkpoints opening and sweep have.")
+@click.option("--total", callback=_size, metavar="SIZE", help="How much opening, verification and disk write.")
+@click.option("--limit", type=float, help="Seconds after which shot and coldstart begin nothing new; 500 by default.")
+@json_option
+def main(
+    names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool, as_json: bool, **options: Any
+) -> None:
+    """Run the benchmarks NAMES (when none is named all that this machine can) and say which bars hold."""
+    asked = {name: value for name, value in options.items() if value is not None}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in names or [name for name in BENCHMARKS if name not in ON_GPU or has_gpu()]:
+            run = BENCHMARKS[name][0]
+            settings = QUICK[name] if quick else {}
+            known = inspect.signature(run).parameters
+            settings = settings | {option: value for option, value in asked.items() if option in known}
+            if "folder" in known:
+                settings = settings | {"folder": folder or Path(scratch)}
+            report = run(**settings)
+            if quick:
+                report.only_tried()
+            facts = machine.describe("python -m benchmarks")
+            if as_json:
+                click.echo(message("benchmark", report.facts(facts)))
+            else:
+                report.show()
+            if out is not None:
+                click.echo(f"  written: {report.save(out, facts)}", err=as_json)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks", color=colour())

@@ -1,0 +1,1 @@
+"""pyrevolve's storages and velocpy's, under the same adjoint."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the disk tier and of durable stores."""

@@ -1,0 +1,1 @@
+"""The engines that evaluations compare, and the device that they work on."""

@@ -1,0 +1,1 @@
+"""Benchmarks of host memory, and of the engine's own cost."""

@@ -1,0 +1,1 @@
+"""The evaluations of Maurya et al., HPDC'23 and HiPC'22."""

@@ -1,0 +1,1 @@
+"""Claims, tables and plots of the committed results."""

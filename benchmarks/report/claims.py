@@ -1,0 +1,177 @@
+"""The results in thirty lines: what is claimed, beside whom or below which ceiling, and whether it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from velocpy.bench.timing import median
+
+#: Of fewer rounds a median says little: such a figure is marked.
+ROUNDS = 3
+
+
+class Claim(NamedTuple):
+    """A claim that bars with names of this form belong to; without a peer and a ceiling its bar is a fixed number."""
+
+    bars: str
+    words: str
+    #: What others do for the same purpose.
+    peer: str = "–"
+    #: What the hardware does at its best, or what no policy can beat.
+    ceiling: str = "–"
+
+
+class Run(NamedTuple):
+    """One measurement of a bar: the bar, whose value is the median of so many rounds."""
+
+    bar: dict[str, Any]
+    rounds: int
+
+
+CLAIMS = (
+    Claim(r"capture: ", "captures into host memory, by rate", ceiling="the best memcpy of the run, by any threads"),
+    Claim(r"device: .*device time of a capture by", "captures on a device, by device time", ceiling="a plain copy"),
+    Claim(
+        r"device: host time of checkpoint|device: checkpoint\(\) in that loop",
+        "checkpoint() of device memory, host µs",
+        peer="copy(), whose p99 is taken off in a loop",
+    ),
+    Claim(
+        r"device: 500 arrays: device", "checkpoint() of 500 arrays, by device time", ceiling="one copy of as many bytes"
+    ),
+    Claim(r"device: 500 arrays: host", "checkpoint() of 500 arrays, host µs"),
+    Claim(
+        r"device: lease in a loop", "lease of device memory in a loop that waits, by host time", peer="the ring's get"
+    ),
+    Claim(r"device: lease of", "lease of device memory, host µs"),
+    Claim(r"device: transfers", "transfers between device and host, by rate", ceiling="pinned copies over the link"),
+    Claim(r"device: training", "training beside flushes, by time", peer="plain copies of the same bytes"),
+    Claim(
+        r"coldstart-bars: .*direct pinning",
+        "cold start, blocked time of the other by ours",
+        peer="pinning everything first",
+    ),
+    Claim(r"coldstart-.*beyond keep", "cold start, seconds blocked beyond keeping all on the device", peer="keep"),
+    Claim(
+        r"coldstart-.*touched and pinned",
+        "host memory made ready, GB/s",
+        ceiling="touching alone, registering alone",
+    ),
+    Claim(r"coldstart-.*bound of the touch", "cold start on fresh memory, by blocked time", ceiling="the touch rate's"),
+    Claim(r"coldstart-.*(open|first)", "cold start: open, first checkpoint, ms"),
+    Claim(
+        r"commits: .*a second",
+        "durable commits a second, by rate",
+        peer="SQLite in WAL mode",
+        ceiling="raw writes, each with fdatasync",
+    ),
+    Claim(
+        r"durable: .*ceiling",
+        "durable checkpoints, by rate",
+        ceiling="raw writes with as many per fdatasync",
+    ),
+    Claim(r"disk: ", "scratch disk, sustained, by rate", ceiling="O_DIRECT beside it in the same run"),
+    Claim(r"opening: .*(s among|s to open)", "opening and listing 10^6 checkpoints, s"),
+    Claim(r".*(did not come back|that differ|missing)", "bytes that differ, checkpoints that are missing: everybody's"),
+    Claim(r"decision: ", "eviction decision among 4096 fragments, µs"),
+    Claim(r"lease: ", "lease of host memory, µs"),
+    Claim(r"small: ", "checkpoint() of ten 1-KiB regions, µs"),
+    Claim(r"scale: .*by cost", "cost of a call among 10^6 checkpoints, by time", peer="the same among 1000"),
+    Claim(r"scale: bytes", "memory of a record, bytes"),
+    Claim(
+        r"shot-disk.*bound", "shots with a disk, by blocked time", ceiling="the lower bound: links at measured rates"
+    ),
+    Claim(r"shot-disk.*ring", "shots with a disk, by blocked time", peer="a ring with O_DIRECT, the better of two"),
+    Claim(r"shot-link.*ring", "shots over the link, by blocked time", peer="the ring"),
+    Claim(
+        r"shot-link.*bound", "shots over the link, blocked s", ceiling="1.15 × the lower bound + 1 % of the computation"
+    ),
+    Claim(
+        r"shot-paper.*bound", "the paper's setting, by blocked time", ceiling="the lower bound: links at measured rates"
+    ),
+    Claim(
+        r"shot-paper.*Unified",
+        "the paper's setting, blocked time of the other by ours",
+        peer="Unified Memory with hints",
+    ),
+    Claim(
+        r"storages: .*storage by",
+        "adjoint storage, time of the other by ours",
+        peer="pyrevolve: NumPy, bytes, disk",
+    ),
+    Claim(r"sweep: .*cache", "sweep: restores that find their checkpoint in memory", ceiling="1: all"),
+    Claim(r"sweep: .*(blocked|bound)", "sweep: blocked s, and the bound's own check", ceiling="the lower bound"),
+    Claim(r"verification: ", "cost of verification, %", peer="the same without"),
+)
+
+
+def glance(results: Iterable[dict[str, Any]]) -> list[str]:
+    """The table, what is missed first. Of several runs of a bar the median counts, of faults the most.
+
+    Raises
+    ------
+    ValueError
+        A bar belongs to no claim.
+    """
+    found: dict[Claim, dict[str, list[Run]]] = {}
+    for result in results:
+        rounds = int(result.get("settings", {}).get("rounds", 1))
+        for bar in result["bars"]:
+            name = f"{result['benchmark']}: {bar['what']}"
+            found.setdefault(_claim_of(name), {}).setdefault(name, []).append(Run(bar, rounds))
+    rows = sorted((_row(claim, bars) for claim, bars in found.items()), key=lambda row: (row[0], row[1]))
+    head = ["| claim | peer | ceiling | ratio or figure | bar | holds |", "| --- | --- | --- | ---: | ---: | --- |"]
+    return head + [text for _, _, text in rows]
+
+
+def _claim_of(name: str) -> Claim:
+    for claim in CLAIMS:
+        if re.match(claim.bars, name):
+            return claim
+    raise ValueError(f"the bar {name!r} belongs to no claim of {__name__}")
+
+
+def _row(claim: Claim, bars: dict[str, list[Run]]) -> tuple[bool, int, str]:
+    """Whether all bars hold, the claim's place, and the line."""
+    values = {name: _value(runs) for name, runs in bars.items()}
+    held = sum(_holds(values[name], runs[0].bar) for name, runs in bars.items())
+    bounds = sorted({_bound(runs[0].bar) for runs in bars.values()})
+    shown = ", ".join(bounds[:3]) + (", …" if len(bounds) > 3 else "")
+    least, most = _short(min(values.values())), _short(max(values.values()))
+    spread = least if least == most else f"{least} … {most}"
+    verdict = "holds" if held == len(bars) == 1 else f"{held} of {len(bars)}" if held else "**misses**"
+    if 0 < held < len(bars):
+        verdict = f"**{verdict}**"
+    cells = (claim.words, claim.peer, claim.ceiling, spread + _few(bars), shown, verdict)
+    return held == len(bars), CLAIMS.index(claim), f"| {' | '.join(cells)} |"
+
+
+def _value(runs: list[Run]) -> float:
+    """The median of the runs; of faults that are counted, which none may have, the most."""
+    values = [run.bar["value"] for run in runs]
+    return max(values) if _counts_faults(runs[0].bar) else median(values)
+
+
+def _counts_faults(bar: dict[str, Any]) -> bool:
+    return bar["bound"] == 0 and not bar["at_least"]
+
+
+def _few(bars: dict[str, list[Run]]) -> str:
+    """The mark of figures of which one or more were measured in too few rounds, all runs together."""
+    figures = (runs for runs in bars.values() if not _counts_faults(runs[0].bar))
+    least = min((sum(run.rounds for run in runs) for runs in figures), default=ROUNDS)
+    return "" if least >= ROUNDS else f" ({least} round{'s' if least > 1 else ''})"
+
+
+def _holds(value: float, bar: dict[str, Any]) -> bool:
+    return bool(value >= bar["bound"] if bar["at_least"] else value <= bar["bound"])
+
+
+def _bound(bar: dict[str, Any]) -> str:
+    return f"{'≥' if bar['at_least'] else '≤'} {_short(bar['bound'])}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
