@@ -16,7 +16,7 @@ func deep(n int) byte {
 	return frame[n%len(frame)] + deep(n-1)
 }
 
-// TestAddressOfStays: every length that a slice of unknown length may have on the stack, and some that it may not.
+// TestAddressOfStays: all lengths that a slice of unknown length may have on the stack, and some longer ones.
 func TestAddressOfStays(t *testing.T) {
 	for n := 1; n <= 100; n++ {
 		same := make(chan bool)

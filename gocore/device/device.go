@@ -35,7 +35,7 @@ type Device interface {
 	// Memory is how many bytes of device memory are free now, and in total.
 	Memory() (free, total int64, err error)
 
-	// Lane creates a stream of our own.
+	// Lane creates a queue of our own.
 	Lane(Priority) (Lane, error)
 	// Borrow is the queue of a caller's stream: 0 and 1 are the legacy default stream, 2 the calling thread's per-thread default stream, other values
 	// a handle. It costs nothing and need not be closed.

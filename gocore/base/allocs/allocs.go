@@ -1,15 +1,15 @@
-// Package allocs tells, for tests, what a call allocates.
+// Package allocs measures, for tests, how much a call allocates.
 package allocs
 
 import "runtime/metrics"
 
-// tries is how often a call is made that seems to allocate too much.
+// tries is how often a call is repeated that seems to allocate too much.
 const tries = 5
 
-// Least makes a call, and again while it allocated more than most bytes, up to a few times. It returns the least that one of the calls allocated.
+// Least makes a call, and repeats it a few times while it allocates more than most bytes. It returns the least that one of the calls allocated.
 //
-// The runtime counts for the whole process, and counts small objects when the room that was set aside for them is full. What one call shows may
-// therefore be of other goroutines, or from before it. What a call allocates each time, all of them show.
+// The runtime counts for the whole process, and counts small objects only when their span is full. So the count of one call may include other
+// goroutines, or earlier work. Allocations that a call makes each time are in all of the counts.
 func Least(most uint64, call func()) (bytes uint64) {
 	for try := range tries {
 		before := total()

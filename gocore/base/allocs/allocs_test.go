@@ -2,7 +2,7 @@ package allocs
 
 import "testing"
 
-var kept []byte // so that what is allocated is on the heap
+var kept []byte // so that the allocation is on the heap
 
 func TestACallThatAllocatesEachTimeIsFound(t *testing.T) {
 	calls := 0

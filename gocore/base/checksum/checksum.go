@@ -19,8 +19,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// LeafBytes is the length of every leaf but the last: what two threads can share a region of 1 MiB
-// with, and what stays in a core's cache between copying and hashing.
+// LeafBytes is the length of every leaf but the last. Two threads can share a region of 1 MiB, and a leaf stays in a core's cache between copying and
+// hashing.
 const LeafBytes = 256 << 10
 
 // Leaves returns how many leaves a region of n bytes has; 0 for n <= 0.
@@ -54,7 +54,7 @@ func Combine(leaves []uint64) uint64 {
 	return xxh3.Hash(text)
 }
 
-// Sum returns the checksum of a region that lies in one piece.
+// Sum returns the checksum of a contiguous region.
 func Sum(p []byte) uint64 {
 	if len(p) <= LeafBytes {
 		return Leaf(p)

@@ -19,8 +19,7 @@ func pattern(n int) []byte {
 	return p
 }
 
-// The numbers are part of the on-disk format: they may never change. They were computed by another
-// implementation of XXH3.
+// The numbers are part of the on-disk format and must never change. They were computed by another implementation of XXH3.
 func TestGolden(t *testing.T) {
 	p := make([]byte, 3*LeafBytes+17)
 	for i := range p {
@@ -53,7 +52,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// The definition, written down a second time, leaf by leaf in random order.
+// The definition, written a second time, leaf by leaf in random order.
 func TestSumIsTheDefinition(t *testing.T) {
 	data := pattern(4*LeafBytes + 5)
 	rapid.Check(t, func(t *rapid.T) {
@@ -133,7 +132,7 @@ func TestCopyLeaf(t *testing.T) {
 	})
 }
 
-// Copy and hash together, beside each alone: over buffers that fit the cache and ones that do not.
+// Copy and hash together, compared with each alone: over buffers that fit the cache and larger ones.
 func BenchmarkCopyLeaf(b *testing.B) {
 	for _, total := range []int{2 << 20, 256 << 20} {
 		src, dst := alignedPattern(total), alignedPattern(total)
@@ -160,7 +159,7 @@ func BenchmarkCopyLeaf(b *testing.B) {
 	}
 }
 
-// A leaf in parts against Leaf and copy, at all lengths, alignments and divisions; bytes around the destination stay.
+// A leaf in parts compared with Leaf and copy, at all lengths, alignments and divisions; bytes around the destination stay unchanged.
 func TestPartsAgainstPlain(t *testing.T) {
 	data := pattern(LeafBytes + 4096)
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,10 +11,10 @@
 DATA prime32<>+0(SB)/8, $0x9E3779B1
 GLOBL prime32<>(SB), RODATA|NOPTR, $8
 
-// From R9 on lie the lines that will be read next: those of the next block, or wherever the caller says.
+// R9 points to the lines that are prefetched: those of the next block, or wherever the caller says.
 
-// Without a destination there are no stores. Plain ones take what was loaded for the sums. Those that bypass the cache have to be aligned: they lie some bytes ahead of the
-// stripes, from R8 to DI, and load their bytes themselves.
+// Without a destination there are no stores. Plain stores use the values loaded for the sums. Stores that bypass the cache have to be aligned: they
+// go some bytes ahead of the stripes, from R8 to DI, and load their bytes themselves.
 #define NONE(off)
 #define CACHED512(off) VMOVDQU64 Z22, off(DI)
 #define STREAM512(off) \
@@ -283,7 +283,7 @@ mixed256:
 	RET
 
 // func fence()
-// Stores past the cache are ordered with those behind it.
+// Orders stores that bypass the cache before later ones.
 TEXT ·fence(SB), NOSPLIT, $0-0
 	SFENCE
 	RET

@@ -11,8 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every vector variant against the library and copy, at all lengths and alignments; bytes around
-// the destination stay.
+// Every vector variant compared with the library and copy, at all lengths and alignments; bytes around the destination stay unchanged.
 func TestFusedAgainstPlain(t *testing.T) {
 	variants := map[string]*vector{}
 	if cpu.X86.HasAVX512F {

@@ -1,10 +1,10 @@
-// Package description checks what a store's clients say of a checkpoint beside its bytes: the text of a layout, which names and types the regions, and
-// the meta. docs/format.md defines both.
+// Package description checks the description of a checkpoint by a client: the text of a layout, which names and types the regions, and the meta.
+// docs/format.md defines both.
 //
-// A store may come from anywhere. The client builds arrays over mapped memory from a description, so a wrong size in it is an access outside of the
-// mapping. The store, the check of a directory and its inspection all ask this package before a client reads a description.
+// A store may come from an untrusted source. The client builds arrays over mapped memory from a description, so a wrong size in it is an access
+// outside of the mapping. The store, the check of a directory and its inspection all call this package before a client reads a description.
 //
-// The package is pure. It takes memory in proportion to the text, and time in proportion to the text and the depth of nesting.
+// The package is pure. Its memory is proportional to the text, its time to the text and the depth of nesting.
 package description
 
 import (
@@ -16,29 +16,29 @@ import (
 	"velocpy/gocore/model"
 )
 
-// ErrMalformed: the text is no description of the layout, or the meta is no meta.
+// ErrMalformed: the text does not describe the layout, or the meta is invalid.
 var ErrMalformed = errors.New("the description is malformed")
 
 const (
 	magic   = 'L'
 	version = 2
-	// regionBytes is the least that a region takes: all its fields, with an empty name, an empty dtype and no axes.
+	// regionBytes is the least size of a region: all its fields, with an empty name, an empty dtype and no axes.
 	regionBytes = 4 + 1 + 4 + 4 + 8 + 1 + 1 + 8 + 8
 	mostAxes    = 64      // NumPy's limit
-	mostPlace   = 1 << 16 // the contract's
+	mostPlace   = 1 << 16 // from the contract (velocpy_abi.h)
 	mostItem    = math.MaxInt32
-	alignment   = 64      // of regions in the slot: libraries load several elements at once from addresses that have to be multiples of their size
-	mostEmpty   = 1 << 24 // elements without bytes of one region: a client may look at each
+	alignment   = 64      // of regions in the slot: libraries load several elements at once, from addresses that must be multiples of their total size
+	mostEmpty   = 1 << 24 // elements without bytes in one region: a client may visit each
 )
 
-// Libraries that an array may have come from; see docs/format.md.
+// Libraries of arrays; see docs/format.md.
 const (
 	numpy  = 0
 	torch  = 1
 	newest = 4
 )
 
-// Kinds of a description: how its regions are called, and how a client shows them.
+// Kinds of a description: how its regions are named, and how a client presents them.
 const (
 	mappingKind  = 0 // by their names
 	sequenceKind = 1 // by their numbers
@@ -56,7 +56,7 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrMalformed)
 }
 
-// Check tells whether the text of a layout describes the regions of that layout. The layout itself is one that package catalog has accepted.
+// Check tells whether the text of a layout describes its regions. Package catalog must have accepted the layout itself.
 func Check(l *model.Layout) error {
 	f := fields{p: l.Text}
 	if f.u8() != magic || f.u8() != version {
@@ -98,7 +98,7 @@ func Check(l *model.Layout) error {
 	return nil
 }
 
-// region reads a region, which lies at a span of the slot, and gives its name.
+// region reads a region, which must be at a span of the slot, and returns its name.
 func (f *fields) region(span model.Span) (name string, err error) {
 	name = f.text()
 	library := f.u8()
@@ -141,7 +141,7 @@ func (f *fields) region(span model.Span) (name string, err error) {
 	return name, checkBytes(item, lengths, bytes, library)
 }
 
-// permutation tells whether each axis is there once.
+// permutation tells whether each axis occurs once.
 func permutation(axes string) bool {
 	seen := [mostAxes]bool{}
 	for i := range len(axes) {
@@ -154,7 +154,7 @@ func permutation(axes string) bool {
 	return true
 }
 
-// checkBytes tells whether elements of a size, as many as the axes have, take so many bytes.
+// checkBytes tells whether as many elements of that size as the axes have take that many bytes.
 func checkBytes(item int64, lengths string, bytes int64, library uint8) error {
 	product, empty, fits := max(item, 1), false, true
 	for ; len(lengths) > 0; lengths = lengths[8:] {
@@ -174,7 +174,7 @@ func checkBytes(item int64, lengths string, bytes int64, library uint8) error {
 		fits, empty = product <= mostEmpty, true
 	}
 	switch {
-	case !fits && !(empty && library == torch): // torch has tensors without elements whose other axes are of any length
+	case !fits && !(empty && library == torch): // torch has tensors without elements whose other axes have any length
 		return malformed("its axes give too many elements")
 	case empty && bytes != 0, !empty && bytes != product:
 		return malformed("its %d bytes are not those of its elements", bytes)
@@ -182,7 +182,7 @@ func checkBytes(item int64, lengths string, bytes int64, library uint8) error {
 	return nil
 }
 
-// fields reads numbers and texts from the front; asked for more than there is, it is short and gives nothing.
+// fields reads numbers and texts from the front. A read beyond the end sets short and returns a zero value.
 type fields struct {
 	p     string
 	short bool

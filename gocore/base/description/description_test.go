@@ -25,7 +25,7 @@ var (
 	seed       = flag.Uint64("seed", 0, "of TestHostile; 0: another one each time")
 )
 
-// region is one that a test describes.
+// region is a region that a test describes.
 type region struct {
 	name    string
 	library uint8
@@ -39,7 +39,7 @@ type region struct {
 	bytes   int64
 }
 
-// described is a description in parts, so that each of them can be made wrong.
+// described is a description in parts, so that a test can corrupt each of them.
 type described struct {
 	magic, version, sequence uint8
 	count                    uint32
@@ -74,7 +74,7 @@ func (d *described) layout() *model.Layout {
 
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
-// dtype makes one that is right, and its size.
+// dtype makes a valid dtype, and its size.
 func dtype(r *rand.Rand, nested int) (text string, size int64) {
 	kind := r.IntN(10)
 	if nested == 0 && kind == 8 || nested > 3 && kind > 7 {
@@ -119,7 +119,7 @@ func dtype(r *rand.Rand, nested int) (text string, size int64) {
 	return string(all), size
 }
 
-// right makes a description that is one.
+// right makes a valid description.
 func right(r *rand.Rand) *described {
 	d := &described{magic: magic, version: version, sequence: uint8(r.IntN(3)), count: uint32(r.IntN(5))}
 	for i := range d.count {
@@ -147,7 +147,7 @@ func right(r *rand.Rand) *described {
 	return d
 }
 
-// structured makes the structure of a tree with so many arrays.
+// structured makes the structure of a tree with that many arrays.
 func structured(r *rand.Rand, arrays int) string {
 	var nodes []string
 	for range arrays {
@@ -174,7 +174,7 @@ func structured(r *rand.Rand, arrays int) string {
 
 var hugeNumbers = []int64{-1, math.MinInt64, math.MaxInt64, 1 << 31, 1 << 50, 1 << 62, 1<<63 - 4096}
 
-// worse makes one thing of a description wrong; false when it has nothing of that kind.
+// worse corrupts one part of a description; false if it has no part of that kind.
 func worse(r *rand.Rand, d *described) bool {
 	switch r.IntN(6) {
 	case 0:
@@ -237,7 +237,7 @@ func worse(r *rand.Rand, d *described) bool {
 	case 6:
 		x.shape = append(x.shape, pick[int64](r, -1, math.MinInt64))
 		x.order = orderC
-		if r.IntN(2) == 0 { // so many elements that have no bytes
+		if r.IntN(2) == 0 { // that many elements without bytes
 			*x = region{name: x.name, dtype: "|V0", shape: []int64{1 << 31}, offset: x.offset}
 			for i := range d.regions {
 				if x == &d.regions[i] {
@@ -265,7 +265,7 @@ func worse(r *rand.Rand, d *described) bool {
 	return true
 }
 
-// inside looks at an accepted description again, in another way: each region's elements, as large as their dtype says, fill its span exactly.
+// inside checks an accepted description in another way: each region's elements, of the size of their dtype, fill its span exactly.
 func inside(t *testing.T, l *model.Layout) {
 	t.Helper()
 	p := []byte(l.Text[7:])
@@ -311,7 +311,7 @@ func inside(t *testing.T, l *model.Layout) {
 	}
 }
 
-// leaves counts those of a structure, read by Go's JSON.
+// leaves counts the leaves of a structure, read by Go's JSON.
 func leaves(t *testing.T, structure []byte) (arrays, values int) {
 	t.Helper()
 	var root []any
@@ -351,7 +351,7 @@ func judge(t *testing.T, l *model.Layout) error {
 	return err
 }
 
-// Descriptions that are right are accepted; those of which one part is wrong are refused; of any bytes those that are accepted fit their layout.
+// Valid descriptions are accepted, those with one corrupted part are refused. Accepted ones fit their layout, whatever the bytes are.
 func TestHostile(t *testing.T) {
 	from := *seed
 	if from == 0 {
@@ -366,7 +366,7 @@ func TestHostile(t *testing.T) {
 			t.Fatalf("%+v: %v", d, err)
 		}
 		done++
-		for range 50 { // bytes of it changed, cut and put together anew cost less than another one
+		for range 50 { // changed, cut and recombined bytes cost less than a new description
 			p := []byte(l.Text)
 			for range 1 + r.IntN(3) {
 				at := r.IntN(len(p))
@@ -424,7 +424,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// What is JSON to Go is a meta, if its numbers are not too long and it is not too deep; and the other way round, but for three words.
+// If a text is JSON for Go, it is a meta, unless its numbers are too long or it is nested too deeply. The reverse holds except for three words.
 func FuzzCheckMeta(f *testing.F) {
 	for _, meta := range []string{"", "{}", `{"a": [1, -2.5e-3, null, true, "\ud83d\ude00\ud800"]}`, "[NaN, -Infinity]", "[[1, NaN], {}]", "\xed\xa0\x80", `"` + "\xed\xa0\x80" + `"`, "01", `"\x"`, strings.Repeat("[", 2000)} {
 		f.Add(meta)
@@ -448,7 +448,7 @@ func FuzzCheckMeta(f *testing.F) {
 	})
 }
 
-// The values of a tree stand beside the meta proper: as many as the structure has.
+// The values of a tree are beside its meta: as many as the structure has.
 func TestAnnotation(t *testing.T) {
 	flat := &model.Layout{Text: "L\x02\x00\x00\x00\x00\x00"}
 	tree := &model.Layout{Text: "L\x02\x02\x00\x00\x00\x00" + `["dict","a","value",2,["tuple","value"]]`}
@@ -494,7 +494,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// Texts of structures are compared as Python reads them: two surrogates are one character only where both are escaped.
+// Texts of structures are compared as Python reads them: two surrogates are one character only if both are escaped.
 func TestNames(t *testing.T) {
 	for pair, ok := range map[string]bool{
 		`"a", "b"`: true, `"a", "a"`: false, `"a", "\u0061"`: false, `"\ud800", "\ud801"`: true, `"\ud800", "\uD800"`: false, `"\ud83d\ude00", "` + "\U0001f600" + `"`: false,

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// mostNested bounds the depth of dtypes in each other. Each depth escapes the quotes of the one below, so that no text that fits a layout reaches it.
+// mostNested bounds the nesting of dtypes. Each level escapes the quotes of the one below, so no text that fits a layout reaches the bound.
 const mostNested = 32
 
-// itemBytes is the size of an element of a region's dtype; -1: the client alone knows it.
+// itemBytes is the size of an element of a region's dtype; -1: only the client knows it.
 func itemBytes(text string, library uint8) (int64, error) {
 	var size int64
 	ok := true
@@ -40,7 +40,7 @@ var tensorTypes = func() map[string]bool {
 	return all
 }()
 
-// dtypeBytes is the size of a dtype, nested in others; -1: the client alone knows it.
+// dtypeBytes is the size of a dtype, nested in others; -1: only the client knows it.
 func dtypeBytes(text string, nested int) (size int64, ok bool) {
 	switch {
 	case text == "" || nested > mostNested:
@@ -68,7 +68,7 @@ func plainBytes(text string) (size int64, ok bool) {
 	}
 	unit := j.p
 	size = n
-	anyOrder := false // of bytes, as there is one at most
+	anyOrder := false // the byte order does not matter, as there is one byte at most
 	switch kind {
 	case 'b':
 		anyOrder, ok = true, n == 1
@@ -85,7 +85,7 @@ func plainBytes(text string) (size int64, ok bool) {
 	case 'M', 'm':
 		ok = n == 8 && (unit == "" || timeUnit(unit))
 		unit = ""
-	default: // references to objects among them
+	default: // includes references to objects
 		ok = false
 	}
 	ok = ok && unit == "" && size <= mostItem
@@ -95,7 +95,7 @@ func plainBytes(text string) (size int64, ok bool) {
 	return size, ok && (order == '<' || order == '>')
 }
 
-// timeUnit tells whether a text is the unit of a date or duration: how many of what, in brackets.
+// timeUnit tells whether a text is the unit of a date or duration: a count and a unit, in brackets.
 func timeUnit(text string) bool {
 	text, opened := strings.CutPrefix(text, "[")
 	text, closed := strings.CutSuffix(text, "]")
@@ -103,7 +103,7 @@ func timeUnit(text string) bool {
 		return false
 	}
 	if j := (json{p: text}); text != "" && text[0] >= '0' && text[0] <= '9' {
-		if n, ok := j.integer(); !ok || n < 2 { // one of something goes without the number
+		if n, ok := j.integer(); !ok || n < 2 { // a count of one is omitted
 			return false
 		}
 		text = j.p
@@ -115,7 +115,7 @@ func timeUnit(text string) bool {
 	return false
 }
 
-// named are the sizes of dtypes that NumPy does not have by itself.
+// named are the sizes of dtypes that NumPy itself lacks.
 var named = map[string]int64{
 	"bfloat16": 2, "complex32": 4, "float4_e2m1fn": 1, "float4_e2m1fn_x2": 1, "float6_e2m3fn": 1, "float6_e3m2fn": 1, "float8_e3m4": 1, "float8_e4m3": 1,
 	"float8_e4m3b11fnuz": 1, "float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
@@ -127,7 +127,7 @@ const (
 	mostNamedBytes = 64
 )
 
-// namedBytes is the size of such a dtype. One that is not known here may be of a later version of its library: the client has to compare the size.
+// namedBytes is the size of such a dtype. An unknown one may be of a later version of its library: the client has to compare the size.
 func namedBytes(name string) (size int64, ok bool) {
 	if size, ok = named[name]; ok {
 		return size, true
@@ -177,7 +177,7 @@ type structure struct {
 	names   []string
 	sizes   []int64
 	offsets []int64
-	titles  []string // a text behind a quote, a number as it stands; empty: none
+	titles  []string // a text behind a quote, or the digits of a number; empty: none
 	item    int64
 	seen    map[string]bool
 }
@@ -249,7 +249,7 @@ func (s *structure) title(j *json) bool {
 	return ok
 }
 
-// whole tells whether all is there, and each field has a name of its own and lies in the element.
+// whole tells whether all members are present, and each field has a unique name and is inside the element.
 func (s *structure) whole() bool {
 	n := len(s.names)
 	if len(s.seen) != 6 || len(s.sizes) != n || len(s.offsets) != n || len(s.titles) != n {

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	mostDepth  = 1000 // of the meta: lists and objects in each other
-	mostDigits = 4300 // of a whole number: Python reads no longer ones unless it is told to
+	mostDepth  = 1000 // of the meta: nested lists and objects
+	mostDigits = 4300 // of an integer: Python by default reads no longer ones
 )
 
-// CheckMeta tells whether a meta is what Python's JSON reads: RFC 8259, and NaN, Infinity and -Infinity as numbers. An empty one is none.
+// CheckMeta tells whether Python's JSON can read a meta: RFC 8259, plus NaN, Infinity and -Infinity as numbers. An empty text means no meta.
 func CheckMeta(meta string) error {
 	if meta == "" {
 		return nil
@@ -26,7 +26,7 @@ func CheckMeta(meta string) error {
 	return nil
 }
 
-// json reads JSON from the front. Each method skips white space, takes what it is named for, and tells whether that was there.
+// json reads JSON from the front. Each method skips white space, consumes the element that it is named for, and tells whether that was present.
 type json struct{ p string }
 
 func (j *json) space() { j.p = strings.TrimLeft(j.p, " \t\n\r") }
@@ -54,7 +54,7 @@ func (j *json) word(w string) bool {
 	return ok
 }
 
-// value takes one of any kind, at a depth.
+// value consumes a value of any kind, at a depth.
 func (j *json) value(depth int) bool {
 	j.space()
 	if j.p == "" || depth > mostDepth {
@@ -128,7 +128,7 @@ func (j *json) digits() int {
 	return n
 }
 
-// whole takes the digits of a whole number, and tells how many there are; 0: none, or more than one that begin with 0.
+// whole consumes the digits of an integer, and returns their number; 0: none, or several that begin with 0.
 func (j *json) whole() int {
 	zero := strings.HasPrefix(j.p, "0")
 	n := j.digits()
@@ -163,7 +163,7 @@ func (j *json) number() bool {
 	return fraction || n <= mostDigits
 }
 
-// integer takes a whole number of 0 up to the largest that a dtype may say.
+// integer consumes an integer from 0 up to the largest allowed in a dtype.
 func (j *json) integer() (n int64, ok bool) {
 	j.space()
 	before := j.p
@@ -177,7 +177,7 @@ func (j *json) integer() (n int64, ok bool) {
 	return n, n <= math.MaxInt32
 }
 
-// text takes a text, and gives it in UTF-8 with surrogates as if they were characters. What lies between the quotes is so already.
+// text consumes a text, and returns it in UTF-8 with surrogates encoded like characters. The bytes between the quotes are in that form already.
 func (j *json) text() (string, bool) {
 	if !j.token('"') {
 		return "", false
@@ -210,7 +210,7 @@ func (j *json) text() (string, bool) {
 	}
 }
 
-// plain tells whether a text may stand between quotes as it is.
+// plain tells whether a text may be between quotes without an escape.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' {
@@ -220,7 +220,7 @@ func plain(s string) bool {
 	return true
 }
 
-// escaped takes what stands behind a backslash.
+// escaped consumes the rest of an escape behind a backslash.
 func (j *json) escaped(to []byte) ([]byte, bool) {
 	if j.p == "" {
 		return to, false
@@ -248,7 +248,7 @@ func (j *json) escaped(to []byte) ([]byte, bool) {
 	return appendUnit(to, r), true
 }
 
-// unit takes four hexadecimal digits.
+// unit consumes four hexadecimal digits.
 func (j *json) unit() (r rune, ok bool) {
 	if len(j.p) < 4 {
 		return 0, false

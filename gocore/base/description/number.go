@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Number reads a number of a checkpoint's meta: the member that the names lead to, each in the object of the one before. text is that of the checkpoint's
-// layout, as the meta proper of a tree stands beside its values. Of members with one name the last counts, as in Python's JSON. ok is false where the meta is no
-// JSON, a name leads nowhere, or to something else than a number that is finite as a float64. Only what is named is converted; the rest is skipped.
+// Number reads a number of a checkpoint's meta: the member at the path of names, each in the object of the previous one. text is that of the
+// checkpoint's layout, since the meta of a tree is stored beside its values. Of members with one name the last counts, as in Python's JSON. ok is
+// false if the meta is invalid, if the path does not exist, or if its value is not a number that is finite as a float64. Only that value is
+// converted; the rest is skipped.
 func Number(text, meta string, names []string) (n float64, ok bool) {
 	j := json{p: meta}
 	var right bool
@@ -20,12 +21,12 @@ func Number(text, meta string, names []string) (n float64, ok bool) {
 	return n, ok && right && j.ends()
 }
 
-// isTree tells whether a layout with this text is that of a tree.
+// isTree tells whether this is the text of a tree's layout.
 func isTree(text string) bool {
 	return strings.HasPrefix(text, string([]byte{magic, version, treeKind}))
 }
 
-// besideValues is member for the meta proper of a tree: the second item of a list of two.
+// besideValues is member for the meta of a tree: the second item of a list of two.
 func (j *json) besideValues(names []string) (n float64, ok, right bool) {
 	part := 0
 	right = j.list(func() (right bool) {
@@ -38,7 +39,7 @@ func (j *json) besideValues(names []string) (n float64, ok, right bool) {
 	return n, ok, right && part == 2
 }
 
-// member takes a value at a depth, and gives the number to which names lead from it. right: it is a value.
+// member consumes a value at a depth, and returns the number at the path of names in it. right: the value is valid JSON.
 func (j *json) member(names []string, depth int) (n float64, ok, right bool) {
 	j.space()
 	before := j.p
@@ -60,7 +61,7 @@ func (j *json) member(names []string, depth int) (n float64, ok, right bool) {
 	return n, ok, right
 }
 
-// finite reads a value as a number; one that rounds to an infinity is none.
+// finite reads a value as a number; one that rounds to an infinity is rejected.
 func finite(literal string) (n float64, ok bool) {
 	if strings.TrimLeft(literal, "-0123456789.eE+") != "" {
 		return 0, false

@@ -16,7 +16,7 @@ const (
 )
 
 func TestNumber(t *testing.T) {
-	nan := math.NaN() // there is none
+	nan := math.NaN() // stands for no number
 	for _, c := range []struct {
 		text, meta, names string
 		want              float64
@@ -70,7 +70,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// Whatever an object of JSON holds, the number to which a path leads is the one that Go's JSON finds there.
+// For any JSON object, the number at a path is the one that Go's JSON finds there.
 func TestNumberIsThatOfAnotherReader(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "b", "ä\n", ""})
 	leaf := rapid.OneOf(
@@ -107,7 +107,7 @@ func TestNumberIsThatOfAnotherReader(t *testing.T) {
 	})
 }
 
-// Of no text a number is read that is not finite, nor any of one that is no meta.
+// Number returns only finite numbers, and none from an invalid meta.
 func FuzzNumber(f *testing.F) {
 	for _, meta := range []string{`{"a": {"b": -1.5e-3}, "a": 1}`, `[[1], {"a": 2}]`, `{"a": NaN}`, `{"\u0061": 1e999}`, `{"a": 1`} {
 		f.Add(meta, false)

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/base/pytext"
 )
 
-// wellFormed tells whether a text is UTF-8 in which lone surrogates stand as if they were characters: what Python calls "surrogatepass".
+// wellFormed tells whether a text is UTF-8 that may have lone surrogates encoded like characters: Python's "surrogatepass".
 func wellFormed(s string) bool {
 	if utf8.ValidString(s) {
 		return true
@@ -33,7 +33,7 @@ func ascii(s string) bool {
 	return true
 }
 
-// appendUnit appends a character, or a surrogate as if it were one.
+// appendUnit appends a character, or a surrogate encoded like one.
 func appendUnit(to []byte, r rune) []byte {
 	if r >= 0xd800 && r < 0xe000 {
 		return append(to, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))

@@ -3,18 +3,18 @@ package description
 import "velocpy/gocore/model"
 
 const (
-	mostTreeDepth = 100     // containers of a tree in each other: a client walks it with a call for each depth
+	mostTreeDepth = 100     // nested containers of a tree: a client walks it recursively
 	mostTreeBytes = 4 << 20 // of the text of a structure
 )
 
 // tree is the text of a structure, as far as it has been read. docs/format.md defines it.
 type tree struct {
 	json   json
-	arrays int // nodes that are the next region
-	values int // nodes that are the next of the values beside the meta
+	arrays int // nodes that stand for the next region
+	values int // nodes that stand for the next value beside the meta
 }
 
-// checkTree tells whether a text is the structure of a tree of so many arrays, and counts its values.
+// checkTree tells whether a text is the structure of a tree with that many arrays, and counts its values.
 func checkTree(text string, regions int) (values int, err error) {
 	if len(text) > mostTreeBytes {
 		return 0, malformed("the structure has %d bytes, and %d are the most", len(text), mostTreeBytes)
@@ -31,7 +31,7 @@ func checkTree(text string, regions int) (values int, err error) {
 	return t.values, nil
 }
 
-// node takes a container, an array or a value, at a depth.
+// node consumes a container, an array or a value, at a depth.
 func (t *tree) node(depth int) bool {
 	t.json.space()
 	if len(t.json.p) > 0 && t.json.p[0] == '[' {
@@ -49,7 +49,7 @@ func (t *tree) node(depth int) bool {
 	return true
 }
 
-// container takes a list that begins with the kind of the container; its items follow, in a dict each behind its key.
+// container consumes a list that begins with the kind of the container. Its items follow, in a dict each behind its key.
 func (t *tree) container(depth int) bool {
 	if depth > mostTreeDepth {
 		return false
@@ -82,7 +82,7 @@ func (t *tree) container(depth int) bool {
 	return ok && kind != "" && atKey == keyed
 }
 
-// key takes a text, which is given behind a quote, or a whole number, as it stands.
+// key consumes a text, which is returned behind a quote, or an integer, returned as its digits.
 func (j *json) key() (string, bool) {
 	j.space()
 	before := j.p
@@ -99,7 +99,8 @@ func (j *json) key() (string, bool) {
 	return before[:len(before)-len(j.p)], n > 0 && n <= mostDigits && !zero
 }
 
-// CheckAnnotation tells whether a text is a meta, and that of a layout which Check has accepted: beside a tree stand as many values as the tree has.
+// CheckAnnotation tells whether a text is a valid meta of a layout that Check has accepted: beside a tree's meta there are as many values as the tree
+// has.
 func CheckAnnotation(l *model.Layout, meta string) error {
 	if err := CheckMeta(meta); err != nil {
 		return err
@@ -124,7 +125,7 @@ func CheckAnnotation(l *model.Layout, meta string) error {
 	return nil
 }
 
-// valuesBeside counts the values that stand with the meta of a tree: both are a list of two, and the values a list themselves.
+// valuesBeside counts the values beside the meta of a tree: both form a list of two, and the values are a list themselves.
 func valuesBeside(text string) (values int, ok bool) {
 	j := json{p: text}
 	part := 0
@@ -144,7 +145,7 @@ func valuesBeside(text string) (values int, ok bool) {
 	return values, ok && part == 2 && j.ends()
 }
 
-// plain takes a value that is neither a list nor an object.
+// plain consumes a value that is neither a list nor an object.
 func (j *json) plain() bool {
 	j.space()
 	return j.p != "" && j.p[0] != '[' && j.p[0] != '{' && j.value(0)

@@ -1,5 +1,4 @@
-// Package handle gives things numbers that can cross a C boundary: a number that is not, or no longer, somebody's is an error, never a
-// wild pointer.
+// Package handle numbers values for a C boundary: an unknown or outdated number is an error, never a wild pointer.
 package handle
 
 import "sync"
@@ -45,7 +44,7 @@ func (t *Table[T]) Get(h uint64) (T, bool) {
 	return none, false
 }
 
-// Take returns the value of a handle and forgets it: of several callers one gets it.
+// Take returns the value of a handle and removes it: of several callers one gets it.
 func (t *Table[T]) Take(h uint64) (T, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

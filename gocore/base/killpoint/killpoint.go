@@ -1,6 +1,6 @@
-// Package killpoint kills the process at a named place in the way of a checkpoint to the disk, as SIGKILL from outside would if it came just then.
+// Package killpoint kills the process at a named point on the way of a checkpoint to the disk, like a SIGKILL from outside at that moment.
 //
-// It is for tests, which arm it before they open a store. Unarmed, passing a place costs one atomic load.
+// It is for tests, which arm it before they open a store. When it is not armed, passing a point costs one atomic load.
 package killpoint
 
 import (
@@ -14,23 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is where a process may be killed. Its text is its name.
+// Place is a point at which the process may be killed. Its text is its name.
 type Place string
 
-// The places, in the order in which a new store comes to them.
+// The places, in the order in which a new store reaches them.
 const (
-	DirectoryMade    Place = "directory made"    // and nothing in it, nor its name synced
-	IdentityWritten  Place = "identity written"  // and not synced
-	DataWritten      Place = "data written"      // a piece of a checkpoint, maybe not the last
-	IndexWritten     Place = "index written"     // of what has been written, and not synced
-	DataSynced       Place = "data synced"       // and no batch says where it lies
+	DirectoryMade    Place = "directory made"    // empty, and its name not synced
+	IdentityWritten  Place = "identity written"  // not synced
+	DataWritten      Place = "data written"      // a piece of a checkpoint, maybe not the last one
+	IndexWritten     Place = "index written"     // of the written data, not synced
+	DataSynced       Place = "data synced"       // no batch refers to it yet
 	CatalogBegun     Place = "catalog begun"     // a new file of it, not synced
-	CommitWritten    Place = "commit written"    // to the area of a data file, and not synced
-	BatchWritten     Place = "batch written"     // and not synced
-	BatchSynced      Place = "batch synced"      // and nobody was told
-	SnapshotHalf     Place = "snapshot half"     // a part of it is written; that it is complete is not
-	SnapshotComplete Place = "snapshot complete" // and the files before it are still there
-	OldFileRemoved   Place = "old file removed"  // one of those, maybe not the last
+	CommitWritten    Place = "commit written"    // to the area of a data file, not synced
+	BatchWritten     Place = "batch written"     // not synced
+	BatchSynced      Place = "batch synced"      // no caller has been told
+	SnapshotHalf     Place = "snapshot half"     // a part of it is written, without the mark that it is complete
+	SnapshotComplete Place = "snapshot complete" // the files before it still exist
+	OldFileRemoved   Place = "old file removed"  // one of those, maybe not the last one
 )
 
 // Places are all of them.
@@ -40,7 +40,7 @@ func Places() []Place {
 	}
 }
 
-// ErrUnknown: what was given to Arm names no place or no number.
+// ErrUnknown: the argument of Arm has no valid place or number.
 var ErrUnknown = errors.New("no such kill point")
 
 type aim struct {
@@ -50,10 +50,10 @@ type aim struct {
 
 var armed atomic.Pointer[aim]
 
-// kill is how the process ends.
+// kill ends the process.
 var kill = func() { _ = unix.Kill(unix.Getpid(), unix.SIGKILL) }
 
-// Arm makes the process die when it passes a place for the n-th time from now on; text is "place:n". An empty one disarms.
+// Arm makes the process die when it passes a place for the n-th time from now on; text is "place:n". An empty text disarms.
 func Arm(text string) error {
 	if text == "" {
 		armed.Store(nil)
@@ -70,7 +70,7 @@ func Arm(text string) error {
 	return nil
 }
 
-// Pass is called at a place.
+// Pass marks a place in the code.
 func Pass(p Place) {
 	if a := armed.Load(); a != nil && a.place == p && a.left.Dec() == 0 {
 		kill()

@@ -1,7 +1,7 @@
-// Package logring keeps the core's log records until somebody takes them out.
+// Package logring keeps the core's log records until Drain takes them.
 //
-// The core writes to no file descriptor; Python drains the ring into logging. The ring is bounded:
-// when nobody drains, the oldest records give way and are counted.
+// The core writes to no file descriptor; Python drains the ring into logging. The ring is bounded: without a reader the oldest records are dropped,
+// and counted.
 package logring
 
 import (
@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/base/pytext"
 )
 
-// Level says how much a record matters. The numbers are those of Python's logging.
+// Level is the importance of a record. The numbers are those of Python's logging.
 type Level int
 
 const (
@@ -22,8 +22,7 @@ const (
 	Error   Level = 40
 )
 
-// Kept is how many records the process's ring holds, MaxMessage how many bytes of a message;
-// together they bound it to 2 MiB.
+// Kept is how many records the process's ring holds, MaxMessage the largest number of bytes of a message; together they bound it to 2 MiB.
 const (
 	Kept       = 512
 	MaxMessage = 4 << 10
@@ -36,18 +35,18 @@ type Record struct {
 	TimeNs  int64
 }
 
-// Ring holds the latest records. The zero value is no use; see New.
+// Ring holds the latest records. The zero value is unusable; see New.
 type Ring struct {
 	mu      sync.Mutex
 	records []Record
 	first   int
 	count   int
-	dropped int64 // since the last Drain that told of it
+	dropped int64 // since the last Drain that reported it
 }
 
 var process = New(Kept)
 
-// Add appends to the process's ring. It never blocks on anything but other calls of this package.
+// Add appends to the process's ring. It blocks only for other calls of this package.
 func Add(level Level, message string) { process.Add(level, message) }
 
 // Drain takes the oldest records, at most max of them, out of the process's ring; see Ring.Drain.
@@ -56,8 +55,7 @@ func Drain(max int) []Record { return process.Drain(max) }
 // New returns a ring of n records (at least one).
 func New(n int) *Ring { return &Ring{records: make([]Record, n+1-min(n, 1))} }
 
-// Add appends a record, cut to MaxMessage bytes at a character's border. When the ring is full the
-// oldest record is lost, and counted.
+// Add appends a record, cut to at most MaxMessage bytes at the end of a character. When the ring is full the oldest record is lost, and counted.
 func (r *Ring) Add(level Level, message string) {
 	message = pytext.Cut(message, MaxMessage)
 	now := time.Now().UnixNano()
@@ -72,8 +70,8 @@ func (r *Ring) Add(level Level, message string) {
 	r.count++
 }
 
-// Drain takes at most max records out, oldest first. When records were lost since the last Drain
-// that returned anything, the first one says how many; it counts towards max.
+// Drain removes at most max records, oldest first. If records were lost since the last Drain that returned any, the first one says how many; it
+// counts towards max.
 func (r *Ring) Drain(max int) []Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ func TestOldestFirstWithTimes(t *testing.T) {
 	}
 }
 
-// Against a plain slice: nothing is reordered, and kept + lost = added.
+// Compared with a plain slice: no record is reordered, and kept + lost = added.
 func TestRingAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 5).Draw(t, "size")

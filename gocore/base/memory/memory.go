@@ -1,8 +1,7 @@
 // Package memory makes the mappings that hold checkpoints: anonymous, private, off the Go heap.
 //
-// The garbage collector neither scans nor counts them, so a cache of many GiB costs it nothing, and
-// the price is an explicit lifetime: whoever holds a view must keep the mapping until the view is
-// gone. No other package maps memory.
+// The garbage collector neither scans nor counts them, so a cache of many GiB costs it nothing. The price is an explicit lifetime: the holder of a
+// view must keep the mapping until the view is gone. No other package maps memory.
 package memory
 
 import (
@@ -19,27 +18,27 @@ import (
 )
 
 var (
-	// ErrUnmapped marks uses of a mapping that was given back, a second Unmap among them.
+	// ErrUnmapped marks uses of a mapping after Unmap, including a second Unmap.
 	ErrUnmapped = errors.New("mapping was already given back")
-	// ErrRange marks offsets and lengths outside a mapping, and sizes that cannot be.
+	// ErrRange marks offsets and lengths outside a mapping, and impossible sizes.
 	ErrRange = errors.New("range outside the mapping")
 )
 
-// hugePage is where transparent huge pages begin to matter; smaller mappings do without.
+// hugePage is the size from which on transparent huge pages are used.
 const hugePage = 2 << 20
 
-// Mapping is a range of zeroed memory, aligned to a page, and to 2 MiB when it is at least that
-// large. Its methods may be called from any goroutine; Unmap must not run beside a use of its bytes.
+// Mapping is a range of zeroed memory, aligned to a page, and to 2 MiB if it is at least that large. Its methods may be called from any goroutine.
+// Unmap must not run while its bytes are in use.
 type Mapping struct {
 	purpose string
 	use     *atomic.Int64
 	base    unsafe.Pointer
 	bytes   int64
-	whole   []byte // what munmap needs: base may lie inside, on a huge page's border
+	whole   []byte // the range for munmap: base may be inside, at the border of a huge page
 	gone    atomic.Bool
 }
 
-// empty is the base of mappings without bytes: an address that is not nil and is never read.
+// empty is the base of mappings without bytes: a valid address that is never read.
 var empty [64]byte
 
 // Map reserves bytes of zeroed memory and accounts them to purpose. Pages become resident when they
@@ -62,7 +61,7 @@ func Map(purpose string, bytes int64) (*Mapping, error) {
 func (m *Mapping) reserve() error {
 	length := int(m.bytes)
 	if m.bytes >= hugePage {
-		length += hugePage // so that a 2 MiB border lies inside; what is never touched costs no memory
+		length += hugePage // so that it contains a 2 MiB border; untouched pages cost no memory
 	}
 	whole, err := unix.Mmap(-1, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -84,8 +83,7 @@ func (m *Mapping) Base() unsafe.Pointer { return m.base }
 // Size returns the number of bytes asked for.
 func (m *Mapping) Size() int64 { return m.bytes }
 
-// Bytes returns a view of n bytes from off, nil when that range is not inside the mapping or the
-// mapping was given back. The view is valid until Unmap.
+// Bytes returns a view of n bytes from off, or nil if that range is not inside the mapping or Unmap was called. The view is valid until Unmap.
 func (m *Mapping) Bytes(off, n int64) []byte {
 	if !m.holds(off, n) || m.gone.Load() {
 		return nil
@@ -97,7 +95,7 @@ func (m *Mapping) holds(off, n int64) bool {
 	return off >= 0 && n >= 0 && off <= m.bytes && n <= m.bytes-off
 }
 
-// Unmap gives the memory back. A second call returns ErrUnmapped and does nothing.
+// Unmap frees the memory. A second call returns ErrUnmapped and does nothing.
 func (m *Mapping) Unmap() error {
 	if m.gone.Swap(true) {
 		return fmt.Errorf("unmap %s: %w", m.purpose, ErrUnmapped)

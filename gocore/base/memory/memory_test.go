@@ -114,8 +114,7 @@ func resident(t *testing.T, m *Mapping, off, n int64) int {
 	return count
 }
 
-// Both ways of populating: everything asked for is resident, contents stay, also those that another
-// goroutine writes meanwhile.
+// Both ways of populating: the requested pages are resident, and contents stay, including those that another goroutine writes meanwhile.
 func TestPopulate(t *testing.T) {
 	unsupported := func([]byte) error { return unix.EINVAL }
 	tries := 0

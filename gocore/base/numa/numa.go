@@ -1,7 +1,7 @@
-// Package numa places memory and threads on nodes of the host: memory that a device copies from and to lies on the node that the device hangs on.
+// Package numa places memory and threads on nodes of the host: memory for copies of a device belongs on the node that the device is attached to.
 //
-// On a machine with several nodes a copy that crosses from one to another is slower, and takes bandwidth from what else crosses there. Everything here is
-// advice: a kernel or a container that refuses it leaves memory and threads where they would have been.
+// On a machine with several nodes a copy between two nodes is slower, and takes bandwidth from other traffic between them. All functions here are
+// advice: if a kernel or a container refuses it, memory and threads stay where they would be without it.
 package numa
 
 import (
@@ -26,17 +26,17 @@ const (
 	modeInterleave = 3
 )
 
-// mostNodes bounds what a mask of nodes can name.
+// mostNodes bounds the nodes in a mask.
 const mostNodes = 1024
 
-// ErrNodes marks lists of nodes that no memory can be placed on.
+// ErrNodes marks lists of nodes on which no memory can be placed.
 var ErrNodes = errors.New("no such nodes")
 
-// sys is where the kernel describes the nodes.
+// sys is the directory in which the kernel describes the nodes.
 const sys = "/sys/devices/system/node"
 
-// Prefer places pages of the range that nobody has touched yet on a node, or page by page on several in turn, as long as these have memory. Where the process
-// was started with a policy of its own (numactl), that one stays. The range begins at a page.
+// Prefer places untouched pages of the range on a node, or page by page on several nodes in turn, as long as these have memory. If the process was
+// started with its own policy (numactl), that policy stays. The range begins at a page.
 func Prefer(p []byte, nodes ...int) error {
 	mode, err := policyOf(nil)
 	if err != nil || mode != modeDefault || len(p) == 0 {
@@ -53,7 +53,7 @@ func Prefer(p []byte, nodes ...int) error {
 	if len(nodes) > 1 {
 		mode = modeInterleave
 	}
-	const bits = mostNodes + 1 // the kernel takes one bit less than it is told
+	const bits = mostNodes + 1 // the kernel uses one bit less than the given number
 	_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), uintptr(mode), uintptr(unsafe.Pointer(&mask)), bits, 0)
 	if errno != 0 {
 		return fmt.Errorf("place %s on nodes %v: %w", quantity.Exact(int64(len(p))), nodes, errno)
@@ -61,7 +61,7 @@ func Prefer(p []byte, nodes ...int) error {
 	return nil
 }
 
-// Preferring tells whether the page at an address has a policy of Prefer's.
+// Preferring tells whether the page at an address has a policy set by Prefer.
 func Preferring(at unsafe.Pointer) (bool, error) {
 	mode, err := policyOf(at)
 	return mode == modePreferred || mode == modeInterleave, err
@@ -83,8 +83,8 @@ func policyOf(at unsafe.Pointer) (mode int, err error) {
 	return int(got) & modeBits, nil
 }
 
-// Run calls f on a thread that runs on the processors of a node alone, as far as the process may use any of them; else, and for a negative node, on any.
-// Afterwards the thread may run where it did before.
+// Run calls f on a thread that is confined to the processors of a node, as far as the process may use any of them. Otherwise, and for a negative
+// node, it may run on any. Afterwards the previous processors of the thread are restored.
 func Run(node int, f func()) {
 	runtime.LockOSThread()
 	before, err := confine(node)
@@ -92,7 +92,7 @@ func Run(node int, f func()) {
 		if err == nil {
 			err = unix.SchedSetaffinity(0, before)
 			if err != nil {
-				return // still locked, the thread ends with its goroutine instead of running others on these processors alone
+				return // still locked: the thread ends with its goroutine, so that no other goroutine runs confined
 			}
 		}
 		runtime.UnlockOSThread()
@@ -100,10 +100,10 @@ func Run(node int, f func()) {
 	f()
 }
 
-// errNowhere means that the process may run on no processor of the node.
+// errNowhere means that the process may not run on any processor of the node.
 var errNowhere = errors.New("no processor of the node")
 
-// confine makes the calling thread run on the processors of a node, and returns those that it could run on before.
+// confine confines the calling thread to the processors of a node, and returns its previous ones.
 func confine(node int) (before *unix.CPUSet, err error) {
 	near, err := processors(node)
 	if err != nil {
@@ -125,7 +125,7 @@ func confine(node int) (before *unix.CPUSet, err error) {
 	return before, unix.SchedSetaffinity(0, &both)
 }
 
-// processors are those of a node.
+// processors are the processors of a node.
 func processors(node int) ([]int, error) {
 	text, err := vfs.ReadFile(fmt.Sprintf("%s/node%d/cpulist", sys, node))
 	if err != nil {
@@ -134,7 +134,7 @@ func processors(node int) ([]int, error) {
 	return parseList(string(text))
 }
 
-// parseList reads lists of the kernel: "0-3,8".
+// parseList parses lists of the kernel: "0-3,8".
 func parseList(text string) (all []int, err error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

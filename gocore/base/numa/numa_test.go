@@ -35,7 +35,7 @@ func mapped(t *testing.T, bytes int) []byte {
 	return p
 }
 
-// The kernel says which policy a range has. Every machine has a node 0.
+// The kernel reports the policy of a range. Every machine has a node 0.
 func TestPrefer(t *testing.T) {
 	if mode, err := policyOf(nil); err != nil || mode != modeDefault {
 		t.Skipf("policies cannot be asked for here, or the process has one: %d, %v", mode, err)
@@ -68,7 +68,7 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// A thread runs on the processors of the node while f runs, and may go back to those it had; where there is no such node it runs where it may.
+// A thread runs on the processors of the node while f runs, and gets its previous ones back. If the node does not exist it runs on any.
 func TestRun(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -2,7 +2,8 @@ package numa
 
 import "velocpy/gocore/base/logring"
 
-// Place is Prefer for memory that may lie on any node: where the kernel refuses it, the log says so, and copies may be slower. Without nodes nothing is done.
+// Place is Prefer for memory that may be on any node. If the kernel refuses it, Place logs that; copies may then be slower. Without nodes it does
+// nothing.
 func Place(what string, p []byte, nodes ...int) {
 	if len(nodes) == 0 {
 		return

@@ -1,4 +1,5 @@
-// Package pytext cuts Python's texts, and writes them as JSON. They may have lone surrogates, which no UTF-8 stands for, and which encoding/json does not keep.
+// Package pytext cuts Python's texts, and writes them as JSON. They may have lone surrogates, which valid UTF-8 cannot represent, and which
+// encoding/json does not keep.
 package pytext
 
 import (
@@ -8,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text as Python has encoded it. Its JSON says the same text to Python.
+// Text is a text in Python's encoding. Python reads the same text from its JSON.
 type Text string
 
 // MarshalJSON never fails.
 func (t Text) MarshalJSON() ([]byte, error) { return Append(nil, string(t)), nil }
 
-// Map is a JSON object whose names are such texts, in their order.
+// Map is a JSON object whose names are such texts, in sorted order.
 type Map[V any] map[string]V
 
-// MarshalJSON fails where a value has no JSON.
+// MarshalJSON fails if a value has no JSON form.
 func (m Map[V]) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -35,8 +36,8 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 
 const hexDigits = "0123456789abcdef"
 
-// Append appends a text as JSON, in ASCII alone. What is no UTF-8 becomes lone surrogates: those that it stands for where Python has written it
-// ("surrogatepass"), and else those of Python's "surrogateescape".
+// Append appends a text as JSON, in ASCII only. Bytes that are not UTF-8 become lone surrogates: encoded surrogates where Python has written them
+// ("surrogatepass"), otherwise those of Python's "surrogateescape".
 func Append(to []byte, s string) []byte {
 	to = append(to, '"')
 	for i := 0; i < len(s); {
@@ -70,7 +71,7 @@ func Append(to []byte, s string) []byte {
 	return append(to, '"')
 }
 
-// Cut returns at most the given number of a text's bytes, and splits no character.
+// Cut returns at most that many bytes of a text, without splitting a character.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -82,7 +83,7 @@ func Cut(s string, most int) string {
 	return s[:end]
 }
 
-// Surrogate tells whether a text begins with the three bytes that stand for half of a pair.
+// Surrogate tells whether a text begins with the three bytes of an encoded surrogate.
 func Surrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
 }

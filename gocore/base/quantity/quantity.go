@@ -1,12 +1,12 @@
-// Package quantity writes sizes and rates for people.
+// Package quantity formats sizes and rates for messages.
 //
-// Sizes have binary units (1 KiB = 1024 bytes), as memory and budgets do, with the exact number of bytes beside them where a few bytes decide. Rates have
-// decimal ones (1 GB/s = 10^9 bytes a second), as data sheets of disks and links do. JSON and the library's interfaces have bytes, and bytes a second.
+// Sizes have binary units (1 KiB = 1024 bytes), like memory and budgets. Where single bytes matter the exact number follows. Rates have decimal units
+// (1 GB/s = 10^9 bytes a second), like data sheets of disks and links. JSON and the library's interfaces use bytes, and bytes a second.
 package quantity
 
 import "fmt"
 
-// Sized has one decimal and a binary unit, as velocpy.quantity.sized writes it: "1.5 KiB".
+// Sized has one decimal and a binary unit, in the form of velocpy.quantity.sized: "1.5 KiB".
 func Sized(n int64) string {
 	v := float64(n)
 	if v < 1023.5 {
@@ -20,7 +20,7 @@ func Sized(n int64) string {
 	return fmt.Sprintf("%.1f EiB", v/1024)
 }
 
-// Exact has the number of bytes too, where a few of them decide: "1.0 MiB (1048577 bytes)".
+// Exact adds the number of bytes, for messages in which single bytes matter: "1.0 MiB (1048577 bytes)".
 func Exact(n int64) string {
 	if n < 1024 {
 		return Sized(n)
@@ -28,7 +28,7 @@ func Exact(n int64) string {
 	return fmt.Sprintf("%s (%d bytes)", Sized(n), n)
 }
 
-// Rate has three digits and a decimal unit, as velocpy.quantity.rated writes it: "55.4 GB/s".
+// Rate has three digits and a decimal unit, in the form of velocpy.quantity.rated: "55.4 GB/s".
 func Rate(bytesPerSecond float64) string {
 	for _, unit := range []string{"kB/s", "MB/s", "GB/s"} {
 		if bytesPerSecond /= 1000; bytesPerSecond < 999.5 {

@@ -25,7 +25,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestSizesAreRightToOneDecimal: what is written is the number, up to half of the last digit.
+// TestSizesAreRightToOneDecimal: the text is the number, up to half of the last digit.
 func TestSizesAreRightToOneDecimal(t *testing.T) {
 	units := map[string]float64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50}
 	rapid.Check(t, func(t *rapid.T) {

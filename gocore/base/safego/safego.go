@@ -1,8 +1,7 @@
 // Package safego starts every goroutine of the core and keeps the record of its first panic.
 //
-// A panic that leaves a goroutine would end the whole Python process. Here it poisons the core
-// instead: the text, with all goroutine stacks, is kept, everybody who registered with OnPoison is
-// told, and from then on Poisoned answers true for the rest of the process. Nothing is ever printed.
+// A panic that leaves a goroutine would end the whole Python process. Here it poisons the core instead. The text, with all goroutine stacks, is kept,
+// and the callbacks of OnPoison run. From then on Poisoned returns true for the rest of the process. Nothing is ever printed.
 package safego
 
 import (
@@ -16,8 +15,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// MaxText bounds the text that Poisoned returns: enough for some hundred goroutines, small enough
-// to be carried in an exception.
+// MaxText bounds the text that Poisoned returns: enough for some hundred goroutines, small enough for the text of an exception.
 const MaxText = 64 << 10
 
 // ErrPoisoned marks errors of calls that panicked or that came after a panic.
@@ -46,20 +44,19 @@ func Go(name string, fn func()) {
 	}()
 }
 
-// Poison records v as a panic seen at where. Only the first one of the process is kept.
+// Poison records v as a panic at where. Only the first one of the process is kept.
 func Poison(where string, v any) { core.record(where, v) }
 
 // Poisoned returns the text of the first panic, with the stacks of all goroutines at that time,
 // cut to MaxText bytes; false while there was none. It costs one atomic load while there was none.
 func Poisoned() (string, bool) { return core.read() }
 
-// OnPoison registers fn to be run, once and in a goroutine of its own, when the core is poisoned;
-// at once if it is already. fn wakes waiters; it must not take a lock that somebody may hold across
-// code that can panic. The function returned takes the registration back.
+// OnPoison registers fn to run once, in its own goroutine, when the core is poisoned; at once if it is already. fn wakes waiters. It must not take a
+// lock that a goroutine may hold across code that can panic. The returned function removes the registration.
 func OnPoison(fn func()) (remove func()) { return core.onPoison(fn) }
 
-// Guard turns a panic of the calling function into an error that wraps ErrPoisoned, and poisons the
-// core. It has to be deferred directly: defer safego.Guard("open", &err).
+// Guard turns a panic of the calling function into an error that wraps ErrPoisoned, and poisons the core. It has to be deferred directly: defer
+// safego.Guard("open", &err).
 func Guard(where string, errp *error) {
 	if v := recover(); v != nil {
 		core.record(where, v)
@@ -115,8 +112,7 @@ func (p *poison) onPoison(fn func()) (remove func()) {
 	}
 }
 
-// run gives each callback its own goroutine: one that blocks or panics must not keep the others
-// from running.
+// run gives each callback its own goroutine: one that blocks or panics must not keep the others from running.
 func run(fn func()) {
 	go func() {
 		defer func() { _ = recover() }()
@@ -124,7 +120,7 @@ func run(fn func()) {
 	}()
 }
 
-// describe puts the panicking goroutine's stack first, as runtime.Stack does.
+// describe puts the panicking goroutine's stack first, like runtime.Stack.
 func describe(where string, v any) string {
 	head := fmt.Sprintf("panic in %s: %v\n\n", where, v)
 	if len(head) > MaxText/4 {

@@ -11,7 +11,7 @@ import (
 
 const hang = 10 * time.Second
 
-// fresh gives the test a core of its own and the process its old one back.
+// fresh gives the test its own core, and restores the process's core afterwards.
 func fresh(t *testing.T) {
 	t.Helper()
 	reset := func() {
@@ -99,7 +99,7 @@ func TestCallbacksRunOnceEachAndAtOnceWhenLate(t *testing.T) {
 		}
 	}
 	OnPoison(func() { panic("a callback's own panic must not matter") })
-	OnPoison(func() { select {} }) // nor one that blocks for ever
+	OnPoison(func() { select {} }) // one that blocks for ever must not keep the others from running
 	OnPoison(note("a"))
 	remove := OnPoison(note("removed"))
 	remove()
@@ -158,7 +158,7 @@ func TestConcurrentPanicsKeepOneWholeText(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for runtime.NumGoroutine() > before { // some are still told of
+	for runtime.NumGoroutine() > before { // the callbacks of some may still run
 		time.Sleep(time.Millisecond)
 	}
 	if text, bad := Poisoned(); !bad || strings.Count(text, "panic in ") != 1 {

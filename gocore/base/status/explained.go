@@ -2,7 +2,7 @@ package status
 
 import "errors"
 
-// Explained turns an error of what a tier is made of into one of the contract, unless it is one already; nil stays nil.
+// Explained converts an error of a tier's storage to one of the contract, unless it is one already; nil stays nil.
 func Explained(err error, tier int, explain func(error) *Error) error {
 	var known *Error
 	switch {

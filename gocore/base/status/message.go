@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Message is the text and the cause without the places, which cross the boundary as numbers.
+// Message is the text and the cause without tier and region, which cross the boundary as numbers.
 func (e *Error) Message() string {
 	text := e.Text
 	if text == "" {
@@ -14,7 +14,7 @@ func (e *Error) Message() string {
 	return text + e.why()
 }
 
-// why is what the cause adds to the text.
+// why is the part of the message from the cause.
 func (e *Error) why() string {
 	if e.Cause == nil {
 		return ""
@@ -25,7 +25,8 @@ func (e *Error) why() string {
 	return ""
 }
 
-// Without returns err with a text that lacks the parts, between colons, which a status's own text says already. errors.Is and Errno see err as it is.
+// Without returns err with a text that lacks the parts, between colons, that a status's own text already contains. errors.Is and Errno see err
+// unchanged.
 func Without(err error, said ...string) error {
 	parts := slices.DeleteFunc(strings.Split(err.Error(), ": "), func(part string) bool { return slices.Contains(said, part) })
 	return &shortened{error: err, text: strings.Join(parts, ": ")}

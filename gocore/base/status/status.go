@@ -1,5 +1,4 @@
-// Package status holds the numbers of the C contract (cshim/velocpy_abi.h) and the error type that
-// carries them from where something went wrong to the boundary.
+// Package status holds the numbers of the C contract (cshim/velocpy_abi.h) and the error type that carries them from their origin to the boundary.
 package status
 
 import (
@@ -15,34 +14,34 @@ type Code int32
 const (
 	OK      Code = 0
 	Pending Code = 1 // wait on the event fd, then step
-	Again   Code = 2 // more work at hand: step at once
+	Again   Code = 2 // more work is ready: step at once
 
 	Invalid     Code = -1  // an argument is wrong
 	NotFound    Code = -2  // no checkpoint of this key
 	Closed      Code = -3  // the store is closed
-	Stale       Code = -4  // the handle names nothing (any more)
-	TierFull    Code = -5  // no room, and nothing the engine does by itself would make room
+	Stale       Code = -4  // the handle is unknown or outdated
+	TierFull    Code = -5  // no room, and the engine cannot make any by itself
 	IO          Code = -6  // a tier failed; Errno says how
 	Corrupt     Code = -7  // checksum mismatch; Region and Tier say where
 	Dropped     Code = -8  // dropped, replaced or consumed while the operation ran
 	Changed     Code = -9  // the checkpoint's layout is not the expected one
 	Poisoned    Code = -10 // the core panicked earlier
-	Forked      Code = -11 // a forked child called; given by the shim alone
-	Timeout     Code = -12 // given by the shim alone
+	Forked      Code = -11 // a forked child called; only the shim returns it
+	Timeout     Code = -12 // only the shim returns it
 	Unavailable Code = -13 // the tier does not exist in this build or on this machine
 	Internal    Code = -14 // an invariant of the engine broke
-	Durability  Code = -15 // the bytes can never reach the tier asked for
+	Durability  Code = -15 // the bytes can never reach the requested tier
 	DeviceLost  Code = -16 // the accelerator's context is lost
-	Belated     Code = -17 // what an earlier restore gave was not what was captured; Text names the checkpoint
-	Locked      Code = -18 // the store is open for writing elsewhere
-	NoStore     Code = -19 // there is no store in the directory
+	Belated     Code = -17 // the bytes of an earlier restore were not what was captured; Text names the checkpoint
+	Locked      Code = -18 // another process or store has it open for writing
+	NoStore     Code = -19 // the directory contains no store
 	Later       Code = -20 // the store was written by a later version
-	Damaged     Code = -21 // something that was acknowledged is missing from the store
+	Damaged     Code = -21 // acknowledged data is missing from the store
 	ReadOnly    Code = -22 // the store is open for reading only
 	Lost        Code = -23 // the store's directory was removed, or another process took it over
 )
 
-// Tiers as the contract numbers them.
+// Tiers by the numbers of the contract.
 const (
 	TierNone    = -1
 	TierDevice  = 0
@@ -51,7 +50,7 @@ const (
 	TierArchive = 3
 )
 
-// RegionNone stands where no region is concerned.
+// RegionNone means that no region is concerned.
 const RegionNone = -1
 
 var names = map[Code]string{
@@ -63,7 +62,7 @@ var names = map[Code]string{
 	Locked: "locked", NoStore: "no store", Later: "later version", Damaged: "damaged", ReadOnly: "read-only", Lost: "lost",
 }
 
-// String returns a short name, and the number for a code that is none.
+// String returns a short name, or the number of an unknown code.
 func (c Code) String() string {
 	if name, ok := names[c]; ok {
 		return name
@@ -73,7 +72,7 @@ func (c Code) String() string {
 
 var tierNames = []string{"device", "host", "disk", "archive"}
 
-// TierName returns the word for a tier, "" for TierNone and what is no tier.
+// TierName returns the word for a tier; "" for TierNone and unknown tiers.
 func TierName(tier int) string {
 	if tier < 0 || tier >= len(tierNames) {
 		return ""
@@ -81,8 +80,7 @@ func TierName(tier int) string {
 	return tierNames[tier]
 }
 
-// Error is what crosses the boundary: a status with its details. Build one with the functions
-// below, which fill in TierNone and RegionNone.
+// Error is a status with its details, as it crosses the boundary. Build one with the functions below, which fill in TierNone and RegionNone.
 type Error struct {
 	Code   Code
 	Errno  int // 0, or an errno
@@ -113,14 +111,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, so that errors.Is(err, syscall.ENOSPC) works.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is makes two status errors of the same code equal for errors.Is when the target has nothing but
-// a code: errors.Is(err, &status.Error{Code: status.Closed}) and errors.Is(err, status.Of(status.Closed)).
+// Is makes two status errors of the same code equal for errors.Is if the target has only a code: errors.Is(err, &status.Error{Code: status.Closed})
+// and errors.Is(err, status.Of(status.Closed)).
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Text == "" && t.Cause == nil
 }
 
-// Of returns an error that is nothing but its code: for comparisons.
+// Of returns an error with only a code: for comparisons.
 func Of(code Code) *Error { return &Error{Code: code, Tier: TierNone, Region: RegionNone} }
 
 // New returns an error with a text.

@@ -120,7 +120,7 @@ func TestIsComparesCodes(t *testing.T) {
 	}
 }
 
-// TestWithout: a cause adds what the text does not say, and stays what it is.
+// TestWithout: a cause adds only what the text does not contain, and stays unchanged itself.
 func TestWithout(t *testing.T) {
 	sentinel := errors.New("no store")
 	cause := fmt.Errorf("/a: %w: %w", sentinel, syscall.ENOENT)

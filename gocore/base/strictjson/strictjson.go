@@ -1,4 +1,4 @@
-// Package strictjson reads JSON that a caller has put together for us: a slip must not look like an answer.
+// Package strictjson reads JSON from a caller strictly, so that a typing error is reported instead of ignored.
 package strictjson
 
 import (
@@ -10,7 +10,7 @@ import (
 
 var errFollowed = errors.New("something follows the object")
 
-// Decode reads one object. Names that it does not know are refused, and so is anything behind it.
+// Decode reads one object. It rejects unknown names, and any text behind the object.
 func Decode(text []byte, into any) error {
 	from := json.NewDecoder(bytes.NewReader(text))
 	from.DisallowUnknownFields()

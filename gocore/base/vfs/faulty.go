@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Op is a kind of call; kinds can be or-ed together.
+// Op is a kind of call; kinds can be or-ed.
 type Op int
 
 const (
@@ -32,27 +32,27 @@ const (
 	OpAny = OpClose<<1 - 1
 )
 
-// Rule says which calls of a Faulty go wrong, and how. Fill in the exported fields before use, and
-// leave them alone afterwards; the methods may be called at any time from any goroutine.
+// Rule says which calls of a Faulty fail, and how. The exported fields must be set before use, and must not change afterwards. The methods may be
+// called at any time from any goroutine.
 //
 // Which: all conditions that are not zero must hold.
 type Rule struct {
 	Ops      Op     // kinds of calls
 	File     int    // the file's number: 1 is the first one opened
-	Name     string // the last part of the name under which the file was opened
+	Name     string // the last part of the name with which the file was opened
 	From, To int64  // only calls whose range touches [From, To); To 0 means without end
-	Skip     int64  // that many matching calls pass first
-	Times    int64  // that many calls go wrong, then none any more
+	Skip     int64  // so many matching calls pass first
+	Times    int64  // so many calls fail, then none any more; 0: no limit
 
-	// How, in this order; zero fields do nothing.
+	// How, in this order; zero fields have no effect.
 	Delay time.Duration // the call takes that much longer
 	Block bool          // the call waits until Release
 	Err   error         // the call fails
 	Short bool          // with Err (io.ErrUnexpectedEOF if nil): a read or write transfers its first ShortBytes bytes first
 	// ShortBytes is the length of a short transfer.
 	ShortBytes int
-	// Flip lists bits, counted from the start of the transfer and modulo its length, that a
-	// successful read or write turns over. The buffer of a write stays as it is.
+	// Flip lists bits, counted from the start of the transfer and modulo its length, that a successful read or write inverts. The buffer of a write
+	// stays as it is.
 	Flip []int64
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ type Rule struct {
 	open    bool
 }
 
-// Disable lets all further calls pass. Calls that are blocked stay so until Release.
+// Disable lets all further calls pass. Calls that are blocked stay blocked until Release.
 func (r *Rule) Disable() { r.set(true) }
 
 // Enable undoes Disable. A rule starts enabled.
@@ -76,7 +76,7 @@ func (r *Rule) set(off bool) {
 	r.off = off
 }
 
-// Release lets all blocked calls go on, and stops the rule from blocking further ones.
+// Release lets all blocked calls continue, and stops the rule from blocking further ones.
 func (r *Rule) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +86,7 @@ func (r *Rule) Release() {
 	}
 }
 
-// Seen returns how many calls met the conditions while the rule was enabled, Fired how many of them
-// went wrong.
+// Seen returns how many calls met the conditions while the rule was enabled, Fired how many of them it changed.
 func (r *Rule) Seen() int64  { return r.read(func() int64 { return r.seen }) }
 func (r *Rule) Fired() int64 { return r.read(func() int64 { return r.fired }) }
 
@@ -107,7 +106,7 @@ func (r *Rule) gateLocked() chan struct{} {
 	return r.gate
 }
 
-// fires counts the call and says whether it goes wrong.
+// fires counts the call and tells whether the rule applies to it.
 func (r *Rule) fires(op Op, file int, name string, off, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +140,7 @@ func (r *Rule) stall() {
 	r.mu.Unlock()
 }
 
-// Faulty passes calls on to another file system, but for those that a rule names. It counts all calls.
+// Faulty passes calls to another file system, except those that match a rule. It counts all calls.
 type Faulty struct {
 	inner FS
 	*faults
@@ -155,7 +154,7 @@ type faults struct {
 	files int
 }
 
-// NewFaulty wraps inner. Rules are asked in order; the first one that fires decides.
+// NewFaulty wraps inner. It tries the rules in order; the first one that fires decides.
 func NewFaulty(inner FS, rules ...*Rule) *Faulty {
 	return &Faulty{inner: inner, faults: &faults{rules: rules, calls: map[Op]int64{}}}
 }
@@ -181,7 +180,7 @@ func (f *faults) Calls(ops Op) int64 {
 	return sum
 }
 
-// meet counts a call, lets it wait if a rule says so, and returns the rule.
+// meet counts a call, delays or blocks it if a rule says so, and returns the rule.
 func (f *faults) meet(op Op, file int, name string, off, n int64) *Rule {
 	f.mu.Lock()
 	f.calls[op]++
@@ -354,7 +353,7 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, f.corrupt(r, off, n)
 }
 
-// corrupt turns bits over in what was written, in units that direct files allow.
+// corrupt inverts bits of the written range, in units that direct files allow.
 func (f *faultyFile) corrupt(r *Rule, off int64, n int) error {
 	for _, bit := range r.Flip {
 		if n == 0 {
@@ -379,7 +378,7 @@ func (f *faultyFile) corrupt(r *Rule, off int64, n int) error {
 	return nil
 }
 
-// short transfers the beginning, rounded down to what a direct file allows.
+// short transfers only the first bytes.
 func (r *Rule) short(call func([]byte, int64) (int, error), p []byte, off int64) (int, error) {
 	n, err := call(p[:min(len(p), r.ShortBytes)], off)
 	if err == nil {
@@ -427,7 +426,7 @@ func (f *faultyFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// Sync that fails is one that the system has tried: what was written before it stays behind.
+// Sync with an injected error acts like a failed one of the system: the bytes written before it are never synced.
 func (f *faultyFile) Sync() error {
 	if err := f.fs.plain(OpSync, f.number, f.name, 0, 0); err != nil {
 		if m, ok := f.File.(*memFile); ok {
@@ -438,7 +437,7 @@ func (f *faultyFile) Sync() error {
 	return f.File.Sync()
 }
 
-// Close closes the inner file even when it has to report an error, as the real one does.
+// Close closes the inner file even if it has to report an error, as the real one does.
 func (f *faultyFile) Close() error {
 	failed := f.fs.plain(OpClose, f.number, f.name, 0, 0)
 	if err := f.File.Close(); err != nil {

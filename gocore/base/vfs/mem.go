@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memChunk is the unit in which a Mem gives out its capacity.
+// memChunk is the unit in which a Mem allocates its capacity.
 const memChunk = 64 << 10
 
-// Mem is a disk in memory, for tests: it runs out of space like a real one, refuses direct I/O that is not aligned to DefaultAlign, and
-// Crash shows what a loss of power may leave of it. Memory is used only for what was written.
+// Mem is a disk in memory, for tests. It runs out of space like a real one, and refuses direct I/O that is not aligned to DefaultAlign. Crash shows
+// its possible state after a power loss. Memory is used only for written data.
 type Mem struct {
 	mu       sync.Mutex
 	capacity int64
@@ -25,7 +25,7 @@ type Mem struct {
 	root     *memDir
 	memFS    // of the root
 
-	// FilesAlone: a lock is one on the file alone, not on the directory too, as some network file systems have it.
+	// FilesAlone: a lock is only on the file, not also on the directory, as on some network file systems.
 	FilesAlone bool
 }
 
@@ -33,17 +33,17 @@ type Mem struct {
 type memFS struct {
 	m    *Mem
 	held *memDir // nil: the root
-	name string  // of the directory that is held
+	name string  // of the held directory
 }
 
-// memDir is a directory: its names stand for *memDir and *memNode.
+// memDir is a directory: its names refer to *memDir and *memNode.
 type memDir struct {
 	live, stable map[string]any
 	locked       bool
-	unsynced     []change // since the last SyncDir, in their order
+	unsynced     []change // since the last SyncDir, in order
 }
 
-// change is one of a name: what it stands for from then on, or nil when it was removed.
+// change is a change of a name: its new target, or nil if it was removed.
 type change struct {
 	name string
 	to   any
@@ -60,15 +60,14 @@ func (d *memDir) set(name string, to any) {
 	d.unsynced = append(d.unsynced, change{name, to})
 }
 
-// NewMem returns an empty file system that holds capacity bytes, in units of 64 KiB. The root
-// directory exists.
+// NewMem returns an empty file system that holds capacity bytes, in units of 64 KiB. The root directory exists.
 func NewMem(capacity int64) *Mem {
 	m := &Mem{capacity: capacity, root: newMemDir()}
 	m.memFS = memFS{m: m}
 	return m
 }
 
-// Rename gives a file or directory another name, in place of what has that. No crash undoes it.
+// Rename gives a file or directory another name, and replaces the file of that name. No crash undoes it.
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +92,7 @@ func (m *Mem) Rename(from, to string) error {
 	return nil
 }
 
-// PutFile makes name an ordinary file, so that a test can meet one where it wants a directory.
+// PutFile makes name an ordinary file, so that a test can have one where it expects a directory.
 func (m *Mem) PutFile(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,19 +101,19 @@ func (m *Mem) PutFile(name string) {
 	}
 }
 
-// OpenFiles returns the number of files not closed yet: 0 when nothing leaks.
+// OpenFiles returns the number of files not closed yet: 0 if nothing leaks.
 func (m *Mem) OpenFiles() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open
 }
 
-// parts are the names on the way to a place; none for the root.
+// parts are the components of a path; none for the root.
 func parts(name string) []string {
 	return strings.FieldsFunc(filepath.Clean("/"+name), func(r rune) bool { return r == '/' })
 }
 
-// way is where the lookup of a name begins, and the names from there on.
+// way is the directory where the lookup of a name begins, and the names from there on.
 func (v memFS) way(op, name string) (from *memDir, names []string, err error) {
 	if v.held == nil {
 		return v.m.root, parts(name), nil
@@ -126,7 +125,7 @@ func (v memFS) way(op, name string) (from *memDir, names []string, err error) {
 	return v.held, names, nil
 }
 
-// find returns what a name stands for: a *memDir or a *memNode. The lock is held.
+// find returns the target of a name: a *memDir or a *memNode. The caller holds the lock.
 func (v memFS) find(op, name string) (any, error) {
 	from, names, err := v.way(op, name)
 	if err != nil {
@@ -301,7 +300,7 @@ func (v memFS) List(dir string) ([]string, error) {
 	return slices.Sorted(maps.Keys(at.live)), nil
 }
 
-// Lock implements FS. What Crash leaves is locked by nobody.
+// Lock implements FS. The result of Crash has no locks.
 func (v memFS) Lock(name string) (Lock, error) {
 	v.m.mu.Lock()
 	defer v.m.mu.Unlock()

@@ -27,7 +27,7 @@ func (o osFS) Open(name string, write, direct bool) (file File, err error) {
 		mode = unix.O_RDWR
 	}
 	err = o.at(name, func(at entry) error {
-		fd, direct, err := openNamed(at, mode|unix.O_NONBLOCK, direct) // O_NONBLOCK: the open of a pipe does not wait for the other end
+		fd, direct, err := openNamed(at, mode|unix.O_NONBLOCK, direct) // O_NONBLOCK: opening a pipe does not wait for the other end
 		if err == nil {
 			err = ordinary(fd)
 		}
@@ -42,7 +42,7 @@ func (o osFS) Open(name string, write, direct bool) (file File, err error) {
 	return file, nil
 }
 
-// ordinary closes a descriptor that is not one of an ordinary file.
+// ordinary closes a descriptor that is not an ordinary file's.
 func ordinary(fd int) error {
 	var st unix.Stat_t
 	err := again(func() error { return unix.Fstat(fd, &st) })
@@ -55,7 +55,7 @@ func ordinary(fd int) error {
 	return err
 }
 
-// notFile adds ErrNotFile to the errors by which an open says that the name stands for something else.
+// notFile adds ErrNotFile to the errors by which an open reports another kind of file.
 func notFile(err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
 		return errors.Join(ErrNotFile, err)
@@ -63,7 +63,7 @@ func notFile(err error) error {
 	return err
 }
 
-// openNamed tries direct I/O first if asked for. Some file systems create a file before they refuse that.
+// openNamed tries direct I/O first if requested. Some file systems create a file before they refuse that.
 func openNamed(at entry, flags int, direct bool) (fd int, isDirect bool, err error) {
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
 	if direct {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is what Create or Open returns; the test closes it.
+// file checks the result of Create or Open; the test closes the file.
 func file(t *testing.T) func(File, error) File {
 	return func(f File, err error) File {
 		t.Helper()
@@ -107,7 +107,7 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// What is no ordinary file is refused, and nobody waits for it.
+// Files that are not ordinary are refused, without waiting.
 func TestWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	ordinary := filepath.Join(dir, "ordinary")

@@ -110,7 +110,7 @@ func (w *waiter) kill() {
 	_ = w.cmd.Wait()
 }
 
-// TestChildInTheQueue takes a place, says so, and says when it is the first.
+// TestChildInTheQueue takes a place, reports it, and reports when it is the first.
 func TestChildInTheQueue(t *testing.T) {
 	file := os.Getenv("VFS_TEST_QUEUE")
 	if file == "" {
@@ -128,7 +128,7 @@ func TestChildInTheQueue(t *testing.T) {
 	select {}
 }
 
-// Processes are the first in the order in which they came, and the place of a killed one is over, wherever it stood.
+// Processes become the first in the order of their arrival. The place of a killed one ends, wherever it was in the queue.
 func TestQueueOfProcesses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "queue")
 	mine := mustLineUp(t, file)

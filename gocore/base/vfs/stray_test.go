@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where names cannot be avoided, a killed process may leave an empty file. Who opens one there later removes it, and nothing else.
+// If names cannot be avoided, a killed process may leave an empty file. The next process that opens a scratch file there removes it, and nothing
+// else.
 func TestStraysAreRemoved(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -56,7 +57,7 @@ func TestStraysAreRemoved(t *testing.T) {
 	}
 }
 
-// The names that are given are those that are understood.
+// Generated names are parsed correctly.
 func TestScratchNames(t *testing.T) {
 	dir := t.TempDir()
 	name, err := scratchName()

@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
-// TestBorder: what one device has pinned, no copy of another may cross, also before that one pins it too.
+// TestBorder: no copy of a device may cross a range that another device has pinned, even before the first device pins it too.
 func TestBorder(t *testing.T) {
 	r := open(t, double.Config{Devices: 2})
 	defer r.close()

@@ -13,7 +13,7 @@ import (
 
 var image = []byte("kernels of the double are twins")
 
-// fresh is a double whose every use has to be proper, and all of which has to be given back.
+// fresh is a double that fails the test on any misuse, and if anything is not freed.
 func fresh(t *testing.T, cfg double.Config) *double.Driver {
 	d := double.New(cfg)
 	t.Cleanup(d.Close)

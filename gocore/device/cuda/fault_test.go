@@ -14,7 +14,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// rig is a device of a double, with a lane and memory.
+// rig is a device on a double, with a lane and memory.
 type rig struct {
 	t      *testing.T
 	driver *double.Driver
@@ -73,7 +73,7 @@ func (r *rig) pieces() []device.Piece {
 	}
 }
 
-// calls are all ways into the device that can fail.
+// calls are all calls of the device that can fail.
 func (r *rig) calls(mark device.Mark) map[string]func() error {
 	l, a, host, base := r.lane, r.arena, r.host, r.arena.Base()
 	borrowed := r.dev.Borrow(0)
@@ -100,7 +100,7 @@ func (r *rig) calls(mark device.Mark) map[string]func() error {
 	}
 }
 
-// After a loss everything says the same, and the driver is not asked any more.
+// After a loss every call returns the same error without calling the driver.
 func TestLossIsForEver(t *testing.T) {
 	r := open(t, double.Config{})
 	old, err := r.lane.Mark()
@@ -145,7 +145,7 @@ func total(d *double.Driver) (n int) {
 	return n
 }
 
-// Whatever is queued when the context goes, nobody is told that it happened.
+// No queued work counts as done after the context is lost.
 func TestLossAmidWork(t *testing.T) {
 	for after := range 8 {
 		r := open(t, double.Config{Delay: time.Millisecond, Seed: uint64(after)})
@@ -170,7 +170,7 @@ func TestLossAmidWork(t *testing.T) {
 	}
 }
 
-// Every sticky result loses the context wherever it turns up, and no other does.
+// Every sticky result loses the context in whichever call it occurs, and no other result does.
 func TestStickyResults(t *testing.T) {
 	sticky := map[cuda.Code]bool{4: true, 201: true, 999: true}
 	for _, code := range []cuda.Code{214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 810} {
@@ -200,7 +200,7 @@ func TestStickyResults(t *testing.T) {
 	}
 }
 
-// Without memory the arena stays as it is, leaves nothing behind, and grows when there is some again.
+// Without memory the arena stays as it is, leaks nothing, and grows when memory is free again.
 func TestNoMemory(t *testing.T) {
 	for _, c := range []struct {
 		call string
@@ -232,7 +232,7 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// What cannot be pinned stays usable.
+// Memory that cannot be pinned stays usable.
 func TestPinningRefused(t *testing.T) {
 	r := open(t, double.Config{})
 	r.driver.LimitPinned(-1)
@@ -260,7 +260,7 @@ func TestPinningRefused(t *testing.T) {
 	r.close()
 }
 
-// A device that cannot be opened leaves nothing behind.
+// A device that cannot be opened leaks nothing.
 func TestOpenFails(t *testing.T) {
 	for _, c := range []struct {
 		call string
@@ -288,7 +288,7 @@ func TestUnusableDevices(t *testing.T) {
 	}
 }
 
-// Two devices have a context, memory and marks each; a lane of one may wait for the other.
+// Two devices have separate contexts, memory and marks; a lane of one may wait for a mark of the other.
 func TestSeveralDevices(t *testing.T) {
 	d := fresh(t, double.Config{Devices: 2, Delay: time.Millisecond})
 	var devices [2]*cuda.Device

@@ -14,7 +14,7 @@ import (
 
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
-// Events are used again, but none that somebody holds.
+// Events are reused, except those that a mark still holds.
 func TestEventsAreUsedAgain(t *testing.T) {
 	r := open(t, double.Config{})
 	for range 100 {
@@ -24,7 +24,7 @@ func TestEventsAreUsedAgain(t *testing.T) {
 		}
 		m.Keep().Drop()
 		m.Drop()
-		m.Drop() // once too often: the event may be somebody else's by then
+		m.Drop() // once too often: another mark may use the event by then
 	}
 	if n := r.driver.Calls("CreateEvent"); n != 1 {
 		t.Errorf("%d events for one mark at a time", n)
@@ -46,7 +46,7 @@ func TestEventsAreUsedAgain(t *testing.T) {
 	r.close()
 }
 
-// A mark tells of its own point for as long as it is held, however many others come and go.
+// A mark reports its own point as long as it is held, however many other marks are made and dropped.
 func TestMarksDoNotMix(t *testing.T) {
 	r := open(t, double.Config{Delay: 300 * time.Microsecond, Seed: 3})
 	var all sync.WaitGroup
@@ -88,7 +88,7 @@ func TestMarksDoNotMix(t *testing.T) {
 	r.close()
 }
 
-// gates make streams stand still.
+// gates block streams.
 type gates struct {
 	*rig
 	context cuda.Context
@@ -123,7 +123,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// shut borrows a stream of the application's that stands still until it is let go.
+// shut borrows a stream of the application that is blocked until it is opened.
 func (g *gates) shut() (lane device.Lane, open func()) {
 	g.t.Helper()
 	stream, err := g.driver.CreateStream(g.context, 0)
@@ -131,7 +131,7 @@ func (g *gates) shut() (lane device.Lane, open func()) {
 	g.streams = append(g.streams, stream)
 	gate := make(chan struct{})
 	g.must(g.driver.Launch(g.context, g.kernel, 1, 1, 0, stream, nil))
-	g.next <- gate // taken by this one: it is the only one without
+	g.next <- gate // taken by this stream: only this one has no gate
 	open = sync.OnceFunc(func() { close(gate) })
 	g.t.Cleanup(open)
 	return g.dev.Borrow(uint64(stream)), open
@@ -154,7 +154,7 @@ func (g *gates) close() {
 	g.rig.close()
 }
 
-// Threads that wait for the application's streams sleep (the double would tell), each for its own.
+// Threads that wait for the application's streams block instead of spinning (the double would report it), each for its own stream.
 func TestWaitForTheApplication(t *testing.T) {
 	g := gated(t)
 	var waits [3]chan error
@@ -194,7 +194,7 @@ func TestWaitForTheApplication(t *testing.T) {
 	g.close()
 }
 
-// Ever so many threads may wait at once: there are no more streams for it than a few.
+// Any number of threads may wait at once, although only a few streams exist for that.
 func TestManyWait(t *testing.T) {
 	g := gated(t)
 	const many = 40
@@ -225,7 +225,7 @@ func TestManyWait(t *testing.T) {
 	g.close()
 }
 
-// A thread that cannot be put to sleep waits all the same: who waited gives memory away.
+// A thread that cannot block waits all the same: its caller frees memory afterwards.
 func TestWaitWithoutSleep(t *testing.T) {
 	for _, call := range []string{"CreateStream", "CreateEvent", "StreamWaitEvent", "RecordEvent", "SynchronizeEvent"} {
 		t.Run(call, func(t *testing.T) {
@@ -249,8 +249,8 @@ func TestWaitWithoutSleep(t *testing.T) {
 	}
 }
 
-// Marks are seen only when they have passed, and all are in the end. While a stream is held up the driver is asked about it no more than once in
-// 50 µs, but about a mark before the one that it was asked about all the same: that makes two questions each time round these marks.
+// Seen is true only for passed marks, and in the end for all of them. While a stream is blocked, the driver is queried about it at most once in 50
+// µs. A mark before the one of the last query is queried all the same: that makes two queries each time for these marks.
 func TestSeen(t *testing.T) {
 	r := gated(t)
 	lane, open := r.shut()
@@ -290,7 +290,7 @@ func TestSeen(t *testing.T) {
 	r.close()
 }
 
-// A foreign mark is refused rather than not waited for.
+// A mark of another implementation is refused instead of being ignored.
 func TestForeignMarks(t *testing.T) {
 	r := open(t, double.Config{})
 	if err := r.lane.After(foreign{}); err == nil {

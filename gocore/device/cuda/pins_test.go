@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table answers as a list of all bytes would.
+// The table answers like a list of all bytes.
 func TestSeams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const space = 64

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// gatherTo captures n bytes that differ from capture to capture, from the host's memory into a slot.
+// gatherTo captures n bytes, different for every capture, from host memory into a slot.
 func (r *rig) gatherTo(slot, n int) (device.Sums, uint64) {
 	r.t.Helper()
 	bytes := r.host.Bytes(int64(slot*n), int64(n))
@@ -37,7 +37,7 @@ func (r *rig) wait() {
 	m.Drop()
 }
 
-// More captures than one piece of the device's memory has words for, taken out of order, some of them never fetched.
+// More captures than one piece of device memory has words for, taken out of order, some of them never fetched.
 func TestSumsOfManyCaptures(t *testing.T) {
 	const granularity, n = 4096, 4096
 	r := open(t, double.Config{Granularity: granularity})
@@ -75,7 +75,7 @@ func TestSumsOfManyCaptures(t *testing.T) {
 	r.close()
 }
 
-// A device without memory to spare has its sums written to the host, and is not asked for memory with every capture.
+// If device memory is full, the sums are written to the host, and later captures do not ask for memory again.
 func TestSumsOnAFullDevice(t *testing.T) {
 	const blocks = 4096 / 64 // of one piece
 	for name, onDevice := range map[string]int{"from the start": 0, "later": blocks} {
@@ -95,7 +95,7 @@ func TestSumsOnAFullDevice(t *testing.T) {
 	}
 }
 
-// captures takes n checksums at once, of which so many lie on the device.
+// captures takes n checksums at once; onDevice of them are in device memory.
 func (r *rig) captures(n, onDevice int) {
 	r.t.Helper()
 	var open []device.Sums

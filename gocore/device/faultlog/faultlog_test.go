@@ -11,14 +11,14 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// source hands out faults that the test sends; told says when each has been dealt with.
+// source delivers faults that the test sends; told signals when each has been handled.
 type source struct {
 	gpus   []topology.GPU
 	faults chan topology.Fault
 	told   chan struct{}
 	broken chan error
 	closed chan struct{}
-	watch  chan struct{} // one for each watch that began
+	watch  chan struct{} // one signal for each watch that began
 }
 
 func newSource(gpus ...topology.GPU) *source {
@@ -77,7 +77,7 @@ func TestOneWarningForEachFaultOfAGPUInUse(t *testing.T) {
 	s.report("GPU-1", 79)
 	s.report("GPU-1", 9999)
 	s.report("GPU-2", 48)
-	s.report("GPU-3", 79) // somebody else's
+	s.report("GPU-3", 79) // of a GPU without users
 	want := []string{"warning: cuda:0 reports a fault, XID 79 (the GPU has fallen off the bus)", "warning: cuda:0 reports a fault, XID 9999", "warning: cuda:1 reports a fault, XID 48"}
 	got := r.take()
 	if len(got) != len(want) {
@@ -105,7 +105,7 @@ func TestEndingWaitsForNothing(t *testing.T) {
 	entered, held := make(chan struct{}), make(chan struct{})
 	r := &records{}
 	s := newSource()
-	l := New(func() (topology.Source, error) { entered <- struct{}{}; <-held; return s, nil }, r.add, 0) // a library that takes its time
+	l := New(func() (topology.Source, error) { entered <- struct{}{}; <-held; return s, nil }, r.add, 0) // a library that loads slowly
 	for range 2 {
 		end := l.Watch([]GPU{{UUID: "GPU-1"}})
 		<-entered
@@ -136,7 +136,7 @@ func TestTheSourceIsLeftAloneAtFirst(t *testing.T) {
 	}
 }
 
-// One that was stopped and has not noticed must not tell what its successor tells.
+// A stopped watcher that has not noticed it must not report its successor's faults.
 func TestTheStoppedOneIsSilent(t *testing.T) {
 	s, r := newSource(), &records{}
 	l := New(s.open, r.add, 0)

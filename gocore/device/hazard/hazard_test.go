@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fake is a mark that passes when it is told to.
+// fake is a mark that passes at the test's command.
 type fake struct {
 	t       interface{ Fatalf(string, ...any) }
 	id      int
@@ -45,13 +45,13 @@ func (f *fake) alive() {
 	}
 }
 
-// place is what the model knows of one byte.
+// place is the model's state of one byte.
 type place struct {
 	writer  *fake
 	readers []*fake
 }
 
-// ids drops what a tracker gave and returns what has not passed, sorted; nothing may come twice.
+// ids drops the marks from a tracker and returns those that have not passed, sorted; none may come twice.
 func ids(t *rapid.T, marks []device.Mark) []int {
 	var out []int
 	for _, m := range marks {
@@ -149,7 +149,7 @@ func newFake(t *testing.T, queries *int, id int) *fake {
 	return &fake{t: t, id: id, holds: 1, queries: queries}
 }
 
-// The bug that a prototype had: only the last reader was waited for.
+// A bug of a prototype: only the last reader was waited for.
 func TestEveryReaderIsWaitedFor(t *testing.T) {
 	var tracker Tracker
 	var queries int
@@ -165,7 +165,7 @@ func TestEveryReaderIsWaitedFor(t *testing.T) {
 	tracker.Close()
 }
 
-// Once marks have passed, some more changes anywhere find that out: the account shrinks and lets go of them.
+// Once marks have passed, some further changes anywhere detect it: the record shrinks and drops them.
 func TestPassedMarksGo(t *testing.T) {
 	var tracker Tracker
 	var queries int
@@ -203,7 +203,7 @@ func TestPassedMarksGo(t *testing.T) {
 	}
 }
 
-// Thousands of readers of one range, none of which passes: noting one more must not look at all.
+// Thousands of readers of one range, none of which passes: recording one more must not query all.
 func TestManyReadersCostFewQueries(t *testing.T) {
 	var tracker Tracker
 	var queries int
@@ -252,7 +252,7 @@ func depth(s *segment) int {
 	return 1 + max(depth(s.left), depth(s.right))
 }
 
-// A mark that cannot be asked is waited for: the wait tells why.
+// A mark whose query fails is waited for: the wait returns the error.
 func TestFailingMarksAreNotPassed(t *testing.T) {
 	var tracker Tracker
 	var queries int
@@ -278,7 +278,7 @@ func TestEmptyAndHugeRanges(t *testing.T) {
 		t.Fatal("borders")
 	}
 	tracker.Close()
-	if m.holds != 3 { // ours, and two that were kept for us
+	if m.holds != 3 { // ours, and two kept for us
 		t.Fatal(m.holds)
 	}
 }

@@ -25,14 +25,14 @@ const (
 	hostBytes = 128 << 10
 	laneCount = 4
 	steps     = 20
-	// A pause is some tens of microseconds, whatever is asked for: the sleep of the system is no finer.
+	// A pause lasts at least some tens of microseconds: the system's sleep is no finer.
 	delay = 10 * time.Microsecond
 )
 
-// perWorld is how many schedules one device or driver lives for, to get through thousands of them.
+// perWorld is how many schedules one device or driver runs, so that thousands run in all.
 const perWorld = 50
 
-// world is lanes and memory, and what its device has to complain of.
+// world is lanes and memory, with the misuse that its device reports.
 type world struct {
 	memory devicetest.Memory
 	lanes  []device.Lane
@@ -87,7 +87,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// stream is as much of a lane on a driver as a schedule needs.
+// stream is the part of a lane on a driver that a schedule needs.
 type stream struct {
 	device.Lane
 	d *double.Driver
@@ -109,7 +109,7 @@ func (l *stream) Mark() (device.Mark, error) {
 	return m, l.d.RecordEvent(l.c, e, l.s)
 }
 
-// event is a mark; the event is destroyed with the last hold on it.
+// event is a mark; the event is destroyed with its last reference.
 type event struct {
 	l     *stream
 	e     cuda.Event
@@ -127,10 +127,10 @@ func (m *event) Drop() {
 	}
 }
 
-// worlds run beside each other: most of the time is pauses.
+// worlds run in parallel: most of their time is pauses.
 const worlds = 16
 
-// Whatever lanes do when, with the tracker's waits the bytes are those of a sequential execution.
+// Whatever lanes do when, with the tracker's waits the bytes equal those of a sequential execution.
 func TestSchedules(t *testing.T) {
 	count := 1600
 	if testing.Short() {
@@ -146,7 +146,7 @@ func TestSchedules(t *testing.T) {
 					safego.Go("world", func() { failed <- w.schedules(seed) })
 				}
 				var all error
-				for range worlds { // all of them: the end of the test takes their memory
+				for range worlds { // all of them: the end of the test frees their memory
 					all = errors.Join(all, <-failed)
 				}
 				must(t, all)
@@ -169,7 +169,7 @@ func (w *world) schedules(seed uint64) error {
 	return nil
 }
 
-// The same without waits goes wrong: otherwise the test above would say nothing.
+// Without the waits the bytes are wrong: otherwise the test above would prove nothing.
 func TestSchedulesWithoutWaitsGoWrong(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, uint64) *world{"host": onHost, "double": onDouble} {
 		t.Run(name, func(t *testing.T) {

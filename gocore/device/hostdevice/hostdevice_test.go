@@ -127,7 +127,7 @@ func TestDroppedMarksAreRefused(t *testing.T) {
 	wants(t, err, ErrAddress)
 }
 
-// From the loss on nothing that is queued happens, and everything says so.
+// After the loss no queued work runs, and every call reports it.
 func TestLostDevice(t *testing.T) {
 	d, a, l := open(t, Options{})
 	shut, inside := make(chan struct{}), make(chan struct{})

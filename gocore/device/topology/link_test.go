@@ -10,7 +10,7 @@ func TestLinkAt(t *testing.T) {
 	files := map[string]string{
 		bus + "/0000:1b:00.0/max_link_speed": "32.0 GT/s PCIe\n",
 		bus + "/0000:1b:00.0/max_link_width": "16\n",
-		bus + "/0001:02:00.0/max_link_speed": "8 GT/s\n", // as older kernels write it
+		bus + "/0001:02:00.0/max_link_speed": "8 GT/s\n", // in the form of older kernels
 		bus + "/0001:02:00.0/max_link_width": "8\n",
 		bus + "/0000:03:00.0/max_link_speed": "Unknown\n",
 		bus + "/0000:03:00.0/max_link_width": "16\n",
@@ -37,7 +37,7 @@ func TestLinkAt(t *testing.T) {
 	}
 }
 
-// known is a management library that knows some GPUs.
+// known is a management library with some GPUs.
 type known struct {
 	Source
 	gpus []GPU
@@ -48,7 +48,7 @@ func (k known) GPUs() ([]GPU, error) { return k.gpus, k.err }
 
 func TestLinkOf(t *testing.T) {
 	source := known{gpus: []GPU{
-		{UUID: "GPU-1", PCI: "00000000:1b:00.0", Generation: 1, Width: 16, MostGeneration: 5, MostWidth: 16}, // at rest
+		{UUID: "GPU-1", PCI: "00000000:1b:00.0", Generation: 1, Width: 16, MostGeneration: 5, MostWidth: 16}, // idle
 		{UUID: "GPU-2", PCI: "00000000:1c:00.0", Generation: 5, Width: 8, MostGeneration: 5, MostWidth: 16},  // in a narrow slot
 		{UUID: "GPU-3", PCI: "00000000:1d:00.0", Generation: -1, Width: -1, MostGeneration: 4, MostWidth: 16},
 		{UUID: "GPU-4", Generation: -1, Width: -1, MostGeneration: -1, MostWidth: -1},

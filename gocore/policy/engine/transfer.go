@@ -13,7 +13,7 @@ type TransferKind uint8
 // The kinds of transfer.
 const (
 	Flush TransferKind = iota // tier From to the one below
-	Load                      // tier From to the one above
+	Load                      // tier From to a tier above
 	Spill                     // the caller's memory to tier To, past the faster ones
 	Fetch                     // tier From to the caller's memory, past the faster ones
 )

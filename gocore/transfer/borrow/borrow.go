@@ -1,5 +1,5 @@
-// Package borrow guards memory of a caller that a transfer reads or writes: the caller can take it back at any time, and waits then for one short piece of a copy
-// and never for I/O.
+// Package borrow guards a caller's memory that a transfer reads or writes. The caller can take it back at any time; it then waits for one short piece
+// of a copy, never for I/O.
 package borrow
 
 import (
@@ -39,8 +39,8 @@ func (src *Source) Forget() {
 	src.dropReady()
 }
 
-// Filled is the mark behind which regions on a device are filled, kept for the caller of this method; nil where they are filled already. The memory is not accessed
-// while it is waited for.
+// Filled is the mark behind which regions on a device are filled, kept for the caller of this method; nil if they are filled already. No transfer
+// accesses the memory while a caller waits for the mark.
 func (src *Source) Filled() device.Mark {
 	src.mu.Lock()
 	defer src.mu.Unlock()
@@ -50,7 +50,7 @@ func (src *Source) Filled() device.Mark {
 	return src.Ready.Keep()
 }
 
-// Pending is Filled, or nil where the mark has passed or its device has failed.
+// Pending is Filled, or nil if the mark has passed or its device has failed.
 func (src *Source) Pending() device.Mark {
 	src.mu.Lock()
 	defer src.mu.Unlock()
@@ -72,10 +72,10 @@ func (src *Source) dropReady() {
 
 // Abandon gives the caller its memory back: when it returns no transfer accesses it, now or later. It waits for one piece of a copy, never for I/O.
 func (src *Source) Abandon() {
-	src.Refuse() // first: a copy in many pieces ends with the piece that it is at
+	src.Refuse() // first: a copy in many pieces ends with the current piece
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	src.dropReady() // the transfer may never come to it
+	src.dropReady() // the transfer may never reach it
 }
 
 // Refuse makes every later piece fail. It does not wait for the one under way.
@@ -92,7 +92,7 @@ func (src *Source) Read(piece func()) error {
 	})
 }
 
-// During runs work that accesses the caller's memory, unless the caller has it back. Long work asks Abandoned now and then.
+// During runs work that accesses the caller's memory, unless the caller has it back. Long work checks Abandoned from time to time.
 func (src *Source) During(work func() error) error {
 	src.mu.Lock()
 	defer src.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// warm returns n resident bytes outside the Go heap, on huge pages where there are any.
+// warm returns n resident bytes outside the Go heap, on huge pages if there are any.
 func warm(b *testing.B, n int64) []byte {
 	b.Helper()
 	m, err := memory.Map("bench", n)
@@ -28,8 +28,7 @@ func warm(b *testing.B, n int64) []byte {
 	return p
 }
 
-// halves is the baseline: a parallel memcpy with two threads that are already there, each copying
-// its half in one call.
+// halves is the baseline: a parallel memcpy with two running threads, each of which copies its half in one call.
 type halves struct {
 	work chan [2][]byte
 	done chan struct{}
@@ -55,9 +54,8 @@ func (h *halves) copy(dst, src []byte) {
 	<-h.done
 }
 
-// BenchmarkGather copies a source into slots that take turns in a large cache, as captures do. The
-// ways take turns as well, so that a noisy machine is unfair to all of them; medians are reported,
-// and their ratios to the parallel memcpy.
+// BenchmarkGather copies a source into the slots of a large cache in turn, like captures. The ways also take turns, so that a noisy machine affects
+// all of them. It reports medians, and their ratios to the parallel memcpy.
 func BenchmarkGather(b *testing.B) {
 	const cacheBytes = 512 << 20
 	cache := warm(b, cacheBytes)

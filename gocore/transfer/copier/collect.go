@@ -7,13 +7,13 @@ import (
 	"velocpy/gocore/base/checksum"
 )
 
-// trayBytes is how much of a strided source is collected before it goes to the slot: so little that the source of the next tray can come
-// while the stores of this one drain.
+// trayBytes is how many bytes of a strided source are collected before they go to the slot. It is so small that the source of the next tray can be
+// loaded while the stores of this one drain.
 const trayBytes = 4 << 10
 
 var trays = sync.Pool{New: func() any { return new([trayBytes]byte) }}
 
-// collect gathers a strided unit by way of a tray, so that the slot is written in whole lines that bypass the cache.
+// collect gathers a strided unit through a tray, so that the slot is written in whole lines that bypass the cache.
 func (j *Job) collect(p *part, from int64, slot []byte, unit int64) {
 	tray := trays.Get().(*[trayBytes]byte)
 	defer trays.Put(tray)
@@ -31,13 +31,13 @@ func (j *Job) collect(p *part, from int64, slot []byte, unit int64) {
 		done += n
 	}
 	if j.check {
-		j.leaves[unit] = leaf.Sum(slot) // behind a fence of its own
+		j.leaves[unit] = leaf.Sum(slot) // behind its own fence
 		return
 	}
 	fence()
 }
 
-// near is where the byte of this number lies, or about there: an address to ask for, not to read.
+// near is the approximate address of a byte by its number in dense order: for a prefetch, not for a read.
 func (p *part) near(dense int64) uintptr {
 	return uintptr(at(p.base, p.axes, min(dense, p.bytes-1)/p.item))
 }

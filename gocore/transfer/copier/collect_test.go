@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Rows of arrays so large that they are collected, into slots that begin anywhere, against row by row; bytes around the slot stay.
+// Rows of arrays large enough to be collected, into slots at any address, compared with row by row; bytes around the slot stay unchanged.
 func TestCollect(t *testing.T) {
 	pool := eagerPool(2)
 	defer pool.Close()

@@ -10,8 +10,8 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Check takes exactly the arrays that exist, whatever overflows; and what it takes has the same elements, in the same places, once its axes are collapsed.
-// An axis is 16 bytes, length and stride, or, if small, 2.
+// Check accepts exactly the possible arrays, whatever overflows. An accepted array has the same elements, in the same places, once its axes are
+// collapsed. An axis is 16 bytes, length and stride, or, if small, 2.
 func FuzzStrided(f *testing.F) {
 	f.Fuzz(func(t *testing.T, axes []byte, missing uint8, item, bytes int64, small, count bool) {
 		s := model.Strided{Item: item}
@@ -68,7 +68,7 @@ func bytesOf(s *model.Strided) (*big.Int, bool) {
 	return total, len(s.Shape) == len(s.Strides) && s.Item > 0
 }
 
-// offsetsOf are the places of all bytes, in the order of the indices.
+// offsetsOf are the offsets of all bytes, in the order of the indices.
 func offsetsOf(shape, strides []int64, item int64) []int64 {
 	places := []int64{0}
 	for i, n := range shape {

@@ -1,8 +1,8 @@
-// Package copier is the data path of capture and restore: it copies between arrays in raw memory
-// and the dense slots of a cache, and takes the checksums in the same pass.
+// Package copier is the data path of capture and restore: it copies between arrays in raw memory and the dense slots of a cache, and computes the
+// checksums in the same pass.
 //
-// The calling thread starts at once; helpers of a Pool join in when the job is large enough for
-// that to pay. Nothing is retained after a job: memory named in its pieces is touched only inside Run.
+// The calling thread starts at once; helpers of a Pool join in if the job is large enough for a gain. Nothing is retained after a job: memory named
+// in its pieces is touched only inside Run.
 package copier
 
 import (
@@ -17,7 +17,7 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Direction says what a job does.
+// Direction is the kind of a job.
 type Direction int
 
 const (
@@ -26,8 +26,8 @@ const (
 	Verify                   // the checksum of Slot; Mem is not used
 )
 
-// Piece is one region: Bytes dense bytes at Slot, and the same bytes at Mem. Ranges written by a job
-// must not overlap with anything else in it. Mem must have passed Check.
+// Piece is one region: Bytes dense bytes at Slot, and the same bytes at Mem. Ranges that a job writes must not overlap with any other range of it.
+// Mem must have passed Check.
 type Piece struct {
 	Slot  unsafe.Pointer
 	Bytes int64
@@ -36,45 +36,42 @@ type Piece struct {
 
 // Options of a job.
 type Options struct {
-	// Checksum asks for checksum.Sum of every region's slot bytes. Verify always takes it.
+	// Checksum requests checksum.Sum of every region's slot bytes. Verify always computes it.
 	Checksum bool
-	// Pool gives helpers to large jobs; nil means the calling thread alone.
+	// Pool provides helpers for large jobs; nil: only the calling thread works.
 	Pool *Pool
 }
 
-// unitBytes is what one thread takes at a time: a leaf of the checksum.
+// unitBytes is the unit of work of one thread: a leaf of the checksum.
 const unitBytes = checksum.LeafBytes
 
-// streamFrom says from which size of a job on stores bypass the cache. Slots are cold when they are
-// written and not needed soon, so that streaming gains half the time and leaves the cache to the
-// caller. What is restored is needed next: unless the cache would not hold it, it should lie there.
+// streamFrom is the size of a job from which on stores bypass the cache. Slots are cold when they are written and not needed soon. So streaming
+// halves the time and leaves the cache to the caller. Restored bytes are needed next: they should be in the cache, unless it could not hold them.
 var streamFrom = [...]int64{Gather: 256 << 10, Scatter: 8 << 20, Verify: math.MaxInt64}
 
-// From these sizes on helpers are called. Waking one costs up to 25 µs, and its last unit has to be
-// waited for. One core can write nearly as fast past the cache as two (27 GB/s on the EPYC measured,
-// where all cores of a chiplet share one link to memory), so that a contiguous job, rows among
-// them, has to be long before it gains; element by element, a job gains early.
+// From these sizes on a job calls helpers. Waking one costs up to 25 µs, and the job has to wait for its last unit. One core can write past the cache
+// nearly as fast as two (27 GB/s on the EPYC measured, where all cores of a chiplet share one link to memory). So a contiguous job, including rows,
+// has to be long before helpers gain. Element by element, a job gains early.
 const (
 	helpContiguous = 8 << 20
 	helpStrided    = 1 << 20
 )
 
-// rowItem is how many bytes an element has at least that counts as a row of its own.
+// rowItem is the least size of an element that is copied like a row.
 const rowItem = 32
 
-// watchBytes is how much is copied between two looks at the clock.
+// watchBytes is how many bytes are copied between two checks of the clock.
 const watchBytes = 512 << 10
 
-// spinTime is how long a caller waits actively for helpers to finish their unit.
+// spinTime is how long a caller spins for helpers to finish their unit.
 const spinTime = 20 * time.Microsecond
 
-// Job is a set of copies that can be done in several slices of time. It belongs to one goroutine at
-// a time.
+// Job is a set of copies that can be done in several slices of time. One goroutine at a time uses it.
 type Job struct {
 	dir    Direction
 	check  bool
 	stream bool
-	fine   bool // some piece goes element by element
+	fine   bool // at least one piece is copied element by element
 	pool   *Pool
 	parts  []part
 	axes   []model.Axis
@@ -84,13 +81,13 @@ type Job struct {
 	bytes  int64
 	done   bool
 
-	next   atomic.Int64 // unit to be taken next
-	gate   atomic.Int64 // helpers inside, plus closed while there is nothing to do for them
+	next   atomic.Int64 // the next unit
+	gate   atomic.Int64 // helpers inside, plus closed while there is no work for them
 	idle   chan struct{}
 	broken atomic.Bool
 }
 
-// part is a piece, ready to be walked through.
+// part is a piece prepared for the copy.
 type part struct {
 	slot  unsafe.Pointer
 	bytes int64
@@ -100,13 +97,13 @@ type part struct {
 	first int64 // number of its first unit
 }
 
-// closed is added to gate; far above any number of helpers.
+// closed is added to gate; it exceeds any number of helpers.
 const closed = 1 << 40
 
 var jobs = sync.Pool{New: func() any { return &Job{idle: make(chan struct{}, 1)} }}
 
-// NewJob prepares a job; the pieces are not kept. It costs some 20 ns per piece. Give the job to
-// Free when it is not needed any more, to save the next one its allocations.
+// NewJob prepares a job; the pieces are not kept. It costs some 20 ns per piece. Free returns the job for reuse, which saves the next one its
+// allocations.
 func NewJob(dir Direction, pieces []Piece, opt Options) *Job {
 	j := jobs.Get().(*Job)
 	j.dir, j.check, j.pool = dir, opt.Checksum || dir == Verify, opt.Pool
@@ -146,8 +143,8 @@ func (j *Job) add(p *Piece) {
 	j.parts = append(j.parts, n)
 }
 
-// Free gives the job back for reuse. It may come at any time outside Run, done or not; the job and
-// its Sums must not be used afterwards.
+// Free returns the job for reuse. It may be called at any time outside Run, whether the job is done or not. The job and its Sums must not be used
+// afterwards.
 func (j *Job) Free() {
 	clear(j.parts)
 	j.parts, j.axes, j.pool = j.parts[:0], j.axes[:0], nil
@@ -160,9 +157,8 @@ func (j *Job) Free() {
 // Bytes returns the number of bytes that the job copies or checks.
 func (j *Job) Bytes() int64 { return j.bytes }
 
-// Run works until the job is done or the budget of time is used up; no budget (<= 0) means no
-// limit. Every call gets something done. When it returns nobody touches memory of the job; it may
-// be abandoned then. A panic of a helper comes up in Run.
+// Run works until the job is done or the time budget is used up; no budget (<= 0) means no limit. Every call makes progress. After it returns no
+// thread touches memory of the job, so the job may be abandoned then. A panic of a helper surfaces in Run.
 func (j *Job) Run(budget time.Duration) (done bool) {
 	if j.done {
 		return true
@@ -174,7 +170,7 @@ func (j *Job) Run(budget time.Duration) (done bool) {
 	return j.done
 }
 
-// helped says whether helpers pay.
+// helped tells whether helpers gain.
 func (j *Job) helped() bool {
 	if j.pool == nil {
 		return false
@@ -185,7 +181,7 @@ func (j *Job) helped() bool {
 	return j.bytes >= j.pool.contiguous
 }
 
-// share does the job, together with helpers if that pays.
+// share does the job, together with helpers if that gains.
 func (j *Job) share(budget time.Duration) {
 	var until time.Time
 	if budget > 0 {
@@ -199,21 +195,20 @@ func (j *Job) share(budget time.Duration) {
 	j.work(until, false)
 }
 
-// shut lets no helper in any more and waits for those inside, who are in the middle of one unit.
+// shut lets no helper in any more and waits for those inside, which are in the middle of one unit.
 func (j *Job) shut() {
 	if j.gate.Add(closed) > closed {
-		// They need some microseconds more; going to sleep and waking up would take longer. Yielding
-		// would not help: a caller from C is bound to its thread.
+		// They need some more microseconds; blocking and waking would take longer. Yielding would not help: a caller from C is bound to its thread.
 		for end := time.Now().Add(spinTime); j.gate.Load() > closed && time.Now().Before(end); {
 		}
-		<-j.idle // the last one out sends, whether or not it is waited for
+		<-j.idle // the last helper out sends, whether the caller still waits or not
 	}
 	if j.broken.Load() {
 		panic("a helper of package copier panicked")
 	}
 }
 
-// enter says whether a helper may work on the job now; if so it has to leave.
+// enter tells whether a helper may work on the job now; if so it has to call leave.
 func (j *Job) enter() bool {
 	for {
 		g := j.gate.Load()
@@ -232,8 +227,7 @@ func (j *Job) leave() {
 	}
 }
 
-// work takes units until none is left or the time is up (zero: no limit). A helper also stops when
-// the gate closes.
+// work takes units until none is left or the time is up (zero: no limit). A helper also stops when the gate closes.
 func (j *Job) work(until time.Time, helper bool) {
 	p := 0
 	var copied int64
@@ -282,7 +276,7 @@ func (j *Job) unit(p *part, unit int64) int64 {
 	return to - from
 }
 
-// copy copies a contiguous unit, and takes its hash on the way.
+// copy copies a contiguous unit, and computes its hash in the same pass.
 func (j *Job) copy(dst, src []byte, unit int64) {
 	switch {
 	case j.check:
@@ -305,8 +299,7 @@ func (j *Job) finish() {
 	}
 }
 
-// Sums returns the regions' checksums, in the order of the pieces: nil before the job is done and
-// without checksums. The slice belongs to the job.
+// Sums returns the regions' checksums, in the order of the pieces; nil before the job is done, and without checksums. The slice belongs to the job.
 func (j *Job) Sums() []uint64 {
 	if !j.done || !j.check {
 		return nil

@@ -24,7 +24,7 @@ func random(n int) []byte {
 	return p
 }
 
-// eagerPool helps with jobs of any size, so that small ones meet the same hazards.
+// eagerPool helps with jobs of any size, so that small ones have the same hazards.
 func eagerPool(n int) *Pool {
 	pool := NewPool(n)
 	pool.contiguous, pool.strided = 0, 0
@@ -33,13 +33,13 @@ func eagerPool(n int) *Pool {
 
 func address(p []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(p)) }
 
-// array is a Strided with the Go memory under it.
+// array is a Strided with the Go memory behind it.
 type array struct {
 	model.Strided
 	memory []byte
 }
 
-// offsets lists, in dense order, where each byte of the array lies in memory: the naive reference.
+// offsets lists, in dense order, the offset in memory of each byte of the array: the naive reference.
 func (a *array) offsets() []int {
 	base := int(uintptr(a.Base) - uintptr(address(a.memory)))
 	if len(a.Shape) == 0 {
@@ -66,8 +66,8 @@ func (a *array) offsets() []int {
 	return out
 }
 
-// drawArray makes an array of at most about limit bytes: dense axes in any order and direction,
-// some with padding, some broadcast (stride 0, only when it is read).
+// drawArray draws an array of at most about limit bytes: dense axes in any order and direction, some with padding, some broadcast (stride 0, only if
+// it is read).
 func drawArray(t *rapid.T, limit int, readOnly bool) *array {
 	item := rapid.SampledFrom([]int64{1, 2, 3, 4, 5, 8, 12, 16, 24, 33}).Draw(t, "item")
 	shape := rapid.SliceOfN(rapid.Int64Range(0, 9), 0, 5).Draw(t, "shape")
@@ -118,15 +118,14 @@ func indices(n int) []int {
 	return out
 }
 
-// runAll drives a job in slices of an absurdly small budget, to meet every way out of Run.
+// runAll does a job in slices of an absurdly small budget, to use every way out of Run.
 func runAll(j *Job, budget time.Duration) (slices int) {
 	for slices = 1; !j.Run(budget); slices++ {
 	}
 	return slices
 }
 
-// Random arrays, several per job, against copying byte by byte; slots lie in one buffer with guard
-// bytes between them.
+// Random arrays, several per job, compared with copying byte by byte; slots are in one buffer with guard bytes between them.
 func TestJobAgainstReference(t *testing.T) {
 	pool := eagerPool(3)
 	defer pool.Close()
@@ -199,7 +198,7 @@ func TestJobAgainstReference(t *testing.T) {
 	})
 }
 
-// Large arrays, several units each, with seams inside of elements.
+// Large arrays, several units each, with unit borders inside of elements.
 func TestLargeStrided(t *testing.T) {
 	pool := eagerPool(2)
 	defer pool.Close()
@@ -237,7 +236,7 @@ func TestLargeStrided(t *testing.T) {
 				t.Fatal("checksum")
 			}
 			if c.name == "broadcast" {
-				return // several elements in one place are no destination
+				return // several elements at one address are no destination
 			}
 			before := bytes.Clone(a.memory)
 			back := NewJob(Scatter, pieces, Options{Checksum: true, Pool: pool})
@@ -268,8 +267,7 @@ func TestBudgetIsKeptAndEverySliceGetsOn(t *testing.T) {
 	}
 }
 
-// Between two Runs nobody touches the memory: the slot is overwritten then, and an abandoned job
-// must not undo that.
+// Between two Runs no thread touches the memory: the slot is overwritten then, and an abandoned job must not undo that.
 func TestNothingIsTouchedBetweenRuns(t *testing.T) {
 	pool := eagerPool(4)
 	defer pool.Close()
@@ -406,7 +404,7 @@ func TestTenSmallPiecesAllocateLittle(t *testing.T) {
 	}
 }
 
-// A panic in a helper must come up in Run, with the helper gone, and the job must not be reused.
+// A panic in a helper must surface in Run, with the helper gone, and the job must not be reused.
 func TestPanicOfAHelper(t *testing.T) {
 	src, dst := random(1<<20), make([]byte, 1<<20)
 	j := NewJob(Gather, contiguous(dst, src), Options{})
@@ -438,7 +436,7 @@ func TestPanicOfAHelper(t *testing.T) {
 	}
 }
 
-// When the caller itself panics, helpers are gone as well before the panic leaves Run.
+// If the caller itself panics, helpers are gone as well before the panic leaves Run.
 func TestPanicOfTheCallerWaitsForHelpers(t *testing.T) {
 	pool := eagerPool(2)
 	defer pool.Close()

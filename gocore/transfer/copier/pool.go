@@ -8,18 +8,17 @@ import (
 	"go.uber.org/atomic"
 )
 
-// Pool is a number of goroutines that help with large jobs. Jobs of several threads may share one.
+// Pool is a set of goroutines that help with large jobs. Jobs of several threads may share one.
 type Pool struct {
 	n     int
 	queue chan *Job
 	quit  chan struct{}
 	gone  atomic.Bool
-	// Jobs of fewer bytes are not helped.
+	// Smaller jobs get no helpers.
 	contiguous, strided int64
 }
 
-// NewPool starts n helpers (none for n <= 0). Beside the calling thread, the number of cores less
-// one is what pays.
+// NewPool starts n helpers (none for n <= 0). The best number is one less than the number of cores, since the calling thread works too.
 func NewPool(n int) *Pool {
 	n = max(n, 0)
 	p := &Pool{
@@ -32,15 +31,14 @@ func NewPool(n int) *Pool {
 	return p
 }
 
-// Close ends the helpers once they have finished what they are at. Jobs go on without them.
-// Closing twice does nothing.
+// Close ends the helpers once they have finished their unit. Jobs continue without them. Closing twice does nothing.
 func (p *Pool) Close() {
 	if !p.gone.Swap(true) {
 		close(p.quit)
 	}
 }
 
-// call asks for k helpers. It never waits: when the queue is full all are busy.
+// call asks for k helpers. It never waits: if the queue is full all are busy.
 func (p *Pool) call(j *Job, k int) {
 	for range k {
 		select {
@@ -64,7 +62,7 @@ func (p *Pool) help() {
 	}
 }
 
-// help works for the caller of Run, who has to learn of a panic and must not wait for ever.
+// help works for the caller of Run, which must learn of a panic and must not wait for ever.
 func (j *Job) help() {
 	defer j.leave()
 	defer func() {

@@ -2,5 +2,5 @@
 
 package copier
 
-// raceEnabled: sync.Pool drops objects at random then.
+// raceEnabled: sync.Pool then drops objects at random.
 const raceEnabled = true

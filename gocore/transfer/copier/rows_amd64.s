@@ -3,8 +3,7 @@
 #include "textflag.h"
 
 // func rows256(dst, src unsafe.Pointer, n, rows, dstStep, srcStep, ahead int64)
-// Rows of n >= 32 bytes; the last 32 of a row may overlap those before them. The lines that lie ahead bytes in front of the reads are asked
-// for; 0 asks for none.
+// Rows of n >= 32 bytes; the last 32 of a row may overlap those before them. Lines at the distance ahead of the reads are prefetched; 0: none.
 TEXT ·rows256(SB), NOSPLIT, $0-56
 	MOVQ  dst+0(FP), DI
 	MOVQ  src+8(FP), SI

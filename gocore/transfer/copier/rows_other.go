@@ -4,7 +4,7 @@ package copier
 
 import "unsafe"
 
-// copyRows copies rows of n bytes that begin the steps apart; the race detector can look into it.
+// copyRows copies rows of n bytes that begin at the given steps; the race detector can observe it.
 func copyRows(dst, src unsafe.Pointer, n, rows, dstStep, srcStep int64) {
 	copyRowsPlain(dst, src, n, rows, dstStep, srcStep)
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Rows of any length and distance, also backwards, against copies one by one; bytes around the rows stay.
+// Rows of any length and distance, also backwards, compared with single copies; bytes around the rows stay unchanged.
 func TestCopyRows(t *testing.T) {
 	src, area := random(256<<10), random(256<<10)
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,21 +15,21 @@ func stream256(dst, src unsafe.Pointer, blocks int, next uintptr)
 func fence()
 
 const (
-	streamBlock = 256     // what one round of stream256 copies
-	streamAlign = 32      // what it demands of the destination
-	streamAhead = 1 << 10 // how far in front of the reads the next lines of a source are asked for
+	streamBlock = 256     // bytes that one round of stream256 copies
+	streamAlign = 32      // its alignment of the destination
+	streamAhead = 1 << 10 // distance of the prefetches ahead of the reads
 )
 
 var canStream = cpu.X86.HasAVX2
 
-// copyStream copies with stores that bypass the cache, where that is possible.
+// copyStream copies with stores that bypass the cache, if that is possible.
 func copyStream(dst, src []byte) {
 	copyStreamBefore(dst, src, uintptr(unsafe.Pointer(unsafe.SliceData(src)))+streamAhead)
 	fence()
 }
 
-// copyStreamBefore is copyStream for what lies in the cache: memory from next on is asked for meanwhile, as much as is copied. Nobody else
-// may be told of the copy before a fence.
+// copyStreamBefore is copyStream for a source in the cache. Meanwhile it prefetches memory from next on, as much as it copies. Other threads may read
+// the copy only after a fence.
 func copyStreamBefore(dst, src []byte, next uintptr) {
 	if !canStream || len(src) < streamBlock {
 		copy(dst, src)

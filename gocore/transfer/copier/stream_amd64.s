@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func stream256(dst, src unsafe.Pointer, blocks int, next uintptr)
-// Blocks of 256 bytes with stores that bypass the cache; dst is a multiple of 32. The lines from next on are asked for.
+// Copies blocks of 256 bytes with stores that bypass the cache; dst is a multiple of 32. Prefetches the lines from next on.
 TEXT ·stream256(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), DI
 	MOVQ  src+8(FP), SI
@@ -44,7 +44,7 @@ done:
 	RET
 
 // func fence()
-// Stores past the cache are ordered with those behind it.
+// Orders stores that bypass the cache before later ones.
 TEXT ·fence(SB), NOSPLIT, $0-0
 	SFENCE
 	RET

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Streaming stores against copy, at all lengths and alignments; bytes around the destination stay.
+// Streaming stores compared with copy, at all lengths and alignments; bytes around the destination stay unchanged.
 func TestCopyStream(t *testing.T) {
 	src, area := random(300<<10), random(300<<10)
 	rapid.Check(t, func(t *rapid.T) {

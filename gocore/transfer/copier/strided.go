@@ -6,15 +6,15 @@ import (
 	"velocpy/gocore/model"
 )
 
-// walk copies bytes [from, to) of the array's dense form between the array and slot, the address of
-// dense byte from. scatter says that the array is the destination.
+// walk copies bytes [from, to) of the array's dense form between the array and slot, the address of dense byte from. scatter says that the array is
+// the destination.
 func walk(base unsafe.Pointer, axes []model.Axis, item, from, to int64, slot unsafe.Pointer, scatter bool) {
 	element := from / item
 	if skip := from - element*item; skip > 0 {
 		n := min(item-skip, to-from)
 		move(unsafe.Add(at(base, axes, element), skip), slot, n, scatter)
 		if from, element = from+n, element+1; from == to {
-			return // the address behind the slot may belong to somebody else
+			return // the address behind the slot may be foreign memory
 		}
 		slot = unsafe.Add(slot, n)
 	}
@@ -42,7 +42,7 @@ func at(base unsafe.Pointer, axes []model.Axis, element int64) unsafe.Pointer {
 	return unsafe.Add(base, off)
 }
 
-// rows copies count whole elements from the given one on, in planes of the two fastest axes.
+// rows copies count whole elements, beginning at the given one, in planes of the two fastest axes.
 func rows(base unsafe.Pointer, axes []model.Axis, item, element, count int64, slot unsafe.Pointer, scatter bool) {
 	inner := axes[len(axes)-1]
 	outer := model.Axis{N: 1}
@@ -64,7 +64,7 @@ func rows(base unsafe.Pointer, axes []model.Axis, item, element, count int64, sl
 	}
 }
 
-// advance does not step past the slot's end: the address behind it may belong to somebody else.
+// advance does not step past the slot's end: the address behind it may be foreign memory.
 func advance(element, count, n int64, slot unsafe.Pointer, item int64) (int64, int64, unsafe.Pointer) {
 	if count -= n; count > 0 {
 		slot = unsafe.Add(slot, n*item)
@@ -72,7 +72,7 @@ func advance(element, count, n int64, slot unsafe.Pointer, item int64) (int64, i
 	return element + n, count, slot
 }
 
-// move copies n bytes one way or the other.
+// move copies n bytes in one direction.
 func move(mem, slot unsafe.Pointer, n int64, scatter bool) {
 	m, s := unsafe.Slice((*byte)(mem), n), unsafe.Slice((*byte)(slot), n)
 	if scatter {
@@ -109,8 +109,8 @@ func plane(mem unsafe.Pointer, outer, inner model.Axis, item int64, slot unsafe.
 	}
 }
 
-// tile is the side of the square that is copied at a time when the array runs across the slot: a
-// line of the cache, once fetched, then serves all its elements.
+// tile is the side of the square that is copied at a time when the fast axes of array and slot differ. A cache line, once loaded, then serves all its
+// elements.
 const tile = 32
 
 func elements[T uint8 | uint16 | uint32 | uint64 | word16](mem unsafe.Pointer, outer, inner model.Axis, slot unsafe.Pointer, scatter bool) {

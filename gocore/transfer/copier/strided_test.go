@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Contiguous against the places of all bytes. Only what lies together may be moved by a plain copy, and all of that should be.
+// Contiguous compared with the offsets of all bytes. A plain copy may move only contiguous bytes, and should move all of them.
 func TestContiguous(t *testing.T) {
 	both := map[bool]bool{}
 	rapid.Check(t, func(t *rapid.T) {

@@ -36,14 +36,14 @@ func arena(t *testing.T, m Machine) {
 			t.Errorf("shrunk to %d MiB: %d left, want %d MiB", c.to, now, c.want)
 		}
 	}
-	if now := got(a.Grow(64 * mib))(t); now != 64*mib { // what was given back comes again
+	if now := got(a.Grow(64 * mib))(t); now != 64*mib { // freed memory can be mapped again
 		t.Errorf("grown again to %d", now)
 	}
 	must(t, a.Free())
 	must(t, dev.Close())
 }
 
-// arenaBesideCopies grows while the first piece is worked in.
+// arenaBesideCopies grows while copies use the first piece.
 func arenaBesideCopies(t *testing.T, m Machine) {
 	b := newBench(t, m, 8*mib)
 	limit := int64(300 * mib)
@@ -73,7 +73,7 @@ func arenaBesideCopies(t *testing.T, m Machine) {
 		select {
 		case err := <-grown:
 			must(t, err)
-			last := a.Base() + uintptr(a.Mapped()-n) // the last piece is as good
+			last := a.Base() + uintptr(a.Mapped()-n) // the last piece works as well
 			b.put(last, want)
 			same(t, "in the last piece", b.get(last, n), want)
 			across := a.Base() + uintptr(128*mib-n/2)
@@ -87,7 +87,7 @@ func arenaBesideCopies(t *testing.T, m Machine) {
 	}
 }
 
-// arenaShrinksBesideCopies gives pieces back and takes them again while the first one is worked in.
+// arenaShrinksBesideCopies unmaps and maps pieces while copies use the first one.
 func arenaShrinksBesideCopies(t *testing.T, m Machine) {
 	b := newBench(t, m, 8*mib)
 	a := got(b.dev.Reserve(256 * mib))(t)
@@ -98,7 +98,7 @@ func arenaShrinksBesideCopies(t *testing.T, m Machine) {
 	from := b.room(n, 0)
 	b.put(from, want)
 	for range 10 {
-		for i := range places { // not waited for: they are under way whenever a piece comes or goes
+		for i := range places { // not waited for: they are under way whenever a piece is mapped or unmapped
 			must(t, lane.Copy(a.Base()+uintptr(i*n), from, n))
 		}
 		for a.Mapped() < 256*mib {

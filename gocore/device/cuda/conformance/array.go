@@ -7,15 +7,15 @@ import (
 	"velocpy/gocore/model"
 )
 
-// array is a region of memory and a way through it.
+// array is a region of memory and a strided view of it.
 type array struct {
 	region         int64 // bytes of memory
-	first          int64 // where the element with all indices zero lies in it
+	first          int64 // offset in it of the element with all indices zero
 	shape, strides []int64
 	item           int64
 }
 
-// anyArray draws a dense array, or one with gaps, backwards or turned axes, of odd sizes. Elements never overlap.
+// anyArray draws a dense array, or one with gaps, reversed or transposed axes, of odd sizes. Elements never overlap.
 func anyArray(r *rand.Rand, atMost int64) array {
 	item := []int64{1, 2, 4, 8, 16, 3, 12, 24, 100}[r.IntN(9)]
 	if r.IntN(3) == 0 {
@@ -29,7 +29,7 @@ func anyArray(r *rand.Rand, atMost int64) array {
 	}
 	a.strides = make([]int64, axes)
 	left := max(atMost/item, 1)
-	for _, x := range r.Perm(axes) { // from what runs fastest in memory to what runs slowest
+	for _, x := range r.Perm(axes) { // from the axis that is fastest in memory to the slowest
 		n := 1 + r.Int64N(max(min(left, 80), 1))
 		step := 1 + r.Int64N(max(min(left/n, 3), 1))
 		if r.IntN(2) == 0 {
@@ -57,13 +57,13 @@ func (a array) bytes() int64 {
 	return n
 }
 
-// strided is the array at a place in memory.
+// strided is the array at an address.
 func (a array) strided(region uintptr) model.Strided {
 	base := region + uintptr(a.first)
 	return model.Strided{Base: *(*unsafe.Pointer)(unsafe.Pointer(&base)), Shape: a.shape, Strides: a.strides, Item: a.item}
 }
 
-// each visits the elements in dense order, by their places in the region.
+// each visits the elements in dense order, with their offsets in the region.
 func (a array) each(visit func(dense, at int64)) {
 	if len(a.shape) == 0 {
 		visit(0, 0)
@@ -89,7 +89,7 @@ func (a array) each(visit func(dense, at int64)) {
 	}
 }
 
-// dense is what a slot holds after a gather; the slow and obvious way.
+// dense is the slot's content after a gather, computed in the slow, simple way.
 func (a array) dense(region []byte) []byte {
 	out := make([]byte, a.bytes())
 	step := a.step()
@@ -97,7 +97,7 @@ func (a array) dense(region []byte) []byte {
 	return out
 }
 
-// spread puts a slot's bytes where a scatter puts them.
+// spread writes a slot's bytes to the elements, as a scatter does.
 func (a array) spread(region, slot []byte) {
 	step := a.step()
 	a.each(func(dense, at int64) { copy(region[at:at+step], slot[dense:dense+step]) })

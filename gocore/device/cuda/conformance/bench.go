@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// bench is a device with memory to lay arrays and slots in.
+// bench is a device with memory for arrays and slots.
 type bench struct {
 	t     *testing.T
 	dev   *cuda.Device
@@ -18,7 +18,7 @@ type bench struct {
 	stage *memory.Mapping
 }
 
-// newBench maps at least so many bytes. It gives back in the order in which it took.
+// newBench maps at least that many bytes.
 func newBench(t *testing.T, m Machine, bytes int64) *bench {
 	t.Helper()
 	b := &bench{t: t, dev: got(cuda.Open(m.Driver, 0, m.Image))(t)}
@@ -44,7 +44,7 @@ func (b *bench) close() {
 	}
 }
 
-// room is a part of the arena, a multiple of 64 bytes plus skew from its beginning.
+// room allocates a part of the arena, at a multiple of 64 bytes plus skew from its beginning.
 func (b *bench) room(bytes, skew int64) device.Address {
 	b.t.Helper()
 	at := b.used + skew

@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// caller is an application: it has a thread, on which the test goes on, and a stream of the first device.
+// caller is an application: it has a thread, on which the test continues, and a stream of the first device.
 type caller struct {
 	t       *testing.T
 	driver  cuda.Driver
@@ -22,7 +22,7 @@ func newCaller(t *testing.T, m Machine) *caller {
 	return &caller{t: t, driver: m.Driver, context: c, stream: got(m.Driver.CreateStream(c, 0))(t)}
 }
 
-// leave gives everything back. A test that fails before does not need it: its thread ends with it.
+// leave frees everything. A test that fails earlier does not need it: its thread ends with it.
 func (c *caller) leave() {
 	c.t.Helper()
 	must(c.t, c.driver.DestroyStream(c.context, c.stream))

@@ -41,7 +41,7 @@ func identity(t *testing.T, m Machine) {
 	must(t, m.Driver.ReleasePrimary(0))
 }
 
-// refusals are the devices that cannot be opened, and what they say.
+// refusals are the devices that cannot be opened, and their errors.
 func refusals(t *testing.T, m Machine) {
 	for _, c := range []struct {
 		ordinal int
@@ -76,7 +76,7 @@ func physicalMemory(t *testing.T, m Machine) {
 		must(t, d.SynchronizeEvent(c, e))
 	}
 	var parts []cuda.Memory
-	for i := range int64(2) { // side by side, as the arena does
+	for i := range int64(2) { // adjacent, as in the arena
 		p := got(d.CreateMemory(c, 0, grain))(t)
 		must(t, d.Map(at+uintptr(i*grain), grain, p))
 		must(t, d.SetAccess(at+uintptr(i*grain), grain, 0))
@@ -140,7 +140,7 @@ func streams(t *testing.T, m Machine) {
 	seen := map[cuda.Stream]bool{0: true, cuda.LegacyStream: true, cuda.PerThreadStream: true}
 	for p := greatest; p <= least; p++ {
 		s := got(d.CreateStream(c, p))(t)
-		defer func() { must(t, d.DestroyStream(c, s)) }() // at the end: a handle may come again once its stream has gone
+		defer func() { must(t, d.DestroyStream(c, s)) }() // deferred to the end: a handle may be reused once its stream is destroyed
 		if seen[s] {
 			t.Errorf("stream %#x is not new", uintptr(s))
 		}
@@ -172,7 +172,7 @@ func events(t *testing.T, m Machine) {
 	must(t, d.RecordEvent(c, e, a))
 	must(t, d.StreamWaitEvent(c, b, e))
 	must(t, d.Copy(c, address(to), uintptr(w), n, b))
-	must(t, d.RecordEvent(c, e, b)) // what b waits for stays what it was
+	must(t, d.RecordEvent(c, e, b)) // the wait in b refers to the earlier record
 	must(t, d.SynchronizeEvent(c, e))
 	if done := got(d.QueryEvent(c, e))(t); !done {
 		t.Error("an event that was waited for has not happened")
@@ -204,11 +204,11 @@ func modules(t *testing.T, m Machine) {
 	must(t, d.ReleasePrimary(0))
 }
 
-// threads uses one context from many threads that never saw it, and looks whether any keeps it.
+// threads uses one context from many threads that had none, and checks that none keeps it.
 func threads(t *testing.T, m Machine) {
 	b := newBench(t, m, 16<<20)
 	together(8, func(i int) {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		l, err := b.dev.Lane(device.Ahead)
 		if err != nil {
 			t.Error(err)

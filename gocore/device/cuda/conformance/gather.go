@@ -10,15 +10,15 @@ import (
 	"velocpy/gocore/device"
 )
 
-// layout is arrays and the slots that they belong into, anywhere in the bench.
+// layout is a set of arrays and their slots, anywhere in the bench.
 type layout struct {
 	arrays  []array
 	regions []device.Address
 	pieces  []device.Piece
-	image   []byte // of all that the bench has in use, as it was laid
+	image   []byte // of all memory that the bench uses, as it was laid out
 }
 
-// lay puts arrays and their slots into the bench, all of it full of random bytes.
+// lay puts arrays and their slots into the bench and fills all of it with random bytes.
 func lay(b *bench, r *rand.Rand, arrays []array) *layout {
 	b.t.Helper()
 	l := &layout{}
@@ -39,7 +39,7 @@ func (l *layout) add(b *bench, a array, region device.Address) {
 	l.pieces = append(l.pieces, device.Piece{Slot: b.room(n, 0), Bytes: n, Mem: a.strided(region)})
 }
 
-// memory is an array's part of an image of the bench, slot its slot's.
+// memory is an array's part of an image of the bench, slot the part of its slot.
 func (l *layout) memory(b *bench, image []byte, i int) []byte {
 	at := int64(l.regions[i] - b.arena.Base())
 	return image[at : at+l.arrays[i].region]
@@ -50,7 +50,7 @@ func (l *layout) slot(b *bench, image []byte, i int) []byte {
 	return image[at : at+l.pieces[i].Bytes]
 }
 
-// gathered holds the whole bench against what a gather should have made of it: the slots, and nothing else.
+// gathered compares the whole bench with the expected result of a gather: the slots have changed, and nothing else.
 func (l *layout) gathered(b *bench, what string, sums []uint64) {
 	b.t.Helper()
 	want := bytes.Clone(l.image)
@@ -68,7 +68,7 @@ func (l *layout) gathered(b *bench, what string, sums []uint64) {
 	same(b.t, what+", outside of the slots", now, want)
 }
 
-// scattered likewise: the elements of the arrays, and nothing between them.
+// scattered does so for a scatter: the elements of the arrays have changed, and nothing between them.
 func (l *layout) scattered(b *bench, what string) {
 	b.t.Helper()
 	want := bytes.Clone(l.image)
@@ -82,7 +82,7 @@ func (l *layout) scattered(b *bench, what string) {
 	same(b.t, what+", outside of the arrays", now, want)
 }
 
-// align is what an array of such elements may count on: half of them come with what their type needs, half with nothing.
+// align is the guaranteed alignment of an array of such elements: that of their type for some sizes, none for the others.
 func align(item int64) int64 {
 	if item&(item-1) == 0 && item <= 16 {
 		return item
@@ -128,7 +128,7 @@ func gatherTwice(b *bench, l *layout, what string) {
 	l.gathered(b, what, nil)
 }
 
-// scatter fills arrays from slots and leaves alone what lies between their elements.
+// scatter fills arrays from slots and leaves the bytes between their elements alone.
 func scatter(t *testing.T, m Machine) {
 	b := newBench(t, m, 24*mib)
 	for seed := range uint64(60) {
@@ -142,7 +142,7 @@ func scatter(t *testing.T, m Machine) {
 	b.close()
 }
 
-// manyPieces are more than one launch takes, dense and strided ones mixed.
+// manyPieces are more pieces than fit one launch, dense and strided ones mixed.
 func manyPieces(t *testing.T, m Machine) {
 	b := newBench(t, m, 24*mib)
 	r := rand.New(rand.NewPCG(7, 7))
@@ -163,7 +163,7 @@ func manyPieces(t *testing.T, m Machine) {
 	b.close()
 }
 
-// hash takes sums of every length around the borders of the definition, at all kinds of addresses, one by one and together.
+// hash computes sums of all lengths around the limits of the definition, at all kinds of addresses, one by one and together.
 func hash(t *testing.T, m Machine) {
 	b := newBench(t, m, 48*mib)
 	const leaf = checksum.LeafBytes
@@ -200,7 +200,7 @@ func hash(t *testing.T, m Machine) {
 	b.close()
 }
 
-// sumsPool takes sums out of order, and discards some: their words go to others, and never to two.
+// sumsPool takes sums out of order, and discards some: their words are reused, and never by two at once.
 func sumsPool(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
 	type asked struct {
@@ -248,7 +248,7 @@ func sumsPool(t *testing.T, m Machine) {
 	b.close()
 }
 
-// hostPieces are pieces in pageable memory among others of the device: little of it, staged, and much.
+// hostPieces are pieces in pageable memory beside others in device memory: few bytes, which are staged, and many.
 func hostPieces(t *testing.T, m Machine) {
 	b := newBench(t, m, 56*mib)
 	for seed := range uint64(12) {
@@ -270,7 +270,7 @@ func hostPieces(t *testing.T, m Machine) {
 	b.close()
 }
 
-// hostAndDevice moves most of the arrays to pageable memory, gathers, and scatters what was laid.
+// hostAndDevice moves most of the arrays to pageable memory, gathers them, and scatters the original bytes.
 func hostAndDevice(b *bench, r *rand.Rand, l *layout, what string) {
 	b.t.Helper()
 	onHost := map[int][]byte{}
@@ -283,7 +283,7 @@ func hostAndDevice(b *bench, r *rand.Rand, l *layout, what string) {
 		}
 	}
 	sums := got(b.lane.Gather(l.pieces, true))(b.t)
-	for _, h := range onHost { // sources in pageable memory belong to the caller again at once
+	for _, h := range onHost { // the caller may reuse sources in pageable memory at once
 		clear(h)
 	}
 	must(b.t, sums.Fetch(b.lane))

@@ -1,5 +1,5 @@
-// Package conformance is the suite that every driver has to pass, the real one and the double: the functions of cuda.Driver one by
-// one, and package cuda on top of them. What it leaves out is what only one of them can do: faults on demand.
+// Package conformance is the suite that every driver has to pass, the real one and the double. It tests the functions of cuda.Driver one by one, and
+// package cuda on top of them. It leaves out the abilities of only one of them: faults on demand.
 package conformance
 
 import (
@@ -13,17 +13,17 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// Machine is what the suite runs on.
+// Machine is the environment of the suite.
 type Machine struct {
 	Driver cuda.Driver
 	Image  []byte // the kernels
-	// Capture records a stream into a graph until end is called, on the same thread, which says whether somebody broke it.
+	// Capture records a stream into a graph until end is called on the same thread. end fails if other calls broke the graph.
 	Capture func(cuda.Context, cuda.Stream) (end func() error, err error)
-	// Current is the context of the calling thread; nil if threads have none here.
+	// Current is the context of the calling thread; nil if threads have no current context here.
 	Current func() (cuda.Context, error)
-	// After, if any, is called when all of a test has been given back.
+	// After, if set, is called when a test has freed everything.
 	After func(*testing.T)
-	// Large asks for sizes that only a real device is fast enough for.
+	// Large enables sizes that only a real device is fast enough for.
 	Large bool
 }
 
@@ -73,7 +73,7 @@ func pattern(seed uint64, n int64) []byte {
 	return p
 }
 
-// host is n bytes outside the Go heap, where addresses can be told to others.
+// host is n bytes outside the Go heap, with a stable address.
 func host(t *testing.T, n int64) *memory.Mapping {
 	t.Helper()
 	m := got(memory.Map("conformance", n))(t)
@@ -98,7 +98,7 @@ func same(t *testing.T, what string, have, want []byte) {
 	}
 }
 
-// together runs fn n times at once, each on a thread of its own, and waits.
+// together runs fn n times at once, each on its own thread, and waits.
 func together(n int, fn func(i int)) {
 	done := make(chan struct{})
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// marks hands bytes from lane to lane, each written over as soon as the next has them, and waits on several threads.
+// marks passes bytes from lane to lane, each of which overwrites its slot as soon as the next has copied it, and waits on several threads.
 func marks(t *testing.T, m Machine) {
 	b := newBench(t, m, 20*mib)
 	const n = 3*mib + 1
@@ -65,10 +65,10 @@ func marks(t *testing.T, m Machine) {
 	b.close()
 }
 
-// borrowed puts work into the streams that callers have.
+// borrowed queues work in the callers' streams.
 func borrowed(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
-	c := newCaller(t, m) // stream 2 is the thread's
+	c := newCaller(t, m) // stream 2 is the per-thread stream
 	const n = mib + 5
 	here, there := b.room(n, 0), b.room(n, 0)
 	for i, stream := range []uint64{0, 1, 2, uint64(c.stream)} {
@@ -86,7 +86,7 @@ func borrowed(t *testing.T, m Machine) {
 	b.close()
 }
 
-// recording refuses to put anything into a stream that becomes a graph, and does not break the graph.
+// recording queues no work in a stream that is being captured, and does not break the graph.
 func recording(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
 	c := newCaller(t, m)
@@ -108,14 +108,14 @@ func recording(t *testing.T, m Machine) {
 		}
 	}
 	must(t, end())
-	must(t, l.Copy(slot[0].Slot, slot[0].Slot+50, 50)) // it is a stream again
+	must(t, l.Copy(slot[0].Slot, slot[0].Slot+50, 50)) // it is a normal stream again
 	b.settle(l)
 	mark.Drop()
 	c.leave()
 	b.close()
 }
 
-// besideRecording does everything that the tier does while somebody else captures a graph, on this thread and on others.
+// besideRecording runs all operations of the tier while the application captures a graph, on this thread and on others.
 func besideRecording(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
 	c := newCaller(t, m)

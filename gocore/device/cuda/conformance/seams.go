@@ -11,7 +11,7 @@ import (
 
 const pinPiece = 1 << 20
 
-// seams copies between the device and host memory of which pieces were pinned one by one, side by side and with gaps.
+// seams copies between the device and host memory of which pieces were pinned separately, adjacent and with gaps.
 func seams(t *testing.T, m Machine) {
 	b := newBench(t, m, 14*mib)
 	const pieces = 12
@@ -50,10 +50,10 @@ func seams(t *testing.T, m Machine) {
 		must(t, b.dev.Unpin(h, i*pinPiece, pinPiece))
 	}
 	must(t, b.dev.Pin(h, pinPiece, 2*pinPiece))
-	b.close() // gives back what is still pinned
+	b.close() // unpins the rest
 }
 
-// pinBesideCopies pins and unpins one half while copies run in all of the other, up to the seam.
+// pinBesideCopies pins and unpins one half while copies use all of the other, up to the border.
 func pinBesideCopies(t *testing.T, m Machine) {
 	b := newBench(t, m, 6*mib)
 	const n = 4 * mib

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fresh is what new device memory is filled with.
+// Fresh is the byte that fills new device memory.
 const Fresh = 0xCB
 
-// Purpose is what the memory of all doubles is accounted to.
+// Purpose is the account of the memory of all doubles.
 const Purpose = "double of the driver"
 
-// place is a range of addresses that the double handed out. It stays known, protected, when it is freed.
+// place is a range of addresses that the double handed out. After it is freed it stays reserved and protected.
 type place struct {
 	span    Span
 	mapping *memory.Mapping
@@ -28,7 +28,7 @@ type place struct {
 	freed   bool
 }
 
-// chunk is a part of a place that has memory behind it.
+// chunk is a part of a place that is mapped to memory.
 type chunk struct {
 	span   Span
 	memory *physical
@@ -74,13 +74,13 @@ func (p *place) open(s Span) error {
 	return nil
 }
 
-// shut gives a range's pages back.
+// shut frees the pages of a range.
 func (p *place) shut(s Span) {
 	_ = unix.Madvise(p.view(s), unix.MADV_DONTNEED)
 	_ = p.protect(s, unix.PROT_NONE)
 }
 
-// at finds the place that an address is in, freed or not.
+// at finds the place that contains an address, freed or not.
 func (d *Driver) at(a cuda.Pointer) *place {
 	for _, p := range d.places {
 		if p.span.At <= a && a < p.span.end() {
@@ -90,7 +90,7 @@ func (d *Driver) at(a cuda.Pointer) *place {
 	return nil
 }
 
-// reachable says whether work may touch a range now: it is no device memory at all, or all of it is there.
+// reachable tells whether work may touch a range now: it is not device memory, or all of it is mapped and accessible.
 func (d *Driver) reachable(s Span) bool {
 	p := d.at(s.At)
 	if p == nil || s.Bytes == 0 {
@@ -105,7 +105,7 @@ func (d *Driver) reachable(s Span) bool {
 	return next >= s.end()
 }
 
-// pinnedOrDevice says whether a kernel may touch a range: memory of a device, or of the host that is pinned, in however many pieces.
+// pinnedOrDevice tells whether a kernel may touch a range: device memory, or pinned host memory, in any number of pieces.
 func (d *Driver) pinnedOrDevice(s Span) bool {
 	if s.Bytes == 0 || d.at(s.At) != nil || d.cfg.Attributes[cuda.ReadsPageable] != 0 {
 		return true
@@ -122,12 +122,12 @@ func (d *Driver) pinnedOrDevice(s Span) bool {
 	return next >= s.end()
 }
 
-// partly says whether anything of a range is mapped.
+// partly tells whether a part of a range is mapped.
 func (p *place) partly(s Span) bool {
 	return slices.ContainsFunc(p.chunks, func(c *chunk) bool { return c.span.meets(s) })
 }
 
-// gone is called when a range's memory is taken away.
+// gone is called when a range's memory is freed.
 func (d *Driver) gone(call string, s Span) {
 	d.taken(call, s)
 	for _, open := range d.watch.forget(s) {
@@ -206,7 +206,7 @@ func (d *Driver) CreateMemory(c cuda.Context, number int, n int64) (cuda.Memory,
 	return h, nil
 }
 
-// ReleaseMemory implements cuda.Driver. What is mapped stays so, and the memory taken, until Unmap.
+// ReleaseMemory implements cuda.Driver. A mapping, and its memory, stays until Unmap.
 func (d *Driver) ReleaseMemory(h cuda.Memory) error {
 	const call = "ReleaseMemory"
 	d.mu.Lock()
@@ -262,7 +262,7 @@ func (d *Driver) Map(at cuda.Pointer, n int64, h cuda.Memory) error {
 	return nil
 }
 
-// mapped finds the chunks that make up exactly a range.
+// mapped finds the chunks that exactly cover a range.
 func (d *Driver) mapped(call string, s Span) (*place, []*chunk, error) {
 	d.calls[call]++
 	p := d.at(s.At)
@@ -323,7 +323,7 @@ func (d *Driver) SetAccess(at cuda.Pointer, n int64, number int) error {
 	return nil
 }
 
-// pageBytes is what memory can be protected by.
+// pageBytes is the unit of memory protection.
 const pageBytes = 4096
 
 // Allocate gives device memory to the application, for its arrays.
@@ -348,7 +348,7 @@ func (d *Driver) Allocate(device int, n int64) (cuda.Pointer, error) {
 	return p.span.At, nil
 }
 
-// Deallocate takes an application's memory back. Work that touches it is misuse from then on.
+// Deallocate frees an application's memory. Later work that touches it is misuse.
 func (d *Driver) Deallocate(at cuda.Pointer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -363,8 +363,8 @@ func (d *Driver) Deallocate(at cuda.Pointer) {
 	p.gpu.used -= p.span.Bytes
 }
 
-// Bytes is a view of memory that is accessible now: an array of the application's, a slot of a cache. Whoever looks at it has
-// to have waited for the work that writes it.
+// Bytes is a view of memory that is accessible now: an array of the application, or a slot of a cache. The caller must have waited for the work that
+// writes it.
 func (d *Driver) Bytes(at cuda.Pointer, n int64) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

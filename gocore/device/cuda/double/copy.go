@@ -6,20 +6,20 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// kind is where a range lies, as far as a copy is concerned.
+// kind is the kind of memory of a range, as far as a copy is concerned.
 type kind int
 
 const (
 	onDevice kind = iota
 	pinnedHost
 	pageable
-	astride // across the border of two of them
+	astride // across the border of two kinds
 )
 
-// stagedBytes is up to which size a copy from pageable memory does not wait for its stream: the driver keeps the bytes.
+// stagedBytes is the size up to which a copy from pageable memory does not wait for its stream: the driver keeps the bytes.
 const stagedBytes = 1 << 20
 
-// kind is judged when a copy is called.
+// kind is determined at the call of a copy.
 func (d *Driver) kind(s Span) kind {
 	if p := d.at(s.At); p != nil {
 		if p.span.holds(s) && (d.reachable(s) || !p.partly(s)) {
@@ -73,7 +73,7 @@ func (d *Driver) Copy(c cuda.Context, to, from cuda.Pointer, n int64, at cuda.St
 	return nil
 }
 
-// waited says whether a copy has happened when the call returns.
+// waited tells whether a copy is complete when the call returns.
 func waited(target, source kind, n int64) bool {
 	switch {
 	case target == onDevice && source == pageable:
@@ -84,7 +84,7 @@ func waited(target, source kind, n int64) bool {
 	return source != onDevice || target == pageable
 }
 
-// copying makes the work of a copy; staged means that the source is read now.
+// copying makes the work of a copy; staged: the source is read now.
 func (d *Driver) copying(to, from Span, staged bool) *work {
 	w := &work{what: "copy of " + from.String() + " to " + to.String(), writes: []Span{to}}
 	if staged {
@@ -97,7 +97,7 @@ func (d *Driver) copying(to, from Span, staged bool) *work {
 	return w
 }
 
-// move copies, with a pause somewhere if there are any.
+// move copies, with a pause in between if the double has delays.
 func (d *Driver) move(to, from []byte) {
 	half := 0
 	if d.cfg.Delay > 0 {

@@ -1,32 +1,33 @@
-// Package double is a CUDA driver on host memory, for tests: package cuda runs on it as on the real one, under the race detector
-// and on machines without an accelerator.
+// Package double is a CUDA driver on host memory, for tests. Package cuda runs on it as on the real one, under the race detector and on machines
+// without a GPU.
 //
-// What it promises:
+// Its guarantees:
 //
-//   - A stream is a queue that a goroutine works through in order. With Config.Delay, every operation is preceded and copies are
-//     interrupted by random pauses, so that whatever is not ordered by streams and events happens in any order.
-//   - An operation reads and writes its memory when its stream comes to it, not when it is called. As with the real driver, a copy
-//     from pageable memory has read its source when the call returns: at once up to 1 MiB, and when its stream has come to it beyond.
-//     A copy from the device to pageable memory, and any within the host, has happened when the call returns.
-//   - StreamWaitEvent waits for the latest record before the call, and for nothing if there was none; recording again later does not
+//   - A stream is a queue that a goroutine works off in order. With Config.Delay, random pauses precede every operation and interrupt
+//     copies, so that operations which no stream or event orders run in any order.
+//   - An operation reads and writes its memory when its stream reaches it, not when it is called. As with the real driver, a copy from
+//     pageable memory has read its source when the call returns: at once up to 1 MiB, and when its stream has reached it beyond.
+//     A copy from the device to pageable memory, and any within the host, is complete when the call returns.
+//   - StreamWaitEvent waits for the latest record before the call, and for nothing if there was none. A later record does not
 //     change that. An event that was never recorded is complete.
-//   - Streams 0 and 1 are the legacy default stream, 2 the default stream of the calling thread. Legacy waits for all that was put
-//     before into blocking streams (the threads' own, and Foreign ones that ask for it), and they for it. CreateStream's do neither.
-//   - Addresses are those of host memory that is protected until it is mapped and accessible. Work that touches anything else of a
-//     reservation, or one that was freed, fails with IllegalAddress and loses the context; it does not crash, as the real one may. New
-//     memory is filled with Fresh, never with zeroes. One allocation can be mapped once at a time, and loses its bytes when unmapped.
-//   - Copies must lie within what is accessible of one reservation, or one registered range, or entirely outside of all. A copy
-//     that crosses a border is refused with InvalidValue, and nothing is lost.
-//   - A lost context fails every call with its code and executes nothing that is queued any more; waits end.
+//   - Streams 0 and 1 are the legacy default stream, 2 the default stream of the calling thread. The legacy stream waits for all earlier
+//     work in blocking streams (the per-thread ones, and Foreign ones that ask for it), and they wait for it. Streams of CreateStream
+//     do neither.
+//   - Addresses are those of host memory that is protected until it is mapped and accessible. Work that touches other parts of a
+//     reservation, or a freed one, fails with IllegalAddress and loses the context. It does not crash, as the real driver may. New
+//     memory is filled with Fresh, never with zeroes. An allocation can be mapped once at a time, and loses its bytes when unmapped.
+//   - Copies must be inside the accessible part of one reservation, inside one registered range, or entirely outside of all. A copy
+//     that crosses a border is refused with InvalidValue, and the context stays valid.
+//   - A lost context fails every call with its code and runs no queued work any more; waits end.
 //
-// What it leaves out: graphs (a stream can be marked as being captured), priorities (they are accepted, not obeyed), copies between
-// memory of two devices being slower, and kernels of its own: Config.Twins names their twins in Go.
+// It leaves out graphs (a stream can be marked as being captured), priorities (accepted, but without effect), and slower copies between two devices.
+// It has no kernels of its own: Config.Twins provides their twins in Go.
 //
-// Results of wrong calls, the moment at which copies read, and events were compared with driver 580 on an H200. Where that lets
-// something pass (unmapping what is not mapped, a second mapping), the double does not.
+// The results of wrong calls, the moment at which copies read, and events were compared with driver 580 on an H200. Where that driver accepts a wrong
+// call (unmapping an unmapped range, a second mapping), the double refuses it.
 //
-// A Driver watches its caller. Misuse tells what a real driver might have let pass, Alive what was not given back, Calls how often
-// a function was called. Fail, Lose, Occupy and Config make things go wrong.
+// A Driver checks its caller. Misuse lists calls that a real driver might have accepted, Alive the objects that were not freed, Calls the number of
+// calls of a function. Fail, Lose, Occupy and Config inject faults.
 package double
 
 import (
@@ -43,16 +44,16 @@ import (
 type Config struct {
 	Devices     int   // 1
 	Memory      int64 // of each device: 1 GiB
-	Pinned      int64 // host memory that can be registered or allocated in all: unlimited
+	Pinned      int64 // host memory that can be registered or allocated in total: unlimited
 	Granularity int64 // of mapped memory: 2 MiB; a multiple of 4096
 	Version     int   // 13000
 	Attributes  map[cuda.Attribute]int
 	// Delay is the longest pause before an operation; 0 means none.
 	Delay time.Duration
 	Seed  uint64
-	// Twins finds the twin of a kernel by its name, nil if there is none: kernel.Twin.
+	// Twins finds the twin of a kernel by its name; nil if there is none: kernel.Twin.
 	Twins func(name string) func(blocks, threads int, parameter []byte) error
-	// Touches tells which ranges a launch reads and writes, so that it is watched as copies are: kernel.Touches.
+	// Touches tells which ranges a launch reads and writes, so that launches are checked like copies: kernel.Touches.
 	Touches func(name string, parameter []byte) (reads, writes []kernel.Range)
 }
 
@@ -97,18 +98,18 @@ type gpu struct {
 	number    int
 	retained  int
 	used      int64 // by CreateMemory and Allocate
-	occupied  int64 // by others
+	occupied  int64 // by other processes
 	lost      cuda.Code
 	countdown int // operations until the context is lost; negative: never
 	legacy    *stream
 }
 
-// contextBase makes handles of contexts recognisable.
+// contextBase makes context handles recognisable.
 const contextBase = 0xC000
 
 func (g *gpu) context() cuda.Context { return cuda.Context(contextBase + g.number) }
 
-// New returns a driver. Close gives its memory back.
+// New returns a driver. Close frees its memory.
 func New(cfg Config) *Driver {
 	if cfg.Devices == 0 {
 		cfg.Devices = 1
@@ -139,7 +140,7 @@ func New(cfg Config) *Driver {
 	return d
 }
 
-// Close waits for what is queued and gives all memory back. Nothing may be called beside or after it.
+// Close waits for queued work and frees all memory. No call may run concurrently or afterwards.
 func (d *Driver) Close() {
 	d.Settle()
 	d.mu.Lock()
@@ -160,7 +161,7 @@ func (d *Driver) handle() uintptr {
 	return d.handles
 }
 
-// enter begins a call that needs no context.
+// enter begins a call without a context.
 func (d *Driver) enter(call string) error {
 	d.calls[call]++
 	return d.failing(call, nil)

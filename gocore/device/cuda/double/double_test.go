@@ -131,7 +131,7 @@ func (b *bench) misused(what string) {
 	b.t.Fatalf("%q is not among the misuse %q", what, b.Misuse())
 }
 
-// gate makes a kernel that holds its stream until it is opened.
+// gate makes a kernel that blocks its stream until it is opened.
 type gate struct{ shut, inside chan struct{} }
 
 func (b *bench) gate(s cuda.Stream) *gate {
@@ -172,7 +172,7 @@ func (b *bench) done(e cuda.Event) bool {
 	return done
 }
 
-// held checks that an event does not complete, given some time.
+// held checks, for some time, that an event does not complete.
 func (b *bench) held(e cuda.Event, what string) {
 	b.t.Helper()
 	for range 50 {
@@ -197,7 +197,7 @@ func TestStreamsWorkInOrderAndLate(t *testing.T) {
 	if bytes.Contains(b.Bytes(dev, 4096), host[:64]) {
 		t.Fatal("a copy happened when it was called")
 	}
-	copy(host, noise(4096)) // pinned memory is read when the stream comes to it
+	copy(host, noise(4096)) // pinned memory is read when the stream reaches the copy
 	g.open()
 	b.must(b.SynchronizeEvent(b.c, e))
 	if !bytes.Equal(b.Bytes(dev+4096, 4096), host) || !b.done(e) {
@@ -212,10 +212,10 @@ func TestPageableMemory(t *testing.T) {
 	dev, host := b.allocate(4096), noise(4096)
 	was := bytes.Clone(host)
 	g := b.gate(s)
-	b.must(b.Copy(b.c, dev, at(host), 4096, s)) // returns though the stream is held
+	b.must(b.Copy(b.c, dev, at(host), 4096, s)) // returns although the stream is blocked
 	clear(host)
 	g.open()
-	b.must(b.Copy(b.c, at(host), dev, 4096, s)) // has happened when it returns
+	b.must(b.Copy(b.c, at(host), dev, 4096, s)) // is complete when it returns
 	if !bytes.Equal(host, was) {
 		t.Fatal("pageable memory was not read at the call, or not written at return")
 	}
@@ -225,7 +225,7 @@ func TestPageableMemory(t *testing.T) {
 		t.Fatal("host to host")
 	}
 	large, big := b.allocate(stagedBytes+1), noise(stagedBytes+1)
-	b.must(b.Copy(b.c, large, at(big), stagedBytes+1, s)) // has happened, too
+	b.must(b.Copy(b.c, large, at(big), stagedBytes+1, s)) // is complete, too
 	if !bytes.Equal(b.Bytes(large, stagedBytes+1), big) {
 		t.Fatal("a copy from pageable memory that the driver cannot keep")
 	}
@@ -240,12 +240,12 @@ func TestEvents(t *testing.T) {
 	}
 	b.must(b.SynchronizeEvent(b.c, e))
 	g := b.gate(s)
-	b.must(b.StreamWaitEvent(b.c, other, e)) // before the record: nothing to wait for
+	b.must(b.StreamWaitEvent(b.c, other, e)) // before the record: no wait
 	b.sync(other)
 	b.must(b.RecordEvent(b.c, e, s))
 	b.must(b.StreamWaitEvent(b.c, other, e)) // waits for this record
 	behind := b.record(other)
-	b.must(b.RecordEvent(b.c, e, b.stream())) // and goes on to
+	b.must(b.RecordEvent(b.c, e, b.stream())) // records it again, elsewhere
 	b.must(b.SynchronizeEvent(b.c, e))
 	b.held(behind, "a wait is not there, or a later record freed it")
 	b.must(b.DestroyEvent(b.c, e)) // the wait stays
@@ -318,7 +318,7 @@ func TestMapping(t *testing.T) {
 	b.want(b.Map(p, grain, m), cuda.NotSupported)
 	b.want(b.Map(p+15*grain, 2*grain, m), cuda.InvalidValue)
 	b.must(b.Map(p, 2*grain, m))
-	b.want(b.Map(p+4*grain, 2*grain, m), cuda.InvalidValue) // once at a time
+	b.want(b.Map(p+4*grain, 2*grain, m), cuda.InvalidValue) // one mapping at a time
 	b.want(b.Map(p+grain, grain, n), cuda.InvalidValue)
 	b.must(b.Map(p+2*grain, grain, n))
 	b.want(b.SetAccess(p, 4*grain, 0), cuda.InvalidValue)
@@ -392,7 +392,7 @@ func TestIllegalAddresses(t *testing.T) {
 	}
 }
 
-// Borders of what is accessible refuse a copy, and nothing is lost.
+// A copy across the border of accessible memory is refused, and the context stays valid.
 func TestCopiesAcrossBorders(t *testing.T) {
 	b := open(t, Config{})
 	s, host := b.stream(), b.pinned(64)
@@ -404,9 +404,9 @@ func TestCopiesAcrossBorders(t *testing.T) {
 		b.must(b.Map(p+i*grain, grain, m))
 	}
 	b.must(b.SetAccess(p, grain, 0))
-	b.want(b.Copy(b.c, p+grain-32, at(host), 64, s), cuda.InvalidValue)   // into what has no access
+	b.want(b.Copy(b.c, p+grain-32, at(host), 64, s), cuda.InvalidValue)   // into a part without access
 	b.want(b.Copy(b.c, p+grain, at(host), 64, s), cuda.InvalidValue)      // no access
-	b.want(b.Copy(b.c, at(host), p+2*grain-32, 64, s), cuda.InvalidValue) // into nothing
+	b.want(b.Copy(b.c, at(host), p+2*grain-32, 64, s), cuda.InvalidValue) // into an unmapped part
 	b.want(b.Copy(b.c, at(host), p+4*grain-32, 64, s), cuda.InvalidValue) // out of the reservation
 	b.must(b.Copy(b.c, at(host), p, 64, s))
 	b.sync(s)
@@ -467,7 +467,7 @@ func TestLaunch(t *testing.T) {
 	parameter := binary.LittleEndian.AppendUint64(nil, uint64(p))
 	g := b.gate(s)
 	b.must(b.Launch(b.c, f, 1, 1, 0, s, parameter))
-	clear(parameter) // was read during the call
+	clear(parameter) // it was read during the call
 	g.open()
 	b.sync(s)
 	if b.Bytes(p, 1)[0] != 1 {
@@ -503,7 +503,7 @@ func TestFailuresOnDemand(t *testing.T) {
 	b.want(err, cuda.IllegalAddress)
 }
 
-// From the loss on nothing happens, waits end, and other devices go on.
+// After the loss no work runs, waits end, and other devices go on.
 func TestLostContext(t *testing.T) {
 	b := open(t, Config{Devices: 2})
 	c1, err := b.RetainPrimary(1)
@@ -595,7 +595,7 @@ func TestMisuse(t *testing.T) {
 	g.open()
 }
 
-// What nothing orders is told, also when it happened to go well; what is ordered in any way is not.
+// Unordered accesses are reported, even if they happened to go well; accesses ordered in any way are not.
 func TestUnorderedAccesses(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad bool

@@ -4,7 +4,7 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// event names the latest record, if any.
+// event holds the latest record, if any.
 type event struct {
 	gpu       *gpu
 	last      *work
@@ -64,7 +64,7 @@ func (d *Driver) ElapsedTime(c cuda.Context, from, to cuda.Event) (ns int64, don
 	return at[1].at.Sub(at[0].at).Nanoseconds(), true, nil
 }
 
-// event begins a call on one; it may belong to another context unless own.
+// event begins a call on an event. Unless own, the event may belong to another context.
 func (d *Driver) event(call string, g *gpu, h cuda.Event, own bool) (*event, error) {
 	e := d.events[h]
 	if e == nil || e.destroyed || own && e.gpu != g {
@@ -74,7 +74,7 @@ func (d *Driver) event(call string, g *gpu, h cuda.Event, own bool) (*event, err
 	return e, nil
 }
 
-// DestroyEvent implements cuda.Driver. Waits for its records that are queued stay.
+// DestroyEvent implements cuda.Driver. Queued waits for its records stay.
 func (d *Driver) DestroyEvent(c cuda.Context, h cuda.Event) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

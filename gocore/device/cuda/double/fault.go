@@ -7,22 +7,22 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// failure makes calls fail: skip of them succeed, then times fail.
+// failure makes calls fail: the first skip calls succeed, the next times calls fail.
 type failure struct {
 	code        cuda.Code
 	skip, times int
 }
 
-// Fail makes a function fail: the next skip calls succeed, the times after them return code. The name is the method's. A code that
-// is sticky for the real driver loses the context of the call.
+// Fail makes a function fail: the next skip calls succeed, the times calls after them return code. call is the name of the method. A code that is
+// sticky for the real driver loses the context of the call.
 func (d *Driver) Fail(call string, code cuda.Code, skip, times int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failures[call] = append(d.failures[call], &failure{code, skip, times})
 }
 
-// Lose loses a device's context when it is about to execute its next copy or launch but the given number: that one and what
-// is queued behind it in any stream never happens. 0 loses it at once.
+// Lose makes a device lose its context when it is about to run its next copy or launch after the given number. That one, and all work queued behind
+// it in any stream, never runs. 0 loses it at once.
 func (d *Driver) Lose(device, after int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,21 +38,21 @@ func (g *gpu) lose(code cuda.Code) {
 	}
 }
 
-// Occupy says how many bytes of a device's memory others use.
+// Occupy sets how many bytes of a device's memory other processes use.
 func (d *Driver) Occupy(device int, bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gpus[device].occupied = bytes
 }
 
-// LimitPinned says how much host memory can be pinned from now on; 0 means unlimited, negative none.
+// LimitPinned sets how much host memory can be pinned from now on; 0: unlimited, negative: none.
 func (d *Driver) LimitPinned(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cfg.Pinned = bytes
 }
 
-// failing says what a call returns before it does anything.
+// failing is the error that a call returns before it does anything.
 func (d *Driver) failing(call string, g *gpu) error {
 	if g != nil && g.lost != 0 {
 		return fail(call, g.lost)
@@ -74,30 +74,29 @@ func (d *Driver) failing(call string, g *gpu) error {
 	return nil
 }
 
-// Calls is how often a function was called, whether or not it succeeded.
+// Calls is how often a function was called, successfully or not.
 func (d *Driver) Calls(call string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[call]
 }
 
-// Misuse lists what was done and must not be, in order: a use of what was destroyed, memory taken away from queued work, accesses
-// that nothing orders.
+// Misuse lists forbidden calls, in order: uses of destroyed objects, memory freed under queued work, unordered accesses.
 func (d *Driver) Misuse() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.misuse)
 }
 
-// wrong notes a misuse. Only the first of many is worth reading.
+// wrong records a misuse. It keeps the first 100; usually only the first matters.
 func (d *Driver) wrong(format string, a ...any) {
 	if len(d.misuse) < 100 {
 		d.misuse = append(d.misuse, fmt.Sprintf(format, a...))
 	}
 }
 
-// Alive lists what was made and not given back: contexts, streams, events, memory, reservations, registrations, modules. What
-// Foreign and Allocate made belongs to the test and is left out.
+// Alive lists objects that were created and not freed: contexts, streams, events, memory, reservations, registrations, modules. Objects of Foreign
+// and Allocate belong to the test and are left out.
 func (d *Driver) Alive() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

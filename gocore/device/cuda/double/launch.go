@@ -22,7 +22,7 @@ const (
 	maxShared    = 227 << 10
 )
 
-// LoadModule implements cuda.Driver. Any image will do but an empty one.
+// LoadModule implements cuda.Driver. It accepts any image except an empty one.
 func (d *Driver) LoadModule(c cuda.Context, image []byte) (cuda.Module, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *Driver) UnloadModule(c cuda.Context, h cuda.Module) error {
 	return nil
 }
 
-// Function implements cuda.Driver: whatever has a twin is in every module.
+// Function implements cuda.Driver: every module contains all kernels that have a twin.
 func (d *Driver) Function(c cuda.Context, h cuda.Module, name string) (cuda.Function, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

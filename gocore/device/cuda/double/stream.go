@@ -13,42 +13,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stream is a queue. Its goroutine lives while there is something in it.
+// stream is a queue. Its goroutine runs while the queue is not empty.
 type stream struct {
 	gpu       *gpu
 	name      string
-	blocking  bool // ordered against the legacy stream
+	blocking  bool // ordered relative to the legacy stream
 	foreign   bool
 	capturing bool
 	destroyed bool
 	running   bool
-	queue     []*work // the first one is being done
-	tail      *work   // what was queued last
-	lane      int     // for watch; 0: not known to it yet
+	queue     []*work // the first one is running
+	tail      *work   // the entry queued last
+	lane      int     // for watch; 0: not assigned yet
 	clock     clock
 }
 
-// thread names the default stream of an OS thread in a context.
+// thread identifies the default stream of an OS thread in a context.
 type thread struct {
 	gpu *gpu
 	id  int
 }
 
-// work is one entry of a queue: it waits for another, or runs, or is an event's record (neither).
+// work is one entry of a queue: a wait for another entry, an operation to run, or an event's record (neither).
 type work struct {
 	what          string
 	after         *work
 	run           func() cuda.Code
 	reads, writes []Span
-	kernel        bool  // reaches only pinned memory of the host
-	asked         clock // what the host knew when it was queued
-	clock         clock // what has happened before its end
+	kernel        bool  // reaches only pinned host memory and device memory
+	asked         clock // the host's clock when it was queued
+	clock         clock // the operations that happened before its end
 	finished      bool
-	at            time.Time // of its end
+	at            time.Time // time of its end
 	done          chan struct{}
 }
 
-// Priorities that the double claims to have.
+// The priorities that the double reports.
 const (
 	leastPriority    = 0
 	greatestPriority = -5
@@ -65,7 +65,7 @@ func (d *Driver) CreateStream(c cuda.Context, priority int) (cuda.Stream, error)
 	return d.open(&stream{gpu: g}, fmt.Sprintf("stream of priority %d", priority)), nil
 }
 
-// Foreign makes a stream as the application would: blocking if it is to be ordered against the legacy stream.
+// Foreign makes a stream like the application's: blocking if it is to be ordered relative to the legacy stream.
 func (d *Driver) Foreign(device int, blocking bool) cuda.Stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +87,7 @@ func (d *Driver) StreamPriorities(c cuda.Context) (least, greatest int, err erro
 	return leastPriority, greatestPriority, err
 }
 
-// DestroyStream implements cuda.Driver. What is queued still happens.
+// DestroyStream implements cuda.Driver. Queued work still runs.
 func (d *Driver) DestroyStream(c cuda.Context, h cuda.Stream) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,14 +113,14 @@ func (d *Driver) StreamIsCapturing(c cuda.Context, h cuda.Stream) (bool, error) 
 	return s.capturing, nil
 }
 
-// SetCapturing says whether a stream is being captured into a graph. Work that is put into it meanwhile is misuse.
+// SetCapturing marks whether a stream is being captured into a graph. Work queued in it meanwhile is misuse.
 func (d *Driver) SetCapturing(h cuda.Stream, capturing bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.streams[h].capturing = capturing
 }
 
-// Hold queues a kernel in a stream that ends when release is called, once: work of the application's that takes long.
+// Hold queues a kernel in a stream that ends when release is called, once: long work of the application.
 func (d *Driver) Hold(device int, h cuda.Stream) (release func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +163,7 @@ func (d *Driver) own(t thread) *stream {
 	return s
 }
 
-// put queues work behind what it is ordered after.
+// put queues work after the work that it is ordered behind.
 func (d *Driver) put(s *stream, w *work) {
 	if s.capturing {
 		d.wrong("%s put into %s, which is being captured", w.what, s.name)
@@ -212,7 +212,7 @@ func (d *Driver) push(s *stream, w *work) {
 	}
 }
 
-// drain works through a queue until it is empty.
+// drain runs the entries of a queue until it is empty.
 func (d *Driver) drain(s *stream) {
 	debug.SetPanicOnFault(true)
 	d.mu.Lock()
@@ -257,7 +257,7 @@ func (d *Driver) do(s *stream, w *work) {
 	}
 }
 
-// allowed counts towards the loss of the context.
+// allowed counts down to the loss of the context.
 func (d *Driver) allowed(g *gpu) bool {
 	if g.countdown == 0 {
 		g.lose(cuda.IllegalAddress)
@@ -276,7 +276,7 @@ func (d *Driver) outside(fn func()) {
 	fn()
 }
 
-// guarded makes an access to protected memory what it is on a device.
+// guarded turns an access to protected memory into the fault that a device would report.
 func (w *work) guarded() (code cuda.Code) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -289,7 +289,7 @@ func (w *work) guarded() (code cuda.Code) {
 	return w.run()
 }
 
-// pause gives others a chance to come first. The lock is held outside of it.
+// pause lets other goroutines run first, without the lock.
 func (d *Driver) pause() {
 	if d.cfg.Delay <= 0 {
 		return
@@ -339,7 +339,7 @@ func (d *Driver) all() map[*stream]bool {
 	return all
 }
 
-// queued tells what is queued or running and touches the range.
+// queued describes queued or running work that touches the range.
 func (d *Driver) queued(touched Span) string {
 	for s := range d.all() {
 		for _, w := range s.queue {
@@ -351,7 +351,7 @@ func (d *Driver) queued(touched Span) string {
 	return ""
 }
 
-// taken notes memory that is taken away from work.
+// taken records memory that is freed under queued work.
 func (d *Driver) taken(call string, s Span) {
 	if what := d.queued(s); what != "" {
 		d.wrong("%s of %v, which %s touches", call, s, what)

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// watch finds accesses that no stream and no event orders, whether or not they met this time. Every piece of work carries a clock,
-// by stream, of what is known to have happened before it. The host counts as one: what one goroutine waited for, all know.
-// The race detector of Go cannot do this, since it does not look at memory outside of the heap, and since the queues' lock
-// orders everything for it.
+// watch finds accesses that no stream and no event orders, even if they did not collide this time. Every piece of work carries a vector clock, by
+// stream, of the operations known to have happened before it. The host counts as one: a wait of one goroutine counts for all. Go's race detector
+// cannot do this. It does not check memory outside of the heap, and the lock of the queues orders everything for it.
 type watch struct {
 	host  clock
 	lanes int
 	past  []access
 }
 
-// clock is, by stream, how many of its operations have happened. Lane 0 is nobody's.
+// clock is the number of finished operations by stream. Lane 0 is unused.
 type clock []int
 
 func (c *clock) join(o clock) {
@@ -29,7 +28,7 @@ func (c *clock) join(o clock) {
 
 func (c clock) knows(a access) bool { return a.lane < len(c) && c[a.lane] >= a.time }
 
-// access is what is remembered of a range: the last write, and the reads since.
+// access is the record of a range: the last write, or a read since then.
 type access struct {
 	Span
 	lane, time int
@@ -46,7 +45,7 @@ func (a access) String() string {
 
 func (h *watch) asked() clock { return slices.Clone(h.host) }
 
-// learn says that the host has waited for a piece of work.
+// learn records that the host has waited for a piece of work.
 func (h *watch) learn(w *work) {
 	if w != nil {
 		h.host.join(w.clock)
@@ -68,7 +67,7 @@ func (h *watch) begin(s *stream, w *work) {
 	w.clock = slices.Clone(s.clock)
 }
 
-// access notes what a piece of work touches, and returns what it is not ordered after.
+// access records the ranges that a piece of work touches, and returns the accesses that it is not ordered after.
 func (h *watch) access(s *stream, w *work) (races []string) {
 	note := func(touched Span, write bool) {
 		now := access{touched, s.lane, s.clock[s.lane], write, w.what + " in " + s.name}
@@ -87,7 +86,7 @@ func (h *watch) note(now access, known clock) (races []string) {
 	if now.Bytes == 0 {
 		return nil
 	}
-	kept, rest := h.past[:0], []access(nil) // their order means nothing
+	kept, rest := h.past[:0], []access(nil) // their order does not matter
 	for _, old := range h.past {
 		if !old.meets(now.Span) {
 			kept = append(kept, old)
@@ -97,7 +96,7 @@ func (h *watch) note(now access, known clock) (races []string) {
 		if (old.write || now.write) && !ordered {
 			races = append(races, fmt.Sprintf("%v, is not ordered after %v", now, old))
 		}
-		if now.write || !old.write && ordered { // it stands for the old one from now on
+		if now.write || !old.write && ordered { // it replaces the old one from now on
 			rest = append(rest, old.without(now.Span)...)
 		} else {
 			kept = append(kept, old)
@@ -107,7 +106,7 @@ func (h *watch) note(now access, known clock) (races []string) {
 	return races
 }
 
-// without is what remains of an access beside a range.
+// without is the part of an access outside of a range.
 func (a access) without(s Span) (rest []access) {
 	if a.At < s.At {
 		left := a
@@ -122,7 +121,7 @@ func (a access) without(s Span) (rest []access) {
 	return rest
 }
 
-// forget drops a range whose memory goes, and returns what the host has not waited for.
+// forget drops a range whose memory is freed, and returns the accesses that the host has not waited for.
 func (h *watch) forget(gone Span) (open []string) {
 	var kept []access
 	for _, a := range h.past {

@@ -9,16 +9,16 @@ import (
 	"velocpy/gocore/model"
 )
 
-// array is a strided piece, or a part of one, as the kernels take it.
+// array is a strided piece, or a part of one, in the form of the kernels.
 type array struct {
 	slot, mem uint64
 	elements  uint32
-	log       uint8 // of an element's bytes
-	turned    uint8 // 1 + the axis that runs along memory, 0 when the last one does as well as any
+	log       uint8 // log2 of an element's bytes
+	turned    uint8 // 1 + the axis that is contiguous in memory for a transposed array; 0 if the last axis serves as well
 	axes      []model.Axis
 }
 
-// arrayLayout is the struct Arrays of cuda/parameters.h for so many of them.
+// arrayLayout is the struct Arrays of cuda/parameters.h for that many arrays and axes.
 type arrayLayout struct{ arrays, axes int }
 
 var (
@@ -26,7 +26,7 @@ var (
 	fewArrays  = arrayLayout{16, 64}
 )
 
-// Where the single numbers stand.
+// Offsets of the single numbers.
 const (
 	arrayCount  = 0
 	arrayUnits  = 4
@@ -42,7 +42,7 @@ func (n arrayLayout) stride(i int) int   { return n.layout(n.arrays) + 8*i }
 func (n arrayLayout) length(i int) int   { return n.stride(n.axes) + 4*i }
 func (n arrayLayout) size() int          { return n.length(n.axes) }
 
-// The largest parameters of each kind.
+// The sizes of the largest parameters of each kind.
 const (
 	largestFew  = 1224
 	largestMany = 32712
@@ -53,13 +53,13 @@ const (
 	maxElements    = 1<<31 - 1
 	maxElementLog  = 4
 	straightUnit   = 8192 // elements
-	smallSide      = 64   // of the square of elements that is turned, up to 4 bytes each
+	smallSide      = 64   // side of the square of elements that is transposed, for elements of up to 4 bytes
 	largeSide      = 32
-	worthTurning   = 16 // an axis shorter than this is not turned: the square would be mostly empty
+	worthTurning   = 16 // a shorter axis is not transposed: the square would be mostly empty
 	largestOfSmall = 2  // log2 of 4 bytes
 )
 
-// addArray takes a piece apart, unless it is contiguous.
+// addArray adds a piece as an array, unless it is contiguous.
 func (p *Plan) addArray(piece *device.Piece) bool {
 	if len(piece.Mem.Shape) == 0 {
 		return false
@@ -81,7 +81,7 @@ func (p *Plan) addArray(piece *device.Piece) bool {
 	return true
 }
 
-// addPart adds an array, in parts if it has more axes or elements than a kernel takes.
+// addPart adds an array, in parts if it has more axes or elements than a kernel supports.
 func (p *Plan) addPart(a array) {
 	inner := int64(1)
 	for _, x := range a.axes[1:] {
@@ -108,14 +108,14 @@ func (p *Plan) addPart(a array) {
 	}
 }
 
-// keep copies axes to where the plan has them until it launches.
+// keep copies axes to the plan's memory, where they stay until the launch.
 func (p *Plan) keep(first model.Axis, rest []model.Axis) []model.Axis {
 	begin := len(p.axes)
 	p.axes = append(append(p.axes, first), rest...)
 	return p.axes[begin:len(p.axes):len(p.axes)]
 }
 
-// turned says which axis lies along memory when the last one does not: 1 + its number, 0 for none.
+// turned is 1 + the number of the axis that is contiguous in memory if the last one is not; 0 for none.
 func turned(axes []model.Axis, log uint8) uint8 {
 	last := len(axes) - 1
 	if axes[last].Stride == 1<<log || axes[last].N < worthTurning {
@@ -129,7 +129,7 @@ func turned(axes []model.Axis, log uint8) uint8 {
 	return 0
 }
 
-// units is how many blocks of threads the array takes.
+// units is how many blocks of threads the array needs.
 func (a *array) units() int64 {
 	if a.turned == 0 {
 		return (int64(a.elements)-1)/straightUnit + 1
@@ -149,7 +149,7 @@ func (a *array) units() int64 {
 	return units
 }
 
-// launchArrays adds the launches for all arrays that were added, and forgets these.
+// launchArrays adds the launches for all arrays that were added, and clears their list.
 func (p *Plan) launchArrays(name string) {
 	arrays := p.arrays
 	for len(arrays) > 0 {

@@ -1,7 +1,7 @@
-// Package kernel is what Go and the kernels of the folder cuda share: their names, the structs they are told their work by, how
-// much of it goes into one launch, and a twin of every kernel that does the same on host memory.
+// Package kernel is the part shared by Go and the kernels of the folder cuda: their names, the structs of their parameters, and how much work goes
+// into one launch. It has a twin of every kernel that does the same on host memory.
 //
-// A Plan turns pieces into launches. It knows nothing of drivers, streams or memory: addresses are numbers to it.
+// A Plan turns pieces into launches. It does not depend on drivers, streams or memory: addresses are numbers to it.
 package kernel
 
 import (
@@ -9,8 +9,8 @@ import (
 	"velocpy/gocore/device"
 )
 
-// The kernels. Each has a second form of the same name and suffix for few pieces, as the driver copies a whole parameter at
-// every launch; Names lists both.
+// The kernels. Each has a second form with the suffix few for few pieces, since the driver copies a whole parameter at every launch. Names lists
+// both.
 const (
 	pack     = "velocpy_pack"
 	packSums = "velocpy_pack_sums"
@@ -20,7 +20,7 @@ const (
 	few      = "_few"
 )
 
-// Names of all kernels that a Plan may launch, which the module has to have.
+// Names lists all kernels that a Plan may launch; the module must contain them.
 func Names() []string {
 	var all []string
 	for _, name := range []string{pack, packSums, hash, gather, scatter} {
@@ -29,28 +29,28 @@ func Names() []string {
 	return all
 }
 
-// Threads of a block; no kernel needs shared memory beyond its own.
+// Threads of a block; no kernel needs dynamic shared memory.
 const (
 	packThreads    = 256
 	sumThreads     = 288
 	stridedThreads = 256
 )
 
-// packUnit is what one block copies: small enough that the last blocks of a launch end together, large enough that
-// finding its piece does not show.
+// packUnit is the number of bytes that one block copies. It is small enough that the last blocks of a launch end at about the same time, and large
+// enough that the search for its piece does not matter.
 const packUnit = 64 << 10
 
-// maxUnits keeps the number of blocks within what a launch can have.
+// maxUnits keeps the number of blocks within the limit of a launch.
 const maxUnits = 1 << 30
 
-// Launch is one launch of a kernel: a row of so many blocks, with a parameter that is read during the call.
+// Launch is one launch of a kernel: a one-dimensional grid of that many blocks, with a parameter that is read during the call.
 type Launch struct {
 	Kernel                  string
 	Blocks, Threads, Shared int
 	Parameter               []byte
 }
 
-// Leaves is how many words the sums of the pieces take on their way: one for each leaf.
+// Leaves is how many words the sums of the pieces need before they are combined: one for each leaf.
 func Leaves(pieces []device.Piece) int {
 	n := 0
 	for i := range pieces {
@@ -59,7 +59,7 @@ func Leaves(pieces []device.Piece) int {
 	return n
 }
 
-// Combine makes the checksums of the pieces of the words that the kernels wrote for them.
+// Combine computes the checksums of the pieces from the words that the kernels wrote for them.
 func Combine(pieces []device.Piece, leaves []uint64) []uint64 {
 	sums := make([]uint64, len(pieces))
 	for i := range pieces {

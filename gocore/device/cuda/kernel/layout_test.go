@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/base/checksum"
 )
 
-// header is the C++ side, which asserts the numbers in it when it is compiled.
+// header is the C++ header, which asserts its numbers at compile time.
 func header(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../../cuda/parameters.h")

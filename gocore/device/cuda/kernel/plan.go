@@ -6,30 +6,30 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Plan is the launches that do some work, to be put into one stream in their order. The zero value is empty. Its memory is used
-// again after Reset, so that a plan that is kept costs no allocations; it belongs to one goroutine at a time.
+// Plan is a list of launches to be queued in one stream in their order. The zero value is empty. Reset keeps its memory, so that a reused plan costs
+// no allocations. One goroutine at a time uses it.
 type Plan struct {
 	launches []Launch
 	runs     []run
 	unsummed []run
 	arrays   []array
 	axes     []model.Axis
-	buffers  [2][][]byte // parameters by size: for few, for many
+	buffers  [2][][]byte // parameters by size: small, large
 	used     [2]int
 }
 
-// Reset forgets the launches, whose parameters must not be used any more.
+// Reset clears the launches, whose parameters must not be used any more.
 func (p *Plan) Reset() {
 	p.launches = p.launches[:0]
 	p.used = [2]int{}
 }
 
-// Launches are those of all calls since Reset. They stay until then.
+// Launches are those of all calls since Reset. They stay valid until the next one.
 func (p *Plan) Launches() []Launch { return p.launches }
 
-// Gather fills slots from arrays. With an address for sums, an array of Leaves(pieces) words, the hash of every leaf is
-// written there, by piece: in the same pass where the array is contiguous. Pieces in pageable memory (Host) are not copied:
-// who queued their copies before has their hashes taken here too.
+// Gather fills slots from arrays. With an address for sums, an array of Leaves(pieces) words, the kernels write the hash of every leaf there, by
+// piece. For contiguous arrays that is in the same pass. Pieces in pageable memory (Host) are not copied. If the caller queued their copies before,
+// their hashes are computed here too.
 func (p *Plan) Gather(pieces []device.Piece, sums device.Address) {
 	p.runs, p.unsummed = p.runs[:0], p.unsummed[:0]
 	leaf := 0
@@ -57,7 +57,7 @@ func (p *Plan) Gather(pieces []device.Piece, sums device.Address) {
 	p.launchRuns(hash, p.unsummed, sums)
 }
 
-// Scatter fills arrays from slots; those in pageable memory are left to the caller.
+// Scatter fills arrays from slots; the caller fills those in pageable memory.
 func (p *Plan) Scatter(pieces []device.Piece) {
 	p.runs = p.runs[:0]
 	for i := range pieces {
@@ -84,7 +84,7 @@ func (p *Plan) Hash(pieces []device.Piece, sums device.Address) {
 	p.launchRuns(hash, p.runs, sums)
 }
 
-// buffer returns a cleared parameter: the small one or the large one of its kind.
+// buffer returns a cleared parameter, small or large.
 func (p *Plan) buffer(small bool, bytes int) []byte {
 	kind := 1
 	if small {

@@ -11,10 +11,10 @@ import (
 type run struct {
 	to, from uint64
 	bytes    int64
-	sum      int // where its first leaf's hash goes
+	sum      int // index of the hash of its first leaf
 }
 
-// runLayout is the struct Pieces of cuda/parameters.h for so many of them.
+// runLayout is the struct Pieces of cuda/parameters.h for that many pieces.
 type runLayout int
 
 const (
@@ -22,7 +22,7 @@ const (
 	fewRuns  runLayout = 28
 )
 
-// Where the single numbers stand.
+// Offsets of the single numbers.
 const (
 	runSums   = 0
 	runCount  = 8
@@ -38,7 +38,7 @@ func (n runLayout) first(i int) int { return n.bytes(int(n)) + 4*i }
 func (n runLayout) sum(i int) int   { return n.first(int(n)) + 4*i }
 func (n runLayout) size() int       { return n.sum(int(n)) }
 
-// launchRuns adds the launches of one of the kernels for dense pieces.
+// launchRuns adds the launches of a kernel for dense pieces.
 func (p *Plan) launchRuns(name string, runs []run, sums device.Address) {
 	unit, threads := int64(packUnit), packThreads
 	if name != pack {

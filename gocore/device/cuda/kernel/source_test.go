@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// source is the kernels' own source, compiled for this processor (cuda/emulated says what it understands).
+// source is the kernels' own source, compiled for this processor (cuda/emulated describes the supported subset).
 type source struct {
 	t   testing.TB
 	in  *bufio.Writer
@@ -85,10 +85,10 @@ func (s *source) hash(p []byte) uint64 {
 	return binary.LittleEndian.Uint64(s.get(8))
 }
 
-// there is where the memory lies in the other process: away from everything else.
+// there is the address of the memory in the other process, away from all other mappings.
 const there = 0x3000_0000_0000
 
-// run does launches on a memory and returns what it is then.
+// run runs launches on a memory and returns its content afterwards.
 func (s *source) run(memory []byte, launches []Launch) []byte {
 	s.put(uint32(2), uint64(there), uint64(len(memory)), memory)
 	for _, l := range launches {
@@ -117,7 +117,7 @@ func TestSourceHashes(t *testing.T) {
 	}
 }
 
-// Every length around a block, through the kernels that hash whole leaves by many threads.
+// All lengths around a block, through the kernels that hash whole leaves with many threads.
 func TestSourceLeaves(t *testing.T) {
 	s := startSource(t)
 	lengths := []int{64 << 10, 64<<10 + 1, 65<<10 - 1, 128 << 10, 200<<10 + 333, checksum.LeafBytes - 1, checksum.LeafBytes, checksum.LeafBytes + 1, 2*checksum.LeafBytes + 240}

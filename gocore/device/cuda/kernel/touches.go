@@ -14,8 +14,8 @@ type Range struct {
 	Bytes int64
 }
 
-// Touches tells which ranges a launch reads and writes, for those who watch over the order of launches. Of strided
-// arrays it tells the slots only. The launch must be one that Twin does not refuse.
+// Touches tells which ranges a launch reads and writes, for checks of the order of launches. For strided arrays it tells only the slots. The launch
+// must be one that Twin accepts.
 func Touches(name string, parameter []byte) (reads, writes []Range) {
 	base, isFew := strings.CutSuffix(name, few)
 	runs, arrays := manyRuns, manyArrays

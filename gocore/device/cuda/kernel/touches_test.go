@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a launch changes beyond the memory of strided arrays lies in the ranges it is said to write, and what it copies or hashes in
-// those it is said to read.
+// The bytes that a launch changes, outside of the memory of strided arrays, are in the ranges that Touches returns as written. The bytes that it
+// copies or hashes are in those returned as read.
 func TestTouches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		what, sums := drawTask(t)

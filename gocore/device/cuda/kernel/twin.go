@@ -12,12 +12,12 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// ErrLaunch marks a launch that the kernel of its name could not have been meant by.
+// ErrLaunch marks a launch that is invalid for its kernel.
 var ErrLaunch = errors.New("not a launch of this kernel")
 
-// Twin returns what does a kernel's work on host memory, nil for a name that is no kernel's: it runs one launch, with all
-// addresses of the parameter taken for addresses of this process, and leaves the same bytes behind. It allocates a little for
-// strided arrays and nothing otherwise. A launch that does not fit its parameter is refused, with nothing done.
+// Twin returns a function that does a kernel's work on host memory; nil if the name is no kernel's. The function runs one launch, takes all addresses
+// of the parameter for addresses of this process, and produces the same bytes. It allocates a little for strided arrays and nothing otherwise. It
+// refuses a launch that does not match its parameter, without doing anything.
 func Twin(name string) func(blocks, threads int, parameter []byte) error {
 	base, isFew := strings.CutSuffix(name, few)
 	runs, arrays := manyRuns, manyArrays
@@ -63,7 +63,7 @@ func (n runLayout) twin(name string, blocks, threads int, b []byte) error {
 	return nil
 }
 
-// check holds a launch against its parameter.
+// check compares a launch with its parameter.
 func (n runLayout) check(blocks, threads, wanted int, b []byte) error {
 	if len(b) != n.size() || threads != wanted {
 		return fmt.Errorf("%d bytes, %d threads: %w", len(b), threads, ErrLaunch)
@@ -144,7 +144,7 @@ func (n arrayLayout) decode(b []byte, i int) (array, error) {
 	return a, nil
 }
 
-// piece is the array as package copier takes it.
+// piece is the array in the form of package copier.
 func (a *array) piece() copier.Piece {
 	mem := model.Strided{Base: pointer(a.mem), Item: 1 << a.log}
 	for _, x := range a.axes {
@@ -154,7 +154,7 @@ func (a *array) piece() copier.Piece {
 	return copier.Piece{Slot: pointer(a.slot), Bytes: int64(a.elements) << a.log, Mem: mem}
 }
 
-// pointer makes a pointer of a number that a parameter names a place by. Its memory is kept by whoever launches.
+// pointer converts an address of a parameter to a pointer. The caller of the launch keeps its memory alive.
 func pointer(at uint64) unsafe.Pointer {
 	place := uintptr(at)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&place))

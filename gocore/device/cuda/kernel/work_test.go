@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// work is pieces in one memory, by offset: it can lie at any address.
+// work is a set of pieces in one memory, by offset: the memory can be at any address.
 type work struct {
 	memory []byte // slots, arrays, and the words of the sums at its end
 	sums   int
@@ -28,7 +28,7 @@ type place struct {
 	host             bool
 }
 
-// drawWork makes up pieces that do not overlap but in what nobody writes. dense is the size up to which contiguous ones go.
+// drawWork draws pieces that overlap only where no kernel writes. dense is the largest size of contiguous ones.
 func drawWork(t *rapid.T, count, dense int, scatter bool) *work {
 	w := &work{}
 	used := rapid.IntRange(0, 63).Draw(t, "begin")
@@ -50,7 +50,7 @@ func drawWork(t *rapid.T, count, dense int, scatter bool) *work {
 		if len(p.shape) == 0 {
 			high = int64(p.bytes)
 		}
-		// Slots are multiples of 64, but nothing depends on it.
+		// Slots are multiples of 64, but no kernel depends on it.
 		p.slot = take(p.bytes, 64, rapid.SampledFrom([]int{0, 0, 0, 4, 1}).Draw(t, "slot"))
 		p.mem = take(int(high-low), 16, rapid.IntRange(0, 15).Draw(t, "skew")*rapid.IntRange(0, 1).Draw(t, "skewed")) - int(low)
 		w.pieces = append(w.pieces, p)
@@ -101,7 +101,7 @@ func order(n int) []int {
 	return all
 }
 
-// at is the pieces with the memory at an address.
+// at returns the pieces with the memory at an address.
 func (w *work) at(base uint64) []device.Piece {
 	pieces := make([]device.Piece, len(w.pieces))
 	for i, p := range w.pieces {
@@ -128,7 +128,7 @@ func (w *work) plan(base uint64, what string, sums bool) *Plan {
 	return p
 }
 
-// done is the memory as it has to be afterwards, worked out byte by byte.
+// done is the expected memory afterwards, computed byte by byte.
 func (w *work) done(what string, sums bool) []byte {
 	after := bytes.Clone(w.memory)
 	leaves := after[w.sums:]
@@ -151,7 +151,7 @@ func (w *work) done(what string, sums bool) []byte {
 	return after
 }
 
-// memOf is where a byte of the slot lies in the array.
+// memOf is the offset in the array of a byte of the slot.
 func (p *place) memOf(i int) int {
 	if len(p.shape) == 0 {
 		return p.mem + i
@@ -164,7 +164,7 @@ func (p *place) memOf(i int) int {
 	return int(at)
 }
 
-// aligned is memory at a multiple of 4096, as that of the processes that run the kernels is.
+// aligned is memory at a multiple of 4096, like that of the processes that run the kernels.
 func aligned(content []byte) []byte {
 	room := make([]byte, len(content)+4096)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(room))) & 4095)
@@ -241,7 +241,7 @@ func TestManyPieces(t *testing.T) {
 	}
 }
 
-// Numbers alone: nothing of this size is touched.
+// Only numbers: no memory of this size is touched.
 func TestLargeArraysAreSplit(t *testing.T) {
 	for _, c := range []struct {
 		shape, strides []int64
@@ -306,7 +306,7 @@ func TestTwinsRefuse(t *testing.T) {
 	}
 }
 
-// A plan that is kept allocates nothing for contiguous pieces.
+// A reused plan allocates nothing for contiguous pieces.
 func TestPlanReusesItsMemory(t *testing.T) {
 	memory := make([]byte, 1<<16)
 	pieces := make([]device.Piece, 100)

@@ -144,8 +144,8 @@ result velocpy_function(handle context, handle module, const char* name, handle*
   WITHIN(context, cuModuleGetFunction(function, module, name));
 }
 
-// The driver reads as many bytes as the kernel's parameter has, whatever the caller brought, so they come from a buffer that is
-// never too short.
+// The driver reads as many bytes as the kernel's parameter has, however many the caller passed. So they come from a buffer that is always
+// long enough.
 result velocpy_launch(handle context, handle function, unsigned blocks, unsigned threads, unsigned shared, handle stream,
                       const void* parameter, size_t bytes) {
   unsigned char copy[VELOCPY_PARAMETER_BYTES] __attribute__((aligned(16)));
@@ -155,7 +155,7 @@ result velocpy_launch(handle context, handle function, unsigned blocks, unsigned
   QUEUED(context, cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, NULL));
 }
 
-// In the driver's default mode: the one that others break most easily.
+// In the driver's default mode, which other calls break most easily.
 result velocpy_begin_capture(handle context, handle stream) {
   enum { SEEN_BY_ALL_THREADS = 0 };
   WITHIN(context, cuStreamBeginCapture(stream, SEEN_BY_ALL_THREADS));

@@ -1,5 +1,5 @@
-// One function per method of cuda.Driver, for Go to call. Each returns the driver's result; with a context, that is current for the
-// length of the call alone. Nothing keeps what it is given a pointer to.
+// One function per method of cuda.Driver, for calls from Go. Each returns the driver's result. A context is current only for the duration
+// of the call. No function keeps a pointer that it was given.
 #ifndef VELOCPY_LIBCUDA_CALLS_H
 #define VELOCPY_LIBCUDA_CALLS_H
 
@@ -51,7 +51,7 @@ enum { VELOCPY_PARAMETER_BYTES = 32764 };
 result velocpy_launch(handle context, handle function, unsigned blocks, unsigned threads, unsigned shared, handle stream,
                       const void* parameter, size_t bytes);
 
-// For tests of what happens beside others: graphs that they capture, contexts that they made current.
+// For tests of calls beside other users of the driver: graphs that these capture, contexts that they made current.
 result velocpy_begin_capture(handle context, handle stream);
 result velocpy_end_capture(handle context, handle stream);
 result velocpy_current(handle* context);

@@ -9,14 +9,14 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// Devices is how many the process sees: a slice of a GPU (MIG) counts as one.
+// Devices is how many devices the process sees: a slice of a GPU (MIG) counts as one.
 func (d *Driver) Devices() (int, error) {
 	var count C.int
 	r := C.velocpy_devices(&count)
 	return int(count), failure("cuDeviceGetCount", r)
 }
 
-// DeviceName is the maker's name.
+// DeviceName is the vendor's name.
 func (d *Driver) DeviceName(device int) (string, error) {
 	var name [256]C.char
 	if err := failure("cuDeviceGetName", C.velocpy_device_name(C.int(device), &name[0], C.int(len(name)-1))); err != nil {
@@ -25,7 +25,7 @@ func (d *Driver) DeviceName(device int) (string, error) {
 	return C.GoString(&name[0]), nil
 }
 
-// DeviceUUID is the GPU's number, or that of its slice.
+// DeviceUUID is the UUID of the GPU, or of its slice.
 func (d *Driver) DeviceUUID(device int) (uuid [16]byte, err error) {
 	r := C.velocpy_device_uuid(C.int(device), (*C.uchar)(unsafe.Pointer(&uuid)))
 	return uuid, failure("cuDeviceGetUuid", r)
@@ -38,19 +38,19 @@ func (d *Driver) DeviceAttribute(a cuda.Attribute, device int) (int, error) {
 	return int(value), failure("cuDeviceGetAttribute", r)
 }
 
-// RetainPrimary shares the context that PyTorch and CuPy use, and creates it if nobody has.
+// RetainPrimary shares the context that PyTorch and CuPy use, and creates it if it does not exist.
 func (d *Driver) RetainPrimary(device int) (cuda.Context, error) {
 	var context C.handle
 	r := C.velocpy_retain_primary(C.int(device), &context)
 	return cuda.Context(context), failure("cuDevicePrimaryCtxRetain", r)
 }
 
-// ReleasePrimary takes one RetainPrimary back.
+// ReleasePrimary undoes one RetainPrimary.
 func (d *Driver) ReleasePrimary(device int) error {
 	return failure("cuDevicePrimaryCtxRelease", C.velocpy_release_primary(C.int(device)))
 }
 
-// MemoryInfo is what the device has free now, and in all.
+// MemoryInfo is the device's free memory now, and its total.
 func (d *Driver) MemoryInfo(c cuda.Context) (free, total int64, err error) {
 	var f, t C.size_t
 	r := C.velocpy_memory_info(C.handle(c), &f, &t)

@@ -26,7 +26,7 @@ func fake(t *testing.T, options ...string) string {
 	dir := t.TempDir()
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
-		t.Skip("no C compiler here") // as where the tests were carried to; where they were built there was one
+		t.Skip("no C compiler here") // as on machines that only run the tests; the machine that built them has one
 	}
 	arguments := append([]string{"-shared", "-fPIC", "-o", filepath.Join(dir, "libcuda.so.1"), "testdata/fake.c"}, options...)
 	if text, err := exec.Command(compiler, arguments...).CombinedOutput(); err != nil {
@@ -35,7 +35,7 @@ func fake(t *testing.T, options ...string) string {
 	return dir
 }
 
-// child runs a test in a process that finds the driver in a folder, and returns what it logged.
+// child runs a test in a process that finds the driver in a folder, and returns its log.
 func child(t *testing.T, test, dir string, environment ...string) string {
 	t.Helper()
 	command := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v", "-child")
@@ -52,7 +52,7 @@ func child(t *testing.T, test, dir string, environment ...string) string {
 	return string(text)
 }
 
-// Whatever keeps the driver from being used has its own words, which say what to do.
+// Each reason why the driver cannot be used has its own text, with a remedy.
 func TestWhyThereIsNoDriver(t *testing.T) {
 	if *onGPU {
 		t.Skip("there is one")
@@ -115,7 +115,7 @@ func TestChildOpens(t *testing.T) {
 	}
 }
 
-// Every call passes what the driver's documentation asks for, inside our context and outside of anybody's capture.
+// Every call passes what the driver's documentation requires, inside our context and in the relaxed capture mode.
 func TestCalls(t *testing.T) {
 	if *onGPU {
 		t.Skip("there is a real one")
@@ -135,7 +135,7 @@ func TestChildCalls(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for _, current := range []cuda.Context{0, 0xABC, 0x77665544332211} { // none, another one, ours
+	for _, current := range []cuda.Context{0, 0xABC, 0x77665544332211} { // none, a foreign one, ours
 		if current != 0 {
 			must(t, d.MakeCurrent(current))
 		}

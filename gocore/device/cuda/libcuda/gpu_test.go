@@ -48,7 +48,7 @@ func gpu(t *testing.T) (*libcuda.Driver, []byte) {
 	return d, image
 }
 
-// shared keeps the context for all tests, as an application does: creating one takes a good part of a second.
+// shared keeps the context for all tests, like an application: creating one takes a good part of a second.
 var shared sync.Once
 
 func TestConformance(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// A second driver is the first, and the driver knows what the kernels need.
+// A second Open returns the same driver, and the driver supports the kernels' version.
 func TestOpenTwice(t *testing.T) {
 	d, _ := gpu(t)
 	again, err := libcuda.Open()
@@ -90,7 +90,7 @@ func TestOpenTwice(t *testing.T) {
 	}
 }
 
-// The caller's context, another than ours or none, is the same after any of our calls; ours is never left behind.
+// The caller's context, a foreign one or none, is the same after any of our calls; ours never stays current.
 func TestCallersContextStays(t *testing.T) {
 	d, image := gpu(t)
 	runtime.LockOSThread()
@@ -125,7 +125,7 @@ func TestCallersContextStays(t *testing.T) {
 	}
 }
 
-// What is no module is refused by name, and nothing is lost.
+// Invalid modules are refused with the call's name, and the context stays valid.
 func TestBadImages(t *testing.T) {
 	d, image := gpu(t)
 	for name, bad := range map[string][]byte{
@@ -144,7 +144,7 @@ func TestBadImages(t *testing.T) {
 	}
 }
 
-// Losing a context ends CUDA for the process, so it happens in another one.
+// Losing a context ends CUDA for the process, so it happens in a child process.
 func TestLoss(t *testing.T) {
 	gpu(t)
 	command := exec.Command(os.Args[0], "-test.run=^TestLosing$", "-gpu", "-losing", "-kernels", *kernels)
@@ -182,7 +182,7 @@ func TestLosing(t *testing.T) {
 	if err := before.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	wild := pointer(arena.Base() + 512<<20) // reserved, and nothing behind it
+	wild := pointer(arena.Base() + 512<<20) // reserved, but not mapped
 	sums, err := lane.Gather([]device.Piece{{Slot: arena.Base(), Bytes: 4096, Mem: model.Strided{Base: wild}}}, true)
 	if err == nil {
 		mark, marking := lane.Mark()

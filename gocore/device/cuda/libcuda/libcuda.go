@@ -1,8 +1,8 @@
-// Package libcuda is the CUDA driver of the machine: libcuda.so.1, opened when it is first asked for, through a table of just the
-// functions that velocpy calls. Nothing is linked, nothing of the toolkit is needed, and the library is never closed.
+// Package libcuda is the CUDA driver of the machine: libcuda.so.1, opened at the first use, through a table of only the functions that velocpy calls.
+// Nothing is linked, the toolkit is not needed, and the library is never closed.
 //
-// The context belongs to the thread, and goroutines change threads; so every call makes its context current, if it is not, and
-// takes it back before it returns. It costs some tens of nanoseconds, and the caller's thread never sees a context of ours.
+// The current context belongs to the thread, and goroutines change threads. So every call makes its context current, if it is not, and restores the
+// previous one before it returns. That costs some tens of nanoseconds, and the caller's thread never has a context of ours.
 package libcuda
 
 /*
@@ -16,12 +16,12 @@ import "C"
 
 import "velocpy/gocore/device/cuda"
 
-// Driver is the driver, opened. The zero value is not: use Open.
+// Driver is the opened driver. The zero value is invalid: use Open.
 type Driver struct{ version int }
 
 var _ cuda.Driver = (*Driver)(nil)
 
-// Version is the newest CUDA that the driver knows: 13000 for 13.0.
+// Version is the newest CUDA that the driver supports: 13000 for 13.0.
 func (d *Driver) Version() (int, error) { return d.version, nil }
 
 // failure is the error of a call with that result; nil for success.

@@ -9,70 +9,70 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// Granularity is what sizes of memory that is to be mapped are multiples of.
+// Granularity is the unit of the sizes of mapped memory.
 func (d *Driver) Granularity(device int) (int64, error) {
 	var bytes C.size_t
 	r := C.velocpy_granularity(C.int(device), &bytes)
 	return int64(bytes), failure("cuMemGetAllocationGranularity", r)
 }
 
-// ReserveAddress takes a range of addresses and no memory.
+// ReserveAddress reserves a range of addresses without memory.
 func (d *Driver) ReserveAddress(bytes, align int64) (cuda.Pointer, error) {
 	var at C.address
 	r := C.velocpy_reserve(C.size_t(bytes), C.size_t(align), &at)
 	return cuda.Pointer(at), failure("cuMemAddressReserve", r)
 }
 
-// FreeAddress takes one ReserveAddress back.
+// FreeAddress undoes one ReserveAddress.
 func (d *Driver) FreeAddress(at cuda.Pointer, bytes int64) error {
 	return failure("cuMemAddressFree", C.velocpy_free_address(C.address(at), C.size_t(bytes)))
 }
 
-// CreateMemory takes memory of the device, which nobody can reach before it is mapped.
+// CreateMemory allocates device memory, which is unreachable before it is mapped.
 func (d *Driver) CreateMemory(c cuda.Context, device int, bytes int64) (cuda.Memory, error) {
 	var memory C.ulonglong
 	r := C.velocpy_create_memory(C.handle(c), C.int(device), C.size_t(bytes), &memory)
 	return cuda.Memory(memory), failure("cuMemCreate", r)
 }
 
-// ReleaseMemory gives memory back once it is not mapped any more.
+// ReleaseMemory frees memory once it is not mapped any more.
 func (d *Driver) ReleaseMemory(m cuda.Memory) error {
 	return failure("cuMemRelease", C.velocpy_release_memory(C.ulonglong(m)))
 }
 
-// Map puts memory behind addresses; SetAccess has to follow.
+// Map maps memory at addresses; SetAccess has to follow.
 func (d *Driver) Map(at cuda.Pointer, bytes int64, m cuda.Memory) error {
 	return failure("cuMemMap", C.velocpy_map(C.address(at), C.size_t(bytes), C.ulonglong(m)))
 }
 
-// Unmap takes back exactly one Map.
+// Unmap undoes exactly one Map.
 func (d *Driver) Unmap(at cuda.Pointer, bytes int64) error {
 	return failure("cuMemUnmap", C.velocpy_unmap(C.address(at), C.size_t(bytes)))
 }
 
-// SetAccess lets the device read and write what is mapped.
+// SetAccess lets the device read and write mapped memory.
 func (d *Driver) SetAccess(at cuda.Pointer, bytes int64, device int) error {
 	return failure("cuMemSetAccess", C.velocpy_set_access(C.address(at), C.size_t(bytes), C.int(device)))
 }
 
-// Register pins host memory, for every context, and lets kernels reach it.
+// Register pins host memory for every context, and makes it reachable for kernels.
 func (d *Driver) Register(c cuda.Context, at unsafe.Pointer, bytes int64) error {
 	return failure("cuMemHostRegister", C.velocpy_register(C.handle(c), C.uintptr_t(uintptr(at)), C.size_t(bytes)))
 }
 
-// Unregister takes back exactly one Register.
+// Unregister undoes exactly one Register.
 func (d *Driver) Unregister(c cuda.Context, at unsafe.Pointer) error {
 	return failure("cuMemHostUnregister", C.velocpy_unregister(C.handle(c), C.uintptr_t(uintptr(at))))
 }
 
-// AllocateHost takes pinned memory that host and kernels reach at the same address.
+// AllocateHost allocates pinned memory that host and kernels reach at the same address.
 func (d *Driver) AllocateHost(c cuda.Context, bytes int64) (unsafe.Pointer, error) {
 	var at unsafe.Pointer
 	r := C.velocpy_allocate_host(C.handle(c), C.size_t(bytes), &at)
 	return at, failure("cuMemHostAlloc", r)
 }
 
-// FreeHost takes one AllocateHost back.
+// FreeHost undoes one AllocateHost.
 func (d *Driver) FreeHost(c cuda.Context, at unsafe.Pointer) error {
 	return failure("cuMemFreeHost", C.velocpy_free_host(C.handle(c), C.uintptr_t(uintptr(at))))
 }

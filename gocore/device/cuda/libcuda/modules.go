@@ -11,20 +11,20 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// LoadModule loads kernels: machine code of several GPUs in one image, machine code of one, or text. The driver keeps a copy.
+// LoadModule loads kernels: machine code for several GPUs in one image, machine code for one, or PTX text. The driver keeps a copy.
 func (d *Driver) LoadModule(c cuda.Context, image []byte) (cuda.Module, error) {
-	image = append(slices.Clip(image), 0) // text has to end with a zero
+	image = append(slices.Clip(image), 0) // text must end with a zero
 	var module C.handle
 	r := C.velocpy_load_module(C.handle(c), unsafe.Pointer(unsafe.SliceData(image)), &module)
 	return cuda.Module(module), failure("cuModuleLoadData", r)
 }
 
-// UnloadModule gives the kernels back; none may be queued any more.
+// UnloadModule unloads the kernels; none may be queued any more.
 func (d *Driver) UnloadModule(c cuda.Context, m cuda.Module) error {
 	return failure("cuModuleUnload", C.velocpy_unload_module(C.handle(c), C.handle(m)))
 }
 
-// Function finds a kernel by its plain name.
+// Function finds a kernel by its unmangled name.
 func (d *Driver) Function(c cuda.Context, m cuda.Module, name string) (cuda.Function, error) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -33,7 +33,7 @@ func (d *Driver) Function(c cuda.Context, m cuda.Module, name string) (cuda.Func
 	return cuda.Function(function), failure("cuModuleGetFunction", r)
 }
 
-// Launch puts a kernel of one parameter into the stream. The parameter is read before it returns.
+// Launch queues a kernel with one parameter in the stream. The parameter is read before Launch returns.
 func (d *Driver) Launch(c cuda.Context, f cuda.Function, blocks, threads, shared int, s cuda.Stream, parameter []byte) error {
 	r := C.velocpy_launch(C.handle(c), C.handle(f), C.uint(blocks), C.uint(threads), C.uint(shared), C.handle(s),
 		unsafe.Pointer(unsafe.SliceData(parameter)), C.size_t(len(parameter)))

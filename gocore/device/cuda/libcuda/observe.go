@@ -5,30 +5,30 @@ import "C"
 
 import "velocpy/gocore/device/cuda"
 
-// What tests need to see what velocpy does beside others in the process. Velocpy itself records no graphs and asks for no context.
+// These let tests observe velocpy beside other users of the driver in the process. Velocpy itself captures no graphs and reads no current context.
 
-// BeginCapture starts to record the stream into a graph, in the mode that is most easily broken; the calling thread has to be the
-// one that ends it. Velocpy records nothing: this lets its tests see what it does beside those who do.
+// BeginCapture starts to capture the stream into a graph, in the mode that other calls break most easily. The same thread must end the capture.
+// Velocpy captures nothing: with this its tests run beside an application that does.
 func (d *Driver) BeginCapture(c cuda.Context, s cuda.Stream) error {
 	return failure("cuStreamBeginCapture", C.velocpy_begin_capture(C.handle(c), C.handle(s)))
 }
 
-// EndCapture throws the graph away, and fails if somebody broke it.
+// EndCapture discards the graph, and fails if another call broke it.
 func (d *Driver) EndCapture(c cuda.Context, s cuda.Stream) error {
 	return failure("cuStreamEndCapture", C.velocpy_end_capture(C.handle(c), C.handle(s)))
 }
 
-// Current is the context that is current on the calling thread, 0 if none is.
+// Current is the current context of the calling thread; 0 if there is none.
 func (d *Driver) Current() (cuda.Context, error) {
 	var context C.handle
 	r := C.velocpy_current(&context)
 	return cuda.Context(context), failure("cuCtxGetCurrent", r)
 }
 
-// MakeCurrent puts a context on top of the calling thread's, and Uncurrent takes it away.
+// MakeCurrent pushes a context on the calling thread's stack.
 func (d *Driver) MakeCurrent(c cuda.Context) error {
 	return failure("cuCtxPushCurrent", C.velocpy_push(C.handle(c)))
 }
 
-// Uncurrent takes back what MakeCurrent did.
+// Uncurrent undoes MakeCurrent.
 func (d *Driver) Uncurrent() error { return failure("cuCtxPopCurrent", C.velocpy_pop()) }

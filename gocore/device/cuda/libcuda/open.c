@@ -21,12 +21,12 @@ static const char* described(describe function, int number) {
 const char* velocpy_cuda_name(int number) { return described(name_of, number); }
 const char* velocpy_cuda_text(int number) { return described(text_of, number); }
 
-// Not Go's view of the environment: Python's changes arrive here, and the driver looks here.
+// This is C's environment, not Go's copy: Python's changes arrive here, and the driver reads it.
 const char* velocpy_cuda_visible_devices(void) { return getenv("CUDA_VISIBLE_DEVICES"); }
 
 static void say(char* text, size_t capacity, const char* what) { snprintf(text, capacity, "%s", what == NULL ? "" : what); }
 
-// These are as old as the driver's interface, so that they are there however old the driver is.
+// These functions are as old as the driver's interface, so every driver has them.
 static int version_of(void* library, int* number) {
   result (*version)(int*);
   *(void**)&version = dlsym(library, "cuDriverGetVersion");
@@ -44,7 +44,7 @@ static const char* fill(void* library, struct driver_table* table) {
   return NULL;
 }
 
-// The handle is kept for the life of the process: threads of the driver run in the library.
+// The handle stays open for the life of the process: threads of the driver run in the library.
 static void* library;
 
 int velocpy_cuda_open(int oldest, char* text, size_t capacity, int* number) {

@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// Oldest is the oldest CUDA whose driver will do: what the kernels are compiled with.
+// Oldest is the oldest CUDA version whose driver suffices: the version that the kernels are compiled with.
 const Oldest = 13000
 
 var (
@@ -20,9 +20,8 @@ var (
 	opened  *Driver
 )
 
-// Open opens the driver and starts it. Its errors are those of package cuda about an absent driver; what helps stands behind the
-// last colon of their texts. What failed once may be tried again; what succeeded costs nothing again. It creates no
-// context and takes no memory of a GPU.
+// Open opens and initialises the driver. Its errors are those of package cuda about an absent driver; the remedy follows the last colon of their
+// texts. A failed call may be repeated; after success further calls cost nothing. It creates no context and allocates no GPU memory.
 func Open() (*Driver, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -59,7 +58,7 @@ func open() (*Driver, error) {
 
 func version(number int) string { return fmt.Sprintf("%d.%d", number/1000, number%1000/10) }
 
-// visible refuses a driver that started but shows nothing.
+// visible rejects a driver that was initialised but shows no device.
 func visible(d *Driver) (*Driver, error) {
 	count, err := d.Devices()
 	if err != nil {

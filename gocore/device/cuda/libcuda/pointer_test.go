@@ -4,5 +4,5 @@ package libcuda_test
 
 import "unsafe"
 
-// pointer makes a pointer of an address of the device.
+// pointer converts a device address to a pointer.
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

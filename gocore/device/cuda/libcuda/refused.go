@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/device/cuda"
 )
 
-// refused says why cuInit failed, and what helps.
+// refused says why cuInit failed, with a remedy.
 func refused(code cuda.Code) error {
 	if code == cuda.NoDevice || code == cuda.InvalidDevice && Hidden() != nil {
 		return noDevice()
@@ -31,7 +31,7 @@ var remedies = map[cuda.Code]string{
 	cuda.NotPermitted:       "the process may not open /dev/nvidia*: look at its rights and at the container's devices",
 }
 
-// Hidden is what CUDA_VISIBLE_DEVICES says to the driver, nil if it is not set.
+// Hidden is the value of CUDA_VISIBLE_DEVICES that the driver sees; nil if it is not set.
 func Hidden() *string {
 	value := C.velocpy_cuda_visible_devices()
 	if value == nil {

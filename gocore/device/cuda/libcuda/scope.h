@@ -1,15 +1,15 @@
-// What holds around every call: our context is current, whatever the thread belongs to, and a graph that is being captured
-// somewhere else in the process does not notice us. Afterwards the thread is as it was.
+// The scope of every call. Our context is current, whichever context the thread has otherwise, and the call does not break a graph that
+// another thread captures. Afterwards the state of the thread is restored.
 #ifndef VELOCPY_LIBCUDA_SCOPE_H
 #define VELOCPY_LIBCUDA_SCOPE_H
 
 #include "table.h"
 
-// Added to a result when the context could not be made current: the call itself was not made.
+// Added to a result if the context could not be made current: the call itself was not made.
 enum { VELOCPY_CUDA_AT_CONTEXT = 1 << 20 };
 
-// While any thread captures in the driver's default mode, calls such as querying an event are refused to all others and break
-// that capture, unless the thread that makes them has said that it knows what it does.
+// While any thread captures in the driver's default mode, the driver refuses calls such as querying an event to all other threads, and
+// they break that capture. The exception is a thread in the relaxed capture mode.
 enum { RELAXED = 2 };
 
 struct scope {
@@ -33,7 +33,7 @@ static inline void step_out(struct scope* scope) {
   if (scope->pushed) velocpy_cuda.cuCtxPopCurrent(&ours);
 }
 
-// context 0 leaves the current one alone: some calls need none.
+// context 0 leaves the current one unchanged: some calls need none.
 static inline result enter(struct scope* scope, handle context) {
   scope->pushed = 0;
   result failed = context == 0 ? 0 : step_in(scope, context);
@@ -48,8 +48,8 @@ static inline void leave(struct scope* scope) {
   step_out(scope);
 }
 
-// The body of a function that puts work into a stream. That is refused to nobody while others capture, and there are several such calls
-// for every checkpoint: the context is all that is seen to.
+// The body of a function that queues work in a stream. The driver never refuses such calls during a capture, and there are several per
+// checkpoint. So it sets only the context.
 #define QUEUED(context, call)                 \
   do {                                        \
     struct scope scope;                       \
@@ -60,7 +60,7 @@ static inline void leave(struct scope* scope) {
     return answer;                            \
   } while (0)
 
-// The body of a function that makes one call.
+// The body of a function that makes any other call.
 #define WITHIN(context, call)               \
   do {                                      \
     struct scope scope;                     \

@@ -1,5 +1,5 @@
-// The functions of the driver that velocpy calls, with prototypes of our own. Handles are pointers there and uintptr_t here; device
-// addresses are 64 bits there and here. A function whose meaning changed once is asked for under the name of the newer meaning.
+// The driver functions that velocpy calls, with our own prototypes. Handles are pointers in the driver and uintptr_t here; device
+// addresses have 64 bits in both. A function whose meaning has changed is looked up under the name of the newer version.
 #ifndef VELOCPY_LIBCUDA_TABLE_H
 #define VELOCPY_LIBCUDA_TABLE_H
 
@@ -10,13 +10,13 @@ typedef int result;
 typedef uintptr_t handle;
 typedef unsigned long long address;
 
-// Where memory lies, or who may reach it.
+// The location of memory, or of a device that may access it.
 struct location {
   int type;
   int id;
 };
 
-// What cuMemCreate makes.
+// The properties for cuMemCreate.
 struct property {
   int type;
   int exported_as;
@@ -28,7 +28,7 @@ struct property {
   unsigned char reserved[4];
 };
 
-// What cuMemSetAccess allows.
+// The access for cuMemSetAccess.
 struct access {
   struct location location;
   int flags;
@@ -86,7 +86,7 @@ _Static_assert(sizeof(size_t) == 8 && sizeof(void*) == 8 && sizeof(address) == 8
   F(cuStreamEndCapture, "cuStreamEndCapture", (handle, handle*))                                            \
   F(cuGraphDestroy, "cuGraphDestroy", (handle))
 
-// One pointer per function, filled by velocpy_cuda_open and never changed again.
+// One pointer per function, set by velocpy_cuda_open and never changed again.
 struct driver_table {
 #define VELOCPY_DRIVER_MEMBER(name, symbol, arguments) result(*name) arguments;
   VELOCPY_DRIVER_FUNCTIONS(VELOCPY_DRIVER_MEMBER)

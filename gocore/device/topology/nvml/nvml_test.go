@@ -16,7 +16,7 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// An upgrade of go-nvml that calls functions we do not forward would bring the trap back.
+// A new version of go-nvml with functions that are not forwarded would bring the trap back.
 func TestEveryFunctionOfTheModuleIsForwarded(t *testing.T) {
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
 	if err != nil {
@@ -65,7 +65,7 @@ func TestWithoutTheLibraryEveryCallIsAnError(t *testing.T) {
 	}
 }
 
-// machine is a management library that knows one GPU and refuses to tell its NUMA node.
+// machine is a management library with one GPU that refuses to report its NUMA node.
 func machine() *mock.Interface {
 	device := &mock.Device{
 		GetCurrPcieLinkGenerationFunc: func() (int, nvml.Return) { return 1, nvml.SUCCESS },
