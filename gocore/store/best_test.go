@@ -167,8 +167,8 @@ func TestTheBestOfWhatIsAsleep(t *testing.T) {
 	}
 }
 
-// Whenever the power fails, the store has as many checkpoints that are as good, and as many that are as late, as the rule keeps of those known to be
-// durable. The next store, and the clean-up after it, agree with the rule.
+// The rule keeps a number of best and of last checkpoints among those known to be durable. Whenever the power fails, the store has as many that are as
+// good, and as many that are as late. The next store, and the clean-up after it, agree with the rule.
 func TestNoCrashCostsTheBest(t *testing.T) {
 	rounds := int64(60)
 	if testing.Short() {

@@ -20,8 +20,8 @@ func (c *client) damage(k int64) {
 	c.s.slot(rec, 0)[3] ^= 1
 }
 
-// A lease of bytes in the memory where they were captured is verified for every checkpoint with "first", for one of 16 by default, and for none with
-// "off". Bytes that are copied into the caller's memory are always verified.
+// Leases of bytes in the memory where they were captured are verified for every checkpoint with "first". By default they are verified for one of 16, and
+// with "off" for none. Bytes that are copied into the caller's memory are verified always, except with "off".
 func TestLeasesOfWhatHasNotMovedAreSampled(t *testing.T) {
 	const count, size = 640, 1000
 	for verify, want := range map[string][2]int{"": {count / 32, count / 8}, "moved": {count / 32, count / 8}, "first": {count, count}, "off": {0, 0}} {
