@@ -17,7 +17,7 @@ import (
 	"velocpy/gocore/store"
 )
 
-// Limits on what one call may name: a slip in a count or a rank must give an error, not a walk through memory.
+// Limits on the numbers in one call: a wrong count or rank must give an error, not an out-of-bounds read.
 const (
 	maxRegions = 1 << 20
 	maxAxes    = 64
@@ -25,7 +25,7 @@ const (
 	maxPlace   = 1 << 16
 )
 
-// regionsOf views the caller's regions; shapes and strides stay in the caller's memory.
+// regionsOf views the caller's regions. Shapes and strides stay in the caller's memory.
 func regionsOf(p *C.veloc_region, n C.int64_t) ([]model.Region, error) {
 	if n < 0 || n > maxRegions || (p == nil && n > 0) {
 		return nil, status.New(status.Invalid, "%d regions", int64(n))
@@ -264,7 +264,7 @@ func veloc_cancel(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_erro
 	return code
 }
 
-// disownIfPoisoned ends an operation of a core that has panicked as far as its caller is concerned.
+// disownIfPoisoned disowns the operation after a call that found the core poisoned.
 func disownIfPoisoned(code C.int32_t, handle C.uint64_t) {
 	if code != C.VELOC_E_POISONED {
 		return

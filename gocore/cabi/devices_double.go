@@ -18,13 +18,13 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
-// A core that is built with the tag velocpy_double has the driver's double for its driver, in which tests of Python play the application: they
-// allocate arrays there, make streams, put work into them and hold them. It is built by tests alone.
+// A core built with the tag velocpy_double uses the driver's double. Tests in Python play the application with it: they allocate arrays, create
+// streams, queue work in them and hold them. Only tests build it.
 
-// longestPause is how late work of the double may be.
+// longestPause is the longest delay of work in the double.
 const longestPause = 200 * time.Microsecond
 
-// board is the one machine of the process.
+// board is the double that the process has, as its one machine.
 var board struct {
 	once    sync.Once
 	driver  *double.Driver
@@ -41,7 +41,7 @@ func driver() (*double.Driver, error) {
 	return board.driver, board.err
 }
 
-// openDevice opens a device of the double, which has twins for kernels.
+// openDevice opens a device of the double, which has CPU twins for the kernels.
 func openDevice(ordinal int, _ string) (device.Device, error) {
 	d, err := driver()
 	if err != nil {
@@ -50,7 +50,7 @@ func openDevice(ordinal int, _ string) (device.Device, error) {
 	return cuda.Open(d, ordinal, []byte("twins"))
 }
 
-// veloc_double_allocate gives device memory to the application: its address, or 0.
+// veloc_double_allocate allocates device memory for the application. It returns the address, or 0.
 //
 //export veloc_double_allocate
 func veloc_double_allocate(bytes C.int64_t) C.uint64_t {
@@ -62,7 +62,7 @@ func veloc_double_allocate(bytes C.int64_t) C.uint64_t {
 	return C.uint64_t(at)
 }
 
-// veloc_double_stream makes a stream of the application's; blocking: ordered against the legacy default stream.
+// veloc_double_stream creates a stream of the application. blocking: ordered against the legacy default stream.
 //
 //export veloc_double_stream
 func veloc_double_stream(blocking C.int32_t) C.uint64_t {
@@ -87,7 +87,7 @@ func veloc_double_copy(to, from C.uint64_t, n C.int64_t, stream C.uint64_t) C.in
 	return 0
 }
 
-// veloc_double_follow makes everything that is queued from now on in one stream wait for what is queued in another. 1: the driver refused.
+// veloc_double_follow makes all work that is queued later in one stream wait for the work that is queued in another. 1: the driver refused.
 //
 //export veloc_double_follow
 func veloc_double_follow(stream, other C.uint64_t) C.int32_t {
@@ -108,7 +108,7 @@ func veloc_double_follow(stream, other C.uint64_t) C.int32_t {
 	return 0
 }
 
-// veloc_double_hold queues a kernel in a stream that ends when it is released; 0: the driver refused.
+// veloc_double_hold queues a kernel in a stream. The kernel ends when the handle is released; 0: the driver refused.
 //
 //export veloc_double_hold
 func veloc_double_hold(stream C.uint64_t) C.uint64_t {
@@ -139,7 +139,7 @@ func veloc_double_settle() {
 	}
 }
 
-// veloc_double_misuse tells, as a JSON array of texts, what a real driver might have let pass: accesses that nothing orders among it.
+// veloc_double_misuse returns errors that a real driver might not have detected, as a JSON array of texts. Unordered accesses are among them.
 //
 //export veloc_double_misuse
 func veloc_double_misuse(buf *C.char, capacity C.int64_t, length *C.int64_t) C.int32_t {

@@ -22,13 +22,13 @@ import (
 	"velocpy/gocore/doctor"
 )
 
-// faultDelay keeps the management library away from the first seconds of a store, when memory is registered and mapped.
+// faultDelay delays the start of the management library until a store has registered and mapped its memory, in its first seconds.
 const faultDelay = 2 * time.Second
 
-// faults is the process's one log of them.
+// faults is the process's log of device faults.
 var faults = faultlog.New(nvml.Open, logring.Add, faultDelay)
 
-// watchFaults logs the faults of a store's devices.
+// watchFaults logs the faults of a store's devices until end is called.
 func watchFaults(devices []device.Device) (end func()) {
 	var gpus []faultlog.GPU
 	for _, d := range devices {
@@ -40,7 +40,7 @@ func watchFaults(devices []device.Device) (end func()) {
 	return faults.Watch(gpus)
 }
 
-// doctorRoom holds a report of many GPUs. It is asked for before anything is looked at: a second look would take as long again.
+// doctorRoom is enough for a report of many GPUs. The caller must provide it before the examination: a second one would take as long again.
 const doctorRoom = 1 << 20
 
 //export veloc_doctor

@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/inspect"
 )
 
-// desk is the process's one.
+// desk is the process's only desk.
 var desk = inspect.Desk{FS: vfs.OS(), Describes: description.Check, Annotates: description.CheckAnnotation}
 
 //export veloc_inspect

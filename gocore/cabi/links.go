@@ -7,13 +7,13 @@ import (
 	"velocpy/gocore/device/topology/nvml"
 )
 
-// linkRates asks the management library what the links of devices can carry.
+// linkRates asks the management library for the bandwidth of devices' links.
 func linkRates(devices []device.Device) []float64 {
 	source, err := nvml.Open()
 	if err != nil {
-		return nil // the kernel's word stands
+		return nil // the rates that the kernel reports apply
 	}
-	defer func() { _ = source.Close() }() // nothing of it is used any more
+	defer func() { _ = source.Close() }() // no later call uses the source
 	rates := make([]float64, len(devices))
 	for i, d := range devices {
 		if x, ok := d.(*cuda.Device); ok {

@@ -1,8 +1,8 @@
 // Descriptors that hold locks, which a forked child closes.
 //
-// A child has copies of its parent's descriptors, and a lock of an open file description lasts until the last copy is closed: a child that
-// lives on would keep a store locked whose process is gone. No Go code runs in a child. So the descriptors stand in this table, and
-// pthread_atfork closes them there. The mutex keeps a fork out of the moment between an open and the entry in the table.
+// A child has copies of its parent's descriptors. A lock of an open file description lasts until its last copy is closed. A child that
+// outlives its parent would therefore keep the parent's store locked. No Go code runs in a child, so pthread_atfork closes the descriptors
+// of this table there. The mutex delays a fork between the open of a descriptor and its entry in the table.
 #include "locked.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum { most = 1024 };  // stores of one process, two descriptors each
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static int held[most];
 static int count;
-static int registered = -1;  // what pthread_atfork said
+static int registered = -1;  // result of pthread_atfork
 
 static void before_fork(void) { pthread_mutex_lock(&table); }
 

@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// closeLocksInChildren makes a forked child give up its copies of the descriptors that locks are held by.
+// closeLocksInChildren makes a forked child close its copies of the descriptors that hold locks.
 func closeLocksInChildren() {
 	vfs.OpenLocked = func(dir int, name string, flags int) (int, error) {
 		text := C.CString(name)

@@ -1,8 +1,8 @@
 // Opens and closes descriptors that a forked child must not keep.
 #pragma once
 
-// As openat with mode 0600; -1 and errno: EINTR, ENOLCK when there are too many.
+// Like openat with mode 0600. Returns -1 and sets errno on failure; among the errors are EINTR, and ENOLCK when the table is full.
 int velocpy_open_locked(int dir, const char* name, int flags);
 
-// As close, for a descriptor of velocpy_open_locked.
+// Like close, for a descriptor of velocpy_open_locked.
 int velocpy_close_locked(int fd);

@@ -1,8 +1,8 @@
-// Package main is the C ABI of the core: the only place with exported symbols. The functions are declared in
-// cshim/velocpy_abi.h, which is included here, so a signature that differs from the contract does not compile.
+// Package main is the C ABI of the core. It alone has exported symbols. Their declarations in cshim/velocpy_abi.h are included here, so a signature
+// that differs from the contract does not compile.
 //
-// Exports are thin: they translate arguments, call gocore/store, translate back. Every one recovers: a panic poisons the core and
-// becomes a status. It is built with -buildmode=c-shared into velocpy/libvelocpy_core.so.
+// Exports are thin: they translate arguments, call gocore/store, and translate the results. Each of them recovers panics: a panic poisons the core
+// and becomes a status. The package is built with -buildmode=c-shared into velocpy/libvelocpy_core.so.
 package main
 
 /*
@@ -31,13 +31,13 @@ import (
 	"velocpy/gocore/store"
 )
 
-// version is stamped by the build: -ldflags "-X main.version=…".
+// version is set by the build: -ldflags "-X main.version=…".
 var version = "unknown"
 
-// revision is the commit of the source, stamped likewise; a + marks changes beside it.
+// revision is the commit of the source, set in the same way. A + marks uncommitted changes.
 var revision = "unknown"
 
-// main never runs: the library is opened, not executed.
+// main never runs, since the library is loaded and not executed.
 func main() {}
 
 var (
@@ -47,7 +47,7 @@ var (
 	leases    handle.Table[*store.Lease]
 )
 
-// guard runs the body of an export: it refuses when the core is poisoned, recovers, and writes the error where the caller wants it.
+// guard runs the body of an export. It fails when the core is poisoned, recovers panics, and writes an error to the caller's struct.
 func guard(failure *C.veloc_error, body func() (status.Code, error)) (code C.int32_t) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -66,7 +66,7 @@ func guard(failure *C.veloc_error, body func() (status.Code, error)) (code C.int
 	return C.int32_t(got)
 }
 
-// fail writes an error into the caller's struct.
+// fail writes an error to the caller's struct.
 func fail(failure *C.veloc_error, err error) C.int32_t {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -84,7 +84,7 @@ func fail(failure *C.veloc_error, err error) C.int32_t {
 	return C.int32_t(e.Code)
 }
 
-// give copies text to the caller when it fits; *length says how much room it needs either way.
+// give copies text to the caller if it fits. *length is the room that it needs in either case.
 func give(text string, buf *C.char, capacity C.int64_t, length *C.int64_t) error {
 	if length == nil || capacity < 0 || (buf == nil && capacity > 0) {
 		return status.New(status.Invalid, "no place for the answer")
@@ -96,10 +96,10 @@ func give(text string, buf *C.char, capacity C.int64_t, length *C.int64_t) error
 	return nil
 }
 
-// maxText bounds what is copied out of the caller's memory: configurations, names, keys, layouts, annotations.
+// maxText bounds texts that are read from the caller's memory: configurations, names, keys, layouts, annotations.
 const maxText = 1 << 28
 
-// bytesAt views the caller's bytes for the length of a call.
+// bytesAt views the caller's bytes for the duration of a call.
 func bytesAt(p *C.veloc_const_char, n C.int64_t) ([]byte, error) {
 	switch {
 	case n < 0 || n > maxText:
@@ -127,7 +127,7 @@ func keyOf(k *C.veloc_const_key) (model.Key, error) {
 	return model.Key{}, status.New(status.Invalid, "key kind %d", int32(k.kind))
 }
 
-// need refuses null pointers: a panic would cost the whole process its core.
+// need rejects null pointers: dereferencing one would panic, which poisons the core of the whole process.
 func need(pointers ...unsafe.Pointer) error {
 	for _, p := range pointers {
 		if p == nil {
@@ -155,7 +155,7 @@ func historyOf(h C.uint64_t) (*store.History, error) {
 	return nil, stale("history")
 }
 
-// begin runs what begins an operation. One that has not ended gets a handle; the outcome of one that has goes to the caller.
+// begin runs a function that begins an operation. If the operation has not ended, it gets a handle. Otherwise its outcome goes to the caller.
 func begin(out *C.veloc_outcome, failure *C.veloc_error, start func(o *store.Outcome) (*store.Op, status.Code, error)) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		if err := need(unsafe.Pointer(out)); err != nil {

@@ -27,13 +27,13 @@ import (
 //export veloc_abi_version
 func veloc_abi_version() C.uint32_t { return C.VELOC_ABI_VERSION }
 
-// setup is what the first veloc_init said.
+// setup is the configuration that the first veloc_init sets.
 type setup struct {
 	MaxProcs    int   `json:"max_procs"`
 	GCPercent   *int  `json:"gc_percent"`
 	MemoryLimit int64 `json:"memory_limit"`
 	TestHooks   bool  `json:"test_hooks"`
-	// For tests, with the hooks: where the process kills itself, and what durable stores have for constants.
+	// For tests, with the hooks: the point at which the process kills itself, and constants of durable stores.
 	KillPoint    string `json:"kill_point"`
 	CatalogSlack int64  `json:"catalog_slack"`
 	SegmentBytes int64  `json:"segment_bytes"`
@@ -97,7 +97,7 @@ func initialise(text []byte) error {
 	return nil
 }
 
-// constants gives a store those that the process was told.
+// constants sets a store's constants from the configuration of the process.
 func constants(c *store.Config) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -153,10 +153,10 @@ func veloc_in_use(buf *C.char, capacity C.int64_t, length *C.int64_t, failure *C
 	})
 }
 
-// logBatch is how many log records one call takes out of the ring.
+// logBatch is the number of log records that one call takes from the ring.
 const logBatch = 16
 
-// logRoom holds a batch however much JSON escapes its messages.
+// logRoom is enough for a batch even if JSON escapes every character of its messages.
 const logRoom = logBatch * (6*logring.MaxMessage + 128)
 
 //export veloc_drain_log
@@ -166,7 +166,7 @@ func veloc_drain_log(buf *C.char, capacity C.int64_t, length *C.int64_t, failure
 			return 0, err
 		}
 		if capacity < logRoom {
-			*length = logRoom // a batch that was taken must fit
+			*length = logRoom // the batch must fit before it is taken from the ring
 			return status.OK, nil
 		}
 		var b strings.Builder

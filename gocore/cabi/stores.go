@@ -63,7 +63,7 @@ func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure 
 	})
 }
 
-// forget gives the handles of a store back that has ended: what holds one of them closes a second time when it goes.
+// forget frees the handles of a store that has ended. A caller that still has one of them closes the store a second time when it is done.
 func forget(handle uint64, s *store.Store) {
 	numbers, ok := s.Ended()
 	if !ok {
@@ -102,7 +102,7 @@ func veloc_resize(handle C.uint64_t, budgets *C.veloc_const_char, length C.int64
 	})
 }
 
-// withStore runs body for a store that exists.
+// withStore runs body with an existing store.
 func withStore(handle C.uint64_t, failure *C.veloc_error, body func(s *store.Store) error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		s, err := storeOf(handle)
@@ -162,7 +162,7 @@ func veloc_history(handle C.uint64_t, name *C.veloc_const_char, length C.int64_t
 	})
 }
 
-// withHistory runs body for a history that exists.
+// withHistory runs body with an existing history.
 func withHistory(handle C.uint64_t, failure *C.veloc_error, body func(h *store.History) error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		h, err := historyOf(handle)
@@ -205,7 +205,7 @@ func veloc_keys(history C.uint64_t, buf *C.char, capacity C.int64_t, length *C.i
 	})
 }
 
-// appendKey writes a key as veloc_keys gives it.
+// appendKey writes a key in the form of veloc_keys.
 func appendKey(b []byte, k model.Key) []byte {
 	kind := uint32(C.VELOC_KEY_INT)
 	if k.IsText {
@@ -253,7 +253,7 @@ func veloc_drop(history C.uint64_t, key *C.veloc_const_key, failure *C.veloc_err
 	})
 }
 
-// maxHints bounds one call: a slip in a count must not read for ever.
+// maxHints bounds the hints and keys of one call: a wrong count must not read out of bounds.
 const maxHints = 1 << 24
 
 //export veloc_retain
@@ -301,7 +301,7 @@ func bestOf(rule *C.veloc_retention) (b catalog.Best, err error) {
 	return b, nil
 }
 
-// keysOf reads n keys, which lie one behind the other.
+// keysOf reads an array of n keys.
 func keysOf(keys *C.veloc_const_key, n C.int64_t) (all []model.Key, err error) {
 	if n < 0 || n > maxHints || (keys == nil && n > 0) {
 		return nil, status.New(status.Invalid, "%d keys", int64(n))

@@ -13,7 +13,7 @@ import (
 
 const reinstall = "Install velocpy anew: every wheel has the kernels, and so has a build without VELOCPY_CUDA=0."
 
-// lookAtKernels returns the image, nil when it cannot be had. Without a driver nobody needs it.
+// lookAtKernels returns the image of the kernels; nil if it cannot be read. That is no failure without a driver.
 func (x *examination) lookAtKernels(needed bool) []byte {
 	image, err := x.Kernels()
 	f := Finding{What: "kernels' file", Verdict: OK, Facts: map[string]any{"path": x.request.Kernels, "bytes": len(image)}}
@@ -48,7 +48,7 @@ func (x *examination) lookAtDevices(driver cuda.Driver, image []byte) {
 	default:
 		count, err := driver.Devices()
 		if err != nil {
-			count = 0 // the driver's finding was made a moment ago; it told the number
+			count = 0 // the finding about the driver was made just before, and has the number
 		}
 		for i := range count {
 			x.lookAt(driver, i, image)
@@ -56,7 +56,7 @@ func (x *examination) lookAtDevices(driver cuda.Driver, image []byte) {
 	}
 }
 
-// patient is one device while it is looked at.
+// patient is one device during its examination.
 type patient struct {
 	*examination
 	driver   cuda.Driver
@@ -93,7 +93,7 @@ func (x *examination) lookAt(driver cuda.Driver, ordinal int, image []byte) {
 	}
 }
 
-// scarce is the part of a device's memory below which little is free, as a divisor.
+// scarce divides a device's memory: less free memory than this part of it is little.
 const scarce = 16
 
 // lookAtIdentity tells whether stores can use the device.
@@ -130,7 +130,7 @@ func (p *patient) lookAtIdentity() bool {
 	return usable == nil
 }
 
-// loads tells whether the kernels fit the device.
+// loads tells whether the kernels load on the device.
 func (p *patient) loads(image []byte) bool {
 	module, err := p.driver.LoadModule(p.context, image)
 	if err != nil {
@@ -152,7 +152,7 @@ func (p *patient) loads(image []byte) bool {
 	return true
 }
 
-// lookAtPath opens the device as a store does, pins and copies.
+// lookAtPath opens the device as a store does, pins memory and copies.
 func (p *patient) lookAtPath(image []byte) bool {
 	opened, err := cuda.Open(p.driver, p.identity.Ordinal, image)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package doctor looks at what the device tier will meet on this machine: driver, GPUs, links, limits, kernels, and the rates of
-// copies. Each finding has a verdict and, where something can be done, a sentence that says what.
+// Package doctor examines the parts of this machine that the device tier uses: driver, GPUs, links, limits, kernels, and the rates of copies. Each
+// finding has a verdict and, if there is one, a sentence with the remedy.
 //
-// It is pure: the driver, the topology and the limits are inputs. It takes a second or two for each GPU, some 200 MiB of memory, and
-// the primary context of each GPU for as long as it looks.
+// The package is pure: the driver, the topology and the limits are inputs. An examination takes one to two seconds for each GPU and some 200 MiB of
+// memory. It retains the primary context of each GPU while it examines it.
 package doctor
 
 import (
@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// Verdict is what a finding means.
+// Verdict is the judgement of a finding.
 type Verdict string
 
 // The verdicts.
@@ -20,47 +20,47 @@ const (
 	OK      Verdict = "ok"
 	Warning Verdict = "warning"   // it works, and could work better
 	Failed  Verdict = "failed"    // the device tier will not work
-	Absent  Verdict = "not there" // which is no fault
+	Absent  Verdict = "not there" // it does not exist, which is no fault
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one examination.
 type Finding struct {
 	What    string         `json:"what"`
-	Device  *int           `json:"device,omitempty"` // the number of the GPU that it is about
+	Device  *int           `json:"device,omitempty"` // number of the GPU that was examined
 	Verdict Verdict        `json:"verdict"`
 	Text    string         `json:"text"`
 	Remedy  string         `json:"remedy,omitempty"`
-	Facts   map[string]any `json:"facts,omitempty"` // bytes, and bytes/s
+	Facts   map[string]any `json:"facts,omitempty"` // sizes in bytes, rates in bytes/s
 }
 
-// Report is everything that was found.
+// Report has all findings.
 type Report struct {
-	Verdict  Verdict   `json:"verdict"` // the worst of all, where ok and not there are the same
-	GPUs     int       `json:"gpus"`    // that stores can use
+	Verdict  Verdict   `json:"verdict"` // the worst verdict of all; ok and not there count the same
+	GPUs     int       `json:"gpus"`    // number of GPUs that stores can use
 	Findings []Finding `json:"findings"`
 }
 
-// Machine is what is looked at.
+// Machine is the examined machine.
 type Machine struct {
 	Driver   func() (cuda.Driver, error)
 	Topology func() (topology.Source, error)
-	Hidden   *string                // CUDA_VISIBLE_DEVICES, nil if it is not set
-	Kernels  func() ([]byte, error) // the image for all kinds of GPUs
+	Hidden   *string                // CUDA_VISIBLE_DEVICES; nil if it is not set
+	Kernels  func() ([]byte, error) // the kernels' image for all kinds of GPUs
 	Limits   Limits
-	Now      func() time.Time // nil: the clock
+	Now      func() time.Time // nil: the system's clock
 	Piece    int64            // bytes of one copy; 0: 32 MiB
-	Long     time.Duration    // of one measurement; 0: 100 ms
+	Long     time.Duration    // duration of one measurement; 0: 100 ms
 }
 
-// examination is a report in the making.
+// examination is a report in progress.
 type examination struct {
 	Machine
 	request Request
 	report  Report
-	source  topology.Source // nil if nobody knows
+	source  topology.Source // nil if no topology is available
 }
 
-// Examine looks at everything that the request names. It fails in nothing: what fails is a finding.
+// Examine examines all that the request names. It returns no error: each failure is a finding.
 func Examine(m Machine, q Request) Report {
 	if m.Now == nil {
 		m.Now = time.Now

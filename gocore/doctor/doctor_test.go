@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// board is a topology that knows what it was told.
+// board is a topology that reports the GPUs that a test gave it.
 type board struct {
 	gpus   []topology.GPU
 	err    error
@@ -38,20 +38,20 @@ func without(err error) func() (cuda.Driver, error) {
 	return func() (cuda.Driver, error) { return nil, err }
 }
 
-// slow is a link that any machine outruns, so that rates are judged good.
+// slow is a GPU whose link is slower than any machine's copies, so that rates are judged good.
 func slow(uuid string) topology.GPU {
 	return topology.GPU{UUID: uuid, PCI: "00000000:10:00.0", Generation: 1, Width: 1, MostGeneration: 1, MostWidth: 1, NUMA: 1}
 }
 
 const first = "GPU-d0000000-0000-0000-0000-000000000000"
 
-// every is a clock on which each look takes so long, so that rates do not depend on the machine of the test.
+// every returns a clock that advances by step on each call, so that rates do not depend on the machine of the test.
 func every(step time.Duration) func() time.Time {
 	now := time.Time{}
 	return func() time.Time { now = now.Add(step); return now }
 }
 
-// machine is one with nothing to complain about; the double has to get everything back.
+// machine returns a machine without defects. At the end of the test, the double must have everything back.
 func machine(t *testing.T, cfg double.Config) (Machine, *double.Driver, *board) {
 	t.Helper()
 	if cfg.Attributes == nil {
@@ -71,7 +71,7 @@ func machine(t *testing.T, cfg double.Config) (Machine, *double.Driver, *board) 
 	}, d, b
 }
 
-// found is the finding of that name, which has to be there once.
+// found returns the only finding of that name.
 func found(t *testing.T, r Report, what string) Finding {
 	t.Helper()
 	var all []Finding
@@ -211,7 +211,7 @@ func TestWithoutTheManagementLibrary(t *testing.T) {
 	}
 }
 
-// A clock on which every look takes a second makes any link too slow.
+// With a clock that advances by a second on each call, any link is too slow.
 func TestSlowCopiesAndNarrowLinks(t *testing.T) {
 	m, _, b := machine(t, double.Config{})
 	m.Now = every(time.Second)
@@ -253,7 +253,7 @@ func TestPinningRefused(t *testing.T) {
 	}
 }
 
-// Whatever call fails is a finding that failed or warns, and everything is given back.
+// A call that fails gives a finding with the verdict failed or warning, and all resources are released.
 func TestEveryCallThatFailsIsAFinding(t *testing.T) {
 	for _, call := range []string{
 		"Version", "Devices", "DeviceName", "DeviceUUID", "DeviceAttribute", "RetainPrimary", "MemoryInfo", "LoadModule", "Function", "StreamPriorities",
@@ -375,7 +375,7 @@ type slice struct{ *double.Driver }
 
 func (slice) DeviceName(int) (string, error) { return "Double MIG 1g.18gb", nil }
 
-// NVML gives the whole GPU, by another UUID, at the same place on the bus.
+// NVML reports the whole GPU, with another UUID and the same PCI address.
 func TestASliceHasTheLinkOfItsGPU(t *testing.T) {
 	m, d, b := machine(t, double.Config{})
 	m.Driver = func() (cuda.Driver, error) { return slice{d}, nil }

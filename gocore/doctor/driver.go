@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// lookAtDriver returns nil when there is none.
+// lookAtDriver returns the driver, or nil when there is none.
 func (x *examination) lookAtDriver() cuda.Driver {
 	driver, err := x.Driver()
 	if err != nil {
@@ -40,7 +40,7 @@ func counted(gpus int) string {
 	return fmt.Sprintf("%d GPUs", gpus)
 }
 
-// noDriver tells a machine that has no GPU from one whose driver is broken. What helps stands behind the last colon of the error.
+// noDriver distinguishes a machine without a GPU from one with a broken driver. The remedy is the text behind the last colon of the error.
 func (x *examination) noDriver(err error) Finding {
 	f := Finding{What: "driver", Verdict: Failed, Text: strings.TrimPrefix(err.Error(), device.ErrUnavailable.Error()+": ")}
 	if i := strings.LastIndex(f.Text, ": "); i >= 0 {
@@ -51,7 +51,7 @@ func (x *examination) noDriver(err error) Finding {
 	case errors.Is(err, cuda.ErrNoLibrary), errors.Is(err, cuda.ErrNoDevice) && !hidden:
 		f.Verdict = Absent
 	case errors.Is(err, cuda.ErrNoDevice):
-		f.Verdict = Warning // somebody hid them, perhaps on purpose
+		f.Verdict = Warning // the GPUs are hidden, perhaps on purpose
 	}
 	return f
 }
@@ -90,12 +90,12 @@ func (x *examination) lookAtTopology() {
 
 func (x *examination) closeTopology() {
 	if x.source != nil {
-		_ = x.source.Close() // nothing more is asked of it
+		_ = x.source.Close() // no later call uses it
 	}
 }
 
-// known is what the topology tells of a device now. The driver hides devices from the process and NVML does not, so that numbers
-// mean nothing; a slice of a GPU has a UUID of its own, and the GPU's place on the bus.
+// known returns the topology's present data about a device. Numbers of devices do not match, since the driver hides devices from the process and NVML
+// does not. A slice of a GPU has its own UUID, and the PCI address of the GPU.
 func (x *examination) known(id cuda.Identity) (topology.GPU, bool) {
 	if x.source == nil {
 		return topology.GPU{}, false

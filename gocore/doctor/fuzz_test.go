@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A request that is understood names nothing but what a request has, asks for a device that there can be, and says the same when it is written down anew.
+// A request that is parsed has only the fields of a request and a possible device number. Encoded again, it has the same meaning.
 func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		q, err := ParseRequest(text)

@@ -12,17 +12,17 @@ import (
 	"velocpy/gocore/base/quantity"
 )
 
-// Limits is what the system lets the process have.
+// Limits are the resources that the system allows the process.
 type Limits struct {
 	Locked    int64  // bytes that it may lock (RLIMIT_MEMLOCK); -1: no limit
-	Files     int64  // that it may have open at once (RLIMIT_NOFILE); -1: no limit
-	Memory    int64  // bytes that the machine has; -1: unknown. It may grow after the start of a virtual machine
-	Most      int64  // bytes that the tightest cgroup allows in all; -1: no limit, or unknown
-	Left      int64  // bytes of memory that the tightest cgroup still has for it; -1: no limit, or unknown
+	Files     int64  // files that it may have open at once (RLIMIT_NOFILE); -1: no limit
+	Memory    int64  // bytes of the machine's memory; -1: unknown. It may grow after the start of a virtual machine
+	Most      int64  // least memory limit of its cgroups, bytes; -1: no limit, or unknown
+	Left      int64  // least memory left in its cgroups, bytes; -1: no limit, or unknown
 	HugePages string // always, madvise, never; empty: unknown
 }
 
-// ReadLimits asks the system; read returns the contents of a file.
+// ReadLimits queries the system; read returns the contents of a file.
 func ReadLimits(read func(name string) ([]byte, error)) Limits {
 	l := Limits{Locked: limit(unix.RLIMIT_MEMLOCK), Files: limit(unix.RLIMIT_NOFILE), Memory: -1, Most: -1, Left: -1}
 	if text, err := read("/proc/meminfo"); err == nil {
@@ -45,7 +45,7 @@ func limit(resource int) int64 {
 	return int64(r.Cur)
 }
 
-// total is what /proc/meminfo says first, in KiB whatever it calls them.
+// total returns the first value of /proc/meminfo, which is in KiB although the unit reads kB. The result is in bytes.
 func total(meminfo string) int64 {
 	var kib int64
 	if n, _ := fmt.Sscanf(meminfo, "MemTotal: %d kB", &kib); n != 1 {
@@ -54,7 +54,7 @@ func total(meminfo string) int64 {
 	return kib << 10
 }
 
-// chosen is the word in brackets.
+// chosen returns the word in brackets.
 func chosen(text string) string {
 	_, rest, _ := strings.Cut(text, "[")
 	word, _, found := strings.Cut(rest, "]")
@@ -64,8 +64,8 @@ func chosen(text string) string {
 	return word
 }
 
-// groups looks at every cgroup from the process's own up to the root, in either version of the hierarchy: the least that one allows, and
-// the least that one has left.
+// groups examines every cgroup from the process's own up to the root, in either version of the hierarchy. It returns the smallest limit, and the
+// smallest amount that is left.
 func groups(read func(string) ([]byte, error), membership string) (most, left int64) {
 	most, left = -1, -1
 	for line := range strings.Lines(membership) {
@@ -96,7 +96,7 @@ func groups(read func(string) ([]byte, error), membership string) (most, left in
 	return most, left
 }
 
-// unlimited is what the first version of the hierarchy says for no limit, or more.
+// unlimited is the number from which on a limit means that there is none: version 1 of the hierarchy reports such numbers.
 const unlimited = 1 << 60
 
 func number(read func(string) ([]byte, error), name string) int64 {
@@ -111,7 +111,8 @@ func number(read func(string) ([]byte, error), name string) int64 {
 	return n
 }
 
-// narrow is where a cgroup leaves less than a host tier is worth; few is where files for data, devices and an application get scarce.
+// narrow is the memory left in a cgroup below which a host tier is hardly useful. few is the number of files below which data files, devices and an
+// application may run out of them.
 const (
 	narrow = 1 << 30
 	few    = 1024

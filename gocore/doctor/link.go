@@ -7,7 +7,7 @@ import (
 	"velocpy/gocore/device/topology"
 )
 
-// lookAtLink is called right after copies: at rest a link slows down to save power.
+// lookAtLink is called right after copies, because an idle link slows down to save power.
 func (p *patient) lookAtLink() (topology.GPU, bool) {
 	g, known := p.known(p.identity)
 	if !known || g.MostGeneration < 0 || g.MostWidth < 0 {

@@ -20,7 +20,7 @@ type bench struct {
 	lanes            [2]device.Lane
 }
 
-// measure looks at pinning, copies and, while it is awake, the link.
+// measure examines pinning, copies and, while it is active, the link.
 func (p *patient) measure(dev device.Device) error {
 	b := &bench{patient: p, dev: dev}
 	err := b.prepare()
@@ -81,7 +81,7 @@ func (b *bench) lookAtPinning() error {
 	return err
 }
 
-// free waits for what is queued. After a loss of the context only the mappings are left to give back.
+// free waits for queued work and releases all resources. After the context was lost, only the mappings can be released.
 func (b *bench) free() error {
 	var failed []error
 	for _, l := range b.lanes {
@@ -118,8 +118,8 @@ type move struct{ to, from device.Address }
 // most bounds how many copies are queued at once.
 const most = 256
 
-// rate is how many bytes per second moves carry that run beside each other, each in a lane of its own. The first round warms up, and
-// tells how many fit into the time.
+// rate returns the bytes per second of moves that run in parallel, each in its own lane. The first round warms up, and determines the number of
+// rounds that fit the time.
 func (b *bench) rate(moves ...move) (float64, error) {
 	once, err := b.run(1, moves)
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *bench) run(times int, moves []move) (time.Duration, error) {
 	return max(b.Now().Sub(began), 1), nil
 }
 
-// lookAtCopies measures and judges. Copies within the device are counted once, though they read and write.
+// lookAtCopies measures and judges copies. Copies within the device count their bytes once, although they read and write.
 func (b *bench) lookAtCopies() error {
 	near, far := b.arena.Base(), b.arena.Base()+device.Address(b.Piece)
 	host, other := device.Address(b.pinned.Base()), device.Address(b.pinned.Base())+device.Address(b.Piece)
@@ -185,7 +185,7 @@ func (b *bench) lookAtCopies() error {
 	return nil
 }
 
-// What copies reach of a healthy link, and how much more both ways carry together than one.
+// fairShare is the part of a healthy link's rate that copies reach. fairGain is how much more both directions together carry than one.
 const (
 	fairShare = 0.7
 	fairGain  = 1.2

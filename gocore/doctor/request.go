@@ -7,12 +7,12 @@ import (
 	"velocpy/gocore/base/strictjson"
 )
 
-// ErrRequest marks requests that make no sense.
+// ErrRequest marks invalid requests.
 var ErrRequest = errors.New("not a request to the doctor")
 
-// Request says what to look at, as JSON.
+// Request is a request to examine the machine, as JSON.
 type Request struct {
-	Device  *int   `json:"device"`  // null: all that the process sees
+	Device  *int   `json:"device"`  // null: all devices that the process sees
 	Kernels string `json:"kernels"` // path of the kernels' image
 	Rates   *bool  `json:"rates"`   // null and true: measure copies
 }

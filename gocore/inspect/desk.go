@@ -14,13 +14,13 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// ErrNone: there is no such history or checkpoint.
+// ErrNone is the error when a history or checkpoint does not exist.
 var ErrNone = errors.New("there is none")
 
-// Desk takes requests and has the sessions that they open. Its methods may be called from any goroutine.
+// Desk answers requests and keeps the sessions that they open. Any goroutine may call its methods.
 type Desk struct {
 	FS vfs.FS
-	// Describes and Annotates are durable.Options'.
+	// Describes and Annotates are those of durable.Options.
 	Describes func(*model.Layout) error
 	Annotates func(l *model.Layout, meta string) error
 
@@ -28,7 +28,7 @@ type Desk struct {
 	backups  numbered[*durable.Backup]
 }
 
-// Ask answers a request in at most room bytes. With less than Room nothing is done, and the answer is nil. Its errors are *status.Error.
+// Ask answers a request in at most room bytes. If room is below Room, it does nothing and returns nil. Its errors are *status.Error.
 func (d *Desk) Ask(text []byte, room int) ([]byte, error) {
 	q, err := ParseRequest(text)
 	if err == nil && room < Room {
@@ -107,7 +107,7 @@ func (d *Desk) stepBackup(q *Request) ([]byte, error) {
 	}, nil)
 }
 
-// closed closes what has a number; where nothing has, there is nothing to do.
+// closed closes the view or backup with a number, if there is one.
 func closed[T io.Closer](all *numbered[T], number uint64) ([]byte, error) {
 	if v, ok := all.take(number); ok {
 		if err := v.Close(); err != nil {
@@ -148,7 +148,7 @@ func (d *Desk) open(q *Request) ([]byte, error) {
 	return answer(facts, nil)
 }
 
-// statusOf gives an error its status.
+// statusOf converts an error to one with a status.
 func statusOf(err error, path string) error {
 	var known *status.Error
 	switch {

@@ -19,7 +19,7 @@ import (
 
 const dir = "/store"
 
-// made is a store with rows of one small region.
+// made creates a store with one row per key, each of one small region.
 func made(t *testing.T, fs vfs.FS, keys ...model.Key) {
 	t.Helper()
 	landed := make(chan error, len(keys))
@@ -51,7 +51,7 @@ func made(t *testing.T, fs vfs.FS, keys ...model.Key) {
 	}
 }
 
-// ask gives what the first line of an answer says, and the body.
+// ask returns the object in the first line of an answer, and the body.
 func ask(t *testing.T, d *Desk, q map[string]any) (map[string]any, []byte) {
 	t.Helper()
 	text, err := json.Marshal(q)
@@ -79,7 +79,7 @@ func opened(d *Desk) int { return len(d.sessions.all) + len(d.backups.all) }
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	fs := vfs.NewMem(256 << 20)
 	var keys []model.Key
-	for i := range 300 { // texts of up to 24 kB, of bytes that take six each: several pages
+	for i := range 300 { // texts of up to 24 kB, of bytes that take six bytes each when escaped: several pages
 		keys = append(keys, model.TextKey(fmt.Sprint(i)+strings.Repeat("\xff", 80*i)))
 	}
 	made(t, fs, keys...)
@@ -101,7 +101,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 				n++
 			}
 			q["from"], more = answer["next"], answer["next"] != nil
-			// Others may ask between two pages, while the next one is being made.
+			// Other requests may come between two pages, while the next page is being made.
 			one := map[string]any{"op": "row", "view": open["view"], "history": q["history"], "key": map[string]any{"text": hex.EncodeToString([]byte(keys[n-1].Text))}}
 			if facts, _ := ask(t, d, one); facts["serial"] != float64(n) {
 				t.Fatalf("row %d: %v", n, facts)
@@ -128,7 +128,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 }
 
-// A number that a caller has given twice, or none, opens nothing; what is not open may be closed.
+// A number that is in use, or 0, opens nothing. Closing a number that is not open succeeds.
 func TestNumbersOfViews(t *testing.T) {
 	fs := vfs.NewMem(64 << 20)
 	made(t, fs, model.NumberKey(1))
@@ -137,7 +137,7 @@ func TestNumbersOfViews(t *testing.T) {
 	open := map[string]any{"op": "open", "path": store, "view": 7}
 	backup := map[string]any{"op": "backup", "path": store, "to": hex.EncodeToString([]byte("/copy")), "view": 7}
 	ask(t, d, open)
-	ask(t, d, backup) // of backups it is another number
+	ask(t, d, backup) // the numbers of backups are separate
 	files := fs.OpenFiles()
 	for _, q := range []map[string]any{open, backup} {
 		for _, number := range []uint64{7, 0} {

@@ -6,19 +6,19 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// listing is a history whose checkpoints are listed page by page. While one page is on its way to whoever prints it, the next is made: nothing else may
-// look into the State before wait has returned.
+// listing lists the checkpoints of a history page by page. While the caller prints one page, a goroutine makes the next. Meanwhile no other code may
+// access the State; wait returns when that goroutine has ended.
 type listing struct {
 	state   *catalog.State
 	id      uint32
 	history string
-	head    string // of an object in JSON; empty: for people
+	head    string // begin of the JSON object in each line; empty: a table for people
 	room    int
 	place   catalog.Cursor // where the next page begins
 	number  int            // of the next page
-	made    *page          // it, as soon as ready is closed
-	more    bool           // … and whether there is another one behind it
-	ready   chan struct{}  // nil: nobody makes it
+	made    *page          // the next page; valid once ready is closed
+	more    bool           // … and whether another page follows it
+	ready   chan struct{}  // nil: no goroutine is making a page
 }
 
 func newListing(s *catalog.State, id uint32, q *Request, room int) *listing {
@@ -32,7 +32,7 @@ func (l *listing) goesOn(q *Request, room int) bool {
 	return l.made != nil && q.From == l.number && l.history == string(q.History) && l.head == q.Head && l.room == room
 }
 
-// next gives the page that was made, and has the one behind it made.
+// next returns the page that was made, and starts making the one after it.
 func (l *listing) next() ([]byte, error) {
 	p, more := l.made, l.more
 	l.made = nil
@@ -47,7 +47,7 @@ func (l *listing) next() ([]byte, error) {
 	return p.answer(l.number, more)
 }
 
-// wait returns when nobody looks into the State.
+// wait returns when no goroutine accesses the State.
 func (l *listing) wait() {
 	if l != nil && l.ready != nil {
 		<-l.ready

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// numbered is what callers have opened. A caller chooses the number before it asks: if it is interrupted before it gets the answer, it can close what has been
-// opened all the same. The zero value is ready to use, and safe for concurrent use.
+// numbered maps numbers to views or backups that callers have opened. A caller chooses the number before it asks to open one. If the caller is
+// interrupted before it gets the answer, it can still close it. The zero value is ready to use, and safe for concurrent use.
 type numbered[T any] struct {
 	mu  sync.Mutex
 	all map[uint64]T
 }
 
-// put keeps v under a number that nothing has.
+// put stores v under an unused number.
 func (n *numbered[T]) put(number uint64, v T) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -26,7 +26,7 @@ func (n *numbered[T]) put(number uint64, v T) error {
 	return nil
 }
 
-// get returns what has a number; false if nothing has.
+// get returns the value with a number; false if there is none.
 func (n *numbered[T]) get(number uint64) (T, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,7 +34,7 @@ func (n *numbered[T]) get(number uint64) (T, bool) {
 	return v, ok
 }
 
-// take returns what has a number, and forgets it: of several callers one gets it.
+// take removes and returns the value with a number. Of several callers one gets it.
 func (n *numbered[T]) take(number uint64) (T, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

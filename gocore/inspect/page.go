@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// headRoom is left for the line before a body.
+// headRoom is reserved for the line before a body.
 const headRoom = 1 << 10
 
 // page is a body of lines that is being filled, behind room for the line before it.
@@ -17,12 +17,12 @@ type page struct {
 	n    int // lines
 }
 
-// mostPage is enough for any caller.
+// mostPage bounds the size of a page, whatever room the caller has.
 const mostPage = 4 << 20
 
 func newPage(room int) *page { return &page{body: make([]byte, headRoom, min(room, mostPage))} }
 
-// add takes a line, unless there is no room for it; one for which an empty page has none is left empty.
+// add appends a line if there is room for it. A line that does not fit an empty page becomes an empty line.
 func (p *page) add(line []byte) bool {
 	if len(p.body)+len(line)+1 > cap(p.body) {
 		if p.n > 0 {
@@ -35,7 +35,7 @@ func (p *page) add(line []byte) bool {
 	return true
 }
 
-// answer is a line of JSON, and a body behind it.
+// answer returns a line of JSON, followed by a body.
 func answer(head any, body []byte) ([]byte, error) {
 	line, err := json.Marshal(head)
 	if err != nil {
@@ -46,10 +46,10 @@ func answer(head any, body []byte) ([]byte, error) {
 
 // paged is the line before a page.
 type paged struct {
-	Next *int `json:"next"` // null: this is the last one
+	Next *int `json:"next"` // null: this is the last page
 }
 
-// head is what tells of the page behind one, if there are more.
+// head returns the line before a page; next is the number of the following page.
 func head(next int, more bool) paged {
 	if !more {
 		return paged{}
@@ -68,7 +68,7 @@ func (p *page) answer(next int, more bool) ([]byte, error) {
 	return whole, nil
 }
 
-// lines gives those of a list from one on.
+// lines returns a page of the list's lines, beginning with line from.
 func lines[T any](list []T, from, room int, line func(to []byte, x T) []byte) ([]byte, error) {
 	p := newPage(room)
 	var text []byte
@@ -105,7 +105,7 @@ func appendFault(to []byte, f durable.Fault) []byte {
 	return append(to, '}')
 }
 
-// mostWhy keeps an explanation readable.
+// mostWhy bounds an explanation, to keep it readable.
 const mostWhy = 1 << 10
 
 func appendUnused(to []byte, u durable.Unused) []byte {

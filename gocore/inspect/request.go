@@ -1,7 +1,8 @@
-// Package inspect answers questions about stores that nobody has open here as a cache: what is in one, whether it is sound; and puts one in order.
+// Package inspect answers questions about stores on disk that this process does not use as a cache: their contents, and whether they are sound. It
+// also repairs them, removes unused files, and makes backups.
 //
-// A request is a JSON object; an answer is a line of JSON and, for some, a body behind it: lines of text or JSON, or bytes. No answer is longer than the
-// room that the caller has: what there is more of comes page by page.
+// A request is a JSON object. An answer is a line of JSON, which a body may follow: lines of text or JSON, or bytes. No answer is longer than the
+// caller's room; longer results come page by page.
 package inspect
 
 import (
@@ -15,20 +16,20 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// ErrRequest marks requests that make no sense.
+// ErrRequest marks invalid requests.
 var ErrRequest = errors.New("not a request")
 
-// Request is what is asked for. Names and paths are given as hexadecimal bytes, as not all of them are texts.
+// Request is one request. Names and paths are hexadecimal bytes, because not all of them are valid text.
 type Request struct {
 	Op      string `json:"op"`
 	Path    Bytes  `json:"path"`    // open, collect, repair, backup
 	To      Bytes  `json:"to"`      // backup: an empty directory
-	View    uint64 `json:"view"`    // open, backup: a number that the caller chooses for it; all that it is asked then
-	From    int    `json:"from"`    // the page: 0, or what the one before said
+	View    uint64 `json:"view"`    // open, backup: a number that the caller chooses for the view or backup; all later requests to it
+	From    int    `json:"from"`    // the page: 0, or the next of the previous answer
 	History Bytes  `json:"history"` // rows, row, blob
 	Key     *Key   `json:"key"`     // row, blob
 	What    string `json:"what"`    // blob: layout, meta, spans, sums or extents; findings: faults or unused
-	Head    string `json:"head"`    // histories, rows: what begins a JSON object, and lines of JSON are wanted; empty: a table
+	Head    string `json:"head"`    // histories, rows: begin of a JSON object, for lines of JSON; empty: a table
 	// check: at most one of these
 	Data  bool    `json:"data"`
 	Part  uint64  `json:"part"`
@@ -36,14 +37,14 @@ type Request struct {
 	Share float64 `json:"share"`
 	Seed  uint64  `json:"seed"`
 
-	Milliseconds int64    `json:"milliseconds"` // step, backup_step: for how long
+	Milliseconds int64    `json:"milliseconds"` // step, backup_step: duration
 	Dry          bool     `json:"dry"`          // collect
 	Victims      []Victim `json:"victims"`      // repair
 	Rebuild      bool     `json:"rebuild"`      // repair
-	Unproven     bool     `json:"unproven"`     // repair that rebuilds
+	Unproven     bool     `json:"unproven"`     // repair with rebuild
 }
 
-// Bytes are written in hexadecimal.
+// Bytes are encoded in hexadecimal.
 type Bytes string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -73,7 +74,7 @@ func (k *Key) plan() (model.Key, error) {
 	return model.TextKey(string(*k.Text)), nil
 }
 
-// Victim is a checkpoint that is to be dropped.
+// Victim is a checkpoint to drop.
 type Victim struct {
 	History Bytes  `json:"history"`
 	Key     Key    `json:"key"`

@@ -18,17 +18,17 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// Session is a store that somebody looks into, as it was when it was opened. Its methods may be called from any goroutine; they take turns.
+// Session is a view of a store as of its opening. Any goroutine may call its methods; the calls run one at a time.
 type Session struct {
 	mu        sync.Mutex
 	view      *durable.View
-	histories []catalog.HistoryInfo // by name; nil before anybody asked
-	listing   *listing              // of a history, the latest one
+	histories []catalog.HistoryInfo // by name; nil before the first request for them
+	listing   *listing              // the latest listing of a history
 	check     *durable.Check
 	summary   durable.Summary
 }
 
-// Open opens a session; nothing in the store is changed.
+// Open opens a session. It changes nothing in the store.
 func Open(o durable.Options) (*Session, error) {
 	view, err := durable.Read(o)
 	if err != nil {
@@ -37,7 +37,7 @@ func Open(o durable.Options) (*Session, error) {
 	return &Session{view: view}, nil
 }
 
-// Close ends it.
+// Close ends the session.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,10 +45,10 @@ func (s *Session) Close() error {
 	return s.view.Close()
 }
 
-// About is what there is to know before anything is asked.
+// About returns the facts about the store that are known without a request.
 func (s *Session) About() durable.About { return s.view.About() }
 
-// Ask answers a request in at most room bytes, room being at least Room.
+// Ask answers a request in at most room bytes; room must be at least Room.
 func (s *Session) Ask(q *Request, room int) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Session) Ask(q *Request, room int) ([]byte, error) {
 	return nil, fmt.Errorf("%w: op is %q", ErrRequest, q.Op)
 }
 
-// Room is the least that an answer wants.
+// Room is the least room that a caller must have for an answer.
 const Room = 1 << 20
 
 func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
@@ -95,7 +95,7 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 	})
 }
 
-// mostKeyText bounds what is said of the keys that a retention names.
+// mostKeyText bounds the text of the keys that a retention names.
 const mostKeyText = 64 << 10
 
 func appendRetention(to []byte, r *catalog.Retention) []byte {
@@ -126,7 +126,7 @@ func appendRetention(to []byte, r *catalog.Retention) []byte {
 	return append(appendBest(to, &r.Best), '}')
 }
 
-// appendBest says which checkpoints are the best. The names are short enough to be listed.
+// appendBest describes which checkpoints are the best. The names are short enough to be listed.
 func appendBest(to []byte, b *catalog.Best) []byte {
 	to = appendField(to, "best", b.Count)
 	to = append(to, `, "by": [`...)
@@ -164,13 +164,14 @@ func (s *Session) rows(q *Request, room int) ([]byte, error) {
 	return s.listing.next()
 }
 
-// rowWriter writes the lines of a listing. Rows come in runs that differ in their keys, serials and times alone: what else there is to say of one is put together once.
+// rowWriter writes the lines of a listing. Runs of rows differ only in their keys, serials and times. The text of the other columns is therefore
+// formatted once per run.
 type rowWriter struct {
 	head         string
 	run          catalog.Brief // the latest row
 	begun        bool
-	size         []byte // for people, with the columns behind it up to the serial
-	middle, tail []byte // of an object, before and behind the serial
+	size         []byte // for a table: the columns from the size up to the serial
+	middle, tail []byte // for a JSON object: the parts before and behind the serial
 }
 
 func (w *rowWriter) append(to []byte, b *catalog.Brief) []byte {
@@ -235,7 +236,7 @@ func (s *Session) row(q *Request) ([]byte, error) {
 	}, nil)
 }
 
-// blob gives bytes of what a row says, from one on: as many as there is room for.
+// blob returns bytes of one part of a row, beginning with byte q.From, as many as fit the room.
 func (s *Session) blob(q *Request, room int) ([]byte, error) {
 	row, err := s.find(q)
 	if err != nil {
@@ -289,7 +290,7 @@ func (s *Session) begin(q *Request) ([]byte, error) {
 	return s.progress(false)
 }
 
-// longestStep keeps calls short enough for who wants to end them.
+// longestStep bounds a step, so that a caller that wants to stop does not wait long.
 const longestStep = time.Minute
 
 func (s *Session) step(q *Request) ([]byte, error) {
@@ -303,7 +304,7 @@ func (s *Session) step(q *Request) ([]byte, error) {
 	return s.progress(done)
 }
 
-// enough ends a step in time.
+// enough returns a function that tells when the time of a step is over.
 func (q *Request) enough() func() bool {
 	long := time.Duration(min(max(q.Milliseconds, 1), longestStep.Milliseconds())) * time.Millisecond
 	end := time.Now().Add(long)

@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Every wait is accounted to its reason and shown in the timeline, and no other.
+// Every wait is accounted to its reason, and to no other, and appears in the timeline.
 func TestWaitsAreAccountedByReason(t *testing.T) {
 	const pause = 20 * time.Millisecond
 	for name, x := range map[string]struct {

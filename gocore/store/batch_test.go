@@ -66,7 +66,7 @@ func TestOneBadPlaceOnDiskSpoilsNoNeighbour(t *testing.T) {
 			failed++
 		}
 	}
-	if failed > 1 || bad.Fired() < 2 { // asked for again, it may have found another place
+	if failed > 1 || bad.Fired() < 2 { // the retried flush may have been written to another place
 		t.Errorf("%d checkpoints failed for one bad block, met %d times", failed, bad.Fired())
 	}
 	for k := range int64(40) {

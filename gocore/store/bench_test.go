@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// manyRegions are the arguments of a checkpoint of n regions of so many bytes.
+// manyRegions returns the arguments of a checkpoint with n regions of size bytes.
 func manyRegions(n, size int) (a CheckpointArgs) {
 	for range n {
 		a.Regions = append(a.Regions, region(make([]byte, size), a.Slot))
@@ -67,7 +67,7 @@ func BenchmarkLease(b *testing.B) {
 	}
 }
 
-// The same bytes captured, copied by a bare job, and copied by one thread.
+// The benchmark captures bytes, copies them with a bare job, and copies them with one thread.
 func BenchmarkCapture(b *testing.B) {
 	for _, size := range []int{1 << 20, 16 << 20, 64 << 20, 256 << 20} {
 		for _, sum := range []bool{false, true} {
@@ -77,7 +77,7 @@ func BenchmarkCapture(b *testing.B) {
 				s := open(b, c)
 				h := newClient(b, s, "h")
 				a := manyRegions(1, size)
-				for k := range int64(4) { // all room has been touched
+				for k := range int64(4) { // so that all slots have been prefaulted
 					capture(b, h.h, &a, k%2)
 				}
 				b.SetBytes(int64(size))
@@ -109,7 +109,7 @@ func BenchmarkCapture(b *testing.B) {
 	}
 }
 
-// Small checkpoints that all go to disk: how many a second.
+// The benchmark counts small checkpoints that are flushed to disk per second.
 func BenchmarkSmallFlushes(b *testing.B) {
 	for _, eager := range []bool{true, false} {
 		b.Run(fmt.Sprint("eager ", eager), func(b *testing.B) {
@@ -137,7 +137,7 @@ func BenchmarkSmallFlushes(b *testing.B) {
 	}
 }
 
-// Small checkpoints that all come from disk, backwards.
+// The benchmark loads small checkpoints from disk, in descending order.
 func BenchmarkSmallLoads(b *testing.B) {
 	c := cached(8<<20, 8<<30, nil)
 	c.Path = b.TempDir()
@@ -166,7 +166,7 @@ func BenchmarkSmallLoads(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "checkpoints/s")
 }
 
-// What a checkpoint that becomes durable costs a history with a rule, which drops another one for it.
+// The benchmark measures the cost of a rule of retention: each checkpoint that becomes durable makes the rule drop another.
 func BenchmarkRetention(b *testing.B) {
 	const text, meta = "", `{"step": 1200, "lr": 0.0001, "val": {"loss": 0.%d, "accuracy": 0.81}, "loss": 0.69}`
 	for name, rule := range map[string]catalog.Retention{"last": {Last: 100, Every: 1000}, "best": {Last: 100, Every: 1000, Best: bestBy(100, "val", "loss")}} {

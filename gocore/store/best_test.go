@@ -14,7 +14,7 @@ import (
 
 func bestBy(count uint64, names ...string) catalog.Best { return catalog.Best{Count: count, By: names} }
 
-// lost is the meta of a checkpoint with a loss.
+// lost returns the arguments of a checkpoint with a loss in its meta.
 func lost(loss any) CheckpointArgs {
 	return CheckpointArgs{Meta: fmt.Appendf(nil, `{"val": {"loss": %v}}`, loss)}
 }
@@ -31,13 +31,14 @@ func (c *client) putLost(k int64, loss any) {
 	}
 }
 
-// sorted are the keys that are there.
+// sorted returns the keys that the history has.
 func (c *client) sorted() []int64 {
 	c.t.Helper()
 	return slices.Sorted(slices.Values(c.numbers()))
 }
 
-// The best stay beside what the other rules keep, whichever checkpoints come, go, and are written again; whoever opens the store next keeps the same.
+// A rule keeps the best checkpoints beside those of its other clauses, whichever checkpoints are written, dropped and rewritten. A store that is
+// opened later keeps the same.
 func TestRetentionKeepsTheBest(t *testing.T) {
 	for _, outlives := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", outlives), func(t *testing.T) {
@@ -58,17 +59,17 @@ func TestRetentionKeepsTheBest(t *testing.T) {
 				t.Fatal(err)
 			}
 			wants(h, 1, 3, 4)
-			h.putLost(5, 0.5) // no better than those that were there before
+			h.putLost(5, 0.5) // no better than the earlier ones
 			wants(h, 1, 3, 5)
 			h.putLost(6, "NaN")
 			wants(h, 1, 3, 6)
-			h.putLost(1, 0.8) // it was one of the best, and is the latest
+			h.putLost(1, 0.8) // it was one of the best, and is now the latest
 			wants(h, 1, 3)
 			h.putLost(7, 0.4)
 			wants(h, 3, 7)
 			h.putLost(8, 0.6)
 			wants(h, 3, 7, 8)
-			h.drop(7) // 8 stays as the latest, and is one of the best now
+			h.drop(7) // 8 stays as the latest, and becomes one of the best
 			h.putLost(9, 2)
 			wants(h, 3, 8, 9)
 			if outlives {
@@ -89,7 +90,7 @@ func TestRetentionKeepsTheBest(t *testing.T) {
 	}
 }
 
-// In a durable store nothing goes for a better one that is not durable yet.
+// In a durable store a rule drops nothing for a better checkpoint that is not durable yet.
 func TestTheBestWaitForDurability(t *testing.T) {
 	x := newCommitting(t)
 	if err := x.h.Retain(catalog.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
@@ -116,14 +117,14 @@ func TestTheBestWaitForDurability(t *testing.T) {
 	}
 }
 
-// Nor does a rule count what is not durable that comes when it is in memory already.
+// A rule that is set while a better checkpoint lies in memory does not count that one before it is durable.
 func TestRetentionCountsWhatIsDurable(t *testing.T) {
 	fs := vfs.NewMem(64 << 20)
 	c := stored(4<<20, 16<<20, fs)
 	h := newClient(t, reopened(t, c), "h")
 	h.mustPut(1, random(3000, 1))
 	h.putLost(2, 0.5)
-	if _, err := h.putArgs(3, random(3000, 3), lost(0.1)); err != nil { // lazily flushed: it stays in memory
+	if _, err := h.putArgs(3, random(3000, 3), lost(0.1)); err != nil { // flushed lazily: it stays in memory
 		t.Fatal(err)
 	}
 	if err := h.h.Retain(catalog.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
@@ -144,7 +145,7 @@ func TestRetentionCountsWhatIsDurable(t *testing.T) {
 	}
 }
 
-// Checkpoints of many rows, which are not made records of when the store is opened, are compared by what the catalog says.
+// Checkpoints that have no record after the open are ranked by their meta in the catalog.
 func TestTheBestOfWhatIsAsleep(t *testing.T) {
 	c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
 	c.LazyRows, c.Flush = true, "eager"
@@ -166,8 +167,8 @@ func TestTheBestOfWhatIsAsleep(t *testing.T) {
 	}
 }
 
-// Whenever the power goes: there are as many that are as good, and as many that are as late, as of those that are known to be durable the rule keeps; and the next
-// store and what clears it up agree with the rule.
+// The rule keeps a number of best and of last checkpoints among those known to be durable. Whenever the power fails, the store has as many that are as
+// good, and as many that are as late. The next store, and the clean-up after it, agree with the rule.
 func TestNoCrashCostsTheBest(t *testing.T) {
 	rounds := int64(60)
 	if testing.Short() {
@@ -215,7 +216,7 @@ func TestNoCrashCostsTheBest(t *testing.T) {
 	}
 }
 
-// foundIn are the keys that a store finds in what a crash has left, and how many of them are dropped by what clears up behind it.
+// foundIn returns the keys that a store finds after a crash, and the number of those that the clean-up after it drops.
 func foundIn(t *testing.T, c Config) (found []int64, dropped int) {
 	t.Helper()
 	s, err := Open(c)
@@ -231,7 +232,7 @@ func foundIn(t *testing.T, c Config) (found []int64, dropped int) {
 	return found, got.Dropped
 }
 
-// asGood tells whether the i-th smallest of what was found is no larger than that of what there was, for as many as count, by a number of each.
+// asGood tells whether, for the first count ranks, the i-th smallest value of found is no larger than that of were.
 func asGood(found, were []int64, count uint64, by func(k int64) int64) bool {
 	sorted := func(keys []int64) (all []int64) {
 		for _, k := range keys {

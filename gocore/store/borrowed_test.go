@@ -19,7 +19,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// stays makes a checkpoint whose source stays; the call must not wait for the device.
+// stays makes a checkpoint with a borrowed source. The call must not wait for the device.
 func (c *client) stays(b *board, k int64, regions ...model.Region) Outcome {
 	c.t.Helper()
 	var out Outcome
@@ -55,7 +55,7 @@ func (c *client) untilCaptured(out Outcome) {
 	eventually(c.t, "it is captured", func() bool { return c.state(out).Captured })
 }
 
-// usedOn is how many bytes of the device's tier were in use at most.
+// usedOn returns the largest number of bytes of the device's tier that were in use.
 func (c *client) usedOn() int64 {
 	c.t.Helper()
 	st, err := c.s.Stats()
@@ -65,13 +65,13 @@ func (c *client) usedOn() int64 {
 	return st.Tiers["device"].HighWater
 }
 
-// zero overwrites memory of the device from a stream that nothing orders against the store's.
+// zero overwrites memory of the device from a stream that is not ordered against the store's streams.
 func (b *board) zero(at device.Address, n int) {
 	b.check(b.dev.Borrow(b.foreign()).Copy(at, b.upload(make([]byte, n)), int64(n)))
 }
 
-// What the device's tier has room for takes none of it: the call returns at once, a transfer takes the bytes when the caller's stream has
-// come to them, and until the ticket says so nobody may touch them. Who asks for them meanwhile waits.
+// A checkpoint with a borrowed source takes no room in the device's tier. The call returns at once, and a transfer reads the bytes after the caller's
+// stream has filled them. No one may overwrite the bytes before the ticket permits it. A restore meanwhile waits.
 func TestSourceStaysTakesNoRoomOnTheDevice(t *testing.T) {
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond})
 	s := open(t, b.config(8<<20, 64<<20, 4<<20))
@@ -110,7 +110,7 @@ func TestSourceStaysTakesNoRoomOnTheDevice(t *testing.T) {
 	drained(t, s)
 }
 
-// Whatever lies how and where, with and without pinned memory and checksums; what comes back has been verified with the latter.
+// Regions of all kinds are borrowed, with and without pinned memory and checksums. With checksums the restored bytes have been verified.
 func TestSourcesOfAllKindsStay(t *testing.T) {
 	for _, pinning := range []string{"off", "direct"} {
 		for _, checksum := range []bool{true, false} {
@@ -132,9 +132,9 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 						regions = append(regions, onDevice(at+device.Address(i%2*7), n, offset))
 						offset += (int64(n)+63)&^63 + 64
 					}
-					here := random(5000, uint64(k)) // of the host
+					here := random(5000, uint64(k)) // in host memory
 					regions, want = append(regions, region(bytes.Clone(here), offset)), append(want, here)
-					rows := random(300*24, uint64(k)) // that do not lie together
+					rows := random(300*24, uint64(k)) // not contiguous
 					wide := make([]byte, 300*48)
 					for i := range 300 {
 						copy(wide[i*48:], rows[i*24:(i+1)*24])
@@ -173,8 +173,8 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 	}
 }
 
-// A version that goes before a transfer has come to it gives its source back at once: nobody reads it any more, whatever its stream does
-// later, whether it was dropped, replaced or cleared. The double would see the read, as nothing orders it.
+// A version that is dropped, replaced or cleared before a transfer has begun to read its source returns the source at once. No transfer reads it
+// later, whatever the caller's stream does. The driver's double would detect such a read, as it would not be ordered.
 func TestSourceOfWhatIsGoneIsGivenBack(t *testing.T) {
 	for name, goes := range map[string]func(c *client, b *board, k int64){
 		"dropped":  func(c *client, _ *board, k int64) { c.drop(k) },
@@ -216,7 +216,7 @@ func TestSourceOfWhatIsGoneIsGivenBack(t *testing.T) {
 	}
 }
 
-// A transfer under way when its source is asked back ends with the cut that it is at.
+// A transfer in progress ends with its current cut when the caller takes the source back.
 func TestSourceGivenBackInTheMiddle(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 300 * time.Microsecond})
 	s := open(t, b.config(8<<20, 0, 4<<20))
@@ -231,13 +231,13 @@ func TestSourceGivenBackInTheMiddle(t *testing.T) {
 		if st := c.state(out); !st.Gone || !st.Captured {
 			t.Fatalf("its source is not free: %+v", st)
 		}
-		b.fill(at, make([]byte, size)) // in the order of what filled it, and of nothing of the store's
+		b.fill(at, make([]byte, size)) // ordered behind the work that filled it, and behind no work of the store
 	}
 	drained(t, s)
 }
 
-// The store closes while captures, of versions dropped at once among them, wait for the caller's stream: everything is given back, and
-// nothing is read afterwards.
+// The store closes while captures wait for the caller's stream. Some of their versions were dropped at once. All resources are released, and no
+// source is read afterwards.
 func TestCloseWithSourcesThatStay(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	cfg := b.config(8<<20, 64<<20, 4<<20)
@@ -250,7 +250,7 @@ func TestCloseWithSourcesThatStay(t *testing.T) {
 	for k := range int64(8) {
 		c.stays(b, k, onDevice(at, size, 0))
 		if k%2 == 1 {
-			c.drop(k) // and nobody asks its ticket
+			c.drop(k) // and no caller polls its ticket
 		}
 	}
 	fd := eventfd(t)
@@ -266,7 +266,7 @@ func TestCloseWithSourcesThatStay(t *testing.T) {
 	eventually(t, "all events are given back", func() bool { return !strings.Contains(fmt.Sprint(b.driver.Alive()), "event") })
 }
 
-// The device is lost before a transfer has the bytes: the ticket says so, and so does who waits for the bytes.
+// The device is lost before a transfer has the bytes. The ticket reports it, and so does a restore that waits for the bytes.
 func TestSourceThatStaysIsLost(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s, err := Open(b.config(8<<20, 0, 4<<20))
@@ -287,7 +287,7 @@ func TestSourceThatStaysIsLost(t *testing.T) {
 		t.Fatalf("captured by a stream that stands still: %v %v", code, err)
 	}
 	b.driver.Lose(0, 0)
-	open() // a real device ends what is running
+	open() // a real device ends the work in progress
 	_, _, err = c.tryStays(b, 20, &Outcome{}, onDevice(at, size, 0))
 	wants(t, err, status.DeviceLost)
 	wants(t, drive(t, waiting, code, c.fd, &Outcome{}), status.DeviceLost)
@@ -303,12 +303,12 @@ func TestSourceThatStaysIsLost(t *testing.T) {
 		t.Fatalf("what had reached the host does not come back: %v", err)
 	}
 	fd := eventfd(t)
-	_ = driveClose(t, s.Close(fd), fd) // the driver's refusals are no news
+	_ = driveClose(t, s.Close(fd), fd) // the driver's errors are expected
 }
 
-// Any call of the driver that fails on the way fails the one checkpoint, with its place, and nothing else.
+// A driver call that fails during a transfer from a borrowed source fails this one checkpoint, with its tier, and nothing else.
 func TestStraightWayFails(t *testing.T) {
-	// The second event is that of who waits for the application's stream, and there is another way to do that.
+	// The second event is recorded for the wait for the application's stream, for which there is a fallback.
 	for call, skips := range map[string][]int{"Copy": {0, 1}, "Launch": {0}, "RecordEvent": {0, 2, 3}} {
 		for _, skip := range skips {
 			t.Run(fmt.Sprint(call, " ", skip), func(t *testing.T) {
@@ -345,7 +345,8 @@ func TestStraightWayFails(t *testing.T) {
 	}
 }
 
-// A host tier that leases fill is passed by: to the disk, or, where there is none that has room, the checkpoint is captured as others are.
+// A host tier full of leases is bypassed. The checkpoint goes to the disk, or, without a disk that has room, it is captured as one without a borrowed
+// source.
 func TestSourceStaysWhereTheHostIsFull(t *testing.T) {
 	for name, disk := range map[string]int64{"with a disk": 64 << 20, "with a full disk": 4 << 20, "without": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -388,10 +389,10 @@ func TestSourceStaysWhereTheHostIsFull(t *testing.T) {
 	}
 }
 
-// Room that was still to come when the call returned may not come: then the device's is taken after all, or, where there is none, the ticket
-// says so, and whoever waits for the bytes.
+// Room in the host tier that was expected when the call returned may not become available. Then the checkpoint takes room in the device's tier. If
+// there is none, the ticket and the callers that wait for the bytes get the error.
 func TestSourceStaysAndTheHostFillsUp(t *testing.T) {
-	for name, budget := range map[string]int64{"room on the device": 2 << 20, "none": 1 << 20} { // the device's memory comes by 2 MiB
+	for name, budget := range map[string]int64{"room on the device": 2 << 20, "none": 1 << 20} { // the device's memory is mapped by 2 MiB
 		t.Run(name, func(t *testing.T) {
 			b, gate := gated(t, double.Config{Delay: 50 * time.Microsecond})
 			s := open(t, b.config(2<<20, 0, budget))
@@ -402,7 +403,7 @@ func TestSourceStaysAndTheHostFillsUp(t *testing.T) {
 			open := gate(b.stream)
 			first, second := c.stays(b, 1, onDevice(at, size, 0)), c.stays(b, 2, onDevice(at, size, 0))
 			here := random(900, 2)
-			third := c.stays(b, 3, onDevice(at, size, 0), region(here, size+32)) // there is no room for it, but something moves
+			third := c.stays(b, 3, onDevice(at, size, 0), region(here, size+32)) // there is no room for it, but transfers in progress may make some
 			if c.state(third).Gone {
 				t.Fatal("refused while room may be made")
 			}
@@ -443,7 +444,7 @@ func TestSourceStaysAndTheHostFillsUp(t *testing.T) {
 	}
 }
 
-// A stream that is being captured into a graph takes no mark: the checkpoint is refused and the old version stays.
+// A stream that is being captured into a graph accepts no event. The checkpoint is refused, and the old version stays.
 func TestSourceStaysBehindARecordingStream(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	s := open(t, b.config(8<<20, 0, 2<<20))
@@ -457,7 +458,7 @@ func TestSourceStaysBehindARecordingStream(t *testing.T) {
 	drained(t, s)
 }
 
-// Two devices: what waits for a stream of one does not hold up the other's.
+// With two devices, a source that waits for a stream of one device does not delay the other's.
 func TestSourcesOfTwoDevicesStay(t *testing.T) {
 	b, gate := gated(t, double.Config{Devices: 2})
 	cfg := b.config(16<<20, 64<<20, 2<<20)
@@ -494,7 +495,7 @@ func TestSourcesOfTwoDevicesStay(t *testing.T) {
 	drained(t, s)
 }
 
-// While a disk stands still under a host tier that is full, sources wait for room, and nobody else does.
+// While the disk is stalled under a full host tier, borrowed sources wait for room, and no other call does.
 func TestSourceStaysUntilTheDiskMakesRoom(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	fs, rule := blocked(vfs.OpWrite, 64<<20)
@@ -525,7 +526,7 @@ func TestSourceStaysUntilTheDiskMakesRoom(t *testing.T) {
 	drained(t, s)
 }
 
-// A disk that fails under a host tier that is full of what it did not take makes no difference to what the device has room for.
+// The disk fails under a host tier that is full of dirty checkpoints. Checkpoints that fit the device's tier are not affected.
 func TestSourceStaysOverADiskThatFails(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	cfg := b.config(2<<20, 64<<20, 2<<20)
@@ -563,7 +564,7 @@ func TestSourceStaysOverADiskThatFails(t *testing.T) {
 	drained(t, s)
 }
 
-// What was asked for before it was captured comes up to the device by itself, when it is.
+// A checkpoint that was hinted before its capture is prefetched to the device once it is captured.
 func TestSourceStaysAndIsPrefetched(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(8<<20, 64<<20, 4<<20))

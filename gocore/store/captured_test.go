@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// A checkpoint says when its capture was called, also when it was found on disk; a version that replaces it says its own time.
+// A checkpoint reports the time of the call that captured it, also after the store was reopened. A version that replaces it reports its own time.
 func TestCheckpointsSayWhenTheyWereCaptured(t *testing.T) {
 	for _, lazy := range []bool{false, true} {
 		t.Run(fmt.Sprint("lazy ", lazy), func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestCheckpointsSayWhenTheyWereCaptured(t *testing.T) {
 			}
 			s := open(t, c)
 			a := newClient(t, s, "h")
-			for i, k := range []int64{3, 1, 2, 1} { // 1 goes back a second time
+			for i, k := range []int64{3, 1, 2, 1} { // 1 is written a second time
 				out := a.mustPut(k, random(1000, uint64(i)))
 				want[k] = at.UnixNano()
 				if err := a.wait(out.Ticket, status.TierDisk); err != nil {
@@ -39,7 +39,7 @@ func TestCheckpointsSayWhenTheyWereCaptured(t *testing.T) {
 			}
 			look(s)
 			shut(t, s)
-			at = at.Add(-time.Hour) // a clock that was put back changes nothing of what is stored
+			at = at.Add(-time.Hour) // setting the clock back does not change stored times
 			look(reopened(t, c))
 		})
 	}

@@ -15,10 +15,10 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// causePause is how long the tests of causes keep somebody waiting.
+// causePause is how long the tests of causes let a caller or stream wait.
 const causePause = 80 * time.Millisecond
 
-// statsCauses are the store's waits by cause; each sum is that of its causes.
+// statsCauses returns the store's waits by cause, and checks that each sum is the sum of its causes.
 func statsCauses(t testing.TB, s *Store) WaitCauses {
 	t.Helper()
 	st, err := s.Stats()
@@ -35,7 +35,7 @@ func statsCauses(t testing.TB, s *Store) WaitCauses {
 	return c
 }
 
-// stopwatch tells the time that a test has slept from the rest of its time.
+// stopwatch separates the time that a test has slept from the rest of its time.
 type stopwatch struct {
 	began time.Time
 	slept time.Duration
@@ -49,7 +49,7 @@ func (w *stopwatch) sleep() {
 	w.slept += time.Since(began)
 }
 
-// only checks that one cause has the time that the test has slept, and that others have no part of that, however slow the machine is.
+// only checks that one cause has the time that the test has slept, and that the other causes have no part of it, however slow the machine is.
 func (w *stopwatch) only(t testing.TB, what string, got Causes, cause func(*Causes) *int64) {
 	t.Helper()
 	rest := time.Since(w.began) - w.slept
@@ -65,10 +65,10 @@ func byReader(c *Causes) *int64 { return &c.Reader }
 func byFull(c *Causes) *int64   { return &c.Full }
 func byOther(c *Causes) *int64  { return &c.Other }
 
-// inCalls are the causes that captures meet in their calls, by what keeps their room.
+// inCalls maps each blocker to the cause under which a capture's wait in its call is counted.
 var inCalls = map[engine.Blocker]func(*Causes) *int64{engine.ByFlush: byFlush, engine.ByReader: byReader, engine.ByFull: byFull}
 
-// slowFlushes puts a gate before the next copy that the store does in a stream of its own, once it is armed, and counts those behind it.
+// slowFlushes puts a gate before the next copy in a stream of the store, once it is armed, and counts the copies behind the gate.
 type slowFlushes struct {
 	cuda.Driver
 	callers uint64
@@ -89,7 +89,7 @@ func (d slowFlushes) Copy(c cuda.Context, to, from cuda.Pointer, n int64, s cuda
 	return err
 }
 
-// A caller's stream waits on the device: for what, is told apart.
+// The wait of a caller's stream on the device is counted under its cause.
 func TestCausesOnTheDevice(t *testing.T) {
 	const size = 1_300_000 // the device's tier has room for one
 	t.Run("restore behind a flush", func(t *testing.T) {
@@ -163,10 +163,10 @@ func captureBehind(b *board, c *client, size int, open func(), cause func(*Cause
 	watch.only(b.t, "the stream of the capture", statsCauses(b.t, c.s).DeviceCapture, cause)
 }
 
-// A capture waits in its call for room: for what, is told apart.
+// The wait of a capture for room, in its call, is counted under its cause.
 func TestCausesInTheCall(t *testing.T) {
 	const size = 1_300_000
-	// waits lets a capture wait that has begun, and ends it: it is to have waited for that one cause.
+	// waits lets a capture wait that has begun, and ends its wait. All of the wait must be counted under one cause.
 	waits := func(t *testing.T, watch *stopwatch, c *client, op *Op, code status.Code, err error, end func(), by engine.Blocker) {
 		t.Helper()
 		if err != nil || code != status.Pending {
@@ -187,7 +187,7 @@ func TestCausesInTheCall(t *testing.T) {
 	t.Run("flush from a device", func(t *testing.T) {
 		b, gate := gated(t, double.Config{})
 		c := newClient(t, open(t, b.config(8<<20, 0, 2<<20)), "h")
-		end := gate(b.stream) // the flush cannot begin before the device has taken what it flushes
+		end := gate(b.stream) // the flush cannot begin before the device has copied the bytes to flush
 		_, err := c.putOn(b, 0, b.alloc(size), size)
 		b.check(err)
 		watch := newStopwatch()
@@ -226,7 +226,7 @@ func TestCausesInTheCall(t *testing.T) {
 	})
 }
 
-// A wait whose cause changes is divided.
+// A wait whose cause changes is divided among its causes.
 func TestCausesOfOneWait(t *testing.T) {
 	const size = 1_300_000
 	fs, rule := blocked(vfs.OpWrite, 64<<20)
@@ -241,7 +241,7 @@ func TestCausesOfOneWait(t *testing.T) {
 		t.Fatal(code, err)
 	}
 	watch.sleep()
-	release(t, lease) // now it can be flushed, but the disk stands still
+	release(t, lease) // now the checkpoint can be flushed, but the disk is stalled
 	watch.sleep()
 	rule.Release()
 	if err := drive(t, op, code, c.fd, &Outcome{}); err != nil {

@@ -19,10 +19,10 @@ import (
 	"velocpy/gocore/model"
 )
 
-// hang is how long anything may take before a test says that it hangs.
+// hang is the time after which a test reports that an operation hangs.
 const hang = 8 * time.Second
 
-// client drives a store as the shim does. It belongs to one goroutine.
+// client drives a store as the shim does. One goroutine uses it.
 type client struct {
 	t  testing.TB
 	s  *Store
@@ -30,7 +30,7 @@ type client struct {
 	fd int32
 }
 
-// open opens a store, and sees to it that nothing of it is left when the test ends.
+// open opens a store, and checks at the end of the test that it has released all memory and files.
 func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(c)
@@ -44,17 +44,17 @@ func open(t testing.TB, c Config) *Store {
 	return s
 }
 
-// durably makes the disk tiers of all tests outlive their stores, where a test does not say otherwise.
+// durably makes the disk tiers of all tests outlive their stores, unless a test decides otherwise.
 var durably = flag.Bool("durably", false, "durable disk tiers")
 
-// cached is a configuration whose disk is in memory.
+// cached returns a configuration whose disk is in memory.
 func cached(host, disk int64, fs vfs.FS) Config {
 	c := Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
 	if host > 0 {
 		c.Host = &host
 	}
 	if disk > 0 {
-		_, faulty := fs.(*vfs.Faulty) // its rules are about a scratch file
+		_, faulty := fs.(*vfs.Faulty) // its rules expect a scratch file
 		c.Disk, c.Durable = &disk, *durably && !faulty
 	}
 	return c
@@ -78,10 +78,10 @@ func driveClose(t testing.TB, op *Op, fd int32) error {
 	return err
 }
 
-// leaked is what failed tests have left mapped.
+// leaked is the number of bytes that failed tests have left mapped.
 var leaked int64
 
-// mapped is the memory in use, without what the driver's double keeps to find out who uses it too late.
+// mapped returns the mapped memory, without the memory that the driver's double keeps to detect use after free.
 func mapped() int64 { return memory.Total() - memory.InUse(double.Purpose) }
 
 // gone checks that no memory is mapped and no file is open any more.
@@ -99,7 +99,7 @@ func gone(t testing.TB, c Config) {
 	}
 }
 
-// eventually waits until something is so, which has to happen by itself.
+// eventually waits until a condition holds that must come true without further calls.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(hang); !so(); time.Sleep(50 * time.Microsecond) {
@@ -109,7 +109,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// drained clears all histories and checks that nothing is left of what they held.
+// drained clears all histories and checks that the store holds none of their memory.
 func drained(t testing.TB, s *Store) {
 	t.Helper()
 	s.mu.Lock()
@@ -153,10 +153,10 @@ func eventfd(t testing.TB) int32 {
 	return int32(fd)
 }
 
-// rung waits a while for the bell, and takes its count.
+// rung waits at most so long for the eventfd, and resets its counter.
 func rung(fd int32, milliseconds int) bool {
 	p := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
-	for end := time.Now().Add(time.Duration(milliseconds) * time.Millisecond); ; { // signals of the runtime's interrupt it
+	for end := time.Now().Add(time.Duration(milliseconds) * time.Millisecond); ; { // signals of the Go runtime interrupt the poll
 		left := time.Until(end).Milliseconds()
 		if _, err := unix.Poll(p, int(max(left, 0))); err != unix.EINTR || left <= 0 {
 			break
@@ -167,8 +167,8 @@ func rung(fd int32, milliseconds int) bool {
 	return n == 8
 }
 
-// drive steps an operation until it ends; nothing may take longer than the hang guard, and nobody has to be asked twice: a wait without
-// a ring is a lost wake-up.
+// drive steps an operation until it ends. No wait may take longer than hang. After each Pending it waits for the eventfd: without a notification, the
+// wake-up was lost.
 func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error {
 	t.Helper()
 	var err error
@@ -202,7 +202,7 @@ func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op
 	return c.h.Checkpoint(&a, out)
 }
 
-// write makes a checkpoint of anything.
+// write makes a checkpoint with any arguments.
 func (c *client) write(a *CheckpointArgs) (Outcome, error) {
 	c.t.Helper()
 	var out Outcome
@@ -246,7 +246,7 @@ func (c *client) get(k int64, n int, a RestoreArgs) ([]byte, Outcome, error) {
 	return p, out, err
 }
 
-// mustGet restores a checkpoint and compares it.
+// mustGet restores a checkpoint and compares its bytes.
 func (c *client) mustGet(k int64, want []byte, a RestoreArgs) {
 	c.t.Helper()
 	got, _, err := c.get(k, len(want), a)
@@ -258,7 +258,7 @@ func (c *client) mustGet(k int64, want []byte, a RestoreArgs) {
 	}
 }
 
-// lease restores to a lease and uses it.
+// lease restores to a lease and takes it.
 func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 	c.t.Helper()
 	l, out, err := c.untaken(k, a)
@@ -268,7 +268,7 @@ func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 	return l, out, err
 }
 
-// untaken is lease without the use.
+// untaken is lease without Take.
 func (c *client) untaken(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 	c.t.Helper()
 	var out Outcome
@@ -305,7 +305,7 @@ func (c *client) drop(k int64) {
 	}
 }
 
-// view is what a lease shows.
+// view returns the first bytes of a lease.
 func view(l *Lease, n int) []byte { return unsafe.Slice((*byte)(l.Base), n) }
 
 func release(t testing.TB, l *Lease) {
@@ -332,7 +332,7 @@ func random(n int, seed uint64) []byte {
 	return p
 }
 
-// jitter delays calls at random, so that everything overtakes everything.
+// jitter delays calls at random, so that their order varies.
 type jitter struct {
 	vfs.FS
 	most time.Duration

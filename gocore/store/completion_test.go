@@ -13,7 +13,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// sums and a mark of nobody's, which count what becomes of them.
+// counted counts the calls to checksums or to an event that no device has.
 type counted struct{ fetched, taken, discarded, dropped int }
 
 func (c *counted) Fetch(device.Lane) error { c.fetched++; return nil }
@@ -26,7 +26,7 @@ func (c *counted) Of(device.Lane) bool     { return false }
 func (c *counted) Keep() device.Mark       { return c }
 func (c *counted) Drop()                   { c.dropped++ }
 
-// Checksums whose way to the host has no mark behind it are given to nobody else: they may still be on it.
+// Checksums whose copy to the host has no event behind it are not discarded for reuse, because the copy may still run.
 func TestChecksumsAstray(t *testing.T) {
 	for _, astray := range []bool{false, true} {
 		c := &counted{}
@@ -41,10 +41,10 @@ func TestChecksumsAstray(t *testing.T) {
 	}
 }
 
-// markless is a lane that cannot be marked.
+// markless is a lane in which no event can be recorded at first.
 type markless struct {
 	device.Lane
-	marks int // until it can
+	marks int // attempts until it can
 	mark  device.Mark
 }
 
@@ -55,7 +55,8 @@ func (l *markless) Mark() (device.Mark, error) {
 	return l.mark, nil
 }
 
-// They go astray when there is no mark behind their way, after a second attempt; then, as with any other failure, the next one settles.
+// Checksums are marked lost when a second attempt to record an event behind their copy fails. After that, as after any other failure, the next
+// goroutine completes the capture.
 func TestChecksumsGoAstray(t *testing.T) {
 	for failures := range 4 {
 		sums, behind := &counted{}, &counted{}
@@ -78,13 +79,13 @@ func TestChecksumsGoAstray(t *testing.T) {
 	}
 }
 
-// A flush that cannot mark the way of its checksums fails, and the next one fetches them again.
+// A flush that cannot record an event behind its checksums fails, and the next one fetches them again.
 func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
 	c := newClient(t, open(t, b.config(8<<20, 0, 2<<20)), "h")
 	const size = 600_000
 	c.mustPutOn(b, 1, random(size, 1))
-	b.check(c.wait(0, status.TierNone)) // nobody marks anything to sleep behind it
+	b.check(c.wait(0, status.TierNone)) // no goroutine records an event to wait for
 	coming := func() *pendingCapture {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()

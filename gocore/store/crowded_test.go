@@ -10,7 +10,7 @@ import (
 
 const slotBytes = 1 << 20
 
-// Every tier is full of checkpoints that live nowhere else: each of them can be lent all the same.
+// Every tier is full of checkpoints that have no other copy. Each of them can be lent all the same.
 func TestLeasePassesAHostThatCannotBeEmptied(t *testing.T) {
 	s := open(t, cached(4*slotBytes, 4*slotBytes, vfs.NewMem(8*slotBytes)))
 	c := newClient(t, s, "h")
@@ -34,7 +34,7 @@ func TestLeasePassesAHostThatCannotBeEmptied(t *testing.T) {
 	}
 }
 
-// A store without room for two versions of a slot replaces the old one; but not while somebody reads it.
+// A store without room for two versions of a slot replaces the old one, but not while it is being read.
 func TestRewriteInAFullHost(t *testing.T) {
 	s := open(t, cached(4*slotBytes, 0, nil))
 	c := newClient(t, s, "h")

@@ -9,8 +9,8 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// TestLateSourcesHoldNobodyUp: sources that stay, whose stream has not come to them, leave the workers to others, also to those without whom that
-// stream would never come by.
+// TestLateSourcesHoldNobodyUp: borrowed sources that the caller's stream has not filled yet leave the workers to other transfers. The stream itself
+// may wait for those transfers.
 func TestLateSourcesHoldNobodyUp(t *testing.T) {
 	for _, disk := range []int64{0, 128 << 20} {
 		t.Run(fmt.Sprintf("disk of %d", disk), func(t *testing.T) {
@@ -32,11 +32,11 @@ func TestLateSourcesHoldNobodyUp(t *testing.T) {
 			var aside []*engine.Transfer
 			eventually(t, "the workers come to them", func() bool {
 				aside = putAside(s)
-				return len(aside) >= late-1 // of the one dropped it may have begun
+				return len(aside) >= late-1 // of the dropped one, the transfer may have begun
 			})
 			from := b.alloc(1 << 20)
 			b.fill(from, random(1<<20, 2))
-			for k := range int64(12) { // into a tier of four: eight have to go down meanwhile
+			for k := range int64(12) { // into a tier with room for four: eight have to be flushed meanwhile
 				_, err := c.putOn(b, k, from, 1<<20)
 				b.check(err)
 			}
@@ -60,7 +60,7 @@ func TestLateSourcesHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// putAside are the transfers that wait for their sources, for the engine as for the store.
+// putAside returns the transfers that both the store and the engine know as waiting for their sources.
 func putAside(s *Store) (all []*engine.Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func putAside(s *Store) (all []*engine.Transfer) {
 	return all
 }
 
-// TestCloseWithLateSources: nothing of them is left behind, whether their stream comes by or not before the store has gone.
+// TestCloseWithLateSources: Close leaves nothing of them behind, whether or not the stream fills them before the store has gone.
 func TestCloseWithLateSources(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("open before ", before), func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// board is a device as an application uses it beside a store: memory and a stream of its own. The driver is the double: what is not
-// ordered shows as wrong bytes.
+// board is a device as an application uses it beside a store, with memory and a stream of the application. The driver is the double, so that a
+// missing order between streams shows as wrong bytes.
 type board struct {
 	t      testing.TB
 	driver *double.Driver
@@ -68,7 +68,7 @@ func newBoard(t testing.TB, cfg double.Config) *board {
 	return b
 }
 
-// alloc gives n bytes of the device's memory.
+// alloc returns n bytes of the device's memory.
 func (b *board) alloc(n int) device.Address {
 	b.t.Helper()
 	at := b.arena.Base() + device.Address(b.used)
@@ -85,16 +85,16 @@ func (b *board) check(err error) {
 	}
 }
 
-// fill queues a write of bytes into the application's stream.
+// fill queues a write of bytes in the application's stream.
 func (b *board) fill(at device.Address, p []byte) {
 	b.t.Helper()
 	if len(p) > 0 {
-		b.check(b.dev.Borrow(b.stream).Copy(at, device.AddressOf(p), int64(len(p)))) // pageable: read when the call returns
+		b.check(b.dev.Borrow(b.stream).Copy(at, device.AddressOf(p), int64(len(p)))) // pageable: the driver has read it when the call returns
 		runtime.KeepAlive(p)
 	}
 }
 
-// follow makes the application's stream wait for what is queued in another lane.
+// follow makes the application's stream wait for the work that is queued in another lane.
 func (b *board) follow(lane device.Lane) {
 	b.t.Helper()
 	m, err := lane.Mark()
@@ -103,7 +103,7 @@ func (b *board) follow(lane device.Lane) {
 	m.Drop()
 }
 
-// look reads bytes back, behind everything in the application's stream.
+// look reads bytes back, behind all work in the application's stream.
 func (b *board) look(at device.Address, n int) []byte {
 	b.t.Helper()
 	p := make([]byte, n)
@@ -152,8 +152,8 @@ func (c *client) restoreTo(k int64, a RestoreArgs) (Outcome, error) {
 	return out, err
 }
 
-// The source is overwritten right behind every checkpoint, and the destination right behind every look at it, all in the
-// application's stream and nowhere waited for; the history is many times larger than the device's tier, and than the host's.
+// The application overwrites the source after each checkpoint, and the destination after each look at it. It does so in its own stream and never
+// waits. The history is many times larger than the device's tier and the host's.
 func TestHistoryOnADeviceComesBackExactly(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"prompt": 0, "late": 100 * time.Microsecond} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestHistoryOnADeviceComesBackExactly(t *testing.T) {
 	}
 }
 
-// A lease on a device is the slot itself; its room is written only behind every stream that read it.
+// A lease on a device is the slot itself. The slot is overwritten only behind every stream that read it.
 func TestLeaseOnADevice(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 3})
 	s := open(t, b.config(8<<20, 0, 2<<20))
@@ -214,10 +214,10 @@ func TestLeaseOnADevice(t *testing.T) {
 		if !bytes.Equal(read, random(size, uint64(k))[1000:2000]) {
 			t.Fatal("read differs")
 		}
-		lane := b.dev.Borrow(uint64(other)) // the reader whose mark must not be forgotten
+		lane := b.dev.Borrow(uint64(other)) // a reader whose event the store must not lose
 		b.check(lane.Copy(seen, device.Address(l.Base), size))
 		b.check(l.Release(b.stream, uint64(other)))
-		for j := range 4 { // into the room that was given back
+		for j := range 4 { // into the slot that was given back
 			b.fill(src, random(size, uint64(100+j)))
 			if _, err := c.putOn(b, int64(100+j), src, size); err != nil {
 				t.Fatal(err)
@@ -230,7 +230,7 @@ func TestLeaseOnADevice(t *testing.T) {
 	}
 }
 
-// debugged is a store in debug mode with so many checkpoints of random bytes on a device.
+// debugged returns a store in debug mode with n checkpoints of random bytes on a device.
 func debugged(t *testing.T, checksum bool, n int64, size int) (*board, *Store, *client) {
 	t.Helper()
 	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond, Seed: 5})
@@ -248,7 +248,7 @@ func debugged(t *testing.T, checksum bool, n int64, size int) (*board, *Store, *
 	return b, s, c
 }
 
-// lent is a lease on a device, for the board's stream.
+// lent returns a lease on a device, for the board's stream.
 func (c *client) lent(b *board, k int64, a RestoreArgs) *Lease {
 	b.t.Helper()
 	a.Streams = []uint64{b.stream}
@@ -257,12 +257,13 @@ func (c *client) lent(b *board, k int64, a RestoreArgs) *Lease {
 	return l
 }
 
-// In debug mode a lease on a device tells of writers, in whichever of its streams they wrote; one that belongs to its holder does not.
+// In debug mode the release of a lease on a device reports writes, in whichever of its streams they occurred. A lease that its holder may write into
+// reports none.
 func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 	const size = 300_000
 	b, s, c := debugged(t, true, 3, size)
 	lent := func(k int64, a RestoreArgs) *Lease { return c.lent(b, k, a) }
-	b.check(lent(0, RestoreArgs{}).Release(b.stream)) // nobody wrote
+	b.check(lent(0, RestoreArgs{}).Release(b.stream)) // no write
 	l := lent(1, RestoreArgs{})
 	at := random(1, 9)[0]
 	b.fill(device.Address(l.Base)+device.Address(at), []byte{^random(size, 1)[at]})
@@ -273,27 +274,27 @@ func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 	own := lent(2, RestoreArgs{Last: true})
 	b.fill(device.Address(own.Base), []byte{^random(size, 2)[0]})
 	b.check(own.Release(b.stream))
-	late := lent(0, RestoreArgs{}) // as Python's, which may outlive their store
+	late := lent(0, RestoreArgs{}) // like a lease in Python, which may outlive its store
 	b.fill(device.Address(late.Base), []byte{^random(size, 0)[0]})
 	shut(t, s)
 	wants(t, late.Release(b.stream), status.Corrupt)
 }
 
-// Debug mode compares with the bytes that were lent, so that it finds writers in a store that takes no checksums of captures.
+// Debug mode compares with the bytes that were lent, so that it finds writes also in a store that computes no checksums at capture.
 func TestDebugModeFindsWritersOnADeviceWithoutChecksums(t *testing.T) {
 	const size = 300_000
 	b, _, c := debugged(t, false, 1, size)
 	lent := func() *Lease { return c.lent(b, 0, RestoreArgs{}) }
-	b.check(lent().Release(b.stream)) // nobody wrote
+	b.check(lent().Release(b.stream)) // no write
 	l := lent()
 	b.fill(device.Address(l.Base)+size-1, []byte{^random(size, 0)[size-1]})
 	if e := wants(t, l.Release(b.stream), status.Corrupt); e.Tier != status.TierDevice || e.Region != 0 {
 		t.Fatalf("%+v", e)
 	}
-	b.check(lent().Release(b.stream)) // it is not blamed for what another one wrote before
+	b.check(lent().Release(b.stream)) // the lease is not blamed for a write under an earlier one
 }
 
-// A lease of what an earlier holder wrote into is refused in debug mode, as in host memory.
+// In debug mode bytes that an earlier holder overwrote are not lent again, as in host memory.
 func TestDebugModeDoesNotLendWrittenBytesOfADevice(t *testing.T) {
 	const size = 300_000
 	b, _, c := debugged(t, true, 1, size)
@@ -306,7 +307,8 @@ func TestDebugModeDoesNotLendWrittenBytesOfADevice(t *testing.T) {
 	}
 }
 
-// A stream that is being captured into a graph when a lease ends tells nothing then: a writer is found when the capture is over, and logged.
+// While a stream is being captured into a graph, the release of its lease cannot compare. A write is found after the graph capture has ended, and is
+// logged.
 func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
 	for name, checksum := range map[string]bool{"checksums": true, "no checksums": false} {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +322,7 @@ func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
 				}
 				rec := l.restore.Rec
 				b.driver.SetCapturing(cuda.Stream(b.stream), true)
-				b.check(l.Release(b.stream)) // it cannot be told yet
+				b.check(l.Release(b.stream)) // the comparison is not possible yet
 				b.driver.SetCapturing(cuda.Stream(b.stream), false)
 				shown := ""
 				eventually(t, "the lease is given back", func() bool {
@@ -339,7 +341,7 @@ func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
 	}
 }
 
-// Regions of host memory and of a device in one checkpoint, and each restored to the other place.
+// A checkpoint has regions in host memory and on a device. Each is restored to the other place.
 func TestMixedRegions(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 50 * time.Microsecond, Seed: 5})
 	s := open(t, b.config(8<<20, 64<<20, 2<<20))
@@ -366,7 +368,7 @@ func TestMixedRegions(t *testing.T) {
 	}
 }
 
-// What was captured from host memory stays in the host tier, also beside a device.
+// A checkpoint captured from host memory stays in the host tier, also in a store with a device.
 func TestHostMemoryBesideADevice(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	s := open(t, b.config(1<<20, 64<<20, 2<<20))
@@ -384,7 +386,7 @@ func TestHostMemoryBesideADevice(t *testing.T) {
 	}
 }
 
-// What does not fit the device's tier goes past it, to the host or the disk.
+// A checkpoint that does not fit the device's tier bypasses it, to the host or the disk.
 func TestPastTheDevice(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
 	s := open(t, b.config(6<<20, 64<<20, 2<<20))
@@ -404,7 +406,7 @@ func TestPastTheDevice(t *testing.T) {
 	}
 }
 
-// A capture returns before the device has done anything, and its ticket says so.
+// A capture returns before the device has executed anything, and its ticket reports that.
 func TestCaptureDoesNotWaitForTheDevice(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 20 * time.Millisecond, Seed: 11})
 	s := open(t, b.config(8<<20, 0, 4<<20))
@@ -422,7 +424,7 @@ func TestCaptureDoesNotWaitForTheDevice(t *testing.T) {
 	if st, err = s.Ticket(out.Ticket); err != nil || !st.Captured {
 		t.Fatalf("waited for, and not captured: %+v %v", st, err)
 	}
-	// Dropped while it is under way: the source counts as read until the device has finished with it.
+	// The checkpoint is dropped while its copy runs. The source counts as in use until the device has finished.
 	b.fill(src, random(1<<20, 2))
 	out, err = c.putOn(b, 2, src, 1<<20)
 	b.check(err)
@@ -433,7 +435,7 @@ func TestCaptureDoesNotWaitForTheDevice(t *testing.T) {
 	})
 }
 
-// After the context is lost nothing read from the device is used; what had reached the host comes back.
+// After the context is lost, no bytes read from the device are used. Checkpoints that had reached the host are restored.
 func TestLostDevice(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	s, err := Open(b.config(8<<20, 0, 2<<20))
@@ -463,13 +465,13 @@ func TestLostDevice(t *testing.T) {
 		t.Fatal("bytes of a lost device were given back")
 	}
 	fd := eventfd(t)
-	_ = driveClose(t, s.Close(fd), fd) // the driver's refusals are no news
+	_ = driveClose(t, s.Close(fd), fd) // the driver's errors are expected
 }
 
-// waitDown waits until everything lies in the host tier.
+// waitDown waits until all checkpoints are in the host tier.
 func (s *Store) waitDown(c *client) error { return c.wait(0, status.TierHost) }
 
-// Random captures, restores, leases and drops from a device, with random delays everywhere, compared with what a map says.
+// Random captures, restores, leases and drops on a device, with random delays, are compared with a map of the expected bytes.
 func TestRandomWorkOnADevice(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomWork(t, seed) })
@@ -537,7 +539,7 @@ func randomWork(t *testing.T, seed uint64) {
 	drained(t, s)
 }
 
-// TestCaptureAsksLittle: what a capture asks of the driver must not depend on how far behind the device is.
+// TestCaptureAsksLittle: the number of driver calls of a capture must not depend on the device's backlog.
 func TestCaptureAsksLittle(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	c := newClient(t, open(t, b.config(16<<20, 0, 4<<20)), "h")
@@ -567,7 +569,7 @@ func TestCaptureAsksLittle(t *testing.T) {
 	}
 }
 
-// What a flush waits for until the device has the bytes is not the link's time: nothing may be learnt of the link by that.
+// The time that a flush waits until the device has copied the bytes is not the link's. It must not change the measured rate.
 func TestFlushBehindALateCaptureTakesItsOwnTime(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	cfg := b.config(8<<20, 0, 2<<20)

@@ -21,7 +21,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// warnings counts what was logged since the last call and says so.
+// warnings counts the log records with a text since the last call.
 func warnings(text string) int {
 	n := 0
 	for _, r := range logring.Drain(10_000) {
@@ -32,7 +32,7 @@ func warnings(text string) int {
 	return n
 }
 
-// gated is a board whose streams can be made to stand still.
+// gated returns a board with a function that stalls a stream until the returned open is called.
 func gated(t testing.TB, cfg double.Config) (*board, func(stream uint64) (open func())) {
 	gates := make(chan chan struct{}, 100)
 	cfg.Twins = func(name string) func(int, int, []byte) error {
@@ -99,12 +99,12 @@ func (c *client) mustGetOn(b *board, k int64, want []byte) {
 	}
 }
 
-// The device has no memory to grow into: the cache stays as it is, with one warning, and everything works.
+// The device has no memory for the cache to grow. The cache keeps its size, with one warning, and all operations succeed.
 func TestDeviceMemoryRunsOut(t *testing.T) {
 	for name, first := range map[string]int{"at first": 0, "later": 1} {
 		t.Run(name, func(t *testing.T) {
 			b := newBoard(t, double.Config{})
-			b.driver.Fail("CreateMemory", cuda.OutOfMemory, first, 3) // one of them may be that of the checksums
+			b.driver.Fail("CreateMemory", cuda.OutOfMemory, first, 3) // one of them may be the allocation for the checksums
 			warnings("")
 			s := open(t, b.config(16<<20, 64<<20, 96<<20))
 			c := newClient(t, s, "h")
@@ -130,7 +130,7 @@ func TestDeviceMemoryRunsOut(t *testing.T) {
 	}
 }
 
-// What fails in the middle of a capture leaves the old version of the key as it was.
+// A driver call that fails in the middle of a capture leaves the old version of the key unchanged.
 func TestCaptureFailsHalfWay(t *testing.T) {
 	for _, call := range []string{"Launch", "RecordEvent", "StreamIsCapturing"} {
 		t.Run(call, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestCaptureFailsHalfWay(t *testing.T) {
 	}
 }
 
-// A copy to the host tier that fails when a part of it is queued already must not write there later.
+// A copy to the host tier fails after a part of it was queued. That part must not be written there later.
 func TestFlushFailsHalfWay(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 200 * time.Microsecond})
 	cfg := b.config(4<<20, 64<<20, 2<<20)
@@ -162,7 +162,7 @@ func TestFlushFailsHalfWay(t *testing.T) {
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
 	eventually(t, "the host tier is pinned", func() bool { return s.host.Watermark().End() == 4<<20 })
-	for k := range int64(60) { // each copy consists of several, as it crosses seams
+	for k := range int64(60) { // each flush consists of several copies, as it crosses seams between pinned pieces
 		b.driver.Fail("Copy", cuda.InvalidValue, 3+int(k%5), 1)
 		at, p := b.alloc(300_000), random(300_000, uint64(k))
 		for b.dev.Borrow(b.stream).Copy(at, device.AddressOf(p), 300_000) != nil {
@@ -180,7 +180,7 @@ func TestFlushFailsHalfWay(t *testing.T) {
 	}
 }
 
-// again tries something that may fail now and then.
+// again repeats a call that may fail occasionally.
 func (c *client) again(try func() error) {
 	c.t.Helper()
 	var err error
@@ -192,7 +192,7 @@ func (c *client) again(try func() error) {
 	c.t.Fatal(err)
 }
 
-// A stream that is being captured into a graph is refused, and nothing has changed.
+// A capture in a stream that is being captured into a graph is refused, and nothing has changed.
 func TestStreamBeingCaptured(t *testing.T) {
 	for name, size := range map[string]int{"into the device": 100_000, "past it": 3 << 20, "to disk": 7 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestStreamBeingCaptured(t *testing.T) {
 	}
 }
 
-// The context is lost after some number of operations. What comes back is exact or an error that says so; what had reached the host comes
-// back; closing ends.
+// The context is lost after some number of operations. A restore returns exact bytes or an error that reports the loss. Checkpoints that had reached
+// the host are restored. Close ends.
 func TestLossAtAnyMoment(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { loseSometime(t, seed) })
@@ -332,8 +332,8 @@ func allowed2(t *testing.T, err error) bool {
 	return false
 }
 
-// A capture that goes past the device is given up while the caller's stream stands still: its source is not read any more, and the room that it
-// had is somebody else's.
+// A capture that bypasses the device's tier is cancelled while the caller's stream is stalled. Its source is not read any more, and its room in the
+// host tier may be reused.
 func TestCancelledCaptureTouchesNothing(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(4<<20, 0, 1<<20))
@@ -352,14 +352,14 @@ func TestCancelledCaptureTouchesNothing(t *testing.T) {
 	op.Cancel()
 	b.driver.Deallocate(at)
 	full := random(4<<20, 5)
-	c.mustPut(2, full) // also where the capture would have gone
+	c.mustPut(2, full) // also over the room that the capture had
 	open()
 	b.driver.Settle()
 	c.mustGet(2, full, RestoreArgs{})
 	drained(t, s)
 }
 
-// A restore to the device is given up while the caller's stream stands still: what the device will read stays until it has.
+// A restore to the device is cancelled while the caller's stream is stalled. The bytes that the device will read stay until it has read them.
 func TestCancelledRestoreKeepsWhatIsRead(t *testing.T) {
 	for _, pinning := range []string{"direct", "off"} {
 		t.Run(pinning, func(t *testing.T) {
@@ -401,8 +401,8 @@ func TestCancelledRestoreKeepsWhatIsRead(t *testing.T) {
 	}
 }
 
-// copy=False of arrays on a device that do not fit there: the call returns at once, a transfer takes them, and until the ticket says so
-// nobody may touch them.
+// A borrowed source (copy=False) on a device does not fit the device's tier. The call returns at once, a transfer reads the source, and until the
+// ticket permits it the caller may not overwrite the source.
 func TestSourceStaysPastTheDevice(t *testing.T) {
 	for name, size := range map[string]int{"to the host": 2 << 20, "to disk": 7<<20 + 77} {
 		t.Run(name, func(t *testing.T) {
@@ -436,14 +436,14 @@ func TestSourceStaysPastTheDevice(t *testing.T) {
 	}
 }
 
-// upload puts bytes where streams that stand still can take them from: memory of the device.
+// upload puts bytes in memory of the device, from which a stalled stream can copy them later.
 func (b *board) upload(p []byte) device.Address {
 	at := b.alloc(len(p))
 	copy(b.driver.Bytes(at, int64(len(p))), p)
 	return at
 }
 
-// A lease that is the caller's to write into may be written only behind those who read the slot before.
+// A lease that the caller may write into may be written only behind the streams that read the slot before.
 func TestWritableLeaseWaitsForReaders(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(4<<20, 0, 2<<20))
@@ -471,7 +471,7 @@ func TestWritableLeaseWaitsForReaders(t *testing.T) {
 	}
 }
 
-// Arrays that do not lie together go to and come from host memory that no kernel reaches.
+// Arrays that are not contiguous are captured to, and restored from, host memory that no kernel can access.
 func TestRowsAndUnpinnedMemory(t *testing.T) {
 	for _, pinning := range []string{"off", "direct"} {
 		t.Run(pinning, func(t *testing.T) {
@@ -513,7 +513,7 @@ func TestRowsAndUnpinnedMemory(t *testing.T) {
 	}
 }
 
-// Regions of two devices in one checkpoint are refused, and two histories of two devices do not take each other's room.
+// A checkpoint with regions on two devices is refused. Two histories on two devices do not take each other's room.
 func TestTwoDevices(t *testing.T) {
 	b := newBoard(t, double.Config{Devices: 2})
 	cfg := b.config(16<<20, 64<<20, 2<<20)
@@ -541,7 +541,7 @@ func TestTwoDevices(t *testing.T) {
 	_, err = c.write(&CheckpointArgs{Regions: []model.Region{there}, Layout: []byte("one"), Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}})
 	wants(t, err, status.Unavailable)
 
-	for k := range int64(10) { // five times what fits
+	for k := range int64(10) { // five times the size of the tier
 		c.mustPutOn(b, k, random(900_000, uint64(k)))
 	}
 	use := func(t int) int64 {
@@ -552,7 +552,7 @@ func TestTwoDevices(t *testing.T) {
 	if use(0) == 0 || use(0) > 2<<20 || use(1) != 0 {
 		t.Errorf("the devices hold %d and %d bytes", use(0), use(1))
 	}
-	// From one device to the other, by way of the host.
+	// From one device to the other, through the host.
 	dev, err := cuda.Open(b.driver, 1, []byte("twins"))
 	b.check(err)
 	stream := uint64(b.driver.Foreign(1, false))
@@ -572,7 +572,7 @@ func TestTwoDevices(t *testing.T) {
 	drained(t, s)
 }
 
-// The store closes while captures, of versions dropped at once among them, are under way: everything is given back.
+// The store closes while captures are in progress, some of versions that were dropped at once. All resources are released.
 func TestCloseWithCapturesUnderWay(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 5 * time.Millisecond, Seed: 2})
 	cfg := b.config(4<<20, 0, 2<<20)
@@ -595,7 +595,7 @@ func TestCloseWithCapturesUnderWay(t *testing.T) {
 	}
 }
 
-// Whoever waits for a capture whose device is lost is told so, and so is who asks for the bytes.
+// The device of a capture is lost. A wait for the capture returns the error, and so does a restore of the bytes.
 func TestWaitForWhatIsLost(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(4<<20, 0, 2<<20))
@@ -622,7 +622,7 @@ func TestWaitForWhatIsLost(t *testing.T) {
 	}
 }
 
-// A device that cannot be opened takes those back that could.
+// If one device cannot be opened, those that were opened are closed.
 func TestOpeningFailsHalfWay(t *testing.T) {
 	for call, skip := range map[string]int{"RetainPrimary": 1, "LoadModule": 1, "ReserveAddress": 1, "CreateStream": 1, "StreamPriorities": 1} {
 		t.Run(call, func(t *testing.T) {
@@ -645,7 +645,7 @@ func TestOpeningFailsHalfWay(t *testing.T) {
 	}
 }
 
-// A capture that was given up before a transfer came to it leaves nothing behind when the store closes.
+// A capture that was cancelled before its transfer began leaves nothing behind when the store closes.
 func TestCancelledSpillIsForgotten(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s, err := Open(b.config(1<<20, 64<<20, 1<<20))
@@ -684,7 +684,7 @@ func TestCancelledSpillIsForgotten(t *testing.T) {
 	})
 }
 
-// Checksums that could not be fetched from the device are fetched by who asks next, and what they tell is still found.
+// Checksums that could not be fetched from the device are fetched by the next operation that needs them, and damage is still found with them.
 func TestChecksumsAreFetchedAgain(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	cfg := b.config(8<<20, 0, 2<<20)

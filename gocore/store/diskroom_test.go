@@ -14,7 +14,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// watched is a disk whose syncs fail while one rule is enabled, and that is full while another one is; it knows how much of it was taken at the most.
+// watched is a disk whose syncs fail while one rule is enabled, and that is full while another is. It records the most bytes that were in use.
 type watched struct {
 	vfs.FS
 	disk  *vfs.Mem
@@ -75,10 +75,10 @@ func (f watchedFile) Allocate(off, n int64) error {
 	return f.File.Allocate(off, n)
 }
 
-// beside is what a disk may take beside the budget.
+// beside is how much a disk may hold beyond the budget.
 const beside = 64 << 20
 
-// A disk of which every sync fails takes no more than the budget, and no descriptors; when syncs work again, so does the store.
+// A disk on which every sync fails holds no more than the budget, and no descriptors leak. When syncs work again, so does the store.
 func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 	for _, host := range []int64{0, 8 << 20} {
 		for _, before := range []int64{0, 5} {
@@ -145,8 +145,8 @@ func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 	}
 }
 
-// While syncs fail and the disk is full at random, and checkpoints come, are replaced and dropped, the data files keep to the budget, the budget stays usable, and what was
-// acknowledged is there: in the store, and after a crash at any such time.
+// Syncs fail and the disk is full at random times, while checkpoints are written, replaced and dropped. The data files keep to the budget, and the
+// budget stays usable. All acknowledged checkpoints exist, in the store and after a crash at any such time.
 func TestAFailingDiskAtRandom(t *testing.T) {
 	const budget, segmentBytes = 2 << 20, 256 << 10
 	for seed := range uint64(6) {
@@ -186,7 +186,7 @@ func TestAFailingDiskAtRandom(t *testing.T) {
 				want[k] = p
 			case codeOf(err) != status.IO && codeOf(err) != status.TierFull:
 				t.Fatalf("seed %d: %v", seed, err)
-			case c.Host != nil: // it is in memory, or refused, and then the one before is
+			case c.Host != nil: // the new version is in memory; or it was refused, and the previous one is the checkpoint
 				if got, _, err := h.get(k, len(p), RestoreArgs{}); err == nil && bytes.Equal(got, p) {
 					want[k] = p
 				}

@@ -15,14 +15,14 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// stored is a configuration of a durable store whose disk is in memory.
+// stored returns a configuration of a durable store whose disk is in memory.
 func stored(host, disk int64, fs vfs.FS) Config {
 	c := cached(host, disk, fs)
 	c.Durable, c.Path, c.SegmentBytes = true, "/d/store", 256<<10
 	return c
 }
 
-// reopened opens a store beside others: what is left of all of them is looked at when the first one has gone.
+// reopened opens a store beside others. The check for leaks runs when the first of them has closed.
 func reopened(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(c)
@@ -33,7 +33,7 @@ func reopened(t testing.TB, c Config) *Store {
 	return s
 }
 
-// What is durable is there after a loss of power, and nothing else is; what is dropped is gone.
+// After a loss of power the durable checkpoints exist, and no others. Dropped checkpoints are gone.
 func TestDurableIsThereAfterACrash(t *testing.T) {
 	for _, lazy := range []bool{false, true} {
 		t.Run(fmt.Sprint("lazy ", lazy), func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestDurableIsThereAfterACrash(t *testing.T) {
 	}
 }
 
-// A copy in memory that has gone bad is made up for by the one on disk: copies out, leases, and leases that others read too.
+// A damaged copy in memory is replaced by the one on disk, for copies out, for leases, and for leases that are shared.
 func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
@@ -143,16 +143,16 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 			if err := h.h.Corrupt(model.NumberKey(0), status.TierDisk, 99); err != nil {
 				t.Fatal(err)
 			}
-			h.mustGet(0, p, RestoreArgs{}) // it has come up before
+			h.mustGet(0, p, RestoreArgs{}) // it comes from the copy in memory, which was loaded before
 			spoil(0)
 			_, _, err := h.get(0, len(p), RestoreArgs{})
-			wants(t, err, status.Corrupt) // neither has it
+			wants(t, err, status.Corrupt) // the copy on disk is damaged, too
 			drained(t, s)
 		})
 	}
 }
 
-// Each checkpoint that is waited for alone has syncs of its own; several may share theirs; reading needs none.
+// Each checkpoint that is waited for by itself has its own syncs. Several may share theirs. Reads need none.
 func TestCommitsAreCounted(t *testing.T) {
 	fs := vfs.NewMem(64 << 20)
 	c := stored(1<<20, 4<<20, fs)
@@ -189,7 +189,7 @@ func TestCommitsAreCounted(t *testing.T) {
 	}
 }
 
-// A reader whose checkpoint the writer drops, and whose place he writes to, is told that, and not that the disk has gone bad.
+// The writer drops a reader's checkpoint, and overwrites its place. The reader gets an error that reports this, and no error of a damaged disk.
 func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
 	c := stored(64<<10, 1<<20, vfs.NewMem(64<<20))
 	s := open(t, c)
@@ -203,7 +203,7 @@ func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
 	r.ReadOnly, r.Disk = true, nil
 	reader := newClient(t, reopened(t, r), "h")
 	h.drop(0)
-	for k := int64(10); k < 17; k++ { // somewhere among them is the place of the one that was dropped
+	for k := int64(10); k < 17; k++ { // one of them is written to the place of the dropped one
 		if err := h.wait(h.mustPut(k, random(100_000, uint64(k))).Ticket, status.TierDisk); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,8 @@ func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
 	wants(t, err, status.Corrupt)
 }
 
-// A full disk has room again a moment after a drop, when that is durable: whoever needs it waits for it, also behind a rule and behind drops that failed.
+// A full disk has room again soon after a drop, when the drop is durable. A capture that needs the room waits for it, also behind a rule and behind
+// drops that failed.
 func TestRoomOfADropIsWaitedFor(t *testing.T) {
 	fails := &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.EIO}
 	fails.Disable()
@@ -241,8 +242,8 @@ func TestRoomOfADropIsWaitedFor(t *testing.T) {
 	}
 }
 
-// What replaces a durable checkpoint gives the room of the other back when it has landed: on a disk with little room beside what counts, whoever needs some
-// waits for that.
+// When a replacement is durable, the room of the replaced checkpoint is released. On a disk with little room beside the live bytes, a capture that
+// needs room waits for that.
 func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 	for name, host := range map[string]int64{"from memory": 1 << 20, "straight to disk": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 				var ops [keys]*Op
 				var codes [keys]status.Code
 				var outs [keys]Outcome
-				for k, c := range clients { // all of them are under way at once
+				for k, c := range clients { // all of them are in progress at once
 					var err error
 					if ops[k], codes[k], err = c.pending(int64(k), random(4000, 100*round+uint64(k)), CheckpointArgs{}, &outs[k]); err != nil {
 						t.Fatalf("round %d, key %d: %v", round, k, err)
@@ -279,7 +280,7 @@ func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A capture that waits for the room of what another one replaces does not give up, for its own room, the durable version that it is to replace itself.
+// A capture that waits for room of a replaced checkpoint does not give up, for its own room, the durable version that it is to replace.
 func TestACaptureThatWaitsKeepsWhatItReplaces(t *testing.T) {
 	const keys = 3
 	gate := &vfs.Rule{Ops: vfs.OpWrite, Name: "data-0000000000000001", Block: true, Times: 1}
@@ -309,7 +310,7 @@ func TestACaptureThatWaitsKeepsWhatItReplaces(t *testing.T) {
 	}
 }
 
-// A capture that is given up while it is being written leaves nothing behind that the watchdog would take for a disk that stands still.
+// A capture that is cancelled while it is being written leaves no entry behind that the watchdog would take for a stall.
 func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	gate := &vfs.Rule{Ops: vfs.OpWrite, Block: true, Times: 1}
 	gate.Disable()
@@ -334,7 +335,7 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	})
 }
 
-// What is written again where there is no room beside it takes nothing from those that only the catalog knows.
+// A rewrite without room beside the old version takes no room from checkpoints that only the catalog has.
 func TestRewritesLeaveWhatIsAsleep(t *testing.T) {
 	disk := vfs.NewMem(64 << 20)
 	c := stored(4096, 3*4096, disk)

@@ -14,7 +14,7 @@ import (
 
 const piece = 100_000
 
-// fill puts checkpoints until one fails, and returns how many went well and why.
+// fill writes checkpoints until one fails. It returns how many succeeded, and the error.
 func (c *client) fill(from int64) (n int64, err error) {
 	for n = 0; n < 1000; n++ {
 		if _, err = c.put(from+n, random(piece, uint64(from+n))); err != nil {
@@ -90,7 +90,7 @@ func TestDiskOnlyStoreOnAFailingDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // while it is being captured, and later
+	for range 2 { // during the capture, and later
 		if e := wants(t, h.wait(out.Ticket, status.TierNone), status.IO); e.Errno != int(syscall.EIO) {
 			t.Fatalf("%+v", e)
 		}
@@ -179,7 +179,7 @@ func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 					t.Fatalf("%+v", e)
 				}
 			}
-			// A part that is whole can still be had.
+			// A region that is not damaged can still be restored.
 			l := h.mustLease(1, RestoreArgs{Select: []int32{0, 3}})
 			if !bytes.Equal(view(l, 1000), want[0]) {
 				t.Fatal("region 0 differs")
@@ -218,7 +218,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 			h := newClient(t, s, "h")
 			h.mustPut(1, random(piece, 1))
 			release(t, h.mustLease(1, RestoreArgs{}))
-			s.mu.Lock() // behind the store's back: Corrupt makes it look again
+			s.mu.Lock() // not by Corrupt, which makes the store verify again
 			r := h.h.h.Get(model.Key{Number: 1})
 			s.slot(r, 0)[77] ^= 4
 			s.mu.Unlock()
@@ -248,7 +248,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 func TestBlockedDiskHoldsUpOnlyWhoNeedsIt(t *testing.T) {
 	fs, rule := blocked(vfs.OpRead|vfs.OpWrite, 64<<20)
 	c := cached(2<<20, 16<<20, fs)
-	c.Prefetch = false // a capture rather waits for a flush than that it breaks a promise, however long that flush takes
+	c.Prefetch = false // with it, a capture would wait for the stalled flush rather than break the promise to a prefetched checkpoint
 	s := open(t, c)
 	defer rule.Release()
 	h, w := newClient(t, s, "h"), newClient(t, s, "h")
@@ -301,7 +301,7 @@ func TestFullHostOnlyStore(t *testing.T) {
 	for k := range n {
 		h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
 	}
-	// A rewrite takes the room of the old version, unless the new one is larger: then it does not cost the old one.
+	// A rewrite takes the room of the old version, unless the new one is larger: then it does not evict the old one.
 	for i, stays := range []bool{false, true} {
 		p := random(piece, uint64(33+i))
 		if _, err = h.putArgs(3, p, CheckpointArgs{SourceStays: stays}); err != nil {
@@ -312,7 +312,7 @@ func TestFullHostOnlyStore(t *testing.T) {
 		wants(t, err, status.TierFull)
 		h.mustGet(3, p, RestoreArgs{})
 	}
-	// Patience lasts until somebody makes room.
+	// A patient capture waits until another call makes room.
 	op, code, err := h.pending(99, random(piece, 99), CheckpointArgs{Patient: true}, &Outcome{})
 	if err != nil || code != status.Pending {
 		t.Fatal(code, err)

@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// fullOfLeases is a store whose host tier is taken up by leases, with checkpoint 1 on disk.
+// fullOfLeases returns a store whose host tier is full of leases, with checkpoint 1 on disk.
 func fullOfLeases(t *testing.T) (*client, []*Lease) {
 	t.Helper()
 	s := open(t, cached(1<<20, 16<<20, vfs.NewMem(64<<20)))
@@ -34,14 +34,14 @@ func fullOfLeases(t *testing.T) (*client, []*Lease) {
 
 func TestHostFullOfLeases(t *testing.T) {
 	h, leases := fullOfLeases(t)
-	h.mustGet(1, random(piece, 1), RestoreArgs{}) // into arrays: past the cache
+	h.mustGet(1, random(piece, 1), RestoreArgs{}) // into arrays, past the cache
 	_, _, err := h.lease(1, RestoreArgs{})
 	wants(t, err, status.TierFull)
 	_, err = h.put(5, random(piece, 5))
 	wants(t, err, status.TierFull)
 	h.mustGet(1, random(piece, 1), RestoreArgs{})
 
-	// One waits with patience; who has none is told at once all the same.
+	// One capture waits patiently. A capture without patience still fails at once.
 	p, w := newClient(t, h.s, "h"), newClient(t, h.s, "h")
 	patient, code, err := p.pending(6, random(piece, 6), CheckpointArgs{Patient: true}, &Outcome{})
 	if err != nil || code != status.Pending {

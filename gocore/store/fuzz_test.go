@@ -9,8 +9,8 @@ import (
 	"velocpy/gocore/base/status"
 )
 
-// A configuration that is understood says the same when it is written down anew, and what passes the check is within the limits. So are budgets, and they
-// are those of the configuration.
+// A configuration that was parsed has the same meaning when it is encoded again, and one that passes the check is within the limits. The same holds
+// for budgets, which equal those of the configuration.
 func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := ParseConfig(text)

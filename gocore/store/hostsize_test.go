@@ -17,13 +17,13 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
-// smallChunk is the unit in which a small host tier gives memory back, chunkBytes that of larger ones.
+// smallChunk is the unit in which a small host tier gives memory back; chunkBytes is that of larger ones.
 const (
 	smallChunk = 64 << 10
 	chunkBytes = 2 << 20
 )
 
-// sized gives tiers other budgets, waits until that has ended, and says what they have.
+// sized changes budgets, waits until the resize has ended, and returns the bytes of the resized tiers.
 func (c *client) sized(b Budgets) int64 {
 	c.t.Helper()
 	var out Outcome
@@ -40,7 +40,7 @@ func (c *client) sized(b Budgets) int64 {
 func hostBudget(n int64) Budgets { return Budgets{Host: &n} }
 func diskBudget(n int64) Budgets { return Budgets{Disk: &n} }
 
-// residentBytes is how much of the host tier the system has in memory.
+// residentBytes returns how many bytes of the host tier's memory are resident.
 func residentBytes(t *testing.T, s *Store) (bytes int64) {
 	t.Helper()
 	p := s.host.Bytes(0, s.host.Size())
@@ -63,7 +63,7 @@ func tierStats(t *testing.T, s *Store, name string) TierStats {
 	return st.Tiers[name]
 }
 
-// Checkpoints that lay behind the new end come back exactly, the memory is the system's, and the tier grows again.
+// Checkpoints beyond the new end come back exactly, their memory is returned to the system, and the tier grows again.
 func TestResizeHost(t *testing.T) {
 	const n, size = 30, 200_001
 	s := open(t, cached(8<<20, 64<<20, vfs.NewMem(64<<20)))
@@ -96,7 +96,7 @@ func TestResizeHost(t *testing.T) {
 	drained(t, s)
 }
 
-// What leases show stays as long as they live; its memory follows without another call.
+// The bytes of a lease stay as long as the lease. Their memory is given back afterwards without another call.
 func TestResizeHostBeneathALease(t *testing.T) {
 	const size = 1 << 20
 	s := open(t, cached(8<<20, 64<<20, vfs.NewMem(64<<20)))
@@ -119,7 +119,7 @@ func TestResizeHostBeneathALease(t *testing.T) {
 	c.mustGet(6, random(size, 6), RestoreArgs{})
 }
 
-// Without a tier below everything stays that is there, and nothing comes to it.
+// Without a tier below all checkpoints stay, and no new ones are added.
 func TestResizeHostWithoutADisk(t *testing.T) {
 	const size = 1 << 20
 	s := open(t, cached(8<<20, 0, nil))
@@ -170,7 +170,7 @@ func TestBudgetsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Memory that nobody has used for a while is given back, what is in use is not, and it comes back when it is needed.
+// Memory that was idle for a while is given back. Memory in use is not. The tier maps memory again when it needs it.
 func TestIdleMemoryIsGivenBack(t *testing.T) {
 	const size, most = 1 << 20, 8 * chunkBytes // four records, each of which may lie in two chunks
 	cfg := cached(64<<20, 0, nil)
@@ -199,7 +199,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-// Without being asked to, a store keeps its memory; on demand it gives back what is free.
+// A store keeps its memory unless it is trimmed. A trim gives back the free memory.
 func TestTrim(t *testing.T) {
 	s := open(t, cached(8<<20, 0, nil))
 	c := newClient(t, s, "h")
@@ -248,7 +248,7 @@ func (c *client) mustGetBoth(b *board, n int64) {
 	}
 }
 
-// Memory behind a smaller budget is unregistered, piece by piece, before it is given back; a larger one is registered again.
+// Memory beyond a smaller budget is unregistered, piece by piece, before it is given back. With a larger budget it is registered again.
 func TestPinnedMemoryIsGivenBack(t *testing.T) {
 	const n = 20
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 9})
@@ -271,7 +271,7 @@ func TestPinnedMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-// Pinned memory that the driver does not let go of stays, and the budget counts all the same.
+// Pinned memory that the driver fails to unregister stays mapped, and the budget holds all the same.
 func TestPinnedMemoryStays(t *testing.T) {
 	const n = 20
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 9})
@@ -287,7 +287,7 @@ func TestPinnedMemoryStays(t *testing.T) {
 	c.mustGetBoth(b, n)
 }
 
-// A device reads a checkpoint behind the new end: its memory stays registered as long.
+// A device reads a checkpoint beyond the new end. Its memory stays registered meanwhile.
 func TestPinnedMemoryBeneathALease(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 9})
 	c := pinned(t, b, 20)
@@ -306,7 +306,7 @@ func TestPinnedMemoryBeneathALease(t *testing.T) {
 	c.mustGetBoth(b, 20)
 }
 
-// The disk keeps what lies there; nothing comes to it before it has less than its budget. Files give back what is free.
+// The disk keeps its checkpoints, and no new ones are added until its budget exceeds the space in use. Files give back free space.
 func TestResizeDisk(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
@@ -347,7 +347,7 @@ func TestResizeDisk(t *testing.T) {
 			}
 			_, err = c.put(50, random(size, 50))
 			wants(t, err, status.TierFull)
-			if !durable { // where the earlier version keeps its room until the catalog has the later one
+			if !durable { // a durable store keeps the earlier version's space until the catalog has the later one
 				c.mustPut(33, random(size, 33))
 			}
 			if got := c.sized(diskBudget(40 << 20)); got != 40<<20 {
@@ -420,7 +420,7 @@ func TestResizeUnderWayOfAllTiers(t *testing.T) {
 	}
 }
 
-// mixed writes, reads, lends and drops checkpoints of a history, and compares all bytes.
+// mixed writes, restores, lends and drops checkpoints of a history, and compares all bytes.
 func mixed(t *testing.T, s *Store, g uint64, r *rand.Rand) {
 	c := newClient(t, s, fmt.Sprint("h", g))
 	have := map[int64][]byte{}

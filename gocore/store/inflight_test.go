@@ -29,7 +29,7 @@ func newCommitting(t *testing.T) *committing {
 	return x
 }
 
-// gate stops the next operation of a kind once it is enabled.
+// gate stops the next operation of a kind after it was enabled.
 func gate(ops vfs.Op) *vfs.Rule {
 	r := &vfs.Rule{Ops: ops, Block: true, Times: 1}
 	r.Disable()
@@ -48,7 +48,7 @@ func (x *committing) begin(k int64, p []byte, a CheckpointArgs, at *vfs.Rule) *O
 	return op
 }
 
-// afterCrash is a client of the store that is found when the power is lost now.
+// afterCrash returns a client of the store that is found after a loss of power at this point.
 func (x *committing) afterCrash() *client {
 	x.t.Helper()
 	c := x.config
@@ -56,7 +56,7 @@ func (x *committing) afterCrash() *client {
 	return newClient(x.t, reopened(x.t, c), "h")
 }
 
-// committed waits until nothing is on its way any more, and gives the number of commits.
+// committed waits until no commit is in flight, and returns the number of commits.
 func (x *committing) committed() (n int64) {
 	eventually(x.t, "all has landed", func() bool {
 		x.s.mu.Lock()
@@ -67,11 +67,12 @@ func (x *committing) committed() (n int64) {
 	return n
 }
 
-// A version that was announced before another was captured is not committed behind that: whoever opened the store in between would find what was replaced.
+// A version whose capture began before another's is not committed behind it: a process that opened the store in between would find the replaced
+// version.
 func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	x := newCommitting(t)
 	first, second := random(5000, 1), random(5000, 2)
-	x.mustPut(2, first) // whose write makes the data file, for which other writes into it wait
+	x.mustPut(2, first) // this write creates the data file; other writes to the file wait for it
 	before := x.committed()
 	x.begin(1, first, CheckpointArgs{SourceStays: true}, x.write)
 	op := x.begin(1, second, CheckpointArgs{}, x.sync)
@@ -92,7 +93,7 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	x.afterCrash().mustGet(1, second, RestoreArgs{})
 }
 
-// While the catalog commits a transfer, whose bytes are written, the engine knows that no worker carries it.
+// While the catalog commits a transfer, whose bytes are written, the engine knows that no worker carries it out.
 func TestACommitKeepsNoWorkerBusy(t *testing.T) {
 	x := newCommitting(t)
 	x.mustPut(2, random(5000, 1))
@@ -113,7 +114,7 @@ func TestACommitKeepsNoWorkerBusy(t *testing.T) {
 	}
 }
 
-// A drop, or that of all, spares the version that is being committed meanwhile: it comes behind them.
+// A drop, or a clear, spares the version that is being committed meanwhile, because that version comes after it.
 func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
 	for name, drop := range map[string]func(x *committing) error{
 		"drop":  func(x *committing) error { return x.h.Drop(model.NumberKey(1)) },
@@ -146,7 +147,7 @@ func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
 	}
 }
 
-// A clear also takes what only the catalog knows when a version is on its way.
+// While a version is in flight, a clear also removes checkpoints that only the catalog has.
 func TestClearTakesWhatIsAsleep(t *testing.T) {
 	x := newCommitting(t)
 	x.mustPut(1, random(3000, 1))
@@ -170,7 +171,7 @@ func TestClearTakesWhatIsAsleep(t *testing.T) {
 	}
 }
 
-// A capture that is given up while it is being committed has succeeded, and what is written afterwards replaces it.
+// A capture that is cancelled while it is being committed has succeeded. A later write replaces it.
 func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
 	x := newCommitting(t)
 	x.mustPut(1, random(3000, 1))
@@ -194,7 +195,8 @@ func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
 	x.afterCrash().mustGet(1, third, RestoreArgs{})
 }
 
-// What is given up while it is being committed replaces what has been on its way before it, in memory as in the catalog; and what is dropped then is gone in both.
+// A version that is cancelled while it is being committed replaces versions that were in flight before it, in memory as in the catalog. If it is
+// dropped then, it is gone in both.
 func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		x := newCommitting(t)
@@ -231,7 +233,7 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 	}
 }
 
-// A clear that could not be made durable, and is said again, spares what was captured since.
+// A clear that did not become durable, and is committed again, spares checkpoints that were captured since.
 func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	disk := vfs.NewMem(64 << 20)
 	fails := &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.EIO}
@@ -260,7 +262,7 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
 		t.Fatal(err)
 	}
-	x.mustPut(2, random(100, 3)) // behind what is said again
+	x.mustPut(2, random(100, 3)) // behind the retried clear
 	x.committed()
 	x.afterCrash().mustGet(1, random(5000, 2), RestoreArgs{})
 	x.s.mu.Lock()
@@ -270,7 +272,7 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	}
 }
 
-// What was to be replaced by something that could not be captured is cleared with the rest, also when something has to stay.
+// A checkpoint whose replacement could not be captured is cleared with the rest, also when another version has to stay.
 func TestClearTakesWhatWasToBeReplaced(t *testing.T) {
 	disk := vfs.NewMem(64 << 20)
 	fails := &vfs.Rule{Ops: vfs.OpWrite, Err: unix.EIO, Times: 1}
@@ -300,7 +302,7 @@ func TestClearTakesWhatWasToBeReplaced(t *testing.T) {
 	}
 }
 
-// What a rule lets go, and nobody has dropped before the process died, is dropped when the store is opened.
+// The process died before it dropped the checkpoints that a durable rule does not keep. They are dropped when the store is opened.
 func TestARuleIsAppliedWhenTheStoreIsOpened(t *testing.T) {
 	x := newCommitting(t)
 	for k := range int64(5) {
@@ -321,7 +323,7 @@ func TestARuleIsAppliedWhenTheStoreIsOpened(t *testing.T) {
 	}
 }
 
-// The rule that holds is the latest one, also when an earlier one could only be made durable after it.
+// The latest rule applies, also when an earlier rule became durable only after it.
 func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 	disk := vfs.NewMem(64 << 20)
 	fails := &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.EIO}

@@ -112,7 +112,8 @@ func (l *layout) at(offset int64) int {
 	return slices.IndexFunc(l.Spans, func(s model.Span) bool { return offset >= s.Offset && offset-s.Offset < s.Bytes })
 }
 
-// run returns the span that covers the first regions of want, as far as one read of all is cheaper than a read of each, and the rest of want.
+// run returns one span to read, and the rest of want. The span covers the first regions of want that lie so close together that one read of all is
+// cheaper than a read of each.
 func (l *layout) run(want []int32) (model.Span, []int32) {
 	all := l.Spans[want[0]]
 	for want = want[1:]; len(want) > 0; want = want[1:] {

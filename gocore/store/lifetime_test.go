@@ -111,14 +111,14 @@ func TestLastLeaseIsTheCallersAlone(t *testing.T) {
 	drained(t, s)
 }
 
-// blocked is a disk that can be stopped.
+// blocked returns a disk that can be stalled.
 func blocked(ops vfs.Op, capacity int64) (*vfs.Faulty, *vfs.Rule) {
 	r := &vfs.Rule{Ops: ops, Block: true}
 	r.Disable()
 	return vfs.NewFaulty(vfs.NewMem(capacity), r), r
 }
 
-// down puts a checkpoint and has it on disk only.
+// putDown writes a checkpoint and leaves it on disk only.
 func (c *client) putDown(k int64, p []byte) {
 	c.t.Helper()
 	out := c.mustPut(k, p)
@@ -127,7 +127,7 @@ func (c *client) putDown(k int64, p []byte) {
 	}
 }
 
-// evict fills the host with other checkpoints until it has no copy of k.
+// evict fills the host tier with other checkpoints until it has no copy of k.
 func (c *client) evict(k int64, size int) {
 	c.t.Helper()
 	for i := int64(1000); c.inHost(k); i++ {
@@ -147,7 +147,7 @@ func (c *client) inHost(k int64) bool {
 	return i.Ready
 }
 
-// foreign takes over the number of a descriptor that was closed and tells whether somebody has written to it.
+// foreign opens another file under the number of a closed descriptor. written tells whether any goroutine has written to it.
 func foreign(t *testing.T, fd int32) (written func() bool) {
 	t.Helper()
 	other := eventfd(t)
@@ -157,11 +157,11 @@ func foreign(t *testing.T, fd int32) (written func() bool) {
 	return func() bool { return rung(fd, 20) }
 }
 
-// Every way for a wait to begin, to be ended early by cancel or by close, and then nobody may touch the caller's memory or descriptor.
+// Every kind of wait is ended early, by Cancel or by Close. Afterwards no goroutine may access the caller's memory or descriptor.
 func TestEndingEarlyInEveryState(t *testing.T) {
 	const size = 300_000
 	type situation struct {
-		stop  vfs.Op // what the disk is stopped at
+		stop  vfs.Op // the operation at which the disk is stalled
 		host  int64
 		begin func(h *client, mem []byte) (*Op, status.Code, error)
 	}
@@ -212,7 +212,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 		"rewriting while its flush runs": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
 			for k := int64(10); k < 12; k++ {
 				h.mustPut(k, mem[:size])
-				op, _, err := h.s.Wait(h.h, 0, status.TierDisk, h.fd) // its flush runs, and stands still
+				op, _, err := h.s.Wait(h.h, 0, status.TierDisk, h.fd) // its flush runs, and is stalled
 				if err != nil {
 					return nil, 0, err
 				}
@@ -376,7 +376,7 @@ func TestClosingManyTimesFromManyGoroutinesWithWorkInFlight(t *testing.T) {
 	}
 }
 
-// until works at random until the store is closed.
+// until makes random calls until the store is closed.
 func (c *client) until(r *rand.Rand) {
 	for {
 		k, n := r.Int64N(20), r.IntN(200_000)
@@ -387,7 +387,7 @@ func (c *client) until(r *rand.Rand) {
 		case 2:
 			var l *Lease
 			if l, _, err = c.lease(k, RestoreArgs{Last: r.IntN(2) == 0}); err == nil {
-				defer func() { _ = l.Release() }() // after close
+				defer func() { _ = l.Release() }() // after the close
 			}
 		default:
 			err = c.h.Drop(model.Key{Number: k})
@@ -420,7 +420,7 @@ func TestDebugModeFindsWriters(t *testing.T) {
 	drained(t, s)
 }
 
-// Without checksums of captures debug mode compares with the bytes that were lent.
+// Without checksums of the captures, debug mode compares with the bytes that were lent.
 func TestDebugModeFindsWritersWithoutChecksums(t *testing.T) {
 	c := cached(8<<20, 0, nil)
 	c.Debug, c.Checksum = true, false

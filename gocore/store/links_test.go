@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// The host tier's pages are asked for on the node of the device, from the first to the last, and anywhere when it is not known.
+// The pages of the host tier are requested on the node of the device, from the first to the last. If the node is not known, they may lie on any.
 func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 	probe, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 	}
 }
 
-// Before anything was copied, a device is taken for as fast as its link.
+// Before anything was copied, the assumed rate of a device is that of its link.
 func TestFirstRate(t *testing.T) {
 	for rate, want := range map[float64]float64{0: 20e9, 100e9: 88e9} {
 		if got := devicememory.LinkRate(hostdevice.New(hostdevice.Options{Place: device.Place{LinkRate: rate}})); got != want {
@@ -64,11 +64,11 @@ func TestFirstRate(t *testing.T) {
 	}
 }
 
-// What the management library says of a link takes the place of what the kernel says, and either that of the constant; what has been measured stays.
+// The management library's rate of a link replaces the kernel's, and either replaces the constant. A measured rate stays.
 func TestLinkRatesComeFromTheManagementLibraryFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		rates []float64
-		want  float64 // 0: what the kernel says, or the constant
+		want  float64 // 0: the kernel's rate, or the constant
 	}{
 		"it knows":           {[]float64{100e9}, 88e9},
 		"it does not":        {[]float64{0}, 0},
@@ -110,7 +110,7 @@ func TestLinkRatesComeFromTheManagementLibraryFirst(t *testing.T) {
 
 func near(x, y float64) bool { return x > y*0.999 && x < y*1.001 }
 
-// The answer comes when the store has closed.
+// The answer arrives after the store has closed.
 func TestLinkRatesCanBeLate(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	answer, answered := make(chan struct{}), make(chan struct{})

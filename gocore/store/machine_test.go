@@ -18,24 +18,24 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// walker is a client that does random things to a history of its own and knows what must come of them.
+// walker is a client that makes random calls on a history of its own and predicts their results with a model.
 type walker struct {
 	*client
 	r         *rand.Rand
-	reference map[int64][]byte // what each key holds
+	reference map[int64][]byte // the bytes of each key
 	leases    []lent
-	faulty    bool // the disk may fail: then calls may, but nothing may differ
-	tight     bool // there may be no room for what was accepted
+	faulty    bool // the disk may fail: then calls may fail, but no bytes may differ
+	tight     bool // an accepted checkpoint may be lost for lack of room
 	stays     []unread
 }
 
 type lent struct {
 	lease  *Lease
 	want   []byte
-	hidden int64 // key of a checkpoint that comes back when the lease is released, if the model has nothing newer; -1: none
+	hidden int64 // key of a checkpoint that returns when the lease is released, if the model has no newer version; -1: none
 }
 
-// unread is the source of a copy=False checkpoint.
+// unread is the borrowed source of a checkpoint.
 type unread struct {
 	ticket uint64
 	key    int64
@@ -55,7 +55,7 @@ func (w *walker) size() int {
 	}
 }
 
-// fine tells whether an operation went well; what may not happen fails the test.
+// fine tells whether an operation succeeded. An error that is not allowed fails the test.
 func (w *walker) fine(err error, allowed ...status.Code) bool {
 	w.t.Helper()
 	if err == nil {
@@ -124,7 +124,7 @@ func (w *walker) write(k int64) {
 	}
 }
 
-// settleSources overwrites the sources that are captured or gone; on a disk that fails, a checkpoint may turn out to be lost.
+// settleSources overwrites the sources that are captured or gone. On a failing disk, a checkpoint may turn out to be lost.
 func (w *walker) settleSources(all bool) {
 	rest := w.stays[:0]
 	for _, x := range w.stays {
@@ -161,7 +161,7 @@ func (w *walker) compare(what string, k int64, got, want []byte) {
 	}
 }
 
-// known tells whether a restore of k may succeed; a key that the model does not know must not be found.
+// known tells whether a restore of k may succeed. A key that the model does not have must not be found.
 func (w *walker) known(k int64, err error) bool {
 	w.t.Helper()
 	_, ok := w.reference[k]
@@ -177,7 +177,7 @@ func (w *walker) restore(k int64) {
 	w.after("restore", k, got, err)
 }
 
-// after compares what a restore gave, and forgets what is consumed or lost.
+// after compares the bytes of a restore, and removes consumed or lost keys from the model.
 func (w *walker) after(what string, k int64, got []byte, err error) {
 	w.t.Helper()
 	if !w.known(k, err) {
@@ -196,7 +196,7 @@ func (w *walker) after(what string, k int64, got []byte, err error) {
 	w.sync(k)
 }
 
-// sync learns whether a key was consumed: by the call, or because a hint said so.
+// sync removes a key from the model if it was consumed, by the call or because of a hint.
 func (w *walker) sync(k int64) {
 	if _, err := w.h.Lookup(model.Key{Number: k}); err != nil {
 		delete(w.reference, k)
@@ -248,14 +248,14 @@ func (w *walker) letGo() {
 	}
 	release(w.t, x.lease)
 	if x.hidden >= 0 {
-		w.reference[x.hidden] = x.want // nobody had it
+		w.reference[x.hidden] = x.want // the lease was not taken
 		if w.faulty || w.tight {
 			w.sync(x.hidden)
 		}
 	}
 }
 
-// use takes a lease, and writes into it where it may.
+// use takes a lease, and writes into it where that is allowed.
 func (w *walker) use(x *lent) {
 	x.hidden = -1
 	if err := x.lease.Take(); err != nil {
@@ -268,7 +268,7 @@ func (w *walker) use(x *lent) {
 	}
 }
 
-// replaced notes that a hidden checkpoint does not come back.
+// replaced records that a hidden checkpoint does not return.
 func (w *walker) replaced(k int64) {
 	for i := range w.leases {
 		if x := &w.leases[i]; x.hidden == k {
@@ -314,7 +314,7 @@ func (w *walker) hint() {
 	_ = w.h.Prefetch()
 }
 
-// someRegions restores none of the regions, with and without arrays: nothing is compared but nothing may leak.
+// someRegions restores none of the regions, with and without arrays. There is nothing to compare, but nothing may leak.
 func (w *walker) someRegions(k int64) {
 	var out Outcome
 	op, code, err := w.h.Restore(&RestoreArgs{Key: model.Key{Number: k}, Select: []int32{}, FD: w.fd, Peek: true}, &out)
@@ -324,7 +324,7 @@ func (w *walker) someRegions(k int64) {
 	w.after("nothing", k, w.reference[k], err)
 }
 
-// giveUp begins something and cancels it, perhaps after a step.
+// giveUp begins an operation and cancels it, perhaps after a step.
 func (w *walker) giveUp(k int64) {
 	var out Outcome
 	var op *Op
@@ -345,7 +345,7 @@ func (w *walker) giveUp(k int64) {
 		now := bytes.Clone(p)
 		op.Cancel()
 		clear(p)
-		if after := w.ticket(k); capture && after != before && after != 0 { // too late: it was captured; 0: the version before was lost meanwhile
+		if after := w.ticket(k); capture && after != before && after != 0 { // captured before the cancel; 0: the version before was lost meanwhile
 			w.reference[k] = now
 			w.replaced(k)
 		}
@@ -394,7 +394,7 @@ func (w *walker) finish() {
 	}
 }
 
-// rounds is how many steps each walker makes; VELOCPY_STEPS asks for more.
+// rounds returns how many steps each walker makes; VELOCPY_STEPS changes it.
 func rounds(t *testing.T) int {
 	if n, err := strconv.Atoi(os.Getenv("VELOCPY_STEPS")); err == nil {
 		return n
@@ -463,7 +463,7 @@ func TestManyClientsAtRandom(t *testing.T) {
 	}
 }
 
-// moody is a disk of which now and then a call fails.
+// moody is a disk on which calls fail occasionally.
 type moody struct{ vfs.FS }
 
 func (m moody) OpenScratch(dir string, direct bool) (vfs.File, error) {

@@ -14,7 +14,7 @@ func says(t *testing.T, err error, want string) {
 	}
 }
 
-// Messages have sizes in binary units, and the exact bytes where a few of them decide.
+// Messages have sizes in binary units, and the exact bytes where a few bytes matter.
 func TestSizesOfBudgetsInMessages(t *testing.T) {
 	_, err := Open(cached(2<<60, 0, nil))
 	says(t, err, "the budget of host is 2.0 EiB (2305843009213693952 bytes); it must be above zero and at most 1.0 EiB")

@@ -18,7 +18,7 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// fill takes all that a disk has left, and gives back what takes it away again.
+// fill occupies all free space of a disk. release frees it again.
 func fill(t *testing.T, disk *vfs.Mem) (release func()) {
 	t.Helper()
 	name := "/filler"
@@ -49,7 +49,7 @@ func fill(t *testing.T, disk *vfs.Mem) (release func()) {
 	}
 }
 
-// lateFull is a disk that has room for a catalog file only until it is synced, while it is full.
+// lateFull is a disk that, while it is full, has space for a catalog file only until the file is synced.
 type lateFull struct {
 	vfs.FS
 	full atomic.Bool
@@ -77,7 +77,7 @@ func (f lateFile) Sync() error {
 	return f.File.Sync()
 }
 
-// filesOf counts the files of a store by what their names begin with.
+// filesOf counts the files of a store by the prefix of their names.
 func filesOf(t *testing.T, fs vfs.FS, dir string) map[string]int {
 	t.Helper()
 	names, err := fs.List(dir)
@@ -92,8 +92,9 @@ func filesOf(t *testing.T, fs vfs.FS, dir string) map[string]int {
 	return n
 }
 
-// Others fill the disk, so that the catalog cannot be written, at once or only when it is synced. However often it is tried, the rooms of what failed come back, no
-// files are left over, and the error is that of the disk; when there is space again the next attempt succeeds, and the store closes.
+// Other processes fill the disk, so that the catalog cannot be written, either at once or when it is synced. However often it is tried, the space of
+// failed checkpoints is released, no files are left over, and the error is that of the disk. When there is space again, the next attempt succeeds,
+// and the store closes.
 func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 	for _, host := range []int64{0, 8 << 20} {
 		for _, late := range []bool{false, true} {
@@ -113,7 +114,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 					}
 					return err
 				}
-				for k := range int64(38) { // all data files have their room before the disk is full
+				for k := range int64(38) { // all data files have their space before the disk is full
 					if err := put(k); err != nil {
 						t.Fatal(err)
 					}
@@ -137,7 +138,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 				for i := range int64(800) {
 					err := put(100 + i%10)
 					if err == nil {
-						ok++ // the catalog's file had some room left
+						ok++ // the catalog's file had some space left
 						continue
 					}
 					errs++
@@ -175,7 +176,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 	}
 }
 
-// crashedAndFull is a store with checkpoints 0 to 5 whose process died, on a disk on which nothing is free.
+// crashedAndFull returns a store with checkpoints 0 to 5 whose process died, on a disk with no free space.
 func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Config, release func()) {
 	t.Helper()
 	first := vfs.NewMem(64 << 20)
@@ -191,7 +192,7 @@ func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Conf
 		t.Fatal(err)
 	}
 	h.s.mu.Lock()
-	h.s.durable.dir.Commit(&durable.Change{History: "h", Retention: &rule}) // which the store does not know of: it drops nothing
+	h.s.durable.dir.Commit(&durable.Change{History: "h", Retention: &rule}) // the store does not know the rule, and drops nothing
 	h.s.mu.Unlock()
 	if err := h.wait(h.mustPut(4, random(100_000, 4)).Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
@@ -201,7 +202,7 @@ func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Conf
 	return disk, c, fill(t, disk)
 }
 
-// With no byte free a store can be opened for writing, several times after it was not closed, and what is dropped then is gone.
+// With no byte free a store can be opened for writing, several times without being closed. What is dropped then is gone.
 func TestAFullDiskHasRoomToDrop(t *testing.T) {
 	disk, c, _ := crashedAndFull(t, catalog.Retention{})
 	for k := range int64(3) {
@@ -226,7 +227,7 @@ func TestAFullDiskHasRoomToDrop(t *testing.T) {
 	}
 }
 
-// … and so can it be cleared up.
+// … and it can be cleaned up.
 func TestAFullDiskCanBeClearedUp(t *testing.T) {
 	disk, c, _ := crashedAndFull(t, catalog.Retention{Last: 2})
 	for i := range 3 {
@@ -240,7 +241,8 @@ func TestAFullDiskCanBeClearedUp(t *testing.T) {
 	}
 }
 
-// Who has no ballast, and no room, is told so, and leaves no file behind however often it is tried; when there is room there is a ballast again.
+// A store without ballast, and without space, fails to open with an error that says so. It leaves no file behind however often it is tried. When
+// there is space, a ballast is made again.
 func TestAttemptsToOpenOnAFullDiskLeaveNothing(t *testing.T) {
 	disk, c, release := crashedAndFull(t, catalog.Retention{})
 	if err := disk.Remove(c.Path + "/ballast"); err != nil {
@@ -271,7 +273,8 @@ func TestAttemptsToOpenOnAFullDiskLeaveNothing(t *testing.T) {
 	}
 }
 
-// A drop that a full disk has refused is made for whoever needs its room, as soon as there is space: nobody waits for a pause between attempts to end.
+// A drop that a full disk has refused is committed for a capture that needs its space as soon as there is space: the capture does not wait for the
+// end of the pause.
 func TestRoomOfADropThatADiskRefusedIsMadeForWhoNeedsIt(t *testing.T) {
 	disk := vfs.NewMem(24 << 20)
 	fs := &lateFull{FS: disk}

@@ -70,8 +70,7 @@ type Op struct {
 	mark    device.Mark          // event of device work that the operation waits for
 	async   *asyncJob            // work that another goroutine does for the operation
 	sent    bool                 // restore: the host bytes are verified, and the copies to a device come next or have been queued
-	// The error of copies that a restore could not queue, of a disk that did not take a capture's bytes, or of a device that was lost while a wait's
-	// source was read.
+	// restore: why copies could not be queued; capture: why the disk does not take the bytes; wait: the loss of a device that was copying the bytes
 	failed error
 
 	job     *copier.Job    // the copy in progress

@@ -8,8 +8,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
-// TestWaitForAStray: a version is dropped while a device has yet to take it. Whoever waits for it to be captured may overwrite its source
-// afterwards.
+// TestWaitForAStray: a version is dropped before a device has copied it. After a wait for its capture the caller may overwrite its source.
 func TestWaitForAStray(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(64<<20, 0, 4<<20))
@@ -38,7 +37,7 @@ func TestWaitForAStray(t *testing.T) {
 	drained(t, s)
 }
 
-// TestStraysGo: those of a device that was behind are let go of by the captures after it has caught up.
+// TestStraysGo: the orphaned captures of a device with a backlog are dropped by later captures after the device has caught up.
 func TestStraysGo(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(64<<20, 0, 4<<20))

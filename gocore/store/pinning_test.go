@@ -17,7 +17,7 @@ import (
 	"velocpy/gocore/tier/host"
 )
 
-// Whatever the strategy, in the end everything is pinned, or nothing for off, and copies across seams are exact meanwhile and afterwards.
+// Whatever the strategy, in the end the whole tier is pinned, or nothing with off. Copies across seams are exact meanwhile and afterwards.
 func TestPinningStrategies(t *testing.T) {
 	for _, strategy := range []string{"", "auto", "pipeline", "concurrent", "sequential", "direct", "off"} {
 		t.Run(strategy, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPinningStrategies(t *testing.T) {
 	}
 }
 
-// Refused at a later piece: one warning, and the rest stays pageable.
+// When the driver refuses a later piece, there is one warning, and the rest stays pageable.
 func TestPinningRefusedHalfWay(t *testing.T) {
 	for n := range 4 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { refuse(t, n) })
@@ -80,7 +80,7 @@ func refuse(t *testing.T, n int) {
 	}
 }
 
-// slowPins takes a while to register, and counts how many do at once.
+// slowPins delays registrations, and counts how many run at once.
 type slowPins struct {
 	cuda.Driver
 	now, most *atomic.Int64
@@ -95,7 +95,7 @@ func (d slowPins) Register(c cuda.Context, at unsafe.Pointer, n int64) error {
 	return d.Driver.Register(c, at, n)
 }
 
-// Stores, as processes, take turns to register; closing does not wait for a turn.
+// Stores, like processes, take turns to register. Close does not wait for a turn.
 func TestPinningTakesTurns(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	var now, most atomic.Int64
@@ -117,7 +117,7 @@ func TestPinningTakesTurns(t *testing.T) {
 	if most.Load() != 1 {
 		t.Errorf("%d registered at once", most.Load())
 	}
-	turn, err := vfs.TryTurn(file) // somebody else's, who keeps it
+	turn, err := vfs.TryTurn(file) // another process's turn, which it keeps
 	b.check(err)
 	cfg := b.config(6<<20, 0, 1<<20)
 	cfg.Turns = file
@@ -132,15 +132,15 @@ func TestPinningTakesTurns(t *testing.T) {
 	}
 }
 
-// pinProgress is how far pinning of a store's host tier has come.
+// pinProgress returns the progress of pinning a store's host tier.
 func pinProgress(s *Store) host.Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.host.Progress()
 }
 
-// A flush waits until its place has been pinned, but not for a process that keeps the turn and stands still. Restores of the checkpoint do not wait
-// with it.
+// A flush waits until its destination is pinned, but not for a process that keeps the turn and is stalled. Restores of the checkpoint do not wait
+// with the flush.
 func TestFlushWaitsForPinning(t *testing.T) {
 	for name, comes := range map[string]bool{"it comes": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// A panic lasts for the rest of the process, so each of these has one of its own.
+// A panic lasts for the rest of the process, so each of these cases runs in a process of its own.
 func TestPanicFailsEverythingCleanly(t *testing.T) {
 	for name := range panics {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestPanicFailsEverythingCleanly(t *testing.T) {
 	}
 }
 
-// guarded is what every export does.
+// guarded does what every export does.
 func guarded(where string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -37,7 +37,7 @@ func guarded(where string, f func()) {
 	f()
 }
 
-// panics are ways to make the core panic, each with a disk that stands still.
+// panics are ways to make the core panic, each with a stalled disk.
 var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 	"in a goroutine that holds nothing": func(s *Store, h *client, disk *vfs.Rule) { safego.Go("test", func() { panic("deliberate") }) },
 	"in a call that holds the lock": func(s *Store, h *client, disk *vfs.Rule) {
@@ -50,7 +50,7 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 		guarded("drop", func() {
 			s.mu.Lock()
 			defer s.leave()
-			s.roomless[&Op{}] = struct{}{} // it has no capture, which is looked at when the lock is given back
+			s.roomless[&Op{}] = struct{}{} // without a capture, notify panics on it
 		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func TestPanicInThisProcess(t *testing.T) {
 		fd int32
 	}
 	var all []waiting
-	for i := range 6 { // more loads than there are workers, so that some are not begun
+	for i := range 6 { // more loads than there are workers, so that some have not begun
 		c := newClient(t, s, "h")
 		op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: i%2 == 0, Into: []model.Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
 		if err != nil || code != status.Pending {
@@ -118,7 +118,7 @@ func TestPanicInThisProcess(t *testing.T) {
 				t.Fatal("too late")
 			}
 		}
-		if code != status.OK { // the disk may have been as quick as the panic
+		if code != status.OK { // the disk may have been faster than the panic
 			wants(t, err, status.Poisoned)
 		}
 		written := foreign(t, w.fd)

@@ -19,7 +19,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// lowered is a client whose checkpoints 0 and 1, of size bytes, lie in the host tier; the device's tier has room for one.
+// lowered returns a client whose checkpoints 0 and 1, of size bytes, are in the host tier. The device's tier has room for one.
 func lowered(t *testing.T, b *board, cfg Config, size int) *client {
 	t.Helper()
 	c := newClient(t, open(t, cfg), "h")
@@ -36,13 +36,13 @@ func lowered(t *testing.T, b *board, cfg Config, size int) *client {
 	return c
 }
 
-// pinned waits until copies from the host tier need not wait for the device to take what they read.
+// pinned waits until the host tier is pinned. Copies from it then need not wait until the device has read the source.
 func (c *client) pinned() {
 	c.t.Helper()
 	eventually(c.t, "the host tier is pinned", func() bool { return c.s.host.Watermark().End() == c.s.host.Size() })
 }
 
-// hold keeps loads from getting to the device's room: who reads the checkpoint that lies there stands still until the gate opens.
+// hold keeps loads from writing the only slot on the device: a stream that reads the checkpoint in it is stalled until the gate opens.
 func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func()) {
 	c.t.Helper()
 	slow := b.foreign()
@@ -53,14 +53,14 @@ func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func())
 	return open
 }
 
-// doubts is how many checkpoints are known to have come up wrong.
+// doubts returns the number of checkpoints whose latest load is known to be damaged.
 func (c *client) doubts() int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return len(c.s.deferred.suspects)
 }
 
-// loading tells whether a load of a checkpoint to the first tier is under way.
+// loading tells whether a load of a checkpoint to the first tier is in progress.
 func (c *client) loading(number int64) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *client) lies(k int64, tier int) bool {
 	return err == nil && info.Tiers&(1<<tier) != 0
 }
 
-// A restore of what lies below is given while its load still waits for the device: the room's last reader stands still.
+// A restore of a checkpoint from the host tier returns while its load still waits for the device, where the last reader of the slot is stalled.
 func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 	const size = 1_300_000
 	for name, give := range map[string]func(t *testing.T, b *board, c *client) (seen device.Address){
@@ -139,7 +139,7 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 
 const slotSize = 1_300_000
 
-// early is a client with a lease of checkpoint 0 while its load is held up until the gate opens.
+// early returns a client with a lease of checkpoint 0 whose load is held up until the gate opens.
 func early(t *testing.T) (b *board, c *client, l *Lease, open func()) {
 	t.Helper()
 	b, gate := gated(t, double.Config{})
@@ -150,7 +150,7 @@ func early(t *testing.T) (b *board, c *client, l *Lease, open func()) {
 	return b, c, l, open
 }
 
-// A stream that is named after the restore is behind the bytes as well.
+// A stream that is named after the restore waits for the bytes as well.
 func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
 	const size = slotSize
 	b, c, l, open := early(t)
@@ -172,8 +172,8 @@ func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
 	b.check(host.Release())
 }
 
-// What the device finds out after a restore was given: the next restore or wait of the history tells, nothing reads the bad copy any
-// more, and it leaves when its reader does.
+// The device finds damage after a restore has returned. The next restore or wait of the history returns the error. No later restore reads the damaged
+// copy, and the copy is evicted when its reader has finished.
 func TestDamageIsFoundBelatedly(t *testing.T) {
 	const size = slotSize
 	for name, next := range map[string]func(c *client) error{
@@ -218,11 +218,11 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 				b.check(l.Release(b.stream))
 				return
 			}
-			_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // past the device, whose room the lease still has
+			_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // past the device, whose slot the lease still has
 			wants(t, err, status.Corrupt)
 			b.check(next(c))
 			b.check(l.Release(b.stream))
-			for range 3 { // known to be damaged: nobody is given it before it has been verified
+			for range 3 { // known to be damaged: it is verified before any caller gets it
 				_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 				wants(t, err, status.Corrupt)
 				_, err = c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
@@ -237,7 +237,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 	}
 }
 
-// Nobody was given the bytes: nothing is told, and whoever restores them finds out.
+// No caller has the damaged bytes. No wait returns the error, and a restore of them does.
 func TestDamageThatNobodySawIsNotTold(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
@@ -260,7 +260,7 @@ func TestDamageThatNobodySawIsNotTold(t *testing.T) {
 	c.mustGetOn(b, 1, random(size, 1))
 }
 
-// Who wants to be certain before waits.
+// With verifyAlways a restore waits for the verification.
 func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
@@ -276,7 +276,7 @@ func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 	c.mustGetOn(b, 1, random(size, 1))
 }
 
-// A prefetch goes up cut by cut; once somebody waits for it, all that is left goes in one piece.
+// A prefetch is copied cut by cut. Once a restore waits for it, the rest is copied in one piece.
 func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
 	const size, piece = 1_300_000, 100_000
 	for name, tc := range map[string]struct {
@@ -319,7 +319,7 @@ func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
 	}
 }
 
-// A load that fails before it is under way is the error of the restore that waits for it.
+// A load that fails before its copies are queued fails the restore that waits for it.
 func TestLoadFailsBeforeItIsQueued(t *testing.T) {
 	const size = 1_300_000
 	for _, call := range []string{"Copy", "Launch", "RecordEvent"} {
@@ -335,7 +335,7 @@ func TestLoadFailsBeforeItIsQueued(t *testing.T) {
 	}
 }
 
-// A caller that comes late for what it waited for is not given what was found to be wrong by then, and the checkpoint stays.
+// A restore whose caller continues late does not return bytes that were found damaged meanwhile, and the checkpoint stays.
 func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 	const size = 1_300_000
 	for name, into := range map[string]bool{"lease": false, "into": true} {
@@ -354,7 +354,7 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 			}
 			eventually(t, "the device has looked", func() bool { return c.doubts() > 0 })
 			wants(t, drive(t, op, code, c.fd, &out), status.Corrupt)
-			b.check(c.wait(0, status.TierHost)) // nobody had it: nothing is told
+			b.check(c.wait(0, status.TierHost)) // no caller had it: no error is returned
 			if _, err := c.h.Lookup(model.Key{Number: 0}); err != nil {
 				t.Errorf("the checkpoint is gone: %v", err)
 			}
@@ -362,12 +362,12 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 	}
 }
 
-// Other transfers of the same checkpoint end meanwhile: that says nothing of the one that was given.
+// Other transfers of the same checkpoint end meanwhile. They do not count as verification of the load that was lent.
 func TestDamageIsFoundBesideOtherTransfers(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	cfg := b.config(8<<20, 64<<20, 2<<20)
-	cfg.Durable = false // which would find it on the way down
+	cfg.Durable = false // a durable tier would find it during the flush
 	c := lowered(t, b, cfg, size)
 	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 	open := c.hold(b, gate, 2)
@@ -379,7 +379,7 @@ func TestDamageIsFoundBesideOtherTransfers(t *testing.T) {
 	wants(t, c.wait(0, status.TierNone), status.Belated)
 }
 
-// What comes up right, after it came up wrong, is not doubted any more.
+// A load that is verified after a damaged one clears the doubt.
 func TestDoubtsEnd(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
@@ -405,7 +405,7 @@ func TestDoubtsEnd(t *testing.T) {
 	flip()
 	c.mustGetOn(b, 1, random(size, 1))
 	open = c.hold(b, gate, 1)
-	l, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // given at once, as it was right the last time
+	l, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // lent at once, because the previous load was verified
 	b.check(err)
 	open()
 	b.check(l.Release(b.stream))
@@ -417,7 +417,7 @@ func TestDoubtsEnd(t *testing.T) {
 	eventually(t, "what is gone is not doubted", func() bool { return c.doubts() == 0 })
 }
 
-// Only who was given bytes that are wrong is told so, and once.
+// Only callers that were given damaged bytes get the error, and only once.
 func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 	const size, half = 1_300_032, 650_016
 	for name, tc := range map[string]struct {
@@ -456,9 +456,9 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 			op, code, err := c.h.Restore(&a, &out)
 			switch {
 			case err == nil && tc.want == status.Timeout:
-				eventually(t, "the load begins", func() bool { return c.loading(0) }) // or else it is taken back
+				eventually(t, "the load begins", func() bool { return c.loading(0) }) // otherwise the load is cancelled
 				op.Cancel()
-			case err == nil && tc.want == status.Corrupt: // the bytes have to come first
+			case err == nil && tc.want == status.Corrupt: // the bytes have to arrive first
 				open()
 				err = drive(t, op, code, c.fd, &out)
 			case err == nil:
@@ -486,7 +486,7 @@ func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
 	}
 }
 
-// A wait for the history does not end before all that was given has been verified, and then tells.
+// A wait for the history does not end before all lent loads have been verified, and then returns their error.
 func TestWaitWaitsForTheVerification(t *testing.T) {
 	const size = 1_300_000
 	for name, damaged := range map[string]bool{"good": false, "bad": true} {
@@ -516,7 +516,7 @@ func TestWaitWaitsForTheVerification(t *testing.T) {
 	}
 }
 
-// The driver's first refusal to wait is not the last word on what was given; and its owner may have written into it by then.
+// When the driver first refuses the wait for a lent load, it is waited for again. The holder of the lease may have written into it by then.
 func TestWaitForTheVerificationIsTriedAgain(t *testing.T) {
 	const size = 1_300_000
 	for name, damaged := range map[string]bool{"good": false, "bad": true} {
@@ -543,14 +543,14 @@ func TestWaitForTheVerificationIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The device is lost before it has verified what was given: a wait does not vouch for it.
+// The device is lost before it has verified a lent load. A wait returns that error.
 func TestWaitBehindALostDevice(t *testing.T) {
 	const size = slotSize
 	b, c, l, open := early(t)
 	b.driver.Lose(0, 0)
 	open()
 	wants(t, c.wait(0, status.TierNone), status.DeviceLost)
-	_ = l.Release(b.stream) // it says so, too
+	_ = l.Release(b.stream) // it returns an error, too
 	got, _, err := c.get(1, size, RestoreArgs{})
 	b.check(err)
 	if !bytes.Equal(got, random(size, 1)) {
@@ -558,7 +558,7 @@ func TestWaitBehindALostDevice(t *testing.T) {
 	}
 }
 
-// A copy on the device is wrong, and a caller has it; what it came from is right by now: others are given that.
+// A copy on the device is damaged, and a caller has it. Its source in the host tier is exact by now. Other restores are given the source.
 func TestRestorePastASpoiledCopy(t *testing.T) {
 	const size = 1_300_000
 	b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
@@ -584,7 +584,7 @@ func TestRestorePastASpoiledCopy(t *testing.T) {
 	eventually(t, "it lies on the device again", func() bool { return c.lies(0, status.TierDevice) })
 }
 
-// A caller comes for what was found to be wrong when the store has been closed.
+// A caller continues a restore of damaged bytes after the store was closed.
 func TestDamageFoundAndTheStoreClosed(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
@@ -602,7 +602,7 @@ func TestDamageFoundAndTheStoreClosed(t *testing.T) {
 	}
 }
 
-// The account itself: who is told what of a load that had been given.
+// The test covers deferredVerification itself: which calls return which findings about a lent load.
 func TestFindings(t *testing.T) {
 	h, other := &engine.History{Name: "h"}, &engine.History{Name: "other"}
 	record := func(h *engine.History) *engine.Record {
@@ -682,7 +682,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// What could not be verified is told to those who have it. What is copied stays all the same until it has been.
+// If a load could not be verified, the callers that have its bytes get an error. The source of its copy stays until the copy has ended.
 func TestWhatCannotBeVerified(t *testing.T) {
 	const size = 1_300_000
 	for verify, failures := range map[string]int{"first": 2, "off": 1} {
@@ -711,7 +711,7 @@ func TestWhatCannotBeVerified(t *testing.T) {
 	}
 }
 
-// Whatever a history and a key are called, what is told of them is JSON that fits.
+// Whatever the names of a history and a key, a finding's text is valid JSON that fits.
 func TestSubjectsFit(t *testing.T) {
 	names := []string{"h", "", strings.Repeat("<", 300), strings.Repeat("\x01", 300), strings.Repeat("ä", 490), strings.Repeat("k", 5000), "\xed\xa0\x80", "\xff"}
 	for _, history := range names {

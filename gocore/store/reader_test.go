@@ -11,8 +11,8 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// A reader that compares no checksums gets the bytes of the version that it knows, or is told that the writer has dropped or replaced it: never the bytes of
-// another checkpoint. The writer replaces all the time, so that places are written to again and again.
+// A reader that verifies no checksums gets the bytes of the version that it knows, or the error that the writer has dropped or replaced it. It never
+// gets bytes of another checkpoint. The writer replaces checkpoints all the time, so that it reuses space often.
 func TestAReaderWithoutChecksumsGetsNothingForeign(t *testing.T) {
 	for name, set := range map[string]func(writer, reader *Config){
 		"no checksums": func(w, _ *Config) { w.Checksum = false },

@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// onDiskAlone is a store in which so many checkpoints lie on disk and nowhere else, and room in host memory for them.
+// onDiskAlone returns a store with n checkpoints on disk only, and room for them in host memory.
 func onDiskAlone(t *testing.T, c Config, n int64, size int) *client {
 	h := newClient(t, open(t, c), "h")
 	for k := range n {
@@ -32,9 +32,10 @@ func (c *client) prefetch() {
 	}
 }
 
-// As many are read ahead at once as there are to be. One that a restore waits for is read beside them, and nothing that nobody waits for takes its worker.
+// Exactly Config.Workers loads are read ahead at once. One that a restore waits for is read in parallel. No load that no restore waits for takes its
+// worker.
 func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
-	const size = 100_000 // goes alone
+	const size = 100_000 // too large for a batch
 	fs, gate := blocked(vfs.OpRead, 64<<20)
 	c := cached(2<<20, 32<<20, fs)
 	c.Workers = 2
@@ -53,7 +54,7 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	h.prefetch()
 	stays(2)
 	var all []func() error
-	for i, k := range []int64{0, 5} { // one that is being read, and one that nobody expects
+	for i, k := range []int64{0, 5} { // one that is being read, and one that is not prefetched
 		fd, out := eventfd(t), &Outcome{}
 		op, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: []model.Region{region(make([]byte, size), 0)}, FD: fd}, out)
 		if err != nil || code != status.Pending {
@@ -74,7 +75,7 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	drained(t, h.s)
 }
 
-// Another worker may read when the last of a batch has been read, before that is reported; not sooner.
+// Another worker may begin to read when the last transfer of a batch has been read, before the batch is reported, and not sooner.
 func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 	for name, keys := range map[string][]int64{"neighbours": {0, 1, 2, 3}, "scattered": {0, 2, 3, 5}, "one": {4}, "large": {9}} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 			h.putDown(9, random(5<<20, 9))
 			w := &worker{s: h.s, pool: h.s.pools[1]}
 			var all []*engine.Transfer
-			for _, k := range keys { // as if they were to come up, to where nothing lies
+			for _, k := range keys { // as if they were loaded, into unused memory
 				rec := h.h.h.Get(model.NumberKey(k))
 				all = append(all, &engine.Transfer{Kind: engine.Load, Rec: rec, From: 1, FromOff: h.s.eng.Fragment(rec, 1).Offset, ToOff: 8<<20 + k<<16})
 			}
@@ -122,7 +123,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 	}
 }
 
-// Small checkpoints that nobody waits for yet come many at a time when they lie together in a few places.
+// Small checkpoints that are read ahead, and that are adjacent on disk in a few places, are read many at a time.
 func TestSmallLoadsAheadComeByManyAtATime(t *testing.T) {
 	const n, size = 320, 8192
 	for name, c := range map[string]struct {
@@ -160,7 +161,8 @@ func TestSmallLoadsAheadComeByManyAtATime(t *testing.T) {
 	}
 }
 
-// Of checkpoints that lie apart a batch has few: a restore that waits for one of them, or for something else, does not wait for hundreds of reads.
+// A batch has few checkpoints that lie apart on disk. A restore that waits for one of them, or for another checkpoint, does not wait for hundreds of
+// reads.
 func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	fs, gate := blocked(vfs.OpRead, 64<<20)
 	c := cached(8<<20, 32<<20, fs)
@@ -189,7 +191,7 @@ func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	drained(t, h.s)
 }
 
-// Small ones that have come are there, although what was taken from the engine with them is large and still being read.
+// Small loads that have been read are complete although a large load that a worker took with them is still being read.
 func TestSmallOnesDoNotWaitForALargeOneBehindThem(t *testing.T) {
 	fs, gate := blocked(vfs.OpRead, 64<<20)
 	c := cached(16<<20, 64<<20, fs)

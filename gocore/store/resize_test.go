@@ -19,10 +19,10 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// granule makes pieces small: 128 KiB, as much again, twice that, and so on up to 2 MiB.
+// granule makes pieces of device memory small: 128 KiB, as much again, twice that, and so on up to 2 MiB.
 const granule = 4 << 10
 
-// resize gives device 0 another budget, waits until that has ended, and says what is mapped.
+// resize changes the budget of device 0, waits until the resize has ended, and returns the bytes mapped.
 func (c *client) resize(bytes int64) int64 {
 	c.t.Helper()
 	var out Outcome
@@ -36,14 +36,14 @@ func (c *client) resize(bytes int64) int64 {
 	return out.Slot
 }
 
-// capacity is what the tier of device 0 may use.
+// capacity returns how many bytes the tier of device 0 may use.
 func (c *client) capacity() int64 {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return c.s.eng.Capacity(0)
 }
 
-// inUse is what the device has given away.
+// inUse returns how many bytes of the device are allocated.
 func (b *board) inUse() int64 {
 	b.t.Helper()
 	free, total, err := b.dev.Memory()
@@ -51,13 +51,13 @@ func (b *board) inUse() int64 {
 	return total - free
 }
 
-// watched has the store look at the device's memory often.
+// watched makes the store poll the device's free memory often.
 func (b *board) watched(c Config) Config {
 	c.LookEvery = time.Millisecond
 	return c
 }
 
-// Checkpoints that lay behind the new end come back exactly, the memory is the application's, and the tier grows again.
+// Checkpoints beyond the new end come back exactly, the application can use the memory, and the tier grows again.
 func TestResize(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"prompt": 0, "late": 300 * time.Microsecond} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// A budget that becomes smaller while captures, flushes, prefetches and restores are under way.
+// The budget becomes smaller while captures, flushes, prefetches and restores are in progress.
 func TestResizeUnderWay(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestResizeUnderWay(t *testing.T) {
 	}
 }
 
-// Work that is queued behind something that does not end keeps the memory that it touches, and nobody waits for that but who wants the memory.
+// Work that is queued behind a stalled stream keeps the memory that it accesses. Only the resize waits for it.
 func TestResizeWaitsForTheDevice(t *testing.T) {
 	b, gate := gated(t, double.Config{Granularity: granule})
 	before := b.inUse() + granule // the one for checksums
@@ -152,7 +152,7 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	if code != status.Pending {
 		t.Fatalf("the memory was given back while it was being read: %v, %d", code, out.Slot)
 	}
-	other := newClient(t, s, "other") // captures and restores go on
+	other := newClient(t, s, "other") // captures and restores continue
 	for k := range int64(10) {
 		other.mustPutOn(b, k, random(100_000, uint64(k)))
 		other.mustGetOn(b, k, random(100_000, uint64(k)))
@@ -171,7 +171,7 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	}
 }
 
-// Memory that is on its way back is not used again before it has gone, whatever the budget has become meanwhile; nobody waits for it.
+// Memory that is being given back is not reused before it is unmapped, whatever the budget is meanwhile. No call waits for it.
 func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 	b, gate := gated(t, double.Config{Granularity: granule})
 	s := open(t, b.watched(b.config(32<<20, 0, 4<<20)))
@@ -185,7 +185,7 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 	l, _, err := c.lease(2, RestoreArgs{Streams: []uint64{stream}})
 	b.check(err)
 	open := gate(stream)
-	b.check(l.Release(stream)) // its mark is behind the gate
+	b.check(l.Release(stream)) // its event is behind the gate
 	var out Outcome
 	op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 512 << 10}}}, eventfd(t), &out)
 	if b.check(err); code != status.Pending {
@@ -209,7 +209,7 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// A lease behind the new end keeps its memory and what is before it, exactly as long as it lives.
+// A lease beyond the new end keeps its memory, and that before it, exactly as long as it lives.
 func TestResizeBesideALease(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Delay: 50 * time.Microsecond})
 	s := open(t, b.watched(b.config(32<<20, 0, 4<<20)))
@@ -249,7 +249,7 @@ func TestResizeBesideALease(t *testing.T) {
 	}
 }
 
-// What no tier below has room for stays, and so does the memory before it, until it is dropped.
+// A checkpoint that no lower tier has room for stays until it is dropped, and so does the memory before it.
 func TestResizeWithoutRoomBelow(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule})
 	s := open(t, b.watched(b.config(1<<20, 0, 4<<20)))
@@ -272,7 +272,7 @@ func TestResizeWithoutRoomBelow(t *testing.T) {
 	}
 }
 
-// A flush that fails keeps its checkpoint where it is; asking again tries again.
+// A flush that fails leaves its checkpoint in place. Another resize tries again.
 func TestResizeWhileFlushesFail(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule})
 	s := open(t, b.watched(b.config(8<<20, 0, 2<<20)))
@@ -290,8 +290,8 @@ func TestResizeWhileFlushesFail(t *testing.T) {
 	c.mustGetOn(b, 1, random(size, 1))
 }
 
-// A capture that waits for room in a tier that becomes too small for it goes to the host tier; one whose turn comes goes on. A capture that comes when
-// nothing moves does not wait beside leases: then the test is done again.
+// A capture that waits for room in a tier that becomes too small for it goes to the host tier. One that gets room continues. A capture that begins
+// while no transfer runs does not wait beside leases; the test is repeated then.
 func TestResizeUnderAWaitingCapture(t *testing.T) {
 	for range 20 {
 		if resizesUnderAWaitingCapture(t) {
@@ -341,7 +341,7 @@ func resizesUnderAWaitingCapture(t *testing.T) (waited bool) {
 	return waited
 }
 
-// When nobody knows what a stream still does, memory stays where it is.
+// When it is unknown what a stream still executes, the memory stays mapped.
 func TestNoMarkNoMemoryBack(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Delay: 50 * time.Microsecond})
 	s := open(t, b.watched(b.config(8<<20, 0, 2<<20)))
@@ -349,7 +349,7 @@ func TestNoMarkNoMemoryBack(t *testing.T) {
 	const size = 700_000
 	at := b.alloc(size)
 	b.fill(at, random(size, 1))
-	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 2) // and once more when it is tried again
+	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 2) // and once more for the second attempt
 	if _, err := c.putOn(b, 1, at, size); err == nil {
 		t.Fatal("a capture without a mark")
 	}
@@ -377,7 +377,7 @@ func TestResizeRefused(t *testing.T) {
 	wants(t, ask(Device{Share: 0.5, Bytes: 1}), status.Invalid)
 	wants(t, ask(Device{Ordinal: 1, Bytes: 1}), status.Unavailable)
 	b.check(ask())
-	b.check(ask(Device{Share: 1})) // of all that is free, but not more than there was
+	b.check(ask(Device{Share: 1})) // of all free memory, but at most the memory reserved
 	c := newClient(t, s, "h")
 	c.mustPutOn(b, 1, random(1<<20, 1))
 	l, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}})
@@ -386,11 +386,11 @@ func TestResizeRefused(t *testing.T) {
 	b.driver.Lose(0, 0)
 	eventually(t, "the loss is noticed", func() bool { return ask(Device{Bytes: 1}) != nil })
 	wants(t, ask(Device{Bytes: 1}), status.DeviceLost)
-	_ = driveClose(t, s.Close(fd), fd) // the driver's refusals are no news
+	_ = driveClose(t, s.Close(fd), fd) // the driver's errors are expected
 	wants(t, ask(Device{Bytes: 1}), status.Closed)
 }
 
-// Who waits for memory to be given back learns that the store is closed, or the device lost.
+// A resize operation that waits for memory to be given back ends with an error when the store is closed or the device is lost.
 func TestResizeInterrupted(t *testing.T) {
 	for name, end := range map[string]func(b *board, s *Store) status.Code{
 		"closed": func(b *board, s *Store) status.Code {
@@ -432,8 +432,8 @@ func TestResizeInterrupted(t *testing.T) {
 	}
 }
 
-// Others come to use nearly all of the device's memory: the tier gives some back, with one warning, and takes it again when there is more; while
-// nothing changes, nothing happens.
+// Other processes allocate nearly all of the device's memory. The tier gives some back, with one warning, and maps it again when more is free.
+// Without a change it does neither.
 func TestReliefOfTheApplication(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Memory: 256 << 20, Delay: 20 * time.Microsecond})
 	warnings("")
@@ -488,7 +488,7 @@ func TestReliefOfTheApplication(t *testing.T) {
 	}
 }
 
-// A tier that has itself taken all that there was keeps it.
+// A tier that has itself mapped all free memory keeps it.
 func TestNoReliefFromOurselves(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Memory: 256 << 20})
 	b.driver.Occupy(0, 256<<20-b.inUse()-8<<20)
@@ -503,7 +503,7 @@ func TestNoReliefFromOurselves(t *testing.T) {
 	}
 }
 
-// The same on host memory: a device that refuses what touches memory that was given back.
+// The same on host memory, with a device that fails on accesses to memory that was given back.
 func TestResizeOnAHostDevice(t *testing.T) {
 	for name, o := range map[string]hostdevice.Options{
 		"direct": {Direct: true}, "late": {Delay: 200 * time.Microsecond, Seed: 3},
@@ -569,7 +569,7 @@ func TestResizeOnAHostDevice(t *testing.T) {
 	}
 }
 
-// A lease that waits for room in a tier that becomes too small for it shows a copy of its own.
+// A lease that waits for room in a tier that becomes too small for it gets a private copy.
 func TestResizeUnderAWaitingLease(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Delay: 20 * time.Microsecond})
 	s := open(t, b.watched(b.config(8<<20, 0, 2<<20)))

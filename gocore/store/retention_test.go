@@ -26,7 +26,7 @@ func (c *client) numbers() (all []int64) {
 	return all
 }
 
-// Every rule keeps what it speaks for; written again, a checkpoint is a late one; whoever opens the store next has the rule too.
+// Every clause of a rule keeps its checkpoints. A rewritten checkpoint counts as a late one. A store that is opened later has the rule, too.
 func TestRetention(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", durable), func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// In a durable store nothing goes for a newer one that is not durable yet.
+// In a durable store a rule drops nothing for a newer checkpoint that is not durable yet.
 func TestRetentionWaitsForDurability(t *testing.T) {
 	c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
 	s := open(t, c)
@@ -96,7 +96,7 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	if err := h.wait(first.Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
-	for k := int64(1); k < 4; k++ { // lazily flushed: they stay in memory
+	for k := int64(1); k < 4; k++ { // flushed lazily: they stay in memory
 		h.mustPut(k, random(3000, uint64(k)))
 	}
 	if got := h.numbers(); !slices.Equal(got, []int64{0, 1, 2, 3}) {
@@ -110,8 +110,8 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	}
 }
 
-// In whatever order checkpoints become durable, are replaced and dropped: those stay that the rule keeps by the order of their writing and by their scores, and
-// none that it would keep of the durable ones has gone meanwhile.
+// Checkpoints become durable, are replaced and dropped in any order. Those stay that the rule keeps by order of writing and by score, and none that
+// it would keep of the durable ones has gone meanwhile.
 func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -156,7 +156,7 @@ func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
 	}
 }
 
-// keptBy is what a rule keeps.
+// keptBy returns the checkpoints that a rule keeps.
 func keptBy(rule *catalog.Retention, there map[model.Key]candidate) map[model.Key]bool {
 	all := slices.Collect(maps.Values(there))
 	slices.SortFunc(all, func(a, b candidate) int { return int(b.at - a.at) })
@@ -180,7 +180,8 @@ func keptBy(rule *catalog.Retention, there map[model.Key]candidate) map[model.Ke
 	return kept
 }
 
-// A checkpoint that becomes durable behind one that was written later is the older one all the same: here, after a crash, and to what clears the store up.
+// A checkpoint that becomes durable after one that was written later is still the older one: in this store, after a crash, and for the clean-up after
+// it.
 func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 	for _, last := range []uint64{1, 2} {
 		x := newCommitting(t)
@@ -213,7 +214,7 @@ func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 	}
 }
 
-// A dropped checkpoint is none of the last ones: the rule keeps as many as were asked for of those that are there.
+// A dropped checkpoint does not count among the last: the rule keeps the requested number of the existing ones.
 func TestRetentionDoesNotCountWhatWasDropped(t *testing.T) {
 	for _, outlives := range []bool{false, true} {
 		t.Run(fmt.Sprint("durable ", outlives), func(t *testing.T) {

@@ -161,8 +161,8 @@ func (s *Store) retryChanges(awaited bool) {
 	clear(k.retries.changes)
 }
 
-// closeDurable closes the directory. Checkpoints whose drop did not become durable may exist again when the store is next opened, so undone, if not
-// nil, is for the caller of Close.
+// closeDurable closes the directory. Checkpoints whose drop did not become durable may exist again when the store is next opened. undone is the error
+// about them, which Close returns to its caller.
 func (s *Store) closeDurable() (err, undone error) {
 	if s.durable.dir != nil {
 		s.mu.Lock()

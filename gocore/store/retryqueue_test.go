@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// failing is a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
+// failing returns a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
 func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config) {
 	t.Helper()
 	fails = &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.ENOSPC}
@@ -39,7 +39,7 @@ func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config)
 	return h, fails, disk, c
 }
 
-// awaitOwed waits until so many changes have failed and are not under way again.
+// awaitOwed waits until n changes have failed and are not in flight again.
 func (c *client) awaitOwed(n int) {
 	c.t.Helper()
 	eventually(c.t, "what failed is owed", func() bool {
@@ -49,13 +49,13 @@ func (c *client) awaitOwed(n int) {
 	})
 }
 
-// keysAfter lists what is found when the store is opened again.
+// keysAfter returns the keys that exist when the store is opened again.
 func keysAfter(t *testing.T, c Config) []int64 {
 	t.Helper()
 	return newClient(t, reopened(t, c), "h").numbers()
 }
 
-// A drop that failed is made durable as soon as that goes again, without anybody's doing.
+// A drop that failed becomes durable as soon as writes succeed again, without another call.
 func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 	h, fails, _, c := failing(t)
 	fails.Disable()
@@ -75,7 +75,7 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 func TestDropThatFailedIsTriedWhenTheStoreCloses(t *testing.T) {
 	h, fails, _, c := failing(t)
 	h.s.mu.Lock()
-	h.s.durable.retries.next = 1 << 62 // nobody else does
+	h.s.durable.retries.next = 1 << 62 // no other attempt is made
 	fails.Disable()
 	h.s.mu.Unlock()
 	shut(t, h.s)
@@ -84,7 +84,7 @@ func TestDropThatFailedIsTriedWhenTheStoreCloses(t *testing.T) {
 	}
 }
 
-// A drop that could not be made durable at all is told of by close; what it named may be there again.
+// Close returns an error about a drop that never became durable. The dropped checkpoint may exist again.
 func TestDropThatIsNotMadeIsToldOf(t *testing.T) {
 	h, _, disk, c := failing(t)
 	if err := h.h.Retain(catalog.Retention{Last: 5}); err != nil {
@@ -99,13 +99,13 @@ func TestDropThatIsNotMadeIsToldOf(t *testing.T) {
 	if err := driveClose(t, h.s.Close(fd), fd); err != nil {
 		t.Errorf("it is told twice: %v", err)
 	}
-	c.FS = disk.Crash(rand.New(rand.NewPCG(1, 1)), 0) // else what could not be synced may be there all the same
+	c.FS = disk.Crash(rand.New(rand.NewPCG(1, 1)), 0) // otherwise unsynced changes may survive
 	if keys := keysAfter(t, c); len(keys) != 2 {
 		t.Fatalf("%v are there", keys)
 	}
 }
 
-// What is dropped over and over while nothing can be made durable is owed once, and all of it is settled with one change.
+// Repeated drops of one key that fail are queued once, and one change makes all of them durable.
 func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 	h, fails, _, c := failing(t)
 	for range 50 {
@@ -142,7 +142,7 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 	}
 }
 
-// The longer nothing goes, the seldomer it is tried.
+// The longer writes fail, the rarer are the attempts.
 func TestPausesBetweenAttemptsGrow(t *testing.T) {
 	var o retryQueue
 	now := int64(0)

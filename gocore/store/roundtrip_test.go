@@ -39,7 +39,7 @@ func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
 	}
 }
 
-// shapes of stores that all have to keep the same promises.
+// shapes are stores that all have to keep the same promises.
 var shapes = map[string]func() Config{
 	"host":        func() Config { return cached(8<<20, 0, nil) },
 	"disk":        func() Config { return cached(0, 16<<20, vfs.NewMem(64<<20)) },
@@ -57,7 +57,7 @@ func inAllShapes(t *testing.T, f func(t *testing.T, s *Store)) {
 	}
 }
 
-// wide is a checkpoint of regions of several sizes, with gaps between them.
+// wide returns the regions of a checkpoint, of several sizes, with gaps between them.
 func wide(sizes []int, seed uint64) (regions []model.Region, bytes [][]byte, slot int64) {
 	for i, n := range sizes {
 		p := random(n, seed+uint64(i)*1000)
@@ -137,7 +137,7 @@ func TestStridedRegions(t *testing.T) {
 	inAllShapes(t, func(t *testing.T, s *Store) {
 		h := newClient(t, s, "h")
 		for _, stays := range []bool{false, true} {
-			// Every third column of a matrix of float32, backwards.
+			// Every third column of a matrix of float32, in reverse order.
 			rows, cols := 300, 101
 			from := random(rows*cols*3*4, 1)
 			last := unsafe.Add(unsafe.Pointer(&from[0]), (cols-1)*12)
@@ -369,7 +369,7 @@ func TestTierOfASchedule(t *testing.T) {
 	h.mustGet(1, p, RestoreArgs{})
 }
 
-// A wish for a tier that is not there is refused, by a word for what there is, before anything is changed.
+// A request for a tier that the store does not have is refused before anything changes. The error names the tiers that exist.
 func TestTierThatIsNotThere(t *testing.T) {
 	s := open(t, cached(1<<20, 0, nil))
 	h := newClient(t, s, "h")

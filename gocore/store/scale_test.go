@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// BenchmarkScale is what each operation costs among a thousand and a million checkpoints of 64 bytes, backwards and at random.
+// BenchmarkScale measures each operation among a thousand and a million checkpoints of 64 bytes, in descending and in random order.
 func BenchmarkScale(b *testing.B) {
 	for _, count := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
@@ -33,7 +33,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// turns leases, restores, drops and rewrites the keys, and tells the median time of each.
+// turns leases, restores, drops and rewrites the keys, and reports the median time of each.
 func turns(b *testing.B, h *client, a *CheckpointArgs, keys []int64) {
 	into := []model.Region{region(make([]byte, 64), 0)}
 	var out Outcome

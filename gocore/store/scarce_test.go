@@ -10,12 +10,12 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// A disk that is smaller than the budget: what it has is used, what is dropped makes room again for as long as one likes, also for the catalog, and
-// the store can be opened and cleared up.
+// The disk is smaller than the budget. All its space is used, and each drop makes space for a new checkpoint, any number of times, also for the
+// catalog. The store can be opened and cleaned up.
 func TestADiskSmallerThanItsBudget(t *testing.T) {
 	fs := vfs.NewMem(24 << 20)
 	c := stored(1<<20, 1<<30, fs)
-	c.SegmentBytes, c.CatalogSlack = 0, 128<<10 // files much larger than the disk; a catalog that is often written anew
+	c.SegmentBytes, c.CatalogSlack = 0, 128<<10 // files much larger than the disk; a catalog that is often rewritten
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestADiskSmallerThanItsBudget(t *testing.T) {
 		return names[i]
 	}
 	begun := oldest()
-	for k := n + 1; k < n+rounds; k++ { // each takes the room of one that has been dropped
+	for k := n + 1; k < n+rounds; k++ { // each takes the space of a dropped one
 		h.drop(live[0])
 		eventually(t, "the drop is durable", func() bool {
 			s.mu.Lock()

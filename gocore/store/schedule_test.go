@@ -27,8 +27,8 @@ var (
 	schedule0 = flag.Uint64("schedule", 0, "the first of them")
 )
 
-// The race test: whatever the streams, the workers and the application do, and in whatever order, a checkpoint comes back as
-// its source was when Checkpoint was called.
+// This is the race test: whatever the streams, the workers and the application do, and in whatever order, a checkpoint comes back with the bytes that
+// its source had when Checkpoint was called.
 func TestRandomSchedules(t *testing.T) {
 	n := *schedules
 	if n == 0 {
@@ -70,7 +70,7 @@ type schedule struct {
 	cards  []*card
 }
 
-// card is what the application has on one device: a history, streams, memory.
+// card is the application's state on one device: a history, streams, memory.
 type card struct {
 	*client
 	sch     *schedule
@@ -88,16 +88,16 @@ type card struct {
 	serial  uint64
 }
 
-// staying are sources that nobody may touch until their ticket says so.
+// staying are borrowed sources that the application may not overwrite before their ticket permits it.
 type staying struct {
 	ticket uint64
 	key    int64
 	text   string // of the content
-	stream uint64 // that filled them
+	stream uint64 // the stream that filled them
 	after  []func(junk uint64)
 }
 
-// content is what a checkpoint's regions held, and how they lie in it.
+// content is the bytes of a checkpoint's regions, and their offsets.
 type content struct {
 	regions [][]byte
 	offsets []int64
@@ -109,10 +109,10 @@ type onLoan struct {
 	lease   *Lease
 	want    content
 	streams []uint64
-	flushed bool // a flush that was under way when the checkpoint was consumed still reads it, for nobody
+	flushed bool // a flush in progress when the checkpoint was consumed may still read the lease's slot
 }
 
-// check is a place on the device which holds certain bytes once the streams are done.
+// check is a place on the device that must have certain bytes once the streams have finished.
 type check struct {
 	what string
 	at   device.Address
@@ -206,7 +206,7 @@ func (k *card) must(err error) {
 	}
 }
 
-// may tells whether something went well; only the errors allowed do no harm.
+// may tells whether a call succeeded. An error that is not allowed fails the test.
 func (k *card) may(err error, allowed ...status.Code) bool {
 	k.t.Helper()
 	if err == nil {
@@ -221,7 +221,7 @@ func (k *card) may(err error, allowed ...status.Code) bool {
 	return false
 }
 
-// alloc gives fresh memory of the device; when it is used up everything that was to be looked at is, and it begins anew.
+// alloc returns fresh memory of the device. When none is left, it first runs all pending checks and then starts over.
 func (k *card) alloc(n int64) device.Address {
 	n = (n + 255) &^ 255
 	if k.used+n > k.size {
@@ -233,7 +233,7 @@ func (k *card) alloc(n int64) device.Address {
 	return at
 }
 
-// verify waits for all streams and compares what came to lie on the device.
+// verify waits for all streams and runs the checks.
 func (k *card) verify() {
 	k.settleSources(true)
 	for _, s := range k.streams {
@@ -250,14 +250,14 @@ func (k *card) verify() {
 	k.checks = nil
 }
 
-// some are streams for one call: the first is where the application goes on, the others take part.
+// some returns streams for one call. The application continues in the first; the others take part.
 func (k *card) some() []uint64 {
 	all := append([]uint64(nil), k.streams...)
 	k.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+k.r.IntN(2)]
 }
 
-// write queues bytes into a stream.
+// fill queues a write of bytes in a stream.
 func (k *card) fill(stream uint64, at device.Address, p []byte) {
 	if len(p) > 0 {
 		k.must(k.dev.Borrow(stream).Copy(at, device.AddressOf(p), int64(len(p))))
@@ -265,7 +265,7 @@ func (k *card) fill(stream uint64, at device.Address, p []byte) {
 	}
 }
 
-// expect queues a copy of what lies at an address to where it will be compared.
+// expect queues a copy of the bytes at an address to memory where verify compares them.
 func (k *card) expect(what string, stream uint64, from device.Address, want []byte) {
 	if len(want) == 0 {
 		return
@@ -319,7 +319,8 @@ func (k *card) step() {
 	}
 }
 
-// shrinkOrGrow gives the device's tier or the host's another budget, waiting for that or not, or has others take nearly all memory of the device for a while.
+// shrinkOrGrow changes the budget of the device's tier or of the host's, and waits for that or not. Or it has another process occupy nearly all
+// memory of the device for a while.
 func (k *card) shrinkOrGrow() {
 	var b Budgets
 	some := func(most int64) int64 { return []int64{0, most, k.r.Int64N(most)}[k.r.IntN(3)] }
@@ -345,7 +346,7 @@ func (k *card) shrinkOrGrow() {
 	k.may(err, status.TierFull)
 }
 
-// write makes a checkpoint of regions on the device, and some of host memory, and overwrites them all at once.
+// write makes a checkpoint of regions on the device, and some in host memory, and overwrites their sources at once.
 func (k *card) write(key int64) {
 	streams := k.some()
 	from := streams[k.r.IntN(len(streams))]
@@ -356,7 +357,7 @@ func (k *card) write(key int64) {
 		p := k.bytes()
 		var g model.Region
 		switch {
-		case k.r.IntN(5) == 0: // of host memory
+		case k.r.IntN(5) == 0: // in host memory
 			own := bytes.Clone(p)
 			g = region(own, c.slot)
 			after = append(after, func(uint64) { clear(own) })
@@ -397,7 +398,7 @@ func (k *card) write(key int64) {
 		err = drive(k.t, op, code, k.fd, &out)
 	}
 	for _, f := range after {
-		if err == nil { // else nothing orders the streams
+		if err == nil { // otherwise no call has ordered the streams
 			from = streams[k.r.IntN(len(streams))]
 		}
 		f(from)
@@ -407,8 +408,8 @@ func (k *card) write(key int64) {
 	}
 }
 
-// settleSources overwrites the sources that are captured at once, in any stream, and those of versions that are gone; it forgets what turns
-// out to be lost, as there was no room for it.
+// settleSources overwrites the sources that are captured at once, in any stream, and those of versions that are gone. It removes checkpoints from the
+// expected state that turn out to be lost for lack of room.
 func (k *card) settleSources(all bool) {
 	rest := k.staying[:0]
 	for _, x := range k.staying {
@@ -425,7 +426,7 @@ func (k *card) settleSources(all bool) {
 			delete(k.truth, x.key)
 		}
 		for _, f := range x.after {
-			if st.Captured && !st.Gone { // else nothing says that they have been filled
+			if st.Captured && !st.Gone { // otherwise it is unknown whether they were filled
 				x.stream = k.streams[k.r.IntN(len(k.streams))]
 			}
 			f(x.stream)
@@ -434,7 +435,7 @@ func (k *card) settleSources(all bool) {
 	k.staying = rest
 }
 
-// lost tells whether a version is not there because there was no room for it after all.
+// lost tells whether a version is missing because there was no room for it in the end.
 func (k *card) lost(key int64, err error) bool {
 	if c := codeOf(err); err == nil || c != status.NotFound && c != status.TierFull {
 		return false
@@ -444,7 +445,7 @@ func (k *card) lost(key int64, err error) bool {
 	return !ok
 }
 
-// rows lays bytes out with gaps between rows of 16.
+// rows arranges bytes with gaps between rows of 16.
 func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (model.Region, []func(uint64)) {
 	const row, pitch = 16, 48
 	n := int64(len(p) / row)
@@ -458,7 +459,7 @@ func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (
 	return g, append(after, func(junk uint64) { k.fill(junk, at, make([]byte, len(wide))) })
 }
 
-// restore brings a checkpoint, or some of its regions, back to the device or to host memory.
+// restore restores a checkpoint, or some of its regions, to the device or to host memory.
 func (k *card) restore(key int64, cancelled bool) {
 	want, ok := k.truth[key]
 	streams := k.some()
@@ -530,7 +531,7 @@ func (k *card) restore(key int64, cancelled bool) {
 	k.gone(a.Key)
 }
 
-// gone brings the account in line with what restores consume: a plan may have said so.
+// gone removes a key from the expected state if it was consumed by a restore or because of the plan.
 func (k *card) gone(key model.Key) {
 	if _, err := k.h.Lookup(key); err != nil {
 		delete(k.truth, key.Number)
@@ -568,7 +569,7 @@ func (k *card) flushing(l *Lease) bool {
 	return k.s.eng.Fragment(l.restore.Rec, l.restore.Tier).Transfers > 0
 }
 
-// look reads a lease on one of its streams, or by the host.
+// look reads a lease on one of its streams, or from the host.
 func (k *card) look(o onLoan) {
 	i := k.r.IntN(len(o.want.regions))
 	want, offset := o.want.regions[i], o.want.offsets[i]
@@ -584,7 +585,7 @@ func (k *card) look(o onLoan) {
 	k.expect("lease", s, device.Address(o.lease.Base)+device.Address(offset), want)
 }
 
-// letGo gives a lease back while reads are queued, and, when it is the caller's to write into, after having done so.
+// letGo releases a lease while reads are queued. If the caller may write into it, it has done so.
 func (k *card) letGo() {
 	if len(k.lent) == 0 {
 		return
@@ -633,7 +634,7 @@ func (k *card) hint() {
 	k.must(k.h.Prefetch())
 }
 
-// end looks at everything, closes the store, at times while leases are out, and checks that nothing is left.
+// end verifies everything, closes the store, sometimes while leases are out, and checks that nothing is left.
 func (sch *schedule) end() {
 	early := sch.r.IntN(2) == 0
 	letGo := func() {

@@ -12,7 +12,8 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// A flush to disk ends between two pieces when its checkpoint is dropped, replaced or consumed. Nothing counts as failed by that, and what comes next goes down.
+// A flush to disk ends between two pieces when its checkpoint is dropped, replaced or consumed. Nothing counts as failed because of that, and later
+// flushes run.
 func TestFlushOfWhatIsGoneStops(t *testing.T) {
 	const size = 192 << 20 // pieces of 8 MiB, of which several are written at once
 	for name, goes := range map[string]func(*client){
@@ -60,7 +61,7 @@ func slotOf(bytes int64) int64 {
 	return size
 }
 
-// The same of a flush from a device.
+// The same for a flush from a device.
 func TestFlushFromADeviceOfWhatIsGoneStops(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 2 * time.Millisecond, Seed: 5})
 	cfg := b.config(16<<20, 0, 8<<20)

@@ -13,19 +13,19 @@ import (
 	"velocpy/gocore/policy/coldstart"
 )
 
-// registration is one call of the driver: its bytes, and what had been touched and was under way then.
+// registration is one call of the driver: its bytes, and at its time the bytes prefaulted and the transfers in progress.
 type registration struct{ bytes, touched, moving int64 }
 
-// pinWatch is a store whose touching waits before each piece for leave, and whose registrations are noted.
+// pinWatch is a store whose prefaulting waits before each piece until the test allows it. It records all registrations.
 type pinWatch struct {
 	*board
 	s     *Store
 	c     *client
 	gate  func(stream uint64) (open func())
-	piece chan int64 // the place at which touching waits
+	piece chan int64 // the offset at which prefaulting waits
 	leave chan struct{}
 	calls registrations
-	turn  string // the file by which processes take turns
+	turn  string // the lock file by which processes take turns
 }
 
 type registrations struct {
@@ -81,7 +81,7 @@ func watchPins(t *testing.T, change func(*Config)) *pinWatch {
 	return w
 }
 
-// goOn lets touching go on to the end.
+// goOn lets prefaulting run to the end.
 func (w *pinWatch) goOn() {
 	select {
 	case <-w.leave:
@@ -90,7 +90,7 @@ func (w *pinWatch) goOn() {
 	}
 }
 
-// transfer begins a flush that stays under way until open is called.
+// transfer begins a flush that stays in progress until open is called.
 func (w *pinWatch) transfer() (open func()) {
 	w.t.Helper()
 	open = w.gate(w.stream)
@@ -100,11 +100,11 @@ func (w *pinWatch) transfer() (open func()) {
 	return open
 }
 
-// Each strategy does what its name says, whatever transfers do: the order of touching, registering and transfers tells them apart.
+// Each strategy does what its name says, whatever transfers run. The order of prefaulting, registering and transfers distinguishes them.
 func TestStrategiesDiffer(t *testing.T) {
 	t.Run("pipeline", func(t *testing.T) {
 		w := watchPins(t, func(c *Config) { c.Pinning = "pipeline" })
-		for range 3 { // each piece is registered before the next one has been touched
+		for range 3 { // each piece is registered before the next one is prefaulted
 			off := <-w.piece
 			eventually(t, "what was touched is registered", func() bool { return w.s.host.Watermark().End() == off })
 			w.leave <- struct{}{}
@@ -121,7 +121,7 @@ func TestStrategiesDiffer(t *testing.T) {
 	t.Run("concurrent", func(t *testing.T) {
 		w := watchPins(t, func(c *Config) { c.Pinning = "concurrent" })
 		w.transfer()
-		w.goOn() // while the transfer goes on
+		w.goOn() // while the transfer is in progress
 		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
 		calls := w.calls.all()
 		if len(calls) != 1 || calls[0] != (registration{watchedHost, watchedHost, 1}) {
@@ -154,8 +154,8 @@ func TestStrategiesDiffer(t *testing.T) {
 	})
 }
 
-// nodeOfSmallPages are rates at which many processes are in each other's way where they register, for a host tier as small as this one: of 32 GB they
-// would be 24 GB/s for touching, 5 GB/s for registering and so on.
+// nodeOfSmallPages returns rates for a node on which many processes disturb each other when they register, scaled to a host tier of this size. For 32
+// GB they would be 24 GB/s for prefaulting, 5 GB/s for registering, and so on.
 func nodeOfSmallPages() coldstart.Rates {
 	const scale = float64(watchedHost) / 32e9
 	return coldstart.Rates{
@@ -164,8 +164,8 @@ func nodeOfSmallPages() coldstart.Rates {
 	}
 }
 
-// auto begins with what is known, and chooses again when captures have shown how often and how much comes, and how many processes there are: to another
-// strategy and back.
+// Strategy "auto" begins with the known rates. It chooses again when captures have shown their interval and size, and the number of processes is
+// known: another strategy, and back.
 func TestAutoChoosesAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*coldstart.Rates)
@@ -222,7 +222,7 @@ func TestAutoChoosesAgain(t *testing.T) {
 			}
 			if c.want != coldstart.Pipeline {
 				w.leave <- struct{}{} // a piece by the other strategy
-				<-w.piece             // and the choice with nobody else there
+				<-w.piece             // and the choice without other processes
 				eventually(t, "everything before is registered", func() bool { return w.s.host.Watermark().End() >= third })
 			}
 			if pinProgress(w.s).Strategy != coldstart.Pipeline {
@@ -234,7 +234,7 @@ func TestAutoChoosesAgain(t *testing.T) {
 	}
 }
 
-// Captures on a device teach how often and how much is captured.
+// Captures on a device determine the interval and size of captures.
 func TestRhythm(t *testing.T) {
 	w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
 	for k := range int64(5) {

@@ -10,8 +10,8 @@ import (
 	"velocpy/gocore/model"
 )
 
-// What a caller's stream waits for a slot that another one still reads, and for bytes that others still write, is in the statistics, by reason, although
-// the calls returned at once; and what waits for nobody is not.
+// A caller's stream waits for a slot that another stream still reads, and for bytes that other work still writes. The statistics count these waits by
+// reason, although the calls returned at once. Work without a wait is not counted.
 func TestWaitsOfStreamsAreCounted(t *testing.T) {
 	const size, slow = 500_000, 200 * time.Millisecond
 	waits := func(s *Store) (capture, restore time.Duration) {
@@ -21,7 +21,7 @@ func TestWaitsOfStreamsAreCounted(t *testing.T) {
 		}
 		return time.Duration(st.Waits.DeviceCapture), time.Duration(st.Waits.DeviceRestore)
 	}
-	// begin has a store whose only slot on the device is being read in another stream, until open is called.
+	// begin returns a store whose only slot on the device is being read in another stream, until open is called.
 	begin := func(t *testing.T) (b *board, s *Store, c *client, open func()) {
 		b, gate := gated(t, double.Config{})
 		s = newStore(t, b)
@@ -71,7 +71,7 @@ func TestWaitsOfStreamsAreCounted(t *testing.T) {
 
 func newStore(t *testing.T, b *board) *Store { return open(t, b.config(4<<20, 0, 2<<20)) }
 
-// Stamps that are open when a store is closed are given back, as are those that have passed.
+// Time stamps that are pending when a store closes are released, as are those that have passed.
 func TestStampsAreGivenBack(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: time.Millisecond, Seed: 3})
 	s := open(t, b.config(8<<20, 0, 2<<20))

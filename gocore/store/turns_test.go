@@ -11,10 +11,10 @@ import (
 	"velocpy/gocore/model"
 )
 
-// meeting is what the goroutines that step and cancel one operation have seen.
+// meeting records the results of the goroutines that step and cancel one operation.
 type meeting struct {
 	mu     sync.Mutex
-	ends   int // how many were told how it ended
+	ends   int // goroutines that got the operation's end
 	leases []*Lease
 	wrong  []string
 }
@@ -39,8 +39,8 @@ func (m *meeting) step(op *Op) (ended bool) {
 	return true
 }
 
-// Whatever an operation is about, goroutines may step and cancel it at once: it ends once, and nothing of it is left. The race detector
-// looks on.
+// Whatever the operation, goroutines may step and cancel it at the same time. It ends once, and leaves nothing behind. The test is meant for the race
+// detector, too.
 func TestStepAndCancelMeet(t *testing.T) {
 	const size = 300_000
 	kinds := map[string]func(h *client, mem []byte, rule *vfs.Rule) (*Op, status.Code, error){
@@ -81,7 +81,7 @@ func TestStepAndCancelMeet(t *testing.T) {
 	}
 }
 
-// meet begins an operation on a disk that stands still, and lets the disk go on while goroutines step and, if asked to, cancel it.
+// meet begins an operation on a stalled disk. It lets the disk go on while goroutines step and, if cancels is set, cancel the operation.
 func meet(t *testing.T, begin func(h *client, mem []byte, rule *vfs.Rule) (*Op, status.Code, error), cancels bool) {
 	const size = 300_000
 	fs, rule := blocked(vfs.OpRead|vfs.OpWrite, 64<<20)

@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// A checkpoint on disk whose description cannot be one is not given out; others are, and it can be dropped and written again.
+// A checkpoint on disk whose description is invalid is not restored. Others are restored, and it can be dropped and rewritten.
 func TestWhatIsNotDescribedIsNotGivenOut(t *testing.T) {
 	for _, lazy := range []bool{false, true} {
 		t.Run(fmt.Sprint("lazy ", lazy), func(t *testing.T) {

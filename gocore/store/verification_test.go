@@ -16,7 +16,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Pieces of any length, in any order, brought by several at once, say of every region what one look at all of it says.
+// Pieces of any length, in any order, received by several goroutines at once, give the same result for every region as one verification of all bytes.
 func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 	const most = 3 * checksum.LeafBytes
 	rapid.Check(t, func(t *rapid.T) {
@@ -68,7 +68,7 @@ func TestArrivalsSayWhatOneLookSays(t *testing.T) {
 	})
 }
 
-// shuffled cuts a range anywhere, and shuffles it.
+// shuffled cuts a range at random, and shuffles the parts.
 func shuffled(t *rapid.T, end int64) []model.Span {
 	seams := append(rapid.SliceOfN(rapid.Int64Range(0, end), 0, 30).Draw(t, "seams"), 0, end)
 	slices.Sort(seams)
@@ -81,7 +81,8 @@ func shuffled(t *rapid.T, end int64) []model.Span {
 	return rapid.Permutation(all).Draw(t, "order")
 }
 
-// A bit that flips on disk is found wherever it is in a checkpoint that comes in many pieces, in its region and in no other; what is whole comes back.
+// A bit that flips on disk is found wherever it is in a checkpoint that is read in many pieces, in its region and in no other. The undamaged regions
+// are restored.
 func TestFlippedBitInALargeCheckpointOnDisk(t *testing.T) {
 	sizes := []int{3<<20 + 77, 0, 1000, checksum.LeafBytes, 5 << 20, 9}
 	for name, host := range map[string]int64{"by the cache": 24 << 20, "past it": 0} {

@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// verified tells whether a lease of a key would be given without a look at its bytes.
+// verified tells whether a lease of a key would be given without verifying its bytes.
 func (c *client) verified(k int64) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -20,7 +20,7 @@ func (c *client) verified(k int64) bool {
 	return rec != nil && c.s.eng.Complete(rec, 0) && c.s.eng.Fragment(rec, 0).Verified
 }
 
-// hint hints restores of keys in an order.
+// hint hints restores of keys in the given order.
 func (c *client) hint(keys ...int64) {
 	c.t.Helper()
 	hints := make([]plan.Hint, len(keys))
@@ -32,7 +32,7 @@ func (c *client) hint(keys ...int64) {
 	}
 }
 
-// What is lent next has been compared before; what was damaged before that, or since, is found all the same.
+// Checkpoints that are lent next have been verified before. Damage before that, or since, is still found.
 func TestLeasesAreComparedAhead(t *testing.T) {
 	h := newClient(t, open(t, cached(12<<20, 0, nil)), "h")
 	for k := range int64(8) {
@@ -68,7 +68,7 @@ func TestLeasesAreComparedAhead(t *testing.T) {
 	drained(t, h.s)
 }
 
-// Where the disk has the bytes, damage that a proof met costs the lease a look further down and nothing else.
+// If the disk has the bytes, damage that the background verifier found costs the lease a read from a lower tier and nothing else.
 func TestAProofThatFailsLeavesTheRestoreToFindOthers(t *testing.T) {
 	c := stored(8<<20, 16<<20, vfs.NewMem(64<<20))
 	h := newClient(t, open(t, c), "h")
@@ -92,7 +92,7 @@ func TestAProofThatFailsLeavesTheRestoreToFindOthers(t *testing.T) {
 	drained(t, h.s)
 }
 
-// Proofs run beside captures that replace what is compared, drops, evictions, leases that are written into, and Close.
+// The background verifier runs beside captures that replace the copies it reads, drops, evictions, leases that are written into, and Close.
 func TestProofsBesideEverythingElse(t *testing.T) {
 	const size, keys, clients, rounds = 1_200_000, 8, 3, 10
 	s := open(t, cached(keys*clients*size/2, 64<<20, vfs.NewMem(128<<20)))
@@ -130,7 +130,7 @@ func TestProofsBesideEverythingElse(t *testing.T) {
 		}()
 	}
 	all.Wait()
-	h := newClient(t, s, "last") // the store closes amid its proofs
+	h := newClient(t, s, "last") // the store closes during its verifications
 	var order []int64
 	for k := range int64(keys) {
 		h.mustPut(k, random(size, uint64(k)))

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// damage flips a bit of a checkpoint in host memory, as a writer that is not the store's does: nothing else is told of it.
+// damage flips a bit of a checkpoint in host memory, as a write by other code would: the store is not told.
 func (c *client) damage(k int64) {
 	c.t.Helper()
 	c.s.mu.Lock()
@@ -20,8 +20,8 @@ func (c *client) damage(k int64) {
 	c.s.slot(rec, 0)[3] ^= 1
 }
 
-// A lease of bytes where they were captured is compared for every checkpoint by "first", for one of 16 by default, and for none by "off". What is copied
-// into the caller's memory is compared always.
+// Leases of bytes in the memory where they were captured are verified for every checkpoint with "first". By default they are verified for one of 16, and
+// with "off" for none. Bytes that are copied into the caller's memory are verified always, except with "off".
 func TestLeasesOfWhatHasNotMovedAreSampled(t *testing.T) {
 	const count, size = 640, 1000
 	for verify, want := range map[string][2]int{"": {count / 32, count / 8}, "moved": {count / 32, count / 8}, "first": {count, count}, "off": {0, 0}} {
@@ -50,7 +50,7 @@ func TestLeasesOfWhatHasNotMovedAreSampled(t *testing.T) {
 	}
 }
 
-// corrupt counts an error that says that bytes are damaged; any other is wrong.
+// corrupt counts an error that reports damaged bytes; any other error fails the test.
 func corrupt(t *testing.T, err error) int {
 	t.Helper()
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
-// The devices are watched from the opening to the first Close, which does not wait for it.
+// The devices are watched from the open to the first Close, which does not wait for the end of the watch.
 func TestDevicesAreWatchedWhileTheStoreIsOpen(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	var watched []string

@@ -11,7 +11,8 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// stallingDisk is that of a store, and can stop answering. Only then is the store impatient: a slow machine may take its time for all else.
+// stallingDisk is a store's disk that can stop answering. The store's limits are short only while it does: on a slow machine everything else may take
+// its time.
 type stallingDisk struct {
 	s    *Store
 	rule *vfs.Rule
@@ -34,7 +35,7 @@ func (d stallingDisk) despairAfter(age time.Duration) {
 	d.s.set.GiveUpAfter = age
 }
 
-// stalling is a store whose disk can stop answering.
+// stalling returns a store whose disk can stop answering.
 func stalling(t *testing.T, host int64, ops vfs.Op) (*Store, *client, stallingDisk) {
 	t.Helper()
 	rule := &vfs.Rule{Ops: ops, Block: true}
@@ -63,7 +64,7 @@ func (s *Store) stalled(t *testing.T) bool {
 	return st.Tiers["disk"].Stalled > 0
 }
 
-// While the disk stands still those who wait for it are told, those who do not go on, and afterwards everything is as if nothing had been.
+// While the disk is stalled, callers that wait for it get an error, and other callers go on. Afterwards everything works as before.
 func TestAStalledDisk(t *testing.T) {
 	for name, ops := range map[string]vfs.Op{"writes": vfs.OpWrite, "syncs": vfs.OpSync} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestAStalledDisk(t *testing.T) {
 	}
 }
 
-// Who waits for room that only the disk can make is told too.
+// A caller that waits for room that only the disk can make gets the error, too.
 func TestAStalledDiskMakesNoRoom(t *testing.T) {
 	_, h, disk := stalling(t, 256<<10, vfs.OpWrite)
 	disk.stop()
@@ -117,7 +118,7 @@ func TestAStalledDiskMakesNoRoom(t *testing.T) {
 	}
 }
 
-// Who waits for bytes that only the disk has is told, and asks again later.
+// A caller that waits for bytes that only the disk has gets the error, and can try again later.
 func TestAStalledDiskGivesNothing(t *testing.T) {
 	_, h, disk := stalling(t, 256<<10, vfs.OpRead)
 	for k := range int64(10) {
@@ -138,7 +139,7 @@ func TestAStalledDiskGivesNothing(t *testing.T) {
 	})
 }
 
-// A disk that is full fails those who need it, keeps what it has, and works again when there is space.
+// A full disk fails the calls that need it, keeps its checkpoints, and works again when there is space.
 func TestAFullDisk(t *testing.T) {
 	for _, why := range []error{unix.ENOSPC, unix.EDQUOT} {
 		full := &vfs.Rule{Ops: vfs.OpAllocate | vfs.OpWrite, Err: why}
@@ -167,7 +168,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// Who writes straight to the disk is told that it does not take the bytes; they never come afterwards.
+// A caller that writes directly to the disk gets the error that the disk does not take the bytes. They are never written afterwards.
 func TestAStalledDiskTakesNothing(t *testing.T) {
 	_, h, disk := stalling(t, 0, vfs.OpWrite)
 	h.mustPut(1, random(50_000, 1))
@@ -184,7 +185,7 @@ func TestAStalledDiskTakesNothing(t *testing.T) {
 	h.mustGet(1, random(50_000, 1), RestoreArgs{})
 }
 
-// Bytes that the disk has taken, but does not make durable, have been captured.
+// Bytes that the disk has taken, but does not make durable, count as captured.
 func TestAStalledDiskMakesNothingDurable(t *testing.T) {
 	_, h, disk := stalling(t, 0, vfs.OpSync)
 	h.mustPut(1, random(50_000, 1))
@@ -203,7 +204,7 @@ func TestAStalledDiskMakesNothingDurable(t *testing.T) {
 	h.mustGet(1, random(60_000, 2), RestoreArgs{})
 }
 
-// Who waits for the room of a drop is told when that cannot be made durable.
+// A caller that waits for the room of a drop gets the error when the drop does not become durable.
 func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
 	s, h, disk := stalling(t, 0, vfs.OpSync)
 	for k := range int64(4) {
@@ -223,7 +224,7 @@ func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
 	h.mustGet(5, random(4<<20, 5), RestoreArgs{})
 }
 
-// Those whose turn has not come are told too.
+// Callers whose transfers have not begun get the error, too.
 func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
 	s, h, disk := stalling(t, 0, vfs.OpWrite)
 	disk.stop()
@@ -251,7 +252,7 @@ func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
 	}
 }
 
-// Nor does it make room above, when its own has to come from drops that it does not make durable; tickets are told.
+// The disk cannot make room in the host tier either, if its own room depends on drops that do not become durable. Tickets report the error.
 func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	_, h, disk := stalling(t, 1<<20, vfs.OpSync)
 	tickets := map[int64]uint64{}
@@ -283,8 +284,9 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	h.mustGet(100, random(1<<19, 100), RestoreArgs{})
 }
 
-// A disk that is slow, but gets on, is waited for, however long what is large takes. That is several times as long as the store waits for an answer, and one answer
-// takes a small part of that: a machine that stands still for a second does not make the disk one that does.
+// A disk that is slow but progresses is waited for, however long a large transfer takes. The transfer takes several times as long as the store waits
+// for an answer, and one answer takes a small part of that limit. A machine that stands still for a second therefore does not make the disk look
+// stalled.
 func TestASlowDiskIsWaitedFor(t *testing.T) {
 	for name, host := range map[string]int64{"straight": 0, "by way of the host": 32 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +295,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 			c := stored(host, 32<<20, vfs.NewFaulty(vfs.NewMem(64<<20), slow))
 			c.Flush, c.StallAfter, c.GiveUpAfter, c.Workers = "eager", 50*time.Millisecond, 1500*time.Millisecond, 1
 			h := newClient(t, reopened(t, c), "h")
-			p := random(14<<20, 1) // several times DespairAfter, and well within what a step may take
+			p := random(14<<20, 1) // several times GiveUpAfter, and well within the limit of a step
 			begun := time.Now()
 			out := h.mustPut(1, p)
 			if err := h.wait(out.Ticket, status.TierDisk); err != nil {
@@ -307,7 +309,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Reads that get on hide no writes that do not.
+// Reads that progress do not hide stalled writes.
 func TestReadsHideNoStalledWrites(t *testing.T) {
 	s, h, disk := stalling(t, 0, vfs.OpWrite)
 	h.mustPut(0, random(50_000, 0))
@@ -348,7 +350,7 @@ func TestReadsHideNoStalledWrites(t *testing.T) {
 	}
 }
 
-// Restores whose turn has not come are told as well.
+// Restores whose transfers have not begun get the error as well.
 func TestAStalledDiskGivesNothingToThoseBehind(t *testing.T) {
 	s, h, disk := stalling(t, 0, vfs.OpRead)
 	for k := range int64(8) {
