@@ -2,11 +2,11 @@ package vfs
 
 import "math/rand/v2"
 
-// sector is what a disk writes at once.
+// sector is the unit that a disk writes atomically.
 const sector = 512
 
-// Crash returns what a loss of power at this moment may leave: everything that was synced, and of the rest each block, name and size with the
-// probability keep, independently of each other; blocks may be torn. The disk itself goes on as if nothing had happened.
+// Crash returns a disk as a loss of power at this moment may leave it. It has all synced content. Of the rest it has each block, name and size with the
+// probability keep, independently of each other; blocks may be torn. The original disk stays as it is.
 func (m *Mem) Crash(r *rand.Rand, keep float64) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *crash) node(from *memNode) *memNode {
 	for b := range blocks {
 		if at := b * memBlock; at < size {
 			block := c.block(from, b)
-			_, _ = to.write(block[:min(memBlock, size-at)], at) // what fitted on the disk fits
+			_, _ = to.write(block[:min(memBlock, size-at)], at) // cannot run out of space, as it fitted before
 		}
 	}
 	to.size = size
@@ -77,7 +77,7 @@ func (c *crash) node(from *memNode) *memNode {
 	return to
 }
 
-// size is the old one, the new one, or one between.
+// size returns the old size, the new one, or one between.
 func (c *crash) size(n *memNode) int64 {
 	low, high := min(n.size, n.stableSize), max(n.size, n.stableSize)
 	switch {
@@ -89,7 +89,7 @@ func (c *crash) size(n *memNode) int64 {
 	return n.stableSize
 }
 
-// block is the old one, the new one, or sectors of both.
+// block returns the old block, the new one, or a mix of their sectors.
 func (c *crash) block(n *memNode, b int64) *[memBlock]byte {
 	var found, now [memBlock]byte
 	if old := n.stable[b]; old != nil {

@@ -14,13 +14,13 @@ import (
 
 var keeps = []float64{0, 0.5, 1}
 
-// failing is any test, rapid's too.
+// failing is a testing.T or a rapid.T.
 type failing interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// contents reads a whole file; nil when there is none.
+// contents reads a whole file; nil if it does not exist.
 func contents(t failing, m *Mem, name string) []byte {
 	t.Helper()
 	f, err := m.Open(name, false, false)
@@ -102,7 +102,7 @@ func TestCrashLosesWhatWasNotSynced(t *testing.T) {
 	}
 }
 
-// A name that was removed may come back until the directory was synced.
+// A removed name may come back until the directory is synced.
 func TestCrashBringsBackNames(t *testing.T) {
 	m := NewMem(1 << 20)
 	f := file(t)(m.Create("/f", false))
@@ -117,7 +117,7 @@ func TestCrashBringsBackNames(t *testing.T) {
 	}
 }
 
-// After a Sync that failed, the next one succeeds and has brought nothing down.
+// After a failed Sync, the next one succeeds and makes nothing durable.
 func TestSyncThatFailed(t *testing.T) {
 	m := NewMem(1 << 20)
 	rule := &Rule{Ops: OpSync, Err: unix.EIO, Times: 1}
@@ -144,7 +144,7 @@ func TestSyncThatFailed(t *testing.T) {
 	}
 }
 
-// Sectors of a block may come from before and after; every kind of damage is met.
+// Sectors of a block may be old or new; every kind of damage occurs.
 func TestCrashTears(t *testing.T) {
 	m := NewMem(1 << 20)
 	f := file(t)(m.Create("/f", false))
@@ -177,13 +177,13 @@ func TestCrashTears(t *testing.T) {
 	}
 }
 
-// Whatever was done: each sector of a file is what it was at the last Sync, or later, and the names likewise.
+// After any operations, each sector of a file is as it was at the last Sync or later, and so are the names.
 func TestModelOfCrashes(t *testing.T) {
 	names := []string{"/a", "/b", "/c"}
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMem(64 << 20)
 		open := map[string]File{}
-		var mayHave []map[string]bool // the sets of names since the last SyncDir
+		var mayHave []map[string]bool // sets of names since the last SyncDir
 		note := func() {
 			set := map[string]bool{}
 			for name := range open {
@@ -257,7 +257,7 @@ func TestModelOfCrashes(t *testing.T) {
 	})
 }
 
-// checkSectors looks each sector up in the versions that a file may have; a sector that one of them does not reach is zeroes there.
+// checkSectors looks each sector up in the allowed versions of a file; beyond the end of a version, sectors are zero.
 func checkSectors(t *rapid.T, name string, got []byte, versions [][]byte) {
 	least, most := len(versions[0]), 0
 	for _, v := range versions {

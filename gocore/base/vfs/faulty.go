@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Op is a kind of call; kinds can be or-ed together.
+// Op is a set of kinds of calls.
 type Op int
 
 const (
@@ -32,27 +32,27 @@ const (
 	OpAny = OpClose<<1 - 1
 )
 
-// Rule says which calls of a Faulty go wrong, and how. Fill in the exported fields before use, and
-// leave them alone afterwards; the methods may be called at any time from any goroutine.
+// Rule selects calls of a Faulty, and the fault that they get. Set the exported fields before use, and do not change them afterwards; the methods are
+// safe for concurrent use at any time.
 //
-// Which: all conditions that are not zero must hold.
+// Conditions: all that are not zero must hold.
 type Rule struct {
 	Ops      Op     // kinds of calls
-	File     int    // the file's number: 1 is the first one opened
-	Name     string // the last part of the name under which the file was opened
-	From, To int64  // only calls whose range touches [From, To); To 0 means without end
-	Skip     int64  // that many matching calls pass first
-	Times    int64  // that many calls go wrong, then none any more
+	File     int    // number of the file: 1 is the first one opened
+	Name     string // last part of the name under which the file was opened
+	From, To int64  // only calls whose range overlaps [From, To); To 0 means unbounded
+	Skip     int64  // number of matching calls that pass first
+	Times    int64  // number of calls that get the fault; 0: unlimited
 
-	// How, in this order; zero fields do nothing.
-	Delay time.Duration // the call takes that much longer
-	Block bool          // the call waits until Release
-	Err   error         // the call fails
-	Short bool          // with Err (io.ErrUnexpectedEOF if nil): a read or write transfers its first ShortBytes bytes first
+	// Faults, applied in this order; zero fields have no effect.
+	Delay time.Duration // delays the call
+	Block bool          // blocks the call until Release
+	Err   error         // fails the call
+	Short bool          // with Err (io.ErrUnexpectedEOF if nil): a read or write transfers its first ShortBytes bytes
 	// ShortBytes is the length of a short transfer.
 	ShortBytes int
-	// Flip lists bits, counted from the start of the transfer and modulo its length, that a
-	// successful read or write turns over. The buffer of a write stays as it is.
+	// Flip lists bits that a successful read or write flips, counted from the start of the transfer and modulo its length. The buffer of a write is not
+	// changed.
 	Flip []int64
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ type Rule struct {
 	open    bool
 }
 
-// Disable lets all further calls pass. Calls that are blocked stay so until Release.
+// Disable lets all further calls pass. Blocked calls stay blocked until Release.
 func (r *Rule) Disable() { r.set(true) }
 
 // Enable undoes Disable. A rule starts enabled.
@@ -76,7 +76,7 @@ func (r *Rule) set(off bool) {
 	r.off = off
 }
 
-// Release lets all blocked calls go on, and stops the rule from blocking further ones.
+// Release unblocks all blocked calls, and stops the rule from blocking further ones.
 func (r *Rule) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,12 +86,11 @@ func (r *Rule) Release() {
 	}
 }
 
-// Seen returns how many calls met the conditions while the rule was enabled, Fired how many of them
-// went wrong.
+// Seen counts the calls that met the conditions while the rule was enabled, Fired those of them that got the fault.
 func (r *Rule) Seen() int64  { return r.read(func() int64 { return r.seen }) }
 func (r *Rule) Fired() int64 { return r.read(func() int64 { return r.fired }) }
 
-// Blocked returns how many calls wait for Release now.
+// Blocked is the number of calls that wait for Release.
 func (r *Rule) Blocked() int { return int(r.read(func() int64 { return int64(r.blocked) })) }
 
 func (r *Rule) read(get func() int64) int64 {
@@ -107,7 +106,7 @@ func (r *Rule) gateLocked() chan struct{} {
 	return r.gate
 }
 
-// fires counts the call and says whether it goes wrong.
+// fires counts the call and tells whether it gets the fault.
 func (r *Rule) fires(op Op, file int, name string, off, n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,13 +140,13 @@ func (r *Rule) stall() {
 	r.mu.Unlock()
 }
 
-// Faulty passes calls on to another file system, but for those that a rule names. It counts all calls.
+// Faulty passes calls to another file system, except those that a rule selects. It counts all calls.
 type Faulty struct {
 	inner FS
 	*faults
 }
 
-// faults are the rules and counts that a Faulty shares with the directories that it holds open.
+// faults are the rules and counts that a Faulty shares with its held directories.
 type faults struct {
 	mu    sync.Mutex
 	rules []*Rule
@@ -155,7 +154,7 @@ type faults struct {
 	files int
 }
 
-// NewFaulty wraps inner. Rules are asked in order; the first one that fires decides.
+// NewFaulty wraps inner. The first rule that fires applies.
 func NewFaulty(inner FS, rules ...*Rule) *Faulty {
 	return &Faulty{inner: inner, faults: &faults{rules: rules, calls: map[Op]int64{}}}
 }
@@ -168,7 +167,7 @@ func (f *faults) Add(r *Rule) *Rule {
 	return r
 }
 
-// Calls returns how many calls of the given kinds there were.
+// Calls counts the calls of the given kinds.
 func (f *faults) Calls(ops Op) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +180,7 @@ func (f *faults) Calls(ops Op) int64 {
 	return sum
 }
 
-// meet counts a call, lets it wait if a rule says so, and returns the rule.
+// meet counts a call, blocks it if a rule says so, and returns the rule.
 func (f *faults) meet(op Op, file int, name string, off, n int64) *Rule {
 	f.mu.Lock()
 	f.calls[op]++
@@ -354,7 +353,7 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, f.corrupt(r, off, n)
 }
 
-// corrupt turns bits over in what was written, in units that direct files allow.
+// corrupt flips bits in the written range, in units that direct files allow.
 func (f *faultyFile) corrupt(r *Rule, off int64, n int) error {
 	for _, bit := range r.Flip {
 		if n == 0 {
@@ -379,7 +378,7 @@ func (f *faultyFile) corrupt(r *Rule, off int64, n int) error {
 	return nil
 }
 
-// short transfers the beginning, rounded down to what a direct file allows.
+// short transfers the first bytes, rounded down to the unit of a direct file.
 func (r *Rule) short(call func([]byte, int64) (int, error), p []byte, off int64) (int, error) {
 	n, err := call(p[:min(len(p), r.ShortBytes)], off)
 	if err == nil {
@@ -427,7 +426,7 @@ func (f *faultyFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// Sync that fails is one that the system has tried: what was written before it stays behind.
+// Sync with a fault counts as attempted by the system: no later Sync makes the earlier writes durable.
 func (f *faultyFile) Sync() error {
 	if err := f.fs.plain(OpSync, f.number, f.name, 0, 0); err != nil {
 		if m, ok := f.File.(*memFile); ok {
@@ -438,7 +437,7 @@ func (f *faultyFile) Sync() error {
 	return f.File.Sync()
 }
 
-// Close closes the inner file even when it has to report an error, as the real one does.
+// Close closes the inner file even when it returns an error, as the real one does.
 func (f *faultyFile) Close() error {
 	failed := f.fs.plain(OpClose, f.number, f.name, 0, 0)
 	if err := f.File.Close(); err != nil {

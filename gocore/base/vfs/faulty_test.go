@@ -42,7 +42,7 @@ func TestRuleSelects(t *testing.T) {
 		{"another file", &Rule{Ops: OpWrite, File: 2}, []bool{false, false, false, false}},
 	} {
 		c.rule.Err = unix.EIO
-		// Added after opening, so that OpAny does not meet the open.
+		// Added after the open, so that OpAny does not match the open.
 		f, file := faulty(t)
 		f.Add(c.rule)
 		fired := int64(0)

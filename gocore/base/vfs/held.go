@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within is the names that lead from a directory to one of its entries, as both were given: none for the directory itself.
+// within splits the path from a directory to an entry into names, with both as given: none for the directory itself.
 func within(dir, name string) ([]string, error) {
 	dir, name = filepath.Clean(dir), filepath.Clean(name)
 	switch {
@@ -21,13 +21,13 @@ func within(dir, name string) ([]string, error) {
 	return nil, fmt.Errorf("%s does not lie in %s: %w", name, dir, unix.EXDEV)
 }
 
-// osDir is a directory that is held open.
+// osDir is an open directory.
 type osDir struct {
-	name string // as it was given
-	path string // absolute, at the time when it was opened
+	name string // as given
+	path string // absolute, when the directory was opened
 	file fileID
 
-	mu     sync.RWMutex // held shared by every call, exclusively by Close: no call may meet a reused descriptor
+	mu     sync.RWMutex // shared by every call, exclusive in Close: no call may use a reused descriptor
 	fd     int
 	closed bool
 }
@@ -59,7 +59,7 @@ type osHeld struct{ osFS }
 func (h osHeld) Whereabouts() Whereabouts { return h.dir.whereabouts() }
 func (h osHeld) Close() error             { return h.dir.close() }
 
-// at runs a system call on what a name in the directory stands for.
+// at runs a system call on an entry of the directory.
 func (d *osDir) at(name string, call func(at entry) error) error {
 	names, err := within(d.name, name)
 	if err != nil {
@@ -103,7 +103,7 @@ func (d *osDir) close() error {
 	return nil
 }
 
-// ByName is a HeldDir that is not held: its calls go to fs by their names. It is for wrappers in tests, which have to see every call.
+// ByName is a HeldDir that resolves names anew in each call to fs. It is for wrappers in tests, which must see every call.
 func ByName(fs FS) HeldDir { return named{fs} }
 
 type named struct{ FS }

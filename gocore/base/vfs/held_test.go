@@ -15,7 +15,7 @@ type world struct {
 	fs     FS
 	root   string
 	rename func(from, to string) error
-	remove func(dir string) error // with what is in it
+	remove func(dir string) error // with its content
 }
 
 func worlds(t *testing.T) map[string]world {
@@ -64,7 +64,7 @@ func text(t *testing.T, fs FS, name string) string {
 	return string(p)
 }
 
-// Every call on a held directory means the one that was opened, also after it was renamed and another one was put in its place.
+// Every call on a held directory applies to the directory that was opened, also after it was renamed and another one has its name.
 func TestAHeldDirectoryIsFollowed(t *testing.T) {
 	for name, w := range worlds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	}
 }
 
-// A relative name means what it meant when the directory was opened.
+// A relative name keeps its meaning from when the directory was opened.
 func TestAHeldDirectoryOutlivesTheWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("store", 0o700); err != nil {

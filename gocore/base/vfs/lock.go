@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// osLock is a lock on a file, and one on the directory that the file lies in.
+// osLock is a lock on a file, and one on the directory of the file.
 //
-// Both belong to open file descriptions, not to the process. So no other part of the process gives them up by opening and closing the file, and
-// a second caller in the process does not get them either. The lock on the file is a record lock (F_OFD_SETLK), which excludes those that are taken by
-// F_SETLK too. The lock on the directory (flock) excludes a second caller where the file was removed or replaced; some network file systems do not have it.
+// Both belong to open file descriptions, not to the process. So other code in the process cannot release them by opening and closing the file, and a
+// second caller in the process does not get them. The lock on the file is a record lock (F_OFD_SETLK), which also excludes locks taken by F_SETLK. The
+// lock on the directory (flock) excludes a second caller after the file was removed or replaced; some network file systems do not support it.
 type osLock struct {
 	o    osFS
 	name string
@@ -22,8 +22,8 @@ type osLock struct {
 	dir  int // -1: the file system does not lock directories
 }
 
-// OpenLocked opens a descriptor that a lock will be taken with, CloseLocked closes it. A child that is forked has a copy of it, and would have the lock
-// as long as it lives. Package cabi puts functions here that close it in a forked child, which no Go code can run in.
+// OpenLocked opens a descriptor for a lock, CloseLocked closes it. A forked child inherits a copy of the descriptor, and would hold the lock for its
+// lifetime. Package cabi sets these functions so that the descriptor is closed in a forked child, where no Go code can run.
 var (
 	OpenLocked = func(dir int, name string, flags int) (fd int, err error) {
 		return open(entry{dir, name}, flags)
@@ -71,7 +71,7 @@ func (o osFS) lock(name string, at entry) (_ Lock, err error) {
 	return l, l.lockDir(entry{at.dir, filepath.Dir(at.name)})
 }
 
-// lockDir locks the directory, where that is possible.
+// lockDir locks the directory if the file system supports it.
 func (l *osLock) lockDir(at entry) (err error) {
 	if l.dir, err = openLocked(at, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return fmt.Errorf("open the directory of %s: %w", l.name, err)
@@ -114,7 +114,7 @@ func (l *osLock) Held() error {
 	return err
 }
 
-// Close gives the lock up. It is called once.
+// Close releases the lock. It must be called once.
 func (l *osLock) Close() error {
 	var errs []error
 	for _, fd := range []int{l.dir, l.fd} {

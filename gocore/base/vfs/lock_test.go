@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A lock is taken once, by whatever name, until it is given back; a crash ends it.
+// A lock has one holder, by whatever name, until it is released; a crash ends it.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(dir, filepath.Join(dir, "again")); err != nil {
@@ -30,7 +30,7 @@ func TestLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // asking does not take it away either
+			for range 2 { // a failed attempt does not release it
 				if _, err := c.fs.Lock(c.other); !errors.Is(err, ErrTaken) {
 					t.Fatalf("a second lock: %v", err)
 				}
@@ -62,7 +62,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// A process that reads its own lock file, as a copy of the directory does, keeps the lock.
+// A process that reads its own lock file, for example to copy the directory, keeps the lock.
 func TestALockOutlivesReadersOfItsFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	lock, err := OS().Lock(name)
@@ -86,7 +86,7 @@ func TestALockOutlivesReadersOfItsFile(t *testing.T) {
 	}
 }
 
-// lockElsewhere tries the lock in another process, with the record lock of a process that older versions take.
+// lockElsewhere tries the lock in another process, with a process-owned record lock as older versions use it.
 func lockElsewhere(t *testing.T, name string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildThatLocks$")
@@ -113,7 +113,7 @@ func TestChildThatLocks(t *testing.T) {
 	}
 }
 
-// A lock whose file was removed or replaced is lost, and says so; the directory keeps a second caller out all the same.
+// A lock whose file was removed or replaced is reported as lost; the directory still excludes a second caller.
 func TestALostLockIsNoticed(t *testing.T) {
 	for name, w := range worlds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestALostLockIsNoticed(t *testing.T) {
 	}
 }
 
-// Nothing stays open of a lock that could not be taken.
+// A failed attempt to lock leaves no descriptor open.
 func TestALockThatIsTakenLeavesNoDescriptor(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "lock")

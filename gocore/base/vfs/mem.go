@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memChunk is the unit in which a Mem gives out its capacity.
+// memChunk is the allocation unit of a Mem.
 const memChunk = 64 << 10
 
-// Mem is a disk in memory, for tests: it runs out of space like a real one, refuses direct I/O that is not aligned to DefaultAlign, and
-// Crash shows what a loss of power may leave of it. Memory is used only for what was written.
+// Mem is an in-memory disk for tests. It runs out of space like a real one, and refuses direct I/O that is not aligned to DefaultAlign. Crash returns its
+// content after a loss of power. It takes memory only for written chunks.
 type Mem struct {
 	mu       sync.Mutex
 	capacity int64
@@ -25,25 +25,25 @@ type Mem struct {
 	root     *memDir
 	memFS    // of the root
 
-	// FilesAlone: a lock is one on the file alone, not on the directory too, as some network file systems have it.
+	// FilesAlone: a lock covers only the file, not the directory too, as on some network file systems.
 	FilesAlone bool
 }
 
-// memFS looks names up from the root of a Mem, or in a directory that is held open.
+// memFS resolves names from the root of a Mem, or in a held directory.
 type memFS struct {
 	m    *Mem
 	held *memDir // nil: the root
-	name string  // of the directory that is held
+	name string  // of the held directory
 }
 
-// memDir is a directory: its names stand for *memDir and *memNode.
+// memDir is a directory: it maps names to *memDir and *memNode.
 type memDir struct {
 	live, stable map[string]any
 	locked       bool
-	unsynced     []change // since the last SyncDir, in their order
+	unsynced     []change // since the last SyncDir, in order
 }
 
-// change is one of a name: what it stands for from then on, or nil when it was removed.
+// change is a change of a name: its new target, or nil if it was removed.
 type change struct {
 	name string
 	to   any
@@ -60,15 +60,14 @@ func (d *memDir) set(name string, to any) {
 	d.unsynced = append(d.unsynced, change{name, to})
 }
 
-// NewMem returns an empty file system that holds capacity bytes, in units of 64 KiB. The root
-// directory exists.
+// NewMem returns an empty file system with a capacity in bytes, allocated in units of 64 KiB. The root directory exists.
 func NewMem(capacity int64) *Mem {
 	m := &Mem{capacity: capacity, root: newMemDir()}
 	m.memFS = memFS{m: m}
 	return m
 }
 
-// Rename gives a file or directory another name, in place of what has that. No crash undoes it.
+// Rename renames a file or directory, and replaces an existing target. A crash does not undo it.
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +92,7 @@ func (m *Mem) Rename(from, to string) error {
 	return nil
 }
 
-// PutFile makes name an ordinary file, so that a test can meet one where it wants a directory.
+// PutFile makes name an ordinary file, for tests that need one in place of a directory.
 func (m *Mem) PutFile(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,19 +101,19 @@ func (m *Mem) PutFile(name string) {
 	}
 }
 
-// OpenFiles returns the number of files not closed yet: 0 when nothing leaks.
+// OpenFiles is the number of files that are not closed yet: 0 when nothing leaks.
 func (m *Mem) OpenFiles() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.open
 }
 
-// parts are the names on the way to a place; none for the root.
+// parts splits a path into its names; none for the root.
 func parts(name string) []string {
 	return strings.FieldsFunc(filepath.Clean("/"+name), func(r rune) bool { return r == '/' })
 }
 
-// way is where the lookup of a name begins, and the names from there on.
+// way returns the directory where the lookup of a name begins, and the names from there on.
 func (v memFS) way(op, name string) (from *memDir, names []string, err error) {
 	if v.held == nil {
 		return v.m.root, parts(name), nil
@@ -126,7 +125,7 @@ func (v memFS) way(op, name string) (from *memDir, names []string, err error) {
 	return v.held, names, nil
 }
 
-// find returns what a name stands for: a *memDir or a *memNode. The lock is held.
+// find returns the target of a name: a *memDir or a *memNode. The caller holds the lock.
 func (v memFS) find(op, name string) (any, error) {
 	from, names, err := v.way(op, name)
 	if err != nil {
@@ -301,7 +300,7 @@ func (v memFS) List(dir string) ([]string, error) {
 	return slices.Sorted(maps.Keys(at.live)), nil
 }
 
-// Lock implements FS. What Crash leaves is locked by nobody.
+// Lock implements FS. A disk after Crash has no locks.
 func (v memFS) Lock(name string) (Lock, error) {
 	v.m.mu.Lock()
 	defer v.m.mu.Unlock()
@@ -390,7 +389,7 @@ func (h *memHeld) Whereabouts() Whereabouts {
 	return Removed
 }
 
-// holds tells whether a directory is this one or below it.
+// holds tells whether other is this directory or below it.
 func (d *memDir) holds(other *memDir) bool {
 	if d == other {
 		return true

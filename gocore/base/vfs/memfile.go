@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memBlock is what a loss of power keeps or loses together, but for what it tears.
+// memBlock is the unit that a loss of power keeps or loses, except for torn blocks.
 const memBlock = 4096
 
-// memNode is a file. Its disk's lock guards it.
+// memNode is a file. The lock of its disk guards it.
 type memNode struct {
 	disk   *Mem
-	named  bool // scratch files have nothing to lose
+	named  bool // scratch files do not survive a crash
 	links  int  // names and open files
 	locked bool
 	chunks map[int64]*[memChunk]byte
-	size   int64 // a chunk that is reserved but was never written maps to nil
+	size   int64 // an allocated chunk that was never written maps to nil
 
-	stable     map[int64]*[memBlock]byte // what the last Sync brought down; no entry: zeroes
+	stable     map[int64]*[memBlock]byte // content at the last Sync; no entry: zeros
 	stableSize int64
-	dirty      map[int64]struct{} // blocks that the next Sync brings down
-	astray     map[int64]struct{} // … that no Sync brings down any more, since one has failed
+	dirty      map[int64]struct{} // blocks that the next Sync makes durable
+	astray     map[int64]struct{} // blocks that no later Sync makes durable, since one has failed
 	sizeAstray bool
 }
 
@@ -34,7 +34,7 @@ func newMemNode(m *Mem) *memNode {
 	}
 }
 
-// unlink gives the space back with the last name and the last open file.
+// unlink frees the space with the last name and the last open file.
 func (n *memNode) unlink() {
 	if n.links--; n.links == 0 {
 		n.disk.used -= int64(len(n.chunks)) * memChunk
@@ -42,7 +42,7 @@ func (n *memNode) unlink() {
 	}
 }
 
-// touch notes that a range differs from what is stable.
+// touch marks a range as different from the stable content.
 func (n *memNode) touch(off, end int64) {
 	if !n.named {
 		return
@@ -52,7 +52,7 @@ func (n *memNode) touch(off, end int64) {
 	}
 }
 
-// read fills p with what lies at off; beyond the end and in holes are zeroes.
+// read fills p with the bytes at off; zeros beyond the end and in holes.
 func (n *memNode) read(p []byte, off int64) {
 	for done := 0; done < len(p); {
 		at := off + int64(done)
@@ -104,7 +104,7 @@ func (n *memNode) reserve(index int64) error {
 	return nil
 }
 
-// zero clears a range, and gives whole chunks of it back.
+// zero clears a range, and frees its whole chunks.
 func (n *memNode) zero(off, end int64) {
 	for at := off; at < end; {
 		to := min(end, (at/memChunk+1)*memChunk)
@@ -139,7 +139,7 @@ func (n *memNode) sync() {
 	}
 }
 
-// leaveBehind is what a Sync does that fails: the system believes that it has written everything, and has not.
+// leaveBehind is the effect of a failed Sync: the system considers all blocks written although they are not.
 func (n *memNode) leaveBehind() {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()

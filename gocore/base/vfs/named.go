@@ -42,7 +42,7 @@ func (o osFS) Open(name string, write, direct bool) (file File, err error) {
 	return file, nil
 }
 
-// ordinary closes a descriptor that is not one of an ordinary file.
+// ordinary closes the descriptor of anything but an ordinary file.
 func ordinary(fd int) error {
 	var st unix.Stat_t
 	err := again(func() error { return unix.Fstat(fd, &st) })
@@ -55,7 +55,7 @@ func ordinary(fd int) error {
 	return err
 }
 
-// notFile adds ErrNotFile to the errors by which an open says that the name stands for something else.
+// notFile adds ErrNotFile to the errors of an open that mean that the name is not an ordinary file.
 func notFile(err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
 		return errors.Join(ErrNotFile, err)
@@ -63,7 +63,7 @@ func notFile(err error) error {
 	return err
 }
 
-// openNamed tries direct I/O first if asked for. Some file systems create a file before they refuse that.
+// openNamed tries direct I/O first if requested. Some file systems create a file before they refuse that.
 func openNamed(at entry, flags int, direct bool) (fd int, isDirect bool, err error) {
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
 	if direct {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is what Create or Open returns; the test closes it.
+// file is the result of Create or Open; the test closes it.
 func file(t *testing.T) func(File, error) File {
 	return func(f File, err error) File {
 		t.Helper()
@@ -107,7 +107,7 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// What is no ordinary file is refused, and nobody waits for it.
+// Anything but an ordinary file is refused, and no call blocks on it.
 func TestWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	ordinary := filepath.Join(dir, "ordinary")

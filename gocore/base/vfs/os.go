@@ -16,11 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OS returns the operating system's file systems. System calls interrupted by a signal are repeated
-// (the Go runtime sends SIGURG to its own threads).
+// OS returns the operating system's file systems. It repeats system calls that a signal interrupts (the Go runtime sends SIGURG to its own threads).
 func OS() FS { return osFS{} }
 
-// osFS reaches files by their paths, or, with a directory, through the descriptor of that.
+// osFS resolves names as paths or, with dir, through the descriptor of that directory.
 type osFS struct{ dir *osDir }
 
 // entry is a name as the kernel's *at calls take it: relative to an open directory.
@@ -29,7 +28,7 @@ type entry struct {
 	name string
 }
 
-// at runs a system call on what a name stands for, as long as its directory stays open.
+// at runs a system call on the entry of a name, while its directory stays open.
 func (o osFS) at(name string, call func(at entry) error) error {
 	if o.dir == nil {
 		return call(entry{unix.AT_FDCWD, name})
@@ -66,7 +65,7 @@ func (o osFS) Free(dir string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	if st.Blocks == 0 { // it does not say
+	if st.Blocks == 0 { // the file system does not report it
 		return math.MaxInt64, nil
 	}
 	return freeBytes(&st), nil
@@ -95,7 +94,7 @@ func newOSFile(what string, fd int, direct bool) *osFile {
 // opener creates a file in a directory with extra flags and returns its descriptor.
 type opener func(dir entry, flags int) (int, error)
 
-// openScratch tries the ways in order, first with direct I/O if asked for.
+// openScratch tries the ways in order, first with direct I/O if requested.
 func openScratch(dir entry, direct bool, ways ...opener) (fd int, isDirect bool, err error) {
 	flags := []int{0}
 	if direct {
@@ -115,12 +114,12 @@ func openScratch(dir entry, direct bool, ways ...opener) (fd int, isDirect bool,
 	return -1, false, err
 }
 
-// openUnnamed makes a file that never has a name: nothing is left behind, whatever happens.
+// openUnnamed creates a file that never has a name: no crash leaves anything behind.
 func openUnnamed(dir entry, flags int) (int, error) {
 	return open(dir, flags|unix.O_TMPFILE|unix.O_EXCL)
 }
 
-// openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file; who comes later removes it.
+// openUnlinked is for file systems without O_TMPFILE. A kill between the two calls leaves an empty file; a later process removes it.
 func openUnlinked(dir entry, flags int) (int, error) {
 	tag, err := scratchName()
 	if err != nil {
@@ -148,7 +147,7 @@ func open(at entry, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// open opens what a name stands for, for one call.
+// open opens an entry for one call.
 func (at entry) open(flags int, call func(fd int) error) error {
 	fd, err := open(at, flags)
 	if err != nil {
@@ -175,9 +174,9 @@ func (at entry) list() (names []string, err error) {
 	return names, err
 }
 
-// unsupported tells errors that say "not in this way" from those that another way would meet too.
+// unsupported tells errors that another way may avoid from those that any way would get.
 func unsupported(err error) bool {
-	// EISDIR is how kernels answer that do not know O_TMPFILE.
+	// Kernels without O_TMPFILE answer EISDIR.
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR)
 }
 
@@ -207,7 +206,7 @@ type osFile struct {
 	what   string // for messages
 	align  int
 	direct atomic.Bool
-	mu     sync.RWMutex // held shared by every call, exclusively by Close: no call may meet a reused descriptor
+	mu     sync.RWMutex // shared by every call, exclusive in Close: no call may use a reused descriptor
 	fd     int
 	closed bool
 }
@@ -235,7 +234,7 @@ func (f *osFile) ReadAt(p []byte, off int64) (n int, err error) {
 	err = f.use("read", func(fd int) error {
 		n, err = f.transfer(fd, unix.Pread, p, off)
 		if err == errNoProgress || n > 0 && n < len(p) && err == unix.EINVAL && f.atEnd(fd, off+int64(n)) {
-			return io.EOF // direct reads end at an odd entry only where the file does
+			return io.EOF // direct reads end at an unaligned offset only at the end of the file
 		}
 		return err
 	})
@@ -281,8 +280,7 @@ func (f *osFile) aligned(p []byte, off int64) bool {
 	return (uint64(off)|uint64(len(p))|uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))))&mask == 0
 }
 
-// refused handles file systems that accept O_DIRECT at opening and refuse the I/O: it turns the
-// flag off, and tells whether a repetition makes sense.
+// refused handles file systems that accept O_DIRECT in open and refuse the I/O: it clears the flag, and tells whether the call can be repeated.
 func (f *osFile) refused(fd int) bool {
 	if !f.direct.Load() {
 		return false
@@ -323,18 +321,18 @@ func (f *osFile) Allocate(off, n int64) error {
 			return again(func() error { return unix.Ftruncate(fd, off+n) })
 		}
 		if err != nil {
-			// What was allocated before the disk was full must not stay so.
+			// Frees blocks that were allocated before the disk was full.
 			_ = again(func() error { return unix.Ftruncate(fd, before.Size) })
 		}
 		return err
 	})
 }
 
-// roomFor asks before a file system is filled to the brim only to learn that the rest does not fit.
+// roomFor tells whether the file system has room, so that a doomed allocation does not fill it first.
 func roomFor(fd int, n int64) bool {
 	var st unix.Statfs_t
 	if err := again(func() error { return unix.Fstatfs(fd, &st) }); err != nil || st.Blocks == 0 {
-		return true // it does not say
+		return true // the file system does not report it
 	}
 	return n <= freeBytes(&st)
 }
@@ -391,7 +389,7 @@ func (f *osFile) Close() error {
 		return fmt.Errorf("close of %s: %w", f.what, fs.ErrClosed)
 	}
 	f.closed = true
-	// Not repeated when interrupted: Linux has freed the descriptor by then.
+	// Not repeated after an interrupt: Linux has released the descriptor by then.
 	if err := unix.Close(f.fd); err != nil && err != unix.EINTR {
 		return fmt.Errorf("close of %s: %w", f.what, err)
 	}
@@ -401,5 +399,5 @@ func (f *osFile) Close() error {
 func (f *osFile) Direct() bool { return f.direct.Load() }
 func (f *osFile) Align() int   { return f.align }
 
-// ReadFile reads a whole file that came with the library, or that the kernel makes up (sysfs).
+// ReadFile reads a whole file that was installed with the library, or that the kernel generates (sysfs).
 func ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }

@@ -25,7 +25,7 @@ func listing(t *testing.T, dir string) []string {
 	return names
 }
 
-// Both ways of making a scratch file give a private file without a name.
+// Both ways of creating a scratch file give a private file without a name.
 func TestScratchFilesHaveNoName(t *testing.T) {
 	for name, way := range map[string]opener{"unnamed": openUnnamed, "unlinked": openUnlinked} {
 		for _, direct := range []bool{false, true} {
@@ -51,7 +51,7 @@ func TestScratchFilesHaveNoName(t *testing.T) {
 	}
 }
 
-// refuses is an opener that a file system without some feature would be.
+// refuses is an opener like that of a file system without some feature.
 func refuses(flag int, errno unix.Errno, then opener) opener {
 	return func(dir entry, flags int) (int, error) {
 		if flags&flag == flag {
@@ -89,8 +89,8 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// A refusal that comes only with the I/O turns direct I/O off and loses nothing. Here the kernel
-// refuses because the file's alignment is claimed to be smaller than it is.
+// A refusal that comes only with the I/O turns direct I/O off and loses nothing. The kernel refuses here because the test claims an alignment below the
+// file's real one.
 func TestLateRefusalOfDirectIO(t *testing.T) {
 	file, err := OS().OpenScratch(t.TempDir(), true)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestAllocateReportsFullDisk(t *testing.T) {
 	}
 }
 
-// The files of a killed process are gone: it re-executes the test binary and kills it.
+// The scratch files of a killed process are gone: the test re-executes its binary and kills it.
 func TestNothingIsLeftAfterKill(t *testing.T) {
 	const marker = "-test.run=^TestChildThatIsKilled$"
 	dir := t.TempDir()
@@ -217,5 +217,5 @@ func TestUnlinkedLeavesNothingOnFailure(t *testing.T) {
 	}
 }
 
-// entryOf is an entry by its path alone.
+// entryOf returns an entry by its path alone.
 func entryOf(name string) entry { return entry{unix.AT_FDCWD, name} }

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a place in the queue at a file. Processes, and stores in one process, that name the same file stand in one queue, in the order in which they
-// came. A place is a lock on one byte of the file, which holds none: it ends with the process, however that ends.
+// Place is a place in the queue at a file. Processes, and stores in one process, that name the same file share one queue, in the order of arrival. A
+// place is a lock on one byte of the file, which stays empty. The place ends with the process, also if the process is killed.
 type Place struct {
 	queue *queue
-	at    int64 // the byte that is locked
+	at    int64 // the locked byte
 }
 
-// queue is what the places of this process at one file share. The kernel keeps apart the locks of processes only, and closing any descriptor of a file
-// gives up all locks of the process on it.
+// queue is shared by the places of this process at one file. The kernel separates only the locks of different processes, and closing any descriptor of a
+// file releases all locks of the process on it.
 type queue struct {
 	file   string
 	fd     int
-	places []int64 // of this process, in their order
+	places []int64 // of this process, in order
 }
 
 var (
@@ -30,10 +30,10 @@ var (
 	queues   = map[string]*queue{}
 )
 
-// joining is the byte that a process locks while it looks for the end of the queue. Places begin behind it.
+// joining is the byte that a process locks while it finds the end of the queue. Places begin after it.
 const joining = 0
 
-// LineUp takes a place at the end of the queue. It never waits: it fails with ErrTaken while another process looks for the end.
+// LineUp takes a place at the end of the queue. It never waits: it fails with ErrTaken while another process finds the end.
 func LineUp(file string) (*Place, error) {
 	queuesMu.Lock()
 	defer queuesMu.Unlock()
@@ -49,7 +49,7 @@ func LineUp(file string) (*Place, error) {
 	return &Place{q, at}, nil
 }
 
-// Ahead is how many places lie before this one: with none of them it is this one's turn.
+// Ahead is the number of places before this one; 0: it is this place's turn.
 func (p *Place) Ahead() (n int64, err error) {
 	queuesMu.Lock()
 	defer queuesMu.Unlock()
@@ -60,13 +60,13 @@ func (p *Place) Ahead() (n int64, err error) {
 		if other == nil || err != nil {
 			return n, err
 		}
-		end := min(other.Start+other.Len, p.at) // places side by side of one process look like one lock
+		end := min(other.Start+other.Len, p.at) // adjacent places of one process look like one lock
 		n += end - max(other.Start, from)
 		from = end
 	}
 }
 
-// Others is how many places the queue has beside this one.
+// Others is the number of other places in the queue.
 func (p *Place) Others() (n int64, err error) {
 	queuesMu.Lock()
 	defer queuesMu.Unlock()
@@ -85,7 +85,7 @@ func (p *Place) Others() (n int64, err error) {
 	}
 }
 
-// Leave gives the place up. It is called once.
+// Leave gives up the place. It must be called once.
 func (p *Place) Leave() error {
 	queuesMu.Lock()
 	defer queuesMu.Unlock()
@@ -98,7 +98,7 @@ func (p *Place) Leave() error {
 	return q.set(unix.F_UNLCK, p.at)
 }
 
-// queueAt is the process's queue at a file, opened where it is none yet.
+// queueAt returns the process's queue at a file, and opens it at first use.
 func queueAt(file string) (*queue, error) {
 	if q := queues[file]; q != nil {
 		return q, nil
@@ -125,7 +125,7 @@ func (q *queue) closeIfEmpty() bool {
 	return true
 }
 
-// join locks the byte behind the last one that is locked.
+// join locks the byte after the last locked one.
 func (q *queue) join() (at int64, err error) {
 	if err := q.set(unix.F_WRLCK, joining); err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func (q *queue) join() (at int64, err error) {
 	return at, err
 }
 
-// end is the byte behind the last place of any process.
+// end is the byte after the last place of any process.
 func (q *queue) end() (at int64, err error) {
 	at = joining + 1
 	if n := len(q.places); n > 0 {
@@ -159,7 +159,7 @@ func (q *queue) end() (at int64, err error) {
 	}
 }
 
-// lockedFrom is a lock of another process on the bytes from one up to another, 0 for the end of the file; nil where there is none.
+// lockedFrom returns a lock of another process on the bytes from one up to another, 0 for the end of the file; nil if there is none.
 func (q *queue) lockedFrom(from, to int64) (*unix.Flock_t, error) {
 	if from == to { // a length of 0 would mean the rest of the file
 		return nil, nil

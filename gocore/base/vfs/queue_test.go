@@ -25,7 +25,7 @@ func mustLineUp(t interface {
 	return p
 }
 
-// Places of one process, joined and left in any order: the first is the one that has waited longest.
+// Places of one process, taken and left in any order: the first is the one that has waited longest.
 func TestQueueInAProcess(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -110,7 +110,7 @@ func (w *waiter) kill() {
 	_ = w.cmd.Wait()
 }
 
-// TestChildInTheQueue takes a place, says so, and says when it is the first.
+// TestChildInTheQueue takes a place, reports it, and reports when it is the first.
 func TestChildInTheQueue(t *testing.T) {
 	file := os.Getenv("VFS_TEST_QUEUE")
 	if file == "" {
@@ -128,7 +128,7 @@ func TestChildInTheQueue(t *testing.T) {
 	select {}
 }
 
-// Processes are the first in the order in which they came, and the place of a killed one is over, wherever it stood.
+// Processes become first in the order of arrival, and a killed process loses its place, wherever it was.
 func TestQueueOfProcesses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "queue")
 	mine := mustLineUp(t, file)

@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where there is no O_TMPFILE, scratch files have a name for a moment, which says whose they are. A stray is one whose process was killed in that
-// moment.
+// Without O_TMPFILE, scratch files have a name for a moment, which identifies their process. A stray is a file whose process was killed in that moment.
 const (
-	scratchForm = ".velocpy-scratch-%08x-%d-%016x" // machine, process, any number
+	scratchForm = ".velocpy-scratch-%08x-%d-%016x" // machine, process, random number
 
-	// strayAge makes a file a stray whatever its name says: no file has a name that long, and no clocks of a network differ that much.
+	// strayAge makes a file a stray whatever its name is: no live file has a name that long, and clocks in a network differ by less.
 	strayAge = 10 * time.Minute
 )
 
@@ -28,24 +27,24 @@ func scratchName() (string, error) {
 	return fmt.Sprintf(scratchForm, machine(), os.Getpid(), tag), nil
 }
 
-// machine is a number for this machine, as its network names it.
+// machine is a number for this machine, derived from its host name.
 func machine() uint32 {
-	name, _ := os.Hostname() // without one, the processes of all nameless machines look like neighbours
+	name, _ := os.Hostname() // without one, the processes of all nameless machines count as local
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))
 	return sum.Sum32()
 }
 
-// removeStrays removes the names of files whose processes are dead. To remove the name of a living one's would harm it only on a file system that
-// machines share: there, a file without a name is lost to the others.
+// removeStrays removes the names of files whose processes are dead. A wrong removal of a live process's name does harm only on a file system that
+// machines share: there, other machines lose a file without a name.
 func removeStrays(dir entry) {
 	names, err := dir.list()
 	if err != nil {
-		return // who may write into a directory may not always read it
+		return // a directory that this user may write to is not always readable
 	}
 	for _, name := range names {
 		if at := (entry{dir.dir, filepath.Join(dir.name, name)}); at.stray() {
-			_ = at.unlink() // somebody else was quicker, or it is another user's
+			_ = at.unlink() // another process has removed it, or it is another user's
 		}
 	}
 }

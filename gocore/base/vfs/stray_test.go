@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where names cannot be avoided, a killed process may leave an empty file. Who opens one there later removes it, and nothing else.
+// If a scratch file needs a name, a killed process may leave an empty file. A later open in the directory removes that file, and no other.
 func TestStraysAreRemoved(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -56,7 +56,7 @@ func TestStraysAreRemoved(t *testing.T) {
 	}
 }
 
-// The names that are given are those that are understood.
+// All generated names are recognized.
 func TestScratchNames(t *testing.T) {
 	dir := t.TempDir()
 	name, err := scratchName()

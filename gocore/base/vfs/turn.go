@@ -10,29 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTaken means that somebody else has the turn.
+// ErrTaken: another process, or another store in this one, has the turn.
 var ErrTaken = errors.New("somebody else's turn")
 
-// Turn is a lock that everybody of a node shares who names the same file: processes, and stores in one process. It ends with the process that
-// has it, however that ends, and whatever children of it live on. The file stays, empty.
+// Turn is a lock among all processes of a node, and stores in one process, that name the same file. It ends with its process, also if the process is
+// killed, and whatever children of it live on. The file stays, empty.
 type Turn struct {
 	file fileID
 	fd   int
 }
 
-// fileID is a file, whatever names lead to it.
+// fileID identifies a file independently of its names.
 type fileID struct{ device, inode uint64 }
 
 func idOf(st *unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
 
-// What the kernel keeps apart are processes; the turns of this one are kept apart here. A file whose turn is taken is not even opened: closing any
-// descriptor of a file gives the process's lock on it up.
+// The kernel separates only processes; this map separates the turns within this process. A file whose turn is taken is not even opened: closing any
+// descriptor of a file releases the process's lock on it.
 var (
 	turnsMu sync.Mutex
 	turns   = map[fileID]bool{}
 )
 
-// TurnFile is where this user's processes meet for a purpose.
+// TurnFile is the file by which this user's processes take turns for a purpose.
 func TurnFile(purpose string) string {
 	return filepath.Join("/dev/shm", fmt.Sprintf("velocpy-%s-%d", purpose, unix.Getuid()))
 }
@@ -56,7 +56,7 @@ func TryTurn(file string) (*Turn, error) {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
-	// Not flock: a child that was forked meanwhile would have the turn too, and keep it when this process is killed.
+	// Not flock: a child that was forked meanwhile would inherit the turn, and keep it when this process is killed.
 	whole := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	err = again(func() error { return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &whole) })
 	if err == nil {
@@ -70,7 +70,7 @@ func TryTurn(file string) (*Turn, error) {
 	return nil, fmt.Errorf("lock %s: %w", file, err)
 }
 
-// End gives the turn up. It is called once.
+// End gives up the turn. It must be called once.
 func (t *Turn) End() error {
 	turnsMu.Lock()
 	defer turnsMu.Unlock()

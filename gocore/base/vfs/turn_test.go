@@ -35,7 +35,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// The turn of a killed process is over, also while a child of it lives that has inherited the descriptor.
+// The turn of a killed process ends, even while a child lives that has inherited the descriptor.
 func TestTurnEndsWithItsProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "turn")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChildWithTheTurn$")

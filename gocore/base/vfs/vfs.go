@@ -1,13 +1,11 @@
 // Package vfs is the one file-system interface under all file I/O of the core.
 //
-// OS is the real thing, NewMem a disk in memory with a capacity that can lose its power, NewFaulty a
-// wrapper that makes calls fail, stall or lie on demand. Every error keeps its errno:
-// errors.Is(err, syscall.ENOSPC) works with all three.
+// OS is the operating system's, NewMem an in-memory disk with a capacity that can lose power, NewFaulty a wrapper that makes calls fail, stall or corrupt
+// bytes on demand. Every error keeps its errno: errors.Is(err, syscall.ENOSPC) works with all three.
 //
-// What survives a loss of power: the bytes of a file that were written before its last Sync, and the
-// names of a directory that were there at its last SyncDir. Of everything later any part may be there,
-// in any order; a name may be there without the bytes, and the other way round. A Sync that fails
-// leaves bytes behind that no later Sync brings down: only what is written again is safe.
+// A loss of power keeps the bytes of a file that were written before its last Sync, and the names of a directory at its last SyncDir. Of later changes
+// any part may survive, in any order; a name may survive without the bytes, and the bytes without the name. After a failed Sync, no later Sync makes the
+// earlier writes durable: only bytes that are written again are safe.
 package vfs
 
 import (
@@ -15,53 +13,50 @@ import (
 	"io"
 )
 
-// ErrNotFile: what the name stands for is no ordinary file: a directory, a pipe, a device, a link.
+// ErrNotFile: the name is not an ordinary file but a directory, a pipe, a device or a link.
 var ErrNotFile = errors.New("not an ordinary file")
 
-// DefaultAlign is the alignment used for direct I/O when the file system does not tell its own.
+// DefaultAlign is the alignment for direct I/O if the file system does not report its own.
 const DefaultAlign = 4096
 
-// Info is what Stat tells.
+// Info is the result of Stat.
 type Info struct {
 	Dir  bool
 	Size int64
-	Held int64 // bytes that the file takes from the file system, holes left out
+	Held int64 // bytes that the file takes from the file system, without holes
 }
 
-// FS opens files and answers questions about directories. Its methods may be called from any goroutine.
+// FS opens files and queries directories. Its methods are safe for concurrent use.
 type FS interface {
-	// MkdirAll creates the directory and its missing parents, readable by this user alone. An
-	// existing directory is fine.
+	// MkdirAll creates the directory and its missing parents, readable by this user alone. It succeeds if the directory exists.
 	MkdirAll(dir string) error
-	// Stat tells what name is; the error wraps ENOENT when there is nothing.
+	// Stat describes name; the error wraps ENOENT if it does not exist.
 	Stat(name string) (Info, error)
-	// Free returns the bytes that an ordinary user may still write to dir's file system; a very large number where that does not say.
+	// Free returns the bytes that an ordinary user may still write to dir's file system; a very large number if the file system does not report it.
 	Free(dir string) (int64, error)
-	// OpenScratch creates an empty file in dir that nobody else can open and that vanishes with the
-	// last descriptor, also when the process is killed. direct asks for I/O that passes the page
-	// cache by; where that is refused the file is opened without, and File.Direct tells.
+	// OpenScratch creates an empty file in dir that no other process can open, and that vanishes with its last descriptor, also when the process is
+	// killed. direct requests I/O that bypasses the page cache; if that is refused the file is opened without, and File.Direct tells.
 	OpenScratch(dir string, direct bool) (File, error)
-	// Create makes an empty file, readable by this user alone; the error wraps EEXIST when there is something of that name, whatever it is.
+	// Create creates an empty file, readable by this user alone; the error wraps EEXIST if the name exists, whatever it is.
 	Create(name string, direct bool) (File, error)
-	// Open opens an ordinary file for reading, or, if write says so, for both. It follows no link in the last part of the name, and never waits.
+	// Open opens an ordinary file for reading and, if write is set, for writing. It follows no link in the last part of the name, and never waits.
 	Open(name string, write, direct bool) (File, error)
-	// Remove takes the name of a file away. Who has the file open keeps it.
+	// Remove removes the name of a file. Processes that have the file open keep it.
 	Remove(name string) error
 	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
-	// Lock takes the lock that a file stands for, made when it is missing, and fails with ErrTaken when another process, or another caller in
-	// this one, has it; it never waits. The lock ends with Close, or with the process.
+	// Lock locks a file, which it creates if it is missing. It fails with ErrTaken if another process, or another caller in this one, holds the lock; it
+	// never waits. The lock ends with Close, or with the process.
 	Lock(name string) (Lock, error)
-	// SyncDir returns when the names in a directory are on the medium: what was created there, and what was removed. Where the file system knows
-	// no such thing, nothing happens.
+	// SyncDir returns when the names in a directory, created and removed ones, are on the medium. It does nothing if the file system does not support it.
 	SyncDir(dir string) error
 	// HoldDir opens a directory and keeps it open.
 	HoldDir(dir string) (HeldDir, error)
 }
 
-// HeldDir is a file system of one directory that is held open. Its calls take dir itself, as HoldDir was given it, and names directly in it: the
-// directory that was opened is meant, also after it was renamed, or another one was put in its place, or the process has changed its
-// working directory. Other names fail with EXDEV.
+// HeldDir is a file system of one open directory. Its calls take dir itself, as given to HoldDir, and names directly in it. They apply to the directory
+// that was opened, even if it was renamed, if another directory has its name, or if the process has changed its working directory. Other names fail with
+// EXDEV.
 type HeldDir interface {
 	FS
 	// Whereabouts tells where the directory is now.
@@ -70,51 +65,47 @@ type HeldDir interface {
 	Close() error
 }
 
-// Whereabouts is where a directory is that is held open.
+// Whereabouts is the state of a held directory's name.
 type Whereabouts int
 
 const (
-	InPlace Whereabouts = iota // its name still stands for it
-	Moved                      // its name stands for something else now, or for nothing
+	InPlace Whereabouts = iota // its name still refers to it
+	Moved                      // its name refers to another entry, or to none
 	Removed                    // it has no name: nothing can be created in it
 )
 
-// Lock is one that was taken.
+// Lock is a held lock.
 type Lock interface {
-	// Held returns nil as long as the file of the lock is still the one by that name, and ErrLockLost when it was removed or replaced:
-	// another process may have taken the lock of the new one. The error wraps ENOENT where there is no file by that name.
+	// Held returns nil while the lock's file still has its name. It returns ErrLockLost if the file was removed or replaced: another process may have
+	// locked the new file. The error wraps ENOENT if there is no file of that name.
 	Held() error
 	io.Closer
 }
 
-// ErrLockLost: the file of a lock is not there any more.
+// ErrLockLost: the file of a lock was removed or replaced.
 var ErrLockLost = errors.New("the lock file was removed or replaced")
 
-// File is an open file. Its methods may be called from any goroutine; reads and writes of different
-// ranges run in parallel. While Direct is true, offset, length and buffer address of reads and
-// writes must be multiples of Align, else they fail with EINVAL.
+// File is an open file. Its methods are safe for concurrent use; reads and writes of different ranges run in parallel. While Direct is true, offset,
+// length and buffer address of reads and writes must be multiples of Align, or they fail with EINVAL.
 type File interface {
-	// ReadAt reads len(p) bytes, or returns an error: io.EOF when the file ends before.
+	// ReadAt reads len(p) bytes, or returns an error: io.EOF if the file ends before.
 	io.ReaderAt
-	// WriteAt writes all of p, or returns an error and how much was written.
+	// WriteAt writes all of p, or returns an error and the number of written bytes.
 	io.WriterAt
-	// Allocate reserves space for [off, off+n) and makes the file at least that long, so that later
-	// writes there do not run out of space. Where the file system cannot reserve, the file only
-	// gets longer. A failed call leaves the file as long as it was, but holes in it may have been filled;
-	// it must not run beside writes behind the file's end.
+	// Allocate reserves space for [off, off+n) and makes the file at least that long, so that later writes there do not run out of space. If the file
+	// system cannot reserve, the file only gets longer. A failed call leaves the file's length as it was, but may have filled holes. It must not run
+	// concurrently with writes beyond the file's end.
 	Allocate(off, n int64) error
-	// PunchHole gives the space of [off, off+n) back; the range then reads as zeroes. Where the
-	// file system cannot do it, nothing happens.
+	// PunchHole frees the space of [off, off+n); the range then reads as zeros. It does nothing if the file system does not support it.
 	PunchHole(off, n int64) error
 	Size() (int64, error)
-	// Truncate cuts the file, or makes it longer; what is new reads as zeroes.
+	// Truncate sets the length of the file; new bytes read as zeros.
 	Truncate(size int64) error
-	// Sync returns when everything written is on the medium.
+	// Sync returns when all written bytes are on the medium.
 	Sync() error
-	// Close waits for calls in flight. Every later call, a second Close among them, fails with os.ErrClosed.
+	// Close waits for calls in flight. Every later call, including a second Close, fails with os.ErrClosed.
 	Close() error
-	// Direct says whether I/O passes the page cache by. It may turn false once, when the file
-	// system refuses such I/O later than at opening.
+	// Direct tells whether I/O bypasses the page cache. It may turn false once, if the file system refuses such I/O after the open.
 	Direct() bool
 	// Align is a power of two.
 	Align() int

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blockAligned returns n bytes at an address that every kind of direct I/O takes.
+// blockAligned returns n bytes at an address that suits every kind of direct I/O.
 func blockAligned(n int) []byte {
 	size := DefaultAlign
 	for size < n {
