@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// MostSerial is the largest serial there may be: there is always a larger one that a number of 64 bits with a sign can hold.
+// MostSerial is the largest serial: a signed 64-bit number can always hold a larger one.
 const MostSerial = 1 << 62
 
-// Apply adds a record to the State: all of it, or nothing if it is malformed or of a later version. The State keeps copies only. It takes memory in
-// proportion to the record, and, until it returns, 8 bytes for each row that is dropped.
+// Apply applies a record to the State: all of it, or nothing if it is malformed or of a later version. The State keeps only copies. Apply takes memory in
+// proportion to the record and, until it returns, 8 bytes for each dropped row.
 func (s *State) Apply(record []byte) error {
 	s.undo.begin(s)
 	err := s.try(record)
@@ -22,7 +22,7 @@ func (s *State) Apply(record []byte) error {
 	return nil
 }
 
-// try adds the items of a record up to the first one that is not right. What it has done is in undo.
+// try applies the items of a record up to the first invalid one. undo records its changes.
 func (s *State) try(record []byte) error {
 	n, p := 0, record
 	for len(p) > 0 {
@@ -39,7 +39,7 @@ func (s *State) try(record []byte) error {
 	return nil
 }
 
-// Preview calls f for the rows that a record puts and does not take away again, and leaves the State as it is. f must not change the State.
+// Preview calls f for the rows that a record puts and does not drop again, and leaves the State unchanged. f must not change the State.
 func (s *State) Preview(record []byte, f func(Row)) error {
 	s.undo.begin(s)
 	err := s.try(record)
@@ -54,8 +54,8 @@ func (s *State) Preview(record []byte, f func(Row)) error {
 	return err
 }
 
-// Define adds the histories and layouts that a record defines, and nothing else of it; what contradicts what is known is left out. Where a part of a log is
-// damaged, this of all records comes before Apply of all: what a row relies on may then stand behind it.
+// Define applies only the definitions of histories and layouts in a record, except contradictory ones. If a part of a log is damaged, the caller passes all
+// records to Define before it passes any to Apply, as the remaining definition that a row relies on may come later.
 func (s *State) Define(record []byte) {
 	s.undo.begin(s)
 	for p := record; len(p) > 0; {
@@ -65,7 +65,7 @@ func (s *State) Define(record []byte) {
 		}
 		switch i.kind() {
 		case kindHistory:
-			_ = s.defineHistory(i) // Apply tells what is wrong with it
+			_ = s.defineHistory(i) // Apply reports the error
 		case kindLayout:
 			_ = s.defineLayout(i)
 		}
@@ -176,7 +176,7 @@ func (s *State) put(i item) error {
 	return nil
 }
 
-// seen takes notice of a serial.
+// seen updates the largest serial.
 func (s *State) seen(serial uint64) error {
 	if err := checkSerial(serial); err != nil {
 		return err
@@ -192,7 +192,7 @@ func checkSerial(serial uint64) error {
 	return nil
 }
 
-// gone takes a row out of the account. It is left to the caller to take it out of the index.
+// gone subtracts a row from the totals. The caller removes it from the index.
 func (s *State) gone(h *history, at ref) {
 	i := s.rows.at(at)
 	s.counts(h, s.layout(le32(i[putLayout:])), Content(i[putContent]), false)
@@ -200,7 +200,7 @@ func (s *State) gone(h *history, at ref) {
 	s.undo.removed(at)
 }
 
-// parseEnding reads what drops and clears begin with.
+// parseEnding reads the common front of drops and clears.
 func parseEnding(f *fields) (history uint32, serial uint64, err error) {
 	history = f.u32()
 	reserved := f.u32()
@@ -297,7 +297,7 @@ func (s *State) number(i item) error {
 	return s.seen(serial)
 }
 
-// nameArea takes notice of the data file in whose commit area the log goes on.
+// nameArea records the data file whose commit area continues the log.
 func (s *State) nameArea(i item) error {
 	f := fields{p: i.body()}
 	file := f.u64()
@@ -308,13 +308,13 @@ func (s *State) nameArea(i item) error {
 	return nil
 }
 
-// CommitsIn is a record that says in the commit area of which data file the log goes on behind the batch that the record stands in.
+// CommitsIn is a record that names the data file whose commit area continues the log after the batch with this record.
 func CommitsIn(file uint64) []byte {
 	p, start := beginItem(nil, kindCommits)
 	return endItem(appendNumbers(p, file), start)
 }
 
-// undo is what takes a State back to where it was before a record.
+// undo is the information that restores a State to before a record.
 type undo struct {
 	end        end
 	serial     uint64
@@ -333,7 +333,7 @@ type retained struct {
 
 const (
 	cameBit  ref = 1 << 63
-	mostUndo     = 64 << 10 // rows for which room is kept between records
+	mostUndo     = 64 << 10 // capacity for rows that is kept between records
 )
 
 func (u *undo) begin(s *State) {
@@ -343,7 +343,7 @@ func (u *undo) begin(s *State) {
 func (u *undo) added(at ref)   { u.rows = append(u.rows, at|cameBit) }
 func (u *undo) removed(at ref) { u.rows = append(u.rows, at) }
 
-// back undoes everything since begin, the latest first.
+// back undoes all changes since begin, latest first.
 func (u *undo) back(s *State) {
 	for _, at := range slices.Backward(u.rows) {
 		s.reverse(at&^cameBit, at&cameBit != 0)
@@ -363,7 +363,7 @@ func (u *undo) back(s *State) {
 	u.forget()
 }
 
-// reverse takes a row out of the index and the account that came, or back into them one that went.
+// reverse removes an added row from the index and the totals, or restores a removed one.
 func (s *State) reverse(at ref, came bool) {
 	i := s.rows.at(at)
 	p, _ := parsePut(i)

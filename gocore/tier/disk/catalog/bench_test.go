@@ -20,7 +20,7 @@ func small(n int) *Row {
 	}
 }
 
-// snapshotOf gives the records of a snapshot of many small rows, and the State.
+// snapshotOf returns a State of many small rows, and the records of its snapshot.
 func snapshotOf(b testing.TB, rows int, key func(n int) model.Key) (*State, [][]byte) {
 	b.Helper()
 	s := New()
@@ -115,7 +115,7 @@ func BenchmarkState(b *testing.B) {
 			must(b, s.Snapshot(discard))
 		}
 	})
-	b.Run("SnapshotBehindDrop", func(b *testing.B) { // of the first row: all others move
+	b.Run("SnapshotBehindDrop", func(b *testing.B) { // drops the first row, so that all others move
 		for b.Loop() {
 			b.StopTimer()
 			s := New()

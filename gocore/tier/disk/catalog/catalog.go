@@ -1,11 +1,11 @@
-// Package catalog is what a durable store knows of its checkpoints: items to and from bytes, and the State that they add up to.
+// Package catalog is the metadata of a durable store: it encodes items as bytes, and holds the State that the items add up to.
 //
-// The package is pure: no I/O, no goroutines, no locks. Its caller serialises the calls. docs/format.md describes the bytes.
+// The package is pure: no I/O, no goroutines, no locks. Its caller serializes the calls. docs/format.md describes the bytes.
 //
-//   - A record is a row of items. It is applied as a whole or not at all.
-//   - A State holds what has been applied: what is durable. Rows are kept as their bytes, so that a million of them take about 100 MB and the garbage
-//     collector has nothing to follow.
-//   - A Writer makes the records, and gives the ids by which they refer to histories and layouts.
+//   - A record is a sequence of items. It is applied as a whole or not at all.
+//   - A State is the result of all applied records: the durable content. It keeps rows in encoded form, so that a million of them take about 100 MB, without
+//     pointers for the garbage collector.
+//   - A Writer encodes records, and assigns the ids by which they refer to histories and layouts.
 package catalog
 
 import (
@@ -15,76 +15,76 @@ import (
 	"velocpy/gocore/model"
 )
 
-// ErrMalformed: the record contradicts itself, or what came before it.
+// ErrMalformed: the record contradicts itself or earlier records.
 var ErrMalformed = errors.New("the record is malformed")
 
-// ErrVersion: the record says more than this version understands.
+// ErrVersion: the record has content that this version does not understand.
 var ErrVersion = errors.New("the record is of a later version")
 
-// ErrExhausted: all ids have been given.
+// ErrExhausted: all ids are in use.
 var ErrExhausted = errors.New("no id is left in the catalog")
 
-// Limits of what one item says, so that a reader knows what it is in for. A writer is refused what is beyond them.
+// Limits of an item, which bound the work of a reader. A Writer refuses larger items.
 const (
-	MostName = 64 << 10 // bytes of a history's name, of a text that is a key, and of the names that lead to a number of a meta
+	MostName = 64 << 10 // bytes of a history's name, of a text key, and of all names in a path to a number in a meta
 	MostText = 16 << 20 // bytes of a layout's text, and of a checkpoint's meta
-	MostPath = 1000     // names that lead to a number of a meta: no meta is nested deeper
-	MostSlot = 1 << 60  // bytes of a checkpoint: sums of a few of them stay in 64 bits
-	Block    = 4096     // extents consist of whole ones
+	MostPath = 1000     // names in a path to a number in a meta: no meta is nested deeper
+	MostSlot = 1 << 60  // bytes of a checkpoint: sums of a few of them fit 64 bits
+	Block    = 4096     // unit of extents
 )
 
-// Content says what a checkpoint's extents hold.
+// Content is the form of the bytes in a checkpoint's extents.
 type Content uint8
 
-// Raw: the bytes of the slot as they are. Other contents are of later versions.
+// Raw: the unchanged bytes of the slot. Later versions have other contents.
 const Raw Content = 0
 
-// Extent is a piece of a data file. Files are numbered from 1 on.
+// Extent is a range of a data file. File numbers begin at 1.
 type Extent struct {
 	File          uint64
 	Offset, Bytes int64
 }
 
-// Layout is what checkpoints of one shape have in common. Whoever is given one must not change it.
+// Layout is the part that checkpoints of one shape have in common. Callers must not change it.
 type Layout struct {
-	ID uint32 // of a Writer's choice
+	ID uint32 // chosen by the Writer
 	model.Layout
 }
 
-// Row is a checkpoint. Sums and Leaves are nil when nothing is known of them.
+// Row is a checkpoint. Sums and Leaves are nil if they are unknown.
 type Row struct {
-	History uint32 // of a Writer's choice
+	History uint32 // chosen by the Writer
 	Key     model.Key
-	Serial  uint64 // larger than that of what it replaces
+	Serial  uint64 // larger than that of the version that it replaces
 	Layout  *Layout
 	Content Content
-	Time    int64 // when it was captured, in ns since 1970 (UTC); 0: not known
+	Time    int64 // time of the capture, in ns since 1970 (UTC); 0: unknown
 	Align   int64 // of the slot in memory
 	Extents []Extent
 	Sums    []uint64 // by region
-	Leaves  []uint64 // hashes of the leaves of the regions with more than one, in order
+	Leaves  []uint64 // hashes of the leaves of all regions with more than one leaf, in order
 	Meta    string   // opaque
 }
 
-// Readable tells whether this version knows what the row says behind its content. Of others only History, Key, Serial, Layout and Content are given.
+// Readable tells whether this version understands the row's content. Otherwise only History, Key, Serial, Layout and Content are set.
 func (r *Row) Readable() bool { return r.Content == Raw }
 
-// Retention says which checkpoints of a history stay; the zero value is no policy.
+// Retention selects the checkpoints of a history that stay; the zero value is no policy.
 type Retention struct {
-	Named       bool   // those with a text for a key
-	Last, Every uint64 // 0: not asked for
+	Named       bool   // those with a text key
+	Last, Every uint64 // 0: no such rule
 	Keys        []model.Key
 	Best        Best
 }
 
-// Best says which checkpoints stay for a number of their meta. Those without it are never among the best; of equal ones that which was written first is better.
+// Best selects checkpoints that stay by a number in their meta. Checkpoints without it are never among the best; of equal ones, the earlier is better.
 type Best struct {
-	Count   uint64   // 0: not asked for
-	By      []string // the names that lead to the number: each is that of a member, in the object of the one before
-	Largest bool     // the largest numbers are the best, else the smallest
+	Count   uint64   // 0: no such rule
+	By      []string // path to the number: each name is that of a member, in the object of the name before
+	Largest bool     // true: the largest numbers are the best; false: the smallest
 }
 
-// Score turns a number of a checkpoint's meta into one that is the smaller the better it is.
+// Score maps a number in a checkpoint's meta to a score: smaller is better.
 func (b *Best) Score(n float64) float64 {
 	if b.Largest {
 		return -n
@@ -92,7 +92,7 @@ func (b *Best) Score(n float64) float64 {
 	return n
 }
 
-// Exempts gives what tells whether a rule other than that for the latest ones speaks for a key.
+// Exempts returns a predicate that tells whether a rule other than Last and Best keeps a key.
 func (r *Retention) Exempts() func(k model.Key) bool {
 	named := map[model.Key]bool{}
 	for _, k := range r.Keys {
@@ -103,7 +103,7 @@ func (r *Retention) Exempts() func(k model.Key) bool {
 	}
 }
 
-// multiple tells whether every divides a number.
+// multiple tells whether n is a multiple of every.
 func multiple(n int64, every uint64) bool {
 	if n < 0 {
 		return -uint64(n)%every == 0
@@ -116,15 +116,15 @@ func (r *Retention) None() bool {
 	return !r.Named && r.Last == 0 && r.Every == 0 && len(r.Keys) == 0 && r.Best.Count == 0
 }
 
-// HistoryInfo is what a listing shows of a history.
+// HistoryInfo describes a history in a listing.
 type HistoryInfo struct {
 	ID        uint32
 	Name      string
 	Rows      int
-	Bytes     int64      // of all extents that can be read; at most the largest int64
-	Last      uint64     // the largest serial of a row; 0: none
+	Bytes     int64      // of the extents of all readable rows; capped at the largest int64
+	Last      uint64     // largest serial of a row; 0: no rows
 	Time      int64      // of that row
-	Retention *Retention // nil: none; not to be changed
+	Retention *Retention // nil: none; read-only
 }
 
 func malformed(format string, args ...any) error {

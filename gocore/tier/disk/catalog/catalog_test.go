@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// everything is what a State says, in an order of its own.
+// everything is the content of a State, in a canonical order.
 type everything struct {
 	Histories  []HistoryInfo
 	Rows       map[string][]Row
@@ -43,7 +43,7 @@ func ask(t testing.TB, s *State) everything {
 			if !ok || !found || serial != row.Serial || serials[row.Key] != serial || !reflect.DeepEqual(row, again) {
 				t.Fatalf("row %v is found as %v, serials %d and %d", row, again, serial, serials[row.Key])
 			}
-			row.Layout = &Layout{Layout: model.Layout{Slot: row.Layout.Slot, Spans: row.Layout.Spans, Text: row.Layout.Text}} // whatever its id
+			row.Layout = &Layout{Layout: model.Layout{Slot: row.Layout.Slot, Spans: row.Layout.Spans, Text: row.Layout.Text}} // ids do not matter
 			row.History = 0
 			all.Rows[h.Name] = append(all.Rows[h.Name], row)
 			return true
@@ -63,7 +63,7 @@ func ask(t testing.TB, s *State) everything {
 	return all
 }
 
-// used leaves out histories of which nothing is to be remembered.
+// used drops histories without content.
 func (e everything) used() everything {
 	e.Histories = slices.DeleteFunc(slices.Clone(e.Histories), func(h HistoryInfo) bool { return h.Rows == 0 && h.Retention == nil })
 	return e
@@ -95,7 +95,7 @@ func snapshot(t testing.TB, s *State) [][]byte {
 	return records
 }
 
-// samples are records in which everything occurs.
+// samples are records that together have all kinds of content.
 func samples(t testing.TB) [][]byte {
 	t.Helper()
 	w := NewWriter(New())
@@ -189,7 +189,7 @@ func TestFailingRecords(t *testing.T) {
 	}
 }
 
-// Whatever is cut off or flipped, the record is refused and changes nothing, or is another one that a snapshot can repeat.
+// A truncated or flipped record is refused and changes nothing, or it is another valid record that a snapshot can repeat.
 func TestTruncatedAndFlipped(t *testing.T) {
 	all := samples(t)
 	refused, taken := 0, 0
@@ -248,7 +248,7 @@ func TestSnapshotThatFails(t *testing.T) {
 	same(t, ask(t, s), want.used())
 }
 
-// Rows of all sizes, most of which go, are moved together in memory and stay what they were.
+// Rows of all sizes, most of which are dropped, are compacted in memory and keep their content.
 func TestCompaction(t *testing.T) {
 	s := New()
 	w := NewWriter(s)

@@ -15,12 +15,12 @@ import (
 	"velocpy/gocore/model"
 )
 
-// version1 holds the samples as they stand in a batch: each with its length before it.
+// version1 has the samples as in a batch: each is preceded by its length.
 const version1 = "testdata/version-1"
 
 var rewrite = flag.Bool("rewrite", false, "write the samples and the fuzz corpora anew")
 
-// What this version wrote once it writes still, and reads.
+// This version still writes and reads the recorded bytes.
 func TestVersion1(t *testing.T) {
 	var file []byte
 	for _, record := range samples(t) {
@@ -34,7 +34,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// writeCorpora makes the seeds of both targets: whole and damaged records, and rows of several shapes.
+// writeCorpora writes the seeds of both targets: intact and damaged records, and rows of several shapes.
 func writeCorpora(records [][]byte) error {
 	var errs []error
 	write := func(target, name string, values ...any) {
@@ -61,7 +61,7 @@ func writeCorpora(records [][]byte) error {
 	return errors.Join(errs...)
 }
 
-// putWithTime is a record with a put that says when it was captured, which no sample of version 1 has.
+// putWithTime is a record with a put that has a capture time, which no sample of version 1 has.
 func putWithTime() []byte {
 	l := &Layout{Layout: model.Layout{Slot: 100, Spans: []model.Span{{Offset: 0, Bytes: 100}}}}
 	row := &Row{Key: model.NumberKey(5), Serial: 1, Time: 1764057600123456789, Extents: []Extent{{1, 0, Block}}, Meta: "m"}
@@ -74,7 +74,7 @@ func retainingBest() []byte {
 	return appendRetention(appendHistory(nil, 9, "best"), 9, &Retention{Last: 2, Keys: []model.Key{model.NumberKey(5)}, Best: best})
 }
 
-// shortened has two bytes for the head of an item, kind and length, so that whatever is done to it still consists of items.
+// shortened has two bytes for the head of an item, kind and length, so that any mutation still consists of items.
 func shortened(record []byte) (short []byte) {
 	for len(record) > 0 {
 		i, rest, err := nextItem(record)
@@ -96,7 +96,7 @@ func lengthened(short []byte) (record []byte) {
 	return record
 }
 
-// Whatever is applied is refused without a trace, or is there again after a snapshot, and takes memory in proportion.
+// Any record is either refused without a trace, or survives a snapshot, and takes memory in proportion.
 func FuzzApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte, short bool) {
 		if short {
@@ -125,7 +125,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// What a Writer takes is found as it was given, at once and after a snapshot.
+// A record that a Writer accepts is found unchanged, at once and after a snapshot.
 func FuzzRecordRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, history, text string, number int64, serial uint64, meta, shape string, sizes []byte, known uint8) {
 		row := Row{Key: model.NumberKey(number), Serial: serial, Meta: meta, Align: number & 0xffff, Layout: &Layout{Layout: model.Layout{Spans: []model.Span{}, Text: shape}}}

@@ -8,20 +8,20 @@ import (
 	"velocpy/gocore/model"
 )
 
-// history is one that the State knows.
+// history is a history in the State.
 type history struct {
 	id        uint32
 	name      string
 	numbers   numbers
-	texts     map[string]ref // nil before there is one
+	texts     map[string]ref // nil until the first text key
 	bytes     total
 	retention *Retention
-	pins      int // records that rely on it and may still come
+	pins      int // pending records that rely on it
 }
 
 func (h *history) rows() int { return h.numbers.taken() + len(h.texts) }
 
-// find gives the row of a key, or 0.
+// find returns the row of a key, or 0.
 func (h *history) find(k rawKey) ref {
 	if k.isText {
 		return h.texts[string(k.text)]
@@ -48,7 +48,7 @@ func (h *history) remove(k rawKey) {
 	}
 }
 
-// each calls f for all rows, until it says no.
+// each calls f for all rows, until f returns false.
 func (h *history) each(f func(k model.Key, at ref) bool) {
 	goes := true
 	h.numbers.each(func(n int64, at ref) bool {
@@ -65,7 +65,7 @@ func (h *history) each(f func(k model.Key, at ref) bool) {
 	}
 }
 
-// total is a sum of 128 bits: that of the sizes which items may say does not fit into 64.
+// total is a sum of 128 bits: items may claim sizes whose sum exceeds 64 bits.
 type total struct{ high, low uint64 }
 
 func (t *total) add(n uint64) {
@@ -80,7 +80,7 @@ func (t *total) subtract(n uint64) {
 	t.high -= borrow
 }
 
-// number is the sum, or the largest number if it is larger.
+// number is the sum, capped at the largest int64.
 func (t total) number() int64 {
 	if t.high > 0 || t.low > math.MaxInt64 {
 		return math.MaxInt64
@@ -88,7 +88,7 @@ func (t total) number() int64 {
 	return int64(t.low)
 }
 
-// parseHistory reads a history's body.
+// parseHistory decodes a history's body.
 func parseHistory(body []byte) (id uint32, name []byte, err error) {
 	f := fields{p: body}
 	id = f.u32()

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// body builds one of numbers of given types, and texts.
+// body builds an item's body from numbers of given types, and texts.
 func body(parts ...any) []byte {
 	var p []byte
 	for _, part := range parts {
@@ -27,7 +27,7 @@ func body(parts ...any) []byte {
 	return p
 }
 
-// defined is a State with history 1, in which 5 has serial 10, and layout 1, of one region of two leaves.
+// defined is a State with history 1, whose key 5 has serial 10, and layout 1, with one region of two leaves.
 func defined(t testing.TB) *State {
 	return applied(t, encode(kindHistory, body(uint32(1), "h")), encode(kindLayout, layoutOf(300000, 0, 300000)),
 		encode(kindLayout, body(uint32(2), uint32(0), uint64(MostSlot), uint32(0), uint32(0))), putOf(10, 0, model.NumberKey(5), one, uint32(0)))
@@ -48,7 +48,7 @@ func TestHostileRecords(t *testing.T) {
 	five := model.NumberKey(5)
 	const most = math.MaxUint64
 	for _, c := range []struct {
-		why    string // of the error; empty: it is taken
+		why    string // expected error text; empty: the record is accepted
 		record []byte
 	}{
 		{"", nil},
@@ -176,7 +176,7 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// Sums beyond 64 bits are told as the largest number, and are right again afterwards.
+// Sums beyond 64 bits are reported as the largest number, and are right again afterwards.
 func TestHugeHistory(t *testing.T) {
 	s := defined(t)
 	for n := range uint64(20) {
@@ -194,7 +194,7 @@ func TestHugeHistory(t *testing.T) {
 	}
 }
 
-// What claims much takes no memory before it is refused, and what is small stays so.
+// Records with large claims are refused without much memory, and small records take little.
 func TestBombsTakeNoMemory(t *testing.T) {
 	var crowd []byte
 	for n := range uint32(20000) {
@@ -216,7 +216,7 @@ func TestBombsTakeNoMemory(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if record == nil {
-			s = defined(t) // its first row is what is measured
+			s = defined(t) // its first row is measured
 		}
 		_ = s.Apply(record)
 		runtime.ReadMemStats(&after)

@@ -2,11 +2,11 @@ package catalog
 
 import "encoding/binary"
 
-// kind is an item's. What a reader does not know it skips from kindOptional on, and else refuses.
+// kind is the kind of an item. A reader skips unknown kinds from kindOptional on, and refuses other unknown kinds.
 type kind uint8
 
 const (
-	kindGone      kind = 0 // in memory only: a row that does not count any more
+	kindGone      kind = 0 // in memory only: a row that was dropped
 	kindHistory   kind = 1
 	kindLayout    kind = 2
 	kindPut       kind = 3
@@ -18,16 +18,16 @@ const (
 	kindOptional  kind = 0x80
 )
 
-// itemHead is the bytes before a body: kind, three zero bytes, the body's length.
+// itemHead is the length of an item's head: kind, three zero bytes, the body's length.
 const itemHead = 8
 
-// item is one of a record, with its head.
+// item is an item of a record, with its head.
 type item []byte
 
 func (i item) kind() kind   { return kind(i[0]) }
 func (i item) body() []byte { return i[itemHead:] }
 
-// nextItem cuts the first item off a record that is not empty.
+// nextItem splits the first item off a nonempty record.
 func nextItem(p []byte) (first item, rest []byte, err error) {
 	if len(p) < itemHead {
 		return nil, nil, malformed("%d bytes are no item", len(p))
@@ -43,7 +43,7 @@ func nextItem(p []byte) (first item, rest []byte, err error) {
 	return item(p[:end:end]), p[end:], nil
 }
 
-// beginItem appends a head; endItem says in it how long the body has become that began with start.
+// beginItem appends a head; endItem sets the length of the body in the head at start.
 func beginItem(to []byte, k kind) (p []byte, start int) {
 	return append(to, byte(k), 0, 0, 0, 0, 0, 0, 0), len(to)
 }
@@ -53,7 +53,7 @@ func endItem(p []byte, start int) []byte {
 	return p
 }
 
-// fields reads numbers from the front of a body; asked for more than there is, it is short and gives zeros.
+// fields reads numbers from the front of a body. A read beyond the end sets short and returns zeros.
 type fields struct {
 	p     []byte
 	short bool
@@ -90,10 +90,10 @@ func (f *fields) u64() uint64 {
 	return 0
 }
 
-// many takes count entries of a size; the product cannot overflow, as both are below 2^32 or count is bounded by the caller.
+// many takes count entries of a size. The product cannot overflow: both are below 2^32, or the caller bounds count.
 func (f *fields) many(count uint64, size uint64) []byte { return f.take(count * size) }
 
-// end says what is wrong with a body that ought to have been read to its end.
+// end returns an error unless the body was read to its end.
 func (f *fields) end() error {
 	if f.short {
 		return malformed("the body is too short")

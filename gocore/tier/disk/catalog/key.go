@@ -12,10 +12,10 @@ const (
 	keyText   = 1
 )
 
-// keyBytes is the fewest that a key takes.
+// keyBytes is the smallest size of a key.
 const keyBytes = 6
 
-// rawKey is a key that lies in a record, so that looking it up allocates nothing.
+// rawKey is a key inside a record, so that a lookup allocates nothing.
 type rawKey struct {
 	text   []byte
 	number int64
@@ -29,7 +29,7 @@ func (k rawKey) key() model.Key {
 	return model.NumberKey(k.number)
 }
 
-// key reads one: its kind, a reserved byte, and a number, or the length of a text and the text.
+// key decodes a key: its kind, a reserved byte, and either a number, or the length of a text and the text.
 func (f *fields) key() (k rawKey, err error) {
 	switch kind, reserved := f.u8(), f.u8(); {
 	case reserved != 0:

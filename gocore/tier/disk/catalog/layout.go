@@ -10,15 +10,15 @@ import (
 
 const spanBytes = 16
 
-// layout is one that the State knows.
+// layout is a layout in the State.
 type layout struct {
 	Layout
-	leaves uint64 // hashes of leaves that a checkpoint has
-	pins   int    // records that rely on it and may still come
-	used   bool   // while a snapshot is taken: by a row
+	leaves uint64 // leaf hashes of a checkpoint
+	pins   int    // pending records that rely on it
+	used   bool   // during a snapshot: a row uses it
 }
 
-// leavesOf is how many hashes of leaves there are of a region. That of its only leaf is its checksum.
+// leavesOf is the number of leaf hashes of a region. A single leaf has none, as its hash is the region's checksum.
 func leavesOf(bytes int64) uint64 {
 	if n := checksum.Leaves(bytes); n > 1 {
 		return uint64(n)
@@ -26,12 +26,12 @@ func leavesOf(bytes int64) uint64 {
 	return 0
 }
 
-// equal tells whether two say the same, but for their ids.
+// equal tells whether two layouts are equal, except for their ids.
 func (l *Layout) equal(other *Layout) bool {
 	return l.Slot == other.Slot && l.Text == other.Text && slices.Equal(l.Spans, other.Spans)
 }
 
-// parseLayout reads a layout's body.
+// parseLayout decodes a layout's body.
 func parseLayout(body []byte) (*layout, error) {
 	f := fields{p: body}
 	l := &layout{Layout: Layout{ID: f.u32()}}
@@ -68,7 +68,7 @@ func parseLayout(body []byte) (*layout, error) {
 	return l, nil
 }
 
-// appendContents appends what a layout's body says behind the id.
+// appendContents appends a layout's body without the id.
 func appendContents(to []byte, l *Layout) []byte {
 	to = binary.LittleEndian.AppendUint32(to, 0)
 	to = appendNumbers(to, l.Slot)

@@ -2,23 +2,23 @@ package catalog
 
 import "velocpy/gocore/model"
 
-// Brief is what a listing shows of a checkpoint.
+// Brief describes a checkpoint in a listing.
 type Brief struct {
 	Key     model.Key
 	Serial  uint64
 	Layout  *Layout
 	Content Content
-	Time    int64 // as a Row's
-	Summed  bool  // there are checksums
-	Meta    int   // bytes of it
+	Time    int64 // as in Row
+	Summed  bool  // it has checksums
+	Meta    int   // length of the meta in bytes
 }
 
-// Cursor is a place between the rows of a State. The zero value is before the first; others are good as long as nothing is applied.
+// Cursor is a position between the rows of a State. The zero value is before the first row; others are valid until a record is applied.
 type Cursor uint64
 
-// List calls f for the rows of a history from a cursor on, in the order in which they were put, until it says no. The row of which it says so is the first
-// behind next; more tells whether there is one. It looks at the rows of the other histories too, takes some 20 ns for each row, and allocates nothing but
-// the texts of keys.
+// List calls f for the rows of a history from a cursor on, in the order of their puts, until f returns false. The row for which f returned false is the
+// first one after next; more tells whether there is one. List iterates over the rows of all histories, takes some 20 ns per row, and allocates only text
+// keys.
 func (s *State) List(history uint32, from Cursor, f func(b Brief) bool) (next Cursor, more bool) {
 	at := ref(from)
 	if at == 0 {

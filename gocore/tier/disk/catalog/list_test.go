@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Whatever the pages, a listing has the rows in the order in which they were put, with what they say.
+// A listing in pages of any size has all rows in the order of their puts, with their content.
 func TestListingsInPages(t *testing.T) {
 	s := New()
 	w := NewWriter(s)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a store as the Writer sees it: a log, records on their way to it, and what a plain map says of the result.
+// world is a store as the Writer sees it: a log, pending records, and the expected result as a plain map.
 type world struct {
 	t      *rapid.T
 	log    [][]byte
@@ -49,7 +49,7 @@ var keys = rapid.OneOf(
 	rapid.Map(rapid.Int64Range(-3, 12), model.NumberKey), rapid.Map(rapid.Int64(), model.NumberKey),
 	rapid.Map(rapid.SampledFrom([]string{"", "x", "a longer text", "\xff"}), model.TextKey))
 
-// few are layouts that come again and again.
+// few are layouts that recur.
 var few = []*Layout{{Layout: model.Layout{Slot: 1}}, {Layout: model.Layout{Slot: 5000, Spans: []model.Span{{Offset: 0, Bytes: 5000}}, Text: "u"}}}
 
 func layouts() *rapid.Generator[*Layout] {
@@ -131,7 +131,7 @@ func (v *world) make() {
 			must(t, r.Retain(name, &retention))
 			c.effect = append(c.effect, func(m reference) { m.of(name).retention = retention })
 		}
-		if rapid.IntRange(0, 9).Draw(t, "bad") == 0 { // a refused item leaves a record that is good
+		if rapid.IntRange(0, 9).Draw(t, "bad") == 0 { // a refused item leaves the record valid
 			bad := rowOf(t, layouts().Draw(t, "bad layout"))
 			bad.Extents = nil
 			if r.Put(name, bad) == nil || r.Drop(name, bad.Key, MostSerial+1) == nil {
@@ -142,7 +142,7 @@ func (v *world) make() {
 	v.coming = append(v.coming, c)
 }
 
-// acknowledge lets the first record on its way become durable.
+// acknowledge makes the first pending record durable.
 func (v *world) acknowledge() {
 	if len(v.coming) == 0 {
 		return
@@ -156,7 +156,7 @@ func (v *world) acknowledge() {
 	must(v.t, v.w.Acknowledged(c.record))
 }
 
-// fail makes the first records on their way none.
+// fail abandons the first pending records.
 func (v *world) fail() {
 	n := rapid.IntRange(0, len(v.coming)).Draw(v.t, "failing")
 	for _, c := range v.coming[:n] {
@@ -166,7 +166,7 @@ func (v *world) fail() {
 	v.coming = v.coming[n:]
 }
 
-// compact replaces the log with a snapshot, or tries to.
+// compact tries to replace the log with a snapshot.
 func (v *world) compact() {
 	var log [][]byte
 	n := rapid.IntRange(0, 9).Draw(v.t, "records until it fails")
@@ -177,12 +177,12 @@ func (v *world) compact() {
 		log = append(log, slices.Clone(record))
 		return nil
 	})
-	if err == nil && rapid.Bool().Draw(v.t, "counts") { // else the log is the old one, though the State believes otherwise
+	if err == nil && rapid.Bool().Draw(v.t, "counts") { // otherwise the old log counts, although the State assumes the new one
 		v.log = log
 	}
 }
 
-// reopen begins anew from the log, in which some of what was on its way is.
+// reopen restarts from the log, with some of the pending records in it.
 func (v *world) reopen() {
 	for n := rapid.IntRange(0, len(v.coming)).Draw(v.t, "came down"); n > 0; n-- {
 		v.acknowledge()
@@ -231,7 +231,7 @@ func (v *world) check() {
 	}
 }
 
-// plain is a map without pointers, which print the same when they are.
+// plain is a map without pointers, which prints the same for equal content.
 func plain(rows map[model.Key]Row) map[string]string {
 	m := map[string]string{}
 	for k, row := range rows {
@@ -242,7 +242,7 @@ func plain(rows map[model.Key]Row) map[string]string {
 	return m
 }
 
-// Whatever fails and whatever comes down of it, after every step and every start the State is what the durable records say, and they can be read.
+// Any step may fail, and may leave a part of its effect. After every step and every restart, the State equals the durable records, and they can be read.
 func TestWorld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := &world{t: t, s: New(), want: reference{}}

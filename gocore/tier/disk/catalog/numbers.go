@@ -1,15 +1,15 @@
 package catalog
 
-// numbers finds rows by number: most lie in a sequence, the others are scattered. Memory: 8 to 64 bytes for each row that was there at one time.
+// numbers is an index of rows by number: most numbers form a sequence, the others are scattered. Memory: 8 to 64 bytes for each row at the peak.
 type numbers struct {
 	sequence  sequence
 	scattered scattered
 }
 
-// taken is how many there are.
+// taken is the number of rows.
 func (t *numbers) taken() int { return t.sequence.taken + t.scattered.taken }
 
-// find gives the row of a number, or 0.
+// find returns the row of a number, or 0.
 func (t *numbers) find(n int64) ref {
 	if row := t.sequence.find(n); row != 0 {
 		return row
@@ -37,14 +37,14 @@ func (t *numbers) remove(n int64) {
 	}
 }
 
-// each calls f for all rows, until it says no. f may remove the row that it is given; it may see rows again then.
+// each calls f for all rows, until f returns false. f may remove the row that it is given; each may then visit rows twice.
 func (t *numbers) each(f func(n int64, row ref) bool) {
 	if t.sequence.each(f) {
 		t.scattered.each(f)
 	}
 }
 
-// gather makes one sequence of all numbers, in whatever order they came, if they lie densely enough. It takes time in proportion to them, so it is tried when the
+// gather turns all numbers into one sequence if they are dense enough, whatever their order of insertion. It takes linear time, so it runs only when the
 // scattered ones have doubled.
 func (t *numbers) gather() {
 	var low, high int64
@@ -73,7 +73,7 @@ func distance(a, b int64) uint64 {
 	return uint64(a) - uint64(b)
 }
 
-// divisor is the largest of both.
+// divisor is the greatest common divisor.
 func divisor(a, b uint64) uint64 {
 	for a != 0 {
 		a, b = b%a, a

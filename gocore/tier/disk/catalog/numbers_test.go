@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table is a map, whatever the numbers.
+// The table behaves as a map for any numbers.
 func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var table numbers
@@ -43,7 +43,7 @@ func TestNumbers(t *testing.T) {
 				t.Fatalf("%d is not found", n)
 			}
 		}
-		table.each(func(n int64, row ref) bool { // those of one kind go while they are looked at
+		table.each(func(n int64, row ref) bool { // removes rows of one kind during the iteration
 			if row%2 == 0 {
 				table.remove(n)
 				delete(want, n)
@@ -58,7 +58,7 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
-// Neighbours are found on the way on which the others were.
+// Neighbouring numbers are near each other in the table.
 func TestNeighboursLieTogether(t *testing.T) {
 	var table scattered
 	for n := range int64(10000) {
@@ -75,7 +75,7 @@ func TestNeighboursLieTogether(t *testing.T) {
 	}
 }
 
-// Numbers in a row take little; those that jump away from them take no more than scattered ones, whatever comes.
+// Consecutive numbers take little memory; numbers far from them take no more than scattered ones, in any order.
 func TestSequencesStayDense(t *testing.T) {
 	for name, c := range map[string]struct {
 		number func(i int64) int64

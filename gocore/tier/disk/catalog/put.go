@@ -15,7 +15,7 @@ const (
 
 const extentBytes = 24
 
-// Places of fields in a put's item that are looked at by themselves.
+// Offsets of fields in a put's item that are accessed directly.
 const (
 	putHistory = itemHead
 	putLayout  = itemHead + 4
@@ -25,7 +25,7 @@ const (
 	putKey     = itemHead + 18
 )
 
-// put is the front of a row's item: all that is known of any content, and the time of a raw one. The rest is behind these.
+// put is the front of a row's item: the fields that all contents have, and the time of a raw one. The other fields follow.
 type put struct {
 	history, layout uint32
 	serial          uint64
@@ -36,7 +36,7 @@ type put struct {
 	rest            []byte
 }
 
-// parsePut reads the front of a put's item.
+// parsePut decodes the front of a put's item.
 func parsePut(i item) (p put, err error) {
 	if len(i) < putKey {
 		return p, malformed("the body is too short")
@@ -51,22 +51,22 @@ func parsePut(i item) (p put, err error) {
 	return p, err
 }
 
-// time reads nanoseconds since 1970.
+// time decodes nanoseconds since 1970.
 func (f *fields) time() (int64, error) {
 	t := f.u64()
-	if t == 0 || t > math.MaxInt64 { // zero too where the body is too short
+	if t == 0 || t > math.MaxInt64 { // zero also if the body is too short
 		return 0, malformed("%d is no time", t)
 	}
 	return int64(t), nil
 }
 
-// rest is what stands behind the key and the time of a raw put.
+// rest is the part of a raw put after the key and the time.
 type rest struct {
 	align                       uint32
 	extents, sums, leaves, meta []byte
 }
 
-// parseRest reads what stands behind the key and the time of a raw put.
+// parseRest decodes the part of a raw put after the key and the time.
 func (p *put) parseRest(l *layout) (r rest, err error) {
 	if p.flags&^(flagSums|flagLeaves|flagTime) != 0 {
 		return r, later("a put has flags %#x", p.flags)
@@ -92,7 +92,7 @@ func (p *put) parseRest(l *layout) (r rest, err error) {
 	return r, r.check(l.Slot)
 }
 
-// check tells whether the extents are whole blocks, as many as the slot needs.
+// check returns an error unless the extents are whole blocks, as many as the slot needs.
 func (r *rest) check(slot int64) error {
 	need, have := extentsBytes(slot), uint64(0)
 	for at := 0; at < len(r.extents); at += extentBytes {
@@ -115,14 +115,14 @@ func (r *rest) check(slot int64) error {
 	return nil
 }
 
-// extentsBytes is how many bytes the extents of a raw checkpoint have together: at least one block, as a checkpoint is somewhere.
+// extentsBytes is the total length of a raw checkpoint's extents: at least one block, so that every checkpoint has a location.
 func extentsBytes(slot int64) uint64 {
 	return max(Block, (uint64(slot)+Block-1)/Block*Block)
 }
 
 func extentAt(p []byte) Extent { return Extent{le64(p), int64(le64(p[8:])), int64(le64(p[16:]))} }
 
-// decode gives a row that was checked when it was put.
+// decode decodes a row that was validated when it was put.
 func decode(i item, l *layout) Row {
 	p, _ := parsePut(i)
 	row := Row{History: p.history, Key: p.key.key(), Serial: p.serial, Layout: &l.Layout, Content: p.content}
@@ -144,7 +144,7 @@ func decode(i item, l *layout) Row {
 	return row
 }
 
-// appendPut appends a row's item. Whoever calls it has it read again before it counts.
+// appendPut appends a row's item. It does not validate it: the caller has it parsed before it counts.
 func appendPut(to []byte, history, layout uint32, r *Row) []byte {
 	var flags uint8
 	if r.Sums != nil {

@@ -6,17 +6,17 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Flags of a retention. A reader refuses a flag that it does not know: so a writer that has never heard of the best ones does not drop them.
+// Flags of a retention. A reader refuses unknown flags, so that a writer without the rule about the best checkpoints does not drop them.
 const (
 	flagNamed   = 1
-	flagBest    = 2 // how many of the best stay, and by what, stands behind the keys
-	flagLargest = 4 // with flagBest alone
+	flagBest    = 2 // the keys are followed by the number of the best that stay, and the path to their number
+	flagLargest = 4 // only together with flagBest
 )
 
-// nameBytes is the fewest that a name on the way to a number takes.
+// nameBytes is the smallest size of a name in a path.
 const nameBytes = 4
 
-// parseRetention reads a retention's body; nil: no policy.
+// parseRetention decodes a retention's body; nil: no policy.
 func parseRetention(body []byte) (history uint32, r *Retention, err error) {
 	f := fields{p: body}
 	history = f.u32()
@@ -53,7 +53,7 @@ func parseRetention(body []byte) (history uint32, r *Retention, err error) {
 	return history, r, f.end()
 }
 
-// best reads how many of the best ones stay, and the names that lead to the number.
+// best decodes the number of the best checkpoints that stay, and the path to their number.
 func (f *fields) best() (b Best, err error) {
 	b.Count = f.u64()
 	count := f.u32()

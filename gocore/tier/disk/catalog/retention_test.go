@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Without the best ones a retention is written as version 0.1 wrote it; with them it says so in its flags, which such a reader refuses.
+// A retention without a rule about the best ones is encoded as in version 0.1. With such a rule, a flag makes older readers refuse it.
 func TestRetentionOnDisk(t *testing.T) {
 	old := Retention{Named: true, Last: 3, Every: 100, Keys: []model.Key{model.NumberKey(5)}}
 	said := body(uint32(7), uint32(1), uint64(3), uint64(100), uint32(1), uint8(0), uint8(0), uint64(5))
@@ -31,7 +31,7 @@ func TestRetentionOnDisk(t *testing.T) {
 	}
 }
 
-// A Writer refuses a rule about the best ones that no reader takes.
+// A Writer refuses a rule about the best ones that a reader would refuse.
 func TestWriterRefusesTheBest(t *testing.T) {
 	r := NewWriter(New()).Record()
 	for _, b := range []Best{{Count: 1}, {Count: 1, By: make([]string, MostPath+1)}, {Count: 1, By: []string{string(make([]byte, MostName+1))}}} {
@@ -41,7 +41,7 @@ func TestWriterRefusesTheBest(t *testing.T) {
 	}
 }
 
-// The meta of a row is given with its layout; of a row that is not readable there is none.
+// Meta returns the meta of a row with its layout; an unreadable row has none.
 func TestMeta(t *testing.T) {
 	s := applied(t, samples(t)[:1]...)
 	id, _ := s.History("wave")

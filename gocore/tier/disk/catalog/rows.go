@@ -1,6 +1,6 @@
 package catalog
 
-// ref is where a row lies: its chunk's number, from 1 on, and the offset in it. The highest bit is free.
+// ref locates a row: the number of its chunk, from 1 on, and the offset in it. The highest bit is free.
 type ref uint64
 
 func refOf(chunk, offset int) ref { return ref(chunk+1)<<32 | ref(offset) }
@@ -8,20 +8,20 @@ func refOf(chunk, offset int) ref { return ref(chunk+1)<<32 | ref(offset) }
 func (r ref) chunk() int  { return int(r>>32) - 1 }
 func (r ref) offset() int { return int(uint32(r)) }
 
-// rows keeps the items of rows one behind the other, in chunks. An item that does not count any more is marked so, and goes when they are compacted.
+// rows stores the items of rows in sequence, in chunks. A dropped item is marked, and removed by compact.
 type rows struct {
 	chunks [][]byte
 	held   int64 // bytes of all items
-	live   int64 // of those that count
+	live   int64 // bytes of current items
 }
 
-// Chunks grow with what there is, from the smallest up to the largest, so that a few rows take little and many take few chunks.
+// Sizes of chunks. They grow with the content, so that a few rows take little memory, and many rows take few chunks.
 const (
 	smallestChunk = 4 << 10
 	largestChunk  = 1 << 20
 )
 
-// add keeps a copy of an item.
+// add stores a copy of an item.
 func (r *rows) add(i item) ref {
 	last := len(r.chunks) - 1
 	if last < 0 || len(i) > cap(r.chunks[last])-len(r.chunks[last]) {
@@ -45,7 +45,7 @@ func (r *rows) serial(place ref) uint64 {
 	return le64(r.chunks[place.chunk()][place.offset()+putSerial:])
 }
 
-// mark tells whether an item counts.
+// mark sets the kind of an item: current or dropped.
 func (r *rows) mark(place ref, k kind) {
 	i := r.at(place)
 	if i.kind() == k {
@@ -59,7 +59,7 @@ func (r *rows) mark(place ref, k kind) {
 	}
 }
 
-// end is where the next item may be added; cut forgets everything from there on.
+// end is the position of the next item; cut discards everything after it.
 type end struct {
 	chunks, bytes int
 	held          int64
@@ -82,7 +82,7 @@ func (r *rows) cut(e end) {
 	r.held = e.held
 }
 
-// each calls f for the items that count, in the order in which they were added, until it says no.
+// each calls f for the current items, in the order of insertion, until f returns false.
 func (r *rows) each(f func(i item) bool) {
 	for _, chunk := range r.chunks {
 		for len(chunk) > 0 {
@@ -95,7 +95,7 @@ func (r *rows) each(f func(i item) bool) {
 	}
 }
 
-// compact moves the items that count together, in their order, and says where each went that moved.
+// compact moves the current items together, in order, and calls moved for each item that has moved.
 func (r *rows) compact(moved func(i item, to ref)) {
 	if r.live == r.held {
 		return
@@ -109,7 +109,7 @@ func (r *rows) compact(moved func(i item, to ref)) {
 			if i.kind() == kindGone {
 				continue
 			}
-			// What is written never overtakes what is read: in the chunk that is read there is room at the latest.
+			// The write position never overtakes the read position: at the latest, the chunk that is being read has room.
 			for into < from && len(i) > cap(r.chunks[into])-used {
 				r.chunks[into] = r.chunks[into][:used]
 				into, used = into+1, 0

@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// scattered is a table of rows by numbers that have no order. Eight neighbours lie together; which others meet nobody can know, as each table has a seed of its
-// own.
+// scattered is a hash table of rows by unordered numbers. Eight neighbours are stored together. Each table has its own random seed, so other collisions
+// cannot be predicted.
 //
-// Linear probing; at most five eighths of the slots are taken. Memory: 26 to 51 bytes a row.
+// It uses linear probing, with at most five eighths of the slots taken. Memory: 26 to 51 bytes a row.
 type scattered struct {
-	slots []slot // a power of two of them, or none
+	slots []slot // a power of two, or empty
 	taken int
 	seed  uint64
 }
@@ -22,13 +22,13 @@ type slot struct {
 
 const fewestSlots = 8
 
-// home is the slot in which a number is looked for first.
+// home is the first slot to search for a number.
 func (t *scattered) home(n int64) int {
 	high, low := bits.Mul64(uint64(n)>>3^t.seed, 0xd6e8feb86659fd93)
 	return int((high^low)<<3|uint64(n)&7) & (len(t.slots) - 1)
 }
 
-// at is the slot of a number, or a free one where it may go.
+// at returns the slot of a number, or the free one where it would go.
 func (t *scattered) at(n int64) *slot {
 	for i := t.home(n); ; i = (i + 1) & (len(t.slots) - 1) {
 		if s := &t.slots[i]; s.row == 0 || s.number == n {
@@ -44,7 +44,7 @@ func (t *scattered) find(n int64) ref {
 	return t.at(n).row
 }
 
-// full tells whether the next number makes the table grow.
+// full tells whether the next insertion must grow the table.
 func (t *scattered) full() bool { return t.taken >= len(t.slots)/8*5 }
 
 func (t *scattered) set(n int64, row ref) {
@@ -81,7 +81,7 @@ func (t *scattered) remove(n int64) {
 		}
 	}
 	t.taken--
-	// Those behind that would not be found any more come nearer.
+	// Later entries that a search could no longer reach move closer.
 	for i := (free + 1) & mask; t.slots[i].row != 0; i = (i + 1) & mask {
 		if home := t.home(t.slots[i].number); (i-home)&mask >= (i-free)&mask {
 			t.slots[free], free = t.slots[i], i
@@ -90,7 +90,7 @@ func (t *scattered) remove(n int64) {
 	t.slots[free] = slot{}
 }
 
-// each calls f for all rows, until it says no. f may remove the row that it is given; it may see rows again then.
+// each calls f for all rows, until f returns false. f may remove the row that it is given; each may then visit rows twice.
 func (t *scattered) each(f func(n int64, row ref) bool) {
 	for i := 0; i < len(t.slots); {
 		s := t.slots[i]

@@ -2,27 +2,27 @@ package catalog
 
 import "slices"
 
-// sequence has the rows of numbers that go on with one stride, up or down, one behind the other: most of them by far, as keys count the steps of a computation.
-// Numbers that are left out have a place, too, but at most three in four places are empty when one is made; those of numbers that were removed stay.
-// Memory: 8 to 64 bytes for each row that was there at one time.
+// sequence is an array of the rows whose numbers form an arithmetic progression, up or down. Most keys do, as they count the steps of a computation.
+// Numbers that are left out have a place, too, but at most three in four places are empty when one is added. Places of removed numbers stay. Memory: 8 to
+// 64 bytes for each row at the peak.
 type sequence struct {
-	rows   []ref // 0: there is none
+	rows   []ref // 0: no row
 	taken  int
 	first  int64
-	stride uint64 // 0: a second number has to come
+	stride uint64 // 0: until the second number
 	down   bool
 }
 
-// mostEmpty is how many places there may be for each number when one more is made.
+// mostEmpty is the largest number of places per number when a place is added.
 const mostEmpty = 4
 
-// place is where a number belongs; false when it is not of the sequence. Each number has one of 2^64 distances, so no two have one place.
+// place returns the index of a number; false if it is not in the progression. All 2^64 distances differ, so no two numbers have the same place.
 func (q *sequence) place(n int64) (uint64, bool) {
 	d := uint64(n) - uint64(q.first)
 	if q.down {
 		d = -d
 	}
-	if q.stride <= 1 { // no division: it takes longer than all the rest
+	if q.stride <= 1 { // avoids the division, which takes longer than all the rest
 		return d, q.stride == 1 || d == 0
 	}
 	i := d / q.stride
@@ -44,7 +44,7 @@ func (q *sequence) find(n int64) ref {
 	return 0
 }
 
-// set gives a number its row; false when it has to go elsewhere.
+// set stores the row of a number; false if the number does not fit the sequence.
 func (q *sequence) set(n int64, row ref) bool {
 	switch {
 	case len(q.rows) == 0:
@@ -68,7 +68,7 @@ func (q *sequence) set(n int64, row ref) bool {
 	return true
 }
 
-// remove takes the row of a number away; false when it has none here.
+// remove removes the row of a number; false if there is none.
 func (q *sequence) remove(n int64) bool {
 	i, ok := q.place(n)
 	if !ok || i >= uint64(len(q.rows)) || q.rows[i] == 0 {
@@ -79,7 +79,7 @@ func (q *sequence) remove(n int64) bool {
 	return true
 }
 
-// each calls f for all rows, until it says no; f may remove the row that it is given.
+// each calls f for all rows, until f returns false; f may remove the row that it is given.
 func (q *sequence) each(f func(n int64, row ref) bool) bool {
 	for i := 0; i < len(q.rows); i++ {
 		if row := q.rows[i]; row != 0 && !f(q.number(i), row) {

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// SnapshotRecord is how large a snapshot's records are at most, but for items that are larger: as much as a part of a snapshot holds in the log.
+// SnapshotRecord bounds the records of a snapshot, except for single larger items: it is the capacity of a snapshot part in the log.
 const SnapshotRecord = 8<<10 - 44
 
-// Snapshot gives out records that rebuild the State: the histories that have rows or a retention and the layouts of rows, the rows, and the former again:
-// so the rows are found also when what defines them is damaged in one of both places. Where it gives nil, the next record should not be stored with those
-// before. A record is only good until give returns. Without an error, the State has forgotten what is not in the snapshot, but for what a Record relies on
-// that may still come: that is in it.
+// Snapshot gives records that rebuild the State: the definitions in use (histories with rows or a retention, and layouts of rows), then the rows, then the
+// definitions again. So the rows survive damage to one of the two copies of a definition. A nil record asks the caller not to store the next record with
+// the earlier ones. A record is valid until give returns. On success, the State forgets definitions that are not in the snapshot. The snapshot includes
+// those that pending Records rely on.
 //
-// Before, rows that do not count any more are removed from memory, which takes time for each row put after the first of them.
+// Snapshot first compacts dropped rows in memory, which takes time for each row put after the first dropped one.
 func (s *State) Snapshot(give func(record []byte) error) error {
 	s.rows.compact(func(i item, to ref) {
 		p, _ := parsePut(i)
@@ -46,7 +46,7 @@ func (s *State) snapshotRows(give func(record []byte) error) error {
 	return nil
 }
 
-// firstItems is how long as many of the first items are as a record has room for, at least one.
+// firstItems is the length of the first items that fit a record, at least one.
 func firstItems(p []byte) (n int) {
 	for n < len(p) {
 		more := itemHead + int(le32(p[n+4:]))
@@ -58,7 +58,7 @@ func firstItems(p []byte) (n int) {
 	return n
 }
 
-// markUsed marks the layouts that are needed.
+// markUsed marks the layouts in use.
 func (s *State) markUsed() {
 	for _, l := range s.layouts {
 		l.used = l.pins > 0
@@ -71,11 +71,11 @@ func (s *State) markUsed() {
 
 func (h *history) used() bool { return h.rows() > 0 || h.retention != nil || h.pins > 0 }
 
-// snapshotDefinitions gives what rows rely on, by id, so that equal states have equal snapshots.
+// snapshotDefinitions gives the definitions, sorted by id, so that equal states have equal snapshots.
 func (s *State) snapshotDefinitions(give func(record []byte) error) error {
 	var p, next []byte
 	add := func() (err error) {
-		if len(p) > 0 && len(p)+len(next) > SnapshotRecord { // what is larger goes alone, as it may only just fit a record
+		if len(p) > 0 && len(p)+len(next) > SnapshotRecord { // a larger one gets a record of its own, as it may only just fit
 			err = give(p)
 			p = p[:0]
 		}
@@ -118,7 +118,7 @@ func appendLayout(to []byte, id uint32, l *Layout) []byte {
 	return endItem(appendContents(to, l), start)
 }
 
-// forget drops the definitions that nothing needs. Nobody may rely on them: a snapshot of which nobody knows whether it counts has not got them.
+// forget drops unused definitions. No later record may rely on them, as the snapshot, which may or may not count, lacks them.
 func (s *State) forget() {
 	s.lately, s.shape = nil, nil
 	for id, h := range s.histories {

@@ -2,24 +2,24 @@ package catalog
 
 import "velocpy/gocore/model"
 
-// State is what the records applied so far add up to. What it gives out are copies, but for layouts and retentions, which must not be changed.
+// State is the result of all applied records. It returns copies, except for layouts and retentions, which callers must not change.
 type State struct {
 	histories map[uint32]*history
 	names     map[string]*history
 	layouts   map[uint32]*layout
 	rows      rows
 	serial    uint64
-	commits   uint64 // the data file in whose commit area the log goes on
-	puzzles   int    // rows that are not readable
-	defined   int64  // bytes of the definitions
+	commits   uint64 // the data file whose commit area continues the log
+	puzzles   int    // unreadable rows
+	defined   int64  // total length of the definitions
 	undo      undo
 
-	// What was looked up last: rows come in runs of the same.
+	// Cache of the last lookup, as successive rows mostly have the same history and layout.
 	lately *history
 	shape  *layout
 }
 
-// New returns a State of nothing.
+// New returns an empty State.
 func New() *State {
 	return &State{histories: map[uint32]*history{}, names: map[string]*history{}, layouts: map[uint32]*layout{}}
 }
@@ -56,7 +56,7 @@ func (s *State) HistoryName(id uint32) (name string, ok bool) {
 	return h.name, true
 }
 
-// Histories lists the histories that are known, in no order. It looks at every row's serial.
+// Histories lists the histories, in no order. It visits every row's serial.
 func (s *State) Histories() []HistoryInfo {
 	all := make([]HistoryInfo, 0, len(s.histories))
 	last := map[uint32]item{}
@@ -87,7 +87,7 @@ func (s *State) Find(history uint32, key model.Key) (Row, bool) {
 	return s.decode(s.rows.at(at)), true
 }
 
-// Serial returns the serial of a key's row, without a look at anything else of it.
+// Serial returns the serial of a key's row; it decodes no other field.
 func (s *State) Serial(history uint32, key model.Key) (uint64, bool) {
 	at, ok := s.find(history, key)
 	if !ok {
@@ -96,7 +96,7 @@ func (s *State) Serial(history uint32, key model.Key) (uint64, bool) {
 	return s.rows.serial(at), true
 }
 
-// Meta returns the meta of a key's row, and the layout, beside whose text it stands. No: there is no row, or one that is not readable.
+// Meta returns the meta of a key's row, and the layout whose text describes it. ok is false without a readable row.
 func (s *State) Meta(history uint32, key model.Key) (l *Layout, meta string, ok bool) {
 	at, ok := s.find(history, key)
 	if !ok {
@@ -116,7 +116,7 @@ func (s *State) find(history uint32, key model.Key) (at ref, ok bool) {
 	h := s.history(history)
 	switch {
 	case h == nil:
-	case key.IsText: // not by way of rawKey, which would copy the text
+	case key.IsText: // avoids rawKey, which would copy the text
 		at = h.texts[key.Text]
 	default:
 		at = h.numbers.find(key.Number)
@@ -126,21 +126,22 @@ func (s *State) find(history uint32, key model.Key) (at ref, ok bool) {
 
 func (s *State) decode(i item) Row { return decode(i, s.layout(le32(i[putLayout:]))) }
 
-// Each calls f for the rows of a history, in no order, until it says no. f must not change the State.
+// Each calls f for the rows of a history, in no order, until f returns false. f must not change the State.
 func (s *State) Each(history uint32, f func(Row) bool) {
 	if h := s.history(history); h != nil {
 		h.each(func(_ model.Key, at ref) bool { return f(s.decode(s.rows.at(at))) })
 	}
 }
 
-// EachKey is Each for who needs no more than keys and serials.
+// EachKey is Each with only keys and serials.
 func (s *State) EachKey(history uint32, f func(key model.Key, serial uint64) bool) {
 	if h := s.history(history); h != nil {
 		h.each(func(k model.Key, at ref) bool { return f(k, s.rows.serial(at)) })
 	}
 }
 
-// EachExtent calls f for the extents of all readable rows, those of a row one after the other, in the order in which the rows were put, until it says no.
+// EachExtent calls f for the extents of all readable rows, until f returns false. Rows come in the order of their puts, each with all its extents in
+// sequence.
 func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool) {
 	s.rows.each(func(i item) bool {
 		p, _ := parsePut(i)
@@ -158,19 +159,19 @@ func (s *State) EachExtent(f func(history uint32, serial uint64, e Extent) bool)
 	})
 }
 
-// MaxSerial is the largest serial that any put, drop or clear had; later versions have larger ones. 0: none.
+// MaxSerial is the largest serial of any put, drop or clear; later versions have larger ones. 0: none.
 func (s *State) MaxSerial() uint64 { return s.serial }
 
-// Commits is the number of the data file in whose commit area the log goes on; 0: none was said since the last snapshot.
+// Commits is the number of the data file whose commit area continues the log; 0: none was named since the last snapshot.
 func (s *State) Commits() uint64 { return s.commits }
 
-// Unreadable is how many rows are of contents that this version does not know. Nobody knows what room on disk is theirs.
+// Unreadable is the number of rows with contents that this version does not understand. Their ranges on disk are unknown.
 func (s *State) Unreadable() int { return s.puzzles }
 
-// LiveBytes is about how many bytes a snapshot has.
+// LiveBytes is the approximate length of a snapshot.
 func (s *State) LiveBytes() int64 { return s.rows.live + s.defined }
 
-// counts takes a row into the account of its history, or out of it.
+// counts adds a row to the totals of its history, or subtracts it.
 func (s *State) counts(h *history, l *layout, content Content, in bool) {
 	switch {
 	case content != Raw && in:
@@ -184,7 +185,7 @@ func (s *State) counts(h *history, l *layout, content Content, in bool) {
 	}
 }
 
-// EachIn calls f for the readable rows with an extent in a data file, in the order in which they were put, until it says no.
+// EachIn calls f for the readable rows with an extent in a data file, in the order of their puts, until f returns false.
 func (s *State) EachIn(file uint64, f func(history string, row Row) bool) {
 	s.rows.each(func(i item) bool {
 		p, _ := parsePut(i)

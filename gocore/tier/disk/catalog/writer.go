@@ -11,17 +11,17 @@ import (
 	"velocpy/gocore/model"
 )
 
-// Writer makes the records for a State, which is what of them is durable. A State has one Writer.
+// Writer encodes records for a State, which has those that are durable. A State has one Writer.
 //
-// A record carries the definitions that it relies on, unless they are in the State: so a record that never becomes durable, or whose fate nobody knows,
-// takes nothing with it that a later one needs. An id that was given to a layout or history is given to no other as long as the Writer lives.
+// A record has the definitions that it relies on, unless they are in the State. So a record that never becomes durable, or whose outcome is unknown, takes no
+// definition with it that a later record needs. While the Writer lives, it never assigns the id of a layout or history to another one.
 type Writer struct {
 	s         *State
-	histories map[string]uint32 // ever given, as a history that is forgotten may stand in a log that counts after all
-	layouts   map[string]uint32 // by what the item says behind the id
-	history   uint32            // the last id given
+	histories map[string]uint32 // all ids ever assigned, as a forgotten history may be in a log that counts after all
+	layouts   map[string]uint32 // by the item's content after the id
+	history   uint32            // last assigned id
 	layout    uint32
-	contents  []byte // room for those of a layout
+	contents  []byte // buffer for the content of a layout
 }
 
 // NewWriter returns the Writer of a State.
@@ -36,26 +36,26 @@ func NewWriter(s *State) *Writer {
 	return w
 }
 
-// Record is one in the making: items that will count together or not at all. When its fate is known, or known to remain unknown, the Writer has to be
-// told: until then snapshots keep what it relies on.
+// Record is a record in preparation: items that will count together or not at all. The caller must report its outcome to the Writer, also when it remains
+// unknown: until then, snapshots keep the definitions that it relies on.
 type Record struct {
 	w         *Writer
 	bytes     []byte
 	histories []uint32 // that it relies on
 	layouts   []*layout
-	pinnedH   []*history // those of them that it does not carry
+	pinnedH   []*history // of these, histories that are not defined in it
 	pinnedL   []*layout
-	defined   []*layout // those that it carries
+	defined   []*layout // layouts that are defined in it
 }
 
-// Record begins one.
+// Record begins a record.
 func (w *Writer) Record() *Record { return &Record{w: w} }
 
-// Bytes are those of the items so far, for the journal.
+// Bytes returns the encoded items so far, for the journal.
 func (r *Record) Bytes() []byte { return r.bytes }
 
-// Repeated is a record of the definitions that others rely on and do not carry, for the batch that they stand in: it says nothing new, but with it the
-// batch needs no other one. It has at most so many bytes; what does not fit is left out, the longest first. The records must not have been given up.
+// Repeated is a record of the definitions that other records rely on and lack, for the batch that has them: with it the batch relies on no other batch. It
+// has at most that many bytes; definitions that do not fit are left out, longest first. The records must not have been abandoned.
 func Repeated(records []*Record, most int64) (p []byte) {
 	histories, layouts := map[*history]bool{}, map[*layout]bool{}
 	for _, r := range records {
@@ -83,7 +83,7 @@ func Repeated(records []*Record, most int64) (p []byte) {
 	return p
 }
 
-// Acknowledged applies a record that is durable to the State. Records are acknowledged in the order in which they stand in the journal.
+// Acknowledged applies a durable record to the State. The caller must acknowledge records in their order in the journal.
 func (w *Writer) Acknowledged(r *Record) error {
 	w.Abandoned(r)
 	err := w.s.Apply(r.bytes)
@@ -95,7 +95,7 @@ func (w *Writer) Acknowledged(r *Record) error {
 	return err
 }
 
-// Abandoned gives a record up of which nobody knows whether it is durable, or that was never to be. A second time it does nothing.
+// Abandoned gives up a record that is not durable, or whose outcome is unknown. A second call does nothing.
 func (w *Writer) Abandoned(r *Record) {
 	for _, h := range r.pinnedH {
 		h.pins--
@@ -106,8 +106,8 @@ func (w *Writer) Abandoned(r *Record) {
 	r.pinnedH, r.pinnedL = nil, nil
 }
 
-// Put adds a version of a checkpoint. Of the row the History is not looked at, nor the Layout's ID: the same contents are the same layout. Its Content is Raw.
-// For one key, serials grow in the order of the journal. After an error nothing was added but definitions.
+// Put adds a version of a checkpoint. It ignores the row's History and the Layout's ID, as equal contents are the same layout. Its Content must be
+// Raw. The serials of a key must grow in the order of the journal. After an error, Put has added at most definitions.
 func (r *Record) Put(history string, row *Row) error {
 	if row.Layout == nil || row.Content != Raw || row.Align < 0 || row.Align > math.MaxUint32 {
 		return malformed("a row of content %d with alignment %d", row.Content, row.Align)
@@ -132,7 +132,7 @@ func (r *Record) Put(history string, row *Row) error {
 	})
 }
 
-// Drop adds that a key's version goes, and those before it.
+// Drop adds the drop of a key's versions up to a serial.
 func (r *Record) Drop(history string, key model.Key, serial uint64) error {
 	h, err := r.history(history)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Record) Drop(history string, key model.Key, serial uint64) error {
 	})
 }
 
-// Clear adds that all versions of a history go up to a serial.
+// Clear adds the drop of all versions in a history up to a serial.
 func (r *Record) Clear(history string, serial uint64) error {
 	h, err := r.history(history)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *Record) Clear(history string, serial uint64) error {
 	return r.add(endItem(appendEnding(p, h, serial), start), func(item) error { return checkSerial(serial) })
 }
 
-// Retain adds what is kept of a history from now on; the zero value ends that.
+// Retain adds the retention of a history from now on; the zero value removes it.
 func (r *Record) Retain(history string, retention *Retention) error {
 	h, err := r.history(history)
 	if err != nil {
@@ -172,13 +172,13 @@ func (r *Record) Retain(history string, retention *Retention) error {
 	})
 }
 
-// Given adds that serials have been given up to this one.
+// Given adds that all serials up to this one are in use.
 func (r *Record) Given(serial uint64) error {
 	p, start := beginItem(r.bytes, kindSerial)
 	return r.add(endItem(appendNumbers(p, serial), start), func(item) error { return checkSerial(serial) })
 }
 
-// add takes an item that was appended, if it is one that Apply takes.
+// add accepts an appended item if Apply would.
 func (r *Record) add(appended []byte, check func(i item) error) error {
 	i := item(appended[len(r.bytes):])
 	if uint64(len(i)-itemHead) > math.MaxUint32 {
@@ -191,7 +191,7 @@ func (r *Record) add(appended []byte, check func(i item) error) error {
 	return nil
 }
 
-// history gives the id of a history, which the record then relies on.
+// history returns the id of a history, and makes the record rely on it.
 func (r *Record) history(name string) (uint32, error) {
 	w := r.w
 	id, given := w.histories[name]
@@ -219,7 +219,7 @@ func (r *Record) history(name string) (uint32, error) {
 	return id, nil
 }
 
-// layout gives the layout with the contents of one, which the record then relies on.
+// layout returns the layout equal to like, and makes the record rely on it.
 func (r *Record) layout(like *Layout) (*layout, error) {
 	w := r.w
 	w.contents = appendContents(w.contents[:0], like)
@@ -257,7 +257,7 @@ func (r *Record) layout(like *Layout) (*layout, error) {
 	return l, nil
 }
 
-// sweep forgets which ids layouts had that are not in the State, when they have become many: should they come again, they get other ones.
+// sweep forgets the ids of layouts that are not in the State, once they are many: if such a layout returns, it gets another id.
 func (w *Writer) sweep() {
 	if len(w.layouts) < 2*len(w.s.layouts)+fewLayouts {
 		return
@@ -265,5 +265,5 @@ func (w *Writer) sweep() {
 	maps.DeleteFunc(w.layouts, func(_ string, id uint32) bool { return w.s.layouts[id] == nil })
 }
 
-// fewLayouts may linger.
+// fewLayouts is the number of such layouts that may stay.
 const fewLayouts = 64

@@ -15,7 +15,7 @@ func rowIn(serial uint64, text string) *Row {
 	return &Row{Key: model.NumberKey(int64(serial)), Serial: serial, Layout: &Layout{Layout: model.Layout{Slot: 1, Text: text}}, Extents: []Extent{{1, 0, 4096}}}
 }
 
-// A definition is in every record until one with it is durable, once in each; and again when a snapshot has left it out.
+// Every record has a definition, once, until a record with it is durable; and again after a snapshot has left it out.
 func TestDefinitionsAreRepeated(t *testing.T) {
 	s := New()
 	w := NewWriter(s)
@@ -45,7 +45,7 @@ func TestDefinitionsAreRepeated(t *testing.T) {
 
 	drop := w.Record()
 	must(t, drop.Clear("wave", 4), w.Acknowledged(drop))
-	log := snapshot(t, s) // keeps what the one on its way needs
+	log := snapshot(t, s) // keeps the definitions that the pending record needs
 	must(t, w.Acknowledged(coming))
 	same(t, ask(t, applied(t, append(log, coming.Bytes())...)), ask(t, s))
 
@@ -64,7 +64,7 @@ func TestDefinitionsAreRepeated(t *testing.T) {
 	}
 }
 
-// What a Writer remembers of layouts that are gone is bounded, and their ids are given to no others.
+// The Writer remembers a bounded number of unused layouts, and never assigns their ids to others.
 func TestManyLayouts(t *testing.T) {
 	s := New()
 	w := NewWriter(s)
@@ -92,7 +92,7 @@ func TestManyLayouts(t *testing.T) {
 	}
 }
 
-// Layouts that come for the first time, however many at once, are defined once they are in the State.
+// New layouts are defined in records until they are in the State, however many come at once.
 func TestManyNewLayoutsAtOnce(t *testing.T) {
 	s := New()
 	w := NewWriter(s)
@@ -116,7 +116,7 @@ func TestManyNewLayoutsAtOnce(t *testing.T) {
 	}
 }
 
-// A Writer refuses what Apply would refuse, and the record goes on without it.
+// A Writer refuses items that Apply would refuse, and the record continues without them.
 func TestWriterRefuses(t *testing.T) {
 	w := NewWriter(New())
 	r := w.Record()
@@ -169,7 +169,7 @@ func TestNoIDIsLeft(t *testing.T) {
 	}
 }
 
-// With what is repeated before them, records need none that stand elsewhere; to whoever has those it says nothing new.
+// With the repeated definitions before them, records need no others; to a State that has these, they add nothing.
 func TestRepeatedDefinitions(t *testing.T) {
 	s := New()
 	w := NewWriter(s)
@@ -203,7 +203,7 @@ func TestRepeatedDefinitions(t *testing.T) {
 	}
 }
 
-// Whichever record of a long snapshot is missing, the rows in the others are there.
+// If any one record of a long snapshot is missing, the rows in the others are there.
 func TestRecordsOfASnapshotNeedNoOther(t *testing.T) {
 	s, records := snapshotOf(t, 60_000, numbered)
 	if len(records) < 7 {
@@ -229,7 +229,7 @@ func TestRecordsOfASnapshotNeedNoOther(t *testing.T) {
 	}
 }
 
-// count tells how many items of a kind there are in a record.
+// count counts the items of a kind in a record.
 func count(t *testing.T, record []byte, k kind) (n int) {
 	t.Helper()
 	for len(record) > 0 {

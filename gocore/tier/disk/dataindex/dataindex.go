@@ -1,8 +1,8 @@
-// Package dataindex is what a data file says of what lies in it: frames, one behind the other in areas at the file's front.
+// Package dataindex encodes the index and the commit area of a data file: sequences of frames in areas at the file's front.
 //
-// A frame of an index stands alone: its payload is a record of the catalog (package catalog) with all definitions that it relies on, so that damage to a frame
-// costs what that one says. Such frames repeat what the catalog says. They are read when that is lost. A frame of a commit area is a batch that the catalog
-// does not have yet.
+// The payload of an index frame is a record of the catalog (package catalog) with all definitions that it relies on. So damage to a frame costs only its
+// own record. Index frames repeat the catalog, and are read when the catalog is lost. A frame of a commit area is a batch that the catalog does not have
+// yet.
 //
 // The package is pure: bytes in, bytes out. docs/format.md describes them.
 package dataindex
@@ -14,7 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Area is what frames stand in.
+// Area is the kind of area that has the frames.
 type Area string
 
 const (
@@ -24,28 +24,28 @@ const (
 
 const (
 	headBytes = 64
-	headSum   = 56 // where the checksum of a head stands
-	grain     = 8  // frames begin at multiples of it
+	headSum   = 56 // offset of the checksum in a head
+	grain     = 8  // alignment of frames
 )
 
-// File is an area of a data file. A frame vouches for it, and for where in the area it stands: what got there from elsewhere is no frame.
+// File identifies an area of a data file. The checksum of a frame covers this identity and the frame's offset, so a misplaced copy is not a frame.
 type File struct {
 	Area   Area
 	Store  [16]byte
-	Number uint64 // from 1 on
+	Number uint64 // from 1
 }
 
-// Frame is one that was found.
+// Frame is a frame that was found.
 type Frame struct {
-	Generation uint64 // of the index: it is written anew in turns, in one half and in the other. In a commit area, the last batch of the catalog
+	Generation uint64 // of an index: counts its rewrites, which alternate between the halves. Of a commit area: the last batch of the catalog
 	From, End  int64  // in the area
-	Payload    []byte // part of what was read
+	Payload    []byte // a part of the buffer that was read
 }
 
-// Length is that of the frame of a payload.
+// Length is the length of a frame by that of its payload.
 func Length(payload int) int64 { return headBytes + (int64(payload)+grain-1)/grain*grain }
 
-// Append appends the frame of a payload that is to stand at an offset, a multiple of 8, in the area.
+// Append appends the frame of a payload for offset at of the area, a multiple of 8.
 func (f File) Append(to []byte, generation uint64, at int64, payload []byte) []byte {
 	start := len(to)
 	to = append(to, f.Area...)
@@ -59,7 +59,7 @@ func (f File) Append(to []byte, generation uint64, at int64, payload []byte) []b
 	return append(to, make([]byte, Length(len(payload))-headBytes-int64(len(payload)))...)
 }
 
-// sumOf is the checksum of a head that stands at an offset.
+// sumOf is the checksum of a head at an offset.
 func sumOf(head []byte, at int64) uint64 {
 	var p [headSum + 8]byte
 	copy(p[:], head[:headSum])
@@ -67,10 +67,10 @@ func sumOf(head []byte, at int64) uint64 {
 	return xxh3.Hash(p[:])
 }
 
-// mostHashed is how often as many bytes as there are may be hashed for payloads that are not right: heads may be made so that each asks for all of them.
+// mostHashed bounds the bytes hashed for invalid payloads, as a multiple of the input: forged heads may each claim all of it.
 const mostHashed = 16
 
-// Frames are the whole frames in a part of an area that begins at an offset, ascending. They share nothing: the next one is looked for behind the one before.
+// Frames yields the complete frames in a part of an area that begins at offset from, ascending. They do not overlap: the search continues after each frame.
 func (f File) Frames(p []byte, from int64) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		wasted := int64(0)
@@ -95,7 +95,7 @@ func (f File) Frames(p []byte, from int64) iter.Seq[Frame] {
 	}
 }
 
-// Begun tells whether a frame of a generation was written to the beginning of p, whether or not it is whole, and its checksums right.
+// Begun tells whether a frame of a generation was begun at the start of p, complete or not, whatever its checksums.
 func (f File) Begun(p []byte, generation uint64) bool {
 	return len(p) >= headBytes && string(p[:len(f.Area)]) == string(f.Area) && f.owns(p) && binary.LittleEndian.Uint64(p[8:]) == generation
 }
@@ -105,7 +105,7 @@ func (f File) owns(head []byte) bool {
 	return [16]byte(head[16:32]) == f.Store && binary.LittleEndian.Uint64(head[32:]) == f.Number
 }
 
-// frame is the one at the beginning of p, without a payload if there is none, and how many bytes were hashed to see that.
+// frame parses the frame at the beginning of p. It has no payload if there is none; hashed is then the number of bytes that were hashed.
 func (f File) frame(p []byte, at int64) (found Frame, hashed int64) {
 	length := binary.LittleEndian.Uint64(p[40:])
 	switch {

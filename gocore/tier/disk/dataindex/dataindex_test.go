@@ -12,7 +12,7 @@ import (
 
 var file = File{Area: Index, Store: [16]byte{1, 2, 3}, Number: 7}
 
-// row is an index of frames with these payloads, one behind the other.
+// row is an index of frames with these payloads in sequence.
 func row(from int64, payloads ...[]byte) (p []byte, starts []int64) {
 	for _, payload := range payloads {
 		starts = append(starts, from+int64(len(p)))
@@ -32,7 +32,7 @@ func payloads(r *rand.Rand, n int) [][]byte {
 	return all
 }
 
-// What was appended is found, each payload as it was, also behind other bytes.
+// All appended frames are found with their payloads, also after other bytes.
 func TestFramesAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	want := append(payloads(r, 50), []byte{}, bytes.Repeat([]byte(Index), 20))
@@ -54,7 +54,7 @@ func TestFramesAreFound(t *testing.T) {
 	}
 }
 
-// Any changed bit costs the frame that it is in, and no other; of what fills a frame up none counts.
+// Any flipped bit costs the frame that it is in, and no other; padding bits cost nothing.
 func TestABitCostsItsFrame(t *testing.T) {
 	want := payloads(rand.New(rand.NewPCG(2, 2)), 6)
 	p, starts := row(0, want...)
@@ -78,7 +78,7 @@ func TestABitCostsItsFrame(t *testing.T) {
 	}
 }
 
-// A frame counts only in its store, its file and its place.
+// A frame counts only in its store, its file and at its offset.
 func TestAFrameFromElsewhereIsNone(t *testing.T) {
 	p, _ := row(0, []byte("something"))
 	for name, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestAFrameFromElsewhereIsNone(t *testing.T) {
 	}
 }
 
-// Heads that ask for all the bytes behind them, each of them right, do not make a reader hash them again and again.
+// Forged heads that each claim all following bytes do not make a reader hash these again and again.
 func TestHeadsThatAskForMuch(t *testing.T) {
 	p := make([]byte, 4<<20)
 	for at := 0; at+headBytes <= len(p); at += headBytes {
@@ -110,7 +110,7 @@ func TestHeadsThatAskForMuch(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, what is found lies in them, ascending, and has the checksum that it says.
+// Whatever the input is, found frames are inside it, ascending, and have valid checksums.
 func FuzzFrames(f *testing.F) {
 	p, _ := row(8, []byte("one"), nil, []byte("three"))
 	f.Add(p, int64(8))

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// busySite is a store of whose writer nobody can say that it is idle, however slow the machine is.
+// busySite is a store whose writer never becomes idle, however slow the machine is.
 func busySite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -28,8 +28,8 @@ func busySite(t *testing.T) *site {
 	return s
 }
 
-// died is a store with so many checkpoints of 3,000 bytes, each committed alone, whose writer has died: the catalog has the first, and the commit area of the
-// data file the others.
+// died returns the store of a writer that died after it had committed n checkpoints of 3,000 bytes, each alone. The catalog has the first, and the commit
+// area of the data file the others.
 func died(t *testing.T, n int64) *site {
 	t.Helper()
 	s := busySite(t)
@@ -41,7 +41,7 @@ func died(t *testing.T, n int64) *site {
 	return h
 }
 
-// areaFrames are the frames in the commit area of a data file, by their places in the file.
+// areaFrames returns the frames in the commit area of a data file, with their offsets in the file.
 func (s *site) areaFrames(number uint64) (all []dataindex.Frame) {
 	s.t.Helper()
 	f, err := readIdentity(&s.o)
@@ -57,7 +57,7 @@ func (s *site) areaFrames(number uint64) (all []dataindex.Frame) {
 	return all
 }
 
-// batches are the places of the batches in the newest catalog.
+// batches returns the offsets of the batches in the newest catalog file.
 func (s *site) batches() (name string, at []int64) {
 	s.t.Helper()
 	names := s.names("catalog-")
@@ -73,7 +73,7 @@ func (s *site) batches() (name string, at []int64) {
 	return name, at
 }
 
-// A commit takes one sync, but for the first one in a data file, and for one now and then, by which the catalog gets what the commit area has.
+// A commit takes one sync. The first one in a data file takes more, and so does a later one whenever the catalog gets the records of the commit area.
 func TestACommitTakesOneSync(t *testing.T) {
 	s := busySite(t)
 	s.close()
@@ -88,14 +88,14 @@ func TestACommitTakesOneSync(t *testing.T) {
 	}
 	taken := syncs.Seen() - before
 	t.Logf("%d syncs for %d commits", taken, commits)
-	if taken < commits || taken > commits+commits/3 { // the area of so short a data file has room for four frames
+	if taken < commits || taken > commits+commits/3 { // the area of such a short data file has room for four frames
 		t.Errorf("%d syncs", taken)
 	}
 	s.close()
 	s.sound()
 }
 
-// What a writer that died has committed is there: for those who read, for who goes on, and after a loss of power then.
+// The commits of a writer that died are there: for readers, for the next writer, and after a loss of power then.
 func TestWhatACommitAreaSaysCounts(t *testing.T) {
 	for n := range int64(9) {
 		h := died(t, n)
@@ -113,8 +113,8 @@ func TestWhatACommitAreaSaysCounts(t *testing.T) {
 	}
 }
 
-// Each frame that is damaged or cannot be read costs what it says, and is told; the last one is taken for what was not acknowledged, but where the medium
-// does not give it.
+// Each damaged or unreadable frame costs only its own records, and is reported. A damaged last frame counts as unacknowledged, unless the medium refuses to
+// read it.
 func TestAFrameOfACommitArea(t *testing.T) {
 	h := died(t, 5)
 	want := h.rows()
@@ -151,7 +151,7 @@ func TestAFrameOfACommitArea(t *testing.T) {
 	}
 }
 
-// Where bytes of the last frame's checkpoint did not come down, it was not acknowledged: the version before counts, and its place is not written to.
+// If bytes of the last frame's checkpoint did not reach the medium, it was not acknowledged: the earlier version counts, and its range is not written to.
 func TestAFrameWithoutItsBytes(t *testing.T) {
 	s := busySite(t)
 	s.put("a", model.NumberKey(1), 3000)
@@ -168,8 +168,8 @@ func TestAFrameWithoutItsBytes(t *testing.T) {
 	}
 }
 
-// Where the catalog's last batch is damaged, what stands in the commit area behind it tells that it was there, and counts; also where a frame there is damaged, or
-// bytes of the last one are missing.
+// If the catalog's last batch is damaged, the frames of the commit area that continue it prove that it existed, and they count. That also holds if a frame
+// is damaged, or if bytes of the last frame's checkpoint are missing.
 func TestTheCommitAreaKnowsOfALostBatch(t *testing.T) {
 	for how, lost := range map[string]int{"nothing else": 1, "a frame": 2, "bytes of the last frame": 2} {
 		t.Run(how, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestTheCommitAreaKnowsOfALostBatch(t *testing.T) {
 				h.put("b", model.NumberKey(k), 3000)
 			}
 			want := h.rows()
-			x := h.copied() // frames behind a batch of the same number may still stand in the area
+			x := h.copied() // frames that continue a batch of the same number may still be in the area
 			h.close()
 			x.has(want, true)
 			x.has(left, true)
@@ -215,7 +215,7 @@ func TestTheCommitAreaKnowsOfALostBatch(t *testing.T) {
 	}
 }
 
-// Where the batch is damaged by which the catalog went on to another area, what stands in the one before counts too.
+// If the batch that names the next area is damaged, the frames in the earlier area count too.
 func TestTwoCommitAreasBehindALostBatch(t *testing.T) {
 	s := busySite(t)
 	for k := range int64(6) {
@@ -245,7 +245,7 @@ func TestTwoCommitAreasBehindALostBatch(t *testing.T) {
 	h.sound()
 }
 
-// Damage to the last frame does not cost what the one before it says, whose places may have been written over since.
+// Damage to the last frame does not cost the records of the frame before it, although the ranges of their checkpoints may have been reused since.
 func TestTheFrameBeforeADamagedOne(t *testing.T) {
 	s := busySite(t)
 	s.put("a", model.NumberKey(1), 3000)
@@ -253,7 +253,7 @@ func TestTheFrameBeforeADamagedOne(t *testing.T) {
 	want := s.rows()
 	s.put("a", model.NumberKey(2), 3000)
 	frames := s.areaFrames(1)
-	for _, off := range []int64{48, 70} { // in the head, and behind it
+	for _, off := range []int64{48, 70} { // in the head, and after it
 		for _, over := range []bool{false, true} {
 			h := s.copied()
 			h.flip(segment.FileName(1), frames[1].From+off)
@@ -272,7 +272,7 @@ func TestTheFrameBeforeADamagedOne(t *testing.T) {
 	s.close()
 }
 
-// A writer that could not give the catalog what the commit area says does not say that the catalog is closed: an area that cannot be read is damage then.
+// A writer that could not write the area's records to the catalog does not mark the catalog as closed. An area that cannot be read is damage then.
 func TestACatalogThatLacksSomethingIsNotClosed(t *testing.T) {
 	s := busySite(t)
 	s.put("a", model.NumberKey(1), 3000)
@@ -309,7 +309,7 @@ func TestACatalogThatLacksSomethingIsNotClosed(t *testing.T) {
 	}
 }
 
-// tiredDisk is one on which syncs of catalogs fail, but for the next few.
+// tiredDisk fails syncs of catalog files, except the next few.
 type tiredDisk struct {
 	vfs.FS
 	passes, failed atomic.Int64
@@ -341,8 +341,8 @@ func (f tiredFile) Sync() error {
 	return f.File.Sync()
 }
 
-// Where what the area says leaves no room in a batch for the one that ends uncertainty, that takes two batches. Whichever sync of these fails, what is acknowledged
-// afterwards is there.
+// If the area's records leave no room in a batch for the one that ends the uncertainty, two batches are needed. Whichever of their syncs fails, changes
+// that are acknowledged afterwards are there.
 func TestUncertaintyThatEndsInTwoBatches(t *testing.T) {
 	meta, failed := 16_000, int64(0)
 	for passes := int64(-1); passes < 12; passes++ {
@@ -355,7 +355,7 @@ func TestUncertaintyThatEndsInTwoBatches(t *testing.T) {
 		s.meta = strings.Repeat("m", meta)
 		s.put("a", model.NumberKey(2), 3000)
 		s.meta = ""
-		if passes < 0 { // how much more fits a batch
+		if passes < 0 { // measures the room that is left in a batch
 			meta += batchBytes - 1 - s.d.area.bytes
 			s.close()
 			continue
@@ -363,11 +363,11 @@ func TestUncertaintyThatEndsInTwoBatches(t *testing.T) {
 		if s.d.area.bytes != batchBytes-1 {
 			t.Fatal(s.d.area.bytes)
 		}
-		say := func(c *Change) { // the directory may end uncertainty by itself before
+		say := func(c *Change) { // the directory may end the uncertainty by itself first
 			for s.d.Commit(c); c != <-s.landed; {
 			}
 		}
-		for _, n := range []int64{0, passes} { // the first drop makes what follows uncertain
+		for _, n := range []int64{0, passes} { // the first drop makes later changes uncertain
 			disk.passes.Store(n)
 			say(&Change{History: "a", Key: model.NumberKey(1), Serial: s.serial, Drop: true})
 			failed += disk.failed.Swap(0)
@@ -390,7 +390,7 @@ func TestUncertaintyThatEndsInTwoBatches(t *testing.T) {
 	}
 }
 
-// dimLock is a lock of which once nobody can tell whether it is held.
+// dimLock is a lock whose state can once not be determined.
 type dimLock struct {
 	vfs.Lock
 	fails atomic.Bool
@@ -415,7 +415,7 @@ func (d dimDisk) Lock(name string) (lock vfs.Lock, err error) {
 	return d.lock, err
 }
 
-// To a commit area that cannot be written nothing is lost: the catalog has each commit at once.
+// If a commit area cannot be written, nothing is lost: the catalog gets each commit at once.
 func TestACommitAreaThatCannotBeWritten(t *testing.T) {
 	s := busySite(t)
 	mem := s.fs
@@ -436,7 +436,7 @@ func TestACommitAreaThatCannotBeWritten(t *testing.T) {
 	h.sound()
 }
 
-// A view that looks again learns of what was committed since, also where the catalog does not have it yet.
+// A view that looks again sees later commits, also while only the commit area has them.
 func TestAViewLearnsOfWhatTheCommitAreaSays(t *testing.T) {
 	s := busySite(t)
 	s.put("a", model.NumberKey(1), 3000)
@@ -460,7 +460,7 @@ func TestAViewLearnsOfWhatTheCommitAreaSays(t *testing.T) {
 	s.close()
 }
 
-// A view that cannot read the commit area does not take what it has for current.
+// A view that cannot read the commit area does not report its own state as current.
 func TestAViewThatCannotReadTheCommitArea(t *testing.T) {
 	s := busySite(t)
 	s.put("a", model.NumberKey(1), 3000)
@@ -487,7 +487,7 @@ func TestAViewThatCannotReadTheCommitArea(t *testing.T) {
 	s.close()
 }
 
-// The catalog of a store whose writer was killed is lost too: all that was acknowledged is in the indexes and the commit areas.
+// If the catalog of a killed writer is lost too, the indexes and the commit areas have all acknowledged checkpoints.
 func TestACatalogThatIsLostWithItsWriter(t *testing.T) {
 	for _, n := range []int64{1, 2, 4, 5, 6, 10, 23} {
 		h := died(t, n)
@@ -502,7 +502,7 @@ func TestACatalogThatIsLostWithItsWriter(t *testing.T) {
 	}
 }
 
-// Where the data file cannot be opened in whose area the catalog goes on, what was committed there is told to be missing, and nobody writes over it.
+// If the data file with the catalog's current commit area cannot be opened, its commits are reported missing, and no writer overwrites them.
 func TestACommitAreaThatCannotBeOpened(t *testing.T) {
 	h := died(t, 4)
 	want := h.rows()
@@ -527,7 +527,7 @@ func TestACommitAreaThatCannotBeOpened(t *testing.T) {
 	h.sound()
 }
 
-// Frames that a repair has taken into the catalog do not count again, also when a torn end has a reader look into all areas.
+// Frames that a repair has moved to the catalog do not count again, even when a torn end makes a reader look into all areas.
 func TestFramesCountOnce(t *testing.T) {
 	h := died(t, 7)
 	name, batches := h.batches()
@@ -545,19 +545,19 @@ func TestFramesCountOnce(t *testing.T) {
 	x := h.copied()
 	h.close()
 	name, batches = x.batches()
-	x.flip(name, batches[len(batches)-1]+41) // as if the power had gone while it was written
+	x.flip(name, batches[len(batches)-1]+41) // as if the power had failed during its write
 	x.has(want, false)
 	x.sound()
 	x.keeps(want, false)
 }
 
-// A change that ends uncertainty says nothing of what becomes uncertain with it.
+// A change that ends uncertainty does not cover changes that become uncertain together with it.
 func TestClarifyingComesFirst(t *testing.T) {
 	s := newSiteOf(t, madeIndexed)
 	mem := s.fs
 	s.put("a", model.NumberKey(1), 3000)
 	s.close()
-	fails := &vfs.Rule{Ops: vfs.OpSync, Name: "catalog-0000000000000002", Skip: 1, Err: unix.EIO} // the first one is that of its begin
+	fails := &vfs.Rule{Ops: vfs.OpSync, Name: "catalog-0000000000000002", Skip: 1, Err: unix.EIO} // the first sync is that of the file's begin
 	again := &vfs.Rule{Ops: vfs.OpSync, Name: "catalog-0000000000000003", Skip: 1, Err: unix.EIO}
 	s.o.FS = vfs.NewFaulty(mem, fails, again)
 	s.open()
@@ -577,9 +577,9 @@ func TestClarifyingComesFirst(t *testing.T) {
 	s.close()
 }
 
-// What cannot be read of the bytes that are written again stays as it is; all else is written.
+// writeAgain skips unreadable blocks, and writes all others.
 func TestBytesAreWrittenAgainAroundWhatCannotBeRead(t *testing.T) {
-	const n, bad = againBytes + 40<<10, 16 << 10 // behind the second piece's first blocks too
+	const n, bad = againBytes + 40<<10, 16 << 10 // more blocks follow the unreadable one in the second piece, too
 	mem := vfs.NewMem(1 << 40)
 	written := make([]bool, n/segment.Block)
 	unreadable := []*vfs.Rule{
@@ -604,7 +604,7 @@ func TestBytesAreWrittenAgainAroundWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// seen is a file system that notes which blocks are written.
+// seen is a file system that records which blocks are written.
 type seen struct {
 	vfs.FS
 	written []bool

@@ -17,7 +17,7 @@ func (p *player) backupOptions() Options {
 	return o
 }
 
-// copied runs a backup to its end; before each step, between is called. seen is what the store was at the last look.
+// copied runs a backup to its end, and calls between before each step. seen is the content of the store at the last read.
 func copied(p *player, between func(step int)) (done BackedUp, seen reference, err error) {
 	b, err := NewBackup(p.options(p.mem), p.backupOptions())
 	if err != nil {
@@ -36,7 +36,7 @@ func copied(p *player, between func(step int)) (done BackedUp, seen reference, e
 	}
 }
 
-// A copy of a store at rest is the store.
+// A copy of a store at rest equals the store.
 func TestABackupIsTheStore(t *testing.T) {
 	for _, s := range scenarios {
 		p := newPlayer(5, func(m *vfs.Mem) vfs.FS { return m })
@@ -59,8 +59,8 @@ func TestABackupIsTheStore(t *testing.T) {
 	}
 }
 
-// Beside a writer that replaces and drops at every step, each checkpoint of the copy is one that the store had, as a whole; and when the rounds
-// ended as there was nothing new, the copy is the store of the last look.
+// Beside a writer that replaces and drops checkpoints at every step, each checkpoint of the copy is a complete version that the store had. If the rounds
+// ended because nothing was new, the copy equals the store at the last read.
 func TestABackupBesideAWriter(t *testing.T) {
 	still := 0
 	for seed := range uint64(60) {
@@ -126,7 +126,7 @@ func shownIn(t *testing.T, o Options) reference {
 	return shown(view.State())
 }
 
-// wholeIn looks whether all that a copy has was in the store once, and, for each key of the store, whether the copy has it.
+// wholeIn verifies that the store once had every checkpoint of the copy, and tells for each key of the store whether the copy has it.
 func wholeIn(o Options, had map[slot]map[version]bool, now reference, same bool) error {
 	view, err := Read(o)
 	if err != nil {
@@ -145,7 +145,7 @@ func wholeIn(o Options, had map[slot]map[version]bool, now reference, same bool)
 	return errors.Join(view.Damage(), readable(view.contents, view.Space().Read, anyRow))
 }
 
-// What is damaged in the store is counted, and the rest is there.
+// Damaged checkpoints of the store are counted, and the others are copied.
 func TestABackupOfADamagedStore(t *testing.T) {
 	p := newPlayer(1, func(m *vfs.Mem) vfs.FS { return m })
 	if !p.open() || !p.commit(p.put("a", p.key(0), 4096), p.put("a", p.key(1), 4096)) || !p.close() {

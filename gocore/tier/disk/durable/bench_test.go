@@ -10,8 +10,8 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// filled makes a store whose catalog says of so many checkpoints of one block each where they lie, and was written anew; more come behind that, one by one.
-// The store is left to the caller. The bytes of checkpoints are never written.
+// filled makes a store whose compacted catalog lists rows checkpoints of one block each; more of them follow the compaction. The caller closes the
+// store. The bytes of the checkpoints are never written.
 func filled(t testing.TB, o Options, rows, more int) *Dir {
 	t.Helper()
 	landed := make(chan *Change, rows)
@@ -53,7 +53,7 @@ func filled(t testing.TB, o Options, rows, more int) *Dir {
 	return d
 }
 
-// BenchmarkOpening reads a catalog of a million checkpoints that was written anew.
+// BenchmarkOpening reads a compacted catalog of a million checkpoints.
 func BenchmarkOpening(b *testing.B) {
 	const rows = 1 << 20
 	o := Options{FS: vfs.OS(), Dir: b.TempDir(), Capacity: rows * catalog.Block, SegmentBytes: rows * catalog.Block}

@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// sound are the checkpoints that can be read and are what their checksums say; lost those that the catalog has and are not.
+// sound returns the checkpoints that are readable and match their checksums; lost returns those in the catalog that are not.
 func sound(v *View) (good, lost []string) {
 	room := aligned(sizes[len(sizes)-1])
 	for _, info := range v.State().Histories() {
@@ -42,17 +42,17 @@ func sound(v *View) (good, lost []string) {
 	return good, lost
 }
 
-// batches are the places of the frames of a catalog file, and what each of them has put.
+// batches returns the offsets of the frames of a catalog file, with the checkpoints that each puts.
 func littleStore(t *testing.T) (*player, []string, map[string][2]int64) {
 	p := newPlayer(1, func(m *vfs.Mem) vfs.FS { return m })
-	p.prompt = true // each checkpoint has its batch
+	p.prompt = true // one batch per checkpoint
 	if !p.open() {
 		t.Fatal("no store")
 	}
-	where := map[string][2]int64{} // the bytes of the catalog that put a checkpoint
+	where := map[string][2]int64{} // range of the catalog that puts a checkpoint
 	var names []string
 	for i, size := range []int64{600, 0, 4097, 600, 20_000, 1, 600} {
-		from := max(p.d.log.Bytes(), 56) // the file begins with a frame that says nothing of checkpoints
+		from := max(p.d.log.Bytes(), 56) // the file begins with a frame without checkpoints
 		if !p.commit(p.put(fmt.Sprint("h", i%2), p.key(i), size)) {
 			t.Fatal("not written")
 		}
@@ -67,8 +67,8 @@ func littleStore(t *testing.T) (*player, []string, map[string][2]int64) {
 	return p, names, where
 }
 
-// Every bit of a store that counts is found when it has turned over, and costs the checkpoints that lie there and no others. Not all bits count: behind the
-// slot's end the last block of a checkpoint is padding, and between the rooms of checkpoints, and behind them, nothing lies at all.
+// A check finds every flipped bit that counts, and it costs only the checkpoints whose bytes are there. Some bits do not count: the padding in the last
+// block of a checkpoint, and unused ranges between and after checkpoints.
 func TestEveryBit(t *testing.T) {
 	p, names, where := littleStore(t)
 	files, err := p.mem.List(dir)
@@ -103,10 +103,10 @@ func TestEveryBit(t *testing.T) {
 		}
 		for bit := first; bit < info.Size*8; bit += stride {
 			at := bit / 8
-			var want []string // that are hit
+			var want []string // the checkpoints that are hit
 			if strings.HasPrefix(file, "data-") {
 				if at -= playedFront; at < 0 {
-					// Of what is zero in a head or an index, one bit in a hundred is looked at.
+					// Of the zero bytes in a head or an index, one bit in a hundred is tried.
 					kind, counts := Heading, at < headEnd-playedFront
 					if at >= segment.HeadBytes-playedFront {
 						kind, counts = Index, p.said(t, file, at+playedFront)
@@ -114,7 +114,7 @@ func TestEveryBit(t *testing.T) {
 					if !counts && r.IntN(100) > 0 {
 						continue
 					}
-					// Of what counts in an index, one bit of every fourth byte.
+					// Of the bytes that count in an index, one bit of every fourth byte.
 					if kind == Index && counts && (bit/8%4 != 0 || bit%8 != bit/32%8) {
 						continue
 					}
@@ -130,11 +130,11 @@ func TestEveryBit(t *testing.T) {
 						want = append(want, name)
 					}
 				}
-				// Of what does not count, one bit in a thousand is looked at.
+				// Of the bits that do not count, one in a thousand is tried.
 				if !inHead && len(want) == 0 && r.IntN(1000) > 0 {
 					continue
 				}
-				// Of what does, in the largest checkpoint, one in eight.
+				// Of those that do, one in eight in the largest checkpoint.
 				if len(want) > 0 && lies[want[0]].end-lies[want[0]].from > 4097 && bit%8 != at%8 {
 					continue
 				}
@@ -162,10 +162,10 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
-// headEnd is where in a head the bytes end that are not zero.
+// headEnd is the end of the nonzero bytes in a head.
 const headEnd = 64
 
-// playedFront is what stands before the segment in a data file.
+// playedFront is the number of bytes before the segment in a data file.
 var playedFront = front(madeWhole, playedSegment)
 
 func front(m made, segment int64) int64 {
@@ -173,7 +173,7 @@ func front(m made, segment int64) int64 {
 	return i.front()
 }
 
-// said tells whether a byte of a data file stands in a frame of its index that says something which counts. It is first asked while nothing is damaged.
+// said tells whether a byte of a data file is in a frame of its index with a current checkpoint. The first call must come before any damage.
 func (p *player) said(t *testing.T, file string, at int64) bool {
 	t.Helper()
 	all, known := p.frames[file]
@@ -190,7 +190,7 @@ func (p *player) said(t *testing.T, file string, at int64) bool {
 				return true
 			})
 			if counts {
-				end := f.From + 64 + int64(len(f.Payload)) // the zero bytes behind do not count
+				end := f.From + 64 + int64(len(f.Payload)) // the padding after it does not count
 				all = append(all, run{segment.HeadBytes + f.From, segment.HeadBytes + end})
 			}
 		}
@@ -199,7 +199,7 @@ func (p *player) said(t *testing.T, file string, at int64) bool {
 	return slices.ContainsFunc(all, func(r run) bool { return at >= r.from && at < r.end })
 }
 
-// store is the identity of the store.
+// store returns the store's id.
 func (p *player) store(t *testing.T) [16]byte {
 	t.Helper()
 	o := p.options(p.mem)
@@ -210,7 +210,7 @@ func (p *player) store(t *testing.T) [16]byte {
 	return f.store
 }
 
-// frontBit looks at a store with one bit of a data file's head or index wrong: a check finds it if it counts, and nothing is lost.
+// frontBit flips one bit in the head or index of a data file: a check finds it if it counts, and nothing is lost.
 func (p *player) frontBit(file string, bit int64, kind Kind, counts bool) (err error) {
 	if err := flip(p.mem, dir+"/"+file, bit); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (p *player) frontBit(file string, bit int64, kind Kind, counts bool) (err e
 	return nil
 }
 
-// oneBit looks at a store with one bit wrong.
+// oneBit flips one bit of a store.
 func (p *player) oneBit(file string, bit int64, want, names []string, where map[string][2]int64, hit *bool) error {
 	view, err := Read(p.options(p.mem))
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// frameKinds of the log, as docs/format.md numbers them.
+// Kinds of the log's frames, as docs/format.md numbers them.
 const snapshotKind = 2
 
-// A catalog that was written anew loses, with any one of its frames, the rows in that frame and no others: also where there are many histories, and
-// layouts that are longer than the rows.
+// Damage to any one frame of a compacted catalog costs the rows in that frame and no others. That also holds with many histories, and with layouts that are
+// longer than the rows.
 func TestAFrameOfASnapshotCostsItsRowsAlone(t *testing.T) {
 	for name, some := range map[string]struct{ histories, layouts, text int }{
 		"one of each":    {1, 1, 10},
@@ -58,7 +58,7 @@ func TestAFrameOfASnapshotCostsItsRowsAlone(t *testing.T) {
 	}
 }
 
-// Changes that come together stand in batches of at most 16 KiB, and damage to one costs its rows alone.
+// Changes that arrive together are written in batches of at most 16 KiB, and damage to one batch costs its rows alone.
 func TestAFrameOfABatchCostsItsRowsAlone(t *testing.T) {
 	const rows = 3000
 	s := newSite(t)
@@ -68,7 +68,7 @@ func TestAFrameOfABatchCostsItsRowsAlone(t *testing.T) {
 		row := &catalog.Row{Key: model.NumberKey(int64(i)), Serial: uint64(i + 1), Layout: l, Sums: []uint64{1}, Meta: strings.Repeat("m", i%100)}
 		changes[i] = &Change{History: fmt.Sprint("h", i%5), Off: int64(i) * catalog.Block, Put: row}
 	}
-	changes[1000].Put.Meta = strings.Repeat("m", 100_000) // one that does not fit
+	changes[1000].Put.Meta = strings.Repeat("m", 100_000) // larger than a batch
 	s.d.Commit(changes...)
 	for range changes {
 		if c := <-s.landed; c.Err != nil {
@@ -88,13 +88,13 @@ func TestAFrameOfABatchCostsItsRowsAlone(t *testing.T) {
 	}
 }
 
-// Behind a batch that failed no other one of its group is tried. What came before it is there, what comes behind it is not, and of its own changes nobody knows
-// if only its sync has failed.
+// After a failed batch, no other batch of its group is attempted. Changes of earlier batches are durable, changes of later ones are not. Changes of the
+// failed batch are uncertain if only its sync failed.
 func TestNoBatchFollowsOneThatFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails     *vfs.Rule
-		some, all bool // are there
-		uncertain bool // some are
+		some, all bool // rows that are there
+		uncertain bool // some changes are
 	}{
 		"the third sync":         {&vfs.Rule{Ops: vfs.OpSync, Skip: 2, Times: 1}, true, true, false}, // it is tried once more, in another file
 		"all from the third on":  {&vfs.Rule{Ops: vfs.OpSync, Skip: 2}, true, false, true},
@@ -146,8 +146,8 @@ func TestNoBatchFollowsOneThatFailed(t *testing.T) {
 	}
 }
 
-// flipFrames flips a bit in each frame of a kind in the newest file of the log, which has all rows, and tries what is lost. It returns how many frames there
-// are, and how many bytes of puts they have.
+// flipFrames flips a bit in each frame of a kind in the log's newest file, which has all rows, and verifies the loss. It returns the number of such frames,
+// and the bytes of puts in them.
 func (s *site) flipFrames(kind uint32, rows int) (frames int, sizes []int) {
 	s.t.Helper()
 	catalogs := s.names("catalog-")

@@ -29,8 +29,8 @@ type site struct {
 	d      *Dir
 	landed chan *Change
 	serial uint64
-	next   int64  // where the next checkpoint goes
-	meta   string // of what is put
+	next   int64  // offset of the next checkpoint
+	meta   string // meta of the checkpoints that are put
 }
 
 func newSite(t *testing.T) *site {
@@ -38,7 +38,7 @@ func newSite(t *testing.T) *site {
 	return newSiteOf(t, madeWhole)
 }
 
-// newSiteOf is a store whose data files have what they have in one that is made so.
+// newSiteOf is a store with data files of the given layout.
 func newSiteOf(t *testing.T, made made) *site {
 	t.Helper()
 	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
@@ -47,7 +47,7 @@ func newSiteOf(t *testing.T, made made) *site {
 	return s
 }
 
-// siteFront is what stands before the segment in its data files.
+// siteFront is the number of bytes before the segment in its data files.
 var siteFront = front(madeWhole, 1<<20)
 
 func (s *site) open() {
@@ -72,7 +72,7 @@ func (s *site) do(c *Change) {
 	}
 }
 
-// put writes a checkpoint of regions of these sizes, page by page; it gives where it lies.
+// put writes a checkpoint of regions of these sizes, page by page, and returns its offset.
 func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 	s.t.Helper()
 	l := &catalog.Layout{Layout: model.Layout{Text: fmt.Sprint(sizes)}}
@@ -105,7 +105,7 @@ func (s *site) put(history string, key model.Key, sizes ...int64) (at int64) {
 	return at
 }
 
-// flip changes one bit of a file.
+// flip flips one bit of a file.
 func (s *site) flip(name string, off int64) {
 	s.t.Helper()
 	f, err := s.fs.Open(filepath.Join(dir, name), true, false)
@@ -125,14 +125,14 @@ func (s *site) flip(name string, off int64) {
 	}
 }
 
-// lies is where in a data file a byte of the space lies.
+// lies maps an offset of the space to a data file and the offset in it.
 func (s *site) lies(at int64) (file string, off int64) {
 	off = at % s.o.SegmentBytes
 	off += front(s.o.made, s.o.SegmentBytes)
 	return segment.FileName(uint64(at/s.o.SegmentBytes) + 1), off
 }
 
-// flipAt changes one bit of the space.
+// flipAt flips one bit of the space.
 func (s *site) flipAt(at int64) (file string, off int64) {
 	file, off = s.lies(at)
 	s.flip(file, off)
@@ -341,7 +341,7 @@ func TestSubsets(t *testing.T) {
 	}
 }
 
-// What is dropped and written over while a check runs is no damage.
+// A checkpoint that is dropped and overwritten while a check runs is no damage.
 func TestNoFalseAlarmBesideAWriter(t *testing.T) {
 	s := newSite(t)
 	s.put("a", model.NumberKey(1), 5000)
@@ -358,8 +358,8 @@ func TestNoFalseAlarmBesideAWriter(t *testing.T) {
 	s.next = end
 	s.put("a", model.NumberKey(2), 10) // a new version
 	s.next = 2 * 4096
-	s.put("c", model.NumberKey(1), 3000) // where its old one lay
-	s.flipAt(4 * 4096)                   // and real damage to another
+	s.put("c", model.NumberKey(1), 3000) // at the offset of its old version
+	s.flipAt(4 * 4096)                   // real damage to another checkpoint
 	c, err := v.Check(Scope{Data: true})
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestEveryStepMayStop(t *testing.T) {
 	}
 	steps := 0
 	for done := false; !done; steps++ {
-		asked := make(chan struct{}, 1) // one piece a step, roughly
+		asked := make(chan struct{}, 1) // about one piece per step
 		done, err = c.Step(func() bool {
 			select {
 			case asked <- struct{}{}:
@@ -448,7 +448,7 @@ func TestAnIdentityIsRepaired(t *testing.T) {
 	}
 }
 
-// A store of an older version, or one whose maker died, has its third copy as soon as it is opened for writing.
+// A store of an older version, or one whose maker died, gets its third copy at the next open for writing.
 func TestTheThirdCopyIsAdded(t *testing.T) {
 	s := newSite(t)
 	s.put("a", model.NumberKey(1), 10)
@@ -486,7 +486,8 @@ func (s *site) remove(name string) {
 	}
 }
 
-// Of a catalog with a damaged batch the rest is found, and stays after a repair: also what relies on the definitions there, unless they were not said again.
+// A catalog with a damaged batch keeps its other rows, also after a repair. That includes rows that rely on definitions in the damaged batch, unless no
+// other batch repeats these.
 func TestACatalogIsRepaired(t *testing.T) {
 	for _, batch := range []int{0, 1, 2} {
 		for _, again := range []bool{true, false} {
@@ -532,7 +533,7 @@ func TestACatalogIsRepaired(t *testing.T) {
 	}
 }
 
-// Where a drop is missing, what was dropped and what has its room now lie at one place: the later one counts.
+// If a drop is missing, the dropped checkpoint and the one that reuses its range overlap: the later one counts.
 func TestWhatWasDroppedInAMissingPartDoesNotCount(t *testing.T) {
 	s := newSiteOf(t, madeIndexed) // each commit is a batch of the catalog
 	s.put("a", model.NumberKey(1), 5000)
@@ -586,7 +587,7 @@ func TestDamagedCheckpointsAreDroppedOnRequest(t *testing.T) {
 	}
 }
 
-// What could not be read, or is right when it is read once more, is not dropped: the medium may give it back.
+// A repair does not drop a checkpoint that could not be read, or that is right when it is read again: the medium may become readable.
 func TestOnlyDamageIsDropped(t *testing.T) {
 	s := newSite(t)
 	at := map[int64]int64{}
@@ -604,7 +605,7 @@ func TestOnlyDamageIsDropped(t *testing.T) {
 		name, in := s.lies(at[key] + off)
 		return &vfs.Rule{Ops: vfs.OpRead, Name: name, From: in, To: in + 512, Err: unix.EIO}
 	}
-	o.FS = vfs.NewFaulty(s.fs, unreadable(3, 200<<10), unreadable(4, 500<<10)) // of 4 another part is changed
+	o.FS = vfs.NewFaulty(s.fs, unreadable(3, 200<<10), unreadable(4, 500<<10)) // another part of 4 is changed
 	if sum := checkOf(t, o, Scope{Data: true}); sum.Damaged != 4 {
 		t.Fatalf("%v", sum.Faults)
 	}
@@ -626,7 +627,7 @@ func TestOnlyDamageIsDropped(t *testing.T) {
 	}
 }
 
-// read gives what is in a file of the store.
+// read returns the content of a file of the store.
 func (s *site) read(name string) []byte {
 	s.t.Helper()
 	f, err := s.fs.Open(filepath.Join(dir, name), false, false)

@@ -16,12 +16,12 @@ import (
 func TestCollectGivesRoomBack(t *testing.T) {
 	s := newSite(t)
 	for i := range int64(12) {
-		s.put("a", model.NumberKey(i), 500_000) // in 503808 bytes each: two files hold four
+		s.put("a", model.NumberKey(i), 500_000) // 503808 bytes each: two files hold four
 	}
 	for _, i := range []int64{0, 1, 2, 3, 5, 11} {
 		s.do(&Change{History: "a", Key: model.NumberKey(i), Serial: uint64(i) + 1, Drop: true})
 	}
-	for range 300 { // the catalog becomes longer than what it says
+	for range 300 { // the catalog exceeds its live content
 		s.do(&Change{History: "a", Key: model.NumberKey(0), Serial: 1, Drop: true})
 	}
 	s.close()
@@ -40,11 +40,11 @@ func TestCollectGivesRoomBack(t *testing.T) {
 	if got.Files != s.free()-before || got.Files < 6*503808-4*64<<10 {
 		t.Errorf("%+v, but %d bytes more are free", got, s.free()-before)
 	}
-	want := []Unused{{segment.FileName(1), 1<<20 + 128<<10}} // the head and the index take a chunk of the disk in memory each
+	want := []Unused{{segment.FileName(1), 1<<20 + 128<<10}} // head and index take one chunk each of the in-memory disk
 	if !slices.Equal(got.Removed, want) || !slices.Equal(foreseen.Removed, want) {
 		t.Errorf("removed %v, foreseen %v", got.Removed, foreseen.Removed)
 	}
-	if d := foreseen.Files - got.Files; d < 0 || d > 6*2*64<<10 { // the disk in memory gives back chunks of 64 KiB: in each file, one with the head and the index and one at the end hold less
+	if d := foreseen.Files - got.Files; d < 0 || d > 6*2*64<<10 { // the in-memory disk frees chunks of 64 KiB, and two chunks of each file are partly used
 		t.Errorf("foreseen %d bytes, got %d", foreseen.Files, got.Files)
 	}
 	if got.Catalog <= 0 || foreseen.Catalog <= 0 {
@@ -57,7 +57,7 @@ func TestCollectGivesRoomBack(t *testing.T) {
 	if err != nil || again.Files != 0 || again.Dropped != 0 || len(again.Removed) != 0 {
 		t.Errorf("%+v, %v", again, err)
 	}
-	s.open() // and it can be written to
+	s.open() // the store is still writable
 	s.serial, s.next = 100, 0
 	s.put("a", model.NumberKey(50), 900_000)
 	s.close()
@@ -143,7 +143,7 @@ func TestCollectAppliesRetention(t *testing.T) {
 	}
 }
 
-// Whenever the power goes while a store is collected or repaired, what counts is there afterwards.
+// Whenever the power fails while a store is collected or repaired, all current checkpoints are there afterwards.
 func TestCollectLosesNothing(t *testing.T) {
 	for stop := int64(0); ; stop++ {
 		s := newSite(t)

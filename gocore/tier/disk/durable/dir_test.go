@@ -36,7 +36,7 @@ func pattern(n int64, seed byte) []byte {
 	return p
 }
 
-// put writes a checkpoint of one region and waits until its fate is known.
+// put writes a checkpoint of one region and waits until its outcome is known.
 func put(d *Dir, landed chan *Change, key int64, serial uint64, off int64, p []byte) error {
 	if err := d.Space().Write(off, p); err != nil {
 		return err
@@ -101,7 +101,7 @@ func TestWhatIsCommittedIsFound(t *testing.T) {
 	}
 }
 
-// A store that is just being made is none yet to a reader, and no damaged one.
+// To a reader, a store that is still being made is neither a store nor a damaged one.
 func TestAStoreThatIsBeingMadeIsNone(t *testing.T) {
 	block := (&identity{segment: 64 << 10}).bytes()
 	for _, written := range []int{0, 1, 100, identityBytes - 1} {

@@ -19,14 +19,14 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mishap is what may befall a call.
+// mishap is a failure that is injected into a call.
 type mishap struct {
 	name  string
-	ops   vfs.Op // the kinds of calls; 0: any
+	ops   vfs.Op // kinds of the calls; 0: any
 	err   error
-	short int  // bytes of a write that are written all the same
-	once  bool // not for ever after
-	death bool // the process ends: nothing is done any more, and nothing that was done is undone
+	short int  // bytes of a failing write that are still written
+	once  bool // one call fails; otherwise all later ones fail too
+	death bool // the process ends: no later call has an effect, and earlier effects stay
 }
 
 func mishaps() []mishap {
@@ -46,14 +46,14 @@ func mishaps() []mishap {
 	return all
 }
 
-// watch ends the tests, with everyone's stack, when one hangs.
+// watch ends a hanging test run with the stacks of all goroutines.
 func watch(t *testing.T, limit time.Duration) {
 	timer := time.AfterFunc(limit, func() { panic(t.Name() + " hangs") })
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// Whatever call fails, and however: what was acknowledged is there with its bytes, after a loss of power at the end too, and after one when somebody has
-// gone on; what was not is there as a whole or not at all; and where only one call failed everything goes on.
+// Any call may fail, in any way. Acknowledged checkpoints are there with their bytes, also after a loss of power at the end, and after one when another
+// process has continued. Unacknowledged ones are complete or absent. If only one call failed, the store keeps working.
 func TestFaults(t *testing.T) {
 	watch(t, 8*time.Minute)
 	var points atomic.Int64
@@ -89,13 +89,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// someAlone tells whether only some of the tests within a test were asked for: then what all of them add up to says nothing.
+// someAlone tells whether only some subtests were selected: their combined counts mean nothing then.
 func someAlone() bool { return strings.Contains(flag.Lookup("test.run").Value.String(), "/") }
 
-// tenth tells whether only a part is played: there is no time for the whole.
+// tenth tells whether only a part of the cases runs, as there is no time for all.
 func tenth() bool { return underRace || testing.Short() || os.Getenv("VELOCPY_TURN") != "" }
 
-// turn tells which part. VELOCPY_TURN counts the commits, so that each is checked with another part; with and without the race detector the parts differ.
+// turn selects the part. VELOCPY_TURN counts the commits, so that each commit is tested with another part; runs with and without the race detector differ.
 func turn() int64 {
 	n, err := strconv.ParseInt(os.Getenv("VELOCPY_TURN"), 10, 64)
 	if err == nil && !underRace {
@@ -104,10 +104,10 @@ func turn() int64 {
 	return n
 }
 
-// thin leaves nine in ten out where there is no time.
+// thin drops nine in ten cases where there is no time.
 func thin(n int64, seed uint64) bool { return tenth() && (n+int64(seed)*5+turn())%10 != 0 }
 
-// suffer plays a scenario in which something befalls the n-th call; false: the scenario has not that many.
+// suffer plays a scenario in which the n-th call fails; false: the scenario has fewer calls.
 func suffer(s scenario, m mishap, seed uint64, n int64) (happened bool, err error) {
 	rule := &vfs.Rule{Ops: m.ops, Skip: n, Err: m.err, Short: m.short > 0, ShortBytes: m.short}
 	if m.once {
@@ -139,7 +139,7 @@ func suffer(s scenario, m mishap, seed uint64, n int64) (happened bool, err erro
 	return happened, p.aftermath(uint64(n))
 }
 
-// aftermath looks at what is left: if the power goes now, and if somebody goes on with what is written and it goes then.
+// aftermath verifies the directory if the power fails now, and if another process continues with the written state and the power fails then.
 func (p *player) aftermath(seed uint64) error {
 	p.mu.Lock()
 	allowed := p.allowed()

@@ -22,8 +22,8 @@ import (
 
 var someStore = identity{store: [16]byte{7, 7, 7}, segment: 8192}
 
-// What is taken for an identity is one to the last bit; and of the two copies of a file, whatever they are, one that is right is found, or it is said why
-// not. What the fuzzer gives is the part of a copy that means something, which can be given its right checksum.
+// An identity is accepted only if every bit is right. Of any two copies of a file, an intact one is found, or the error says why none is. The fuzzer gives
+// the meaningful part of a copy, which can be given its right checksum.
 func FuzzIdentity(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte, seal uint8, length uint16) {
 		p := append(copyOf(first, seal&1 != 0), copyOf(second, seal&2 != 0)...)
@@ -90,14 +90,14 @@ func lay(t testing.TB, m *vfs.Mem, name string, p []byte) {
 	}
 }
 
-// sample is a small store, and every version of a checkpoint that was ever in it.
+// sample is a small store, with every version of a checkpoint that was ever in it.
 type sample struct {
 	names []string
 	files map[string][]byte
-	rows  map[string][]byte // what is said of it: its bytes
+	rows  map[string][]byte // catalog entry -> bytes
 }
 
-// makeSample writes one in three rounds, so that its log has several files.
+// makeSample writes it in three rounds, so that its log has several files.
 var makeSample = sync.OnceValue(func() *sample {
 	fs := vfs.NewMem(8 << 20)
 	o, landed, is := watched(Options{FS: fs, Dir: dir, Capacity: 1 << 20, SegmentBytes: someStore.segment})
@@ -159,11 +159,11 @@ func rowsOf(s *catalog.State) (rows []catalog.Row) {
 	return rows
 }
 
-// said is all that the catalog says of a checkpoint.
+// said is the catalog's entry of a checkpoint.
 func said(row *catalog.Row) string {
 	l := *row.Layout
 	r := *row
-	r.Layout, r.History, l.ID = nil, 0, 0 // ids are a writer's choice
+	r.Layout, r.History, l.ID = nil, 0, 0 // a writer chooses ids freely
 	return fmt.Sprintf("%+v %+v", r, l)
 }
 
@@ -175,7 +175,7 @@ func allSaid(s *catalog.State) (all []string) {
 	return all
 }
 
-// edit does to the files what six bytes say: what, to which file, where, and a value.
+// edit applies an edit that six bytes encode: operation, file, offset and value.
 func (s *sample) edit(e []byte) {
 	name := s.names[int(e[1])%len(s.names)]
 	p := s.files[name]
@@ -202,12 +202,12 @@ func (s *sample) edit(e []byte) {
 	case 5:
 		delete(s.files, name)
 		return
-	case 6: // a piece is in another place too
+	case 6: // duplicates a piece at another offset
 		copy(p[at:], p[min(int(value), len(p)):])
-	case 7: // one file is there under another number
+	case 7: // duplicates a file under another number
 		digits := fmt.Sprintf("%016x", uint64(value)<<(e[1]/4))
 		name = name[:strings.IndexByte(name, '-')+1] + digits
-	case 8: // the numbers that arithmetic fails at
+	case 8: // numbers at which arithmetic overflows
 		if len(p)-at >= 8 {
 			binary.LittleEndian.PutUint64(p[at:], uint64(1)<<(value%64)-uint64(value>>6%3))
 		}
@@ -217,7 +217,7 @@ func (s *sample) edit(e []byte) {
 	s.files[name] = p
 }
 
-// seal gives every frame, and the identity, the checksums of what they say now.
+// seal updates the checksums of every frame, and of the identity, to match their content.
 func (s *sample) seal() {
 	for name, p := range s.files {
 		var number uint64
@@ -254,14 +254,14 @@ func (s *sample) copy() *sample {
 	return c
 }
 
-// What else a fuzzed store is subject to.
+// Further treatment of a fuzzed store.
 const (
-	sealed   = 1 << iota // checksums are made right: somebody wrote this on purpose
+	sealed   = 1 << iota // checksums are corrected, as in a deliberate forgery
 	repaired             // it is opened for writing, and repaired
 )
 
-// A directory of which somebody has edited the files is read, or refused with a reason, without taking much memory. Where no checksum was made right, no
-// checkpoint is found that was never there, with other bytes than it had. And what is left of it can be gone on with.
+// A directory with edited files is read, or refused with a reason, without much memory. If no checksum was corrected, no checkpoint is found that never
+// existed, or with other bytes. The remaining store can be written to.
 func FuzzDirectory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, edits []byte, name string, how uint8) {
 		s := makeSample().copy()
@@ -322,7 +322,7 @@ func reasonable(t *testing.T, err error) {
 	}
 }
 
-// look takes every checkpoint for what it says.
+// look reads every checkpoint and compares it with its catalog entry.
 func (s *sample) look(t *testing.T, v *View, sealed bool) {
 	t.Helper()
 	end := int64(0)
@@ -360,15 +360,15 @@ func (s *sample) look(t *testing.T, v *View, sealed bool) {
 	}
 }
 
-// goOn opens the directory for writing, adds a checkpoint, and finds that one and all that was found before.
+// goOn opens the directory for writing, adds a checkpoint, and verifies that this one and all earlier ones are there.
 func goOn(t *testing.T, o Options, found []string, strange int, unreadable error) {
 	t.Helper()
 	o, landed, is := watched(o)
 	d, err := Open(o)
-	if errors.Is(err, journal.ErrExhausted) { // it can be read only
+	if errors.Is(err, journal.ErrExhausted) { // it can only be read
 		return
 	}
-	if strange > 0 { // it has to be left to a later version
+	if strange > 0 { // only a later version may write to it
 		if reasonable(t, err); err == nil {
 			t.Fatalf("it is written to, with %d checkpoints that nobody here knows", strange)
 		}

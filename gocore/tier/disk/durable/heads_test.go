@@ -34,7 +34,7 @@ func filledSite(t *testing.T, first uint64, made made) *site {
 	return s
 }
 
-// take puts a file of another store in the place of one.
+// take replaces a file by one of another store.
 func (s *site) take(from *site, theirs, ours string) {
 	s.t.Helper()
 	text := from.read(theirs)
@@ -46,7 +46,7 @@ func (s *site) take(from *site, theirs, ours string) {
 	}
 }
 
-// readAll reads all checkpoints without comparing checksums: what is not refused has to be what the other site wrote.
+// readAll reads all checkpoints without verifying checksums: a read that is not refused must give the bytes that other wrote.
 func (s *site) readAll() (refused []error, all [][]byte) {
 	s.t.Helper()
 	v, err := Read(s.o)
@@ -77,12 +77,12 @@ func (s *site) readAll() (refused []error, all [][]byte) {
 	return refused, all
 }
 
-// A data file of another store in the place of one, or one of another number, is refused: nothing of it is read, nothing is written to it.
+// A data file of another store or of another number is refused: it is neither read nor written to.
 func TestDataFilesOfAnotherStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		theirs  int
 		ours    int
-		refused int // checkpoints that lie in the file
+		refused int // checkpoints in the file
 		same    bool
 	}{
 		"the same number":   {1, 1, 2, false},
@@ -124,7 +124,7 @@ func TestDataFilesOfAnotherStore(t *testing.T) {
 	}
 }
 
-// namesForeign looks for the file among what a check finds.
+// namesForeign looks for the file among the faults of a check.
 func (s *site) namesForeign(file string, damaged int) {
 	s.t.Helper()
 	for _, scope := range []Scope{{}, {Data: true}} {
@@ -183,7 +183,7 @@ func (s *site) refusesWriters(file string) {
 	}
 }
 
-// What lies in the place of a foreign file is dropped on request, and the store works again once the file was moved away.
+// Checkpoints in the range of a foreign file are dropped on request, and the store works again once the file was moved away.
 func TestAStoreWithoutTheForeignFile(t *testing.T) {
 	s, other := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeWhole)
 	s.take(other, segment.FileName(1), segment.FileName(1))
@@ -201,7 +201,7 @@ func TestAStoreWithoutTheForeignFile(t *testing.T) {
 	}
 }
 
-// A damaged head harms nothing: checksums prove what lies behind it. A check names it, and a repair writes it again. Without checksums nothing is proved.
+// A damaged head does no harm: checksums prove the bytes of the segment. A check reports it, and a repair rewrites it. Without checksums nothing is proved.
 func TestDamagedHeads(t *testing.T) {
 	file := segment.FileName(1)
 	for name, hurt := range map[string]func(s *site, fs *vfs.Faulty){
@@ -226,7 +226,7 @@ func TestDamagedHeads(t *testing.T) {
 			if want := 2; name == "unreadable" && len(unproved) > 0 || name != "unreadable" && len(unproved) != want {
 				t.Errorf("%v", unproved)
 			}
-			s.open() // a writer goes on
+			s.open() // a writer continues
 			s.close()
 			if done, err := Repair(s.o, Mending{}); err != nil || done != (Repaired{Heads: 1}) {
 				t.Errorf("%+v, %v", done, err)
@@ -278,7 +278,7 @@ func TestStoresWithoutHeads(t *testing.T) {
 	}
 }
 
-// A data file of a store without heads in the place of one is not taken for this store's where no checksum tells.
+// A data file of a store without heads that replaces one of this store is not taken for this store's if no checksum can tell.
 func TestDataFilesOfAStoreWithoutHeads(t *testing.T) {
 	s, old := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeBare)
 	_, whole := s.readAll()
@@ -294,7 +294,7 @@ func TestDataFilesOfAStoreWithoutHeads(t *testing.T) {
 	}
 }
 
-// What is no file does not keep a check from telling of the rest.
+// A name that is not a file does not keep a check from reporting on the rest.
 func TestADirectoryInPlaceOfADataFile(t *testing.T) {
 	s := filledSite(t, 0, madeWhole)
 	s.remove(segment.FileName(3))
@@ -306,7 +306,7 @@ func TestADirectoryInPlaceOfADataFile(t *testing.T) {
 	}
 }
 
-// A data file that nobody can look at is not removed: it may be another store's.
+// A data file whose head cannot be read is not removed: it may be another store's.
 func TestADataFileThatCannotBeLookedAt(t *testing.T) {
 	s, other := filledSite(t, 0, madeWhole), filledSite(t, 1000, madeWhole)
 	unused := segment.FileName(9)
@@ -327,7 +327,7 @@ func TestADataFileThatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// A feature that this library does not know is refused.
+// An unknown feature is refused.
 func TestFeaturesOfLaterVersions(t *testing.T) {
 	i := madeWhole.identity(1 << 20)
 	p := i.bytes()

@@ -21,7 +21,7 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// real is a store with two checkpoints in a directory of the system's.
+// real is a store with two checkpoints in a directory of the operating system.
 func real(t *testing.T) Options {
 	t.Helper()
 	o := small(vfs.OS())
@@ -44,7 +44,7 @@ func real(t *testing.T) Options {
 func dataFile(o Options, n int) string { return filepath.Join(o.Dir, fmt.Sprintf("data-%016x", n)) }
 func logFile(o Options) string         { return filepath.Join(o.Dir, fmt.Sprintf("catalog-%016x", 1)) }
 
-// reads opens a store for reading and reads everything; the first error is what it meets.
+// reads opens a store for reading and reads everything; it returns the first error.
 func reads(o Options) error {
 	view, err := Read(o)
 	if err != nil {
@@ -63,7 +63,7 @@ func reads(o Options) error {
 				err = view.Space().Read(off, p)
 			}
 			if err == nil && int64(len(p)) == row.Layout.Slot && len(row.Sums) == 1 && sums(row.Layout, p)[0] != row.Sums[0] {
-				err = ErrDamaged // what the store's own reader says then
+				err = ErrDamaged // as the store's own reader reports it
 			}
 			return err == nil
 		})
@@ -71,7 +71,7 @@ func reads(o Options) error {
 	return err
 }
 
-// bounded runs f, which has to end within a second and to take little memory.
+// bounded runs f, which must end within a second and take little memory.
 func bounded(t *testing.T, f func() error) error {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -81,7 +81,7 @@ func bounded(t *testing.T, f func() error) error {
 	var err error
 	select {
 	case err = <-ended:
-	case <-time.After(10 * time.Second): // a second, on a machine that has nothing else to do
+	case <-time.After(10 * time.Second): // one second suffices on an idle machine
 		t.Fatal("it hangs")
 	}
 	runtime.ReadMemStats(&after)
@@ -91,7 +91,7 @@ func bounded(t *testing.T, f func() error) error {
 	return err
 }
 
-// What lies in place of a store's files, and is none, is refused with an error that says so, soon and without much memory.
+// A name of a store's file that is not such a file is refused with an error that says so, soon and without much memory.
 func TestHostileFiles(t *testing.T) {
 	replace := func(name func(Options) string, put func(path string) error) func(Options) error {
 		return func(o Options) error {
@@ -146,7 +146,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// changed writes bytes over a file's.
+// changed overwrites bytes of a file.
 func changed(path string, at int64, p ...byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -156,12 +156,12 @@ func changed(path string, at int64, p ...byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// without removes a file before something else is done.
+// without removes a file before another change.
 func without(name string, then func(o Options) error) func(o Options) error {
 	return func(o Options) error { return errors.Join(os.Remove(o.path(name)), then(o)) }
 }
 
-// forged puts records into the log of a store, with checksums that are right.
+// forged adds records with right checksums to the log of a store.
 func forged(records ...[]byte) func(Options) error {
 	return func(o Options) error {
 		id, err := readIdentity(&o)
@@ -181,7 +181,7 @@ func forged(records ...[]byte) func(Options) error {
 	}
 }
 
-// forgedRow is a checkpoint that nobody has written.
+// forgedRow is a checkpoint that was never written.
 func forgedRow(key, slot int64, serial uint64, extents ...catalog.Extent) []byte {
 	w := catalog.NewWriter(catalog.New())
 	r := w.Record()
@@ -189,7 +189,7 @@ func forgedRow(key, slot int64, serial uint64, extents ...catalog.Extent) []byte
 	if err := r.Put("forged", &catalog.Row{Key: model.NumberKey(key), Serial: serial, Layout: l, Align: 64, Extents: extents}); err != nil {
 		panic(err)
 	}
-	// The ids of another store's would be in the way.
+	// The ids of another store would collide.
 	p := r.Bytes()
 	binary.LittleEndian.PutUint32(p[8:], 1000)
 	layout := 8 + int(binary.LittleEndian.Uint32(p[4:]))
@@ -200,12 +200,12 @@ func forgedRow(key, slot int64, serial uint64, extents ...catalog.Extent) []byte
 	return p
 }
 
-// A store that was tampered with, or was put together from others, says what is wrong: nothing of it is taken for another thing than it is.
+// A store that was tampered with, or assembled from several stores, reports that: no part of it is mistaken for another.
 func TestHostileStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		tamper func(o Options) error
-		want   []error // one of them
-		writes bool    // who writes looks at no checkpoint, and takes it
+		want   []error // one of these
+		writes bool    // a writer reads no checkpoint, and accepts the store
 	}{
 		"a later version": {func(o Options) error {
 			p := make([]byte, 8192)
@@ -294,7 +294,7 @@ func swap(o Options) error {
 	return errors.Join(os.Rename(dataFile(o, 1), other), os.Rename(dataFile(o, 2), dataFile(o, 1)), os.Rename(other, dataFile(o, 2)))
 }
 
-// othersCatalog replaces the catalog by one of another store: its frames do not count here.
+// othersCatalog replaces the catalog by that of another store, whose frames do not count here.
 func othersCatalog(o Options) error {
 	other := o
 	other.Dir = o.Dir + " of others"

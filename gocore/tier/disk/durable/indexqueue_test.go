@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// lacks is how many of the rows of a store its indexes lack, as it is now on the medium.
+// lacks is the number of rows that the indexes of a store lack, by the present state of the medium.
 func (s *site) lacks() (n int) {
 	s.t.Helper()
 	v, err := Read(s.o)
@@ -28,8 +28,8 @@ func (s *site) lacks() (n int) {
 	return n
 }
 
-// What indexes are to say of small checkpoints is put off, but not for long: until there are so many, or so many bytes, or nothing comes for a moment, or the store
-// is closed.
+// Index entries of small checkpoints are deferred for a short time: until enough entries or bytes accumulate, no commit comes for a moment, or the store is
+// closed.
 func TestWhatIsPutOffIsSaid(t *testing.T) {
 	t.Run("with commit areas", func(t *testing.T) { whatIsPutOffIsSaid(t, madeWhole) })
 	t.Run("without", func(t *testing.T) { whatIsPutOffIsSaid(t, madeIndexed) })
@@ -68,7 +68,7 @@ func whatIsPutOffIsSaid(t *testing.T, made made) {
 	s.sound()
 }
 
-// killed is what a writer has left that died when it had put something off.
+// killed returns the disk of a writer that died with deferred entries.
 func killed(t *testing.T) *site {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
@@ -78,7 +78,7 @@ func killed(t *testing.T) *site {
 		}
 		left := s.copied()
 		s.close()
-		if left.lacks() > 0 { // or else this machine was so slow that the writer was idle meanwhile
+		if left.lacks() > 0 { // otherwise the machine was so slow that the writer became idle
 			return left
 		}
 	}
@@ -86,7 +86,7 @@ func killed(t *testing.T) *site {
 	return nil
 }
 
-// A writer that dies leaves what it has put off to the next one.
+// The next writer adds the entries that a writer that died had deferred.
 func TestWhatADeadWriterHasPutOff(t *testing.T) {
 	h := killed(t)
 	want := h.rows()

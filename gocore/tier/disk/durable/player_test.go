@@ -20,7 +20,7 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// slot is where a checkpoint has its versions.
+// slot identifies a checkpoint; it has versions.
 type slot struct {
 	history string
 	key     model.Key
@@ -28,13 +28,13 @@ type slot struct {
 
 func (s slot) String() string { return s.history + "/" + s.key.String() }
 
-// version is a checkpoint: its bytes follow from its serial.
+// version is one version of a checkpoint: its bytes follow from its serial.
 type version struct {
 	serial uint64
 	size   int64
 }
 
-// loss is the number in its meta: some have the same.
+// loss is the number in its meta: some versions have the same.
 func (v version) loss() uint64 { return v.serial * 5 % 7 }
 
 func (v version) meta() string { return fmt.Sprintf(`{"serial": %d, "loss": %d}`, v.serial, v.loss()) }
@@ -47,7 +47,7 @@ func (v version) bytes() []byte {
 	return p[:v.size]
 }
 
-// layout has two regions as soon as there is something to divide.
+// layout has two regions if there is enough to divide.
 func (v version) layout() *catalog.Layout {
 	l := &catalog.Layout{Layout: model.Layout{Slot: v.size, Text: fmt.Sprint("bytes ", v.size), Spans: []model.Span{{Bytes: v.size}}}}
 	if half := v.size / 2; half > 0 {
@@ -64,10 +64,10 @@ func sums(l *catalog.Layout, p []byte) []uint64 {
 	return all
 }
 
-// reference is what a store holds.
+// reference is the expected content of a store.
 type reference struct {
 	rows map[slot]version
-	keep map[string]string // retentions, as they print
+	keep map[string]string // retentions, as printed
 }
 
 func newModel() reference { return reference{rows: map[slot]version{}, keep: map[string]string{}} }
@@ -108,7 +108,7 @@ func (m reference) String() string {
 	return fmt.Sprintf("%s; keeps %v", strings.Join(lines, ", "), m.keep)
 }
 
-// shown is what an open directory shows.
+// shown returns the content of an open directory.
 func shown(s *catalog.State) reference {
 	m := newModel()
 	for _, info := range s.Histories() {
@@ -123,17 +123,17 @@ func shown(s *catalog.State) reference {
 	return m
 }
 
-// aligned is memory that suits direct I/O.
+// aligned returns memory that suits direct I/O.
 func aligned(n int64) []byte {
 	p := make([]byte, n+catalog.Block)
 	skip := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))) & (catalog.Block - 1)
 	return p[skip : skip+n : skip+n]
 }
 
-// anyRow takes all rows.
+// anyRow accepts all rows.
 func anyRow(slot, version) bool { return true }
 
-// readable tells what is wrong with the bytes of a row that counts.
+// readable returns an error if the bytes of a current row are wrong.
 func readable(c *contents, read func(off int64, p []byte) error, counts func(at slot, v version) bool) error {
 	var bad error
 	room := aligned(sizes[len(sizes)-1] + catalog.Block)
@@ -165,7 +165,7 @@ func readable(c *contents, read func(off int64, p []byte) error, counts func(at 
 	return bad
 }
 
-// one tells which of the states that are allowed a store shows, bytes and all.
+// one returns the allowed state that a store equals, bytes included.
 func one(c *contents, read func(off int64, p []byte) error, allowed []reference) (reference, error) {
 	got := shown(c.State())
 	if !slices.ContainsFunc(allowed, got.equal) {
@@ -177,7 +177,7 @@ func one(c *contents, read func(off int64, p []byte) error, allowed []reference)
 	return got, readable(c, read, anyRow)
 }
 
-// recovered opens what an interruption has left, twice: both times it has to hold the same, one of what is allowed.
+// recovered opens an interrupted store twice: both times it must have the same content, and an allowed one.
 func recovered(o Options, allowed []reference) (reference, error) {
 	var got reference
 	for range 2 {
@@ -194,7 +194,7 @@ func recovered(o Options, allowed []reference) (reference, error) {
 	return got, nil
 }
 
-// proved tells whether every data file in which something lies has its head.
+// proved verifies that every data file with checkpoints has its head.
 func proved(c *contents) error {
 	wrong, err := c.heads()
 	for number, why := range wrong {
@@ -205,34 +205,34 @@ func proved(c *contents) error {
 	return err
 }
 
-// player does with a directory what a store does, and knows what has to be there whatever happens.
+// player drives a directory as a store does, and knows the content that must survive any failure.
 type player struct {
 	mem    *vfs.Mem
-	under  func(m *vfs.Mem) vfs.FS // how it sees its disk
+	under  func(m *vfs.Mem) vfs.FS // the file system that it uses on its disk
 	at     string                  // the directory's name
-	gone   bool                    // the disk has crashed: what is done on it leads nowhere
+	gone   bool                    // the disk has crashed: later calls have no effect
 	repair bool
-	made   made // how its store is made
-	prompt bool // what indexes are to say is not put off
+	made   made // layout of its store
+	prompt bool // index entries are not deferred
 	slack  int64
-	frames map[string][]run // of the indexes of data files, those that count
+	frames map[string][]run // ranges of the current frames in the indexes of data files
 	blocks int64
 	r      *rand.Rand
 	o      Options
 	d      *Dir
 	failed int // calls that failed so far
 
-	trouble *vfs.Rule // two syncs that fail, when it is enabled
+	trouble *vfs.Rule // fails two syncs while it is enabled
 
 	mu        sync.Mutex  // also the directory's Guard
-	sure      reference   // what was acknowledged
-	may       []reference // what else there may be: of what was not, at most one batch counts
+	sure      reference   // acknowledged content
+	may       []reference // other possible contents: at most one unacknowledged batch counts
 	flight    []*Change
 	landed    chan bool
 	good      bool // all of the latest group is durable
 	serial    uint64
 	taken     []bool // blocks of the space
-	uncertain []run  // rooms that something may count on
+	uncertain []run  // ranges that a committed record may refer to
 	suspect   map[int64]bool
 	wrong     error
 }
@@ -251,7 +251,7 @@ func newPlayer(seed uint64, under func(m *vfs.Mem) vfs.FS) *player {
 	}
 }
 
-// options are those with which the store is opened that lies on a disk.
+// options are the options for the store on a disk.
 func (p *player) options(fs vfs.FS) Options {
 	return Options{
 		FS: fs, Dir: p.at, Capacity: p.blocks * catalog.Block, SegmentBytes: playedSegment, Direct: true, Slack: p.slack, Repair: p.repair,
@@ -259,7 +259,7 @@ func (p *player) options(fs vfs.FS) Options {
 	}
 }
 
-// allowed is what a crash may leave at this moment. The lock is held.
+// allowed returns the contents that a crash may leave now. The caller holds mu.
 func (p *player) allowed() []reference {
 	all := append([]reference{p.sure}, p.may...)
 	if len(p.flight) > 0 {
@@ -268,7 +268,7 @@ func (p *player) allowed() []reference {
 	return all
 }
 
-// open opens the directory, and looks whether what has to be there is; then that is sure, as who goes on relies on it.
+// open opens the directory and verifies its content. That content is acknowledged from then on, as later changes build on it.
 func (p *player) open() bool {
 	if p.d != nil {
 		return true
@@ -308,7 +308,7 @@ func (p *player) close() bool {
 	return err == nil
 }
 
-// crash goes on with what a loss of power leaves.
+// crash continues with the state that a loss of power leaves.
 func (p *player) crash(keep float64) {
 	p.mu.Lock()
 	left := p.mem.Crash(p.r, keep)
@@ -325,7 +325,7 @@ func (p *player) mark(r run, taken bool) {
 	}
 }
 
-// room is the first one in which nothing lies, in segments that nobody distrusts.
+// room is the first free range, outside of suspect segments.
 func (p *player) room(n int64) (run, bool) {
 	free := int64(0)
 	for at := range p.blocks {
@@ -341,7 +341,7 @@ func (p *player) room(n int64) (run, bool) {
 	return run{}, false
 }
 
-// put writes a version and makes the change that says so; nil when it could not be.
+// put writes a version and returns its change; nil if it could not be written.
 func (p *player) put(history string, key model.Key, size int64) *Change {
 	if p.d == nil {
 		return nil
@@ -370,7 +370,7 @@ func (p *player) put(history string, key model.Key, size int64) *Change {
 	return &Change{History: history, Put: row, Off: room.from}
 }
 
-// padded is what a store writes: whole blocks, mostly at an address that suits direct I/O.
+// padded pads bytes to whole blocks, as a store writes them, mostly at an address that suits direct I/O.
 func (v version) padded() []byte {
 	n := max((v.size+catalog.Block-1)/catalog.Block, 1) * catalog.Block
 	if v.serial%8 == 0 {
@@ -393,7 +393,7 @@ func (p *player) retain(history string, r catalog.Retention) *Change {
 	return &Change{History: history, Retention: &r}
 }
 
-// prune drops what the retention of a history does not keep, as a store does once a checkpoint is durable.
+// prune drops checkpoints that the retention of a history does not keep, as a store does once a checkpoint is durable.
 func (p *player) prune(history string) (drops []*Change) {
 	if p.d == nil {
 		return []*Change{nil}
@@ -408,7 +408,7 @@ func (p *player) prune(history string) (drops []*Change) {
 	return drops
 }
 
-// commit hands changes over and waits until their fate is known; true: all are durable.
+// commit hands changes over and waits until their outcome is known; true: all are durable.
 func (p *player) commit(changes ...*Change) bool {
 	made := len(changes)
 	changes = slices.DeleteFunc(changes, func(c *Change) bool { return c == nil })
@@ -426,7 +426,7 @@ func (p *player) commit(changes ...*Change) bool {
 	return good && made == len(changes)
 }
 
-// land does with rooms what a store does.
+// land marks ranges as taken or free, as a store does.
 func (p *player) land(group []*Change, suspect []int64) {
 	p.mu.Lock()
 	good := true
@@ -469,8 +469,8 @@ func (p *player) land(group []*Change, suspect []int64) {
 	p.mu.Unlock()
 }
 
-// trim does with the files of distrusted segments what a store does: it removes those in which nothing lies, which may begin anew then, and gives back of others
-// what nothing lies in.
+// trim treats the files of suspect segments as a store does: it removes empty ones, which may begin anew then, and punches holes into the free ranges of
+// others.
 func (p *player) trim() {
 	p.mu.Lock()
 	idle := map[int64][]run{}
@@ -493,13 +493,13 @@ func (p *player) trim() {
 			continue
 		}
 		for _, r := range runs {
-			_ = p.d.Space().Punch(r.from, r.end-r.from) // then the file stays as it is
+			_ = p.d.Space().Punch(r.from, r.end-r.from) // if that fails, the file stays as it is
 		}
 	}
 	p.landed <- p.good
 }
 
-// replaced are the rows that are no more with a change.
+// replaced returns the rows that a change removes.
 func (p *player) replaced(c *Change) (gone []catalog.Row) {
 	s := p.d.State()
 	id, ok := s.History(c.History)
@@ -526,7 +526,7 @@ func (p *player) vacate(rows []catalog.Row) {
 	}
 }
 
-// flip turns a bit of a file over, as an ailing disk does.
+// flip flips a bit of a file, as a failing disk does.
 func flip(m *vfs.Mem, name string, bit int64) error {
 	f, err := m.Open(name, true, false)
 	if err != nil {

@@ -14,21 +14,21 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// damages is how often each moment is looked at: every block, name and size that was not synced is kept with these probabilities; less than 0: any.
+// damages has one entry per image of a moment: the probability with which each unsynced block, name and size is kept; less than 0: a random one.
 var damages = []float64{0, 0.5, 1, -1, 0.5, -1, 0.9, 0.1, -1, 0.5}
 
-// outage takes images of a disk at every call that a player makes, and looks at each of them.
+// outage takes images of a disk at every call of a player, and verifies each of them.
 type outage struct {
-	mu     sync.Mutex // one image at a time, by calls that come together
+	mu     sync.Mutex // concurrent calls take images one at a time
 	p      *player
 	r      *rand.Rand
-	every  int // of so many calls, one is looked at: another one with each seed
+	every  int // one of so many calls is verified; each seed takes others
 	calls  int
 	images *atomic.Int64
 	wrong  error
 }
 
-// at looks at the moment before a call.
+// at verifies the moment before a call.
 func (o *outage) at(disk *vfs.Mem) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -39,7 +39,7 @@ func (o *outage) at(disk *vfs.Mem) {
 		if keep < 0 {
 			keep = o.r.Float64()
 		}
-		o.p.mu.Lock() // what is allowed does not change while the image is taken
+		o.p.mu.Lock() // keeps the allowed contents constant while the image is taken
 		left, allowed := disk.Crash(o.r, keep), o.p.allowed()
 		o.p.mu.Unlock()
 		if err := o.look(left, allowed, i == 3 && o.calls%15 == 0, 2); err != nil {
@@ -49,8 +49,8 @@ func (o *outage) at(disk *vfs.Mem) {
 	}
 }
 
-// look recovers an image. When compound is asked for, the power goes again at every call of the recovery, and of what recovers then, as often as levels say:
-// an image determines what is found, whatever becomes of it.
+// look recovers an image. With compound, the power fails again at every call of the recovery, and again in the recovery from that, up to levels deep: the
+// image alone determines the recovered content, however often recovery is interrupted.
 func (o *outage) look(left *vfs.Mem, allowed []reference, compound bool, levels int) error {
 	o.images.Add(1)
 	if !compound {
@@ -88,7 +88,7 @@ func (o *outage) look(left *vfs.Mem, allowed []reference, compound bool, levels 
 	return errors.Join(again, err)
 }
 
-// rebuilt tells whether the data files of an image alone give all that its catalog does. There may be versions that were not acknowledged, and dropped ones.
+// rebuilt verifies that the data files of an image alone give all checkpoints of its catalog. They may give unacknowledged versions and dropped ones too.
 func rebuilt(o Options, want reference) error {
 	if len(want.rows) == 0 {
 		return nil
@@ -120,8 +120,8 @@ func rebuilt(o Options, want reference) error {
 	return errors.Join(err, readable(d.contents, d.Space().Read, anyRow), d.Close())
 }
 
-// Whenever the power goes, and goes again: what was acknowledged is there with its bytes, what was not is there as a whole or not at all, and whoever looks
-// twice sees the same.
+// The power may fail at any moment, and again during recovery. Acknowledged checkpoints are there with their bytes, unacknowledged ones are complete or
+// absent, and two reads see the same.
 func TestPowerLoss(t *testing.T) {
 	watch(t, 8*time.Minute)
 	var images atomic.Int64

@@ -2,5 +2,5 @@
 
 package durable
 
-// underRace: a tenth is played, as each step takes ten times as long.
+// underRace: only a tenth of the cases runs, as each step takes ten times as long.
 const underRace = true

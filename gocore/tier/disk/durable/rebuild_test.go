@@ -17,7 +17,7 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// rows are what the catalog of a store says, whatever ids it has.
+// rows returns the entries of a store's catalog, without ids.
 func (s *site) rows() map[string]catalog.Row {
 	s.t.Helper()
 	v, err := Read(s.o)
@@ -39,7 +39,7 @@ func (s *site) rows() map[string]catalog.Row {
 	return all
 }
 
-// has looks whether all of these rows are there, and others as well if there may be some.
+// has verifies that all of these rows are there, and no others unless more are allowed.
 func (s *site) has(want map[string]catalog.Row, others bool) {
 	s.t.Helper()
 	got := s.rows()
@@ -53,7 +53,7 @@ func (s *site) has(want map[string]catalog.Row, others bool) {
 	}
 }
 
-// keeps looks whether they still are when a writer has come and gone.
+// keeps verifies that they are still there after a writer has opened and closed the store.
 func (s *site) keeps(want map[string]catalog.Row, others bool) {
 	s.t.Helper()
 	s.open()
@@ -61,7 +61,7 @@ func (s *site) keeps(want map[string]catalog.Row, others bool) {
 	s.has(want, others)
 }
 
-// sound looks whether nothing is damaged.
+// sound verifies that nothing is damaged.
 func (s *site) sound() {
 	s.t.Helper()
 	if sum := s.check(Scope{Data: true}); len(sum.Faults) > 0 {
@@ -69,7 +69,7 @@ func (s *site) sound() {
 	}
 }
 
-// rebuild takes the catalog from the data files.
+// rebuild rebuilds the catalog from the data files.
 func (s *site) rebuild() Repaired {
 	s.t.Helper()
 	done, err := Repair(s.o, Mending{Rebuild: true})
@@ -87,7 +87,8 @@ func (s *site) withoutCatalog() {
 	}
 }
 
-// varied is a store with checkpoints of all kinds: without bytes, of several regions, with leaves, over several data files, replaced ones, with a text for a key.
+// varied is a store with checkpoints of all kinds: without bytes, of several regions, with leaf hashes, over several data files, replaced ones, with a text
+// as key.
 func varied(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -155,7 +156,7 @@ func TestACatalogIsRebuilt(t *testing.T) {
 	}
 }
 
-// What is whole is left as it is: what was dropped does not come back.
+// Intact parts stay as they are: a dropped checkpoint does not come back.
 func TestAWholeCatalogIsNotRebuilt(t *testing.T) {
 	s := varied(t)
 	s.open()
@@ -168,8 +169,8 @@ func TestAWholeCatalogIsNotRebuilt(t *testing.T) {
 	s.has(want, false)
 }
 
-// A dropped checkpoint comes back only as long as nothing was written to its place: then the bytes there are those of what was written later, also where they are
-// the same and its serial is smaller.
+// A dropped checkpoint comes back only while its range was not reused. The later checkpoint in the range wins, even if the bytes are equal and its serial
+// is smaller.
 func TestWhatWasWrittenOverDoesNotComeBack(t *testing.T) {
 	s := newSite(t)
 	s.serial = 10
@@ -180,7 +181,7 @@ func TestWhatWasWrittenOverDoesNotComeBack(t *testing.T) {
 		s.do(&Change{History: "a", Key: model.NumberKey(key + 1), Serial: s.serial, Drop: true})
 	}
 	late := s.serial
-	s.serial = 0 // captured before, and written now
+	s.serial = 0 // captured earlier, and written now
 	s.next = first
 	s.put("b", model.NumberKey(1))
 	s.next = second
@@ -197,7 +198,7 @@ func TestWhatWasWrittenOverDoesNotComeBack(t *testing.T) {
 	s.sound()
 }
 
-// The bytes decide: of a key with two versions whose bytes are there the newer one counts, of one whose newer one is damaged the older one.
+// The bytes decide between two versions of a key: the newer one counts if its bytes are intact, otherwise the older one.
 func TestTheBytesDecide(t *testing.T) {
 	s := newSite(t)
 	s.put("a", model.NumberKey(1), 5000)
@@ -217,7 +218,7 @@ func TestTheBytesDecide(t *testing.T) {
 	s.sound()
 }
 
-// Nothing proves the bytes of checkpoints without checksums: they come back for who asks for them.
+// Checkpoints without checksums cannot be verified: they come back only on request.
 func TestUnprovenCheckpoints(t *testing.T) {
 	s := newSite(t)
 	s.put("a", model.NumberKey(1), 5000)
@@ -253,7 +254,7 @@ func (s *site) copied() *site {
 // image is a copy of the disk.
 func (s *site) image() *vfs.Mem { return s.fs.Crash(rand.New(rand.NewPCG(1, 1)), 1) }
 
-// Each block of every index, zeroed or unreadable, costs the checkpoints of the frames in it. A check names the file, and a repair writes the index anew.
+// Each block of every index, zeroed or unreadable, costs the checkpoints of the frames in it. A check names the file, and a repair rewrites the index.
 func TestABlockOfAnIndex(t *testing.T) {
 	s := varied(t)
 	want := s.rows()
@@ -308,15 +309,14 @@ func TestABlockOfAnIndex(t *testing.T) {
 	}
 }
 
-// An index is written anew when the half in use is full, and goes on behind what it said when the store is opened again. Whenever the catalog is lost, all that
-// counts is found.
+// An index is rewritten when the half in use is full, and a reopened store appends to it. Whenever the catalog is lost, all current checkpoints are found.
 func TestAnIndexIsWrittenAnew(t *testing.T) {
 	s := &site{t: t, fs: vfs.NewMem(64 << 20)}
 	s.o = Options{FS: s.fs, Dir: dir, Capacity: 32 << 20, SegmentBytes: 256 << 10, Direct: true, prompt: true}
 	s.open()
 	latest, turns := uint64(0), 0
 	r := rand.New(rand.NewPCG(3, 3))
-	places := map[int64]int64{} // of keys
+	places := map[int64]int64{} // by key
 	for step := range 1500 {
 		key := r.Int64N(40)
 		at, again := places[key]
@@ -351,7 +351,7 @@ func TestAnIndexIsWrittenAnew(t *testing.T) {
 	s.sound()
 }
 
-// Where an index cannot be written, checkpoints are durable all the same. A check tells, and when it can be written again all that counts is said.
+// If an index cannot be written, checkpoints are durable all the same. A check reports it, and once it can be written again it gets all current entries.
 func TestAnIndexThatCannotBeWritten(t *testing.T) {
 	for name, errno := range map[string]error{"no space": unix.ENOSPC, "an error": unix.EIO} {
 		t.Run(name, func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 				s.put("a", model.NumberKey(key), 10_000)
 			}
 			h := s.copied()
-			h.open() // the writer has died: who goes on says what it has not
+			h.open() // the writer has died: the next one adds the missing entries
 			h.close()
 			h.sound()
 			s.close()
@@ -395,11 +395,11 @@ func TestAnIndexThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// An index takes nothing of what is to be left of the disk to the catalog.
+// An index takes no room that is reserved for the catalog.
 func TestAnIndexLeavesTheDiskWhatIsToBeLeft(t *testing.T) {
 	s := newSite(t)
 	s.put("a", model.NumberKey(0), 1000)
-	number := int64(1) // its file is not there yet
+	number := int64(1) // its file does not exist yet
 	free, err := s.fs.Free(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +411,7 @@ func TestAnIndexLeavesTheDiskWhatIsToBeLeft(t *testing.T) {
 	s.close()
 }
 
-// Data files of two stores in one directory do not say which store it is.
+// Data files of two stores in one directory do not identify the store.
 func TestAnIdentityIsNotGuessed(t *testing.T) {
 	s, other := varied(t), varied(t)
 	s.take(other, segment.FileName(2), segment.FileName(2))
@@ -425,7 +425,7 @@ func TestAnIdentityIsNotGuessed(t *testing.T) {
 	}
 }
 
-// Stores whose data files have no indexes have nothing to be rebuilt from, and say so by what is found.
+// Stores whose data files have no indexes cannot be rebuilt, and the result shows that.
 func TestNothingIsRebuiltWithoutIndexes(t *testing.T) {
 	for _, made := range []made{madeBare, madeHeads} {
 		s := filledSite(t, 0, made)
@@ -439,7 +439,7 @@ func TestNothingIsRebuiltWithoutIndexes(t *testing.T) {
 	}
 }
 
-// A row that the damaged catalog still has, and of whose place an index says that something else was written there, went in the part that is damaged.
+// A row that the damaged catalog still has, but whose range was reused according to an index, was dropped in the damaged part.
 func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
 	s := newSiteOf(t, madeIndexed) // each commit is a batch of the catalog
 	at := s.put("a", model.NumberKey(1), 5000)
@@ -458,7 +458,7 @@ func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
 	text := s.read(name)
 	h := s.copied()
 	batches := 0
-	for _, f := range framesOf(text) { // the drop, and the put in its place, stand in the two batches before the last
+	for _, f := range framesOf(text) { // the drop, and the put in its range, are in the two batches before the last
 		if f.kind == batchKind {
 			batches++
 			if batches == 7 || batches == 8 {
@@ -474,7 +474,7 @@ func TestAStaleRowIsNoReasonToLoseItsSuccessor(t *testing.T) {
 	h.sound()
 }
 
-// Collecting closes the catalog, so it says first what a writer that died has put off.
+// Collect closes the catalog, so it first adds the entries that a writer that died had deferred.
 func TestCollectingSaysWhatADeadWriterHasPutOff(t *testing.T) {
 	h := killed(t)
 	if _, err := Collect(h.o, false); err != nil {

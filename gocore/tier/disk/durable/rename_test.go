@@ -13,7 +13,7 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// disturbance is what another process does to a store's directory while the store is open.
+// disturbance is an action of another process on a store's directory while the store is open.
 type disturbance struct {
 	name       string
 	strike     func(d *disturbed) error
@@ -78,7 +78,7 @@ func (d *disturbed) move() error {
 
 func (d *disturbed) removeLock() error { return d.disk.Remove(filepath.Join(dir, lockName)) }
 
-// contentsOf are the files of a directory.
+// contentsOf returns the files of a directory.
 func contentsOf(t *testing.T, m *vfs.Mem, at string) map[string]string {
 	t.Helper()
 	names, err := m.List(at)
@@ -105,8 +105,8 @@ func contentsOf(t *testing.T, m *vfs.Mem, at string) map[string]string {
 	return all
 }
 
-// Whatever becomes of the directory's name and of the lock file, before any call of the writer: what was acknowledged is in the directory that was opened,
-// the one that has its name now is not touched, and a writer whose directory was taken over stops with ErrLost.
+// The directory's name or the lock file may change before any call of the writer. Acknowledged checkpoints are in the directory that was opened, and the
+// directory that has its name now is not touched. A writer whose directory was taken over stops with ErrLost.
 func TestDirectoriesThatMove(t *testing.T) {
 	watch(t, 8*time.Minute)
 	first, stride := 1, 1
@@ -134,7 +134,7 @@ func TestDirectoriesThatMove(t *testing.T) {
 	}
 }
 
-// disturb plays a scenario and strikes before a call of the writer, once the directory is open; false: it does not make so many calls.
+// disturb plays a scenario and strikes before a call of the writer, once the directory is open; false: the writer makes fewer calls.
 func disturb(t *testing.T, s scenario, what disturbance, at int) (struck bool, err error) {
 	d := &disturbed{}
 	calls := 0
@@ -142,7 +142,7 @@ func disturb(t *testing.T, s scenario, what disturbance, at int) (struck bool, e
 	d.p = newPlayer(1, func(disk *vfs.Mem) vfs.FS {
 		d.disk = disk
 		return &stepped{vfs.NewFaulty(disk, d.p.trouble), func(step) error {
-			mu.Lock() // syncs come together
+			mu.Lock() // syncs run concurrently
 			defer mu.Unlock()
 			if d.p.d == nil || d.p.gone || struck {
 				return nil
@@ -171,7 +171,7 @@ func (d *disturbed) makeOther(t *testing.T) map[string]string {
 	return contentsOf(t, d.p.mem, otherStore)
 }
 
-// look compares both stores with what they have to be.
+// look compares both stores with their expected content.
 func (d *disturbed) look(t *testing.T) error {
 	p := d.p
 	p.close()
@@ -197,8 +197,8 @@ func (d *disturbed) look(t *testing.T) error {
 	return errors.Join(p.wrong, err)
 }
 
-// acknowledged looks for what was acknowledged alone: the two writers did not know of each other for a moment, in which one may have removed data files
-// that the other was about to count on.
+// acknowledged looks only for acknowledged checkpoints. For a moment the two writers did not know of each other, and one may have removed data files that
+// the other was about to refer to.
 func (d *disturbed) acknowledged(allowed []reference) error {
 	view, err := Read(d.p.options(d.disk))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/model"
 )
 
-// A process may open a store for each of its steps: the files of the log do not pile up, and none of them is missing in between.
+// A process may open a store for each of its steps: the files of the log do not accumulate, and none of them is missing in between.
 func TestAStoreThatIsOpenedOftenHasFewFiles(t *testing.T) {
 	s := newSite(t)
 	most := 0

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// sizes of checkpoints: nothing, around a block, and over several data files.
+// Sizes of checkpoints: zero, around a block, and over several data files.
 var sizes = []int64{0, 1, 100, 4095, 4096, 4097, 10_000, 20_000, 36_000}
 
 func (p *player) size() int64 { return sizes[p.r.IntN(len(sizes)-2)] }
@@ -24,7 +24,7 @@ func (p *player) key(n int) model.Key {
 	return model.NumberKey(int64(n*n - 5))
 }
 
-// try does something, and once more if it fails; where calls fail only once, the second time has to succeed.
+// try runs a step, and repeats it once if it fails; if only one call fails, the second run must succeed.
 func (p *player) try(what string, once bool, do func() bool) {
 	if do() {
 		return
@@ -39,7 +39,7 @@ func (p *player) try(what string, once bool, do func() bool) {
 	}
 }
 
-// scenario is something that a store does; once tells whether a call fails once at most.
+// scenario is a sequence of store operations; once: at most one call fails.
 type scenario struct {
 	name string
 	play func(p *player, once bool)
@@ -161,7 +161,7 @@ var scenarios = []scenario{
 	}},
 }
 
-// note adds the versions of a history that are durable.
+// note adds the durable versions of a history.
 func (p *player) note(history string, durables map[version]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *player) note(history string, durables map[version]bool) {
 	}
 }
 
-// keepsBest looks whether of versions that were durable, of one key each, the latest and the best are there, whatever a crash leaves now.
+// keepsBest verifies that of durable versions, of one key each, the latest and the best survive any crash now.
 func (p *player) keepsBest(history string, durables map[version]bool, rule *catalog.Retention) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,9 +197,9 @@ func (p *player) keepsBest(history string, durables map[version]bool, rule *cata
 	}
 }
 
-// ail damages the catalog where something was acknowledged; what can still be read is what there is from then on.
+// ail damages the catalog where it has acknowledged records. The readable rest is the expected content from then on.
 func (p *player) ail() {
-	p.mem = p.mem.Crash(p.r, 1) // so that what is read is on the medium, even what no sync has brought there
+	p.mem = p.mem.Crash(p.r, 1) // puts all that is read on the medium, including bytes that were never synced
 	names, _ := p.mem.List(p.at)
 	for _, name := range names {
 		info, err := p.mem.Stat(p.at + "/" + name)
@@ -212,7 +212,7 @@ func (p *player) ail() {
 	}
 	view, err := Read(p.options(p.mem))
 	if err != nil {
-		return // there is none yet
+		return // no catalog yet
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// serials are those of all rows.
+// serials returns the serials of all rows.
 func serials(s *catalog.State) []uint64 {
 	var all []uint64
 	for _, h := range s.Histories() {
@@ -32,7 +32,7 @@ func serials(s *catalog.State) []uint64 {
 	return all
 }
 
-// written is a frame of the catalog, and the rows in it.
+// written is a frame of the catalog, with its rows.
 type written struct {
 	from, end int64
 	kind      uint32
@@ -66,15 +66,15 @@ func framesOf(text []byte) (all []written) {
 const (
 	completeKind = 3
 	batchKind    = 4
-	roomKind     = 100 // no frame, but room for some
+	roomKind     = 100 // not a frame, but preallocated room
 )
 
-// hurt is a store of which the medium is damaged, one place after the other.
+// hurt is a store whose medium is damaged, one place after the other.
 type hurt struct {
 	t      *testing.T
 	m      *vfs.Mem
 	o      Options
-	files  map[string][]byte // catalog and identity
+	files  map[string][]byte // of catalog and identity
 	frames map[string][]written
 	all    []uint64
 	told   map[string]int
@@ -110,7 +110,7 @@ func newHurt(t *testing.T, rows, more int, closed bool) *hurt {
 	return h
 }
 
-// write puts bytes into a file, past everything that looks after it.
+// write writes bytes to a file, and bypasses all accounting.
 func (h *hurt) write(name string, at int64, p []byte) {
 	f, err := h.m.Open(dir+"/"+name, true, false)
 	if err == nil {
@@ -122,7 +122,7 @@ func (h *hurt) write(name string, at int64, p []byte) {
 	}
 }
 
-// zeroed tries a store in which a range is zero.
+// zeroed verifies a store with a zeroed range.
 func (h *hurt) zeroed(name string, at, end int64) {
 	h.t.Helper()
 	was := h.files[name][at:end]
@@ -131,7 +131,7 @@ func (h *hurt) zeroed(name string, at, end int64) {
 	h.write(name, at, was)
 }
 
-// unreadable tries a store in which a range cannot be read.
+// unreadable verifies a store with an unreadable range.
 func (h *hurt) unreadable(name string, at, end int64) {
 	h.t.Helper()
 	o := h.o
@@ -139,7 +139,7 @@ func (h *hurt) unreadable(name string, at, end int64) {
 	h.try("unreadable", o, name, at, end)
 }
 
-// flipped tries a store in which a bit has turned over.
+// flipped verifies a store with a flipped bit.
 func (h *hurt) flipped(name string, bit int64) {
 	h.t.Helper()
 	at := bit / 8
@@ -148,10 +148,11 @@ func (h *hurt) flipped(name string, bit int64) {
 	h.write(name, at, h.files[name][at:at+1])
 }
 
-// try opens the store: what stands in the frames that were hit is lost, and named, and nothing else; whatever else was hit is noticed.
+// try opens the store and verifies that it has lost the rows of the frames that were hit, that these are named, and that nothing else is lost. Damage
+// elsewhere is noticed.
 func (h *hurt) try(how string, o Options, name string, at, end int64) {
 	h.t.Helper()
-	same := how != "flipped" && !slices.ContainsFunc(h.files[name][at:end], func(b byte) bool { return b != 0 }) // what cannot be read is taken for zeroes
+	same := how != "flipped" && !slices.ContainsFunc(h.files[name][at:end], func(b byte) bool { return b != 0 }) // unreadable bytes count as zero
 	what := fmt.Sprintf("%s, bytes %d to %d %s", name, at, end, how)
 	view, err := Read(o)
 	if err != nil {
@@ -193,14 +194,14 @@ func (h *hurt) try(how string, o Options, name string, at, end int64) {
 		h.t.Fatalf("%s: %d rows are lost, and nothing tells", what, len(lost))
 	case len(faults) > 0:
 		h.told["harmless"]++
-	case how == "zeroed" && (name == copyName || len(hit) == 1 && hit[0].kind == completeKind): // as after a crash, and made up for by the other copies
+	case how == "zeroed" && (name == copyName || len(hit) == 1 && hit[0].kind == completeKind): // as after a crash, and the other copies make up for it
 		h.told["as if unwritten"]++
 	default:
 		h.t.Fatalf("%s: not noticed", what)
 	}
 }
 
-// everywhere tries all sectors, or each of some.
+// everywhere tries all sectors, or some of them.
 func (h *hurt) everywhere(unit int64, some func(name string, at, size int64) bool) {
 	h.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(h.files)) {
@@ -216,11 +217,11 @@ func (h *hurt) everywhere(unit int64, some func(name string, at, size int64) boo
 
 func every(string, int64, int64) bool { return true }
 
-// long tells whether everything is to be tried.
+// long tells whether all places are tried.
 func long() bool { return os.Getenv("VELOCPY_LONG") != "" }
 
-// Whatever sector of catalog and identity is zeroed or cannot be read, and whatever bit turns over, costs the rows of the frame that it hits, and no others.
-// VELOCPY_LONG=1 tries every bit.
+// Any zeroed or unreadable sector of catalog and identity, and any flipped bit, costs the rows of the frame that it hits, and no others. VELOCPY_LONG=1
+// tries every bit.
 func TestEverySector(t *testing.T) {
 	for name, some := range map[string]struct {
 		rows, more int
@@ -256,7 +257,7 @@ func TestEverySector(t *testing.T) {
 	}
 }
 
-// In a store of 10^5 checkpoints too. VELOCPY_LONG=1 tries every sector, and 10,000 bits, on all cores: half an hour of one of them.
+// The same in a store of 10^5 checkpoints. VELOCPY_LONG=1 tries every sector, and 10,000 bits, on all cores: half an hour of one core.
 func TestEverySectorOfALargeStore(t *testing.T) {
 	rows, tries, bits, parts := 100_000, 60, 20, 1
 	switch {
@@ -274,7 +275,7 @@ func TestEverySectorOfALargeStore(t *testing.T) {
 				if long() {
 					return at/512%int64(parts) == int64(part)
 				}
-				few := at < 8192 || size-at < 8192 // what stands for everything else lies there
+				few := at < 8192 || size-at < 8192 // the representative places
 				return few && at%1024 == 0 || r.Int64N(size/512) < int64(tries)
 			})
 			names := slices.Sorted(maps.Keys(h.files))

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// stepped asks before every call that a file system gets. After an error the call is not made; of a write, its beginning may be.
+// stepped calls before ahead of every file-system call. After an error it skips the call; a write may still write its beginning.
 type stepped struct {
 	vfs.FS
 	before func(step step) error

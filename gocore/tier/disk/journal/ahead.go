@@ -2,19 +2,19 @@ package journal
 
 import "bytes"
 
-// A sync of bytes that take the place of others costs the medium less than one that also brings down how long the file has become. So a writer makes a file
-// longer by more than it needs, and fills the room for later frames with a word that no frame begins with. It is no zero: a sector that the medium has lost
-// often reads as zeroes, and must be told from one that was never used.
+// A sync of overwritten bytes costs the medium less than a sync that also changes the file's length. So a writer extends a file by more than it needs, and
+// fills the room for later frames with a word that no frame begins with. The word is not zero: a sector that the medium has lost often reads as zeros, and
+// must differ from one that was never used.
 const (
 	unused     = "VELOFREE"
-	aheadLeast = 8 << 10 // bytes of room that are made at once: as many as there are in frames, within these bounds
+	aheadLeast = 8 << 10 // bytes that are preallocated at once: as many as the frames have, within these bounds
 	aheadMost  = 256 << 10
 )
 
 var unusedRoom = bytes.Repeat([]byte(unused), aheadMost/grain)
 
-// provide makes room behind the frames, in the same sync as the frame that was written before. Without it the log does as well: a file that there is no
-// room for is cut again, and does not grow ahead any more.
+// provide preallocates room after the frames; the sync of the frame before covers it. The log works without: if the disk has no room, the file is truncated
+// again and preallocates no more.
 func (l *Log) provide() {
 	if l.offset <= l.room || l.cramped {
 		return
@@ -27,7 +27,7 @@ func (l *Log) provide() {
 	}
 }
 
-// Ahead is how many bytes of the disk the log has taken for later frames.
+// Ahead is the number of preallocated bytes for later frames.
 func (l *Log) Ahead() int64 {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -37,7 +37,7 @@ func (l *Log) Ahead() int64 {
 	return max(l.room-l.offset, 0)
 }
 
-// giveRoomBack ends the file behind its frames. Where that fails, a reader finds room that was not used.
+// giveRoomBack truncates the file after its frames. If that fails, a reader finds unused room.
 func (l *Log) giveRoomBack() {
 	if l.room > l.offset {
 		_ = l.file.Truncate(l.offset)
@@ -45,7 +45,7 @@ func (l *Log) giveRoomBack() {
 	}
 }
 
-// unusedFrom is where the room begins that was not used, at the end of a file: nothing but its word stands from there on.
+// unusedFrom returns the offset of the unused room at the end of a file: only the filler word follows.
 func (s *source) unusedFrom() (int64, error) {
 	at := s.size
 	for at%grain == 0 && at > 0 {

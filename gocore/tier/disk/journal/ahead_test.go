@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// newestFile is the name and the length of the newest file.
+// newestFile returns the name and the length of the newest file.
 func newestFile(t testing.TB, o Options) (name string, size int64) {
 	t.Helper()
 	numbers, err := o.files()
@@ -30,8 +30,8 @@ func change(t testing.TB, o Options, name string, at int64, p []byte) {
 	must(t, err, file.Close())
 }
 
-// A file is longer than its frames while it is written to, by no more than it grows by at once, and ends behind them when it is closed. What was not used is
-// no frame, nothing torn, and not counted.
+// While a file is written, it is longer than its frames by at most one preallocation; when it is closed, it ends after them. Unused room is no frame, not
+// torn, and not counted.
 func TestRoomIsMadeAhead(t *testing.T) {
 	o := options(disk(t))
 	l := Open(o, &State{})
@@ -59,7 +59,7 @@ func TestRoomIsMadeAhead(t *testing.T) {
 	}
 }
 
-// Where there is no room to be made, the log goes on without.
+// Without room for preallocation, the log works without it.
 func TestNoRoomAhead(t *testing.T) {
 	m := disk(t)
 	full := &vfs.Rule{Ops: vfs.OpWrite, Err: unix.ENOSPC, Short: true, ShortBytes: 1000, Skip: 2, Times: 1}
@@ -73,7 +73,7 @@ func TestNoRoomAhead(t *testing.T) {
 	holds(t, options(m), "one", "two")
 }
 
-// A record may end with the word that room is filled with.
+// A record may end with the filler word.
 func TestRecordThatEndsLikeRoom(t *testing.T) {
 	for n := range 3 * grain {
 		o := options(disk(t))
@@ -88,7 +88,7 @@ func TestRecordThatEndsLikeRoom(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the room, no record is lost; but it is told, as it may have been a batch. A sector of it that reads as zeroes is.
+// Damage to the room loses no record, but is reported, as a batch may have been there. A zeroed sector in it is reported too.
 func TestRoomThatIsDamaged(t *testing.T) {
 	for _, at := range []int64{0, 1, grain, 100, 4000} {
 		o := options(disk(t))
@@ -103,7 +103,7 @@ func TestRoomThatIsDamaged(t *testing.T) {
 	}
 }
 
-// A log is unchanged as long as nothing was done to it, and never when something was.
+// A log counts as unchanged exactly as long as nothing was done to it.
 func TestUnchanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := disk(t)

@@ -12,7 +12,7 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// compacted is a log of one file, which starts from a snapshot of many parts and has nothing behind it, and its records.
+// compacted is a log of one file, which has a snapshot of many parts and no batch after it, with its records.
 func compacted(t testing.TB, m *vfs.Mem) (name string, records []string) {
 	t.Helper()
 	l := Open(options(m), &State{})
@@ -47,7 +47,7 @@ func overwrite(t testing.TB, m *vfs.Mem, name string, at int64, p []byte) {
 	must(t, err, f.Close())
 }
 
-// Where neither word of a snapshot's completion is left, that there is no older file tells that it was complete; and where there is one, that one counts.
+// If both complete frames of a snapshot are lost, the absence of older files proves that it was complete; if there is an older file, that one counts.
 func TestASnapshotOfWhichNothingSaysThatItIsComplete(t *testing.T) {
 	m := disk(t)
 	name, records := compacted(t, m)
@@ -70,7 +70,7 @@ func TestASnapshotOfWhichNothingSaysThatItIsComplete(t *testing.T) {
 	}
 }
 
-// The first version said once that a snapshot is complete: where that is lost, and nothing stands behind it, the same holds.
+// The first version wrote one complete frame: if it is lost and nothing follows, the same holds.
 func TestAnOldSnapshotOfWhichNothingSaysThatItIsComplete(t *testing.T) {
 	m := disk(t)
 	f, err := m.Create("/s/"+fileName(2), false)
@@ -83,7 +83,7 @@ func TestAnOldSnapshotOfWhichNothingSaysThatItIsComplete(t *testing.T) {
 	}
 }
 
-// A file that has become shorter is damaged, wherever it ends.
+// A truncated file counts as damaged, wherever it ends.
 func TestASnapshotThatEndsEarly(t *testing.T) {
 	m := disk(t)
 	name, records := compacted(t, m)
@@ -101,7 +101,7 @@ func TestASnapshotThatEndsEarly(t *testing.T) {
 	}
 }
 
-// What cannot be read at the end of the log is damage, not what a writer had not ended; and it keeps nothing else from being read.
+// An unreadable end of the log is damage, not an unfinished write; all other frames are read.
 func TestAnEndThatCannotBeRead(t *testing.T) {
 	m := disk(t)
 	l := Open(options(m), &State{})
@@ -133,7 +133,7 @@ func TestAnEndThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A newest file of which nothing can be read is damage too.
+// A newest file that cannot be read at all is damage too.
 func TestANewestFileThatCannotBeRead(t *testing.T) {
 	m, byBatch := small(t)
 	fs := vfs.NewFaulty(m, &vfs.Rule{Ops: vfs.OpRead, Name: fileName(3), Err: unix.EIO})
@@ -143,7 +143,7 @@ func TestANewestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A disk that gives nothing any more is asked some times, not for every sector, and the error is its own.
+// A disk that fails all reads is not asked for every sector, and its own error is returned.
 func TestADiskThatIsGone(t *testing.T) {
 	m := disk(t)
 	l := Open(options(m), &State{})
@@ -157,7 +157,7 @@ func TestADiskThatIsGone(t *testing.T) {
 	}
 }
 
-// A fault of another kind ends the reading, as before.
+// Other errors end the read.
 func TestAnErrorThatIsNoMediums(t *testing.T) {
 	m, _ := small(t)
 	for skip := range int64(20) {

@@ -13,27 +13,27 @@ import (
 const (
 	kindBegin    = 1 // the first of a file
 	kindSnapshot = 2 // a part of the state from which the file starts
-	kindComplete = 3 // all parts of it are on the medium: said twice, before them and behind
-	kindBatch    = 4 // records, in their order
-	kindClosed   = 5 // nothing follows: the log was closed
+	kindComplete = 3 // all parts of it are on the medium: written twice, before them and after them
+	kindBatch    = 4 // records, in order
+	kindClosed   = 5 // the log was closed: nothing follows
 )
 
 const (
 	frameMagic = 0x314a4656 // "VFJ1"
 	headBytes  = 40
-	grain      = 8 // frames begin at multiples of it
+	grain      = 8 // alignment of frames
 
-	// MostPayload bounds a frame, so that a damaged length does not take memory.
+	// MostPayload bounds a frame, so that a damaged length cannot claim much memory.
 	MostPayload = 64 << 20
 
-	// RecordHead is what a record takes in it beside its bytes: their number.
+	// RecordHead is the size of a record's length field in a payload.
 	RecordHead = 4
 
 	// mostNumber bounds the numbers of batches and files, so that there is always a next one.
 	mostNumber = 1 << 62
 )
 
-// head is what stands before a payload: magic, kind, sequence, length, the checksum of all that and of where it stands, and of the payload.
+// head precedes a payload: magic, kind, sequence, length, the checksum of the payload, and the checksum of these fields and the frame's place.
 type head struct {
 	kind     uint32
 	sequence uint64
@@ -42,7 +42,7 @@ type head struct {
 	payload  uint64 // its checksum
 }
 
-// place is where a frame stands. A frame that was moved, or is of another store, is none.
+// place is the position of a frame. A frame that was moved, or belongs to another store, is invalid.
 type place struct {
 	store  [16]byte
 	file   uint64
@@ -59,7 +59,7 @@ func (h *head) seal(at place) uint64 {
 	return xxh3.Hash(p)
 }
 
-// appendFrame appends a frame that will stand at a place, padded to the next frame's.
+// appendFrame appends a frame for a place, padded to the alignment of frames.
 func appendFrame(to []byte, at place, kind uint32, sequence uint64, payload []byte) []byte {
 	h := head{kind: kind, sequence: sequence, length: uint64(len(payload)), payload: xxh3.Hash(payload)}
 	to = binary.LittleEndian.AppendUint32(to, frameMagic)
@@ -73,7 +73,7 @@ func appendFrame(to []byte, at place, kind uint32, sequence uint64, payload []by
 
 func padding(n int) int { return (grain - n%grain) % grain }
 
-// parseHead reads a head that stands at a place; false if there is none.
+// parseHead parses a head at a place; false if it is invalid.
 func parseHead(p []byte, at place) (h head, ok bool) {
 	if len(p) < headBytes || binary.LittleEndian.Uint32(p) != frameMagic {
 		return h, false
@@ -85,26 +85,27 @@ func parseHead(p []byte, at place) (h head, ok bool) {
 	return h, known && h.sequence <= mostNumber && h.length <= MostPayload && h.sum == h.seal(at)
 }
 
-// frameBytes is how much room a frame takes.
+// frameBytes is the length of a frame with its padding.
 func frameBytes(payload uint64) int64 {
 	return headBytes + int64(payload) + int64(padding(int(payload)))
 }
 
 // begin is the payload of a file's first frame.
 type begin struct {
-	behind   uint64 // batches up to this one count of older files
-	snapshot bool   // the file starts from a snapshot, and needs no older ones
+	behind   uint64 // last batch that counts in older files
+	snapshot bool   // the file starts from a snapshot, and needs no older files
 }
 
 const beginBytes = 16
 
-// Places in a file that starts from a snapshot: the first complete, and the parts.
+// Offsets in a file that starts from a snapshot: the first complete frame, and the parts.
 const (
 	completeAt = headBytes + beginBytes
 	partsAt    = completeAt + completeBytes
 )
 
-// completeBytes is how much room a complete takes. Its payload is where the parts end; that of older writers, who said it once, behind the parts, is empty.
+// completeBytes is the length of a complete frame. Its payload is the end of the parts. Older writers wrote it once, after the parts, with an empty
+// payload.
 const completeBytes = headBytes + 8
 
 func parseComplete(p []byte) (end int64, ok bool) {
@@ -133,13 +134,13 @@ func parseBegin(p []byte) (begin, bool) {
 	return b, flags <= 1 && b.behind <= mostNumber
 }
 
-// appendRecord appends one to the payload of a batch or of a part of a snapshot.
+// appendRecord appends a record to the payload of a batch or of a part of a snapshot.
 func appendRecord(to, record []byte) []byte {
 	to = binary.LittleEndian.AppendUint32(to, uint32(len(record)))
 	return append(to, record...)
 }
 
-// eachRecord calls f for the records of a payload; false when it does not consist of records.
+// eachRecord calls f for the records of a payload; false if it does not consist of records.
 func eachRecord(p []byte, f func(record []byte) error) (ok bool, err error) {
 	for len(p) > 0 {
 		if len(p) < 4 {
@@ -161,7 +162,7 @@ const filePrefix = "catalog-"
 
 func fileName(number uint64) string { return fmt.Sprintf("%s%016x", filePrefix, number) }
 
-// fileNumber is that of a file of the log; false if the name is another's.
+// fileNumber is the inverse of fileName; false if name is not a log file's.
 func fileNumber(name string) (number uint64, ok bool) {
 	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
 		return 0, false

@@ -9,8 +9,8 @@ import (
 	"velocpy/gocore/base/allocs"
 )
 
-// FuzzRead gives the reader files of well-made frames that say anything, and of anything else: it ends, takes little memory, and gives out nothing that no
-// frame holds. What it has found it finds again, and a log that goes on from there keeps it.
+// FuzzRead reads files of valid frames with any content, and of arbitrary bytes. Read ends, takes little memory, and returns only records of frames. A
+// second read finds the same, and a writer that continues keeps them.
 func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, plan []byte, files uint8) {
 		m := disk(t)
@@ -57,7 +57,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%+v, and then %+v", state, twice)
 		}
 		l := Open(o, state)
-		if len(state.Damage) > 0 && state.Last < mostNumber { // then what is left has to be written anew before anything else, as a store does
+		if len(state.Damage) > 0 && state.Last < mostNumber { // the rest must be compacted first, as a store does
 			must(t, l.Compact(func(give func(record []byte) error) error {
 				for _, record := range got {
 					if err := give([]byte(record)); err != nil {
@@ -86,7 +86,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// forged is a file made by a plan of four bytes for each frame: kind, sequence, length, and what is wrong with it; and the records that can be in it.
+// forged makes a file from a plan of four bytes per frame: kind, sequence, length and fault. It returns the possible records too.
 func forged(number uint64, plan []byte) (p []byte, records []string) {
 	for ; len(plan) >= 4; plan = plan[4:] {
 		payload := make([]byte, plan[2])
@@ -97,7 +97,7 @@ func forged(number uint64, plan []byte) (p []byte, records []string) {
 		switch {
 		case plan[0] == kindBegin && len(payload) == beginBytes:
 			copy(payload, begin{behind: uint64(plan[1]), snapshot: wrong&1 == 1}.bytes())
-		case wrong&16 != 0 && len(payload) >= 8: // records, and the last one may be longer than what is left
+		case wrong&16 != 0 && len(payload) >= 8: // records, of which the last may be longer than the rest
 			binary.LittleEndian.PutUint32(payload, uint32(len(payload)/2-4))
 			binary.LittleEndian.PutUint32(payload[len(payload)/2:], uint32((len(payload)+1)/2-4)+uint32(wrong>>7))
 		}
@@ -122,7 +122,7 @@ func forged(number uint64, plan []byte) (p []byte, records []string) {
 			p = append(p, plan[:4]...)
 		case 4:
 			p[len(p)-1] ^= 1
-		case 5: // the numbers that arithmetic fails at
+		case 5: // numbers at which arithmetic overflows
 			p = p[:start]
 			p = appendFrame(p, place{owner, number, int64(start)}, uint32(plan[0]), uint64(1)<<(plan[1]%64)-uint64(plan[1]>>7), payload)
 		case 6:

@@ -1,22 +1,22 @@
-// Package journal is a log of records on disk that loses nothing it has acknowledged, whatever moment the process dies or the power goes.
+// Package journal is a log of records on disk. It loses no acknowledged record, whenever the process dies or the power fails.
 //
-// Records are opaque. Append gives one to the next batch, which is written and synced as a whole; many callers share a sync. The log is a row of
-// files, numbered, each created under its name and never renamed; a file is a row of frames (frame.go), each of which says what it is, where it
-// stands and whose it is, and vouches for that with a checksum. What makes it right:
+// Records are opaque. Append adds one to the next batch, which is written and synced as a whole; concurrent callers share a sync. The log is a sequence of
+// numbered files. Each is created under its final name and never renamed. A file is a sequence of frames (frame.go). The checksum of a frame covers its
+// kind, its position and its store. These rules make the log correct:
 //
 //   - A batch is one frame: it is there as a whole or not at all.
-//   - A batch is written only after the one before it was synced. So, where a frame is missing, a later one behind it tells damage to what was
-//     acknowledged from the torn end of what was not.
-//   - Nothing is written over but room that was made ahead (ahead.go), and nothing behind a place that may be torn: whoever opens the log to write begins a
-//     new file, and so does a writer whose sync has failed, as what the system believes to have written then is not there. The first frame of a file says up
-//     to which batch older files count.
-//   - A file is synced with its first frame, and its name with the directory, before a batch in it is acknowledged.
-//   - A file may start from a snapshot of everything. That it is complete is said only after its parts have been synced, and older files are removed only
-//     after that, and the file's name, have been. It is said twice, before the parts, in room that was left for it, and behind them. Neither is written
-//     before the parts are on the medium, so either one is enough, and a crash leaves the older files or a snapshot that counts.
+//   - A batch is written only after the one before it was synced. So a later frame after a missing one reveals damage to acknowledged records; without
+//     one, the end is torn and was not acknowledged.
+//   - Only preallocated room (ahead.go) is overwritten, and no frame is written after a possibly torn one. So an opener for writing begins a new file.
+//     A writer whose sync has failed does too, as the page cache may show bytes that are not on the medium. The first frame of a file names the last
+//     batch that counts in older files.
+//   - Before a batch in a file is acknowledged, the file is synced with its first frame, and the directory with its name.
+//   - A file may begin with a snapshot of all records. A complete frame marks it as complete, and is written only after a sync of its parts. Older files
+//     are removed only after that frame and the file's name have been synced. There are two complete frames: one in reserved room before the parts, one
+//     after them. Either one is enough, as neither is written before the parts are on the medium. So a crash leaves the older files or a snapshot that counts.
 //
-// Damage costs the frame that it hits. A snapshot has parts of 8 KiB, and no two of them share a block of the medium. What cannot be read counts as damaged,
-// and never as the torn end.
+// Damage costs the frame that it hits. A snapshot has parts of 8 KiB, and no two of them share a block of the medium. An unreadable frame counts as
+// damaged, and never as the torn end.
 package journal
 
 import (
@@ -28,13 +28,13 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// ErrNowhere: the records could not be written, and are nowhere: no crash brings them back.
+// ErrNowhere: the records were not written, and no crash brings them back.
 var ErrNowhere = errors.New("the records were not written")
 
 // ErrClosed: the log is closed.
 var ErrClosed = errors.New("the log is closed")
 
-// ErrVersion: the log was written by a version that says more than this one understands.
+// ErrVersion: a later version wrote the log, with content that this version does not understand.
 var ErrVersion = errors.New("the log is of a later version")
 
 // ErrTaken: another process has begun a file of the log.
@@ -43,15 +43,15 @@ var ErrTaken = errors.New("another process has written to the log")
 // ErrTooLarge: a record does not fit a frame.
 var ErrTooLarge = errors.New("the record is too large for the log")
 
-// ErrExhausted: no number is left for a batch or a file. No writer gets there; whoever forges a log may.
+// ErrExhausted: no number is left for a batch or a file. Only a forged log gets there.
 var ErrExhausted = errors.New("no number is left in the log")
 
-// Options say where a log lies and whose it is.
+// Options configure where a log is and which store owns it.
 type Options struct {
 	FS    vfs.FS
 	Dir   string
 	Store [16]byte // frames of other stores do not count
-	// Owns fails when another process may write to the log. It is asked before files are removed. nil: none does.
+	// Owns fails when another process may write to the log. It is called before files are removed. nil: no other process does.
 	Owns func() error
 }
 
@@ -80,16 +80,16 @@ func (o *Options) files() ([]uint64, error) {
 	return numbers, nil
 }
 
-// Damage is what is missing of what was acknowledged.
+// Damage describes missing acknowledged records.
 type Damage struct {
 	File     string
 	Offset   int64
 	From, To uint64 // batches; 0, 0: a part of a snapshot. To may be Unknown
-	Harmless bool   // no record was in it
+	Harmless bool   // no record is lost
 	Why      string
 }
 
-// Unknown is the last batch of Damage where nothing tells how many there were, if any.
+// Unknown is the last batch of Damage if the number of missing batches is unknown and may be zero.
 const Unknown = 1<<64 - 1
 
 func (d Damage) String() string {

@@ -29,7 +29,7 @@ func disk(t testing.TB) *vfs.Mem {
 	return m
 }
 
-// found is what a log holds.
+// found returns the content of a log.
 func found(t testing.TB, o Options) ([]string, *State) {
 	t.Helper()
 	var all []string
@@ -72,11 +72,11 @@ func TestLog(t *testing.T) {
 		state := holds(t, o, want...)
 		l := Open(o, state)
 		for i := range 7 {
-			record := strings.Repeat(fmt.Sprint(round, i), i*i*i+1) // none is empty, as those are left out of snapshots
+			record := strings.Repeat(fmt.Sprint(round, i), i*i*i+1) // none is empty, as snapshots skip those
 			must(t, l.Append([]byte(record), nil))
 			want = append(want, record)
 		}
-		holds(t, o, want...) // beside the writer
+		holds(t, o, want...) // while the writer has it open
 		if round == 3 {
 			must(t, l.Compact(func(give func([]byte) error) error {
 				for _, record := range want {
@@ -114,7 +114,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Many who append at once share batches, and everyone's record is there when its call returns.
+// Concurrent appenders share batches, and each record is in the log when its call returns.
 func TestManyAppend(t *testing.T) {
 	m := disk(t)
 	fs := vfs.NewFaulty(m)
@@ -146,8 +146,8 @@ func TestManyAppend(t *testing.T) {
 	}
 }
 
-// Whatever call fails, once or from then on, and in whatever state the power goes: what was acknowledged is there, in order, and of the rest only what was
-// asked for.
+// Any call may fail, once or from then on, and the power may fail in any state. Acknowledged records are there, in order; of the others, only requested
+// ones may be.
 func TestFaultsAndCrashes(t *testing.T) {
 	images := 0
 	for _, failure := range []struct {
@@ -175,7 +175,7 @@ func TestFaultsAndCrashes(t *testing.T) {
 	}
 }
 
-// scenario appends, starts anew, closes and opens again; it tells what was acknowledged, and all that was asked for.
+// scenario appends, compacts, closes and reopens; it returns the acknowledged records, and all requested ones.
 func scenario(t testing.TB, o Options) (acknowledged, asked []string) {
 	for round := range 3 {
 		state, err := Read(o, func([]byte) error { return nil })
@@ -215,7 +215,7 @@ func check(t *testing.T, what string, m *vfs.Mem, acknowledged, asked []string) 
 	if len(got) < n || !slices.Equal(got[:n], acknowledged) {
 		t.Fatalf("%s: holds %d records, which are not the %d acknowledged", what, len(got), n)
 	}
-	late := asked // what was asked for behind the last one acknowledged may be there
+	late := asked // requested after the last acknowledged one; they may be there
 	if n > 0 {
 		late = asked[slices.Index(asked, acknowledged[n-1])+1:]
 	}
@@ -226,7 +226,7 @@ func check(t *testing.T, what string, m *vfs.Mem, acknowledged, asked []string) 
 			late = late[i+1:]
 		}
 	}
-	// Whoever goes on loses nothing either, and what was not acknowledged is decided.
+	// The next writer loses nothing either, and decides which unacknowledged records count.
 	l := Open(options(m), state)
 	must(t, l.Append([]byte("more"), nil), l.Close())
 	if got2, state := found(t, options(m)); !slices.Equal(got2, append(got, "more")) || harm(state) {
@@ -234,12 +234,12 @@ func check(t *testing.T, what string, m *vfs.Mem, acknowledged, asked []string) 
 	}
 }
 
-// harm tells whether any record is missing. The first frame of a file that goes on with what was found may be torn: it comes last.
+// harm tells whether any record is missing. The first frame of a file that continues found content may be torn: it is written last.
 func harm(s *State) bool {
 	return slices.ContainsFunc(s.Damage, func(d Damage) bool { return !d.Harmless })
 }
 
-// small is a log of two files, the first of which starts from a snapshot; and what it holds, by batch: 0 is the snapshot.
+// small is a log of two files, the first with a snapshot. It returns the records by batch; batch 0 is the snapshot.
 func small(t testing.TB) (*vfs.Mem, map[uint64][]string) {
 	m := disk(t)
 	o := options(m)
@@ -267,7 +267,7 @@ func small(t testing.TB) (*vfs.Mem, map[uint64][]string) {
 	return m, byBatch
 }
 
-// damaged is a disk like another one but for one byte.
+// damaged is a disk with one changed byte.
 func damaged(t testing.TB, m *vfs.Mem, name string, at int64, mask byte) *vfs.Mem {
 	t.Helper()
 	left := m.Crash(rand.New(rand.NewPCG(1, 2)), 1)
@@ -282,7 +282,7 @@ func damaged(t testing.TB, m *vfs.Mem, name string, at int64, mask byte) *vfs.Me
 	return left
 }
 
-// Every bit that turns over is found, and costs the records of its frame and no others.
+// Every flipped bit is found, and costs only the records of its frame.
 func TestEveryBitFlipped(t *testing.T) {
 	m, byBatch := small(t)
 	names, err := m.List("/s")
@@ -323,12 +323,12 @@ func TestEveryBitFlipped(t *testing.T) {
 
 func gone(d Damage, batch uint64) bool { return !d.Harmless && batch >= d.From && batch <= d.To }
 
-// Snapshots that are taken while others append hold what counts, neither more nor less.
+// Snapshots that are taken during concurrent appends have exactly the records that count.
 func TestCompactBesideAppends(t *testing.T) {
 	m := disk(t)
 	o := options(m)
 	l := Open(o, &State{})
-	var counting []string // guarded by the log, which calls one at a time
+	var counting []string // serialized by the log
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -358,7 +358,7 @@ func TestCompactBesideAppends(t *testing.T) {
 	}
 }
 
-// Kinds and flags of later versions are not taken for ours.
+// Kinds and flags of later versions are refused.
 func TestLaterVersions(t *testing.T) {
 	whole := appendFrame(nil, place{store: store, file: 1}, kindClosed+1, 0, nil)
 	if _, ok := parseHead(whole, place{store: store, file: 1}); ok {
@@ -377,8 +377,8 @@ func TestLaterVersions(t *testing.T) {
 	}
 }
 
-// The logs in testdata were each written once, and are never written again: whatever comes, they open. The first one has long parts, and says once that its
-// snapshot is complete. Of the second one today's writer still makes the same bytes.
+// The logs in testdata were written once and are never rewritten: every later version must read them. The first one has long parts, and one complete frame.
+// The current writer still produces the second one byte for byte.
 func TestTheFirstVersion(t *testing.T) {
 	for _, dir := range []string{"testdata/version-1", "testdata/version-1-twice"} {
 		state := holds(t, Options{FS: vfs.OS(), Dir: dir, Store: store}, "one", "two", "three", strings.Repeat("four", 9), "five", "", "seven")
@@ -412,7 +412,7 @@ func whole(t testing.TB, fs vfs.FS, name string) []byte {
 	return p
 }
 
-// A snapshot for which the disk has no room leaves the room that it had taken to what is appended.
+// A snapshot that the disk has no room for returns its room to later appends.
 func TestASnapshotWithoutRoomTakesNone(t *testing.T) {
 	fs := vfs.NewMem(2 << 20)
 	if err := fs.MkdirAll("/d"); err != nil {

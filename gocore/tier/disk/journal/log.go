@@ -10,31 +10,31 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// Log is a log that is open for writing. Its methods may be called from any goroutine. One process at a time has a directory's log open so: who opens it
-// sees to that.
+// Log is a log that is open for writing. Its methods are safe for concurrent use. The caller makes sure that no other process has the directory's log open
+// for writing.
 type Log struct {
 	o Options
 
 	mu      sync.Mutex
 	closed  bool
-	pending *batch // a record has been joined to it: then who joined one writes it
-	number  uint64 // of the newest file there may be
-	last    uint64 // the last batch acknowledged
+	pending *batch // collects records; the first caller in finish writes it
+	number  uint64 // of the newest file that may exist
+	last    uint64 // the last acknowledged batch
 	bytes   int64  // of the files that count
-	files   int    // how many do
-	filler  int64  // of these, bytes that fill up parts of the snapshot
+	files   int    // number of files that count
+	filler  int64  // of bytes: padding of snapshot parts
 
-	writing sync.Mutex // held while something is written
-	file    vfs.File   // nil: the next batch begins a new one
+	writing sync.Mutex // held during a write
+	file    vfs.File   // nil: the next batch begins a new file
 	offset  int64
-	room    int64  // how long the file has been made ahead
-	cramped bool   // there was no room to be made ahead
-	before  int64  // bytes, before the file was made
-	batched bool   // a frame of the batch that is being written may lie somewhere as a whole
-	found   *State // by whoever has opened the log, until that is on the medium for sure; nil: it is
+	room    int64  // end of the preallocated room in the file
+	cramped bool   // preallocation failed
+	before  int64  // value of bytes before the file was created
+	batched bool   // a whole frame of the current batch may be on disk
+	found   *State // state that Read has found, until it is certainly on the medium; then nil
 }
 
-// batch is records that are written together.
+// batch is a set of records that are written together.
 type batch struct {
 	payload []byte
 	counts  []func()
@@ -42,9 +42,9 @@ type batch struct {
 	err     error
 }
 
-// Open makes a log go on behind what Read has found; an empty State begins one. Nothing is written yet: what was found of a log that was not closed is on
-// the medium for sure only when Resume, or anything that writes, has returned without an error. Where State tells of damage, Compact has to come before anything
-// else: a file that is added behind what is broken may change what of it counts.
+// Open continues a log after the state that Read has found; an empty State begins one. It writes nothing. Only after Resume, or any successful write, is
+// the content of a log that was not closed certainly on the medium. If State reports damage, the caller must call Compact first: a new file after a damaged
+// one may change which of its batches count.
 func Open(o Options, from *State) *Log {
 	l := &Log{o: o, number: from.newest, last: from.Last, bytes: from.Bytes, files: from.Files, filler: from.filler, pending: &batch{done: make(chan struct{})}}
 	//mutation:found-batch-not-rewritten
@@ -54,14 +54,14 @@ func Open(o Options, from *State) *Log {
 	return l
 }
 
-// Append puts a record into the next batch and waits until that is on the medium. As soon as it is, counts is called, nil for nothing, before any later
-// record counts and before a snapshot is taken: what it does must be short, and in it no call of the log. After ErrNowhere the record is not there. After
-// another error nobody knows whether it is, until a later one has been acknowledged: then it is not.
+// Append adds a record to the next batch and waits until it is on the medium. Then it calls counts, unless nil, before any later record counts and before a
+// snapshot is taken. counts must be short, and must not call the log. After ErrNowhere the record is not in the log. After another error that is unknown
+// until a later record is acknowledged: then it is not.
 func (l *Log) Append(record []byte, counts func()) error {
 	return l.AppendAll([][]byte{record}, counts)
 }
 
-// AppendAll puts records, in their order, into one batch: after a crash either all of them are there or none.
+// AppendAll adds records, in order, to one batch: after a crash all of them are there or none.
 func (l *Log) AppendAll(records [][]byte, counts func()) error {
 	b, err := l.join(records, counts)
 	if err != nil {
@@ -71,8 +71,8 @@ func (l *Log) AppendAll(records [][]byte, counts func()) error {
 	return b.err
 }
 
-// finish sees to it that a batch is written. Of those who have joined it, the first one that may write writes it for all: handing it to another goroutine
-// would cost a single caller more than the write does.
+// finish makes sure that a batch is written. The first of its callers that gets the lock writes it for all of them: handing it to another goroutine would
+// cost a single caller more than the write does.
 func (l *Log) finish(b *batch) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -83,7 +83,7 @@ func (l *Log) finish(b *batch) {
 	}
 }
 
-// writePending writes the pending batch. The lock of writing is held.
+// writePending writes the pending batch. The caller holds writing.
 func (l *Log) writePending() {
 	l.mu.Lock()
 	b := l.pending
@@ -94,31 +94,31 @@ func (l *Log) writePending() {
 	b.err = l.commit(b)
 }
 
-// errUnfinished is the error of a batch whose writer has panicked.
+// errUnfinished is the error of a batch whose writing goroutine has panicked.
 var errUnfinished = errors.New("the batch was not written to its end")
 
-// Bytes is how long the files are that whoever opens the log has to read.
+// Bytes is the total length of the files that the next opener must read.
 func (l *Log) Bytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes
 }
 
-// Last is the number of the last batch that was acknowledged. Whoever asks is the only one that appends.
+// Last is the number of the last acknowledged batch. Only the one appending goroutine may call it.
 func (l *Log) Last() uint64 {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	return l.last
 }
 
-// Files is how many files whoever opens the log has to read.
+// Files is the number of files that the next opener must read.
 func (l *Log) Files() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.files
 }
 
-// Said is Bytes without those that only fill up parts of a snapshot.
+// Said is Bytes without the padding of snapshot parts.
 func (l *Log) Said() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +153,8 @@ func (l *Log) join(records [][]byte, counts func()) (*batch, error) {
 	return b, nil
 }
 
-// commit writes a batch. If that fails it is tried once more in a new file: what the old one holds of it does not count then. A file that was made in vain is
-// removed. The lock of writing is held.
+// commit writes a batch. If that fails, it retries once in a new file, so that the batch no longer counts in the old one. It removes a file that was
+// created in vain. The caller holds writing.
 func (l *Log) commit(b *batch) error {
 	l.batched = false
 	if err := l.putSomewhere(b.payload); err != nil {
@@ -230,13 +230,13 @@ func (l *Log) writeAt(at int64, kind uint32, sequence uint64, payload []byte) (i
 	return int64(n), err
 }
 
-// leave gives a file up for good. Whatever closing it says, nobody relies on it any more.
+// leave abandons the file. An error of closing does not matter, as no record in it is relied on any more.
 func (l *Log) leave() {
 	_ = l.file.Close()
 	l.file = nil
 }
 
-// scrap gives up a file that was made in vain: nothing was acknowledged in it. Should it stay, or be there again after a crash, it does no harm.
+// scrap abandons and removes a new file without acknowledged records. If the file stays, or reappears after a crash, it does no harm.
 func (l *Log) scrap() {
 	l.leave()
 	_ = l.o.FS.Remove(l.o.path(l.number))
@@ -246,7 +246,7 @@ func (l *Log) scrap() {
 	l.files--
 }
 
-// begin makes a new file the one that is written to, with what more it starts with, once it and its name are on the medium.
+// begin creates the next file with its first frame and, if more is given, further content. It returns when the file and its name are on the medium.
 func (l *Log) begin(b begin, more func() error) error {
 	if err := l.create(); err != nil {
 		return err
@@ -268,7 +268,7 @@ func (l *Log) begin(b begin, more func() error) error {
 	}
 	switch {
 	case err == nil:
-	case complete: // it may be on the medium, and be what a reader finds
+	case complete: // the snapshot may be on the medium and complete for a reader
 		l.leave()
 	default:
 		l.scrap()
@@ -276,7 +276,7 @@ func (l *Log) begin(b begin, more func() error) error {
 	return err
 }
 
-// Begin makes the first file of a log of which there is none, so that who finds none later knows that it was lost.
+// Begin creates the first file of a new log, so that a later opener that finds no file knows that the log was lost.
 func (l *Log) Begin() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -286,16 +286,17 @@ func (l *Log) Begin() error {
 	return l.begin(begin{behind: l.last}, nil)
 }
 
-// Resume brings down what was found of a log that was not closed. Whoever relies on that, or writes over what it does not have, calls Resume before.
+// Resume makes the found content of a log that was not closed durable. It must be called before anything relies on that content or overwrites bytes outside
+// it.
 func (l *Log) Resume() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	return l.resume()
 }
 
-// resume begins a new file. Whoever wrote the last batch may have died before it was synced, or its sync has failed, so that the system shows what is not on
-// the medium, and no other sync brings it there: so the batch is written again, as the new file's first. The file's first frame is written only when the
-// batch has been synced, as from then on the batch does not count in older files.
+// resume begins a new file. The last batch may not be on the medium although the page cache shows it: its writer may have died before the sync, or the sync
+// may have failed, and no further sync writes it. So the batch is written again, as the first of the new file. The file's first frame is written only after
+// a sync of the batch, because from then on the batch no longer counts in older files.
 func (l *Log) resume() error {
 	if l.found == nil {
 		return nil
@@ -333,14 +334,14 @@ func (l *Log) again(batch []byte) error {
 	return err
 }
 
-// create makes a new file the one that is written to.
+// create creates the next file and makes it current.
 func (l *Log) create() error {
 	if l.number >= mostNumber {
 		return ErrExhausted
 	}
 	file, err := l.o.FS.Create(l.o.path(l.number+1), false)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %w", ErrTaken, err) // this log makes a name once: what it wrote behind that file would take the place of that file's batches
+		return fmt.Errorf("%w: %w", ErrTaken, err) // a log creates each name once; batches written after the other process's file would replace that file's batches
 	}
 	l.number++
 	if err != nil {
@@ -354,7 +355,7 @@ func (l *Log) create() error {
 	return nil
 }
 
-// Newest fails when another process has begun a file of the log, or has removed the one that is being written to.
+// Newest fails when another process has begun a file of the log, or has removed the current one.
 func (l *Log) Newest() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -368,9 +369,9 @@ func (l *Log) Newest() error {
 	return nil
 }
 
-// Compact makes the log start anew from a snapshot: what f gives out must be the records of everything that counts, and of nothing else; empty ones are
-// left out. Where it gives nil, a frame ends: what follows shares no block of the medium with what came before.
-// Appends wait meanwhile. Older files are removed. After an error the log holds what it held; files that could not be removed do not count.
+// Compact restarts the log from a snapshot. f must give the records of the whole current state and no others; empty records are skipped. A nil record ends
+// a part: later records share no block of the medium with earlier ones. Appends wait meanwhile. Older files are removed. After an error the log has its
+// earlier content; files that could not be removed do not count.
 func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -383,14 +384,14 @@ func (l *Log) Compact(f func(give func(record []byte) error) error) error {
 	p := parts{log: l}
 	err = l.begin(begin{behind: l.last, snapshot: true}, func() error { return l.snapshot(&p, f) })
 	if err != nil {
-		// Nothing goes behind a file that is not whole but a new one.
+		// After an incomplete file, only a new file may follow.
 		l.mu.Lock()
 		l.bytes = bytes
 		l.mu.Unlock()
 		return errors.Join(err, closeFile(before))
 	}
 	if err := l.o.owns(); err != nil {
-		// The other process has begun its file behind the older ones, without this one, or has read this one and the older ones alike.
+		// The other process has begun its file after the older ones, without this one, or has read this one, which has the same content.
 		l.leave()
 		return errors.Join(err, l.o.FS.Remove(l.o.path(l.number)), closeFile(before))
 	}
@@ -414,10 +415,10 @@ func closeFile(f vfs.File) error {
 	return f.Close()
 }
 
-// Close ends the log behind what has been appended, and says so in it.
+// Close ends the log, with a closed frame after the appended records.
 func (l *Log) Close() error { return l.end(true) }
 
-// Leave ends the log behind what has been appended, and does not say so: whoever reads it has to look for more elsewhere.
+// Leave ends the log without a closed frame: its reader must look for later records elsewhere.
 func (l *Log) Leave() error { return l.end(false) }
 
 func (l *Log) end(said bool) error {
@@ -437,7 +438,7 @@ func (l *Log) end(said bool) error {
 		return nil
 	}
 	if l.o.owns() != nil {
-		return closeFile(l.file) // nothing is written to a directory that is another process's; who asks next is told
+		return closeFile(l.file) // another process owns the directory; the caller's own check reports that
 	}
 	l.giveRoomBack()
 	var err error

@@ -13,12 +13,12 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// A log goes through crash after crash, each at any moment of what the last one was followed by, faults included; nothing that was acknowledged is ever
-// lost, and what has once been read behind a crash stays.
+// A log goes through a series of crashes, each at any moment after the previous one, with faults too. No acknowledged record is ever lost, and a record
+// that was read after a crash stays.
 func TestModelOfCrashes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := disk(t)
-		var kept []string // what has been acknowledged, or found and continued
+		var kept []string // acknowledged records, and those that were found and continued
 		number := 0
 		for range rapid.IntRange(1, 6).Draw(rt, "rounds") {
 			rule := &vfs.Rule{
@@ -27,7 +27,7 @@ func TestModelOfCrashes(t *testing.T) {
 				Short: rapid.Bool().Draw(rt, "short"), ShortBytes: rapid.IntRange(0, 100).Draw(rt, "bytes"),
 			}
 			o := options(vfs.NewFaulty(m, rule))
-			var failed []string // since the last that was acknowledged
+			var failed []string // since the last acknowledged one
 			if state, err := Read(o, func([]byte) error { return nil }); err == nil {
 				l := Open(o, state)
 				for range rapid.IntRange(0, 8).Draw(rt, "appends") {

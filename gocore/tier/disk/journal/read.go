@@ -9,33 +9,34 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// State is what Read has found, for whoever goes on writing.
+// State is the result of Read, and the starting point of the next writer.
 type State struct {
 	Last   uint64 // the last batch that counts; 0: none
 	Damage []Damage
-	// Torn are bytes at the end of the newest file that are no frame: of what was not acknowledged, as far as anybody can tell from damage to the last batch.
+	// Torn is the number of bytes after the last frame of the newest file. They were not acknowledged, unless damage hit the last batch, which looks the
+	// same.
 	Torn   int64
-	Closed bool  // the log was closed behind the last batch
+	Closed bool  // the log was closed after the last batch
 	Bytes  int64 // of the files that count
-	Files  int   // how many do
-	// Shadowed: older files are there beside the snapshot that the log starts from, and it was not closed. Whoever wrote the snapshot may have died before it
-	// was synced, so that the older ones may count after all: who goes on calls Compact before anything else.
+	Files  int   // number of files that count
+	// Shadowed: older files exist beside the snapshot that the log starts from, and the log was not closed. The snapshot's writer may have died before its
+	// sync, so that the older files may count after all. The next writer must call Compact first.
 	Shadowed bool
 	newest   uint64 // file number
-	end      int64  // where the next frame of that file begins; 0: it does not count, or what stands there is no room
-	filler   int64  // bytes of Bytes that fill up parts of the snapshot
+	end      int64  // end of that file's frames; 0: the file does not count, or its next bytes are not free room
+	filler   int64  // of Bytes: padding of snapshot parts
 
-	batch  []byte // payload of the last batch that was found
-	number uint64 // which one that is; 0: it was synced, or there is none
+	batch  []byte // payload of the last batch found
+	number uint64 // its number; 0: it was synced, or there is none
 }
 
-// Read gives all records that count to f, in their order: those of the snapshot, if there is one, and of the batches behind it. It changes nothing. What
-// is damaged or cannot be read is left out and told; an error of f, or of the file system, ends it, and so does a log of which nothing can be read.
+// Read calls f for all records that count, in order: those of the snapshot, if there is one, then those of later batches. It changes nothing. Damaged or
+// unreadable parts are skipped and reported in State. Read fails on an error of f or of the file system, and if nothing of the log can be read.
 func Read(o Options, f func(record []byte) error) (*State, error) {
 	r := &reader{o: o, f: f, state: &State{}}
 	defer r.close()
 	chain, err := r.chain()
-	for tries := 0; errors.Is(err, unix.ENOENT) && tries < again; tries++ { // a writer has started anew meanwhile
+	for tries := 0; errors.Is(err, unix.ENOENT) && tries < again; tries++ { // a writer has compacted the log meanwhile
 		r.close()
 		r.state, r.left = &State{}, nil
 		chain, err = r.chain()
@@ -63,7 +64,7 @@ func Read(o Options, f func(record []byte) error) (*State, error) {
 	return r.state, nil
 }
 
-// again is how often the files are looked for anew.
+// again bounds the repeated listings of the files.
 const again = 100
 
 type reader struct {
@@ -71,7 +72,7 @@ type reader struct {
 	f     func(record []byte) error
 	state *State
 	files []vfs.File
-	left  []opened // files that do not count, the newest first
+	left  []opened // files that do not count, newest first
 }
 
 func (r *reader) close() {
@@ -85,13 +86,13 @@ func (r *reader) close() {
 type opened struct {
 	number uint64
 	begin  begin
-	begun  bool // the first frame is whole
+	begun  bool // the first frame is intact
 	scan   scan
-	end    int64 // where the parts of the snapshot end; 0: there is none, or nothing tells
-	unused int64 // where the room begins that was not used; no frame begins behind it
+	end    int64 // end of the snapshot's parts; 0: there is none, or the end is unknown
+	unused int64 // offset of the unused room; no frame begins after it
 }
 
-// chain are the files that count, oldest first: from the newest one with a whole snapshot on, or all.
+// chain returns the files that count, oldest first: those from the newest one with a complete snapshot on, or all.
 func (r *reader) chain() ([]opened, error) {
 	numbers, err := r.o.files()
 	if err != nil || len(numbers) == 0 {
@@ -117,9 +118,9 @@ func (r *reader) chain() ([]opened, error) {
 	return chain, nil
 }
 
-// look tells whether a file counts: not if its first frame never came down, nor if it was to start from a snapshot that is not whole, as nothing was
-// acknowledged in it. A first frame that is only damaged is made up for by those behind it. Where nothing says any more that the snapshot is whole, that
-// there are no older files does: they are removed only when it is.
+// look tells whether a file counts. It does not if its first frame was never written, or if its snapshot is incomplete, as it has no acknowledged batch
+// then. The frames after a damaged first frame replace its content. If both complete frames are lost, the absence of older files proves that the snapshot
+// is complete: they are removed only then.
 func (r *reader) look(number uint64, oldest bool) (file opened, counts bool, err error) {
 	if file, err = r.open(number); err != nil {
 		return file, false, err
@@ -151,7 +152,7 @@ func (r *reader) look(number uint64, oldest bool) (file opened, counts bool, err
 	switch {
 	case v.found && file.begun:
 	case v.found:
-		r.damage(number, 0, 0, 0, r.why(&s, 0, frameBytes(beginBytes), "the file's first frame is damaged"), true) // what it says follows from what comes behind it
+		r.damage(number, 0, 0, 0, r.why(&s, 0, frameBytes(beginBytes), "the file's first frame is damaged"), true) // the frames after it reveal its content
 		file.begin = v.begin
 	//mutation:snapshot-needs-complete-frame
 	case oldest && v.parts && v.begin.behind > 0:
@@ -182,7 +183,7 @@ func (r *reader) damage(number uint64, offset int64, from, to uint64, why string
 	r.state.Damage = append(r.state.Damage, Damage{File: fileName(number), Offset: offset, From: from, To: to, Why: why, Harmless: harmless})
 }
 
-// why is what is wrong with a range in which no frame is whole.
+// why returns the reason why a range has no complete frame.
 func (r *reader) why(s *scan, from, end int64, damaged string) string {
 	if err := s.failure(from, end); err != nil {
 		return err.Error()
@@ -190,12 +191,12 @@ func (r *reader) why(s *scan, from, end int64, damaged string) string {
 	return damaged
 }
 
-// doubt tells what the newest files may have held that do not count, as nothing in them is whole.
+// doubt reports the possible loss in the newest files that do not count because nothing in them is complete.
 func (r *reader) doubt(chain []opened) error {
 	for _, file := range r.left {
 		s := &file.scan
 		switch {
-		case len(chain) > 0 && file.number < chain[len(chain)-1].number: // a newer one tells what is missing
+		case len(chain) > 0 && file.number < chain[len(chain)-1].number: // a newer file reveals missing batches
 		case s.why != nil && len(chain) == 0:
 			return fmt.Errorf("%s: nothing of it can be read: %w", r.o.path(file.number), s.why)
 		case s.why != nil:
@@ -207,17 +208,17 @@ func (r *reader) doubt(chain []opened) error {
 	return nil
 }
 
-// noLimit is that of the newest file: all its batches count.
+// noLimit is the limit of the newest file: all its batches count.
 const noLimit = 1<<64 - 1
 
-// replay gives out the records of a file, up to the batch of which a newer file says that it is the last one that counts.
+// replay gives the records of a file to f, up to limit, the last batch that counts in it according to the next file.
 func (r *reader) replay(file opened, limit uint64) error {
 	s := &file.scan
 	if !file.begin.snapshot && r.state.Last < file.begin.behind {
 		r.missing(file, 0, file.begin.behind, "no older file has them")
 	}
 	r.state.Last, r.state.Closed = max(r.state.Last, file.begin.behind), false
-	r.state.number = 0 // whoever began this file had seen the last one before it synced
+	r.state.number = 0 // the process that began this file had synced the last batch
 	for r.state.Last < limit || file.begin.snapshot {
 		at := s.offset
 		h, payload, ok, err := s.next()
@@ -248,15 +249,15 @@ func (r *reader) replay(file opened, limit uint64) error {
 	return nil
 }
 
-// ends notes where a file ends behind its frames.
+// ends records the end of the newest file's frames.
 func (r *reader) ends(file opened, at int64) {
 	if file.number == r.state.newest {
 		r.state.end = at
 	}
 }
 
-// past goes on behind what is no frame: to the next one, which tells what is missing, or, in the newest file, to nothing: then it was the torn end of what
-// was not acknowledged. What cannot be read is never taken for that, nor what stands before the end of a snapshot.
+// past skips bytes that are no frame. The next frame reveals which batches are missing. In the newest file, without a next frame, the bytes are the torn
+// end of an unacknowledged batch. Unreadable bytes never count as torn, nor do bytes before the end of a snapshot.
 func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool, err error) {
 	if skipped, err := s.unwritten(&file, at); skipped || err != nil {
 		return skipped, err
@@ -287,17 +288,17 @@ func (r *reader) past(s *scan, file opened, at int64, limit uint64) (again bool,
 	case h.kind == kindClosed:
 		r.missing(file, at, min(h.sequence, limit), why)
 	}
-	first := at == 0 && harmless && told > 0 // what is wrong with the first frame has been told
+	first := at == 0 && harmless && told > 0 // the fault of the first frame has been reported
 	if len(r.state.Damage) == told && !first {
 		r.damage(file.number, at, 0, 0, why, harmless)
 	}
 	return true, nil
 }
 
-// ending notes what stands at the end of the newest file and is no frame.
+// ending records the bytes after the last frame of the newest file.
 func (r *reader) ending(s *scan, file opened, at int64, why string) {
 	switch {
-	case file.end > 0 && at == file.end && file.unused-at == completeBytes && s.failure(at+completeBytes, s.size) == nil: // the second complete stands there, all of it
+	case file.end > 0 && at == file.end && file.unused-at == completeBytes && s.failure(at+completeBytes, s.size) == nil: // the second complete frame is damaged
 		r.damage(file.number, at, 0, 0, why, true)
 	//mutation:unreadable-as-torn-end
 	case s.failure(at, s.size) != nil:
@@ -307,7 +308,7 @@ func (r *reader) ending(s *scan, file opened, at int64, why string) {
 	}
 }
 
-// harmless tells whether no record was in a range in which no frame is whole, but for batches, which are missed by their numbers.
+// harmless tells whether a range without a complete frame has lost no record. Lost batches do not matter here, as their numbers reveal them.
 func (o *opened) harmless(from, end int64) bool {
 	switch {
 	case !o.begin.snapshot:
@@ -318,7 +319,7 @@ func (o *opened) harmless(from, end int64) bool {
 	return end-from == headBytes
 }
 
-// missing notes that batches up to one are not there.
+// missing reports the batches up to a number as missing.
 func (r *reader) missing(file opened, at int64, to uint64, why string) {
 	//mutation:missing-batch-as-torn-end
 	if to != noLimit && to > r.state.Last {
@@ -358,7 +359,7 @@ func (r *reader) frame(file opened, at int64, h head, payload []byte) (done bool
 	return false, err
 }
 
-// part takes a record of a snapshot. Empty ones fill frames up.
+// part takes a record of a snapshot. Empty records are padding.
 func (r *reader) part(record []byte) error {
 	if len(record) == 0 {
 		r.state.filler += RecordHead

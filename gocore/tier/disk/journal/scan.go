@@ -6,15 +6,15 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// scan goes over the frames of a file.
+// scan iterates over the frames of a file.
 type scan struct {
 	*source
 	offset int64
 	at     place
-	hashed int64 // by resync
+	hashed int64 // bytes hashed by resync
 }
 
-// next is the frame at the present offset, if there is a whole one; then it goes on behind it. The payload is good until the file is read again.
+// next returns the frame at the current offset, if it is complete, and advances behind it. The payload is valid until the next read of the file.
 func (s *scan) next() (h head, payload []byte, ok bool, err error) {
 	h, ok, err = s.peek(readAhead)
 	if !ok || err != nil {
@@ -35,7 +35,7 @@ func (s *scan) next() (h head, payload []byte, ok bool, err error) {
 	return h, payload, true, nil
 }
 
-// peek is the head at the present offset. As many bytes are read ahead.
+// peek parses the head at the current offset. ahead is the size of the read-ahead.
 func (s *scan) peek(ahead int) (h head, ok bool, err error) {
 	if s.size-s.offset < headBytes {
 		return h, false, nil
@@ -49,15 +49,15 @@ func (s *scan) peek(ahead int) (h head, ok bool, err error) {
 	return h, ok && frameBytes(h.length) <= s.size-s.offset, nil
 }
 
-// verdict is what the frames behind the first one say of a file.
+// verdict is what the frames after the first one reveal about a file.
 type verdict struct {
-	found bool  // it counts: its snapshot is complete, or something was acknowledged in it
-	parts bool  // there are parts of a snapshot
-	begin begin // what the first frame says, or said
-	end   int64 // where the parts of the snapshot end; 0: nothing tells
+	found bool  // it counts: its snapshot is complete, or a batch in it was acknowledged
+	parts bool  // it has parts of a snapshot
+	begin begin // content of the first frame, read or inferred
+	end   int64 // end of the snapshot's parts; 0: unknown
 }
 
-// verdict goes as far as the first frame that tells whether the file counts; payloads of others are not looked at.
+// verdict reads up to the first frame that decides whether the file counts; it does not verify the payloads of others.
 func (s *scan) verdict() (v verdict, err error) {
 	for {
 		h, ok, err := s.peek(leastRead)
@@ -89,7 +89,7 @@ func (s *scan) verdict() (v verdict, err error) {
 	}
 }
 
-// partsEnd is where the parts end of which the frame at the present offset says that they are complete.
+// partsEnd returns the end of the parts by the complete frame at the current offset.
 func (s *scan) partsEnd() (int64, error) {
 	at := s.offset
 	_, payload, ok, err := s.next()
@@ -99,10 +99,10 @@ func (s *scan) partsEnd() (int64, error) {
 	if end, ok := parseComplete(payload); ok {
 		return end, nil
 	}
-	return at, nil // it stands behind them
+	return at, nil // the frame follows the parts
 }
 
-// resumed tells whether a file's first batch is there and its first frame was never written: see Log.resume.
+// resumed tells whether the file has its first batch, but its first frame was never written: see Log.resume.
 func (s *scan) resumed() (b begin, counts bool, err error) {
 	if zero, err := s.zero(0, completeAt); err != nil || !zero {
 		return b, false, err
@@ -113,7 +113,7 @@ func (s *scan) resumed() (b begin, counts bool, err error) {
 	return begin{behind: h.sequence - 1}, ok && h.kind == kindBatch, err
 }
 
-// unwritten goes on behind a complete that was never written: the other one was, when the writer died.
+// unwritten skips a complete frame that was never written: the writer died when it had written the other one.
 func (s *scan) unwritten(file *opened, at int64) (skipped bool, err error) {
 	if !file.begin.snapshot || at != completeAt && (file.end == 0 || at != file.end) {
 		return false, nil
@@ -137,7 +137,7 @@ func (s *scan) zero(at int64, n int) (bool, error) {
 	return true, err
 }
 
-// resync looks for the next frame that is wanted, and stops at it, or else at the end.
+// resync advances to the next wanted frame, or to the end.
 func (s *scan) resync(wanted func(h head) bool) (head, bool, error) {
 	for at := s.offset + grain; s.size-at >= headBytes; {
 		if _, err := s.bytes(at, headBytes, readAhead); err != nil {
@@ -157,7 +157,7 @@ func (s *scan) resync(wanted func(h head) bool) (head, bool, error) {
 	return head{}, false, nil
 }
 
-// nextMagic is how far behind the beginning of p a frame may begin, or how much of p need not be looked at any more.
+// nextMagic returns the offset in p of the next possible frame; without one, the number of bytes that were searched.
 func nextMagic(p []byte) (skipped int, found bool) {
 	i := 0
 	for ; i+4 <= len(p); i += grain {
@@ -168,7 +168,7 @@ func nextMagic(p []byte) (skipped int, found bool) {
 	return i, false
 }
 
-// try stops at an offset if there is a whole frame that is wanted. Who forges heads does not make it hash more than the file twice.
+// try stops at an offset if a complete wanted frame is there. The limit on hashed bytes keeps forged heads from making it hash more than twice the file.
 func (s *scan) try(offset int64, wanted func(h head) bool) (head, bool, error) {
 	s.offset = offset
 	h, ok, err := s.peek(readAhead)

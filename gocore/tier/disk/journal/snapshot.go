@@ -8,19 +8,19 @@ import (
 	"velocpy/gocore/base/killpoint"
 )
 
-// The parts of a snapshot fill blocks of the medium: no two of them share one, so that damage to a block costs the records of one part.
+// The parts of a snapshot fill whole blocks of the medium. No two parts share a block, so damage to a block costs the records of one part.
 const (
 	block = 4 << 10
-	part  = 2 * block // bytes of a part, its head included, unless one record needs more
+	part  = 2 * block // bytes of a part with its head, unless one record needs more
 
-	// SnapshotRecord is the longest record that does not make a part longer than the others.
+	// SnapshotRecord is the longest record that fits a part of the usual length.
 	SnapshotRecord = part - headBytes - RecordHead
 
-	// SnapshotRoom bounds what a snapshot of few records takes beside them.
+	// SnapshotRoom bounds the overhead of a snapshot of few records.
 	SnapshotRoom = 4 * block
 )
 
-// snapshot writes what f gives out as the parts of a snapshot, syncs them, and says twice that they are complete: in the room before them, and behind them.
+// snapshot writes the records of f as parts, syncs them, and writes both complete frames: in the reserved room before the parts, and after them.
 func (l *Log) snapshot(p *parts, f func(give func(record []byte) error) error) error {
 	l.offset = partsAt
 	err := f(p.give)
@@ -31,7 +31,7 @@ func (l *Log) snapshot(p *parts, f func(give func(record []byte) error) error) e
 	if err == nil {
 		err = l.file.Sync()
 	}
-	if err != nil { // what is there of it may be all that the disk had; later, when it may have been said that it is complete, nothing is taken away any more
+	if err != nil { // the parts may have filled the disk; once a complete frame may be written, the file is never truncated
 		return errors.Join(err, l.file.Truncate(0))
 	}
 	end := binary.LittleEndian.AppendUint64(nil, uint64(l.offset))
@@ -43,21 +43,21 @@ func (l *Log) snapshot(p *parts, f func(give func(record []byte) error) error) e
 	return err
 }
 
-// parts gathers records until they fill a part, and parts until they are worth a write.
+// parts collects records into parts, and parts into large writes.
 type parts struct {
 	log     *Log
 	payload []byte
-	frames  []byte // not yet written, from log.offset on
+	frames  []byte // not yet written; they begin at log.offset
 	filler  int64  // bytes of empty records
 }
 
-// written is how many bytes of parts are written at once, about.
+// written is the approximate size of a write of parts.
 const written = 1 << 20
 
-// end is where the next part begins.
+// end is the offset of the next part.
 func (p *parts) end() int64 { return p.log.offset + int64(len(p.frames)) }
 
-// room is how many bytes of records the next part has room for.
+// room is the number of bytes for records in the next part.
 func (p *parts) room() int { return int(part - p.end()%block - headBytes) }
 
 func (p *parts) give(record []byte) error {
@@ -79,7 +79,7 @@ func (p *parts) give(record []byte) error {
 	return nil
 }
 
-// fill ends a part, filled up with empty records to the end of its last block.
+// fill ends a part, padded with empty records to the end of its last block.
 func (p *parts) fill() error {
 	if len(p.payload) == 0 {
 		return nil

@@ -9,16 +9,16 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// source reads a file through a window. Ranges that the medium refuses read as zeroes, and are noted.
+// source reads a file through a window. Ranges that the medium refuses to read count as zeros, and are recorded.
 type source struct {
 	file   vfs.File
 	size   int64
-	window []byte // what was read last
-	from   int64  // where in the file the window begins
+	window []byte // the last bytes read
+	from   int64  // offset of the window in the file
 
-	failed []gap // ranges that cannot be read
+	failed []gap // unreadable ranges
 	why    error // the first error of these
-	probes int   // reads that failed so far
+	probes int   // failed reads so far
 }
 
 // gap is a range of a file.
@@ -26,15 +26,15 @@ type gap struct{ from, end int64 }
 
 const (
 	readAhead  = 1 << 20
-	leastRead  = 4 << 10 // reads begin at multiples of it
+	leastRead  = 4 << 10 // alignment of reads
 	mediumUnit = 512     // the smallest unit that a medium refuses
 
-	// mostProbes bounds the reads that may fail before what fails is given up as it was asked for: a failing disk takes seconds for each.
+	// mostProbes bounds the failing reads. Then a failing range is given up whole: a failing disk takes seconds for each read.
 	mostProbes = 1000
 )
 
-// bytes gives n bytes from an offset on, or fewer where the file ends before, until the next call. If they are not in the window, it is filled with them and
-// with what follows, as many bytes as ahead says in all.
+// bytes returns n bytes from an offset, or fewer at the end of the file; they are valid until the next call. On a miss it fills the window with at least
+// ahead bytes from the offset.
 func (s *source) bytes(off int64, n, ahead int) ([]byte, error) {
 	end := min(off+int64(n), s.size)
 	if off >= end {
@@ -48,7 +48,7 @@ func (s *source) bytes(off int64, n, ahead int) ([]byte, error) {
 	return s.window[off-s.from : end-s.from], nil
 }
 
-// rest is what the window holds from an offset on.
+// rest returns the bytes in the window from an offset on.
 func (s *source) rest(off int64) []byte {
 	if off < s.from || off >= s.from+int64(len(s.window)) {
 		return nil
@@ -71,7 +71,7 @@ func (s *source) fill(from, end int64) error {
 	return err
 }
 
-// read fills p. What cannot be read at once is read in smaller and smaller parts, down to the medium's unit.
+// read fills p. It splits a failing range into smaller and smaller parts, down to the medium's unit.
 func (s *source) read(p []byte, off int64, unit int) error {
 	end := off + int64(len(p))
 	if slices.ContainsFunc(s.failed, func(g gap) bool { return g.from <= off && end <= g.end }) {
@@ -80,7 +80,7 @@ func (s *source) read(p []byte, off int64, unit int) error {
 	}
 	n, err := s.file.ReadAt(p, off)
 	switch {
-	case errors.Is(err, io.EOF): // the file has become shorter
+	case errors.Is(err, io.EOF): // the file was truncated meanwhile
 		clear(p[n:])
 		return nil
 	//mutation:unreadable-ends-reading
@@ -123,7 +123,7 @@ func (s *source) fail(g gap, err error) {
 	s.failed = append(s.failed, g)
 }
 
-// failure tells why a range could not be read, if any part of it could not.
+// failure returns why a part of a range could not be read; nil: all was read.
 func (s *source) failure(from, end int64) error {
 	for _, g := range s.failed {
 		if g.from < end && from < g.end {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unchanged tells whether the log is as it was when it was read. It costs little: a writer begins a file, or writes where the frames of the newest one have
-// ended.
+// Unchanged tells whether the log is as it was when it was read. It is cheap: a writer either begins a file, or writes at the end of the newest file's
+// frames.
 func (s *State) Unchanged(o Options) (bool, error) {
 	numbers, err := o.files()
 	if err != nil || len(numbers) == 0 || numbers[len(numbers)-1] != s.newest || s.end == 0 {

@@ -16,7 +16,7 @@ import (
 
 const (
 	benchBytes  = 1 << 30
-	benchObject = 64 << 20 // what the engine writes at once
+	benchObject = 64 << 20 // size of one write of the engine
 )
 
 func mapped(b *testing.B, n int64) []byte {
@@ -65,8 +65,8 @@ func transfers(b *testing.B, call func(off int64, p []byte) error, buf []byte) {
 	}
 }
 
-// BenchmarkSustained writes and reads 1 GiB through the space, in turns with the raw file: first
-// writes into new files, rewrites, reads. Medians, and the ratio to the best raw way.
+// BenchmarkSustained writes and reads 1 GiB through the space, alternating with the raw file: first writes into new files, rewrites, reads. It reports
+// medians, and the ratio to the best raw variant.
 func BenchmarkSustained(b *testing.B) {
 	dir := b.TempDir()
 	buf := mapped(b, benchObject+Block)

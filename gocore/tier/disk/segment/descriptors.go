@@ -11,27 +11,27 @@ import (
 	"go.uber.org/atomic"
 )
 
-// DefaultOpenFiles is how many named files are open at most, but for those in use and those with writes that no sync has followed: a store of some
-// terabytes has thousands of them, and a process may have no more than 1024 descriptors.
+// DefaultOpenFiles limits the open named files, apart from those in use and those with unsynced writes. A store of some terabytes has thousands of files,
+// and a process may have no more than 1024 descriptors.
 const DefaultOpenFiles = 64
 
-// shelf is the set of named files that are open. Of a lock of a segment and its lock, that of the segment is taken first.
+// shelf is the set of open named files. Lock order: the mu of a segment before that of the shelf.
 type shelf struct {
 	mu   sync.Mutex
 	open map[*segment]struct{}
 	uses atomic.Int64
 }
 
-// handling is what a segment knows of the use of its file. The segment's lock guards it, but for used.
+// handling tracks the use of a segment's file. The segment's mu guards it, except for used.
 type handling struct {
-	pins   int          // transfers and syncs under way
-	writes int64        // begun and ended
-	synced int64        // the writes that a sync has followed
-	before bool         // the file was open before: its name has been looked after
-	used   atomic.Int64 // when, by the shelf's count
+	pins   int          // transfers and syncs in flight
+	writes int64        // begun and ended writes
+	synced int64        // value of writes at the last successful sync
+	before bool         // the file was open before: the sync of its name is already tracked
+	used   atomic.Int64 // time of the last use, by the shelf's counter
 }
 
-// hold counts a use of the file, which is open. The segment's lock is held.
+// hold counts a use of the open file. The caller holds g.mu.
 func (g *segment) hold(s *Space, dir direction) vfs.File {
 	g.pins++
 	if dir == write {
@@ -47,14 +47,14 @@ func (g *segment) release(dir direction) {
 	defer g.mu.Unlock()
 	g.pins--
 	if dir == write {
-		g.writes++ // a sync since it began may not have seen all of it
+		g.writes++ // a sync that began before may have missed a part of it
 	}
 }
 
-// shelve notes that a file was opened, and closes those that were not used for the longest time when there are too many. The segment's lock is held.
+// shelve records that a file was opened, and closes the least recently used ones if too many are open. The caller holds g.mu.
 func (s *Space) shelve(g *segment) {
 	if !s.opt.Named {
-		return // a scratch file goes with its descriptor
+		return // a scratch file vanishes with its descriptor
 	}
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
@@ -76,9 +76,9 @@ func (s *Space) shelve(g *segment) {
 	}
 }
 
-// putDown closes the file if nothing needs it. A file with writes stays open until they are synced: the descriptor is told of a write that fails.
+// putDown closes the file if it is not needed. A file with unsynced writes stays open, as its descriptor reports a failed write-back.
 func (g *segment) putDown() bool {
-	if !g.mu.TryLock() { // another lock of the same kind is held
+	if !g.mu.TryLock() { // the caller holds another segment's mu
 		return false
 	}
 	defer g.mu.Unlock()
@@ -86,7 +86,7 @@ func (g *segment) putDown() bool {
 		return false
 	}
 	if g.file != nil {
-		_ = g.file.Close() // nothing is lost with it: what was written has been synced
+		_ = g.file.Close() // all its writes have been synced
 		g.file, g.before = nil, true
 	}
 	return true

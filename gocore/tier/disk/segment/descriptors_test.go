@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/base/vfs"
 )
 
-// A space of many files has a few of them open, for reads and for writes that were synced, whatever the order; no bytes get lost on the way.
+// A space of many files keeps only a few open, for reads and for synced writes, in any order, and loses no bytes.
 func TestFewFilesAreOpen(t *testing.T) {
 	const files, length, most, workers = 60, 64 << 10, 5, 4
 	fs := vfs.NewMem(64 << 20)
@@ -47,7 +47,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 		}
 		few(0)
 	}
-	for number := range int64(2 * most) { // writes that are not synced keep their files open, so that their errors reach the sync
+	for number := range int64(2 * most) { // unsynced writes keep their files open, so that their errors reach the sync
 		if err := s.Write(number*length, content(number)); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 		}()
 	}
 	busy.Wait()
-	for number := range int64(files) { // each opening closes one, so that those that were busy go too
+	for number := range int64(files) { // each open closes another file, including those that were busy before
 		if err := s.Read(number*length, make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestFewFilesAreOpen(t *testing.T) {
 	}
 }
 
-// What a catalog promises is looked for before memory is mapped for it: ranges that the files do not have are refused.
+// Holds refuses ranges that the files do not have, before memory is mapped for them.
 func TestHolds(t *testing.T) {
 	const length = 64 << 10
 	fs := vfs.NewMem(64 << 20)

@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SegmentBytes is how long a segment is.
+// SegmentBytes is the length of a segment.
 func (s *Space) SegmentBytes() int64 { return s.opt.SegmentBytes }
 
-// Limit makes a segment's file take no room behind an offset in it; there is none at first. What lies behind already stays.
+// Limit stops a segment's file from allocating room beyond an offset; there is no limit at first. Room that is already allocated stays.
 func (s *Space) Limit(number, bytes int64) {
 	s.files.Lock()
 	defer s.files.Unlock()
 	s.numbered(number).limit.Store(bytes)
 }
 
-// Discard removes the file of a segment in which nothing lies, and closes it. The next write begins another file, of which no sync has failed. No other call
-// may concern the segment meanwhile.
+// Discard closes and removes the file of an empty segment. The next write begins a new file, without a failed sync. The caller must not run other calls on
+// the segment meanwhile.
 func (s *Space) Discard(number int64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -32,16 +32,16 @@ func (s *Space) Discard(number int64) error {
 		return err
 	}
 	if g.file != nil {
-		_ = g.file.Close() // nothing in it counts
+		_ = g.file.Close() // nothing in it is needed
 	}
 	g.had, g.top = 0, 0
 	g.file, g.allocated, g.unnamed, g.suspect, g.bare, g.unproven = nil, 0, false, nil, false, nil
 	g.index, g.commits, g.created, g.discards = indexUse{}, false, false, g.discards+1
-	g.before, g.synced = false, g.writes // the next file is another one: its name has not been synced
+	g.before, g.synced = false, g.writes // the next file's name has not been synced
 	return nil
 }
 
-// Punch gives the file system the room of a range back that lies in one segment, and that nothing counts on.
+// Punch returns the room of an unused range to the file system. The range must be in one segment.
 func (s *Space) Punch(off, n int64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -54,11 +54,11 @@ func (s *Space) Punch(off, n int64) error {
 	if g.file == nil {
 		return nil
 	}
-	g.allocated = min(g.allocated, off-g.start) // what is written there later is given room first
+	g.allocated = min(g.allocated, off-g.start) // later writes there allocate room first
 	return g.file.PunchHole(off-g.start, n)
 }
 
-// Held is how many bytes the file of a segment takes from the file system, but for its index and its commit area.
+// Held is the number of bytes that the file of a segment takes from the file system, without its index and its commit area.
 func (s *Space) Held(number int64) (int64, error) {
 	g := s.lookUp(number)
 	info, err := s.opt.FS.Stat(s.name(g))
@@ -67,14 +67,14 @@ func (s *Space) Held(number int64) (int64, error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before := g.index.ends[0] + g.index.ends[1] // where nobody has looked yet, as if all were data
+	before := g.index.ends[0] + g.index.ends[1] // an index that has not been read counts as data
 	if g.commits {
 		before += s.opt.Commits
 	}
 	return max(info.Held-before, 0), err
 }
 
-// name is that of a named segment's file.
+// name is the path of a named segment's file.
 func (s *Space) name(g *segment) string {
 	return filepath.Join(s.opt.Dir, FileName(uint64(g.number)+1))
 }

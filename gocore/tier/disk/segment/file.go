@@ -14,10 +14,10 @@ import (
 
 const filePrefix = "data-"
 
-// FileName is the name of a named file. Numbers begin at 1: that of the file with the byte at offset off is off/SegmentBytes + 1.
+// FileName is the name of a named file. Numbers begin at 1: the file with the byte at offset off has the number off/SegmentBytes + 1.
 func FileName(number uint64) string { return fmt.Sprintf("%s%016x", filePrefix, number) }
 
-// FileNumber is that of a named file; false if the name is another's.
+// FileNumber is the inverse of FileName; false if name is not a data file's.
 func FileNumber(name string) (number uint64, ok bool) {
 	if _, err := fmt.Sscanf(strings.TrimPrefix(name, filePrefix), "%016x", &number); err != nil {
 		return 0, false
@@ -32,37 +32,37 @@ type segment struct {
 
 	mu        sync.Mutex
 	handling           // of the file
-	file      vfs.File // nil until somebody needs it
-	allocated int64    // by this process
-	had       int64    // where what counts ended when the space was opened
-	top       int64    // where what this process has written ends
+	file      vfs.File // nil until its first use
+	allocated int64    // end of the room that this process has allocated
+	had       int64    // end of the used part when the space was opened
+	top       int64    // end of the part that this process has written
 	unnamed   bool     // the directory has not been synced since the file was created
-	suspect   error    // a sync failed: of what was written since the last one that did not, nobody knows what is on the medium
-	bare      bool     // this space has created the file, and its head is to be written before anything else
+	suspect   error    // a sync failed: it is unknown which writes since the last successful one are on the medium
+	bare      bool     // this space has created the file, and must write its head before anything else
 	index     indexUse
-	commits   bool  // this space has given the commit area its room
+	commits   bool  // this space has allocated the commit area
 	created   bool  // this space has created the file
-	discards  int64 // of files
-	unproven  error // why the head does not prove that the file is the store's; nil: it does, or there is none
+	discards  int64 // number of discarded files
+	unproven  error // why the head does not prove that the file is the store's; nil: it does, or files have no heads
 
-	limit atomic.Int64 // the file takes no room behind it
+	limit atomic.Int64 // no room is allocated beyond this offset
 }
 
-// segment returns the one that holds the byte at off.
+// segment returns the segment with the byte at off.
 func (s *Space) segment(off int64) *segment {
 	s.files.Lock()
 	defer s.files.Unlock()
 	return s.numbered(off / s.opt.SegmentBytes)
 }
 
-// lookUp is the segment of a number.
+// lookUp returns a segment by its number.
 func (s *Space) lookUp(number int64) *segment {
 	s.files.Lock()
 	defer s.files.Unlock()
 	return s.numbered(number)
 }
 
-// numbered is the segment of a number. The lock of files is held.
+// numbered returns a segment by its number. The caller holds files.
 func (s *Space) numbered(number int64) *segment {
 	g := s.segments[number]
 	if g == nil {
@@ -73,10 +73,11 @@ func (s *Space) numbered(number int64) *segment {
 	return g
 }
 
-// length is how long the segment's file is to be.
+// length is the final length of the segment's file.
 func (s *Space) length(g *segment) int64 { return min(g.limit.Load(), s.Capacity()-g.start) }
 
-// open returns the file for a transfer, which releases it; for a write it is made if there is none, and has room for it. The transfer writes up to ahead there.
+// open returns the file for a transfer, which must release it. For a write, it creates a missing file and allocates room. The transfer writes up to ahead
+// in this segment.
 func (g *segment) open(s *Space, dir direction, off, n, ahead int64) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +101,7 @@ func (g *segment) open(s *Space, dir direction, off, n, ahead int64) (vfs.File, 
 	return g.hold(s, dir), nil
 }
 
-// ready sees to it that the file is open, for a write also that there is one, and that it may be written to. The segment's lock is held.
+// ready opens the file. For a write, it also creates a missing file, and verifies that writes are allowed. The caller holds g.mu.
 func (g *segment) ready(s *Space, dir direction) error {
 	if dir == write && s.opt.ReadOnly {
 		return fmt.Errorf("the space is open for reading only: %w", unix.EROFS)
@@ -134,7 +135,7 @@ func (g *segment) find(s *Space, create bool) (err error) {
 	file, err := o.FS.Open(name, !o.ReadOnly, o.Direct)
 	switch {
 	case err == nil:
-		g.unnamed = !o.ReadOnly // whoever created it may have died before he synced the directory
+		g.unnamed = !o.ReadOnly // its creator may have died before it synced the directory
 		return g.own(s, file)
 	case !errors.Is(err, unix.ENOENT):
 		return err
@@ -149,20 +150,20 @@ func (g *segment) find(s *Space, create bool) (err error) {
 	return nil
 }
 
-// Segments are the numbers of the segments that a range lies in: from first on, below end.
+// Segments returns the numbers of the segments that a range overlaps: from first on, below end.
 func (s *Space) Segments(off, n int64) (first, end int64) {
 	return off / s.opt.SegmentBytes, (off+max(n, 1)-1)/s.opt.SegmentBytes + 1
 }
 
-// Range is where a segment lies in the space.
+// Range returns the range of a segment in the space.
 func (s *Space) Range(number int64) (from, end int64) {
 	from = number * s.opt.SegmentBytes
 	return from, from + s.opt.SegmentBytes
 }
 
-// Sync returns when everything that was written to a segment of named files before the call is on the medium, and the file's name too. After an
-// error nobody knows what of it is, and later calls fail as well: what was written must be written again, to another segment, or to this one after
-// Discard. One call at a time for a segment.
+// Sync returns when all earlier writes to a segment of named files, and the file's name, are on the medium. After an error it is unknown which of them are,
+// and later calls fail as well. The caller must then write the bytes again, to another segment, or to this one after Discard. Calls for one segment must
+// not overlap.
 func (s *Space) Sync(number int64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -181,7 +182,7 @@ func (s *Space) Sync(number int64) error {
 		return suspect
 	}
 	if file == nil {
-		return nil // nothing was written since the last one
+		return nil // no writes since the last sync
 	}
 	//mutation:data-sync-retried
 	err := file.Sync()

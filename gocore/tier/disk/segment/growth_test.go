@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counted is a disk that counts requests for room, and a space on it.
+// counted is a disk that counts allocations, with a space on it.
 func counted(t *testing.T, disk, segmentBytes int64, named bool) (*vfs.Mem, *vfs.Rule, *Space) {
 	t.Helper()
 	fsys, o := scarce(t, disk)
@@ -32,7 +32,7 @@ func TestAFileBeginsSmall(t *testing.T) {
 	}
 }
 
-// Files that a stream fills are whole, and have asked for room a few times; each time they had at most as much again as was written.
+// Files that a stream fills are completely allocated, in a few steps. No step allocates more than was already written.
 func TestAStreamFillsWholeFiles(t *testing.T) {
 	const file, files, step = 32 << 20, 3, 64 << 10
 	for _, named := range []bool{true, false} {
@@ -65,7 +65,7 @@ func TestAStreamFillsWholeFiles(t *testing.T) {
 	}
 }
 
-// A large transfer asks once for the room of all its pieces.
+// A large transfer allocates room for all its pieces at once.
 func TestALargeTransferAsksForRoomOnce(t *testing.T) {
 	fsys, calls, s := counted(t, 1<<30, 0, true)
 	if err := s.Write(0, random(buffer(90<<20, 0))); err != nil {
@@ -76,7 +76,7 @@ func TestALargeTransferAsksForRoomOnce(t *testing.T) {
 	}
 }
 
-// A quota of which nobody says how much is left is found before what is to be left of it is taken, wherever a file stands then.
+// A quota of unknown size is detected before the reserve is used up, whatever the state of the file is then.
 func TestAQuotaIsFoundBeforeItIsUsedUp(t *testing.T) {
 	const left, step = 4 << 20, 256 << 10
 	for disk := int64(9 << 20); disk < 25<<20; disk += 5 << 20 {

@@ -12,13 +12,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// The head of a named file says which store the file belongs to, and which number it has there. Files get mixed up where directories are copied or renamed while a
-// store is in use: without heads, the bytes of one store are read as those of another.
+// The head of a named file names the store that the file belongs to, and its number there. Files get mixed up when directories are copied or renamed while
+// a store is in use: without heads, a reader would take the bytes of one store for those of another.
 
-// HeadBytes is how long a head is. The byte at offset x of a segment lies at HeadBytes + x of its file, and behind the index too where there is one.
+// HeadBytes is the length of a head. The byte at offset x of a segment is at HeadBytes + x of its file, plus the lengths of index and commit area if there
+// are any.
 const HeadBytes = Block
 
-// Heads of version 2 have the length of an index behind what those of version 1 say.
+// Heads of version 2 have the length of the index after the fields of version 1.
 const (
 	headMagic  = "VELOCDAT"
 	headSummed = 48 // bytes of a head of version 1 that its checksum covers
@@ -26,21 +27,21 @@ const (
 )
 
 var (
-	// ErrForeign: a file has the whole head of another store, or of another file of this store. Nothing in it is read or written.
+	// ErrForeign: a file has the intact head of another store, or of another file of this store. It is neither read nor written.
 	ErrForeign = errors.New("a data file of another store, or of another number")
-	// ErrHead: the head of a file is damaged or was never written, so that it does not say which store the file belongs to.
+	// ErrHead: the head of a file is damaged or was never written, so that the store of the file is unknown.
 	ErrHead = errors.New("the data file does not say which store it belongs to")
 )
 
-// Head is what the head of a file says.
+// Head is the content of a file's head.
 type Head struct {
 	Store        [16]byte
-	Number       uint64 // of the file, from 1 on
+	Number       uint64 // of the file, from 1
 	SegmentBytes int64
-	Index        int64 // bytes of the index and of the commit area behind it; 0: there is neither
+	Index        int64 // bytes of the index and of the commit area after it; 0: neither exists
 }
 
-// version is that of the head, and how many bytes of it its checksum covers.
+// version returns the version of the head, and the number of bytes that its checksum covers.
 func (h *Head) version() (version uint32, summed int) {
 	if h.Index == 0 {
 		return 1, headSummed
@@ -62,7 +63,7 @@ func (h *Head) fill(p []byte) {
 	binary.LittleEndian.PutUint64(p[summed:], xxh3.Hash(p[:summed]))
 }
 
-// ParseHead reads a head of any store; false if it is damaged, or none.
+// ParseHead decodes the head of any store; false if p is not an intact head.
 func ParseHead(p []byte) (h Head, version uint32, ok bool) {
 	version = binary.LittleEndian.Uint32(p[8:])
 	summed := headSummed
@@ -80,7 +81,7 @@ func ParseHead(p []byte) (h Head, version uint32, ok bool) {
 	return h, version, true
 }
 
-// compare returns nil for the bytes of this head, ErrForeign for those of another whole one, and ErrHead for others.
+// compare returns nil if p is this head, ErrForeign if it is another intact one, and ErrHead otherwise.
 func (h *Head) compare(p []byte) error {
 	if !slices.ContainsFunc(p, func(b byte) bool { return b != 0 }) {
 		return fmt.Errorf("%w: its head was never written", ErrHead)
@@ -101,8 +102,8 @@ func (h *Head) compare(p []byte) error {
 	return nil
 }
 
-// look reads the head of a file into buf and compares it. The error wraps ErrForeign or ErrHead unless the head is this one or the read failed otherwise than by
-// the medium. The address of buf suits direct I/O where the file has that.
+// look reads the head of a file into buf and compares it. The error wraps ErrForeign or ErrHead; other errors are failed reads that are not the medium's.
+// If the file uses direct I/O, buf has a suitable address.
 func (h *Head) look(file vfs.File, buf []byte) error {
 	p := buf[:HeadBytes]
 	n, err := file.ReadAt(p, 0)
@@ -124,7 +125,7 @@ func (h *Head) put(file vfs.File, buf []byte) error {
 	return whole(n, len(p), err)
 }
 
-// Look compares the head of a file. The error wraps ErrForeign or ErrHead, or is that of opening or reading.
+// Look verifies the head of a file. The error wraps ErrForeign or ErrHead, or is an error of opening or reading.
 func (h *Head) Look(fs vfs.FS, name string) (err error) {
 	file, err := fs.Open(name, false, false)
 	if err != nil {
@@ -134,7 +135,7 @@ func (h *Head) Look(fs vfs.FS, name string) (err error) {
 	return h.look(file, make([]byte, HeadBytes))
 }
 
-// Restore writes the head of a file again and syncs it. It fails with ErrForeign where there is the whole head of another file.
+// Restore rewrites the head of a file and syncs it. It fails with ErrForeign if the file has the intact head of another file.
 func (h *Head) Restore(fs vfs.FS, name string) (err error) {
 	file, err := fs.Open(name, true, false)
 	if err != nil {
@@ -151,12 +152,12 @@ func (h *Head) Restore(fs vfs.FS, name string) (err error) {
 	return file.Sync()
 }
 
-// head is that of a segment's file.
+// head returns the expected head of a segment's file.
 func (s *Space) head(g *segment) *Head {
 	return &Head{Store: *s.opt.Store, Number: uint64(g.number) + 1, SegmentBytes: s.opt.SegmentBytes, Index: s.opt.Index + s.opt.Commits}
 }
 
-// own makes a named file that was opened the segment's, unless it is a foreign one. The segment's lock is held.
+// own adopts an opened named file for the segment, unless the file is foreign. The caller holds g.mu.
 func (g *segment) own(s *Space, file vfs.File) error {
 	if s.opt.Store != nil {
 		buf := s.bounce.take()
@@ -171,7 +172,7 @@ func (g *segment) own(s *Space, file vfs.File) error {
 	return nil
 }
 
-// behindFront is a named file without what stands before its segment, if there is anything.
+// behindFront returns a named file as seen from its segment: without head, index and commit area.
 func (s *Space) behindFront(file vfs.File) vfs.File {
 	if s.opt.Store == nil {
 		return file
@@ -179,14 +180,14 @@ func (s *Space) behindFront(file vfs.File) vfs.File {
 	return Behind(file, HeadBytes+s.opt.Index+s.opt.Commits)
 }
 
-// writeHead writes the head of a file that this space has made, before the first bytes of the segment. The sync that brings those down brings the head down. The
-// segment's lock is held.
+// writeHead writes the head of a file that this space has created, before the first bytes of the segment. One sync makes both durable. The caller holds
+// g.mu.
 func (g *segment) writeHead(s *Space) error {
 	//mutation:head-not-written
 	if !g.bare {
 		return nil
 	}
-	g.writes++ // the file stays open until a sync has followed
+	g.writes++ // keeps the file open until the next sync
 	buf := s.bounce.take()
 	defer s.bounce.give(buf)
 	if err := s.head(g).put(g.file.(headed).File, buf); err != nil {
@@ -196,10 +197,10 @@ func (g *segment) writeHead(s *Space) error {
 	return nil
 }
 
-// Proves returns nil if the files of a range say that they are this store's, or have no heads, and an error that wraps ErrHead if one has a head that is damaged
-// or missing. A medium that does not give the head counts as proof: files that were mixed up are readable. Bytes that no checksum proves are not to be used without.
+// Proves returns nil if the heads of a range's files name this store, or files have no heads. The error wraps ErrHead if a head is damaged or missing. An
+// unreadable head counts as proof, as files that were mixed up are readable. Bytes without a checksum must not be used unless Proves returns nil.
 func (s *Space) Proves(off, n int64) error {
-	if s.opt.Store == nil || n == 0 { // of nothing there is nothing to prove, and the file need not be there
+	if s.opt.Store == nil || n == 0 { // an empty range needs no proof, and its file need not exist
 		return nil
 	}
 	for first, end := s.Segments(off, n); first < end; first++ {
@@ -229,7 +230,7 @@ func (s *Space) proves(number int64) error {
 	return fmt.Errorf("%s in %s: %w", FileName(uint64(number)+1), s.opt.Dir, g.unproven)
 }
 
-// Behind is a file without what stands before its segment: offsets and sizes are those of the segment in it.
+// Behind returns a view of a file without the first front bytes: offsets and sizes are those of the segment.
 func Behind(file vfs.File, front int64) vfs.File { return headed{file, front} }
 
 type headed struct {
@@ -242,7 +243,7 @@ func (f headed) WriteAt(p []byte, off int64) (int, error) { return f.File.WriteA
 func (f headed) PunchHole(off, n int64) error             { return f.File.PunchHole(off+f.front, n) }
 func (f headed) Truncate(size int64) error                { return f.File.Truncate(size + f.front) }
 
-// Allocate gives the head its room together with the beginning of the segment: without an index between them, the file lies in one piece.
+// Allocate allocates the head together with the beginning of the segment. Without an index between them, the file is contiguous.
 func (f headed) Allocate(off, n int64) error {
 	switch {
 	case off > 0:

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withHeads is a space in a directory in memory whose files have heads.
+// withHeads is a space in an in-memory directory whose files have heads.
 func withHeads(t *testing.T, disk int64, store byte) (*vfs.Mem, Options) {
 	t.Helper()
 	fsys, o := scarce(t, disk)
@@ -19,7 +19,7 @@ func withHeads(t *testing.T, disk int64, store byte) (*vfs.Mem, Options) {
 	return fsys, o
 }
 
-// mustHave reads a range that has to be p, and is proved to be the store's.
+// mustHave reads a range that must equal p, and must be proved to be the store's.
 func mustHave(t *testing.T, s *Space, off int64, p []byte) {
 	t.Helper()
 	got := buffer(len(p), 0)
@@ -35,7 +35,7 @@ func mustClose(t *testing.T, s *Space) {
 	}
 }
 
-// The bytes of a segment lie behind its head; they are found again, by offsets in the segment, whatever the alignment.
+// The bytes of a segment follow its head. Reads find them by offsets in the segment, whatever the alignment.
 func TestBytesLieBehindTheHead(t *testing.T) {
 	fsys, o := withHeads(t, 64<<20, 1)
 	s := mustOpen(t, o)
@@ -68,11 +68,11 @@ func TestBytesLieBehindTheHead(t *testing.T) {
 	mustClose(t, s)
 }
 
-// What was given room, and never written to, goes back when the space is closed, but for what counted before; and everything stays where a sync has failed, or where
-// the space is another's by now.
+// Close returns allocated room that was never written, except the part that was in use before. All room stays if a sync has failed, or if another process
+// owns the space by now.
 func TestTheUnusedEndGoesBack(t *testing.T) {
-	const chunk = 64 << 10               // in which the disk gives out room; the last one has only the end of the file, and stays
-	for _, files := range []int{1, 64} { // files are closed meanwhile, or not
+	const chunk = 64 << 10               // allocation unit of the disk; the last one has only the end of the file, and stays
+	for _, files := range []int{1, 64} { // with and without closing files meanwhile
 		fails := &vfs.Rule{Ops: vfs.OpSync, Name: FileName(2), Err: unix.EIO}
 		fsys, o := withHeads(t, 64<<20, 1)
 		o.FS, o.OpenFiles = vfs.NewFaulty(fsys, fails), files
@@ -109,12 +109,12 @@ func TestTheUnusedEndGoesBack(t *testing.T) {
 		}
 		s = mustOpen(t, o)
 		mustHave(t, s, 0, p)
-		write(s, 0, p[:5000]) // nothing counted there
+		write(s, 0, p[:5000]) // nothing was in use there
 		write(s, 2, p[:5000])
 		mustClose(t, s)
 		hold(2, all, 11)
 
-		o.Occupied = nil // what counts is not known
+		o.Occupied = nil // the used ranges are unknown
 		s = mustOpen(t, o)
 		write(s, 0, p[:5000])
 		mustClose(t, s)
@@ -129,7 +129,7 @@ func TestTheUnusedEndGoesBack(t *testing.T) {
 	}
 }
 
-// A range without bytes needs no file: nothing was ever written where it lies.
+// An empty range needs no file.
 func TestARangeWithoutBytesNeedsNoFile(t *testing.T) {
 	_, o := withHeads(t, 64<<20, 1)
 	s := mustOpen(t, o)
@@ -140,7 +140,7 @@ func TestARangeWithoutBytesNeedsNoFile(t *testing.T) {
 	mustClose(t, s)
 }
 
-// A head that could not be written is written before anything else the next time.
+// After a failure to write a head, the next write writes it first.
 func TestAHeadThatCouldNotBeWritten(t *testing.T) {
 	for name, short := range map[string]int{"nothing of it": 0, "a part of it": 512} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestAHeadThatCouldNotBeWritten(t *testing.T) {
 			if err := s.Write(0, p); !errors.Is(err, unix.EIO) {
 				t.Error(err)
 			}
-			if err := s.Write(1<<20, p); err != nil { // so that files may be closed
+			if err := s.Write(1<<20, p); err != nil { // lets files be closed
 				t.Error(err)
 			}
 			if err := s.Write(0, p); err != nil {
@@ -168,7 +168,7 @@ func TestAHeadThatCouldNotBeWritten(t *testing.T) {
 	}
 }
 
-// Heads leave a scarce disk what is to be left of it; a file that got no room gets its head when there is some.
+// Heads respect the reserve of a scarce disk. A file that got no room gets its head when there is some.
 func TestHeadsOnAScarceDisk(t *testing.T) {
 	const left = 2 << 20
 	fsys, o := withHeads(t, 8<<20, 1)
@@ -181,7 +181,7 @@ func TestHeadsOnAScarceDisk(t *testing.T) {
 		err = s.Write(end, p)
 	}
 	end -= int64(len(p))
-	for off := end; off < end+20<<20; off += 1 << 20 { // each in a file of its own
+	for off := end; off < end+20<<20; off += 1 << 20 { // each in its own file
 		if err := s.Write(off, p); !errors.Is(err, unix.ENOSPC) {
 			t.Error(err)
 		}
@@ -199,7 +199,7 @@ func TestHeadsOnAScarceDisk(t *testing.T) {
 	mustClose(t, s)
 }
 
-// Discard begins a file with a head of its own.
+// After Discard, the new file has its own head.
 func TestADiscardedFileGetsAHeadAgain(t *testing.T) {
 	_, o := withHeads(t, 64<<20, 1)
 	s := mustOpen(t, o)
@@ -219,7 +219,7 @@ func TestADiscardedFileGetsAHeadAgain(t *testing.T) {
 	mustClose(t, s)
 }
 
-// A file that is begun anew, in the place of one that was closed meanwhile, has its name synced before its bytes count.
+// A new file in the place of a closed and discarded one has its name synced before its bytes count.
 func TestTheNameOfAFileBegunAnewIsSynced(t *testing.T) {
 	fsys, o := withHeads(t, 64<<20, 1)
 	o.OpenFiles = 1

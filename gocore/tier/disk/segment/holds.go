@@ -7,8 +7,8 @@ import (
 	"velocpy/gocore/base/quantity"
 )
 
-// Holds returns an error unless the files have every byte of a range: ErrUnwritten for a file that is not there, io.ErrUnexpectedEOF for one that is too
-// short. So memory for what a damaged catalog promises is not mapped before it is known that there is something to be read into it.
+// Holds returns an error unless the files have every byte of a range: ErrUnwritten for a missing file, io.ErrUnexpectedEOF for one that is too short. So a
+// caller maps no memory for ranges that only a damaged catalog claims.
 func (s *Space) Holds(off, n int64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

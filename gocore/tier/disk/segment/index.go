@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Behind the head of a named file there may be an index: an area for whoever says there what lies in the file. It takes no room on the disk where nothing was
-// written. It has two halves, each of which is written from its beginning on, in pieces of IndexPiece that follow each other.
+// After the head, a named file may have an index: an area in which the caller lists the contents of the file. Unwritten parts take no room on the disk. It
+// has two halves. Each half is written from its beginning on, in contiguous pieces of IndexPiece.
 
-// IndexPiece is what half an index grows by: room ahead, so that the next writes take the place of other bytes, which costs a sync less.
+// IndexPiece is the step in which half an index grows. The next writes overwrite room that was allocated ahead, which saves a sync.
 const IndexPiece = 16 << 10
 
-// indexUse is what a segment knows of the room that its file's index takes. The segment's lock guards it.
+// indexUse is the room that the index of a segment's file takes. The segment's mu guards it.
 type indexUse struct {
-	ends  [2]int64 // of what was written in the halves
-	known bool     // else the index may take all of its area
+	ends  [2]int64 // end of the written part of each half
+	known bool     // false: the index may take its whole area
 }
 
-// held is how many bytes of the disk an index may take.
+// held is the number of bytes of the disk that an index may take.
 func (u *indexUse) held(area int64) int64 {
 	if !u.known {
 		return area
@@ -41,7 +41,7 @@ type front struct {
 
 func (s *Space) index() front { return front{"index", HeadBytes, s.opt.Index} }
 
-// half tells in which half of an area an offset lies, and where there.
+// half returns the half of an area that contains an offset, and the offset in that half.
 func half(area, off int64) (number int, at int64) {
 	if off >= area/2 {
 		return 1, off - area/2
@@ -49,7 +49,8 @@ func half(area, off int64) (number int, at int64) {
 	return 0, off
 }
 
-// ReadIndex fills p with the bytes at off in the index of a segment's file. What was never written is zero. It returns ErrUnwritten where there is no file.
+// ReadIndex fills p with the bytes at off in the index of a segment's file. Bytes that were never written are zero. It returns ErrUnwritten if the file is
+// missing.
 func (s *Space) ReadIndex(number, off int64, p []byte) error {
 	return s.withFront(s.index(), number, off, int64(len(p)), read, func(_ *segment, file vfs.File, buf []byte) error {
 		at := HeadBytes + off
@@ -67,8 +68,9 @@ func (s *Space) ReadIndex(number, off int64, p []byte) error {
 	})
 }
 
-// WriteIndex stores p, whole blocks, at off in the index of a segment's file, which is made if there is none. What is written behind the end of a half begins
-// there and has whole pieces of IndexPiece, but for the last of a half. It fails with ENOSPC rather than take what is to be left of the disk. The next Sync of the segment brings it down.
+// WriteIndex stores p, whole blocks, at off in the index of a segment's file, which it creates if needed. A write beyond the end of a half must begin at
+// that end, and must be a multiple of IndexPiece, except at the end of the half. It fails with ENOSPC before it takes reserved room of the disk. The next
+// Sync of the segment makes it durable.
 func (s *Space) WriteIndex(number, off int64, p []byte) error {
 	return s.withFront(s.index(), number, off, int64(len(p)), write, func(g *segment, file vfs.File, buf []byte) error {
 		if err := s.extendIndex(g, file, off, int64(len(p))); err != nil {
@@ -97,14 +99,14 @@ func (s *Space) withFront(area front, number, off, n int64, dir direction, f fun
 		s.bounce.give(buf)
 		g.release(dir)
 	}
-	s.answers[write].Inc() // a writer reads it to go on
+	s.answers[write].Inc() // reads count as writes here, as the writer does them
 	if err != nil {
 		return fmt.Errorf("%s %d bytes at %d of the %s of %s in %s: %w", dir, n, off, area.name, FileName(uint64(number)+1), s.opt.Dir, err)
 	}
 	return nil
 }
 
-// openFront returns the file with its head, for a use that ends with release.
+// openFront returns the file including its head. The caller must release it.
 func (g *segment) openFront(s *Space, dir direction) (vfs.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +121,7 @@ func (g *segment) openFront(s *Space, dir direction) (vfs.File, error) {
 	return g.hold(s, dir).(headed).File, nil
 }
 
-// extendIndex gives the index of a file its room, if the disk has so much.
+// extendIndex allocates room for the index of a file, if the disk has enough.
 func (s *Space) extendIndex(g *segment, file vfs.File, off, n int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +137,7 @@ func (s *Space) extendIndex(g *segment, file vfs.File, off, n int64) error {
 	return nil
 }
 
-// allocateFront gives a range of a whole file its room, if the disk has so much and what is to be left of it. The segment's lock is held.
+// allocateFront allocates a range of a whole file, if the disk has enough beyond the reserved rest. The caller holds g.mu.
 func (s *Space) allocateFront(file vfs.File, off, n int64) error {
 	s.growth.Lock()
 	defer s.growth.Unlock()
@@ -152,7 +154,7 @@ func (s *Space) allocateFront(file vfs.File, off, n int64) error {
 	return nil
 }
 
-// BlankIndex tells whether nothing was ever written to the index of a segment's file: this space has made it, or is to make it.
+// BlankIndex tells whether the index of a segment's file was never written: the file is missing, or this space has created it.
 func (s *Space) BlankIndex(number int64) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -169,7 +171,7 @@ func (s *Space) BlankIndex(number int64) (bool, error) {
 	return g.index == indexUse{known: true}, err
 }
 
-// IndexEnds says where what was written in the halves of an index ends, in whole pieces: who has read it knows.
+// IndexEnds sets the end of the written part of each half of an index, in whole pieces, as found by a caller that has read it.
 func (s *Space) IndexEnds(number int64, ends [2]int64) {
 	g := s.lookUp(number)
 	g.mu.Lock()
@@ -177,7 +179,7 @@ func (s *Space) IndexEnds(number int64, ends [2]int64) {
 	g.index = indexUse{ends: ends, known: true}
 }
 
-// Discards is how often a segment's file has been discarded: what was known of the index of the one before says nothing of that of the next.
+// Discards counts how often a segment's file was discarded: knowledge about the index of an earlier file does not apply to the next one.
 func (s *Space) Discards(number int64) int64 {
 	g := s.lookUp(number)
 	g.mu.Lock()

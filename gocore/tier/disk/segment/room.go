@@ -9,21 +9,21 @@ import (
 	"velocpy/gocore/base/quantity"
 )
 
-// A file grows by as much as it has, within limits: an open store takes little more than its checkpoints, and a file of the usual length grows nine times. A file system
-// holds up the file's other transfers while it grows.
+// A file grows by its allocated length, within limits: an open store takes little more than its checkpoints, and a file of the default length grows nine
+// times. Growing a file blocks its other transfers in the file system.
 const (
-	growFirst = 2 << 20 // the unit, too
+	growFirst = 2 << 20 // also the unit
 	growMost  = 64 << 20
 )
 
-// growBytes is what a file grows by where the disk has less than that.
+// growBytes is the step of growth when the disk has less room than that.
 const growBytes = 16 << 20
 
-// Leave says how much is to be left of the disk: to a catalog, in which it has to be said what is dropped before its room can be used again.
+// Leave reserves free room of the disk for the catalog, which must record drops before their room can be reused.
 func (s *Space) Leave(bytes int64) { s.leave.Store(bytes) }
 
-// reserve gives the file room for n bytes at off, and more: up to ahead, as a transfer goes on to there, and for later writes. Where the disk does not have so
-// much, it has room for the n bytes and, if possible, some more. The segment's lock is held.
+// reserve allocates n bytes at off, and more: up to ahead, where the transfer continues, and for later writes. If the disk has less room, it allocates the
+// n bytes and, if possible, some more. The caller holds g.mu.
 func (g *segment) reserve(s *Space, off, n, ahead int64) error {
 	if g.allocated >= off+n {
 		return nil
@@ -45,8 +45,8 @@ func (g *segment) reserve(s *Space, off, n, ahead int64) error {
 	return r.reserve(off, n, length)
 }
 
-// giveBack gives the file system the end of the file back that this process has given room, behind what counted and what it has written. The file stays as long as
-// it is: if it had to grow again, and the sync failed that was to bring that down, the next process would not know.
+// giveBack returns the end of the file that this process has allocated, but neither it nor any earlier process has used. The file keeps its length: if it
+// had to grow again, and the sync of that growth failed, the next process would not know.
 func (g *segment) giveBack(s *Space) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +63,7 @@ func (g *segment) giveBack(s *Space) error {
 	return g.file.PunchHole(end, g.allocated-end)
 }
 
-// allocate gives the file room up to an end.
+// allocate allocates the file up to end.
 func (g *segment) allocate(end int64) error {
 	if err := g.file.Allocate(0, end); err != nil {
 		return fmt.Errorf("allocate %s: %w", quantity.Exact(end), err)
@@ -72,15 +72,15 @@ func (g *segment) allocate(end int64) error {
 	return nil
 }
 
-// remainder is what a segment's file finds on its disk. One file at a time grows there.
+// remainder is the state of a segment's file and of its disk. One file at a time grows.
 type remainder struct {
 	*segment
 	leave int64
-	quota bool // how much is left nobody says
+	quota bool // a quota applies, and its rest is unknown
 	size  int64
 	free  int64
-	held  int64                 // what the file takes from the disk
-	takes func() (int64, error) // … now
+	held  int64                 // bytes of the disk that the file takes
+	takes func() (int64, error) // … at the moment of the call
 }
 
 func (r *remainder) look(s *Space) (err error) {
@@ -97,8 +97,8 @@ func (r *remainder) look(s *Space) (err error) {
 	if r.bare {
 		r.free -= head
 	}
-	before := r.index.held(s.opt.Index) + r.commitsHeld(s)      // where that is less than it may be, the file's room is taken for less than it is
-	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name to ask for; nothing is left of its disk to anybody
+	before := r.index.held(s.opt.Index) + r.commitsHeld(s)      // if the index takes less than assumed, the file's room is underestimated
+	r.takes = func() (int64, error) { return r.allocated, nil } // a scratch file has no name for Stat; its disk needs no reserve
 	if s.opt.Named {
 		r.takes = func() (int64, error) {
 			info, err := s.opt.FS.Stat(s.name(r.segment))
@@ -109,7 +109,7 @@ func (r *remainder) look(s *Space) (err error) {
 	return err
 }
 
-// next is where the file's room is to end so that it reaches a place. A file that has no holes keeps all that it has.
+// next returns the end to which the file grows so that it includes place. A file without holes keeps its size.
 func (r *remainder) next(place, length int64) int64 {
 	if r.held >= r.size && r.size >= place {
 		return r.size
@@ -118,10 +118,11 @@ func (r *remainder) next(place, length int64) int64 {
 	return min((end+growFirst-1)/growFirst*growFirst, length)
 }
 
-// missing is how many bytes of the disk it takes, at most, to give the file room up to an end.
+// missing is the largest number of disk bytes that allocating the file up to end takes.
 func (r *remainder) missing(end int64) int64 { return min(end, max(end, r.size)-r.held) }
 
-// grow gives the file room up to an end. A quota may allow less than is free: then what is to be left is tried too, where that takes nothing from the catalog.
+// grow allocates the file up to end. A quota may allow less than the disk has free. So grow also tries to allocate the reserve, where that takes nothing
+// from the catalog.
 func (r *remainder) grow(end int64) error {
 	rest := r.leave
 	if rest == 0 || end < r.size || !r.has(r.missing(end)+rest) {
@@ -136,7 +137,7 @@ func (r *remainder) grow(end int64) error {
 
 func (r *remainder) reserve(off, n, length int64) error {
 	end := off + n
-	if r.held >= r.size { // there are hardly any holes in it
+	if r.held >= r.size { // the file has hardly any holes
 		if r.size >= end && r.allocate(r.size) == nil {
 			return nil
 		}
@@ -153,7 +154,8 @@ func (r *remainder) reserve(off, n, length int64) error {
 	return r.extend(off, n)
 }
 
-// fill gives room to a range in the midst of the file, unless that takes what is to be left. An attempt that fails may have taken it too.
+// fill allocates a range inside the file, unless that takes from the reserve. A failed attempt may have allocated a part, so it punches the range out
+// again.
 func (r *remainder) fill(off, n int64) error {
 	if err := r.file.Allocate(off, n); err != nil {
 		return errors.Join(fmt.Errorf("allocate %s: %w", quantity.Exact(n), err), r.file.PunchHole(off, n))
@@ -168,7 +170,7 @@ func (r *remainder) fill(off, n int64) error {
 	return errors.Join(r.none(), r.file.PunchHole(off, n))
 }
 
-// has tells whether the disk has so many bytes, and leaves enough. With a quota that is tried.
+// has tells whether the disk has n bytes beyond the reserve. With a quota it tries to allocate them.
 func (r *remainder) has(n int64) bool {
 	if !r.quota {
 		return r.free-r.leave >= n

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scarce is a disk with so many bytes, and a space on it whose files are larger.
+// scarce is a disk of limited size, with a space on it whose files are larger.
 func scarce(t *testing.T, disk int64) (*vfs.Mem, Options) {
 	t.Helper()
 	fsys := vfs.NewMem(disk)
@@ -24,8 +24,8 @@ func scarce(t *testing.T, disk int64) (*vfs.Mem, Options) {
 	return fsys, Options{FS: fsys, Dir: "/d", Capacity: 1 << 30, Named: true}
 }
 
-// On a disk that has less than a whole file needs, what there is can be written to, but for what is left to the catalog; what has been written can be
-// written again, also by another process; and when there is room again there is no end.
+// On a disk without room for a whole file, all room except the catalog's reserve can be written. Written ranges can be rewritten, also by another process.
+// When there is room again, the file can grow.
 func TestADiskThatHasLessThanAWholeFile(t *testing.T) {
 	const disk, step, others, left = 40 << 20, 256 << 10, 8 << 20, 4 << 20
 	for _, named := range []bool{true, false} {
@@ -95,7 +95,7 @@ func free(t *testing.T, fsys vfs.FS) int64 {
 	return n
 }
 
-// What lies far from the beginning needs no room before it.
+// A range far from the beginning needs no room before it.
 func TestRoomFarFromTheBeginning(t *testing.T) {
 	const far, left = 100 << 20, 2 << 20
 	fsys, o := scarce(t, 32<<20)
@@ -123,7 +123,7 @@ func TestRoomFarFromTheBeginning(t *testing.T) {
 		t.Fatal("not what was written:", err)
 	}
 
-	// Who opens the file again finds out once what room it has.
+	// a process that reopens the file determines its room once
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +148,7 @@ func TestRoomFarFromTheBeginning(t *testing.T) {
 	}
 }
 
-// Holes that were made in a file are filled as long as there is room for more than what is to be left, and what was not given back can be written to
-// even then.
+// Holes in a file are filled as long as the disk has more than the reserve. Ranges that were not punched can be written even then.
 func TestHolesAreFilledAsFarAsThereIsRoom(t *testing.T) {
 	const whole, hole, others, left = 32 << 20, 20 << 20, 10 << 20, 4 << 20
 	fsys, o := scarce(t, 34<<20)
@@ -192,7 +191,7 @@ func TestHolesAreFilledAsFarAsThereIsRoom(t *testing.T) {
 	}
 }
 
-// limited is a disk of which this user may have less than is free.
+// limited is a disk on which this user may have less than is free.
 type limited struct{ vfs.FS }
 
 func (l limited) Free(string) (int64, error) { return 1 << 40, nil }
@@ -214,7 +213,7 @@ func (q quota) Allocate(off, n int64) error {
 	return err
 }
 
-// Of a quota as much is left as of a disk, and what has its room asks nobody for more.
+// The reserve holds for a quota as for a disk, and ranges that are already allocated need no further room.
 func TestAQuotaIsNotUsedUp(t *testing.T) {
 	const left = 4 << 20
 	fsys, o := scarce(t, 33<<20)
@@ -241,7 +240,7 @@ func TestAQuotaIsNotUsedUp(t *testing.T) {
 	}
 }
 
-// late tells what was free a while ago.
+// late reports an outdated number of free bytes.
 type late struct{ vfs.FS }
 
 func (l late) Free(dir string) (int64, error) {
@@ -252,7 +251,7 @@ func (l late) Free(dir string) (int64, error) {
 
 func (l late) HoldDir(string) (vfs.HeldDir, error) { return vfs.ByName(l), nil }
 
-// Files that grow at the same time leave together what is to be left.
+// Files that grow concurrently respect the reserve together.
 func TestFilesThatGrowAtOnceLeaveEnough(t *testing.T) {
 	const left, file = 2 << 20, 8 << 20
 	fsys, o := scarce(t, 24<<20)
@@ -287,7 +286,7 @@ func TestFilesThatGrowAtOnceLeaveEnough(t *testing.T) {
 	}
 }
 
-// What fails for another reason than room is not tried with less.
+// After a failure for another reason than room, no smaller allocation is tried.
 func TestRoomIsNotSoughtWhereItIsNotMissing(t *testing.T) {
 	fsys := vfs.NewFaulty(vfs.NewMem(1 << 20))
 	o := small(fsys, false)

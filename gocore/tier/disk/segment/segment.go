@@ -1,9 +1,11 @@
 // Package segment is the medium of the disk tier: a linear space of bytes over preallocated files.
 //
-// Each file is created when a write first touches it, grows ahead of the writes in large steps, and is
-// then written again and again: rewriting costs a file system less than growing a file, and what was
-// allocated cannot run out of space. A disk that has less is used up to what is to be left of it. Scratch files belong to the process and vanish with it; named ones stay, and what Sync has
-// been told of is there after a loss of power. Nobody but their owner writes to them: see package durable.
+// The first write into a segment creates its file. The file grows ahead of the writes in large steps, and is then overwritten again and again: overwriting
+// costs a file system less than growing, and allocated blocks cannot run out of space. On a nearly full disk the files grow until only the reserved rest is
+// free.
+//
+// Scratch files belong to the process and vanish with it. Named files stay, and their synced bytes survive a loss of power. Only the process that has the
+// store open for writing writes to them: see package durable.
 package segment
 
 import (
@@ -24,36 +26,35 @@ import (
 )
 
 var (
-	// ErrNotDirectory: the path given for the segment files, or a parent of it, is something else.
+	// ErrNotDirectory: the path given for the segment files, or a parent of it, is not a directory.
 	ErrNotDirectory = errors.New("not a directory")
 	// ErrClosed: the space is closed.
 	ErrClosed = errors.New("segment space is closed")
-	// ErrUnwanted: nobody wanted what was being written any more. Any part of it may be there.
+	// ErrUnwanted: the caller cancelled the write. Any part of it may be in the file.
 	ErrUnwanted = errors.New("nobody wants what was being written any more")
-	// ErrRange: the range does not lie inside the space.
+	// ErrRange: the range is not inside the space.
 	ErrRange = errors.New("range outside the segment space")
-	// ErrUnwritten: nothing was ever written near the bytes asked for.
+	// ErrUnwritten: the range is in a segment without a file.
 	ErrUnwritten = errors.New("nothing was written here")
-	// ErrSuspect: a sync of the file has failed, so that nobody knows what of it is on the medium.
+	// ErrSuspect: a sync of the file has failed, so it is unknown which of its writes are on the medium.
 	ErrSuspect = errors.New("a sync of the file has failed")
 )
 
-// Defaults of Options. BenchmarkSustained compares them with raw I/O and with other values: pieces of
-// 1 MiB cost a tenth, pieces of 4 and 8 MiB are alike, reads gain a little up to eight helpers.
+// Defaults of Options. BenchmarkSustained compares them with raw I/O and with other values: pieces of 1 MiB cost a tenth, pieces of 4 and 8 MiB perform
+// alike, and reads gain a little with up to eight helpers.
 const (
 	DefaultSegmentBytes = 256 << 20
 	DefaultParallel     = 8
 	DefaultPieceBytes   = 8 << 20
 )
 
-// Block is what the offsets of two neighbours must differ by: see Write.
+// Block is the alignment that keeps two neighbouring ranges independent: see Write.
 const Block = 4096
 
-// Purpose is the name under which the aligned buffers are accounted in package memory.
+// Purpose is the name under which package memory accounts the aligned buffers.
 const Purpose = "segment buffers"
 
-// bounceBytes is the length of an aligned buffer: large enough that copying through it costs a few
-// percent of the disk's speed, small enough that all of them together (24 MiB by default) do not matter.
+// bounceBytes is the length of an aligned buffer. Copying through it costs a few percent of the disk's speed; all buffers together take 24 MiB by default.
 const bounceBytes = 2 << 20
 
 // Options describe a space. Zero values of SegmentBytes, Parallel, PieceBytes and OpenFiles mean the defaults.
@@ -61,29 +62,29 @@ type Options struct {
 	FS           vfs.FS
 	Dir          string
 	Capacity     int64     // bytes, rounded up to a multiple of Block
-	SegmentBytes int64     // length of what each file but the last holds, where the disk has so much; rounded up likewise
-	Direct       bool      // pass the page cache by, where the file system allows it
+	SegmentBytes int64     // length of the segment in each file, except in a shorter last one; rounded up likewise
+	Direct       bool      // bypass the page cache, where the file system allows it
 	Parallel     int       // goroutines that help with large transfers
 	PieceBytes   int64     // length of the pieces that a large transfer is cut into
-	Named        bool      // files that stay; Dir exists, and FS follows it. SegmentBytes is then part of what is stored
-	ReadOnly     bool      // of named files: writes fail, and nothing is created
-	Store        *[16]byte // identity of the store that the heads of named files carry; nil: the files have no heads
-	Index        int64     // bytes of the index behind a head, an even number of blocks; 0: none
-	Commits      int64     // bytes of the commit area behind an index, whole blocks; 0: none
-	OpenFiles    int       // named files that are open at once, about
+	Named        bool      // persistent files. Dir must exist, and FS must resolve names in it. SegmentBytes is then part of the stored format
+	ReadOnly     bool      // for named files: writes fail, and no file is created
+	Store        *[16]byte // store id in the heads of named files; nil: the files have no heads
+	Index        int64     // bytes of the index after a head, an even number of blocks; 0: none
+	Commits      int64     // bytes of the commit area after an index, whole blocks; 0: none
+	OpenFiles    int       // approximate limit of simultaneously open named files
 
-	// Occupied are the ranges of named files that count when the space is opened. Without it Close gives back nothing of files that were there before.
+	// Occupied yields the ranges of named files that are in use when the space is opened. Without it, Close frees no room of files that existed before.
 	Occupied iter.Seq2[int64, int64]
 }
 
-// Space is a range of bytes [0, Capacity) on disk. Its methods may be called from any goroutine.
+// Space is a range of bytes [0, Capacity) on disk. Its methods are safe for concurrent use.
 type Space struct {
 	opt     Options
 	held    vfs.HeldDir  // of scratch files; nil: the caller holds the directory
 	bytes   atomic.Int64 // capacity
 	growth  sync.Mutex   // held while a file grows
 	leave   atomic.Int64
-	barred  atomic.Error // why nothing may be written any more
+	barred  atomic.Error // why writes fail from now on; nil: they do not
 	queue   chan *transfer
 	bounce  *bounce
 	helpers sync.WaitGroup
@@ -93,16 +94,17 @@ type Space struct {
 
 	shelf    shelf
 	files    sync.Mutex
-	segments map[int64]*segment // by number; made when first asked for: a generous budget costs nothing until it is used
-	answers  [2]atomic.Int64    // pieces that have ended, by direction; syncs are writes
+	segments map[int64]*segment // by number, created on first use: a large capacity costs nothing until it is used
+	answers  [2]atomic.Int64    // completed pieces, by direction; syncs count as writes
 }
 
-// Answers is how many pieces of reads, and of writes and syncs, have ended, well or not: what stands still is a disk that does not answer.
+// Answers counts the completed pieces of reads, and of writes and syncs, successful or not. If the counts stand still during I/O, the disk does not
+// respond.
 func (s *Space) Answers() (reads, writes int64) {
 	return s.answers[read].Load(), s.answers[write].Load()
 }
 
-// Open makes the directory if needed, and checks that it can hold files; it allocates nothing yet.
+// Open creates the directory if needed, and verifies that it can hold files; it allocates no disk space yet.
 func Open(opt Options) (*Space, error) {
 	opt, err := opt.filled()
 	if err != nil {
@@ -121,7 +123,7 @@ func Open(opt Options) (*Space, error) {
 	return s, nil
 }
 
-// occupy notes where what counts ends in each segment.
+// occupy records the end of the used part of each segment.
 func (s *Space) occupy() {
 	if s.opt.Occupied == nil || s.opt.ReadOnly {
 		return
@@ -134,7 +136,7 @@ func (s *Space) occupy() {
 	}
 }
 
-// prepare holds the directory of scratch files open, tries it, and takes the buffers.
+// prepare opens the directory of scratch files, probes it, and allocates the buffers.
 func (s *Space) prepare() (err error) {
 	if !s.opt.Named {
 		if err := MakeDir(s.opt.FS, s.opt.Dir); err != nil {
@@ -162,7 +164,7 @@ func (s *Space) release() error {
 	return s.held.Close()
 }
 
-// probe learns from a scratch file what files in the directory can do.
+// probe finds the capabilities of files in the directory by means of a scratch file.
 func (s *Space) probe() error {
 	probe, err := s.opt.FS.OpenScratch(s.opt.Dir, s.opt.Direct)
 	if err != nil {
@@ -205,7 +207,7 @@ func (o Options) filled() (Options, error) {
 // Blocks rounds up to whole blocks.
 func Blocks(n int64) int64 { return (n + Block - 1) &^ (Block - 1) }
 
-// MakeDir makes a directory, and its parents, unless it is there.
+// MakeDir creates a directory and its parents, unless it exists.
 func MakeDir(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
 	if err == nil && !info.Dir || errors.Is(err, unix.ENOTDIR) {
@@ -224,36 +226,32 @@ func MakeDir(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// Write stores p at off and returns when the disk (or, without direct I/O, the page cache) has it
-// and p is free again. Alignment of off, p and its length affects speed only: aligned ones go
-// straight to the disk, the rest through a buffer.
+// Write stores p at off. It returns when the disk (without direct I/O, the page cache) has the bytes, and p may be reused. The alignment of off, p and its
+// length affects speed only: aligned parts go straight to the disk, the rest through a buffer.
 //
-// With direct I/O the disk takes whole blocks. Bytes before off in its block stay as they are; the
-// bytes behind the last one, up to the next multiple of Block, have no defined contents afterwards.
-// So two checkpoints must not share a block, and what shares one must not be written by two calls
-// at once.
+// With direct I/O the disk takes whole blocks. Bytes before off in its block stay as they are. The bytes after the last one, up to the next multiple of
+// Block, have undefined contents afterwards. So two checkpoints must not share a block, and two concurrent calls must not write into the same block.
 //
-// The first write into a segment creates its file, and a write that reaches further than any before gives it room, for itself and for later ones as far as the
-// disk has it: ENOSPC comes from there, and what failed may be tried again. After an error the range has no defined contents.
+// The first write into a segment creates its file. A write that reaches further than any before allocates room for itself and, as far as the disk has it,
+// for later ones. ENOSPC comes from this allocation, and a failed write may be retried. After an error the range has undefined contents.
 func (s *Space) Write(off int64, p []byte) error { return s.WriteWhile(nil, off, p) }
 
-// WriteWhile is Write that ends between two pieces, with ErrUnwanted, when wanted, which several goroutines call, turns false.
+// WriteWhile is Write that can be cancelled: it ends between two pieces, with ErrUnwanted, once wanted returns false. Several goroutines call wanted.
 func (s *Space) WriteWhile(wanted func() bool, off int64, p []byte) error {
 	return s.transfer(&transfer{dir: write, wanted: wanted}, off, p)
 }
 
-// Read fills p with the bytes at off, exactly. It returns ErrUnwritten when a part lies in a segment
-// that no write has touched, and io.ErrUnexpectedEOF when it lies where a file has no room yet; other bytes that were never written have no defined contents.
+// Read fills p with the bytes at off, exactly. It returns ErrUnwritten if a part is in a segment without a file, and io.ErrUnexpectedEOF if a part is
+// beyond the end of a file. Other bytes that were never written have undefined contents.
 func (s *Space) Read(off int64, p []byte) error { return s.ReadPieces(off, p, nil) }
 
-// ReadPieces is Read, and calls arrived, if there is one, with each part of p that has come: in any order, by several goroutines at once, before it returns. What arrived does
-// takes the time that other pieces are read in.
+// ReadPieces is Read, and calls arrived, unless nil, with each part of p that has been read. Calls come in any order, from several goroutines at once, and
+// end before ReadPieces returns. Their time overlaps with the reads of other pieces.
 func (s *Space) ReadPieces(off int64, p []byte, arrived func(from, n int64)) error {
 	return s.transfer(&transfer{dir: read, ended: arrived}, off, p)
 }
 
-// Release says that the contents of a range are not needed any more. It never blocks, and costs
-// nothing: the space stays allocated, for the next checkpoint that is put there.
+// Release declares the contents of a range unneeded. It never blocks and costs nothing: the space stays allocated for the next checkpoint in the range.
 func (s *Space) Release(off, n int64) {}
 
 // Bar makes all further writes fail.
@@ -262,18 +260,18 @@ func (s *Space) Bar(why error) { s.barred.Store(why) }
 // Capacity returns the number of bytes of the space.
 func (s *Space) Capacity() int64 { return s.bytes.Load() }
 
-// Grow makes the space larger; one that is larger already stays so.
+// Grow enlarges the space; it never shrinks it.
 func (s *Space) Grow(capacity int64) {
 	s.files.Lock()
 	defer s.files.Unlock()
 	s.bytes.Store(max(s.bytes.Load(), Blocks(capacity)))
 }
 
-// Direct says whether I/O passes the page cache by.
+// Direct tells whether I/O bypasses the page cache.
 func (s *Space) Direct() bool { return s.opt.Direct }
 
-// Close waits for the transfers in flight and gives everything back; scratch files vanish, and of named ones the ends go back that nothing was written to.
-// Later calls, a second Close among them, return ErrClosed.
+// Close waits for the transfers in flight and releases all resources. Scratch files vanish. Of named files, the unwritten ends are returned to the file
+// system. Later calls, including a second Close, return ErrClosed.
 func (s *Space) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -294,7 +292,7 @@ func (s *Space) Close() error {
 	return errors.Join(errs...)
 }
 
-// bounce is a bounded set of aligned buffers.
+// bounce is a bounded pool of aligned buffers.
 type bounce struct {
 	mapping *memory.Mapping
 	free    chan []byte
@@ -312,12 +310,12 @@ func newBounce(n int) (*bounce, error) {
 	return b, nil
 }
 
-// take waits until a buffer is free. Nobody holds two, so the wait ends.
+// take waits until a buffer is free. The wait ends because no goroutine holds two.
 func (b *bounce) take() []byte    { return <-b.free }
 func (b *bounce) give(buf []byte) { b.free <- buf }
 func (b *bounce) close() error    { return b.mapping.Unmap() }
 
-// whole turns a file's answer about a transfer into an error or nil.
+// whole returns nil if a read or write was complete, otherwise the error.
 func whole(n, want int, err error) error {
 	if n == want && (err == nil || err == io.EOF) {
 		return nil

@@ -24,7 +24,7 @@ import (
 
 const hang = 20 * time.Second
 
-// buffer returns n bytes whose address is skew behind a multiple of Block.
+// buffer returns n bytes whose address is skew bytes after a multiple of Block.
 func buffer(n, skew int) []byte {
 	p := make([]byte, n+2*Block)
 	at := int(-uintptr(unsafe.Pointer(unsafe.SliceData(p)))&(Block-1)) + skew
@@ -56,7 +56,7 @@ func small(fsys vfs.FS, direct bool) Options {
 	return Options{FS: fsys, Dir: "/d", Capacity: 1 << 20, SegmentBytes: 256 << 10, PieceBytes: 64 << 10, Direct: direct}
 }
 
-// readInPieces reads, and takes a look at each piece when it is said to have come.
+// readInPieces reads, and verifies each piece when it is reported.
 func readInPieces(t *rapid.T, s *Space, off int64, p []byte) {
 	came := make([]byte, len(p))
 	var mu sync.Mutex
@@ -72,8 +72,8 @@ func readInPieces(t *rapid.T, s *Space, off int64, p []byte) {
 	}
 }
 
-// Writes at block borders, of any length and address, reads of anything, against a plain slice.
-// Behind an unaligned end the contents up to the block's border are unknown.
+// Writes at block boundaries, of any length and address, and reads of any range are compared with a plain slice. After an unaligned end, the contents up to
+// the block boundary are unknown.
 func TestSpaceAgainstModel(t *testing.T) {
 	const capacity = 1<<20 - 8192
 	for _, direct := range []bool{false, true} {
@@ -85,7 +85,7 @@ func TestSpaceAgainstModel(t *testing.T) {
 			base.Capacity, base.SegmentBytes, base.PieceBytes = capacity, 300<<10, 40<<10
 			s := mustOpen(t, base)
 			model, known := make([]byte, capacity), make([]bool, capacity)
-			// Everything is written once, so that reads are allowed everywhere.
+			// All ranges are written once, so that reads are allowed everywhere.
 			copy(model, random(model))
 			if err := s.Write(0, model); err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func TestSpaceAgainstModel(t *testing.T) {
 	}
 }
 
-// Bytes before an unaligned offset stay, also with direct I/O.
+// Bytes before an unaligned offset keep their value, also with direct I/O.
 func TestWriteKeepsWhatLiesBefore(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		s := mustOpen(t, small(vfs.NewMem(4<<20), direct))
@@ -147,7 +147,7 @@ func TestWriteKeepsWhatLiesBefore(t *testing.T) {
 	}
 }
 
-// Neighbours written at the same time, with unaligned ends and addresses, do not harm each other.
+// Concurrent writes of neighbours, with unaligned ends and addresses, do not damage each other.
 func TestConcurrentNeighbours(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		opt := small(vfs.OS(), direct)
@@ -327,8 +327,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A full disk is an error with its errno; when there is room again the same write works, and nothing
-// that was written before is lost.
+// A full disk is an error with its errno. When there is room again the same write works, and no earlier write is lost.
 func TestDiskFull(t *testing.T) {
 	for _, op := range []vfs.Op{vfs.OpAllocate, vfs.OpWrite, vfs.OpOpen} {
 		fsys := vfs.NewFaulty(vfs.NewMem(4 << 20))
@@ -356,7 +355,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// When a piece fails the call returns only after its other pieces: the buffer is free of I/O then.
+// When a piece fails, the call returns only after its other pieces: no I/O uses the buffer then.
 func TestFailureWaitsForOtherPieces(t *testing.T) {
 	for _, op := range []vfs.Op{vfs.OpRead, vfs.OpWrite} {
 		fsys := vfs.NewFaulty(vfs.NewMem(4 << 20))
@@ -440,7 +439,7 @@ func TestPanicInAPieceEndsTheTransfer(t *testing.T) {
 	}
 }
 
-// More callers with unaligned buffers than there are buffers: nobody starves.
+// With more callers of unaligned buffers than bounce buffers, no caller starves.
 func TestManyCallersShareTheBuffers(t *testing.T) {
 	fsys := vfs.NewFaulty(vfs.NewMem(8<<20), &vfs.Rule{Ops: vfs.OpWrite, Delay: time.Millisecond})
 	s := mustOpen(t, small(fsys, true))
@@ -472,7 +471,7 @@ func TestCloseReportsFailure(t *testing.T) {
 	}
 }
 
-// A budget far beyond any disk is cheap to open, and usable where it is used.
+// A capacity far beyond any disk is cheap to open, and its ranges can be used.
 func TestGenerousCapacity(t *testing.T) {
 	opt := small(vfs.NewMem(1<<20), true)
 	opt.Capacity = 1 << 60

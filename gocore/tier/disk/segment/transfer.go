@@ -21,27 +21,26 @@ const (
 
 func (d direction) String() string { return [...]string{"read", "write"}[d] }
 
-// readPieceBytes is the most that a piece of a Read has: larger ones are hardly read faster, and what is done with each that has come is done while others are still read.
+// readPieceBytes bounds the pieces of a Read. Larger ones are hardly faster, and smaller ones let the caller process a piece while others are still read.
 const readPieceBytes = 2 << 20
 
-// piece is a part of a transfer that lies in one segment.
+// piece is a part of a transfer within one segment.
 type piece struct {
 	segment *segment
 	off     int64 // in the segment's file
-	ahead   int64 // where the transfer ends in it
+	ahead   int64 // end of the transfer in that file
 	at      int64 // in the transfer
 	p       []byte
 }
 
-// transfer is a Read or Write cut into pieces. The caller and any helper that comes by take pieces
-// until none is left; a helper that comes too late finds nothing to do.
+// transfer is a Read or Write cut into pieces. The caller and any free helper take pieces until none is left; a helper that comes too late finds none.
 type transfer struct {
 	dir    direction
 	pieces []piece
-	ended  func(at, n int64) // nil: nobody asks
-	wanted func() bool       // nil: to its end
+	ended  func(at, n int64) // called for each finished piece; nil: not called
+	wanted func() bool       // false cancels the transfer; nil: it cannot be cancelled
 	next   atomic.Int64
-	busy   sync.WaitGroup // one for each piece that is not finished
+	busy   sync.WaitGroup // one count per unfinished piece
 	mu     sync.Mutex
 	err    error
 	failed atomic.Bool
@@ -77,8 +76,8 @@ func (s *Space) transfer(t *transfer, off int64, p []byte) error {
 	return t.err
 }
 
-// cut returns the piece at the beginning of p: it ends at a segment's seam or at a block's border,
-// so that no two pieces write into one block. What would leave a scrap is not cut.
+// cut returns the first piece of p. It ends at a segment's end or at a block boundary, so that no two pieces write into one block. A small rest stays in
+// the piece.
 func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	g := s.segment(off)
 	n := min(int64(len(p)), g.start+s.opt.SegmentBytes-off)
@@ -93,7 +92,7 @@ func (s *Space) cut(dir direction, off int64, p []byte) piece {
 	return piece{segment: g, off: off - g.start, ahead: ahead, p: p[:n:n]}
 }
 
-// callHelpers never waits: when the queue is full everybody is busy anyway.
+// callHelpers never waits: if the queue is full, all helpers are busy.
 func (s *Space) callHelpers(t *transfer) {
 	for range min(s.opt.Parallel, len(t.pieces)-1) {
 		select {
@@ -111,7 +110,7 @@ func (s *Space) help() {
 	}
 }
 
-// work takes pieces until none is left. After the first error the rest is only counted off.
+// work takes pieces until none is left. After the first error it only counts the remaining ones.
 func (s *Space) work(t *transfer) {
 	for {
 		i := t.next.Add(1) - 1
@@ -140,7 +139,7 @@ func (t *transfer) fail(err error) {
 	t.failed.Store(true)
 }
 
-// run does one piece; a panic becomes an error, because somebody waits for the piece.
+// run transfers one piece. It turns a panic into an error, because the caller waits for the piece.
 func (s *Space) run(t *transfer, c piece) (err error) {
 	defer safego.Guard("segment transfer", &err)
 	dir := t.dir
@@ -199,7 +198,7 @@ func straight(file vfs.File, dir direction, p []byte, off int64) error {
 	return whole(n, len(p), err)
 }
 
-// readThrough reads whole blocks into buf and copies what was asked for.
+// readThrough reads whole blocks into buf and copies the requested bytes.
 func readThrough(file vfs.File, buf, p []byte, off int64) error {
 	align := int64(file.Align())
 	for len(p) > 0 {
@@ -215,8 +214,7 @@ func readThrough(file vfs.File, buf, p []byte, off int64) error {
 	return nil
 }
 
-// writeThrough writes whole blocks from buf. The block that p begins inside of is read first; the
-// one that it ends in is filled up with zeroes.
+// writeThrough writes whole blocks from buf. It reads the block that p begins inside of first, and pads the block that p ends in with zeros.
 func writeThrough(file vfs.File, buf, p []byte, off int64) error {
 	align := int64(file.Align())
 	for len(p) > 0 {
