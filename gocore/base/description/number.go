@@ -8,8 +8,8 @@ import (
 
 // Number reads a number of a checkpoint's meta: the member at the path of names, each in the object of the previous one. text is that of the
 // checkpoint's layout, since the meta of a tree is stored beside its values. Of members with one name the last counts, as in Python's JSON. ok is
-// false if the meta is invalid, if the path does not exist, or if its value is not a number that is finite as a float64. Only that value is
-// converted; the rest is skipped.
+// false if the meta is invalid or the path does not exist. It is also false if the value is not a number that is finite as a float64. Only that value
+// is converted; the rest is skipped.
 func Number(text, meta string, names []string) (n float64, ok bool) {
 	j := json{p: meta}
 	var right bool

@@ -11,7 +11,7 @@ import (
 
 // osLock is a lock on a file, and one on the directory that contains it.
 //
-// Both belong to open file descriptions, not to the process. So other code of the process cannot release them by opening and closing the file, and a
+// Both belong to open file descriptions, not to the process. So other code of the process cannot release them by opening and closing the file. A
 // second caller in the process does not get them either. The lock on the file is a record lock (F_OFD_SETLK), which also excludes those of F_SETLK.
 // The lock on the directory (flock) excludes a second caller if the file was removed or replaced; some network file systems do not have it.
 type osLock struct {

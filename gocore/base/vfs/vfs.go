@@ -1,7 +1,7 @@
 // Package vfs is the one file-system interface under all file I/O of the core.
 //
-// OS is the real one, NewMem a disk in memory with a limited capacity that can lose its power, NewFaulty a wrapper that makes calls fail, stall or
-// return wrong data. Every error keeps its errno: errors.Is(err, syscall.ENOSPC) works with all three.
+// OS is the real one. NewMem is a disk in memory with a limited capacity that can lose its power. NewFaulty is a wrapper that makes calls fail, stall
+// or return wrong data. Every error keeps its errno: errors.Is(err, syscall.ENOSPC) works with all three.
 //
 // A power loss keeps the bytes of a file that were written before its last Sync, and the names of a directory at its last SyncDir. Of all later
 // changes any part may survive, in any order: a name without its bytes, or bytes without their name. If a Sync fails, no later Sync makes the earlier

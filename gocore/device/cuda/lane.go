@@ -95,7 +95,8 @@ func (l *lane) Mark() (device.Mark, error) {
 	return l.mark(l.own)
 }
 
-// mark takes a blocking event, in which threads wait directly and which costs the stream 1.2 µs, or an event for which threads wait through a waiter.
+// mark takes a blocking event, or one for which threads wait through a waiter. Threads wait for a blocking event directly, and it costs the stream
+// 1.2 µs.
 func (l *lane) mark(blocking bool) (*mark, error) {
 	from := &l.d.signs
 	if blocking {

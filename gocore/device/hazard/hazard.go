@@ -18,7 +18,7 @@ import (
 // Tracker is the record of one cache. The zero value is empty and ready to use.
 //
 // A call costs O(log n + k) for n recorded ranges, k of which overlap its own, and the queries of some marks. Every change also checks a few ranges
-// in turn for passed marks, so that the size of the record stays proportional to the marks that have not passed.
+// in turn for passed marks. So the size of the record stays proportional to the marks that have not passed.
 type Tracker struct {
 	root  *segment
 	visit uint64

@@ -5,8 +5,8 @@
 // They have no other order relative to our own lanes. Callers queue no work of their own in them. So before an array is overwritten, its owner has to
 // wait for a mark behind its capture.
 //
-// Like the real one, it refuses a copy that crosses the border of two pinned ranges, or leaves a pinned range or the mapped part of an arena. Its
-// memory is limited.
+// Like the real one, it refuses a copy that crosses the border of two pinned ranges. It also refuses one that leaves a pinned range or the mapped
+// part of an arena. Its memory is limited.
 package hostdevice
 
 import (

@@ -61,8 +61,8 @@ type Config struct {
 	// Room tells that a record has been given room in tier t, or has given it back; may be nil. It must not call the engine.
 	Room func(t int, off, n int64, taken bool)
 	// Keep and Find serve a last tier that outlives the engine (reserve.go); nil otherwise. They must not call the engine, except Adopt in Find, and
-	// Owe with a positive number.
-	// Keep is asked when a record gives back its room at an offset of the last tier: does the catalog still refer to it?
+	// Owe with a positive number. Keep is called when a record gives back its room at an offset of the last tier. It tells whether the catalog still
+	// refers to that room.
 	Keep func(*Record, int64) bool
 	// Find adopts the checkpoint of a key that has no record. It does so if the catalog has one and Removed has not reported its replacement.
 	Find  func(h *History, k model.Key) *Record
@@ -158,7 +158,7 @@ type tier struct {
 	idle     reserved // the reserved part of retired
 	// idleBytes is the size of idle.
 	idleBytes int64
-	// allotted bounds the bytes that are not idle: released bytes of retired become idle only above it. 0: all of them do.
+	// Released bytes of retired become idle only while the tier has more than allotted bytes that are not idle. At 0 all of them become idle.
 	allotted int64
 }
 

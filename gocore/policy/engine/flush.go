@@ -46,7 +46,7 @@ func (e *Engine) unqueue(now int64, l *link, rec *Record) bool {
 	return true
 }
 
-// flushTime is what one more flush adds to the time until the link's queue is empty.
+// flushTime is the time by which one more flush delays the end of the link's queue.
 func (e *Engine) flushTime(l *link, rec *Record) int64 {
 	return l.down.Predict(rec.Size) / int64(e.cfg.Workers)
 }

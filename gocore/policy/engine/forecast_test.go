@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/policy/plan"
 )
 
-// sweeping is an engine of two tiers, the upper of 1000 bytes, over a link of one byte a nanosecond, and a history that is going to be
-// restored backwards.
+// sweeping is an engine of two tiers, the upper of 1000 bytes, over a link of one byte a nanosecond. It has a history that is going to be restored
+// backwards.
 type sweeping struct {
 	*Engine
 	t   *testing.T

@@ -39,7 +39,7 @@ type Record struct {
 	failed   error // why its capture or its latest flush failed
 }
 
-// Top is the fastest tier that the record may lie in.
+// Top is the fastest tier that the record may be in.
 func (r *Record) Top() int { return int(r.top) }
 
 // uses tells whether r may be in tier t: its own front, or any tier that is not a front.

@@ -229,8 +229,8 @@ func (e *Engine) flushOut(now int64, r *Record, t int) {
 	}
 }
 
-// Settled tells whether the copies behind the end of tier t stay there until the application releases them, or until room appears in a lower tier
-// that has refused some of them.
+// Settled tells whether the copies behind the end of tier t stay there for now. They stay until the application releases them, or until room appears
+// in a lower tier that has refused some of them.
 func (e *Engine) Settled(t int) bool {
 	settled, moving := !e.Draining(t), e.progressing() // otherwise a load from there waits for room that leases take
 	e.tiers[t].table.Behind(func(id fragment.ID) bool {

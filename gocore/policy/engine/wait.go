@@ -2,7 +2,8 @@ package engine
 
 import "velocpy/gocore/base/quantity"
 
-// Wait ends when one or several versions are captured (Tier 0) or durable in a tier, that is, when that tier or one below it has all bytes.
+// Wait ends when one or several versions are captured (Tier 0) or durable in a tier. A version is durable in a tier when that tier or one below it
+// has all bytes.
 type Wait struct {
 	Tier   int
 	Phase  Phase

@@ -1,5 +1,5 @@
-// Package fragment keeps the allocation table of one tier's cache buffer. The contiguous buffer is cut into fragments, each a checkpoint's bytes or a
-// gap, in address order without holes (Maurya et al., HPDC'23, sections 4.1.4 to 4.2).
+// Package fragment keeps the allocation table of one tier's cache buffer. The contiguous buffer is cut into fragments in address order, without holes
+// (Maurya et al., HPDC'23, sections 4.1.4 to 4.2). A fragment is a checkpoint's bytes or a gap.
 //
 // The table knows sizes and neighbours. For each fragment it carries the few numbers from which eviction scores are computed. It does no I/O, takes
 // no lock and reads no clock.

@@ -33,7 +33,7 @@ func BenchmarkAppendRestored(b *testing.B) {
 	})
 }
 
-// The distance of a key anywhere in the queue: what eviction asks for every fragment.
+// The distance of a key anywhere in the queue, which eviction asks for every fragment.
 func BenchmarkDistance(b *testing.B) {
 	queued(b, func(b *testing.B, o *Order, n int64) {
 		rng := rand.New(rand.NewPCG(1, 1))

@@ -53,8 +53,8 @@ const (
 	groupSize = 1 << groupBits
 	groupMask = groupSize - 1
 
-	// Numbers get a group of neighbours while such groups have at most thin rows per key, and places reach at most wide times as far as the groups
-	// do.
+	// Numbers get a group of neighbours within two bounds. Such groups have at most thin rows per key, and places reach at most wide times as far as
+	// the groups do.
 	thin, wide = 4, 4
 	firstFew   = 16 // the first groups are exempt from these bounds
 	fewKeys    = 64

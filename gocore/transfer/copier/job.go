@@ -50,7 +50,7 @@ const unitBytes = checksum.LeafBytes
 var streamFrom = [...]int64{Gather: 256 << 10, Scatter: 8 << 20, Verify: math.MaxInt64}
 
 // From these sizes on a job calls helpers. Waking one costs up to 25 µs, and the job has to wait for its last unit. One core can write past the cache
-// nearly as fast as two (27 GB/s on the EPYC measured, where all cores of a chiplet share one link to memory). So a contiguous job, including rows,
+// nearly as fast as two: 27 GB/s on the EPYC measured, where all cores of a chiplet share one link to memory. So a contiguous job, including rows,
 // has to be long before helpers gain. Element by element, a job gains early.
 const (
 	helpContiguous = 8 << 20

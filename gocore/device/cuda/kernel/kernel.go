@@ -36,7 +36,7 @@ const (
 	stridedThreads = 256
 )
 
-// packUnit is the number of bytes that one block copies. It is small enough that the last blocks of a launch end at about the same time, and large
+// packUnit is the number of bytes that one block copies. It is small enough that the last blocks of a launch end at about the same time. It is large
 // enough that the search for its piece does not matter.
 const packUnit = 64 << 10
 
