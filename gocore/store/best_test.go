@@ -146,7 +146,7 @@ func TestRetentionCountsWhatIsDurable(t *testing.T) {
 }
 
 // Checkpoints that have no record after the open are ranked by their meta in the catalog.
-func TestTheBestOfWhatIsAsleep(t *testing.T) {
+func TestTheBestOfCheckpointsWithoutRecords(t *testing.T) {
 	c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
 	c.LazyRows, c.Flush = true, "eager"
 	s := reopened(t, c)

@@ -17,8 +17,8 @@ type completion struct {
 	over    bool
 }
 
-// beginCompletion waits until no other goroutine completes the capture. It returns nil if the capture is complete then, and otherwise leaves it to
-// the caller.
+// beginCompletion waits until no other goroutine completes the capture. It returns nil if the capture is complete then. Otherwise the caller completes
+// it, and holds the capture's completing lock until the completion ends.
 func (s *Store) beginCompletion(a *devicememory.Memory, b *body) *completion {
 	for {
 		s.mu.Lock()

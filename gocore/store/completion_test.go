@@ -27,7 +27,7 @@ func (c *counted) Keep() device.Mark       { return c }
 func (c *counted) Drop()                   { c.dropped++ }
 
 // Checksums whose copy to the host has no event behind it are not discarded for reuse, because the copy may still run.
-func TestChecksumsAstray(t *testing.T) {
+func TestLostChecksumsAreNotDiscarded(t *testing.T) {
 	for _, astray := range []bool{false, true} {
 		c := &counted{}
 		(&pendingCapture{mark: c, sums: c, lost: astray}).drop()
@@ -57,7 +57,7 @@ func (l *markless) Mark() (device.Mark, error) {
 
 // Checksums are marked lost when a second attempt to record an event behind their copy fails. After that, as after any other failure, the next
 // goroutine completes the capture.
-func TestChecksumsGoAstray(t *testing.T) {
+func TestChecksumsAreLostWithoutAnEvent(t *testing.T) {
 	for failures := range 4 {
 		sums, behind := &counted{}, &counted{}
 		c := &pendingCapture{mark: &counted{}, sums: sums}

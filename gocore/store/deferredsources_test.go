@@ -9,9 +9,9 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// TestLateSourcesHoldNobodyUp: borrowed sources that the caller's stream has not filled yet leave the workers to other transfers. The stream itself
+// Borrowed sources that the caller's stream has not filled yet leave the workers to other transfers. The stream itself
 // may wait for those transfers.
-func TestLateSourcesHoldNobodyUp(t *testing.T) {
+func TestDeferredSourcesDelayNoOtherTransfer(t *testing.T) {
 	for _, disk := range []int64{0, 128 << 20} {
 		t.Run(fmt.Sprintf("disk of %d", disk), func(t *testing.T) {
 			b, gate := gated(t, double.Config{})
@@ -74,8 +74,8 @@ func putAside(s *Store) (all []*engine.Transfer) {
 	return all
 }
 
-// TestCloseWithLateSources: Close leaves nothing of them behind, whether or not the stream fills them before the store has gone.
-func TestCloseWithLateSources(t *testing.T) {
+// Close leaves nothing of them behind, whether or not the stream fills them before the store has gone.
+func TestCloseWithDeferredSources(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("open before ", before), func(t *testing.T) {
 			b, gate := gated(t, double.Config{})

@@ -336,7 +336,7 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 }
 
 // A rewrite without room beside the old version takes no room from checkpoints that only the catalog has.
-func TestRewritesLeaveWhatIsAsleep(t *testing.T) {
+func TestRewritesLeaveCheckpointsWithoutRecords(t *testing.T) {
 	disk := vfs.NewMem(64 << 20)
 	c := stored(4096, 3*4096, disk)
 	h := newClient(t, reopened(t, c), "h")

@@ -245,7 +245,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 	}
 }
 
-func TestBlockedDiskHoldsUpOnlyWhoNeedsIt(t *testing.T) {
+func TestBlockedDiskDelaysOnlyCallersThatNeedIt(t *testing.T) {
 	fs, rule := blocked(vfs.OpRead|vfs.OpWrite, 64<<20)
 	c := cached(2<<20, 16<<20, fs)
 	c.Prefetch = false // with it, a capture would wait for the stalled flush rather than break the promise to a prefetched checkpoint

@@ -8,7 +8,7 @@ import (
 	"velocpy/gocore/tier/host"
 )
 
-// hostCache is the store's interface to the memory of its host tier.
+// hostCache gives the memory of the host tier access to the store.
 type hostCache struct{ tierCache }
 
 var _ host.Cache = hostCache{}

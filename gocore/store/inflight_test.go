@@ -148,7 +148,7 @@ func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
 }
 
 // While a version is in flight, a clear also removes checkpoints that only the catalog has.
-func TestClearTakesWhatIsAsleep(t *testing.T) {
+func TestClearDropsCheckpointsWithoutRecords(t *testing.T) {
 	x := newCommitting(t)
 	x.mustPut(1, random(3000, 1))
 	x.mustPut(2, random(3000, 2))

@@ -275,7 +275,7 @@ func TestAttemptsToOpenOnAFullDiskLeaveNothing(t *testing.T) {
 
 // A drop that a full disk has refused is committed for a capture that needs its space as soon as there is space: the capture does not wait for the
 // end of the pause.
-func TestRoomOfADropThatADiskRefusedIsMadeForWhoNeedsIt(t *testing.T) {
+func TestRoomOfARefusedDropIsMadeForCallersThatNeedIt(t *testing.T) {
 	disk := vfs.NewMem(24 << 20)
 	fs := &lateFull{FS: disk}
 	c := stored(0, 8*4096, fs)

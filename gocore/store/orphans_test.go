@@ -8,8 +8,8 @@ import (
 	"velocpy/gocore/device/cuda/double"
 )
 
-// TestWaitForAStray: a version is dropped before a device has copied it. After a wait for its capture the caller may overwrite its source.
-func TestWaitForAStray(t *testing.T) {
+// A version is dropped before a device has copied it. After a wait for its capture the caller may overwrite its source.
+func TestWaitForAnOrphanedCapture(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(64<<20, 0, 4<<20))
 	c := newClient(t, s, "h")
@@ -37,8 +37,8 @@ func TestWaitForAStray(t *testing.T) {
 	drained(t, s)
 }
 
-// TestStraysGo: the orphaned captures of a device with a backlog are dropped by later captures after the device has caught up.
-func TestStraysGo(t *testing.T) {
+// The orphaned captures of a device with a backlog are dropped by later captures after the device has caught up.
+func TestOrphanedCapturesAreDropped(t *testing.T) {
 	b, gate := gated(t, double.Config{})
 	s := open(t, b.config(64<<20, 0, 4<<20))
 	c := newClient(t, s, "h")

@@ -174,7 +174,7 @@ func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
 
 // The device finds damage after a restore has returned. The next restore or wait of the history returns the error. No later restore reads the damaged
 // copy, and the copy is evicted when its reader has finished.
-func TestDamageIsFoundBelatedly(t *testing.T) {
+func TestDamageIsFoundByDeferredVerification(t *testing.T) {
 	const size = slotSize
 	for name, next := range map[string]func(c *client) error{
 		"restore": func(c *client) error {
@@ -238,7 +238,7 @@ func TestDamageIsFoundBelatedly(t *testing.T) {
 }
 
 // No caller has the damaged bytes. No wait returns the error, and a restore of them does.
-func TestDamageThatNobodySawIsNotTold(t *testing.T) {
+func TestDamageThatNoCallerHasIsNotReported(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
@@ -277,7 +277,7 @@ func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 }
 
 // A prefetch is copied cut by cut. Once a restore waits for it, the rest is copied in one piece.
-func TestLoadThatSomebodyWaitsForGoesInOnePiece(t *testing.T) {
+func TestAwaitedLoadGoesInOnePiece(t *testing.T) {
 	const size, piece = 1_300_000, 100_000
 	for name, tc := range map[string]struct {
 		waits  bool
@@ -418,7 +418,7 @@ func TestDoubtsEnd(t *testing.T) {
 }
 
 // Only callers that were given damaged bytes get the error, and only once.
-func TestDamageConcernsWhoWasGivenIt(t *testing.T) {
+func TestDamageIsReportedToCallersThatHaveIt(t *testing.T) {
 	const size, half = 1_300_032, 650_016
 	for name, tc := range map[string]struct {
 		ask  RestoreArgs

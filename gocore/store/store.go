@@ -41,7 +41,7 @@ type Store struct {
 	numbers   []uint64 // handles of histories
 	workers   int      // running
 	users     int      // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
-	resizing  int      // resize operations that have not ended; they wait until devices return memory
+	resizing  int      // resize operations that have not ended
 	closing   bool
 	freed     bool     // the last worker has ended and the disk tier is closed
 	ended     []func() // callbacks to run when freed is set

@@ -5,7 +5,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// tierCache is the store's interface to the memory of one of its tiers.
+// tierCache gives the memory of one tier access to the store and its engine.
 type tierCache struct {
 	s *Store
 	t int // the engine's index of the tier

@@ -19,7 +19,7 @@ func addTombstone[K comparable](all map[K]tombstone, at K, serial uint64, change
 	all[at] = tombstone{max(b.serial, serial), b.changes + changes}
 }
 
-// acknowledgeTombstone records that a change has landed that represents changes changes.
+// acknowledgeTombstone records that a change has landed. changes is the number of changes that it stands for.
 func acknowledgeTombstone[K comparable](all map[K]tombstone, at K, serial uint64, changes int) {
 	b := all[at]
 	b.changes -= changes

@@ -17,7 +17,7 @@ import (
 )
 
 // Pieces of any length, in any order, received by several goroutines at once, give the same result for every region as one verification of all bytes.
-func TestArrivalsSayWhatOneLookSays(t *testing.T) {
+func TestIncrementalVerificationAgreesWithOnePass(t *testing.T) {
 	const most = 3 * checksum.LeafBytes
 	rapid.Check(t, func(t *rapid.T) {
 		b := &body{layout: &layout{}}
