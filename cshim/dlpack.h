@@ -1,4 +1,4 @@
-// DLPack's structs, as far as they are used: dmlc/dlpack, include/dlpack/dlpack.h, version 1.3.
+// The structs of DLPack that are used here: dmlc/dlpack, include/dlpack/dlpack.h, version 1.3.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ enum { kHost = 1, kCuda = 2, kPinned = 3, kCudaManaged = 13 };
 enum : uint64_t { kReadOnly = 1, kCopied = 2 };
 constexpr uint32_t kMajor = 1;
 
-// The names of capsules: those of a tensor that nobody has taken over yet, and those of one that was.
+// The names of capsules: of one whose tensor no consumer has taken yet, and of one whose tensor was taken.
 constexpr const char* kNew = "dltensor_versioned";
 constexpr const char* kUsed = "used_dltensor_versioned";
 constexpr const char* kNewUnversioned = "dltensor";

@@ -1,4 +1,4 @@
-// What the shim remembers of a NumPy dtype.
+// The cached properties of a NumPy dtype.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -12,16 +12,16 @@ namespace velocpy {
 namespace py = pybind11;
 
 struct Dtype {
-  py::object descr;  // keeps the identity that the cache goes by
+  py::object descr;  // keeps the object, and so the cache's key, alive
   std::string text;  // as velocpy.arrays.dtype_text writes it
   int64_t itemsize = 0;
 };
 
-// Raises the typed error of velocpy.arrays, which names label, for dtypes that cannot be stored (object). The reference is good until
-// trim_dtypes(). Needs the GIL. A dtype seen before costs one hash.
+// For dtypes that cannot be stored (object), raises the typed error of velocpy.arrays, with label in its text. The reference is valid
+// until trim_dtypes(). Needs the GIL. A known dtype costs one hash.
 const Dtype& dtype_of(PyObject* descr, const Label& label);
 
-// Forgets everything once too many dtypes were seen; call it where no reference is held.
+// Clears the cache once it is too large; call it while no reference is held.
 void trim_dtypes();
 
 }  // namespace velocpy

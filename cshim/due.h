@@ -1,4 +1,4 @@
-// One restore of a plan that a loop has taken: it is due again unless it happens.
+// A restore of a plan that a loop has taken. It is due again unless it happens.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct DueRestore {
   int64_t key_number = 0;
   std::string key_text;
 
-  // Tells the core that it did not happen. Neither raises nor waits: what fails is a store that is closed.
+  // Tells the core that it did not happen. Neither raises nor waits; it fails only for a closed store, which is ignored.
   void undo(const Core& core) const noexcept {
     veloc_key key{};
     key.kind = kind;

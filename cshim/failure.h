@@ -1,4 +1,4 @@
-// Status codes and findings of the shim as exceptions of velocpy.errors: the one place where they are made.
+// Converts status codes of the core and errors of the shim to exceptions of velocpy.errors: the only place that makes them.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,13 +15,13 @@ namespace py = pybind11;
 
 struct Layout;
 
-// What a call was about; whatever is known goes into the exception.
+// The subject of a call; the known parts go into the exception.
 struct Where {
   py::handle history;  // name
   py::handle key;
-  const Layout* layout = nullptr;  // turns the index of a region into its name
-  const char* awaits = "";         // what a wait is for, one of velocpy.errors.AWAITED
-  int32_t tier = VELOC_TIER_NONE;  // whose promise it waits for
+  const Layout* layout = nullptr;  // maps the index of a region to its name
+  const char* awaits = "";         // the purpose of a wait, one of velocpy.errors.AWAITED
+  int32_t tier = VELOC_TIER_NONE;  // the tier whose promise it waits for
 
   Where waiting_for(const char* awaited, int32_t promised = VELOC_TIER_NONE) const {
     Where waiting = *this;
@@ -31,9 +31,9 @@ struct Where {
   }
 };
 
-// All of them need the GIL and leave through a Python exception.
+// All of these functions need the GIL and throw a Python exception.
 [[noreturn]] void raise(const veloc_error& error, const Where& where);
-// VELOC_E_BELATED; layouts gives the layout of an id, or null.
+// For VELOC_E_BELATED; layouts returns the layout of an id, or null.
 [[noreturn]] void raise_belated(const veloc_error& error, const std::function<std::shared_ptr<const Layout>(uint64_t)>& layouts);
 [[noreturn]] void raise_object(const py::object& exception);
 [[noreturn]] void raise_forked();

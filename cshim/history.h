@@ -1,4 +1,4 @@
-// A history of the core: checkpoints in, leases out.
+// A history of the core: it captures checkpoints and returns leases.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,43 +15,42 @@ namespace velocpy {
 
 class History {
  public:
-  // lease_type: velocpy.lease.Lease. lookahead: how many restores of the plan the core should know.
+  // lease_type: velocpy.lease.Lease. lookahead: the number of restores of the plan that the core should know.
   History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead);
 
-  // regions: a dict or a tuple of the caller's own making. meta: bytes or None. tier: VELOC_TIER_*.
-  // Returns (ticket, key or None where the caller named it).
-  // stream: see Streams::of. structure: see Sources.
+  // regions: a dict or a tuple that no other code refers to. meta: bytes or None. tier: VELOC_TIER_*. Returns (ticket, key or None if
+  // the caller chose it). stream: see Streams::of. structure: see Sources.
   py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream,
                        py::handle structure);
 
-  // regions: None or a tuple of labels. Returns a Lease: no Python code runs between the restore and that, but observe.
-  // streams: handles of those that will read the lease, if it lies on a device. observe: None, or called with the key afterwards.
+  // regions: None or a tuple of labels. Returns a Lease: except observe, no Python code runs between the restore and the return.
+  // streams: handles of those that will read the lease, if it is on a device. observe: None, or called with the key afterwards.
   py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams,
                      py::handle observe);
-  // into: dict of labels to arrays, or a tuple of arrays for the regions named, or for all. In the dict ... stands for something else than
-  // an array, which no region may have the label of. written: called with into when bytes of it may
-  // have changed, also when the restore fails.
+  // into: a dict of labels to arrays, or a tuple of arrays for the named regions, or for all. In the dict, ... marks an entry that is
+  // not an array, and whose label no region may have. written: called with into if its bytes may have changed, also when the restore
+  // fails.
   void restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
                     py::handle written, py::handle observe);
 
-  // False when there was nothing to drop.
+  // False if there was no such checkpoint.
   bool drop(py::handle key);
   // sources: see Reader.
   void clear(const py::object& sources);
-  // by: names, from the meta inward, where best is not 0.
+  // by: names, from the meta inward, if best is not 0.
   void retain(int64_t last, int64_t every, bool named, py::sequence keys, int64_t best, py::sequence by, bool largest);
   int64_t size() const;
   py::list keys() const;
-  // The keys and how many there are, for an error; no keys where they are too many to be listed.
+  // The keys and their number, for an error; no keys if they are too many to list.
   py::tuple known() const;
   // (payload bytes, slot bytes, meta bytes, tiers, ready, ticket), or None.
   py::object lookup(py::handle key) const;
 
-  // Reads on in sources where the core knows too little of the plan, and nobody else does.
+  // Reads on in sources if the core knows too little of the plan, and no other thread reads.
   void read_hints(const py::object& sources);
-  // Withdraws the plan, and what is left of its sources.
+  // Withdraws the plan, and the rest of its sources.
   void hint_clear(const py::object& sources);
-  // Withdraws what the core knows of the plan, not its sources: they tell something else from now on.
+  // Withdraws the core's part of the plan, not its sources: they give other hints from now on.
   void hint_anew();
   void prefetch();
   void wait(int32_t tier, py::handle timeout);
@@ -65,22 +64,22 @@ class History {
   friend class Loop;
 
   int64_t tell(const Hints& hints);
-  // The next restore of the plan that is due, if any.
+  // The next due restore of the plan, if any.
   std::optional<DueRestore> take_due();
-  // Reads on because nothing is due any more; false when the plan has ended.
+  // Reads on because no restore is due any more; false if the plan has ended.
   bool read_on(const py::object& sources, uint64_t told, const Deadline& deadline);
   py::object lease_of(std::unique_ptr<LeaseMemory> memory, py::handle key) const;
   std::unique_ptr<LeaseMemory> restored(py::handle key, py::handle regions, int32_t flags, py::handle timeout,
                                         const std::vector<uint64_t>& streams);
   void copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream, bool* begun);
-  // Withdraws the plan by a call of the core; nothing there where the core or the store is out of reach.
+  // Withdraws the plan by a call of the core; does nothing if the core or the store cannot be reached.
   void withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*));
 
   Where where(py::handle key = {}) const { return {name_, key, nullptr}; }
   struct Choice;
-  // The layout of a key and its id; null when it went meanwhile. Raises when there is no such checkpoint.
+  // The layout of a key and its id; null if the checkpoint went meanwhile. Raises if there is none.
   std::shared_ptr<const Layout> look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const;
-  // CheckpointNotFound, with the keys that there are.
+  // Raises CheckpointNotFound, with the existing keys.
   [[noreturn]] void raise_not_found(py::handle key) const;
   [[noreturn]] void fail(const Core& table, const Key& named, py::handle key, const veloc_error& error) const;
   void choose(const Layout& layout, py::handle regions, py::handle given, Choice* choice) const;
@@ -91,7 +90,7 @@ class History {
   py::object lease_type_;
   bool debug_;
   Reader reader_;
-  int loops_ = 0;  // over the plan, that are under way
+  int loops_ = 0;  // number of running loops over the plan
 };
 
 }  // namespace velocpy

@@ -11,10 +11,10 @@ namespace velocpy {
 
 namespace py = pybind11;
 
-// A key in the core's form. Text points into the Python string or into own; the Key must outlive the call and must not be moved.
+// A key in the core's form. Its text points into the Python string or into own; the Key must outlive the call and must not be moved.
 class Key {
  public:
-  // int or anything with __index__ that fits 64 bits, or str. None where the store may choose. Raises InvalidType, InvalidArgument.
+  // An int, any object with __index__ that fits 64 bits, or a str. None if the store may choose. Raises InvalidType, InvalidArgument.
   explicit Key(py::handle key, bool may_be_none = false);
   Key(const Key&) = delete;
   Key& operator=(const Key&) = delete;
@@ -27,7 +27,7 @@ class Key {
   std::string own_;
 };
 
-// The bytes of a str as UTF-8, lone surrogates as surrogatepass writes them; own keeps them where the str cannot.
+// The bytes of a str as UTF-8, with lone surrogates as surrogatepass writes them; own holds them if the str cannot.
 void utf8(py::handle text, std::string* own, const char** data, int64_t* length);
 
 // The inverse of utf8.

@@ -1,4 +1,4 @@
-// What a region is called in messages.
+// The name of a region in messages.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,9 +9,9 @@ namespace velocpy {
 
 namespace py = pybind11;
 
-// Borrowed, and made into an object or a text only where a message needs it.
+// Borrowed, and converted to an object or a text only when a message needs it.
 struct Label {
-  py::handle name;  // str; null where regions go by number
+  py::handle name;  // str; null if regions have numbers
   size_t number = 0;
 
   py::object object() const { return name ? py::reinterpret_borrow<py::object>(name) : py::object(py::int_(number)); }

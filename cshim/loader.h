@@ -7,7 +7,7 @@
 
 namespace velocpy {
 
-// One row per function of the contract; a missing one is found when the core is loaded, not when it is called.
+// One row per function of the contract. Loading the core fails if one is missing, before any call.
 #define VELOC_FUNCTIONS(X) \
   X(abi_version)           \
   X(init)                  \
@@ -56,24 +56,24 @@ struct Core {
 #undef VELOC_MEMBER
 };
 
-// Opens the core at path and hands it its configuration. A second call is nothing when the core is there already and config is the
-// same as before; otherwise the core refuses. Raises CoreUnavailable with a remedy. Needs the GIL; costs about a millisecond once.
+// Opens the core at path and passes it its configuration. A second call does nothing if config is the same as before; otherwise the
+// core refuses. Raises CoreUnavailable with a remedy. Needs the GIL; takes about a millisecond, once.
 void load(const std::string& path, const std::string& config);
 
-// How many threads this process may start beside those that it has, count at most: it starts them, and they end at once. Go aborts the
-// process where it may not start one.
+// Returns how many threads, at most count, this process may start in addition. It starts them, and they end at once. Go aborts the
+// process if it cannot start a thread.
 int startable_threads(int count);
 
 bool loaded() noexcept;
 
-// The path the core was opened from; empty before.
+// The path that the core was opened from; empty before.
 const std::string& loaded_from();
 
-// The table; raises ForkedProcessError in a child that cannot use it and CoreUnavailable when load() was not called. Costs two
-// loads, so every entry into the core begins with it.
+// The table of functions. Raises ForkedProcessError in a child that cannot use it, and CoreUnavailable if load() was not called.
+// Costs two loads, so every entry into the core begins with it.
 const Core& core();
 
-// For destructors, which must neither raise nor enter Go where it hangs: null when the core is out of reach.
+// For destructors, which must not raise, and must not enter Go where it hangs: null if the core cannot be used.
 const Core* core_if_usable() noexcept;
 
 }  // namespace velocpy

@@ -1,4 +1,4 @@
-// Destinations that share bytes: whatever is written last would win, so they are refused.
+// Detects destinations that share bytes. They are refused, as the last write would win.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace velocpy {
 
-// Whether two elements of one array certainly share bytes. Costs the square of its axes; a cunning set of strides may be missed.
+// Whether two elements of one array certainly share bytes. Quadratic in its axes; it misses some unusual sets of strides.
 bool repeats_elements(const View& view);
 
-// Where the bytes of several arrays lie. Holds no reference to them.
+// The byte ranges of several arrays. Holds no reference to them.
 class Spans {
  public:
-  // number is what the caller calls the array.
+  // number is the caller's name for the array.
   void add(const View& view, size_t number);
-  // Whether two arrays certainly share bytes, and which. Costs a sort; only strided arrays whose ranges cross are compared closely, by
-  // NumPy and with a bound on the work.
+  // Whether two arrays certainly share bytes, and which. Costs a sort; only strided arrays whose ranges overlap are compared
+  // element-wise, by NumPy with a bound on the work.
   bool shared(size_t* one, size_t* other);
 
  private:

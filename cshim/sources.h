@@ -1,4 +1,4 @@
-// Arrays whose callers promised to leave them alone (copy=False), kept alive until their checkpoints are captured.
+// Arrays whose callers promised not to change them (copy=False), kept alive until their checkpoints are captured.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,22 +12,22 @@ namespace velocpy {
 
 namespace py = pybind11;
 
-// All calls need the GIL. The core never calls back: what has been captured meanwhile is found out on the next calls.
+// All calls need the GIL. The core never calls back: later calls find out which checkpoints have been captured.
 class KeptSources {
  public:
   void keep(uint64_t ticket, std::vector<py::object> owners);
 
-  // Asks about the oldest, one after the other, and lets go of them, until one is still read; asks about a few at most. A question
-  // costs about 100 ns, and one about a device's copy that has yet to happen a call of its driver.
+  // Queries the oldest entries, one after the other and a few at most, and releases them until one is still being read. A query costs
+  // about 100 ns; for a device's pending copy it costs a driver call.
   void drain(const Core& core, uint64_t store);
 
-  // Asks about all of them.
+  // Queries all of them.
   void drain_all(const Core& core, uint64_t store);
 
-  // After the store was closed, when nothing reads any more.
+  // For a closed store, when no transfer reads any more.
   void release_all();
 
-  // The store went while something may still read them: alive for as long as the process.
+  // For a store that ends while transfers may still read: keeps the arrays alive for the rest of the process.
   void leak();
 
   size_t size() const { return kept_.size(); }
@@ -38,7 +38,7 @@ class KeptSources {
     std::vector<py::object> owners;
   };
   enum class Oldest { released, read, unknown };
-  // What nobody reads goes into released, which outlives the asking: destructors of arrays may run code that comes back here.
+  // Moves unread entries to released, which outlives the query: destructors of arrays may run code that calls this object.
   Oldest ask(const Core& core, uint64_t store, std::vector<Entry>* released);
 
   std::deque<Entry> kept_;

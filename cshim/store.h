@@ -1,4 +1,4 @@
-// A store of the core, with what the shim keeps beside it.
+// A store of the core, with the shim's own state.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -17,25 +17,25 @@ class Store {
  public:
   // config: the JSON of veloc_open.
   explicit Store(const std::string& config);
-  // Closes without waiting; transfers in flight end in the background. Nothing in a forked child.
+  // Closes without waiting; transfers in flight end in the background. Does nothing in a forked child.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   void close(py::handle timeout);
-  // ticket 0: all of the history, history 0: all of the store. tier NONE: captured.
+  // ticket 0: the whole history; history 0: the whole store. tier NONE: captured.
   void wait(const Where& where, uint64_t history, uint64_t ticket, int32_t tier, py::handle timeout);
-  // budgets: the JSON of veloc_resize. What the tiers named have afterwards, or what a trim gave back.
+  // budgets: the JSON of veloc_resize. Returns the new size of the named tiers, or the bytes that a trim released.
   int64_t resize(const std::string& budgets, py::handle timeout);
   py::bytes stats();
   py::bytes timeline(bool clear);
-  // (flags, durable, failed) as veloc_ticket_state has them.
+  // (flags, durable, failed) as in veloc_ticket_state.
   py::tuple ticket(uint64_t ticket);
 
-  // Raises what a call that concerns checkpoints reports: of a belated finding, of which it knows more.
+  // Raises the error of a call that concerns checkpoints; for a deferred verification failure it adds details.
   [[noreturn]] void raise(const veloc_error& error, const Where& where) const;
 
-  // The layout of an id, of slots of that many bytes; asks the core once. Null when nothing has this layout any more.
+  // The layout of an id, for slots of that many bytes; asks the core once. Null if no checkpoint has this layout any more.
   std::shared_ptr<const Layout> layout(uint64_t id, int64_t slot_bytes, const Where& where = {});
 
   uint64_t handle() const { return handle_; }
@@ -47,8 +47,8 @@ class Store {
   KeptSources sources_;
 };
 
-// Runs a call that fills a caller's buffer until the buffer is large enough; call gets (buffer, capacity, length, error).
-// Without the GIL around each call.
+// Repeats a call that fills a caller's buffer until the buffer is large enough; call gets (buffer, capacity, length, error). The GIL
+// is released during each call.
 template <class Call>
 std::string filled(Call&& call) {
   std::string buffer(4096, '\0');
@@ -64,7 +64,7 @@ std::string filled(Call&& call) {
       buffer.resize(needed);
       return buffer;
     }
-    buffer.resize(needed + needed / 4);  // it may have grown meanwhile
+    buffer.resize(needed + needed / 4);  // the content may grow meanwhile
   }
 }
 

@@ -1,4 +1,4 @@
-// The caller's CUDA streams: in whose order regions on a device are read and written.
+// The caller's CUDA streams: regions on a device are read and written in their order.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,7 +13,7 @@ namespace velocpy {
 
 namespace py = pybind11;
 
-// Which libraries have arrays that name no stream in which device memory, without duplicates: whose current streams are concerned.
+// The (library, place) pairs whose current streams matter, without duplicates: arrays on a device that name no stream.
 class Devices {
  public:
   using Concerned = std::pair<Library, int32_t>;  // and a place
@@ -32,12 +32,12 @@ class Streams {
  public:
   Streams() = default;
 
-  // What the caller named, or, with None, the current streams of the libraries in devices; then those in arrays, which the arrays of the
-  // call name themselves. See velocpy.devices.streams. Where neither devices nor arrays has any, the list is empty; a
-  // stream is checked there too, as the caller may have meant a region by it.
+  // The named stream or, with None, the current streams of the libraries in devices; then those in arrays, which the arrays of the
+  // call name themselves. See velocpy.devices.streams. If both devices and arrays are empty, the list is empty. A named stream is
+  // validated even then, as the caller may have meant a region by it.
   static Streams of(py::handle stream, const Devices& devices, const Streams& arrays);
 
-  // The current streams of every library that is loaded, on the device of this place. Never raises: for destructors.
+  // The current streams of every loaded library, on the device of this place. Never raises: for destructors.
   static Streams current(int32_t place) noexcept;
 
   void add(uint64_t stream);

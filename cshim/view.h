@@ -1,4 +1,4 @@
-// One array of the caller, whatever its library, as the shim sees it.
+// One array of the caller, of any library, as the shim sees it.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -13,16 +13,16 @@
 
 namespace velocpy {
 
-// Borrowed from the caller's object, which owner keeps alive. Shape, strides and text point into the object or into the View, so
-// a View is filled in place and neither moved nor copied.
+// Borrowed from the caller's object, which owner keeps alive. Shape, strides and text point into the object or into the View, so a
+// View is filled in place and neither moved nor copied.
 struct View {
   View() = default;
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 
-  // Takes a NumPy array as it is; anything else through velocpy.arrays.describe, which raises the typed errors.
-  // label goes into their text. wanted is the caller's stream=: arrays that are shown to one stream are shown to that one.
-  // Afterwards there is memory wherever there are bytes.
+  // Reads a NumPy array directly, and any other object through velocpy.arrays.describe, which raises the typed errors with label in
+  // their text. wanted is the caller's stream=, which is passed to arrays that take a consumer stream. Afterwards every view with
+  // bytes has memory.
   void fill(py::handle object, const Label& label, py::handle wanted);
 
   py::object owner;
@@ -34,7 +34,7 @@ struct View {
   int64_t nbytes = 0;
   Library library = Library::numpy;
   int32_t place = VELOC_PLACE_HOST;
-  uint64_t stream = 0;  // in whose order the memory is used, where the object names one; 0: it names none
+  uint64_t stream = 0;  // the stream in whose order the memory is used, if the object names one; 0: none
   std::string_view dtype_text;
   bool writable = false;
   bool c_order = false;  // contiguous, last axis fastest
@@ -48,7 +48,7 @@ struct View {
   void order();
   void measure();
 
-  // What the object has no memory for.
+  // Storage for properties that the object has no memory for.
   struct Own {
     std::string text;
     std::vector<int64_t> shape;

@@ -1,4 +1,4 @@
-// Waiting outside Go, in the open: interruptible by Ctrl-C, bounded by a timeout, with the GIL released.
+// Waiting outside Go: interruptible by Ctrl-C, bounded by a timeout, with the GIL released.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,11 +15,11 @@ namespace py = pybind11;
 // The moment at which a call gives up.
 class Deadline {
  public:
-  // None: never. Seconds otherwise; 0 asks once. Raises InvalidArgument on NaN, negative numbers and things that are no numbers.
+  // None: never. Otherwise seconds; 0 polls once. Raises InvalidArgument for NaN, negative numbers and objects that are not numbers.
   static Deadline from(py::handle timeout);
 
   bool expired() const;
-  // Milliseconds to sleep in one go: at most a slice, so that a signal which the kernel gave to a thread of Go is noticed soon.
+  // Milliseconds of one sleep: at most a slice, so that a signal that the kernel delivered to a thread of Go is noticed soon.
   int slice() const;
   double seconds() const { return seconds_; }
 
@@ -30,9 +30,9 @@ class Deadline {
   Clock::time_point at_{};
 };
 
-// An eventfd of this thread for one live operation. It goes back to the thread's stock only when its operation has ended, and is
-// closed with the thread: a number the core may still write to never names another file. Nested use (a signal handler that calls the
-// store while a wait is under way) takes another one.
+// An eventfd of this thread for one live operation. It returns to the thread's pool only when its operation has ended, and is closed
+// with the thread. So a number that the core may still write to never refers to another file. A nested use (a signal handler that
+// calls the store during a wait) takes another one.
 class EventFd {
  public:
   EventFd();
@@ -41,16 +41,16 @@ class EventFd {
   EventFd& operator=(const EventFd&) = delete;
 
   int get() const { return fd_; }
-  // The core could not be told to stop: the number is never used again.
+  // The core could not be told to stop: this number is never reused.
   void abandon() { fd_ = -1; }
-  // True when it was signalled within the time given; takes the signal. False after the time or an interruption. Without the GIL.
+  // Waits for a signal for at most that time, and consumes it. False after the time or an interruption. Call it without the GIL.
   bool wait(int milliseconds) noexcept;
 
  private:
   int fd_;
 };
 
-// Releases the GIL and takes it back. A thread that comes back into a dying interpreter sleeps for ever instead of being torn down in
+// Releases the GIL and takes it back. A thread that returns to a finalizing interpreter sleeps for ever, instead of being unwound in
 // the middle of C++ frames.
 class Nogil {
  public:
@@ -58,12 +58,12 @@ class Nogil {
   void end();
 
  private:
-  PyThreadState* state_;  // null in the thread that ends the interpreter: it keeps the GIL
+  PyThreadState* state_;  // null in the thread that finalizes the interpreter: it keeps the GIL
 };
 
-// Drives an operation that has not ended: returns its last status, OK or an error. On Ctrl-C (whatever a signal handler raises) and at
-// the deadline it cancels the operation, so that nothing of it is left, and leaves through the exception. A checkpoint that cannot be
-// undone any more stays: at the deadline it has succeeded.
+// Drives an operation that has not ended: returns its last status, OK or an error. On Ctrl-C (any exception of a signal handler) and
+// at the deadline it cancels the operation, so that nothing of it remains, and throws. A checkpoint that can no longer be undone
+// stays: at the deadline it has succeeded.
 int32_t finish(const Core& core, const Where& where, const Deadline& deadline, EventFd& fd, int32_t status, veloc_outcome* out,
                veloc_error* error);
 
