@@ -14,22 +14,22 @@ using dlpack::Managed;
 using dlpack::Tensor;
 using dlpack::Unversioned;
 
-constexpr int kMostAxes = 64;  // NumPy's limit, and ours
+constexpr int kMostAxes = 64;  // NumPy's limit, and the shim's
 
 template <class Held>
 Held* held(PyObject* capsule, const char* name) {
   return static_cast<Held*>(PyCapsule_GetPointer(capsule, name));
 }
 
-// The destructor of what keeps a tensor that was taken over: gives it back to its producer.
+// Destructor of the owner of an imported tensor: releases it to its producer.
 template <class Held>
 void give_back(PyObject* owner) {
-  py::error_scope kept;  // a destructor may run while an exception is under way
+  py::error_scope kept;  // a destructor may run while an exception is pending
   auto* tensor = static_cast<Held*>(PyCapsule_GetPointer(owner, nullptr));
   if (tensor != nullptr && tensor->let_go != nullptr) tensor->let_go(tensor);
 }
 
-// Renames the capsule, which is how DLPack says that its tensor has a new owner, and returns that owner.
+// Renames the capsule, which marks its tensor as taken in DLPack, and returns the new owner.
 template <class Held>
 py::object take_over(const py::object& capsule, const char* fresh, const char* used) {
   auto* tensor = held<Held>(capsule.ptr(), fresh);
@@ -45,7 +45,7 @@ struct Word {
   uint8_t code, bits;
 };
 
-// What dtypes are called: see velocpy.arrays.dtype_text and torch_text.
+// Names of dtypes: see velocpy.arrays.dtype_text and torch_text.
 constexpr std::array<Word, 23> kWords{{
     {"|i1", dlpack::kInt, 8},      {"<i2", dlpack::kInt, 16},       {"<i4", dlpack::kInt, 32},     {"<i8", dlpack::kInt, 64},
     {"|u1", dlpack::kUInt, 8},     {"<u2", dlpack::kUInt, 16},      {"<u4", dlpack::kUInt, 32},    {"<u8", dlpack::kUInt, 64},
@@ -81,13 +81,13 @@ py::tuple described(py::object owner, const Tensor& tensor, bool writable) {
     raise_wrong_type("the tensor has " + std::to_string(tensor.ndim) + " axes; 0 to " + std::to_string(kMostAxes) + " can be kept.");
   if (tensor.ndim > 0 && tensor.shape == nullptr) raise_wrong_type("the tensor has axes and no shape.");
   const Word& word = word_shown(tensor);
-  const auto at = py::int_(reinterpret_cast<uintptr_t>(tensor.data)) + py::int_(tensor.byte_offset);  // without wrapping around
+  const auto at = py::int_(reinterpret_cast<uintptr_t>(tensor.data)) + py::int_(tensor.byte_offset);  // Python integers cannot wrap around
   const py::object strides = tensor.strides == nullptr ? py::object(py::none()) : py::object(numbers(tensor.strides, tensor.ndim));
   return py::make_tuple(std::move(owner), at, tensor.device_type, tensor.device_id, word.text, word.bits / 8,
                         numbers(tensor.shape, tensor.ndim), strides, writable);
 }
 
-// What a capsule of ours keeps: one of the two structs is in use.
+// The contents of an exported capsule: one of the two structs is in use.
 struct Lent {
   Managed managed;
   Unversioned unversioned;
@@ -95,7 +95,7 @@ struct Lent {
   py::handle owner;
 };
 
-// Called by the consumer in any thread, with the GIL or without, when it needs the memory no longer.
+// The consumer calls it in any thread, with or without the GIL, when it no longer needs the memory.
 template <class Held>
 void let_go(Held* tensor) {
   auto* lent = static_cast<Lent*>(tensor->context);
@@ -107,7 +107,7 @@ void let_go(Held* tensor) {
   delete lent;
 }
 
-// The destructor of our capsules: nobody has taken the tensor over.
+// Destructor of an exported capsule whose tensor no consumer has taken.
 template <class Held>
 void never_taken(PyObject* capsule) {
   py::error_scope kept;

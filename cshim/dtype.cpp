@@ -5,7 +5,7 @@
 namespace velocpy {
 namespace {
 
-constexpr size_t kKept = 1024;  // programs that make structured dtypes in a loop must not grow
+constexpr size_t kKept = 1024;  // bounds the cache of programs that create structured dtypes in a loop
 
 std::unordered_map<PyObject*, Dtype>& seen() {
   static auto* map = new std::unordered_map<PyObject*, Dtype>;  // never destroyed: it holds Python objects

@@ -35,7 +35,7 @@ struct Table {
   void* current_stream;
 };
 
-// A type of tensors, met for ever.
+// A tensor type; kept for the rest of the process.
 struct Known {
   PyTypeObject* type;
   const Table* shows;
@@ -49,14 +49,14 @@ const Table* table_behind(py::handle type) {
   return table->version.major == kMajor && table->show != nullptr ? table : nullptr;
 }
 
-// The function behind a method without arguments, called in two thirds of the time; null for anything else.
+// The C function behind a method without arguments, as a direct call takes two thirds of the time; null for anything else.
 PyCFunction function_behind(py::handle method) {
   if (Py_TYPE(method.ptr()) != &PyMethodDescr_Type) return nullptr;
   const PyMethodDef* defined = reinterpret_cast<PyMethodDescrObject*>(method.ptr())->d_method;
   return defined->ml_flags == METH_NOARGS ? defined->ml_meth : nullptr;
 }
 
-// Null for all but torch's own types: a subclass may show something else than its memory.
+// Null for all but torch's own types: the values of a subclass may differ from its memory.
 const Known* known(PyTypeObject* type) {
   static std::array<Known, 4> met{};  // more than torch has
   for (const Known& k : met) {
@@ -77,7 +77,7 @@ const Known* known(PyTypeObject* type) {
 struct Dtype {
   const char* text;
   uint8_t code, bits;
-  bool shared;  // torch shows dtypes of fewer bits in the same words
+  bool shared;  // torch has dtypes of fewer bits in the same words
 };
 
 constexpr std::array<Dtype, 10> kDtypes{{
@@ -108,9 +108,9 @@ const Dtype* dtype_of(const std::string& text) {
   return nullptr;
 }
 
-// Whether the tensor's own dtype is the one that the table tells. Asks only where it could be another.
+// Whether the tensor's own dtype is the one that the table reports. Queries it only for dtypes that share their words.
 bool means(py::handle object, const Dtype& told) {
-  static std::array<PyObject*, kDtypes.size()> meant{};  // dtypes of torch live for ever
+  static std::array<PyObject*, kDtypes.size()> meant{};  // dtypes of torch are immortal
   static PyObject* name = PyUnicode_InternFromString("dtype");
   if (!told.shared) return true;
   const auto dtype = py::reinterpret_steal<py::object>(PyObject_GetAttr(object.ptr(), name));
@@ -125,7 +125,7 @@ bool means(py::handle object, const Dtype& told) {
   return true;
 }
 
-// Any tensor may be: integers too.
+// Any tensor may be negated, also one of integers.
 bool negated(py::handle object, PyCFunction is_neg) {
   const auto answer = py::reinterpret_steal<py::object>(is_neg(object.ptr(), nullptr));
   if (!answer) {
@@ -135,14 +135,14 @@ bool negated(py::handle object, PyCFunction is_neg) {
   return answer.ptr() != Py_False;
 }
 
-// What a tensor over memory of ours keeps.
+// The state of an exported tensor: it keeps the owner of the memory alive.
 struct Kept {
   Managed managed;
   std::vector<int64_t> shape, strides;
   PyObject* owner;
 };
 
-// Called by the library in any thread, with the GIL or without, when the last tensor that shows the memory has gone.
+// The library calls it in any thread, with or without the GIL, when the last tensor over the memory is gone.
 void let_go(Managed* managed) {
   auto* kept = static_cast<Kept*>(managed->context);
   if (Py_IsInitialized()) {
@@ -196,7 +196,7 @@ py::object tensor_over(py::handle type, py::object owner, const Shown& shown) {
   tensor.strides = kept->strides.data();
   kept->managed = {{kMajor, 0}, kept, let_go, 0, tensor};
   void* object = nullptr;
-  if (of->shows->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // whose kept is now, nobody says: it stays
+  if (of->shows->from_managed(&kept->managed, &object) != 0) throw py::error_already_set();  // the owner of kept is unknown now: it leaks
   return py::reinterpret_steal<py::object>(static_cast<PyObject*>(object));
 }
 

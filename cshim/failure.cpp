@@ -16,7 +16,7 @@ py::object text_of(const veloc_error& error) {
   return py::reinterpret_steal<py::object>(text);
 }
 
-// Name or number of the region concerned, or None.
+// Name or number of the region in question, or None.
 py::object region_of(const veloc_error& error, const Layout* layout) {
   if (error.region < 0) return py::none();
   const auto index = static_cast<size_t>(error.region);

@@ -13,13 +13,14 @@
 namespace velocpy {
 namespace {
 
-// A layout changes under a lookup only when another thread rewrites the key; whoever loses this often has a livelock of its own.
+// A lookup fails only if another thread rewrites the key with another layout meanwhile. A program that causes so many failures has a
+// livelock of its own.
 constexpr int kLookups = 100;
 
-// To list more keys takes longer than a restore does, and callers may try keys until one is there.
+// Listing more keys takes longer than a restore, and callers may try keys until one exists.
 constexpr int64_t kKeysTold = 1000;
 
-const int32_t kNothing = 0;  // what an empty selection points to: a null pointer would mean everything
+const int32_t kNothing = 0;  // target of an empty selection: a null pointer would select all
 
 // The error of a restore that lost that race every time.
 veloc_error changing() {
@@ -34,14 +35,14 @@ veloc_error changing() {
 
 }  // namespace
 
-// A key as the core writes it; its text follows.
+// A key in the core's encoding; its text follows.
 struct KeyHead {
   int32_t kind;
   int32_t text_length;
   int64_t number;
 };
 
-// Which regions a restore wants, and where to.
+// The selected regions of a restore, and their destinations.
 struct History::Choice {
   std::vector<int32_t> select;  // ascending
   std::vector<py::object> into;
@@ -97,7 +98,7 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
     return table.checkpoint(handle_, &args, o, e);
   });
   if (status < 0) raise(error, where(key));
-  // What lies on a device is read behind what is queued there: later than now.
+  // device memory is read later, ordered after the work in its stream
   if (!copy || streams.size() > 0) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
   reader_.noted(out.hints_left);
   return py::make_tuple(out.ticket, named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
@@ -112,7 +113,7 @@ void require_once(std::vector<int32_t>* select, const Layout& layout) {
   }
 }
 
-// Brings regions and their destinations into the order of the slot.
+// Sorts regions and their destinations by their order in the slot.
 void sort_together(std::vector<int32_t>* select, std::vector<py::object>* into) {
   std::vector<size_t> order(select->size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -131,7 +132,7 @@ void sort_together(std::vector<int32_t>* select, std::vector<py::object>* into) 
 
 namespace {
 
-// The destinations by name without those that are marked as something else than an array.
+// The destinations by name, without the entries that are marked as not an array.
 py::dict arrays_among(const Layout& layout, py::handle into) {
   const auto all = py::reinterpret_borrow<py::dict>(into);
   const auto is_marked = [](const auto& item) { return item.second.ptr() == Py_Ellipsis && PyUnicode_Check(item.first.ptr()); };
@@ -299,7 +300,7 @@ void History::copied(py::handle key, py::handle regions, py::handle into, int32_
     args.streams = streams.data();
     args.n_streams = streams.size();
     args.flags = flags | (timeout.is_none() ? 0 : VELOC_RS_PATIENT);
-    *begun = true;  // also when it is interrupted: some of the bytes may be there
+    *begun = true;  // also after an interruption: some of the bytes may have been written
     drive(table, where(key).waiting_for("bytes"), deadline, &out, &error, &status, [&](int fd, veloc_outcome* o, veloc_error* e) {
       args.event_fd = fd;
       return table.restore(handle_, &args, o, e);
@@ -347,7 +348,7 @@ void History::fail(const Core& table, const Key& named, py::handle key, const ve
 bool History::drop(py::handle key) {
   const Key named(key);
   const Core* table = core_if_usable();
-  if (table == nullptr) return false;  // a forked child has nothing to drop, and destructors call this
+  if (table == nullptr) return false;  // a forked child has no checkpoint to drop, and destructors call this
   veloc_error error;
   Nogil nogil;
   const int32_t status = table->drop(handle_, named.get(), &error);
@@ -361,8 +362,8 @@ void History::clear(const py::object& sources) { withdraw(sources, &Core::histor
 
 namespace {
 
-// Keys in the core's form, one behind the other; named keeps what they point to.
-std::vector<veloc_key> raw_keys(py::sequence keys, std::deque<Key>* named) {  // a deque: a Key stays where it is
+// Keys in the core's form; named owns the memory that they point to.
+std::vector<veloc_key> raw_keys(py::sequence keys, std::deque<Key>* named) {  // a deque keeps its Keys in place
   std::vector<veloc_key> raw;
   for (py::handle key : keys) {
     named->emplace_back(key);
@@ -398,7 +399,7 @@ int64_t History::size() const {
   int64_t count = 0;
   veloc_error error;
   const Core& table = core();
-  Nogil nogil;  // the lock may be held for a while: by another thread's clear() of a million checkpoints
+  Nogil nogil;  // another thread's clear() of a million checkpoints may hold the lock for a while
   const int32_t status = table.history_len(handle_, &count, &error);
   nogil.end();
   if (status < 0) raise(error, where());
@@ -439,7 +440,7 @@ py::object History::lookup(py::handle key) const {
 }
 
 void History::withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*)) {
-  const py::object kept = sources.attr("copy")();  // what ends with them may call the history: afterwards
+  const py::object kept = sources.attr("copy")();  // destructors of these may call the history, so they run afterwards
   sources.attr("clear")();
   reader_.withdrawn();
   const Core* table = core_if_usable();

@@ -24,7 +24,7 @@ constexpr int64_t kPage = 4096;
 constexpr int64_t kLargestSlot = int64_t{1} << 62;
 constexpr size_t kLayoutsKept = 4096;
 
-// Writes into room that is there already.
+// Writes into preallocated memory.
 class Writer {
  public:
   explicit Writer(char* at) : at_(at) {}
@@ -35,7 +35,7 @@ class Writer {
   }
 
   void put(const void* data, size_t length) {
-    if (length == 0) return;  // then data may be null
+    if (length == 0) return;  // data may be null then
     std::memcpy(at_, data, length);
     at_ += length;
   }
@@ -97,7 +97,7 @@ std::vector<uint8_t> read_order(Reader* reader, int ndim) {
 
 std::vector<int64_t> dense_strides(const RegionLayout& region) {
   std::vector<int64_t> strides(region.shape.size());
-  auto stride = static_cast<uint64_t>(region.itemsize);  // check_layout finds what does not fit
+  auto stride = static_cast<uint64_t>(region.itemsize);  // check_layout rejects an overflow
   for (size_t i = region.order.size(); i-- > 0;) {
     const auto axis = region.order[i];
     strides[axis] = static_cast<int64_t>(stride);
@@ -145,7 +145,7 @@ int32_t Layout::find(py::handle name) const {
     if (found != index.end()) return found->second;
   }
   const auto count = static_cast<Py_ssize_t>(regions.size());
-  if (structure && PyLong_CheckExact(name.ptr())) {  // a key of a dict, which the name of the region spells
+  if (structure && PyLong_CheckExact(name.ptr())) {  // a key of a dict; the region's name is its text
     const auto found = index.find(py::str(name).cast<std::string>());
     if (found != index.end()) return found->second;
   }
@@ -237,7 +237,7 @@ void check_layout(const Layout& layout, int64_t slot_bytes) {
     int64_t bytes = region.itemsize;
     bool fits = bytes >= 0;
     for (int64_t length : region.shape) fits = fits && length >= 0 && !__builtin_mul_overflow(bytes, length, &bytes);
-    // An empty array may have other axes of any length.
+    // The other axes of an empty array may have any length.
     const bool empty = std::find(region.shape.begin(), region.shape.end(), 0) != region.shape.end();
     if (empty ? region.nbytes != 0 : !fits || bytes != region.nbytes) {
       raise_invalid("region " + std::to_string(i) + " of a checkpoint has " + std::to_string(region.nbytes) +

@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kFailuresKept = 100;
 
-// Memory of the lease's own takes a while to be unmapped, a debugging store reads the bytes again: of less it is microseconds in host
-// memory. On a device a debugging store waits for the caller's streams.
+// From this size on, releasing a lease without the GIL pays off: its own memory takes a while to unmap, and a debugging store reads
+// the bytes again. For less it takes microseconds in host memory. On a device a debugging store waits for the caller's streams.
 constexpr int64_t kLarge = 1 << 20;
 
 // Guarded by the GIL, which destructors of Python objects hold.
@@ -70,7 +70,7 @@ LeaseMemory::~LeaseMemory() {
 void LeaseMemory::take() {
   if (!untaken_) return;
   const Core* core = core_if_usable();
-  if (core == nullptr) return;  // a forked child may read what it was shown; it consumes nothing
+  if (core == nullptr) return;  // a forked child may read the arrays that it has; it consumes nothing
   veloc_error error;
   Nogil nogil;
   const int32_t status = core->lease_take(handle_, &error);
@@ -83,7 +83,7 @@ void LeaseMemory::used_on(uint64_t stream) {
   take();
   veloc_error error;
   const Core& table = core();
-  Nogil nogil;  // whoever calls the driver may wait for what registers memory there
+  Nogil nogil;  // a driver call may wait while another thread registers memory
   const int32_t status = table.lease_use(handle_, stream, &error);
   nogil.end();
   if (status < 0) raise(error, {});

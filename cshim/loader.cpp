@@ -18,7 +18,7 @@ Core g_core;
 bool g_loaded = false;
 std::string g_path;
 
-// What the threads of a probe wait at until all of them have been started.
+// The threads of a probe wait here until all of them have been started.
 struct Gate {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 };
@@ -73,7 +73,8 @@ void load(const std::string& path, const std::string& config) {
   if (forked()) raise_forked();
   if (!g_loaded) {
     core_lives_here();
-    // Lazy: the core may name symbols of libraries this machine lacks. Local: two Go libraries must not see each other's symbols.
+    // Lazy: the core may name symbols of libraries that this machine lacks. Local: two Go libraries must not see each other's
+    // symbols.
     void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) raise_not_opened(path, loader_error());
     Core table = table_of(library, path);

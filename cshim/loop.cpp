@@ -9,7 +9,7 @@
 namespace velocpy {
 namespace {
 
-// A restore that a loop has taken. It is due again unless it happened.
+// A restore that a loop has taken. It is due again unless it has happened.
 class Taken {
  public:
   explicit Taken(DueRestore due) : due_(std::move(due)) {}
@@ -75,7 +75,7 @@ py::tuple Loop::next() {
     const py::object key = due_now.kind == VELOC_KEY_STR ? text_from(due_now.key_text.data(), due_now.key_text.size())
                                                          : py::object(py::int_(due_now.key_number));
     const int32_t flags = (last_ || due_now.last ? VELOC_RS_LAST : 0) | VELOC_RS_LOOPED;
-    py::object result = given_;  // no step is done before its result can be returned
+    py::object result = given_;  // no step happens before its result can be returned
     if (into_.is_none()) {
       auto memory = history_->restored(key, py::none(), flags, timeout_, streams);
       memory->give_due(due_now);

@@ -1,4 +1,4 @@
-// The extension module: what Python sees of the shim. Importing it starts nothing.
+// The extension module: the shim's interface to Python. Importing it starts no thread.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -50,7 +50,7 @@ py::bytes doctor(const std::string& request) {
   }));
 }
 
-// What the core asks for at least: some thousand lines, beside which a page costs nothing, and no more than stays in a cache.
+// The core's minimum: some thousand lines, which make the overhead of a page negligible, and still fit a cache.
 constexpr Py_ssize_t kInspectRoom = Py_ssize_t{1} << 20;
 
 py::bytes inspect(const std::string& request) {
@@ -71,7 +71,7 @@ py::bytes inspect(const std::string& request) {
   return py::reinterpret_steal<py::bytes>(answer);
 }
 
-// What the description of a checkpoint says, for whoever has it from a store that is not open.
+// The regions in the description of a checkpoint, for callers without an open store.
 py::list regions_of(const py::bytes& text, int64_t slot) {
   const std::string_view bytes = text;
   const auto layout = read_layout(bytes.data(), bytes.size());
@@ -87,7 +87,7 @@ py::list regions_of(const py::bytes& text, int64_t slot) {
   return all;
 }
 
-// The structure of a tree in such a description; None of a mapping or a sequence.
+// The structure of a tree in such a description; None for a mapping or a sequence.
 py::object structure_of(const py::bytes& text) {
   const std::string_view bytes = text;
   const auto layout = read_layout(bytes.data(), bytes.size());
@@ -267,11 +267,11 @@ bool in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterSta
 
 namespace py = pybind11;
 
-// pybind11's entry waits for ever in a sub-interpreter of Python 3.11 and earlier, so ours looks first, and is the one exported.
+// pybind11's entry hangs in a sub-interpreter of Python 3.11 and earlier, so this one checks first, and is the exported one.
 #undef PYBIND11_EXPORT
 #define PYBIND11_EXPORT
 PYBIND11_MODULE(core_of_main_interpreter, m) {
-  // Python 3.13 and later call the entry in the main interpreter, whoever imports.
+  // Python 3.13 and later call the entry in the main interpreter, whichever interpreter imports.
   if (!velocpy::in_main_interpreter()) throw py::import_error(velocpy::kOneInterpreter);
   velocpy::watch_forks();
   velocpy::bind_functions(m);

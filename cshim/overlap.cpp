@@ -9,9 +9,9 @@
 namespace velocpy {
 namespace {
 
-constexpr int kComparisons = 1000;  // interleaved arrays without end must not cost more than their restore
+constexpr int kComparisons = 1000;  // bounds the work on interleaved arrays, so that it never costs more than their restore
 
-// The bytes from the first to behind the last element.
+// The byte range from the first element to the end of the last one.
 void bounds(const View& view, int64_t* low, int64_t* high) {
   *low = reinterpret_cast<int64_t>(view.data);
   *high = *low + view.itemsize;
@@ -34,7 +34,7 @@ bool repeats_elements(const View& view) {
     if (stride < view.itemsize) return true;
     for (int j = 0; j < i; ++j) {
       if (view.shape[j] < 2) continue;
-      // So many steps along one axis lead where fewer along the other do.
+      // other / common steps along one axis reach the same byte as stride / common steps along the other.
       const int64_t other = std::llabs(view.strides[j]);
       const int64_t common = std::gcd(stride, other);
       if (other / common < view.shape[i] && stride / common < view.shape[j]) return true;

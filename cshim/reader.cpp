@@ -8,9 +8,9 @@
 namespace velocpy {
 namespace {
 
-constexpr long kLookMilliseconds = 2;  // between looks whether another thread still reads
+constexpr long kLookMilliseconds = 2;  // between checks whether another thread still reads
 
-// The hints' types, found once. They live as long as the interpreter.
+// The hints' types, looked up once. They live as long as the interpreter.
 struct Types {
   PyObject* restore;
   PyObject* last;
@@ -41,12 +41,12 @@ py::object checked(PyObject* object) {
 
 py::object first_of(const py::object& queue) { return checked(PySequence_GetItem(queue.ptr(), 0)); }
 
-// Takes entry out if it is still the first: code that ran meanwhile may have.
+// Removes entry if it is still the first: code that ran meanwhile may have removed it.
 void pop(const py::object& queue, const py::object& entry) {
   if (py::len(queue) > 0 && first_of(queue).is(entry)) drop_first(queue);
 }
 
-// Leaves word with a plan that has been read to its end: extend_plan puts it behind the sources again.
+// Registers the sources with a plan that has been read to its end: extend_plan appends the plan to them again.
 void await_extension(const py::object& plan, const py::object& sources) {
   py::list feeds = plan.attr("_feeds");
   for (py::handle feed : feeds) {
@@ -160,7 +160,7 @@ void Reader::take(const py::object& sources, py::object item, bool last, Hints* 
   } catch (py::error_already_set& raised) {
     if (raised.matches(PyExc_Exception)) {
       sources.attr("clear")();
-    } else {  // what interrupted it has nothing to do with the item: it is read again
+    } else {  // the interruption is unrelated to the item: it is read again
       put_first(sources, py::iter(py::make_tuple(item)), py::bool_(last));
     }
     throw;

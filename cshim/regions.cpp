@@ -14,17 +14,17 @@ namespace velocpy {
 namespace {
 
 constexpr int kMaxDims = 64;                           // NumPy's limit
-constexpr int64_t kMostEmpty = int64_t{1} << 24;       // as the core's, of elements without bytes
+constexpr int64_t kMostEmpty = int64_t{1} << 24;       // the core's limit for the number of elements without bytes
 constexpr int64_t kLargestElement = int64_t{1} << 30;  // the contract's element size has 32 bits
 
-char g_nothing[64];  // where regions without bytes point
+char g_nothing[64];  // target of regions without bytes
 
 struct Order {
   AxisOrder kind;
-  uint8_t axes[kMaxDims];  // not filled in where the memory is dense in C order
+  uint8_t axes[kMaxDims];  // unset if the memory is dense in C order
 };
 
-// The order in which the axes already lie in memory, so that a capture of dense memory is one copy whatever the strides say.
+// The order of the axes in memory, so that a capture of dense memory is one copy for any strides.
 Order memory_order(const View& view) {
   Order order;
   order.kind = AxisOrder::c;
@@ -231,7 +231,7 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
       list.add(&view, nullptr, 0);
       continue;
     }
-    // c_order speaks of the destination alone; the bytes come in the order of the slot.
+    // c_order describes the destination alone; the bytes come in slot order.
     view.c_order = view.c_order && std::is_sorted(region.order.begin(), region.order.end());
     list.add(&view, region.order.data(), 0);
   }

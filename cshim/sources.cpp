@@ -3,7 +3,7 @@
 namespace velocpy {
 namespace {
 
-constexpr size_t kAsked = 4;  // per checkpoint, which brings one: a crowd that was captured at once is gone soon
+constexpr size_t kAsked = 4;  // per checkpoint, which adds one: so a backlog of captured sources shrinks fast
 
 }  // namespace
 
@@ -15,7 +15,7 @@ KeptSources::Oldest KeptSources::ask(const Core& core, uint64_t store, std::vect
   const int32_t status = core.ticket(store, kept_.front().ticket, &state, &error);
   if (status == VELOC_E_CLOSED || status == VELOC_E_POISONED) return Oldest::unknown;  // transfers in flight may still read
   const bool unread = status != VELOC_OK || (state.flags & (VELOC_TICKET_CAPTURED | VELOC_TICKET_GONE)) != 0;
-  // Captures overtake each other: the oldest may wait long behind others that are done.
+  // Captures complete out of order: the oldest may wait long while later ones are done.
   if (unread) {
     released->push_back(std::move(kept_.front()));
   } else {

@@ -8,7 +8,7 @@ namespace {
 constexpr int kSlicesForSources = 50;
 constexpr int kSliceMilliseconds = 100;
 
-// Whether a call of close means that the store is closed: what it tells then is of what happened before.
+// Whether the status of a close means that the store is closed: its error then is about earlier calls.
 bool has_closed(int32_t status) {
   switch (status) {
     case VELOC_OK:
@@ -45,7 +45,7 @@ Store::~Store() {
     veloc_error error;
     int32_t status = table->close(handle_, fd.get(), &out, &error);
     const uint64_t op = out.op;
-    // Only arrays lent with copy=False are worth waiting for, and not for ever.
+    // Waits, for a limited time, only for arrays lent with copy=False.
     for (int slice = 0; status > 0 && sources_.size() > 0 && slice < kSlicesForSources; ++slice) {
       Nogil nogil;
       fd.wait(kSliceMilliseconds);
@@ -56,7 +56,7 @@ Store::~Store() {
     table->abandon(handle_, &error);
     if (!has_closed(status)) sources_.leak();
   } catch (const py::error_already_set&) {
-    sources_.leak();  // no descriptor left: the store ends with the process
+    sources_.leak();  // no descriptor is left: the store ends with the process
   }
 }
 
@@ -142,7 +142,7 @@ std::shared_ptr<const Layout> Store::layout(uint64_t id, int64_t slot_bytes, con
   if (gone) return nullptr;
   if (failure.status == VELOC_E_CORRUPT) velocpy::raise(failure, where);
   auto layout = read_layout(bytes.data(), bytes.size());
-  check_layout(*layout, slot_bytes);  // it may come from a file
+  check_layout(*layout, slot_bytes);  // the layout may come from a file
   layouts_.put(id, layout);
   return layout;
 }

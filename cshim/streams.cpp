@@ -17,7 +17,7 @@ bool finalizing() {
 #endif
 }
 
-// The current stream of torch, asked without a frame of Python.
+// The current stream of torch, queried without a Python frame.
 uint64_t torch_stream(int32_t place) {
   static auto* function = new py::object(devices_function("torch_stream")());
   return (*function)(place - 1).cast<uint64_t>();
@@ -38,7 +38,7 @@ void Devices::add(Library library, int32_t place) {
 Streams Streams::of(py::handle stream, const Devices& devices, const Streams& arrays) {
   Streams streams;
   if (devices.empty() && arrays.empty()) {
-    if (!stream.is_none()) devices_function("named")(stream);  // raises for anything that is no stream
+    if (!stream.is_none()) devices_function("named")(stream);  // raises if it is not a stream
     return streams;
   }
   py::list others;
@@ -50,14 +50,14 @@ Streams Streams::of(py::handle stream, const Devices& devices, const Streams& ar
     }
   }
   if (!others.empty() || !stream.is_none()) add_found(&streams, stream, others);
-  streams.add(arrays);  // last: the stream of the caller's carries the copy
+  streams.add(arrays);  // last: the caller's own stream carries the copy
   return streams;
 }
 
 Streams Streams::current(int32_t place) noexcept {
   Streams streams;
   if (finalizing()) return streams;
-  py::error_scope kept;  // a destructor may run while an exception is under way
+  py::error_scope kept;  // a destructor may run while an exception is pending
   try {
     for (py::handle handle : devices_function("current")(place)) streams.add(handle.cast<uint64_t>());
   } catch (...) {

@@ -12,8 +12,8 @@
 namespace velocpy {
 namespace {
 
-constexpr int kSliceMilliseconds = 50;                           // a quarter of the promise on Ctrl-C: machines are busy
-constexpr auto kSignalInterval = std::chrono::milliseconds(40);  // between looks for signals while an operation never has to wait
+constexpr int kSliceMilliseconds = 50;                           // a quarter of the promised Ctrl-C latency, as machines are busy
+constexpr auto kSignalInterval = std::chrono::milliseconds(40);  // between checks for signals while an operation never waits
 constexpr auto kStepAnyway = std::chrono::seconds(1);            // makes a lost wake-up a delay instead of a hang
 
 struct Stock {
@@ -38,7 +38,7 @@ bool interpreter_is_ending() {
 Deadline Deadline::from(py::handle timeout) {
   Deadline deadline;
   if (timeout.is_none()) return deadline;
-  // NumPy makes a float of an array of one element.
+  // NumPy converts an array of one element to a float.
   const bool array = !PyFloat_Check(timeout.ptr()) && !PyLong_Check(timeout.ptr()) && py::hasattr(timeout, "__dlpack__");
   if (array || PyBool_Check(timeout.ptr()) || !PyNumber_Check(timeout.ptr())) {
     raise_wrong_type("timeout is " + type_name(timeout) + "; give seconds, or None to wait as long as it takes.");
@@ -55,7 +55,7 @@ Deadline Deadline::from(py::handle timeout) {
     raise_invalid("timeout is " + py::repr(timeout).cast<std::string>() + "; give seconds from 0 up, or None.");
   }
   deadline.seconds_ = seconds;
-  constexpr double kForever = 1e9;  // thirty years; more overflows the clock
+  constexpr double kForever = 1e9;  // thirty years; more would overflow the clock
   if (seconds < kForever) {
     deadline.finite_ = true;
     deadline.at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -96,7 +96,7 @@ EventFd::~EventFd() {
 
 bool EventFd::wait(int milliseconds) noexcept {
   pollfd entry{fd_, POLLIN, 0};
-  // EINTR is an answer here: the caller looks for signals, whoever they were for, and comes back.
+  // After EINTR the caller checks for signals, whichever thread they were for, and calls again.
   if (::poll(&entry, 1, milliseconds) <= 0) return false;
   uint64_t count;
   return ::read(fd_, &count, sizeof count) == sizeof count;
@@ -129,7 +129,7 @@ int32_t finish(const Core& core, const Where& where, const Deadline& deadline, E
     bool due = true;
     Nogil nogil;
     if (status == VELOC_PENDING) due = fd.wait(deadline.slice()) || Clock::now() - stepped >= kStepAnyway;
-    // Not after an interruption or a silent slice: on a busy machine a call into Go may take longer than a signal may wait.
+    // Not after an interruption or a slice without a signal: on a busy machine a call into Go may take longer than a Ctrl-C may wait.
     if (due) {
       status = core.step(op, out, error);
       stepped = Clock::now();

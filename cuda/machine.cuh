@@ -1,4 +1,5 @@
-// What the kernels need of the machine, in few words: so that they also compile for a processor, on which the tests run them.
+// The operations that the kernels need of the machine, kept few so that the kernels also compile for a CPU, on which the tests run
+// them.
 #pragma once
 
 #include <stdint.h>
@@ -19,7 +20,7 @@ struct alignas(16) Vector {
 VELOCPY_DEVICE uint32_t thread_index() { return threadIdx.x; }
 VELOCPY_DEVICE uint32_t block_index() { return blockIdx.x; }
 
-// Loads and stores of whole vectors. Hints that memory is touched once made a copy 3 % slower on an H200.
+// Loads and stores of whole vectors. Cache hints for memory that is touched once made a copy 3 % slower on an H200.
 VELOCPY_DEVICE Vector load(const Vector* p) {
   uint4 v = *reinterpret_cast<const uint4*>(p);
   return {{v.x, v.y, v.z, v.w}};
@@ -29,15 +30,15 @@ VELOCPY_DEVICE void store(Vector* p, const Vector& v) {
   *reinterpret_cast<uint4*>(p) = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
 }
 
-// The low word of the two, shifted right by so many bits below 32.
+// The low word of the pair, shifted right by bits < 32.
 VELOCPY_DEVICE uint32_t shift_pair(uint32_t low, uint32_t high, uint32_t bits) { return __funnelshift_r(low, high, bits); }
 
 VELOCPY_DEVICE uint64_t from_lane(uint64_t value, uint32_t flipped) { return __shfl_xor_sync(0xffffffffu, value, flipped); }
 VELOCPY_DEVICE void sync_warp() { __syncwarp(); }
 VELOCPY_DEVICE void sync_block() { __syncthreads(); }
 
-// A barrier that some only announce themselves at, and others wait: what those wrote to shared memory before is seen then. The
-// number is known to the compiler, as a block is given all barriers when it might be any.
+// A named barrier. Some threads only arrive at it, and others wait: these then see the earlier writes of the arriving threads to
+// shared memory. The number is a compile-time constant, because otherwise the compiler reserves all barriers for the block.
 template <int Barrier>
 VELOCPY_DEVICE void arrive(uint32_t threads) {
   asm volatile("bar.arrive %0, %1;" ::"n"(Barrier), "r"(threads) : "memory");
@@ -55,7 +56,7 @@ VELOCPY_DEVICE void await(uint32_t threads) {
 
 namespace velocpy {
 
-// The 16 bytes at p + shift, 0 < shift < 16. It reads the 16-byte cells that hold them and nothing else.
+// The 16 bytes at p + shift, 0 < shift < 16. It reads only the 16-byte cells that contain them.
 VELOCPY_DEVICE Vector load_shifted(const Vector* p, uint32_t shift) {
   Vector a = load(p), b = load(p + 1);
   bool pair = shift & 8, one = shift & 4;

@@ -6,11 +6,11 @@
 
 namespace velocpy {
 
-// The stores are whole aligned vectors but for the first and the last few bytes, whatever the addresses are; the loads are
-// aligned too, and are shifted into place when the two addresses lie differently.
+// The stores are whole aligned vectors, except for the first and the last few bytes, for any addresses. The loads are aligned too;
+// they are shifted if the two addresses differ in alignment.
 template <bool Shifted>
 VELOCPY_DEVICE void copy_vectors(Vector* to, const Vector* from, uint32_t shift, uint32_t vectors) {
-  constexpr uint32_t kAtOnce = Shifted ? 4 : 8;  // loads on their way; a shifted one is two
+  constexpr uint32_t kAtOnce = Shifted ? 4 : 8;  // loads in flight; a shifted one takes two
   uint32_t v = thread_index();
   for (; v + (kAtOnce - 1) * kPackThreads < vectors; v += kAtOnce * kPackThreads) {
     Vector held[kAtOnce];

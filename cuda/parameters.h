@@ -1,5 +1,5 @@
-// What a kernel is told: one struct for each launch, filled by gocore/device/cuda/kernel. The numbers below are its layout; a test of
-// that package reads them from here.
+// The parameters of the kernels: one struct per launch, filled by gocore/device/cuda/kernel. The constants below define its layout; a
+// test of that package reads them from here.
 #pragma once
 
 #include <stddef.h>
@@ -10,8 +10,8 @@ namespace velocpy {
 // A leaf of the checksum, as gocore/base/checksum defines it.
 constexpr uint32_t kLeafBytes = 256 << 10;
 
-// How many elements one block of a strided kernel moves when it goes straight on, and the side of the square when it turns
-// one: of elements of up to 4 bytes, and of larger ones.
+// The number of elements that one block of a strided kernel moves without transposing, and the side of the square tile when it
+// transposes: for elements of up to 4 bytes, and for larger ones.
 constexpr uint32_t kStridedElements = 8192;
 constexpr uint32_t kSmallSide = 64;
 constexpr uint32_t kLargeSide = 32;
@@ -21,11 +21,11 @@ constexpr uint32_t kPackThreads = 256;
 constexpr uint32_t kSumThreads = 288;
 constexpr uint32_t kStridedThreads = 256;
 
-// Pieces are dense runs of bytes, cut into units of `unit` bytes; a block of threads does one unit. Unit number u belongs to
-// the last piece whose `first` is not above u. No piece is empty.
+// Pieces are dense ranges of bytes, cut into units of `unit` bytes; a block of threads processes one unit. Unit u belongs to the last
+// piece whose `first` is not above u. No piece is empty.
 template <int N>
 struct Pieces {
-  uint64_t sums;  // address of an array of 8-byte words, one for each unit; kernels without sums ignore it
+  uint64_t sums;  // address of an array of 8-byte words, one per unit; ignored by kernels without sums
   uint32_t count;
   uint32_t units;
   uint32_t unit;
@@ -34,13 +34,13 @@ struct Pieces {
   uint64_t from[N];
   uint64_t bytes[N];
   uint32_t first[N];
-  uint32_t sum[N];  // where in sums the first unit's hash goes
+  uint32_t sum[N];  // index in sums of the hash of the first unit
 };
 
-// Arrays are strided ones, with the dense form of each at `slot`. A layout is the number of its first axis in the pool, | its
-// axes << 16 (1 to 8, the last one fastest), | log2 of an element's bytes << 20 (0 to 4), | 1 + the axis to turn << 24: an axis
-// whose elements are neighbours in memory while the last axis's are not; 0 for none. Base, strides and slot are multiples of
-// an element's bytes, an array has less than 2^31 elements.
+// Arrays are strided; `slot` is the dense form of each. A layout is the number of its first axis in the pool, | its axes << 16 (1 to
+// 8, the last one fastest), | log2 of an element's bytes << 20 (0 to 4), | 1 + the axis to transpose << 24: an axis whose elements
+// are adjacent in memory while the last axis's are not; 0 for none. Base, strides and slot are multiples of an element's bytes; an
+// array has less than 2^31 elements.
 template <int N, int A>
 struct Arrays {
   uint32_t count;
@@ -54,7 +54,7 @@ struct Arrays {
   uint32_t length[A];
 };
 
-// Two sizes of each: the driver copies the whole struct at every launch.
+// Two sizes of each struct, as the driver copies the whole struct at every launch.
 constexpr int kMany = 1020, kFew = 28;
 constexpr int kManyArrays = 448, kManyAxes = 1680, kFewArrays = 16, kFewAxes = 64;
 
@@ -63,7 +63,7 @@ using FewPieces = Pieces<kFew>;
 using ManyArrays = Arrays<kManyArrays, kManyAxes>;
 using FewArrays = Arrays<kFewArrays, kFewAxes>;
 
-// The numbers of a struct in its two sizes, many and few.
+// The constants of a struct in its two sizes, many and few.
 #define VELOCPY_SIZE(type, many, few)                        \
   static_assert(sizeof(Many##type) == (many), "Many" #type); \
   static_assert(sizeof(Few##type) == (few), "Few" #type)

@@ -6,7 +6,7 @@
 
 namespace velocpy {
 
-// The side of the square that is turned in shared memory.
+// The side of the square tile that is transposed in shared memory.
 VELOCPY_DEVICE constexpr uint32_t side(uint32_t element_bytes) { return element_bytes <= 4 ? kSmallSide : kLargeSide; }
 
 struct Layout {
@@ -17,7 +17,7 @@ struct Layout {
 
 VELOCPY_DEVICE int64_t place(const Layout& layout, uint32_t element) {
   int64_t offset = 0;
-#pragma unroll 1  // the code would grow five times as long, and be no faster
+#pragma unroll 1  // unrolled, the code would be five times as long, and no faster
   for (uint32_t a = layout.axes; a-- > 0;) {
     uint32_t n = layout.length[a], rest = element / n;
     offset += static_cast<int64_t>(element - rest * n) * layout.stride[a];
@@ -26,7 +26,7 @@ VELOCPY_DEVICE int64_t place(const Layout& layout, uint32_t element) {
   return offset;
 }
 
-// Elements in dense order, several at a time on their way.
+// Copies elements in dense order, several in flight at a time.
 template <bool Scatter, typename T>
 VELOCPY_DEVICE void straight(uint64_t slot, uint64_t mem, const Layout& layout, uint32_t elements, uint32_t unit) {
   constexpr uint32_t kAtOnce = 4;
@@ -52,11 +52,11 @@ VELOCPY_DEVICE void straight(uint64_t slot, uint64_t mem, const Layout& layout, 
   }
 }
 
-// Where a square lies: its corner in the array and in the dense form, and its size.
+// The position of a tile: its corner in the array and in the dense form, and its size.
 struct Square {
   uint64_t mem, slot;
-  int64_t column_stride;  // in the array; a row's neighbours are neighbours there
-  uint64_t row_stride;    // in the dense form, where a column's are
+  int64_t column_stride;  // in the array, where neighbours of a row are adjacent
+  uint64_t row_stride;    // in the dense form, where neighbours of a column are adjacent
   uint32_t rows, columns;
 };
 
@@ -88,11 +88,11 @@ VELOCPY_DEVICE Square square_at(uint64_t slot, uint64_t mem, const Layout& layou
           columns - column < edge ? columns - column : edge};
 }
 
-// Through shared memory, so that both sides are touched along the way they lie.
+// Goes through shared memory, so that both sides are accessed contiguously.
 template <bool Scatter, typename T>
 VELOCPY_DEVICE void turn(const Square& s, uint8_t* scratch) {
   constexpr uint32_t kSide = side(sizeof(T)), kLines = kStridedThreads / kSide;
-  auto* tile = reinterpret_cast<T(*)[kSide + 1]>(scratch);  // by column; one more than needed keeps the banks apart
+  auto* tile = reinterpret_cast<T(*)[kSide + 1]>(scratch);  // by column; the extra element avoids bank conflicts
   uint32_t x = thread_index() % kSide, y = thread_index() / kSide;
   auto in_mem = [&](uint32_t row, uint32_t column) { return reinterpret_cast<T*>(s.mem + column * s.column_stride) + row; };
   auto in_slot = [&](uint32_t row, uint32_t column) { return reinterpret_cast<T*>(s.slot + row * s.row_stride) + column; };

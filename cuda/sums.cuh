@@ -1,8 +1,8 @@
-// Copies dense pieces and takes the hash of every leaf in the same pass, or takes the hashes alone.
+// Copies dense pieces and computes the hash of every leaf in the same pass, or computes only the hashes.
 //
-// One block of threads does one leaf. Eight warps stream it: each adds up whole blocks of the hash, two at a time, into shared
-// memory. The ninth runs the chain over those sums, a stage behind the others, so that little of it is left when the last byte
-// has come; it reads the leaf's end, which is not summed by block, by itself at the start.
+// One block of threads processes one leaf. Eight warps stream it: each sums whole blocks of the hash, two at a time, into shared
+// memory. The ninth warp runs the chain over these sums, one stage behind the others, so that little of it is left after the last
+// byte. It reads the end of the leaf, which is not summed by block, itself at the start.
 #pragma once
 
 #include <type_traits>
@@ -17,7 +17,7 @@ constexpr uint32_t kStreamWarps = 8;
 constexpr uint32_t kStreamThreads = kStreamWarps * 32;
 static_assert(kSumThreads == kStreamThreads + 32, "and the warp of the chain");
 constexpr uint32_t kBlocks = kLeafBytes / xxh3::kBlock;
-constexpr uint32_t kStages = 16;  // a barrier each: all that a block has
+constexpr uint32_t kStages = 16;  // one barrier each, and a block has no more
 constexpr uint32_t kStageBlocks = kBlocks / kStages;
 
 struct Leaf {
@@ -25,7 +25,7 @@ struct Leaf {
   uint32_t bytes;
 };
 
-// Calls f with the stage's number as one that the compiler knows, as the barriers want it.
+// Calls f with the stage's number as a compile-time constant, as the barriers need it.
 template <class F>
 VELOCPY_DEVICE void at_stage(uint32_t stage, F f) {
   switch (stage) {
@@ -89,13 +89,13 @@ VELOCPY_DEVICE void store_anywhere(uint64_t to, const Vector& v) {
 VELOCPY_DEVICE uint64_t low_half(const Vector& v) { return v.word[0] | static_cast<uint64_t>(v.word[1]) << 32; }
 VELOCPY_DEVICE uint64_t high_half(const Vector& v) { return v.word[2] | static_cast<uint64_t>(v.word[3]) << 32; }
 
-// Both hands of an exchange: each of two lanes keeps one of two values, with the other's share of it added.
+// Both sides of an exchange: each of two lanes keeps one of two values, plus the other lane's share of it.
 VELOCPY_DEVICE uint64_t split(uint64_t mine_low, uint64_t mine_high, uint32_t lane, uint32_t bit) {
   bool high = lane & bit;
   return (high ? mine_high : mine_low) + from_lane(high ? mine_low : mine_high, bit);
 }
 
-// A thread's share of two blocks, from block b on: 16 bytes of every eighth stripe. What lies behind the full blocks counts as zeros.
+// A thread's share of two blocks, from block b on: 16 bytes of every eighth stripe. Bytes after the full blocks count as zeros.
 template <bool Aligned>
 VELOCPY_DEVICE void fetch(Vector (&share)[4], const Vector* source, uint32_t shift, uint32_t b, uint32_t full) {
 #pragma unroll
@@ -106,16 +106,16 @@ VELOCPY_DEVICE void fetch(Vector (&share)[4], const Vector* source, uint32_t shi
   }
 }
 
-// A thread holds words 2 * (lane % 4) and the next of a stripe. The sums of two blocks over the stripes are made in four exchanges,
-// after which a lane holds one word of one block. The next two blocks are on their way meanwhile, where source and target are
-// aligned: loads that have to be shifted take the registers for that.
+// A thread holds words 2 * (lane % 4) and the next of a stripe. Four exchanges sum two blocks over the stripes; a lane then holds one
+// word of one block. Meanwhile, the next two blocks are loaded if source and target are aligned. Shifted loads need the registers for
+// themselves.
 template <bool Copy, bool Aligned>
 VELOCPY_DEVICE void stream(const Leaf& leaf, uint64_t (*sums)[xxh3::kLanes]) {
   uint32_t lane = thread_index() % 32, warp = thread_index() / 32;
   uint32_t full = leaf.bytes / xxh3::kBlock;
   uint32_t shift = Aligned ? 0 : static_cast<uint32_t>(leaf.from) & 15;
   auto* source = reinterpret_cast<const Vector*>(leaf.from - shift) + lane;
-  uint32_t word = lane / 4 + 2 * (lane % 4);  // of the secret, for the first half of a block
+  uint32_t word = lane / 4 + 2 * (lane % 4);  // index in the secret, for the first half of a block
   uint64_t keys[2][2] = {{xxh3::kSecret[word], xxh3::kSecret[word + 1]}, {xxh3::kSecret[word + 8], xxh3::kSecret[word + 9]}};
 
   Vector next[4];
@@ -153,7 +153,7 @@ VELOCPY_DEVICE void stream(const Leaf& leaf, uint64_t (*sums)[xxh3::kLanes]) {
   }
 }
 
-// All 32 lanes work: on a lane of the state each, four times over, but for the leaf's end, which they share.
+// All 32 lanes work: four groups each run the chain of the eight lanes of the state redundantly, and share the end of the leaf.
 VELOCPY_DEVICE void chain(const Leaf& leaf, const uint64_t (*sums)[xxh3::kLanes], uint64_t* result) {
   uint32_t thread = thread_index() % 32, lane = thread % xxh3::kLanes;
   auto* bytes = reinterpret_cast<const uint8_t*>(leaf.from);

@@ -1,9 +1,9 @@
-// XXH3-64 with seed 0 and the default secret, taken apart: what many threads can do side by side, and what is a chain. It
-// compiles for a GPU and for a processor, where the tests compare it with another implementation.
+// XXH3-64 with seed 0 and the default secret, split into a part that many threads can compute in parallel, and a sequential chain. It
+// compiles for a GPU and for a CPU, where the tests compare it with another implementation.
 //
-// An input of more than 240 bytes is a row of stripes of 64 bytes, 16 of them a block. The state is 8 words (lanes). What the
-// stripes of one block add to a lane can be summed in any order (`add_pair`, `tail_lane`); between blocks the lane is
-// scrambled (`scramble`), in order. The block that holds the last byte, and the last 64 bytes again, are only added.
+// An input of more than 240 bytes is a sequence of stripes of 64 bytes; 16 stripes are a block. The state is 8 words (lanes). The
+// contributions of a block's stripes to a lane can be summed in any order (`add_pair`, `tail_lane`); between blocks the lane is
+// scrambled (`scramble`), in order. The block with the last byte, and the last 64 bytes again, are only added.
 #pragma once
 
 #include <stdint.h>
@@ -21,7 +21,7 @@ namespace velocpy {
 namespace xxh3 {
 
 constexpr uint32_t kStripe = 64, kBlock = 1024, kLanes = 8;
-constexpr uint32_t kShort = 240;  // the longest input that has no stripes
+constexpr uint32_t kShort = 240;  // the longest input without stripes
 
 constexpr uint32_t kPrime32x1 = 0x9E3779B1, kPrime32x2 = 0x85EBCA77, kPrime32x3 = 0xC2B2AE3D;
 constexpr uint64_t kPrime64x1 = 0x9E3779B185EBCA87, kPrime64x2 = 0xC2B2AE3D27D4EB4F, kPrime64x3 = 0x165667B19E3779F9;
@@ -39,13 +39,13 @@ VELOCPY_TABLE uint64_t kSecret[24] = {
 // The state before the first stripe.
 VELOCPY_TABLE uint64_t kStart[kLanes] = {kPrime32x3, kPrime64x1, kPrime64x2, kPrime64x3, kPrime64x4, kPrime32x2, kPrime64x5, kPrime32x1};
 
-// The word of the secret that begins at a byte.
+// The word of the secret that begins at byte `at`.
 VELOCPY_HASH uint64_t secret(uint32_t at) {
   uint32_t word = at / 8, bits = at % 8 * 8;
   return bits == 0 ? kSecret[word] : kSecret[word] >> bits | kSecret[word + 1] << (64 - bits);
 }
 
-// Words of the input, which may lie anywhere.
+// Words of the input, at any alignment.
 VELOCPY_HASH uint64_t read64(const uint8_t* p) {
 #ifdef __CUDACC__
   if ((reinterpret_cast<uint64_t>(p) & 7) == 0) return *reinterpret_cast<const uint64_t*>(p);
@@ -87,7 +87,7 @@ VELOCPY_HASH uint64_t avalanche64(uint64_t h) {
   return h ^ h >> 32;
 }
 
-// Two neighbouring words of a stripe, the first of an even lane. Each word is added to the other's lane.
+// Adds two neighbouring words of a stripe, the first of an even lane. Each word is added to the other's lane.
 VELOCPY_HASH void add_pair(uint64_t& even, uint64_t& odd, uint64_t first, uint64_t second, uint64_t first_key, uint64_t second_key) {
   even += halves(first ^ first_key) + second;
   odd += halves(second ^ second_key) + first;
@@ -99,14 +99,14 @@ VELOCPY_HASH uint64_t scramble(uint64_t state, uint32_t lane) {
   return state * kPrime32x1;
 }
 
-// Blocks after which a long input's state is scrambled: all but the one that holds the last byte.
+// Number of blocks of a long input after which the state is scrambled: all but the block with the last byte.
 VELOCPY_HASH uint32_t scrambled_blocks(uint32_t bytes) { return (bytes - 1) / kBlock; }
 
 VELOCPY_HASH uint64_t stripe_lane(const uint8_t* stripe, uint32_t lane, uint64_t key) {
   return read64(stripe + 8 * (lane ^ 1)) + halves(read64(stripe + 8 * lane) ^ key);
 }
 
-// One worker's share of what a lane of a long input is given after the last scrambling.
+// One worker's share of the additions to a lane of a long input after the last scrambling.
 VELOCPY_HASH uint64_t tail_lane(const uint8_t* p, uint32_t bytes, uint32_t lane, uint32_t worker, uint32_t workers) {
   uint32_t begin = scrambled_blocks(bytes) * kBlock, stripes = (bytes - 1 - begin) / kStripe;
   uint64_t sum = 0;
@@ -119,7 +119,7 @@ VELOCPY_HASH uint64_t tail_lane(const uint8_t* p, uint32_t bytes, uint32_t lane,
   return sum;
 }
 
-// What the lanes 2 * pair and 2 * pair + 1 give to the result.
+// The contribution of lanes 2 * pair and 2 * pair + 1 to the result.
 VELOCPY_HASH uint64_t merge_pair(uint64_t even, uint64_t odd, uint32_t pair) {
   constexpr uint32_t kMergeKey = 11;
   return fold(even ^ secret(kMergeKey + 16 * pair), odd ^ secret(kMergeKey + 16 * pair + 8));
@@ -169,7 +169,7 @@ VELOCPY_HASH uint64_t hash_129_to_240(const uint8_t* p, uint32_t n) {
   return avalanche(h + mix16(p + n - 16, kLastKey));
 }
 
-// An input of at most kShort bytes. Its loops are short and rare: they stay loops.
+// Hashes an input of at most kShort bytes. Its loops are short and rare, and are not unrolled.
 VELOCPY_HASH uint64_t hash_short(const uint8_t* p, uint32_t n) {
   return n <= 16 ? hash_0_to_16(p, n) : n <= 128 ? hash_17_to_128(p, n) : hash_129_to_240(p, n);
 }

@@ -1,8 +1,8 @@
-// The kernels as a program for a processor: it reads commands from standard input and writes their answers to standard output,
-// all numbers little-endian. The tests of gocore/device/cuda/kernel drive it.
+// The kernels as a CPU program: it reads commands from standard input and writes their answers to standard output, all numbers
+// little-endian. The tests of gocore/device/cuda/kernel drive it.
 //
-//   1 hash:   u64 n, n bytes             -> u64 XXH3-64 of them, put together from xxh3.h
-//   2 memory: u64 address, u64 n, n bytes -> nothing: they lie there from now on
+//   1 hash:   u64 n, n bytes             -> u64 XXH3-64 of them, computed with xxh3.h
+//   2 memory: u64 address, u64 n, n bytes -> nothing: sets the memory at the address
 //   3 launch: u32 n, name; u32 blocks, u32 threads; u32 n, parameter -> nothing
 //   4 read:                              -> all bytes of the memory
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// The machine of machine.cuh on a processor, for tests: the threads of one block run in turns, a thread until it waits.
+// An emulation of machine.cuh on a CPU, for tests: the threads of one block take turns; each runs until it waits.
 #pragma once
 
 #include <setjmp.h>
@@ -37,15 +37,15 @@ struct Thread {
   std::unique_ptr<char[]> stack{new char[kStack]};
 };
 
-constexpr int kBarriers = 16;  // a block has no more
+constexpr int kBarriers = 16;  // the limit of a block
 
-// One block at a time. Nothing here is safe for threads of the processor.
+// One block at a time. Not safe for concurrent CPU threads.
 struct Block {
   std::vector<Thread> threads;
   std::function<void()> body;
   jmp_buf scheduler;
   uint32_t thread = 0, number = 0;
-  uint64_t waits = 0;  // turns since anybody came further
+  uint64_t waits = 0;  // turns since any thread has made progress
   Barrier all, stages[kBarriers], warps[32];
   uint64_t lanes[32][32];
 
@@ -128,7 +128,7 @@ inline Vector load(const Vector* p) {
 }
 
 inline void store(Vector* p, const Vector& v) {
-  load(p);  // which looks at the address
+  load(p);  // validates the address
   *p = v;
 }
 
