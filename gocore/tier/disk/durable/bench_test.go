@@ -10,8 +10,8 @@ import (
 	"velocpy/gocore/tier/disk/catalog"
 )
 
-// filled makes a store whose compacted catalog lists rows checkpoints of one block each; more of them follow the compaction. The caller closes the
-// store. The bytes of the checkpoints are never written.
+// filled makes a store with rows checkpoints of one block each in a compacted catalog, and with more checkpoints after the compaction, one by one. The caller
+// closes the store. The bytes of the checkpoints are never written.
 func filled(t testing.TB, o Options, rows, more int) *Dir {
 	t.Helper()
 	landed := make(chan *Change, rows)
