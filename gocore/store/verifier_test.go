@@ -20,6 +20,16 @@ func (c *client) verified(k int64) bool {
 	return rec != nil && c.s.eng.Complete(rec, 0) && c.s.eng.Fragment(rec, 0).Verified
 }
 
+// verifierRests waits until the background verifier has verified every copy that it has to.
+func (c *client) verifierRests() {
+	c.t.Helper()
+	eventually(c.t, "the background verifier rests", func() bool {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		return c.s.verifier.resting && !c.s.eng.Unproven()
+	})
+}
+
 // hint hints restores of keys in the given order.
 func (c *client) hint(keys ...int64) {
 	c.t.Helper()
@@ -50,6 +60,7 @@ func TestLeasesAreComparedAhead(t *testing.T) {
 	for _, k := range []int64{6, 4, 3, 2, 1, 0} {
 		eventually(t, "what is hinted is compared", func() bool { return h.verified(k) })
 	}
+	h.verifierRests()
 	if h.verified(5) {
 		t.Fatal("damage was not noticed")
 	}
@@ -84,6 +95,7 @@ func TestAProofThatFailsLeavesTheRestoreToFindOthers(t *testing.T) {
 	h.hint(0, 1, 2)
 	release(t, h.mustLease(0, RestoreArgs{}))
 	eventually(t, "what is hinted is compared", func() bool { return h.verified(2) })
+	h.verifierRests()
 	l := h.mustLease(1, RestoreArgs{})
 	if !bytes.Equal(view(l, len(p)), p) {
 		t.Fatal("a lease shows the wrong bytes")

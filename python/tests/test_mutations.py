@@ -114,6 +114,16 @@ def test_every_marker_has_a_bug_and_every_bug_a_marker() -> None:
     assert sorted(name for name, _ in markers()) == sorted(bug.marker for bug in BUGS)
 
 
+def test_the_tests_of_every_bug_exist() -> None:
+    for bug in BUGS:
+        package = (ROOT / "gocore" / bug.package).glob("*_test.go")
+        tests = [name for file in package for name in re.findall(r"^func (Test\w+)\(", file.read_text(), re.MULTILINE)]
+        for pattern in bug.tests.split("/")[0].split("|"):
+            assert any(name.startswith(pattern) for name in tests), (
+                f"{bug.marker}: no test of {bug.package} is called {pattern}"
+            )
+
+
 @pytest.fixture(scope="session")
 def mutate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     go = shutil.which("go")
