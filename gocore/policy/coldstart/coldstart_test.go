@@ -269,11 +269,11 @@ func TestTableOfTheDocs(t *testing.T) {
 		node string
 		r    Rates
 	}{
-		{"huge pages, 24 GB/s touched, 70 GB/s registered", h200},
-		{"cold virtual machine, 5 GB/s touched", with(h200, func(r *Rates) { r.Touch, r.RegisterFresh, r.Fresh = 5e9, 2e9, 2e9 })},
+		{"huge pages, 24 GB/s prefaulted, 70 GB/s registered", h200},
+		{"cold virtual machine, 5 GB/s prefaulted", with(h200, func(r *Rates) { r.Touch, r.RegisterFresh, r.Fresh = 5e9, 2e9, 2e9 })},
 		{"small pages, 5 GB/s registered", with(h200, func(r *Rates) { r.Register = 5e9 })},
-		{"small pages, touching beside copies at a fifth", with(h200, func(r *Rates) { r.Register, r.Share = 5e9, 0.2 })},
-		{"driver that zeroes at 30 GB/s, 3 GB/s touched", with(h200, func(r *Rates) { r.Touch, r.RegisterFresh = 3e9, 30e9 })},
+		{"small pages, prefaulting beside copies at a fifth", with(h200, func(r *Rates) { r.Register, r.Share = 5e9, 0.2 })},
+		{"driver that zeroes at 30 GB/s, 3 GB/s prefaulted", with(h200, func(r *Rates) { r.Touch, r.RegisterFresh = 3e9, 30e9 })},
 	} {
 		line := "| " + row.node + " |"
 		for _, c := range []struct {
