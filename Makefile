@@ -108,7 +108,7 @@ format: install ## Format Go, Python and C++
 generate: install ## Write anew what is generated: the life cycle's diagram, NVML's functions, the page of results, the notices, the pictures
 	go test ./gocore/policy/lifecycle -rewrite
 	go -C tools run ./forward ../gocore/device/topology/nvml
-	$(BIN)/python -m benchmarks.report.page benchmarks/results > docs/results.md.new && mv docs/results.md.new docs/results.md
+	$(BIN)/python -m benchmarks.report.page benchmarks/results docs
 	$(BIN)/python -m build_support.notices > THIRD-PARTY-NOTICES.new && mv THIRD-PARTY-NOTICES.new THIRD-PARTY-NOTICES
 	$(BIN)/python -m build_support.tiers > docs/tiers.svg.new && mv docs/tiers.svg.new docs/tiers.svg
 	$(BIN)/python -m build_support.pictures docs

@@ -1,4 +1,4 @@
-"""The results in thirty lines: what is claimed, beside whom or below which ceiling, and whether it holds."""
+"""The claims, their peers and ceilings: whether they hold, and why those that are missed are missed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from velocpy.bench.timing import median
+
+from .reasons import REASONS
 
 #: Of fewer rounds a median says little: such a figure is marked.
 ROUNDS = 3
@@ -107,8 +109,34 @@ CLAIMS = (
 )
 
 
-def glance(results: Iterable[dict[str, Any]]) -> list[str]:
-    """The table, what is missed first. Of several runs of a bar the median counts, of faults the most.
+class Judged(NamedTuple):
+    """A claim, and how many of its bars hold."""
+
+    claim: Claim
+    held: int
+    bars: int
+    #: The least and the most of the figures, and the bounds, as text.
+    figures: str
+    bounds: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether all bars hold."""
+        return self.held == self.bars
+
+    def line(self) -> str:
+        """The claim as a line of the table."""
+        verdict = (
+            "holds" if self.held == self.bars == 1 else f"{self.held} of {self.bars}" if self.held else "**misses**"
+        )
+        if 0 < self.held < self.bars:
+            verdict = f"**{verdict}**"
+        cells = (self.claim.words, self.claim.peer, self.claim.ceiling, self.figures, self.bounds, verdict)
+        return f"| {' | '.join(cells)} |"
+
+
+def judge(results: Iterable[dict[str, Any]]) -> list[Judged]:
+    """The claims, those that are missed first. Of several runs of a bar the median counts, of faults the most.
 
     Raises
     ------
@@ -121,9 +149,25 @@ def glance(results: Iterable[dict[str, Any]]) -> list[str]:
         for bar in result["bars"]:
             name = f"{result['benchmark']}: {bar['what']}"
             found.setdefault(_claim_of(name), {}).setdefault(name, []).append(Run(bar, rounds))
-    rows = sorted((_row(claim, bars) for claim, bars in found.items()), key=lambda row: (row[0], row[1]))
+    judged = [_judged(claim, bars) for claim, bars in found.items()]
+    return sorted(judged, key=lambda each: (each.holds, CLAIMS.index(each.claim)))
+
+
+def table(judged: Iterable[Judged]) -> list[str]:
+    """The table of all claims."""
     head = ["| claim | peer | ceiling | ratio or figure | bar | holds |", "| --- | --- | --- | ---: | ---: | --- |"]
-    return head + [text for _, _, text in rows]
+    return head + [each.line() for each in judged]
+
+
+def missed(judged: Iterable[Judged]) -> list[str]:
+    """The claims that are missed, as a list with the reasons."""
+    lines = []
+    for each in judged:
+        if not each.holds:
+            claim, reason = each.claim, REASONS.get(each.claim.bars, "Not explained yet.")
+            beside = next((f", beside {text}" for text in (claim.peer, claim.ceiling) if text != "–"), "")
+            lines.append(f"* **{claim.words}**{beside}: {each.figures}, bar {each.bounds}. {reason}")
+    return lines
 
 
 def _claim_of(name: str) -> Claim:
@@ -133,19 +177,14 @@ def _claim_of(name: str) -> Claim:
     raise ValueError(f"the bar {name!r} belongs to no claim of {__name__}")
 
 
-def _row(claim: Claim, bars: dict[str, list[Run]]) -> tuple[bool, int, str]:
-    """Whether all bars hold, the claim's place, and the line."""
+def _judged(claim: Claim, bars: dict[str, list[Run]]) -> Judged:
     values = {name: _value(runs) for name, runs in bars.items()}
     held = sum(_holds(values[name], runs[0].bar) for name, runs in bars.items())
     bounds = sorted({_bound(runs[0].bar) for runs in bars.values()})
     shown = ", ".join(bounds[:3]) + (", …" if len(bounds) > 3 else "")
     least, most = _short(min(values.values())), _short(max(values.values()))
     spread = least if least == most else f"{least} … {most}"
-    verdict = "holds" if held == len(bars) == 1 else f"{held} of {len(bars)}" if held else "**misses**"
-    if 0 < held < len(bars):
-        verdict = f"**{verdict}**"
-    cells = (claim.words, claim.peer, claim.ceiling, spread + _few(bars), shown, verdict)
-    return held == len(bars), CLAIMS.index(claim), f"| {' | '.join(cells)} |"
+    return Judged(claim, held, len(bars), spread + _few(bars), shown)
 
 
 def _value(runs: list[Run]) -> float:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import BENCHMARKS, QUICK, main
-from benchmarks.report import claims as glance
-from benchmarks.report import page
+from benchmarks.report import claims, page
+from benchmarks.report.reasons import REASONS
 from velocpy.bench import report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,31 @@ def test_a_missed_bar_is_said():
 def test_the_page_of_results_is_the_committed_results():
     if not (ROOT / "benchmarks" / "results").is_dir():
         pytest.skip("not a checkout")
-    assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == page.page(ROOT / "benchmarks" / "results")
+    results = ROOT / "benchmarks" / "results"
+    for name, text in (("results.md", page.page(results)), ("results-tables.md", page.tables(results))):
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, "make generate writes it anew"
+
+
+def test_every_missed_claim_of_the_committed_results_has_its_reason():
+    assert REASONS.keys() <= {claim.bars for claim in claims.CLAIMS}
+    if not (ROOT / "benchmarks" / "results").is_dir():
+        pytest.skip("not a checkout")
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert "**misses**" in text
+    assert "Not explained yet" not in text
+
+
+def test_what_is_missed_is_listed_with_peer_figure_bar_and_reason():
+    judged = claims.judge([result("lease", "lease of 64 KiB, µs", 30.0, 20), result("scale", "bytes", 1, 2)])
+    assert claims.missed(judged) == ["* **lease of host memory, µs**: 30, bar ≤ 20. Not explained yet."]
+    (line,) = claims.missed(claims.judge([result("shot-link", "x: of the ring's blocked time", 0.9, 0.5)]))
+    assert line.startswith(
+        "* **shots over the link, by blocked time**, beside the ring: 0.9, bar ≤ 0.5. Where the host"
+    )
+
+
+def table_of(results):
+    return claims.table(claims.judge(results))
 
 
 def result(benchmark, what, value, bound, *, at_least=False, rounds=9):
@@ -80,25 +104,25 @@ def test_a_claim_is_missed_by_the_median_of_one_of_its_bars():
         return result("lease", f"lease of {what}, µs", value, bound)
 
     runs = [measured(20, value) for value in (30.0, 10.0, 15.0)]
-    head, rule, line = glance.glance(runs)
+    head, rule, line = table_of(runs)
     assert head == "| claim | peer | ceiling | ratio or figure | bar | holds |"
     assert rule.count("|") == head.count("|")
     assert line == "| lease of host memory, µs | – | – | 15 | ≤ 20 | holds |"
     scale = result("scale", "bytes", 2, 1)
-    lines = glance.glance([*runs, measured(20, 21.0, "1 MiB"), scale, measured(30, 1.0, "2 MiB")])[2:]
+    lines = table_of([*runs, measured(20, 21.0, "1 MiB"), scale, measured(30, 1.0, "2 MiB")])[2:]
     assert lines == [
         "| lease of host memory, µs | – | – | 1 … 21 | ≤ 20, ≤ 30 | **2 of 3** |",
         "| memory of a record, bytes | – | – | 2 | ≤ 1 | **misses** |",
     ]
     with pytest.raises(ValueError, match="no claim"):
-        glance.glance([result("new", "x", 1, 1)])
+        table_of([result("new", "x", 1, 1)])
 
 
 def test_peers_and_ceilings_have_columns_of_their_own():
     commits = result("commits", "commits a second, of SQLite", 1.0, 0.9, at_least=True)
-    assert glance.glance([commits])[2].split(" | ")[1:3] == ["SQLite in WAL mode", "raw writes, each with fdatasync"]
+    assert table_of([commits])[2].split(" | ")[1:3] == ["SQLite in WAL mode", "raw writes, each with fdatasync"]
     ring = result("shot-link", "x: of the ring's blocked time", 0.2, 0.5)
-    assert glance.glance([ring])[2].split(" | ")[1:3] == ["the ring", "–"]
+    assert table_of([ring])[2].split(" | ")[1:3] == ["the ring", "–"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +130,7 @@ def test_peers_and_ceilings_have_columns_of_their_own():
     [([3], ""), ([1, 1, 1], ""), ([2], " (2 rounds)"), ([None, 1], " (2 rounds)"), ([1], " (1 round)")],
 )
 def test_figures_of_few_rounds_are_marked(rounds, mark):
-    (line,) = glance.glance([result("small", "x, µs", 12.0, 30, rounds=each) for each in rounds])[2:]
+    (line,) = table_of([result("small", "x, µs", 12.0, 30, rounds=each) for each in rounds])[2:]
     assert line == f"| checkpoint() of ten 1-KiB regions, µs | – | – | 12{mark} | ≤ 30 | holds |"
 
 
@@ -115,7 +139,7 @@ def test_one_run_with_wrong_bytes_is_not_hidden_by_others():
         result("commits", "checkpoints that did not come back as they were", faults, 0, rounds=1)
         for faults in (0, 4, 0)
     ]
-    (line,) = glance.glance(runs)[2:]
+    (line,) = table_of(runs)[2:]
     assert line.endswith("| 4 | ≤ 0 | **misses** |")
 
 

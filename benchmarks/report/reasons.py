@@ -1,0 +1,65 @@
+"""Why bars are missed, by the pattern of their claim: facts from `docs/gpu-benchmarks.md` and the tables."""
+
+from __future__ import annotations
+
+REASONS = {
+    r"device: host time of checkpoint|device: checkpoint\(\) in that loop": (
+        "The slow calls follow a pause in which the host computes or waits. They find neither their code nor their "
+        "data in the caches of the processor. After such a pause a C function that does nothing took 10 to 15 µs, and "
+        "0.3 µs in a row."
+    ),
+    r"device: 500 arrays: host": (
+        "Most of the time goes to looking at 500 tensors, before anything is captured. A call on a closed store, which "
+        "looks at them and fails, took 160 to 300 µs in a row, and 430 to 600 µs after a pause."
+    ),
+    r"device: lease in a loop": (
+        "A lease is a call into the core; the ring's get is Python alone. After a pause a Go function that does "
+        "nothing took 22 to 31 µs, and 0.6 to 1.2 µs in a row."
+    ),
+    r"device: lease of": (
+        "The figure contains the tensor that the lease makes of its memory, and the release of the lease before. "
+        "It was not analysed further."
+    ),
+    r"coldstart-bars: .*direct pinning": (
+        "Four processes that start together miss it. They share the rate at which the machine touches and registers "
+        "memory, which misses its own bar. That this is the cause was not measured separately."
+    ),
+    r"coldstart-.*touched and pinned": (
+        "The store registers 64 MiB at a time and pauses in between, so that other threads get their turn in the "
+        "driver. A C++ program that touched and registered without pauses came to 34 to 38 GB/s. Pages that a virtual "
+        "machine has never used before are slower still."
+    ),
+    r"coldstart-.*(open|first)": "Four processes that open their stores together miss the bar of open().",
+    r"decision: ": (
+        "In the slow decisions no fragment is evictable yet, and sizes differ or the classes of neighbours alternate: "
+        "all windows have to be compared ([engine.md](engine.md))."
+    ),
+    r"scale: .*by cost": (
+        "Drops after restores in random order miss it. No processor cache holds their memory: a cycle of a Python dict "
+        "of NumPy copies, in random order, cost 1.5 times as much among 10^6 as among the fewest."
+    ),
+    r"shot-disk.*bound": (
+        "The bound takes the rates of plain transfers just before the shots, each direction by itself. A shared disk "
+        "is faster or slower later. It is slower while it reads and writes at once, which the bound does not know."
+    ),
+    r"shot-disk.*ring": (
+        "No engine can reach these bars: the bound has 0.55 to 0.99 of the better ring's time, and the bars ask for "
+        "0.4 and 0.25."
+    ),
+    r"shot-link.*ring": (
+        "Where the host holds everything, the ring's copies hide behind the computation. Keeping everything on the "
+        "device has 0.75 to 0.95 of the ring's blocked time, so no engine that captures can have half of it. Without "
+        "checksums, which the ring does not take, velocpy has 0.77 to 1.23 of the ring's time."
+    ),
+    r"shot-paper.*Unified": (
+        "No engine can reach these bars: Unified Memory is blocked 2.7 to 6.1 times as long as the bound, and the bars "
+        "ask for 10 and 25 times as long as velocpy."
+    ),
+    r"storages: .*storage by": (
+        "A storage that keeps bytes takes one copy at least. Where pyrevolve's takes less than five times as long as "
+        "one bare copy, no storage can be five times as fast; the table has the bare copy beside each."
+    ),
+    r"verification: ": (
+        "Leases whose bytes the application reads once miss it: verification reads these bytes once more."
+    ),
+}
