@@ -126,11 +126,9 @@ class Judged(NamedTuple):
 
     def line(self) -> str:
         """The claim as a line of the table."""
-        verdict = (
-            "holds" if self.held == self.bars == 1 else f"{self.held} of {self.bars}" if self.held else "**misses**"
-        )
-        if 0 < self.held < self.bars:
-            verdict = f"**{verdict}**"
+        verdict = "holds" if self.bars == 1 else f"{self.held} of {self.bars}"
+        if not self.holds:
+            verdict = f"**{verdict}**" if self.held else "**misses**"
         cells = (self.claim.words, self.claim.peer, self.claim.ceiling, self.figures, self.bounds, verdict)
         return f"| {' | '.join(cells)} |"
 

@@ -110,3 +110,15 @@ def run_python(tmp_path: Path) -> RunPython:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def double_core(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The core of this checkout with the driver's double for its driver."""
+    go = shutil.which("go")
+    if go is None or not (root / "gocore").is_dir():
+        pytest.skip("there is no Go here, or no sources")
+    library = tmp_path_factory.mktemp("double") / "libvelocpy_double.so"
+    command = [go, "build", "-buildmode=c-shared", "-buildvcs=false", "-tags=velocpy_double", "-o", str(library)]
+    subprocess.run([*command, "./gocore/cabi"], cwd=root, check=True)
+    return library

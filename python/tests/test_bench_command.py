@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from conftest import RunPython
 
 from benchmarks.__main__ import BENCHMARKS as OF_THE_CHECKOUT
 from velocpy.bench import disk, memory, timing
@@ -105,6 +107,15 @@ def test_the_package_imports_nothing_of_the_checkout() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not [name for name in names if name.partition(".")[0] == "benchmarks"], file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [[], ["wrong"]])
+def test_the_link_on_the_double(run_python: RunPython, double_core: Path, root: Path, wrong: list[str]) -> None:
+    path = os.pathsep.join([str(root / "python" / "tests"), os.environ.get("PYTHONPATH", "")])
+    code = "import sys, link_on_double; link_on_double.main(*sys.argv[1:])"
+    done = run_python(code, *wrong, timeout=200, env={"VELOCPY_CORE": str(double_core), "PYTHONPATH": path})
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 @pytest.mark.gpu

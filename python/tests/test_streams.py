@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,18 +12,6 @@ import stream_scenarios
 from conftest import RunPython
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="session")
-def double_core(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The core of this checkout with the driver's double for its driver."""
-    go = shutil.which("go")
-    if go is None or not (root / "gocore").is_dir():
-        pytest.skip("there is no Go here, or no sources")
-    library = tmp_path_factory.mktemp("double") / "libvelocpy_double.so"
-    command = [go, "build", "-buildmode=c-shared", "-buildvcs=false", "-tags=velocpy_double", "-o", str(library)]
-    subprocess.run([*command, "./gocore/cabi"], cwd=root, check=True)
-    return library
 
 
 @pytest.mark.parametrize("scenario", stream_scenarios.SCENARIOS, ids=lambda scenario: scenario.__name__)
