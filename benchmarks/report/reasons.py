@@ -43,7 +43,7 @@ REASONS = {
         "is faster or slower later. It is slower while it reads and writes at once, which the bound does not know."
     ),
     r"shot-disk.*ring": (
-        "No engine can reach these bars: the bound has 0.55 to 0.99 of the better ring's time, and the bars ask for "
+        "No engine can reach these bars: the bound has 0.47 to 0.99 of the better ring's time, and the bars ask for "
         "0.4 and 0.25."
     ),
     r"shot-link.*ring": (
