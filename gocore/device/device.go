@@ -2,8 +2,8 @@
 // can reach at full speed. Package cuda implements it on a CUDA driver, package hostdevice on plain host memory. So every policy runs and is tested
 // without an accelerator.
 //
-// Only Mark.Wait waits for the device. Work is queued in lanes. Work in one lane runs in order; work in two lanes runs in any order unless one lane
-// waits for a Mark of the other. Package hazard records which marks a range of the cache has to wait for.
+// Only Event.Wait waits for the device. Work is queued in lanes. Work in one lane runs in order; work in two lanes runs in any order unless one lane
+// waits for an Event of the other. Package hazard records which events a range of the cache has to wait for.
 package device
 
 import (
@@ -90,17 +90,17 @@ type Lane interface {
 	// may wait for the copy. A pinned range must have been pinned by one Pin.
 	Copy(to, from Address, n int64) error
 	// Gather fills a slot from arrays, Scatter fills arrays from a slot: all pieces in as few launches as possible. With sums, the same pass computes
-	// the checksums of the slot's bytes. The arrays must stay until a later mark has passed.
+	// the checksums of the slot's bytes. The arrays must stay until a later event has passed.
 	Gather(pieces []Piece, sums bool) (Sums, error)
 	Scatter(pieces []Piece) error
 	// Hash computes checksums of slots, or of any other device memory, at any address.
 	Hash(pieces []Piece) (Sums, error)
-	// Mark passes when all work queued so far has run.
-	Mark() (Mark, error)
-	// Stamp is a point at which the device records the time. It costs more than a Mark.
+	// Event passes when all work queued so far has run.
+	Event() (Event, error)
+	// Stamp is a point at which the device records the time. It costs more than an Event.
 	Stamp() (Stamp, error)
-	// After makes all work queued from now on wait for the mark. The host does not wait.
-	After(Mark) error
+	// After makes all work queued from now on wait for the event. The host does not wait.
+	After(Event) error
 	Close() error // of a lane of our own; queued work still runs
 }
 
@@ -113,14 +113,14 @@ type Piece struct {
 	Host  bool
 }
 
-// Mark is a point in a lane. Marks are reference-counted: their holder calls Keep for each further reference, and Drop once per Keep and once for the
+// Event is a point in a lane. Events are reference-counted: their holder calls Keep for each further reference, and Drop once per Keep and once for the
 // creation.
-type Mark interface {
+type Event interface {
 	Passed() (bool, error) // never waits
-	Seen() (bool, error)   // Passed that rarely asks the driver: it may miss a mark that has just passed
+	Seen() (bool, error)   // Passed that rarely asks the driver: it may miss an event that has just passed
 	Wait() error           // blocks the calling thread without spinning
 	Of(Lane) bool          // whether it was made in that lane or stream: work there need not wait for it
-	Keep() Mark
+	Keep() Event
 	Drop()
 }
 
@@ -132,8 +132,8 @@ type Stamp interface {
 	Drop() // called once; the stamp must not be used afterwards
 }
 
-// Sums are checksums computed by the device (as package checksum defines them). Those of a Hash may be taken once a later mark has passed. Those of a
-// Gather stay on the device until they are fetched. Take frees their memory, and so does Discard. Both may be called only after a mark has passed
+// Sums are checksums computed by the device (as package checksum defines them). Those of a Hash may be taken once a later event has passed. Those of a
+// Gather stay on the device until they are fetched. Take frees their memory, and so does Discard. Both may be called only after an event has passed
 // that is behind all work queued for them.
 type Sums interface {
 	Fetch(Lane) error // queues the copy to the host in a lane that is behind the Gather

@@ -104,7 +104,7 @@ func (b *bench) free() error {
 }
 
 func wait(l device.Lane) error {
-	m, err := l.Mark()
+	m, err := l.Event()
 	if err != nil {
 		return err
 	}

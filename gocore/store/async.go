@@ -21,7 +21,7 @@ type asyncJob struct {
 
 // startAsync runs work in a goroutine after the event behind, if it is not nil. The job takes over the event. The caller is notified when the job has
 // ended.
-func (op *Op) startAsync(a *devicememory.Memory, behind device.Mark, work func(gate *borrow.Source) error) {
+func (op *Op) startAsync(a *devicememory.Memory, behind device.Event, work func(gate *borrow.Source) error) {
 	e := &asyncJob{gate: borrow.New(op.regions)}
 	op.async = e
 	a.Go("device errand", func() {

@@ -131,12 +131,12 @@ func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engi
 
 // copyCuts queues the copies of contiguous regions in a lane, cut by cut, and returns the event behind the last copy. After an error none of the
 // copies is in progress. The caller's taking back the source is such an error.
-func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Mark, error) {
+func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Event, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
 	last := spans[which[len(which)-1]]
-	return a.CopyInCuts(last.Offset+last.Bytes, s.oneCut, func(from, n int64) (device.Mark, error) {
+	return a.CopyInCuts(last.Offset+last.Bytes, s.oneCut, func(from, n int64) (device.Event, error) {
 		if src.Abandoned() {
 			return nil, borrow.ErrAbandoned
 		}
@@ -147,7 +147,7 @@ func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, 
 				failed = lane.Copy(device.AddressOf(slot[at:end]), device.Address(src.Regions[i].Mem.Base)+device.Address(at-spans[i].Offset), end-at)
 			}
 		}
-		return devicememory.MarkBehind(lane, failed)
+		return devicememory.EventBehind(lane, failed)
 	})
 }
 

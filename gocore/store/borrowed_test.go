@@ -97,7 +97,7 @@ func TestSourceStaysTakesNoRoomOnTheDevice(t *testing.T) {
 	c.untilCaptured(out)
 	b.zero(at, size)
 	b.check(drive(t, op, code, c.fd, &restored))
-	m, err := b.dev.Borrow(other).Mark()
+	m, err := b.dev.Borrow(other).Event()
 	b.check(err)
 	b.check(m.Wait())
 	m.Drop()

@@ -13,7 +13,7 @@ type completion struct {
 	a       *devicememory.Memory
 	b       *body
 	c       *pendingCapture
-	fetched device.Mark
+	fetched device.Event
 	over    bool
 }
 
@@ -24,7 +24,7 @@ func (s *Store) beginCompletion(a *devicememory.Memory, b *body) *completion {
 		s.mu.Lock()
 		c := b.pending
 		s.mu.Unlock()
-		if c == nil || c.mark == nil {
+		if c == nil || c.event == nil {
 			return nil
 		}
 		c.completing.Lock()
@@ -55,7 +55,7 @@ func (t *completion) awaitCopy() error {
 	if t == nil {
 		return nil
 	}
-	if err := t.a.Wait(t.c.mark.Keep()); err != nil {
+	if err := t.a.Wait(t.c.event.Keep()); err != nil {
 		return t.end(err)
 	}
 	return nil
@@ -66,7 +66,7 @@ func (t *completion) queueChecksums(lane device.Lane) error {
 	if t == nil || t.c.sums == nil {
 		return nil
 	}
-	m, failed := devicememory.MarkBehind(lane, t.c.sums.Fetch(lane))
+	m, failed := devicememory.EventBehind(lane, t.c.sums.Fetch(lane))
 	if failed == nil {
 		t.fetched = m
 		return nil
@@ -93,7 +93,7 @@ func (t *completion) awaitChecksums() error {
 	if t.c.sums != nil {
 		t.b.keep(t.c.sums.Take())
 	}
-	t.c.mark.Drop()
+	t.c.event.Drop()
 	t.b.pending = nil
 	return t.end(nil)
 }

@@ -23,14 +23,14 @@ func (c *counted) Passed() (bool, error)   { return true, nil }
 func (c *counted) Seen() (bool, error)     { return true, nil }
 func (c *counted) Wait() error             { return nil }
 func (c *counted) Of(device.Lane) bool     { return false }
-func (c *counted) Keep() device.Mark       { return c }
+func (c *counted) Keep() device.Event       { return c }
 func (c *counted) Drop()                   { c.dropped++ }
 
 // Checksums whose copy to the host has no event behind it are not discarded for reuse, because the copy may still run.
 func TestLostChecksumsAreNotDiscarded(t *testing.T) {
 	for _, astray := range []bool{false, true} {
 		c := &counted{}
-		(&pendingCapture{mark: c, sums: c, lost: astray}).drop()
+		(&pendingCapture{event: c, sums: c, lost: astray}).drop()
 		want := counted{discarded: 1, dropped: 1}
 		if astray {
 			want.discarded = 0
@@ -41,14 +41,14 @@ func TestLostChecksumsAreNotDiscarded(t *testing.T) {
 	}
 }
 
-// markless is a lane in which no event can be recorded at first.
-type markless struct {
+// eventless is a lane in which no event can be recorded at first.
+type eventless struct {
 	device.Lane
 	marks int // attempts until it can
-	mark  device.Mark
+	mark  device.Event
 }
 
-func (l *markless) Mark() (device.Mark, error) {
+func (l *eventless) Event() (device.Event, error) {
 	if l.marks--; l.marks >= 0 {
 		return nil, errors.New("no mark")
 	}
@@ -60,10 +60,10 @@ func (l *markless) Mark() (device.Mark, error) {
 func TestChecksumsAreLostWithoutAnEvent(t *testing.T) {
 	for failures := range 4 {
 		sums, behind := &counted{}, &counted{}
-		c := &pendingCapture{mark: &counted{}, sums: sums}
+		c := &pendingCapture{event: &counted{}, sums: sums}
 		s := &completion{a: &devicememory.Memory{}, c: c}
 		c.completing.Lock()
-		err := s.queueChecksums(&markless{marks: failures, mark: behind})
+		err := s.queueChecksums(&eventless{marks: failures, mark: behind})
 		if (err != nil) != (failures > 0) || c.lost != (failures > 1) {
 			t.Errorf("%d failures: %v, astray %v", failures, err, c.lost)
 		}

@@ -97,7 +97,7 @@ func (b *board) fill(at device.Address, p []byte) {
 // follow makes the application's stream wait for the work that is queued in another lane.
 func (b *board) follow(lane device.Lane) {
 	b.t.Helper()
-	m, err := lane.Mark()
+	m, err := lane.Event()
 	b.check(err)
 	b.check(b.dev.Borrow(b.stream).After(m))
 	m.Drop()
@@ -112,7 +112,7 @@ func (b *board) look(at device.Address, n int) []byte {
 	}
 	lane := b.dev.Borrow(b.stream)
 	b.check(lane.Copy(device.AddressOf(p), at, int64(n)))
-	m, err := lane.Mark()
+	m, err := lane.Event()
 	b.check(err)
 	b.check(m.Wait())
 	m.Drop()

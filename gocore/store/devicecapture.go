@@ -13,7 +13,7 @@ import (
 
 // fenceSources returns the event behind which a transfer may read a checkpoint from arrays on a device, if the capture may need a transfer. Its
 // caller calls it before the engine begins the capture: a stream that takes no event must not leave a capture behind.
-func (op *Op) fenceSources(size int64, stays bool) ([]device.Mark, error) {
+func (op *Op) fenceSources(size int64, stays bool) ([]device.Event, error) {
 	s, a := op.s, op.device
 	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
 		return nil, nil
@@ -22,7 +22,7 @@ func (op *Op) fenceSources(size int64, stays bool) ([]device.Mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []device.Mark{m}, nil
+	return []device.Event{m}, nil
 }
 
 // stepDeviceCapture captures arrays on a device. With room in the device's tier, it queues the copy behind the caller's work and does not wait for
@@ -48,12 +48,12 @@ func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 	var sums device.Sums
 	lane, err := a.Join(op.streams)
 	if err == nil {
-		var m device.Mark
+		var m device.Event
 		m, err = a.QueueWrite(lane, devicememory.Captures, op.at, rec.Size, func() (err error) {
 			sums, err = devicememory.Gather(lane, a.Address(op.at), b.layout.Spans, op.regions, s.set.Checksum)
 			return err
 		})
-		if op.mark = m; err == nil {
+		if op.event = m; err == nil {
 			err = a.Rejoin(op.streams, m)
 		}
 	}
@@ -68,8 +68,8 @@ func (op *Op) endQueued(out *Outcome, b *body, sums device.Sums, err error) (sta
 	s.mu.Lock()
 	defer s.leave()
 	s.orphans.sweep()
-	if op.mark != nil {
-		b.pending, op.mark = &pendingCapture{device: op.device, mark: op.mark, sums: sums}, nil
+	if op.event != nil {
+		b.pending, op.event = &pendingCapture{device: op.device, event: op.event, sums: sums}, nil
 	}
 	s.line.took = op.copied
 	s.eng.EndCapture(s.now(), op.capture, err == nil)
@@ -118,8 +118,8 @@ func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
 }
 
 // watch makes the operation wait for an event. It notifies the caller when the event has passed.
-func (op *Op) watch(a *devicememory.Memory, m device.Mark) {
-	op.mark = m
+func (op *Op) watch(a *devicememory.Memory, m device.Event) {
+	op.event = m
 	kept := m.Keep()
 	a.Go("device watch", func() {
 		defer kept.Drop()
@@ -128,31 +128,31 @@ func (op *Op) watch(a *devicememory.Memory, m device.Mark) {
 	})
 }
 
-func (op *Op) dropMark() {
-	if op.mark != nil {
-		op.mark.Drop()
-		op.mark = nil
+func (op *Op) dropEvent() {
+	if op.event != nil {
+		op.event.Drop()
+		op.event = nil
 	}
 }
 
 // isCopying tells whether a device still copies the bytes of a version that the operation waits for. If so, the caller is notified when the copy
 // ends. The lock is held.
 func (op *Op) isCopying() bool {
-	if op.mark != nil {
-		passed, err := op.mark.Passed()
+	if op.event != nil {
+		passed, err := op.event.Passed()
 		if !passed && err == nil {
 			return true
 		}
 		op.failed = devicememory.Explain(err)
-		op.dropMark()
+		op.dropEvent()
 	}
 	for len(op.recs) > 0 {
 		b, a := op.recs[0].Body.(*body), op.s.deviceOf(op.recs[0])
-		if b.pending != nil && b.pending.mark != nil && a.Device.Lost() != nil {
+		if b.pending != nil && b.pending.event != nil && a.Device.Lost() != nil {
 			op.failed = devicememory.Explain(a.Device.Lost())
 		}
 		if !b.isCopied() {
-			op.watch(op.s.deviceOf(op.recs[0]), b.pending.mark.Keep())
+			op.watch(op.s.deviceOf(op.recs[0]), b.pending.event.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]

@@ -289,7 +289,7 @@ func loseSometime(t *testing.T, seed uint64) {
 		if lane.Copy(device.AddressOf(p), dst, size) != nil {
 			continue
 		}
-		if m, err := lane.Mark(); err == nil && m.Wait() == nil && !bytes.Equal(p, random(size, uint64(k))) {
+		if m, err := lane.Event(); err == nil && m.Wait() == nil && !bytes.Equal(p, random(size, uint64(k))) {
 			t.Fatalf("step %d: checkpoint %d differs on the device", i, k)
 		}
 	}
@@ -560,7 +560,7 @@ func TestTwoDevices(t *testing.T) {
 	for k := int64(9); k >= 0; k-- {
 		_, err = c.restoreTo(k, RestoreArgs{Into: []model.Region{there}, Streams: []uint64{stream}})
 		b.check(err)
-		m, err := dev.Borrow(stream).Mark()
+		m, err := dev.Borrow(stream).Event()
 		b.check(err)
 		b.check(m.Wait())
 		m.Drop()

@@ -67,7 +67,7 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
-	last, err := a.CopyInCuts(end, s.oneCut, func(from, n int64) (device.Mark, error) {
+	last, err := a.CopyInCuts(end, s.oneCut, func(from, n int64) (device.Event, error) {
 		if b.gone.Load() {
 			return nil, engine.ErrStopped
 		}
@@ -86,7 +86,7 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 // because their callers' streams then wait for it. A verification error that comes later is reported as a deferred one.
 func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	last, err := a.CopyInCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Mark, error) {
+	last, err := a.CopyInCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Event, error) {
 		return a.QueueWrite(lane, devicememory.Loads, x.ToOff+from, n, func() error { return lane.Copy(a.Address(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {

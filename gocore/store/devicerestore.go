@@ -206,7 +206,7 @@ func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at
 // otherwise through a bounce buffer.
 func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 	a := op.device
-	if op.mark == nil && op.async == nil {
+	if op.event == nil && op.async == nil {
 		if err := op.dispatch(a); err != nil {
 			return op.endOnDevice(out, err)
 		}
@@ -218,11 +218,11 @@ func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 		}
 		return op.endOnDevice(out, err)
 	}
-	passed, err := op.mark.Passed()
+	passed, err := op.event.Passed()
 	if err == nil && !passed {
 		return status.Pending, nil // the bytes are in memory of the store, which must stay until the device has read them
 	}
-	op.dropMark()
+	op.dropEvent()
 	return op.endOnDevice(out, errors.Join(op.failed, err))
 }
 
@@ -241,7 +241,7 @@ func (op *Op) dispatch(a *devicememory.Memory) error {
 		return err
 	}
 	op.failed = op.sendAll(lane)
-	m, err := lane.Mark()
+	m, err := lane.Event()
 	if err != nil {
 		return errors.Join(op.failed, err)
 	}
@@ -254,8 +254,8 @@ func (op *Op) dispatch(a *devicememory.Memory) error {
 
 // releaseLater keeps the bytes that a device still reads for a restore that was given up, until the device has finished. The lock is held.
 func (op *Op) releaseLater() {
-	s, a, m, private := op.s, op.device, op.mark, op.private
-	op.mark, op.private = nil, nil
+	s, a, m, private := op.s, op.device, op.event, op.private
+	op.event, op.private = nil, nil
 	s.users++
 	safego.Go("lingering copy", func() {
 		_ = a.Wait(m) // no caller is left to receive an error

@@ -67,7 +67,7 @@ type Op struct {
 	streams []uint64             // the caller's streams on that device
 	at      int64                // offset of the bytes in the device's tier; valid when placed is set
 	placed  bool                 // the device's tier has the bytes, or room for them
-	mark    device.Mark          // event of device work that the operation waits for
+	event    device.Event          // event of device work that the operation waits for
 	async   *asyncJob            // work that another goroutine does for the operation
 	sent    bool                 // restore: the host bytes are verified, and the copies to a device come next or have been queued
 	// restore: why copies could not be queued; capture: why the disk does not take the bytes; wait: the loss of a device that was copying the bytes
@@ -208,7 +208,7 @@ func (op *Op) Cancel() (taken *Outcome) {
 	taken = op.undo()
 	op.freeJob()
 	op.unmap()
-	op.dropMark()
+	op.dropEvent()
 	return taken
 }
 
@@ -223,7 +223,7 @@ func (op *Op) undo() (taken *Outcome) {
 			taken = new(Outcome)
 			_, _ = op.endCapture(taken, nil) // err is nil: the code is OK
 		}
-	case op.kind == restoreOp && op.mark != nil:
+	case op.kind == restoreOp && op.event != nil:
 		op.releaseLater()
 	case op.kind == restoreOp:
 		s.eng.EndRestore(s.now(), op.restore)
@@ -328,7 +328,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	if t == 0 && len(s.deviceTiers) > 0 {
 		op.recs = recs
 		if c := s.orphans.captures[ticket]; ticket != 0 && c != nil {
-			op.watch(c.device, c.mark.Keep())
+			op.watch(c.device, c.event.Keep())
 		}
 	}
 	s.retryForCaller(s.now())
@@ -374,7 +374,7 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 
 func (op *Op) giveUpWait() {
 	op.s.eng.CancelWait(op.wait)
-	op.dropMark()
+	op.dropEvent()
 	op.end()
 }
 

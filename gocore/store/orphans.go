@@ -22,7 +22,7 @@ func (x *orphans) add(ticket uint64, c *pendingCapture) {
 // has tells whether a device may still execute this capture.
 func (x *orphans) has(ticket uint64) bool {
 	c := x.captures[ticket]
-	return c != nil && !x.end(ticket, c, c.mark.Passed)
+	return c != nil && !x.end(ticket, c, c.event.Passed)
 }
 
 // sweep drops some captures that the device has finished.
@@ -30,7 +30,7 @@ func (x *orphans) sweep() {
 	for range min(mostOrphans, len(x.turns)) {
 		ticket := x.turns[0]
 		x.turns = x.turns[1:]
-		if c := x.captures[ticket]; c != nil && !x.end(ticket, c, c.mark.Seen) {
+		if c := x.captures[ticket]; c != nil && !x.end(ticket, c, c.event.Seen) {
 			x.turns = append(x.turns, ticket)
 		}
 	}

@@ -540,7 +540,7 @@ func TestResizeOnAHostDevice(t *testing.T) {
 				if _, err := c.restoreTo(k, RestoreArgs{Into: on(dst), Streams: []uint64{7}}); err != nil {
 					t.Fatal(k, err)
 				}
-				mark, err := dev.Borrow(7).Mark()
+				mark, err := dev.Borrow(7).Event()
 				if err == nil {
 					err = mark.Wait()
 					mark.Drop()

@@ -237,7 +237,7 @@ func (k *card) alloc(n int64) device.Address {
 func (k *card) verify() {
 	k.settleSources(true)
 	for _, s := range k.streams {
-		m, err := k.dev.Borrow(s).Mark()
+		m, err := k.dev.Borrow(s).Event()
 		k.must(err)
 		k.must(m.Wait())
 		m.Drop()

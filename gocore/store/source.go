@@ -15,12 +15,12 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// pendingCapture is a capture that is not complete. Either a transfer reads the bytes from source, or a device copies them. Then mark is the event
+// pendingCapture is a capture that is not complete. Either a transfer reads the bytes from source, or a device copies them. Then event is the event
 // behind which the bytes are in the slot, and sums are their checksums.
 type pendingCapture struct {
 	source *borrow.Source
 	device *devicememory.Memory
-	mark   device.Mark
+	event   device.Event
 	sums   device.Sums
 
 	completing sync.Mutex // held by the goroutine that completes the capture
@@ -29,10 +29,10 @@ type pendingCapture struct {
 
 // isCopied tells whether the device has copied the bytes. It is true if no device does.
 func (b *body) isCopied() bool {
-	if b.pending == nil || b.pending.mark == nil {
+	if b.pending == nil || b.pending.event == nil {
 		return true
 	}
-	passed, err := b.pending.mark.Passed()
+	passed, err := b.pending.event.Passed()
 	return passed || err != nil
 }
 
@@ -52,7 +52,7 @@ func (s *Store) orphanCapture(ticket uint64, b *body) {
 	if c == nil {
 		return
 	}
-	if c.mark == nil {
+	if c.event == nil {
 		c.source.Forget()
 		return
 	}
@@ -64,7 +64,7 @@ func (c *pendingCapture) drop() {
 	if c.sums != nil && !c.lost {
 		c.sums.Discard()
 	}
-	c.mark.Drop()
+	c.event.Drop()
 }
 
 // window is how many bytes of a checkpoint a spill holds in memory at once.

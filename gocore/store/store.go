@@ -218,13 +218,21 @@ func (s *Store) notify() {
 		}
 	}
 	s.lookAtBlocked()
+	s.followSizes()
+	s.wakeVerifier()
+}
+
+// followSizes lets the memories of the tiers follow a change. A store that closes gives them back, without the lock.
+func (s *Store) followSizes() {
+	if s.closing {
+		return
+	}
 	if s.host != nil {
 		s.host.Follow()
 	}
 	for _, a := range s.deviceTiers {
 		a.Follow()
 	}
-	s.wakeVerifier()
 }
 
 // History is one of a store's histories. A store has one value for each name.

@@ -29,13 +29,13 @@ const callerWaited engine.EventKind = 255
 // timeline keeps the first limit events and counts those that come later.
 type timeline struct {
 	limit int
-	kept  []mark
+	moments  []keptMoment
 	lost  int64
 	took  int64 // ns of the copy that the engine is being told of
 }
 
-// mark is an event as it is kept: names are looked up when the timeline is read.
-type mark struct {
+// event is an event as it is kept: names are looked up when the timeline is read.
+type keptMoment struct {
 	at, took, bytes int64
 	hist            string
 	key             model.Key
@@ -46,7 +46,7 @@ type mark struct {
 // note receives the engine's trace. The lock is held.
 func (s *Store) note(ev engine.Event) {
 	t := &s.line
-	if len(t.kept) >= t.limit {
+	if len(t.moments) >= t.limit {
 		t.lost++
 		return
 	}
@@ -54,7 +54,7 @@ func (s *Store) note(ev engine.Event) {
 	if ev.Kind == engine.Captured || ev.Kind == engine.Restored {
 		took = t.took
 	}
-	t.kept = append(t.kept, mark{
+	t.moments = append(t.moments, keptMoment{
 		at: ev.At, took: took, bytes: ev.Rec.Size, hist: ev.Rec.Hist.Name, key: ev.Rec.Key, kind: ev.Kind, tier: int8(ev.Tier),
 	})
 }
@@ -77,8 +77,8 @@ func (s *Store) noteWait(now, took int64, op *Op) {
 func (s *Store) Timeline() []Moment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]Moment, len(s.line.kept))
-	for i, m := range s.line.kept {
+	list := make([]Moment, len(s.line.moments))
+	for i, m := range s.line.moments {
 		list[i] = Moment{At: m.at, What: moments[m.kind], History: pytext.Text(m.hist), Bytes: m.bytes, Took: m.took, Key: m.key.Number}
 		if m.key.IsText {
 			list[i].Key = pytext.Text(m.key.Text)
@@ -94,6 +94,6 @@ func (s *Store) Timeline() []Moment {
 func (s *Store) ForgetTimeline(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = min(n, len(s.line.kept))
-	s.line.kept, s.line.lost = append([]mark(nil), s.line.kept[n:]...), 0
+	n = min(n, len(s.line.moments))
+	s.line.moments, s.line.lost = append([]keptMoment(nil), s.line.moments[n:]...), 0
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// behindFor is how long a stream is assumed not to have reached a mark after the driver said so. A query of the driver takes 2 µs, and a capture
-// might query tens of marks.
+// behindFor is how long a stream is assumed not to have reached an event after the driver said so. A query of the driver takes 2 µs, and a capture
+// might query tens of events.
 const behindFor = 50 * time.Microsecond
 
-// behind remembers for some streams a mark that they had not reached at the last query. If another stream takes the entry of one, that costs one more
+// behind remembers for some streams an event that they had not reached at the last query. If another stream takes the entry of one, that costs one more
 // query.
 type behind struct {
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ func (b *behind) note(s Stream, number uint64) {
 	*b.at(s) = stuck{s, number, until}
 }
 
-// still says that the stream had not reached this mark, or an earlier one, a moment ago.
+// still says that the stream had not reached this event, or an earlier one, a moment ago.
 func (b *behind) still(s Stream, number uint64) bool {
 	b.mu.Lock()
 	p := *b.at(s)

@@ -40,7 +40,7 @@ func TestBorder(t *testing.T) {
 		if err := lane.Copy(memory, device.AddressOf(source), 8192); err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
-		m, err := lane.Mark()
+		m, err := lane.Event()
 		if err != nil {
 			t.Fatal(err)
 		}

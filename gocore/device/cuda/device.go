@@ -24,10 +24,10 @@ type Device struct {
 
 	lost   atomic.Error
 	pins   pins
-	marks  atomic.Uint64 // number of marks made
+	eventCount  atomic.Uint64 // number of events made
 	behind behind
-	signs  events // for marks in the application's streams
-	events events // for other marks
+	signs  events // for events in the application's streams
+	events events // for other events
 	timers events // for stamps
 	pinned words
 	mapped words // in device memory

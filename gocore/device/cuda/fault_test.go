@@ -74,7 +74,7 @@ func (r *rig) pieces() []device.Piece {
 }
 
 // calls are all calls of the device that can fail.
-func (r *rig) calls(mark device.Mark) map[string]func() error {
+func (r *rig) calls(mark device.Event) map[string]func() error {
 	l, a, host, base := r.lane, r.arena, r.host, r.arena.Base()
 	borrowed := r.dev.Borrow(0)
 	return map[string]func() error{
@@ -89,9 +89,9 @@ func (r *rig) calls(mark device.Mark) map[string]func() error {
 		"plain Gather": func() error { _, err := l.Gather(r.pieces()[:1], false); return err },
 		"Scatter":      func() error { return l.Scatter(r.pieces()) },
 		"Hash":         func() error { _, err := l.Hash(r.pieces()); return err },
-		"Mark":         func() error { _, err := l.Mark(); return err },
+		"Mark":         func() error { _, err := l.Event(); return err },
 		"After":        func() error { return l.After(mark) },
-		"borrowed":     func() error { _, err := borrowed.Mark(); return err },
+		"borrowed":     func() error { _, err := borrowed.Event(); return err },
 		"Passed":       func() error { _, err := mark.Passed(); return err },
 		"Wait":         mark.Wait,
 		"Close":        l.Close,
@@ -103,7 +103,7 @@ func (r *rig) calls(mark device.Mark) map[string]func() error {
 // After a loss every call returns the same error without calling the driver.
 func TestLossIsForEver(t *testing.T) {
 	r := open(t, double.Config{})
-	old, err := r.lane.Mark()
+	old, err := r.lane.Event()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +150,10 @@ func TestLossAmidWork(t *testing.T) {
 	for after := range 8 {
 		r := open(t, double.Config{Delay: time.Millisecond, Seed: uint64(after)})
 		r.driver.Lose(0, after+1)
-		var marks []device.Mark
+		var marks []device.Event
 		for i := range 10 {
 			err := r.lane.Copy(r.arena.Base()+uintptr(i*4096), r.arena.Base()+1<<20, 4096)
-			m, marking := r.lane.Mark()
+			m, marking := r.lane.Event()
 			if marking == nil {
 				marks = append(marks, m)
 			}
@@ -187,7 +187,7 @@ func TestStickyResults(t *testing.T) {
 	} {
 		for code, lost := range map[cuda.Code]bool{cuda.IllegalAddress: true, cuda.Unknown: true, cuda.NotSupported: false} {
 			r := open(t, double.Config{})
-			m, err := r.lane.Mark()
+			m, err := r.lane.Event()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -242,7 +242,7 @@ func TestPinningRefused(t *testing.T) {
 	if err := r.lane.Copy(r.arena.Base(), uintptr(r.host.Base())+100, 2<<20); err != nil {
 		t.Error(err)
 	}
-	if m, err := r.lane.Mark(); err != nil || m.Wait() != nil {
+	if m, err := r.lane.Event(); err != nil || m.Wait() != nil {
 		t.Error(err)
 	} else {
 		m.Drop()
@@ -288,7 +288,7 @@ func TestUnusableDevices(t *testing.T) {
 	}
 }
 
-// Two devices have separate contexts, memory and marks; a lane of one may wait for a mark of the other.
+// Two devices have separate contexts, memory and events; a lane of one may wait for an event of the other.
 func TestSeveralDevices(t *testing.T) {
 	d := fresh(t, double.Config{Devices: 2, Delay: time.Millisecond})
 	var devices [2]*cuda.Device
@@ -305,7 +305,7 @@ func TestSeveralDevices(t *testing.T) {
 			t.Errorf("%s, ordinal %d", devices[i].Name(), devices[i].Ordinal())
 		}
 	}
-	m, err := lanes[0].Mark()
+	m, err := lanes[0].Event()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestSeveralDevices(t *testing.T) {
 	}
 	m.Drop()
 	d.Lose(0, 0)
-	if _, err := lanes[0].Mark(); !errors.Is(err, device.ErrLost) {
+	if _, err := lanes[0].Event(); !errors.Is(err, device.ErrLost) {
 		t.Error(err)
 	}
 	if _, _, err := devices[1].Memory(); err != nil || devices[1].Lost() != nil {

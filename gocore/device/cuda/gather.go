@@ -91,7 +91,7 @@ func (l *lane) ready(pieces []device.Piece) error {
 	return l.open()
 }
 
-// summed runs kernels that write hashes. If some of the launches fail, the words of the others stay unused: no mark tells when they have been
+// summed runs kernels that write hashes. If some of the launches fail, the words of the others stay unused: no event tells when they have been
 // written.
 func (l *lane) summed(pieces []device.Piece, waited bool, prepare func(*kernel.Plan, device.Address)) (device.Sums, error) {
 	s, err := l.d.sumsFor(pieces, waited)

@@ -88,39 +88,39 @@ func (l *lane) copy(to, from uintptr, n int64) error {
 	return nil
 }
 
-func (l *lane) Mark() (device.Mark, error) {
+func (l *lane) Event() (device.Event, error) {
 	if err := l.open(); err != nil {
 		return nil, err
 	}
-	return l.mark(l.own)
+	return l.recordEvent(l.own)
 }
 
-// mark takes a blocking event, or one for which threads wait through a waiter. Threads wait for a blocking event directly, and it costs the stream
+// event takes a blocking event, or one for which threads wait through a waiter. Threads wait for a blocking event directly, and it costs the stream
 // 1.2 µs.
-func (l *lane) mark(blocking bool) (*mark, error) {
+func (l *lane) recordEvent(blocking bool) (*event, error) {
 	from := &l.d.signs
 	if blocking {
 		from = &l.d.events
 	}
-	event, err := from.take()
+	handle, err := from.take()
 	if err != nil {
 		return nil, l.d.check("event", err)
 	}
-	if err := l.d.driver.RecordEvent(l.d.context, event, l.stream); err != nil {
-		from.give(event)
+	if err := l.d.driver.RecordEvent(l.d.context, handle, l.stream); err != nil {
+		from.give(handle)
 		return nil, l.d.check("mark", err)
 	}
-	m := &mark{d: l.d, event: event, from: from, stream: l.stream, number: l.d.marks.Inc()}
+	m := &event{d: l.d, event: handle, from: from, stream: l.stream, number: l.d.eventCount.Inc()}
 	m.held.Store(1)
 	return m, nil
 }
 
-// After accepts marks of any device of this package.
-func (l *lane) After(other device.Mark) error {
+// After accepts events of any device of this package.
+func (l *lane) After(other device.Event) error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	m, ok := other.(*mark)
+	m, ok := other.(*event)
 	if !ok {
 		return fmt.Errorf("%s: a %T is no mark of a CUDA device", l.d.Name(), other)
 	}

@@ -64,7 +64,7 @@ func onStage(pieces []device.Piece, block []uint64) []device.Piece {
 
 // release frees a stage once all work queued in the lane has run.
 func (l *lane) release(block block) error {
-	m, err := l.mark(false)
+	m, err := l.recordEvent(false)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (l *lane) fromStrided(p *device.Piece) error {
 	})
 }
 
-// toHost fills arrays in pageable memory. Contiguous arrays are complete when a later mark passes, others when it returns.
+// toHost fills arrays in pageable memory. Contiguous arrays are complete when a later event passes, others when it returns.
 func (l *lane) toHost(pieces []device.Piece) error {
 	for i := range pieces {
 		p := &pieces[i]
@@ -152,7 +152,7 @@ func run(direction copier.Direction, p *device.Piece, stage unsafe.Pointer) {
 
 // settle waits for all work in the lane.
 func (l *lane) settle() error {
-	m, err := l.mark(true)
+	m, err := l.recordEvent(true)
 	if err != nil {
 		return err
 	}

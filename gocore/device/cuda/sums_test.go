@@ -27,7 +27,7 @@ func (r *rig) gatherTo(slot, n int) (device.Sums, uint64) {
 
 func (r *rig) wait() {
 	r.t.Helper()
-	m, err := r.lane.Mark()
+	m, err := r.lane.Event()
 	if err == nil {
 		err = m.Wait()
 	}

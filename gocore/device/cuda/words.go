@@ -28,9 +28,9 @@ func (b block) none() bool { return b.at == 0 }
 // onHost is a view of words in pinned memory.
 func (b block) onHost() []uint64 { return unsafe.Slice(*(**uint64)(unsafe.Pointer(&b.at)), b.words) }
 
-// lateWords are free as soon as the mark has passed.
+// lateWords are free as soon as the event has passed.
 type lateWords struct {
-	mark  *mark
+	mark  *event
 	block block
 }
 
@@ -83,8 +83,8 @@ func (w *words) give(b block) {
 	w.put(b)
 }
 
-// later frees words that queued work still reads. The pool takes over the mark.
-func (w *words) later(m *mark, b block) {
+// later frees words that queued work still reads. The pool takes over the event.
+func (w *words) later(m *event, b block) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.late = append(w.late, lateWords{m, b})

@@ -140,9 +140,9 @@ func (b *bench) fill(p []byte) {
 	}
 }
 
-func (b *bench) mark(l device.Lane) device.Mark {
+func (b *bench) mark(l device.Lane) device.Event {
 	b.Helper()
-	m, err := l.Mark()
+	m, err := l.Event()
 	b.must(err)
 	return m
 }
@@ -155,7 +155,7 @@ func (b *bench) finish(l device.Lane) {
 	m.Drop()
 }
 
-func (b *bench) wait(m device.Mark) {
+func (b *bench) wait(m device.Event) {
 	b.Helper()
 	b.must(m.Wait())
 }

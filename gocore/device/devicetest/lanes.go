@@ -68,7 +68,7 @@ func marks(b *bench) {
 			b.Fatalf("round %d: a lane did not wait for the mark of another", round)
 		}
 	}
-	// A lane may wait for its own mark, and for one that passed long ago, at no cost.
+	// A lane may wait for its own event, and for one that passed long ago, at no cost.
 	m := b.mark(one)
 	b.must(one.After(m))
 	b.finish(one)
@@ -77,7 +77,7 @@ func marks(b *bench) {
 	m.Drop()
 }
 
-// A mark exists as long as it has a reference. A lane that waits for it needs none.
+// An event exists as long as it has a reference. A lane that waits for it needs none.
 func marksAreKept(b *bench) {
 	two := b.newLane()
 	const n = 1 << 20
@@ -91,7 +91,7 @@ func marksAreKept(b *bench) {
 		b.must(two.After(kept))
 		kept.Drop()
 		b.must(two.Copy(b.hostAt(n), b.at(0), n))
-		for range 20 { // memory of dropped marks is reused
+		for range 20 { // memory of dropped events is reused
 			b.mark(b.lane).Drop()
 		}
 		b.finish(two)
@@ -198,7 +198,7 @@ func lanesAtOnce(b *bench) {
 	}
 }
 
-func handOn(l device.Lane, at, host device.Address, n int64) (device.Mark, error) {
+func handOn(l device.Lane, at, host device.Address, n int64) (device.Event, error) {
 	if err := l.Copy(at, host, n); err != nil {
 		return nil, err
 	}
@@ -208,5 +208,5 @@ func handOn(l device.Lane, at, host device.Address, n int64) (device.Mark, error
 	if err := l.Copy(host+device.Address(n), at+device.Address(n), n); err != nil {
 		return nil, err
 	}
-	return l.Mark()
+	return l.Event()
 }

@@ -116,7 +116,7 @@ func (s *schedule) gather(l device.Lane, slot int64, mem device.Address, n int64
 	return err
 }
 
-// work queues work in a lane after the marks that it has to wait for, and records it.
+// work queues work in a lane after the events that it has to wait for, and records it.
 func (s *schedule) work(l device.Lane, from, read, to, written int64, do func() error) error {
 	before := s.tracker.BeforeRead(nil, from, read)
 	before = s.tracker.BeforeWrite(before, to, written)
@@ -131,7 +131,7 @@ func (s *schedule) work(l device.Lane, from, read, to, written int64, do func() 
 	if err := do(); err != nil {
 		return err
 	}
-	m, err := l.Mark()
+	m, err := l.Event()
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *schedule) work(l device.Lane, from, read, to, written int64, do func() 
 	return nil
 }
 
-// end waits for the marks of Quiet, and compares.
+// end waits for the events of Quiet, and compares.
 func (s *schedule) end(lanes []device.Lane) (bool, error) {
 	if s.careless {
 		err := finishAll(lanes)
@@ -169,7 +169,7 @@ func (s *schedule) end(lanes []device.Lane) (bool, error) {
 
 func finishAll(lanes []device.Lane) error {
 	for _, l := range lanes {
-		m, err := l.Mark()
+		m, err := l.Event()
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,10 @@
-// Package hazard records which marks a range of a cache has to wait for before it is read or overwritten.
+// Package hazard records which events a range of a cache has to wait for before it is read or overwritten.
 //
-// Lanes run independently. The bytes of a range are valid once the marks of its last writers have passed. The range may be overwritten once those and
-// the marks of all later readers have passed. All readers count: a slot that was read on three lanes has three marks, and the mark recorded last says
+// Lanes run independently. The bytes of a range are valid once the events of its last writers have passed. The range may be overwritten once those and
+// the events of all later readers have passed. All readers count: a slot that was read on three lanes has three events, and the event recorded last says
 // nothing about the others.
 //
-// The order of calls is: BeforeRead, let the reading lane wait for the returned marks, queue the work, then Read with a mark behind it. The same
+// The order of calls is: BeforeRead, let the reading lane wait for the returned events, queue the work, then Read with an event behind it. The same
 // holds for writing. A Tracker is not safe for concurrent use: the store calls it under the lock under which it decides about the cache. It never
 // waits.
 package hazard
@@ -17,17 +17,17 @@ import (
 
 // Tracker is the record of one cache. The zero value is empty and ready to use.
 //
-// A call costs O(log n + k) for n recorded ranges, k of which overlap its own, and the queries of some marks. Every change also checks a few ranges
-// in turn for passed marks. So the size of the record stays proportional to the marks that have not passed.
+// A call costs O(log n + k) for n recorded ranges, k of which overlap its own, and the queries of some events. Every change also checks a few ranges
+// in turn for passed events. So the size of the record stays proportional to the events that have not passed.
 type Tracker struct {
 	root  *segment
 	visit uint64
-	sweep int64 // position of the search for passed marks
+	sweep int64 // position of the search for passed events
 }
 
-// note is a recorded mark, shared by all segments that refer to it.
+// note is a recorded event, shared by all segments that refer to it.
 type note struct {
-	mark  device.Mark
+	event  device.Event
 	uses  int
 	gone  bool // passed, and dropped
 	visit uint64
@@ -44,30 +44,30 @@ type segment struct {
 	left, right *segment
 }
 
-// BeforeRead appends the marks of the last writers of [from, from+size) that have not passed to into. Each mark is kept for the caller, who has to
+// BeforeRead appends the events of the last writers of [from, from+size) that have not passed to into. Each event is kept for the caller, who has to
 // drop it.
-func (t *Tracker) BeforeRead(into []device.Mark, from, size int64) []device.Mark {
-	return t.marks(into, from, size, false)
+func (t *Tracker) BeforeRead(into []device.Event, from, size int64) []device.Event {
+	return t.before(into, from, size, false)
 }
 
-// BeforeWrite appends the marks of the last writers of [from, from+size) and of all later readers that have not passed to into. Each mark is kept for
+// BeforeWrite appends the events of the last writers of [from, from+size) and of all later readers that have not passed to into. Each event is kept for
 // the caller, who has to drop it.
-func (t *Tracker) BeforeWrite(into []device.Mark, from, size int64) []device.Mark {
-	return t.marks(into, from, size, true)
+func (t *Tracker) BeforeWrite(into []device.Event, from, size int64) []device.Event {
+	return t.before(into, from, size, true)
 }
 
-// Quiet returns the marks to wait for before the range's memory is freed: the same as before it is overwritten.
-func (t *Tracker) Quiet(into []device.Mark, from, size int64) []device.Mark {
-	return t.marks(into, from, size, true)
+// Quiet returns the events to wait for before the range's memory is freed: the same as before it is overwritten.
+func (t *Tracker) Quiet(into []device.Event, from, size int64) []device.Event {
+	return t.before(into, from, size, true)
 }
 
-func (t *Tracker) marks(into []device.Mark, from, size int64, readers bool) []device.Mark {
+func (t *Tracker) before(into []device.Event, from, size int64, readers bool) []device.Event {
 	t.visit++
 	take := func(n *note) {
 		if n != nil && n.visit != t.visit {
 			n.visit = t.visit
 			if !n.passed() {
-				into = append(into, n.mark.Keep())
+				into = append(into, n.event.Keep())
 			}
 		}
 	}
@@ -82,8 +82,8 @@ func (t *Tracker) marks(into []device.Mark, from, size int64, readers bool) []de
 	return into
 }
 
-// Read records that work before mark reads [from, from+size). The tracker keeps its own reference to the mark.
-func (t *Tracker) Read(from, size int64, mark device.Mark) {
+// Read records that work before event reads [from, from+size). The tracker keeps its own reference to the event.
+func (t *Tracker) Read(from, size int64, mark device.Event) {
 	to := end(from, size)
 	if from >= to {
 		return
@@ -97,9 +97,9 @@ func (t *Tracker) Read(from, size int64, mark device.Mark) {
 	t.prune()
 }
 
-// Wrote records that work before mark, which waited for the marks of BeforeWrite, writes [from, from+size). The tracker keeps its own reference to
-// the mark.
-func (t *Tracker) Wrote(from, size int64, mark device.Mark) {
+// Wrote records that work before event, which waited for the events of BeforeWrite, writes [from, from+size). The tracker keeps its own reference to
+// the event.
+func (t *Tracker) Wrote(from, size int64, mark device.Event) {
 	to := end(from, size)
 	if from >= to {
 		return
@@ -125,7 +125,7 @@ func (t *Tracker) Forget(from, size int64) {
 	t.root = join(before, after)
 }
 
-// Close drops all marks.
+// Close drops all events.
 func (t *Tracker) Close() {
 	t.root.each((*segment).forget)
 	t.root = nil
@@ -158,7 +158,7 @@ func (t *Tracker) cut(from, to int64) (before, inside, after *segment) {
 	return before, inside, after
 }
 
-// These bound how many marks a change checks, and for how many it asks the device. They exceed the marks that a change of one range adds. They are
+// These bound how many events a change checks, and for how many it asks the device. They exceed the events that a change of one range adds. They are
 // small because each query may be a driver call.
 const (
 	looks = 8
@@ -170,7 +170,7 @@ type allowance struct{ looks, asks int }
 
 func (a *allowance) spent() bool { return a.looks <= 0 || a.asks <= 0 }
 
-// spend subtracts the cost of checking a mark.
+// spend subtracts the cost of checking an event.
 func (a *allowance) spend(n *note) {
 	a.looks--
 	if n != nil && !n.gone {
@@ -178,7 +178,7 @@ func (a *allowance) spend(n *note) {
 	}
 }
 
-// prune checks the next few marks for passed ones, and drops ranges without any.
+// prune checks the next few events for passed ones, and drops ranges without any.
 func (t *Tracker) prune() {
 	for left := (allowance{looks, asks}); !left.spent(); {
 		s := t.root.next(t.sweep)

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fake is a mark that passes at the test's command.
+// fake is an event that passes at the test's command.
 type fake struct {
 	t       interface{ Fatalf(string, ...any) }
 	id      int
@@ -30,7 +30,7 @@ func (f *fake) Passed() (bool, error) {
 func (f *fake) Seen() (bool, error) { return f.Passed() }
 func (f *fake) Wait() error         { f.alive(); f.t.Fatalf("the tracker waits"); return nil }
 func (f *fake) Of(device.Lane) bool { return false }
-func (f *fake) Keep() device.Mark {
+func (f *fake) Keep() device.Event {
 	f.alive()
 	f.holds++
 	return f
@@ -51,8 +51,8 @@ type place struct {
 	readers []*fake
 }
 
-// ids drops the marks from a tracker and returns those that have not passed, sorted; none may come twice.
-func ids(t *rapid.T, marks []device.Mark) []int {
+// ids drops the events from a tracker and returns those that have not passed, sorted; none may come twice.
+func ids(t *rapid.T, marks []device.Event) []int {
 	var out []int
 	for _, m := range marks {
 		f := m.(*fake)
@@ -95,7 +95,7 @@ func TestAgainstBytes(t *testing.T) {
 			slices.Sort(out)
 			return out
 		}
-		check := func(what string, got []device.Mark, want []int) {
+		check := func(what string, got []device.Event, want []int) {
 			if ids := ids(t, got); !slices.Equal(ids, want) {
 				t.Fatalf("%s: marks %v, want %v", what, ids, want)
 			}
@@ -165,7 +165,7 @@ func TestEveryReaderIsWaitedFor(t *testing.T) {
 	tracker.Close()
 }
 
-// Once marks have passed, some further changes anywhere detect it: the record shrinks and drops them.
+// Once events have passed, some further changes anywhere detect it: the record shrinks and drops them.
 func TestPassedMarksGo(t *testing.T) {
 	var tracker Tracker
 	var queries int
@@ -252,7 +252,7 @@ func depth(s *segment) int {
 	return 1 + max(depth(s.left), depth(s.right))
 }
 
-// A mark whose query fails is waited for: the wait returns the error.
+// An event whose query fails is waited for: the wait returns the error.
 func TestFailingMarksAreNotPassed(t *testing.T) {
 	var tracker Tracker
 	var queries int
@@ -290,7 +290,7 @@ func BenchmarkTracker(b *testing.B) {
 	for i := range marks {
 		marks[i] = &fake{id: i, holds: 1 << 40, queries: &queries}
 	}
-	var into []device.Mark
+	var into []device.Event
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {

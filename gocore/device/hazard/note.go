@@ -2,8 +2,8 @@ package hazard
 
 import "velocpy/gocore/device"
 
-// newNote keeps a mark. It is dropped when it has passed, or when no segment refers to it any more.
-func newNote(mark device.Mark) *note { return &note{mark: mark.Keep()} }
+// newNote keeps an event. It is dropped when it has passed, or when no segment refers to it any more.
+func newNote(mark device.Event) *note { return &note{event: mark.Keep()} }
 
 func (n *note) use() *note {
 	n.uses++
@@ -26,17 +26,17 @@ func (n *note) settle() {
 
 func (n *note) drop() {
 	n.gone = true
-	n.mark.Drop()
-	n.mark = nil
+	n.event.Drop()
+	n.event = nil
 }
 
-// passed queries the mark and drops it as soon as possible: a passed mark seen too late makes a lane wait for nothing. If the query fails the mark
+// passed queries the event and drops it as soon as possible: a passed event seen too late makes a lane wait for nothing. If the query fails the event
 // counts as not passed: a wait for it returns the error.
 func (n *note) passed() bool {
 	if n.gone {
 		return true
 	}
-	passed, err := n.mark.Seen()
+	passed, err := n.event.Seen()
 	if err != nil || !passed {
 		return false
 	}
@@ -44,7 +44,7 @@ func (n *note) passed() bool {
 	return true
 }
 
-// unlessPassed is the note, or nil if its mark has passed. In the second case it releases one use.
+// unlessPassed is the note, or nil if its event has passed. In the second case it releases one use.
 func (n *note) unlessPassed() *note {
 	if n == nil || !n.passed() {
 		return n

@@ -97,9 +97,9 @@ type stream struct {
 
 func (l *stream) Copy(to, from device.Address, n int64) error { return l.d.Copy(l.c, to, from, n, l.s) }
 
-func (l *stream) After(m device.Mark) error { return l.d.StreamWaitEvent(l.c, l.s, m.(*event).e) }
+func (l *stream) After(m device.Event) error { return l.d.StreamWaitEvent(l.c, l.s, m.(*event).e) }
 
-func (l *stream) Mark() (device.Mark, error) {
+func (l *stream) Event() (device.Event, error) {
 	e, err := l.d.CreateEvent(l.c, true)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (l *stream) Mark() (device.Mark, error) {
 	return m, l.d.RecordEvent(l.c, e, l.s)
 }
 
-// event is a mark; the event is destroyed with its last reference.
+// event is an event; the event is destroyed with its last reference.
 type event struct {
 	l     *stream
 	e     cuda.Event
@@ -120,7 +120,7 @@ func (m *event) Seen() (bool, error)   { return m.Passed() }
 func (m *event) Passed() (bool, error) { return m.l.d.QueryEvent(m.l.c, m.e) }
 func (m *event) Wait() error           { return m.l.d.SynchronizeEvent(m.l.c, m.e) }
 func (m *event) Of(l device.Lane) bool { return l == m.l }
-func (m *event) Keep() device.Mark     { m.holds.Inc(); return m }
+func (m *event) Keep() device.Event     { m.holds.Inc(); return m }
 func (m *event) Drop() {
 	if m.holds.Dec() == 0 {
 		_ = m.l.d.DestroyEvent(m.l.c, m.e)

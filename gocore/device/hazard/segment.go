@@ -21,14 +21,14 @@ func (s *segment) read(n *note) {
 	s.readers = append(s.readers, n.use())
 }
 
-// clean removes marks that have passed.
+// clean removes events that have passed.
 func (s *segment) clean() {
 	s.writer = s.writer.unlessPassed()
 	s.readers = slices.DeleteFunc(s.readers, func(n *note) bool { return n.unlessPassed() == nil })
 	s.swept = 0
 }
 
-// sweep does the same for as many marks as the allowance permits, and returns whether it has checked all.
+// sweep does the same for as many events as the allowance permits, and returns whether it has checked all.
 func (s *segment) sweep(left *allowance) (through bool) {
 	if s.swept == 0 {
 		left.spend(s.writer)

@@ -1,9 +1,9 @@
 // Package hostdevice is the device interface on plain host memory. Every policy of the store runs on it, without an accelerator.
 //
-// A lane is a queue that a goroutine works off in order, so that work which no mark orders really runs in any order. Options.Delay adds random
+// A lane is a queue that a goroutine works off in order, so that work which no event orders really runs in any order. Options.Delay adds random
 // pauses. Options.Direct makes every lane do its work inside the call instead. Borrowed lanes are the same: one queue per number, 0 and 1 one queue.
 // They have no other order relative to our own lanes. Callers queue no work of their own in them. So before an array is overwritten, its owner has to
-// wait for a mark behind its capture.
+// wait for an event behind its capture.
 //
 // Like the real one, it refuses a copy that crosses the border of two pinned ranges. It also refuses one that leaves a pinned range or the mapped
 // part of an arena. Its memory is limited.

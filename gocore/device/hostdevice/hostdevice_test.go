@@ -107,7 +107,7 @@ func TestCloseSaysWhatIsInUse(t *testing.T) {
 	wants(t, a.Free(), ErrAddress)
 	wants(t, d.Close(), ErrInUse)
 	must(t, l.Close())
-	_, err = l.Mark()
+	_, err = l.Event()
 	wants(t, err, ErrAddress)
 	must(t, d.Close())
 	must(t, d.Close())
@@ -115,7 +115,7 @@ func TestCloseSaysWhatIsInUse(t *testing.T) {
 
 func TestDroppedMarksAreRefused(t *testing.T) {
 	_, _, l := open(t, Options{})
-	m, err := l.Mark()
+	m, err := l.Event()
 	must(t, err)
 	kept := m.Keep()
 	m.Drop()
@@ -138,7 +138,7 @@ func TestLostDevice(t *testing.T) {
 	must(t, l.Copy(a.Base(), a.Base()+32, 32))
 	s, err := l.Hash([]device.Piece{{Slot: a.Base(), Bytes: 10}})
 	must(t, err)
-	m, err := l.Mark()
+	m, err := l.Event()
 	must(t, err)
 	d.Lose(errors.New("deliberate"))
 	close(shut)
@@ -152,7 +152,7 @@ func TestLostDevice(t *testing.T) {
 	_, err = a.Grow(8 << 20)
 	wants(t, err, device.ErrLost)
 	wants(t, d.Lost(), device.ErrLost)
-	<-m.(*mark).passed
+	<-m.(*event).passed
 	if bytes[0] != 1 || s.Take() != nil {
 		t.Fatal("queued work happened after the loss")
 	}

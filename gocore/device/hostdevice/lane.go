@@ -222,17 +222,17 @@ func (s *sums) Take() []uint64 {
 // Discard implements device.Sums.
 func (s *sums) Discard() { s.Take() }
 
-// mark implements device.Mark.
-type mark struct {
+// event implements device.Event.
+type event struct {
 	dev    *Device
 	lane   *lane
 	passed chan struct{}
 	holds  atomic.Int64
 }
 
-// Mark implements device.Lane.
-func (l *lane) Mark() (device.Mark, error) {
-	m := &mark{dev: l.dev, lane: l, passed: make(chan struct{})}
+// Event implements device.Lane.
+func (l *lane) Event() (device.Event, error) {
+	m := &event{dev: l.dev, lane: l, passed: make(chan struct{})}
 	m.holds.Store(1)
 	if err := l.put(nil, func() { close(m.passed) }); err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func (l *lane) Mark() (device.Mark, error) {
 
 // stamp implements device.Stamp.
 type stamp struct {
-	mark device.Mark
+	mark device.Event
 	at   *atomic.Time
 }
 
@@ -252,7 +252,7 @@ func (l *lane) Stamp() (device.Stamp, error) {
 	if err := l.put(nil, func() { at.Store(time.Now()) }); err != nil {
 		return nil, err
 	}
-	m, err := l.Mark()
+	m, err := l.Event()
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (s *stamp) Since(earlier device.Stamp) (ns int64, passed bool, err error) {
 	if !ok {
 		return 0, false, fmt.Errorf("the time since a stamp of something else: %w", ErrAddress)
 	}
-	for _, m := range []device.Mark{e.mark, s.mark} {
+	for _, m := range []device.Event{e.mark, s.mark} {
 		if passed, err := m.Passed(); !passed || err != nil {
 			return 0, false, err
 		}
@@ -277,18 +277,18 @@ func (s *stamp) Since(earlier device.Stamp) (ns int64, passed bool, err error) {
 func (s *stamp) Drop() { s.mark.Drop() }
 
 // After implements device.Lane.
-func (l *lane) After(other device.Mark) error {
-	m, ok := other.(*mark)
+func (l *lane) After(other device.Event) error {
+	m, ok := other.(*event)
 	if !ok || m.dropped() {
 		return fmt.Errorf("wait for a mark of something else, or one that was dropped: %w", ErrAddress)
 	}
 	return l.put(nil, func() { <-m.passed })
 }
 
-func (m *mark) dropped() bool { return m.holds.Load() <= 0 }
+func (m *event) dropped() bool { return m.holds.Load() <= 0 }
 
-// Passed implements device.Mark.
-func (m *mark) Passed() (bool, error) {
+// Passed implements device.Event.
+func (m *event) Passed() (bool, error) {
 	if err := m.usable(); err != nil {
 		return false, err
 	}
@@ -300,11 +300,11 @@ func (m *mark) Passed() (bool, error) {
 	}
 }
 
-// Seen implements device.Mark.
-func (m *mark) Seen() (bool, error) { return m.Passed() }
+// Seen implements device.Event.
+func (m *event) Seen() (bool, error) { return m.Passed() }
 
-// Wait implements device.Mark.
-func (m *mark) Wait() error {
+// Wait implements device.Event.
+func (m *event) Wait() error {
 	if err := m.usable(); err != nil {
 		return err
 	}
@@ -312,21 +312,21 @@ func (m *mark) Wait() error {
 	return m.dev.Lost()
 }
 
-func (m *mark) usable() error {
+func (m *event) usable() error {
 	if m.dropped() {
 		return fmt.Errorf("a mark that was dropped: %w", ErrAddress)
 	}
 	return m.dev.Lost()
 }
 
-// Of implements device.Mark.
-func (m *mark) Of(l device.Lane) bool { return l == m.lane }
+// Of implements device.Event.
+func (m *event) Of(l device.Lane) bool { return l == m.lane }
 
-// Keep implements device.Mark.
-func (m *mark) Keep() device.Mark {
+// Keep implements device.Event.
+func (m *event) Keep() device.Event {
 	m.holds.Inc()
 	return m
 }
 
-// Drop implements device.Mark.
-func (m *mark) Drop() { m.holds.Dec() }
+// Drop implements device.Event.
+func (m *event) Drop() { m.holds.Dec() }

@@ -15,7 +15,7 @@ func (m *Memory) Checksums(lane device.Lane, offset int64, l *model.Layout) ([]u
 }
 
 // QueueChecksums queues taking the checksums of a slot's regions. After an error nothing of it is under way.
-func (m *Memory) QueueChecksums(lane device.Lane, kind Kind, offset int64, l *model.Layout) (sums device.Sums, x device.Mark, err error) {
+func (m *Memory) QueueChecksums(lane device.Lane, kind Kind, offset int64, l *model.Layout) (sums device.Sums, x device.Event, err error) {
 	x, err = m.QueueRead(lane, kind, offset, l.Slot, func() (err error) {
 		sums, err = lane.Hash(inSlot(m.Address(offset), l.Spans))
 		return err
@@ -30,7 +30,7 @@ func (m *Memory) QueueChecksums(lane device.Lane, kind Kind, offset int64, l *mo
 }
 
 // AwaitChecksums waits for the checksums of a slot. It tries to wait twice: a caller may have been lent the bytes by then, so that they cannot be read again.
-func (m *Memory) AwaitChecksums(sums device.Sums, x device.Mark) ([]uint64, error) {
+func (m *Memory) AwaitChecksums(sums device.Sums, x device.Event) ([]uint64, error) {
 	again := x.Keep()
 	err := m.Finish(x, nil)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package devicememory is the memory of a device tier: the part of a device's memory in which checkpoints lie, the account of the work that still reads or writes
 // there, and its growth and shrinking.
 //
-// No call waits for the device unless its comment says so: work is queued in lanes, behind the marks of earlier work that touches the same bytes.
+// No call waits for the device unless its comment says so: work is queued in lanes, behind the events of earlier work that touches the same bytes.
 package devicememory
 
 import (
@@ -34,7 +34,7 @@ type Memory struct {
 	bounceLock sync.Mutex // held while the bounce buffer is in use
 	bounce     bounceBuffer
 
-	watchers sync.WaitGroup // goroutines that wait for marks of the device
+	watchers sync.WaitGroup // goroutines that wait for events of the device
 }
 
 // Open reserves addresses for a budget, maps the memory that the first captures need, and opens a lane. After an error Close is still to be called.

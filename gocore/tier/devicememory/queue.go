@@ -6,63 +6,63 @@ import (
 	"velocpy/gocore/device"
 )
 
-// QueueRead puts work into a lane that reads [from, from+size) of the tier, behind the work that still writes there. The mark is behind the work and the caller's to
+// QueueRead puts work into a lane that reads [from, from+size) of the tier, behind the work that still writes there. The event is behind the work and the caller's to
 // drop, also when it comes with an error: then some of the work may have been queued all the same.
-func (m *Memory) QueueRead(lane device.Lane, kind Kind, from, size int64, put func() error) (device.Mark, error) {
+func (m *Memory) QueueRead(lane device.Lane, kind Kind, from, size int64, put func() error) (device.Event, error) {
 	m.mu.Lock()
 	before := m.hazards.BeforeRead(nil, from, size)
 	m.mu.Unlock()
-	return m.queue(lane, kind, before, put, func(x device.Mark) { m.hazards.Read(from, size, x) })
+	return m.queue(lane, kind, before, put, func(x device.Event) { m.hazards.Read(from, size, x) })
 }
 
 // QueueWrite is the same for work that writes, behind the work that still writes or reads there.
-func (m *Memory) QueueWrite(lane device.Lane, kind Kind, from, size int64, put func() error) (device.Mark, error) {
+func (m *Memory) QueueWrite(lane device.Lane, kind Kind, from, size int64, put func() error) (device.Event, error) {
 	m.mu.Lock()
 	before := m.hazards.BeforeWrite(nil, from, size)
 	m.mu.Unlock()
-	return m.queue(lane, kind, before, put, func(x device.Mark) { m.hazards.Wrote(from, size, x) })
+	return m.queue(lane, kind, before, put, func(x device.Event) { m.hazards.Wrote(from, size, x) })
 }
 
-func (m *Memory) queue(lane device.Lane, kind Kind, before []device.Mark, put func() error, note func(device.Mark)) (device.Mark, error) {
+func (m *Memory) queue(lane device.Lane, kind Kind, before []device.Event, put func() error, note func(device.Event)) (device.Event, error) {
 	failed := m.after(lane, before, kind)
 	if failed == nil {
 		failed = put()
 	}
-	x, failed := MarkBehind(lane, failed) // also when the work failed: some of it may have been queued
+	x, failed := EventBehind(lane, failed) // also when the work failed: some of it may have been queued
 	if x == nil {
-		m.noteUnmarked(failed)
+		m.noteUnfenced(failed)
 		return nil, Explain(failed)
 	}
 	m.mu.Lock()
-	note(&kindMark{x, kind})
+	note(&kindEvent{x, kind})
 	m.mu.Unlock()
 	return x, Explain(failed)
 }
 
-// MarkBehind is the mark behind everything in a lane, also of work that failed: some of it may have been queued. It asks twice: without a mark nothing tells when
+// EventBehind is the event behind everything in a lane, also of work that failed: some of it may have been queued. It asks twice: without an event nothing tells when
 // the memory is free.
-func MarkBehind(lane device.Lane, failed error) (device.Mark, error) {
-	x, err := lane.Mark()
+func EventBehind(lane device.Lane, failed error) (device.Event, error) {
+	x, err := lane.Event()
 	if err == nil {
 		return x, failed
 	}
 	failed = errors.Join(failed, err)
-	if x, err = lane.Mark(); err == nil {
+	if x, err = lane.Event(); err == nil {
 		return x, failed
 	}
 	return nil, failed
 }
 
-// noteUnmarked notes that there may be work without a mark: from now on no memory is given back, as nothing tells when that work has ended. A stream that is being
+// noteUnfenced notes that there may be work without an event: from now on no memory is given back, as nothing tells when that work has ended. A stream that is being
 // captured into a graph takes no work either.
-func (m *Memory) noteUnmarked(err error) {
+func (m *Memory) noteUnfenced(err error) {
 	if !errors.Is(err, device.ErrRecording) {
 		m.sizing.fixed.Store(true)
 	}
 }
 
-// afterAll makes a lane wait for marks and drops them.
-func afterAll(lane device.Lane, marks []device.Mark) error {
+// afterAll makes a lane wait for events and drops them.
+func afterAll(lane device.Lane, marks []device.Event) error {
 	var failed error
 	for _, x := range marks {
 		failed = errors.Join(failed, lane.After(plain(x)))
@@ -71,15 +71,15 @@ func afterAll(lane device.Lane, marks []device.Mark) error {
 	return failed
 }
 
-// DropAll drops marks. keepAll returns the same marks, to be dropped once more.
-func DropAll(marks []device.Mark) {
+// DropAll drops events. keepAll returns the same events, to be dropped once more.
+func DropAll(marks []device.Event) {
 	for _, x := range marks {
 		x.Drop()
 	}
 }
 
-func keepAll(marks []device.Mark) []device.Mark {
-	all := make([]device.Mark, len(marks))
+func keepAll(marks []device.Event) []device.Event {
+	all := make([]device.Event, len(marks))
 	for i, x := range marks {
 		all[i] = x.Keep()
 	}
@@ -93,11 +93,11 @@ func (m *Memory) Join(streams []uint64) (device.Lane, error) {
 	}
 	first := m.Device.Borrow(streams[0])
 	for _, other := range streams[1:] {
-		x, err := m.Device.Borrow(other).Mark()
+		x, err := m.Device.Borrow(other).Event()
 		if err != nil {
 			return nil, err
 		}
-		if err := afterAll(first, []device.Mark{x}); err != nil {
+		if err := afterAll(first, []device.Event{x}); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +105,7 @@ func (m *Memory) Join(streams []uint64) (device.Lane, error) {
 }
 
 // Rejoin makes the other streams of the caller wait for what was put into the lane of the first.
-func (m *Memory) Rejoin(streams []uint64, x device.Mark) error {
+func (m *Memory) Rejoin(streams []uint64, x device.Event) error {
 	for _, other := range streams[min(1, len(streams)):] {
 		if err := m.Device.Borrow(other).After(x); err != nil {
 			return err
@@ -114,13 +114,13 @@ func (m *Memory) Rejoin(streams []uint64, x device.Mark) error {
 	return nil
 }
 
-// Fence is the mark behind everything that is queued in a caller's streams now.
-func (m *Memory) Fence(streams []uint64) (device.Mark, error) {
+// Fence is the event behind everything that is queued in a caller's streams now.
+func (m *Memory) Fence(streams []uint64) (device.Event, error) {
 	lane, err := m.Join(streams)
 	if err != nil {
 		return nil, Explain(err)
 	}
-	x, err := lane.Mark()
+	x, err := lane.Event()
 	return x, Explain(err)
 }
 
@@ -146,22 +146,22 @@ func (m *Memory) Lend(streams []uint64, offset, bytes int64, writable bool) erro
 	return nil
 }
 
-// NoteReads notes that a caller's streams have read a range. It returns those that take no mark now because they are being captured into a graph. An error of one
+// NoteReads notes that a caller's streams have read a range. It returns those that take no event now because they are being captured into a graph. An error of one
 // stream does not keep the others from being noted.
 func (m *Memory) NoteReads(streams []uint64, offset, bytes int64) (recording []uint64, err error) {
 	for _, stream := range streams {
-		x, failed := m.Device.Borrow(stream).Mark()
+		x, failed := m.Device.Borrow(stream).Event()
 		if errors.Is(failed, device.ErrRecording) {
 			recording = append(recording, stream)
 			continue
 		}
 		if failed != nil {
-			m.noteUnmarked(failed)
+			m.noteUnfenced(failed)
 			err = errors.Join(err, failed)
 			continue
 		}
 		m.mu.Lock()
-		m.hazards.Read(offset, bytes, &kindMark{x, Restores})
+		m.hazards.Read(offset, bytes, &kindEvent{x, Restores})
 		m.mu.Unlock()
 		x.Drop()
 	}
@@ -169,15 +169,15 @@ func (m *Memory) NoteReads(streams []uint64, offset, bytes int64) (recording []u
 }
 
 // Finish waits for what QueueRead or QueueWrite has queued, also when that is not all: the caller that gets the error may use the memory again.
-func (m *Memory) Finish(x device.Mark, err error) error {
+func (m *Memory) Finish(x device.Event, err error) error {
 	if x == nil {
 		return err
 	}
 	return errors.Join(err, m.Wait(x))
 }
 
-// Wait blocks until a mark has passed and drops it.
-func (m *Memory) Wait(x device.Mark) error {
+// Wait blocks until an event has passed and drops it.
+func (m *Memory) Wait(x device.Event) error {
 	defer x.Drop()
 	return Explain(x.Wait())
 }
@@ -220,14 +220,14 @@ type Runner func(work func(device.Lane) error) error
 // RunSync is the Runner of the memory's own lane.
 func (m *Memory) RunSync(work func(device.Lane) error) error {
 	m.ownLane.Lock()
-	x, err := MarkBehind(m.own, work(m.own))
+	x, err := EventBehind(m.own, work(m.own))
 	m.ownLane.Unlock()
 	return Explain(m.Finish(x, err))
 }
 
 // OnLane is the Runner of a lane that the caller of this method owns.
 func (m *Memory) OnLane(lane device.Lane) Runner {
-	return func(work func(device.Lane) error) error { return m.Finish(MarkBehind(lane, work(lane))) }
+	return func(work func(device.Lane) error) error { return m.Finish(EventBehind(lane, work(lane))) }
 }
 
 // InOwnLane runs f while no other goroutine puts work into the memory's own lane.
@@ -241,9 +241,9 @@ func (m *Memory) InOwnLane(f func(lane device.Lane) error) error {
 func (m *Memory) InOwnLaneBehind(streams []uint64, f func(lane device.Lane) error) error {
 	return m.InOwnLane(func(lane device.Lane) error {
 		for _, stream := range streams {
-			x, err := m.Device.Borrow(stream).Mark()
+			x, err := m.Device.Borrow(stream).Event()
 			if err == nil {
-				err = afterAll(lane, []device.Mark{x})
+				err = afterAll(lane, []device.Event{x})
 			}
 			if err != nil {
 				return Explain(err)
@@ -253,18 +253,18 @@ func (m *Memory) InOwnLaneBehind(streams []uint64, f func(lane device.Lane) erro
 	})
 }
 
-// CopyInCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's mark. Two cuts are in the lane at a time: the link never rests, and work
+// CopyInCuts puts the copy of end bytes into a lane, cut by cut, and returns the last one's event. Two cuts are in the lane at a time: the link never rests, and work
 // that a caller waits for, in another lane and in one piece, gets its turn in between. It asks before each cut how large it may be. After an error nothing of it
-// that has a mark is under way.
-func (m *Memory) CopyInCuts(end int64, size func() int64, put func(from, n int64) (device.Mark, error)) (device.Mark, error) {
-	var last device.Mark
+// that has an event is under way.
+func (m *Memory) CopyInCuts(end int64, size func() int64, put func(from, n int64) (device.Event, error)) (device.Event, error) {
+	var last device.Event
 	for from := int64(0); from < end; {
 		n := min(size(), end-from)
 		x, err := put(from, n)
 		if from += n; last != nil && (from < end || err != nil) {
 			err = m.Finish(last, err)
 		} else if last != nil {
-			last.Drop() // a wait for the mark behind it waits for both
+			last.Drop() // a wait for the event behind it waits for both
 		}
 		if err != nil {
 			return nil, m.Finish(x, err)

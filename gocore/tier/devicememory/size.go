@@ -41,7 +41,7 @@ type sizing struct {
 	shrink   chan struct{} // some memory may be given back
 	stop     chan struct{}
 	once     sync.Once
-	fixed    atomic.Bool // no memory can be given back any more: some work has no mark, so that nothing tells when it ends
+	fixed    atomic.Bool // no memory can be given back any more: some work has no event, so that nothing tells when it ends
 
 	mu     sync.Mutex // held while memory is taken, never while a goroutine waits for the device
 	giving bool       // memory is being given back, and none is taken

@@ -23,30 +23,30 @@ const (
 	kinds                // how many there are
 )
 
-// kindMark is a mark behind work of a known kind, as the account of the memory has it.
-type kindMark struct {
-	device.Mark
+// kindEvent is an event behind work of a known kind, as the account of the memory has it.
+type kindEvent struct {
+	device.Event
 	kind Kind
 }
 
-// Keep implements device.Mark: a mark that is kept is itself.
-func (x *kindMark) Keep() device.Mark {
-	x.Mark.Keep()
+// Keep implements device.Event: an event that is kept is itself.
+func (x *kindEvent) Keep() device.Event {
+	x.Event.Keep()
 	return x
 }
 
-// kindOf is the kind of the work before a mark of the account.
-func kindOf(m device.Mark) Kind {
-	if x, ok := m.(*kindMark); ok {
+// kindOf is the kind of the work before an event of the account.
+func kindOf(m device.Event) Kind {
+	if x, ok := m.(*kindEvent); ok {
 		return x.kind
 	}
 	return Checks
 }
 
-// plain is the mark as its device knows it.
-func plain(m device.Mark) device.Mark {
-	if x, ok := m.(*kindMark); ok {
-		return x.Mark
+// plain is the event as its device knows it.
+func plain(m device.Event) device.Event {
+	if x, ok := m.(*kindEvent); ok {
+		return x.Event
 	}
 	return m
 }
@@ -71,13 +71,13 @@ type wait struct {
 // looks is how many open waits are looked at for each that is added: so they end sooner than they come.
 const looks = 4
 
-// after makes a lane wait for marks and drops them. Of a caller's stream it notes for how long: the kinds of work are waited for one after the other, so that each
+// after makes a lane wait for events and drops them. Of a caller's stream it notes for how long: the kinds of work are waited for one after the other, so that each
 // has the time that it takes longer than those before it.
-func (m *Memory) after(lane device.Lane, marks []device.Mark, waiting Kind) error {
+func (m *Memory) after(lane device.Lane, marks []device.Event, waiting Kind) error {
 	if waiting != Captures && waiting != Restores {
 		return afterAll(lane, marks)
 	}
-	slices.SortStableFunc(marks, func(x, y device.Mark) int { return cmp.Compare(kindOf(x), kindOf(y)) })
+	slices.SortStableFunc(marks, func(x, y device.Event) int { return cmp.Compare(kindOf(x), kindOf(y)) })
 	var failed error
 	for len(marks) > 0 {
 		kind, n := kindOf(marks[0]), 1
@@ -90,9 +90,9 @@ func (m *Memory) after(lane device.Lane, marks []device.Mark, waiting Kind) erro
 	return failed
 }
 
-// afterKind is after for marks behind one kind of work.
-func (m *Memory) afterKind(lane device.Lane, marks []device.Mark, waiting, kind Kind) error {
-	if !slices.ContainsFunc(marks, func(x device.Mark) bool { return !x.Of(lane) }) {
+// afterKind is after for events behind one kind of work.
+func (m *Memory) afterKind(lane device.Lane, marks []device.Event, waiting, kind Kind) error {
+	if !slices.ContainsFunc(marks, func(x device.Event) bool { return !x.Of(lane) }) {
 		return afterAll(lane, marks)
 	}
 	from := stampOf(lane)

@@ -23,7 +23,7 @@ const slice = 25 * time.Millisecond
 // Source is a checkpoint's regions in the caller's memory.
 type Source struct {
 	Regions []model.Region
-	Ready   device.Mark // of regions on a device: behind the work that fills them; nil: they are filled
+	Ready   device.Event // of regions on a device: behind the work that fills them; nil: they are filled
 
 	mu        sync.Mutex // held while a goroutine accesses the caller's memory; never during I/O
 	abandoned atomic.Bool
@@ -32,16 +32,16 @@ type Source struct {
 // New guards regions. It keeps a copy of their description.
 func New(regions []model.Region) *Source { return &Source{Regions: model.CloneRegions(regions)} }
 
-// Forget drops the mark behind which regions on a device are filled: no transfer will read them.
+// Forget drops the event behind which regions on a device are filled: no transfer will read them.
 func (src *Source) Forget() {
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	src.dropReady()
 }
 
-// Filled is the mark behind which regions on a device are filled, kept for the caller of this method; nil if they are filled already. No transfer
-// accesses the memory while a caller waits for the mark.
-func (src *Source) Filled() device.Mark {
+// Filled is the event behind which regions on a device are filled, kept for the caller of this method; nil if they are filled already. No transfer
+// accesses the memory while a caller waits for the event.
+func (src *Source) Filled() device.Event {
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	if src.Ready == nil {
@@ -50,8 +50,8 @@ func (src *Source) Filled() device.Mark {
 	return src.Ready.Keep()
 }
 
-// Pending is Filled, or nil if the mark has passed or its device has failed.
-func (src *Source) Pending() device.Mark {
+// Pending is Filled, or nil if the event has passed or its device has failed.
+func (src *Source) Pending() device.Event {
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	if src.Ready == nil {

@@ -57,7 +57,7 @@ func (b *bench) room(bytes, skew int64) device.Address {
 
 func (b *bench) settle(l device.Lane) {
 	b.t.Helper()
-	m := got(l.Mark())(b.t)
+	m := got(l.Event())(b.t)
 	must(b.t, m.Wait())
 	m.Drop()
 }

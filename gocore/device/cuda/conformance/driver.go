@@ -215,7 +215,7 @@ func threads(t *testing.T, m Machine) {
 			return
 		}
 		for range 20 {
-			if mark, err := l.Mark(); err != nil {
+			if mark, err := l.Event(); err != nil {
 				t.Error(err)
 			} else if err := mark.Wait(); err != nil {
 				t.Error(err)

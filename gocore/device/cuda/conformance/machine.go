@@ -38,7 +38,7 @@ func Run(t *testing.T, open func(*testing.T) Machine) {
 		{"Arena", arena}, {"ArenaGrowsBesideCopies", arenaBesideCopies}, {"ArenaShrinksBesideCopies", arenaShrinksBesideCopies},
 		{"Copies", copies}, {"Seams", seams}, {"PinBesideCopies", pinBesideCopies},
 		{"Gather", gather}, {"Scatter", scatter}, {"ManyPieces", manyPieces}, {"Hash", hash}, {"HostPieces", hostPieces},
-		{"Marks", marks}, {"Borrowed", borrowed}, {"Recording", recording}, {"BesideRecording", besideRecording}, {"Sums", sumsPool},
+		{"Events", marks}, {"Borrowed", borrowed}, {"Recording", recording}, {"BesideRecording", besideRecording}, {"Sums", sumsPool},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {

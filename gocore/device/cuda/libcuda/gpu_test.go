@@ -175,7 +175,7 @@ func TestLosing(t *testing.T) {
 	if _, err := arena.Grow(64 << 20); err != nil {
 		t.Fatal(err)
 	}
-	before, err := lane.Mark()
+	before, err := lane.Event()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestLosing(t *testing.T) {
 	wild := pointer(arena.Base() + 512<<20) // reserved, but not mapped
 	sums, err := lane.Gather([]device.Piece{{Slot: arena.Base(), Bytes: 4096, Mem: model.Strided{Base: wild}}}, true)
 	if err == nil {
-		mark, marking := lane.Mark()
+		mark, marking := lane.Event()
 		if err = marking; err == nil {
 			err = mark.Wait()
 		}

@@ -14,24 +14,24 @@ import (
 
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
-// Events are reused, except those that a mark still holds.
+// Events are reused, except those that an event still holds.
 func TestEventsAreUsedAgain(t *testing.T) {
 	r := open(t, double.Config{})
 	for range 100 {
-		m, err := r.lane.Mark()
+		m, err := r.lane.Event()
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Keep().Drop()
 		m.Drop()
-		m.Drop() // once too often: another mark may use the event by then
+		m.Drop() // once too often: another event may use the event by then
 	}
 	if n := r.driver.Calls("CreateEvent"); n != 1 {
 		t.Errorf("%d events for one mark at a time", n)
 	}
-	var held []device.Mark
+	var held []device.Event
 	for range 10 {
-		m, err := r.lane.Mark()
+		m, err := r.lane.Event()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestEventsAreUsedAgain(t *testing.T) {
 	r.close()
 }
 
-// A mark reports its own point as long as it is held, however many other marks are made and dropped.
+// An event reports its own point as long as it is held, however many other events are made and dropped.
 func TestMarksDoNotMix(t *testing.T) {
 	r := open(t, double.Config{Delay: 300 * time.Microsecond, Seed: 3})
 	var all sync.WaitGroup
@@ -66,7 +66,7 @@ func TestMarksDoNotMix(t *testing.T) {
 				if err := l.Copy(slot, device.AddressOf(source), 64); err != nil {
 					t.Error(err)
 				}
-				m, err := l.Mark()
+				m, err := l.Event()
 				if err != nil {
 					t.Error(err)
 					return
@@ -137,9 +137,9 @@ func (g *gates) shut() (lane device.Lane, open func()) {
 	return g.dev.Borrow(uint64(stream)), open
 }
 
-func (g *gates) mark(lane device.Lane) device.Mark {
+func (g *gates) mark(lane device.Lane) device.Event {
 	g.t.Helper()
-	m, err := lane.Mark()
+	m, err := lane.Event()
 	g.must(err)
 	return m
 }
@@ -249,16 +249,16 @@ func TestWaitWithoutSleep(t *testing.T) {
 	}
 }
 
-// Seen is true only for passed marks, and in the end for all of them. While a stream is blocked, the driver is queried about it at most once in 50
-// µs. A mark before the one of the last query is queried all the same: that makes two queries each time for these marks.
+// Seen is true only for passed events, and in the end for all of them. While a stream is blocked, the driver is queried about it at most once in 50
+// µs. An event before the one of the last query is queried all the same: that makes two queries each time for these events.
 func TestSeen(t *testing.T) {
 	r := gated(t)
 	lane, open := r.shut()
-	var marks []device.Mark
+	var marks []device.Event
 	for range 20 {
 		marks = append(marks, r.mark(lane))
 	}
-	asked := func(m device.Mark) int {
+	asked := func(m device.Event) int {
 		before := r.driver.Calls("QueryEvent")
 		if seen, err := m.Seen(); seen || err != nil {
 			t.Fatalf("seen behind a gate that is shut: %v, %v", seen, err)
@@ -290,7 +290,7 @@ func TestSeen(t *testing.T) {
 	r.close()
 }
 
-// A mark of another implementation is refused instead of being ignored.
+// An event of another implementation is refused instead of being ignored.
 func TestForeignMarks(t *testing.T) {
 	r := open(t, double.Config{})
 	if err := r.lane.After(foreign{}); err == nil {
@@ -305,5 +305,5 @@ func (foreign) Passed() (bool, error) { return false, nil }
 func (foreign) Seen() (bool, error)   { return false, nil }
 func (foreign) Wait() error           { return nil }
 func (foreign) Of(device.Lane) bool   { return false }
-func (f foreign) Keep() device.Mark   { return f }
+func (f foreign) Keep() device.Event   { return f }
 func (foreign) Drop()                 {}

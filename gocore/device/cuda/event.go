@@ -9,12 +9,12 @@ import (
 	"velocpy/gocore/device"
 )
 
-// mark is a recorded event. The event returns to the pool when the last reference is dropped. Waiting threads hold a reference; streams that wait for
+// event is a recorded event. The event returns to the pool when the last reference is dropped. Waiting threads hold a reference; streams that wait for
 // the event keep its state at that time.
-type mark struct {
+type event struct {
 	d      *Device
 	stream Stream
-	number uint64 // counts the device's marks in the order of their creation
+	number uint64 // counts the device's events in the order of their creation
 	event  Event
 	from   *events // the pool of its kind
 	held   atomic.Int32
@@ -22,7 +22,7 @@ type mark struct {
 }
 
 // Passed calls the driver until it is true, and costs an atomic load from then on.
-func (m *mark) Passed() (bool, error) {
+func (m *event) Passed() (bool, error) {
 	if err := m.d.Lost(); err != nil {
 		return false, err
 	}
@@ -39,8 +39,8 @@ func (m *mark) Passed() (bool, error) {
 	return done, nil
 }
 
-// Seen does not query if an earlier mark of the same stream had not passed a moment ago.
-func (m *mark) Seen() (bool, error) {
+// Seen does not query if an earlier event of the same stream had not passed a moment ago.
+func (m *event) Seen() (bool, error) {
 	if !m.passed.Load() && m.d.behind.still(m.stream, m.number) {
 		return false, m.d.Lost()
 	}
@@ -52,7 +52,7 @@ func (m *mark) Seen() (bool, error) {
 }
 
 // Wait blocks the thread.
-func (m *mark) Wait() error {
+func (m *event) Wait() error {
 	if err := m.d.Lost(); err != nil || m.passed.Load() {
 		return err
 	}
@@ -67,18 +67,18 @@ func (m *mark) Wait() error {
 	return m.d.Lost()
 }
 
-func (m *mark) Of(other device.Lane) bool {
+func (m *event) Of(other device.Lane) bool {
 	l, ok := other.(*lane)
 	return ok && l.d == m.d && l.stream == m.stream
 }
 
-func (m *mark) Keep() device.Mark {
+func (m *event) Keep() device.Event {
 	m.held.Inc()
 	return m
 }
 
-// Drop once too often does nothing: another mark may use the event by then.
-func (m *mark) Drop() {
+// Drop once too often does nothing: another event may use the event by then.
+func (m *event) Drop() {
 	for {
 		n := m.held.Load()
 		if n <= 0 {

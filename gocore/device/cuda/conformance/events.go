@@ -10,7 +10,7 @@ import (
 	"velocpy/gocore/device"
 )
 
-// marks passes bytes from lane to lane, each of which overwrites its slot as soon as the next has copied it, and waits on several threads.
+// events passes bytes from lane to lane, each of which overwrites its slot as soon as the next has copied it, and waits on several threads.
 func marks(t *testing.T, m Machine) {
 	b := newBench(t, m, 20*mib)
 	const n = 3*mib + 1
@@ -27,19 +27,19 @@ func marks(t *testing.T, m Machine) {
 		want := pattern(round, n)
 		b.put(source, want)
 		from := source
-		var passed []device.Mark
+		var passed []device.Event
 		for _, i := range r.Perm(lanes) {
 			for _, mark := range passed {
 				must(t, all[i].After(mark))
 			}
 			must(t, all[i].Copy(rooms[i], from, n))
-			passed = append(passed, got(all[i].Mark())(t))
+			passed = append(passed, got(all[i].Event())(t))
 			from = rooms[i]
 		}
 		last := passed[len(passed)-1]
 		must(t, b.lane.After(last))
 		must(t, b.lane.Copy(end, from, n))
-		final := got(b.lane.Mark())(t)
+		final := got(b.lane.Event())(t)
 		together(3, func(int) {
 			runtime.LockOSThread()
 			mark := final.Keep()
@@ -76,7 +76,7 @@ func borrowed(t *testing.T, m Machine) {
 		b.put(here, want)
 		l := b.dev.Borrow(stream)
 		must(t, l.Copy(there, here, n))
-		mark := got(l.Mark())(t)
+		mark := got(l.Event())(t)
 		must(t, b.lane.After(mark))
 		same(t, "in a borrowed stream", b.get(there, n), want)
 		mark.Drop()
@@ -91,14 +91,14 @@ func recording(t *testing.T, m Machine) {
 	b := newBench(t, m, 16*mib)
 	c := newCaller(t, m)
 	l := b.dev.Borrow(uint64(c.stream))
-	mark := got(b.lane.Mark())(t)
+	mark := got(b.lane.Event())(t)
 	slot := []device.Piece{{Slot: b.room(100, 0), Bytes: 100, Mem: array{region: 100, item: 1}.strided(b.room(100, 0))}}
 	b.put(slot[0].Slot, make([]byte, 100))
 	end, err := m.Capture(c.context, c.stream)
 	must(t, err)
 	_, gathered := l.Gather(slot, true)
 	_, hashed := l.Hash(slot)
-	_, marked := l.Mark()
+	_, marked := l.Event()
 	for what, err := range map[string]error{
 		"Copy": l.Copy(slot[0].Slot, slot[0].Slot+50, 50), "Gather": gathered, "Scatter": l.Scatter(slot), "Hash": hashed,
 		"Mark": marked, "After": l.After(mark),
@@ -152,7 +152,7 @@ func everything(b *bench, h *memory.Mapping, l device.Lane, at device.Address) e
 	if err != nil {
 		return err
 	}
-	mark, err := l.Mark()
+	mark, err := l.Event()
 	if err != nil {
 		return err
 	}
