@@ -23,7 +23,7 @@ func (c *counted) Passed() (bool, error)   { return true, nil }
 func (c *counted) Seen() (bool, error)     { return true, nil }
 func (c *counted) Wait() error             { return nil }
 func (c *counted) Of(device.Lane) bool     { return false }
-func (c *counted) Keep() device.Event       { return c }
+func (c *counted) Keep() device.Event      { return c }
 func (c *counted) Drop()                   { c.dropped++ }
 
 // Checksums whose copy to the host has no event behind it are not discarded for reuse, because the copy may still run.

@@ -67,7 +67,7 @@ type Op struct {
 	streams []uint64             // the caller's streams on that device
 	at      int64                // offset of the bytes in the device's tier; valid when placed is set
 	placed  bool                 // the device's tier has the bytes, or room for them
-	event    device.Event          // event of device work that the operation waits for
+	event   device.Event         // event of device work that the operation waits for
 	async   *asyncJob            // work that another goroutine does for the operation
 	sent    bool                 // restore: the host bytes are verified, and the copies to a device come next or have been queued
 	// restore: why copies could not be queued; capture: why the disk does not take the bytes; wait: the loss of a device that was copying the bytes

@@ -20,7 +20,7 @@ import (
 type pendingCapture struct {
 	source *borrow.Source
 	device *devicememory.Memory
-	event   device.Event
+	event  device.Event
 	sums   device.Sums
 
 	completing sync.Mutex // held by the goroutine that completes the capture

@@ -28,10 +28,10 @@ const callerWaited engine.EventKind = 255
 
 // timeline keeps the first limit events and counts those that come later.
 type timeline struct {
-	limit int
-	moments  []keptMoment
-	lost  int64
-	took  int64 // ns of the copy that the engine is being told of
+	limit   int
+	moments []keptMoment
+	lost    int64
+	took    int64 // ns of the copy that the engine is being told of
 }
 
 // event is an event as it is kept: names are looked up when the timeline is read.

@@ -22,15 +22,15 @@ type Device struct {
 
 	least, greatest int // priorities of streams
 
-	lost   atomic.Error
-	pins   pins
-	eventCount  atomic.Uint64 // number of events made
-	behind behind
-	signs  events // for events in the application's streams
-	events events // for other events
-	timers events // for stamps
-	pinned words
-	mapped words // in device memory
+	lost       atomic.Error
+	pins       pins
+	eventCount atomic.Uint64 // number of events made
+	behind     behind
+	signs      events // for events in the application's streams
+	events     events // for other events
+	timers     events // for stamps
+	pinned     words
+	mapped     words // in device memory
 
 	waiters waiters
 }

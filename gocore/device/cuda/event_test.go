@@ -305,5 +305,5 @@ func (foreign) Passed() (bool, error) { return false, nil }
 func (foreign) Seen() (bool, error)   { return false, nil }
 func (foreign) Wait() error           { return nil }
 func (foreign) Of(device.Lane) bool   { return false }
-func (f foreign) Keep() device.Event   { return f }
+func (f foreign) Keep() device.Event  { return f }
 func (foreign) Drop()                 {}

@@ -27,7 +27,7 @@ type Tracker struct {
 
 // note is a recorded event, shared by all segments that refer to it.
 type note struct {
-	event  device.Event
+	event device.Event
 	uses  int
 	gone  bool // passed, and dropped
 	visit uint64

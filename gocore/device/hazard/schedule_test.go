@@ -120,7 +120,7 @@ func (m *event) Seen() (bool, error)   { return m.Passed() }
 func (m *event) Passed() (bool, error) { return m.l.d.QueryEvent(m.l.c, m.e) }
 func (m *event) Wait() error           { return m.l.d.SynchronizeEvent(m.l.c, m.e) }
 func (m *event) Of(l device.Lane) bool { return l == m.l }
-func (m *event) Keep() device.Event     { m.holds.Inc(); return m }
+func (m *event) Keep() device.Event    { m.holds.Inc(); return m }
 func (m *event) Drop() {
 	if m.holds.Dec() == 0 {
 		_ = m.l.d.DestroyEvent(m.l.c, m.e)
