@@ -24,7 +24,7 @@ type asyncJob struct {
 func (op *Op) startAsync(a *devicememory.Memory, behind device.Event, work func(gate *borrow.Source) error) {
 	e := &asyncJob{gate: borrow.New(op.regions)}
 	op.async = e
-	a.Go("device errand", func() {
+	a.Go("device job", func() {
 		var err error
 		if behind != nil {
 			err = a.Wait(behind)

@@ -39,8 +39,8 @@ type Config struct {
 	Idle     float64  `json:"idle"`     // seconds after which free memory of the host tier is given back; 0: never
 
 	FS           vfs.FS        `json:"-"` // nil: the operating system's
-	SegmentBytes int64         `json:"-"` // of a durable store's data files; 0: the default
-	CatalogSlack int64         `json:"-"` // size of a durable store's data files; 0: the default
+	SegmentBytes int64         `json:"-"` // size of a durable store's data files; 0: the default
+	CatalogSlack int64         `json:"-"` // durable.Options.Slack
 	StallAfter   time.Duration `json:"-"` // the watchdog warns when the disk has not answered for so long; 0: stallAfter
 	GiveUpAfter  time.Duration `json:"-"` // callers stop waiting for the disk after so long; 0: giveUpAfter
 	LazyRows     bool          `json:"-"` // a stored checkpoint gets a record only when it is first accessed

@@ -157,10 +157,10 @@ func spoken(name string) any {
 	return name
 }
 
-// pending tells whether one of the first gifts lent loads is still to be verified; h nil: of any history.
-func (b *deferredVerification) pending(h *engine.History, gifts int64) bool {
+// pending tells whether one of the loads that were lent first, up to a number of them, is still to be verified; h nil: of any history.
+func (b *deferredVerification) pending(h *engine.History, most int64) bool {
 	for rec, g := range b.lent {
-		if g.number <= gifts && (h == nil || rec.Hist == h) {
+		if g.number <= most && (h == nil || rec.Hist == h) {
 			return true
 		}
 	}

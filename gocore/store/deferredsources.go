@@ -35,7 +35,7 @@ func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	}
 	c.deferred.waiting[x] = struct{}{}
 	s.users++
-	safego.Go("late source", func() {
+	safego.Go("deferred source", func() {
 		_ = m.Wait() // the worker that carries it out gets the error
 		m.Drop()
 		s.mu.Lock()

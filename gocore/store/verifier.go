@@ -31,7 +31,7 @@ func (s *Store) startVerifier() {
 	}
 	s.users++
 	s.workers++
-	safego.Go("proofs", func() {
+	safego.Go("verification ahead", func() {
 		for {
 			x, some := s.takeVerification()
 			if !some {

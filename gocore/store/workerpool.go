@@ -67,18 +67,18 @@ func (c *workerPool) limitReads(atOnce int) {
 
 // newPools creates the pools of all links.
 func (s *Store) newPools() []*workerPool {
-	var crews []*workerPool
+	var pools []*workerPool
 	for _, d := range []engine.Direction{engine.Down, engine.Up} {
 		if len(s.deviceTiers) == 0 {
-			crews = append(crews, &workerPool{direction: d, link: engine.AnyLink, size: s.set.Workers})
+			pools = append(pools, &workerPool{direction: d, link: engine.AnyLink, size: s.set.Workers})
 			if d == engine.Up {
-				crews[len(crews)-1].limitReads(s.set.Workers)
+				pools[len(pools)-1].limitReads(s.set.Workers)
 			}
 			continue
 		}
 		for t := range s.tiers[:len(s.tiers)-1] {
 			c := &workerPool{direction: d, link: t, device: s.deviceTier(t), size: s.set.Workers}
-			crews = append(crews, c)
+			pools = append(pools, c)
 			if c.device == nil {
 				if d == engine.Up {
 					c.limitReads(s.set.Workers)
@@ -87,12 +87,12 @@ func (s *Store) newPools() []*workerPool {
 			}
 			c.size = deviceWorkers
 			if d == engine.Up {
-				crews = append(crews, &workerPool{direction: d, link: t, device: c.device, demanded: true, size: 1})
+				pools = append(pools, &workerPool{direction: d, link: t, device: c.device, demanded: true, size: 1})
 			}
 		}
 	}
-	for _, c := range crews {
+	for _, c := range pools {
 		c.wake = sync.NewCond(&s.mu)
 	}
-	return crews
+	return pools
 }

@@ -251,9 +251,6 @@ func (s *Space) ReadPieces(off int64, p []byte, arrived func(from, n int64)) err
 	return s.transfer(&transfer{dir: read, ended: arrived}, off, p)
 }
 
-// Release declares the contents of a range unneeded. It never blocks and costs nothing: the space stays allocated for the next checkpoint in the range.
-func (s *Space) Release(off, n int64) {}
-
 // Bar makes all further writes fail.
 func (s *Space) Bar(why error) { s.barred.Store(why) }
 

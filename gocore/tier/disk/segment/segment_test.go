@@ -192,7 +192,6 @@ func TestNothingIsAllocatedUpFront(t *testing.T) {
 			t.Errorf("read at %d: %v, want %v", off, err, want)
 		}
 	}
-	s.Release(300<<10, Block)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
