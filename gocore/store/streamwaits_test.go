@@ -95,7 +95,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 		}
 		if n := b.driver.Calls("CreateTimer"); made == 0 {
 			made = n
-		} else if n > made+20 {
+		} else if n > made+50 { // without reuse each of the captures would make two; how many are open at once depends on how fast the device is
 			t.Errorf("%d timers were made for 50 captures, and %d for 50 more", made, n-made)
 		}
 	}
