@@ -234,7 +234,7 @@ func (s *Store) releaseOwed() {
 	if len(s.room.segments) > 0 {
 		s.durable.relocating++
 	} else {
-		s.eng.Owe(s.now(), -1)
+		s.eng.ExpectReleases(s.now(), -1)
 	}
 }
 

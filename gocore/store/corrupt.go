@@ -34,12 +34,12 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	}
 	f := s.eng.Fragment(rec, t)
 	if a := s.deviceTier(t); a != nil {
-		s.eng.Doubt(rec, t)
+		s.eng.MarkUnverified(rec, t)
 		return a.Flip(f.Offset + offset)
 	}
 	if s.eng.IsMemory(t) {
 		s.host.Bytes(f.Offset, f.Size)[offset] ^= 1
-		s.eng.Doubt(rec, t)
+		s.eng.MarkUnverified(rec, t)
 		return nil
 	}
 	block := make([]byte, diskGrain)

@@ -49,7 +49,7 @@ func (s *Store) retireSuspects(segments []int64) {
 		from, end := s.disk.Range(number)
 		s.retireRange(from, end)
 		k.relocating++
-		s.eng.Owe(0, 1)
+		s.eng.ExpectReleases(0, 1)
 		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
 			s.set.Path, segment.FileName(uint64(number)+1)))
 	}
@@ -158,7 +158,7 @@ func (s *Store) trim() {
 	s.trimFiles()
 	s.mu.Lock()
 	for ; s.durable.relocating > 0; s.durable.relocating-- {
-		s.eng.Owe(s.now(), -1)
+		s.eng.ExpectReleases(s.now(), -1)
 	}
 	s.room.jobs -= jobs
 	s.leave()

@@ -175,7 +175,7 @@ func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, time: row.Time, serial: row.Serial}
 	b.keep(row.Sums)
 	size, align := slotRoom(row.Layout.Slot)
-	return s.eng.Adopt(h, key, engine.Settled{
+	return s.eng.Adopt(h, key, engine.Stored{
 		Size: size, Align: align, Offset: off, Top: len(s.deviceTiers), Written: int64(row.Serial), Body: b,
 	})
 }

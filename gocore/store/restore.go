@@ -300,7 +300,7 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 // is held.
 func (op *Op) restoreFromBelow(bad *status.Error) bool {
 	s, r := op.s, op.restore
-	if !s.eng.Retreat(s.now(), r) {
+	if !s.eng.RestoreFromBelow(s.now(), r) {
 		return false
 	}
 	logring.Add(logring.Warning, bad.Error()+"; it is restored from the tier below")
@@ -460,7 +460,7 @@ func (l *Lease) giveBack(damaged bool) {
 	}
 	if r != nil {
 		if damaged {
-			s.eng.Doubt(r.Rec, r.Tier) // the next lease of it must verify, and fail
+			s.eng.MarkUnverified(r.Rec, r.Tier) // the next lease of it must verify, and fail
 		}
 		s.eng.EndRestore(s.now(), r)
 	}

@@ -137,7 +137,7 @@ func (s *Store) clarify() {
 	k.clarifying = true
 	c := &durable.Change{Clarify: true, Tag: forRoom}
 	s.watchdog.drops[c] = s.now()
-	s.eng.Owe(0, 1)
+	s.eng.ExpectReleases(0, 1)
 	k.dir.Commit(c)
 }
 
@@ -154,7 +154,7 @@ func (s *Store) retryChanges(awaited bool) {
 		}
 		s.watchdog.drops[once] = now
 		if awaited {
-			s.eng.Owe(0, 1)
+			s.eng.ExpectReleases(0, 1)
 		}
 		k.dir.Commit(once)
 	}

@@ -115,7 +115,7 @@ func (s *Store) start() {
 func (s *Store) openTiers() error {
 	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Removed: s.recordRemoved}
 	if s.verifiesAhead() {
-		cfg.ProveFrom = verifyAheadFrom
+		cfg.VerifyFrom = verifyAheadFrom
 	}
 	if s.set.Timeline > 0 {
 		cfg.Trace = s.note

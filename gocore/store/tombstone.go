@@ -84,7 +84,7 @@ func (s *Store) dropFromCatalog(at place, serial uint64) {
 func (s *Store) commitForRoom(c *durable.Change) {
 	c.Tag = forRoom
 	s.watchdog.drops[c] = s.now()
-	s.eng.Owe(0, 1)
+	s.eng.ExpectReleases(0, 1)
 	s.durable.dir.Commit(c)
 }
 

@@ -50,14 +50,14 @@ func (s *Store) verifiesAhead() bool {
 
 // wakeVerifier is part of notify.
 func (s *Store) wakeVerifier() {
-	if s.verifier.resting && s.eng.Unproven() {
+	if s.verifier.resting && s.eng.HasUnverified() {
 		s.verifier.bell.Signal()
 	}
 }
 
 // aheadVerification is a copy to verify, and its memory.
 type aheadVerification struct {
-	engine.Proof
+	engine.Verification
 	slot []byte
 }
 
@@ -69,7 +69,7 @@ func (s *Store) takeVerification() (x aheadVerification, some bool) {
 		if _, bad := safego.Poisoned(); bad {
 			return x, false
 		}
-		if p, some := s.eng.BeginProof(s.now()); some {
+		if p, some := s.eng.BeginVerification(s.now()); some {
 			return aheadVerification{p, s.slot(p.Rec, p.Tier)}, true
 		}
 		s.verifier.resting = true
@@ -82,7 +82,7 @@ func (s *Store) takeVerification() (x aheadVerification, some bool) {
 func (s *Store) endVerification(x aheadVerification, right bool) {
 	s.mu.Lock()
 	defer s.leave()
-	s.eng.EndProof(s.now(), x.Proof, right)
+	s.eng.EndVerification(s.now(), x.Verification, right)
 }
 
 // matchesCapture tells whether the bytes are those captured. It returns false if the result became useless.
@@ -109,5 +109,5 @@ func (s *Store) matchesCapture(x aheadVerification) bool {
 func (s *Store) isObsolete(x aheadVerification) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closing || s.eng.Overtaken(x.Proof)
+	return s.closing || s.eng.IsObsolete(x.Verification)
 }

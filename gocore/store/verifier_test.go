@@ -26,7 +26,7 @@ func (c *client) verifierRests() {
 	eventually(c.t, "the background verifier rests", func() bool {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return c.s.verifier.resting && !c.s.eng.Unproven()
+		return c.s.verifier.resting && !c.s.eng.HasUnverified()
 	})
 }
 

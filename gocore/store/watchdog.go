@@ -118,7 +118,7 @@ func directionOf(x *engine.Transfer) engine.Direction {
 
 // giveUpOn returns the error to the callers that wait for a transfer.
 func (s *Store) giveUpOn(now int64, x *engine.Transfer, why error) {
-	s.eng.Despair(now, x, why)
+	s.eng.GiveUpOn(now, x, why)
 	if x.Kind == engine.Spill && x.Capture.Notify != nil {
 		x.Capture.Notify.(*Op).giveUpOnDisk(why)
 	}
@@ -128,7 +128,7 @@ func (s *Store) giveUpOn(now int64, x *engine.Transfer, why error) {
 // transfers have not begun.
 func (s *Store) giveUpOnDisk(now int64, d engine.Direction, why error) {
 	t := len(s.tiers) - 1
-	s.eng.DespairOfTier(now, t, d, why)
+	s.eng.GiveUpOnTier(now, t, d, why)
 	for op := range s.ops {
 		if d == engine.Down && op.kind == captureOp && op.capture.Spill && op.capture.Tier == t {
 			op.giveUpOnDisk(why)

@@ -83,7 +83,7 @@ func (c *catalog) find(h *History, k model.Key) *Record {
 	if row == nil {
 		return nil
 	}
-	r := c.w.e.Adopt(h, k, Settled{
+	r := c.w.e.Adopt(h, k, Stored{
 		Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Body: &content{row.content},
 	})
 	row.owner, c.owned[r], c.w.truth[i][k] = r, row, r
@@ -137,7 +137,7 @@ func (c *catalog) drop(hi int, k model.Key) {
 	}
 	if owes {
 		c.drops = append(c.drops, d)
-		c.w.e.Owe(c.w.now, 1)
+		c.w.e.ExpectReleases(c.w.now, 1)
 	}
 }
 
@@ -161,7 +161,7 @@ func (c *catalog) dropped(i int) {
 		c.release(d.row)
 	}
 	c.sure()
-	c.w.e.Owe(c.w.now, -1)
+	c.w.e.ExpectReleases(c.w.now, -1)
 }
 
 // release gives back the room of a row that has left the catalog.

@@ -51,8 +51,8 @@ type Config struct {
 	Guess    bool
 	// Stay makes captures wait for room in their tier even where a lower tier would take them sooner; for comparisons.
 	Stay bool
-	// ProveFrom is the least size (bytes) of copies that are verified ahead of leases (proof.go); 0: none are.
-	ProveFrom int64
+	// VerifyFrom is the least size (bytes) of copies that are verified ahead of leases (verification.go); 0: none are.
+	VerifyFrom int64
 	// Forget tells that a record is gone and no tier holds bytes of it any more; may be nil.
 	Forget func(*Record)
 	// Removed tells that a version is about to be dropped, consumed, or replaced by another one. It must not call the engine, except Owe with a

@@ -191,9 +191,9 @@ func (l *link) unflushed(rec *Record) bool {
 	return !rec.gone && rec.queuedOn&bit != 0 && rec.runs&bit == 0
 }
 
-// besieged tells whether a flush into tier t waits for room there while a claim waits for the room that it makes above. Such a flush has priority
+// isUnderPressure tells whether a flush into tier t waits for room there while a claim waits for the room that it makes above. Such a flush has priority
 // over prefetches, which no operation waits for yet.
-func (e *Engine) besieged(t int) bool {
+func (e *Engine) isUnderPressure(t int) bool {
 	for _, l := range e.links {
 		if l.lower == t && e.tiers[l.upper].claims.len() > 0 && l.unbegun(&l.urgent) != nil {
 			return true

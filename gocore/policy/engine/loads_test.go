@@ -17,7 +17,7 @@ func below(host, size int64, n, hinted int) (*Engine, *History) {
 	var hints []plan.Hint
 	for i := range int64(n) {
 		e.Continue(i + 1)
-		e.Adopt(h, model.NumberKey(i), Settled{Size: size, Align: 1, Offset: i * size, Written: i + 1})
+		e.Adopt(h, model.NumberKey(i), Stored{Size: size, Align: 1, Offset: i * size, Written: i + 1})
 		h.Wrote(model.NumberKey(i))
 		hints = append(hints, plan.Hint{Op: plan.Restore, Key: model.NumberKey(i)})
 	}

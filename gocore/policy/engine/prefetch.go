@@ -234,7 +234,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	if e.loadsEnough(l) {
 		return false
 	}
-	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.besieged(t) {
+	if tr.bytes[fragment.Promised]+tr.bytes[fragment.Held]+rec.Size > tr.Capacity-e.headroom(t) || tr.claims.len() > 0 || e.isUnderPressure(t) {
 		return false
 	}
 	if e.spare(now, t, rec) != granted {

@@ -25,7 +25,7 @@ type Record struct {
 	queuedOn uint8               // bit k: a flush over link k is queued or running
 	runs     uint8               // bit k: it is running
 	loadRuns uint8               // bit k: a load over link k is running
-	proving  bool                // its copy in the fastest tier is being verified, and Doubt has not been called since
+	verifying  bool                // its copy in the fastest tier is being verified, and MarkUnverified has not been called since
 	loadsOn  uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
 	stuckOn  uint8               // bit k: the flush over link k failed
 	wants    uint8               // bit t: a caller wants it durable in tier t soon

@@ -12,8 +12,8 @@ import (
 // has, is reserved: it is in the table without an owner. So a version can stay until its replacement is in the catalog too. And a checkpoint of an
 // earlier process becomes a record only when an operation asks for it.
 
-// Settled is a checkpoint in the last tier that the catalog lists.
-type Settled struct {
+// Stored is a checkpoint in the last tier that the catalog lists.
+type Stored struct {
 	Size, Align, Offset int64
 	Top                 int   // the fastest tier that it may be in
 	Written             int64 // Record.Written of the engine that captured it
@@ -84,7 +84,7 @@ func (e *Engine) Continue(written int64) { e.count = max(e.count, written) }
 func (h *History) ContinueKeys(auto int64) { h.auto = max(h.auto, auto) }
 
 // Adopt makes a record of a checkpoint whose room is reserved, and which is the current one of its key.
-func (e *Engine) Adopt(h *History, k model.Key, s Settled) *Record {
+func (e *Engine) Adopt(h *History, k model.Key, s Stored) *Record {
 	t := len(e.tiers) - 1
 	tr := e.tiers[t]
 	id, ok := tr.reserved.at(tr, s.Offset)
@@ -159,8 +159,8 @@ func (e *Engine) Release(now, off, size int64) bool {
 	return true
 }
 
-// Owe changes the number of releases that the caller has under way. Claims that wait for room in the last tier wait for them.
-func (e *Engine) Owe(now int64, n int) {
+// ExpectReleases changes the number of releases that the caller has under way. Claims that wait for room in the last tier wait for them.
+func (e *Engine) ExpectReleases(now int64, n int) {
 	none := e.owed == 0
 	e.owed += n
 	if none != (e.owed == 0) { // refused flushes may wait again, or waiting ones have nothing left to wait for

@@ -14,13 +14,13 @@ type kept struct {
 	*Engine
 	t       *testing.T
 	h       *History
-	rows    map[model.Key]Settled
+	rows    map[model.Key]Stored
 	removed []*Record // captured records that no later version replaced: their keys are to be dropped
 }
 
 func newKept(t *testing.T, host, disk int64) *kept {
 	t.Helper()
-	s := &kept{t: t, rows: map[model.Key]Settled{}}
+	s := &kept{t: t, rows: map[model.Key]Stored{}}
 	s.Engine = New(Config{
 		Tiers: []TierConfig{
 			{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: disk, Remote: true, WriteRate: 1e9, ReadRate: 1e9},
@@ -29,7 +29,7 @@ func newKept(t *testing.T, host, disk int64) *kept {
 		Removed: func(r, by *Record) {
 			if by == nil && (r.Failed() == nil || r.Captured()) {
 				s.removed = append(s.removed, r)
-				s.Owe(0, 1)
+				s.ExpectReleases(0, 1)
 			}
 		},
 	})
@@ -53,7 +53,7 @@ func (s *kept) flush() *Record {
 	if x == nil || x.To != 1 {
 		s.t.Fatalf("no flush: %+v", x)
 	}
-	s.rows[x.Rec.Key] = Settled{Size: x.Rec.Size, Align: 1, Offset: x.ToOff, Written: x.Rec.Written()}
+	s.rows[x.Rec.Key] = Stored{Size: x.Rec.Size, Align: 1, Offset: x.ToOff, Written: x.Rec.Written()}
 	s.Done(0, x, nil)
 	return x.Rec
 }
@@ -77,7 +77,7 @@ func (s *kept) drops() {
 	if !s.Release(0, row.Offset, row.Size) {
 		s.t.Fatalf("the room of %v is not reserved", r.Key)
 	}
-	s.Owe(0, -1)
+	s.ExpectReleases(0, -1)
 }
 
 // A transfer to the disk goes on when its capture was cancelled. The earlier version of the key stays, and is not dropped.
@@ -178,12 +178,12 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 
 	c := s.begin(5, 16, CaptureOptions{})
 	w = s.Await(0, []*Record{c.Rec}, 1)
-	s.Owe(0, 1) // after a flush was refused
+	s.ExpectReleases(0, 1) // after a flush was refused
 	s.EndCapture(0, c, true)
 	if x := s.Next(0, Down); x != nil || w.Phase != Waiting {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
-	s.Owe(0, -1) // without a release
+	s.ExpectReleases(0, -1) // without a release
 	if x := s.Next(0, Down); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
@@ -199,7 +199,7 @@ func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 	keys := []int64{5, 0, 7, 2, 6, 1, 4, 3}
 	for i, k := range keys {
 		e.Continue(int64(i + 1))
-		e.Adopt(h, model.NumberKey(k), Settled{Size: 100, Align: 1, Offset: int64(i) * 100, Written: int64(i + 1)})
+		e.Adopt(h, model.NumberKey(k), Stored{Size: 100, Align: 1, Offset: int64(i) * 100, Written: int64(i + 1)})
 		h.Wrote(model.NumberKey(k))
 	}
 	for _, k := range []int64{3, 4} {

@@ -374,9 +374,9 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 	e.pump(now)
 }
 
-// Retreat is for a Ready restore whose bytes in the fastest tier are not what was captured. If a lower tier has them, the restore waits for those,
+// RestoreFromBelow is for a Ready restore whose bytes in the fastest tier are not what was captured. If a lower tier has them, the restore waits for those,
 // past the cache. The spoiled copy is freed when its last reader has gone.
-func (e *Engine) Retreat(now int64, r *Restore) bool {
+func (e *Engine) RestoreFromBelow(now int64, r *Restore) bool {
 	rec, t := r.Rec, r.Tier
 	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Front || e.lower(rec, t) < 0 {
 		return false

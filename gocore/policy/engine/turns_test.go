@@ -24,7 +24,7 @@ func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...floa
 		h := e.History(fmt.Sprint("h", i))
 		for k := range n {
 			e.Continue(written + 1)
-			e.Adopt(h, model.NumberKey(k), Settled{Size: size, Align: 1, Offset: written * size, Written: written + 1})
+			e.Adopt(h, model.NumberKey(k), Stored{Size: size, Align: 1, Offset: written * size, Written: written + 1})
 			written++
 			h.Wrote(model.NumberKey(k))
 			e.Hint(0, h, hints(int64(i), k))

@@ -180,7 +180,7 @@ func claimsAreTakenBack(t *testing.T, expected bool) {
 		t.Fatal(err, past.Phase)
 	}
 	fetch := e.Next(4, Up)
-	e.DespairOfTier(5, 1, Up, syscall.ETIMEDOUT)
+	e.GiveUpOnTier(5, 1, Up, syscall.ETIMEDOUT)
 	if r.Phase != Ended || r.Err == nil {
 		t.Fatal(r.Phase, r.Err)
 	}

@@ -29,7 +29,7 @@ type world struct {
 	restores  []*given
 	waits     []*waited
 	flights   []*Transfer
-	proofs    []Proof
+	proofs    []Verification
 	forgotten map[*Record]int
 	gone      map[*Record]bool // seen gone: no flush of them may start any more
 	born      []*Record
@@ -107,12 +107,12 @@ func (w *world) start() {
 // someConfig draws a hierarchy of one to four tiers, mostly larger downwards, sometimes with several fronts.
 func someConfig(t *rapid.T) Config {
 	cfg := Config{
-		Flush:     rapid.SampledFrom([]FlushMode{Lazy, Eager}).Draw(t, "flush"),
-		Policy:    rapid.SampledFrom([]evict.Kind{evict.Score, evict.Score, evict.LRU, evict.FIFO}).Draw(t, "policy"),
-		Prefetch:  rapid.IntRange(0, 4).Draw(t, "prefetch") > 0,
-		Guess:     rapid.Bool().Draw(t, "guess"),
-		ProveFrom: rapid.SampledFrom([]int64{0, 1, 1, 5}).Draw(t, "prove"),
-		Workers:   rapid.IntRange(0, 2).Draw(t, "workers"),
+		Flush:      rapid.SampledFrom([]FlushMode{Lazy, Eager}).Draw(t, "flush"),
+		Policy:     rapid.SampledFrom([]evict.Kind{evict.Score, evict.Score, evict.LRU, evict.FIFO}).Draw(t, "policy"),
+		Prefetch:   rapid.IntRange(0, 4).Draw(t, "prefetch") > 0,
+		Guess:      rapid.Bool().Draw(t, "guess"),
+		VerifyFrom: rapid.SampledFrom([]int64{0, 1, 1, 5}).Draw(t, "prove"),
+		Workers:    rapid.IntRange(0, 2).Draw(t, "workers"),
 	}
 	n := rapid.SampledFrom([]int{1, 2, 2, 2, 3, 3, 4}).Draw(t, "tiers")
 	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "fronts") {

@@ -9,16 +9,16 @@ import (
 
 // prove begins a proof, if there is any to begin: of a copy that is not moving, has no reader and is not verified.
 func (w *world) prove() bool {
-	p, some := w.e.BeginProof(w.now)
+	p, some := w.e.BeginVerification(w.now)
 	w.observe()
 	if !some {
-		if w.e.Unproven() {
+		if w.e.HasUnverified() {
 			w.fatalf("there was nothing to prove, and there is again")
 		}
 		return false
 	}
 	f := w.e.Fragment(p.Rec, p.Tier)
-	if f.Verified || f.Pins > 0 || p.Rec.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.ProveFrom == 0 || p.Rec.Size < w.cfg.ProveFrom {
+	if f.Verified || f.Pins > 0 || p.Rec.gone || p.Tier != p.Rec.Top() || !w.e.IsMemory(p.Tier) || w.cfg.VerifyFrom == 0 || p.Rec.Size < w.cfg.VerifyFrom {
 		w.fatalf("a proof of %v in tier %d: %+v", p.Rec.Key, p.Tier, f)
 	}
 	w.read("proof", p.Tier, f.Offset, p.Rec)
@@ -32,17 +32,17 @@ func (w *world) proved(i int, right bool) {
 	w.proofs = append(w.proofs[:i], w.proofs[i+1:]...)
 	f := w.e.Fragment(p.Rec, p.Tier)
 	w.read("end of a proof", p.Tier, f.Offset, p.Rec)
-	want := f.Verified || right && p.Rec.proving
+	want := f.Verified || right && p.Rec.verifying
 	gone := p.Rec.gone
-	w.e.EndProof(w.now, p, right)
+	w.e.EndVerification(w.now, p, right)
 	if !gone && w.e.Complete(p.Rec, p.Tier) && w.e.Fragment(p.Rec, p.Tier).Verified != want {
 		w.fatalf("%v in tier %d: proved %v", p.Rec.Key, p.Tier, !want)
 	}
 }
 
 // doubt revokes the result of a proof under way.
-func (w *world) doubt(p Proof) {
-	w.e.Doubt(p.Rec, p.Tier)
+func (w *world) doubt(p Verification) {
+	w.e.MarkUnverified(p.Rec, p.Tier)
 	if w.e.Fragment(p.Rec, p.Tier).Verified {
 		w.fatalf("%v is in doubt, and verified", p.Rec.Key)
 	}
@@ -51,7 +51,7 @@ func (w *world) doubt(p Proof) {
 // someCaptured is an engine with one tier and checkpoints of a size, hinted in descending order.
 func someCaptured(t *testing.T, n int, size int64) (*Engine, *History) {
 	t.Helper()
-	e := New(Config{Prefetch: true, ProveFrom: 1 << 20, Tiers: []TierConfig{{Name: "host", Capacity: int64(n) * size}}})
+	e := New(Config{Prefetch: true, VerifyFrom: 1 << 20, Tiers: []TierConfig{{Name: "host", Capacity: int64(n) * size}}})
 	h := e.History("h")
 	for i := range n {
 		c, err := e.BeginCapture(0, h, model.NumberKey(int64(i)), size, 1, nil, CaptureOptions{})
@@ -82,21 +82,21 @@ func TestProofsGoAheadOfLeases(t *testing.T) {
 		e.EndRestore(0, r)
 	}
 	prove := func() (keys []int64) {
-		for p, some := e.BeginProof(0); some; p, some = e.BeginProof(0) {
+		for p, some := e.BeginVerification(0); some; p, some = e.BeginVerification(0) {
 			keys = append(keys, p.Rec.Key.Number)
-			e.EndProof(0, p, true)
+			e.EndVerification(0, p, true)
 		}
 		return keys
 	}
-	if e.Unproven() || len(prove()) > 0 {
+	if e.HasUnverified() || len(prove()) > 0 {
 		t.Fatal("there are proofs before the first restore")
 	}
 	restore(n-1, RestoreOptions{Into: true})
-	if e.Unproven() || len(prove()) > 0 {
+	if e.HasUnverified() || len(prove()) > 0 {
 		t.Fatal("there are proofs for restores that copy")
 	}
 	restore(n-2, RestoreOptions{})
-	if !e.Unproven() {
+	if !e.HasUnverified() {
 		t.Fatal("nothing is to be proved for leases")
 	}
 	keys := prove()
@@ -106,11 +106,11 @@ func TestProofsGoAheadOfLeases(t *testing.T) {
 	for i := range reach/2 - 1 {
 		restore(n-3-i, RestoreOptions{})
 	}
-	if e.Unproven() {
+	if e.HasUnverified() {
 		t.Fatal("the prover is woken for every restore")
 	}
 	restore(n-2-reach/2, RestoreOptions{})
-	if !e.Unproven() {
+	if !e.HasUnverified() {
 		t.Fatal("the prover is not woken when half of its reach is used up")
 	}
 	if keys := prove(); len(keys) != reach/2 {
@@ -125,14 +125,14 @@ func TestProofsOfLargeCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := e.BeginProof(0)
-	second, some := e.BeginProof(0)
-	if _, more := e.BeginProof(0); more || !some || first.Rec.Key != model.NumberKey(3) || second.Rec.Key != model.NumberKey(2) {
+	first, _ := e.BeginVerification(0)
+	second, some := e.BeginVerification(0)
+	if _, more := e.BeginVerification(0); more || !some || first.Rec.Key != model.NumberKey(3) || second.Rec.Key != model.NumberKey(2) {
 		t.Fatalf("%+v, %+v, %v", first, second, more)
 	}
-	e.Doubt(second.Rec, 0)
-	e.EndProof(0, first, true)
-	e.EndProof(0, second, true)
+	e.MarkUnverified(second.Rec, 0)
+	e.EndVerification(0, first, true)
+	e.EndVerification(0, second, true)
 	if !e.Fragment(first.Rec, 0).Verified || e.Fragment(second.Rec, 0).Verified {
 		t.Fatal("what was proved is not verified, or what is in doubt is")
 	}
@@ -146,7 +146,7 @@ func TestSmallCheckpointsAreNotProved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, some := e.BeginProof(0); some || e.Unproven() {
+	if _, some := e.BeginVerification(0); some || e.HasUnverified() {
 		t.Fatal("there is something to prove")
 	}
 	e.EndRestore(0, r)

@@ -10,7 +10,7 @@ import (
 // A flush whose room only a proof holds waits for the end of the proof, and does not fail for lack of room.
 func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 	for _, leased := range []bool{false, true} { // whether the copy is leased before the proof ends
-		e := New(Config{Flush: Eager, Prefetch: true, ProveFrom: 1, Tiers: []TierConfig{
+		e := New(Config{Flush: Eager, Prefetch: true, VerifyFrom: 1, Tiers: []TierConfig{
 			{Name: "device", Capacity: 1000, Front: true, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "disk", Capacity: 1000, Remote: true},
@@ -37,15 +37,15 @@ func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, some := e.BeginProof(0)
-		if !some || p.Rec != proved || e.Overtaken(p) {
+		p, some := e.BeginVerification(0)
+		if !some || p.Rec != proved || e.IsObsolete(p) {
 			t.Fatalf("%+v, %v", p, some)
 		}
 		onDevice := capture(3, 0)
 		w := e.Await(0, []*Record{onDevice}, 1)
 		settle()
-		if w.Phase != Waiting || !e.Overtaken(p) {
-			t.Fatalf("the wait is %v with %v while a proof holds the room; overtaken: %v", w.Phase, w.Err, e.Overtaken(p))
+		if w.Phase != Waiting || !e.IsObsolete(p) {
+			t.Fatalf("the wait is %v with %v while a proof holds the room; overtaken: %v", w.Phase, w.Err, e.IsObsolete(p))
 		}
 		var second *Restore
 		if leased {
@@ -53,7 +53,7 @@ func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e.EndProof(0, p, true)
+		e.EndVerification(0, p, true)
 		settle()
 		if !leased && (w.Phase != Ended || w.Err != nil) {
 			t.Fatalf("the wait is %v with %v after the proof", w.Phase, w.Err)

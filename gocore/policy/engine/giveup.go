@@ -2,9 +2,9 @@ package engine
 
 import "velocpy/gocore/policy/fragment"
 
-// Despair gives up on a transfer that has been under way for too long: the waiting operations fail with the reason. The transfer itself goes on,
+// GiveUpOn gives up on a transfer that has been under way for too long: the waiting operations fail with the reason. The transfer itself goes on,
 // since it cannot be stopped. It keeps its room until Done, and may succeed.
-func (e *Engine) Despair(now int64, x *Transfer, why error) {
+func (e *Engine) GiveUpOn(now int64, x *Transfer, why error) {
 	t := max(x.From, x.To)
 	err := &TierError{Tier: t, Err: why}
 	e.giveUpWaits(x.Rec, t, err)
@@ -21,9 +21,9 @@ func (e *Engine) Despair(now int64, x *Transfer, why error) {
 	e.pump(now)
 }
 
-// DespairOfTier gives up on a tier where transfers in one direction make no progress. It fails the operations that wait for bytes from the tier, for
+// GiveUpOnTier gives up on a tier where transfers in one direction make no progress. It fails the operations that wait for bytes from the tier, for
 // bytes to reach it, or for room that either would make. Queued transfers stay queued.
-func (e *Engine) DespairOfTier(now int64, t int, d Direction, why error) {
+func (e *Engine) GiveUpOnTier(now int64, t int, d Direction, why error) {
 	err := &TierError{Tier: t, Err: why}
 	if d == Up {
 		e.giveUpReads(now, t, err)
