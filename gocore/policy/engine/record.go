@@ -9,34 +9,34 @@ import (
 
 // Record is one version of one checkpoint. It exists until it has been dropped, replaced or consumed and the last reader of its bytes has gone.
 type Record struct {
-	Hist     *History
-	Key      model.Key
-	ID       uint64 // names this version, never reused
-	Size     int64  // bytes of its slot
-	Align    int64
-	Body     any   // the store's part: layout, checksums, meta
-	written  int64 // Engine.count at its capture: the order of writing
-	seq      int64 // place in the restore order, or fragment.Unexpected
-	place    int64 // of seq on the axis of intervals, or fragment.Unexpected
-	touched  int64
-	ref      plan.Ref // in its history's records, while it is the checkpoint of its key
-	copies   [MaxTiers]fragment.ID
-	dirtyAt  [MaxTiers - 1]int32 // index in the link's heap of dirty records, or -1
-	queuedOn uint8               // bit k: a flush over link k is queued or running
-	runs     uint8               // bit k: it is running
-	loadRuns uint8               // bit k: a load over link k is running
-	verifying  bool                // its copy in the fastest tier is being verified, and MarkUnverified has not been called since
-	loadsOn  uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
-	stuckOn  uint8               // bit k: the flush over link k failed
-	wants    uint8               // bit t: a caller wants it durable in tier t soon
-	top      uint8               // its fastest tier: a front, or the first tier that is not a front
-	leaves   uint16              // the lists of leaving that it is on, two for each tier
-	copying  int32               // restores that copy out of its fastest tier
-	captured bool
-	gone     bool
-	lent     bool  // Lend hides it
-	spoiled  uint8 // bit t: its copy in tier t is not what was captured; it is freed when the last reader has gone
-	failed   error // why its capture or its latest flush failed
+	Hist      *History
+	Key       model.Key
+	ID        uint64 // names this version, never reused
+	Size      int64  // bytes of its slot
+	Align     int64
+	Body      any   // the store's part: layout, checksums, meta
+	written   int64 // Engine.count at its capture: the order of writing
+	seq       int64 // place in the restore order, or fragment.Unexpected
+	place     int64 // of seq on the axis of intervals, or fragment.Unexpected
+	touched   int64
+	ref       plan.Ref // in its history's records, while it is the checkpoint of its key
+	copies    [MaxTiers]fragment.ID
+	dirtyAt   [MaxTiers - 1]int32 // index in the link's heap of dirty records, or -1
+	queuedOn  uint8               // bit k: a flush over link k is queued or running
+	runs      uint8               // bit k: it is running
+	loadRuns  uint8               // bit k: a load over link k is running
+	verifying bool                // its copy in the fastest tier is being verified, and MarkUnverified has not been called since
+	loadsOn   uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
+	stuckOn   uint8               // bit k: the flush over link k failed
+	wants     uint8               // bit t: a caller wants it durable in tier t soon
+	top       uint8               // its fastest tier: a front, or the first tier that is not a front
+	leaves    uint16              // the lists of leaving that it is on, two for each tier
+	copying   int32               // restores that copy out of its fastest tier
+	captured  bool
+	gone      bool
+	lent      bool  // Lend hides it
+	spoiled   uint8 // bit t: its copy in tier t is not what was captured; it is freed when the last reader has gone
+	failed    error // why its capture or its latest flush failed
 }
 
 // Top is the fastest tier that the record may be in.
