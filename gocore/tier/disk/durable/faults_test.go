@@ -55,7 +55,7 @@ func watch(t *testing.T, limit time.Duration) {
 // Any call may fail, in any way. Acknowledged checkpoints are there with their bytes, also after a loss of power at the end, and after one when another
 // process has continued. Unacknowledged ones are complete or absent. If only one call failed, the store keeps working.
 func TestFaults(t *testing.T) {
-	watch(t, 16*time.Minute)
+	watch(t, 8*time.Minute)
 	var points atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for _, s := range scenarios {

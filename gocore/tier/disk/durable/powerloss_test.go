@@ -123,7 +123,7 @@ func rebuilt(o Options, want reference) error {
 // The power may fail at any moment, and again during recovery. Acknowledged checkpoints are there with their bytes, unacknowledged ones are complete or
 // absent, and two reads see the same.
 func TestPowerLoss(t *testing.T) {
-	watch(t, 16*time.Minute)
+	watch(t, 8*time.Minute)
 	var images atomic.Int64
 	every, seeds := 2, []uint64{0, 1}
 	if tenth() {

@@ -108,7 +108,7 @@ func contentsOf(t *testing.T, m *vfs.Mem, at string) map[string]string {
 // The directory's name or the lock file may change before any call of the writer. Acknowledged checkpoints are in the directory that was opened, and the
 // directory that has its name now is not touched. A writer whose directory was taken over stops with ErrLost.
 func TestDirectoriesThatMove(t *testing.T) {
-	watch(t, 16*time.Minute)
+	watch(t, 8*time.Minute)
 	first, stride := 1, 1
 	if tenth() {
 		first, stride = 1+int(turn()%7), 7
