@@ -32,3 +32,14 @@ type Cache interface {
 	Resizing() bool
 	Resized()
 }
+
+// DrainSteps bounds how long the cache's lock is held by one call of Drain.
+const DrainSteps = 16
+
+// Notify sends to a channel of capacity one whose receiver may have been notified already.
+func Notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/tier"
 )
 
 // When others have left only this part of a device's memory, the tier gives back as much as doubles it. Growth stops long before, so that the two do not alternate.
@@ -80,14 +81,11 @@ func (m *Memory) endRound() {
 	x := &m.sizing
 	x.busy = false
 	if m.hasWork() {
-		notify(x.shrink)
+		tier.Notify(x.shrink)
 		return
 	}
 	x.settled = m.cache.Settled()
 }
-
-// drainSteps bounds how long the cache's lock is held at a time.
-const drainSteps = 16
 
 // drain does what can be done now to empty the end of the tier; false when the store closes.
 func (m *Memory) drain() bool {
@@ -105,7 +103,7 @@ func (m *Memory) drainSome() (more, closing bool) {
 		return false, true
 	}
 	m.sizing.busy = true
-	m.cache.Drain(drainSteps)
+	m.cache.Drain(tier.DrainSteps)
 	return m.cache.Draining(), false
 }
 

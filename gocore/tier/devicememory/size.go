@@ -287,11 +287,11 @@ func (m *Memory) Follow() {
 		return
 	}
 	if !x.busy && (m.hasWork() || m.cache.Resizing() && !x.settled) {
-		notify(x.shrink)
+		tier.Notify(x.shrink)
 	}
 	capacity := m.cache.Capacity()
 	if m.cache.HighWater()+max(growAhead, capacity/4) >= capacity && m.mayGrow(capacity) {
-		notify(x.grow)
+		tier.Notify(x.grow)
 	}
 }
 
@@ -308,7 +308,7 @@ func (m *Memory) SetBudget(budget int64) {
 	if to := x.down(budget); to <= m.cache.Capacity() {
 		m.cache.Shrink(to)
 	}
-	notify(x.shrink)
+	tier.Notify(x.shrink)
 }
 
 // Settled tells whether the tier has its budget, or gives nothing more back without the application. The cache's lock is held.
@@ -330,12 +330,4 @@ func (m *Memory) IsGiving() bool {
 	m.sizing.mu.Lock()
 	defer m.sizing.mu.Unlock()
 	return m.sizing.giving
-}
-
-// notify sends to a channel of capacity one whose receiver may have been notified already.
-func notify(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

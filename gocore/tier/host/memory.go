@@ -125,14 +125,6 @@ func (m *Memory) background(name string, work, ended func()) {
 	})
 }
 
-// notify sends to a channel of capacity one whose receiver may have been notified already.
-func notify(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // isClosed tells whether a channel has been closed to which nothing is sent.
 func isClosed(c <-chan struct{}) bool {
 	select {

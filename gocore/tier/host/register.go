@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/coldstart"
+	"velocpy/gocore/tier"
 )
 
 // pinner pins the memory (Maurya et al., HiPC'22): several threads prefault its pages, one registers them with the devices, while the store works; by the strategy
@@ -91,7 +92,7 @@ func (m *Memory) pinInBackground(wait func()) {
 		m.pinner.active = false
 		m.pinMore()
 		m.resizer.settled = false // the goroutine may have prefaulted pages behind a budget that became smaller meanwhile
-		notify(m.resizer.wake)
+		tier.Notify(m.resizer.wake)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/tier"
 )
 
 // resizer keeps the tier to a budget that was changed, and gives free memory back to the system. One goroutine both prefaults pages and gives them back, so that
@@ -31,9 +32,6 @@ type resizer struct {
 
 // idleLooks is how often idle memory is looked for within the time after which it is given back; at most once a millisecond.
 const idleLooks = 4
-
-// drainSteps bounds how long the cache's lock is held at a time.
-const drainSteps = 16
 
 func (m *Memory) startResizer() {
 	r := &m.resizer
@@ -149,7 +147,7 @@ func (m *Memory) drainSome() (more bool) {
 		return false
 	}
 	m.resizer.busy = true
-	m.cache.Drain(drainSteps)
+	m.cache.Drain(tier.DrainSteps)
 	return m.cache.Draining()
 }
 
@@ -163,7 +161,7 @@ func (m *Memory) endRound(given bool, trims int64) {
 		r.trimmed = trims
 	}
 	if m.hasWork() {
-		notify(r.wake)
+		tier.Notify(r.wake)
 		return
 	}
 	r.settled = given && m.cache.Settled()
@@ -188,7 +186,7 @@ func (m *Memory) Follow() {
 		return
 	}
 	if m.prefaulter.isBehind(m.chunks.reached()) || !r.busy && (m.hasWork() || m.cache.Resizing() && !r.settled) {
-		notify(r.wake)
+		tier.Notify(r.wake)
 	}
 }
 
@@ -220,7 +218,7 @@ func (m *Memory) SetBudget(budget int64) {
 	} else {
 		m.grow()
 	}
-	notify(r.wake)
+	tier.Notify(r.wake)
 }
 
 // grow lets the tier have its budget, unless memory is being unregistered that it would reach. The cache's lock is held.
@@ -248,7 +246,7 @@ func (m *Memory) CheckBudget(budget int64) error {
 // Trim asks for all free memory to be given back; Trimmed tells whether the request of this number has been carried out. The cache's lock is held.
 func (m *Memory) Trim() (request int64) {
 	m.resizer.trims++
-	notify(m.resizer.wake)
+	tier.Notify(m.resizer.wake)
 	return m.resizer.trims
 }
 
