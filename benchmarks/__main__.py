@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -131,7 +132,7 @@ def main(
             report = run(**settings)
             if quick:
                 report.only_tried()
-            facts = machine.describe("python -m benchmarks")
+            facts = machine.describe(" ".join(["python -m benchmarks", *sys.argv[1:]]))
             if as_json:
                 click.echo(message("benchmark", report.facts(facts)))
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,14 @@ MOVED = frozenset(
 EXAMPLES = ("velocpy bench", "velocpy bench disk --folder /scratch/run --json", "velocpy bench --quick")
 
 
+class _Measurement(click.Command):
+    """A command that remembers its arguments as they were given, for the results."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["velocpy.arguments"] = list(args)
+        return super().parse_args(ctx, args)
+
+
 def _known(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names, if all of them are benchmarks of this command."""
     for name in names:
@@ -60,6 +69,7 @@ def _moved(ctx: click.Context, param: click.Parameter, value: str | None) -> Non
 
 
 @click.command(
+    cls=_Measurement,
     epilog=f"NAMES: {', '.join(BENCHMARKS)}.\n\n{examples(*EXAMPLES)}",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -91,7 +101,9 @@ def main(
         folder.mkdir(parents=True, exist_ok=True)
     for name in names or [name for name in BENCHMARKS if name != "link" or link.available()]:
         report = _run(name, folder, quick, asked)
-        facts = machine.describe("velocpy bench")
+        facts = machine.describe(
+            shlex.join(["velocpy", "bench", *click.get_current_context().meta["velocpy.arguments"]])
+        )
         if as_json:
             click.echo(message("benchmark", report.facts(facts)))
         else:

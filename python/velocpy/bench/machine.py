@@ -6,7 +6,6 @@ import datetime
 import os
 import platform
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from typing import Any
 def describe(command: str) -> dict[str, Any]:
     """Facts about machine, software and the state of the source, without names of hosts or paths.
 
-    `command` is the command that the process was started with, without its arguments.
+    `command` is the command with its arguments, as a user types it.
     """
     import numpy
 
@@ -33,7 +32,7 @@ def describe(command: str) -> dict[str, Any]:
         "go": info.get("core", info).get("go", "unknown"),
         "commit": _commit(),
         "load": [round(x, 2) for x in os.getloadavg()],
-        "command": " ".join([command, *sys.argv[1:]]),
+        "command": command,
     }
 
 
