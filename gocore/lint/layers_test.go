@@ -15,7 +15,8 @@ var layers = []struct {
 	{"model", nil},
 	{"base/", []string{"base/", "model"}},
 	// Policy is pure: time, sizes and rates are its inputs.
-	{"policy/", []string{"policy/", "model", "base/quantity"}},
+	{"checkpoint", []string{"base/checksum", "base/status", "model"}},
+	{"policy/", []string{"policy/", "checkpoint", "model", "base/quantity"}},
 	{"transfer/copier", []string{"base/", "model"}},
 	{"transfer/borrow", []string{"transfer/copier", "device", "model"}},
 	{"device", []string{"base/memory", "model"}},
@@ -27,7 +28,7 @@ var layers = []struct {
 	{"tier/devicememory", []string{"tier", "transfer/borrow", "device", "device/hazard", "base/", "model"}},
 	{"tier/disk/durable", []string{"tier/disk/", "base/", "model"}},
 	{"tier/disk/", []string{"base/", "model"}},
-	{"store", []string{"tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},
+	{"store", []string{"checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},
 	{"inspect", []string{"tier/disk/", "base/", "model"}},
 	{"doctor", []string{"device/", "base/"}},
 	{"cabi", []string{"store", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},

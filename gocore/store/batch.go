@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -167,20 +168,20 @@ func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results [
 	}
 	w.hasRead(len(run))
 	for i, x := range run {
-		results[i] = &moved{err: w.s.copyIn(w.s.host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Body.(*body))}
+		results[i] = &moved{err: w.s.copyIn(w.s.host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Version)}
 	}
 }
 
 // copyIn copies a small checkpoint from the batch buffer into its slot, and verifies it in the same pass.
-func (s *Store) copyIn(slot, from []byte, b *body) error {
-	if s.set.verify == verifyOff || b.sums == nil {
+func (s *Store) copyIn(slot, from []byte, b *checkpoint.Version) error {
+	if s.set.verify == verifyOff || b.Sums == nil {
 		copy(slot, from)
 		return nil
 	}
-	for i, span := range b.layout.Spans {
+	for i, span := range b.Layout.Spans {
 		to := slot[span.Offset : span.Offset+span.Bytes]
-		if checksum.CopyLeaf(to, from[span.Offset:span.Offset+span.Bytes], false) != b.sums[i] {
-			return damaged(i, status.TierDisk)
+		if checksum.CopyLeaf(to, from[span.Offset:span.Offset+span.Bytes], false) != b.Sums[i] {
+			return checkpoint.Damaged(i, status.TierDisk)
 		}
 	}
 	return nil

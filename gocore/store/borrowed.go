@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -44,8 +45,8 @@ func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedP
 }
 
 // moveBorrowed carries out a transfer from a borrowed source on a device.
-func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
-	src := b.pending.source
+func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
+	src := pendingOf(b).source
 	var err error
 	if ready := src.Filled(); ready != nil {
 		err = a.OnLane(lane)(func(lane device.Lane) error { return lane.After(ready) })
@@ -55,10 +56,10 @@ func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine
 	switch {
 	case err != nil:
 	case x.To == a.Tier:
-		sums, err = s.borrowToDevice(a, lane, x, src, b.layout.Spans)
+		sums, err = s.borrowToDevice(a, lane, x, src, b.Layout.Spans)
 	default:
 		s.host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
-		sums, err = s.borrowToHost(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.layout.Spans)
+		sums, err = s.borrowToHost(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.Layout.Spans)
 	}
 	if !errors.Is(err, borrow.ErrAbandoned) {
 		err = devicememory.Explain(err)

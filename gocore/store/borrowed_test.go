@@ -147,7 +147,7 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 					c.untilCaptured(c.stays(b, int64(k), regions...))
 					if checksum {
 						s.mu.Lock()
-						n := len(c.h.h.Get(model.Key{Number: int64(k)}).Body.(*body).sums)
+						n := len(c.h.h.Get(model.Key{Number: int64(k)}).Version.Sums)
 						s.mu.Unlock()
 						if n != len(regions) {
 							t.Errorf("%d checksums of %d regions", n, len(regions))

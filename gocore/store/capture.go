@@ -5,6 +5,7 @@ import (
 
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -84,7 +85,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if err != nil {
 		return err
 	}
-	l, err := s.layouts.take(a.Layout, a.Regions, a.Slot)
+	l, err := s.layouts.Take(a.Layout, a.Regions, a.Slot)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		key = s.eng.AutoKey(h.h)
 	}
 	size, align := slotRoom(a.Slot)
-	b := &body{layout: l, meta: string(a.Meta), time: s.clock().UnixNano()}
+	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: s.clock().UnixNano()}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.deviceTiers)}
 	if dev != nil {
 		o.Top = dev.Tier
@@ -101,7 +102,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.now()
 	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {
-		s.layouts.give(l)
+		s.layouts.Give(l)
 		return err
 	}
 	s.retryForCaller(s.now())
@@ -119,7 +120,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		if len(ready) > 0 {
 			op.source.Ready = ready[0]
 		}
-		b.pending, op.regions = &pendingCapture{source: op.source}, nil
+		b.Pending, op.regions = &pendingCapture{source: op.source}, nil
 	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = model.CloneRegions(a.Regions)
 	}
@@ -204,7 +205,7 @@ func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
 	s.mu.Lock()
 	defer s.leave()
 	if s.set.Checksum {
-		c.Rec.Body.(*body).keep(op.job.Sums())
+		c.Rec.Version.Keep(op.job.Sums())
 	}
 	if s.set.verify == verifyMoved && !sampled(c.Rec.ID) {
 		s.eng.Fragment(c.Rec, c.Tier).Verified = true
@@ -232,8 +233,8 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	if op.s.durable == nil {
 		op.s.countForRetention(rec)
 	}
-	l := rec.Body.(*body).layout
-	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.id, l.Slot
+	l := rec.Version.Layout
+	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.ID, l.Slot
 	out.HintsLeft = int64(rec.Hist.HintsLeft())
 	if err != nil {
 		return err.Code, err
@@ -251,7 +252,7 @@ func (op *Op) cancelCapture() (taken bool) {
 	switch {
 	case c.Phase == engine.Ended:
 		return c.Err == nil
-	case c.Rec.Body.(*body).serial != 0:
+	case c.Rec.Version.Serial != 0:
 		s.show(c.Rec)
 		c.Notify, taken = nil, true
 	case !s.eng.CancelCapture(s.now(), c):

@@ -130,7 +130,7 @@ func drained(t testing.TB, s *Store) {
 		for i := range s.tiers {
 			used += s.eng.Use(i).Used
 		}
-		return used == 0 && len(s.layouts.byID) == 0 && len(s.layouts.byText) == 0 && len(s.ops) == 0
+		return used == 0 && s.layouts.Len() == 0 && len(s.ops) == 0
 	})
 }
 

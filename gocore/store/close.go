@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/borrow"
 )
@@ -136,12 +137,12 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 func (s *Store) takeResult(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
-		b := x.Rec.Body.(*body)
-		if m.err == nil && b.pending.source.Abandoned() { // it must not replace a version that was written after it was given up
+		b := x.Rec.Version
+		if m.err == nil && pendingOf(b).source.Abandoned() { // it must not replace a version that was written after it was given up
 			m.err = borrow.ErrAbandoned
 		}
-		b.pending.source.Forget()
-		b.pending, b.sums = nil, m.sums
+		pendingOf(b).source.Forget()
+		b.Pending, b.Sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {
 			op.private, m.fetched = m.fetched, nil
@@ -206,12 +207,12 @@ func (s *Store) unlock() {
 // process exits. The lock is held.
 func (s *Store) forgetAll() {
 	for _, h := range s.histories {
-		h.h.Each(func(r *engine.Record) { s.orphanCapture(r.ID, r.Body.(*body)) })
+		h.h.Each(func(r *engine.Record) { s.orphanCapture(r.ID, r.Version) })
 		h.h = nil
 	}
 	unbegun := func(x *engine.Transfer) { // also of versions that are gone
 		if x.Kind == engine.Spill {
-			s.orphanCapture(x.Rec.ID, x.Rec.Body.(*body))
+			s.orphanCapture(x.Rec.ID, x.Rec.Version)
 		}
 	}
 	s.eng.Unbegun(unbegun)
@@ -222,7 +223,7 @@ func (s *Store) forgetAll() {
 		c.deferred = deferredSources{}
 	}
 	s.deferred.lent, s.deferred.suspects = nil, nil
-	s.histories, s.layouts, s.eng = nil, newLayouts(nil), engine.New(engine.Config{})
+	s.histories, s.layouts, s.eng = nil, checkpoint.NewLayouts(nil), engine.New(engine.Config{})
 }
 
 func (s *Store) free() {

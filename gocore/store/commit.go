@@ -5,10 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/safego"
-	"velocpy/gocore/base/status"
-	"velocpy/gocore/model"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
@@ -50,13 +48,13 @@ func (s *Store) commit(f *inFlightCommit) {
 // sendCommit hands the catalog the row of a version: key, checksums, layout and offset on disk.
 func (s *Store) sendCommit(at place, f *inFlightCommit) {
 	k, r := s.durable, f.x.Rec
-	b := r.Body.(*body)
-	b.serial = s.serial(r)
+	b := r.Version
+	b.Serial = s.serial(r)
 	k.inFlight[at] = append(k.inFlight[at], f)
 	s.users++
 	k.dir.Commit(&durable.Change{History: r.Hist.Name, Off: f.x.ToOff, Tag: f, Put: &catalog.Row{
-		Key: r.Key, Serial: b.serial, Time: b.time, Align: r.Align, Sums: b.sums, Leaves: f.leaves, Meta: b.meta,
-		Layout: &catalog.Layout{Layout: b.layout.Layout},
+		Key: r.Key, Serial: b.Serial, Time: b.Time, Align: r.Align, Sums: b.Sums, Leaves: f.leaves, Meta: b.Meta,
+		Layout: &catalog.Layout{Layout: b.Layout.Layout},
 	}})
 }
 
@@ -133,7 +131,7 @@ func (s *Store) resumeQueued(f *inFlightCommit) {
 // endPut reports the result of a committed transfer to the engine.
 func (s *Store) endPut(c *durable.Change, f *inFlightCommit) {
 	k, x, now := s.durable, f.x, s.now()
-	b := x.Rec.Body.(*body)
+	b := x.Rec.Version
 	x.Rested(now - f.at)
 	switch {
 	case c.Err == nil:
@@ -146,8 +144,8 @@ func (s *Store) endPut(c *durable.Change, f *inFlightCommit) {
 	case c.Uncertain:
 		k.uncertain[x.ToOff] = x
 	}
-	if errors.Is(c.Err, segment.ErrSuspect) && !c.Uncertain && x.Kind == engine.Flush && b.redone < mostRedone {
-		b.redone++
+	if errors.Is(c.Err, segment.ErrSuspect) && !c.Uncertain && x.Kind == engine.Flush && b.Redone < mostRedone {
+		b.Redone++
 		s.eng.Redo(now, x)
 		return
 	}
@@ -250,16 +248,16 @@ func (s *Store) releaseUncertain() {
 
 // writeToDisk writes a checkpoint of the host tier to the disk. For a disk tier that outlives the store, a second goroutine verifies the bytes
 // meanwhile. They must not become durable unless they are still the captured bytes.
-func (s *Store) writeToDisk(x *engine.Transfer, b *body) (leaves []uint64, err error) {
+func (s *Store) writeToDisk(x *engine.Transfer, b *checkpoint.Version) (leaves []uint64, err error) {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	if s.durable == nil || !b.hasLeaves() {
+	if s.durable == nil || !b.HasLeaves() {
 		return nil, s.writeWanted(x.ToOff, slot, b)
 	}
 	var bad error
 	hashed := make(chan struct{})
 	safego.Go("leaves", func() {
 		defer close(hashed)
-		leaves, bad = b.leaves(slot)
+		leaves, bad = b.Leaves(slot)
 	})
 	err = s.writeWanted(x.ToOff, slot, b)
 	<-hashed
@@ -270,34 +268,10 @@ func (s *Store) writeToDisk(x *engine.Transfer, b *body) (leaves []uint64, err e
 }
 
 // writeWanted writes a checkpoint to the disk, and stops when the version is gone.
-func (s *Store) writeWanted(at int64, slot []byte, b *body) error {
-	err := s.disk.WriteWhile(func() bool { return !b.gone.Load() }, at, slot)
+func (s *Store) writeWanted(at int64, slot []byte, b *checkpoint.Version) error {
+	err := s.disk.WriteWhile(func() bool { return !b.Gone.Load() }, at, slot)
 	if errors.Is(err, segment.ErrUnwanted) {
 		return engine.ErrStopped
 	}
 	return s.diskError(err)
-}
-
-// hasLeaves tells whether a region has more than one leaf.
-func (b *body) hasLeaves() bool {
-	return b.sums != nil && slices.ContainsFunc(b.layout.Spans, func(s model.Span) bool { return s.Bytes > checksum.LeafBytes })
-}
-
-// leaves returns the hashes of the leaves of all regions with more than one. It fails if the bytes of such a region are not those captured.
-func (b *body) leaves(slot []byte) (leaves []uint64, err error) {
-	for i, span := range b.layout.Spans {
-		if span.Bytes <= checksum.LeafBytes {
-			continue
-		}
-		first := len(leaves)
-		for p := slot[span.Offset : span.Offset+span.Bytes]; len(p) > 0; {
-			n := min(len(p), checksum.LeafBytes)
-			leaves = append(leaves, checksum.Leaf(p[:n]))
-			p = p[n:]
-		}
-		if checksum.Combine(leaves[first:]) != b.sums[i] {
-			return nil, damaged(i, status.TierHost)
-		}
-	}
-	return leaves, nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/tier/devicememory"
 )
@@ -11,7 +12,7 @@ import (
 type completion struct {
 	s       *Store
 	a       *devicememory.Memory
-	b       *body
+	b       *checkpoint.Version
 	c       *pendingCapture
 	fetched device.Event
 	over    bool
@@ -19,17 +20,17 @@ type completion struct {
 
 // beginCompletion waits until no other goroutine completes the capture. It returns nil if the capture is complete then. Otherwise the caller completes
 // it, and holds the capture's completing lock until the completion ends.
-func (s *Store) beginCompletion(a *devicememory.Memory, b *body) *completion {
+func (s *Store) beginCompletion(a *devicememory.Memory, b *checkpoint.Version) *completion {
 	for {
 		s.mu.Lock()
-		c := b.pending
+		c := pendingOf(b)
 		s.mu.Unlock()
 		if c == nil || c.event == nil {
 			return nil
 		}
 		c.completing.Lock()
 		s.mu.Lock()
-		still := b.pending == c
+		still := pendingOf(b) == c
 		s.mu.Unlock()
 		if still {
 			return &completion{s: s, a: a, b: b, c: c}
@@ -39,7 +40,7 @@ func (s *Store) beginCompletion(a *devicememory.Memory, b *body) *completion {
 }
 
 // completeCapture waits for a capture and takes over its checksums.
-func (s *Store) completeCapture(a *devicememory.Memory, b *body) error {
+func (s *Store) completeCapture(a *devicememory.Memory, b *checkpoint.Version) error {
 	t := s.beginCompletion(a, b)
 	if err := t.awaitCopy(); err != nil {
 		return err
@@ -91,10 +92,10 @@ func (t *completion) awaitChecksums() error {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	if t.c.sums != nil {
-		t.b.keep(t.c.sums.Take())
+		t.b.Keep(t.c.sums.Take())
 	}
 	t.c.event.Drop()
-	t.b.pending = nil
+	t.b.Pending = nil
 	return t.end(nil)
 }
 

@@ -89,7 +89,7 @@ func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
 	coming := func() *pendingCapture {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return c.h.h.Get(model.NumberKey(1)).Body.(*body).pending
+		return c.h.h.Get(model.NumberKey(1)).Version.Pending.(*pendingCapture)
 	}
 	before := coming()
 	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 1)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 )
@@ -19,9 +20,9 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		return h.notFound(k)
 	}
 	if tier == status.TierNone {
-		region := rec.Body.(*body).layout.at(offset)
+		region := rec.Version.Layout.At(offset)
 		s.deferred.lend(rec, []int32{int32(region)})
-		s.deferred.end(&engine.Transfer{Rec: rec, Early: true}, &moved{bad: []int32{int32(region)}, err: damaged(region, status.TierHost)})
+		s.deferred.end(&engine.Transfer{Rec: rec, Early: true}, &moved{bad: []int32{int32(region)}, err: checkpoint.Damaged(region, status.TierHost)})
 		delete(s.deferred.suspects, rec)
 		return nil
 	}

@@ -123,7 +123,7 @@ const (
 )
 
 func subjectOf(rec *engine.Record, unverified string) string {
-	about := subject{History: spoken(rec.Hist.Name), Key: rec.Key.Number, Layout: rec.Body.(*body).layout.id, Unverified: unverified}
+	about := subject{History: spoken(rec.Hist.Name), Key: rec.Key.Number, Layout: rec.Version.Layout.ID, Unverified: unverified}
 	if rec.Key.IsText {
 		about.Key = spoken(rec.Key.Text)
 	}

@@ -17,7 +17,7 @@ func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	if x.Kind != engine.Spill {
 		return false
 	}
-	src := x.Rec.Body.(*body).openSource()
+	src := openSource(x.Rec.Version)
 	if src == nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
@@ -44,13 +45,13 @@ func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
 func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 	s, a, rec := op.s, op.device, op.capture.Rec
 	began := s.now()
-	b := rec.Body.(*body)
+	b := rec.Version
 	var sums device.Sums
 	lane, err := a.Join(op.streams)
 	if err == nil {
 		var m device.Event
 		m, err = a.QueueWrite(lane, devicememory.Captures, op.at, rec.Size, func() (err error) {
-			sums, err = devicememory.Gather(lane, a.Address(op.at), b.layout.Spans, op.regions, s.set.Checksum)
+			sums, err = devicememory.Gather(lane, a.Address(op.at), b.Layout.Spans, op.regions, s.set.Checksum)
 			return err
 		})
 		if op.event = m; err == nil {
@@ -63,13 +64,13 @@ func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 }
 
 // endQueued tells the engine whether the copy was queued.
-func (op *Op) endQueued(out *Outcome, b *body, sums device.Sums, err error) (status.Code, error) {
+func (op *Op) endQueued(out *Outcome, b *checkpoint.Version, sums device.Sums, err error) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
 	s.orphans.sweep()
 	if op.event != nil {
-		b.pending, op.event = &pendingCapture{device: op.device, event: op.event, sums: sums}, nil
+		b.Pending, op.event = &pendingCapture{device: op.device, event: op.event, sums: sums}, nil
 	}
 	s.line.took = op.copied
 	s.eng.EndCapture(s.now(), op.capture, err == nil)
@@ -82,16 +83,16 @@ func (op *Op) endQueued(out *Outcome, b *body, sums device.Sums, err error) (sta
 
 // captureToHost copies from the device to a slot of the host tier, waits for the copy, and computes the checksums on the CPU.
 func (op *Op) captureToHost(out *Outcome) (status.Code, error) {
-	b := op.capture.Rec.Body.(*body)
+	b := op.capture.Rec.Version
 	if op.job == nil {
 		if op.async == nil {
-			a, slot, spans := op.device, op.slot, b.layout.Spans
+			a, slot, spans := op.device, op.slot, b.Layout.Spans
 			ready, err := a.Fence(op.streams)
 			if err != nil {
 				return op.endQueued(out, b, nil, err)
 			}
 			op.startAsync(a, ready, func(gate *borrow.Source) error {
-				return op.s.gatherToHost(a, a.RunSync, gate, slot, spans, b.layout.all())
+				return op.s.gatherToHost(a, a.RunSync, gate, slot, spans, b.Layout.All())
 			})
 		}
 		if done, err := op.async.ended(); !done {
@@ -99,7 +100,7 @@ func (op *Op) captureToHost(out *Outcome) (status.Code, error) {
 		} else if err != nil {
 			return op.endQueued(out, b, nil, err)
 		}
-		op.job = op.s.inspection(op.slot, b.layout.Spans)
+		op.job = op.s.inspection(op.slot, b.Layout.Spans)
 	}
 	if !op.copy() {
 		return status.Again, nil
@@ -147,12 +148,12 @@ func (op *Op) isCopying() bool {
 		op.dropEvent()
 	}
 	for len(op.recs) > 0 {
-		b, a := op.recs[0].Body.(*body), op.s.deviceOf(op.recs[0])
-		if b.pending != nil && b.pending.event != nil && a.Device.Lost() != nil {
+		b, a := op.recs[0].Version, op.s.deviceOf(op.recs[0])
+		if c := pendingOf(b); c != nil && c.event != nil && a.Device.Lost() != nil {
 			op.failed = devicememory.Explain(a.Device.Lost())
 		}
-		if !b.isCopied() {
-			op.watch(op.s.deviceOf(op.recs[0]), b.pending.event.Keep())
+		if !isCopied(b) {
+			op.watch(op.s.deviceOf(op.recs[0]), pendingOf(b).event.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]

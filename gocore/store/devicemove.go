@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -23,7 +24,7 @@ func (w *worker) move(x *engine.Transfer) *moved {
 	if err != nil {
 		return &moved{err: err}
 	}
-	switch b := x.Rec.Body.(*body); x.Kind {
+	switch b := x.Rec.Version; x.Kind {
 	case engine.Spill:
 		return w.s.moveBorrowed(a, lane, x, b)
 	case engine.Flush:
@@ -55,8 +56,8 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 
 // flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device computed with the capture. The time waiting for
 // the capture does not count as the link's.
-func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) error {
-	end := b.layout.end()
+func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) error {
+	end := b.Layout.End()
 	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from beginCompletion on, restores may have to wait for this goroutine
 	t := s.beginCompletion(a, b)
 	if err := t.awaitCopy(); err != nil {
@@ -68,7 +69,7 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
 	last, err := a.CopyInCuts(end, s.oneCut, func(from, n int64) (device.Event, error) {
-		if b.gone.Load() {
+		if b.Gone.Load() {
 			return nil, engine.ErrStopped
 		}
 		if from > 0 { // while the first cut is being copied, so that the link is not idle
@@ -84,22 +85,22 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 
 // loadTo copies a checkpoint from the host tier to a device, and the device verifies it. Restores may use the copy as soon as all of this is queued,
 // because their callers' streams then wait for it. A verification error that comes later is reported as a deferred one.
-func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *body) *moved {
+func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
 	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	last, err := a.CopyInCuts(b.layout.end(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Event, error) {
+	last, err := a.CopyInCuts(b.Layout.End(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Event, error) {
 		return a.QueueWrite(lane, devicememory.Loads, x.ToOff+from, n, func() error { return lane.Copy(a.Address(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {
 		return &moved{err: a.Finish(last, err)}
 	}
-	if s.set.verify == verifyOff || b.sums == nil {
+	if s.set.verify == verifyOff || b.Sums == nil {
 		s.queued(x)
 		if err = a.Finish(last, nil); err != nil {
 			err = errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size)) // the source of the copy must stay until the copy has ended
 		}
 		return &moved{err: err}
 	}
-	sums, m, err := a.QueueChecksums(lane, devicememory.Loads, x.ToOff, &b.layout.Layout)
+	sums, m, err := a.QueueChecksums(lane, devicememory.Loads, x.ToOff, &b.Layout.Layout)
 	if err != nil {
 		return &moved{err: a.Finish(last, err)}
 	}
@@ -113,9 +114,9 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	if err != nil {
 		return &moved{err: errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size))} // the source of the copy must stay until the copy has ended
 	}
-	bad := differing(there, b.sums)
+	bad := checkpoint.Differing(there, b.Sums)
 	if len(bad) > 0 {
-		err = damaged(int(bad[0]), s.tiers[x.From])
+		err = checkpoint.Damaged(int(bad[0]), s.tiers[x.From])
 	}
 	return &moved{bad: bad, err: err}
 }
@@ -137,14 +138,4 @@ func (s *Store) queued(x *engine.Transfer) {
 	if s.deferred.suspects[x.Rec] == nil {
 		s.eng.Queued(s.now(), x)
 	}
-}
-
-// differing returns the indices of the regions whose checksums differ.
-func differing(sums, other []uint64) (bad []int32) {
-	for i, sum := range sums {
-		if sum != other[i] {
-			bad = append(bad, int32(i))
-		}
-	}
-	return bad
 }

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
@@ -69,24 +70,24 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 // verifySlot computes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
 func (op *Op) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
-	b := rec.Body.(*body)
+	b := rec.Version
 	if err := s.completeCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
-	if b.sums == nil && !s.set.Debug {
+	if b.Sums == nil && !s.set.Debug {
 		op.check = true
 		return status.Again, nil
 	}
 	var sums []uint64
 	err := a.InOwnLane(func(lane device.Lane) (err error) {
-		sums, err = a.Checksums(lane, op.at, &b.layout.Layout)
+		sums, err = a.Checksums(lane, op.at, &b.Layout.Layout)
 		return err
 	})
 	if err != nil {
 		return op.endOnDevice(out, err)
 	}
-	if b.sums != nil && s.set.verify != verifyOff {
-		if bad := differing(sums, b.sums); len(bad) > 0 {
+	if b.Sums != nil && s.set.verify != verifyOff {
+		if bad := checkpoint.Differing(sums, b.Sums); len(bad) > 0 {
 			return op.endOnDevice(out, s.corrupt(rec, int(bad[0]), op.restore.Tier))
 		}
 	}
@@ -111,7 +112,7 @@ func (op *Op) scatter(a *devicememory.Memory) error {
 		return err
 	}
 	began := op.s.now()
-	spans := op.restore.Rec.Body.(*body).layout.Spans
+	spans := op.restore.Rec.Version.Layout.Spans
 	m, err := a.QueueRead(lane, devicememory.Restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(devicememory.Pieces(a.Address(op.at), spans, op.want, op.regions)) })
 	op.copied += op.s.now() - began
 	if m != nil {
@@ -155,7 +156,7 @@ func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 
 // stageToHost copies the bytes to a private mapping in host memory. The restore continues from there.
 func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, error) {
-	l := op.restore.Rec.Body.(*body).layout
+	l := op.restore.Rec.Version.Layout
 	if op.private == nil {
 		m, err := memory.Map("private restore", max(l.Slot, 1))
 		if err != nil {
@@ -176,12 +177,12 @@ func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, er
 		return op.endOnDevice(out, err)
 	}
 	op.async = nil
-	b := op.restore.Rec.Body.(*body)
+	b := op.restore.Rec.Version
 	if err := op.s.completeCapture(a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	op.placed, op.slot = false, bytes
-	op.check = b.sums != nil && op.s.set.verify != verifyOff
+	op.check = b.Sums != nil && op.s.set.verify != verifyOff
 	return status.Again, nil
 }
 
@@ -189,7 +190,7 @@ func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, er
 func (op *Op) sendsToDevice() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
-func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *layout, want []int32) error {
+func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
 	for _, i := range want {
 		span := l.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {
@@ -228,7 +229,7 @@ func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 
 // dispatch begins the copies to the destinations.
 func (op *Op) dispatch(a *devicememory.Memory) error {
-	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Body.(*body).layout.Spans, op.want
+	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Version.Layout.Spans, op.want
 	if !s.reaches(slot) {
 		ready, err := a.Fence(op.streams)
 		if err == nil {
@@ -272,7 +273,7 @@ func (op *Op) releaseLater() {
 // sendAll queues the copies from host memory to destinations on a device, and carries out those to host memory.
 func (op *Op) sendAll(lane device.Lane) error {
 	var there []device.Piece
-	spans := op.restore.Rec.Body.(*body).layout.Spans
+	spans := op.restore.Rec.Version.Layout.Spans
 	for j, i := range op.want {
 		r := &op.regions[j]
 		from := op.slot[spans[i].Offset : spans[i].Offset+r.Bytes]
@@ -311,7 +312,7 @@ func (l *Lease) verifyOnDevice(streams []uint64) error {
 	if err != nil {
 		return err
 	}
-	if bad := differing(sums, l.sums); len(bad) > 0 {
+	if bad := checkpoint.Differing(sums, l.sums); len(bad) > 0 {
 		return l.written(int(bad[0]), status.TierDevice)
 	}
 	return nil

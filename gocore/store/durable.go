@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/catalog"
@@ -172,11 +173,11 @@ func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 		return nil // cannot happen: opening the store would have failed
 	}
 	k.notLoaded[h.Name]--
-	b := &body{layout: s.layouts.adopt(row.Layout), meta: row.Meta, time: row.Time, serial: row.Serial}
-	b.keep(row.Sums)
+	b := &checkpoint.Version{Layout: s.layouts.Adopt(&row.Layout.Layout), Meta: row.Meta, Time: row.Time, Serial: row.Serial}
+	b.Keep(row.Sums)
 	size, align := slotRoom(row.Layout.Slot)
 	return s.eng.Adopt(h, key, engine.Stored{
-		Size: size, Align: align, Offset: off, Top: len(s.deviceTiers), Written: int64(row.Serial), Body: b,
+		Size: size, Align: align, Offset: off, Top: len(s.deviceTiers), Written: int64(row.Serial), Version: b,
 	})
 }
 
@@ -191,7 +192,7 @@ func (s *Store) keepsRoom(r *engine.Record, off int64) bool {
 	if !ok {
 		return false
 	}
-	if serial, ok := k.state.Serial(id, r.Key); !ok || serial != r.Body.(*body).serial {
+	if serial, ok := k.state.Serial(id, r.Key); !ok || serial != r.Version.Serial {
 		return false
 	}
 	row, _ := k.state.Find(id, r.Key)
@@ -205,12 +206,12 @@ func (s *Store) reconsider(x *engine.Transfer, err error) error {
 	if !s.set.ReadOnly || s.tiers[x.From] != status.TierDisk {
 		return err
 	}
-	b := x.Rec.Body.(*body)
+	b := x.Rec.Version
 	code := codeOf(err)
-	if err == nil && s.set.verify != verifyOff && b.sums != nil || err != nil && code != status.Corrupt && code != status.IO {
+	if err == nil && s.set.verify != verifyOff && b.Sums != nil || err != nil && code != status.Corrupt && code != status.IO {
 		return err
 	}
-	current, failed := s.durable.directory.(*durable.View).Current(x.Rec.Hist.Name, x.Rec.Key, b.serial)
+	current, failed := s.durable.directory.(*durable.View).Current(x.Rec.Hist.Name, x.Rec.Key, b.Serial)
 	switch {
 	case failed != nil && err == nil:
 		return s.diskError(failed)

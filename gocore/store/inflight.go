@@ -33,7 +33,7 @@ func (u inFlightCommits) latest() uint64 {
 	if len(u) == 0 {
 		return 0
 	}
-	return u[len(u)-1].x.Rec.Body.(*body).serial
+	return u[len(u)-1].x.Rec.Version.Serial
 }
 
 // removeInFlight removes a version that has landed or failed.

@@ -468,15 +468,15 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, er
 		unread := s.orphans.has(ticket)
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
 	case r.Gone() && s.eng.Lost(ticket) != nil: // its space is still being released
-		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, r.Body.(*body).openSource(), nil
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, openSource(r.Version), nil
 	case r.Gone():
-		b := r.Body.(*body)
-		if b.isCopied() {
-			return TicketState{Gone: true, Captured: true}, b.openSource(), nil
+		b := r.Version
+		if isCopied(b) {
+			return TicketState{Gone: true, Captured: true}, openSource(b), nil
 		}
 		return TicketState{}, nil, nil // no caller wants the version any more, but a device still reads its source
 	}
-	st.Captured = r.Captured() && r.Body.(*body).isCopied()
+	st.Captured = r.Captured() && isCopied(r.Version)
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
 		if a := s.deviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {

@@ -59,12 +59,12 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 	"in the copy of a call": func(s *Store, h *client, disk *vfs.Rule) {
 		guarded("restore", func() {
 			r := h.h.h.Get(model.Key{Number: 2})
-			r.Body.(*body).layout.Spans = []model.Span{{Offset: 1 << 40, Bytes: 10}}
+			r.Version.Layout.Spans = []model.Span{{Offset: 1 << 40, Bytes: 10}}
 			_, _, _ = h.get(2, 10, RestoreArgs{})
 		})
 	},
 	"in a transfer": func(s *Store, h *client, disk *vfs.Rule) {
-		h.h.h.Get(model.Key{Number: 1}).Body.(*body).sums = []uint64{} // there should be one
+		h.h.h.Get(model.Key{Number: 1}).Version.Sums = []uint64{} // there should be one
 		disk.Release()
 	},
 	"in the report of a transfer": func(s *Store, h *client, disk *vfs.Rule) {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -606,9 +607,9 @@ func TestDamageFoundAndTheStoreClosed(t *testing.T) {
 func TestFindings(t *testing.T) {
 	h, other := &engine.History{Name: "h"}, &engine.History{Name: "other"}
 	record := func(h *engine.History) *engine.Record {
-		return &engine.Record{Hist: h, Body: &body{layout: &layout{id: 7}}}
+		return &engine.Record{Hist: h, Version: &checkpoint.Version{Layout: &checkpoint.Layout{ID: 7}}}
 	}
-	corrupt := damaged(1, status.TierHost)
+	corrupt := checkpoint.Damaged(1, status.TierHost)
 	for name, tc := range map[string]struct {
 		given []int32
 		ahead bool
@@ -716,7 +717,7 @@ func TestSubjectsFit(t *testing.T) {
 	names := []string{"h", "", strings.Repeat("<", 300), strings.Repeat("\x01", 300), strings.Repeat("ä", 490), strings.Repeat("k", 5000), "\xed\xa0\x80", "\xff"}
 	for _, history := range names {
 		for _, key := range names {
-			rec := &engine.Record{Hist: &engine.History{Name: history}, Key: model.Key{Text: key, IsText: true}, Body: &body{layout: &layout{id: 7}}}
+			rec := &engine.Record{Hist: &engine.History{Name: history}, Key: model.Key{Text: key, IsText: true}, Version: &checkpoint.Version{Layout: &checkpoint.Layout{ID: 7}}}
 			text := subjectOf(rec, strings.Repeat("\x02", 200))
 			var got struct {
 				History, Key *string

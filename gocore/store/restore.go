@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -68,14 +69,14 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	if rec == nil || rec.Lent() {
 		return h.notFound(a.Key)
 	}
-	l := rec.Body.(*body).layout
-	if err := l.undescribed(); err != nil {
+	l := rec.Version.Layout
+	if err := l.Undescribed(); err != nil {
 		return err
 	}
-	if a.Expected != 0 && a.Expected != l.id {
+	if a.Expected != 0 && a.Expected != l.ID {
 		return status.New(status.Changed, "the checkpoint has another layout than expected")
 	}
-	want, err := l.selection(a)
+	want, err := selection(l, a)
 	if err != nil {
 		return err
 	}
@@ -105,10 +106,10 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 }
 
 // selection checks the regions wanted, and their destinations.
-func (l *layout) selection(a *RestoreArgs) ([]int32, error) {
+func selection(l *checkpoint.Layout, a *RestoreArgs) ([]int32, error) {
 	want := a.Select
 	if want == nil {
-		want = l.all()
+		want = l.All()
 	} else {
 		want = append([]int32(nil), want...)
 	}
@@ -210,9 +211,9 @@ func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
 // needsVerification tells whether the bytes are verified before they are handed over. Copies verify in the same pass. Bytes of a lease are verified
 // unless they were since they came to the tier. The lock is held.
 func (op *Op) needsVerification() bool {
-	r, b := op.restore, op.restore.Rec.Body.(*body)
+	r, b := op.restore, op.restore.Rec.Version
 	switch {
-	case op.s.set.verify == verifyOff || b.sums == nil || r.Direct: // a fetch has verified the bytes
+	case op.s.set.verify == verifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
 		return false
 	case !op.lends && !op.sendsToDevice() || op.s.set.verify == verifyAlways:
 		return true
@@ -233,7 +234,7 @@ func (op *Op) prepare() {
 	if op.lends && base == nil || op.sendsToDevice() {
 		dir = copier.Verify
 	}
-	spans := op.restore.Rec.Body.(*body).layout.Spans
+	spans := op.restore.Rec.Version.Layout.Spans
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for j, i := range op.want {
@@ -253,7 +254,7 @@ func (op *Op) ownBytes() unsafe.Pointer {
 	if !op.alone {
 		return nil
 	}
-	m, err := memory.Map("private lease", max(op.restore.Rec.Body.(*body).layout.Slot, 1))
+	m, err := memory.Map("private lease", max(op.restore.Rec.Version.Layout.Slot, 1))
 	if err != nil {
 		op.alone, op.shared = false, true
 		return nil
@@ -266,12 +267,12 @@ func (op *Op) ownBytes() unsafe.Pointer {
 // on. One such case is a lease whose bytes another restore began to read during its verification: it needs a private copy now.
 func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
-	b := r.Rec.Body.(*body)
+	b := r.Rec.Version
 	s.mu.Lock()
 	defer s.leave()
 	if op.check {
 		for j, sum := range op.job.Sums() {
-			if sum == b.sums[op.want[j]] {
+			if sum == b.Sums[op.want[j]] {
 				continue
 			}
 			bad := s.corrupt(r.Rec, int(op.want[j]), r.Tier)
@@ -280,7 +281,7 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 			}
 			return op.failRestore(bad)
 		}
-		if len(op.want) == len(b.layout.Spans) {
+		if len(op.want) == len(b.Layout.Spans) {
 			s.eng.Fragment(r.Rec, r.Tier).Verified = true
 		}
 		op.check = false
@@ -312,14 +313,14 @@ func (op *Op) restoreFromBelow(bad *status.Error) bool {
 // endRestore hands the bytes over. The lock is held.
 func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
-	b := r.Rec.Body.(*body)
+	b := r.Rec.Version
 	if op.lends {
 		out.Lease = op.lend()
 	} else {
 		op.handOver()
 		s.eng.EndRestore(s.now(), r)
 	}
-	out.Layout, out.Slot, out.Meta = b.layout.id, b.layout.Slot, int64(len(b.meta))
+	out.Layout, out.Slot, out.Meta = b.Layout.ID, b.Layout.Slot, int64(len(b.Meta))
 	out.Ticket, out.Hit = r.Rec.ID, r.Hit
 	if !op.looped {
 		r.Rec.Hist.Due().Met(r.Rec.Key)
@@ -383,7 +384,7 @@ type Lease struct {
 	device   *devicememory.Memory // where Base lies; nil for host memory
 	offset   int64                // … in the device's tier
 	private  *memory.Mapping
-	layout   *layout
+	layout   *checkpoint.Layout
 	meta     string
 	sums     []uint64 // debug mode: checksums that the bytes must still have at the release
 	Base     unsafe.Pointer
@@ -394,9 +395,9 @@ type Lease struct {
 // lend turns a restore that is Ready into a lease. The lock is held.
 func (op *Op) lend() *Lease {
 	s, r := op.s, op.restore
-	b := r.Rec.Body.(*body)
-	l := &Lease{s: s, layout: b.layout, meta: b.meta, Writable: r.Last}
-	b.layout.users++
+	b := r.Rec.Version
+	l := &Lease{s: s, layout: b.Layout, meta: b.Meta, Writable: r.Last}
+	b.Layout.Share()
 	s.users++
 	if op.private != nil {
 		l.private, op.private = op.private, nil
@@ -418,7 +419,7 @@ func (op *Op) lend() *Lease {
 	}
 	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
 	if s.set.Debug && !l.Writable {
-		l.sums = b.sums
+		l.sums = b.Sums
 	}
 	op.give(l)
 	return l
@@ -464,7 +465,7 @@ func (l *Lease) giveBack(damaged bool) {
 		}
 		s.eng.EndRestore(s.now(), r)
 	}
-	s.layouts.give(l.layout)
+	s.layouts.Give(l.layout)
 	s.users--
 }
 
@@ -487,8 +488,8 @@ func (l *Lease) verify() error {
 	if l.sums == nil {
 		return nil
 	}
-	b := body{layout: l.layout, sums: l.sums}
-	if bad := b.mismatch(l.slot(), l.layout.all()); bad >= 0 {
+	b := checkpoint.Version{Layout: l.layout, Sums: l.sums}
+	if bad := b.Mismatch(l.slot(), l.layout.All()); bad >= 0 {
 		return l.written(bad, status.TierHost)
 	}
 	return nil

@@ -133,8 +133,8 @@ func (x *retention) standing(w written, text, meta string) candidate {
 
 // ofRecord returns the standing of a checkpoint of which the engine has a record.
 func (x *retention) ofRecord(at int64, r *engine.Record) candidate {
-	b := r.Body.(*body)
-	return x.standing(written{at, r.Key}, b.layout.Text, b.meta)
+	b := r.Version
+	return x.standing(written{at, r.Key}, b.Layout.Text, b.Meta)
 }
 
 // ofRow returns the standing of a checkpoint that only the catalog has. It reads the meta from the catalog and makes no record.
@@ -173,7 +173,7 @@ func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
 		return r.Written(), r.Captured()
 	}
 	//mutation:undurable-counts-for-retention
-	return int64(r.Body.(*body).serial), s.eng.Complete(r, len(s.tiers)-1)
+	return int64(r.Version.Serial), s.eng.Complete(r, len(s.tiers)-1)
 }
 
 // countForRetention records that a version counts. The lock is held. The engine must not call it, since prune calls the engine.

@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -27,28 +28,35 @@ type pendingCapture struct {
 	lost       bool       // the checksums may still be on their way to the host, and no event tells when they have arrived
 }
 
+// pendingOf returns the capture of a version whose bytes have not all been taken; nil once they have.
+func pendingOf(b *checkpoint.Version) *pendingCapture {
+	c, _ := b.Pending.(*pendingCapture)
+	return c
+}
+
 // isCopied tells whether the device has copied the bytes. It is true if no device does.
-func (b *body) isCopied() bool {
-	if b.pending == nil || b.pending.event == nil {
+func isCopied(b *checkpoint.Version) bool {
+	c := pendingOf(b)
+	if c == nil || c.event == nil {
 		return true
 	}
-	passed, err := b.pending.event.Passed()
+	passed, err := c.event.Passed()
 	return passed || err != nil
 }
 
 // openSource returns the source from which a transfer may still read the bytes, or nil.
-func (b *body) openSource() *borrow.Source {
-	if b.pending == nil {
-		return nil
+func openSource(b *checkpoint.Version) *borrow.Source {
+	if c := pendingOf(b); c != nil {
+		return c.source
 	}
-	return b.pending.source
+	return nil
 }
 
 // orphanCapture releases the capture of a record that is gone. If a device still reads the source and writes the checksums, the capture becomes an
 // orphan and is released later. The lock is held.
-func (s *Store) orphanCapture(ticket uint64, b *body) {
-	c := b.pending
-	b.pending = nil
+func (s *Store) orphanCapture(ticket uint64, b *checkpoint.Version) {
+	c := pendingOf(b)
+	b.Pending = nil
 	if c == nil {
 		return
 	}
@@ -73,8 +81,8 @@ const window = 8 << 20
 // spill copies a checkpoint from the caller's memory to tier x.To and returns its checksums. moveBorrowed handles copies from a device to the host
 // tier.
 func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
-	b := x.Rec.Body.(*body)
-	src := b.pending.source
+	b := x.Rec.Version
+	src := pendingOf(b).source
 	if a := s.deviceOf(x.Rec); a != nil {
 		if ready := src.Filled(); ready != nil {
 			if err := a.Wait(ready); err != nil {

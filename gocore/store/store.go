@@ -10,6 +10,7 @@ import (
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
@@ -33,7 +34,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	eng       *engine.Engine
-	layouts   layouts
+	layouts   checkpoint.Layouts
 	orphans   orphans
 	pools     []*workerPool
 	ops       map[*Op]struct{}
@@ -79,7 +80,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{room: diskRoom{segments: map[int64]*segmentUse{}}, set: set, began: time.Now(), layouts: newLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, watchdog: newWatchdog()}
+	s := &Store{room: diskRoom{segments: map[int64]*segmentUse{}}, set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, watchdog: newWatchdog()}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -317,8 +318,8 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 	if r == nil || r.Lent() {
 		return Info{}, h.notFound(k)
 	}
-	b := r.Body.(*body)
-	i := Info{Ticket: r.ID, Layout: b.layout.id, Slot: b.layout.Slot, Payload: b.layout.payload, Meta: int64(len(b.meta)), Time: b.time}
+	b := r.Version
+	i := Info{Ticket: r.ID, Layout: b.Layout.ID, Slot: b.Layout.Slot, Payload: b.Layout.Payload, Meta: int64(len(b.Meta)), Time: b.Time}
 	for t, number := range s.tiers {
 		if a := s.deviceTier(t); s.eng.Complete(r, t) && (a == nil || a.Device.Lost() == nil) {
 			i.Tiers |= 1 << number
@@ -455,15 +456,15 @@ func (h *History) Prefetch() error {
 func (s *Store) Layout(id uint64) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.layouts.byID[id]; l != nil {
-		return l.Text, l.undescribed()
+	if l := s.layouts.ByID(id); l != nil {
+		return l.Text, l.Undescribed()
 	}
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
 }
 
 func (s *Store) forgetRecord(r *engine.Record) {
-	b := r.Body.(*body)
+	b := r.Version
 	s.orphanCapture(r.ID, b)
 	s.deferred.forget(r)
-	s.layouts.give(b.layout)
+	s.layouts.Give(b.Layout)
 }

@@ -37,7 +37,7 @@ func (k *durableTier) isLive(at place, serial uint64) bool {
 // recordRemoved tells the rule of a history, and the catalog, that a checkpoint is gone. A checkpoint that is replaced (by is not nil) stays in the
 // catalog until the new version is durable.
 func (s *Store) recordRemoved(r, by *engine.Record) {
-	r.Body.(*body).gone.Store(true)
+	r.Version.Gone.Store(true)
 	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
 		h.retention.remove(r.Key)
 	}
@@ -68,7 +68,7 @@ func (k *durableTier) latestSerial(at place, going *engine.Record) (serial uint6
 	for _, f := range k.inFlight[at] {
 		//mutation:drop-takes-later-version
 		if r := f.x.Rec; r == going || r.Gone() {
-			serial = max(serial, r.Body.(*body).serial)
+			serial = max(serial, r.Version.Serial)
 		}
 	}
 	return serial

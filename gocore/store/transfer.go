@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk/segment"
@@ -31,7 +32,7 @@ func (m *moved) unmap() {
 
 // moveByHost carries out a transfer without help of a device. It runs in a worker, without the lock: the engine holds source and destination for it.
 func (w *worker) moveByHost(x *engine.Transfer) *moved {
-	s, b := w.s, x.Rec.Body.(*body)
+	s, b := w.s, x.Rec.Version
 	var m moved
 	switch x.Kind {
 	case engine.Flush:
@@ -50,24 +51,24 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 }
 
 // load reads a whole checkpoint into its slot and verifies it.
-func (w *worker) load(x *engine.Transfer, b *body) error {
+func (w *worker) load(x *engine.Transfer, b *checkpoint.Version) error {
 	// Bytes behind the last region may never have been written.
-	all := model.Span{Bytes: b.layout.end()}
-	return w.bring(x, newVerification(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.layout.all()), all)
+	all := model.Span{Bytes: b.Layout.End()}
+	return w.bring(x, checkpoint.NewVerification(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.Layout.All()), all)
 }
 
 // fetch reads the wanted regions into memory beside the cache and verifies them.
-func (w *worker) fetch(x *engine.Transfer, b *body) (*memory.Mapping, error) {
+func (w *worker) fetch(x *engine.Transfer, b *checkpoint.Version) (*memory.Mapping, error) {
 	op := x.Restore.Notify.(*Op)
-	spans := b.layout.runs(op.want)
+	spans := b.Layout.Runs(op.want)
 	if err := w.s.filesHold(x, spans); err != nil {
 		return nil, err
 	}
-	m, err := memory.Map("private restore", max(b.layout.Slot, 1))
+	m, err := memory.Map("private restore", max(b.Layout.Slot, 1))
 	if err != nil {
-		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.layout.Slot))
+		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.Layout.Slot))
 	}
-	return m, w.bring(x, newVerification(m.Bytes(0, m.Size()), b, op.want), spans...)
+	return m, w.bring(x, checkpoint.NewVerification(m.Bytes(0, m.Size()), b, op.want), spans...)
 }
 
 // filesHold returns an error if the disk lacks spans of a checkpoint. A catalog may list more than the files hold.
@@ -84,9 +85,9 @@ func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 }
 
 // bring reads spans of a checkpoint, and verifies the regions expected.
-func (w *worker) bring(x *engine.Transfer, a *incrementalVerification, spans ...model.Span) error {
+func (w *worker) bring(x *engine.Transfer, a *checkpoint.Verification, spans ...model.Span) error {
 	verifies := w.s.set.verify != verifyOff
-	a.expect(spans, verifies, func() { w.hasRead(1) })
+	a.Expect(spans, verifies, func() { w.hasRead(1) })
 	for _, span := range spans {
 		if err := w.s.readFrom(x, span, a); err != nil {
 			return err
@@ -95,12 +96,12 @@ func (w *worker) bring(x *engine.Transfer, a *incrementalVerification, spans ...
 	if !verifies {
 		return nil
 	}
-	return damaged(a.mismatch(), w.s.tiers[x.From])
+	return checkpoint.Damaged(a.Mismatch(), w.s.tiers[x.From])
 }
 
 // readFrom reads a span from the source tier of a transfer.
-func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *incrementalVerification) error {
-	from, p := x.FromOff+span.Offset, to.slot[span.Offset:span.Offset+span.Bytes]
+func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *checkpoint.Verification) error {
+	from, p := x.FromOff+span.Offset, to.Slot[span.Offset:span.Offset+span.Bytes]
 	switch a := s.deviceTier(x.From); {
 	case a != nil:
 		if err := a.Read(p, from); err != nil {
@@ -109,15 +110,15 @@ func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *incrementalVer
 	case s.tiers[x.From] == status.TierHost:
 		copy(p, s.host.Bytes(from, span.Bytes))
 	default:
-		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.received(span.Offset+at, n) })
-		if proved := s.set.verify != verifyOff && to.body.sums != nil; err == nil && !proved {
+		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.Received(span.Offset+at, n) })
+		if proved := s.set.verify != verifyOff && to.Version.Sums != nil; err == nil && !proved {
 			err = s.disk.Proves(from, span.Bytes)
 		}
 		if err != nil {
 			return s.readError(err)
 		}
 	}
-	to.received(span.Offset, span.Bytes)
+	to.Received(span.Offset, span.Bytes)
 	return nil
 }
 
@@ -132,12 +133,4 @@ func (s *Store) readError(err error) error {
 		return status.Wrap(status.Corrupt, err, "no checksum was compared, and nothing else says that its bytes in %q are this store's; `velocpy check` tells more", s.set.Path).AtTier(status.TierDisk)
 	}
 	return s.diskError(err)
-}
-
-// damaged is the error of a region whose bytes from a tier differ from the captured bytes; nil for -1.
-func damaged(region, tier int) error {
-	if region < 0 {
-		return nil
-	}
-	return status.New(status.Corrupt, "the bytes read are not those that were captured (checksum mismatch)").AtTier(tier).AtRegion(region)
 }

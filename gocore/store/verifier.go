@@ -87,12 +87,12 @@ func (s *Store) endVerification(x aheadVerification, right bool) {
 
 // matchesCapture tells whether the bytes are those captured. It returns false if the result became useless.
 func (s *Store) matchesCapture(x aheadVerification) bool {
-	b := x.Rec.Body.(*body)
-	if b.sums == nil {
+	b := x.Rec.Version
+	if b.Sums == nil {
 		return false
 	}
-	pieces := make([]copier.Piece, 0, len(b.layout.Spans))
-	for _, span := range b.layout.Spans {
+	pieces := make([]copier.Piece, 0, len(b.Layout.Spans))
+	for _, span := range b.Layout.Spans {
 		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(x.slot[span.Offset:])), Bytes: span.Bytes})
 	}
 	job := copier.NewJob(copier.Verify, pieces, copier.Options{})
@@ -102,7 +102,7 @@ func (s *Store) matchesCapture(x aheadVerification) bool {
 			return false
 		}
 	}
-	return slices.Equal(job.Sums(), b.sums)
+	return slices.Equal(job.Sums(), b.Sums)
 }
 
 // isObsolete tells whether the result of a verification is useless by now.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/evict"
 	"velocpy/gocore/policy/fragment"
@@ -47,8 +48,8 @@ type CaptureOptions struct {
 }
 
 // BeginCapture starts a checkpoint of size bytes. It fails at once when no tier is large enough.
-func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align int64, body any, o CaptureOptions) (*Capture, error) {
-	rec := e.newRecord(h, k, size, align, body)
+func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align int64, v *checkpoint.Version, o CaptureOptions) (*Capture, error) {
+	rec := e.newRecord(h, k, size, align, v)
 	rec.top = uint8(o.Top)
 	t, err := e.captureTier(rec, o.SourceStays)
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *catalog) find(h *History, k model.Key) *Record {
 		return nil
 	}
 	r := c.w.e.Adopt(h, k, Stored{
-		Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Body: &content{row.content},
+		Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Version: content(row.content),
 	})
 	row.owner, c.owned[r], c.w.truth[i][k] = r, row, r
 	c.w.born = append(c.w.born, r)
@@ -224,7 +224,7 @@ func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
 	return &row{
 		hi: c.w.index(r.Hist), key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align, top: r.Top(),
-		content: r.Body.(*content).number,
+		content: contentOf(r),
 	}
 }
 
@@ -246,7 +246,7 @@ func (c *catalog) commitEarly(x *Transfer) {
 	if !c.lands(x) || c.committed[x] || x.Kind == Spill && !x.Capture.early {
 		return
 	}
-	c.w.write(x.To, x.ToOff, x.Rec, x.Rec.Body.(*content).number)
+	c.w.write(x.To, x.ToOff, x.Rec, contentOf(x.Rec))
 	c.committed[x] = true
 	c.commit(x)()
 }
@@ -383,7 +383,7 @@ func (w *world) retire(t *rapid.T) {
 		if f.Class == fragment.Gap {
 			free += n
 		} else if f.Owner != nil && n > 0 {
-			c.stayed[f.Owner.Body.(*content).number] = true
+			c.stayed[contentOf(f.Owner)] = true
 		}
 	}
 	for _, row := range c.ordered() {
@@ -473,7 +473,7 @@ func (w *world) checkReserved(wanted []bool) {
 				w.fatalf("byte %d belongs to a row without a record, and is not reserved: %+v", i, *f)
 			case reserved && !wanted[i] && !retired:
 				w.fatalf("byte %d is reserved for nobody%s", i, w.state())
-			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[f.Owner.Body.(*content).number]:
+			case retired && f.Class == fragment.Gap, retired && f.Owner != nil && !c.stayed[contentOf(f.Owner)]:
 				w.fatalf("byte %d is retired, and used again: %+v", i, *f)
 			}
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/fragment"
 	"velocpy/gocore/policy/lifecycle"
@@ -14,10 +15,10 @@ type Record struct {
 	ID        uint64 // names this version, never reused
 	Size      int64  // bytes of its slot
 	Align     int64
-	Body      any   // the store's part: layout, checksums, meta
-	written   int64 // Engine.count at its capture: the order of writing
-	seq       int64 // place in the restore order, or fragment.Unexpected
-	place     int64 // of seq on the axis of intervals, or fragment.Unexpected
+	Version   *checkpoint.Version // what its bytes are; nil in simulations
+	written   int64               // Engine.count at its capture: the order of writing
+	seq       int64               // place in the restore order, or fragment.Unexpected
+	place     int64               // of seq on the axis of intervals, or fragment.Unexpected
 	touched   int64
 	ref       plan.Ref // in its history's records, while it is the checkpoint of its key
 	copies    [MaxTiers]fragment.ID
@@ -66,8 +67,8 @@ func (r *Record) Captured() bool { return r.captured }
 func (r *Record) Failed() error { return r.failed }
 
 // newRecord returns a record with a fresh ID. The low half is its slot, the high half the slot's generation.
-func (e *Engine) newRecord(h *History, k model.Key, size, align int64, body any) *Record {
-	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Body: body, seq: fragment.Unexpected, place: fragment.Unexpected}
+func (e *Engine) newRecord(h *History, k model.Key, size, align int64, v *checkpoint.Version) *Record {
+	r := &Record{Hist: h, Key: k, Size: max(size, 1), Align: align, Version: v, seq: fragment.Unexpected, place: fragment.Unexpected}
 	for i := range r.copies {
 		r.copies[i] = fragment.None
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/fragment"
 	"velocpy/gocore/policy/lifecycle"
@@ -17,7 +18,7 @@ type Stored struct {
 	Size, Align, Offset int64
 	Top                 int   // the fastest tier that it may be in
 	Written             int64 // Record.Written of the engine that captured it
-	Body                any
+	Version             *checkpoint.Version
 }
 
 // reserved finds fragments without an owner by their offsets.
@@ -91,7 +92,7 @@ func (e *Engine) Adopt(h *History, k model.Key, s Stored) *Record {
 	if !ok {
 		panic("engine: a checkpoint was to be adopted whose room is not reserved")
 	}
-	r := e.newRecord(h, k, s.Size, s.Align, s.Body)
+	r := e.newRecord(h, k, s.Size, s.Align, s.Version)
 	r.written, r.top, r.captured = s.Written, uint8(s.Top), true
 	id = tr.cutFrom(&tr.reserved, id, s.Offset, tr.extent(r))
 	f := tr.table.At(id)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/evict"
 	"velocpy/gocore/policy/fragment"
@@ -63,8 +64,11 @@ type waited struct {
 	failed bool
 }
 
-// content is the body that the store would keep with a record.
-type content struct{ number int }
+// content returns the version of a record whose bytes stand for a number.
+func content(number int) *checkpoint.Version { return &checkpoint.Version{Time: int64(number)} }
+
+// contentOf returns the number that a record's bytes stand for.
+func contentOf(r *Record) int { return int(r.Version.Time) }
 
 func newWorld(t *rapid.T, cfg Config) *world {
 	w := plainWorld(t, cfg)
@@ -171,7 +175,7 @@ func (w *world) write(t int, off int64, r *Record, number int) {
 
 // read checks that every byte of a slot is the record's.
 func (w *world) read(why string, t int, off int64, r *Record) int {
-	number := r.Body.(*content).number
+	number := contentOf(r)
 	for i := off; i < off+r.Size; i++ {
 		if w.bytes[t][i] != number {
 			w.fatalf("%s: tier %d, byte %d of %v: content %d, must be %d", why, t, i-off, r.Key, w.bytes[t][i], number)
@@ -198,7 +202,7 @@ func (w *world) capture(t *rapid.T) {
 		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"), Top: rapid.IntRange(0, w.e.fronts).Draw(t, "top"),
 	}
 	w.content++
-	body := &content{w.content}
+	body := content(w.content)
 	old, row := w.truth[hi][k], w.cat.findable(hi, k)
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
@@ -320,7 +324,7 @@ func (w *world) restoreOf(t *rapid.T, hi int, k model.Key) {
 		return
 	}
 	w.restores = append(w.restores, &given{
-		Restore: r, content: want.Body.(*content).number, phase: r.Phase, into: into, patient: o.Patient,
+		Restore: r, content: contentOf(want), phase: r.Phase, into: into, patient: o.Patient,
 	})
 }
 
@@ -503,7 +507,7 @@ func (w *world) done(i int, err error) {
 		case Flush, Load:
 			w.write(x.To, x.ToOff, x.Rec, number)
 		case Spill:
-			w.write(x.To, x.ToOff, x.Rec, x.Rec.Body.(*content).number)
+			w.write(x.To, x.ToOff, x.Rec, contentOf(x.Rec))
 		case Fetch:
 			for _, g := range w.restores {
 				if g.Restore == x.Restore {

@@ -1,4 +1,4 @@
-package store
+package checkpoint
 
 import (
 	"sort"
@@ -9,12 +9,12 @@ import (
 	"velocpy/gocore/model"
 )
 
-// incrementalVerification verifies regions whose bytes arrive in a slot in pieces and in any order. Large regions are verified while they arrive: the
+// Verification verifies regions whose bytes arrive in a slot in pieces and in any order. Large regions are verified while they arrive: the
 // goroutine that brings the last byte of a leaf hashes the leaf, while others are read. Hashing all leaves afterwards would cost a tenth of the time
 // of the read.
-type incrementalVerification struct {
-	slot    []byte
-	body    *body
+type Verification struct {
+	Slot    []byte
+	Version *Version
 	regions []int32
 
 	unread atomic.Int64
@@ -31,32 +31,33 @@ type pendingLeaf struct {
 // incrementalFrom is the size from which on the bookkeeping pays. Smaller reads arrive in one piece.
 const incrementalFrom = 1 << 20
 
-func newVerification(slot []byte, b *body, regions []int32) *incrementalVerification {
-	return &incrementalVerification{slot: slot, body: b, regions: regions}
+// NewVerification returns the verification of regions of a version whose bytes arrive in slot.
+func NewVerification(slot []byte, b *Version, regions []int32) *Verification {
+	return &Verification{Slot: slot, Version: b, regions: regions}
 }
 
-// expect prepares for bytes that arrive in these spans.
-func (a *incrementalVerification) expect(spans []model.Span, verifies bool, read func()) {
+// Expect prepares for bytes that arrive in these spans.
+func (a *Verification) Expect(spans []model.Span, verifies bool, read func()) {
 	bytes := int64(0)
 	for _, span := range spans {
 		bytes += span.Bytes
 	}
 	a.unread.Store(bytes)
 	a.read = read
-	if verifies && bytes >= incrementalFrom && a.body.sums != nil {
+	if verifies && bytes >= incrementalFrom && a.Version.Sums != nil {
 		a.expectLeaves()
 	}
 }
 
-func (a *incrementalVerification) expectLeaves() {
+func (a *Verification) expectLeaves() {
 	n := 0
 	for _, i := range a.regions {
-		n += checksum.Leaves(a.body.layout.Spans[i].Bytes)
+		n += checksum.Leaves(a.Version.Layout.Spans[i].Bytes)
 	}
 	a.leaves, a.sums = make([]pendingLeaf, n), make([]uint64, n)
 	next := a.leaves
 	for _, i := range a.regions {
-		span := a.body.layout.Spans[i]
+		span := a.Version.Layout.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += checksum.LeafBytes {
 			leaf := &next[0]
 			leaf.from, leaf.end = from, min(from+checksum.LeafBytes, end)
@@ -66,8 +67,8 @@ func (a *incrementalVerification) expectLeaves() {
 	}
 }
 
-// received records that bytes of the slot have arrived. Several goroutines may call it at once, once for each byte.
-func (a *incrementalVerification) received(from, n int64) {
+// Received records that bytes of the slot have arrived. Several goroutines may call it at once, once for each byte.
+func (a *Verification) Received(from, n int64) {
 	if a.unread.Sub(n) == 0 {
 		a.read()
 	}
@@ -76,20 +77,20 @@ func (a *incrementalVerification) received(from, n int64) {
 	for i := first; i < len(a.leaves) && a.leaves[i].from < end; i++ {
 		leaf := &a.leaves[i]
 		if leaf.missing.Sub(min(end, leaf.end)-max(from, leaf.from)) == 0 {
-			a.sums[i] = checksum.Leaf(a.slot[leaf.from:leaf.end])
+			a.sums[i] = checksum.Leaf(a.Slot[leaf.from:leaf.end])
 		}
 	}
 }
 
-// mismatch returns the first region whose bytes are not those captured, or -1. All bytes have arrived.
-func (a *incrementalVerification) mismatch() int {
+// Mismatch returns the first region whose bytes are not those captured, or -1. All bytes have arrived.
+func (a *Verification) Mismatch() int {
 	if a.leaves == nil {
-		return a.body.mismatch(a.slot, a.regions)
+		return a.Version.Mismatch(a.Slot, a.regions)
 	}
 	rest := a.sums
 	for _, i := range a.regions {
-		n := checksum.Leaves(a.body.layout.Spans[i].Bytes)
-		if checksum.Combine(rest[:n]) != a.body.sums[i] {
+		n := checksum.Leaves(a.Version.Layout.Spans[i].Bytes)
+		if checksum.Combine(rest[:n]) != a.Version.Sums[i] {
 			return int(i)
 		}
 		rest = rest[n:]
