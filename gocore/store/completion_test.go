@@ -89,7 +89,7 @@ func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
 	coming := func() *pendingCapture {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return c.h.h.Get(model.NumberKey(1)).Version.Pending.(*pendingCapture)
+		return pendingOf(c.h.h.Get(model.NumberKey(1)).Version)
 	}
 	before := coming()
 	b.driver.Fail("RecordEvent", cuda.InvalidValue, 0, 1)
