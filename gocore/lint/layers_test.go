@@ -26,6 +26,7 @@ var layers = []struct {
 	{"tier", nil},
 	{"tier/host", []string{"tier", "policy/coldstart", "device", "base/"}},
 	{"tier/devicememory", []string{"tier", "transfer/borrow", "device", "device/hazard", "base/", "model"}},
+	{"tier/disk", []string{"tier/disk/", "policy/engine", "checkpoint", "base/", "model"}},
 	{"tier/disk/durable", []string{"tier/disk/", "base/", "model"}},
 	{"tier/disk/", []string{"base/", "model"}},
 	{"store", []string{"checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},

@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk"
 )
 
 // Small checkpoints are flushed and loaded in batches: a disk moves a few hundred KiB in hardly more time than one block.
@@ -98,7 +99,7 @@ func onDisk(x *engine.Transfer) (from, end int64) {
 }
 
 func onDiskBytes(x *engine.Transfer) int64 {
-	return (x.Rec.Size + diskGrain - 1) / diskGrain * diskGrain
+	return (x.Rec.Size + disk.Grain - 1) / disk.Grain * disk.Grain
 }
 
 // carry carries out one transfer, or several as a batch.
@@ -123,7 +124,9 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 		if results[i] == nil {
 			results[i] = w.move(x)
 		}
-		results[i].err = w.s.reconsider(x, results[i].err)
+		if w.s.disk != nil {
+			results[i].err = w.s.disk.Reconsider(x, results[i].err)
+		}
 	}
 	return results
 }
@@ -154,7 +157,7 @@ func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results 
 	for _, x := range run {
 		copy(buffer[x.ToOff-at:], w.s.host.Bytes(x.FromOff, x.Rec.Size))
 	}
-	if w.s.disk.Write(at, buffer) != nil {
+	if w.s.disk.Space.Write(at, buffer) != nil {
 		return
 	}
 	for i := range results {
@@ -163,7 +166,7 @@ func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results 
 }
 
 func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
-	if w.s.disk.Read(at, buffer) != nil || w.s.disk.Proves(at, int64(len(buffer))) != nil {
+	if w.s.disk.Space.Read(at, buffer) != nil || w.s.disk.Space.Proves(at, int64(len(buffer))) != nil {
 		return
 	}
 	w.hasRead(len(run))

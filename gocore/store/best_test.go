@@ -26,7 +26,7 @@ func (c *client) putLost(k int64, loss any) {
 	if err == nil {
 		err = c.wait(out.Ticket, status.TierDisk)
 	}
-	if err != nil && codeOf(err) != status.Dropped { // no rule kept it
+	if err != nil && status.CodeOf(err) != status.Dropped { // no rule kept it
 		c.t.Fatal(err)
 	}
 }
@@ -184,7 +184,7 @@ func TestNoCrashCostsTheBest(t *testing.T) {
 		if err := h.h.Retain(rule); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.wait(h.mustPut(-1, random(100, 1)).Ticket, status.TierDisk); err != nil && codeOf(err) != status.Dropped { // then the rule is durable, too
+		if err := h.wait(h.mustPut(-1, random(100, 1)).Ticket, status.TierDisk); err != nil && status.CodeOf(err) != status.Dropped { // then the rule is durable, too
 			t.Fatal(err)
 		}
 		losses, durables := map[int64]int{}, []int64{}
@@ -195,7 +195,7 @@ func TestNoCrashCostsTheBest(t *testing.T) {
 				err = h.wait(out.Ticket, status.TierDisk)
 				durables = append(durables, k)
 			}
-			if err != nil && codeOf(err) != status.Dropped {
+			if err != nil && status.CodeOf(err) != status.Dropped {
 				t.Fatal(err)
 			}
 			if r.IntN(3) > 0 {

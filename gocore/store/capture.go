@@ -42,7 +42,7 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 	defer op.disownUnless(&returned)
 	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
 		if err := h.s.growFor(a); err != nil {
-			return op, codeOf(err), err
+			return op, status.CodeOf(err), err
 		}
 	}
 	code, err := h.openCapture(op, a, out)
@@ -57,11 +57,11 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := h.s
 	if err := s.enterToWrite(); err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	defer s.leave()
 	if err := h.beginCapture(op, a); err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	return op.pollCapture(out)
 }
@@ -93,7 +93,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 	if a.AutoKey {
 		key = s.eng.AutoKey(h.h)
 	}
-	size, align := slotRoom(a.Slot)
+	size, align := checkpoint.Room(a.Slot)
 	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: s.clock().UnixNano()}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.deviceTiers)}
 	if dev != nil {
@@ -105,7 +105,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		s.layouts.Give(l)
 		return err
 	}
-	s.retryForCaller(s.now())
+	s.retryForCaller()
 	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
 		devicememory.DropAll(ready)
@@ -230,7 +230,7 @@ func sampled(id uint64) bool {
 func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
-	if op.s.durable == nil {
+	if !op.s.isDurable() {
 		op.s.countForRetention(rec)
 	}
 	l := rec.Version.Layout
@@ -253,7 +253,7 @@ func (op *Op) cancelCapture() (taken bool) {
 	case c.Phase == engine.Ended:
 		return c.Err == nil
 	case c.Rec.Version.Serial != 0:
-		s.show(c.Rec)
+		s.disk.Show(c.Rec)
 		c.Notify, taken = nil, true
 	case !s.eng.CancelCapture(s.now(), c):
 		c.Notify = nil
@@ -276,4 +276,17 @@ func (s *Store) gather(slot []byte, regions []model.Region) *copier.Job {
 		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[r.Offset:])), Bytes: r.Bytes, Mem: r.Mem})
 	}
 	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
+}
+
+// giveUpOnDisk ends a capture whose bytes cannot be written to the disk. A capture whose bytes are written and being made durable succeeds: its
+// ticket tells when they are durable.
+func (op *Op) giveUpOnDisk(why error) {
+	if op.over || op.failed != nil {
+		return
+	}
+	if !op.cancelCapture() {
+		op.failed = why
+		op.source.Refuse()
+	}
+	op.notifier.notify()
 }

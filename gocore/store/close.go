@@ -35,7 +35,9 @@ func (s *Store) Close(fd int32) *Op {
 		if s.host != nil {
 			s.host.Stop()
 		}
-		close(s.watchdog.stop)
+		if s.disk != nil {
+			s.disk.Stop()
+		}
 	}
 	s.ops[op] = struct{}{}
 	return op
@@ -83,8 +85,8 @@ func (s *Store) take(w *worker) []*engine.Transfer {
 			}
 			all := s.batch(c, x)
 			for _, x := range all {
-				if s.touches(x) {
-					s.watchdog.since[x] = s.now()
+				if s.usesDisk(x) {
+					s.disk.Began(x)
 				}
 			}
 			w.begin(len(all))
@@ -113,17 +115,16 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 	engine.Together(now, all)
 	for i, x := range all {
 		s.takeResult(x, results[i])
-		if s.commits(x, results[i]) {
-			s.commit(&inFlightCommit{x: x, at: now, leaves: results[i].leaves})
+		if s.disk != nil && s.disk.Commits(x, results[i].err) {
+			s.disk.Commit(x, results[i].leaves)
 			continue
 		}
-		delete(s.watchdog.since, x) // a transfer that commits still has to be synced
 		given := x.Kind == engine.Load && c.device != nil && s.deferred.end(x, results[i])
 		s.eng.Done(now, x, results[i].err)
-		if err := results[i].err; err != nil && !errors.Is(err, engine.ErrStopped) && s.touches(x) && s.durable != nil && len(s.room.segments) > 0 {
-			s.durable.dir.Nudge()
+		if s.usesDisk(x) {
+			s.disk.Ended(x, results[i].err)
 		}
-		if x.Kind == engine.Spill && s.durable == nil {
+		if x.Kind == engine.Spill && !s.isDurable() {
 			s.countForRetention(x.Rec)
 		}
 		if given {
@@ -181,14 +182,17 @@ func (s *Store) workerEnded() {
 
 // closeDisk closes the disk tier after the commits in flight have landed. The lock is not held.
 func (s *Store) closeDisk() (err, undone error) {
-	switch {
-	case s.durable != nil:
-		return s.closeDurable()
-	case s.disk != nil:
-		return s.disk.Close(), nil
+	if s.disk == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return s.disk.Close()
 }
+
+// usesDisk tells whether a transfer reads or writes the disk tier.
+func (s *Store) usesDisk(x *engine.Transfer) bool { return s.disk != nil && s.disk.Uses(x) }
+
+// isDurable tells whether checkpoints outlive the process.
+func (s *Store) isDurable() bool { return s.disk != nil && s.disk.Durable() }
 
 // unlock releases the lock. The last user of a closed store also unmaps the memory.
 func (s *Store) unlock() {

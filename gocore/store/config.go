@@ -43,6 +43,7 @@ type Config struct {
 	CatalogSlack int64         `json:"-"` // durable.Options.Slack
 	StallAfter   time.Duration `json:"-"` // the watchdog warns when the disk has not answered for so long; 0: stallAfter
 	GiveUpAfter  time.Duration `json:"-"` // callers stop waiting for the disk after so long; 0: giveUpAfter
+	RetryAfter   time.Duration `json:"-"` // disk.Options.RetryAfter
 	LazyRows     bool          `json:"-"` // a stored checkpoint gets a record only when it is first accessed
 	PinPiece     int64         `json:"-"` // host.Options.PinPiece
 	// PinRest is host.Options.PinRest.

@@ -5,6 +5,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk"
 )
 
 // Corrupt flips one bit of a checkpoint's bytes in a tier. With TierNone it instead records a deferred verification error of a device. It exists for
@@ -43,11 +44,11 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		s.eng.MarkUnverified(rec, t)
 		return nil
 	}
-	block := make([]byte, diskGrain)
-	at := f.Offset + offset/diskGrain*diskGrain
-	if err := s.disk.Read(at, block); err != nil {
+	block := make([]byte, disk.Grain)
+	at := f.Offset + offset/disk.Grain*disk.Grain
+	if err := s.disk.Space.Read(at, block); err != nil {
 		return s.diskError(err)
 	}
-	block[offset%diskGrain] ^= 1
-	return s.diskError(s.disk.Write(at, block))
+	block[offset%disk.Grain] ^= 1
+	return s.diskError(s.disk.Space.Write(at, block))
 }

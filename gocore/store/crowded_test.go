@@ -57,7 +57,7 @@ func TestRewriteInAFullHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := append([]byte(nil), view(l, slotBytes)...)
-	if _, err := c.put(0, random(slotBytes, 7)); codeOf(err) != status.TierFull {
+	if _, err := c.put(0, random(slotBytes, 7)); status.CodeOf(err) != status.TierFull {
 		t.Fatalf("a slot that is lent was taken, or %v", err)
 	}
 	if got, _, err := c.get(0, slotBytes, RestoreArgs{}); err != nil || !bytes.Equal(got, before) || !bytes.Equal(view(l, slotBytes), before) {

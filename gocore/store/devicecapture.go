@@ -16,7 +16,7 @@ import (
 // caller calls it before the engine begins the capture: a stream that takes no event must not leave a capture behind.
 func (op *Op) fenceSources(size int64, stays bool) ([]device.Event, error) {
 	s, a := op.s, op.device
-	if a == nil || !stays && size+hostGrain <= s.eng.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
+	if a == nil || !stays && size+checkpoint.CacheLine <= s.eng.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
 		return nil, nil
 	}
 	m, err := a.Fence(op.streams)

@@ -252,7 +252,7 @@ func loseSometime(t *testing.T, seed uint64) {
 		if err == nil {
 			return true
 		}
-		if code := codeOf(err); code != status.DeviceLost && code != status.TierFull {
+		if code := status.CodeOf(err); code != status.DeviceLost && code != status.TierFull {
 			t.Fatalf("%v: %v", code, err)
 		}
 		return false
@@ -296,7 +296,7 @@ func loseSometime(t *testing.T, seed uint64) {
 	b.driver.Lose(0, 0)
 	eventually(t, "the loss is noticed", func() bool {
 		_, err := c.putOn(b, 99, src, size)
-		return err != nil && codeOf(err) == status.DeviceLost
+		return err != nil && status.CodeOf(err) == status.DeviceLost
 	})
 	for k, ticket := range tickets {
 		st, err := s.Ticket(ticket)
@@ -307,7 +307,7 @@ func loseSometime(t *testing.T, seed uint64) {
 			t.Fatalf("checkpoint %d differs after the loss", k)
 		case err != nil && below != 0:
 			t.Fatalf("checkpoint %d had reached %b and does not come back: %v", k, below, err)
-		case err != nil && codeOf(err) != status.DeviceLost && codeOf(err) != status.TierFull && !strings.Contains(err.Error(), "lost"):
+		case err != nil && status.CodeOf(err) != status.DeviceLost && status.CodeOf(err) != status.TierFull && !strings.Contains(err.Error(), "lost"):
 			t.Fatalf("checkpoint %d: %v", k, err)
 		}
 		if st.Durable&(1<<status.TierDevice) != 0 {
@@ -695,7 +695,7 @@ func TestChecksumsAreFetchedAgain(t *testing.T) {
 	ask := RestoreArgs{Streams: []uint64{b.stream}}
 	for range 3 {
 		b.driver.Fail("Copy", cuda.InvalidValue, 0, 1)
-		if _, _, err := c.lease(1, ask); codeOf(err) != status.IO {
+		if _, _, err := c.lease(1, ask); status.CodeOf(err) != status.IO {
 			t.Fatalf("checksums that cannot be fetched: %v", err)
 		}
 	}

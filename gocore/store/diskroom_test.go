@@ -107,7 +107,7 @@ func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 			files := w.disk.OpenFiles()
 			w.fails.Enable()
 			for k := range int64(10) {
-				if err := put(100 + k); codeOf(err) != status.IO {
+				if err := put(100 + k); status.CodeOf(err) != status.IO {
 					t.Fatalf("host %d: %v", host, err)
 				}
 			}
@@ -184,7 +184,7 @@ func TestAFailingDiskAtRandom(t *testing.T) {
 			switch {
 			case err == nil:
 				want[k] = p
-			case codeOf(err) != status.IO && codeOf(err) != status.TierFull:
+			case status.CodeOf(err) != status.IO && status.CodeOf(err) != status.TierFull:
 				t.Fatalf("seed %d: %v", seed, err)
 			case c.Host != nil: // the new version is in memory; or it was refused, and the previous one is the checkpoint
 				if got, _, err := h.get(k, len(p), RestoreArgs{}); err == nil && bytes.Equal(got, p) {

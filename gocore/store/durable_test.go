@@ -331,7 +331,7 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	eventually(t, "the transfer has ended", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return len(s.watchdog.since) == 0
+		return s.disk.Figures().Pending.Requests == 0
 	})
 }
 

@@ -6,23 +6,8 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/tier/disk/durable"
-	"velocpy/gocore/tier/disk/segment"
 	"velocpy/gocore/transfer/borrow"
 )
-
-// diskError adds tier and errno to an error of the disk tier; nil stays nil.
-func (s *Store) diskError(err error) error {
-	return status.Explained(err, status.TierDisk, func(err error) *status.Error {
-		if known := durable.Explain(err, s.set.Path); known != nil {
-			return known
-		}
-		if errors.Is(err, segment.ErrNotDirectory) {
-			return status.Wrap(status.Invalid, err, "path %q is not a folder", s.set.Path)
-		}
-		return status.Wrap(status.IO, err, "I/O in %q failed", s.set.Path)
-	})
-}
 
 // explain converts an error of the engine into one of the contract. rec, if not nil, is the checkpoint concerned.
 func (s *Store) explain(err error, rec *engine.Record) *status.Error {
@@ -58,13 +43,4 @@ func (s *Store) explain(err error, rec *engine.Record) *status.Error {
 func (s *Store) corrupt(rec *engine.Record, region, t int) *status.Error {
 	return status.New(status.Corrupt, "history %q, checkpoint %s: the bytes are not those that were captured (checksum mismatch)", rec.Hist.Name, rec.Key).
 		AtTier(s.tiers[t]).AtRegion(region)
-}
-
-// codeOf returns the status of an error of this package.
-func codeOf(err error) status.Code {
-	var known *status.Error
-	if errors.As(err, &known) {
-		return known.Code
-	}
-	return status.Internal
 }

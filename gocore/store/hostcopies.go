@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
@@ -86,13 +87,13 @@ func (s *Store) copyHere(direction copier.Direction, gate *borrow.Source, r *mod
 
 // spillFromDevice writes a checkpoint that no memory tier can hold from the caller's arrays on a device to the disk, window by window.
 func (s *Store) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, src *borrow.Source) ([]uint64, error) {
-	buf, err := memory.Map("spill window", window+diskGrain)
+	buf, err := memory.Map("spill window", window+disk.Grain)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here; no other goroutine uses it
 	numa.Place("a spill's window", buf.Bytes(0, buf.Size()), device.Nodes([]device.Device{a.Device})...)
-	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+diskGrain)}
+	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+disk.Grain)}
 	sums := make([]uint64, len(src.Regions))
 	for i := range src.Regions {
 		if sums[i], err = w.regionOn(a, &src.Regions[i]); err != nil {

@@ -61,8 +61,9 @@ func (x *committing) committed() (n int64) {
 	eventually(x.t, "all has landed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		n = x.s.durable.commits
-		return len(x.s.durable.inFlight)+len(x.s.durable.queued) == 0
+		f := x.s.disk.Figures()
+		n = f.Commits
+		return f.Pending.Commits+f.Pending.Queued == 0
 	})
 	return n
 }
@@ -80,7 +81,7 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	eventually(t, "the first one is held back", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.durable.queued) == 1
+		return x.s.disk.Figures().Pending.Queued == 1
 	})
 	x.sync.Release()
 	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
@@ -91,27 +92,6 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	}
 	x.mustGet(1, second, RestoreArgs{})
 	x.afterCrash().mustGet(1, second, RestoreArgs{})
-}
-
-// While the catalog commits a transfer, whose bytes are written, the engine knows that no worker carries it out.
-func TestACommitKeepsNoWorkerBusy(t *testing.T) {
-	x := newCommitting(t)
-	x.mustPut(2, random(5000, 1))
-	x.committed()
-	op := x.begin(1, random(5000, 2), CheckpointArgs{}, x.sync)
-	x.s.mu.Lock()
-	var flying []*inFlightCommit
-	for _, fs := range x.s.durable.inFlight {
-		flying = append(flying, fs...)
-	}
-	if len(flying) != 1 || !flying[0].x.Aside {
-		t.Errorf("%d are being committed: %+v", len(flying), flying)
-	}
-	x.s.mu.Unlock()
-	x.sync.Release()
-	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A drop, or a clear, spares the version that is being committed meanwhile, because that version comes after it.
@@ -209,7 +189,7 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 		eventually(t, "both are on their way", func() bool {
 			x.s.mu.Lock()
 			defer x.s.mu.Unlock()
-			return len(x.s.durable.inFlight[place{"h", model.NumberKey(1)}]) == 2
+			return x.s.disk.Figures().Pending.Commits == 2
 		})
 		if later.Cancel() == nil {
 			t.Fatal("it was undone")
@@ -255,7 +235,7 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	eventually(t, "the second one has failed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.durable.retries.changes) == 1
+		return x.s.disk.Figures().Pending.Retries == 1
 	})
 	fails.Disable()
 	x.write.Release()
@@ -267,8 +247,8 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	x.afterCrash().mustGet(1, random(5000, 2), RestoreArgs{})
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	if k := x.s.durable; len(k.keyTombstones)+len(k.historyTombstones) != 0 {
-		t.Errorf("%v and %v are left", k.keyTombstones, k.historyTombstones)
+	if n := x.s.disk.Figures().Pending.Tombstones; n != 0 {
+		t.Errorf("%d tombstones are left", n)
 	}
 }
 
@@ -337,7 +317,7 @@ func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 	eventually(t, "it has failed", func() bool {
 		x.s.mu.Lock()
 		defer x.s.mu.Unlock()
-		return len(x.s.durable.retries.changes) == 1
+		return x.s.disk.Figures().Pending.Retries == 1
 	})
 	fails.Disable()
 	if err := x.h.Retain(catalog.Retention{Last: 3}); err != nil {

@@ -392,7 +392,7 @@ func (c *client) until(r *rand.Rand) {
 		default:
 			err = c.h.Drop(model.Key{Number: k})
 		}
-		if codeOf(err) == status.Closed && err != nil {
+		if status.CodeOf(err) == status.Closed && err != nil {
 			return
 		}
 	}

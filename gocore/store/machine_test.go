@@ -61,7 +61,7 @@ func (w *walker) fine(err error, allowed ...status.Code) bool {
 	if err == nil {
 		return true
 	}
-	code := codeOf(err)
+	code := status.CodeOf(err)
 	for _, c := range allowed {
 		if c == code {
 			return false
@@ -183,7 +183,7 @@ func (w *walker) after(what string, k int64, got []byte, err error) {
 	if !w.known(k, err) {
 		return
 	}
-	if c := codeOf(err); (w.faulty || w.tight) && err != nil && (c == status.NotFound || c == status.TierFull) {
+	if c := status.CodeOf(err); (w.faulty || w.tight) && err != nil && (c == status.NotFound || c == status.TierFull) {
 		w.settleSources(true) // it must be one that was lost
 		if _, still := w.reference[k]; still {
 			w.t.Errorf("%s: %d is not found: %v", what, k, err)
@@ -209,7 +209,7 @@ func (w *walker) lend(k int64) {
 	if !w.known(k, err) {
 		return
 	}
-	if err != nil && codeOf(err) == status.TierFull {
+	if err != nil && status.CodeOf(err) == status.TierFull {
 		w.letGo()
 		return
 	}
@@ -360,7 +360,7 @@ func (w *walker) giveUp(k int64) {
 		w.replaced(k)
 	case !capture && err == nil:
 		release(w.t, out.Lease)
-	case !capture && codeOf(err) != status.TierFull:
+	case !capture && status.CodeOf(err) != status.TierFull:
 		w.after("given up", k, nil, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/atomic"
 	"golang.org/x/sys/unix"
@@ -125,7 +126,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 				eventually(t, "the drops are durable", func() bool {
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					return len(s.watchdog.drops) == 0
+					return s.disk.Figures().Pending.Releases == 0
 				})
 				release := func() {}
 				if late {
@@ -192,7 +193,7 @@ func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Conf
 		t.Fatal(err)
 	}
 	h.s.mu.Lock()
-	h.s.durable.dir.Commit(&durable.Change{History: "h", Retention: &rule}) // the store does not know the rule, and drops nothing
+	h.s.disk.SetRule("h", &rule) // the store does not know the rule, and drops nothing
 	h.s.mu.Unlock()
 	if err := h.wait(h.mustPut(4, random(100_000, 4)).Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
@@ -215,7 +216,8 @@ func TestAFullDiskHasRoomToDrop(t *testing.T) {
 		eventually(t, "the drop is durable", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return len(s.watchdog.drops)+len(s.durable.retries.changes)+len(s.durable.keyTombstones) == 0
+			p := s.disk.Figures().Pending
+			return p.Releases+p.Retries+p.Tombstones == 0
 		})
 		disk = disk.Crash(rand.New(rand.NewPCG(1, uint64(k))), 1)
 		shut(t, s)
@@ -279,6 +281,7 @@ func TestRoomOfARefusedDropIsMadeForCallersThatNeedIt(t *testing.T) {
 	disk := vfs.NewMem(24 << 20)
 	fs := &lateFull{FS: disk}
 	c := stored(0, 8*4096, fs)
+	c.RetryAfter = 24 * time.Hour // no pause ends
 	h := newClient(t, reopened(t, c), "h")
 	for k := range int64(8) {
 		h.mustPut(k, random(4000, uint64(k)))
@@ -286,9 +289,6 @@ func TestRoomOfARefusedDropIsMadeForCallersThatNeedIt(t *testing.T) {
 	fs.full.Store(true)
 	h.drop(0)
 	h.awaitOwed(1)
-	h.s.mu.Lock()
-	h.s.durable.retries.next = 1 << 62 // no pause ends
-	h.s.mu.Unlock()
 	fs.full.Store(false)
 	eventually(t, "who needs the room has it", func() bool {
 		_, err := h.put(9, random(4000, 9))

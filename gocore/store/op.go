@@ -292,7 +292,7 @@ func (op *Op) stepClose(out *Outcome) (status.Code, error) {
 		err, s.undone = s.undone, nil
 	}
 	if err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	return status.OK, nil
 }
@@ -310,12 +310,12 @@ func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status
 
 func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Code, error) {
 	if err := s.enter(); err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	defer s.leave()
 	t, err := s.tierIndex(tier)
 	if err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	if h != nil {
 		op.history = h.h
@@ -323,7 +323,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 	op.lentBefore = s.deferred.lentLoads
 	recs, err := s.versions(h, ticket, t)
 	if err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	if t == 0 && len(s.deviceTiers) > 0 {
 		op.recs = recs
@@ -331,7 +331,7 @@ func (s *Store) openWait(op *Op, h *History, ticket uint64, tier int) (status.Co
 			op.watch(c.device, c.event.Keep())
 		}
 	}
-	s.retryForCaller(s.now())
+	s.retryForCaller()
 	op.wait = s.eng.Await(s.now(), recs, t)
 	op.wait.Notify = op
 	s.ops[op] = struct{}{}
@@ -349,7 +349,7 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 	s, w := op.s, op.wait
 	if err := op.deferredError(); err != nil {
 		op.giveUpWait()
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	switch {
 	case w.Phase == engine.Ended && op.isCopying():
@@ -358,7 +358,7 @@ func (op *Op) checkWait(out *Outcome) (status.Code, error) {
 		op.end()
 		out.Waited = op.waited
 		if op.failed != nil {
-			return codeOf(op.failed), op.failed
+			return status.CodeOf(op.failed), op.failed
 		}
 		if w.Err == nil || op.many && errors.Is(w.Err, engine.ErrDropped) {
 			return status.OK, nil

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk"
 )
 
 // onDiskAlone returns a store with n checkpoints on disk only, and room for them in host memory.
@@ -100,7 +101,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 			w.begin(len(all))
 			h.s.mu.Unlock()
 			last := all[len(all)-1]
-			gate.From, gate.To = last.FromOff, last.FromOff+diskGrain
+			gate.From, gate.To = last.FromOff, last.FromOff+disk.Grain
 			defer gate.Release()
 			gate.Enable()
 			ended := make(chan []*moved)
@@ -179,7 +180,7 @@ func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	h.prefetch()
 	eventually(t, "a batch is being read", func() bool { return gate.Blocked() == 1 })
 	h.s.mu.Lock()
-	batch := len(h.s.watchdog.since)
+	batch := h.s.disk.Figures().Pending.Requests
 	h.s.mu.Unlock()
 	if batch < 2 || batch > batchApart+1 {
 		t.Errorf("%d are read in one go", batch)

@@ -31,7 +31,7 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 		err = s.enter()
 	}
 	if err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	defer s.leave()
 	for i, a := range op.sized {
@@ -41,7 +41,7 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 		s.host.SetBudget(*b.Host)
 	}
 	if op.disk = b.Disk != nil; op.disk {
-		s.setDisk(*b.Disk / diskGrain * diskGrain)
+		s.disk.SetBudget(*b.Disk)
 	}
 	if b.Trim && s.host != nil {
 		op.trims = s.host.Trim()
@@ -131,14 +131,14 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	for _, a := range op.sized {
 		if err := a.Device.Lost(); err != nil {
 			op.end()
-			return codeOf(devicememory.Explain(err)), devicememory.Explain(err)
+			return status.CodeOf(devicememory.Explain(err)), devicememory.Explain(err)
 		}
 		if !a.Settled() {
 			return op.waits(s.now())
 		}
 		out.Slot += a.Mapped()
 	}
-	if op.host && !s.host.Settled() || op.disk && s.room.jobs > 0 || op.trims > 0 && !s.host.Trimmed(op.trims) {
+	if op.host && !s.host.Settled() || op.disk && !s.disk.Settled() || op.trims > 0 && !s.host.Trimmed(op.trims) {
 		return op.waits(s.now())
 	}
 	if op.host {
@@ -154,7 +154,7 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 	op.end()
 	out.Waited = op.waited
 	if err := op.stranded(); err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	return status.OK, nil
 }

@@ -48,11 +48,11 @@ func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error
 func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code, error) {
 	s := h.s
 	if err := s.enter(); err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	defer s.leave()
 	if err := h.beginRestore(op, a); err != nil {
-		return codeOf(err), err
+		return status.CodeOf(err), err
 	}
 	return op.pollRestore(out)
 }
@@ -355,7 +355,7 @@ func (op *Op) give(l *Lease) {
 func (l *Lease) Take() error {
 	s := l.s
 	if err := s.enter(); err != nil {
-		if codeOf(err) == status.Closed {
+		if status.CodeOf(err) == status.Closed {
 			return nil
 		}
 		return err

@@ -7,8 +7,8 @@ import (
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/disk/catalog"
-	"velocpy/gocore/tier/disk/durable"
 
 	"github.com/tidwall/btree"
 )
@@ -91,8 +91,8 @@ func (h *History) Retain(r catalog.Retention) error {
 		return err
 	}
 	defer s.leave()
-	if s.durable != nil {
-		s.durable.dir.Commit(&durable.Change{History: h.h.Name, Retention: &r})
+	if s.disk != nil {
+		s.disk.SetRule(h.h.Name, &r)
 	}
 	h.retain(&r)
 	return nil
@@ -138,16 +138,15 @@ func (x *retention) ofRecord(at int64, r *engine.Record) candidate {
 }
 
 // ofRow returns the standing of a checkpoint that only the catalog has. It reads the meta from the catalog and makes no record.
-func (x *retention) ofRow(k *durableTier, h *engine.History, w written) candidate {
+func (x *retention) ofRow(d *disk.Tier, h *engine.History, w written) candidate {
 	if x.rule.Best.Count == 0 {
 		return candidate{written: w}
 	}
-	id, _ := k.state.History(h.Name)
-	l, meta, ok := k.state.Meta(id, w.key)
+	text, meta, ok := d.Meta(h.Name, w.key)
 	if !ok {
 		return candidate{written: w}
 	}
-	return x.standing(w, l.Text, meta)
+	return x.standing(w, text, meta)
 }
 
 // retained returns the checkpoints of a history that count, in the order of writing, as candidates of a retention.
@@ -158,9 +157,9 @@ func (s *Store) retained(h *History, x *retention) []candidate {
 			all = append(all, x.ofRecord(at, r))
 		}
 	})
-	if s.durable != nil {
-		s.durable.eachNotLoaded(h.h, func(k model.Key, serial uint64) {
-			all = append(all, x.ofRow(s.durable, h.h, written{int64(serial), k}))
+	if s.disk != nil {
+		s.disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) {
+			all = append(all, x.ofRow(s.disk, h.h, written{int64(serial), k}))
 		})
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.at, b.at) })
@@ -169,7 +168,7 @@ func (s *Store) retained(h *History, x *retention) []candidate {
 
 // counts tells whether a checkpoint counts for retention, and its time of writing.
 func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
-	if s.durable == nil {
+	if !s.isDurable() {
 		return r.Written(), r.Captured()
 	}
 	//mutation:undurable-counts-for-retention

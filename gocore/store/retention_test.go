@@ -193,7 +193,7 @@ func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 		x.mustPut(2, random(3000, 2))
 		x.mustPut(3, random(3000, 3))
 		x.write.Release()
-		if err := drive(t, slow, status.Pending, x.fd, new(Outcome)); err != nil && codeOf(err) != status.Dropped {
+		if err := drive(t, slow, status.Pending, x.fd, new(Outcome)); err != nil && status.CodeOf(err) != status.Dropped {
 			t.Fatal(err)
 		}
 		want := []int64{2, 3}[2-last:]
@@ -202,7 +202,7 @@ func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 		eventually(t, "the drops are durable", func() bool {
 			x.s.mu.Lock()
 			defer x.s.mu.Unlock()
-			return len(x.s.durable.keyTombstones) == 0
+			return x.s.disk.Figures().Pending.Tombstones == 0
 		})
 		if got := x.afterCrash().numbers(); !slices.Equal(got, want) {
 			t.Fatalf("after a crash %v are there, not %v", got, want)

@@ -10,19 +10,23 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
-	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
-	"velocpy/gocore/tier/disk/durable"
 )
 
 // failing returns a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
 func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config) {
 	t.Helper()
+	return failingFor(t, 0)
+}
+
+// failingFor is failing with a least pause between two attempts.
+func failingFor(t *testing.T, pause time.Duration) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config) {
+	t.Helper()
 	fails = &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.ENOSPC}
 	fails.Disable()
 	disk = vfs.NewMem(64 << 20)
 	c = stored(1<<20, 4<<20, vfs.NewFaulty(disk, fails))
-	c.StallAfter = 20 * time.Millisecond
+	c.StallAfter, c.RetryAfter = 20*time.Millisecond, pause
 	s, err := Open(c)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +49,7 @@ func (c *client) awaitOwed(n int) {
 	eventually(c.t, "what failed is owed", func() bool {
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
-		return len(c.s.durable.retries.changes) == n
+		return c.s.disk.Figures().Pending.Retries == n
 	})
 }
 
@@ -62,8 +66,8 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 	eventually(t, "the drop is durable", func() bool {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
-		_, there := h.s.durable.state.Serial(0, model.NumberKey(1))
-		return !there && len(h.s.durable.retries.changes) == 0 && len(h.s.durable.keyTombstones) == 0
+		p := h.s.disk.Figures().Pending
+		return p.Retries == 0 && p.Releases == 0 && p.Tombstones == 0
 	})
 	shut(t, h.s)
 	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 0 {
@@ -73,11 +77,8 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 
 // … and at the latest when the store closes.
 func TestDropThatFailedIsTriedWhenTheStoreCloses(t *testing.T) {
-	h, fails, _, c := failing(t)
-	h.s.mu.Lock()
-	h.s.durable.retries.next = 1 << 62 // no other attempt is made
+	h, fails, _, c := failingFor(t, 24*time.Hour) // no other attempt is made
 	fails.Disable()
-	h.s.mu.Unlock()
 	shut(t, h.s)
 	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 0 {
 		t.Fatalf("%v are there", keys)
@@ -120,11 +121,8 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 	eventually(t, "all has failed", func() bool {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
-		n := 0
-		for _, c := range h.s.durable.retries.changes {
-			n += changesOf(c)
-		}
-		return n == 101 && len(h.s.durable.retries.changes) == 2
+		p := h.s.disk.Figures().Pending
+		return p.Failed == 101 && p.Retries == 2
 	})
 	fails.Disable()
 	if err := h.wait(h.mustPut(5, random(4000, 1)).Ticket, status.TierDisk); err != nil {
@@ -133,25 +131,11 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 	eventually(t, "nothing is left", func() bool {
 		h.s.mu.Lock()
 		defer h.s.mu.Unlock()
-		k := h.s.durable
-		return len(k.retries.changes)+len(k.keyTombstones)+len(k.historyTombstones)+len(h.s.watchdog.drops) == 0
+		p := h.s.disk.Figures().Pending
+		return p.Retries+p.Tombstones+p.Releases == 0
 	})
 	shut(t, h.s)
 	if keys := keysAfter(t, c); len(keys) != 1 || keys[0] != 5 {
 		t.Fatalf("%v are there", keys)
-	}
-}
-
-// The longer writes fail, the rarer are the attempts.
-func TestPausesBetweenAttemptsGrow(t *testing.T) {
-	var o retryQueue
-	now := int64(0)
-	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
-		o.add(&durable.Change{Err: unix.EIO}, now)
-		o.add(&durable.Change{Err: unix.EIO}, now) // of the same group
-		if o.next != now+(want*time.Second).Nanoseconds() {
-			t.Fatalf("after %v: %v", want*time.Second, time.Duration(o.next-now))
-		}
-		now = o.next
 	}
 }

@@ -52,7 +52,8 @@ func TestADiskSmallerThanItsBudget(t *testing.T) {
 		eventually(t, "the drop is durable", func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return len(s.durable.retries.changes) == 0 && len(s.watchdog.drops) == 0
+			p := s.disk.Figures().Pending
+			return p.Retries == 0 && p.Releases == 0
 		})
 		if err := kept(k); err != nil {
 			t.Fatalf("checkpoint %d: %v", k, err)

@@ -213,11 +213,11 @@ func (k *card) may(err error, allowed ...status.Code) bool {
 		return true
 	}
 	for _, c := range allowed {
-		if codeOf(err) == c {
+		if status.CodeOf(err) == c {
 			return false
 		}
 	}
-	k.t.Errorf("%v: %v", codeOf(err), err)
+	k.t.Errorf("%v: %v", status.CodeOf(err), err)
 	return false
 }
 
@@ -437,7 +437,7 @@ func (k *card) settleSources(all bool) {
 
 // lost tells whether a version is missing because there was no room for it in the end.
 func (k *card) lost(key int64, err error) bool {
-	if c := codeOf(err); err == nil || c != status.NotFound && c != status.TierFull {
+	if c := status.CodeOf(err); err == nil || c != status.NotFound && c != status.TierFull {
 		return false
 	}
 	k.settleSources(true)

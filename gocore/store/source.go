@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
@@ -108,12 +109,12 @@ func (s *Store) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error)
 
 // spillToDisk writes window by window. It reads a contiguous region in place, and first gathers any other region as a whole beside the cache.
 func (s *Store) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
-	buf, err := memory.Map("spill window", window+diskGrain)
+	buf, err := memory.Map("spill window", window+disk.Grain)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here; no other goroutine uses it
-	w := spillWriter{s: s, src: src, at: at, buf: buf.Bytes(0, window+diskGrain)}
+	w := spillWriter{s: s, src: src, at: at, buf: buf.Bytes(0, window+disk.Grain)}
 	sums := make([]uint64, len(src.Regions))
 	for i := range src.Regions {
 		if sums[i], err = w.region(&src.Regions[i]); err != nil {
@@ -216,7 +217,7 @@ func (w *spillWriter) seek(offset int64) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	w.from = offset / diskGrain * diskGrain
+	w.from = offset / disk.Grain * disk.Grain
 	w.fill = offset - w.from
 	return nil
 }
@@ -226,8 +227,8 @@ func (w *spillWriter) flush() error {
 	if w.fill == 0 {
 		return nil
 	}
-	blocks := (w.fill + diskGrain - 1) / diskGrain * diskGrain
-	if err := w.s.disk.Write(w.at+w.from, w.buf[:blocks]); err != nil {
+	blocks := (w.fill + disk.Grain - 1) / disk.Grain * disk.Grain
+	if err := w.s.disk.Space.Write(w.at+w.from, w.buf[:blocks]); err != nil {
 		return err
 	}
 	w.from += blocks

@@ -48,7 +48,8 @@ type TierStats struct {
 	Stalled   int64   `json:"stalled_ns"` // time for which the disk has not answered; 0: it answers
 	// Streams are the waits of the application's streams, by cause; of device tiers only.
 	Streams StreamWaits `json:"streams_waited_ns"`
-	Commits int64       `json:"commits"` // durable disk tier: groups of changes that shared their syncs
+	Commits int64       `json:"commits"`         // durable disk tier: groups of changes that shared their syncs
+	Pending int         `json:"pending_changes"` // … changes that have not landed: commits, drops and clears
 }
 
 // RestoreStats describes the restores.
@@ -163,11 +164,8 @@ func (s *Store) tierStats(t int) TierStats {
 		st.Resident, st.GivenBack = s.host.Counts()
 	}
 	if !s.eng.IsMemory(t) {
-		st.Direct = s.disk.Direct()
-		st.Stalled = s.stalledFor()
-		if s.durable != nil {
-			st.Commits = s.durable.commits
-		}
+		d := s.disk.Figures()
+		st.Direct, st.Stalled, st.Commits, st.Pending = d.Direct, d.Stalled, d.Commits, d.Pending.Changes()
 	}
 	return st
 }

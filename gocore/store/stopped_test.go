@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/segment"
@@ -57,7 +58,7 @@ func TestFlushOfWhatIsGoneStops(t *testing.T) {
 }
 
 func slotOf(bytes int64) int64 {
-	size, _ := slotRoom(bytes)
+	size, _ := checkpoint.Room(bytes)
 	return size
 }
 

@@ -15,7 +15,7 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/tier/devicememory"
-	"velocpy/gocore/tier/disk/segment"
+	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/copier"
 )
@@ -27,8 +27,7 @@ type Store struct {
 	host  *host.Memory // nil without a host tier
 	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
 	deviceTiers []*devicememory.Memory
-	disk        *segment.Space // nil without a disk tier
-	durable     *durableTier   // nil: the disk tier's files vanish when the store closes
+	disk        *disk.Tier // nil without a disk tier
 	pool        *copier.Pool
 	tiers       []int // for each of the engine's tiers: its number in the C contract
 
@@ -49,24 +48,16 @@ type Store struct {
 	empty     bool     // users has reached zero after the close, and the memory is being unmapped
 	freeErr   error
 	undone    error // the error about drops and rules that did not become durable; Close returns it once
-	room      diskRoom
 	line      timeline
 	counters  Counters
 	causes    Causes // time that captures waited inside their calls, by cause
 	roomless  map[*Op]struct{}
 	deferred  deferredVerification
-	watchdog  diskWatchdog
 	verifier  backgroundVerifier
 
 	unhook  func() // removes the poison callback
 	unwatch func() // ends WatchDevices
 }
-
-// diskGrain is the unit of space on disk. O_DIRECT requires this alignment on every device in use.
-const diskGrain = 4096
-
-// hostGrain aligns regions to cache lines.
-const hostGrain = 64
 
 // Assumed rates until the link has been measured: those of a mid-range NVMe drive.
 const (
@@ -80,7 +71,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{room: diskRoom{segments: map[int64]*segmentUse{}}, set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}, watchdog: newWatchdog()}
+	s := &Store{set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -108,7 +99,9 @@ func (s *Store) start() {
 	s.startSizing()
 	s.askLinks()
 	s.startWatching()
-	s.startWatchdog()
+	if s.disk != nil {
+		s.disk.Start()
+	}
 	s.startVerifier()
 	s.unhook = safego.OnPoison(s.notifyAll)
 }
@@ -131,42 +124,16 @@ func (s *Store) openTiers() error {
 		cfg.Room = s.roomChanged
 		s.tiers = append(s.tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
-			Name: "host", Capacity: *s.set.Host, Grain: hostGrain, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
+			Name: "host", Capacity: *s.set.Host, Grain: checkpoint.CacheLine, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
 		})
 	}
 	if err := s.openDisk(&cfg); err != nil {
 		return err
 	}
 	s.eng = engine.New(cfg)
-	if s.disk != nil && s.durable == nil {
-		s.room.budget = s.disk.Capacity()
-	}
-	if s.durable != nil {
+	if s.disk != nil {
 		s.recover()
 	}
-	return nil
-}
-
-// openDisk opens the disk tier, if the configuration has one.
-func (s *Store) openDisk(cfg *engine.Config) error {
-	switch {
-	case s.set.Durable:
-		if err := s.openDurable(); err != nil {
-			return err
-		}
-		cfg.Keep, cfg.Find = s.keepsRoom, s.loadRow
-	case s.set.Disk == nil:
-		return nil
-	default:
-		capacity := *s.set.Disk / diskGrain * diskGrain
-		d, err := segment.Open(segment.Options{FS: s.set.FS, Dir: s.set.Path, Capacity: capacity, Direct: s.set.Direct})
-		if err != nil {
-			return s.diskError(err)
-		}
-		s.disk = d
-	}
-	s.tiers = append(s.tiers, status.TierDisk)
-	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Capacity(), Grain: diskGrain, Remote: true})
 	return nil
 }
 
@@ -344,10 +311,10 @@ func (h *History) Len() (int64, error) {
 
 // len returns how many checkpoints of a history can be restored. The lock is held.
 func (s *Store) len(h *engine.History) int {
-	if s.durable == nil {
+	if s.disk == nil {
 		return h.Len()
 	}
-	return h.Len() + s.durable.notLoaded[h.Name]
+	return h.Len() + s.disk.NotLoaded(h.Name)
 }
 
 // Keys returns the keys in the order of their latest write. The lock is not held during the sort.
@@ -370,8 +337,8 @@ func (h *History) written() ([]written, error) {
 			all = append(all, written{r.Written(), r.Key})
 		}
 	})
-	if h.s.durable != nil {
-		h.s.durable.eachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
+	if h.s.disk != nil {
+		h.s.disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
 	}
 	return all, nil
 }
@@ -396,7 +363,7 @@ func (h *History) Clear() error {
 		return err
 	}
 	defer h.s.leave()
-	h.s.clear(h.h, func() { h.s.eng.Clear(h.s.now(), h.h) })
+	h.clear()
 	return nil
 }
 
@@ -460,6 +427,38 @@ func (s *Store) Layout(id uint64) (string, error) {
 		return l.Text, l.Undescribed()
 	}
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
+}
+
+// clear removes every checkpoint of the history, and those that only the catalog has. The lock is held.
+func (h *History) clear() {
+	s := h.s
+	inEngine := func() { s.eng.Clear(s.now(), h.h) }
+	if s.disk == nil {
+		inEngine()
+		return
+	}
+	s.disk.Clear(h.h, inEngine)
+	if s.disk.Durable() && h.retention != nil {
+		h.retention.clear() // also of checkpoints that only the catalog had
+	}
+}
+
+// recordRemoved tells the rule of a history, and the catalog, that a checkpoint is gone. by is the version that replaces it, or nil.
+func (s *Store) recordRemoved(r, by *engine.Record) {
+	r.Version.Gone.Store(true)
+	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
+		h.retention.remove(r.Key)
+	}
+	if s.disk != nil {
+		s.disk.Removed(r, by)
+	}
+}
+
+// retryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
+func (s *Store) retryForCaller() {
+	if s.disk != nil {
+		s.disk.RetryForCaller()
+	}
 }
 
 func (s *Store) forgetRecord(r *engine.Record) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"io"
 
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
@@ -10,7 +9,6 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/tier/disk/segment"
 	"velocpy/gocore/transfer/borrow"
 )
 
@@ -73,12 +71,12 @@ func (w *worker) fetch(x *engine.Transfer, b *checkpoint.Version) (*memory.Mappi
 
 // filesHold returns an error if the disk lacks spans of a checkpoint. A catalog may list more than the files hold.
 func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
-	if s.durable == nil || s.tiers[x.From] != status.TierDisk {
+	if !s.isDurable() || s.tiers[x.From] != status.TierDisk {
 		return nil
 	}
 	for _, span := range spans {
-		if err := s.disk.Holds(x.FromOff+span.Offset, span.Bytes); err != nil {
-			return s.readError(err)
+		if err := s.disk.Space.Holds(x.FromOff+span.Offset, span.Bytes); err != nil {
+			return s.disk.ReadError(err)
 		}
 	}
 	return nil
@@ -110,27 +108,14 @@ func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *checkpoint.Ver
 	case s.tiers[x.From] == status.TierHost:
 		copy(p, s.host.Bytes(from, span.Bytes))
 	default:
-		err := s.disk.ReadPieces(from, p, func(at, n int64) { to.Received(span.Offset+at, n) })
+		err := s.disk.Space.ReadPieces(from, p, func(at, n int64) { to.Received(span.Offset+at, n) })
 		if proved := s.set.verify != verifyOff && to.Version.Sums != nil; err == nil && !proved {
-			err = s.disk.Proves(from, span.Bytes)
+			err = s.disk.Space.Proves(from, span.Bytes)
 		}
 		if err != nil {
-			return s.readError(err)
+			return s.disk.ReadError(err)
 		}
 	}
 	to.Received(span.Offset, span.Bytes)
 	return nil
-}
-
-// readError is the error of a read from the disk tier.
-func (s *Store) readError(err error) error {
-	switch {
-	case errors.Is(err, segment.ErrUnwritten), errors.Is(err, io.ErrUnexpectedEOF):
-		return status.Wrap(status.Corrupt, err, "its bytes are missing in %q: the data file is not there, or ends before them", s.set.Path).AtTier(status.TierDisk)
-	case errors.Is(err, segment.ErrForeign):
-		return status.Wrap(status.Corrupt, err, "its bytes are missing in %q: a data file that belongs elsewhere has the place of its own", s.set.Path).AtTier(status.TierDisk)
-	case errors.Is(err, segment.ErrHead):
-		return status.Wrap(status.Corrupt, err, "no checksum was compared, and nothing else says that its bytes in %q are this store's; `velocpy check` tells more", s.set.Path).AtTier(status.TierDisk)
-	}
-	return s.diskError(err)
 }

@@ -56,7 +56,7 @@ func corrupt(t *testing.T, err error) int {
 	if err == nil {
 		return 0
 	}
-	if codeOf(err) != status.Corrupt {
+	if status.CodeOf(err) != status.Corrupt {
 		t.Fatal(err)
 	}
 	return 1

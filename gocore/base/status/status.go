@@ -159,3 +159,12 @@ func Errno(err error) int {
 	}
 	return 0
 }
+
+// CodeOf returns the code of an error of the core; Internal if the error carries none.
+func CodeOf(err error) Code {
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Code
+	}
+	return Internal
+}

@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"fmt"
@@ -16,8 +16,9 @@ import (
 // The rest of its space is retired and returned to the file system. Only then the store gives out as much space elsewhere, so that the data files
 // never exceed the budget. When the segment has no live checkpoint left, its file is removed, and the segment may begin another file.
 
-// diskRoom tracks how much of the disk tier is available for checkpoints. The store's lock guards it, except for turn.
-type diskRoom struct {
+// room tracks how much of the disk tier is available for checkpoints. The store's lock guards it, except for turn.
+type room struct {
+	tier     *Tier
 	budget   int64 // bytes for checkpoints
 	segments map[int64]*segmentUse
 	turn     sync.Mutex // held by the goroutine that shrinks files; locked before the store's lock
@@ -39,84 +40,83 @@ type segmentUse struct {
 const clusters = 1 << 20
 
 // retireSuspects retires the space of segments of which a sync has failed. Waiters for space wait until trim has provided some elsewhere.
-func (s *Store) retireSuspects(segments []int64) {
-	k := s.durable
+func (r *room) retireSuspects(segments []int64) {
 	for _, number := range segments {
-		if u := s.room.segments[number]; u != nil && u.suspect {
+		if u := r.segments[number]; u != nil && u.suspect {
 			continue
 		}
-		s.room.segments[number] = &segmentUse{suspect: true, trimmed: -1}
-		from, end := s.disk.Range(number)
-		s.retireRange(from, end)
-		k.relocating++
-		s.eng.ExpectReleases(0, 1)
+		r.segments[number] = &segmentUse{suspect: true, trimmed: -1}
+		from, end := r.tier.Space.Range(number)
+		r.retireRange(from, end)
+		r.tier.versions.relocating++
+		r.tier.engine().ExpectReleases(0, 1)
 		logring.Add(logring.Error, fmt.Sprintf("%s: a sync of %s has failed: nothing more is written there, and what it was to bring down is written elsewhere",
-			s.set.Path, segment.FileName(uint64(number)+1)))
+			r.tier.o.Path, segment.FileName(uint64(number)+1)))
 	}
 }
 
 // fit reduces the available space to the budget. The space may reach beyond it, because checkpoints lie there. Free ranges behind some offset are
 // retired. Existing checkpoints are never removed for it.
-func (s *Store) fit(budget int64) {
-	s.room.budget = max(s.eng.Occupied(func(int64, int64) {}), budget)
-	s.retireBeyond(s.room.budget, false)
+func (r *room) fit(budget int64) {
+	r.budget = max(r.tier.engine().Occupied(func(int64, int64) {}), budget)
+	r.retireBeyond(r.budget, false)
 }
 
-// setDisk changes the budget of the disk tier, and lets the files return free ranges beyond it. Files of a durable store are shrunk when the catalog
+// setBudget changes the budget of the disk tier, and lets the files return free ranges beyond it. Files of a durable store are shrunk when the catalog
 // reports that no sync runs. The lock is held.
-func (s *Store) setDisk(budget int64) {
-	s.room.budget = budget
-	if s.durable == nil {
-		s.eng.Allot(budget)
+func (r *room) setBudget(budget int64) {
+	r.budget = budget
+	if r.tier.versions == nil {
+		r.tier.engine().Allot(budget)
 	}
-	s.retireBeyond(budget, true)
-	s.room.jobs++
-	if s.durable != nil {
-		s.durable.dir.Nudge()
+	r.retireBeyond(budget, true)
+	r.jobs++
+	if r.tier.versions != nil {
+		r.tier.versions.dir.Nudge()
 		return
 	}
-	s.users++
+	r.tier.cache.Hold()
 	safego.Go("smaller data files", func() {
-		s.trimFiles()
-		s.mu.Lock()
-		s.room.jobs--
-		s.users--
-		s.leave()
-		s.notifyResizes()
+		r.trimFiles()
+		r.tier.cache.Lock()
+		r.jobs--
+		r.tier.cache.Release()
+		r.tier.cache.Leave()
+		r.tier.cache.Resized()
 	})
 }
 
 // retireBeyond retires the free ranges behind some offset, so that beside the occupied ranges at most so many bytes are available.
-func (s *Store) retireBeyond(bytes int64, shrunk bool) {
-	t := len(s.tiers) - 1
-	at, some := s.cut(bytes)
+func (r *room) retireBeyond(bytes int64, shrunk bool) {
+	t := r.tier.index
+	at, some := r.cut(bytes)
 	if !some {
 		return
 	}
-	for number := at / s.disk.SegmentBytes(); ; number++ {
-		from, end := s.disk.Range(number)
-		if from >= s.eng.Capacity(t) {
+	for number := at / r.tier.Space.SegmentBytes(); ; number++ {
+		from, end := r.tier.Space.Range(number)
+		if from >= r.tier.engine().Capacity(t) {
 			return
 		}
-		u := s.room.segments[number]
+		u := r.segments[number]
 		if u == nil {
 			u = &segmentUse{limit: end - from, trimmed: -1}
-			s.room.segments[number] = u
+			r.segments[number] = u
 		}
 		if limit := max(0, at-from); !u.suspect && limit < u.limit {
 			u.limit, u.shrunk = limit, u.shrunk || shrunk
-			s.disk.Limit(number, limit)
-			s.retireRange(from+limit, end)
+			r.tier.Space.Limit(number, limit)
+			r.retireRange(from+limit, end)
 		}
 	}
 }
 
 // cut returns the offset at which retiring begins: before it, free and occupied bytes, together with those occupied behind it, add up to bytes. some
 // is false when the tier has no more bytes than that. When more are occupied, the offset is 0, and all space that becomes free is retired.
-func (s *Store) cut(bytes int64) (at int64, some bool) {
+func (r *room) cut(bytes int64) (at int64, some bool) {
 	var runs []model.Span
-	used := s.eng.Occupied(func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
-	at = s.eng.Capacity(len(s.tiers) - 1)
+	used := r.tier.engine().Occupied(func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
+	at = r.tier.engine().Capacity(r.tier.index)
 	excess := at - bytes
 	switch {
 	case excess <= 0:
@@ -137,48 +137,48 @@ func (s *Store) cut(bytes int64) (at int64, some bool) {
 }
 
 // retireRange retires a range up to the end of a segment. Space that the tier gains later lies behind that end.
-func (s *Store) retireRange(from, end int64) {
-	s.eng.Retire(from, end)
-	if t := len(s.tiers) - 1; end > s.eng.Capacity(t) {
-		s.disk.Grow(end)
-		s.eng.Grow(s.now(), t, end)
+func (r *room) retireRange(from, end int64) {
+	r.tier.engine().Retire(from, end)
+	if t := r.tier.index; end > r.tier.engine().Capacity(t) {
+		r.tier.Space.Grow(end)
+		r.tier.engine().Grow(r.tier.o.Now(), t, end)
 	}
 }
 
 // trim returns idle space of suspect segments to the file system, and makes as much available elsewhere. It is called while no sync runs, without the
 // lock.
-func (s *Store) trim() {
-	s.mu.Lock()
-	jobs := s.room.jobs
-	sound := len(s.room.segments) == 0 && s.durable.relocating == 0 && jobs == 0
-	s.mu.Unlock()
+func (r *room) trim() {
+	r.tier.cache.Lock()
+	jobs := r.jobs
+	sound := len(r.segments) == 0 && r.tier.versions.relocating == 0 && jobs == 0
+	r.tier.cache.Unlock()
 	if sound {
 		return
 	}
-	s.trimFiles()
-	s.mu.Lock()
-	for ; s.durable.relocating > 0; s.durable.relocating-- {
-		s.eng.ExpectReleases(s.now(), -1)
+	r.trimFiles()
+	r.tier.cache.Lock()
+	for ; r.tier.versions.relocating > 0; r.tier.versions.relocating-- {
+		r.tier.engine().ExpectReleases(r.tier.o.Now(), -1)
 	}
-	s.room.jobs -= jobs
-	s.leave()
+	r.jobs -= jobs
+	r.tier.cache.Leave()
 	if jobs > 0 {
-		s.notifyResizes()
+		r.tier.cache.Resized()
 	}
 }
 
 // trimFiles shrinks the files of segments, and then makes space available up to the budget.
-func (s *Store) trimFiles() {
-	s.room.turn.Lock()
-	defer s.room.turn.Unlock()
-	for _, r := range s.trimmings() {
-		err := s.trimFile(&r)
-		s.trimmed(&r, err)
+func (r *room) trimFiles() {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	for _, m := range r.trimmings() {
+		err := r.trimFile(&m)
+		r.trimmed(&m, err)
 	}
-	s.mu.Lock()
-	defer s.leave()
-	s.room.trimming = false
-	s.refit()
+	r.tier.cache.Lock()
+	defer r.tier.cache.Leave()
+	r.trimming = false
+	r.refit()
 }
 
 // trimming is idle space that a segment's file can return.
@@ -193,63 +193,63 @@ type trimming struct {
 }
 
 // trimmings returns the segments whose files can be shrunk.
-func (s *Store) trimmings() (all []trimming) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.room.trimming = true
-	for number, u := range s.room.segments {
+func (r *room) trimmings() (all []trimming) {
+	r.tier.cache.Lock()
+	defer r.tier.cache.Unlock()
+	r.trimming = true
+	for number, u := range r.segments {
 		if !u.suspect && !u.shrunk {
 			continue
 		}
-		from, end := s.disk.Range(number)
-		r := trimming{number: number, use: u}
-		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, model.Span{Offset: from, Bytes: end - from}) })
-		r.counts = end - from - r.bytes
-		if r.whole = s.durable != nil && r.counts == 0; r.whole || r.bytes != u.trimmed {
-			all = append(all, r)
+		from, end := r.tier.Space.Range(number)
+		m := trimming{number: number, use: u}
+		m.bytes = r.tier.engine().Idle(from, end, func(from, end int64) { m.idle = append(m.idle, model.Span{Offset: from, Bytes: end - from}) })
+		m.counts = end - from - m.bytes
+		if m.whole = r.tier.versions != nil && m.counts == 0; m.whole || m.bytes != u.trimmed {
+			all = append(all, m)
 		}
 	}
 	return all
 }
 
 // trimFile shrinks or discards the file of a segment.
-func (s *Store) trimFile(r *trimming) error {
-	if r.whole {
-		err := s.durable.dir.Discard(r.number)
+func (r *room) trimFile(m *trimming) error {
+	if m.whole {
+		err := r.tier.versions.dir.Discard(m.number)
 		if err != nil {
-			r.held = r.bytes
+			m.held = m.bytes
 		}
 		return err
 	}
-	r.held = r.counts + r.bytes
-	for _, x := range r.idle {
-		if err := s.disk.Punch(x.Offset, x.Bytes); err != nil {
+	m.held = m.counts + m.bytes
+	for _, x := range m.idle {
+		if err := r.tier.Space.Punch(x.Offset, x.Bytes); err != nil {
 			return err
 		}
 	}
-	if s.durable == nil {
+	if r.tier.versions == nil {
 		return nil // the file has no name, and its size on disk cannot be queried
 	}
-	held, err := s.disk.Held(r.number)
+	held, err := r.tier.Space.Held(m.number)
 	if err == nil {
-		r.held = min(held, r.held)
+		m.held = min(held, m.held)
 	}
 	return err
 }
 
 // trimmed records the result of a trimming. One that failed is tried again after the next changes have landed.
-func (s *Store) trimmed(r *trimming, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := r.use
-	u.trimmed, u.relief = r.bytes, r.bytes-max(0, r.held-r.counts-clusters)
+func (r *room) trimmed(m *trimming, err error) {
+	r.tier.cache.Lock()
+	defer r.tier.cache.Unlock()
+	u := m.use
+	u.trimmed, u.relief = m.bytes, m.bytes-max(0, m.held-m.counts-clusters)
 	switch {
-	case err == nil && r.whole:
+	case err == nil && m.whole:
 		*u = segmentUse{}
 	case err == nil:
 	case !u.told:
 		u.told = true
-		logring.Add(logring.Warning, fmt.Sprintf("%s: %s could not be made smaller: %v", s.set.Path, segment.FileName(uint64(r.number)+1), err))
+		logring.Add(logring.Warning, fmt.Sprintf("%s: %s could not be made smaller: %v", r.tier.o.Path, segment.FileName(uint64(m.number)+1), err))
 		fallthrough
 	default:
 		u.trimmed = -1
@@ -258,46 +258,46 @@ func (s *Store) trimmed(r *trimming, err error) {
 
 // refit makes space available up to the budget, minus idle bytes that suspect segments still hold on disk. It first widens segments that are partly
 // retired, and then grows the tier at its end. The lock is held.
-func (s *Store) refit() {
-	if s.room.trimming {
+func (r *room) refit() {
+	if r.trimming {
 		return // the running trimFiles calls refit at its end
 	}
-	t := len(s.tiers) - 1
-	missing := s.room.budget - s.eng.InUse()
-	for number, u := range s.room.segments {
+	t := r.tier.index
+	missing := r.budget - r.tier.engine().InUse()
+	for number, u := range r.segments {
 		if u.suspect {
-			from, end := s.disk.Range(number)
-			missing -= s.eng.Idle(from, end, func(int64, int64) {}) - u.relief
+			from, end := r.tier.Space.Range(number)
+			missing -= r.tier.engine().Idle(from, end, func(int64, int64) {}) - u.relief
 		}
 	}
 	if missing <= 0 {
 		return
 	}
-	for _, number := range slices.Sorted(maps.Keys(s.room.segments)) {
-		if !s.room.segments[number].suspect {
-			missing -= s.widen(number, missing)
+	for _, number := range slices.Sorted(maps.Keys(r.segments)) {
+		if !r.segments[number].suspect {
+			missing -= r.widen(number, missing)
 		}
 	}
 	if missing > 0 {
-		capacity := s.eng.Capacity(t) + missing
-		s.disk.Grow(capacity)
-		s.eng.Grow(s.now(), t, capacity)
+		capacity := r.tier.engine().Capacity(t) + missing
+		r.tier.Space.Grow(capacity)
+		r.tier.engine().Grow(r.tier.o.Now(), t, capacity)
 	}
 }
 
 // widen raises the limit of a segment until so many bytes became free or it has no more. It returns how many became free.
-func (s *Store) widen(number, bytes int64) (more int64) {
-	u := s.room.segments[number]
-	from, end := s.disk.Range(number)
+func (r *room) widen(number, bytes int64) (more int64) {
+	u := r.segments[number]
+	from, end := r.tier.Space.Range(number)
 	for more < bytes && u.limit < end-from {
 		next := min(u.limit+bytes-more, end-from)
-		s.disk.Limit(number, next)
+		r.tier.Space.Limit(number, next)
 		at := u.limit
 		u.limit = next
-		more += s.eng.Reinstate(s.now(), from+at, from+next)
+		more += r.tier.engine().Reinstate(r.tier.o.Now(), from+at, from+next)
 	}
 	if u.limit == end-from {
-		delete(s.room.segments, number)
+		delete(r.segments, number)
 	}
 	return more
 }

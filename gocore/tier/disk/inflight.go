@@ -1,4 +1,4 @@
-package store
+package disk
 
 import (
 	"slices"
@@ -37,19 +37,19 @@ func (u inFlightCommits) latest() uint64 {
 }
 
 // removeInFlight removes a version that has landed or failed.
-func (k *durableTier) removeInFlight(at place, landed *inFlightCommit) {
-	left := slices.DeleteFunc(k.inFlight[at], func(f *inFlightCommit) bool { return f == landed })
-	if k.inFlight[at] = left; len(left) == 0 {
-		delete(k.inFlight, at)
+func (v *versions) removeInFlight(at place, landed *inFlightCommit) {
+	left := slices.DeleteFunc(v.inFlight[at], func(f *inFlightCommit) bool { return f == landed })
+	if v.inFlight[at] = left; len(left) == 0 {
+		delete(v.inFlight, at)
 	}
 }
 
-// show makes an in-flight version visible, after the in-flight versions before it: they reach the catalog in this order, and replace each other.
-func (s *Store) show(r *engine.Record) {
-	for _, f := range s.durable.inFlight[placeOf(r)] {
+// Show makes an in-flight version visible, after the in-flight versions before it: they reach the catalog in this order, and replace each other.
+func (d *Tier) Show(r *engine.Record) {
+	for _, f := range d.versions.inFlight[placeOf(r)] {
 		//mutation:version-overtakes-earlier
 		if f.x.Kind == engine.Spill {
-			s.eng.Show(s.now(), f.x.Capture)
+			d.engine().Show(d.o.Now(), f.x.Capture)
 		}
 		if f.x.Rec == r {
 			return

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/disk"
+	"velocpy/gocore/tier/disk/catalog"
+)
+
+// diskCache gives the disk tier access to the store.
+type diskCache struct{ s *Store }
+
+var _ disk.Cache = diskCache{}
+
+func (c diskCache) Lock()                  { c.s.mu.Lock() }
+func (c diskCache) Unlock()                { c.s.mu.Unlock() }
+func (c diskCache) Leave()                 { c.s.leave() }
+func (c diskCache) Closing() bool          { return c.s.closing }
+func (c diskCache) Hold()                  { c.s.users++ }
+func (c diskCache) Release()               { c.s.users-- }
+func (c diskCache) Engine() *engine.Engine { return c.s.eng }
+func (c diskCache) Resized()               { c.s.notifyResizes() }
+
+func (c diskCache) Landed(r *engine.Record) { c.s.countForRetention(r) }
+
+func (c diskCache) Rule(history string) *catalog.Retention { return c.s.histories[history].rule() }
+
+func (c diskCache) Refuse(x *engine.Capture, why error) {
+	if x.Notify != nil {
+		x.Notify.(*Op).giveUpOnDisk(why)
+	}
+}
+
+func (c diskCache) RefuseAll(why error) {
+	for op := range c.s.ops {
+		if op.kind == captureOp && op.capture.Spill && !c.s.eng.IsMemory(op.capture.Tier) {
+			op.giveUpOnDisk(why)
+		}
+	}
+}
+
+// Defaults of Config.StallAfter and Config.GiveUpAfter.
+const (
+	stallAfter  = 2 * time.Second
+	giveUpAfter = 20 * time.Second
+)
+
+// openDisk opens the disk tier, if the configuration has one.
+func (s *Store) openDisk(cfg *engine.Config) (err error) {
+	if s.set.Disk == nil && !s.set.Durable {
+		return nil
+	}
+	o := disk.Options{
+		FS: s.set.FS, Path: s.set.Path, Direct: s.set.Direct, Durable: s.set.Durable, ReadOnly: s.set.ReadOnly, SegmentBytes: s.set.SegmentBytes,
+		CatalogSlack: s.set.CatalogSlack, LazyRows: s.set.LazyRows, StallAfter: s.set.StallAfter, GiveUpAfter: func() time.Duration { return s.set.GiveUpAfter }, RetryAfter: s.set.RetryAfter,
+		Verified: s.set.verify != verifyOff, Top: len(s.deviceTiers), Now: s.now, Layouts: &s.layouts, Cache: diskCache{s}, Guard: &s.mu,
+	}
+	if s.set.Disk != nil {
+		o.Capacity = *s.set.Disk / disk.Grain * disk.Grain
+	}
+	if s.disk, err = disk.Open(len(s.tiers), o); err != nil {
+		return err
+	}
+	if s.disk.Durable() {
+		cfg.Keep, cfg.Find = s.disk.Keeps, s.disk.Find
+	}
+	s.tiers = append(s.tiers, status.TierDisk)
+	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Space.Capacity(), Grain: disk.Grain, Remote: true})
+	return nil
+}
+
+// recover restores the state of a new engine from the catalog, and applies the rules of retention.
+func (s *Store) recover() {
+	s.mu.Lock() // retain may drop a checkpoint, which commits a change to the catalog
+	defer s.mu.Unlock()
+	rules := s.disk.Recover()
+	for _, history := range slices.Sorted(maps.Keys(rules)) {
+		s.named(history).retain(rules[history])
+	}
+}
+
+// diskError explains an error of the disk tier; nil stays nil.
+func (s *Store) diskError(err error) error {
+	if s.disk == nil {
+		return err
+	}
+	return s.disk.Error(err)
+}
