@@ -20,7 +20,7 @@ func manyRegions(n, size int) (a CheckpointArgs) {
 	return a
 }
 
-func capture(b *testing.B, h *History, a *CheckpointArgs, k int64) {
+func capturing(b *testing.B, h *History, a *CheckpointArgs, k int64) {
 	a.Key.Number = k
 	var out Outcome
 	op, code, err := h.Checkpoint(a, &out)
@@ -43,7 +43,7 @@ func BenchmarkCaptureTenRegionsOf1KiB(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(10 << 10)
 			for i := 0; b.Loop(); i++ {
-				capture(b, h.h, &a, int64(i%1000))
+				capturing(b, h.h, &a, int64(i%1000))
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func BenchmarkLease(b *testing.B) {
 	h := newClient(b, s, "h")
 	a := manyRegions(10, 1024)
 	for k := range int64(1000) {
-		capture(b, h.h, &a, k)
+		capturing(b, h.h, &a, k)
 		release(b, h.mustLease(k, RestoreArgs{}))
 	}
 	b.ReportAllocs()
@@ -78,11 +78,11 @@ func BenchmarkCapture(b *testing.B) {
 				h := newClient(b, s, "h")
 				a := manyRegions(1, size)
 				for k := range int64(4) { // so that all slots have been prefaulted
-					capture(b, h.h, &a, k%2)
+					capturing(b, h.h, &a, k%2)
 				}
 				b.SetBytes(int64(size))
 				for i := 0; b.Loop(); i++ {
-					capture(b, h.h, &a, int64(i%2))
+					capturing(b, h.h, &a, int64(i%2))
 				}
 			})
 			b.Run(fmt.Sprintf("%dMiB/copier/checksum %v", size>>20, sum), func(b *testing.B) {

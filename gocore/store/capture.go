@@ -29,32 +29,93 @@ type CheckpointArgs struct {
 	FD          int32
 }
 
-// wholePages is the smallest slot that occupies whole pages.
-const wholePages = 64 << 10
-
 // mostBytes bounds a slot, so that sums of sizes cannot overflow.
 const mostBytes = 1 << 60
 
+// capture is the operation of a checkpoint.
+type capture struct {
+	copying
+	capture *engine.Capture
+	asked   int64          // time of the call, ns
+	source  *borrow.Source // the caller's memory that a transfer reads, when the operation itself copies nothing
+
+	blocker      engine.Blocker         // cause of the present wait for room …
+	blockedSince int64                  // … and since when; the time before that is in blocked
+	blocked      [engine.Blockers]int64 // ns of waited, by cause
+}
+
+func newCapture(s *Store, fd int32) *capture {
+	op := &capture{copying: copying{watching: watching{Op: begun(s, fd)}}}
+	op.does = op
+	return op
+}
+
+// undo is part of operation.
+func (op *capture) undo() (taken *Outcome) {
+	if op.cancelCapture() {
+		taken = new(Outcome)
+		_, _ = op.endCapture(taken, nil) // err is nil: the code is OK
+	}
+	return taken
+}
+
+// release is part of operation.
+func (op *capture) release() {
+	op.freeJob()
+	op.dropEvent()
+}
+
+// disown is part of operation.
+func (op *capture) disown() {
+	if op.source != nil {
+		op.source.Abandon()
+	}
+	op.halt()
+}
+
+// account is part of operation.
+func (op *capture) account(c *Counters) {
+	op.woke(op.s.now())
+	c.CaptureWait += op.waited
+	c.CaptureCopy += op.copied
+	op.s.causes.add(op.blocked)
+}
+
+// waits records that the caller is about to wait for room, and for which cause.
+func (op *capture) waits(now int64) (status.Code, error) {
+	if op.since == 0 {
+		op.blocker, op.blockedSince = op.s.eng.Blocker(op.capture), now
+		op.s.roomless[op] = struct{}{}
+	}
+	return op.Op.waits(now)
+}
+
+// woke records that the wait is over.
+func (op *capture) woke(now int64) {
+	op.endBlocked(now)
+	op.Op.woke(now, op.capture.Rec)
+}
+
 // Checkpoint begins a checkpoint. A small one that finds room ends within the call.
 func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	op := &Op{s: h.s, kind: captureOp, notifier: notifier{fd: a.FD}}
+	op := newCapture(h.s, a.FD)
 	returned := false
 	defer op.disownUnless(&returned)
 	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
 		if err := h.s.growFor(a); err != nil {
-			return op, status.CodeOf(err), err
+			return &op.Op, status.CodeOf(err), err
 		}
 	}
 	code, err := h.openCapture(op, a, out)
 	if code == status.Again {
-		code, err = op.stepCapture(out)
+		code, err = op.copyIn(out)
 	}
 	returned = true
-	return op, code, err
+	return &op.Op, code, err
 }
 
 // openCapture begins a capture. It returns Again when the copy can begin.
-func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.Code, error) {
+func (h *History) openCapture(op *capture, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := h.s
 	if err := s.enterToWrite(); err != nil {
 		return status.CodeOf(err), err
@@ -66,7 +127,7 @@ func (h *History) openCapture(op *Op, a *CheckpointArgs, out *Outcome) (status.C
 	return op.pollCapture(out)
 }
 
-func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
+func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
 	s := h.s
 	if a.Slot < 0 || a.Slot > mostBytes {
 		return status.New(status.Invalid, "a slot of %s", quantity.Exact(a.Slot))
@@ -125,7 +186,7 @@ func (h *History) beginCapture(op *Op, a *CheckpointArgs) error {
 		op.regions = model.CloneRegions(a.Regions)
 	}
 	if !a.SourceStays || !c.Spill { // otherwise the caller does not wait for the transfer
-		c.Notify = op
+		c.Notify = &op.Op
 	}
 	op.live()
 	return nil
@@ -144,8 +205,17 @@ func checkMemory(regions []model.Region) error {
 	return nil
 }
 
-// stepCapture copies the bytes once there is room.
-func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
+// step is part of operation. A source whose capture has failed is not read any more.
+func (op *capture) step(out *Outcome) (status.Code, error) {
+	code, err := op.copyIn(out)
+	if err != nil && op.source != nil {
+		op.source.Abandon()
+	}
+	return code, err
+}
+
+// copyIn copies the bytes once there is room.
+func (op *capture) copyIn(out *Outcome) (status.Code, error) {
 	if op.device != nil {
 		return op.stepDeviceCapture(out)
 	}
@@ -164,7 +234,7 @@ func (op *Op) stepCapture(out *Outcome) (status.Code, error) {
 	return op.endCopyIn(out)
 }
 
-func (op *Op) lockedPoll(out *Outcome) (status.Code, error) {
+func (op *capture) lockedPoll(out *Outcome) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	return op.pollCapture(out)
@@ -172,7 +242,7 @@ func (op *Op) lockedPoll(out *Outcome) (status.Code, error) {
 
 // pollCapture ends the operation if it succeeded or failed without a copy by this operation. It returns Again when a copy can begin, and Pending
 // while the capture waits for room. The lock is held.
-func (op *Op) pollCapture(out *Outcome) (status.Code, error) {
+func (op *capture) pollCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
 	now := s.now()
 	switch {
@@ -200,7 +270,7 @@ func (op *Op) pollCapture(out *Outcome) (status.Code, error) {
 }
 
 // endCopyIn tells the engine that the bytes are in the slot.
-func (op *Op) endCopyIn(out *Outcome) (status.Code, error) {
+func (op *capture) endCopyIn(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
 	s.mu.Lock()
 	defer s.leave()
@@ -227,7 +297,7 @@ func sampled(id uint64) bool {
 }
 
 // endCapture ends the operation. The lock is held.
-func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
+func (op *capture) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
 	if !op.s.isDurable() {
@@ -247,7 +317,7 @@ func (op *Op) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 
 // cancelCapture undoes a capture. It returns true when it cannot, because the bytes were taken and are being made durable. A transfer that already
 // reads the source ends by itself after the source was abandoned. The lock is held.
-func (op *Op) cancelCapture() (taken bool) {
+func (op *capture) cancelCapture() (taken bool) {
 	s, c := op.s, op.capture
 	switch {
 	case c.Phase == engine.Ended:
@@ -280,7 +350,7 @@ func (s *Store) gather(slot []byte, regions []model.Region) *copier.Job {
 
 // giveUpOnDisk ends a capture whose bytes cannot be written to the disk. A capture whose bytes are written and being made durable succeeds: its
 // ticket tells when they are durable.
-func (op *Op) giveUpOnDisk(why error) {
+func (op *capture) giveUpOnDisk(why error) {
 	if op.over || op.failed != nil {
 		return
 	}
@@ -289,4 +359,16 @@ func (op *Op) giveUpOnDisk(why error) {
 		op.source.Refuse()
 	}
 	op.notifier.notify()
+}
+
+func (op *capture) noteBlocked(now int64, by engine.Blocker) {
+	op.blocked[op.blocker] += now - op.blockedSince
+	op.blocker, op.blockedSince = by, now
+}
+
+func (op *capture) endBlocked(now int64) {
+	if _, waits := op.s.roomless[op]; waits {
+		op.noteBlocked(now, op.blocker)
+		delete(op.s.roomless, op)
+	}
 }

@@ -45,15 +45,6 @@ func (c *Causes) join(more Causes) {
 	c.Other += more.Other
 }
 
-// beginBlocked records the cause for which a capture is about to wait for room. The lock is held, here and below.
-func (op *Op) beginBlocked(now int64) {
-	if op.kind != captureOp {
-		return
-	}
-	op.blocker, op.blockedSince = op.s.eng.Blocker(op.capture), now
-	op.s.roomless[op] = struct{}{}
-}
-
 // lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
 func (s *Store) lookAtBlocked() {
 	if len(s.roomless) == 0 {
@@ -64,18 +55,6 @@ func (s *Store) lookAtBlocked() {
 		if op.capture.Phase == engine.Waiting {
 			op.noteBlocked(now, s.eng.Blocker(op.capture))
 		}
-	}
-}
-
-func (op *Op) noteBlocked(now int64, by engine.Blocker) {
-	op.blocked[op.blocker] += now - op.blockedSince
-	op.blocker, op.blockedSince = by, now
-}
-
-func (op *Op) endBlocked(now int64) {
-	if _, waits := op.s.roomless[op]; waits {
-		op.noteBlocked(now, op.blocker)
-		delete(op.s.roomless, op)
 	}
 }
 

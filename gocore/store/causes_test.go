@@ -175,7 +175,7 @@ func TestCausesInTheCall(t *testing.T) {
 		eventually(t, "the capture waits for its cause", func() bool {
 			c.s.mu.Lock()
 			defer c.s.mu.Unlock()
-			return op.blocker == by
+			return op.does.(*capture).blocker == by
 		})
 		watch.sleep()
 		end()

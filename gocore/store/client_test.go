@@ -183,7 +183,7 @@ func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error
 		}
 		if time.Now().After(end) {
 			st, _ := op.s.Stats()
-			t.Fatalf("an operation hangs: %+v\n%+v\n%+v %+v %+v", op, st, op.capture, op.restore, op.wait)
+			t.Fatalf("an operation hangs: %+v\n%+v\n%+v", op, st, op.does)
 		}
 	}
 	return err

@@ -11,38 +11,6 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// Close refuses further work at once. It returns an operation that ends when the transfers in flight have ended and the disk tier is closed. Waiting
-// operations end with Closed. Memory of leases stays mapped until the last of them is released. Closing twice is allowed.
-func (s *Store) Close(fd int32) *Op {
-	s.mu.Lock()
-	defer s.leave()
-	op := &Op{s: s, kind: closeOp, notifier: notifier{fd: fd}}
-	first := !s.closing
-	s.closing = true
-	if first {
-		s.unhookPoison()
-		s.stopWatching()
-		for other := range s.ops {
-			other.notifier.notify()
-		}
-		for _, c := range s.pools {
-			c.wake.Broadcast()
-		}
-		s.verifier.bell.Broadcast()
-		for _, a := range s.deviceTiers {
-			a.Stop()
-		}
-		if s.host != nil {
-			s.host.Stop()
-		}
-		if s.disk != nil {
-			s.disk.Stop()
-		}
-	}
-	s.ops[op] = struct{}{}
-	return op
-}
-
 // run is the loop of one worker: it carries out transfers until the store closes.
 func (s *Store) run(c *workerPool) {
 	w := worker{s: s, pool: c}
@@ -145,7 +113,7 @@ func (s *Store) takeResult(x *engine.Transfer, m *moved) {
 		pendingOf(b).source.Forget()
 		b.Pending, b.Sums = nil, m.sums
 	case engine.Fetch:
-		if op := x.Restore.Notify.(*Op); !op.over && m.err == nil {
+		if op := x.Restore.Notify.(*Op).does.(*restore); !op.over && m.err == nil {
 			op.private, m.fetched = m.fetched, nil
 		}
 	}

@@ -186,7 +186,7 @@ func (b *deferredVerification) forget(rec *engine.Record) {
 }
 
 // wrong returns the error of a load that a restore has waited for; nil when its bytes may be handed over.
-func (op *Op) wrong() error {
+func (op *restore) wrong() error {
 	s, r := op.s, op.restore
 	if s.eng.Complete(r.Rec, r.Tier) {
 		return nil
@@ -200,7 +200,7 @@ func (op *Op) wrong() error {
 // notifyWaits wakes the callers of all waits, since these may be over.
 func (s *Store) notifyWaits() {
 	for op := range s.ops {
-		if op.kind == waitOp {
+		if _, waits := op.does.(*wait); waits {
 			op.notifier.notify()
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // fenceSources returns the event behind which a transfer may read a checkpoint from arrays on a device, if the capture may need a transfer. Its
 // caller calls it before the engine begins the capture: a stream that takes no event must not leave a capture behind.
-func (op *Op) fenceSources(size int64, stays bool) ([]device.Event, error) {
+func (op *capture) fenceSources(size int64, stays bool) ([]device.Event, error) {
 	s, a := op.s, op.device
 	if a == nil || !stays && size+checkpoint.CacheLine <= s.eng.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
 		return nil, nil
@@ -28,7 +28,7 @@ func (op *Op) fenceSources(size int64, stays bool) ([]device.Event, error) {
 
 // stepDeviceCapture captures arrays on a device. With room in the device's tier, it queues the copy behind the caller's work and does not wait for
 // it. Otherwise it copies into the host tier.
-func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
+func (op *capture) stepDeviceCapture(out *Outcome) (status.Code, error) {
 	if !op.placed && op.slot == nil {
 		if code, err := op.lockedPoll(out); code != status.Again {
 			return code, err
@@ -42,7 +42,7 @@ func (op *Op) stepDeviceCapture(out *Outcome) (status.Code, error) {
 
 // queueCapture queues the copy into the device's tier. The checkpoint counts as captured from then on, since all later accesses to the slot are
 // queued behind the copy.
-func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
+func (op *capture) queueCapture(out *Outcome) (status.Code, error) {
 	s, a, rec := op.s, op.device, op.capture.Rec
 	began := s.now()
 	b := rec.Version
@@ -64,7 +64,7 @@ func (op *Op) queueCapture(out *Outcome) (status.Code, error) {
 }
 
 // endQueued tells the engine whether the copy was queued.
-func (op *Op) endQueued(out *Outcome, b *checkpoint.Version, sums device.Sums, err error) (status.Code, error) {
+func (op *capture) endQueued(out *Outcome, b *checkpoint.Version, sums device.Sums, err error) (status.Code, error) {
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
@@ -82,7 +82,7 @@ func (op *Op) endQueued(out *Outcome, b *checkpoint.Version, sums device.Sums, e
 }
 
 // captureToHost copies from the device to a slot of the host tier, waits for the copy, and computes the checksums on the CPU.
-func (op *Op) captureToHost(out *Outcome) (status.Code, error) {
+func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 	b := op.capture.Rec.Version
 	if op.job == nil {
 		if op.async == nil {
@@ -116,47 +116,4 @@ func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
 		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
 	}
 	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
-}
-
-// watch makes the operation wait for an event. It notifies the caller when the event has passed.
-func (op *Op) watch(a *devicememory.Memory, m device.Event) {
-	op.event = m
-	kept := m.Keep()
-	a.Go("device watch", func() {
-		defer kept.Drop()
-		_ = kept.Wait() // the caller's next step returns the error
-		op.notifier.notify()
-	})
-}
-
-func (op *Op) dropEvent() {
-	if op.event != nil {
-		op.event.Drop()
-		op.event = nil
-	}
-}
-
-// isCopying tells whether a device still copies the bytes of a version that the operation waits for. If so, the caller is notified when the copy
-// ends. The lock is held.
-func (op *Op) isCopying() bool {
-	if op.event != nil {
-		passed, err := op.event.Passed()
-		if !passed && err == nil {
-			return true
-		}
-		op.failed = devicememory.Explain(err)
-		op.dropEvent()
-	}
-	for len(op.recs) > 0 {
-		b, a := op.recs[0].Version, op.s.deviceOf(op.recs[0])
-		if c := pendingOf(b); c != nil && c.event != nil && a.Device.Lost() != nil {
-			op.failed = devicememory.Explain(a.Device.Lost())
-		}
-		if !isCopied(b) {
-			op.watch(op.s.deviceOf(op.recs[0]), pendingOf(b).event.Keep())
-			return true
-		}
-		op.recs = op.recs[1:]
-	}
-	return false
 }

@@ -2,10 +2,7 @@ package store
 
 import (
 	"errors"
-	"time"
-	"unsafe"
 
-	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/safego"
@@ -19,7 +16,7 @@ import (
 
 // pollOnDevice continues a restore whose bytes lie on a device. It gives a lease without reading the bytes: they were captured there, or a load
 // brought them and the device verifies it, before or afterwards. In debug mode, and with verifyAlways, the bytes are read first. The lock is held.
-func (op *Op) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+func (op *restore) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.explain(err, op.restore.Rec))
 	}
@@ -35,13 +32,13 @@ func (op *Op) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, e
 
 // readsBeforeLending tells whether bytes on a device are read before they are handed over: to verify them, or, in debug mode, to compare them when
 // the lease ends.
-func (op *Op) readsBeforeLending() bool {
+func (op *restore) readsBeforeLending() bool {
 	return op.s.set.verify == verifyAlways || op.s.set.Debug && op.lends
 }
 
 // lendOn makes the caller's streams wait for the work that writes the slot. If the caller may write into the lease, the streams also wait for the
 // work that reads the slot.
-func (op *Op) lendOn(a *devicememory.Memory) error {
+func (op *restore) lendOn(a *devicememory.Memory) error {
 	streams := op.streams
 	if len(streams) == 0 {
 		streams = []uint64{0}
@@ -51,7 +48,7 @@ func (op *Op) lendOn(a *devicememory.Memory) error {
 
 // stepDeviceRestore restores bytes that lie on a device. Copies within the device are queued in the order of the caller's streams; other copies go
 // through host memory.
-func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
+func (op *restore) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	a := op.s.deviceOf(op.restore.Rec)
 	if op.readsBeforeLending() && !op.check {
 		if code, err := op.verifySlot(out, a); code != status.Again {
@@ -68,7 +65,7 @@ func (op *Op) stepDeviceRestore(out *Outcome) (status.Code, error) {
 }
 
 // verifySlot computes the checksums of a slot, waits for them and verifies them. In debug mode it keeps them for the lease.
-func (op *Op) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+func (op *restore) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Version
 	if err := s.completeCapture(a, b); err != nil {
@@ -96,7 +93,7 @@ func (op *Op) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, err
 }
 
 // allOnDevice tells whether all destinations lie on the device.
-func (op *Op) allOnDevice() bool {
+func (op *restore) allOnDevice() bool {
 	for i := range op.regions {
 		if op.regions[i].Place == 0 && op.regions[i].Bytes > 0 {
 			return false
@@ -106,7 +103,7 @@ func (op *Op) allOnDevice() bool {
 }
 
 // scatter queues the copy into the destinations behind the caller's work.
-func (op *Op) scatter(a *devicememory.Memory) error {
+func (op *restore) scatter(a *devicememory.Memory) error {
 	lane, err := a.Join(op.streams)
 	if err != nil {
 		return err
@@ -124,7 +121,7 @@ func (op *Op) scatter(a *devicememory.Memory) error {
 	return a.Rejoin(op.streams, m)
 }
 
-func (op *Op) endOnDevice(out *Outcome, err error) (status.Code, error) {
+func (op *restore) endOnDevice(out *Outcome, err error) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	if err != nil {
@@ -134,7 +131,7 @@ func (op *Op) endOnDevice(out *Outcome, err error) (status.Code, error) {
 }
 
 // endWithSlot is endOnDevice for bytes that were lent or copied from their slot. It fails if a verification has found them wrong meanwhile.
-func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
+func (op *restore) endWithSlot(out *Outcome, err error) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	if err == nil {
@@ -147,7 +144,7 @@ func (op *Op) endWithSlot(out *Outcome, err error) (status.Code, error) {
 }
 
 // giveFromDevice hands over bytes whose copy to the device, or whose verification there, may not have ended. The lock is held.
-func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
+func (op *restore) giveFromDevice(out *Outcome) (status.Code, error) {
 	if r := op.restore; !op.check && op.s.eng.Loading(r.Rec, r.Tier) {
 		op.s.deferred.lend(r.Rec, op.want)
 	}
@@ -155,7 +152,7 @@ func (op *Op) giveFromDevice(out *Outcome) (status.Code, error) {
 }
 
 // stageToHost copies the bytes to a private mapping in host memory. The restore continues from there.
-func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	l := op.restore.Rec.Version.Layout
 	if op.private == nil {
 		m, err := memory.Map("private restore", max(l.Slot, 1))
@@ -187,7 +184,7 @@ func (op *Op) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, er
 }
 
 // sendsToDevice tells whether destinations lie on a device while the bytes do not.
-func (op *Op) sendsToDevice() bool { return op.device != nil && !op.placed && !op.lends }
+func (op *restore) sendsToDevice() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
 func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
@@ -205,7 +202,7 @@ func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at
 
 // stepSent ends a restore whose bytes go from host memory to a device: in the order of the caller's streams if the device can access the bytes, and
 // otherwise through a bounce buffer.
-func (op *Op) stepSent(out *Outcome) (status.Code, error) {
+func (op *restore) stepSent(out *Outcome) (status.Code, error) {
 	a := op.device
 	if op.event == nil && op.async == nil {
 		if err := op.dispatch(a); err != nil {
@@ -228,7 +225,7 @@ func (op *Op) stepSent(out *Outcome) (status.Code, error) {
 }
 
 // dispatch begins the copies to the destinations.
-func (op *Op) dispatch(a *devicememory.Memory) error {
+func (op *restore) dispatch(a *devicememory.Memory) error {
 	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Version.Layout.Spans, op.want
 	if !s.reaches(slot) {
 		ready, err := a.Fence(op.streams)
@@ -254,7 +251,7 @@ func (op *Op) dispatch(a *devicememory.Memory) error {
 }
 
 // releaseLater keeps the bytes that a device still reads for a restore that was given up, until the device has finished. The lock is held.
-func (op *Op) releaseLater() {
+func (op *restore) releaseLater() {
 	s, a, m, private := op.s, op.device, op.event, op.private
 	op.event, op.private = nil, nil
 	s.users++
@@ -271,7 +268,7 @@ func (op *Op) releaseLater() {
 }
 
 // sendAll queues the copies from host memory to destinations on a device, and carries out those to host memory.
-func (op *Op) sendAll(lane device.Lane) error {
+func (op *restore) sendAll(lane device.Lane) error {
 	var there []device.Piece
 	spans := op.restore.Rec.Version.Layout.Spans
 	for j, i := range op.want {
@@ -295,76 +292,4 @@ func (op *Op) sendAll(lane device.Lane) error {
 		return nil
 	}
 	return lane.Scatter(there)
-}
-
-// verifyOnDevice compares, in debug mode, the bytes of a lease with those that were lent. The comparison runs behind all work of the holder's
-// streams.
-func (l *Lease) verifyOnDevice(streams []uint64) error {
-	if l.sums == nil {
-		return nil
-	}
-	a := l.device
-	var sums []uint64
-	err := a.InOwnLaneBehind(streams, func(lane device.Lane) (err error) {
-		sums, err = a.Checksums(lane, l.offset, &l.layout.Layout)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if bad := checkpoint.Differing(sums, l.sums); len(bad) > 0 {
-		return l.written(int(bad[0]), status.TierDevice)
-	}
-	return nil
-}
-
-// lookAgain is the interval at which a stream that is being captured into a graph is polled for the end of the graph capture.
-const lookAgain = time.Millisecond
-
-// releaseWhenRecorded returns a lease once the streams that are being captured into a graph accept events again. Before that it is unknown when they
-// have read the bytes. No caller is left to receive the error about a holder that wrote, so it is logged.
-func (l *Lease) releaseWhenRecorded(streams, recording []uint64) {
-	safego.Go("lease release", func() {
-		for len(recording) > 0 {
-			time.Sleep(lookAgain)
-			recording, _ = l.device.NoteReads(recording, l.offset, l.layout.Slot) // when the device is lost, there is nothing to wait for
-		}
-		err := l.verifyOnDevice(streams)
-		for errors.Is(err, device.ErrRecording) {
-			time.Sleep(lookAgain)
-			err = l.verifyOnDevice(streams)
-		}
-		if err != nil {
-			logring.Add(logring.Error, "a lease was given back: "+err.Error())
-		}
-		l.giveBack(err != nil)
-	})
-}
-
-// Place tells where Base lies: 0 for host memory, otherwise 1 + the number of the device.
-func (l *Lease) Place() int32 {
-	if l.device == nil {
-		return 0
-	}
-	return int32(l.device.Device.Ordinal()) + 1
-}
-
-// Use lets one more stream of the caller read the bytes, as the streams may that the restore named.
-func (l *Lease) Use(stream uint64) error {
-	if l.device == nil {
-		return nil
-	}
-	return devicememory.Explain(l.device.Lend([]uint64{stream}, l.offset, l.layout.Slot, l.restore.Last))
-}
-
-// Read copies bytes of the slot to host memory and waits for them.
-func (l *Lease) Read(to []byte, offset int64) error {
-	if offset < 0 || offset > l.layout.Slot-int64(len(to)) {
-		return status.New(status.Invalid, "%d bytes at %d of a slot of %d", len(to), offset, l.layout.Slot)
-	}
-	if l.device == nil {
-		copy(to, unsafe.Slice((*byte)(l.Base), l.layout.Slot)[offset:])
-		return nil
-	}
-	return l.device.Read(to, l.offset+offset)
 }

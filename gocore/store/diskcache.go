@@ -31,14 +31,14 @@ func (c diskCache) Rule(history string) *catalog.Retention { return c.s.historie
 
 func (c diskCache) Refuse(x *engine.Capture, why error) {
 	if x.Notify != nil {
-		x.Notify.(*Op).giveUpOnDisk(why)
+		x.Notify.(*Op).does.(*capture).giveUpOnDisk(why)
 	}
 }
 
 func (c diskCache) RefuseAll(why error) {
 	for op := range c.s.ops {
-		if op.kind == captureOp && op.capture.Spill && !c.s.eng.IsMemory(op.capture.Tier) {
-			op.giveUpOnDisk(why)
+		if x, captures := op.does.(*capture); captures && x.capture.Spill && !c.s.eng.IsMemory(x.capture.Tier) {
+			x.giveUpOnDisk(why)
 		}
 	}
 }

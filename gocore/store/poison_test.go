@@ -50,7 +50,7 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 		guarded("drop", func() {
 			s.mu.Lock()
 			defer s.leave()
-			s.roomless[&Op{}] = struct{}{} // without a capture, notify panics on it
+			s.roomless[&capture{}] = struct{}{} // without a capture, notify panics on it
 		})
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -6,6 +6,24 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
+// resize is the operation that ends when tiers keep to other budgets.
+type resize struct {
+	Op
+	sized      []*devicememory.Memory // the devices that get another budget …
+	host, disk bool                   // … and whether host and disk get one; out.Slot sums the bytes of all of these
+	trims      int64                  // number of the trim request that it waits for; 0: none
+	given      int64                  // bytes that the host tier had given back before
+	counted    bool                   // in Store.resizing
+}
+
+// account is part of operation.
+func (op *resize) account(c *Counters) {
+	op.Op.account(c)
+	if op.counted {
+		op.s.resizing--
+	}
+}
+
 // Resize changes the budgets of tiers. Those of devices and of the host tier are at most those that the store was opened with. New checkpoints keep
 // to the new budgets at once. The returned operation ends when the memory beyond the budgets has been given back, as far as possible without the
 // application. Ending the operation earlier does not undo the resize.
@@ -14,15 +32,16 @@ import (
 // the host tier too large, the operation ends with an error, and none of them is lost. The disk tier keeps its checkpoints. It does not reuse space
 // that becomes free until less than its budget is in use.
 func (s *Store) Resize(b Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
-	op := &Op{s: s, kind: resizeOp, notifier: notifier{fd: fd}}
+	op := &resize{Op: begun(s, fd)}
+	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := s.openResize(op, b, out)
 	returned = true
-	return op, code, err
+	return &op.Op, code, err
 }
 
-func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error) {
+func (s *Store) openResize(op *resize, b Budgets, out *Outcome) (status.Code, error) {
 	budgets, err := s.budgets(op, b.Devices)
 	if err == nil {
 		err = s.checkBudgets(b)
@@ -47,8 +66,9 @@ func (s *Store) openResize(op *Op, b Budgets, out *Outcome) (status.Code, error)
 		op.trims = s.host.Trim()
 		_, op.given = s.host.Counts()
 	}
-	s.ops[op] = struct{}{}
+	s.ops[&op.Op] = struct{}{}
 	s.resizing++
+	op.counted = true
 	return op.checkResize(out)
 }
 
@@ -72,7 +92,7 @@ func (s *Store) checkBudgets(b Budgets) error {
 }
 
 // budgets returns the bytes that devices are to have.
-func (s *Store) budgets(op *Op, devices []Device) ([]int64, error) {
+func (s *Store) budgets(op *resize, devices []Device) ([]int64, error) {
 	all := make([]int64, len(devices))
 	for i, d := range devices {
 		a, err := s.sizedOn(d)
@@ -114,14 +134,15 @@ func (s *Store) sizedOn(d Device) (*devicememory.Memory, error) {
 	return a, nil
 }
 
-func (op *Op) stepResize(out *Outcome) (status.Code, error) {
+// step is part of operation.
+func (op *resize) step(out *Outcome) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	return op.checkResize(out)
 }
 
 // checkResize ends the operation when no tier has anything left to give back. The lock is held.
-func (op *Op) checkResize(out *Outcome) (status.Code, error) {
+func (op *resize) checkResize(out *Outcome) (status.Code, error) {
 	s := op.s
 	if s.closing {
 		op.end()
@@ -160,7 +181,7 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 }
 
 // stranded returns the error of a smaller host tier beyond whose end checkpoints stay because no lower tier takes them. The lock is held.
-func (op *Op) stranded() error {
+func (op *resize) stranded() error {
 	if !op.host {
 		return nil
 	}
@@ -179,7 +200,7 @@ func (s *Store) notifyResizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for op := range s.ops {
-		if op.kind == resizeOp {
+		if _, resizes := op.does.(*resize); resizes {
 			op.notifier.notify()
 		}
 	}

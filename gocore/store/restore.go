@@ -3,7 +3,6 @@ package store
 import (
 	"unsafe"
 
-	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
@@ -11,7 +10,6 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -30,22 +28,74 @@ type RestoreArgs struct {
 	FD       int32
 }
 
+// restore is the operation of a restore: it ends with a copy to regions, or with a lease.
+type restore struct {
+	copying
+	restore *engine.Restore
+	looped  bool    // leaves the due restores of a loop over the plan unchanged
+	want    []int32 // indices of the regions wanted
+	sent    bool    // the host bytes are verified, and the copies to a device come next or have been queued
+	check   bool    // the job verifies checksums
+
+	lends   bool            // ends with a lease instead of a copy to regions
+	private *memory.Mapping // memory beside the cache that has the bytes
+	lent    []uint64        // debug mode: checksums of the bytes on a device, for the lease
+	alone   bool            // the lease gets a private copy, because other callers read the bytes in the cache
+	shared  bool            // no memory could be mapped for a private copy
+}
+
+// undo is part of operation.
+func (op *restore) undo() *Outcome {
+	if op.event != nil {
+		op.releaseLater()
+	} else {
+		op.s.eng.EndRestore(op.s.now(), op.restore)
+	}
+	return nil
+}
+
+// release is part of operation.
+func (op *restore) release() {
+	op.freeJob()
+	op.unmap()
+	op.dropEvent()
+}
+
+// disown is part of operation.
+func (op *restore) disown() { op.halt() }
+
+// account is part of operation.
+func (op *restore) account(c *Counters) {
+	op.woke(op.s.now(), op.restore.Rec)
+	c.RestoreWait += op.waited
+	c.RestoreCopy += op.copied
+}
+
+// unmap unmaps the operation's private mapping, if it still has one. The operation has ended, and the lock is not held.
+func (op *restore) unmap() {
+	if op.private != nil {
+		_ = op.private.Unmap() // only this operation used the mapping, and no caller is left to receive an error
+		op.private = nil
+	}
+}
+
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
 func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
-	op := &Op{s: h.s, kind: restoreOp, notifier: notifier{fd: a.FD}}
+	op := &restore{copying: copying{watching: watching{Op: begun(h.s, a.FD)}}}
+	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
 	code, err := h.openRestore(op, a, out)
 	if code == status.Again {
-		code, err = op.stepRestore(out)
+		code, err = op.copyOut(out)
 	}
 	out.Lease.noteChecksums()
 	returned = true
-	return op, code, err
+	return &op.Op, code, err
 }
 
 // openRestore begins a restore. It returns Again when there are bytes to copy or to verify.
-func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code, error) {
+func (h *History) openRestore(op *restore, a *RestoreArgs, out *Outcome) (status.Code, error) {
 	s := h.s
 	if err := s.enter(); err != nil {
 		return status.CodeOf(err), err
@@ -57,7 +107,7 @@ func (h *History) openRestore(op *Op, a *RestoreArgs, out *Outcome) (status.Code
 	return op.pollRestore(out)
 }
 
-func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
+func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	s := h.s
 	if a.Last && s.set.ReadOnly {
 		return status.New(status.ReadOnly, "the store in %q is open for reading only: nothing can be restored for the last time", s.set.Path)
@@ -99,7 +149,7 @@ func (h *History) beginRestore(op *Op, a *RestoreArgs) error {
 	if err != nil {
 		return s.explain(err, rec)
 	}
-	r.Notify = op
+	r.Notify = &op.Op
 	op.restore = r
 	op.live()
 	return nil
@@ -134,8 +184,15 @@ func selection(l *checkpoint.Layout, a *RestoreArgs) ([]int32, error) {
 	return want, nil
 }
 
-// stepRestore verifies and copies once the bytes are in the tier that the restore reads.
-func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
+// step is part of operation.
+func (op *restore) step(out *Outcome) (status.Code, error) {
+	code, err := op.copyOut(out)
+	out.Lease.noteChecksums()
+	return code, err
+}
+
+// copyOut verifies and copies once the bytes are in the tier that the restore reads.
+func (op *restore) copyOut(out *Outcome) (status.Code, error) {
 	for {
 		if op.slot == nil && !op.placed {
 			if code, err := op.lockedLookAtRestore(out); code != status.Again {
@@ -165,14 +222,14 @@ func (op *Op) stepRestore(out *Outcome) (status.Code, error) {
 	}
 }
 
-func (op *Op) lockedLookAtRestore(out *Outcome) (status.Code, error) {
+func (op *restore) lockedLookAtRestore(out *Outcome) (status.Code, error) {
 	op.s.mu.Lock()
 	defer op.s.leave()
 	return op.pollRestore(out)
 }
 
 // afterRestore unmaps the private mapping of an operation that has ended. The lock is not held.
-func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
+func (op *restore) afterRestore(code status.Code, err error) (status.Code, error) {
 	if code != status.Pending && code != status.Again {
 		op.unmap()
 	}
@@ -181,7 +238,7 @@ func (op *Op) afterRestore(code status.Code, err error) (status.Code, error) {
 
 // pollRestore ends the operation if it failed, or if there is nothing to copy or to verify. Otherwise it returns Again once the bytes are available,
 // and Pending before. The lock is held.
-func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
+func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	now := s.now()
 	switch {
@@ -192,7 +249,7 @@ func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
 	case r.Phase == engine.Waiting:
 		return op.waits(now)
 	}
-	op.woke(now)
+	op.woke(now, r.Rec)
 	if a := s.deviceTier(r.Tier); a != nil && !r.Direct {
 		return op.pollOnDevice(out, a)
 	}
@@ -210,7 +267,7 @@ func (op *Op) pollRestore(out *Outcome) (status.Code, error) {
 
 // needsVerification tells whether the bytes are verified before they are handed over. Copies verify in the same pass. Bytes of a lease are verified
 // unless they were since they came to the tier. The lock is held.
-func (op *Op) needsVerification() bool {
+func (op *restore) needsVerification() bool {
 	r, b := op.restore, op.restore.Rec.Version
 	switch {
 	case op.s.set.verify == verifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
@@ -223,13 +280,13 @@ func (op *Op) needsVerification() bool {
 
 // needsOwnBytes tells whether a lease needs a private copy. A lease for the last time is writable, so it needs one while another restore or lease
 // reads the bytes in the cache. The lock is held.
-func (op *Op) needsOwnBytes() bool {
+func (op *restore) needsOwnBytes() bool {
 	r := op.restore
 	return op.lends && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
 }
 
 // prepare creates the job that verifies and copies.
-func (op *Op) prepare() {
+func (op *restore) prepare() {
 	base, dir := op.ownBytes(), copier.Scatter
 	if op.lends && base == nil || op.sendsToDevice() {
 		dir = copier.Verify
@@ -250,7 +307,7 @@ func (op *Op) prepare() {
 }
 
 // ownBytes maps the private memory of a lease that needs it; nil for all others. If no memory can be mapped, the lease becomes a shared one.
-func (op *Op) ownBytes() unsafe.Pointer {
+func (op *restore) ownBytes() unsafe.Pointer {
 	if !op.alone {
 		return nil
 	}
@@ -265,7 +322,7 @@ func (op *Op) ownBytes() unsafe.Pointer {
 
 // endCopyOut hands over the bytes that the job has copied, or returns the error of their verification. It returns Again if the operation has to go
 // on. One such case is a lease whose bytes another restore began to read during its verification: it needs a private copy now.
-func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
+func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	b := r.Rec.Version
 	s.mu.Lock()
@@ -299,7 +356,7 @@ func (op *Op) endCopyOut(out *Outcome) (status.Code, error) {
 
 // restoreFromBelow continues a restore from a lower tier, if one has the bytes, when those of the fastest tier are wrong. It logs a warning. The lock
 // is held.
-func (op *Op) restoreFromBelow(bad *status.Error) bool {
+func (op *restore) restoreFromBelow(bad *status.Error) bool {
 	s, r := op.s, op.restore
 	if !s.eng.RestoreFromBelow(s.now(), r) {
 		return false
@@ -311,7 +368,7 @@ func (op *Op) restoreFromBelow(bad *status.Error) bool {
 }
 
 // endRestore hands the bytes over. The lock is held.
-func (op *Op) endRestore(out *Outcome) (status.Code, error) {
+func (op *restore) endRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	b := r.Rec.Version
 	if op.lends {
@@ -332,172 +389,16 @@ func (op *Op) endRestore(out *Outcome) (status.Code, error) {
 }
 
 // handOver tells the engine that the caller has the bytes. The lock is held.
-func (op *Op) handOver() {
+func (op *restore) handOver() {
 	s := op.s
 	s.line.took = op.copied
 	s.eng.HandOver(s.now(), op.restore)
 	s.line.took = 0
 }
 
-// give tells the engine that the caller was given a lease. The lock is held.
-func (op *Op) give(l *Lease) {
-	s := op.s
-	s.line.took = op.copied
-	s.eng.Lend(s.now(), op.restore)
-	s.line.took = 0
-	if op.restore.Last {
-		l.untaken, l.Last = op.restore, true
-	}
-}
-
-// Take tells the store that the caller uses the bytes. A checkpoint that was lent for the last time is consumed then; a lease that is released before
-// returns it. Take has no effect on other leases, nor in a closed store.
-func (l *Lease) Take() error {
-	s := l.s
-	if err := s.enter(); err != nil {
-		if status.CodeOf(err) == status.Closed {
-			return nil
-		}
-		return err
-	}
-	defer s.leave()
-	if l.untaken != nil {
-		s.eng.Consume(s.now(), l.untaken)
-		l.untaken = nil
-	}
-	return nil
-}
-
 // failRestore ends the operation with an error. The lock is held.
-func (op *Op) failRestore(err *status.Error) (status.Code, error) {
+func (op *restore) failRestore(err *status.Error) (status.Code, error) {
 	op.s.eng.EndRestore(op.s.now(), op.restore)
 	op.end()
 	return err.Code, err
-}
-
-// Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
-type Lease struct {
-	s *Store
-	// untaken is the restore of a lease for the last time until Take; otherwise nil. The store's lock guards it.
-	untaken  *engine.Restore
-	restore  *engine.Restore      // nil: the bytes are private
-	device   *devicememory.Memory // where Base lies; nil for host memory
-	offset   int64                // … in the device's tier
-	private  *memory.Mapping
-	layout   *checkpoint.Layout
-	meta     string
-	sums     []uint64 // debug mode: checksums that the bytes must still have at the release
-	Base     unsafe.Pointer
-	Writable bool
-	Last     bool // Take consumes the checkpoint
-}
-
-// lend turns a restore that is Ready into a lease. The lock is held.
-func (op *Op) lend() *Lease {
-	s, r := op.s, op.restore
-	b := r.Rec.Version
-	l := &Lease{s: s, layout: b.Layout, meta: b.Meta, Writable: r.Last}
-	b.Layout.Share()
-	s.users++
-	if op.private != nil {
-		l.private, op.private = op.private, nil
-		l.Base = l.private.Base()
-		op.give(l)
-		s.eng.EndRestore(s.now(), r)
-		return l
-	}
-	l.restore = r
-	l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
-	if l.device = s.deviceTier(r.Tier); l.device != nil {
-		l.offset = op.at
-		l.Base = devicememory.Pointer(l.device.Address(op.at))
-		if !l.Writable {
-			l.sums = op.lent
-		}
-		op.give(l)
-		return l
-	}
-	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
-	if s.set.Debug && !l.Writable {
-		l.sums = b.Sums
-	}
-	op.give(l)
-	return l
-}
-
-// Meta returns the annotation of the checkpoint.
-func (l *Lease) Meta() string { return l.meta }
-
-// Release returns the bytes. streams are all that read a lease on a device. In debug mode Release waits for them and returns an error if the holder
-// wrote into shared bytes. While one of the streams is being captured into a graph, it does not wait; the error is logged later.
-func (l *Lease) Release(streams ...uint64) error {
-	var err error
-	if l.device == nil {
-		err = l.verify()
-	} else {
-		recording, failed := l.device.NoteReads(streams, l.offset, l.layout.Slot)
-		if len(recording) > 0 {
-			l.releaseWhenRecorded(streams, recording)
-			return failed
-		}
-		if err = failed; err == nil {
-			err = l.verifyOnDevice(streams)
-		}
-	}
-	l.giveBack(err != nil)
-	if l.private != nil {
-		_ = l.private.Unmap() // no other goroutine uses the mapping
-	}
-	return err
-}
-
-func (l *Lease) giveBack(damaged bool) {
-	s, r := l.s, l.restore
-	s.mu.Lock()
-	defer s.leave()
-	if l.untaken != nil {
-		s.eng.Return(s.now(), l.untaken)
-		l.untaken = nil
-	}
-	if r != nil {
-		if damaged {
-			s.eng.MarkUnverified(r.Rec, r.Tier) // the next lease of it must verify, and fail
-		}
-		s.eng.EndRestore(s.now(), r)
-	}
-	s.layouts.Give(l.layout)
-	s.users--
-}
-
-// noteChecksums computes, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
-func (l *Lease) noteChecksums() {
-	if l == nil || !l.s.set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
-		return
-	}
-	slot := l.slot()
-	for _, span := range l.layout.Spans {
-		l.sums = append(l.sums, checksum.Sum(slot[span.Offset:span.Offset+span.Bytes]))
-	}
-}
-
-// slot returns the memory of a lease in host memory.
-func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.Slot) }
-
-// verify compares, in debug mode, the bytes of a lease in host memory with those that were lent.
-func (l *Lease) verify() error {
-	if l.sums == nil {
-		return nil
-	}
-	b := checkpoint.Version{Layout: l.layout, Sums: l.sums}
-	if bad := b.Mismatch(l.slot(), l.layout.All()); bad >= 0 {
-		return l.written(bad, status.TierHost)
-	}
-	return nil
-}
-
-// written is the error of a lease whose holder wrote into it.
-func (l *Lease) written(region, tier int) *status.Error {
-	rec := l.restore.Rec
-	return status.New(status.Corrupt, "history %q, checkpoint %s: a caller wrote into a lease that others may share, and the checkpoint is damaged in this tier",
-		rec.Hist.Name, rec.Key).AtTier(tier).AtRegion(region)
 }

@@ -18,7 +18,7 @@ func BenchmarkScale(b *testing.B) {
 			h := newClient(b, open(b, cached(int64(2*64*count), 0, nil)), "h")
 			a := manyRegions(1, 64)
 			for k := range count {
-				capture(b, h.h, &a, int64(k))
+				capturing(b, h.h, &a, int64(k))
 			}
 			keys := make([]int64, min(count, 2000))
 			for i := range keys {
@@ -58,7 +58,7 @@ func turns(b *testing.B, h *client, a *CheckpointArgs, keys []int64) {
 				b.Fatal(err)
 			}
 		},
-		func(k int64) { capture(b, h.h, a, k) },
+		func(k int64) { capturing(b, h.h, a, k) },
 	}
 	times := make([][]float64, len(calls))
 	for b.Loop() {

@@ -51,7 +51,7 @@ type Store struct {
 	line      timeline
 	counters  Counters
 	causes    Causes // time that captures waited inside their calls, by cause
-	roomless  map[*Op]struct{}
+	roomless  map[*capture]struct{}
 	deferred  deferredVerification
 	verifier  backgroundVerifier
 
@@ -71,7 +71,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*Op]struct{}{}, histories: map[string]*History{}}
+	s := &Store{set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*capture]struct{}{}, histories: map[string]*History{}}
 	s.line.limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()

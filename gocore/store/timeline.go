@@ -59,15 +59,8 @@ func (s *Store) note(ev engine.Event) {
 	})
 }
 
-// noteWait records that the caller of op waited for took ns until now. The lock is held.
-func (s *Store) noteWait(now, took int64, op *Op) {
-	var rec *engine.Record
-	switch {
-	case op.capture != nil:
-		rec = op.capture.Rec
-	case op.restore != nil:
-		rec = op.restore.Rec
-	}
+// noteWait records that a caller waited for took ns until now, if it was for a checkpoint. The lock is held.
+func (s *Store) noteWait(now, took int64, rec *engine.Record) {
 	if rec != nil && s.line.limit > 0 {
 		s.note(engine.Event{At: now, Took: took, Kind: callerWaited, Tier: -1, Rec: rec})
 	}

@@ -57,7 +57,7 @@ func (w *worker) load(x *engine.Transfer, b *checkpoint.Version) error {
 
 // fetch reads the wanted regions into memory beside the cache and verifies them.
 func (w *worker) fetch(x *engine.Transfer, b *checkpoint.Version) (*memory.Mapping, error) {
-	op := x.Restore.Notify.(*Op)
+	op := x.Restore.Notify.(*Op).does.(*restore)
 	spans := b.Layout.Runs(op.want)
 	if err := w.s.filesHold(x, spans); err != nil {
 		return nil, err

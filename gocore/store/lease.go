@@ -1,0 +1,168 @@
+package store
+
+import (
+	"unsafe"
+
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
+type Lease struct {
+	s *Store
+	// untaken is the restore of a lease for the last time until Take; otherwise nil. The store's lock guards it.
+	untaken  *engine.Restore
+	restore  *engine.Restore      // nil: the bytes are private
+	device   *devicememory.Memory // where Base lies; nil for host memory
+	offset   int64                // … in the device's tier
+	private  *memory.Mapping
+	layout   *checkpoint.Layout
+	meta     string
+	sums     []uint64 // debug mode: checksums that the bytes must still have at the release
+	Base     unsafe.Pointer
+	Writable bool
+	Last     bool // Take consumes the checkpoint
+}
+
+// Meta returns the annotation of the checkpoint.
+func (l *Lease) Meta() string { return l.meta }
+
+// Release returns the bytes. streams are all that read a lease on a device. In debug mode Release waits for them and returns an error if the holder
+// wrote into shared bytes. While one of the streams is being captured into a graph, it does not wait; the error is logged later.
+func (l *Lease) Release(streams ...uint64) error {
+	var err error
+	if l.device == nil {
+		err = l.verify()
+	} else {
+		recording, failed := l.device.NoteReads(streams, l.offset, l.layout.Slot)
+		if len(recording) > 0 {
+			l.releaseWhenRecorded(streams, recording)
+			return failed
+		}
+		if err = failed; err == nil {
+			err = l.verifyOnDevice(streams)
+		}
+	}
+	l.giveBack(err != nil)
+	if l.private != nil {
+		_ = l.private.Unmap() // no other goroutine uses the mapping
+	}
+	return err
+}
+
+func (l *Lease) giveBack(damaged bool) {
+	s, r := l.s, l.restore
+	s.mu.Lock()
+	defer s.leave()
+	if l.untaken != nil {
+		s.eng.Return(s.now(), l.untaken)
+		l.untaken = nil
+	}
+	if r != nil {
+		if damaged {
+			s.eng.MarkUnverified(r.Rec, r.Tier) // the next lease of it must verify, and fail
+		}
+		s.eng.EndRestore(s.now(), r)
+	}
+	s.layouts.Give(l.layout)
+	s.users--
+}
+
+// noteChecksums computes, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
+func (l *Lease) noteChecksums() {
+	if l == nil || !l.s.set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
+		return
+	}
+	slot := l.slot()
+	for _, span := range l.layout.Spans {
+		l.sums = append(l.sums, checksum.Sum(slot[span.Offset:span.Offset+span.Bytes]))
+	}
+}
+
+// slot returns the memory of a lease in host memory.
+func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.Slot) }
+
+// verify compares, in debug mode, the bytes of a lease in host memory with those that were lent.
+func (l *Lease) verify() error {
+	if l.sums == nil {
+		return nil
+	}
+	b := checkpoint.Version{Layout: l.layout, Sums: l.sums}
+	if bad := b.Mismatch(l.slot(), l.layout.All()); bad >= 0 {
+		return l.written(bad, status.TierHost)
+	}
+	return nil
+}
+
+// written is the error of a lease whose holder wrote into it.
+func (l *Lease) written(region, tier int) *status.Error {
+	rec := l.restore.Rec
+	return status.New(status.Corrupt, "history %q, checkpoint %s: a caller wrote into a lease that others may share, and the checkpoint is damaged in this tier",
+		rec.Hist.Name, rec.Key).AtTier(tier).AtRegion(region)
+}
+
+// Take tells the store that the caller uses the bytes. A checkpoint that was lent for the last time is consumed then; a lease that is released before
+// returns it. Take has no effect on other leases, nor in a closed store.
+func (l *Lease) Take() error {
+	s := l.s
+	if err := s.enter(); err != nil {
+		if status.CodeOf(err) == status.Closed {
+			return nil
+		}
+		return err
+	}
+	defer s.leave()
+	if l.untaken != nil {
+		s.eng.Consume(s.now(), l.untaken)
+		l.untaken = nil
+	}
+	return nil
+}
+
+// give tells the engine that the caller was given a lease. The lock is held.
+func (op *restore) give(l *Lease) {
+	s := op.s
+	s.line.took = op.copied
+	s.eng.Lend(s.now(), op.restore)
+	s.line.took = 0
+	if op.restore.Last {
+		l.untaken, l.Last = op.restore, true
+	}
+}
+
+// lend turns a restore that is Ready into a lease. The lock is held.
+func (op *restore) lend() *Lease {
+	s, r := op.s, op.restore
+	b := r.Rec.Version
+	l := &Lease{s: s, layout: b.Layout, meta: b.Meta, Writable: r.Last}
+	b.Layout.Share()
+	s.users++
+	if op.private != nil {
+		l.private, op.private = op.private, nil
+		l.Base = l.private.Base()
+		op.give(l)
+		s.eng.EndRestore(s.now(), r)
+		return l
+	}
+	l.restore = r
+	l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
+	if l.device = s.deviceTier(r.Tier); l.device != nil {
+		l.offset = op.at
+		l.Base = devicememory.Pointer(l.device.Address(op.at))
+		if !l.Writable {
+			l.sums = op.lent
+		}
+		op.give(l)
+		return l
+	}
+	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
+	if s.set.Debug && !l.Writable {
+		l.sums = b.Sums
+	}
+	op.give(l)
+	return l
+}

@@ -1,0 +1,54 @@
+package store
+
+import "velocpy/gocore/transfer/borrow"
+
+// TicketState describes the progress of a version.
+type TicketState struct {
+	Captured, Gone  bool
+	Durable, Failed int32 // bit t is set for tier t of the contract
+}
+
+// Ticket returns the progress of a version. Once it reports Captured or Gone, no transfer reads the version's source.
+func (s *Store) Ticket(ticket uint64) (TicketState, error) {
+	st, unread, err := s.ticket(ticket)
+	if unread != nil {
+		unread.Abandon()
+	}
+	return st, err
+}
+
+// ticket is Ticket. For a version that is gone it also returns the source that a transfer may still read.
+func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, err error) {
+	if err := s.enter(); err != nil {
+		return st, nil, err
+	}
+	defer s.mu.Unlock()
+	r := s.eng.Record(ticket)
+	switch {
+	case r == nil && s.eng.Lost(ticket) != nil:
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
+	case r == nil:
+		unread := s.orphans.has(ticket)
+		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
+	case r.Gone() && s.eng.Lost(ticket) != nil: // its space is still being released
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, openSource(r.Version), nil
+	case r.Gone():
+		b := r.Version
+		if isCopied(b) {
+			return TicketState{Gone: true, Captured: true}, openSource(b), nil
+		}
+		return TicketState{}, nil, nil // no caller wants the version any more, but a device still reads its source
+	}
+	st.Captured = r.Captured() && isCopied(r.Version)
+	durable := s.eng.Durable(r)
+	for t, number := range s.tiers {
+		if a := s.deviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {
+			st.Failed |= 1 << number
+		} else if durable&(1<<t) != 0 {
+			st.Durable |= 1 << number
+		} else if r.Failed() != nil {
+			st.Failed |= 1 << number
+		}
+	}
+	return st, nil, nil
+}

@@ -1,0 +1,177 @@
+package store
+
+import (
+	"errors"
+
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
+)
+
+// wait is the operation that ends when versions are captured or durable.
+type wait struct {
+	watching
+	wait       *engine.Wait
+	recs       []*engine.Record // records whose source a device may still be reading
+	many       bool             // for all versions of a history or store, so versions dropped meanwhile are no error
+	history    *engine.History  // of many; nil: all histories
+	lentBefore int64            // value of deferredVerification.lentLoads when the wait began
+}
+
+// undo is part of operation.
+func (op *wait) undo() *Outcome {
+	op.s.eng.CancelWait(op.wait)
+	return nil
+}
+
+// release is part of operation.
+func (op *wait) release() { op.dropEvent() }
+
+// account is part of operation.
+func (op *wait) account(c *Counters) {
+	op.Op.account(c)
+	c.DurableWait += op.waited
+}
+
+// Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier. It covers one ticket, all of a history,
+// or, with h nil and ticket zero, all of the store.
+func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
+	op := &wait{watching: watching{Op: begun(s, fd)}, many: ticket == 0}
+	op.does = op
+	returned := false
+	defer op.disownUnless(&returned)
+	code, err := s.openWait(op, h, ticket, tier)
+	returned = true
+	return &op.Op, code, err
+}
+
+func (s *Store) openWait(op *wait, h *History, ticket uint64, tier int) (status.Code, error) {
+	if err := s.enter(); err != nil {
+		return status.CodeOf(err), err
+	}
+	defer s.leave()
+	t, err := s.tierIndex(tier)
+	if err != nil {
+		return status.CodeOf(err), err
+	}
+	if h != nil {
+		op.history = h.h
+	}
+	op.lentBefore = s.deferred.lentLoads
+	recs, err := s.versions(h, ticket, t)
+	if err != nil {
+		return status.CodeOf(err), err
+	}
+	if t == 0 && len(s.deviceTiers) > 0 {
+		op.recs = recs
+		if c := s.orphans.captures[ticket]; ticket != 0 && c != nil {
+			op.watch(c.device, c.event.Keep())
+		}
+	}
+	s.retryForCaller()
+	op.wait = s.eng.Await(s.now(), recs, t)
+	op.wait.Notify = &op.Op
+	s.ops[&op.Op] = struct{}{}
+	return op.checkWait(&Outcome{})
+}
+
+// step is part of operation.
+func (op *wait) step(out *Outcome) (status.Code, error) {
+	s := op.s
+	s.mu.Lock()
+	defer s.leave()
+	return op.checkWait(out)
+}
+
+func (op *wait) checkWait(out *Outcome) (status.Code, error) {
+	s, w := op.s, op.wait
+	if err := op.deferredError(); err != nil {
+		op.giveUpWait()
+		return status.CodeOf(err), err
+	}
+	switch {
+	case w.Phase == engine.Ended && op.isCopying():
+	case w.Phase == engine.Ended && op.many && s.deferred.pending(op.history, op.lentBefore):
+	case w.Phase == engine.Ended:
+		op.end()
+		out.Waited = op.waited
+		if op.failed != nil {
+			return status.CodeOf(op.failed), op.failed
+		}
+		if w.Err == nil || op.many && errors.Is(w.Err, engine.ErrDropped) {
+			return status.OK, nil
+		}
+		err := s.explain(w.Err, nil)
+		return err.Code, err
+	case s.closing:
+		op.giveUpWait()
+		return status.Closed, errClosed
+	}
+	return op.waits(s.now())
+}
+
+func (op *wait) giveUpWait() {
+	op.s.eng.CancelWait(op.wait)
+	op.dropEvent()
+	op.end()
+}
+
+// deferredError returns a finding about earlier restores, for a wait that covers all of a history or store.
+func (op *wait) deferredError() error {
+	if !op.many {
+		return nil
+	}
+	return op.s.deferred.takeFinding(op.history, true)
+}
+
+// versions returns the records that a wait covers.
+func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, error) {
+	if ticket != 0 {
+		r := s.eng.Record(ticket)
+		if r == nil {
+			if err := s.eng.Lost(ticket); err != nil {
+				return nil, s.explain(err, nil)
+			}
+			if t == 0 {
+				return nil, nil // the version was captured, or no transfer reads its source any more
+			}
+			return nil, status.New(status.Dropped, "the checkpoint of this ticket was dropped, replaced or consumed: it owes no flush any more")
+		}
+		return []*engine.Record{r}, nil
+	}
+	var recs []*engine.Record
+	add := func(r *engine.Record) { recs = append(recs, r) }
+	if h != nil {
+		h.h.Each(add)
+		return recs, nil
+	}
+	for _, h := range s.eng.Histories() {
+		h.Each(add)
+	}
+	return recs, nil
+}
+
+// isCopying tells whether a device still copies the bytes of a version that the operation waits for. If so, the caller is notified when the copy
+// ends. The lock is held.
+func (op *wait) isCopying() bool {
+	if op.event != nil {
+		passed, err := op.event.Passed()
+		if !passed && err == nil {
+			return true
+		}
+		op.failed = devicememory.Explain(err)
+		op.dropEvent()
+	}
+	for len(op.recs) > 0 {
+		b, a := op.recs[0].Version, op.s.deviceOf(op.recs[0])
+		if c := pendingOf(b); c != nil && c.event != nil && a.Device.Lost() != nil {
+			op.failed = devicememory.Explain(a.Device.Lost())
+		}
+		if !isCopied(b) {
+			op.watch(op.s.deviceOf(op.recs[0]), pendingOf(b).event.Keep())
+			return true
+		}
+		op.recs = op.recs[1:]
+	}
+	return false
+}
