@@ -231,7 +231,7 @@ func (w *world) quiet() {
 		case w.endOne():
 		case w.cat != nil && len(w.cat.drops) > 0:
 			w.cat.dropped(0)
-		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied a claim, which made work for others
+		case w.e.Pending(anyUp) || w.e.Pending(anyDown): // an attempt has denied a claim, which made work for others
 		default:
 			w.observe()
 			w.check()

@@ -18,7 +18,7 @@ func TestFlushesThatMakeRoomGoBeforePrefetches(t *testing.T) {
 	h, now := e.History("h"), int64(0)
 	carry := func(ways ...Direction) *Transfer {
 		for _, d := range ways {
-			if x := e.Next(now, d); x != nil {
+			if x := e.Next(now, Want{Direction: d, Link: AnyLink}); x != nil {
 				now += 100
 				e.Done(now, x, nil)
 				return x

@@ -49,7 +49,7 @@ func (s *kept) begin(k, size int64, o CaptureOptions) *Capture {
 // flush carries out the next downward transfer, and commits it.
 func (s *kept) flush() *Record {
 	s.t.Helper()
-	x := s.Next(0, Down)
+	x := s.Next(0, anyDown)
 	if x == nil || x.To != 1 {
 		s.t.Fatalf("no flush: %+v", x)
 	}
@@ -85,7 +85,7 @@ func TestCaptureGivenUpDropsNothing(t *testing.T) {
 	s := newKept(t, 10, 100)
 	old := s.stored(1, 8)
 	c := s.begin(1, 50, CaptureOptions{})
-	x := s.Next(0, Down)
+	x := s.Next(0, anyDown)
 	if x == nil || x.Kind != Spill || c.Phase != Waiting {
 		t.Fatalf("%+v of %+v", x, c)
 	}
@@ -121,7 +121,7 @@ func TestVersionGivenUpForTheNext(t *testing.T) {
 	s.stored(1, 8)
 	for range 2 {
 		c := s.begin(1, 10, CaptureOptions{})
-		if x := s.Next(0, Down); x != nil || c.Phase != Ready {
+		if x := s.Next(0, anyDown); x != nil || c.Phase != Ready {
 			t.Fatalf("%+v, %+v", x, c)
 		}
 		s.EndCapture(0, c, true)
@@ -159,7 +159,7 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 		c := s.begin(k, size, CaptureOptions{})
 		s.EndCapture(0, c, true)
 		w := s.Await(0, []*Record{c.Rec}, 1)
-		if x := s.Next(0, Down); x != nil || w.Phase != Waiting || s.Pending(Down) {
+		if x := s.Next(0, anyDown); x != nil || w.Phase != Waiting || s.Pending(anyDown) {
 			t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 		}
 		return w
@@ -172,7 +172,7 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 	s.Drop(0, s.h, model.NumberKey(3))
 	w = wait(4, 15)
 	s.drops()
-	if x := s.Next(0, Down); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
+	if x := s.Next(0, anyDown); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
 
@@ -180,11 +180,11 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 	w = s.Await(0, []*Record{c.Rec}, 1)
 	s.ExpectReleases(0, 1) // after a flush was refused
 	s.EndCapture(0, c, true)
-	if x := s.Next(0, Down); x != nil || w.Phase != Waiting {
+	if x := s.Next(0, anyDown); x != nil || w.Phase != Waiting {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
 	s.ExpectReleases(0, -1) // without a release
-	if x := s.Next(0, Down); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
+	if x := s.Next(0, anyDown); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
 }
@@ -207,7 +207,7 @@ func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x := e.Next(0, Up); x == nil || x.Rec != r.Rec {
+		if x := e.Next(0, anyUp); x == nil || x.Rec != r.Rec {
 			t.Fatalf("%+v", x)
 		} else {
 			e.Done(0, x, nil)
@@ -215,7 +215,7 @@ func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 		e.HandOver(0, r)
 		e.EndRestore(0, r)
 	}
-	if x := e.Next(0, Up); x == nil || x.Rec.Key != model.NumberKey(1) || x.Kind != Load {
+	if x := e.Next(0, anyUp); x == nil || x.Rec.Key != model.NumberKey(1) || x.Kind != Load {
 		t.Fatalf("next comes %+v", x)
 	}
 }
@@ -227,7 +227,7 @@ func TestRetiredIsRetired(t *testing.T) {
 	s.stored(2, 8)
 	c := s.begin(3, 8, CaptureOptions{Down: 1})
 	s.EndCapture(0, c, true)
-	x := s.Next(0, Down) // at 16
+	x := s.Next(0, anyDown) // at 16
 	if got := s.Retire(12, 20); got != 0 {
 		t.Fatalf("%d bytes were free", got)
 	}

@@ -87,7 +87,7 @@ func TestCaptureInATierThatHasShrunk(t *testing.T) {
 	}
 	first := capture(1, 60)
 	e.Await(0, []*Record{first.Rec}, 1)
-	e.Done(0, e.Next(0, Down), nil)
+	e.Done(0, e.Next(0, anyDown), nil)
 	e.Shrink(0, 0, 50)
 	if e.Reach(0) != 60 || e.Settled(0) {
 		t.Fatalf("reaches to %d, settled %v", e.Reach(0), e.Settled(0))

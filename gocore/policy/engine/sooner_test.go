@@ -86,7 +86,7 @@ func (c *crowded) begin(key, mbs int64) *Capture {
 // next is the next downward transfer.
 func (c *crowded) next(kind TransferKind, key int64) *Transfer {
 	c.t.Helper()
-	x := c.Next(c.now, Down)
+	x := c.Next(c.now, anyDown)
 	if x == nil || x.Kind != kind || x.Rec.Key.Number != key {
 		c.t.Fatalf("the next transfer is %+v, wanted kind %d of %d", x, kind, key)
 	}
@@ -198,7 +198,7 @@ func TestNoiseIsNoGain(t *testing.T) {
 		}
 		ends := map[*Transfer]int64{}
 		start := func() {
-			for x := c.Next(c.now, Down); x != nil; x = c.Next(c.now, Down) {
+			for x := c.Next(c.now, anyDown); x != nil; x = c.Next(c.now, anyDown) {
 				ends[x] = c.now + noise()
 				if len(ends) == 2 {
 					return
@@ -431,7 +431,7 @@ func TestACaptureStaysAboveAFullDisk(t *testing.T) {
 		{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100 * mb, Remote: true},
 	}}, 60, 20, 20)
 	c.Await(c.now, []*Record{c.h.Get(model.NumberKey(0)), c.h.Get(model.NumberKey(1))}, 1)
-	for x := c.Next(c.now, Down); x != nil; x = c.Next(c.now, Down) {
+	for x := c.Next(c.now, anyDown); x != nil; x = c.Next(c.now, anyDown) {
 		c.Done(c.now, x, nil)
 	}
 	for _, mbs := range []int64{60, 20} { // takes the places above; 20 MB are left below
@@ -535,7 +535,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 		ends := map[*Transfer]int64{}
 		start := func() {
 			for len(ends) < workers {
-				x := c.Next(c.now, Down)
+				x := c.Next(c.now, anyDown)
 				if x == nil {
 					return
 				}

@@ -42,7 +42,7 @@ func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...floa
 
 // loadAll carries out all loads and returns the checkpoints in the order in which the loads began.
 func loadAll(e *Engine) (order []string) {
-	for x := e.Next(0, Up); x != nil; x = e.Next(0, Up) {
+	for x := e.Next(0, anyUp); x != nil; x = e.Next(0, anyUp) {
 		order = append(order, x.Rec.Hist.Name+"/"+x.Rec.Key.String())
 		e.Done(0, x, nil)
 	}

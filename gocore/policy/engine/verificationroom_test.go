@@ -25,7 +25,7 @@ func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 			return c.Rec
 		}
 		settle := func() {
-			for x := e.Next(0, Down); x != nil; x = e.Next(0, Down) {
+			for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
 				e.Done(0, x, nil)
 			}
 		}

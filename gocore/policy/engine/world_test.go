@@ -427,12 +427,14 @@ func keys(m map[model.Key]*Record) (list []model.Key) {
 }
 
 // next takes a transfer; false when there is none.
-func (w *world) next(d Direction) bool { return w.took(d, w.e.Next(w.now, d)) }
+func (w *world) next(d Direction) bool {
+	return w.took(d, w.e.Next(w.now, Want{Direction: d, Link: AnyLink}))
+}
 
 // nextUrgent takes a transfer that a restore waits for.
 func (w *world) nextUrgent() {
-	x := w.e.NextUrgent(w.now, AnyLink)
-	if x == nil && w.e.PendingUrgent(AnyLink) {
+	x := w.e.Next(w.now, Want{Direction: Up, Link: AnyLink, Only: Awaited})
+	if x == nil && w.e.Pending(Want{Direction: Up, Link: AnyLink, Only: Awaited}) {
 		w.fatalf("nobody is waited for, but something is pending%s", w.state())
 	}
 	if x == nil {
@@ -447,7 +449,7 @@ func (w *world) nextUrgent() {
 func (w *world) took(d Direction, x *Transfer) bool {
 	w.observe()
 	if x == nil {
-		if w.e.Pending(d) {
+		if w.e.Pending(Want{Direction: d, Link: AnyLink}) {
 			w.fatalf("nothing to do in direction %d, but something is pending%s", d, w.state())
 		}
 		return false
