@@ -174,7 +174,7 @@ func (s *Store) releaseRow(now int64, row *catalog.Row) {
 	if err != nil {
 		return
 	}
-	s.eng.Release(now, off, n)
+	s.eng.Release(now, len(s.tiers)-1, off, n)
 }
 
 // dropEnded releases the disk space of the rows that a drop or clear removed from the catalog. It queues a failed change for a retry.
@@ -242,7 +242,7 @@ func (s *Store) releaseUncertain() {
 	for _, off := range slices.Sorted(maps.Keys(k.uncertain)) {
 		size := k.uncertain[off].Rec.Size
 		delete(k.uncertain, off)
-		s.eng.Release(now, off, size)
+		s.eng.Release(now, len(s.tiers)-1, off, size)
 	}
 }
 

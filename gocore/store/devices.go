@@ -66,7 +66,7 @@ func (s *Store) openDevices(cfg *engine.Config) error {
 		rate := devicememory.LinkRate(a.Device)
 		s.tiers = append(s.tiers, status.TierDevice)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
-			Name: name, Capacity: a.MappedNow(), Grain: hostGrain, Front: true, WriteRate: rate, ReadRate: rate,
+			Name: name, Capacity: a.MappedNow(), Grain: hostGrain, Private: true, Device: true, WriteRate: rate, ReadRate: rate,
 		})
 	}
 	return nil

@@ -58,7 +58,7 @@ func (s *Store) retireSuspects(segments []int64) {
 // fit reduces the available space to the budget. The space may reach beyond it, because checkpoints lie there. Free ranges behind some offset are
 // retired. Existing checkpoints are never removed for it.
 func (s *Store) fit(budget int64) {
-	s.room.budget = max(s.eng.Occupied(func(int64, int64) {}), budget)
+	s.room.budget = max(s.eng.Occupied(len(s.tiers)-1, func(int64, int64) {}), budget)
 	s.retireBeyond(s.room.budget, false)
 }
 
@@ -67,7 +67,7 @@ func (s *Store) fit(budget int64) {
 func (s *Store) setDisk(budget int64) {
 	s.room.budget = budget
 	if s.durable == nil {
-		s.eng.Allot(budget)
+		s.eng.Allot(len(s.tiers)-1, budget)
 	}
 	s.retireBeyond(budget, true)
 	s.room.jobs++
@@ -115,7 +115,7 @@ func (s *Store) retireBeyond(bytes int64, shrunk bool) {
 // is false when the tier has no more bytes than that. When more are occupied, the offset is 0, and all space that becomes free is retired.
 func (s *Store) cut(bytes int64) (at int64, some bool) {
 	var runs []model.Span
-	used := s.eng.Occupied(func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
+	used := s.eng.Occupied(len(s.tiers)-1, func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
 	at = s.eng.Capacity(len(s.tiers) - 1)
 	excess := at - bytes
 	switch {
@@ -138,8 +138,9 @@ func (s *Store) cut(bytes int64) (at int64, some bool) {
 
 // retireRange retires a range up to the end of a segment. Space that the tier gains later lies behind that end.
 func (s *Store) retireRange(from, end int64) {
-	s.eng.Retire(from, end)
-	if t := len(s.tiers) - 1; end > s.eng.Capacity(t) {
+	t := len(s.tiers) - 1
+	s.eng.Retire(t, from, end)
+	if end > s.eng.Capacity(t) {
 		s.disk.Grow(end)
 		s.eng.Grow(s.now(), t, end)
 	}
@@ -203,7 +204,7 @@ func (s *Store) trimmings() (all []trimming) {
 		}
 		from, end := s.disk.Range(number)
 		r := trimming{number: number, use: u}
-		r.bytes = s.eng.Idle(from, end, func(from, end int64) { r.idle = append(r.idle, model.Span{Offset: from, Bytes: end - from}) })
+		r.bytes = s.eng.Idle(len(s.tiers)-1, from, end, func(from, end int64) { r.idle = append(r.idle, model.Span{Offset: from, Bytes: end - from}) })
 		r.counts = end - from - r.bytes
 		if r.whole = s.durable != nil && r.counts == 0; r.whole || r.bytes != u.trimmed {
 			all = append(all, r)
@@ -263,11 +264,11 @@ func (s *Store) refit() {
 		return // the running trimFiles calls refit at its end
 	}
 	t := len(s.tiers) - 1
-	missing := s.room.budget - s.eng.InUse()
+	missing := s.room.budget - s.eng.InUse(t)
 	for number, u := range s.room.segments {
 		if u.suspect {
 			from, end := s.disk.Range(number)
-			missing -= s.eng.Idle(from, end, func(int64, int64) {}) - u.relief
+			missing -= s.eng.Idle(t, from, end, func(int64, int64) {}) - u.relief
 		}
 	}
 	if missing <= 0 {
@@ -294,7 +295,7 @@ func (s *Store) widen(number, bytes int64) (more int64) {
 		s.disk.Limit(number, next)
 		at := u.limit
 		u.limit = next
-		more += s.eng.Reinstate(s.now(), from+at, from+next)
+		more += s.eng.Reinstate(s.now(), len(s.tiers)-1, from+at, from+next)
 	}
 	if u.limit == end-from {
 		delete(s.room.segments, number)

@@ -32,7 +32,7 @@ type durableTier struct {
 	// clarifying: a Clarify change is in flight, which ends the uncertainty.
 	clarifying bool
 	commits    int64 // groups of changes that shared their syncs
-	clearing   bool  // a history is being cleared as a whole: recordRemoved commits no drop for each checkpoint
+	clearing   bool  // a history is being cleared as a whole: Removed commits no drop for each checkpoint
 }
 
 // directory is the common interface of durable.Dir, for writing, and durable.View, for reading.
@@ -158,10 +158,29 @@ func (k *durableTier) row(history string, key model.Key) (row catalog.Row, ok bo
 	return row, true
 }
 
-// loadRow makes a record of a checkpoint that only the catalog has; nil when there is none. The lock is held, as for the functions above.
-func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
+// catalogRows is the catalog as the engine uses it. The lock is held.
+type catalogRows struct{ *Store }
+
+var _ engine.Catalog = catalogRows{}
+
+// Lookup tells whether the catalog has a checkpoint without a record, and the size of its slot in the tiers.
+func (s catalogRows) Lookup(h *engine.History, key model.Key) (size int64, ok bool) {
 	k := s.durable
-	if k.notLoaded[h.Name] == 0 {
+	if k == nil || k.notLoaded[h.Name] == 0 {
+		return 0, false
+	}
+	row, ok := k.row(h.Name, key)
+	if !ok || !row.Readable() {
+		return 0, false
+	}
+	size, _ = slotRoom(row.Layout.Slot)
+	return size, true
+}
+
+// Find makes a record of a checkpoint that only the catalog has; nil when there is none.
+func (s catalogRows) Find(h *engine.History, key model.Key) *engine.Record {
+	k := s.durable
+	if k == nil || k.notLoaded[h.Name] == 0 {
 		return nil
 	}
 	row, ok := k.row(h.Name, key)
@@ -177,12 +196,12 @@ func (s *Store) loadRow(h *engine.History, key model.Key) *engine.Record {
 	b.Keep(row.Sums)
 	size, align := slotRoom(row.Layout.Slot)
 	return s.eng.Adopt(h, key, engine.Stored{
-		Size: size, Align: align, Offset: off, Top: len(s.deviceTiers), Written: int64(row.Serial), Version: b,
+		Tier: len(s.tiers) - 1, Size: size, Align: align, Offset: off, Top: len(s.deviceTiers), Written: int64(row.Serial), Version: b,
 	})
 }
 
-// keepsRoom tells whether the disk space that a record releases at an offset must stay reserved, because the catalog references it or may do so.
-func (s *Store) keepsRoom(r *engine.Record, off int64) bool {
+// Keeps tells whether the disk space that a record releases at an offset must stay reserved, because the catalog references it or may do so.
+func (s catalogRows) Keeps(r *engine.Record, _ int, off int64) bool {
 	k := s.durable
 	//mutation:uncertain-room-not-reused
 	if k.uncertain[off] != nil {

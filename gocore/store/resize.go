@@ -145,7 +145,7 @@ func (op *Op) checkResize(out *Outcome) (status.Code, error) {
 		out.Slot += s.host.InUse()
 	}
 	if op.disk {
-		out.Slot += s.eng.InUse()
+		out.Slot += s.eng.InUse(len(s.tiers) - 1)
 	}
 	if op.trims > 0 {
 		_, given := s.host.Counts()

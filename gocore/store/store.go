@@ -114,7 +114,7 @@ func (s *Store) start() {
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Removed: s.recordRemoved}
+	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Catalog: catalogRows{s}}
 	if s.verifiesAhead() {
 		cfg.VerifyFrom = verifyAheadFrom
 	}
@@ -154,7 +154,6 @@ func (s *Store) openDisk(cfg *engine.Config) error {
 		if err := s.openDurable(); err != nil {
 			return err
 		}
-		cfg.Keep, cfg.Find = s.keepsRoom, s.loadRow
 	case s.set.Disk == nil:
 		return nil
 	default:
@@ -166,7 +165,7 @@ func (s *Store) openDisk(cfg *engine.Config) error {
 		s.disk = d
 	}
 	s.tiers = append(s.tiers, status.TierDisk)
-	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Capacity(), Grain: diskGrain, Remote: true})
+	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Capacity(), Grain: diskGrain, Remote: true, Durable: s.durable != nil})
 	return nil
 }
 

@@ -34,9 +34,9 @@ func (k *durableTier) isLive(at place, serial uint64) bool {
 	return serial > k.keyTombstones[at].serial && serial > k.historyTombstones[at.history].serial
 }
 
-// recordRemoved tells the rule of a history, and the catalog, that a checkpoint is gone. A checkpoint that is replaced (by is not nil) stays in the
+// Removed tells the rule of a history, and the catalog, that a checkpoint is gone. A checkpoint that is replaced (by is not nil) stays in the
 // catalog until the new version is durable.
-func (s *Store) recordRemoved(r, by *engine.Record) {
+func (s catalogRows) Removed(r, by *engine.Record) {
 	r.Version.Gone.Store(true)
 	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
 		h.retention.remove(r.Key)

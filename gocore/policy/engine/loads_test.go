@@ -10,14 +10,14 @@ import (
 // below is an engine with n checkpoints on disk alone, and a plan that restores the first of them.
 func below(host, size int64, n, hinted int) (*Engine, *History) {
 	e := New(Config{Prefetch: true, Tiers: []TierConfig{
-		{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * int64(n), Remote: true},
+		{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * int64(n), Remote: true, Durable: true},
 	}})
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, size*int64(n)) })
 	h := e.History("h")
 	var hints []plan.Hint
 	for i := range int64(n) {
 		e.Continue(i + 1)
-		e.Adopt(h, model.NumberKey(i), Stored{Size: size, Align: 1, Offset: i * size, Written: i + 1})
+		e.Adopt(h, model.NumberKey(i), Stored{Tier: 1, Size: size, Align: 1, Offset: i * size, Written: i + 1})
 		h.Wrote(model.NumberKey(i))
 		hints = append(hints, plan.Hint{Op: plan.Restore, Key: model.NumberKey(i)})
 	}

@@ -11,7 +11,7 @@ import (
 // the flush from above, not for a prefetch from the disk.
 func TestFlushesThatMakeRoomGoBeforePrefetches(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{
-		{Name: "device", Capacity: 200, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device", Capacity: 200, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 300, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "disk", Capacity: 10_000, Remote: true},
 	}, Prefetch: true})

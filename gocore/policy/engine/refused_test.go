@@ -122,8 +122,8 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 
 // A flush that Redo repeats finds no room if its own is kept. The wait for it fails.
 func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
-	e := New(Config{Keep: func(*Record, int64) bool { return true }, Tiers: []TierConfig{
-		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
+	e := New(Config{Catalog: &rows{keeps: func(*Record) bool { return true }}, Tiers: []TierConfig{
+		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true, Durable: true},
 	}})
 	h := e.History("h")
 	first := written(t, e, h, 0, 60).Rec
@@ -136,7 +136,7 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 	if other := e.Next(0, anyDown); other != nil || len(e.links[0].refused) != 0 || second.Phase == Ended {
 		t.Fatalf("%+v, refused %v: the first may replace something", other, e.links[0].refused)
 	}
-	e.Retire(x.ToOff, x.ToOff+60)
+	e.Retire(1, x.ToOff, x.ToOff+60)
 	e.Redo(1, x)
 	carryDown(e)
 	for _, w := range []*Wait{w, second} {
@@ -151,8 +151,8 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
 	for name, replaces := range map[string]bool{"it does": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
-			e := New(Config{Keep: func(*Record, int64) bool { return false }, Tiers: []TierConfig{
-				{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
+			e := New(Config{Catalog: &rows{}, Tiers: []TierConfig{
+				{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true, Durable: true},
 			}})
 			e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 40) })
 			h := e.History("h")
@@ -162,7 +162,7 @@ func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
 			if other := e.Next(0, anyDown); x == nil || other != nil || w.Phase == Ended {
 				t.Fatalf("%+v, then %+v; phase %d, %v", x, other, w.Phase, w.Err)
 			}
-			if replaces && !e.Release(1, 0, 40) {
+			if replaces && !e.Release(1, 1, 0, 40) {
 				t.Fatal("it was not reserved")
 			}
 			e.Done(1, x, nil)

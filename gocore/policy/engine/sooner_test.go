@@ -398,7 +398,7 @@ func TestACaptureOvertakesNone(t *testing.T) {
 func TestASourceThatStaysDoesNotGoDown(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
-			{Name: "device", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "device", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "far host", Capacity: 1000 * mb, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "disk", Capacity: 1000 * mb, Remote: true},
 		}})
@@ -445,8 +445,8 @@ func TestACaptureStaysAboveAFullDisk(t *testing.T) {
 // twoFronts are two devices of 100 MB over a host, over a disk.
 func twoFronts(t *testing.T, sizes ...int64) *crowded {
 	return newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
-		{Name: "device 0", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
-		{Name: "device 1", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device 0", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device 1", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 1000 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 10_000 * mb, Remote: true},
 	}}, sizes...)
 }
@@ -512,7 +512,7 @@ func TestALentDeviceDoesNotWaitForOthers(t *testing.T) {
 // A device over a disk alone: a transfer would read the source, and no worker has waited for its stream.
 func TestADevicesCaptureNeverGoesToADisk(t *testing.T) {
 	c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
-		{Name: "device", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
+		{Name: "device", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
 	}}, 100)
 	if x := c.begin(9, 10); x.Tier != 0 || x.Spill {
 		t.Errorf("tier %d, spill %v", x.Tier, x.Spill)

@@ -12,7 +12,7 @@ import (
 func raised(t *testing.T) (*Engine, *History, *Transfer) {
 	t.Helper()
 	e := New(Config{Flush: Eager, Prefetch: true, Tiers: []TierConfig{
-		{Name: "device", Capacity: 100, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device", Capacity: 100, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9},
 	}})
 	h := e.History("h")
@@ -102,7 +102,7 @@ func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 	e.Done(3, x, nil)
 
 	e = New(Config{Flush: Eager, Tiers: []TierConfig{
-		{Name: "device", Capacity: 100, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device", Capacity: 100, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "disk", Capacity: 1000, Remote: true},
 	}})

@@ -98,11 +98,14 @@ func (e *Engine) ended(x *Transfer) {
 // way is the link over which a transfer bypasses the faster tiers. It is the link above the tier that it leaves or reaches, or the link below it if
 // that tier is the record's fastest.
 func (e *Engine) way(x *Transfer) int {
-	t := max(x.From, x.To)
-	if top := x.Rec.Top(); t == top || e.below(top) == t {
-		return min(top, max(len(e.links)-1, 0))
+	t, k := max(x.From, x.To), x.Rec.Top()
+	if t == k {
+		return min(k, max(len(e.links)-1, 0))
 	}
-	return t - 1
+	for e.below(k) != t {
+		k = e.below(k)
+	}
+	return k
 }
 
 // ways are the transfers past the faster tiers that have not begun, by the link that they cross. So a transfer that has to wait delays none of
