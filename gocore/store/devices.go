@@ -67,7 +67,7 @@ func (s *Store) openDevices(cfg *engine.Config) error {
 		rate := devicememory.LinkRate(a.Device)
 		s.tiers = append(s.tiers, status.TierDevice)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
-			Name: name, Capacity: a.MappedNow(), Grain: checkpoint.CacheLine, Front: true, WriteRate: rate, ReadRate: rate,
+			Name: name, Capacity: a.MappedNow(), Grain: checkpoint.CacheLine, Private: true, Device: true, WriteRate: rate, ReadRate: rate,
 		})
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/disk/catalog"
@@ -43,6 +44,39 @@ func (c diskCache) RefuseAll(why error) {
 	}
 }
 
+// catalogued tells the engine of the checkpoints that only the catalog has, and the catalog and the rules of retention of those that go.
+type catalogued struct{ s *Store }
+
+var _ engine.Catalog = catalogued{}
+
+func (c catalogued) Lookup(h *engine.History, key model.Key) (size int64, ok bool) {
+	if c.s.disk == nil {
+		return 0, false
+	}
+	return c.s.disk.Lookup(h, key)
+}
+
+func (c catalogued) Find(h *engine.History, key model.Key) *engine.Record {
+	if c.s.disk == nil {
+		return nil
+	}
+	return c.s.disk.Find(h, key)
+}
+
+func (c catalogued) Keeps(r *engine.Record, _ int, off int64) bool { return c.s.disk.Keeps(r, off) }
+
+// Removed tells the rule of a history, and the catalog, that a checkpoint is gone. by is the version that replaces it, or nil.
+func (c catalogued) Removed(r, by *engine.Record) {
+	s := c.s
+	r.Version.Gone.Store(true)
+	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
+		h.retention.remove(r.Key)
+	}
+	if s.disk != nil {
+		s.disk.Removed(r, by)
+	}
+}
+
 // Defaults of Config.StallAfter and Config.GiveUpAfter.
 const (
 	stallAfter  = 2 * time.Second
@@ -65,11 +99,8 @@ func (s *Store) openDisk(cfg *engine.Config) (err error) {
 	if s.disk, err = disk.Open(len(s.tiers), o); err != nil {
 		return err
 	}
-	if s.disk.Durable() {
-		cfg.Keep, cfg.Find = s.disk.Keeps, s.disk.Find
-	}
 	s.tiers = append(s.tiers, status.TierDisk)
-	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Space.Capacity(), Grain: disk.Grain, Remote: true})
+	cfg.Tiers = append(cfg.Tiers, engine.TierConfig{Name: "disk", Capacity: s.disk.Space.Capacity(), Grain: disk.Grain, Remote: true, Durable: s.disk.Durable()})
 	return nil
 }
 

@@ -166,7 +166,7 @@ func (op *resize) checkResize(out *Outcome) (status.Code, error) {
 		out.Slot += s.host.InUse()
 	}
 	if op.disk {
-		out.Slot += s.eng.InUse()
+		out.Slot += s.disk.InUse()
 	}
 	if op.trims > 0 {
 		_, given := s.host.Counts()

@@ -107,7 +107,7 @@ func (s *Store) start() {
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Removed: s.recordRemoved}
+	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Catalog: catalogued{s}}
 	if s.verifiesAhead() {
 		cfg.VerifyFrom = verifyAheadFrom
 	}
@@ -440,17 +440,6 @@ func (h *History) clear() {
 	s.disk.Clear(h.h, inEngine)
 	if s.disk.Durable() && h.retention != nil {
 		h.retention.clear() // also of checkpoints that only the catalog had
-	}
-}
-
-// recordRemoved tells the rule of a history, and the catalog, that a checkpoint is gone. by is the version that replaces it, or nil.
-func (s *Store) recordRemoved(r, by *engine.Record) {
-	r.Version.Gone.Store(true)
-	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
-		h.retention.remove(r.Key)
-	}
-	if s.disk != nil {
-		s.disk.Removed(r, by)
 	}
 }
 

@@ -29,18 +29,18 @@ const deviceWorkers = 2
 // pending tells whether there may be work for the pool.
 func (c *workerPool) pending(e *engine.Engine) bool {
 	if c.demanded {
-		return e.PendingDemanded(c.link)
+		return e.Pending(c.want(engine.AwaitedLoads))
 	}
 	if c.isReading() {
-		return e.PendingUrgent(c.link)
+		return e.Pending(c.want(engine.Awaited))
 	}
-	return len(c.deferred.filled) > 0 || e.PendingOver(c.direction, c.link)
+	return len(c.deferred.filled) > 0 || e.Pending(c.want(engine.Everything))
 }
 
 // next returns the pool's next transfer, or nil.
 func (c *workerPool) next(e *engine.Engine, now int64) *engine.Transfer {
 	if c.demanded {
-		return e.NextDemanded(now, c.link)
+		return e.Next(now, c.want(engine.AwaitedLoads))
 	}
 	if x := c.deferred.next(); x != nil {
 		return x
@@ -51,9 +51,14 @@ func (c *workerPool) next(e *engine.Engine, now int64) *engine.Transfer {
 // another returns a transfer of the engine. If urgent, or if no more reads may begin, it returns only one that a restore waits for.
 func (c *workerPool) another(e *engine.Engine, now int64, urgent bool) *engine.Transfer {
 	if urgent || c.isReading() {
-		return e.NextUrgent(now, c.link)
+		return e.Next(now, c.want(engine.Awaited))
 	}
-	return e.NextOver(now, c.direction, c.link)
+	return e.Next(now, c.want(engine.Everything))
+}
+
+// want says which transfers of the engine the pool carries out now.
+func (c *workerPool) want(only engine.Selection) engine.Want {
+	return engine.Want{Direction: c.direction, Link: c.link, Only: only}
 }
 
 // isReading tells whether the next read has to wait for the end of another, unless a restore waits for it.

@@ -30,9 +30,9 @@ func populated(b *testing.B, n int) (*Engine, *History) {
 // settle carries out all pending transfers.
 func settle(e *Engine, now int64) {
 	for {
-		x := e.Next(now, Down)
+		x := e.Next(now, anyDown)
 		if x == nil {
-			x = e.Next(now, Up)
+			x = e.Next(now, anyUp)
 		}
 		if x == nil {
 			return

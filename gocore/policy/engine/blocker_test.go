@@ -28,7 +28,7 @@ func TestBlocker(t *testing.T) {
 	e.EndCapture(1, first, true)
 	expect(second, ByFlush)
 	expect(third, ByFlush) // as does the one before it
-	x := e.Next(2, Down)
+	x := e.Next(2, anyDown)
 	if x == nil {
 		t.Fatal("no flush")
 	}

@@ -43,7 +43,7 @@ type CaptureOptions struct {
 	// SourceStays says that the source does not change until the bytes are captured. A transfer may read it later, if the capture is a Spill.
 	SourceStays bool
 	Down        int  // flush it to this tier at once; 0: no request
-	Top         int  // the fastest tier that it may be in: a front, or the first tier that is not a front
+	Top         int  // the fastest tier that it may be in: a private one, or the first shared one
 	Patient     bool // wait for room even if only the application can make some
 }
 
@@ -69,11 +69,11 @@ func (e *Engine) BeginCapture(now int64, h *History, k model.Key, size, align in
 	return c, nil
 }
 
-// ask demands room in tier t. A transfer reads a source that stays. Into a front its caller copies it as any other source, while it is still in the
-// call.
+// ask demands room in tier t. A transfer reads a source that stays. Into a device its caller copies it as any other source, while it is still in
+// the call.
 func (e *Engine) ask(now int64, c *Capture, t int) {
 	tr := e.tiers[t]
-	c.Tier, c.early = t, c.stays && !(tr.Front && c.quiet)
+	c.Tier, c.early = t, c.stays && !(tr.Device && c.quiet)
 	c.Spill = tr.Remote || c.early
 	tr.captured, tr.captures = max(c.Rec.Size, tr.captured), e.count
 	c.claim = &claim{rec: c.Rec, patient: c.patient,
@@ -88,16 +88,16 @@ func (e *Engine) ask(now int64, c *Capture, t int) {
 }
 
 // deflect redirects a capture whose source stays and for which its tier will never have room. It goes to the next tier that can take it, or else to
-// the front that it bypassed. False when there is none.
+// the device that it bypassed. False when there is none.
 func (e *Engine) deflect(now int64, c *Capture) bool {
-	if !c.early || e.tiers[c.Tier].Front {
+	if !c.early || e.tiers[c.Tier].Device {
 		return false
 	}
 	t := -1
 	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // otherwise a capture into the tier below would fail as its flushes do
 		t = e.holds(c.Rec, e.below(c.Tier))
 	}
-	if top := c.Rec.Top(); t < 0 && e.tiers[top].Front && e.tiers[top].fits(c.Rec) {
+	if top := c.Rec.Top(); t < 0 && e.tiers[top].Device && e.tiers[top].fits(c.Rec) {
 		t = top
 	}
 	if t < 0 {
@@ -130,8 +130,19 @@ func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 	if t := e.holds(r, top); t >= 0 {
 		return t, nil
 	}
-	last := len(e.tiers) - 1
-	return 0, full(last, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.Size), quantity.Exact(e.tiers[last].Capacity))
+	largest := e.largest(top)
+	return 0, full(largest, "the checkpoint has %s, the largest budget is %s", quantity.Exact(r.Size), quantity.Exact(e.tiers[largest].Capacity))
+}
+
+// largest is the tier with the largest capacity from t on, the lowest of those.
+func (e *Engine) largest(t int) int {
+	largest := t
+	for ; t >= 0; t = e.below(t) {
+		if e.tiers[t].Capacity >= e.tiers[largest].Capacity {
+			largest = t
+		}
+	}
+	return largest
 }
 
 // holds is the fastest tier from t on that is large enough for r, or -1.
@@ -271,7 +282,7 @@ func (e *Engine) AutoKey(h *History) model.Key {
 	for {
 		k := model.Key{Number: h.auto}
 		h.auto++
-		if h.Get(k) == nil {
+		if _, used := h.Lookup(k); !used {
 			return k
 		}
 	}
@@ -315,8 +326,8 @@ func (e *Engine) remove(now int64, r *Record) { e.replace(now, r, nil) }
 
 // replace is remove with the version that takes r's place; nil for none.
 func (e *Engine) replace(now int64, r, by *Record) {
-	if e.cfg.Removed != nil {
-		e.cfg.Removed(r, by)
+	if e.cfg.Catalog != nil {
+		e.cfg.Catalog.Removed(r, by)
 	}
 	r.Hist.order.Dropped(r.Key)
 	e.unhide(r)

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// catalog plays the part of a store whose last tier outlives the engine: the durable checkpoints there, by key.
+// catalog plays the part of a store with durable tiers: the checkpoints there, by key.
 type catalog struct {
 	w         *world
 	rows      []map[model.Key]*row // by history
@@ -24,14 +24,14 @@ type catalog struct {
 	drops     []*dropping          // those that are not durable yet
 	failing   map[*Record]*row     // commits of unknown outcome, while the engine is told
 	unsure    []*row               // their rooms: the catalog of the next process may refer to them, until another commit succeeds here
-	retired   [][2]int64
-	owing     bool         // drops were under way when the world was last observed
-	stayed    map[int]bool // contents that were in a range when it was retired
+	retired   map[int][][2]int64   // by tier
+	owing     bool                 // drops were under way when the world was last observed
+	stayed    map[int]bool         // contents that were in a range when it was retired
 }
 
 // row is one checkpoint of the catalog.
 type row struct {
-	hi                        int
+	hi, tier                  int
 	key                       model.Key
 	serial, off, size, extent int64
 	align                     int64
@@ -57,14 +57,24 @@ func newCatalog(w *world) *catalog {
 // begin forgets the state that only a process has.
 func (c *catalog) begin() {
 	c.owned, c.committed, c.failing = map[*Record]*row{}, map[*Transfer]bool{}, map[*Record]*row{}
-	c.drops, c.unsure, c.retired, c.stayed = nil, nil, nil, map[int]bool{}
+	c.drops, c.unsure, c.retired, c.stayed = nil, nil, map[int][][2]int64{}, map[int]bool{}
 }
 
-func (c *catalog) hook(cfg *Config) {
-	cfg.Keep, cfg.Removed, cfg.Find = c.keep, c.removed, c.find
-}
+var _ Catalog = (*catalog)(nil)
 
-func (w *world) last() int { return len(w.e.tiers) - 1 }
+// catalogued tells whether the world's catalog lists the checkpoints in tier t.
+func (w *world) catalogued(t int) bool { return w.cat != nil && w.cfg.Tiers[t].Durable }
+
+// durable draws a durable tier.
+func (c *catalog) durable(t *rapid.T) int {
+	var tiers []int
+	for i := range c.w.cfg.Tiers {
+		if c.w.catalogued(i) {
+			tiers = append(tiers, i)
+		}
+	}
+	return rapid.SampledFrom(tiers).Draw(t, "durable")
+}
 
 // findable is the row from which a record of a key can be made, if the key has none.
 func (c *catalog) findable(hi int, k model.Key) *row {
@@ -77,32 +87,47 @@ func (c *catalog) findable(hi int, k model.Key) *row {
 	return nil
 }
 
-func (c *catalog) find(h *History, k model.Key) *Record {
+// Lookup implements Catalog, as the methods after it do.
+func (c *catalog) Lookup(h *History, k model.Key) (size int64, ok bool) {
+	row := c.findable(c.w.index(h), k)
+	if row == nil {
+		return 0, false
+	}
+	return row.size, true
+}
+
+func (c *catalog) Find(h *History, k model.Key) *Record {
 	i := c.w.index(h)
 	row := c.findable(i, k)
 	if row == nil {
 		return nil
 	}
 	r := c.w.e.Adopt(h, k, Stored{
-		Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Version: content(row.content),
+		Tier: row.tier, Size: row.size, Align: row.align, Offset: row.off, Top: row.top, Written: row.serial, Version: content(row.content),
 	})
 	row.owner, c.owned[r], c.w.truth[i][k] = r, row, r
 	c.w.born = append(c.w.born, r)
-	if r.Written() != row.serial || r.Top() != row.top || !r.Captured() || c.w.e.Fastest(r) != c.w.last() {
+	if r.Written() != row.serial || r.Top() != row.top || !r.Captured() || c.w.e.Fastest(r) != row.tier {
 		c.w.fatalf("%+v was adopted as %+v", *row, *r)
 	}
 	return r
 }
 
-func (c *catalog) keep(r *Record, _ int64) bool {
-	if row := c.failing[r]; row != nil {
+func (c *catalog) Keeps(r *Record, t int, off int64) bool {
+	if !c.w.catalogued(t) {
+		c.w.fatalf("the catalog is asked for %v in tier %d", r.Key, t)
+	}
+	if row := c.failing[r]; row != nil && row.tier == t {
 		delete(c.failing, r)
 		c.unsure = append(c.unsure, row)
 		return true
 	}
 	row := c.owned[r]
-	if row == nil {
+	if row == nil || row.tier != t { // the copy was loaded from a lower tier, or has been flushed there since
 		return false
+	}
+	if row.off != off {
+		c.w.fatalf("%v gives back its room at %d, and its row is %+v", r.Key, off, *row)
 	}
 	delete(c.owned, r)
 	row.owner = nil
@@ -110,7 +135,7 @@ func (c *catalog) keep(r *Record, _ int64) bool {
 	return !row.given
 }
 
-func (c *catalog) removed(r, by *Record) {
+func (c *catalog) Removed(r, by *Record) {
 	if r.Gone() || by != nil && (by == r || by.Gone() || by.Hist != r.Hist || by.Key != r.Key) {
 		c.w.fatalf("%v was removed by %+v", r.Key, by)
 	}
@@ -170,7 +195,7 @@ func (c *catalog) release(row *row) {
 		return
 	}
 	row.given = true
-	if got := c.w.e.Release(c.w.now, row.off, row.size); got != (row.owner == nil) {
+	if got := c.w.e.Release(c.w.now, row.tier, row.off, row.size); got != (row.owner == nil) {
 		c.w.fatalf("the room of %+v: released %v", *row, got)
 	}
 }
@@ -193,10 +218,10 @@ func (c *catalog) observed() {
 	}
 }
 
-// hopeless checks a failed wait: it must not fail for lack of room in the last tier while drops are under way that may make room.
+// hopeless checks a failed wait: it must not fail for lack of room in a durable tier while drops are under way that may make room.
 func (c *catalog) hopeless(x *waited) {
 	var at *TierError
-	if c == nil || !c.owing || len(c.drops) == 0 || !errors.Is(x.Err, ErrFull) || !errors.As(x.Err, &at) || at.Tier != c.w.last() {
+	if c == nil || !c.owing || len(c.drops) == 0 || !errors.Is(x.Err, ErrFull) || !errors.As(x.Err, &at) || !c.w.catalogued(at.Tier) {
 		return
 	}
 	for _, r := range x.recs {
@@ -217,13 +242,13 @@ func (c *catalog) sure() {
 
 // lands tells whether a transfer brings a version to a tier where it can be committed.
 func (c *catalog) lands(x *Transfer) bool {
-	return c != nil && (x.Kind == Flush || x.Kind == Spill) && x.To == c.w.last() && !x.Rec.gone
+	return c != nil && (x.Kind == Flush || x.Kind == Spill) && c.w.catalogued(x.To) && !x.Rec.gone
 }
 
 func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
 	return &row{
-		hi: c.w.index(r.Hist), key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align, top: r.Top(),
+		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align, top: r.Top(),
 		content: contentOf(r),
 	}
 }
@@ -284,9 +309,9 @@ func (c *catalog) ordered() (list []*row) {
 	return list
 }
 
-// ranges are the rooms of all rows, joined where they touch, in ascending order.
-func (c *catalog) ranges() iter.Seq2[int64, int64] {
-	list := c.ordered()
+// ranges are the rooms of all rows in a tier, joined where they touch, in ascending order.
+func (c *catalog) ranges(tier int) iter.Seq2[int64, int64] {
+	list := slices.DeleteFunc(c.ordered(), func(row *row) bool { return row.tier != tier })
 	slices.SortFunc(list, func(a, b *row) int { return cmp.Compare(a.off, b.off) })
 	return func(yield func(from, end int64) bool) {
 		for i := 0; i < len(list); {
@@ -321,16 +346,20 @@ func (c *catalog) crash(tail bool) {
 	c.begin()
 }
 
-// restart discards the engine and every tier but the last.
+// restart discards the engine and every tier that is not durable.
 func (w *world) restart(t *rapid.T) {
-	c, last := w.cat, w.last()
+	c := w.cat
 	c.crash(rapid.Bool().Draw(t, "tail"))
 	w.forgotten, w.gone, w.woken = map[*Record]int{}, map[*Record]bool{}, map[any]bool{}
 	w.captures, w.restores, w.waits, w.flights, w.proofs, w.born = nil, nil, nil, nil, nil, nil
-	disk := w.bytes[last]
+	disks := w.bytes
 	w.start()
-	w.bytes[last] = disk
-	w.e.Reserve(last, c.ranges())
+	for i := range w.bytes {
+		if w.catalogued(i) {
+			w.bytes[i] = disks[i]
+			w.e.Reserve(i, c.ranges(i))
+		}
+	}
 	for _, row := range c.ordered() {
 		w.e.Continue(row.serial)
 		w.hists[row.hi].ContinueKeys(row.key.Number + 1)
@@ -372,11 +401,12 @@ func (w *world) readAll() {
 }
 
 func (w *world) retire(t *rapid.T) {
-	c, last := w.cat, w.last()
-	from := rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "from")
-	end := from + rapid.Int64Range(0, w.e.Capacity(last)/4).Draw(t, "bytes")
+	c := w.cat
+	tier := c.durable(t)
+	from := rapid.Int64Range(0, w.e.Capacity(tier)).Draw(t, "from")
+	end := from + rapid.Int64Range(0, w.e.Capacity(tier)/4).Draw(t, "bytes")
 	free := int64(0)
-	tab := w.e.tiers[last].table
+	tab := w.e.tiers[tier].table
 	for id := tab.First(); id != fragment.None; id = tab.Next(id) {
 		f := tab.At(id)
 		n := max(min(f.Offset+f.Size, end)-max(f.Offset, from), 0)
@@ -387,60 +417,62 @@ func (w *world) retire(t *rapid.T) {
 		}
 	}
 	for _, row := range c.ordered() {
-		if row.off < end && from < row.off+row.extent {
+		if row.tier == tier && row.off < end && from < row.off+row.extent {
 			c.stayed[row.content] = true
 		}
 	}
-	c.retired = append(c.retired, [2]int64{from, end})
-	if got := w.e.Retire(from, end); got != free {
+	c.retired[tier] = append(c.retired[tier], [2]int64{from, end})
+	if got := w.e.Retire(tier, from, end); got != free {
 		w.fatalf("of [%d, %d) %d bytes were free, %d were retired", from, end, free, got)
 	}
 }
 
 // reinstate gives back a part of the retired ranges.
 func (w *world) reinstate(t *rapid.T) {
-	c, last := w.cat, w.last()
-	from := rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "from")
-	end := from + rapid.Int64Range(0, w.e.Capacity(last)).Draw(t, "bytes")
+	c := w.cat
+	tier := c.durable(t)
+	from := rapid.Int64Range(0, w.e.Capacity(tier)).Draw(t, "from")
+	end := from + rapid.Int64Range(0, w.e.Capacity(tier)).Draw(t, "bytes")
 	var left [][2]int64
-	for _, r := range c.retired {
+	for _, r := range c.retired[tier] {
 		left = append(left, [2]int64{r[0], min(r[1], from)}, [2]int64{max(r[0], end), r[1]})
 	}
-	c.retired = slices.DeleteFunc(left, func(r [2]int64) bool { return r[0] >= r[1] })
-	idle := w.e.Idle(from, end, func(from, end int64) {})
-	if got := w.e.Reinstate(w.now, from, end); got != idle {
+	c.retired[tier] = slices.DeleteFunc(left, func(r [2]int64) bool { return r[0] >= r[1] })
+	idle := w.e.Idle(tier, from, end, func(from, end int64) {})
+	if got := w.e.Reinstate(w.now, tier, from, end); got != idle {
 		w.fatalf("of [%d, %d) %d bytes were idle, %d were given back", from, end, idle, got)
 	}
 }
 
-// checkCatalog compares the last tier with the catalog, byte by byte.
+// checkCatalog compares the durable tiers with the catalog, byte by byte.
 func (w *world) checkCatalog() {
 	c := w.cat
 	if c == nil {
 		return
 	}
-	t := w.last()
-	tr := w.e.tiers[t]
-	wanted := make([]bool, tr.Capacity) // bytes that must be reserved
+	wanted := make([][]bool, len(w.e.tiers)) // by tier: bytes that must be reserved
+	for t, tr := range w.e.tiers {
+		wanted[t] = make([]bool, tr.Capacity)
+	}
 	reserve := func(row *row) {
 		for i := row.off; i < row.off+row.extent; i++ {
-			if wanted[i] {
+			if wanted[row.tier][i] {
 				w.fatalf("byte %d is that of two rows, of them %+v%s", i, *row, w.state())
 			}
-			wanted[i] = true
+			wanted[row.tier][i] = true
 		}
 	}
 	for _, row := range c.ordered() {
 		for i := row.off; i < row.off+row.size; i++ {
-			if w.bytes[t][i] != row.content {
-				w.fatalf("byte %d of %+v is %d", i, *row, w.bytes[t][i])
+			if w.bytes[row.tier][i] != row.content {
+				w.fatalf("byte %d of %+v is %d", i, *row, w.bytes[row.tier][i])
 			}
 		}
 		r := row.owner
 		switch {
 		case r == nil:
 			reserve(row)
-		case c.owned[r] != row || r.copies[t] == fragment.None || w.e.Fragment(r, t).Offset != row.off || r.Written() != row.serial:
+		case c.owned[r] != row || r.copies[row.tier] == fragment.None || w.e.Fragment(r, row.tier).Offset != row.off || r.Written() != row.serial:
 			w.fatalf("%+v is not where its row says: %+v", *r, *row)
 		case row.doomed && !r.gone:
 			w.fatalf("%+v is being dropped, and its record lives", *row)
@@ -450,24 +482,30 @@ func (w *world) checkCatalog() {
 		reserve(row)
 	}
 	for _, r := range w.born {
-		if row := c.owned[r]; !r.gone && w.e.Complete(r, t) && (row == nil || c.rows[row.hi][row.key] != row) {
-			w.fatalf("%v lies in the last tier, but the catalog has no row of it", r.Key)
+		for t := range w.e.tiers {
+			if row := c.owned[r]; !r.gone && w.catalogued(t) && w.e.Complete(r, t) && (row == nil || row.tier < t || c.rows[row.hi][row.key] != row) {
+				w.fatalf("%v lies in tier %d, but the catalog has no row of it there or below", r.Key, t)
+			}
 		}
 	}
 	if w.e.owed != len(c.drops) {
 		w.fatalf("%d releases are owed, it says %d", len(c.drops), w.e.owed)
 	}
-	w.checkReserved(wanted)
+	for t := range w.e.tiers {
+		if w.catalogued(t) {
+			w.checkReserved(t, wanted[t])
+		}
+	}
 }
 
 // checkReserved looks for rooms that are reserved without a row, or given away despite one.
-func (w *world) checkReserved(wanted []bool) {
-	c, tr := w.cat, w.e.tiers[w.last()]
+func (w *world) checkReserved(t int, wanted []bool) {
+	c, tr := w.cat, w.e.tiers[t]
 	n, idle := 0, int64(0)
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		f := tr.table.At(id)
 		for i := f.Offset; i < f.Offset+f.Size; i++ {
-			retired := slices.ContainsFunc(c.retired, func(r [2]int64) bool { return i >= r[0] && i < r[1] })
+			retired := slices.ContainsFunc(c.retired[t], func(r [2]int64) bool { return i >= r[0] && i < r[1] })
 			switch reserved := f.Class != fragment.Gap && f.Owner == nil; {
 			case wanted[i] && !reserved:
 				w.fatalf("byte %d belongs to a row without a record, and is not reserved: %+v", i, *f)
@@ -491,7 +529,7 @@ func (w *world) checkReserved(wanted []bool) {
 			w.fatalf("nobody finds what is reserved at %d: %d, not %d; %+v", f.Offset, at, id, *f)
 		}
 	}
-	if found := tr.reserved.Len() + tr.idle.Len(); n != found || idle != tr.idleBytes || w.e.InUse() != tr.Capacity-idle {
+	if found := tr.reserved.Len() + tr.idle.Len(); n != found || idle != tr.idleBytes || w.e.InUse(t) != tr.Capacity-idle {
 		w.fatalf("%d fragments are reserved, %d are found; %d bytes are idle, it says %d", n, found, idle, tr.idleBytes)
 	}
 }
@@ -506,10 +544,10 @@ func (c *catalog) emptied() {
 	}
 }
 
-// retiredBytes is how many bytes of the last tier were retired.
-func (c *catalog) retiredBytes() (n int64) {
-	for i := range c.w.e.Capacity(c.w.last()) {
-		if slices.ContainsFunc(c.retired, func(r [2]int64) bool { return i >= r[0] && i < r[1] }) {
+// retiredBytes is how many bytes of tier t were retired.
+func (c *catalog) retiredBytes(t int) (n int64) {
+	for i := range c.w.e.Capacity(t) {
+		if slices.ContainsFunc(c.retired[t], func(r [2]int64) bool { return i >= r[0] && i < r[1] }) {
 			n++
 		}
 	}
@@ -547,7 +585,7 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 		}
 	}
 	all["redo"] = func(t *rapid.T) {
-		n := slices.IndexFunc(c.w.flights, func(x *Transfer) bool { return x.Kind == Flush && x.To == c.w.last() && !c.committed[x] })
+		n := slices.IndexFunc(c.w.flights, func(x *Transfer) bool { return x.Kind == Flush && c.w.catalogued(x.To) && !c.committed[x] })
 		if n < 0 {
 			t.Skip("none")
 		}
@@ -576,7 +614,7 @@ func (c *catalog) acts(all map[string]func(*rapid.T)) {
 	}
 }
 
-// TestModelOfCatalog is TestModel for a last tier that outlives engines, and that has checkpoints from the beginning.
+// TestModelOfCatalog is TestModel for durable tiers that have checkpoints from the beginning.
 func TestModelOfCatalog(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, modelOfCatalog)
@@ -585,8 +623,8 @@ func TestModelOfCatalog(t *testing.T) {
 
 func modelOfCatalog(t *rapid.T) {
 	cfg := someConfig(t)
-	last := len(cfg.Tiers) - 1
-	cfg.Tiers[last].Remote = true
+	cfg.Tiers[len(cfg.Tiers)-1].Remote = true
+	someDurable(t, &cfg)
 	if rapid.IntRange(0, 3).Draw(t, "eager") > 0 {
 		cfg.Flush = Eager
 	}

@@ -7,6 +7,8 @@
 package engine
 
 import (
+	"slices"
+
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/bandwidth"
 	"velocpy/gocore/policy/evict"
@@ -32,10 +34,19 @@ type TierConfig struct {
 	Name     string
 	Capacity int64 // bytes; a hard budget
 	Grain    int64 // sizes are rounded up to multiples of this, offsets aligned to it; 0: 1
-	Remote   bool  // callers cannot address its bytes: captures into it and restores from it go by transfers
-	// Front marks the memory of one of several devices. It takes only checkpoints whose top tier it is. Fronts come first in the list; the tier below
-	// each of them is the first that is not a front.
-	Front bool
+	// The attributes. The engine decides by them, never by the place of a tier in the list.
+	//
+	// Remote: callers cannot address its bytes. Captures into it and restores from it go by transfers.
+	Remote bool
+	// Durable: the tier outlives the engine, and Config.Catalog lists the checkpoints in it. Every tier below a durable one is durable too: the copy
+	// in the upper one may be evicted when the lower one has the bytes.
+	Durable bool
+	// Private: it takes only checkpoints whose top tier it is, as the memory of one of several devices does. Every other tier is shared. The tier
+	// below a tier is the next shared one of the list.
+	Private bool
+	// Device: the memory of a device. The call that captures queues the copy in the order of the caller's work on the device, also from a source that
+	// stays. The host does not read the bytes: a transfer moves them to a shared memory before a remote tier can have them, and only loads verify them.
+	Device bool
 	// WriteRate and ReadRate are the assumed rates (bytes/s) of the link to the next tier down, until the engine has measured them.
 	WriteRate, ReadRate float64
 }
@@ -55,18 +66,10 @@ type Config struct {
 	VerifyFrom int64
 	// Forget tells that a record is gone and no tier holds bytes of it any more; may be nil.
 	Forget func(*Record)
-	// Removed tells that a version is about to be dropped, consumed, or replaced by another one. It must not call the engine, except Owe with a
-	// positive number.
-	Removed func(r, by *Record)
 	// Room tells that a record has been given room in tier t, or has given it back; may be nil. It must not call the engine.
-	Room func(t int, off, n int64, taken bool)
-	// Keep and Find serve a last tier that outlives the engine (reserve.go); nil otherwise. They must not call the engine, except Adopt in Find, and
-	// Owe with a positive number. Keep is called when a record gives back its room at an offset of the last tier. It tells whether the catalog still
-	// refers to that room.
-	Keep func(*Record, int64) bool
-	// Find adopts the checkpoint of a key that has no record. It does so if the catalog has one and Removed has not reported its replacement.
-	Find  func(h *History, k model.Key) *Record
-	Trace func(Event) // every event, called while the caller holds its lock; nil: none
+	Room    func(t int, off, n int64, taken bool)
+	Catalog Catalog     // of the durable tiers; nil: none
+	Trace   func(Event) // every event, called while the caller holds its lock; nil: none
 }
 
 // lowWater is the part of a tier (as a divisor of its capacity) that lazy flushing keeps evictable or empty while bytes come in. It is room for a
@@ -102,7 +105,6 @@ func (e *Engine) loadsEnough(l *link) bool {
 type Engine struct {
 	cfg       Config
 	tiers     []*tier
-	fronts    int        // how many of the tiers, from the first on, are fronts
 	links     []*link    // by their upper tier
 	histories []*History // by lane
 	byName    map[string]*History
@@ -110,6 +112,7 @@ type Engine struct {
 	places    []int64    // by lane: the heads on the axis of intervals
 	intervals []int64    // by lane: the weight of one interval, so that distances of several histories compare
 	moved     []*History // their restore orders may have changed since follow ran
+	outlives  bool       // a catalog lists the checkpoints of a tier
 	paced     bool       // a pace has changed since compare ran
 	slots     []*Record
 	vacant    []uint32
@@ -229,19 +232,26 @@ func New(cfg Config) *Engine {
 		t := &tier{TierConfig: c, index: i, table: fragment.New[*Record](c.Capacity), hand: fragment.None}
 		t.bytes[fragment.Gap] = c.Capacity
 		e.tiers = append(e.tiers, t)
-		if c.Front {
-			e.fronts = i + 1
-		}
+		e.outlives = e.outlives || c.Durable && cfg.Catalog != nil
 	}
-	for i, c := range cfg.Tiers[:max(len(cfg.Tiers)-1, 0)] {
-		l := &link{upper: i, lower: max(i+1, e.fronts), down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown}
-		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], boundless
-		e.links = append(e.links, l)
-	}
+	e.join()
 	for d := range e.passing {
 		e.passing[d] = make(ways, max(len(e.links), 1))
 	}
 	return e
+}
+
+// join links every tier to the next shared one.
+func (e *Engine) join() {
+	for i, c := range e.cfg.Tiers {
+		below := slices.IndexFunc(e.cfg.Tiers[i+1:], func(c TierConfig) bool { return !c.Private })
+		if below < 0 {
+			return // nor has any later tier one
+		}
+		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown}
+		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], boundless
+		e.links = append(e.links, l)
+	}
 }
 
 // Tiers is the number of tiers.
@@ -278,7 +288,7 @@ func (e *Engine) wake(notify any) {
 // History is one named sequence of checkpoints with its own restore order.
 type History struct {
 	Name    string
-	find    func(*History, model.Key) *Record
+	catalog Catalog
 	lane    int32
 	order   *plan.Order
 	due     *plan.Due
@@ -310,7 +320,7 @@ func (e *Engine) History(name string) *History {
 		return h
 	}
 	h := &History{
-		Name: name, find: e.cfg.Find, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
+		Name: name, catalog: e.cfg.Catalog, lane: int32(len(e.histories)), order: plan.New(plan.Options{Guess: e.cfg.Guess}), due: plan.NewDue(),
 	}
 	h.records.keys = h.order.Keys()
 	e.histories = append(e.histories, h)
@@ -335,13 +345,24 @@ func (h *History) Due() *plan.Due { return h.due }
 // plan by the length of the order alone would read it without end.
 func (h *History) HintsLeft() int { return max(h.order.Len(), (h.due.Len()+1)/2) }
 
-// Get returns the checkpoint of this key, or nil.
+// Get returns the record of a key's checkpoint for an operation that needs it, or nil. It makes the record of a checkpoint that only the catalog has.
 func (h *History) Get(k model.Key) *Record {
 	r := h.records.get(k)
-	if r == nil && h.find != nil {
-		r = h.find(h, k)
+	if r == nil && h.catalog != nil {
+		r = h.catalog.Find(h, k)
 	}
 	return r
+}
+
+// Lookup tells whether there is a checkpoint of a key, also one that Lend hides, and the size of its slot. It makes no record.
+func (h *History) Lookup(k model.Key) (size int64, ok bool) {
+	if r := h.records.get(k); r != nil {
+		return r.Size, true
+	}
+	if h.catalog != nil {
+		return h.catalog.Lookup(h, k)
+	}
+	return 0, false
 }
 
 // Has tells whether the history has a record of this key.

@@ -60,10 +60,10 @@ func TestAPrefetchWaitsForARestoreThatComesSooner(t *testing.T) {
 		waits    bool
 	}{{evict.Score, 5, true}, {evict.Score, 100, false}, {evict.LRU, 5, false}} {
 		c := restoredAt(t, x.policy, x.interval, false)
-		if up := c.Next(c.now, Up); up != nil {
+		if up := c.Next(c.now, anyUp); up != nil {
 			t.Fatalf("%+v begins, and there is no room for it", up)
 		}
-		down := c.Next(c.now, Down)
+		down := c.Next(c.now, anyDown)
 		if flushes := down != nil; flushes == x.waits {
 			t.Errorf("%s, restores every %d ms: flushes %v", x.policy, x.interval, flushes)
 		}
@@ -72,10 +72,10 @@ func TestAPrefetchWaitsForARestoreThatComesSooner(t *testing.T) {
 		}
 		c.now += x.interval * mb
 		c.restoreOne()
-		if up := c.Next(c.now, Up); up == nil || up.Kind != Load || up.Rec.Key.Number != 0 {
+		if up := c.Next(c.now, anyUp); up == nil || up.Kind != Load || up.Rec.Key.Number != 0 {
 			t.Errorf("after the restore %+v begins", up)
 		}
-		if down := c.Next(c.now, Down); down != nil {
+		if down := c.Next(c.now, anyDown); down != nil {
 			t.Errorf("%+v is flushed for nothing", down)
 		}
 	}

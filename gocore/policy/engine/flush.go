@@ -162,13 +162,13 @@ func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 // expectsReleases tells whether the caller may release room in tier t by itself: an arriving copy may replace one that its catalog refers to.
 func (e *Engine) expectsReleases(t int) bool {
 	//mutation:flush-gives-up-on-arriving
-	return t == len(e.tiers)-1 && (e.owed > 0 || e.cfg.Keep != nil && e.tiers[t].arriving > 0)
+	return e.tiers[t].Durable && (e.owed > 0 || e.catalogued(t) && e.tiers[t].arriving > 0)
 }
 
 // arrive records the end of a transfer to tier t. A flush may have waited for the version that it replaces.
 func (e *Engine) arrive(t int) {
 	e.tiers[t].arriving--
-	if e.cfg.Keep != nil {
+	if e.outlives {
 		e.tiers[t].version++
 	}
 }

@@ -108,12 +108,12 @@ func TestLateLinkBegins(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			s := newSweeping(t, c.keys)
 			for k := range c.first + 1 {
-				if s.Pending(Down) {
+				if s.Pending(anyDown) {
 					t.Errorf("the link began before capture %d", k)
 				}
 				s.capture(k, c.after)
 			}
-			if !s.Pending(Down) {
+			if !s.Pending(anyDown) {
 				t.Errorf("the link rests after capture %d: %d of %d bytes are ready", c.first, s.tiers[0].ready(), s.Capacity(0))
 			}
 		})
@@ -127,7 +127,7 @@ func TestNothingComesBehindASweep(t *testing.T) {
 	for k := range int64(9) {
 		s.capture(k, 500)
 	}
-	if !s.Pending(Down) {
+	if !s.Pending(anyDown) {
 		t.Fatal("nothing is written down during the sweep")
 	}
 	restored := func(k int64) {
@@ -140,7 +140,7 @@ func TestNothingComesBehindASweep(t *testing.T) {
 	}
 	restored(8)
 	n := 0
-	for x := s.Next(s.now, Down); x != nil; x = s.Next(s.now, Down) {
+	for x := s.Next(s.now, anyDown); x != nil; x = s.Next(s.now, anyDown) {
 		if n++; n > 2 {
 			t.Fatal("more is written down than was queued before")
 		}
@@ -150,7 +150,7 @@ func TestNothingComesBehindASweep(t *testing.T) {
 		t.Fatal("enough is ready")
 	}
 	s.capture(77, 500)
-	if !s.Pending(Down) {
+	if !s.Pending(anyDown) {
 		t.Error("nothing is written down for what comes unforeseen")
 	}
 }
@@ -174,7 +174,7 @@ func TestOutliersGoDownAtOnce(t *testing.T) {
 		}
 		e.Hint(0, s.h, hints)
 		s.capture(0, 50)
-		if s.Pending(Down) != backwards {
+		if s.Pending(anyDown) != backwards {
 			t.Errorf("restored backwards: %v; the first checkpoint goes down at once: %v", backwards, !backwards)
 		}
 	}

@@ -58,7 +58,7 @@ func (w *world) checkTiers() {
 				continue
 			}
 			r := f.Owner
-			if r == nil && w.cat != nil && t == w.last() {
+			if r == nil && w.catalogued(t) {
 				continue // reserved: checkCatalog knows for which row
 			}
 			if leaves := f.Class == fragment.Free || f.Class == fragment.Promised || f.Class == fragment.Dirty; leaves && tr.behind(f) && r.leaves&(onNext(t)|onDirty(t)) == 0 {

@@ -10,14 +10,14 @@ import (
 // below is an engine with n checkpoints on disk alone, and a plan that restores the first of them.
 func below(host, size int64, n, hinted int) (*Engine, *History) {
 	e := New(Config{Prefetch: true, Tiers: []TierConfig{
-		{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * int64(n), Remote: true},
+		{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * int64(n), Remote: true, Durable: true},
 	}})
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, size*int64(n)) })
 	h := e.History("h")
 	var hints []plan.Hint
 	for i := range int64(n) {
 		e.Continue(i + 1)
-		e.Adopt(h, model.NumberKey(i), Stored{Size: size, Align: 1, Offset: i * size, Written: i + 1})
+		e.Adopt(h, model.NumberKey(i), Stored{Tier: 1, Size: size, Align: 1, Offset: i * size, Written: i + 1})
 		h.Wrote(model.NumberKey(i))
 		hints = append(hints, plan.Hint{Op: plan.Restore, Key: model.NumberKey(i)})
 	}
@@ -42,7 +42,7 @@ func TestPrefetchesThatHaveNotEndedAreFew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, _ := below(c.host, c.size, c.n, c.n)
 			var begun []*Transfer
-			for x := e.Next(0, Up); x != nil; x = e.Next(0, Up) {
+			for x := e.Next(0, anyUp); x != nil; x = e.Next(0, anyUp) {
 				if x.Urgent {
 					t.Fatal("nobody waits")
 				}
@@ -52,7 +52,7 @@ func TestPrefetchesThatHaveNotEndedAreFew(t *testing.T) {
 				t.Fatalf("%d of %d loads have begun, not %d", len(begun), c.n, c.begun)
 			}
 			e.Done(0, begun[0], nil)
-			if x := e.Next(0, Up); x == nil || e.Next(0, Up) != nil {
+			if x := e.Next(0, anyUp); x == nil || e.Next(0, anyUp) != nil {
 				t.Error("when one has ended one more begins")
 			}
 		})
@@ -62,10 +62,10 @@ func TestPrefetchesThatHaveNotEndedAreFew(t *testing.T) {
 // NextUrgent returns loads that restores wait for, and no others. A load that runs already is not returned again.
 func TestNextUrgentIsWhatIsWaitedFor(t *testing.T) {
 	e, h := below(16<<10, 1000, 100, 50)
-	if e.PendingUrgent(AnyLink) || e.NextUrgent(0, AnyLink) != nil {
+	if e.Pending(Want{Direction: Up, Link: AnyLink, Only: Awaited}) || e.Next(0, Want{Direction: Up, Link: AnyLink, Only: Awaited}) != nil {
 		t.Fatal("nobody waits")
 	}
-	if x := e.Next(0, Up); x.Rec.Key != model.NumberKey(0) {
+	if x := e.Next(0, anyUp); x.Rec.Key != model.NumberKey(0) {
 		t.Fatalf("%+v", x)
 	}
 	waited := []int64{3, 20, 90}                      // queued; hinted but behind the queue's bound; not expected
@@ -76,18 +76,18 @@ func TestNextUrgentIsWhatIsWaitedFor(t *testing.T) {
 	}
 	for _, k := range waited {
 		for _, link := range []int{AnyLink, 0} {
-			if !e.PendingUrgent(link) {
+			if !e.Pending(Want{Direction: Up, Link: link, Only: Awaited}) {
 				t.Fatalf("%d is not pending", k)
 			}
 		}
-		if x := e.NextUrgent(0, 0); x == nil || !x.Urgent || x.Rec.Key != model.NumberKey(k) {
+		if x := e.Next(0, Want{Direction: Up, Link: 0, Only: Awaited}); x == nil || !x.Urgent || x.Rec.Key != model.NumberKey(k) {
 			t.Fatalf("next comes %+v", x)
 		}
 	}
-	if x := e.NextUrgent(0, AnyLink); x != nil || e.PendingUrgent(AnyLink) {
+	if x := e.Next(0, Want{Direction: Up, Link: AnyLink, Only: Awaited}); x != nil || e.Pending(Want{Direction: Up, Link: AnyLink, Only: Awaited}) {
 		t.Fatalf("nobody waits for %+v", x)
 	}
-	if x := e.Next(0, Up); x == nil || x.Urgent {
+	if x := e.Next(0, anyUp); x == nil || x.Urgent {
 		t.Fatalf("others are still wanted: %+v", x)
 	}
 }

@@ -231,7 +231,7 @@ func (w *world) quiet() {
 		case w.endOne():
 		case w.cat != nil && len(w.cat.drops) > 0:
 			w.cat.dropped(0)
-		case w.e.Pending(Up) || w.e.Pending(Down): // an attempt has denied a claim, which made work for others
+		case w.e.Pending(anyUp) || w.e.Pending(anyDown): // an attempt has denied a claim, which made work for others
 		default:
 			w.observe()
 			w.check()
@@ -329,15 +329,14 @@ func (w *world) finish() {
 		w.clear(i)
 	}
 	w.quiet()
-	retired := int64(0)
 	if w.cat != nil {
 		w.cat.emptied()
-		retired = w.cat.retiredBytes()
 	}
 	for t := range w.e.tiers {
-		if u := w.e.Use(t); w.cat != nil && t == w.last() {
+		if u := w.e.Use(t); w.catalogued(t) {
+			retired := w.cat.retiredBytes(t)
 			if u.Used != 0 || u.Held != 0 || u.Fragments != 0 || u.Capacity != w.e.Capacity(t)-retired {
-				w.fatalf("everything was dropped, %d bytes were retired, and in the last tier there is %+v", retired, u)
+				w.fatalf("everything was dropped, %d bytes were retired, and in tier %d there is %+v", retired, t, u)
 			}
 		} else if u.Used != 0 || u.Fragments != 0 || w.e.Reach(t) != w.e.Capacity(t) {
 			w.fatalf("tier %d is not empty after everything was dropped: %+v", t, u)

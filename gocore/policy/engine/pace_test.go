@@ -45,7 +45,7 @@ func (p *paced) capture(h *History, key int64) {
 		p.t.Fatalf("capture of %d: phase %d, %v", key, c.Phase, err)
 	}
 	p.EndCapture(p.now, c, true)
-	for x := p.Next(p.now, Down); x != nil; x = p.Next(p.now, Down) {
+	for x := p.Next(p.now, anyDown); x != nil; x = p.Next(p.now, anyDown) {
 		p.Done(p.now, x, nil)
 	}
 }
@@ -204,7 +204,7 @@ func TestTheSlowHistoryGoesDownFirst(t *testing.T) {
 	}
 	e.compare(0)
 	var order []string
-	for x := e.Next(0, Down); x != nil; x = e.Next(0, Down) { // the last capture has left less than a quarter of the tier
+	for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) { // the last capture has left less than a quarter of the tier
 		order = append(order, x.Rec.Hist.Name+x.Rec.Key.String())
 	}
 	for e.links[0].dirty.count > 0 {

@@ -224,7 +224,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 		}
 		return true
 	}
-	if t == len(e.tiers)-1 || rec.loadsOn&(1<<t) != 0 {
+	if e.below(t) < 0 || rec.loadsOn&(1<<t) != 0 {
 		return true
 	}
 	l := e.links[t]

@@ -11,14 +11,14 @@ import (
 // the flush from above, not for a prefetch from the disk.
 func TestFlushesThatMakeRoomGoBeforePrefetches(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{
-		{Name: "device", Capacity: 200, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device", Capacity: 200, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 300, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "disk", Capacity: 10_000, Remote: true},
 	}, Prefetch: true})
 	h, now := e.History("h"), int64(0)
 	carry := func(ways ...Direction) *Transfer {
 		for _, d := range ways {
-			if x := e.Next(now, d); x != nil {
+			if x := e.Next(now, Want{Direction: d, Link: AnyLink}); x != nil {
 				now += 100
 				e.Done(now, x, nil)
 				return x

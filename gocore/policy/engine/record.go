@@ -30,7 +30,7 @@ type Record struct {
 	loadsOn   uint8               // bit k: a load over link k has been asked for (it may wait for room) or runs
 	stuckOn   uint8               // bit k: the flush over link k failed
 	wants     uint8               // bit t: a caller wants it durable in tier t soon
-	top       uint8               // its fastest tier: a front, or the first tier that is not a front
+	top       uint8               // its fastest tier: a private one, or the first shared one
 	leaves    uint16              // the lists of leaving that it is on, two for each tier
 	copying   int32               // restores that copy out of its fastest tier
 	captured  bool
@@ -43,9 +43,9 @@ type Record struct {
 // Top is the fastest tier that the record may be in.
 func (r *Record) Top() int { return int(r.top) }
 
-// uses tells whether r may be in tier t: its own front, or any tier that is not a front.
+// uses tells whether r may be in tier t: its fastest, or any shared tier below.
 func (e *Engine) uses(r *Record, t int) bool {
-	return t == int(r.top) || t >= max(e.fronts, int(r.top))
+	return t == int(r.top) || t > int(r.top) && !e.tiers[t].Private
 }
 
 // Written orders records by the time of their capture.
@@ -169,7 +169,7 @@ func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragm
 		return fragment.Held
 	case f.State == lifecycle.ReadComplete && f.Transfers == 0:
 		return fragment.Promised
-	case f.State.Evictable() && f.Transfers == 0:
+	case f.State.Evictable() && f.Transfers == 0 && !e.tiers[t].retires(f):
 		return fragment.Free
 	case f.State != lifecycle.WriteComplete || r.stuckOn&bit != 0 || (t < len(e.links) && !e.tiers[e.links[t].lower].fits(r)):
 		return fragment.Held

@@ -38,7 +38,7 @@ func onDisk(t *testing.T, e *Engine, h *History, k, size int64) {
 }
 
 func carryDown(e *Engine) (flushed []model.Key) {
-	for x := e.Next(0, Down); x != nil; x = e.Next(0, Down) {
+	for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
 		flushed = append(flushed, x.Rec.Key)
 		e.Done(0, x, nil)
 	}
@@ -81,9 +81,9 @@ func TestTheFirstFlushThatFitsGoes(t *testing.T) {
 	many := e.Await(0, large, 1)
 	small := written(t, e, h, 11, 5).Rec
 	one := e.Await(0, []*Record{small}, 1)
-	x := e.NextOver(0, Down, 0)
+	x := e.Next(0, Want{Direction: Down})
 	if x == nil || x.Rec != small {
-		t.Fatalf("%+v is written, pending %v", x, e.PendingOver(Down, 0))
+		t.Fatalf("%+v is written, pending %v", x, e.Pending(Want{Direction: Down}))
 	}
 	if many.Phase != Ended || !errors.Is(many.Err, ErrFull) || one.Phase != Waiting {
 		t.Fatalf("the large ones: phase %d, %v; the small one: phase %d, %v", many.Phase, many.Err, one.Phase, one.Err)
@@ -96,7 +96,7 @@ func TestTheFirstFlushThatFitsGoes(t *testing.T) {
 	if again.Phase != Waiting {
 		t.Fatalf("phase %d, %v, before it was tried", again.Phase, again.Err)
 	}
-	if x := e.Next(2, Down); x != nil || again.Phase != Ended || !errors.Is(again.Err, ErrFull) {
+	if x := e.Next(2, anyDown); x != nil || again.Phase != Ended || !errors.Is(again.Err, ErrFull) {
 		t.Errorf("%+v; phase %d, %v", x, again.Phase, again.Err)
 	}
 }
@@ -115,28 +115,28 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	if c.Phase != Waiting || large.queuedOn == 0 || one.queuedOn != 0 {
 		t.Fatalf("phase %d, %v", c.Phase, c.Err)
 	}
-	if x := e.NextOver(0, Down, 0); x == nil || x.Rec != one {
-		t.Errorf("%+v; pending %v", x, e.PendingOver(Down, 0))
+	if x := e.Next(0, Want{Direction: Down}); x == nil || x.Rec != one {
+		t.Errorf("%+v; pending %v", x, e.Pending(Want{Direction: Down}))
 	}
 }
 
 // A flush that Redo repeats finds no room if its own is kept. The wait for it fails.
 func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
-	e := New(Config{Keep: func(*Record, int64) bool { return true }, Tiers: []TierConfig{
-		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
+	e := New(Config{Catalog: &rows{keeps: func(*Record) bool { return true }}, Tiers: []TierConfig{
+		{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true, Durable: true},
 	}})
 	h := e.History("h")
 	first := written(t, e, h, 0, 60).Rec
 	w := e.Await(0, []*Record{first}, 1)
-	x := e.Next(0, Down)
+	x := e.Next(0, anyDown)
 	if x == nil || x.Rec != first {
 		t.Fatalf("%+v", x)
 	}
 	second := e.Await(0, []*Record{written(t, e, h, 1, 50).Rec}, 1)
-	if other := e.Next(0, Down); other != nil || len(e.links[0].refused) != 0 || second.Phase == Ended {
+	if other := e.Next(0, anyDown); other != nil || len(e.links[0].refused) != 0 || second.Phase == Ended {
 		t.Fatalf("%+v, refused %v: the first may replace something", other, e.links[0].refused)
 	}
-	e.Retire(x.ToOff, x.ToOff+60)
+	e.Retire(1, x.ToOff, x.ToOff+60)
 	e.Redo(1, x)
 	carryDown(e)
 	for _, w := range []*Wait{w, second} {
@@ -151,18 +151,18 @@ func TestAFlushThatIsDoneAgainAndFindsNoRoom(t *testing.T) {
 func TestAFlushWaitsForWhatMayReplaceSomething(t *testing.T) {
 	for name, replaces := range map[string]bool{"it does": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
-			e := New(Config{Keep: func(*Record, int64) bool { return false }, Tiers: []TierConfig{
-				{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true},
+			e := New(Config{Catalog: &rows{}, Tiers: []TierConfig{
+				{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100, Remote: true, Durable: true},
 			}})
 			e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 40) })
 			h := e.History("h")
 			e.Await(0, []*Record{written(t, e, h, 0, 40).Rec}, 1)
-			x := e.Next(0, Down)
+			x := e.Next(0, anyDown)
 			w := e.Await(0, []*Record{written(t, e, h, 1, 40).Rec}, 1)
-			if other := e.Next(0, Down); x == nil || other != nil || w.Phase == Ended {
+			if other := e.Next(0, anyDown); x == nil || other != nil || w.Phase == Ended {
 				t.Fatalf("%+v, then %+v; phase %d, %v", x, other, w.Phase, w.Err)
 			}
-			if replaces && !e.Release(1, 0, 40) {
+			if replaces && !e.Release(1, 1, 0, 40) {
 				t.Fatal("it was not reserved")
 			}
 			e.Done(1, x, nil)

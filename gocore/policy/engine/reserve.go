@@ -9,12 +9,13 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// A last tier may outlive the engine, and its caller keeps a catalog of the checkpoints in it. Room that the catalog refers to, and that no record
+// A durable tier outlives the engine, and its caller keeps a catalog of the checkpoints in it. Room that the catalog refers to, and that no record
 // has, is reserved: it is in the table without an owner. So a version can stay until its replacement is in the catalog too. And a checkpoint of an
 // earlier process becomes a record only when an operation asks for it.
 
-// Stored is a checkpoint in the last tier that the catalog lists.
+// Stored is a checkpoint in a durable tier that the catalog lists.
 type Stored struct {
+	Tier                int
 	Size, Align, Offset int64
 	Top                 int   // the fastest tier that it may be in
 	Written             int64 // Record.Written of the engine that captured it
@@ -86,7 +87,7 @@ func (h *History) ContinueKeys(auto int64) { h.auto = max(h.auto, auto) }
 
 // Adopt makes a record of a checkpoint whose room is reserved, and which is the current one of its key.
 func (e *Engine) Adopt(h *History, k model.Key, s Stored) *Record {
-	t := len(e.tiers) - 1
+	t := s.Tier
 	tr := e.tiers[t]
 	id, ok := tr.reserved.at(tr, s.Offset)
 	if !ok {
@@ -128,7 +129,7 @@ func (tr *tier) cutFrom(rs *reserved, id fragment.ID, off, size int64) fragment.
 // vacate gives back r's room in tier t, unless the caller's catalog refers to it.
 func (e *Engine) vacate(r *Record, t int) {
 	tr, id := e.tiers[t], r.copies[t]
-	if e.cfg.Keep == nil || t != len(e.tiers)-1 || !e.cfg.Keep(r, tr.table.At(id).Offset) {
+	if !e.catalogued(t) || !e.cfg.Catalog.Keeps(r, t, tr.table.At(id).Offset) {
 		e.free(r, t)
 		return
 	}
@@ -137,14 +138,16 @@ func (e *Engine) vacate(r *Record, t int) {
 	f.Owner, f.State, f.Expected, f.Pins, f.Transfers, f.Verified = nil, lifecycle.Init, fragment.Unexpected, 0, 0, false
 	tr.table.Update(id)
 	tr.reserved.Set(f.Offset, id)
+	if t < len(e.links) {
+		e.links[t].dirty.set(r, false)
+	}
 	r.copies[t] = fragment.None
 	e.forget(r)
 }
 
-// Release gives back the room of a checkpoint in the last tier that the catalog does not refer to any more. It returns false while a record has the
+// Release gives back the room of a checkpoint in durable tier t that the catalog does not refer to any more. It returns false while a record has the
 // room: then that record gives it back.
-func (e *Engine) Release(now, off, size int64) bool {
-	t := len(e.tiers) - 1
+func (e *Engine) Release(now int64, t int, off, size int64) bool {
 	tr := e.tiers[t]
 	id, ok := tr.reserved.at(tr, off)
 	if !ok {
@@ -160,12 +163,17 @@ func (e *Engine) Release(now, off, size int64) bool {
 	return true
 }
 
-// ExpectReleases changes the number of releases that the caller has under way. Claims that wait for room in the last tier wait for them.
+// ExpectReleases changes the number of releases that the caller has under way. Claims that wait for room in a durable tier wait for
+// them.
 func (e *Engine) ExpectReleases(now int64, n int) {
 	none := e.owed == 0
 	e.owed += n
 	if none != (e.owed == 0) { // refused flushes may wait again, or waiting ones have nothing left to wait for
-		e.roomier(len(e.tiers) - 1)
+		for t, tr := range e.tiers {
+			if tr.Durable {
+				e.roomier(t)
+			}
+		}
 	}
 	if n < 0 {
 		e.pump(now)

@@ -9,6 +9,21 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
+// rows is a catalog that has no checkpoint of its own; keeps and removed may be nil.
+type rows struct {
+	keeps   func(*Record) bool
+	removed func(r, by *Record)
+}
+
+func (c *rows) Lookup(*History, model.Key) (size int64, ok bool) { return 0, false }
+func (c *rows) Find(*History, model.Key) *Record                 { return nil }
+func (c *rows) Keeps(r *Record, _ int, _ int64) bool             { return c.keeps != nil && c.keeps(r) }
+func (c *rows) Removed(r, by *Record) {
+	if c.removed != nil {
+		c.removed(r, by)
+	}
+}
+
 // kept is an engine of a host and a disk whose catalog has every flushed version, until the test drops it.
 type kept struct {
 	*Engine
@@ -23,14 +38,16 @@ func newKept(t *testing.T, host, disk int64) *kept {
 	s := &kept{t: t, rows: map[model.Key]Stored{}}
 	s.Engine = New(Config{
 		Tiers: []TierConfig{
-			{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: disk, Remote: true, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "host", Capacity: host, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: disk, Remote: true, Durable: true, WriteRate: 1e9, ReadRate: 1e9},
 		},
-		Keep: func(r *Record, _ int64) bool { return s.rows[r.Key].Written == r.Written() },
-		Removed: func(r, by *Record) {
-			if by == nil && (r.Failed() == nil || r.Captured()) {
-				s.removed = append(s.removed, r)
-				s.ExpectReleases(0, 1)
-			}
+		Catalog: &rows{
+			keeps: func(r *Record) bool { return s.rows[r.Key].Written == r.Written() },
+			removed: func(r, by *Record) {
+				if by == nil && (r.Failed() == nil || r.Captured()) {
+					s.removed = append(s.removed, r)
+					s.ExpectReleases(0, 1)
+				}
+			},
 		},
 	})
 	s.h = s.History("h")
@@ -49,11 +66,11 @@ func (s *kept) begin(k, size int64, o CaptureOptions) *Capture {
 // flush carries out the next downward transfer, and commits it.
 func (s *kept) flush() *Record {
 	s.t.Helper()
-	x := s.Next(0, Down)
+	x := s.Next(0, anyDown)
 	if x == nil || x.To != 1 {
 		s.t.Fatalf("no flush: %+v", x)
 	}
-	s.rows[x.Rec.Key] = Stored{Size: x.Rec.Size, Align: 1, Offset: x.ToOff, Written: x.Rec.Written()}
+	s.rows[x.Rec.Key] = Stored{Tier: 1, Size: x.Rec.Size, Align: 1, Offset: x.ToOff, Written: x.Rec.Written()}
 	s.Done(0, x, nil)
 	return x.Rec
 }
@@ -74,7 +91,7 @@ func (s *kept) drops() {
 	row := s.rows[r.Key]
 	s.removed = s.removed[1:]
 	delete(s.rows, r.Key)
-	if !s.Release(0, row.Offset, row.Size) {
+	if !s.Release(0, 1, row.Offset, row.Size) {
 		s.t.Fatalf("the room of %v is not reserved", r.Key)
 	}
 	s.ExpectReleases(0, -1)
@@ -85,7 +102,7 @@ func TestCaptureGivenUpDropsNothing(t *testing.T) {
 	s := newKept(t, 10, 100)
 	old := s.stored(1, 8)
 	c := s.begin(1, 50, CaptureOptions{})
-	x := s.Next(0, Down)
+	x := s.Next(0, anyDown)
 	if x == nil || x.Kind != Spill || c.Phase != Waiting {
 		t.Fatalf("%+v of %+v", x, c)
 	}
@@ -121,7 +138,7 @@ func TestVersionGivenUpForTheNext(t *testing.T) {
 	s.stored(1, 8)
 	for range 2 {
 		c := s.begin(1, 10, CaptureOptions{})
-		if x := s.Next(0, Down); x != nil || c.Phase != Ready {
+		if x := s.Next(0, anyDown); x != nil || c.Phase != Ready {
 			t.Fatalf("%+v, %+v", x, c)
 		}
 		s.EndCapture(0, c, true)
@@ -159,7 +176,7 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 		c := s.begin(k, size, CaptureOptions{})
 		s.EndCapture(0, c, true)
 		w := s.Await(0, []*Record{c.Rec}, 1)
-		if x := s.Next(0, Down); x != nil || w.Phase != Waiting || s.Pending(Down) {
+		if x := s.Next(0, anyDown); x != nil || w.Phase != Waiting || s.Pending(anyDown) {
 			t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 		}
 		return w
@@ -172,7 +189,7 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 	s.Drop(0, s.h, model.NumberKey(3))
 	w = wait(4, 15)
 	s.drops()
-	if x := s.Next(0, Down); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
+	if x := s.Next(0, anyDown); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
 
@@ -180,11 +197,11 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 	w = s.Await(0, []*Record{c.Rec}, 1)
 	s.ExpectReleases(0, 1) // after a flush was refused
 	s.EndCapture(0, c, true)
-	if x := s.Next(0, Down); x != nil || w.Phase != Waiting {
+	if x := s.Next(0, anyDown); x != nil || w.Phase != Waiting {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
 	s.ExpectReleases(0, -1) // without a release
-	if x := s.Next(0, Down); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
+	if x := s.Next(0, anyDown); x != nil || w.Phase != Ended || !errors.Is(w.Err, ErrFull) {
 		t.Fatalf("%+v, phase %d, %v", x, w.Phase, w.Err)
 	}
 }
@@ -192,14 +209,14 @@ func TestFlushesWaitForWhatIsOwed(t *testing.T) {
 // An engine that continues after another one knows the order of writing. So it guesses the rest from a few restores in the reverse order.
 func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 	e := New(Config{Guess: true, Prefetch: true, Tiers: []TierConfig{
-		{Name: "host", Capacity: 400, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000, Remote: true},
+		{Name: "host", Capacity: 400, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000, Remote: true, Durable: true},
 	}})
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, 800) })
 	h := e.History("h")
 	keys := []int64{5, 0, 7, 2, 6, 1, 4, 3}
 	for i, k := range keys {
 		e.Continue(int64(i + 1))
-		e.Adopt(h, model.NumberKey(k), Stored{Size: 100, Align: 1, Offset: int64(i) * 100, Written: int64(i + 1)})
+		e.Adopt(h, model.NumberKey(k), Stored{Tier: 1, Size: 100, Align: 1, Offset: int64(i) * 100, Written: int64(i + 1)})
 		h.Wrote(model.NumberKey(k))
 	}
 	for _, k := range []int64{3, 4} {
@@ -207,7 +224,7 @@ func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x := e.Next(0, Up); x == nil || x.Rec != r.Rec {
+		if x := e.Next(0, anyUp); x == nil || x.Rec != r.Rec {
 			t.Fatalf("%+v", x)
 		} else {
 			e.Done(0, x, nil)
@@ -215,7 +232,7 @@ func TestGuessesGoOnWithTheOrderOfWriting(t *testing.T) {
 		e.HandOver(0, r)
 		e.EndRestore(0, r)
 	}
-	if x := e.Next(0, Up); x == nil || x.Rec.Key != model.NumberKey(1) || x.Kind != Load {
+	if x := e.Next(0, anyUp); x == nil || x.Rec.Key != model.NumberKey(1) || x.Kind != Load {
 		t.Fatalf("next comes %+v", x)
 	}
 }
@@ -227,8 +244,8 @@ func TestRetiredIsRetired(t *testing.T) {
 	s.stored(2, 8)
 	c := s.begin(3, 8, CaptureOptions{Down: 1})
 	s.EndCapture(0, c, true)
-	x := s.Next(0, Down) // at 16
-	if got := s.Retire(12, 20); got != 0 {
+	x := s.Next(0, anyDown) // at 16
+	if got := s.Retire(1, 12, 20); got != 0 {
 		t.Fatalf("%d bytes were free", got)
 	}
 	s.Done(0, x, syscall.EIO)
@@ -251,12 +268,12 @@ func TestRetiredIsRetired(t *testing.T) {
 	if u := s.Use(1); free != 4+40 || held != 8 || u.Held != 0 || u.Capacity != 52 {
 		t.Errorf("%d bytes are free, %d reserved, it says %+v", free, held, u)
 	}
-	if got := s.Reinstate(0, 16, 100); got != 4 || s.Use(1).Capacity != 56 || s.InUse() != 56 {
+	if got := s.Reinstate(0, 1, 16, 100); got != 4 || s.Use(1).Capacity != 56 || s.InUse(1) != 56 {
 		t.Errorf("%d bytes are free again, of %+v", got, s.Use(1))
 	}
 	s.Grow(0, 1, 200)
-	s.Retire(100, 300)
-	if s.Grow(0, 1, 400); s.InUse() != 400-200-4 {
-		t.Errorf("%d bytes are in use", s.InUse())
+	s.Retire(1, 100, 300)
+	if s.Grow(0, 1, 400); s.InUse(1) != 400-200-4 {
+		t.Errorf("%d bytes are in use", s.InUse(1))
 	}
 }

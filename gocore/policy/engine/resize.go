@@ -71,7 +71,7 @@ func (e *Engine) Grow(now int64, t int, capacity int64) {
 	e.pump(now)
 }
 
-// Shrink makes tier t smaller. It must not be the last tier of an engine whose catalog refers to that tier. Nothing is placed behind the new end, and
+// Shrink makes tier t smaller. It must not be a durable one. Nothing is placed behind the new end, and
 // Drain empties that part. Shrinking to the present capacity retries the failed flushes of the copies still behind the end.
 func (e *Engine) Shrink(now int64, t int, capacity int64) {
 	tr := e.tiers[t]

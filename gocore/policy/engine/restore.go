@@ -378,7 +378,7 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 // past the cache. The spoiled copy is freed when its last reader has gone.
 func (e *Engine) RestoreFromBelow(now int64, r *Restore) bool {
 	rec, t := r.Rec, r.Tier
-	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Front || e.lower(rec, t) < 0 {
+	if r.over || r.Direct || rec.gone || t != rec.Top() || e.tiers[t].Device || e.lower(rec, t) < 0 {
 		return false
 	}
 	if r.copies {

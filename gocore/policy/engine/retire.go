@@ -6,30 +6,52 @@ import (
 	"velocpy/gocore/policy/fragment"
 )
 
-// A range of the last tier may be retired: nothing is placed there any more. Its free bytes are reserved at once, the others when their records or
-// rows give them back. Bytes reserved this way are idle: they count neither as used nor as capacity in Use.
+// A range of a tier may be retired: nothing is placed there any more. Its free bytes are reserved at once, the others when their records or
+// rows give them back. No copy there is evicted to make room. Bytes reserved this way are idle: they count neither as used nor as capacity in Use.
 
 // span is a range of a tier's bytes.
 type span struct{ from, end int64 }
 
-// Retire retires a range of the last tier and returns how many bytes of it were free. The range may reach beyond the tier's end: bytes that the tier
+// Retire retires a range of tier t and returns how many bytes of it were free. The range may reach beyond the tier's end: bytes that the tier
 // grows by there are idle from the beginning.
-func (e *Engine) Retire(from, end int64) (bytes int64) {
-	t := len(e.tiers) - 1
+func (e *Engine) Retire(t int, from, end int64) (bytes int64) {
 	tr := e.tiers[t]
 	tr.retired = append(tr.without(from, end), span{from, end})
+	e.reclassify(t, from, end)
 	return e.retire(t, tr.table.First(), from, min(end, tr.Capacity))
 }
 
-// Allot makes freed room of retired ranges idle only while more than so many bytes of the last tier are not idle; 0: always.
-func (e *Engine) Allot(bytes int64) { e.tiers[len(e.tiers)-1].allotted = bytes }
+// retires tells whether a fragment lies in a retired range, at least in part. Evicting its copy would make no room.
+func (tr *tier) retires(f *fragment.Fragment[*Record]) bool {
+	return slices.ContainsFunc(tr.retired, func(s span) bool { return s.from < f.Offset+f.Size && f.Offset < s.end })
+}
 
-// Reinstate undoes Retire for a range, and returns how many bytes are free again.
-func (e *Engine) Reinstate(now, from, end int64) (bytes int64) {
-	t := len(e.tiers) - 1
+// reclassify updates the copies in a range of tier t that has been retired or reinstated.
+func (e *Engine) reclassify(t int, from, end int64) {
+	if e.below(t) < 0 {
+		return // no copy there is evicted
+	}
+	var all []*Record
+	tr := e.tiers[t]
+	for id := tr.table.First(); id != fragment.None && tr.table.At(id).Offset < end; id = tr.table.Next(id) {
+		if f := tr.table.At(id); f.Owner != nil && f.Offset+f.Size > from {
+			all = append(all, f.Owner)
+		}
+	}
+	for _, r := range all {
+		e.settle(0, r, t)
+	}
+}
+
+// Allot makes freed room of retired ranges idle only while more than so many bytes of tier t are not idle; 0: always.
+func (e *Engine) Allot(t int, bytes int64) { e.tiers[t].allotted = bytes }
+
+// Reinstate undoes Retire for a range of tier t, and returns how many bytes are free again.
+func (e *Engine) Reinstate(now int64, t int, from, end int64) (bytes int64) {
 	tr := e.tiers[t]
 	tr.retired = tr.without(from, end)
-	for _, s := range e.idleIn(from, end) {
+	e.reclassify(t, from, end)
+	for _, s := range e.tiers[t].idleIn(from, end) {
 		id, _ := tr.idle.at(tr, s.from)
 		n := s.end - s.from
 		id = tr.cutFrom(&tr.idle, id, s.from, n)
@@ -46,18 +68,18 @@ func (e *Engine) Reinstate(now, from, end int64) (bytes int64) {
 	return bytes
 }
 
-// Idle calls f for the idle ranges of the last tier between two offsets, in ascending order, and returns their total size.
-func (e *Engine) Idle(from, end int64, f func(from, end int64)) (bytes int64) {
-	for _, s := range e.idleIn(from, end) {
+// Idle calls f for the idle ranges of tier t between two offsets, in ascending order, and returns their total size.
+func (e *Engine) Idle(t int, from, end int64, f func(from, end int64)) (bytes int64) {
+	for _, s := range e.tiers[t].idleIn(from, end) {
 		f(s.from, s.end)
 		bytes += s.end - s.from
 	}
 	return bytes
 }
 
-// Occupied calls f for the ranges of the last tier that are neither free nor idle, in ascending order, and returns their total size.
-func (e *Engine) Occupied(f func(from, end int64)) (bytes int64) {
-	tr := e.tiers[len(e.tiers)-1]
+// Occupied calls f for the ranges of tier t that are neither free nor idle, in ascending order, and returns their total size.
+func (e *Engine) Occupied(t int, f func(from, end int64)) (bytes int64) {
+	tr := e.tiers[t]
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		row := tr.table.At(id)
 		if _, idle := tr.idle.Get(row.Offset); row.Class == fragment.Gap || idle {
@@ -69,14 +91,14 @@ func (e *Engine) Occupied(f func(from, end int64)) (bytes int64) {
 	return bytes
 }
 
-// InUse is how many bytes of the last tier are not idle.
-func (e *Engine) InUse() int64 {
-	tr := e.tiers[len(e.tiers)-1]
+// InUse is how many bytes of tier t are not idle.
+func (e *Engine) InUse(t int) int64 {
+	tr := e.tiers[t]
 	return tr.Capacity - tr.idleBytes
 }
 
-func (e *Engine) idleIn(from, end int64) (all []span) {
-	tr := e.tiers[len(e.tiers)-1]
+// idleIn are the idle ranges between two offsets.
+func (tr *tier) idleIn(from, end int64) (all []span) {
 	if id, ok := tr.idle.at(tr, from); ok {
 		f := tr.table.At(id)
 		all = append(all, span{from, min(f.Offset+f.Size, end)})
@@ -130,7 +152,7 @@ func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
 	for _, s := range tr.retired {
 		from, end := max(s.from, off), min(s.end, off+size)
 		if tr.allotted > 0 {
-			end = min(end, from+e.InUse()-tr.allotted)
+			end = min(end, from+e.InUse(t)-tr.allotted)
 		}
 		e.retire(t, gap, from, end)
 	}

@@ -335,7 +335,7 @@ func (e *Engine) failStalled(now int64, t int) {
 			continue
 		}
 		failing := t < len(e.links) && e.links[t].stuck > 0
-		if tr.Front && !failing && !c.came && c.below != nil && c.below(now) { // here only the application could make room
+		if tr.Device && !failing && !c.came && c.below != nil && c.below(now) { // here only the application could make room
 			continue
 		}
 		if c.patient && !failing {
@@ -359,7 +359,7 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 		return false
 	}
 	tr := e.tiers[t]
-	if e.cfg.Keep != nil && t == len(e.tiers)-1 {
+	if e.catalogued(t) {
 		return false // its room stays reserved until the new version is in the catalog
 	}
 	if f := e.Fragment(old, t); f.Pins > 0 || f.Transfers > 0 || tr.behind(f) || tr.extent(old) < tr.extent(c.rec) || tr.align(old) < tr.align(c.rec) {

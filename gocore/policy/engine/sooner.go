@@ -46,7 +46,7 @@ func (e *Engine) mayGoDown(c *Capture, t int) bool {
 	case from.claims.len() > 0 && from.claims.at(0) != c.claim: // it would overtake captures and loads that have waited longer
 		return false
 	case e.tiers[t].Remote:
-		return c.quiet && c.Tier == c.Rec.Top() && !from.Front
+		return c.quiet && c.Tier == c.Rec.Top() && !from.Device
 	}
 	return true
 }
@@ -72,7 +72,7 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.
 func (e *Engine) heldByCallers(c *Capture) bool {
 	tr, l := e.tiers[c.Tier], e.links[c.Tier]
-	if !tr.Front || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.proofs > 0 {
+	if !tr.Device || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.proofs > 0 {
 		return false
 	}
 	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves

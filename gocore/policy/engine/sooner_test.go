@@ -86,7 +86,7 @@ func (c *crowded) begin(key, mbs int64) *Capture {
 // next is the next downward transfer.
 func (c *crowded) next(kind TransferKind, key int64) *Transfer {
 	c.t.Helper()
-	x := c.Next(c.now, Down)
+	x := c.Next(c.now, anyDown)
 	if x == nil || x.Kind != kind || x.Rec.Key.Number != key {
 		c.t.Fatalf("the next transfer is %+v, wanted kind %d of %d", x, kind, key)
 	}
@@ -198,7 +198,7 @@ func TestNoiseIsNoGain(t *testing.T) {
 		}
 		ends := map[*Transfer]int64{}
 		start := func() {
-			for x := c.Next(c.now, Down); x != nil; x = c.Next(c.now, Down) {
+			for x := c.Next(c.now, anyDown); x != nil; x = c.Next(c.now, anyDown) {
 				ends[x] = c.now + noise()
 				if len(ends) == 2 {
 					return
@@ -398,7 +398,7 @@ func TestACaptureOvertakesNone(t *testing.T) {
 func TestASourceThatStaysDoesNotGoDown(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
-			{Name: "device", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "device", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "far host", Capacity: 1000 * mb, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "disk", Capacity: 1000 * mb, Remote: true},
 		}})
@@ -431,7 +431,7 @@ func TestACaptureStaysAboveAFullDisk(t *testing.T) {
 		{Name: "host", Capacity: 100 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 100 * mb, Remote: true},
 	}}, 60, 20, 20)
 	c.Await(c.now, []*Record{c.h.Get(model.NumberKey(0)), c.h.Get(model.NumberKey(1))}, 1)
-	for x := c.Next(c.now, Down); x != nil; x = c.Next(c.now, Down) {
+	for x := c.Next(c.now, anyDown); x != nil; x = c.Next(c.now, anyDown) {
 		c.Done(c.now, x, nil)
 	}
 	for _, mbs := range []int64{60, 20} { // takes the places above; 20 MB are left below
@@ -445,8 +445,8 @@ func TestACaptureStaysAboveAFullDisk(t *testing.T) {
 // twoFronts are two devices of 100 MB over a host, over a disk.
 func twoFronts(t *testing.T, sizes ...int64) *crowded {
 	return newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
-		{Name: "device 0", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
-		{Name: "device 1", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device 0", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device 1", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 1000 * mb, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 10_000 * mb, Remote: true},
 	}}, sizes...)
 }
@@ -512,7 +512,7 @@ func TestALentDeviceDoesNotWaitForOthers(t *testing.T) {
 // A device over a disk alone: a transfer would read the source, and no worker has waited for its stream.
 func TestADevicesCaptureNeverGoesToADisk(t *testing.T) {
 	c := newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
-		{Name: "device", Capacity: 100 * mb, Front: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
+		{Name: "device", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: 1000 * mb, Remote: true},
 	}}, 100)
 	if x := c.begin(9, 10); x.Tier != 0 || x.Spill {
 		t.Errorf("tier %d, spill %v", x.Tier, x.Spill)
@@ -535,7 +535,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 		ends := map[*Transfer]int64{}
 		start := func() {
 			for len(ends) < workers {
-				x := c.Next(c.now, Down)
+				x := c.Next(c.now, anyDown)
 				if x == nil {
 					return
 				}

@@ -12,7 +12,7 @@ import (
 func raised(t *testing.T) (*Engine, *History, *Transfer) {
 	t.Helper()
 	e := New(Config{Flush: Eager, Prefetch: true, Tiers: []TierConfig{
-		{Name: "device", Capacity: 100, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device", Capacity: 100, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 1000, WriteRate: 1e9, ReadRate: 1e9},
 	}})
 	h := e.History("h")
@@ -22,12 +22,12 @@ func raised(t *testing.T) (*Engine, *History, *Transfer) {
 			t.Fatal(err, c.Phase)
 		}
 		e.EndCapture(0, c, true)
-		e.Done(1, e.Next(0, Down), nil)
+		e.Done(1, e.Next(0, anyDown), nil)
 	}
 	e.count += headroomFor + 1
 	e.StartPrefetch(2, h)
 	e.Hint(2, h, []plan.Hint{{Key: model.NumberKey(0)}, {Key: model.NumberKey(0)}, {Key: model.NumberKey(0)}})
-	x := e.Next(2, Up)
+	x := e.Next(2, anyUp)
 	if x == nil || x.Kind != Load {
 		t.Fatalf("no prefetch: %+v", x)
 	}
@@ -46,14 +46,14 @@ func TestFailedPrefetchesAreNotRepeated(t *testing.T) {
 			if e.Use(0).Used != 0 {
 				t.Fatal("the bad copy stays")
 			}
-			if e.Pending(Up) {
+			if e.Pending(anyUp) {
 				t.Fatal("it is prefetched once more")
 			}
 			r, err := e.BeginRestore(4, h, model.NumberKey(0), RestoreOptions{})
 			if err != nil || r.Phase != Waiting {
 				t.Fatal(err, r.Phase)
 			}
-			if x = e.Next(4, Up); x == nil || x.Rec != r.Rec {
+			if x = e.Next(4, anyUp); x == nil || x.Rec != r.Rec {
 				t.Fatalf("a restore waits, and %+v", x)
 			}
 		})
@@ -78,7 +78,7 @@ func TestSpoiledCopyLeavesWithItsReader(t *testing.T) {
 	if err != nil || other.Phase != Waiting {
 		t.Fatal(err, other.Phase)
 	}
-	f := e.Next(5, Up)
+	f := e.Next(5, anyUp)
 	if f == nil || f.Kind != Fetch || f.From != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -86,8 +86,8 @@ func TestSpoiledCopyLeavesWithItsReader(t *testing.T) {
 	e.HandOver(6, other)
 	e.EndRestore(6, other)
 	e.EndRestore(7, r)
-	if e.Use(0).Used != 0 || e.Pending(Up) {
-		t.Fatalf("%d used, pending %v", e.Use(0).Used, e.Pending(Up))
+	if e.Use(0).Used != 0 || e.Pending(anyUp) {
+		t.Fatalf("%d used, pending %v", e.Use(0).Used, e.Pending(anyUp))
 	}
 }
 
@@ -102,7 +102,7 @@ func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 	e.Done(3, x, nil)
 
 	e = New(Config{Flush: Eager, Tiers: []TierConfig{
-		{Name: "device", Capacity: 100, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+		{Name: "device", Capacity: 100, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "host", Capacity: 100, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "disk", Capacity: 1000, Remote: true},
 	}})
@@ -113,7 +113,7 @@ func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		for c.Phase == Waiting {
-			e.Done(1, e.Next(0, Down), nil)
+			e.Done(1, e.Next(0, anyDown), nil)
 		}
 		e.EndCapture(0, c, true)
 	}
@@ -121,8 +121,8 @@ func TestQueuedOfWhatDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for x = e.Next(4, Up); x == nil; x = e.Next(4, Up) {
-		e.Done(4, e.Next(4, Down), nil)
+	for x = e.Next(4, anyUp); x == nil; x = e.Next(4, anyUp) {
+		e.Done(4, e.Next(4, anyDown), nil)
 	}
 	if x.Kind != Load || x.To != 1 {
 		t.Fatalf("%+v", x)

@@ -64,88 +64,6 @@ const (
 	Up
 )
 
-// Pending tells whether Next may have a transfer of this direction.
-func (e *Engine) Pending(d Direction) bool {
-	if e.passing[d].len() > 0 {
-		return true
-	}
-	for _, l := range e.links {
-		if d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e) {
-			return true
-		}
-	}
-	return false
-}
-
-// PendingOver is Pending for a worker that serves one link only.
-func (e *Engine) PendingOver(d Direction, upper int) bool {
-	if upper == AnyLink {
-		return e.Pending(d)
-	}
-	if e.passing[d][upper].len() > 0 {
-		return true
-	}
-	l := e.links[upper]
-	return d == Up && (l.demand.len() > 0 || l.ahead.len() > 0) || d == Down && l.canFlush(e)
-}
-
-// Next returns the most urgent transfer of a direction, or nil. After nil, Pending is false until the state changes.
-func (e *Engine) Next(now int64, d Direction) *Transfer { return e.next(now, d, AnyLink) }
-
-// NextOver is Next for a worker that serves one link only, the one below tier upper. A hierarchy with more than two tiers needs such workers;
-// otherwise its slow links keep all workers busy.
-func (e *Engine) NextOver(now int64, d Direction, upper int) *Transfer { return e.next(now, d, upper) }
-
-// PendingDemanded tells whether NextDemanded may have a transfer.
-func (e *Engine) PendingDemanded(upper int) bool { return e.links[upper].demand.len() > 0 }
-
-// NextUrgent is NextOver for upward transfers that a restore waits for.
-func (e *Engine) NextUrgent(now int64, upper int) *Transfer {
-	if x := e.passing[Up].next(upper); x != nil {
-		return e.started(now, x)
-	}
-	return e.started(now, e.nextDemanded(upper))
-}
-
-// PendingUrgent tells whether NextUrgent may have a transfer.
-func (e *Engine) PendingUrgent(upper int) bool {
-	for k, l := range e.links {
-		if (upper == AnyLink || upper == k) && l.demand.len() > 0 {
-			return true
-		}
-	}
-	for k := range e.passing[Up] {
-		if (upper == AnyLink || upper == k) && e.passing[Up][k].len() > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// NextDemanded is NextOver for a worker that serves only loads for which restores wait. Such a load is never behind one that no restore waits for.
-func (e *Engine) NextDemanded(now int64, upper int) *Transfer {
-	return e.started(now, e.nextDemanded(upper))
-}
-
-// AnyLink stands for all links.
-const AnyLink = -1
-
-func (e *Engine) next(now int64, d Direction, over int) *Transfer {
-	for again := true; again; again = over == AnyLink {
-		if x := e.find(now, d, over); x != nil {
-			return e.started(now, x)
-		}
-		// Apparent work may have been done or dropped meanwhile; then claims must not wait for it. Claims that end may make work.
-		for t := range e.tiers {
-			e.failStalled(now, t)
-		}
-		if !e.Pending(d) {
-			break
-		}
-	}
-	return nil
-}
-
 func (e *Engine) started(now int64, x *Transfer) *Transfer {
 	if x != nil {
 		x.began, x.handed = now, now
@@ -177,28 +95,17 @@ func (e *Engine) ended(x *Transfer) {
 	}
 }
 
-func (e *Engine) find(now int64, d Direction, over int) *Transfer {
-	for x := e.passing[d].next(over); x != nil; x = e.passing[d].next(over) {
-		if x.Kind != Spill || !x.Rec.gone {
-			return x
-		}
-		e.spilled(now, x, ErrDropped) // the version is not needed any more
-		e.pump(now)
-	}
-	if d == Up {
-		return e.nextUp(over)
-	}
-	return e.nextDown(now, over)
-}
-
 // way is the link over which a transfer bypasses the faster tiers. It is the link above the tier that it leaves or reaches, or the link below it if
 // that tier is the record's fastest.
 func (e *Engine) way(x *Transfer) int {
-	t := max(x.From, x.To)
-	if top := x.Rec.Top(); t == top || e.below(top) == t {
-		return min(top, max(len(e.links)-1, 0))
+	t, k := max(x.From, x.To), x.Rec.Top()
+	if t == k {
+		return min(k, max(len(e.links)-1, 0))
 	}
-	return t - 1
+	for e.below(k) != t {
+		k = e.below(k)
+	}
+	return k
 }
 
 // ways are the transfers past the faster tiers that have not begun, by the link that they cross. So a transfer that has to wait delays none of

@@ -58,7 +58,7 @@ func (e *Engine) prefetchStirred(now int64) {
 	if len(list) > 1 {
 		e.compare(now)
 	}
-	for t := max(len(e.tiers)-2, 0); t >= 0; t-- {
+	for t := max(len(e.links)-1, 0); t >= 0; t-- { // the lowest tier prefetches nothing, unless it is the only one
 		e.prefetchTier(now, list, t)
 	}
 	for _, h := range list {

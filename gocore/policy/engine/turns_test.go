@@ -16,7 +16,7 @@ import (
 func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...float64) (*Engine, []*History) {
 	const size = 100
 	e := New(Config{Prefetch: true, Tiers: []TierConfig{
-		{Name: "host", Capacity: size * room, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * n * int64(len(intervals)), Remote: true},
+		{Name: "host", Capacity: size * room, WriteRate: 1e9, ReadRate: 1e9}, {Name: "disk", Capacity: size * n * int64(len(intervals)), Remote: true, Durable: true},
 	}})
 	e.Reserve(1, func(yield func(from, end int64) bool) { yield(0, e.Capacity(1)) })
 	written := int64(0)
@@ -24,7 +24,7 @@ func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...floa
 		h := e.History(fmt.Sprint("h", i))
 		for k := range n {
 			e.Continue(written + 1)
-			e.Adopt(h, model.NumberKey(k), Stored{Size: size, Align: 1, Offset: written * size, Written: written + 1})
+			e.Adopt(h, model.NumberKey(k), Stored{Tier: 1, Size: size, Align: 1, Offset: written * size, Written: written + 1})
 			written++
 			h.Wrote(model.NumberKey(k))
 			e.Hint(0, h, hints(int64(i), k))
@@ -42,7 +42,7 @@ func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...floa
 
 // loadAll carries out all loads and returns the checkpoints in the order in which the loads began.
 func loadAll(e *Engine) (order []string) {
-	for x := e.Next(0, Up); x != nil; x = e.Next(0, Up) {
+	for x := e.Next(0, anyUp); x != nil; x = e.Next(0, anyUp) {
 		order = append(order, x.Rec.Hist.Name+"/"+x.Rec.Key.String())
 		e.Done(0, x, nil)
 	}

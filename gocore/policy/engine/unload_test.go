@@ -22,7 +22,7 @@ func prefetching(t *testing.T, guess bool) (*Engine, *History) {
 			t.Fatal(err, c.Phase)
 		}
 		e.EndCapture(k, c, true)
-		e.Done(k, e.Next(k, Down), nil)
+		e.Done(k, e.Next(k, anyDown), nil)
 	}
 	e.count += headroomFor + 1 // no captures are recent
 	e.StartPrefetch(10, h)
@@ -32,7 +32,7 @@ func prefetching(t *testing.T, guess bool) (*Engine, *History) {
 // begin takes the next load, which must be one of checkpoint k; negative: there must be none.
 func begin(t *testing.T, e *Engine, k int64) *Transfer {
 	t.Helper()
-	x := e.Next(10, Up)
+	x := e.Next(10, anyUp)
 	switch {
 	case k < 0 && x != nil:
 		t.Fatalf("%v is loaded, which nobody wants", x.Rec.Key)
@@ -128,7 +128,7 @@ func TestLoadsTakenBackLeaveNothing(t *testing.T) {
 		t.Fatal(err, r.Phase)
 	}
 	e.EndRestore(21, r)
-	if e.PendingDemanded(0) {
+	if e.Pending(Want{Direction: Up, Only: AwaitedLoads}) {
 		t.Fatal("a load is urgent for which nobody waits")
 	}
 	for range 100 {
@@ -179,7 +179,7 @@ func claimsAreTakenBack(t *testing.T, expected bool) {
 	if err != nil || past.Phase != Waiting || !past.Direct {
 		t.Fatal(err, past.Phase)
 	}
-	fetch := e.Next(4, Up)
+	fetch := e.Next(4, anyUp)
 	e.GiveUpOnTier(5, 1, Up, syscall.ETIMEDOUT)
 	if r.Phase != Ended || r.Err == nil {
 		t.Fatal(r.Phase, r.Err)
@@ -190,7 +190,7 @@ func claimsAreTakenBack(t *testing.T, expected bool) {
 	e.Done(6, fetch, nil)
 	e.EndRestore(6, past)
 	e.EndRestore(7, reader)
-	if x := e.NextUrgent(10, AnyLink); x != nil {
+	if x := e.Next(10, Want{Direction: Up, Link: AnyLink, Only: Awaited}); x != nil {
 		t.Errorf("%v is loaded, for which nobody waits", x.Rec.Key)
 	}
 	if !expected {

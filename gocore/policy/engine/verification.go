@@ -104,7 +104,7 @@ func (e *Engine) nextUnverified(h *History) (next *Record) {
 // it brings.
 func (e *Engine) isVerifiable(rec *Record) bool {
 	t := rec.Top()
-	if !rec.captured || !e.verifiesSize(rec) || e.tiers[t].Front || e.tiers[t].Remote || !e.Complete(rec, t) || rec.loadRuns != 0 {
+	if !rec.captured || !e.verifiesSize(rec) || e.tiers[t].Device || e.tiers[t].Remote || !e.Complete(rec, t) || rec.loadRuns != 0 {
 		return false
 	}
 	f := e.Fragment(rec, t)

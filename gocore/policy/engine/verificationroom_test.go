@@ -11,7 +11,7 @@ import (
 func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 	for _, leased := range []bool{false, true} { // whether the copy is leased before the proof ends
 		e := New(Config{Flush: Eager, Prefetch: true, VerifyFrom: 1, Tiers: []TierConfig{
-			{Name: "device", Capacity: 1000, Front: true, WriteRate: 1e9, ReadRate: 1e9},
+			{Name: "device", Capacity: 1000, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "host", Capacity: 200, WriteRate: 1e9, ReadRate: 1e9},
 			{Name: "disk", Capacity: 1000, Remote: true},
 		}})
@@ -25,7 +25,7 @@ func TestFlushesWaitForTheRoomOfAProof(t *testing.T) {
 			return c.Rec
 		}
 		settle := func() {
-			for x := e.Next(0, Down); x != nil; x = e.Next(0, Down) {
+			for x := e.Next(0, anyDown); x != nil; x = e.Next(0, anyDown) {
 				e.Done(0, x, nil)
 			}
 		}

@@ -36,7 +36,7 @@ type world struct {
 	born      []*Record
 	woken     map[any]bool
 	cfg       Config
-	cat       *catalog // nil: the last tier does not outlive the engine
+	cat       *catalog // nil: no tier is durable
 }
 
 type taken struct {
@@ -72,7 +72,8 @@ func contentOf(r *Record) int { return int(r.Version.Time) }
 
 func newWorld(t *rapid.T, cfg Config) *world {
 	w := plainWorld(t, cfg)
-	if cfg.Tiers[len(cfg.Tiers)-1].Remote && rapid.Bool().Draw(t, "catalog") {
+	if w.cfg.Tiers[len(cfg.Tiers)-1].Remote && rapid.Bool().Draw(t, "catalog") {
+		someDurable(t, &w.cfg)
 		w.cat = newCatalog(w)
 	}
 	w.start()
@@ -90,7 +91,7 @@ func (w *world) start() {
 	cfg.Forget = func(r *Record) { w.forgotten[r]++ }
 	cfg.Trace = w.traced
 	if w.cat != nil {
-		w.cat.hook(&cfg)
+		cfg.Catalog = w.cat
 	}
 	w.e = New(cfg)
 	if rapid.Bool().Draw(t, "large") { // treat tables as large ones, of which a decision scans a part
@@ -108,7 +109,27 @@ func (w *world) start() {
 	}
 }
 
-// someConfig draws a hierarchy of one to four tiers, mostly larger downwards, sometimes with several fronts.
+// someDurable makes the last tier durable, and perhaps the remote ones above it.
+func someDurable(t *rapid.T, cfg *Config) {
+	for i := len(cfg.Tiers) - 1; i >= 0 && cfg.Tiers[i].Remote; i-- {
+		cfg.Tiers[i].Durable = true
+		if rapid.IntRange(0, 2).Draw(t, "more") == 0 {
+			return
+		}
+	}
+}
+
+// privates is the number of private tiers.
+func (w *world) privates() (n int) {
+	for _, c := range w.cfg.Tiers {
+		if c.Private {
+			n++
+		}
+	}
+	return n
+}
+
+// someConfig draws a hierarchy of one to four tiers, mostly larger downwards, sometimes with several devices above.
 func someConfig(t *rapid.T) Config {
 	cfg := Config{
 		Flush:      rapid.SampledFrom([]FlushMode{Lazy, Eager}).Draw(t, "flush"),
@@ -119,9 +140,10 @@ func someConfig(t *rapid.T) Config {
 		Workers:    rapid.IntRange(0, 2).Draw(t, "workers"),
 	}
 	n := rapid.SampledFrom([]int{1, 2, 2, 2, 3, 3, 4}).Draw(t, "tiers")
-	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "fronts") {
+	memories := rapid.SampledFrom([]int{2, 2, 1}).Draw(t, "memories")
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "devices") {
 		cfg.Tiers = append(cfg.Tiers, TierConfig{
-			Name: fmt.Sprint("f", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), Front: true, WriteRate: 1e9, ReadRate: 2e9,
+			Name: fmt.Sprint("d", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), Private: true, Device: true, WriteRate: 1e9, ReadRate: 2e9,
 		})
 	}
 	for i := range n {
@@ -129,7 +151,7 @@ func someConfig(t *rapid.T) Config {
 			Name:     fmt.Sprint("t", i),
 			Capacity: rapid.Int64Range(8, 40<<i).Draw(t, "capacity"),
 			Grain:    rapid.SampledFrom([]int64{0, 1, 2, 4}).Draw(t, "grain"),
-			Remote:   i > 1 || (i > 0 && i == n-1), WriteRate: 1e9, ReadRate: 2e9,
+			Remote:   i >= memories || (i > 0 && i == n-1), WriteRate: 1e9, ReadRate: 2e9,
 		}
 		if n == 1 {
 			c.Remote = rapid.IntRange(0, 3).Draw(t, "remote") == 0
@@ -199,7 +221,7 @@ func (w *world) capture(t *rapid.T) {
 	size := rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.Int64Range(0, 30), rapid.Int64Range(1, most+5)).Draw(t, "size")
 	o := CaptureOptions{
 		SourceStays: rapid.IntRange(0, 3).Draw(t, "stays") == 0, Patient: rapid.Bool().Draw(t, "patient"),
-		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"), Top: rapid.IntRange(0, w.e.fronts).Draw(t, "top"),
+		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"), Top: rapid.IntRange(0, w.privates()).Draw(t, "top"),
 	}
 	w.content++
 	body := content(w.content)
@@ -207,7 +229,7 @@ func (w *world) capture(t *rapid.T) {
 	c, err := w.e.BeginCapture(w.now, w.hists[hi], k, size, rapid.SampledFrom([]int64{1, 1, 2, 4}).Draw(t, "align"), body, o)
 	if err != nil {
 		for _, tr := range w.e.tiers {
-			if g := max(tr.Grain, 1); (tr.index == o.Top || tr.index >= w.e.fronts) && (max(size, 1)+g-1)/g*g <= tr.Capacity {
+			if g := max(tr.Grain, 1); (tr.index == o.Top || !tr.Private && tr.index > o.Top) && (max(size, 1)+g-1)/g*g <= tr.Capacity {
 				w.fatalf("%d bytes refused for ever, tier %d has %d: %v", size, tr.index, tr.Capacity, err)
 			}
 		}
@@ -427,12 +449,14 @@ func keys(m map[model.Key]*Record) (list []model.Key) {
 }
 
 // next takes a transfer; false when there is none.
-func (w *world) next(d Direction) bool { return w.took(d, w.e.Next(w.now, d)) }
+func (w *world) next(d Direction) bool {
+	return w.took(d, w.e.Next(w.now, Want{Direction: d, Link: AnyLink}))
+}
 
 // nextUrgent takes a transfer that a restore waits for.
 func (w *world) nextUrgent() {
-	x := w.e.NextUrgent(w.now, AnyLink)
-	if x == nil && w.e.PendingUrgent(AnyLink) {
+	x := w.e.Next(w.now, Want{Direction: Up, Link: AnyLink, Only: Awaited})
+	if x == nil && w.e.Pending(Want{Direction: Up, Link: AnyLink, Only: Awaited}) {
 		w.fatalf("nobody is waited for, but something is pending%s", w.state())
 	}
 	if x == nil {
@@ -447,7 +471,7 @@ func (w *world) nextUrgent() {
 func (w *world) took(d Direction, x *Transfer) bool {
 	w.observe()
 	if x == nil {
-		if w.e.Pending(d) {
+		if w.e.Pending(Want{Direction: d, Link: AnyLink}) {
 			w.fatalf("nothing to do in direction %d, but something is pending%s", d, w.state())
 		}
 		return false
@@ -638,7 +662,7 @@ func (w *world) movable(t int, r *Record) string {
 		return "there is room"
 	}
 	below := w.e.below(t)
-	if below != len(w.e.tiers)-1 {
+	if below < 0 || w.e.below(below) >= 0 {
 		return "" // between memories, waiting loads may keep others from being flushed
 	}
 	can := false

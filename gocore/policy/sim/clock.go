@@ -123,7 +123,7 @@ func (m *Machine) kick(d engine.Direction, link int) (started bool) {
 		if busyUntil > m.now {
 			continue
 		}
-		x := m.Engine.NextOver(m.now, d, link)
+		x := m.Engine.Next(m.now, engine.Want{Direction: d, Link: link})
 		if x == nil {
 			break
 		}

@@ -176,7 +176,7 @@ func (v *versions) releaseRow(now int64, row *catalog.Row) {
 	if err != nil {
 		return
 	}
-	v.tier.engine().Release(now, off, n)
+	v.tier.engine().Release(now, v.tier.index, off, n)
 }
 
 // dropEnded releases the disk space of the rows that a drop or clear removed from the catalog. It queues a failed change for a retry.
@@ -241,6 +241,6 @@ func (v *versions) releaseUncertain() {
 	for _, off := range slices.Sorted(maps.Keys(v.uncertain)) {
 		size := v.uncertain[off].Rec.Size
 		delete(v.uncertain, off)
-		v.tier.engine().Release(now, off, size)
+		v.tier.engine().Release(now, v.tier.index, off, size)
 	}
 }

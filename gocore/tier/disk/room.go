@@ -58,7 +58,7 @@ func (r *room) retireSuspects(segments []int64) {
 // fit reduces the available space to the budget. The space may reach beyond it, because checkpoints lie there. Free ranges behind some offset are
 // retired. Existing checkpoints are never removed for it.
 func (r *room) fit(budget int64) {
-	r.budget = max(r.tier.engine().Occupied(func(int64, int64) {}), budget)
+	r.budget = max(r.tier.engine().Occupied(r.tier.index, func(int64, int64) {}), budget)
 	r.retireBeyond(r.budget, false)
 }
 
@@ -67,7 +67,7 @@ func (r *room) fit(budget int64) {
 func (r *room) setBudget(budget int64) {
 	r.budget = budget
 	if r.tier.versions == nil {
-		r.tier.engine().Allot(budget)
+		r.tier.engine().Allot(r.tier.index, budget)
 	}
 	r.retireBeyond(budget, true)
 	r.jobs++
@@ -115,7 +115,7 @@ func (r *room) retireBeyond(bytes int64, shrunk bool) {
 // is false when the tier has no more bytes than that. When more are occupied, the offset is 0, and all space that becomes free is retired.
 func (r *room) cut(bytes int64) (at int64, some bool) {
 	var runs []model.Span
-	used := r.tier.engine().Occupied(func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
+	used := r.tier.engine().Occupied(r.tier.index, func(from, end int64) { runs = append(runs, model.Span{Offset: from, Bytes: end - from}) })
 	at = r.tier.engine().Capacity(r.tier.index)
 	excess := at - bytes
 	switch {
@@ -138,7 +138,7 @@ func (r *room) cut(bytes int64) (at int64, some bool) {
 
 // retireRange retires a range up to the end of a segment. Space that the tier gains later lies behind that end.
 func (r *room) retireRange(from, end int64) {
-	r.tier.engine().Retire(from, end)
+	r.tier.engine().Retire(r.tier.index, from, end)
 	if t := r.tier.index; end > r.tier.engine().Capacity(t) {
 		r.tier.Space.Grow(end)
 		r.tier.engine().Grow(r.tier.o.Now(), t, end)
@@ -203,7 +203,7 @@ func (r *room) trimmings() (all []trimming) {
 		}
 		from, end := r.tier.Space.Range(number)
 		m := trimming{number: number, use: u}
-		m.bytes = r.tier.engine().Idle(from, end, func(from, end int64) { m.idle = append(m.idle, model.Span{Offset: from, Bytes: end - from}) })
+		m.bytes = r.tier.engine().Idle(r.tier.index, from, end, func(from, end int64) { m.idle = append(m.idle, model.Span{Offset: from, Bytes: end - from}) })
 		m.counts = end - from - m.bytes
 		if m.whole = r.tier.versions != nil && m.counts == 0; m.whole || m.bytes != u.trimmed {
 			all = append(all, m)
@@ -263,11 +263,11 @@ func (r *room) refit() {
 		return // the running trimFiles calls refit at its end
 	}
 	t := r.tier.index
-	missing := r.budget - r.tier.engine().InUse()
+	missing := r.budget - r.tier.engine().InUse(r.tier.index)
 	for number, u := range r.segments {
 		if u.suspect {
 			from, end := r.tier.Space.Range(number)
-			missing -= r.tier.engine().Idle(from, end, func(int64, int64) {}) - u.relief
+			missing -= r.tier.engine().Idle(r.tier.index, from, end, func(int64, int64) {}) - u.relief
 		}
 	}
 	if missing <= 0 {
@@ -294,7 +294,7 @@ func (r *room) widen(number, bytes int64) (more int64) {
 		r.tier.Space.Limit(number, next)
 		at := u.limit
 		u.limit = next
-		more += r.tier.engine().Reinstate(r.tier.o.Now(), from+at, from+next)
+		more += r.tier.engine().Reinstate(r.tier.o.Now(), r.tier.index, from+at, from+next)
 	}
 	if u.limit == end-from {
 		delete(r.segments, number)

@@ -134,6 +134,9 @@ func (d *Tier) SetBudget(bytes int64) { d.room.setBudget(bytes / Grain * Grain) 
 // Settled tells whether no file is being made smaller for a budget.
 func (d *Tier) Settled() bool { return d.room.jobs == 0 }
 
+// InUse is how many bytes the tier has for checkpoints now.
+func (d *Tier) InUse() int64 { return d.engine().InUse(d.index) }
+
 // Figures describe the state of the tier.
 type Figures struct {
 	Direct  bool

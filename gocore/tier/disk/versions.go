@@ -190,16 +190,33 @@ func (d *Tier) Meta(history string, key model.Key) (text, meta string, ok bool) 
 	return l.Text, meta, true
 }
 
-// Find makes a record of a checkpoint that only the catalog has; nil when there is none.
-func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
+// Lookup tells whether the catalog has a checkpoint without a record, and the size of its slot in the tiers.
+func (d *Tier) Lookup(h *engine.History, key model.Key) (size int64, ok bool) {
+	row, ok := d.rowOf(h, key)
+	if !ok {
+		return 0, false
+	}
+	size, _ = checkpoint.Room(row.Layout.Slot)
+	return size, true
+}
+
+// rowOf returns the row of a checkpoint that can be restored and has no record.
+func (d *Tier) rowOf(h *engine.History, key model.Key) (row catalog.Row, ok bool) {
 	v := d.versions
 	if v == nil || v.notLoaded[h.Name] == 0 {
+		return row, false
+	}
+	row, ok = v.row(h.Name, key)
+	return row, ok && row.Readable()
+}
+
+// Find makes a record of a checkpoint that only the catalog has; nil when there is none.
+func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
+	row, ok := d.rowOf(h, key)
+	if !ok {
 		return nil
 	}
-	row, ok := v.row(h.Name, key)
-	if !ok || !row.Readable() {
-		return nil
-	}
+	v := d.versions
 	off, _, err := v.Place(&row)
 	if err != nil {
 		return nil // cannot happen: opening the store would have failed
@@ -209,7 +226,7 @@ func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
 	b.Keep(row.Sums)
 	size, align := checkpoint.Room(row.Layout.Slot)
 	return d.engine().Adopt(h, key, engine.Stored{
-		Size: size, Align: align, Offset: off, Top: d.o.Top, Written: int64(row.Serial), Version: b,
+		Tier: d.index, Size: size, Align: align, Offset: off, Top: d.o.Top, Written: int64(row.Serial), Version: b,
 	})
 }
 
