@@ -20,8 +20,8 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/config"
 	"velocpy/gocore/policy/sim"
-	"velocpy/gocore/store"
 )
 
 //export veloc_abi_version
@@ -98,7 +98,7 @@ func initialise(text []byte) error {
 }
 
 // constants sets a store's constants from the configuration of the process.
-func constants(c *store.Config) {
+func constants(c *config.Config) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	c.CatalogSlack, c.SegmentBytes = process.config.CatalogSlack, process.config.SegmentBytes

@@ -18,6 +18,7 @@ import (
 	"velocpy/gocore/base/description"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/store"
@@ -25,16 +26,16 @@ import (
 )
 
 //export veloc_open
-func veloc_open(config *C.veloc_const_char, length C.int64_t, handle *C.uint64_t, failure *C.veloc_error) C.int32_t {
+func veloc_open(settings *C.veloc_const_char, length C.int64_t, handle *C.uint64_t, failure *C.veloc_error) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		if err := need(unsafe.Pointer(handle)); err != nil {
 			return 0, err
 		}
-		text, err := bytesAt(config, length)
+		text, err := bytesAt(settings, length)
 		if err != nil {
 			return 0, err
 		}
-		c, err := store.ParseConfig(text)
+		c, err := config.ParseConfig(text)
 		if err != nil {
 			return 0, err
 		}
@@ -94,7 +95,7 @@ func veloc_resize(handle C.uint64_t, budgets *C.veloc_const_char, length C.int64
 		if err != nil {
 			return nil, 0, err
 		}
-		b, err := store.ParseBudgets(text)
+		b, err := config.ParseBudgets(text)
 		if err != nil {
 			return nil, 0, err
 		}

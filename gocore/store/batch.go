@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -177,7 +178,7 @@ func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results [
 
 // copyIn copies a small checkpoint from the batch buffer into its slot, and verifies it in the same pass.
 func (s *Store) copyIn(slot, from []byte, b *checkpoint.Version) error {
-	if s.set.verify == verifyOff || b.Sums == nil {
+	if s.set.Verifies == config.VerifyOff || b.Sums == nil {
 		copy(slot, from)
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -217,7 +218,7 @@ func TestNoCrashCostsTheBest(t *testing.T) {
 }
 
 // foundIn returns the keys that a store finds after a crash, and the number of those that the clean-up after it drops.
-func foundIn(t *testing.T, c Config) (found []int64, dropped int) {
+func foundIn(t *testing.T, c config.Config) (found []int64, dropped int) {
 	t.Helper()
 	s, err := Open(c)
 	if err != nil {

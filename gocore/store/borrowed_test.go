@@ -11,6 +11,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -462,7 +463,7 @@ func TestSourceStaysBehindARecordingStream(t *testing.T) {
 func TestSourcesOfTwoDevicesStay(t *testing.T) {
 	b, gate := gated(t, double.Config{Devices: 2})
 	cfg := b.config(16<<20, 64<<20, 2<<20)
-	cfg.Devices = append(cfg.Devices, Device{Ordinal: 1, Bytes: 2 << 20})
+	cfg.Devices = append(cfg.Devices, config.Device{Ordinal: 1, Bytes: 2 << 20})
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
 	const size = 400_000

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -28,9 +29,6 @@ type CheckpointArgs struct {
 	Tier        int      // a tier of the contract, or TierNone
 	FD          int32
 }
-
-// mostBytes bounds a slot, so that sums of sizes cannot overflow.
-const mostBytes = 1 << 60
 
 // capture is the operation of a checkpoint.
 type capture struct {
@@ -129,7 +127,7 @@ func (h *History) openCapture(op *capture, a *CheckpointArgs, out *Outcome) (sta
 
 func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
 	s := h.s
-	if a.Slot < 0 || a.Slot > mostBytes {
+	if a.Slot < 0 || a.Slot > config.MostBytes {
 		return status.New(status.Invalid, "a slot of %s", quantity.Exact(a.Slot))
 	}
 	if err := checkMemory(a.Regions); err != nil {
@@ -277,7 +275,7 @@ func (op *capture) endCopyIn(out *Outcome) (status.Code, error) {
 	if s.set.Checksum {
 		c.Rec.Version.Keep(op.job.Sums())
 	}
-	if s.set.verify == verifyMoved && !sampled(c.Rec.ID) {
+	if s.set.Verifies == config.VerifyMoved && !sampled(c.Rec.ID) {
 		s.eng.Fragment(c.Rec, c.Tier).Verified = true
 	}
 	s.line.took = op.copied

@@ -15,6 +15,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
 )
@@ -31,7 +32,7 @@ type client struct {
 }
 
 // open opens a store, and checks at the end of the test that it has released all memory and files.
-func open(t testing.TB, c Config) *Store {
+func open(t testing.TB, c config.Config) *Store {
 	t.Helper()
 	s, err := Open(c)
 	if err != nil {
@@ -48,8 +49,8 @@ func open(t testing.TB, c Config) *Store {
 var durably = flag.Bool("durably", false, "durable disk tiers")
 
 // cached returns a configuration whose disk is in memory.
-func cached(host, disk int64, fs vfs.FS) Config {
-	c := Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
+func cached(host, disk int64, fs vfs.FS) config.Config {
+	c := config.Config{Path: "/d", Checksum: true, Prefetch: true, Guess: true, Direct: true, FS: fs}
 	if host > 0 {
 		c.Host = &host
 	}
@@ -85,7 +86,7 @@ var leaked int64
 func mapped() int64 { return memory.Total() - memory.InUse(double.Purpose) }
 
 // gone checks that no memory is mapped and no file is open any more.
-func gone(t testing.TB, c Config) {
+func gone(t testing.TB, c config.Config) {
 	t.Helper()
 	before := leaked
 	defer func() { leaked = mapped() }() // so that only the test that leaks fails

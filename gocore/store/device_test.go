@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -119,9 +120,9 @@ func (b *board) look(at device.Address, n int) []byte {
 	return p
 }
 
-func (b *board) config(host, disk int64, dev int64) Config {
+func (b *board) config(host, disk int64, dev int64) config.Config {
 	c := cached(host, disk, vfs.NewMem(512<<20))
-	c.Devices = []Device{{Ordinal: 0, Bytes: dev}}
+	c.Devices = []config.Device{{Ordinal: 0, Bytes: dev}}
 	c.Turns = filepath.Join(b.t.TempDir(), "turn")
 	c.OpenDevice = func(ordinal int, _ string) (device.Device, error) {
 		return cuda.Open(b.driver, ordinal, []byte("twins"))

@@ -13,6 +13,7 @@ import (
 
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -517,7 +518,7 @@ func TestRowsAndUnpinnedMemory(t *testing.T) {
 func TestTwoDevices(t *testing.T) {
 	b := newBoard(t, double.Config{Devices: 2})
 	cfg := b.config(16<<20, 64<<20, 2<<20)
-	cfg.Devices = append(cfg.Devices, Device{Ordinal: 1, Bytes: 2 << 20})
+	cfg.Devices = append(cfg.Devices, config.Device{Ordinal: 1, Bytes: 2 << 20})
 	cfg.Pinning = "direct"
 	warnings("")
 	s := open(t, cfg)
@@ -629,7 +630,7 @@ func TestOpeningFailsHalfWay(t *testing.T) {
 			b := newBoard(t, double.Config{Devices: 2})
 			before := len(b.driver.Alive())
 			cfg := b.config(4<<20, 0, 2<<20)
-			cfg.Devices = append(cfg.Devices, Device{Ordinal: 1, Bytes: 2 << 20})
+			cfg.Devices = append(cfg.Devices, config.Device{Ordinal: 1, Bytes: 2 << 20})
 			b.driver.Fail(call, cuda.InvalidValue, skip, 1)
 			if _, err := Open(cfg); err == nil {
 				t.Fatal("nothing failed")

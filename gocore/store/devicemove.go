@@ -4,13 +4,11 @@ import (
 	"errors"
 
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 )
-
-// cut is the number of bytes of a transfer that are queued in a lane at once. Half as much costs a few percent of the rate in both directions.
-const cut = 32 << 20
 
 func (s *Store) oneCut() int64 { return s.set.Cut }
 
@@ -93,7 +91,7 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	if err != nil {
 		return &moved{err: a.Finish(last, err)}
 	}
-	if s.set.verify == verifyOff || b.Sums == nil {
+	if s.set.Verifies == config.VerifyOff || b.Sums == nil {
 		s.queued(x)
 		if err = a.Finish(last, nil); err != nil {
 			err = errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size)) // the source of the copy must stay until the copy has ended
@@ -107,7 +105,7 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	if last != nil {
 		last.Drop() // the checksums follow it in the same lane
 	}
-	if s.set.verify != verifyAlways { // with verifyAlways every restore verifies for itself, and waits
+	if s.set.Verifies != config.VerifyAlways { // with verifyAlways every restore verifies for itself, and waits
 		s.queued(x)
 	}
 	there, err := a.AwaitChecksums(sums, m)

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
@@ -33,7 +34,7 @@ func (op *restore) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Co
 // readsBeforeLending tells whether bytes on a device are read before they are handed over: to verify them, or, in debug mode, to compare them when
 // the lease ends.
 func (op *restore) readsBeforeLending() bool {
-	return op.s.set.verify == verifyAlways || op.s.set.Debug && op.lends
+	return op.s.set.Verifies == config.VerifyAlways || op.s.set.Debug && op.lends
 }
 
 // lendOn makes the caller's streams wait for the work that writes the slot. If the caller may write into the lease, the streams also wait for the
@@ -83,7 +84,7 @@ func (op *restore) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code
 	if err != nil {
 		return op.endOnDevice(out, err)
 	}
-	if b.Sums != nil && s.set.verify != verifyOff {
+	if b.Sums != nil && s.set.Verifies != config.VerifyOff {
 		if bad := checkpoint.Differing(sums, b.Sums); len(bad) > 0 {
 			return op.endOnDevice(out, s.corrupt(rec, int(bad[0]), op.restore.Tier))
 		}
@@ -179,7 +180,7 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 		return op.endOnDevice(out, err)
 	}
 	op.placed, op.slot = false, bytes
-	op.check = b.Sums != nil && op.s.set.verify != verifyOff
+	op.check = b.Sums != nil && op.s.set.Verifies != config.VerifyOff
 	return status.Again, nil
 }
 

@@ -7,20 +7,11 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 )
-
-// Device is the budget of one device: bytes, or a share of the memory that is free when the store opens.
-type Device struct {
-	Ordinal int     `json:"ordinal"`
-	Bytes   int64   `json:"bytes"`
-	Share   float64 `json:"share"`
-}
-
-// DeviceOpener opens a device by its number. kernels is the path of the file with its kernels.
-type DeviceOpener func(ordinal int, kernels string) (device.Device, error)
 
 // askLinks sets the assumed rates of the links from Config.LinkRates; rates that the engine has measured by then take precedence. The call takes too
 // long for Open to wait. Its result is dropped if the store closes first. The lock is held.
@@ -73,7 +64,7 @@ func (s *Store) openDevices(cfg *engine.Config) error {
 	return nil
 }
 
-func (s *Store) openDevice(tier int, d Device) (*devicememory.Memory, error) {
+func (s *Store) openDevice(tier int, d config.Device) (*devicememory.Memory, error) {
 	dev, err := s.set.OpenDevice(d.Ordinal, s.set.Kernels)
 	if err != nil {
 		return nil, devicememory.Explain(err)

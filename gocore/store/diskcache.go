@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
@@ -77,12 +78,6 @@ func (c catalogued) Removed(r, by *engine.Record) {
 	}
 }
 
-// Defaults of Config.StallAfter and Config.GiveUpAfter.
-const (
-	stallAfter  = 2 * time.Second
-	giveUpAfter = 20 * time.Second
-)
-
 // openDisk opens the disk tier, if the configuration has one.
 func (s *Store) openDisk(cfg *engine.Config) (err error) {
 	if s.set.Disk == nil && !s.set.Durable {
@@ -91,7 +86,7 @@ func (s *Store) openDisk(cfg *engine.Config) (err error) {
 	o := disk.Options{
 		FS: s.set.FS, Path: s.set.Path, Direct: s.set.Direct, Durable: s.set.Durable, ReadOnly: s.set.ReadOnly, SegmentBytes: s.set.SegmentBytes,
 		CatalogSlack: s.set.CatalogSlack, LazyRows: s.set.LazyRows, StallAfter: s.set.StallAfter, GiveUpAfter: func() time.Duration { return s.set.GiveUpAfter }, RetryAfter: s.set.RetryAfter,
-		Verified: s.set.verify != verifyOff, Top: len(s.deviceTiers), Now: s.now, Layouts: &s.layouts, Cache: diskCache{s}, Guard: &s.mu,
+		Verified: s.set.Verifies != config.VerifyOff, Top: len(s.deviceTiers), Now: s.now, Layouts: &s.layouts, Cache: diskCache{s}, Guard: &s.mu,
 	}
 	if s.set.Disk != nil {
 		o.Capacity = *s.set.Disk / disk.Grain * disk.Grain

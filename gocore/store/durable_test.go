@@ -11,19 +11,20 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
 )
 
 // stored returns a configuration of a durable store whose disk is in memory.
-func stored(host, disk int64, fs vfs.FS) Config {
+func stored(host, disk int64, fs vfs.FS) config.Config {
 	c := cached(host, disk, fs)
 	c.Durable, c.Path, c.SegmentBytes = true, "/d/store", 256<<10
 	return c
 }
 
 // reopened opens a store beside others. The check for leaks runs when the first of them has closed.
-func reopened(t testing.TB, c Config) *Store {
+func reopened(t testing.TB, c config.Config) *Store {
 	t.Helper()
 	s, err := Open(c)
 	if err != nil {

@@ -35,7 +35,7 @@ func (c hostCache) LinkRate(measured bool) (rate float64) {
 // openHost maps the memory of the host tier. The devices are open by then.
 func (s *Store) openHost() (err error) {
 	s.host, err = host.Open(host.Options{
-		Bytes: *s.set.Host, Idle: s.set.idle(), Pinning: s.set.Pinning, Turns: s.set.Turns, Copiers: s.set.Copiers, Devices: s.devices(), Now: s.now,
+		Bytes: *s.set.Host, Idle: s.set.IdleAfter(), Pinning: s.set.Pinning, Turns: s.set.Turns, Copiers: s.set.Copiers, Devices: s.devices(), Now: s.now,
 		PinPiece: s.set.PinPiece, PinRest: s.set.PinRest, PinRates: s.set.PinRates, Prefaulting: s.set.Prefaulting,
 	})
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 )
@@ -24,7 +25,7 @@ const (
 )
 
 // sized changes budgets, waits until the resize has ended, and returns the bytes of the resized tiers.
-func (c *client) sized(b Budgets) int64 {
+func (c *client) sized(b config.Budgets) int64 {
 	c.t.Helper()
 	var out Outcome
 	op, code, err := c.s.Resize(b, c.fd, &out)
@@ -37,8 +38,8 @@ func (c *client) sized(b Budgets) int64 {
 	return out.Slot
 }
 
-func hostBudget(n int64) Budgets { return Budgets{Host: &n} }
-func diskBudget(n int64) Budgets { return Budgets{Disk: &n} }
+func hostBudget(n int64) config.Budgets { return config.Budgets{Host: &n} }
+func diskBudget(n int64) config.Budgets { return config.Budgets{Disk: &n} }
 
 // residentBytes returns how many bytes of the host tier's memory are resident.
 func residentBytes(t *testing.T, s *Store) (bytes int64) {
@@ -150,15 +151,15 @@ func TestResizeHostWithoutADisk(t *testing.T) {
 
 func TestBudgetsThatCannotBe(t *testing.T) {
 	type budget struct {
-		b    Budgets
+		b    config.Budgets
 		code status.Code
 	}
 	for name, x := range map[string]struct {
-		cfg  Config
+		cfg  config.Config
 		asks []budget
 	}{
 		"host": {cached(1<<20, 0, nil), []budget{{hostBudget(1<<20 + 1), status.Invalid}, {hostBudget(-1), status.Invalid}, {diskBudget(1 << 20), status.Unavailable}}},
-		"disk": {cached(0, 1<<20, vfs.NewMem(64<<20)), []budget{{diskBudget(-1), status.Invalid}, {diskBudget(mostBytes + 1), status.Invalid}, {hostBudget(1), status.Unavailable}}},
+		"disk": {cached(0, 1<<20, vfs.NewMem(64<<20)), []budget{{diskBudget(-1), status.Invalid}, {diskBudget(config.MostBytes + 1), status.Invalid}, {hostBudget(1), status.Unavailable}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, x.cfg)
@@ -212,7 +213,7 @@ func TestTrim(t *testing.T) {
 	if in := residentBytes(t, s); in < 7<<20 {
 		t.Fatalf("%d bytes are resident", in)
 	}
-	if got := c.sized(Budgets{Trim: true}); got < 6<<20 {
+	if got := c.sized(config.Budgets{Trim: true}); got < 6<<20 {
 		t.Errorf("%d bytes are said to be given back", got)
 	}
 	if in, st := residentBytes(t, s), tierStats(t, s, "host"); in != 1<<20 || st.Resident != 1<<20 || st.GivenBack < 6<<20 {
@@ -391,7 +392,7 @@ func TestResizeUnderWayOfAllTiers(t *testing.T) {
 						return
 					default:
 					}
-					b := [](func(int64) Budgets){hostBudget, diskBudget}[r.IntN(2)](2<<20 + r.Int64N(6<<20))
+					b := [](func(int64) config.Budgets){hostBudget, diskBudget}[r.IntN(2)](2<<20 + r.Int64N(6<<20))
 					if b.Disk != nil {
 						*b.Disk += 24 << 20
 					}

@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
@@ -18,7 +19,7 @@ import (
 type committing struct {
 	*client
 	disk        *vfs.Mem
-	config      Config
+	config      config.Config
 	write, sync *vfs.Rule
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda/double"
 )
 
@@ -19,7 +20,7 @@ func TestSizesOfBudgetsInMessages(t *testing.T) {
 	_, err := Open(cached(2<<60, 0, nil))
 	says(t, err, "the budget of host is 2.0 EiB (2305843009213693952 bytes); it must be above zero and at most 1.0 EiB")
 	c := cached(1<<20, 0, nil)
-	c.Devices = []Device{{Bytes: 3 << 20, Share: 0.5}}
+	c.Devices = []config.Device{{Bytes: 3 << 20, Share: 0.5}}
 	_, err = Open(c)
 	says(t, err, "the budget of device 0 is 3.0 MiB (3145728 bytes) or a share of 0.5")
 }
@@ -34,6 +35,6 @@ func TestSizesOfDestinationsInMessages(t *testing.T) {
 func TestSizesOfDevicesInMessages(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 5})
 	s := open(t, b.config(8<<20, 0, 4<<20))
-	_, _, err := s.Resize(Budgets{Devices: []Device{{Bytes: 5 << 20}}}, newClient(t, s, "h").fd, &Outcome{})
+	_, _, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 5 << 20}}}, newClient(t, s, "h").fd, &Outcome{})
 	says(t, err, "a budget of 5.0 MiB (5242880 bytes) for device 0: the store was opened with 4.0 MiB (4194304 bytes)")
 }

@@ -15,6 +15,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
@@ -178,7 +179,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 }
 
 // crashedAndFull returns a store with checkpoints 0 to 5 whose process died, on a disk with no free space.
-func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c Config, release func()) {
+func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c config.Config, release func()) {
 	t.Helper()
 	first := vfs.NewMem(64 << 20)
 	c = stored(1<<20, 48<<20, first)

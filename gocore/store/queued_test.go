@@ -12,6 +12,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -21,7 +22,7 @@ import (
 )
 
 // lowered returns a client whose checkpoints 0 and 1, of size bytes, are in the host tier. The device's tier has room for one.
-func lowered(t *testing.T, b *board, cfg Config, size int) *client {
+func lowered(t *testing.T, b *board, cfg config.Config, size int) *client {
 	t.Helper()
 	c := newClient(t, open(t, cfg), "h")
 	c.pinned()

@@ -9,14 +9,15 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 )
 
 // A reader that verifies no checksums gets the bytes of the version that it knows, or the error that the writer has dropped or replaced it. It never
 // gets bytes of another checkpoint. The writer replaces checkpoints all the time, so that it reuses space often.
 func TestAReaderWithoutChecksumsGetsNothingForeign(t *testing.T) {
-	for name, set := range map[string]func(writer, reader *Config){
-		"no checksums": func(w, _ *Config) { w.Checksum = false },
-		"verify off":   func(_, r *Config) { r.Verify = "off" },
+	for name, set := range map[string]func(writer, reader *config.Config){
+		"no checksums": func(w, _ *config.Config) { w.Checksum = false },
+		"verify off":   func(_, r *config.Config) { r.Verify = "off" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			const keys, size = 4, 60_000

@@ -6,13 +6,14 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
 )
 
 // onDiskAlone returns a store with n checkpoints on disk only, and room for them in host memory.
-func onDiskAlone(t *testing.T, c Config, n int64, size int) *client {
+func onDiskAlone(t *testing.T, c config.Config, n int64, size int) *client {
 	h := newClient(t, open(t, c), "h")
 	for k := range n {
 		h.putDown(k, random(size, uint64(k)))

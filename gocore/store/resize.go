@@ -3,6 +3,7 @@ package store
 import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/config"
 	"velocpy/gocore/tier/devicememory"
 )
 
@@ -31,7 +32,7 @@ func (op *resize) account(c *Counters) {
 // Leases keep their memory, and so do checkpoints that no lower tier has room for; it is given back once they are released. If such checkpoints keep
 // the host tier too large, the operation ends with an error, and none of them is lost. The disk tier keeps its checkpoints. It does not reuse space
 // that becomes free until less than its budget is in use.
-func (s *Store) Resize(b Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
+func (s *Store) Resize(b config.Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
 	op := &resize{Op: begun(s, fd)}
 	op.does = op
 	returned := false
@@ -41,7 +42,7 @@ func (s *Store) Resize(b Budgets, fd int32, out *Outcome) (*Op, status.Code, err
 	return &op.Op, code, err
 }
 
-func (s *Store) openResize(op *resize, b Budgets, out *Outcome) (status.Code, error) {
+func (s *Store) openResize(op *resize, b config.Budgets, out *Outcome) (status.Code, error) {
 	budgets, err := s.budgets(op, b.Devices)
 	if err == nil {
 		err = s.checkBudgets(b)
@@ -73,7 +74,7 @@ func (s *Store) openResize(op *resize, b Budgets, out *Outcome) (status.Code, er
 }
 
 // checkBudgets returns the error of budgets that host and disk cannot have.
-func (s *Store) checkBudgets(b Budgets) error {
+func (s *Store) checkBudgets(b config.Budgets) error {
 	if b.Host != nil {
 		if err := s.checkHost(*b.Host); err != nil {
 			return err
@@ -85,14 +86,14 @@ func (s *Store) checkBudgets(b Budgets) error {
 		return status.New(status.Unavailable, "the store has no disk tier: open it with disk=").AtTier(status.TierDisk)
 	case s.set.ReadOnly:
 		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.set.Path)
-	case *b.Disk < 0 || *b.Disk > mostBytes:
+	case *b.Disk < 0 || *b.Disk > config.MostBytes:
 		return status.New(status.Invalid, "the budget of disk is %s; it cannot be negative or above 2^60 bytes", quantity.Exact(*b.Disk)).AtTier(status.TierDisk)
 	}
 	return nil
 }
 
 // budgets returns the bytes that devices are to have.
-func (s *Store) budgets(op *resize, devices []Device) ([]int64, error) {
+func (s *Store) budgets(op *resize, devices []config.Device) ([]int64, error) {
 	all := make([]int64, len(devices))
 	for i, d := range devices {
 		a, err := s.sizedOn(d)
@@ -116,7 +117,7 @@ func (s *Store) budgets(op *resize, devices []Device) ([]int64, error) {
 }
 
 // sizedOn returns the device that a budget is for.
-func (s *Store) sizedOn(d Device) (*devicememory.Memory, error) {
+func (s *Store) sizedOn(d config.Device) (*devicememory.Memory, error) {
 	if d.Bytes < 0 || d.Share < 0 || d.Share > 1 || d.Bytes > 0 && d.Share > 0 {
 		return nil, status.New(status.Invalid, "the budget of device %d is %s or a share of %g", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 	}

@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -26,7 +27,7 @@ const granule = 4 << 10
 func (c *client) resize(bytes int64) int64 {
 	c.t.Helper()
 	var out Outcome
-	op, code, err := c.s.Resize(Budgets{Devices: []Device{{Bytes: bytes}}}, c.fd, &out)
+	op, code, err := c.s.Resize(config.Budgets{Devices: []config.Device{{Bytes: bytes}}}, c.fd, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
 	}
@@ -52,7 +53,7 @@ func (b *board) inUse() int64 {
 }
 
 // watched makes the store poll the device's free memory often.
-func (b *board) watched(c Config) Config {
+func (b *board) watched(c config.Config) config.Config {
 	c.LookEvery = time.Millisecond
 	return c
 }
@@ -107,7 +108,7 @@ func TestResizeUnderWay(t *testing.T) {
 			b.check(err)
 			resize := func(k int) {
 				var out Outcome
-				op, code, err := c.s.Resize(Budgets{Devices: []Device{{Bytes: int64(k*7%23) << 17}}}, eventfd(t), &out)
+				op, code, err := c.s.Resize(config.Budgets{Devices: []config.Device{{Bytes: int64(k*7%23) << 17}}}, eventfd(t), &out)
 				if b.check(err); code == status.Pending {
 					op.Cancel()
 				}
@@ -147,7 +148,7 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	b.check(l.Release(stream))
 	var out Outcome
 	fd := eventfd(t)
-	op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 512 << 10}}}, fd, &out)
+	op, code, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 512 << 10}}}, fd, &out)
 	b.check(err)
 	if code != status.Pending {
 		t.Fatalf("the memory was given back while it was being read: %v, %d", code, out.Slot)
@@ -187,7 +188,7 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 	open := gate(stream)
 	b.check(l.Release(stream)) // its event is behind the gate
 	var out Outcome
-	op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 512 << 10}}}, eventfd(t), &out)
+	op, code, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 512 << 10}}}, eventfd(t), &out)
 	if b.check(err); code != status.Pending {
 		t.Fatalf("%v while a stream reads", code)
 	}
@@ -367,27 +368,27 @@ func TestResizeRefused(t *testing.T) {
 	s, err := Open(b.config(8<<20, 0, 2<<20))
 	b.check(err)
 	fd := eventfd(t)
-	ask := func(d ...Device) error {
-		_, _, err := s.Resize(Budgets{Devices: d}, fd, &Outcome{})
+	ask := func(d ...config.Device) error {
+		_, _, err := s.Resize(config.Budgets{Devices: d}, fd, &Outcome{})
 		return err
 	}
-	wants(t, ask(Device{Bytes: 2<<20 + 1}), status.Invalid)
-	wants(t, ask(Device{Bytes: -1}), status.Invalid)
-	wants(t, ask(Device{Share: 1.5}), status.Invalid)
-	wants(t, ask(Device{Share: 0.5, Bytes: 1}), status.Invalid)
-	wants(t, ask(Device{Ordinal: 1, Bytes: 1}), status.Unavailable)
+	wants(t, ask(config.Device{Bytes: 2<<20 + 1}), status.Invalid)
+	wants(t, ask(config.Device{Bytes: -1}), status.Invalid)
+	wants(t, ask(config.Device{Share: 1.5}), status.Invalid)
+	wants(t, ask(config.Device{Share: 0.5, Bytes: 1}), status.Invalid)
+	wants(t, ask(config.Device{Ordinal: 1, Bytes: 1}), status.Unavailable)
 	b.check(ask())
-	b.check(ask(Device{Share: 1})) // of all free memory, but at most the memory reserved
+	b.check(ask(config.Device{Share: 1})) // of all free memory, but at most the memory reserved
 	c := newClient(t, s, "h")
 	c.mustPutOn(b, 1, random(1<<20, 1))
 	l, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	b.check(l.Release(b.stream))
 	b.driver.Lose(0, 0)
-	eventually(t, "the loss is noticed", func() bool { return ask(Device{Bytes: 1}) != nil })
-	wants(t, ask(Device{Bytes: 1}), status.DeviceLost)
+	eventually(t, "the loss is noticed", func() bool { return ask(config.Device{Bytes: 1}) != nil })
+	wants(t, ask(config.Device{Bytes: 1}), status.DeviceLost)
 	_ = driveClose(t, s.Close(fd), fd) // the driver's errors are expected
-	wants(t, ask(Device{Bytes: 1}), status.Closed)
+	wants(t, ask(config.Device{Bytes: 1}), status.Closed)
 }
 
 // A resize operation that waits for memory to be given back ends with an error when the store is closed or the device is lost.
@@ -416,7 +417,7 @@ func TestResizeInterrupted(t *testing.T) {
 			b.check(l.Release(stream))
 			var out Outcome
 			fd := eventfd(t)
-			op, code, err := s.Resize(Budgets{Devices: []Device{{Bytes: 0}}}, fd, &out)
+			op, code, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 0}}}, fd, &out)
 			if b.check(err); code != status.Pending {
 				t.Fatalf("%v while a stream reads", code)
 			}
@@ -512,7 +513,7 @@ func TestResizeOnAHostDevice(t *testing.T) {
 			o.Piece = 256 << 10
 			dev := hostdevice.New(o)
 			cfg := cached(32<<20, 0, vfs.NewMem(1<<20))
-			cfg.Devices, cfg.LookEvery = []Device{{Bytes: 4 << 20}}, time.Millisecond
+			cfg.Devices, cfg.LookEvery = []config.Device{{Bytes: 4 << 20}}, time.Millisecond
 			cfg.OpenDevice = func(int, string) (device.Device, error) { return dev, nil }
 			s := open(t, cfg)
 			c := newClient(t, s, "h")

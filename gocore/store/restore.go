@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/copier"
@@ -270,9 +271,9 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 func (op *restore) needsVerification() bool {
 	r, b := op.restore, op.restore.Rec.Version
 	switch {
-	case op.s.set.verify == verifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
+	case op.s.set.Verifies == config.VerifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
 		return false
-	case !op.lends && !op.sendsToDevice() || op.s.set.verify == verifyAlways:
+	case !op.lends && !op.sendsToDevice() || op.s.set.Verifies == config.VerifyAlways:
 		return true
 	}
 	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified

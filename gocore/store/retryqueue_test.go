@@ -10,17 +10,18 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/tier/disk/catalog"
 )
 
 // failing returns a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
-func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config) {
+func failing(t *testing.T) (h *client, fails *vfs.Rule, disk *vfs.Mem, c config.Config) {
 	t.Helper()
 	return failingFor(t, 0)
 }
 
 // failingFor is failing with a least pause between two attempts.
-func failingFor(t *testing.T, pause time.Duration) (h *client, fails *vfs.Rule, disk *vfs.Mem, c Config) {
+func failingFor(t *testing.T, pause time.Duration) (h *client, fails *vfs.Rule, disk *vfs.Mem, c config.Config) {
 	t.Helper()
 	fails = &vfs.Rule{Ops: vfs.OpSync | vfs.OpOpen, Err: unix.ENOSPC}
 	fails.Disable()
@@ -54,7 +55,7 @@ func (c *client) awaitOwed(n int) {
 }
 
 // keysAfter returns the keys that exist when the store is opened again.
-func keysAfter(t *testing.T, c Config) []int64 {
+func keysAfter(t *testing.T, c config.Config) []int64 {
 	t.Helper()
 	return newClient(t, reopened(t, c), "h").numbers()
 }

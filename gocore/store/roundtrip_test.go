@@ -10,6 +10,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 )
 
@@ -40,15 +41,15 @@ func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
 }
 
 // shapes are stores that all have to keep the same promises.
-var shapes = map[string]func() Config{
-	"host":        func() Config { return cached(8<<20, 0, nil) },
-	"disk":        func() Config { return cached(0, 16<<20, vfs.NewMem(64<<20)) },
-	"host+disk":   func() Config { return cached(256<<10, 16<<20, vfs.NewMem(64<<20)) },
-	"not direct":  func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Direct = false; return c },
-	"eager":       func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Flush = "eager"; return c },
-	"no checksum": func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Checksum = false; return c },
-	"always":      func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "always"; return c },
-	"off":         func() Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "off"; return c },
+var shapes = map[string]func() config.Config{
+	"host":        func() config.Config { return cached(8<<20, 0, nil) },
+	"disk":        func() config.Config { return cached(0, 16<<20, vfs.NewMem(64<<20)) },
+	"host+disk":   func() config.Config { return cached(256<<10, 16<<20, vfs.NewMem(64<<20)) },
+	"not direct":  func() config.Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Direct = false; return c },
+	"eager":       func() config.Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Flush = "eager"; return c },
+	"no checksum": func() config.Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Checksum = false; return c },
+	"always":      func() config.Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "always"; return c },
+	"off":         func() config.Config { c := cached(256<<10, 16<<20, vfs.NewMem(64<<20)); c.Verify = "off"; return c },
 }
 
 func inAllShapes(t *testing.T, f func(t *testing.T, s *Store)) {

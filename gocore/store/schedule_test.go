@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -135,7 +136,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	sch := &schedule{t: t, r: r, driver: d}
 	disk := int64(64 << 20)
 	host := 384<<10 + r.Int64N(3<<20)
-	c := Config{Path: "/d", Host: &host, Disk: &disk, Checksum: r.IntN(5) > 0, Prefetch: r.IntN(5) > 0, Guess: r.IntN(2) > 0, Direct: true}
+	c := config.Config{Path: "/d", Host: &host, Disk: &disk, Checksum: r.IntN(5) > 0, Prefetch: r.IntN(5) > 0, Guess: r.IntN(2) > 0, Direct: true}
 	c.FS = jitter{vfs.NewMem(96 << 20), 100 * time.Microsecond}
 	c.Flush = []string{"lazy", "eager"}[r.IntN(2)]
 	c.Verify = []string{"moved", "first", "always", "off"}[r.IntN(4)]
@@ -145,7 +146,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	c.Turns = filepath.Join(t.TempDir(), "turn")
 	c.LookEvery = []time.Duration{0, time.Millisecond}[r.IntN(2)]
 	for i := range devices {
-		c.Devices = append(c.Devices, Device{Ordinal: i, Bytes: 192<<10 + r.Int64N(1<<20)})
+		c.Devices = append(c.Devices, config.Device{Ordinal: i, Bytes: 192<<10 + r.Int64N(1<<20)})
 	}
 	c.OpenDevice = func(ordinal int, _ string) (device.Device, error) { return cuda.Open(d, ordinal, []byte("twins")) }
 	s, err := Open(c)
@@ -322,14 +323,14 @@ func (k *card) step() {
 // shrinkOrGrow changes the budget of the device's tier or of the host's, and waits for that or not. Or it has another process occupy nearly all
 // memory of the device for a while.
 func (k *card) shrinkOrGrow() {
-	var b Budgets
+	var b config.Budgets
 	some := func(most int64) int64 { return []int64{0, most, k.r.Int64N(most)}[k.r.IntN(3)] }
 	switch k.r.IntN(3) {
 	case 0:
 		k.sch.driver.Occupy(k.ordinal, []int64{0, deviceMemory - cardMemory - k.r.Int64N(1<<20)}[k.r.IntN(2)])
 		return
 	case 1:
-		b.Devices = []Device{{Ordinal: k.ordinal, Bytes: some(k.s.deviceByOrdinal(k.ordinal).Reserved())}}
+		b.Devices = []config.Device{{Ordinal: k.ordinal, Bytes: some(k.s.deviceByOrdinal(k.ordinal).Reserved())}}
 	default:
 		b = hostBudget(some(k.s.host.Size()))
 		b.Trim = k.r.IntN(2) == 0

@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
@@ -22,7 +23,7 @@ import (
 
 // Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
 type Store struct {
-	set   settings
+	set   config.Settings
 	began time.Time
 	host  *host.Memory // nil without a host tier
 	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
@@ -66,8 +67,8 @@ const (
 )
 
 // Open maps the memory and opens the disk space of a new store and starts its workers.
-func Open(c Config) (*Store, error) {
-	set, err := c.check()
+func Open(c config.Config) (*Store, error) {
+	set, err := c.Check()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Store) start() {
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.flush, Policy: s.set.policy, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Catalog: catalogued{s}}
+	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.FlushMode, Policy: s.set.Eviction, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Catalog: catalogued{s}}
 	if s.verifiesAhead() {
 		cfg.VerifyFrom = verifyAheadFrom
 	}

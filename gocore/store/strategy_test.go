@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
@@ -59,7 +60,7 @@ func (r *registrations) all() []registration {
 
 const watchedHost = 8 << 20
 
-func watchPins(t *testing.T, change func(*Config)) *pinWatch {
+func watchPins(t *testing.T, change func(*config.Config)) *pinWatch {
 	w := &pinWatch{piece: make(chan int64, 100), leave: make(chan struct{})}
 	w.board, w.gate = gated(t, double.Config{})
 	cfg := w.config(watchedHost, 0, 2<<20)
@@ -103,7 +104,7 @@ func (w *pinWatch) transfer() (open func()) {
 // Each strategy does what its name says, whatever transfers run. The order of prefaulting, registering and transfers distinguishes them.
 func TestStrategiesDiffer(t *testing.T) {
 	t.Run("pipeline", func(t *testing.T) {
-		w := watchPins(t, func(c *Config) { c.Pinning = "pipeline" })
+		w := watchPins(t, func(c *config.Config) { c.Pinning = "pipeline" })
 		for range 3 { // each piece is registered before the next one is prefaulted
 			off := <-w.piece
 			eventually(t, "what was touched is registered", func() bool { return w.s.host.Watermark().End() == off })
@@ -119,7 +120,7 @@ func TestStrategiesDiffer(t *testing.T) {
 		}
 	})
 	t.Run("concurrent", func(t *testing.T) {
-		w := watchPins(t, func(c *Config) { c.Pinning = "concurrent" })
+		w := watchPins(t, func(c *config.Config) { c.Pinning = "concurrent" })
 		w.transfer()
 		w.goOn() // while the transfer is in progress
 		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
@@ -129,7 +130,7 @@ func TestStrategiesDiffer(t *testing.T) {
 		}
 	})
 	t.Run("sequential", func(t *testing.T) {
-		w := watchPins(t, func(c *Config) { c.Pinning = "sequential" })
+		w := watchPins(t, func(c *config.Config) { c.Pinning = "sequential" })
 		w.leave <- struct{}{}
 		<-w.piece
 		second := <-w.piece
@@ -147,7 +148,7 @@ func TestStrategiesDiffer(t *testing.T) {
 		}
 	})
 	t.Run("direct", func(t *testing.T) {
-		w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
+		w := watchPins(t, func(c *config.Config) { c.Pinning = "direct" })
 		if calls := w.calls.all(); len(calls) != 1 || calls[0].bytes != watchedHost || pinProgress(w.s).Prefaulted != 0 || len(w.piece) > 0 {
 			t.Errorf("registered %v when the store is open, %d bytes touched", calls, pinProgress(w.s).Prefaulted)
 		}
@@ -178,7 +179,7 @@ func TestAutoChoosesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rates := nodeOfSmallPages()
-			w := watchPins(t, func(cfg *Config) { cfg.PinRates = &rates })
+			w := watchPins(t, func(cfg *config.Config) { cfg.PinRates = &rates })
 			if pinProgress(w.s).Strategy != coldstart.Pipeline {
 				t.Fatalf("begins with %v", pinProgress(w.s).Strategy)
 			}
@@ -236,7 +237,7 @@ func TestAutoChoosesAgain(t *testing.T) {
 
 // Captures on a device determine the interval and size of captures.
 func TestRhythm(t *testing.T) {
-	w := watchPins(t, func(c *Config) { c.Pinning = "direct" })
+	w := watchPins(t, func(c *config.Config) { c.Pinning = "direct" })
 	for k := range int64(5) {
 		w.c.mustPutOn(w.board, k, random(100_000, uint64(k)))
 	}

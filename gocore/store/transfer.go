@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/borrow"
@@ -84,7 +85,7 @@ func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 
 // bring reads spans of a checkpoint, and verifies the regions expected.
 func (w *worker) bring(x *engine.Transfer, a *checkpoint.Verification, spans ...model.Span) error {
-	verifies := w.s.set.verify != verifyOff
+	verifies := w.s.set.Verifies != config.VerifyOff
 	a.Expect(spans, verifies, func() { w.hasRead(1) })
 	for _, span := range spans {
 		if err := w.s.readFrom(x, span, a); err != nil {
@@ -109,7 +110,7 @@ func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *checkpoint.Ver
 		copy(p, s.host.Bytes(from, span.Bytes))
 	default:
 		err := s.disk.Space.ReadPieces(from, p, func(at, n int64) { to.Received(span.Offset+at, n) })
-		if proved := s.set.verify != verifyOff && to.Version.Sums != nil; err == nil && !proved {
+		if proved := s.set.Verifies != config.VerifyOff && to.Version.Sums != nil; err == nil && !proved {
 			err = s.disk.Space.Proves(from, span.Bytes)
 		}
 		if err != nil {

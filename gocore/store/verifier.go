@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/config"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/copier"
 )
@@ -45,7 +46,7 @@ func (s *Store) startVerifier() {
 
 // verifiesAhead tells whether leases are verified ahead. With verifyAlways each lease verifies for itself.
 func (s *Store) verifiesAhead() bool {
-	return s.set.verify <= verifyFirst && s.set.Prefetch && s.set.Host != nil
+	return s.set.Verifies <= config.VerifyFirst && s.set.Prefetch && s.set.Host != nil
 }
 
 // wakeVerifier is part of notify.

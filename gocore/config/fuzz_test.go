@@ -1,4 +1,4 @@
-package store
+package config
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ func FuzzConfig(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, c) {
 			t.Fatalf("%s becomes %+v, %v", said, again, err)
 		}
-		s, err := c.check()
+		s, err := c.Check()
 		if err != nil {
 			if !errors.Is(err, status.Of(status.Invalid)) {
 				t.Fatal(err)
@@ -45,16 +45,16 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-func withinLimits(t *testing.T, s *settings) {
+func withinLimits(t *testing.T, s *Settings) {
 	t.Helper()
 	for _, n := range []*int64{s.Host, s.Disk} {
-		if n != nil && (*n <= 0 || *n > mostBytes) {
+		if n != nil && (*n <= 0 || *n > MostBytes) {
 			t.Fatalf("a budget of %d bytes", *n)
 		}
 	}
 	seen := map[int]bool{}
 	for _, d := range s.Devices {
-		if seen[d.Ordinal] || d.Ordinal < 0 || d.Bytes < 0 || d.Bytes > mostBytes || !(d.Share >= 0 && d.Share <= 1) || d.Bytes == 0 && d.Share == 0 {
+		if seen[d.Ordinal] || d.Ordinal < 0 || d.Bytes < 0 || d.Bytes > MostBytes || !(d.Share >= 0 && d.Share <= 1) || d.Bytes == 0 && d.Share == 0 {
 			t.Fatalf("devices %+v", s.Devices)
 		}
 		seen[d.Ordinal] = true
@@ -65,7 +65,7 @@ func withinLimits(t *testing.T, s *settings) {
 	if s.Host == nil && s.Disk == nil && !s.ReadOnly || s.ReadOnly && !s.Durable || (s.Disk != nil || s.Durable) && s.Path == "" {
 		t.Fatalf("a store without a place: %+v", s.Config)
 	}
-	if again, err := s.Config.check(); err != nil || again.Workers != s.Workers {
+	if again, err := s.Config.Check(); err != nil || again.Workers != s.Workers {
 		t.Fatalf("the second check says %v", err)
 	}
 }

@@ -1,4 +1,5 @@
-package store
+// Package config holds the configuration of a store as a caller gives it, and checks it.
+package config
 
 import (
 	"encoding/json"
@@ -93,61 +94,62 @@ func ParseBudgets(text []byte) (b Budgets, err error) {
 	return b, nil
 }
 
-// verification says when the bytes in the fastest tier are verified before they are lent.
-type verification uint8
+// Verification says when the bytes in the fastest tier are verified before they are lent.
+type Verification uint8
 
 const (
-	verifyMoved  verification = iota // once after they were moved there; of those captured there, a sample
-	verifyFirst                      // once after they were moved or captured there
-	verifyAlways                     // before each lease
-	verifyOff
+	VerifyMoved  Verification = iota // once after they were moved there; of those captured there, a sample
+	VerifyFirst                      // once after they were moved or captured there
+	VerifyAlways                     // before each lease
+	VerifyOff
 )
 
-// settings is a Config that has been checked.
-type settings struct {
+// Settings are a Config that has been checked, with its words as values.
+type Settings struct {
 	Config
-	flush  engine.FlushMode
-	policy evict.Kind
-	verify verification
+	FlushMode engine.FlushMode
+	Eviction  evict.Kind
+	Verifies  Verification
 }
 
-func (c Config) check() (settings, error) {
-	s := settings{Config: c}
+// Check checks a configuration, and fills in what it leaves open.
+func (c Config) Check() (Settings, error) {
+	s := Settings{Config: c}
 	var ok bool
 	switch strings.ToLower(c.Flush) {
 	case "", "lazy":
 	case "eager":
-		s.flush = engine.Eager
+		s.FlushMode = engine.Eager
 	default:
 		return s, status.New(status.Invalid, "flush is %q; it can be lazy or eager", c.Flush)
 	}
 	if c.Policy == "" {
 		c.Policy = evict.Score.String()
 	}
-	if s.policy, ok = evict.ParseKind(c.Policy); !ok {
+	if s.Eviction, ok = evict.ParseKind(c.Policy); !ok {
 		return s, status.New(status.Invalid, "policy is %q; it can be score, lru or fifo", c.Policy)
 	}
 	switch c.Verify {
 	case "", "moved":
 	case "first":
-		s.verify = verifyFirst
+		s.Verifies = VerifyFirst
 	case "always":
-		s.verify = verifyAlways
+		s.Verifies = VerifyAlways
 	case "off":
-		s.verify = verifyOff
+		s.Verifies = VerifyOff
 	default:
 		return s, status.New(status.Invalid, "verify is %q; it can be moved, first, always or off", c.Verify)
 	}
 	if !c.Checksum {
-		s.verify = verifyOff
+		s.Verifies = VerifyOff
 	}
 	return s, s.checkSizes()
 }
 
-func (s *settings) checkSizes() error {
+func (s *Settings) checkSizes() error {
 	for name, n := range map[string]*int64{"host": s.Host, "disk": s.Disk} {
-		if n != nil && (*n <= 0 || *n > mostBytes) {
-			return status.New(status.Invalid, "the budget of %s is %s; it must be above zero and at most %s", name, quantity.Exact(*n), quantity.Sized(mostBytes))
+		if n != nil && (*n <= 0 || *n > MostBytes) {
+			return status.New(status.Invalid, "the budget of %s is %s; it must be above zero and at most %s", name, quantity.Exact(*n), quantity.Sized(MostBytes))
 		}
 	}
 	if err := s.checkDevices(); err != nil {
@@ -196,13 +198,13 @@ func (s *settings) checkSizes() error {
 // mostDevices is the number of engine tiers left beside host, disk and archive.
 const mostDevices = engine.MaxTiers - 3
 
-func (s *settings) checkDevices() error {
+func (s *Settings) checkDevices() error {
 	seen := map[int]bool{}
 	for _, d := range s.Devices {
 		switch {
 		case d.Ordinal < 0 || seen[d.Ordinal]:
 			return status.New(status.Invalid, "device %d is named twice, or is no number of a device", d.Ordinal)
-		case d.Bytes < 0 || d.Bytes > mostBytes || d.Share < 0 || d.Share > 1 || (d.Bytes == 0) == (d.Share == 0):
+		case d.Bytes < 0 || d.Bytes > MostBytes || d.Share < 0 || d.Share > 1 || (d.Bytes == 0) == (d.Share == 0):
 			return status.New(status.Invalid, "the budget of device %d is %s or a share of %g; one of them must be above zero", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 		}
 		seen[d.Ordinal] = true
@@ -224,5 +226,27 @@ const mostThreads = 256
 // parallel anyway.
 const defaultWorkers = 2
 
-// idle is the time after which free memory of the host tier is given back.
-func (s *settings) idle() time.Duration { return time.Duration(s.Idle * float64(time.Second)) }
+// IdleAfter is the time after which free memory of the host tier is given back.
+func (s *Settings) IdleAfter() time.Duration { return time.Duration(s.Idle * float64(time.Second)) }
+
+// Device is the budget of one device: bytes, or a share of the memory that is free when the store opens.
+type Device struct {
+	Ordinal int     `json:"ordinal"`
+	Bytes   int64   `json:"bytes"`
+	Share   float64 `json:"share"`
+}
+
+// DeviceOpener opens a device by its number. kernels is the path of the file with its kernels.
+type DeviceOpener func(ordinal int, kernels string) (device.Device, error)
+
+// Defaults of Config.StallAfter and Config.GiveUpAfter.
+const (
+	stallAfter  = 2 * time.Second
+	giveUpAfter = 20 * time.Second
+)
+
+// MostBytes bounds a slot, so that sums of sizes cannot overflow.
+const MostBytes = 1 << 60
+
+// cut is the number of bytes of a transfer that are queued in a lane at once. Half as much costs a few percent of the rate in both directions.
+const cut = 32 << 20
