@@ -271,11 +271,11 @@ func veloc_retain(history C.uint64_t, rule *C.veloc_const_retention, failure *C.
 	})
 }
 
-func retentionOf(rule *C.veloc_retention) (r catalog.Retention, err error) {
+func retentionOf(rule *C.veloc_retention) (r model.Retention, err error) {
 	if rule.last < 0 || rule.every < 0 || rule.best < 0 {
 		return r, status.New(status.Invalid, "the last %d, every %d-th and the best %d: none can be negative", rule.last, rule.every, rule.best)
 	}
-	r = catalog.Retention{Last: uint64(rule.last), Every: uint64(rule.every), Named: rule.named != 0}
+	r = model.Retention{Last: uint64(rule.last), Every: uint64(rule.every), Named: rule.named != 0}
 	if r.Keys, err = keysOf((*C.veloc_const_key)(unsafe.Pointer(rule.keys)), rule.n_keys); err != nil {
 		return r, err
 	}
@@ -283,7 +283,7 @@ func retentionOf(rule *C.veloc_retention) (r catalog.Retention, err error) {
 	return r, err
 }
 
-func bestOf(rule *C.veloc_retention) (b catalog.Best, err error) {
+func bestOf(rule *C.veloc_retention) (b model.Best, err error) {
 	if rule.n_by > catalog.MostPath || (rule.best > 0) != (rule.n_by > 0) {
 		return b, status.New(status.Invalid, "the best %d by a number behind %d names: there are 1 to %d, and none without best", rule.best, rule.n_by, catalog.MostPath)
 	}
@@ -291,7 +291,7 @@ func bestOf(rule *C.veloc_retention) (b catalog.Best, err error) {
 	if err != nil {
 		return b, err
 	}
-	b = catalog.Best{Count: uint64(rule.best), Largest: rule.best > 0 && rule.largest != 0}
+	b = model.Best{Count: uint64(rule.best), Largest: rule.best > 0 && rule.largest != 0}
 	bytes := 0
 	for _, name := range names {
 		if bytes += len(name.Text); !name.IsText || bytes > catalog.MostName {

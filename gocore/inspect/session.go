@@ -98,7 +98,7 @@ func (s *Session) eachHistory(q *Request, room int) ([]byte, error) {
 // mostKeyText bounds the text of the keys that a retention names.
 const mostKeyText = 64 << 10
 
-func appendRetention(to []byte, r *catalog.Retention) []byte {
+func appendRetention(to []byte, r *model.Retention) []byte {
 	if r == nil {
 		return append(to, "null"...)
 	}
@@ -127,7 +127,7 @@ func appendRetention(to []byte, r *catalog.Retention) []byte {
 }
 
 // appendBest describes which checkpoints are the best. The names are short enough to be listed.
-func appendBest(to []byte, b *catalog.Best) []byte {
+func appendBest(to []byte, b *model.Best) []byte {
 	to = appendField(to, "best", b.Count)
 	to = append(to, `, "by": [`...)
 	for i, name := range b.By {

@@ -6,7 +6,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
-	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/policy/retention"
 	"velocpy/gocore/transfer/copier"
 )
 
@@ -169,17 +169,17 @@ func BenchmarkSmallLoads(b *testing.B) {
 // The benchmark measures the cost of a rule of retention: each checkpoint that becomes durable makes the rule drop another.
 func BenchmarkRetention(b *testing.B) {
 	const text, meta = "", `{"step": 1200, "lr": 0.0001, "val": {"loss": 0.%d, "accuracy": 0.81}, "loss": 0.69}`
-	for name, rule := range map[string]catalog.Retention{"last": {Last: 100, Every: 1000}, "best": {Last: 100, Every: 1000, Best: bestBy(100, "val", "loss")}} {
+	for name, rule := range map[string]model.Retention{"last": {Last: 100, Every: 1000}, "best": {Last: 100, Every: 1000, Best: bestBy(100, "val", "loss")}} {
 		b.Run(name, func(b *testing.B) {
 			var metas []string
 			for i := range 1000 {
 				metas = append(metas, fmt.Sprintf(meta, i*7919%1000))
 			}
-			x := newRetention(&rule)
+			x := retention.New(&rule)
 			b.ReportAllocs()
 			for at := int64(1); b.Loop(); at++ {
-				x.add(x.standing(written{at, model.NumberKey(at)}, text, metas[at%1000]))
-				x.unkept = x.unkept[:0]
+				x.Add(candidateOf(&rule, retention.Written{At: at, Key: model.NumberKey(at)}, text, metas[at%1000]))
+				x.Unkept()
 			}
 		})
 	}

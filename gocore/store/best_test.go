@@ -9,11 +9,11 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
-	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/durable"
 )
 
-func bestBy(count uint64, names ...string) catalog.Best { return catalog.Best{Count: count, By: names} }
+func bestBy(count uint64, names ...string) model.Best { return model.Best{Count: count, By: names} }
 
 // lost returns the arguments of a checkpoint with a loss in its meta.
 func lost(loss any) CheckpointArgs {
@@ -56,7 +56,7 @@ func TestRetentionKeepsTheBest(t *testing.T) {
 			for k, loss := range []float64{0.9, 0.5, 0.7, 0.5, 0.6} {
 				h.putLost(int64(k), loss)
 			}
-			if err := h.h.Retain(catalog.Retention{Last: 1, Best: bestBy(2, "val", "loss")}); err != nil {
+			if err := h.h.Retain(model.Retention{Last: 1, Best: bestBy(2, "val", "loss")}); err != nil {
 				t.Fatal(err)
 			}
 			wants(h, 1, 3, 4)
@@ -81,7 +81,7 @@ func TestRetentionKeepsTheBest(t *testing.T) {
 				h2.putLost(10, 0.1)
 				wants(h2, 3, 10)
 			}
-			if err := h.h.Retain(catalog.Retention{Best: catalog.Best{Count: 1, By: []string{"val", "loss"}, Largest: true}}); err != nil {
+			if err := h.h.Retain(model.Retention{Best: model.Best{Count: 1, By: []string{"val", "loss"}, Largest: true}}); err != nil {
 				t.Fatal(err)
 			}
 			wants(h, 9)
@@ -94,7 +94,7 @@ func TestRetentionKeepsTheBest(t *testing.T) {
 // In a durable store a rule drops nothing for a better checkpoint that is not durable yet.
 func TestTheBestWaitForDurability(t *testing.T) {
 	x := newCommitting(t)
-	if err := x.h.Retain(catalog.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
+	if err := x.h.Retain(model.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.putArgs(1, random(3000, 1), lost(0.5)); err != nil {
@@ -128,7 +128,7 @@ func TestRetentionCountsWhatIsDurable(t *testing.T) {
 	if _, err := h.putArgs(3, random(3000, 3), lost(0.1)); err != nil { // flushed lazily: it stays in memory
 		t.Fatal(err)
 	}
-	if err := h.h.Retain(catalog.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
+	if err := h.h.Retain(model.Retention{Best: bestBy(1, "val", "loss")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.numbers(); !slices.Contains(got, 2) || !slices.Contains(got, 3) {
@@ -160,7 +160,7 @@ func TestTheBestOfCheckpointsWithoutRecords(t *testing.T) {
 	}
 	shut(t, s)
 	h = newClient(t, reopened(t, c), "h")
-	if err := h.h.Retain(catalog.Retention{Last: 1, Best: bestBy(3, "val", "loss")}); err != nil {
+	if err := h.h.Retain(model.Retention{Last: 1, Best: bestBy(3, "val", "loss")}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := h.sorted(), []int64{0, 3, 6, 19}; !slices.Equal(got, want) { // losses 0, 1, 2, 13
@@ -180,7 +180,7 @@ func TestNoCrashCostsTheBest(t *testing.T) {
 		fs := vfs.NewMem(64 << 20)
 		c := stored([]int64{0, 1 << 20}[seed%2], 16<<20, fs)
 		c.LazyRows = seed%3 == 0
-		rule := catalog.Retention{Last: uint64(r.IntN(3)), Best: bestBy(uint64(1+r.IntN(3)), "val", "loss")}
+		rule := model.Retention{Last: uint64(r.IntN(3)), Best: bestBy(uint64(1+r.IntN(3)), "val", "loss")}
 		h := newClient(t, reopened(t, c), "h")
 		if err := h.h.Retain(rule); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
-	"velocpy/gocore/tier/disk/catalog"
 )
 
 // diskCache gives the disk tier access to the store.
@@ -29,7 +28,7 @@ func (c diskCache) Resized()               { c.s.notifyResizes() }
 
 func (c diskCache) Landed(r *engine.Record) { c.s.countForRetention(r) }
 
-func (c diskCache) Rule(history string) *catalog.Retention { return c.s.histories[history].rule() }
+func (c diskCache) Rule(history string) *model.Retention { return c.s.histories[history].rule() }
 
 func (c diskCache) Refuse(x *engine.Capture, why error) {
 	if x.Notify != nil {
@@ -71,7 +70,7 @@ func (c catalogued) Removed(r, by *engine.Record) {
 	s := c.s
 	r.Version.Gone.Store(true)
 	if h := s.histories[r.Hist.Name]; by == nil && h != nil && h.retention != nil {
-		h.retention.remove(r.Key)
+		h.retention.Remove(r.Key)
 	}
 	if s.disk != nil {
 		s.disk.Removed(r, by)

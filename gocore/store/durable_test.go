@@ -13,7 +13,6 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
-	"velocpy/gocore/tier/disk/catalog"
 )
 
 // stored returns a configuration of a durable store whose disk is in memory.
@@ -226,7 +225,7 @@ func TestRoomOfADropIsWaitedFor(t *testing.T) {
 	fails.Disable()
 	c := stored(0, 8*4096, vfs.NewFaulty(vfs.NewMem(64<<20), fails))
 	h := newClient(t, reopened(t, c), "h")
-	if err := h.h.Retain(catalog.Retention{Every: 1}); err != nil {
+	if err := h.h.Retain(model.Retention{Every: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for k := range int64(8) {

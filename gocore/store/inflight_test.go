@@ -11,7 +11,6 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
-	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -295,7 +294,7 @@ func TestARuleIsAppliedWhenTheStoreIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir.Commit(&durable.Change{History: "h", Retention: &catalog.Retention{Last: 2}})
+	dir.Commit(&durable.Change{History: "h", Retention: &model.Retention{Last: 2}})
 	if err := dir.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +311,7 @@ func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 	c := stored(0, 4<<20, vfs.NewFaulty(disk, fails))
 	x := &committing{client: newClient(t, reopened(t, c), "h"), disk: disk, config: c}
 	fails.Enable()
-	if err := x.h.Retain(catalog.Retention{Last: 1}); err != nil {
+	if err := x.h.Retain(model.Retention{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it has failed", func() bool {
@@ -321,7 +320,7 @@ func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 		return x.s.disk.Figures().Pending.Retries == 1
 	})
 	fails.Disable()
-	if err := x.h.Retain(catalog.Retention{Last: 3}); err != nil {
+	if err := x.h.Retain(model.Retention{Last: 3}); err != nil {
 		t.Fatal(err)
 	}
 	for k := range int64(9) {

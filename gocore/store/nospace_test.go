@@ -16,7 +16,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
-	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -179,7 +179,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 }
 
 // crashedAndFull returns a store with checkpoints 0 to 5 whose process died, on a disk with no free space.
-func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c config.Config, release func()) {
+func crashedAndFull(t *testing.T, rule model.Retention) (disk *vfs.Mem, c config.Config, release func()) {
 	t.Helper()
 	first := vfs.NewMem(64 << 20)
 	c = stored(1<<20, 48<<20, first)
@@ -206,7 +206,7 @@ func crashedAndFull(t *testing.T, rule catalog.Retention) (disk *vfs.Mem, c conf
 
 // With no byte free a store can be opened for writing, several times without being closed. What is dropped then is gone.
 func TestAFullDiskHasRoomToDrop(t *testing.T) {
-	disk, c, _ := crashedAndFull(t, catalog.Retention{})
+	disk, c, _ := crashedAndFull(t, model.Retention{})
 	for k := range int64(3) {
 		s, err := Open(c)
 		if err != nil {
@@ -232,7 +232,7 @@ func TestAFullDiskHasRoomToDrop(t *testing.T) {
 
 // … and it can be cleaned up.
 func TestAFullDiskCanBeClearedUp(t *testing.T) {
-	disk, c, _ := crashedAndFull(t, catalog.Retention{Last: 2})
+	disk, c, _ := crashedAndFull(t, model.Retention{Last: 2})
 	for i := range 3 {
 		got, err := durable.Collect(durable.Options{FS: disk, Dir: c.Path}, false)
 		if err != nil {
@@ -247,7 +247,7 @@ func TestAFullDiskCanBeClearedUp(t *testing.T) {
 // A store without ballast, and without space, fails to open with an error that says so. It leaves no file behind however often it is tried. When
 // there is space, a ballast is made again.
 func TestAttemptsToOpenOnAFullDiskLeaveNothing(t *testing.T) {
-	disk, c, release := crashedAndFull(t, catalog.Retention{})
+	disk, c, release := crashedAndFull(t, model.Retention{})
 	if err := disk.Remove(c.Path + "/ballast"); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
-	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -51,7 +49,7 @@ func TestRetention(t *testing.T) {
 				h.mustPut(k, random(3000, uint64(k)))
 				settle()
 			}
-			if err := h.h.Retain(catalog.Retention{Last: 2, Every: 4, Keys: []model.Key{model.NumberKey(1)}}); err != nil {
+			if err := h.h.Retain(model.Retention{Last: 2, Every: 4, Keys: []model.Key{model.NumberKey(1)}}); err != nil {
 				t.Fatal(err)
 			}
 			wants(h, 0, 1, 4, 6, 7)
@@ -72,7 +70,7 @@ func TestRetention(t *testing.T) {
 				}
 				wants(h2, 0, 1, 4, 9, 10)
 			}
-			if err := h.h.Retain(catalog.Retention{}); err != nil {
+			if err := h.h.Retain(model.Retention{}); err != nil {
 				t.Fatal(err)
 			}
 			for k := int64(20); k < 25; k++ {
@@ -89,7 +87,7 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
 	s := open(t, c)
 	h := newClient(t, s, "h")
-	if err := h.h.Retain(catalog.Retention{Last: 1}); err != nil {
+	if err := h.h.Retain(model.Retention{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	first := h.mustPut(0, random(3000, 0))
@@ -110,82 +108,12 @@ func TestRetentionWaitsForDurability(t *testing.T) {
 	}
 }
 
-// Checkpoints become durable, are replaced and dropped in any order. Those stay that the rule keeps by order of writing and by score, and none that
-// it would keep of the durable ones has gone meanwhile.
-func TestRetentionGoesByTheOrderOfWriting(t *testing.T) {
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		rule := catalog.Retention{Last: uint64(r.IntN(5)), Every: uint64(r.IntN(4)), Named: r.IntN(2) == 0, Keys: []model.Key{model.NumberKey(int64(r.IntN(20)))}}
-		if r.IntN(3) == 0 {
-			rule.Keys = nil
-		}
-		if seed%2 == 1 {
-			rule.Best = catalog.Best{Count: uint64(1 + r.IntN(4)), By: []string{"loss"}}
-		}
-		x, there := newRetention(&rule), map[model.Key]candidate{}
-		key := func(n int) model.Key {
-			if n%7 == 3 {
-				return model.TextKey(fmt.Sprint(n))
-			}
-			return model.NumberKey(int64(n))
-		}
-		for _, at := range r.Perm(60) {
-			k := key(r.IntN(20))
-			if int64(at) < there[k].at {
-				continue // versions of a key become durable in their order
-			}
-			if r.IntN(6) == 0 {
-				delete(there, k)
-				x.remove(k)
-			} else {
-				there[k] = candidate{written{int64(at), k}, float64(r.IntN(9)), r.IntN(5) > 0}
-				x.add(there[k])
-			}
-			kept := keptBy(&rule, there)
-			for _, w := range x.unkept {
-				if kept[w.key] || there[w.key].at != w.at {
-					t.Fatalf("seed %d: %v of %d goes, of %v the rule %+v keeps %v", seed, w.key, w.at, there, rule, kept)
-				}
-				delete(there, w.key)
-			}
-			x.unkept = nil
-			if len(kept) != len(there) {
-				t.Fatalf("seed %d: %v are there, the rule %+v keeps %v", seed, there, rule, kept)
-			}
-		}
-	}
-}
-
-// keptBy returns the checkpoints that a rule keeps.
-func keptBy(rule *catalog.Retention, there map[model.Key]candidate) map[model.Key]bool {
-	all := slices.Collect(maps.Values(there))
-	slices.SortFunc(all, func(a, b candidate) int { return int(b.at - a.at) })
-	kept, exempt := map[model.Key]bool{}, rule.Exempts()
-	for i, c := range all {
-		if i < int(rule.Last) || exempt(c.key) {
-			kept[c.key] = true
-		}
-	}
-	for _, c := range all {
-		better := 0
-		for _, other := range all {
-			if other.scored && (other.score < c.score || other.score == c.score && other.at < c.at) {
-				better++
-			}
-		}
-		if c.scored && better < int(rule.Best.Count) {
-			kept[c.key] = true
-		}
-	}
-	return kept
-}
-
 // A checkpoint that becomes durable after one that was written later is still the older one: in this store, after a crash, and for the clean-up after
 // it.
 func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 	for _, last := range []uint64{1, 2} {
 		x := newCommitting(t)
-		if err := x.h.Retain(catalog.Retention{Last: last}); err != nil {
+		if err := x.h.Retain(model.Retention{Last: last}); err != nil {
 			t.Fatal(err)
 		}
 		x.mustPut(0, random(2000, 0))
@@ -221,7 +149,7 @@ func TestRetentionDoesNotCountWhatWasDropped(t *testing.T) {
 			c := stored(4<<20, 16<<20, vfs.NewMem(64<<20))
 			c.Durable, c.Flush = outlives, "eager"
 			h := newClient(t, open(t, c), "h")
-			if err := h.h.Retain(catalog.Retention{Last: 2}); err != nil {
+			if err := h.h.Retain(model.Retention{Last: 2}); err != nil {
 				t.Fatal(err)
 			}
 			put := func(k int64) {

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
-	"velocpy/gocore/tier/disk/catalog"
+	"velocpy/gocore/model"
 )
 
 // failing returns a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
@@ -89,7 +89,7 @@ func TestDropThatFailedIsTriedWhenTheStoreCloses(t *testing.T) {
 // Close returns an error about a drop that never became durable. The dropped checkpoint may exist again.
 func TestDropThatIsNotMadeIsToldOf(t *testing.T) {
 	h, _, disk, c := failing(t)
-	if err := h.h.Retain(catalog.Retention{Last: 5}); err != nil {
+	if err := h.h.Retain(model.Retention{Last: 5}); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitOwed(2)

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/policy/retention"
 	"velocpy/gocore/tier/devicememory"
 )
 
@@ -170,18 +171,12 @@ func (s *Store) tierStats(t int) TierStats {
 	return st
 }
 
-// written is a key and the time of its writing.
-type written struct {
-	at  int64
-	key model.Key
-}
-
 // inWritingOrder sorts keys by their latest write.
-func inWritingOrder(all []written) []model.Key {
-	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
+func inWritingOrder(all []retention.Written) []model.Key {
+	slices.SortFunc(all, func(a, b retention.Written) int { return cmp.Compare(a.At, b.At) })
 	keys := make([]model.Key, len(all))
 	for i, w := range all {
-		keys[i] = w.key
+		keys[i] = w.Key
 	}
 	return keys
 }

@@ -15,6 +15,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
+	"velocpy/gocore/policy/retention"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/host"
@@ -210,7 +211,7 @@ type History struct {
 	h      *engine.History
 	number uint64
 
-	retention *retention // nil: the history has no rule, and no checkpoint is pruned
+	retention *retention.Kept // nil: the history has no rule, and no checkpoint is pruned
 }
 
 // Number returns the handle of the history. The first call obtains it from name; later calls return the same handle.
@@ -327,19 +328,19 @@ func (h *History) Keys() ([]model.Key, error) {
 	return inWritingOrder(all), nil
 }
 
-func (h *History) written() ([]written, error) {
+func (h *History) written() ([]retention.Written, error) {
 	if err := h.s.enter(); err != nil {
 		return nil, err
 	}
 	defer h.s.mu.Unlock()
-	all := make([]written, 0, h.h.Len())
+	all := make([]retention.Written, 0, h.h.Len())
 	h.h.Each(func(r *engine.Record) {
 		if !r.Lent() {
-			all = append(all, written{r.Written(), r.Key})
+			all = append(all, retention.Written{At: r.Written(), Key: r.Key})
 		}
 	})
 	if h.s.disk != nil {
-		h.s.disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, written{int64(serial), k}) })
+		h.s.disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, retention.Written{At: int64(serial), Key: k}) })
 	}
 	return all, nil
 }
@@ -440,7 +441,7 @@ func (h *History) clear() {
 	}
 	s.disk.Clear(h.h, inEngine)
 	if s.disk.Durable() && h.retention != nil {
-		h.retention.clear() // also of checkpoints that only the catalog had
+		h.retention.Clear() // also of checkpoints that only the catalog had
 	}
 }
 

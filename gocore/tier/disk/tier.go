@@ -11,8 +11,8 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/tier/disk/catalog"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
 )
@@ -36,7 +36,7 @@ type Cache interface {
 	// Landed is called when a version is durable. It may drop checkpoints.
 	Landed(r *engine.Record)
 	// Rule returns the present rule of retention of a history.
-	Rule(history string) *catalog.Retention
+	Rule(history string) *model.Retention
 	// Refuse ends a capture whose bytes the disk does not take.
 	Refuse(c *engine.Capture, why error)
 	// RefuseAll ends the captures whose bytes would go straight to the disk.
@@ -133,6 +133,9 @@ func (d *Tier) SetBudget(bytes int64) { d.room.setBudget(bytes / Grain * Grain) 
 
 // Settled tells whether no file is being made smaller for a budget.
 func (d *Tier) Settled() bool { return d.room.jobs == 0 }
+
+// Has tells whether the tier has all bytes of a checkpoint; those of a durable tier are in the catalog then.
+func (d *Tier) Has(r *engine.Record) bool { return d.engine().Complete(r, d.index) }
 
 // InUse is how many bytes the tier has for checkpoints now.
 func (d *Tier) InUse() int64 { return d.engine().InUse(d.index) }

@@ -79,7 +79,7 @@ func (d *Tier) openDurable() error {
 }
 
 // Recover restores the state of a new engine from the catalog. It returns the rules of retention that the catalog has, by history. The lock is held.
-func (d *Tier) Recover() map[string]*catalog.Retention {
+func (d *Tier) Recover() map[string]*model.Retention {
 	v, e := d.versions, d.engine()
 	if v == nil {
 		return nil
@@ -98,7 +98,7 @@ func (d *Tier) Recover() map[string]*catalog.Retention {
 	if rows <= fewRows && !d.o.LazyRows {
 		v.loadAll()
 	}
-	rules := map[string]*catalog.Retention{}
+	rules := map[string]*model.Retention{}
 	for _, info := range v.state.Histories() {
 		if info.Retention != nil && v.dir != nil {
 			rules[info.Name] = info.Retention
@@ -271,7 +271,7 @@ func (d *Tier) Reconsider(x *engine.Transfer, err error) error {
 }
 
 // SetRule makes the rule of retention of a history durable.
-func (d *Tier) SetRule(history string, r *catalog.Retention) {
+func (d *Tier) SetRule(history string, r *model.Retention) {
 	if d.versions != nil {
 		d.versions.dir.Commit(&durable.Change{History: history, Retention: r})
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"velocpy/gocore/model"
 )
 
 // MostSerial is the largest serial: a signed 64-bit number can always hold a larger one.
@@ -328,7 +330,7 @@ type undo struct {
 
 type retained struct {
 	history *history
-	before  *Retention
+	before  *model.Retention
 }
 
 const (

@@ -69,62 +69,15 @@ type Row struct {
 // Readable tells whether this version understands the row's content. Otherwise only History, Key, Serial, Layout and Content are set.
 func (r *Row) Readable() bool { return r.Content == Raw }
 
-// Retention selects the checkpoints of a history that stay; the zero value is no policy.
-type Retention struct {
-	Named       bool   // those with a text key
-	Last, Every uint64 // 0: no such rule
-	Keys        []model.Key
-	Best        Best
-}
-
-// Best selects checkpoints that stay by a number in their meta. Checkpoints without it are never among the best; of equal ones, the earlier is better.
-type Best struct {
-	Count   uint64   // 0: no such rule
-	By      []string // path to the number: each name is that of a member, in the object of the name before
-	Largest bool     // true: the largest numbers are the best; false: the smallest
-}
-
-// Score maps a number in a checkpoint's meta to a score: smaller is better.
-func (b *Best) Score(n float64) float64 {
-	if b.Largest {
-		return -n
-	}
-	return n
-}
-
-// Exempts returns a predicate that tells whether a rule other than Last and Best keeps a key.
-func (r *Retention) Exempts() func(k model.Key) bool {
-	named := map[model.Key]bool{}
-	for _, k := range r.Keys {
-		named[k] = true
-	}
-	return func(k model.Key) bool {
-		return named[k] || k.IsText && r.Named || !k.IsText && r.Every > 0 && multiple(k.Number, r.Every)
-	}
-}
-
-// multiple tells whether n is a multiple of every.
-func multiple(n int64, every uint64) bool {
-	if n < 0 {
-		return -uint64(n)%every == 0
-	}
-	return uint64(n)%every == 0
-}
-
-// None tells whether there is no rule.
-func (r *Retention) None() bool {
-	return !r.Named && r.Last == 0 && r.Every == 0 && len(r.Keys) == 0 && r.Best.Count == 0
-}
-
 // HistoryInfo describes a history in a listing.
 type HistoryInfo struct {
 	ID        uint32
 	Name      string
 	Rows      int
-	Bytes     int64      // of the extents of all readable rows; capped at the largest int64
-	Last      uint64     // largest serial of a row; 0: no rows
-	Time      int64      // of that row
-	Retention *Retention // nil: none; read-only
+	Bytes     int64            // of the extents of all readable rows; capped at the largest int64
+	Last      uint64           // largest serial of a row; 0: no rows
+	Time      int64            // of that row
+	Retention *model.Retention // nil: none; read-only
 }
 
 func malformed(format string, args ...any) error {

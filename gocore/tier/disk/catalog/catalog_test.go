@@ -120,7 +120,7 @@ func samples(t testing.TB) [][]byte {
 		}), r.Put("", &Row{Key: model.TextKey(""), Serial: 3, Layout: &Layout{}, Extents: []Extent{{9, 0, 4096}}}))
 	})
 	add(func(r *Record) {
-		must(t, r.Retain("wave", &Retention{Named: true, Last: 3, Every: 100, Keys: []model.Key{model.NumberKey(5), model.TextKey("best")}}),
+		must(t, r.Retain("wave", &model.Retention{Named: true, Last: 3, Every: 100, Keys: []model.Key{model.NumberKey(5), model.TextKey("best")}}),
 			r.Put("wave", &Row{
 				Key: model.NumberKey(-7), Serial: 4, Align: 1 << 20, Layout: &Layout{Layout: model.Layout{Slot: 4096, Spans: []model.Span{{Offset: 0, Bytes: 4096}}, Text: "u"}},
 				Extents: []Extent{{4, 4096, 4096}}, Leaves: []uint64{},
@@ -156,7 +156,7 @@ func TestSamples(t *testing.T) {
 			{Name: ""}, {Name: "old"},
 			{
 				Name: "wave", Rows: 3, Bytes: 786432 + 4096, Last: 6,
-				Retention: &Retention{Named: true, Last: 3, Every: 100, Keys: []model.Key{model.NumberKey(5), model.TextKey("best")}},
+				Retention: &model.Retention{Named: true, Last: 3, Every: 100, Keys: []model.Key{model.NumberKey(5), model.TextKey("best")}},
 			},
 		},
 		Rows:    map[string][]Row{"wave": wave},

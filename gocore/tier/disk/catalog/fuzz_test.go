@@ -70,8 +70,8 @@ func putWithTime() []byte {
 
 // retainingBest is a record with a rule about the best checkpoints, which no sample of version 1 has.
 func retainingBest() []byte {
-	best := Best{Count: 3, By: []string{"val", "loss"}, Largest: true}
-	return appendRetention(appendHistory(nil, 9, "best"), 9, &Retention{Last: 2, Keys: []model.Key{model.NumberKey(5)}, Best: best})
+	best := model.Best{Count: 3, By: []string{"val", "loss"}, Largest: true}
+	return appendRetention(appendHistory(nil, 9, "best"), 9, &model.Retention{Last: 2, Keys: []model.Key{model.NumberKey(5)}, Best: best})
 }
 
 // shortened has two bytes for the head of an item, kind and length, so that any mutation still consists of items.

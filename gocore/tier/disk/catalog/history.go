@@ -15,7 +15,7 @@ type history struct {
 	numbers   numbers
 	texts     map[string]ref // nil until the first text key
 	bytes     total
-	retention *Retention
+	retention *model.Retention
 	pins      int // pending records that rely on it
 }
 

@@ -33,7 +33,7 @@ type reference map[string]*modelHistory
 
 type modelHistory struct {
 	rows      map[model.Key]Row
-	retention Retention
+	retention model.Retention
 }
 
 func (m reference) of(name string) *modelHistory {
@@ -118,12 +118,12 @@ func (v *world) make() {
 				maps.DeleteFunc(m.of(name).rows, func(_ model.Key, row Row) bool { return row.Serial <= older })
 			})
 		case 2:
-			retention := Retention{Named: rapid.Bool().Draw(t, "named"), Last: rapid.Uint64Range(0, 1).Draw(t, "last"), Keys: rapid.SliceOfN(keys, 0, 2).Draw(t, "keep")}
+			retention := model.Retention{Named: rapid.Bool().Draw(t, "named"), Last: rapid.Uint64Range(0, 1).Draw(t, "last"), Keys: rapid.SliceOfN(keys, 0, 2).Draw(t, "keep")}
 			if len(retention.Keys) == 0 {
 				retention.Keys = nil
 			}
 			if rapid.Bool().Draw(t, "best") {
-				retention.Best = Best{
+				retention.Best = model.Best{
 					Count: rapid.Uint64Range(1, 3).Draw(t, "count"), Largest: rapid.Bool().Draw(t, "largest"),
 					By: rapid.SliceOfN(rapid.SampledFrom([]string{"", "val", "loss", "\xff"}), 1, 3).Draw(t, "by"),
 				}
@@ -221,7 +221,7 @@ func (v *world) check() {
 	}
 	for _, info := range v.s.Histories() {
 		h := v.want.of(info.Name)
-		r := Retention{}
+		r := model.Retention{}
 		if info.Retention != nil {
 			r = *info.Retention
 		}

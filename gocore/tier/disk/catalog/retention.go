@@ -17,11 +17,11 @@ const (
 const nameBytes = 4
 
 // parseRetention decodes a retention's body; nil: no policy.
-func parseRetention(body []byte) (history uint32, r *Retention, err error) {
+func parseRetention(body []byte) (history uint32, r *model.Retention, err error) {
 	f := fields{p: body}
 	history = f.u32()
 	flags := f.u32()
-	r = &Retention{Named: flags&flagNamed != 0, Last: f.u64(), Every: f.u64()}
+	r = &model.Retention{Named: flags&flagNamed != 0, Last: f.u64(), Every: f.u64()}
 	count := f.u32()
 	switch {
 	case f.short || uint64(count) > uint64(len(f.p)/keyBytes):
@@ -54,7 +54,7 @@ func parseRetention(body []byte) (history uint32, r *Retention, err error) {
 }
 
 // best decodes the number of the best checkpoints that stay, and the path to their number.
-func (f *fields) best() (b Best, err error) {
+func (f *fields) best() (b model.Best, err error) {
 	b.Count = f.u64()
 	count := f.u32()
 	switch {
@@ -77,10 +77,10 @@ func (f *fields) best() (b Best, err error) {
 }
 
 // appendRetention appends a retention's item. Without a rule about the best ones it is that of version 0.1, byte for byte.
-func appendRetention(to []byte, history uint32, r *Retention) []byte {
+func appendRetention(to []byte, history uint32, r *model.Retention) []byte {
 	to, start := beginItem(to, kindRetention)
 	to = binary.LittleEndian.AppendUint32(to, history)
-	to = binary.LittleEndian.AppendUint32(to, r.flags())
+	to = binary.LittleEndian.AppendUint32(to, flagsOf(r))
 	to = appendNumbers(to, r.Last, r.Every)
 	to = binary.LittleEndian.AppendUint32(to, uint32(len(r.Keys)))
 	for _, k := range r.Keys {
@@ -92,7 +92,8 @@ func appendRetention(to []byte, history uint32, r *Retention) []byte {
 	return endItem(to, start)
 }
 
-func (r *Retention) flags() (flags uint32) {
+// flagsOf returns the flags of a retention.
+func flagsOf(r *model.Retention) (flags uint32) {
 	if r.Named {
 		flags = flagNamed
 	}
@@ -105,7 +106,7 @@ func (r *Retention) flags() (flags uint32) {
 	return flags
 }
 
-func appendBest(to []byte, b *Best) []byte {
+func appendBest(to []byte, b *model.Best) []byte {
 	to = appendNumbers(to, b.Count)
 	to = binary.LittleEndian.AppendUint32(to, uint32(len(b.By)))
 	for _, name := range b.By {

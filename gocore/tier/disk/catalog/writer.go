@@ -161,7 +161,7 @@ func (r *Record) Clear(history string, serial uint64) error {
 }
 
 // Retain adds the retention of a history from now on; the zero value removes it.
-func (r *Record) Retain(history string, retention *Retention) error {
+func (r *Record) Retain(history string, retention *model.Retention) error {
 	h, err := r.history(history)
 	if err != nil {
 		return err

@@ -146,7 +146,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	for _, err := range []error{
 		r.Put(long, rowIn(1, "")), r.Drop("h", model.TextKey(long), 1), r.Drop("h", model.NumberKey(1), MostSerial+1), r.Clear("h", math.MaxUint64),
-		r.Retain("h", &Retention{Keys: []model.Key{model.TextKey(long)}}),
+		r.Retain("h", &model.Retention{Keys: []model.Key{model.TextKey(long)}}),
 	} {
 		if !errors.Is(err, ErrMalformed) {
 			t.Error(err)

@@ -95,21 +95,21 @@ func (s *site) keys(history string) (all []model.Key) {
 func TestCollectAppliesRetention(t *testing.T) {
 	n, x := model.NumberKey, model.TextKey
 	metas := []string{`{"l": 1}`, "", `{"l": 3}`, `{"l": 4}`, `{"l": NaN}`, `{"l": 3}`, `{"l": 3}`} // in the order of writing
-	best := func(count uint64) catalog.Best { return catalog.Best{Count: count, By: []string{"l"}} }
+	best := func(count uint64) model.Best { return model.Best{Count: count, By: []string{"l"}} }
 	for _, c := range []struct {
-		retention catalog.Retention
+		retention model.Retention
 		want      []model.Key
 	}{
-		{catalog.Retention{Last: 2}, []model.Key{x("b"), n(1)}},
-		{catalog.Retention{Last: 1, Every: 2}, []model.Key{n(-2), n(0), n(2), n(1)}},
-		{catalog.Retention{Named: true}, []model.Key{x("a"), x("b")}},
-		{catalog.Retention{Keys: []model.Key{n(3), x("a"), n(99)}}, []model.Key{x("a"), n(3)}},
-		{catalog.Retention{Every: 3}, []model.Key{n(0), n(3)}},
-		{catalog.Retention{Best: best(2)}, []model.Key{n(-2), x("a")}},
-		{catalog.Retention{Last: 1, Best: best(3)}, []model.Key{n(-2), x("a"), x("b"), n(1)}},
-		{catalog.Retention{Best: catalog.Best{Count: 1, By: []string{"l"}, Largest: true}}, []model.Key{n(2)}},
-		{catalog.Retention{Best: catalog.Best{Count: 1, By: []string{"loss"}}}, []model.Key{}},
-		{catalog.Retention{Last: 100}, []model.Key{n(-2), n(0), x("a"), n(2), n(3), x("b"), n(1)}},
+		{model.Retention{Last: 2}, []model.Key{x("b"), n(1)}},
+		{model.Retention{Last: 1, Every: 2}, []model.Key{n(-2), n(0), n(2), n(1)}},
+		{model.Retention{Named: true}, []model.Key{x("a"), x("b")}},
+		{model.Retention{Keys: []model.Key{n(3), x("a"), n(99)}}, []model.Key{x("a"), n(3)}},
+		{model.Retention{Every: 3}, []model.Key{n(0), n(3)}},
+		{model.Retention{Best: best(2)}, []model.Key{n(-2), x("a")}},
+		{model.Retention{Last: 1, Best: best(3)}, []model.Key{n(-2), x("a"), x("b"), n(1)}},
+		{model.Retention{Best: model.Best{Count: 1, By: []string{"l"}, Largest: true}}, []model.Key{n(2)}},
+		{model.Retention{Best: model.Best{Count: 1, By: []string{"loss"}}}, []model.Key{}},
+		{model.Retention{Last: 100}, []model.Key{n(-2), n(0), x("a"), n(2), n(3), x("b"), n(1)}},
 	} {
 		s := newSite(t)
 		s.put("h", n(1), 10)
@@ -153,7 +153,7 @@ func TestCollectLosesNothing(t *testing.T) {
 		for i := range int64(3) {
 			s.do(&Change{History: "a", Key: model.NumberKey(2 * i), Serial: uint64(2*i) + 1, Drop: true})
 		}
-		s.do(&Change{History: "a", Retention: &catalog.Retention{Last: 3}})
+		s.do(&Change{History: "a", Retention: &model.Retention{Last: 3}})
 		s.close()
 		rule := &vfs.Rule{Ops: vfs.OpAny &^ (vfs.OpClose | vfs.OpStat | vfs.OpList | vfs.OpOpen | vfs.OpRead | vfs.OpSize), Skip: stop, Err: errors.New("gone")}
 		o := s.o

@@ -25,7 +25,7 @@ type Change struct {
 	Off       int64 // Put: offset in the space of its bytes, which are written in whole blocks
 	Drop      bool
 	Clear     bool
-	Retention *catalog.Retention
+	Retention *model.Retention
 	Clarify   bool // no change: a batch that resolves the uncertainty about earlier changes
 	Tag       any  // for the caller's use
 

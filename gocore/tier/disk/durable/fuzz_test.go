@@ -127,7 +127,7 @@ var makeSample = sync.OnceValue(func() *sample {
 		if round == 1 {
 			d.Commit(&Change{History: "h", Drop: true, Key: model.NumberKey(0), Serial: serial})
 			<-landed
-			d.Commit(&Change{History: "h", Retention: &catalog.Retention{Last: 2}})
+			d.Commit(&Change{History: "h", Retention: &model.Retention{Last: 2}})
 			<-landed
 		}
 		check(d.Close())

@@ -302,7 +302,7 @@ func othersCatalog(o Options) error {
 	if err != nil {
 		return err
 	}
-	d.Commit(&Change{History: "h", Retention: &catalog.Retention{Last: 1}})
+	d.Commit(&Change{History: "h", Retention: &model.Retention{Last: 1}})
 	if err := d.Close(); err != nil {
 		return err
 	}

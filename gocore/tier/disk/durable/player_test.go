@@ -389,7 +389,7 @@ func (p *player) clear(history string) *Change {
 	return &Change{History: history, Serial: p.serial, Clear: true}
 }
 
-func (p *player) retain(history string, r catalog.Retention) *Change {
+func (p *player) retain(history string, r model.Retention) *Change {
 	return &Change{History: history, Retention: &r}
 }
 

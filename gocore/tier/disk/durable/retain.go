@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"velocpy/gocore/base/description"
+	"velocpy/gocore/model"
 	"velocpy/gocore/tier/disk/catalog"
 )
 
@@ -25,7 +26,7 @@ func (c *contents) unkept() (all []doomed) {
 }
 
 // notKept returns the rows of a history that a retention does not keep. The order of writing determines the last ones, the caller the best ones.
-func notKept(rows []doomed, r *catalog.Retention, best map[uint64]bool) (gone []doomed) {
+func notKept(rows []doomed, r *model.Retention, best map[uint64]bool) (gone []doomed) {
 	slices.SortFunc(rows, func(a, b doomed) int { return cmp.Compare(b.serial, a.serial) })
 	exempt := r.Exempts()
 	for i, x := range rows {
@@ -43,7 +44,7 @@ type scored struct {
 }
 
 // best returns the serials of the best rows of a history, as the running store chooses them: of equal scores, the earlier checkpoint is better.
-func (c *contents) best(rows []doomed, b *catalog.Best) map[uint64]bool {
+func (c *contents) best(rows []doomed, b *model.Best) map[uint64]bool {
 	if b.Count == 0 {
 		return nil
 	}

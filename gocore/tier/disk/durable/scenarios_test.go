@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"velocpy/gocore/model"
-	"velocpy/gocore/tier/disk/catalog"
 )
 
 // Sizes of checkpoints: zero, around a block, and over several data files.
@@ -83,7 +82,7 @@ var scenarios = []scenario{
 		for i := range 5 {
 			p.try("put", once, func() bool { return p.commit(p.put("a", p.key(i), p.size()), p.put("b", p.key(i), 1)) })
 			p.try("drop", once, func() bool {
-				return p.commit(p.drop("a", p.key(i-1)), p.retain("b", catalog.Retention{Last: uint64(i % 2)}))
+				return p.commit(p.drop("a", p.key(i-1)), p.retain("b", model.Retention{Last: uint64(i % 2)}))
 			})
 			p.try("put there", once, func() bool { return p.commit(p.put("c", p.key(0), 20_000)) })
 		}
@@ -143,7 +142,7 @@ var scenarios = []scenario{
 	}},
 	{"best", func(p *player, once bool) {
 		p.slack = 2000
-		rule := catalog.Retention{Last: 1, Best: catalog.Best{Count: 2, By: []string{"loss"}}}
+		rule := model.Retention{Last: 1, Best: model.Best{Count: 2, By: []string{"loss"}}}
 		p.try("open", once, p.open)
 		p.try("rule", once, func() bool { return p.commit(p.retain("run", rule)) })
 		durables := map[version]bool{}
@@ -173,7 +172,7 @@ func (p *player) note(history string, durables map[version]bool) {
 }
 
 // keepsBest verifies that of durable versions, of one key each, the latest and the best survive any crash now.
-func (p *player) keepsBest(history string, durables map[version]bool, rule *catalog.Retention) {
+func (p *player) keepsBest(history string, durables map[version]bool, rule *model.Retention) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for v := range durables {

@@ -1,4 +1,4 @@
-package store
+package retention
 
 import (
 	"cmp"
@@ -12,38 +12,38 @@ import (
 // each of which another rule keeps. A nil ranking belongs to a retention without a rule for the best, and stays empty.
 type ranking struct {
 	count  uint64
-	scores map[model.Key]candidate
-	best   *btree.BTreeG[candidate] // at most count of them
-	rest   *btree.BTreeG[candidate]
+	scores map[model.Key]Candidate
+	best   *btree.BTreeG[Candidate] // at most count of them
+	rest   *btree.BTreeG[Candidate]
 }
 
-// candidate is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better. A
+// Candidate is a checkpoint that counts, with its score: the smaller, the better. Of equal scores the one that was written first is better. A
 // checkpoint that is kept for its score therefore goes only for a strictly better one.
-type candidate struct {
-	written
-	score  float64
-	scored bool // false: its meta has no such number, and it is never among the best
+type Candidate struct {
+	Written
+	Score  float64
+	Scored bool // false: its meta has no such number, and it is never among the best
 }
 
-func (a candidate) betterThan(b candidate) bool {
-	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.at, b.at)) < 0
+func (a Candidate) betterThan(b Candidate) bool {
+	return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.At, b.At)) < 0
 }
 
 func newRanking(count uint64) *ranking {
 	unlocked := btree.Options{NoLocks: true} // the store's lock guards it
 	return &ranking{
-		count: count, scores: map[model.Key]candidate{},
-		best: btree.NewBTreeGOptions(candidate.betterThan, unlocked), rest: btree.NewBTreeGOptions(candidate.betterThan, unlocked),
+		count: count, scores: map[model.Key]Candidate{},
+		best: btree.NewBTreeGOptions(Candidate.betterThan, unlocked), rest: btree.NewBTreeGOptions(Candidate.betterThan, unlocked),
 	}
 }
 
 // add ranks a checkpoint whose key has no rank. It returns the checkpoint that is not among the best any more, which may be the new one. some is
 // false if all fit among the best.
-func (x *ranking) add(c candidate) (outdone candidate, some bool) {
-	if x == nil || !c.scored {
+func (x *ranking) add(c Candidate) (outdone Candidate, some bool) {
+	if x == nil || !c.Scored {
 		return outdone, false
 	}
-	x.scores[c.key] = c
+	x.scores[c.Key] = c
 	x.best.Set(c)
 	if uint64(x.best.Len()) <= x.count {
 		return outdone, false
