@@ -1,6 +1,5 @@
 package model
 
-
 // Retention selects the checkpoints of a history that stay; the zero value is no policy.
 type Retention struct {
 	Named       bool   // those with a text key

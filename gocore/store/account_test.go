@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 )
 
@@ -15,20 +16,20 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 	const pause = 20 * time.Millisecond
 	for name, x := range map[string]struct {
 		ops    vfs.Op
-		reason func(c Counters) *int64
+		reason func(c figures.Counters) *int64
 		wait   func(h *client) (*Op, status.Code, error)
 	}{
-		"capture": {vfs.OpWrite, func(c Counters) *int64 { return &c.CaptureWait }, func(h *client) (*Op, status.Code, error) {
+		"capture": {vfs.OpWrite, func(c figures.Counters) *int64 { return &c.CaptureWait }, func(h *client) (*Op, status.Code, error) {
 			for k := int64(10); ; k++ {
 				if op, code, err := h.pending(k, random(piece, 1), CheckpointArgs{}, &Outcome{}); err != nil || code == status.Pending {
 					return op, code, err
 				}
 			}
 		}},
-		"restore": {vfs.OpRead, func(c Counters) *int64 { return &c.RestoreWait }, func(h *client) (*Op, status.Code, error) {
+		"restore": {vfs.OpRead, func(c figures.Counters) *int64 { return &c.RestoreWait }, func(h *client) (*Op, status.Code, error) {
 			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{region(make([]byte, piece), 0)}, FD: h.fd}, &Outcome{})
 		}},
-		"durable": {vfs.OpWrite, func(c Counters) *int64 { return &c.DurableWait }, func(h *client) (*Op, status.Code, error) {
+		"durable": {vfs.OpWrite, func(c figures.Counters) *int64 { return &c.DurableWait }, func(h *client) (*Op, status.Code, error) {
 			return h.s.Wait(h.h, h.mustPut(9, random(piece, 9)).Ticket, status.TierDisk, h.fd)
 		}},
 	} {
@@ -65,7 +66,7 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 				t.Errorf("%d ns accounted, the operation says %d", waited, out.Waited)
 			}
 			*x.reason(after.Waits) = 0
-			total := func(c Counters) int64 { return c.CaptureWait + c.RestoreWait + c.DurableWait }
+			total := func(c figures.Counters) int64 { return c.CaptureWait + c.RestoreWait + c.DurableWait }
 			if others := total(after.Waits) - total(before.Waits); others != waited {
 				t.Errorf("%d ns in all, %d for this reason", others, waited)
 			}

@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -72,11 +73,11 @@ func (op *capture) disown() {
 }
 
 // account is part of operation.
-func (op *capture) account(c *Counters) {
+func (op *capture) account(c *figures.Counters) {
 	op.woke(op.s.now())
 	c.CaptureWait += op.waited
 	c.CaptureCopy += op.copied
-	op.s.causes.add(op.blocked)
+	op.s.causes.Add(op.blocked)
 }
 
 // waits records that the caller is about to wait for room, and for which cause.
@@ -278,9 +279,9 @@ func (op *capture) endCopyIn(out *Outcome) (status.Code, error) {
 	if s.set.Verifies == config.VerifyMoved && !sampled(c.Rec.ID) {
 		s.eng.Fragment(c.Rec, c.Tier).Verified = true
 	}
-	s.line.took = op.copied
+	s.line.Took = op.copied
 	s.eng.EndCapture(s.now(), c, true)
-	s.line.took = 0
+	s.line.Took = 0
 	return op.endCapture(out, nil)
 }
 

@@ -1,49 +1,10 @@
 package store
 
 import (
+	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 )
-
-// Causes divide a sum of waits by cause, in ns.
-type Causes struct {
-	Flush  int64 `json:"flush"`  // copies to the tier below
-	Load   int64 `json:"load"`   // bytes on their way up
-	Reader int64 `json:"reader"` // leases, and streams of the application that read
-	Full   int64 `json:"full"`   // the tier below has no room either; never for a stream
-	Other  int64 `json:"other"`  // captures in progress, verification
-}
-
-// WaitCauses divide those sums of Counters that have causes. Each adds up to the field of the same name there.
-type WaitCauses struct {
-	Capture       Causes `json:"capture"`
-	DeviceCapture Causes `json:"capture_on_device"`
-	DeviceRestore Causes `json:"restore_on_device"`
-}
-
-// StreamWaits divide the waits of the application's streams on one device, by cause.
-type StreamWaits struct {
-	Capture Causes `json:"capture"`
-	Restore Causes `json:"restore"`
-}
-
-// add adds the waits of a capture.
-func (c *Causes) add(blocked [engine.Blockers]int64) {
-	c.Flush += blocked[engine.ByFlush]
-	c.Load += blocked[engine.ByLoad]
-	c.Reader += blocked[engine.ByReader]
-	c.Full += blocked[engine.ByFull]
-	c.Other += blocked[engine.ByOther]
-}
-
-// join adds the waits of another device.
-func (c *Causes) join(more Causes) {
-	c.Flush += more.Flush
-	c.Load += more.Load
-	c.Reader += more.Reader
-	c.Full += more.Full
-	c.Other += more.Other
-}
 
 // lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
 func (s *Store) lookAtBlocked() {
@@ -59,12 +20,10 @@ func (s *Store) lookAtBlocked() {
 }
 
 // causesOf returns the causes of the waits of captures, or of restores, on a device.
-func causesOf(s *devicememory.Waits, waiting devicememory.Kind) Causes {
+func causesOf(s *devicememory.Waits, waiting devicememory.Kind) figures.Causes {
 	w := s[waiting]
-	return Causes{
+	return figures.Causes{
 		Flush: w[devicememory.Flushes], Load: w[devicememory.Loads], Reader: w[devicememory.Reads] + w[devicememory.Restores],
 		Other: w[devicememory.Captures] + w[devicememory.Checks],
 	}
 }
-
-func (c Causes) sum() int64 { return c.Flush + c.Load + c.Reader + c.Full + c.Other }

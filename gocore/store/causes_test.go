@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 )
@@ -19,14 +20,14 @@ import (
 const causePause = 80 * time.Millisecond
 
 // statsCauses returns the store's waits by cause, and checks that each sum is the sum of its causes.
-func statsCauses(t testing.TB, s *Store) WaitCauses {
+func statsCauses(t testing.TB, s *Store) figures.WaitCauses {
 	t.Helper()
 	st, err := s.Stats()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, w := st.Causes, st.Waits
-	if c.Capture.sum() != w.CaptureWait || c.DeviceCapture.sum() != w.DeviceCapture || c.DeviceRestore.sum() != w.DeviceRestore {
+	if c.Capture.Sum() != w.CaptureWait || c.DeviceCapture.Sum() != w.DeviceCapture || c.DeviceRestore.Sum() != w.DeviceRestore {
 		t.Errorf("by cause: %+v; in all: %+v", c, w)
 	}
 	if on := st.Tiers["device"].Streams; len(s.deviceTiers) == 1 && (on.Capture != c.DeviceCapture || on.Restore != c.DeviceRestore) {
@@ -50,23 +51,23 @@ func (w *stopwatch) sleep() {
 }
 
 // only checks that one cause has the time that the test has slept, and that the other causes have no part of it, however slow the machine is.
-func (w *stopwatch) only(t testing.TB, what string, got Causes, cause func(*Causes) *int64) {
+func (w *stopwatch) only(t testing.TB, what string, got figures.Causes, cause func(*figures.Causes) *int64) {
 	t.Helper()
 	rest := time.Since(w.began) - w.slept
 	waited := time.Duration(*cause(&got))
-	if others := time.Duration(got.sum()) - waited; waited < causePause*3/4 || others > rest {
+	if others := time.Duration(got.Sum()) - waited; waited < causePause*3/4 || others > rest {
 		t.Errorf("%s has waited %v for it, and %v for something else in %v that are no pause: %+v", what, waited, others, rest, got)
 	}
 }
 
-func byFlush(c *Causes) *int64  { return &c.Flush }
-func byLoad(c *Causes) *int64   { return &c.Load }
-func byReader(c *Causes) *int64 { return &c.Reader }
-func byFull(c *Causes) *int64   { return &c.Full }
-func byOther(c *Causes) *int64  { return &c.Other }
+func byFlush(c *figures.Causes) *int64  { return &c.Flush }
+func byLoad(c *figures.Causes) *int64   { return &c.Load }
+func byReader(c *figures.Causes) *int64 { return &c.Reader }
+func byFull(c *figures.Causes) *int64   { return &c.Full }
+func byOther(c *figures.Causes) *int64  { return &c.Other }
 
 // inCalls maps each blocker to the cause under which a capture's wait in its call is counted.
-var inCalls = map[engine.Blocker]func(*Causes) *int64{engine.ByFlush: byFlush, engine.ByReader: byReader, engine.ByFull: byFull}
+var inCalls = map[engine.Blocker]func(*figures.Causes) *int64{engine.ByFlush: byFlush, engine.ByReader: byReader, engine.ByFull: byFull}
 
 // slowFlushes puts a gate before the next copy in a stream of the store, once it is armed, and counts the copies behind the gate.
 type slowFlushes struct {
@@ -152,7 +153,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 }
 
 // captureBehind lets the stream of a capture wait for its slot until open is called.
-func captureBehind(b *board, c *client, size int, open func(), cause func(*Causes) *int64) {
+func captureBehind(b *board, c *client, size int, open func(), cause func(*figures.Causes) *int64) {
 	b.t.Helper()
 	watch := newStopwatch()
 	out, err := c.putOn(b, 1, b.alloc(size), size)

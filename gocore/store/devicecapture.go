@@ -72,9 +72,9 @@ func (op *capture) endQueued(out *Outcome, b *checkpoint.Version, sums device.Su
 	if op.event != nil {
 		b.Pending, op.event = &pendingCapture{device: op.device, event: op.event, sums: sums}, nil
 	}
-	s.line.took = op.copied
+	s.line.Took = op.copied
 	s.eng.EndCapture(s.now(), op.capture, err == nil)
-	s.line.took = 0
+	s.line.Took = 0
 	if err != nil {
 		return op.endCapture(out, s.explain(devicememory.Explain(err), nil))
 	}

@@ -16,6 +16,7 @@ import (
 	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/figures"
 )
 
 // smallChunk is the unit in which a small host tier gives memory back; chunkBytes is that of larger ones.
@@ -55,7 +56,7 @@ func residentBytes(t *testing.T, s *Store) (bytes int64) {
 	return bytes
 }
 
-func tierStats(t *testing.T, s *Store, name string) TierStats {
+func tierStats(t *testing.T, s *Store, name string) figures.TierStats {
 	t.Helper()
 	st, err := s.Stats()
 	if err != nil {

@@ -126,9 +126,9 @@ func (l *Lease) Take() error {
 // give tells the engine that the caller was given a lease. The lock is held.
 func (op *restore) give(l *Lease) {
 	s := op.s
-	s.line.took = op.copied
+	s.line.Took = op.copied
 	s.eng.Lend(s.now(), op.restore)
-	s.line.took = 0
+	s.line.Took = 0
 	if op.restore.Last {
 		l.untaken, l.Last = op.restore, true
 	}

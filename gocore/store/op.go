@@ -5,6 +5,7 @@ import (
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 )
@@ -49,7 +50,7 @@ type operation interface {
 	// disown releases the memory that belongs to the caller. It takes no lock that a panic could have left held.
 	disown()
 	// account ends a wait that is going on, and adds the time that the operation has taken to the store's sums. The lock is held.
-	account(c *Counters)
+	account(c *figures.Counters)
 }
 
 // begun returns the operation that does something for a caller with an eventfd. It is a part of what it does.
@@ -57,11 +58,11 @@ func begun(s *Store, fd int32) Op { return Op{s: s, notifier: notifier{fd: fd}} 
 
 // What an operation does that has no goroutines, memory or sums of its own.
 
-func (op *Op) halt()             {}
-func (op *Op) undo() *Outcome    { return nil }
-func (op *Op) release()          {}
-func (op *Op) disown()           {}
-func (op *Op) account(*Counters) { op.woke(op.s.now(), nil) }
+func (op *Op) halt()                     {}
+func (op *Op) undo() *Outcome            { return nil }
+func (op *Op) release()                  {}
+func (op *Op) disown()                   {}
+func (op *Op) account(*figures.Counters) { op.woke(op.s.now(), nil) }
 
 // live registers the operation, so that Close and panics notify its caller, and keeps the memory mapped until it ends. The lock is held.
 func (op *Op) live() {
@@ -96,7 +97,7 @@ func (op *Op) waits(now int64) (status.Code, error) {
 func (op *Op) woke(now int64, rec *engine.Record) {
 	if op.since != 0 {
 		op.waited += now - op.since
-		op.s.noteWait(now, now-op.since, rec)
+		op.s.line.NoteWait(now, now-op.since, rec)
 		op.since = 0
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/config"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/tier/devicememory"
 )
 
@@ -18,7 +19,7 @@ type resize struct {
 }
 
 // account is part of operation.
-func (op *resize) account(c *Counters) {
+func (op *resize) account(c *figures.Counters) {
 	op.Op.account(c)
 	if op.counted {
 		op.s.resizing--

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/copier"
@@ -66,7 +67,7 @@ func (op *restore) release() {
 func (op *restore) disown() { op.halt() }
 
 // account is part of operation.
-func (op *restore) account(c *Counters) {
+func (op *restore) account(c *figures.Counters) {
 	op.woke(op.s.now(), op.restore.Rec)
 	c.RestoreWait += op.waited
 	c.RestoreCopy += op.copied
@@ -392,9 +393,9 @@ func (op *restore) endRestore(out *Outcome) (status.Code, error) {
 // handOver tells the engine that the caller has the bytes. The lock is held.
 func (op *restore) handOver() {
 	s := op.s
-	s.line.took = op.copied
+	s.line.Took = op.copied
 	s.eng.HandOver(s.now(), op.restore)
-	s.line.took = 0
+	s.line.Took = 0
 }
 
 // failRestore ends the operation with an error. The lock is held.

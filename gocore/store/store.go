@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
@@ -50,9 +51,9 @@ type Store struct {
 	empty     bool     // users has reached zero after the close, and the memory is being unmapped
 	freeErr   error
 	undone    error // the error about drops and rules that did not become durable; Close returns it once
-	line      timeline
-	counters  Counters
-	causes    Causes // time that captures waited inside their calls, by cause
+	line      figures.Timeline
+	counters  figures.Counters
+	causes    figures.Causes // time that captures waited inside their calls, by cause
 	roomless  map[*capture]struct{}
 	deferred  deferredVerification
 	verifier  backgroundVerifier
@@ -74,7 +75,7 @@ func Open(c config.Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*capture]struct{}{}, histories: map[string]*History{}}
-	s.line.limit = set.Timeline
+	s.line.Limit = set.Timeline
 	if err := s.openTiers(); err != nil {
 		s.free()
 		return nil, err
@@ -114,7 +115,7 @@ func (s *Store) openTiers() error {
 		cfg.VerifyFrom = verifyAheadFrom
 	}
 	if s.set.Timeline > 0 {
-		cfg.Trace = s.note
+		cfg.Trace = s.line.Note
 	}
 	if err := s.openDevices(&cfg); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 )
@@ -28,7 +29,7 @@ func (op *wait) undo() *Outcome {
 func (op *wait) release() { op.dropEvent() }
 
 // account is part of operation.
-func (op *wait) account(c *Counters) {
+func (op *wait) account(c *figures.Counters) {
 	op.Op.account(c)
 	c.DurableWait += op.waited
 }

@@ -1,4 +1,4 @@
-package store
+package figures
 
 import (
 	"velocpy/gocore/base/pytext"
@@ -26,15 +26,15 @@ var moments = map[engine.EventKind]string{
 // callerWaited is the one kind of event that the engine does not emit.
 const callerWaited engine.EventKind = 255
 
-// timeline keeps the first limit events and counts those that come later.
-type timeline struct {
-	limit   int
+// Timeline keeps the first Limit events and counts those that come later. The caller serialises all calls.
+type Timeline struct {
+	Limit   int
 	moments []keptMoment
-	lost    int64
-	took    int64 // ns of the copy that the engine is being told of
+	Lost    int64
+	Took    int64 // ns of the copy that the engine is being told of
 }
 
-// event is an event as it is kept: names are looked up when the timeline is read.
+// keptMoment is an event as it is kept: names are looked up when the timeline is read.
 type keptMoment struct {
 	at, took, bytes int64
 	hist            string
@@ -43,50 +43,45 @@ type keptMoment struct {
 	tier            int8
 }
 
-// note receives the engine's trace. The lock is held.
-func (s *Store) note(ev engine.Event) {
-	t := &s.line
-	if len(t.moments) >= t.limit {
-		t.lost++
+// Note receives the engine's trace.
+func (t *Timeline) Note(ev engine.Event) {
+	if len(t.moments) >= t.Limit {
+		t.Lost++
 		return
 	}
 	took := ev.Took
 	if ev.Kind == engine.Captured || ev.Kind == engine.Restored {
-		took = t.took
+		took = t.Took
 	}
 	t.moments = append(t.moments, keptMoment{
 		at: ev.At, took: took, bytes: ev.Rec.Size, hist: ev.Rec.Hist.Name, key: ev.Rec.Key, kind: ev.Kind, tier: int8(ev.Tier),
 	})
 }
 
-// noteWait records that a caller waited for took ns until now, if it was for a checkpoint. The lock is held.
-func (s *Store) noteWait(now, took int64, rec *engine.Record) {
-	if rec != nil && s.line.limit > 0 {
-		s.note(engine.Event{At: now, Took: took, Kind: callerWaited, Tier: -1, Rec: rec})
+// NoteWait records that a caller waited for took ns until now, if it was for a checkpoint.
+func (t *Timeline) NoteWait(now, took int64, rec *engine.Record) {
+	if rec != nil && t.Limit > 0 {
+		t.Note(engine.Event{At: now, Took: took, Kind: callerWaited, Tier: -1, Rec: rec})
 	}
 }
 
-// Timeline returns the events kept, oldest first.
-func (s *Store) Timeline() []Moment {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]Moment, len(s.line.moments))
-	for i, m := range s.line.moments {
+// List returns the events kept, oldest first. tiers are the numbers of the engine's tiers in the C contract.
+func (t *Timeline) List(tiers []int) []Moment {
+	list := make([]Moment, len(t.moments))
+	for i, m := range t.moments {
 		list[i] = Moment{At: m.at, What: moments[m.kind], History: pytext.Text(m.hist), Bytes: m.bytes, Took: m.took, Key: m.key.Number}
 		if m.key.IsText {
 			list[i].Key = pytext.Text(m.key.Text)
 		}
 		if m.tier >= 0 {
-			list[i].Tier = status.TierName(s.tiers[m.tier])
+			list[i].Tier = status.TierName(tiers[m.tier])
 		}
 	}
 	return list
 }
 
-// ForgetTimeline drops the oldest n events, which a caller has read.
-func (s *Store) ForgetTimeline(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n = min(n, len(s.line.moments))
-	s.line.moments, s.line.lost = append([]keptMoment(nil), s.line.moments[n:]...), 0
+// Forget drops the oldest n events, which a caller has read.
+func (t *Timeline) Forget(n int) {
+	n = min(n, len(t.moments))
+	t.moments, t.Lost = append([]keptMoment(nil), t.moments[n:]...), 0
 }
