@@ -43,7 +43,7 @@ type capture struct {
 	blocked      [engine.Blockers]int64 // ns of waited, by cause
 }
 
-func newCapture(s *Store, fd int32) *capture {
+func newCapture(s *Cache, fd int32) *capture {
 	op := &capture{copying: copying{watching: watching{Op: begun(s, fd)}}}
 	op.does = op
 	return op
@@ -97,11 +97,11 @@ func (op *capture) woke(now int64) {
 
 // Checkpoint begins a checkpoint. A small one that finds room ends within the call.
 func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	op := newCapture(h.s, a.FD)
+	op := newCapture(h.s.Cache, a.FD)
 	returned := false
 	defer op.disownUnless(&returned)
 	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
-		if err := h.s.growFor(a); err != nil {
+		if err := h.s.growFor(a.Regions, a.Slot); err != nil {
 			return &op.Op, status.CodeOf(err), err
 		}
 	}
@@ -300,7 +300,7 @@ func (op *capture) endCapture(out *Outcome, err *status.Error) (status.Code, err
 	rec := op.capture.Rec
 	op.end()
 	if !op.s.isDurable() {
-		op.s.countForRetention(rec)
+		op.s.counted(rec)
 	}
 	l := rec.Version.Layout
 	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.ID, l.Slot
@@ -331,13 +331,13 @@ func (op *capture) cancelCapture() (taken bool) {
 }
 
 // slot returns the memory of r's copy in the host tier.
-func (s *Store) slot(r *engine.Record, t int) []byte {
+func (s *Cache) slot(r *engine.Record, t int) []byte {
 	f := s.eng.Fragment(r, t)
 	return s.host.Bytes(f.Offset, f.Size)
 }
 
 // gather returns the job that copies regions into a slot.
-func (s *Store) gather(slot []byte, regions []model.Region) *copier.Job {
+func (s *Cache) gather(slot []byte, regions []model.Region) *copier.Job {
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for i := range regions {
@@ -347,10 +347,9 @@ func (s *Store) gather(slot []byte, regions []model.Region) *copier.Job {
 	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
 }
 
-// giveUpOnDisk ends a capture whose bytes cannot be written to the disk. A capture whose bytes are written and being made durable succeeds: its
-// ticket tells when they are durable.
-func (op *capture) giveUpOnDisk(why error) {
-	if op.over || op.failed != nil {
+// refuse is part of operation. A capture whose bytes are written and being made durable succeeds: its ticket tells when they are durable.
+func (op *capture) refuse(why error) {
+	if op.over || op.failed != nil || !op.capture.Spill || op.s.eng.IsMemory(op.capture.Tier) {
 		return
 	}
 	if !op.cancelCapture() {
@@ -358,6 +357,13 @@ func (op *capture) giveUpOnDisk(why error) {
 		op.source.Refuse()
 	}
 	op.notifier.notify()
+}
+
+// Blocked updates the cause for which the capture waits. The lock is held.
+func (op *capture) Blocked(now int64) {
+	if op.capture.Phase == engine.Waiting {
+		op.noteBlocked(now, op.s.eng.Blocker(op.capture))
+	}
 }
 
 func (op *capture) noteBlocked(now int64, by engine.Blocker) {

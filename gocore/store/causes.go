@@ -2,22 +2,8 @@ package store
 
 import (
 	"velocpy/gocore/figures"
-	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 )
-
-// lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
-func (s *Store) lookAtBlocked() {
-	if len(s.roomless) == 0 {
-		return
-	}
-	now := s.now()
-	for op := range s.roomless {
-		if op.capture.Phase == engine.Waiting {
-			op.noteBlocked(now, s.eng.Blocker(op.capture))
-		}
-	}
-}
 
 // causesOf returns the causes of the waits of captures, or of restores, on a device.
 func causesOf(s *devicememory.Waits, waiting devicememory.Kind) figures.Causes {

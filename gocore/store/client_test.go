@@ -183,8 +183,7 @@ func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error
 			code, err = op.Step(out)
 		}
 		if time.Now().After(end) {
-			st, _ := op.s.Stats()
-			t.Fatalf("an operation hangs: %+v\n%+v\n%+v", op, st, op.does)
+			t.Fatalf("an operation hangs: %+v\n%+v", op, op.does)
 		}
 	}
 	return err

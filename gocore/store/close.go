@@ -5,7 +5,6 @@ import (
 
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/safego"
-	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/borrow"
@@ -96,7 +95,7 @@ func (s *Store) done(w *worker, all []*engine.Transfer, results []*moved, last b
 			s.countForRetention(x.Rec)
 		}
 		if given {
-			s.notifyWaits()
+			s.wakeAll() // waits may be over
 		}
 	}
 }
@@ -139,9 +138,7 @@ func (s *Store) workerEnded() {
 	if err != nil { // no data is lost: everything was synced before
 		logring.Add(logring.Warning, "the disk tier was not closed as it should be: "+err.Error())
 	}
-	for op := range s.ops {
-		op.notifier.notify()
-	}
+	s.wakeAll()
 	for _, f := range s.ended {
 		safego.Go("the end of a store", f)
 	}
@@ -154,25 +151,6 @@ func (s *Store) closeDisk() (err, undone error) {
 		return nil, nil
 	}
 	return s.disk.Close()
-}
-
-// usesDisk tells whether a transfer reads or writes the disk tier.
-func (s *Store) usesDisk(x *engine.Transfer) bool { return s.disk != nil && s.disk.Uses(x) }
-
-// isDurable tells whether checkpoints outlive the process.
-func (s *Store) isDurable() bool { return s.disk != nil && s.disk.Durable() }
-
-// unlock releases the lock. The last user of a closed store also unmaps the memory.
-func (s *Store) unlock() {
-	last := s.closing && s.users == 0 && !s.empty
-	if last {
-		s.empty = true
-		s.forgetAll()
-	}
-	s.mu.Unlock()
-	if last {
-		s.free()
-	}
 }
 
 // forgetAll drops the references to all that the store knew, so that the garbage collector can free it: handles of the store may live until the
@@ -214,14 +192,3 @@ func (s *Store) unhookPoison() {
 		s.unhook = nil
 	}
 }
-
-// notifyAll runs when the core has panicked. Each waiting caller then gets the panic from its next step.
-func (s *Store) notifyAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for op := range s.ops {
-		op.notifier.notify()
-	}
-}
-
-var errClosed = status.New(status.Closed, "the store was closed")

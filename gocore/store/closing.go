@@ -3,23 +3,24 @@ package store
 import "velocpy/gocore/base/status"
 
 // closing is the operation that ends when the store has been closed.
-type closing struct{ Op }
+type closing struct {
+	Op
+	s *Store
+}
 
 // Close refuses further work at once. It returns an operation that ends when the transfers in flight have ended and the disk tier is closed. Waiting
 // operations end with Closed. Memory of leases stays mapped until the last of them is released. Closing twice is allowed.
 func (s *Store) Close(fd int32) *Op {
 	s.mu.Lock()
 	defer s.leave()
-	op := &closing{Op: begun(s, fd)}
+	op := &closing{Op: begun(s.Cache, fd), s: s}
 	op.does = op
 	first := !s.closing
 	s.closing = true
 	if first {
 		s.unhookPoison()
 		s.stopWatching()
-		for other := range s.ops {
-			other.notifier.notify()
-		}
+		s.wakeAll()
 		for _, c := range s.pools {
 			c.wake.Broadcast()
 		}

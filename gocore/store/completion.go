@@ -10,7 +10,7 @@ import (
 // neither the event nor the checksums are dropped, since a record stays while a transfer or restore reads it. A nil completion means that the capture
 // is complete. A completion ends after awaitChecksums or after the first error.
 type completion struct {
-	s       *Store
+	s       *Cache
 	a       *devicememory.Memory
 	b       *checkpoint.Version
 	c       *pendingCapture
@@ -20,7 +20,7 @@ type completion struct {
 
 // beginCompletion waits until no other goroutine completes the capture. It returns nil if the capture is complete then. Otherwise the caller completes
 // it, and holds the capture's completing lock until the completion ends.
-func (s *Store) beginCompletion(a *devicememory.Memory, b *checkpoint.Version) *completion {
+func (s *Cache) beginCompletion(a *devicememory.Memory, b *checkpoint.Version) *completion {
 	for {
 		s.mu.Lock()
 		c := pendingOf(b)
@@ -40,7 +40,7 @@ func (s *Store) beginCompletion(a *devicememory.Memory, b *checkpoint.Version) *
 }
 
 // completeCapture waits for a capture and takes over its checksums.
-func (s *Store) completeCapture(a *devicememory.Memory, b *checkpoint.Version) error {
+func (s *Cache) completeCapture(a *devicememory.Memory, b *checkpoint.Version) error {
 	t := s.beginCompletion(a, b)
 	if err := t.awaitCopy(); err != nil {
 		return err

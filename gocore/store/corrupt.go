@@ -18,7 +18,7 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	defer s.leave()
 	rec := h.h.Get(k)
 	if rec == nil {
-		return h.notFound(k)
+		return notFound(h.h, k)
 	}
 	if tier == status.TierNone {
 		region := rec.Version.Layout.At(offset)

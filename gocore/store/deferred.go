@@ -196,12 +196,3 @@ func (op *restore) wrong() error {
 	}
 	return s.corrupt(r.Rec, status.RegionNone, r.Tier) // the copy went because the store was closed meanwhile
 }
-
-// notifyWaits wakes the callers of all waits, since these may be over.
-func (s *Store) notifyWaits() {
-	for op := range s.ops {
-		if _, waits := op.does.(*wait); waits {
-			op.notifier.notify()
-		}
-	}
-}

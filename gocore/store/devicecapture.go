@@ -110,7 +110,7 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 }
 
 // inspection returns the job that computes the checksums of a slot's regions.
-func (s *Store) inspection(slot []byte, spans []model.Span) *copier.Job {
+func (s *Cache) inspection(slot []byte, spans []model.Span) *copier.Job {
 	all := make([]copier.Piece, len(spans))
 	for i, span := range spans {
 		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}

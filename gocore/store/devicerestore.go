@@ -188,7 +188,7 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 func (op *restore) sendsToDevice() bool { return op.device != nil && !op.placed && !op.lends }
 
 // bring copies regions of a slot to host memory.
-func (s *Store) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
+func (s *Cache) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
 	for _, i := range want {
 		span := l.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {

@@ -24,7 +24,7 @@ func (c diskCache) Closing() bool          { return c.s.closing }
 func (c diskCache) Hold()                  { c.s.users++ }
 func (c diskCache) Release()               { c.s.users-- }
 func (c diskCache) Engine() *engine.Engine { return c.s.eng }
-func (c diskCache) Resized()               { c.s.notifyResizes() }
+func (c diskCache) Resized()               { c.s.resized() }
 
 func (c diskCache) Landed(r *engine.Record) { c.s.countForRetention(r) }
 
@@ -32,15 +32,13 @@ func (c diskCache) Rule(history string) *model.Retention { return c.s.histories[
 
 func (c diskCache) Refuse(x *engine.Capture, why error) {
 	if x.Notify != nil {
-		x.Notify.(*Op).does.(*capture).giveUpOnDisk(why)
+		x.Notify.(caller).Refuse(why)
 	}
 }
 
 func (c diskCache) RefuseAll(why error) {
 	for op := range c.s.ops {
-		if x, captures := op.does.(*capture); captures && x.capture.Spill && !c.s.eng.IsMemory(x.capture.Tier) {
-			x.giveUpOnDisk(why)
-		}
+		op.Refuse(why)
 	}
 }
 
@@ -106,12 +104,4 @@ func (s *Store) recover() {
 	for _, history := range slices.Sorted(maps.Keys(rules)) {
 		s.named(history).retain(rules[history])
 	}
-}
-
-// diskError explains an error of the disk tier; nil stays nil.
-func (s *Store) diskError(err error) error {
-	if s.disk == nil {
-		return err
-	}
-	return s.disk.Error(err)
 }

@@ -42,7 +42,7 @@ func (s *Store) openHost() (err error) {
 }
 
 // hostTier returns the engine's index of the host tier.
-func (s *Store) hostTier() int { return len(s.deviceTiers) }
+func (s *Cache) hostTier() int { return len(s.deviceTiers) }
 
 // roomChanged tells the host tier's memory which ranges the engine assigns to records and takes from them.
 func (s *Store) roomChanged(t int, off, n int64, taken bool) {
@@ -64,7 +64,7 @@ func (s *Store) hostGoroutines() int {
 }
 
 // checkHost returns the error of a budget that the host tier cannot have.
-func (s *Store) checkHost(budget int64) error {
+func (s *Cache) checkHost(budget int64) error {
 	if s.host == nil {
 		return status.New(status.Unavailable, "the store has no host tier: open it with host=").AtTier(status.TierHost)
 	}

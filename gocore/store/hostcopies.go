@@ -16,13 +16,13 @@ import (
 )
 
 // reaches tells whether the kernels of every device can access bytes of the host tier.
-func (s *Store) reaches(slot []byte) bool {
+func (s *Cache) reaches(slot []byte) bool {
 	return s.host != nil && s.host.Reaches(slot)
 }
 
 // gatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
 // otherwise.
-func (s *Store) gatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
+func (s *Cache) gatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
 	if s.reaches(slot) && len(which) > 0 {
 		return gate.During(func() error {
 			return now(func(lane device.Lane) error {
@@ -60,7 +60,7 @@ func selected[T any](all []T, which []int32) []T {
 }
 
 // scatterFromHost copies host memory to destinations, some of which lie on a device.
-func (s *Store) scatterFromHost(a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
+func (s *Cache) scatterFromHost(a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
 	for j, i := range want {
 		r := &gate.Regions[j]
 		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
@@ -78,7 +78,7 @@ func (s *Store) scatterFromHost(a *devicememory.Memory, gate *borrow.Source, slo
 }
 
 // copyHere copies between a region in host memory and a slot.
-func (s *Store) copyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
+func (s *Cache) copyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
 	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}
 	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: s.pool})
 	defer job.Free()
@@ -86,7 +86,7 @@ func (s *Store) copyHere(direction copier.Direction, gate *borrow.Source, r *mod
 }
 
 // spillFromDevice writes a checkpoint that no memory tier can hold from the caller's arrays on a device to the disk, window by window.
-func (s *Store) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, src *borrow.Source) ([]uint64, error) {
+func (s *Cache) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+disk.Grain)
 	if err != nil {
 		return nil, err

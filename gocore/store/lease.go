@@ -13,7 +13,7 @@ import (
 
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
 type Lease struct {
-	s *Store
+	s *Cache
 	// untaken is the restore of a lease for the last time until Take; otherwise nil. The store's lock guards it.
 	untaken  *engine.Restore
 	restore  *engine.Restore      // nil: the bytes are private

@@ -26,7 +26,7 @@ type Outcome struct {
 // Op is an operation that could not end within the call that began it. Its caller steps it until it ends, or cancels it. Steps and cancels from
 // several goroutines run one at a time. A call after the end returns Stale.
 type Op struct {
-	s        *Store
+	s        *Cache
 	does     operation
 	notifier notifier
 	turn     sync.Mutex // held by the call that steps or cancels; never locked while the store's lock is held
@@ -49,18 +49,21 @@ type operation interface {
 	release()
 	// disown releases the memory that belongs to the caller. It takes no lock that a panic could have left held.
 	disown()
+	// refuse ends the operation if it waits for the disk to take its bytes. The lock is held.
+	refuse(why error)
 	// account ends a wait that is going on, and adds the time that the operation has taken to the store's sums. The lock is held.
 	account(c *figures.Counters)
 }
 
 // begun returns the operation that does something for a caller with an eventfd. It is a part of what it does.
-func begun(s *Store, fd int32) Op { return Op{s: s, notifier: notifier{fd: fd}} }
+func begun(s *Cache, fd int32) Op { return Op{s: s, notifier: notifier{fd: fd}} }
 
 // What an operation does that has no goroutines, memory or sums of its own.
 
 func (op *Op) halt()                     {}
 func (op *Op) undo() *Outcome            { return nil }
 func (op *Op) release()                  {}
+func (op *Op) refuse(error)              {}
 func (op *Op) disown()                   {}
 func (op *Op) account(*figures.Counters) { op.woke(op.s.now(), nil) }
 
@@ -155,6 +158,12 @@ func (op *Op) Disown() {
 	op.notifier.disable()
 	op.does.disown()
 }
+
+// Wake notifies the operation's caller.
+func (op *Op) Wake() { op.notifier.notify() }
+
+// Refuse ends the operation if it waits for the disk to take its bytes. The lock is held.
+func (op *Op) Refuse(why error) { op.does.refuse(why) }
 
 // disownUnless is for a defer: when a call panics, its caller never steps or cancels the operation again.
 func (op *Op) disownUnless(returned *bool) {

@@ -34,7 +34,7 @@ func (op *resize) account(c *figures.Counters) {
 // the host tier too large, the operation ends with an error, and none of them is lost. The disk tier keeps its checkpoints. It does not reuse space
 // that becomes free until less than its budget is in use.
 func (s *Store) Resize(b config.Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
-	op := &resize{Op: begun(s, fd)}
+	op := &resize{Op: begun(s.Cache, fd)}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
@@ -195,15 +195,4 @@ func (op *resize) stranded() error {
 	return status.New(status.TierFull, "host has a budget of %s now, and keeps %d checkpoints of %s beyond it: they exist nowhere else, and no tier below takes them. "+
 		"Nothing is lost, and new checkpoints keep to the budget. Their memory is given back when they are dropped or consumed, or when a tier below has room: "+
 		"drop some, or give disk a larger budget and resize host again", quantity.Exact(s.eng.Capacity(t)), n, quantity.Exact(bytes)).AtTier(status.TierHost)
-}
-
-// notifyResizes wakes the callers of all resize operations.
-func (s *Store) notifyResizes() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for op := range s.ops {
-		if _, resizes := op.does.(*resize); resizes {
-			op.notifier.notify()
-		}
-	}
 }

@@ -83,7 +83,7 @@ func (op *restore) unmap() {
 
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
 func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
-	op := &restore{copying: copying{watching: watching{Op: begun(h.s, a.FD)}}}
+	op := &restore{copying: copying{watching: watching{Op: begun(h.s.Cache, a.FD)}}}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
@@ -119,7 +119,7 @@ func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	}
 	rec := h.h.Get(a.Key)
 	if rec == nil || rec.Lent() {
-		return h.notFound(a.Key)
+		return notFound(h.h, a.Key)
 	}
 	l := rec.Version.Layout
 	if err := l.Undescribed(); err != nil {

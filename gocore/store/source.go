@@ -55,7 +55,7 @@ func openSource(b *checkpoint.Version) *borrow.Source {
 
 // orphanCapture releases the capture of a record that is gone. If a device still reads the source and writes the checksums, the capture becomes an
 // orphan and is released later. The lock is held.
-func (s *Store) orphanCapture(ticket uint64, b *checkpoint.Version) {
+func (s *Cache) orphanCapture(ticket uint64, b *checkpoint.Version) {
 	c := pendingOf(b)
 	b.Pending = nil
 	if c == nil {
@@ -81,7 +81,7 @@ const window = 8 << 20
 
 // spill copies a checkpoint from the caller's memory to tier x.To and returns its checksums. moveBorrowed handles copies from a device to the host
 // tier.
-func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
+func (s *Cache) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Version
 	src := pendingOf(b).source
 	if a := s.deviceOf(x.Rec); a != nil {
@@ -98,7 +98,7 @@ func (s *Store) spill(x *engine.Transfer) ([]uint64, error) {
 	return s.spillToDisk(x.ToOff, src)
 }
 
-func (s *Store) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
+func (s *Cache) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
 	job := s.gather(slot, src.Regions)
 	defer job.Free()
 	if err := src.Run(job); err != nil || !s.set.Checksum {
@@ -108,7 +108,7 @@ func (s *Store) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error)
 }
 
 // spillToDisk writes window by window. It reads a contiguous region in place, and first gathers any other region as a whole beside the cache.
-func (s *Store) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
+func (s *Cache) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+disk.Grain)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (s *Store) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 
 // spillWriter writes regions in whole disk blocks, in the order of the slot.
 type spillWriter struct {
-	s    *Store
+	s    *Cache
 	src  *borrow.Source
 	at   int64 // offset on disk of the slot's byte 0
 	from int64 // slot offset of buf[0], a multiple of the grain

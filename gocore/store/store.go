@@ -5,57 +5,28 @@
 package store
 
 import (
-	"sync"
-	"time"
-
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
-	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/policy/retention"
-	"velocpy/gocore/tier/devicememory"
-	"velocpy/gocore/tier/disk"
-	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/copier"
 )
 
 // Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
 type Store struct {
-	set   config.Settings
-	began time.Time
-	host  *host.Memory // nil without a host tier
-	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
-	deviceTiers []*devicememory.Memory
-	disk        *disk.Tier // nil without a disk tier
-	pool        *copier.Pool
-	tiers       []int // for each of the engine's tiers: its number in the C contract
-
-	mu        sync.Mutex
-	eng       *engine.Engine
-	layouts   checkpoint.Layouts
-	orphans   orphans
+	*Cache
 	pools     []*workerPool
-	ops       map[*Op]struct{}
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
 	workers   int      // running
-	users     int      // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
-	resizing  int      // resize operations that have not ended
-	closing   bool
 	freed     bool     // the last worker has ended and the disk tier is closed
 	ended     []func() // callbacks to run when freed is set
-	empty     bool     // users has reached zero after the close, and the memory is being unmapped
 	freeErr   error
 	undone    error // the error about drops and rules that did not become durable; Close returns it once
-	line      figures.Timeline
-	counters  figures.Counters
-	causes    figures.Causes // time that captures waited inside their calls, by cause
-	roomless  map[*capture]struct{}
-	deferred  deferredVerification
 	verifier  backgroundVerifier
 
 	unhook  func() // removes the poison callback
@@ -74,8 +45,8 @@ func Open(c config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), ops: map[*Op]struct{}{}, roomless: map[*capture]struct{}{}, histories: map[string]*History{}}
-	s.line.Limit = set.Timeline
+	s := &Store{Cache: newCache(set), histories: map[string]*History{}}
+	s.work, s.counted, s.emptied, s.unmapped = s.wakeWorkers, s.countForRetention, s.forgetAll, s.free
 	if err := s.openTiers(); err != nil {
 		s.free()
 		return nil, err
@@ -97,7 +68,7 @@ func (s *Store) start() {
 		}
 	}
 	if s.host != nil {
-		s.host.Start(hostCache{tierCache{s, s.hostTier()}})
+		s.host.Start(hostCache{tierCache{s.Cache, s.hostTier()}})
 	}
 	s.startSizing()
 	s.askLinks()
@@ -140,70 +111,14 @@ func (s *Store) openTiers() error {
 	return nil
 }
 
-// now is the time since the store was opened, ns. It is the engine's clock.
-func (s *Store) now() int64 { return time.Since(s.began).Nanoseconds() }
-
-// clock returns the time of day, which may jump.
-func (s *Store) clock() time.Time {
-	if s.set.Clock != nil {
-		return s.set.Clock()
-	}
-	return time.Now()
-}
-
-// enter takes the lock for a call from outside the package. It fails when the store is closed or the core has panicked.
-func (s *Store) enter() error {
-	if text, bad := safego.Poisoned(); bad {
-		return status.New(status.Poisoned, "%s", text)
-	}
-	s.mu.Lock()
-	if s.closing {
-		s.mu.Unlock()
-		return status.New(status.Closed, "the store is closed")
-	}
-	return nil
-}
-
-// enterToWrite is enter for calls that change the contents of the store. It also fails when the store is open for reading only.
-func (s *Store) enterToWrite() error {
-	if s.set.ReadOnly {
-		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.set.Path)
-	}
-	return s.enter()
-}
-
-// leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
-// engine ends with a deferred leave, so that a panic does not leave the lock held.
-func (s *Store) leave() {
-	defer s.unlock()
-	s.notify()
-}
-
-func (s *Store) notify() {
-	for _, x := range s.eng.TakeWoken() {
-		x.(*Op).notifier.notify()
-	}
+// wakeWorkers wakes the workers that may have something to do. It is part of leave.
+func (s *Store) wakeWorkers() {
 	for _, c := range s.pools {
 		if c.resting > 0 && c.pending(s.eng) {
 			c.wake.Signal()
 		}
 	}
-	s.lookAtBlocked()
-	s.followSizes()
 	s.wakeVerifier()
-}
-
-// followSizes lets the memories of the tiers follow a change. A store that closes gives them back, without the lock.
-func (s *Store) followSizes() {
-	if s.closing {
-		return
-	}
-	if s.host != nil {
-		s.host.Follow()
-	}
-	for _, a := range s.deviceTiers {
-		a.Follow()
-	}
 }
 
 // History is one of a store's histories. A store has one value for each name.
@@ -286,7 +201,7 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 	defer s.mu.Unlock()
 	r := h.h.Get(k)
 	if r == nil || r.Lent() {
-		return Info{}, h.notFound(k)
+		return Info{}, notFound(h.h, k)
 	}
 	b := r.Version
 	i := Info{Ticket: r.ID, Layout: b.Layout.ID, Slot: b.Layout.Slot, Payload: b.Layout.Payload, Meta: int64(len(b.Meta)), Time: b.Time}
@@ -297,10 +212,6 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 		}
 	}
 	return i, nil
-}
-
-func (h *History) notFound(k model.Key) error {
-	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.h.Name, k)
 }
 
 // Len returns the number of checkpoints.
@@ -355,7 +266,7 @@ func (h *History) Drop(k model.Key) error {
 	r := h.h.Get(k)
 	hidden := r != nil && r.Lent()
 	if !h.s.eng.Drop(h.s.now(), h.h, k) || hidden {
-		return h.notFound(k)
+		return notFound(h.h, k)
 	}
 	return nil
 }
@@ -443,13 +354,6 @@ func (h *History) clear() {
 	s.disk.Clear(h.h, inEngine)
 	if s.disk.Durable() && h.retention != nil {
 		h.retention.Clear() // also of checkpoints that only the catalog had
-	}
-}
-
-// retryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
-func (s *Store) retryForCaller() {
-	if s.disk != nil {
-		s.disk.RetryForCaller()
 	}
 }
 

@@ -2,12 +2,11 @@ package store
 
 import (
 	"velocpy/gocore/tier"
-	"velocpy/gocore/tier/devicememory"
 )
 
 // tierCache gives the memory of one tier access to the store and its engine.
 type tierCache struct {
-	s *Store
+	s *Cache
 	t int // the engine's index of the tier
 }
 
@@ -31,39 +30,11 @@ func (c tierCache) Drain(steps int)    { c.s.eng.Drain(c.s.now(), c.t, steps) }
 func (c tierCache) Draining() bool     { return c.s.eng.Draining(c.t) }
 func (c tierCache) Settled() bool      { return c.s.eng.Settled(c.t) }
 func (c tierCache) Resizing() bool     { return c.s.resizing > 0 }
-func (c tierCache) Resized()           { c.s.notifyResizes() }
+func (c tierCache) Resized()           { c.s.resized() }
 
 // startSizing starts the goroutines that grow each device tier up to its budget and shrink it when others need the memory. The lock is held.
 func (s *Store) startSizing() {
 	for t, a := range s.deviceTiers {
-		a.Start(tierCache{s, t})
+		a.Start(tierCache{s.Cache, t})
 	}
-}
-
-// growFor grows the device tier by the memory that one checkpoint needs, if the budget and the application allow it. The tier grows before anything
-// is evicted.
-func (s *Store) growFor(c *CheckpointArgs) error {
-	for len(s.set.Devices) > 0 {
-		a, err := s.shortOf(c)
-		if a == nil || err != nil {
-			return err
-		}
-		if err := a.Grow(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shortOf returns the device tier that should have more memory for a checkpoint, or nil.
-func (s *Store) shortOf(c *CheckpointArgs) (*devicememory.Memory, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	a, err := s.deviceOfRegions(c.Regions)
-	if a == nil || err != nil || !a.IsShortOf(c.Slot) {
-		return nil, err
-	}
-	return a, nil
 }

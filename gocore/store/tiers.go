@@ -7,26 +7,26 @@ import (
 )
 
 // tierIndex converts a tier of the contract to the engine's index. TierNone becomes 0: captured.
-func (s *Store) tierIndex(tier int) (int, error) {
+func (c *Cache) tierIndex(tier int) (int, error) {
 	if tier == status.TierNone {
 		return 0, nil
 	}
-	for t, number := range s.tiers {
+	for t, number := range c.tiers {
 		if number == tier {
 			return t, nil
 		}
 	}
 	name := status.TierName(tier)
 	if name == "" {
-		return 0, status.New(status.Invalid, "there is no tier %d; the store has %s", tier, s.tierNames())
+		return 0, status.New(status.Invalid, "there is no tier %d; the store has %s", tier, c.tierNames())
 	}
-	return 0, status.New(status.Unavailable, "the store has no %s tier; it has %s", name, s.tierNames()).AtTier(tier)
+	return 0, status.New(status.Unavailable, "the store has no %s tier; it has %s", name, c.tierNames()).AtTier(tier)
 }
 
 // tierNames lists the store's tiers, the fastest first.
-func (s *Store) tierNames() string {
-	names := make([]string, len(s.tiers))
-	for t, number := range s.tiers {
+func (c *Cache) tierNames() string {
+	names := make([]string, len(c.tiers))
+	for t, number := range c.tiers {
 		names[t] = status.TierName(number)
 	}
 	return strings.Join(names, " and ")

@@ -37,7 +37,7 @@ func (op *wait) account(c *figures.Counters) {
 // Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier. It covers one ticket, all of a history,
 // or, with h nil and ticket zero, all of the store.
 func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
-	op := &wait{watching: watching{Op: begun(s, fd)}, many: ticket == 0}
+	op := &wait{watching: watching{Op: begun(s.Cache, fd)}, many: ticket == 0}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
