@@ -625,6 +625,28 @@ func modelOfCatalog(t *rapid.T) {
 	cfg := someConfig(t)
 	cfg.Tiers[len(cfg.Tiers)-1].Remote = true
 	someDurable(t, &cfg)
+	modelOfDurable(t, cfg)
+}
+
+// TestModelOfArchive is the same for a small disk over a larger archive.
+func TestModelOfArchive(t *testing.T) {
+	for range 5 {
+		rapid.Check(t, modelOfArchive)
+	}
+}
+
+func modelOfArchive(t *rapid.T) {
+	cfg := someConfig(t)
+	cfg.Tiers = slices.DeleteFunc(cfg.Tiers, func(c TierConfig) bool { return !c.Private })
+	cfg.Tiers = append(cfg.Tiers,
+		TierConfig{Name: "host", Capacity: rapid.Int64Range(8, 30).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9},
+		TierConfig{Name: "disk", Capacity: rapid.Int64Range(8, 60).Draw(t, "capacity"), Remote: true, Durable: true, WriteRate: 1e9, ReadRate: 2e9},
+		TierConfig{Name: "archive", Capacity: rapid.SampledFrom([]int64{40, 100, 1000}).Draw(t, "capacity"), Remote: true, Durable: true},
+	)
+	modelOfDurable(t, cfg)
+}
+
+func modelOfDurable(t *rapid.T, cfg Config) {
 	if rapid.IntRange(0, 3).Draw(t, "eager") > 0 {
 		cfg.Flush = Eager
 	}

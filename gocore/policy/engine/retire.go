@@ -15,6 +15,9 @@ type span struct{ from, end int64 }
 // Retire retires a range of tier t and returns how many bytes of it were free. The range may reach beyond the tier's end: bytes that the tier
 // grows by there are idle from the beginning.
 func (e *Engine) Retire(t int, from, end int64) (bytes int64) {
+	if from >= end {
+		return 0
+	}
 	tr := e.tiers[t]
 	tr.retired = append(tr.without(from, end), span{from, end})
 	e.reclassify(t, from, end)
