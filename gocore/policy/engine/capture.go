@@ -95,7 +95,7 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 	}
 	t := -1
 	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // otherwise a capture into the tier below would fail as its flushes do
-		t = e.holds(c.Rec, e.below(c.Tier))
+		t = e.holds(c.Rec, e.Below(c.Tier))
 	}
 	if top := c.Rec.Top(); t < 0 && e.tiers[top].Device && e.tiers[top].fits(c.Rec) {
 		t = top
@@ -111,7 +111,7 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 // descend redirects a capture that waits for a tier which has become too small to the next tier that can take it. False when there is none. A capture
 // that its caller copies stays in tiers that callers can address.
 func (e *Engine) descend(now int64, c *Capture) bool {
-	t := e.holds(c.Rec, e.below(c.Tier))
+	t := e.holds(c.Rec, e.Below(c.Tier))
 	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
 		return false
 	}
@@ -124,7 +124,7 @@ func (e *Engine) descend(now int64, c *Capture) bool {
 // that tier if a lower one can hold it.
 func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 	top := int(r.top)
-	if t := e.holds(r, e.below(top)); sourceStays && t >= 0 {
+	if t := e.holds(r, e.Below(top)); sourceStays && t >= 0 {
 		return t, nil
 	}
 	if t := e.holds(r, top); t >= 0 {
@@ -137,7 +137,7 @@ func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 // largest is the tier with the largest capacity from t on, the lowest of those.
 func (e *Engine) largest(t int) int {
 	largest := t
-	for ; t >= 0; t = e.below(t) {
+	for ; t >= 0; t = e.Below(t) {
 		if e.tiers[t].Capacity >= e.tiers[largest].Capacity {
 			largest = t
 		}
@@ -148,7 +148,7 @@ func (e *Engine) largest(t int) int {
 // holds is the fastest tier from t on that is large enough for r, or -1.
 func (e *Engine) holds(r *Record, t int) int {
 	for t >= 0 && !e.tiers[t].fits(r) {
-		t = e.below(t)
+		t = e.Below(t)
 	}
 	return t
 }

@@ -271,8 +271,8 @@ func (e *Engine) TakeWoken() []any {
 // IsMemory tells whether callers can address the bytes of tier t.
 func (e *Engine) IsMemory(t int) bool { return !e.tiers[t].Remote }
 
-// below is the tier below tier t, or -1.
-func (e *Engine) below(t int) int {
+// Below is the tier below tier t, or -1.
+func (e *Engine) Below(t int) int {
 	if t >= len(e.links) {
 		return -1
 	}

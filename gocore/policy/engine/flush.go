@@ -103,7 +103,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 // retryStuck retries the failed flushes of tier t and of those below; false when there are none.
 func (e *Engine) retryStuck(now int64, t int) bool {
 	retried := false
-	for ; t >= 0 && t < len(e.links); t = e.below(t) {
+	for ; t >= 0 && t < len(e.links); t = e.Below(t) {
 		retried = e.retryLink(now, t) || retried
 	}
 	return retried

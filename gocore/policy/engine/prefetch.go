@@ -224,7 +224,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 		}
 		return true
 	}
-	if e.below(t) < 0 || rec.loadsOn&(1<<t) != 0 {
+	if e.Below(t) < 0 || rec.loadsOn&(1<<t) != 0 {
 		return true
 	}
 	l := e.links[t]

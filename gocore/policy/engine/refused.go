@@ -73,7 +73,7 @@ func (e *Engine) recount(l *link) {
 func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	lower := e.tiers[l.lower]
 	l.refused.add(lower.need(rec))
-	if e.below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
+	if e.Below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
 		l.refused.add(need{lower.table.NoGapOver() + 1, 1})
 	}
 	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {

@@ -135,7 +135,7 @@ func (e *Engine) lift(now int64, rec *Record, t int) {
 	}
 	below := e.links[t].lower
 	if !e.Complete(rec, below) {
-		if e.below(below) >= 0 {
+		if e.Below(below) >= 0 {
 			e.lift(now, rec, below)
 		}
 		return

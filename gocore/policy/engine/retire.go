@@ -31,7 +31,7 @@ func (tr *tier) retires(f *fragment.Fragment[*Record]) bool {
 
 // reclassify updates the copies in a range of tier t that has been retired or reinstated.
 func (e *Engine) reclassify(t int, from, end int64) {
-	if e.below(t) < 0 {
+	if e.Below(t) < 0 {
 		return // no copy there is evicted
 	}
 	var all []*Record

@@ -24,7 +24,7 @@ func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clea
 // None if no flush makes room.
 func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
 	from := c.Tier
-	t := e.below(from)
+	t := e.Below(from)
 	if e.cfg.Stay || !e.mayGoDown(c, t) || !e.soonerBelow(now, c, w) || !e.roomNow(now, t, c.Rec) {
 		return false
 	}

@@ -102,8 +102,8 @@ func (e *Engine) way(x *Transfer) int {
 	if t == k {
 		return min(k, max(len(e.links)-1, 0))
 	}
-	for e.below(k) != t {
-		k = e.below(k)
+	for e.Below(k) != t {
+		k = e.Below(k)
 	}
 	return k
 }

@@ -661,8 +661,8 @@ func (w *world) movable(t int, r *Record) string {
 	}) {
 		return "there is room"
 	}
-	below := w.e.below(t)
-	if below < 0 || w.e.below(below) >= 0 {
+	below := w.e.Below(t)
+	if below < 0 || w.e.Below(below) >= 0 {
 		return "" // between memories, waiting loads may keep others from being flushed
 	}
 	can := false
