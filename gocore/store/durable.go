@@ -158,6 +158,27 @@ func (k *durableTier) row(history string, key model.Key) (row catalog.Row, ok bo
 	return row, true
 }
 
+// lookupRow describes a checkpoint that only the catalog has; ok is false for any other, and for one whose layout nothing else uses.
+func (h *History) lookupRow(key model.Key) (i Info, ok bool) {
+	s, k := h.s, h.s.durable
+	if k == nil || k.notLoaded[h.h.Name] == 0 || h.h.Has(key) {
+		return i, false
+	}
+	row, ok := k.row(h.h.Name, key)
+	if !ok || !row.Readable() {
+		return i, false
+	}
+	l := s.layouts.Find(&row.Layout.Layout)
+	if l == nil {
+		return i, false
+	}
+	disk := len(s.tiers) - 1
+	return Info{
+		Layout: l.ID, Slot: l.Slot, Payload: l.Payload, Meta: int64(len(row.Meta)), Time: row.Time,
+		Tiers: 1 << s.tiers[disk], Ready: disk == len(s.deviceTiers),
+	}, true
+}
+
 // catalogRows is the catalog as the engine uses it. The lock is held.
 type catalogRows struct{ *Store }
 
