@@ -378,6 +378,16 @@ func TestTwoDevicesOverOneHost(t *testing.T) {
 	}
 }
 
+// A copy in the only durable tier must not be evicted for one that does not outlive the engine.
+func TestBelowADurableTierAllAreDurable(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("nothing objects to a durable tier over one that is not")
+		}
+	}()
+	New(Config{Tiers: []TierConfig{{Name: "disk", Capacity: 10, Remote: true, Durable: true}, {Name: "below", Capacity: 10, Remote: true}}})
+}
+
 // A private tier need not be a device's: the memory of a part of the machine takes its own checkpoints only, and a transfer reads a source that stays.
 func TestAPrivateMemory(t *testing.T) {
 	e := New(Config{Tiers: []TierConfig{

@@ -187,12 +187,12 @@ func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 	if !ok {
 		e.step(c.Rec, c.Tier, lifecycle.Abort)
 		e.abandon(now, c.Rec, ErrDropped)
-		e.pump(now)
+		e.makeProgress(now)
 		return
 	}
 	e.copied(now, c)
 	e.captured(now, c)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // CancelCapture gives up a capture that still waits for room. It returns false for one that a transfer already copies: that cannot be stopped.
@@ -211,7 +211,7 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 		return false
 	}
 	c.claim.deny(now, ErrDropped)
-	e.pump(now)
+	e.makeProgress(now)
 	return true
 }
 
@@ -223,7 +223,7 @@ func (e *Engine) Show(now int64, c *Capture) {
 	}
 	c.early = true
 	e.publish(now, c.Rec, c.home)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // captured makes the checkpoint visible, whichever tier received its bytes.
@@ -236,7 +236,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 	e.Stats.Captures++
 	e.trace(now, Captured, r, c.Tier, 0)
 	if r.gone { // replaced or dropped before its bytes were captured
-		e.settle(now, r, c.Tier)
+		e.updateCopy(now, r, c.Tier)
 		e.wakeWaits(now, r)
 		return
 	}
@@ -249,7 +249,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 			e.lookAgain(r.Hist, t, r.seq)
 		}
 	}
-	e.settle(now, r, c.Tier)
+	e.updateCopy(now, r, c.Tier)
 	e.flushWanted(now, r, c.Tier)
 	e.wakeWaits(now, r)
 	e.resume(now, r)
@@ -308,7 +308,7 @@ func (e *Engine) Drop(now int64, h *History, k model.Key) bool {
 	e.forecast.surprise = e.count
 	e.trace(now, Dropped, r, -1, 0)
 	e.remove(now, r)
-	e.pump(now)
+	e.makeProgress(now)
 	return true
 }
 
@@ -318,7 +318,7 @@ func (e *Engine) Clear(now int64, h *History) {
 	h.due.Clear()
 	h.Each(func(r *Record) { e.remove(now, r) })
 	e.resetPlan(now, h)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // remove takes r out of its history. It gives back all room of r, now or when its last reader has gone. A removed record is not flushed.
@@ -351,9 +351,9 @@ func (e *Engine) discard(now int64, r *Record) {
 		e.unstick(r, k)
 	}
 	e.withdrawClaims(now, r, false)
-	e.cancelLoads(r, func(int) {}) // settle frees their room
+	e.cancelLoads(r, func(int) {}) // updateCopy frees their room
 	for t := range e.tiers {
-		e.settle(now, r, t)
+		e.updateCopy(now, r, t)
 	}
 	why := ErrDropped
 	if !r.captured && r.failed != nil {

@@ -42,7 +42,7 @@ func (e *Engine) reclassify(t int, from, end int64) {
 		}
 	}
 	for _, r := range all {
-		e.settle(0, r, t)
+		e.updateCopy(0, r, t)
 	}
 }
 
@@ -65,8 +65,8 @@ func (e *Engine) Reinstate(now int64, t int, from, end int64) (bytes int64) {
 		bytes += n
 	}
 	if bytes > 0 {
-		e.roomier(t)
-		e.pump(now)
+		e.roomAppeared(t)
+		e.makeProgress(now)
 	}
 	return bytes
 }
@@ -159,5 +159,5 @@ func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
 		}
 		e.retire(t, gap, from, end)
 	}
-	e.roomier(t)
+	e.roomAppeared(t)
 }

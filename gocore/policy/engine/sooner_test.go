@@ -67,7 +67,7 @@ func (c *crowded) takeBack() {
 	for _, l := range c.links {
 		c.h.Each(func(r *Record) {
 			if c.unqueue(c.now, l, r) {
-				c.settle(c.now, r, l.upper)
+				c.updateCopy(c.now, r, l.upper)
 			}
 		})
 		l.backlog = c.now
@@ -580,7 +580,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 			rt.Fatal("the disk has room")
 		}
 		predicted := c.now + wait
-		c.urge(c.now, 0, w)
+		c.flushUrgently(c.now, 0, w)
 		start()
 		for !hasRoom() {
 			if len(ends) == 0 {

@@ -143,7 +143,8 @@ func someConfig(t *rapid.T) Config {
 	memories := rapid.SampledFrom([]int{2, 2, 1}).Draw(t, "memories")
 	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "devices") {
 		cfg.Tiers = append(cfg.Tiers, TierConfig{
-			Name: fmt.Sprint("d", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), Private: true, Device: rapid.IntRange(0, 4).Draw(t, "device") > 0, WriteRate: 1e9, ReadRate: 2e9,
+			Name: fmt.Sprint("d", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9,
+			Private: true, Device: rapid.IntRange(0, 4).Draw(t, "device") > 0,
 		})
 	}
 	for i := range n {
