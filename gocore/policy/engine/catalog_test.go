@@ -248,8 +248,8 @@ func (c *catalog) lands(x *Transfer) bool {
 func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
 	return &row{
-		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align, top: r.Top(),
-		content: contentOf(r),
+		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align,
+		top: r.Top(), content: contentOf(r),
 	}
 }
 
