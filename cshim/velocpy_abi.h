@@ -166,7 +166,7 @@ typedef struct veloc_outcome {
 } veloc_outcome;
 
 typedef struct veloc_info {
-  uint64_t ticket;
+  uint64_t ticket; /* 0: the checkpoint is durable, and this process has not used it yet */
   uint64_t layout;
   int64_t slot_bytes;
   int64_t payload_bytes; /* sum of the regions */

@@ -59,7 +59,7 @@ func (ls *Layouts) Take(text []byte, regions []model.Region, slot int64) (*Layou
 
 // Adopt returns the layout that a catalog has stored, and adds a user to it.
 func (ls *Layouts) Adopt(stored *model.Layout) *Layout {
-	if l := ls.byText[stored.Text]; l != nil && l.Slot == stored.Slot && slices.Equal(l.Spans, stored.Spans) {
+	if l := ls.Find(stored); l != nil {
 		l.users++
 		return l
 	}
@@ -73,6 +73,14 @@ func (ls *Layouts) Adopt(stored *model.Layout) *Layout {
 		ls.byText[l.Text] = l
 	}
 	return l
+}
+
+// Find returns the layout that a catalog has stored, if it has a user; otherwise nil. It adds no user.
+func (ls *Layouts) Find(stored *model.Layout) *Layout {
+	if l := ls.byText[stored.Text]; l != nil && l.Slot == stored.Slot && slices.Equal(l.Spans, stored.Spans) {
+		return l
+	}
+	return nil
 }
 
 // Share adds a user.

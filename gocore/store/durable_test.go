@@ -357,3 +357,51 @@ func TestRewritesLeaveCheckpointsWithoutRecords(t *testing.T) {
 	h.mustGet(0, random(4000, 0), RestoreArgs{})
 	h.mustGet(2, random(4000, 2), RestoreArgs{})
 }
+
+// Looking a checkpoint up makes no record of it, once a checkpoint with its layout is in use. It says the same as after a restore.
+func TestLookupMakesNoRecord(t *testing.T) {
+	c := stored(1<<20, 4<<20, vfs.NewMem(64<<20))
+	c.LazyRows = true
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newClient(t, s, "h")
+	for k := range int64(4) {
+		if err := h.wait(h.mustPut(k, random(1000, uint64(k))).Ticket, status.TierDisk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut(t, s)
+	s = open(t, c)
+	h = newClient(t, s, "h")
+	notLoaded := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.disk.NotLoaded("h")
+	}
+	h.mustGet(0, random(1000, 0), RestoreArgs{})
+	for k := int64(1); k < 4; k++ {
+		before, err := h.h.Lookup(model.NumberKey(k))
+		if err != nil || before.Ticket != 0 || notLoaded() != 4-int(k) {
+			t.Fatalf("%d: %+v, %v; %d are not loaded", k, before, err, notLoaded())
+		}
+		if _, err := s.Layout(before.Layout); err != nil {
+			t.Error(err)
+		}
+		s.mu.Lock()
+		h.h.h.Get(model.NumberKey(k))
+		s.mu.Unlock()
+		after, err := h.h.Lookup(model.NumberKey(k))
+		if err != nil || after.Ticket == 0 {
+			t.Fatalf("%d: %+v, %v", k, after, err)
+		}
+		if after.Ticket = 0; before != after {
+			t.Errorf("%d: %+v, then %+v", k, before, after)
+		}
+		h.mustGet(k, random(1000, uint64(k)), RestoreArgs{})
+	}
+	if _, err := h.h.Lookup(model.NumberKey(9)); status.CodeOf(err) != status.NotFound || notLoaded() != 0 {
+		t.Errorf("%v; %d are not loaded", err, notLoaded())
+	}
+}

@@ -185,20 +185,25 @@ func (s *Store) named(name string) *History {
 
 // Info describes one checkpoint.
 type Info struct {
-	Ticket, Layout      uint64
+	Ticket              uint64 // 0: the checkpoint is only in the catalog; it is durable, and nothing of it is in progress
+	Layout              uint64
 	Slot, Payload, Meta int64
 	Time                int64 // time of capture, ns since 1970 (UTC); 0: unknown
 	Tiers               int32 // bit t is set when tier t of the contract has a complete copy
 	Ready               bool  // the fastest tier has a complete copy, so a restore is a hit
 }
 
-// Lookup describes the checkpoint of a key.
+// Lookup describes the checkpoint of a key. It makes no record of one that only the catalog has, unless it is the first of its layout: the caller may
+// ask for the layout next.
 func (h *History) Lookup(k model.Key) (Info, error) {
 	s := h.s
 	if err := s.enter(); err != nil {
 		return Info{}, err
 	}
 	defer s.mu.Unlock()
+	if i, ok := h.lookupRow(k); ok {
+		return i, nil
+	}
 	r := h.h.Get(k)
 	if r == nil || r.Lent() {
 		return Info{}, notFound(h.h, k)
@@ -212,6 +217,26 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 		}
 	}
 	return i, nil
+}
+
+// lookupRow describes a checkpoint that only the catalog has; ok is false for any other, and for one whose layout nothing else uses.
+func (h *History) lookupRow(key model.Key) (i Info, ok bool) {
+	s := h.s
+	if s.disk == nil || h.h.Has(key) {
+		return i, false
+	}
+	row, ok := s.disk.Row(h.h, key)
+	if !ok {
+		return i, false
+	}
+	l := s.layouts.Find(&row.Layout.Layout)
+	if l == nil {
+		return i, false
+	}
+	return Info{
+		Layout: l.ID, Slot: l.Slot, Payload: l.Payload, Meta: int64(len(row.Meta)), Time: row.Time,
+		Tiers: 1 << status.TierDisk, Ready: s.host == nil && len(s.deviceTiers) == 0,
+	}, true
 }
 
 // Len returns the number of checkpoints.

@@ -35,7 +35,7 @@ func (e *Engine) Blocker(c *Capture) Blocker {
 		return ByFull
 	case first.verdict == waits:
 		return ByFlush
-	case tr.lent > 0 && (!full || tr.lent >= dirty):
+	case tr.pinned > 0 && (!full || tr.pinned >= dirty):
 		return ByReader
 	case full:
 		return ByFull
@@ -52,8 +52,8 @@ func (e *Engine) hold(r *Record, t int, readers int32) {
 	f.Pins += readers
 	switch now := f.Pins > 0; {
 	case now && !was:
-		e.tiers[t].lent += f.Size
+		e.tiers[t].pinned += f.Size
 	case was && !now:
-		e.tiers[t].lent -= f.Size
+		e.tiers[t].pinned -= f.Size
 	}
 }

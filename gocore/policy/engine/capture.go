@@ -95,7 +95,7 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 	}
 	t := -1
 	if c.Tier >= len(e.links) || e.links[c.Tier].stuck == 0 { // otherwise a capture into the tier below would fail as its flushes do
-		t = e.holds(c.Rec, e.below(c.Tier))
+		t = e.holds(c.Rec, e.Below(c.Tier))
 	}
 	if top := c.Rec.Top(); t < 0 && e.tiers[top].Device && e.tiers[top].fits(c.Rec) {
 		t = top
@@ -111,7 +111,7 @@ func (e *Engine) deflect(now int64, c *Capture) bool {
 // descend redirects a capture that waits for a tier which has become too small to the next tier that can take it. False when there is none. A capture
 // that its caller copies stays in tiers that callers can address.
 func (e *Engine) descend(now int64, c *Capture) bool {
-	t := e.holds(c.Rec, e.below(c.Tier))
+	t := e.holds(c.Rec, e.Below(c.Tier))
 	if t < 0 || !c.Spill && (e.tiers[t].Remote || c.stays) {
 		return false
 	}
@@ -124,7 +124,7 @@ func (e *Engine) descend(now int64, c *Capture) bool {
 // that tier if a lower one can hold it.
 func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 	top := int(r.top)
-	if t := e.holds(r, e.below(top)); sourceStays && t >= 0 {
+	if t := e.holds(r, e.Below(top)); sourceStays && t >= 0 {
 		return t, nil
 	}
 	if t := e.holds(r, top); t >= 0 {
@@ -137,7 +137,7 @@ func (e *Engine) captureTier(r *Record, sourceStays bool) (int, error) {
 // largest is the tier with the largest capacity from t on, the lowest of those.
 func (e *Engine) largest(t int) int {
 	largest := t
-	for ; t >= 0; t = e.below(t) {
+	for ; t >= 0; t = e.Below(t) {
 		if e.tiers[t].Capacity >= e.tiers[largest].Capacity {
 			largest = t
 		}
@@ -148,7 +148,7 @@ func (e *Engine) largest(t int) int {
 // holds is the fastest tier from t on that is large enough for r, or -1.
 func (e *Engine) holds(r *Record, t int) int {
 	for t >= 0 && !e.tiers[t].fits(r) {
-		t = e.below(t)
+		t = e.Below(t)
 	}
 	return t
 }
@@ -187,12 +187,12 @@ func (e *Engine) EndCapture(now int64, c *Capture, ok bool) {
 	if !ok {
 		e.step(c.Rec, c.Tier, lifecycle.Abort)
 		e.abandon(now, c.Rec, ErrDropped)
-		e.pump(now)
+		e.makeProgress(now)
 		return
 	}
 	e.copied(now, c)
 	e.captured(now, c)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // CancelCapture gives up a capture that still waits for room. It returns false for one that a transfer already copies: that cannot be stopped.
@@ -211,7 +211,7 @@ func (e *Engine) CancelCapture(now int64, c *Capture) bool {
 		return false
 	}
 	c.claim.deny(now, ErrDropped)
-	e.pump(now)
+	e.makeProgress(now)
 	return true
 }
 
@@ -223,7 +223,7 @@ func (e *Engine) Show(now int64, c *Capture) {
 	}
 	c.early = true
 	e.publish(now, c.Rec, c.home)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // captured makes the checkpoint visible, whichever tier received its bytes.
@@ -236,7 +236,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 	e.Stats.Captures++
 	e.trace(now, Captured, r, c.Tier, 0)
 	if r.gone { // replaced or dropped before its bytes were captured
-		e.settle(now, r, c.Tier)
+		e.updateCopy(now, r, c.Tier)
 		e.wakeWaits(now, r)
 		return
 	}
@@ -249,7 +249,7 @@ func (e *Engine) captured(now int64, c *Capture) {
 			e.lookAgain(r.Hist, t, r.seq)
 		}
 	}
-	e.settle(now, r, c.Tier)
+	e.updateCopy(now, r, c.Tier)
 	e.flushWanted(now, r, c.Tier)
 	e.wakeWaits(now, r)
 	e.resume(now, r)
@@ -308,7 +308,7 @@ func (e *Engine) Drop(now int64, h *History, k model.Key) bool {
 	e.forecast.surprise = e.count
 	e.trace(now, Dropped, r, -1, 0)
 	e.remove(now, r)
-	e.pump(now)
+	e.makeProgress(now)
 	return true
 }
 
@@ -318,7 +318,7 @@ func (e *Engine) Clear(now int64, h *History) {
 	h.due.Clear()
 	h.Each(func(r *Record) { e.remove(now, r) })
 	e.resetPlan(now, h)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // remove takes r out of its history. It gives back all room of r, now or when its last reader has gone. A removed record is not flushed.
@@ -351,9 +351,9 @@ func (e *Engine) discard(now int64, r *Record) {
 		e.unstick(r, k)
 	}
 	e.withdrawClaims(now, r, false)
-	e.cancelLoads(r, func(int) {}) // settle frees their room
+	e.cancelLoads(r, func(int) {}) // updateCopy frees their room
 	for t := range e.tiers {
-		e.settle(now, r, t)
+		e.updateCopy(now, r, t)
 	}
 	why := ErrDropped
 	if !r.captured && r.failed != nil {

@@ -37,7 +37,7 @@ type row struct {
 	align                     int64
 	top, content              int
 	owner                     *Record // the record that has the room; nil: it is reserved
-	doomed                    bool    // a drop of it is under way
+	dropping                  bool    // a drop of it is under way
 	replaced                  bool    // its record gave way to a later version: this engine does not find it again, even if that version is never committed
 	given                     bool    // its room was given back, or will be by its owner
 }
@@ -81,7 +81,7 @@ func (c *catalog) findable(hi int, k model.Key) *row {
 	if c == nil {
 		return nil
 	}
-	if row := c.rows[hi][k]; row != nil && !row.doomed && !row.replaced && row.owner == nil {
+	if row := c.rows[hi][k]; row != nil && !row.dropping && !row.replaced && row.owner == nil {
 		return row
 	}
 	return nil
@@ -151,13 +151,13 @@ func (c *catalog) Removed(r, by *Record) {
 // drop begins to remove a key from the catalog.
 func (c *catalog) drop(hi int, k model.Key) {
 	d := &dropping{hi: hi, key: k}
-	if row := c.rows[hi][k]; row != nil && !row.doomed {
-		row.doomed, d.row = true, row
+	if row := c.rows[hi][k]; row != nil && !row.dropping {
+		row.dropping, d.row = true, row
 	}
 	owes := d.row != nil
 	for _, row := range c.unsure {
-		if row.hi == hi && row.key == k && !row.doomed {
-			row.doomed, owes = true, true
+		if row.hi == hi && row.key == k && !row.dropping {
+			row.dropping, owes = true, true
 		}
 	}
 	if owes {
@@ -248,8 +248,8 @@ func (c *catalog) lands(x *Transfer) bool {
 func (c *catalog) rowOf(x *Transfer) *row {
 	r := x.Rec
 	return &row{
-		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align, top: r.Top(),
-		content: contentOf(r),
+		hi: c.w.index(r.Hist), tier: x.To, key: r.Key, serial: r.Written(), off: x.ToOff, size: r.Size, extent: c.w.e.tiers[x.To].extent(r), align: r.Align,
+		top: r.Top(), content: contentOf(r),
 	}
 }
 
@@ -335,13 +335,13 @@ func (c *catalog) crash(tail bool) {
 			}
 		}
 		for _, row := range c.unsure {
-			if !row.doomed { // it is later than all rows that are known to be there
+			if !row.dropping { // it is later than all rows that are known to be there
 				c.rows[row.hi][row.key] = row
 			}
 		}
 	}
 	for _, row := range c.ordered() {
-		row.owner, row.doomed, row.replaced, row.given = nil, false, false, false
+		row.owner, row.dropping, row.replaced, row.given = nil, false, false, false
 	}
 	c.begin()
 }
@@ -474,7 +474,7 @@ func (w *world) checkCatalog() {
 			reserve(row)
 		case c.owned[r] != row || r.copies[row.tier] == fragment.None || w.e.Fragment(r, row.tier).Offset != row.off || r.Written() != row.serial:
 			w.fatalf("%+v is not where its row says: %+v", *r, *row)
-		case row.doomed && !r.gone:
+		case row.dropping && !r.gone:
 			w.fatalf("%+v is being dropped, and its record lives", *row)
 		}
 	}
@@ -625,6 +625,28 @@ func modelOfCatalog(t *rapid.T) {
 	cfg := someConfig(t)
 	cfg.Tiers[len(cfg.Tiers)-1].Remote = true
 	someDurable(t, &cfg)
+	modelOfDurable(t, cfg)
+}
+
+// TestModelOfArchive is the same for a small disk over a larger archive.
+func TestModelOfArchive(t *testing.T) {
+	for range 5 {
+		rapid.Check(t, modelOfArchive)
+	}
+}
+
+func modelOfArchive(t *rapid.T) {
+	cfg := someConfig(t)
+	cfg.Tiers = slices.DeleteFunc(cfg.Tiers, func(c TierConfig) bool { return !c.Private })
+	cfg.Tiers = append(cfg.Tiers,
+		TierConfig{Name: "host", Capacity: rapid.Int64Range(8, 30).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9},
+		TierConfig{Name: "disk", Capacity: rapid.Int64Range(8, 60).Draw(t, "capacity"), Remote: true, Durable: true, WriteRate: 1e9, ReadRate: 2e9},
+		TierConfig{Name: "archive", Capacity: rapid.SampledFrom([]int64{40, 100, 1000}).Draw(t, "capacity"), Remote: true, Durable: true},
+	)
+	modelOfDurable(t, cfg)
+}
+
+func modelOfDurable(t *rapid.T, cfg Config) {
 	if rapid.IntRange(0, 3).Draw(t, "eager") > 0 {
 		cfg.Flush = Eager
 	}

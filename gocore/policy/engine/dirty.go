@@ -17,7 +17,7 @@ type dirty struct {
 
 // setDirty records whether only the upper tier holds r and no flush of it is queued.
 func (l *link) setDirty(e *Engine, r *Record, dirty bool) {
-	if dirty && r.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.barred(e, r) {
+	if dirty && r.dirtyAt[l.upper] < 0 && l.passable < unknown && !l.refuses(e, r) {
 		l.passable += e.tiers[l.upper].extent(r)
 	}
 	l.dirty.set(r, dirty)

@@ -103,38 +103,38 @@ func (e *Engine) loadsEnough(l *link) bool {
 
 // Engine holds all the state of one store's cache.
 type Engine struct {
-	cfg       Config
-	tiers     []*tier
-	links     []*link    // by their upper tier
-	histories []*History // by lane
-	byName    map[string]*History
-	heads     []int64    // by lane
-	places    []int64    // by lane: the heads on the axis of intervals
-	intervals []int64    // by lane: the weight of one interval, so that distances of several histories compare
-	moved     []*History // their restore orders may have changed since follow ran
-	outlives  bool       // a catalog lists the checkpoints of a tier
-	paced     bool       // a pace has changed since compare ran
-	slots     []*Record
-	vacant    []uint32
-	count     int64 // operations so far: the clock of staleness
-	waiting   map[*Record][]*Restore
-	passing   [2]ways // by direction: transfers that bypass the faster tiers
-	woken     []any
-	durable   map[*Record][]*Wait
-	lost      map[uint64]error
-	stirred   []*History // those whose prefetcher may have work
-	resting   []*History // the list's other buffer
-	turns     turns      // buffer of prefetchTier
-	victims   []*Record  // buffer of evict
-	doneAt    []int64    // buffer of workers
-	running   int        // transfers handed out by Next
-	capturing int        // captures that have room and are being copied
-	forecast  forecast
-	copying   int        // restores under way that end by themselves (copies into the caller's arrays)
-	owed      int        // releases of room that the caller has under way
-	proofs    int        // under way
-	lagging   []*History // those whose next restores may find unverified copies
-	Stats     Stats
+	cfg           Config
+	tiers         []*tier
+	links         []*link    // by their upper tier
+	histories     []*History // by lane
+	byName        map[string]*History
+	heads         []int64    // by lane
+	places        []int64    // by lane: the heads on the axis of intervals
+	intervals     []int64    // by lane: the weight of one interval, so that distances of several histories compare
+	moved         []*History // their restore orders may have changed since follow ran
+	outlives      bool       // a catalog lists the checkpoints of a tier
+	paced         bool       // a pace has changed since compare ran
+	slots         []*Record
+	vacant        []uint32
+	count         int64 // operations so far: the clock of staleness
+	waiting       map[*Record][]*Restore
+	passing       [2]ways // by direction: transfers that bypass the faster tiers
+	woken         []any
+	durable       map[*Record][]*Wait
+	lost          map[uint64]error
+	toPrefetch    []*History // those whose prefetcher may have work
+	prefetchSpare []*History // the list's other buffer
+	turns         turns      // buffer of prefetchTier
+	victims       []*Record  // buffer of evict
+	doneAt        []int64    // buffer of workers
+	running       int        // transfers handed out by Next
+	capturing     int        // captures that have room and are being copied
+	forecast      forecast
+	copying       int        // restores under way that end by themselves (copies into the caller's arrays)
+	owed          int        // releases of room that the caller has under way
+	verifying     int        // under way
+	toVerify      []*History // those whose next restores may find unverified copies
+	Stats         Stats
 
 	wholeTable, scanLimit int  // the constants of these names, except in tests
 	alwaysDown            bool // tests: captures go to the tier below whenever they may
@@ -143,22 +143,22 @@ type Engine struct {
 // tier is one level of the hierarchy.
 type tier struct {
 	TierConfig
-	index    int
-	table    *fragment.Table[*Record]
-	bytes    [fragment.Held + 1]int64 // by class
-	claims   fifo[*claim]
-	version  uint64 // grows when a fragment became evictable or free
-	hand     fragment.ID
-	captured int64 // size of the largest recent capture: prefetches leave headroom for it
-	captures int64 // e.count at the last capture
-	inflow   inflow
-	proofs   int   // under way
-	arriving int   // flushes and spills into this tier, under way
-	lent     int64 // bytes of fragments that are pinned
-	leaving  leaving
-	reserved reserved
-	retired  []span
-	idle     reserved // the reserved part of retired
+	index     int
+	table     *fragment.Table[*Record]
+	bytes     [fragment.Held + 1]int64 // by class
+	claims    fifo[*claim]
+	version   uint64 // grows when a fragment became evictable or free
+	hand      fragment.ID
+	captured  int64 // size of the largest recent capture: prefetches leave headroom for it
+	captures  int64 // e.count at the last capture
+	inflow    inflow
+	verifying int   // under way
+	arriving  int   // flushes and spills into this tier, under way
+	pinned    int64 // bytes of fragments that are pinned
+	leaving   leaving
+	reserved  reserved
+	retired   []span
+	idle      reserved // the reserved part of retired
 	// idleBytes is the size of idle.
 	idleBytes int64
 	// Released bytes of retired become idle only while the tier has more than allotted bytes that are not idle. At 0 all of them become idle.
@@ -249,6 +249,9 @@ func (e *Engine) join() {
 			return // nor has any later tier one
 		}
 		l := &link{upper: i, lower: i + 1 + below, down: bandwidth.New(c.WriteRate), up: bandwidth.New(c.ReadRate), passable: unknown}
+		if c.Durable && !e.tiers[l.lower].Durable {
+			panic("engine: " + c.Name + " is durable, and the tier below it is not")
+		}
 		l.dirty.link, l.dirty.below, l.dirty.least = i, e.tiers[l.lower], boundless
 		e.links = append(e.links, l)
 	}
@@ -271,8 +274,8 @@ func (e *Engine) TakeWoken() []any {
 // IsMemory tells whether callers can address the bytes of tier t.
 func (e *Engine) IsMemory(t int) bool { return !e.tiers[t].Remote }
 
-// below is the tier below tier t, or -1.
-func (e *Engine) below(t int) int {
+// Below is the tier below tier t, or -1.
+func (e *Engine) Below(t int) int {
 	if t >= len(e.links) {
 		return -1
 	}
@@ -287,31 +290,31 @@ func (e *Engine) wake(notify any) {
 
 // History is one named sequence of checkpoints with its own restore order.
 type History struct {
-	Name    string
-	catalog Catalog
-	lane    int32
-	order   *plan.Order
-	due     *plan.Due
-	records records
-	lent    int // records that Lend hides
-	auto    int64
-	sweep   sweep
-	pace    pace
-	stirs   bool // in Engine.stirred
-	stopped bool // its prefetcher has not reached the end of the expected restores
-	started bool // prefetching has been allowed: by a restore or by the application
+	Name       string
+	catalog    Catalog
+	lane       int32
+	order      *plan.Order
+	due        *plan.Due
+	records    records
+	hidden     int // records that Lend hides
+	auto       int64
+	sweep      sweep
+	pace       pace
+	inPrefetch bool // in Engine.toPrefetch
+	stopped    bool // its prefetcher has not reached the end of the expected restores
+	started    bool // prefetching has been allowed: by a restore or by the application
 	// promised[t]: the prefetcher of tier t has looked at every expected restore before this place of the order.
-	promised  [MaxTiers]int64
-	proven    int64            // the same for proofs
-	proofSize int64            // of the checkpoint restored last
-	proves    bool             // the checkpoint restored last was lent
-	lags      bool             // in Engine.lagging
-	moved     bool             // in Engine.moved
-	overtaken bool             // the latest proof came too late
-	stuck     [MaxTiers]uint64 // the tier's version when a prefetch found no room
-	readyTo   int64            // every expected checkpoint before this place was in the fastest tier
-	assigned  int64            // the records know of every guessed restore before this place
-	Stats     HistoryStats
+	promised   [MaxTiers]int64
+	verifiedTo int64            // the same for verifications
+	verifySize int64            // of the checkpoint restored last
+	verifies   bool             // the checkpoint restored last was lent
+	inVerify   bool             // in Engine.toVerify
+	moved      bool             // in Engine.moved
+	overtaken  bool             // the latest verification ended too late
+	stuck      [MaxTiers]uint64 // the tier's version when a prefetch found no room
+	readyTo    int64            // every expected checkpoint before this place was in the fastest tier
+	assigned   int64            // the records know of every guessed restore before this place
+	Stats      HistoryStats
 }
 
 // History returns the history of this name. It creates the history if there is none.
@@ -333,7 +336,7 @@ func (e *Engine) History(name string) *History {
 func (e *Engine) Histories() []*History { return e.histories }
 
 // Len is the number of records of checkpoints that can be restored.
-func (h *History) Len() int { return h.records.n - h.lent }
+func (h *History) Len() int { return h.records.n - h.hidden }
 
 // Queued is the number of restores in the plan.
 func (h *History) Queued() int { return h.order.Len() }

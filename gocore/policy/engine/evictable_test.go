@@ -28,7 +28,7 @@ func restoredAt(t *testing.T, policy evict.Kind, interval int64, last bool) *cro
 	for i := range restores {
 		if c.now += interval * mb; i == restores-1 {
 			if two := c.h.Get(model.NumberKey(2)); c.unqueue(c.now, c.links[0], two) { // begun by lazy flushing
-				c.settle(c.now, two, 0)
+				c.updateCopy(c.now, two, 0)
 			}
 			op := plan.Restore
 			if last {

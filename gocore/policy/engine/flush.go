@@ -14,7 +14,7 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 		return
 	}
 	if rec.queuedOn&bit == 0 {
-		if l.barred(e, rec) || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
+		if l.refuses(e, rec) || !e.Complete(rec, t) || e.lower(rec, t) >= 0 || !e.tiers[l.lower].fits(rec) {
 			return
 		}
 		e.unstick(rec, t)
@@ -22,7 +22,7 @@ func (e *Engine) queueFlush(now int64, t int, rec *Record, urgent bool) {
 		l.queued++
 		l.backlog = max(l.backlog, now) + e.flushTime(l, rec)
 		e.Fragment(rec, t).ETA = l.backlog
-		e.settle(now, rec, t)
+		e.updateCopy(now, rec, t)
 	} else if !urgent {
 		return
 	}
@@ -63,12 +63,12 @@ func (e *Engine) flushWanted(now int64, rec *Record, t int) {
 // flushMore keeps a part of the tier evictable. It queues the copies that the restore order needs last, until enough bytes are empty, evictable or
 // being flushed. In the eager mode it queues every copy; most of them are queued already.
 func (e *Engine) flushMore(now int64, l *link) {
-	if l.dirty.count == 0 || l.shut() {
+	if l.dirty.count == 0 || l.refusesAll() {
 		return
 	}
 	e.compare(now)
 	for l.dirty.count > 0 && e.shouldFlush(l) {
-		rec := l.dirty.next(e, func(r *Record) bool { return !l.barred(e, r) })
+		rec := l.dirty.next(e, func(r *Record) bool { return !l.refuses(e, r) })
 		if rec == nil {
 			return
 		}
@@ -103,7 +103,7 @@ func (e *Engine) shouldFlush(l *link) bool {
 // retryStuck retries the failed flushes of tier t and of those below; false when there are none.
 func (e *Engine) retryStuck(now int64, t int) bool {
 	retried := false
-	for ; t >= 0 && t < len(e.links); t = e.below(t) {
+	for ; t >= 0 && t < len(e.links); t = e.Below(t) {
 		retried = e.retryLink(now, t) || retried
 	}
 	return retried
@@ -118,10 +118,10 @@ func (e *Engine) retryLink(now int64, t int) bool {
 		if f := e.tiers[t].table.At(id); f.Class == fragment.Held && f.Owner != nil && f.Owner.stuckOn&(1<<t) != 0 {
 			rec := f.Owner
 			e.unstick(rec, t)
-			e.settle(now, rec, t)
+			e.updateCopy(now, rec, t)
 		}
 	}
-	e.roomier(t)
+	e.roomAppeared(t)
 	return true
 }
 
@@ -150,10 +150,10 @@ func (e *Engine) nextFlush(now int64, l *link) *Transfer {
 	return nil
 }
 
-// roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases or proofs may still free room.
+// roomBelow makes room for a flush. It answers waits instead of stuck while the caller's releases or verifications may still free room.
 func (e *Engine) roomBelow(now int64, l *link, rec *Record) verdict {
 	v := e.room(now, l.lower, rec)
-	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].proofs > 0) {
+	if v == stuck && (e.expectsReleases(l.lower) || e.tiers[l.lower].verifying > 0) {
 		return waits
 	}
 	return v

@@ -18,7 +18,7 @@ func (e *Engine) GiveUpOn(now int64, x *Transfer, why error) {
 	case Flush:
 		e.giveUpClaims(now, x.From, err)
 	}
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // GiveUpOnTier gives up on a tier where transfers in one direction make no progress. It fails the operations that wait for bytes from the tier, for
@@ -30,7 +30,7 @@ func (e *Engine) GiveUpOnTier(now int64, t int, d Direction, why error) {
 	} else {
 		e.giveUpWrites(now, t, err)
 	}
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 func (e *Engine) giveUpReads(now int64, t int, err error) {

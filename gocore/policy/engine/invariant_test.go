@@ -96,8 +96,8 @@ func (w *world) checkTiers() {
 		for _, n := range sums {
 			all += n
 		}
-		if lent != tr.lent {
-			w.fatalf("tier %d: %d bytes are lent, counted %d", t, tr.lent, lent)
+		if lent != tr.pinned {
+			w.fatalf("tier %d: %d bytes are lent, counted %d", t, tr.pinned, lent)
 		}
 		if at != tr.table.Reach() || all != tr.Capacity || sums != tr.bytes {
 			w.fatalf("tier %d: bytes by class %v, counted %v", t, tr.bytes, sums)
@@ -234,10 +234,10 @@ func (w *world) checkLinks() {
 			if at >= 0 && !l.dirty.least.within(w.e.tiers[l.lower].need(r)) {
 				w.fatalf("%v: dirty, and needs less below than the least, %v", r.Key, l.dirty.least)
 			}
-			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.barred(w.e, r) {
+			if r.queuedOn&bit != 0 && r.runs&bit == 0 && l.refuses(w.e, r) {
 				w.fatalf("%v: its flush is queued, although its room is refused: %v", r.Key, l.refused)
 			}
-			if at >= 0 && !l.barred(w.e, r) {
+			if at >= 0 && !l.refuses(w.e, r) {
 				passable += w.e.tiers[k].within(w.e.Fragment(r, k))
 			}
 			if isDirty := !r.gone && r.copies[k] != fragment.None && w.e.Fragment(r, k).Class == fragment.Dirty; isDirty != (at >= 0) {

@@ -22,7 +22,7 @@ func (e *Engine) Hint(now int64, h *History, hints []plan.Hint) {
 		e.renew(now, h, x.Key)
 	}
 	e.foresee(h)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // follow updates the engine's copy of the order's position. A guess that was remade numbers its restores anew.
@@ -32,7 +32,7 @@ func (e *Engine) follow(h *History) {
 		for t := range h.promised {
 			h.promised[t] = max(h.promised[t], head)
 		}
-		h.readyTo, h.assigned, h.proven = max(h.readyTo, head), max(h.assigned, head), max(h.proven, head)
+		h.readyTo, h.assigned, h.verifiedTo = max(h.readyTo, head), max(h.assigned, head), max(h.verifiedTo, head)
 	}
 	e.places[h.lane] = h.order.Now()
 	e.assign(h)
@@ -59,20 +59,20 @@ func (e *Engine) ClearHints(now int64, h *History) {
 	h.order.Clear()
 	h.due.Clear()
 	e.resetPlan(now, h)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // StartPrefetch allows prefetching before the first restore.
 func (e *Engine) StartPrefetch(now int64, h *History) {
 	h.started = true
-	e.stir(h)
-	e.pump(now)
+	e.queuePrefetch(h)
+	e.makeProgress(now)
 }
 
 // renew updates where the order expects the checkpoint of k next. If it expects it nowhere, the promises of the checkpoint are withdrawn.
 func (e *Engine) renew(now int64, h *History, k model.Key) {
 	if rec := e.note(h, k); rec != nil && rec.seq == fragment.Unexpected {
-		e.relax(now, rec)
+		e.withdrawPromises(now, rec)
 	}
 }
 
@@ -101,16 +101,16 @@ func (e *Engine) lookAgain(h *History, t int, seq int64) {
 	if seq < h.promised[t] {
 		h.promised[t] = seq
 	}
-	h.proven = min(h.proven, seq)
-	e.stir(h)
+	h.verifiedTo = min(h.verifiedTo, seq)
+	e.queuePrefetch(h)
 }
 
-// stir puts the history on the list of those whose prefetcher may have work.
-func (e *Engine) stir(h *History) {
-	e.lag(h)
-	if h.started && !h.stirs && e.cfg.Prefetch {
-		h.stirs = true
-		e.stirred = append(e.stirred, h)
+// queuePrefetch puts the history on the list of those whose prefetcher may have work.
+func (e *Engine) queuePrefetch(h *History) {
+	e.queueVerification(h)
+	if h.started && !h.inPrefetch && e.cfg.Prefetch {
+		h.inPrefetch = true
+		e.toPrefetch = append(e.toPrefetch, h)
 	}
 }
 
@@ -123,7 +123,7 @@ func (e *Engine) resetPlan(now int64, h *History) {
 		}
 		e.expect(rec, seq)
 		if !ok {
-			e.relax(now, rec)
+			e.withdrawPromises(now, rec)
 		}
 	})
 	e.heads[h.lane], e.places[h.lane] = h.order.Head(), h.order.Now()
@@ -131,17 +131,17 @@ func (e *Engine) resetPlan(now int64, h *History) {
 		h.promised[t] = h.order.Head()
 		h.stuck[t] = 0
 	}
-	h.readyTo, h.assigned, h.proven = h.order.Head(), h.order.Head(), h.order.Head()
+	h.readyTo, h.assigned, h.verifiedTo = h.order.Head(), h.order.Head(), h.order.Head()
 	e.assign(h)
 	e.foresee(h)
-	e.stir(h)
+	e.queuePrefetch(h)
 }
 
 // advance moves the order past the restore of rec and tells whether it was the last one. hit: the fastest tier had the bytes.
 func (e *Engine) advance(now int64, h *History, rec *Record, hit bool) (last bool) {
 	e.noteDistance(h, rec, hit)
 	h.started = true
-	e.stir(h)
+	e.queuePrefetch(h)
 	v := h.order.Restored(rec.Key)
 	e.follow(h)
 	h.pace.restored(now, h.order.Now(), h.order.Guessing())
@@ -207,7 +207,7 @@ func (e *Engine) noteDistance(h *History, rec *Record, hit bool) {
 // ahead promises rec's copy in tier t or begins to load it; false if that has to wait.
 func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 	tr := e.tiers[t]
-	if !e.uses(rec, t) || !e.liftable(rec, t) {
+	if !e.uses(rec, t) || !e.isLoadable(rec, t) {
 		return true
 	}
 	if id := rec.copies[t]; id != fragment.None {
@@ -220,11 +220,11 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 				return false
 			}
 			e.step(rec, t, lifecycle.Promise)
-			e.settle(now, rec, t)
+			e.updateCopy(now, rec, t)
 		}
 		return true
 	}
-	if e.below(t) < 0 || rec.loadsOn&(1<<t) != 0 {
+	if e.Below(t) < 0 || rec.loadsOn&(1<<t) != 0 {
 		return true
 	}
 	l := e.links[t]
@@ -242,7 +242,7 @@ func (e *Engine) ahead(now int64, h *History, rec *Record, t int) bool {
 		return false
 	}
 	e.Fragment(rec, l.lower).Transfers++
-	e.settle(now, rec, l.lower)
+	e.updateCopy(now, rec, l.lower)
 	rec.loadsOn |= 1 << t
 	e.beginLoad(now, rec, t, false)
 	return true

@@ -35,7 +35,7 @@ type Record struct {
 	copying   int32               // restores that copy out of its fastest tier
 	captured  bool
 	gone      bool
-	lent      bool  // Lend hides it
+	hidden    bool  // Lend hides it
 	spoiled   uint8 // bit t: its copy in tier t is not what was captured; it is freed when the last reader has gone
 	failed    error // why its capture or its latest flush failed
 }
@@ -58,7 +58,7 @@ func (r *Record) Shown() bool { return r.ref != plan.Nobody }
 func (r *Record) Gone() bool { return r.gone }
 
 // Lent tells whether the version is hidden: it was lent to one caller for the last time, and that caller has not used it yet.
-func (r *Record) Lent() bool { return r.lent }
+func (r *Record) Lent() bool { return r.hidden }
 
 // Captured tells whether all bytes have been taken from the source.
 func (r *Record) Captured() bool { return r.captured }
@@ -131,9 +131,9 @@ func (e *Engine) step(r *Record, t int, ev lifecycle.Event) {
 	f.State = next
 }
 
-// settle updates the class of r's copy in tier t, and the state that depends on it. The copy of a record that is gone, or a spoiled copy, is freed as
+// updateCopy updates the class of r's copy in tier t, and the state that depends on it. The copy of a record that is gone, or a spoiled copy, is freed as
 // soon as it has no reader and no transfer.
-func (e *Engine) settle(now int64, r *Record, t int) {
+func (e *Engine) updateCopy(now int64, r *Record, t int) {
 	id := r.copies[t]
 	if id == fragment.None {
 		return
@@ -182,8 +182,8 @@ func (e *Engine) classify(r *Record, t int, f *fragment.Fragment[*Record]) fragm
 
 func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class) {
 	tr := e.tiers[t]
-	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) && (c != fragment.Dirty || e.sinks(f.Owner, t)) {
-		e.roomier(t)
+	if was := f.Class; was != c && (c == fragment.Free || was == fragment.Held || was == fragment.Flushing) && (c != fragment.Dirty || e.isFlushable(f.Owner, t)) {
+		e.roomAppeared(t)
 	}
 	n := tr.within(f)
 	tr.bytes[f.Class] -= n
@@ -191,17 +191,19 @@ func (e *Engine) setClass(t int, f *fragment.Fragment[*Record], c fragment.Class
 	f.Class = c
 }
 
-// sinks tells whether r's copy in tier t might make room by a flush.
-func (e *Engine) sinks(r *Record, t int) bool { return t < len(e.links) && !e.links[t].barred(e, r) }
+// isFlushable tells whether r's copy in tier t might make room by a flush.
+func (e *Engine) isFlushable(r *Record, t int) bool {
+	return t < len(e.links) && !e.links[t].refuses(e, r)
+}
 
-// roomier records that tier t may have room where it had none. Claims and flushes that waited for room are tried again, also in the tiers above,
+// roomAppeared records that tier t may have room where it had none. Claims and flushes that waited for room are tried again, also in the tiers above,
 // whose flushes tier t may have refused.
-func (e *Engine) roomier(t int) {
+func (e *Engine) roomAppeared(t int) {
 	e.tiers[t].version++
 	for k, l := range e.links[:min(t, len(e.links))] {
 		if l.lower == t && len(l.refused) > 0 {
-			l.forget(boundless)
-			e.roomier(k)
+			l.retryRefused(boundless)
+			e.roomAppeared(k)
 		}
 	}
 }

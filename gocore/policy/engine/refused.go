@@ -43,19 +43,19 @@ func (rs *refused) add(n need) {
 // unknown is more than any tier has.
 const unknown = math.MaxInt64
 
-// forget retries refused flushes that need at most n.
-func (l *link) forget(n need) {
+// retryRefused retries refused flushes that need at most n.
+func (l *link) retryRefused(n need) {
 	l.refused = slices.DeleteFunc(l.refused, func(r need) bool { return r.within(n) })
 	l.passable = unknown
 }
 
-// barred tells whether the flush of rec would find no room below.
-func (l *link) barred(e *Engine, rec *Record) bool {
+// refuses tells whether the flush of rec would find no room below.
+func (l *link) refuses(e *Engine, rec *Record) bool {
 	return len(l.refused) > 0 && l.refused.covers(e.tiers[l.lower].need(rec))
 }
 
-// shut tells that no dirty record would find room below. It may be false although that is so.
-func (l *link) shut() bool { return l.refused.covers(l.dirty.least) }
+// refusesAll tells that no dirty record would find room below. It may be false although that is so.
+func (l *link) refusesAll() bool { return l.refused.covers(l.dirty.least) }
 
 // recount recomputes how many of the upper tier's dirty bytes could be flushed.
 func (e *Engine) recount(l *link) {
@@ -73,14 +73,14 @@ func (e *Engine) recount(l *link) {
 func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	lower := e.tiers[l.lower]
 	l.refused.add(lower.need(rec))
-	if e.below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
+	if e.Below(l.lower) < 0 { // no copy leaves it for a lower tier: gaps are all the room there is
 		l.refused.add(need{lower.table.NoGapOver() + 1, 1})
 	}
 	for _, q := range []*fifo[*Record]{&l.urgent, &l.normal} {
 		q.without(func(queued *Record) bool {
-			barred := l.barred(e, queued)
+			barred := l.refuses(e, queued)
 			if barred && e.unqueue(now, l, queued) {
-				e.settle(now, queued, l.upper)
+				e.updateCopy(now, queued, l.upper)
 				e.wakeWaits(now, queued)
 			}
 			return barred
@@ -89,6 +89,6 @@ func (e *Engine) refuse(now int64, l *link, rec *Record) {
 	if l.queued == 0 {
 		l.backlog = now
 	}
-	e.roomier(l.upper) // flushes from above may have waited for the refused ones
+	e.roomAppeared(l.upper) // flushes from above may have waited for the refused ones
 	e.serve(now, l.upper)
 }

@@ -108,7 +108,7 @@ func TestWhoeverWaitsForARefusedFlushAsksForOthers(t *testing.T) {
 	large, one, other := written(t, e, h, 0, 40).Rec, written(t, e, h, 1, 21).Rec, written(t, e, h, 2, 21).Rec
 	for _, r := range []*Record{large, one, other} {
 		if e.unqueue(0, e.links[0], r) {
-			e.settle(0, r, 0)
+			e.updateCopy(0, r, 0)
 		}
 	}
 	c := written(t, e, h, 3, 40)
@@ -207,7 +207,7 @@ func TestWhenNothingCanGoDownNobodyLooksAgain(t *testing.T) {
 			}
 			c := written(t, e, h, 4, 45)
 			carryDown(e)
-			if l := e.links[0]; !errors.Is(c.Err, ErrFull) || l.dirty.count != 2 || !l.shut() {
+			if l := e.links[0]; !errors.Is(c.Err, ErrFull) || l.dirty.count != 2 || !l.refusesAll() {
 				t.Errorf("%v; %d dirty ones, of which %d bytes may go; refused %v, the least is %v", c.Err, l.dirty.count, e.passable(e.tiers[0]), l.refused, l.dirty.least)
 			}
 		})

@@ -73,10 +73,10 @@ func (e *Engine) Redo(now int64, x *Transfer) {
 	e.endFlush(x)
 	e.step(rec, x.To, lifecycle.Abort)
 	e.vacate(rec, x.To)
-	e.settle(now, rec, x.From)
+	e.updateCopy(now, rec, x.From)
 	e.queueFlush(now, x.From, rec, true)
 	e.wakeWaits(now, rec)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // Continue makes the engine count its captures from where an earlier engine stopped.
@@ -105,7 +105,7 @@ func (e *Engine) Adopt(h *History, k model.Key, s Stored) *Record {
 	if seq, ok := h.order.Seq(k); ok {
 		e.expect(r, seq)
 	}
-	e.settle(0, r, t)
+	e.updateCopy(0, r, t)
 	return r
 }
 
@@ -159,7 +159,7 @@ func (e *Engine) Release(now int64, t int, off, size int64) bool {
 	tr.bytes[fragment.Held] -= n
 	tr.bytes[fragment.Gap] += n
 	e.emptied(t, tr.table.Free(id), off, n)
-	e.pump(now)
+	e.makeProgress(now)
 	return true
 }
 
@@ -171,11 +171,11 @@ func (e *Engine) ExpectReleases(now int64, n int) {
 	if none != (e.owed == 0) { // refused flushes may wait again, or waiting ones have nothing left to wait for
 		for t, tr := range e.tiers {
 			if tr.Durable {
-				e.roomier(t)
+				e.roomAppeared(t)
 			}
 		}
 	}
 	if n < 0 {
-		e.pump(now)
+		e.makeProgress(now)
 	}
 }

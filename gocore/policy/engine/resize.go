@@ -67,8 +67,8 @@ func (e *Engine) Grow(now int64, t int, capacity int64) {
 		e.retire(t, tr.table.First(), s.from, min(s.end, capacity))
 	}
 	e.refit(now, t)
-	e.roomier(t)
-	e.pump(now)
+	e.roomAppeared(t)
+	e.makeProgress(now)
 }
 
 // Shrink makes tier t smaller. It must not be a durable one. Nothing is placed behind the new end, and
@@ -93,7 +93,7 @@ func (e *Engine) Shrink(now int64, t int, capacity int64) {
 			c.deny(now, full(t, "%s wanted, and the tier has shrunk to %s", quantity.Exact(c.rec.Size), quantity.Exact(capacity)))
 		}
 	}
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // refit updates the tiers above tier t for its capacity: copies that it is too small for cannot be flushed, copies that it has become large enough
@@ -113,7 +113,7 @@ func (e *Engine) refit(now int64, t int) {
 			if !e.tiers[t].fits(r) {
 				e.unqueue(now, l, r)
 			}
-			e.settle(now, r, l.upper)
+			e.updateCopy(now, r, l.upper)
 			e.wakeWaits(now, r)
 		}
 	}
@@ -170,9 +170,9 @@ func (e *Engine) Stranded(t int) (records int, bytes int64) {
 
 // Drain empties the part of tier t behind its end, in at most so many steps. The caller repeats it while Draining is true.
 func (e *Engine) Drain(now int64, t int, steps int) {
-	// Without an eviction nothing has become possible for others, and pump might put the same records back on the list.
+	// Without an eviction nothing has become possible for others, and makeProgress might put the same records back on the list.
 	if e.drain(now, t, steps) {
-		e.pump(now)
+		e.makeProgress(now)
 	}
 }
 

@@ -61,7 +61,7 @@ func (w *world) nothingLeaves() {
 		tr.table.Behind(func(id fragment.ID) bool {
 			f := tr.table.At(id)
 			stays := f.Pins > 0 || f.Transfers > 0 // a restore above needs it, and leases take the room there
-			if below := w.e.below(t); f.Owner != nil && !stays {
+			if below := w.e.Below(t); f.Owner != nil && !stays {
 				stays = below < 0 || len(w.e.links[t].refused) > 0 || !w.e.tiers[below].fits(f.Owner) || f.Owner.stuckOn&(1<<t) != 0
 			}
 			if !stays {

@@ -38,7 +38,7 @@ type RestoreOptions struct {
 // BeginRestore asks for the checkpoint of a key.
 func (e *Engine) BeginRestore(now int64, h *History, k model.Key, o RestoreOptions) (*Restore, error) {
 	rec := h.Get(k)
-	if rec == nil || rec.lent {
+	if rec == nil || rec.hidden {
 		return nil, ErrNotFound
 	}
 	r := &Restore{Rec: rec, options: o, Last: o.Last, quiet: true}
@@ -46,12 +46,12 @@ func (e *Engine) BeginRestore(now int64, h *History, k model.Key, o RestoreOptio
 	e.touch(rec)
 	e.forecast.surprise = e.count
 	if !o.Peek {
-		e.lends(h, r)
+		e.noteLease(h, r)
 		r.Last = e.advance(now, h, rec, r.Hit) || o.Last
 	}
 	e.locate(now, r)
 	if r.Phase != Ended {
-		e.pump(now)
+		e.makeProgress(now)
 	}
 	r.quiet = false
 	return r, r.Err
@@ -74,13 +74,13 @@ func (e *Engine) locate(now int64, r *Restore) {
 		r.options.Past = true
 		e.fetch(now, r)
 	case rec.copies[top] != fragment.None:
-		e.hasten(rec)
+		e.makeLoadsUrgent(rec)
 		e.await(r)
-	case r.options.Partial || r.Direct || !e.liftable(rec, top):
+	case r.options.Partial || r.Direct || !e.isLoadable(rec, top):
 		e.fetch(now, r)
 	default:
 		e.await(r)
-		e.lift(now, rec, top)
+		e.loadInto(now, rec, top)
 	}
 }
 
@@ -92,7 +92,7 @@ func (e *Engine) pin(now int64, r *Restore, t int) {
 		e.copying++
 		r.Rec.copying++
 	}
-	e.settle(now, r.Rec, t)
+	e.updateCopy(now, r.Rec, t)
 	if !r.quiet {
 		e.wake(r.Notify)
 	}
@@ -112,12 +112,12 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	r.Tier, r.Direct = t, true
 	r.copies = true
 	e.copying++
-	e.settle(now, r.Rec, t)
+	e.updateCopy(now, r.Rec, t)
 	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
 }
 
-// liftable tells whether tier t, and those that the bytes pass through, are large enough for rec.
-func (e *Engine) liftable(rec *Record, t int) bool {
+// isLoadable tells whether tier t, and those that the bytes pass through, are large enough for rec.
+func (e *Engine) isLoadable(rec *Record, t int) bool {
 	for ; t < len(e.tiers) && !e.Complete(rec, t); t++ {
 		if e.uses(rec, t) && !e.tiers[t].fits(rec) {
 			return false
@@ -126,41 +126,41 @@ func (e *Engine) liftable(rec *Record, t int) bool {
 	return true
 }
 
-// lift loads a record into tier t, through the tiers between, because a restore waits for it.
-func (e *Engine) lift(now int64, rec *Record, t int) {
+// loadInto loads a record into tier t, through the tiers between, because a restore waits for it.
+func (e *Engine) loadInto(now int64, rec *Record, t int) {
 	bit := uint8(1) << t
 	if rec.copies[t] != fragment.None || rec.loadsOn&bit != 0 {
-		e.hasten(rec)
+		e.makeLoadsUrgent(rec)
 		return
 	}
 	below := e.links[t].lower
 	if !e.Complete(rec, below) {
-		if e.below(below) >= 0 {
-			e.lift(now, rec, below)
+		if e.Below(below) >= 0 {
+			e.loadInto(now, rec, below)
 		}
 		return
 	}
 	rec.loadsOn |= bit
 	src := e.Fragment(rec, below)
 	src.Transfers++
-	e.settle(now, rec, below)
+	e.updateCopy(now, rec, below)
 	e.demand(now, t, &claim{rec: rec, load: true,
 		granted: func(now int64) { e.beginLoad(now, rec, t, true) },
 		denied: func(now int64, err error) {
 			rec.loadsOn &^= bit
 			e.Fragment(rec, below).Transfers--
-			e.settle(now, rec, below)
+			e.updateCopy(now, rec, below)
 			e.lookAgain(rec.Hist, t, rec.seq)
-			e.passBy(now, rec, err, false)
+			e.bypassCache(now, rec, err, false)
 		},
 	})
 }
 
-// passBy ends the wait of restores whose checkpoint finds no room in the fastest tier. Restores that copy out read from below instead, and leases
-// too, unless leases fill the tier. With patience, leases of patient callers go on waiting; passBy tells whether there are any.
-func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiting bool) {
+// bypassCache ends the wait of restores whose checkpoint finds no room in the fastest tier. Restores that copy out read from below instead, and leases
+// too, unless leases fill the tier. With patience, leases of patient callers go on waiting; bypassCache tells whether there are any.
+func (e *Engine) bypassCache(now int64, rec *Record, err error, patience bool) (waiting bool) {
 	top := rec.Top()
-	crowded := e.tiers[top].fits(rec) && e.lent(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
+	crowded := e.tiers[top].fits(rec) && e.pinnedBytes(top)+e.tiers[top].extent(rec) > e.tiers[top].Capacity
 	for _, r := range e.takeWaiting(rec) {
 		switch {
 		case !rec.gone && (r.options.Into || !crowded):
@@ -172,13 +172,13 @@ func (e *Engine) passBy(now int64, rec *Record, err error, patience bool) (waiti
 			e.endWaiting(r, err)
 		}
 	}
-	e.relax(now, rec)
+	e.withdrawPromises(now, rec)
 	return waiting
 }
 
-// relax withdraws the promises of rec's copies that are not expected, and loads of it that have not begun. It does nothing while a restore reads rec
+// withdrawPromises withdraws the promises of rec's copies that are not expected, and loads of it that have not begun. It does nothing while a restore reads rec
 // in any tier. If that restore is the last, no copy is worth a flush.
-func (e *Engine) relax(now int64, rec *Record) {
+func (e *Engine) withdrawPromises(now int64, rec *Record) {
 	if rec.gone || e.read(rec) {
 		return
 	}
@@ -197,7 +197,7 @@ func (e *Engine) unload(now int64, rec *Record) {
 	e.cancelLoads(rec, func(t int) {
 		e.step(rec, t, lifecycle.Abort)
 		e.free(rec, t)
-		e.settle(now, rec, e.links[t].lower)
+		e.updateCopy(now, rec, e.links[t].lower)
 	})
 }
 
@@ -224,8 +224,8 @@ func (e *Engine) beginLoad(now int64, rec *Record, t int, urgent bool) {
 	}
 }
 
-// hasten moves the queued loads of rec before those that no restore waits for.
-func (e *Engine) hasten(rec *Record) {
+// makeLoadsUrgent moves the queued loads of rec before those that no restore waits for.
+func (e *Engine) makeLoadsUrgent(rec *Record) {
 	for k, l := range e.links {
 		if bit := uint8(1) << k; rec.loadsOn&bit != 0 && rec.loadRuns&bit == 0 && rec.copies[k] != fragment.None {
 			l.demand.push(rec) // nextLoad skips the entry in the other queue
@@ -264,7 +264,7 @@ func (e *Engine) failWaiting(now int64, rec *Record, err error) {
 		e.endWaiting(r, err)
 	}
 	e.withdrawClaims(now, rec, true)
-	e.relax(now, rec)
+	e.withdrawPromises(now, rec)
 }
 
 func (e *Engine) endWaiting(r *Restore, err error) {
@@ -298,33 +298,33 @@ func (e *Engine) Lend(now int64, r *Restore) {
 	if !r.Last || rec.gone {
 		return
 	}
-	rec.lent = true
-	rec.Hist.lent++
+	rec.hidden = true
+	rec.Hist.hidden++
 	if e.Awaited(rec) { // they would read bytes that the caller may write to
 		e.failWaiting(now, rec, ErrDropped)
-		e.pump(now)
+		e.makeProgress(now)
 	}
 }
 
 // Return undoes Lend: the caller never used the bytes, and the checkpoint is unchanged.
 func (e *Engine) Return(now int64, r *Restore) {
-	if rec := r.Rec; rec.lent {
+	if rec := r.Rec; rec.hidden {
 		e.unhide(rec)
 		e.renew(now, rec.Hist, rec.Key)
-		e.pump(now)
+		e.makeProgress(now)
 	}
 }
 
 func (e *Engine) unhide(rec *Record) {
-	if rec.lent {
-		rec.lent = false
-		rec.Hist.lent--
+	if rec.hidden {
+		rec.hidden = false
+		rec.Hist.hidden--
 	}
 }
 
 // Consume removes a checkpoint that Lend gave for the last time. It does nothing if the checkpoint was dropped or replaced meanwhile.
 func (e *Engine) Consume(now int64, r *Restore) {
-	if r.Rec.lent {
+	if r.Rec.hidden {
 		e.consume(now, r)
 	}
 }
@@ -338,7 +338,7 @@ func (e *Engine) consume(now int64, r *Restore) {
 		}
 	}
 	e.remove(now, r.Rec)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // EndRestore gives the bytes back: a copy out has ended (well or not), or a lease.
@@ -352,7 +352,7 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 		return
 	case r.Phase == Waiting:
 		e.forgetWaiting(now, r)
-		e.pump(now)
+		e.makeProgress(now)
 		return
 	case r.Phase == Ended:
 		return
@@ -369,9 +369,9 @@ func (e *Engine) EndRestore(now int64, r *Restore) {
 		return
 	}
 	e.hold(rec, t, -1)
-	e.relax(now, rec)
-	e.settle(now, rec, t)
-	e.pump(now)
+	e.withdrawPromises(now, rec)
+	e.updateCopy(now, rec, t)
+	e.makeProgress(now)
 }
 
 // RestoreFromBelow is for a Ready restore whose bytes in the fastest tier are not what was captured. If a lower tier has them, the restore waits for those,
@@ -388,10 +388,10 @@ func (e *Engine) RestoreFromBelow(now int64, r *Restore) bool {
 	}
 	e.hold(rec, t, -1)
 	rec.spoiled |= 1 << t
-	e.settle(now, rec, t)
+	e.updateCopy(now, rec, t)
 	r.Phase, r.options.Past = Waiting, true
 	e.locate(now, r)
-	e.pump(now)
+	e.makeProgress(now)
 	return true
 }
 
@@ -414,7 +414,7 @@ func (e *Engine) forgetWaiting(now int64, r *Restore) {
 	if len(w) == 0 {
 		delete(e.waiting, r.Rec)
 		e.withdrawClaims(now, r.Rec, true)
-		e.relax(now, r.Rec)
+		e.withdrawPromises(now, r.Rec)
 	} else {
 		e.waiting[r.Rec] = w
 	}

@@ -15,6 +15,9 @@ type span struct{ from, end int64 }
 // Retire retires a range of tier t and returns how many bytes of it were free. The range may reach beyond the tier's end: bytes that the tier
 // grows by there are idle from the beginning.
 func (e *Engine) Retire(t int, from, end int64) (bytes int64) {
+	if from >= end {
+		return 0
+	}
 	tr := e.tiers[t]
 	tr.retired = append(tr.without(from, end), span{from, end})
 	e.reclassify(t, from, end)
@@ -28,7 +31,7 @@ func (tr *tier) retires(f *fragment.Fragment[*Record]) bool {
 
 // reclassify updates the copies in a range of tier t that has been retired or reinstated.
 func (e *Engine) reclassify(t int, from, end int64) {
-	if e.below(t) < 0 {
+	if e.Below(t) < 0 {
 		return // no copy there is evicted
 	}
 	var all []*Record
@@ -39,7 +42,7 @@ func (e *Engine) reclassify(t int, from, end int64) {
 		}
 	}
 	for _, r := range all {
-		e.settle(0, r, t)
+		e.updateCopy(0, r, t)
 	}
 }
 
@@ -62,8 +65,8 @@ func (e *Engine) Reinstate(now int64, t int, from, end int64) (bytes int64) {
 		bytes += n
 	}
 	if bytes > 0 {
-		e.roomier(t)
-		e.pump(now)
+		e.roomAppeared(t)
+		e.makeProgress(now)
 	}
 	return bytes
 }
@@ -156,5 +159,5 @@ func (e *Engine) emptied(t int, gap fragment.ID, off, size int64) {
 		}
 		e.retire(t, gap, from, end)
 	}
-	e.roomier(t)
+	e.roomAppeared(t)
 }

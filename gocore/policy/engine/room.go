@@ -57,7 +57,7 @@ var none = evict.Window{First: fragment.None, Last: fragment.None}
 func (e *Engine) room(now int64, t int, r *Record) verdict {
 	v, w := e.seek(now, t, r)
 	if v == waits {
-		e.urge(now, t, w)
+		e.flushUrgently(now, t, w)
 	}
 	return v
 }
@@ -105,7 +105,7 @@ func (e *Engine) spare(now int64, t int, r *Record) verdict {
 		return stuck
 	case w.Wait > 0:
 		if in, ok := e.roomByRestore(now, t, r); !ok || in >= w.Wait {
-			e.urge(now, t, w)
+			e.flushUrgently(now, t, w)
 		}
 		return waits
 	}
@@ -124,11 +124,11 @@ func (e *Engine) choose(now int64, t int, r *Record, req evict.Request) (evict.W
 	if t < len(e.links) {
 		l := e.links[t]
 		req.Backlog = max(l.backlog-now, 0)
-		if !l.shut() {
+		if !l.refusesAll() {
 			req.FlushRate = 1e9 / l.down.Rate() / float64(e.cfg.Workers)
 		}
 		if req.FlushRate > 0 && len(l.refused) > 0 {
-			req.Barred = func(id fragment.ID) bool { return l.barred(e, tr.table.At(id).Owner) }
+			req.Barred = func(id fragment.ID) bool { return l.refuses(e, tr.table.At(id).Owner) }
 		}
 	}
 	w, ok := evict.Choose(e.cfg.Policy, tr.table, &req)
@@ -196,8 +196,8 @@ func (e *Engine) evict(now int64, t int, w evict.Window, r *Record) {
 	r.copies[t] = id
 }
 
-// urge makes the flushes urgent that the window waits for.
-func (e *Engine) urge(now int64, t int, w evict.Window) {
+// flushUrgently makes the flushes urgent that the window waits for.
+func (e *Engine) flushUrgently(now int64, t int, w evict.Window) {
 	tr := e.tiers[t]
 	for id := w.First; ; id = tr.table.Next(id) {
 		f := tr.table.At(id)
@@ -232,7 +232,7 @@ func (e *Engine) release(now int64, r *Record, t int) {
 		return
 	}
 	e.step(r, t, lifecycle.Release(e.lower(r, t) >= 0))
-	e.settle(now, r, t)
+	e.updateCopy(now, r, t)
 }
 
 // lower is the fastest tier below t with all bytes of r, or -1.
@@ -273,7 +273,7 @@ func (e *Engine) attempt(now int64, t int, c *claim) bool {
 	case c.sooner != nil && c.sooner(now, w):
 		return true
 	case v == waits:
-		e.urge(now, t, w)
+		e.flushUrgently(now, t, w)
 	}
 	c.tried, c.seen, c.verdict = true, tr.version, v
 	return false
@@ -328,7 +328,7 @@ func (e *Engine) failStalled(now int64, t int) {
 		if e.attempt(now, t, c) || e.progressing() {
 			continue
 		}
-		if e.yield(now, t, c) && e.attempt(now, t, c) {
+		if e.giveUpReplaced(now, t, c) && e.attempt(now, t, c) {
 			continue
 		}
 		if c.elsewhere != nil && c.elsewhere(now) {
@@ -342,7 +342,7 @@ func (e *Engine) failStalled(now int64, t int) {
 			continue
 		}
 		why := e.whyFull(t, c.rec)
-		if !c.load || !e.passBy(now, c.rec, why, !failing) {
+		if !c.load || !e.bypassCache(now, c.rec, why, !failing) {
 			c.deny(now, why)
 		}
 	}
@@ -351,9 +351,9 @@ func (e *Engine) failStalled(now int64, t int) {
 	}
 }
 
-// yield gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
+// giveUpReplaced gives up the version that a capture is about to replace, if that makes its room. So an application can rewrite its keys in a tier that they
 // fill.
-func (e *Engine) yield(now int64, t int, c *claim) bool {
+func (e *Engine) giveUpReplaced(now int64, t int, c *claim) bool {
 	old := c.rec.Hist.Get(c.rec.Key)
 	if c.load || old == nil || old == c.rec || old.copies[t] == fragment.None {
 		return false
@@ -369,8 +369,8 @@ func (e *Engine) yield(now int64, t int, c *claim) bool {
 	return true
 }
 
-// lent is how many bytes of tier t are being read, by leases and by copies out.
-func (e *Engine) lent(t int) (bytes int64) {
+// pinnedBytes is how many bytes of tier t are being read, by leases and by copies out.
+func (e *Engine) pinnedBytes(t int) (bytes int64) {
 	tr := e.tiers[t]
 	for id := tr.table.First(); id != fragment.None; id = tr.table.Next(id) {
 		if f := tr.table.At(id); f.Pins > 0 {
@@ -388,14 +388,14 @@ func (e *Engine) whyFull(t int, r *Record) error {
 			return &TierError{Tier: l.lower, Err: l.err}
 		}
 	}
-	lent, used := e.lent(t), tr.used()
+	lent, used := e.pinnedBytes(t), tr.used()
 	return full(t, "%s wanted, %s of %s used: %s by leases, %s by checkpoints for which no lower tier has room", quantity.Exact(r.Size),
 		quantity.Sized(used), quantity.Exact(tr.Capacity-tr.idleBytes), quantity.Sized(lent), quantity.Sized(used-lent-tr.bytes[fragment.Free]))
 }
 
 // progressing tells whether anything is under way that ends by itself.
 func (e *Engine) progressing() bool {
-	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.proofs > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
+	if e.running > 0 || e.capturing > 0 || e.copying > 0 || e.owed > 0 || e.verifying > 0 || e.passing[Down].len() > 0 || e.passing[Up].len() > 0 {
 		return true
 	}
 	for _, l := range e.links {

@@ -24,12 +24,12 @@ func isSooner(wait, straight int64) bool { return wait-straight >= max(wait/clea
 // None if no flush makes room.
 func (e *Engine) goDown(now int64, c *Capture, w evict.Window) bool {
 	from := c.Tier
-	t := e.below(from)
+	t := e.Below(from)
 	if e.cfg.Stay || !e.mayGoDown(c, t) || !e.soonerBelow(now, c, w) || !e.roomNow(now, t, c.Rec) {
 		return false
 	}
 	if w.First != fragment.None {
-		e.urge(now, from, w) // makes room for the next capture; this capture's transfer precedes flushes
+		e.flushUrgently(now, from, w) // makes room for the next capture; this capture's transfer precedes flushes
 	}
 	c.claim.over = true
 	e.ask(now, c, t)
@@ -72,7 +72,7 @@ func (e *Engine) soonerBelow(now int64, c *Capture, w evict.Window) bool {
 // heldByCallers tells whether a device has no room for a capture until the application releases some, whatever moves in other tiers.
 func (e *Engine) heldByCallers(c *Capture) bool {
 	tr, l := e.tiers[c.Tier], e.links[c.Tier]
-	if !tr.Device || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.proofs > 0 {
+	if !tr.Device || l.stuck > 0 || l.queued > 0 || l.loads > 0 || len(l.crossing) > 0 || e.capturing+e.copying+e.verifying > 0 {
 		return false
 	}
 	old := c.Rec.Hist.Get(c.Rec.Key) // it gives way to the capture as soon as nothing moves

@@ -67,7 +67,7 @@ func (c *crowded) takeBack() {
 	for _, l := range c.links {
 		c.h.Each(func(r *Record) {
 			if c.unqueue(c.now, l, r) {
-				c.settle(c.now, r, l.upper)
+				c.updateCopy(c.now, r, l.upper)
 			}
 		})
 		l.backlog = c.now
@@ -442,8 +442,8 @@ func TestACaptureStaysAboveAFullDisk(t *testing.T) {
 	}
 }
 
-// twoFronts are two devices of 100 MB over a host, over a disk.
-func twoFronts(t *testing.T, sizes ...int64) *crowded {
+// twoDevices are two devices of 100 MB over a host, over a disk.
+func twoDevices(t *testing.T, sizes ...int64) *crowded {
 	return newCrowdedOver(t, Config{Workers: 2, Tiers: []TierConfig{
 		{Name: "device 0", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
 		{Name: "device 1", Capacity: 100 * mb, Private: true, Device: true, WriteRate: 1e9, ReadRate: 1e9},
@@ -453,7 +453,7 @@ func twoFronts(t *testing.T, sizes ...int64) *crowded {
 
 // From a device, the caller itself copies to the host, and the copy counts as one over that link. The device's copies are flushed meanwhile.
 func TestADevicesCaptureGoesToTheHost(t *testing.T) {
-	c := twoFronts(t, 100)
+	c := twoDevices(t, 100)
 	x := c.begin(9, 10)
 	if x.Tier != 2 || x.Spill || x.Phase != Ready {
 		t.Fatalf("it goes to tier %d, spill %v, phase %d", x.Tier, x.Spill, x.Phase)
@@ -471,7 +471,7 @@ func TestADevicesCaptureGoesToTheHost(t *testing.T) {
 
 // A capture does not wait to the end for a flush that takes much longer than predicted: a device's capture may go down later, too.
 func TestADevicesCaptureGoesDownLater(t *testing.T) {
-	c := twoFronts(t, 85, 15)
+	c := twoDevices(t, 85, 15)
 	flushes := []*Record{c.h.Get(model.NumberKey(0)), c.h.Get(model.NumberKey(1))}
 	c.Await(c.now, flushes, 2)
 	large, small := c.next(Flush, 0), c.next(Flush, 1)
@@ -493,7 +493,7 @@ func TestADevicesCaptureGoesDownLater(t *testing.T) {
 
 // While callers hold all of a device, its captures go to the host, whatever moves in other tiers.
 func TestALentDeviceDoesNotWaitForOthers(t *testing.T) {
-	c := twoFronts(t, 100)
+	c := twoDevices(t, 100)
 	if r, err := c.BeginRestore(c.now, c.h, model.NumberKey(0), RestoreOptions{}); err != nil || r.Phase != Ready {
 		t.Fatalf("phase %d, %v", r.Phase, err)
 	}
@@ -580,7 +580,7 @@ func TestRoomIsThereWhenPredicted(t *testing.T) {
 			rt.Fatal("the disk has room")
 		}
 		predicted := c.now + wait
-		c.urge(c.now, 0, w)
+		c.flushUrgently(c.now, 0, w)
 		start()
 		for !hasRoom() {
 			if len(ends) == 0 {

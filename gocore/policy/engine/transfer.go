@@ -52,7 +52,7 @@ func (e *Engine) Queued(now int64, x *Transfer) {
 	x.Early = true
 	e.arrived(now, x)
 	e.resume(now, x.Rec)
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 // Direction is the direction of a worker: Down transfers write to lower tiers, Up transfers read from them.
@@ -102,8 +102,8 @@ func (e *Engine) way(x *Transfer) int {
 	if t == k {
 		return min(k, max(len(e.links)-1, 0))
 	}
-	for e.below(k) != t {
-		k = e.below(k)
+	for e.Below(k) != t {
+		k = e.Below(k)
 	}
 	return k
 }
@@ -219,7 +219,7 @@ func (e *Engine) startFlush(now int64, l *link, rec *Record) *Transfer {
 	from, to := e.Fragment(rec, l.upper), e.Fragment(rec, l.lower)
 	from.Transfers++
 	to.Transfers++
-	e.settle(now, rec, l.upper)
+	e.updateCopy(now, rec, l.upper)
 	return &Transfer{Kind: Flush, Rec: rec, From: l.upper, To: l.lower, FromOff: from.Offset, ToOff: to.Offset}
 }
 
@@ -236,7 +236,7 @@ func (e *Engine) Done(now int64, x *Transfer, err error) {
 	case Fetch:
 		e.fetched(now, x, err)
 	}
-	e.pump(now)
+	e.makeProgress(now)
 }
 
 func (e *Engine) flushed(now int64, x *Transfer, err error) {
@@ -265,8 +265,8 @@ func (e *Engine) flushed(now int64, x *Transfer, err error) {
 		}
 		e.trace(now, Flushed, rec, x.To, now-x.began)
 	}
-	e.settle(now, rec, x.From)
-	e.settle(now, rec, x.To)
+	e.updateCopy(now, rec, x.From)
+	e.updateCopy(now, rec, x.To)
 	if err == nil && !rec.gone {
 		e.flushWanted(now, rec, x.To)
 	}
@@ -305,8 +305,8 @@ func (e *Engine) loaded(now int64, x *Transfer, err error) {
 	if !x.Early {
 		e.arrived(now, x)
 	}
-	e.settle(now, rec, x.To)
-	e.settle(now, rec, x.From)
+	e.updateCopy(now, rec, x.To)
+	e.updateCopy(now, rec, x.From)
 	e.resume(now, rec)
 }
 
@@ -317,7 +317,7 @@ func (e *Engine) arrived(now int64, x *Transfer) {
 	if !x.Rec.gone && !e.expectedSoon(x.Rec, x.To) {
 		e.release(now, x.Rec, x.To)
 	}
-	e.settle(now, x.Rec, x.To)
+	e.updateCopy(now, x.Rec, x.To)
 }
 
 // notLoaded gives back the room of a failed load, at once or when the readers of its early bytes have gone. Only a restore tries again.
@@ -327,7 +327,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 	switch {
 	case x.Early:
 		rec.spoiled |= 1 << x.To
-		e.settle(now, rec, x.To)
+		e.updateCopy(now, rec, x.To)
 		e.resume(now, rec)
 	default:
 		e.step(rec, x.To, lifecycle.Abort)
@@ -337,7 +337,7 @@ func (e *Engine) notLoaded(now int64, x *Transfer, err error) {
 		e.free(rec, x.To)
 	}
 	h.promised[x.To] = seen
-	e.settle(now, rec, x.From)
+	e.updateCopy(now, rec, x.From)
 }
 
 func (e *Engine) spilled(now int64, x *Transfer, err error) {
@@ -377,8 +377,8 @@ func (e *Engine) fetched(now int64, x *Transfer, err error) {
 	e.wake(r.Notify)
 }
 
-// pump does the work that the latest change has made possible: it grants claims, queues flushes, starts prefetches.
-func (e *Engine) pump(now int64) {
+// makeProgress does the work that the latest change has made possible: it grants claims, queues flushes, starts prefetches.
+func (e *Engine) makeProgress(now int64) {
 	e.followMoved()
 	for t := len(e.tiers) - 1; t >= 0; t-- {
 		if e.tiers[t].claims.len() > 0 {
@@ -388,5 +388,5 @@ func (e *Engine) pump(now int64) {
 	for _, l := range e.links {
 		e.flushMore(now, l)
 	}
-	e.prefetchStirred(now)
+	e.runPrefetchers(now)
 }

@@ -43,16 +43,16 @@ func (q turns) second() (next turn) {
 	return next
 }
 
-// prefetchStirred runs the prefetchers of the histories that may have work. In each tier they go as far as prefetches may take room, in the order in
+// runPrefetchers runs the prefetchers of the histories that may have work. In each tier they go as far as prefetches may take room, in the order in
 // which restores are due, across histories. A history whose prefetcher has not reached the end of the expected restores stays on the list.
-func (e *Engine) prefetchStirred(now int64) {
-	list := e.stirred
+func (e *Engine) runPrefetchers(now int64) {
+	list := e.toPrefetch
 	if len(list) == 0 {
 		return
 	}
-	e.stirred = e.resting[:0]
+	e.toPrefetch = e.prefetchSpare[:0]
 	for _, h := range list {
-		h.stirs, h.stopped = false, false
+		h.inPrefetch, h.stopped = false, false
 		e.follow(h)
 	}
 	if len(list) > 1 {
@@ -63,11 +63,11 @@ func (e *Engine) prefetchStirred(now int64) {
 	}
 	for _, h := range list {
 		if h.stopped {
-			e.stir(h)
+			e.queuePrefetch(h)
 		}
 	}
 	clear(list)
-	e.resting = list
+	e.prefetchSpare = list
 }
 
 // prefetchTier promises the copies in tier t that the listed histories need next, and begins to load missing ones.

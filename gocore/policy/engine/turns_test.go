@@ -34,9 +34,9 @@ func rivals(room, n int64, hints func(h, k int64) []plan.Hint, intervals ...floa
 	e.paced = true
 	for _, h := range e.Histories() { // all of them, before any prefetch begins
 		h.started = true
-		e.stir(h)
+		e.queuePrefetch(h)
 	}
-	e.pump(0)
+	e.makeProgress(0)
 	return e, e.Histories()
 }
 

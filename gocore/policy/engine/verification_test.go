@@ -71,7 +71,7 @@ func someCaptured(t *testing.T, n int, size int64) (*Engine, *History) {
 // Only the bytes of leases are verified ahead, in the order of the plan and no further than the reach.
 func TestProofsGoAheadOfLeases(t *testing.T) {
 	const n, size = 200, 1 << 20
-	const reach = proofBytes / size
+	const reach = verifyBytes / size
 	e, h := someCaptured(t, n, size)
 	restore := func(i int, o RestoreOptions) {
 		t.Helper()

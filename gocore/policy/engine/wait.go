@@ -35,7 +35,7 @@ func (e *Engine) Await(now int64, recs []*Record, t int) *Wait {
 	if w.left--; w.left == 0 {
 		w.Phase = Ended
 	}
-	e.pump(now)
+	e.makeProgress(now)
 	w.quiet = false
 	return w
 }
@@ -50,8 +50,8 @@ func (e *Engine) want(now int64, rec *Record, t int) {
 	rec.wants |= 1 << t
 	for k, l := range e.links[:t] {
 		if e.Complete(rec, k) && e.lower(rec, k) < 0 {
-			if l.barred(e, rec) {
-				l.forget(e.tiers[l.lower].need(rec))
+			if l.refuses(e, rec) {
+				l.retryRefused(e.tiers[l.lower].need(rec))
 			}
 			e.queueFlush(now, k, rec, true)
 		}
@@ -122,7 +122,7 @@ func (e *Engine) settled(rec *Record, w *Wait) (done bool, err error) {
 		return true, nil
 	}
 	for k, l := range e.links {
-		if k < w.Tier && (l.barred(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
+		if k < w.Tier && (l.refuses(e, rec) || !e.tiers[l.lower].fits(rec)) && e.Complete(rec, k) && e.lower(rec, k) < 0 {
 			return true, full(l.lower, "the flush of the checkpoint wants %s", quantity.Exact(rec.Size))
 		}
 	}

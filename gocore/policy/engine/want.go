@@ -80,7 +80,7 @@ func (e *Engine) find(now int64, w Want) *Transfer {
 			return x
 		}
 		e.spilled(now, x, ErrDropped) // the version is not needed any more
-		e.pump(now)
+		e.makeProgress(now)
 	}
 	switch {
 	case w.Direction == Down:

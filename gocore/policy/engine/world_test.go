@@ -143,7 +143,8 @@ func someConfig(t *rapid.T) Config {
 	memories := rapid.SampledFrom([]int{2, 2, 1}).Draw(t, "memories")
 	for i := range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "devices") {
 		cfg.Tiers = append(cfg.Tiers, TierConfig{
-			Name: fmt.Sprint("d", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), Private: true, Device: true, WriteRate: 1e9, ReadRate: 2e9,
+			Name: fmt.Sprint("d", i), Capacity: rapid.Int64Range(8, 40).Draw(t, "capacity"), WriteRate: 1e9, ReadRate: 2e9,
+			Private: true, Device: rapid.IntRange(0, 4).Draw(t, "device") > 0,
 		})
 	}
 	for i := range n {
@@ -221,7 +222,7 @@ func (w *world) capture(t *rapid.T) {
 	size := rapid.OneOf(rapid.Int64Range(1, 8), rapid.Int64Range(1, 8), rapid.Int64Range(0, 30), rapid.Int64Range(1, most+5)).Draw(t, "size")
 	o := CaptureOptions{
 		SourceStays: rapid.IntRange(0, 3).Draw(t, "stays") == 0, Patient: rapid.Bool().Draw(t, "patient"),
-		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "down"), Top: rapid.IntRange(0, w.privates()).Draw(t, "top"),
+		Down: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, w.e.Tiers() - 1}).Draw(t, "down"), Top: rapid.IntRange(0, w.privates()).Draw(t, "top"),
 	}
 	w.content++
 	body := content(w.content)
@@ -661,8 +662,8 @@ func (w *world) movable(t int, r *Record) string {
 	}) {
 		return "there is room"
 	}
-	below := w.e.below(t)
-	if below < 0 || w.e.below(below) >= 0 {
+	below := w.e.Below(t)
+	if below < 0 || w.e.Below(below) >= 0 {
 		return "" // between memories, waiting loads may keep others from being flushed
 	}
 	can := false

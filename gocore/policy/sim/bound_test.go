@@ -137,7 +137,7 @@ func bisect(t testing.TB, m *Machine, h *engine.History, lo, hi, slots, size, co
 	mid := lo + (hi-lo+1)/2
 	get(false)
 	m.Pass(compute * (mid - lo))
-	if _, err := m.Capture(h, mid, size); err != nil {
+	if _, err := m.Capture(h, mid, size, engine.CaptureOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	bisect(t, m, h, mid, hi, slots-1, size, compute)
@@ -151,7 +151,7 @@ func interleaved(t testing.TB, flush engine.FlushMode) (captured, written, elaps
 	cfg.Flush = flush
 	m := NewMachine(cfg, []Medium{{WriteRate: 1e9, ReadRate: 1e9, Workers: 2, Latency: 100e3}}, 10e9)
 	h := m.Engine.History("h")
-	if _, err := m.Capture(h, 0, mib); err != nil {
+	if _, err := m.Capture(h, 0, mib, engine.CaptureOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	bisect(t, m, h, 0, 4096, 16, mib, 1e6)

@@ -170,11 +170,12 @@ func (m *Machine) Pass(ns int64) {
 	m.Until(func() bool { return over })
 }
 
-// copyIn is the caller's copy into a tier. It crosses the links above the tier, each of which carries it like a transfer of its workers. It takes at
-// least as long as a copy into the fastest tier.
-func (m *Machine) copyIn(t int, size int64) {
+// copyIn is the caller's copy of a record into tier t. It crosses the links from the record's fastest tier down, each of which carries it like a
+// transfer of its workers. It takes at least as long as a copy into the fastest tier.
+func (m *Machine) copyIn(r *engine.Record, t int) {
+	size := r.Size
 	end := m.now + m.CopyTime(size)
-	for link := range t {
+	for link := r.Top(); link != t; link = m.Engine.Below(link) {
 		free := m.free[engine.Down][link]
 		w := slices.Index(free, slices.Min(free))
 		free[w] = max(free[w], m.now) + m.media[link].time(engine.Down, size)
@@ -184,9 +185,9 @@ func (m *Machine) copyIn(t int, size int64) {
 }
 
 // Capture takes a checkpoint and returns how long its caller was blocked, including copying.
-func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64, err error) {
+func (m *Machine) Capture(h *engine.History, k, size int64, o engine.CaptureOptions) (blocked int64, err error) {
 	began := m.now
-	c, err := m.Engine.BeginCapture(m.now, h, Key(k), size, 1, nil, engine.CaptureOptions{})
+	c, err := m.Engine.BeginCapture(m.now, h, Key(k), size, 1, nil, o)
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +195,7 @@ func (m *Machine) Capture(h *engine.History, k int64, size int64) (blocked int64
 		panic("sim: a capture waits for ever")
 	}
 	if c.Phase == engine.Ready {
-		m.copyIn(c.Tier, size)
+		m.copyIn(c.Rec, c.Tier)
 		m.Engine.EndCapture(m.now, c, true)
 	}
 	m.Kick()

@@ -21,7 +21,7 @@ func slowDisk(slots int64, flush engine.FlushMode, trace func(engine.Event)) *Ma
 
 func (m *Machine) mustCapture(t *testing.T, h *engine.History, k, size int64) int64 {
 	t.Helper()
-	blocked, err := m.Capture(h, k, size)
+	blocked, err := m.Capture(h, k, size, engine.CaptureOptions{})
 	if err != nil {
 		t.Fatalf("capture of %d: %v", k, err)
 	}

@@ -88,7 +88,7 @@ func (p *playing) forward() error {
 	for _, c := range p.shot.captures() {
 		m.Pass(c.wait)
 		size := p.tracks[c.track].Sizes[c.key]
-		blocked, err := m.Capture(p.histories[c.track], c.key, size)
+		blocked, err := m.Capture(p.histories[c.track], c.key, size, engine.CaptureOptions{Top: p.tracks[c.track].Top})
 		if err != nil {
 			return err
 		}

@@ -58,6 +58,7 @@ type Track struct {
 	Name  string  `json:"name"`
 	Sizes []int64 `json:"sizes"` // bytes, in the order of writing
 	Order []Turn  `json:"order"` // the restores: indices into Sizes
+	Top   int     `json:"-"`     // the fastest tier of its checkpoints
 }
 
 // call is a capture or restore of a shot.

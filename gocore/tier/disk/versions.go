@@ -192,7 +192,7 @@ func (d *Tier) Meta(history string, key model.Key) (text, meta string, ok bool) 
 
 // Lookup tells whether the catalog has a checkpoint without a record, and the size of its slot in the tiers.
 func (d *Tier) Lookup(h *engine.History, key model.Key) (size int64, ok bool) {
-	row, ok := d.rowOf(h, key)
+	row, ok := d.Row(h, key)
 	if !ok {
 		return 0, false
 	}
@@ -200,8 +200,8 @@ func (d *Tier) Lookup(h *engine.History, key model.Key) (size int64, ok bool) {
 	return size, true
 }
 
-// rowOf returns the row of a checkpoint that can be restored and has no record.
-func (d *Tier) rowOf(h *engine.History, key model.Key) (row catalog.Row, ok bool) {
+// Row returns the row of a checkpoint that can be restored and has no record.
+func (d *Tier) Row(h *engine.History, key model.Key) (row catalog.Row, ok bool) {
 	v := d.versions
 	if v == nil || v.notLoaded[h.Name] == 0 {
 		return row, false
@@ -212,7 +212,7 @@ func (d *Tier) rowOf(h *engine.History, key model.Key) (row catalog.Row, ok bool
 
 // Find makes a record of a checkpoint that only the catalog has; nil when there is none.
 func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
-	row, ok := d.rowOf(h, key)
+	row, ok := d.Row(h, key)
 	if !ok {
 		return nil
 	}
