@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/pending"
 )
 
 // A checkpoint with a borrowed source (copy=False) goes from the caller's arrays on a device directly to the host tier. Contiguous regions are copied
@@ -46,7 +47,7 @@ func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedP
 
 // moveBorrowed carries out a transfer from a borrowed source on a device.
 func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
-	src := pendingOf(b).source
+	src := pending.Of(b).Source
 	var err error
 	if ready := src.Filled(); ready != nil {
 		err = a.OnLane(lane)(func(lane device.Lane) error { return lane.After(ready) })

@@ -15,6 +15,7 @@ import (
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/pending"
 )
 
 // Cache is what the tiers, the transfers and the operations of a store share: one lock, the engine behind it, the memories of the tiers, and the callers
@@ -34,15 +35,15 @@ type Cache struct {
 	layouts  checkpoint.Layouts
 	ops      map[caller]struct{}
 	roomless map[waitingCapture]struct{} // captures that wait for room
-	users    int                  // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
-	resizing int                  // resize operations that have not ended
+	users    int                         // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
+	resizing int                         // resize operations that have not ended
 	closing  bool
 	empty    bool // users has reached zero after the close, and the memory is being unmapped
 	line     figures.Timeline
 	counters figures.Counters
 	causes   figures.Causes // time that captures waited inside their calls, by cause
 	deferred deferredVerification
-	orphans  orphans
+	orphans  pending.Orphans
 
 	// What the store does beside. All but unmapped are called with the lock held.
 	work     func()                 // wakes workers that may have something to do

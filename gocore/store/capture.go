@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/pending"
 )
 
 // CheckpointArgs describes a checkpoint. The core reads Layout and the shapes in Regions during the call only. It reads the regions' bytes until the
@@ -180,7 +181,7 @@ func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
 		if len(ready) > 0 {
 			op.source.Ready = ready[0]
 		}
-		b.Pending, op.regions = &pendingCapture{source: op.source}, nil
+		b.Pending, op.regions = &pending.Capture{Source: op.source}, nil
 	case c.Phase == engine.Waiting || size > oneSlice:
 		op.regions = model.CloneRegions(a.Regions)
 	}

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/pending"
 )
 
 // run is the loop of one worker: it carries out transfers until the store closes.
@@ -106,10 +107,10 @@ func (s *Store) takeResult(x *engine.Transfer, m *moved) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Version
-		if m.err == nil && pendingOf(b).source.Abandoned() { // it must not replace a version that was written after it was given up
+		if m.err == nil && pending.Of(b).Source.Abandoned() { // it must not replace a version that was written after it was given up
 			m.err = borrow.ErrAbandoned
 		}
-		pendingOf(b).source.Forget()
+		pending.Of(b).Source.Forget()
 		b.Pending, b.Sums = nil, m.sums
 	case engine.Fetch:
 		if op := x.Restore.Notify.(*Op).does.(*restore); !op.over && m.err == nil {
@@ -157,12 +158,12 @@ func (s *Store) closeDisk() (err, undone error) {
 // process exits. The lock is held.
 func (s *Store) forgetAll() {
 	for _, h := range s.histories {
-		h.h.Each(func(r *engine.Record) { s.orphanCapture(r.ID, r.Version) })
+		h.h.Each(func(r *engine.Record) { s.orphans.Release(r.ID, r.Version) })
 		h.h = nil
 	}
 	unbegun := func(x *engine.Transfer) { // also of versions that are gone
 		if x.Kind == engine.Spill {
-			s.orphanCapture(x.Rec.ID, x.Rec.Version)
+			s.orphans.Release(x.Rec.ID, x.Rec.Version)
 		}
 	}
 	s.eng.Unbegun(unbegun)

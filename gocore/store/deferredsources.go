@@ -3,6 +3,7 @@ package store
 import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/pending"
 )
 
 // deferredSources are transfers whose sources on a device are not filled yet: work that the caller queued before is still running. Workers do not
@@ -17,7 +18,7 @@ func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	if x.Kind != engine.Spill {
 		return false
 	}
-	src := openSource(x.Rec.Version)
+	src := pending.OpenSource(x.Rec.Version)
 	if src == nil {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/pending"
 )
 
 // fenceSources returns the event behind which a transfer may read a checkpoint from arrays on a device, if the capture may need a transfer. Its
@@ -68,9 +69,9 @@ func (op *capture) endQueued(out *Outcome, b *checkpoint.Version, sums device.Su
 	s := op.s
 	s.mu.Lock()
 	defer s.leave()
-	s.orphans.sweep()
+	s.orphans.Sweep()
 	if op.event != nil {
-		b.Pending, op.event = &pendingCapture{device: op.device, event: op.event, sums: sums}, nil
+		b.Pending, op.event = &pending.Capture{Device: op.device, Event: op.event, Sums: sums}, nil
 	}
 	s.line.Took = op.copied
 	s.eng.EndCapture(s.now(), op.capture, err == nil)

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/pending"
 )
 
 func (s *Store) oneCut() int64 { return s.set.Cut }
@@ -57,12 +58,12 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) error {
 	end := b.Layout.End()
 	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from beginCompletion on, restores may have to wait for this goroutine
-	t := s.beginCompletion(a, b)
-	if err := t.awaitCopy(); err != nil {
+	t := pending.Begin(&s.mu, a, b)
+	if err := t.AwaitCopy(); err != nil {
 		return err
 	}
 	x.Begun(s.now())
-	if err := t.queueChecksums(lane); err != nil { // in the flush's own lane: a separate one would make the link switch over and back
+	if err := t.QueueChecksums(lane); err != nil { // in the flush's own lane: a separate one would make the link switch over and back
 		return err
 	}
 	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
@@ -71,14 +72,14 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 			return nil, engine.ErrStopped
 		}
 		if from > 0 { // while the first cut is being copied, so that the link is not idle
-			if err := t.awaitChecksums(); err != nil {
+			if err := t.AwaitChecksums(); err != nil {
 				return nil, err
 			}
 			x.Rested(int64(s.host.Watermark().Await(x.ToOff + from + n)))
 		}
 		return a.QueueRead(lane, devicememory.Flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.Address(x.FromOff+from), n) })
 	})
-	return a.Finish(last, errors.Join(err, t.awaitChecksums()))
+	return a.Finish(last, errors.Join(err, t.AwaitChecksums()))
 }
 
 // loadTo copies a checkpoint from the host tier to a device, and the device verifies it. Restores may use the copy as soon as all of this is queued,

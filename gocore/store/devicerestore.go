@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/pending"
 )
 
 // pollOnDevice continues a restore whose bytes lie on a device. It gives a lease without reading the bytes: they were captured there, or a load
@@ -69,7 +70,7 @@ func (op *restore) stepDeviceRestore(out *Outcome) (status.Code, error) {
 func (op *restore) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Version
-	if err := s.completeCapture(a, b); err != nil {
+	if err := pending.Complete(&s.mu, a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	if b.Sums == nil && !s.set.Debug {
@@ -176,7 +177,7 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 	}
 	op.async = nil
 	b := op.restore.Rec.Version
-	if err := op.s.completeCapture(a, b); err != nil {
+	if err := pending.Complete(&op.s.mu, a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	op.placed, op.slot = false, bytes

@@ -101,7 +101,7 @@ func (s *Store) freeDevices() {
 	for _, a := range s.deviceTiers { // all devices are idle before the first closes, since others may use memory that one has pinned
 		s.freeErr = errors.Join(s.freeErr, a.AwaitIdle())
 	}
-	s.orphans.drop()
+	s.orphans.Drop()
 	for _, a := range s.deviceTiers {
 		s.freeErr = errors.Join(s.freeErr, a.Close())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/transfer/pending"
 )
 
 // A version is dropped before a device has copied it. After a wait for its capture the caller may overwrite its source.
@@ -56,7 +57,7 @@ func TestOrphanedCapturesAreDropped(t *testing.T) {
 	left := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return len(s.orphans.captures)
+		return s.orphans.Len()
 	}
 	write(0, 300, true)
 	if n := left(); n != 300 {
@@ -64,7 +65,7 @@ func TestOrphanedCapturesAreDropped(t *testing.T) {
 	}
 	open()
 	b.driver.Settle()
-	write(300, 300+300/mostOrphans+1, false)
+	write(300, 300+300/pending.MostSwept+1, false)
 	if n := left(); n != 0 {
 		t.Errorf("%d strays are left", n)
 	}

@@ -2,79 +2,17 @@ package store
 
 import (
 	"errors"
-	"sync"
 	"unsafe"
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
-	"velocpy/gocore/checkpoint"
-	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/pending"
 )
-
-// pendingCapture is a capture that is not complete. Either a transfer reads the bytes from source, or a device copies them. Then event is the event
-// behind which the bytes are in the slot, and sums are their checksums.
-type pendingCapture struct {
-	source *borrow.Source
-	device *devicememory.Memory
-	event  device.Event
-	sums   device.Sums
-
-	completing sync.Mutex // held by the goroutine that completes the capture
-	lost       bool       // the checksums may still be on their way to the host, and no event tells when they have arrived
-}
-
-// pendingOf returns the capture of a version whose bytes have not all been taken; nil once they have.
-func pendingOf(b *checkpoint.Version) *pendingCapture {
-	c, _ := b.Pending.(*pendingCapture)
-	return c
-}
-
-// isCopied tells whether the device has copied the bytes. It is true if no device does.
-func isCopied(b *checkpoint.Version) bool {
-	c := pendingOf(b)
-	if c == nil || c.event == nil {
-		return true
-	}
-	passed, err := c.event.Passed()
-	return passed || err != nil
-}
-
-// openSource returns the source from which a transfer may still read the bytes, or nil.
-func openSource(b *checkpoint.Version) *borrow.Source {
-	if c := pendingOf(b); c != nil {
-		return c.source
-	}
-	return nil
-}
-
-// orphanCapture releases the capture of a record that is gone. If a device still reads the source and writes the checksums, the capture becomes an
-// orphan and is released later. The lock is held.
-func (s *Cache) orphanCapture(ticket uint64, b *checkpoint.Version) {
-	c := pendingOf(b)
-	b.Pending = nil
-	if c == nil {
-		return
-	}
-	if c.event == nil {
-		c.source.Forget()
-		return
-	}
-	s.orphans.add(ticket, c)
-}
-
-// drop releases the event and checksums of a capture that the device has finished.
-func (c *pendingCapture) drop() {
-	if c.sums != nil && !c.lost {
-		c.sums.Discard()
-	}
-	c.event.Drop()
-}
 
 // window is how many bytes of a checkpoint a spill holds in memory at once.
 const window = 8 << 20
@@ -83,7 +21,7 @@ const window = 8 << 20
 // tier.
 func (s *Cache) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Version
-	src := pendingOf(b).source
+	src := pending.Of(b).Source
 	if a := s.deviceOf(x.Rec); a != nil {
 		if ready := src.Filled(); ready != nil {
 			if err := a.Wait(ready); err != nil {

@@ -384,7 +384,7 @@ func (h *History) clear() {
 
 func (s *Store) forgetRecord(r *engine.Record) {
 	b := r.Version
-	s.orphanCapture(r.ID, b)
+	s.orphans.Release(r.ID, b)
 	s.deferred.forget(r)
 	s.layouts.Give(b.Layout)
 }

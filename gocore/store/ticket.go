@@ -1,6 +1,9 @@
 package store
 
-import "velocpy/gocore/transfer/borrow"
+import (
+	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/pending"
+)
 
 // TicketState describes the progress of a version.
 type TicketState struct {
@@ -28,18 +31,18 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, er
 	case r == nil && s.eng.Lost(ticket) != nil:
 		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
 	case r == nil:
-		unread := s.orphans.has(ticket)
+		unread := s.orphans.Has(ticket)
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
 	case r.Gone() && s.eng.Lost(ticket) != nil: // its space is still being released
-		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, openSource(r.Version), nil
+		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, pending.OpenSource(r.Version), nil
 	case r.Gone():
 		b := r.Version
-		if isCopied(b) {
-			return TicketState{Gone: true, Captured: true}, openSource(b), nil
+		if pending.IsCopied(b) {
+			return TicketState{Gone: true, Captured: true}, pending.OpenSource(b), nil
 		}
 		return TicketState{}, nil, nil // no caller wants the version any more, but a device still reads its source
 	}
-	st.Captured = r.Captured() && isCopied(r.Version)
+	st.Captured = r.Captured() && pending.IsCopied(r.Version)
 	durable := s.eng.Durable(r)
 	for t, number := range s.tiers {
 		if a := s.deviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {

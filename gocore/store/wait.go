@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/pending"
 )
 
 // wait is the operation that ends when versions are captured or durable.
@@ -65,8 +66,8 @@ func (s *Store) openWait(op *wait, h *History, ticket uint64, tier int) (status.
 	}
 	if t == 0 && len(s.deviceTiers) > 0 {
 		op.recs = recs
-		if c := s.orphans.captures[ticket]; ticket != 0 && c != nil {
-			op.watch(c.device, c.event.Keep())
+		if c := s.orphans.Of(ticket); ticket != 0 && c != nil {
+			op.watch(c.Device, c.Event.Keep())
 		}
 	}
 	s.retryForCaller()
@@ -165,11 +166,11 @@ func (op *wait) isCopying() bool {
 	}
 	for len(op.recs) > 0 {
 		b, a := op.recs[0].Version, op.s.deviceOf(op.recs[0])
-		if c := pendingOf(b); c != nil && c.event != nil && a.Device.Lost() != nil {
+		if c := pending.Of(b); c != nil && c.Event != nil && a.Device.Lost() != nil {
 			op.failed = devicememory.Explain(a.Device.Lost())
 		}
-		if !isCopied(b) {
-			op.watch(op.s.deviceOf(op.recs[0]), pendingOf(b).event.Keep())
+		if !pending.IsCopied(b) {
+			op.watch(op.s.deviceOf(op.recs[0]), pending.Of(b).Event.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]
