@@ -18,6 +18,7 @@ var layers = []struct {
 	{"checkpoint", []string{"base/checksum", "base/status", "model"}},
 	{"policy/", []string{"policy/", "checkpoint", "model", "base/quantity"}},
 	{"transfer/copier", []string{"base/", "model"}},
+	{"transfer/findings", []string{"policy/engine", "base/"}},
 	{"transfer/pending", []string{"transfer/borrow", "tier/devicememory", "checkpoint", "device"}},
 	{"transfer/borrow", []string{"transfer/copier", "device", "model"}},
 	{"device", []string{"base/memory", "model"}},

@@ -150,11 +150,11 @@ func TestClosedStoreForgetsWhatItKnew(t *testing.T) {
 	shut(t, s)
 	release(t, l)
 	gone(t, c)
-	s.mu.Lock()
-	if len(s.eng.Histories()) != 0 || h.h.h != nil || len(s.ops) != 0 || s.users != 0 {
-		t.Errorf("still there: %d histories, %d operations, %d users", len(s.eng.Histories()), len(s.ops), s.users)
+	s.Lock()
+	if len(s.Engine.Histories()) != 0 || h.h.h != nil || len(s.Callers) != 0 || s.Users != 0 {
+		t.Errorf("still there: %d histories, %d operations, %d users", len(s.Engine.Histories()), len(s.Callers), s.Users)
 	}
-	s.mu.Unlock()
+	s.Unlock()
 	_, err = h.h.Keys()
 	wants(t, err, status.Closed)
 	wants(t, h.h.Drop(model.Key{Number: 1}), status.Closed)

@@ -25,7 +25,7 @@ const (
 
 // worker is one goroutine that carries out transfers.
 type worker struct {
-	s      *Store
+	s      *Workers
 	pool   *workerPool
 	lane   device.Lane     // for a pool that serves a device; created on first use
 	buffer *memory.Mapping // bounce buffer for checkpoints that are adjacent on disk; mapped on first use
@@ -33,7 +33,7 @@ type worker struct {
 }
 
 // batch continues a transfer with others that can be carried out together with it. The lock is held.
-func (s *Store) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer {
+func (s *Workers) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer {
 	all := []*engine.Transfer{first}
 	if c.device != nil {
 		return all
@@ -52,7 +52,7 @@ func (s *Store) batch(c *workerPool, first *engine.Transfer) []*engine.Transfer 
 		if bytes += onDiskBytes(x); bytes > most-batchSmall || len(at) > apart {
 			break
 		}
-		if x = c.another(s.eng, s.now(), first.Urgent); x == nil {
+		if x = c.another(s.Engine, s.Now(), first.Urgent); x == nil {
 			break
 		}
 	}
@@ -125,8 +125,8 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 		if results[i] == nil {
 			results[i] = w.move(x)
 		}
-		if w.s.disk != nil {
-			results[i].err = w.s.disk.Reconsider(x, results[i].err)
+		if w.s.Disk != nil {
+			results[i].err = w.s.Disk.Reconsider(x, results[i].err)
 		}
 	}
 	return results
@@ -156,9 +156,9 @@ func (w *worker) moveAdjacent(run []*engine.Transfer, results []*moved) {
 
 func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
 	for _, x := range run {
-		copy(buffer[x.ToOff-at:], w.s.host.Bytes(x.FromOff, x.Rec.Size))
+		copy(buffer[x.ToOff-at:], w.s.Host.Bytes(x.FromOff, x.Rec.Size))
 	}
-	if w.s.disk.Space.Write(at, buffer) != nil {
+	if w.s.Disk.Space.Write(at, buffer) != nil {
 		return
 	}
 	for i := range results {
@@ -167,18 +167,18 @@ func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results 
 }
 
 func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
-	if w.s.disk.Space.Read(at, buffer) != nil || w.s.disk.Space.Proves(at, int64(len(buffer))) != nil {
+	if w.s.Disk.Space.Read(at, buffer) != nil || w.s.Disk.Space.Proves(at, int64(len(buffer))) != nil {
 		return
 	}
 	w.hasRead(len(run))
 	for i, x := range run {
-		results[i] = &moved{err: w.s.copyIn(w.s.host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Version)}
+		results[i] = &moved{err: w.s.copyIn(w.s.Host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Version)}
 	}
 }
 
 // copyIn copies a small checkpoint from the batch buffer into its slot, and verifies it in the same pass.
-func (s *Store) copyIn(slot, from []byte, b *checkpoint.Version) error {
-	if s.set.Verifies == config.VerifyOff || b.Sums == nil {
+func (s *Workers) copyIn(slot, from []byte, b *checkpoint.Version) error {
+	if s.Set.Verifies == config.VerifyOff || b.Sums == nil {
 		copy(slot, from)
 		return nil
 	}
@@ -207,8 +207,8 @@ func (w *worker) end() {
 // hasRead notes that so many transfers have been read. When the worker has nothing left to read, another may read while this one still verifies and
 // copies.
 func (w *worker) hasRead(transfers int) {
-	w.s.mu.Lock()
-	defer w.s.leave()
+	w.s.Lock()
+	defer w.s.Leave()
 	if w.unread > transfers {
 		w.unread -= transfers
 		return

@@ -26,8 +26,8 @@ type borrowedParts struct {
 	there, after []int32 // … and in one of these: hashed on the device before, or in the slot after the copy
 }
 
-func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedParts) {
-	reaches := s.reaches(slot)
+func (s *Workers) splitBorrowed(slot []byte, regions []model.Region) (by borrowedParts) {
+	reaches := s.Reaches(slot)
 	for i := range regions {
 		r, n := &regions[i], int32(i)
 		together := r.Place > 0 && r.Bytes > 0 && r.Mem.Contiguous()
@@ -46,7 +46,7 @@ func (s *Store) splitBorrowed(slot []byte, regions []model.Region) (by borrowedP
 }
 
 // moveBorrowed carries out a transfer from a borrowed source on a device.
-func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
+func (s *Workers) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
 	src := pending.Of(b).Source
 	var err error
 	if ready := src.Filled(); ready != nil {
@@ -59,8 +59,8 @@ func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine
 	case x.To == a.Tier:
 		sums, err = s.borrowToDevice(a, lane, x, src, b.Layout.Spans)
 	default:
-		s.host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
-		sums, err = s.borrowToHost(a, lane, s.host.Bytes(x.ToOff, x.Rec.Size), src, b.Layout.Spans)
+		s.Host.Watermark().Await(x.ToOff + min(x.Rec.Size, host.WatermarkReach))
+		sums, err = s.borrowToHost(a, lane, s.Host.Bytes(x.ToOff, x.Rec.Size), src, b.Layout.Spans)
 	}
 	if !errors.Is(err, borrow.ErrAbandoned) {
 		err = devicememory.Explain(err)
@@ -69,9 +69,9 @@ func (s *Store) moveBorrowed(a *devicememory.Memory, lane device.Lane, x *engine
 }
 
 // borrowToHost fills a slot of the host tier and returns its checksums.
-func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
+func (s *Workers) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span) ([]uint64, error) {
 	by := s.splitBorrowed(slot, src.Regions)
-	if !s.set.Checksum {
+	if !s.Set.Checksum {
 		by.there, by.after = nil, nil
 	}
 	var there device.Sums
@@ -88,7 +88,7 @@ func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []by
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gatherToHost(a, a.OnLane(lane), src, slot, spans, by.rest); err != nil || !s.set.Checksum {
+	if err := s.GatherToHost(a, a.OnLane(lane), src, slot, spans, by.rest); err != nil || !s.Set.Checksum {
 		if there != nil {
 			there.Discard()
 		}
@@ -98,7 +98,7 @@ func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []by
 	if there != nil {
 		put(sums, by.there, there.Take())
 	}
-	job := s.inspection(slot, selected(spans, by.after))
+	job := s.Inspection(slot, Selected(spans, by.after))
 	defer job.Free()
 	job.Run(0)
 	put(sums, by.after, job.Sums())
@@ -106,14 +106,14 @@ func (s *Store) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []by
 }
 
 // borrowToDevice fills a slot on the device and returns its checksums. It runs when no other tier has room.
-func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
+func (s *Workers) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, src *borrow.Source, spans []model.Span) (all []uint64, err error) {
 	if err := a.AwaitRange(x.ToOff, x.Rec.Size); err != nil { // before the source is held: other streams may read the slot for long
 		return nil, err
 	}
 	err = src.During(func() error {
 		var sums device.Sums
 		m, err := a.QueueWrite(lane, devicememory.Checks, x.ToOff, x.Rec.Size, func() (err error) {
-			if sums, err = devicememory.Gather(lane, a.Address(x.ToOff), spans, src.Regions, s.set.Checksum); sums != nil {
+			if sums, err = devicememory.Gather(lane, a.Address(x.ToOff), spans, src.Regions, s.Set.Checksum); sums != nil {
 				err = sums.Fetch(lane)
 			}
 			return err
@@ -133,7 +133,7 @@ func (s *Store) borrowToDevice(a *devicememory.Memory, lane device.Lane, x *engi
 
 // copyCuts queues the copies of contiguous regions in a lane, cut by cut, and returns the event behind the last copy. After an error none of the
 // copies is in progress. The caller's taking back the source is such an error.
-func (s *Store) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Event, error) {
+func (s *Workers) copyCuts(a *devicememory.Memory, lane device.Lane, slot []byte, src *borrow.Source, spans []model.Span, which []int32) (device.Event, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}

@@ -147,9 +147,9 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 					regions, want = append(regions, g), append(want, rows)
 					c.untilCaptured(c.stays(b, int64(k), regions...))
 					if checksum {
-						s.mu.Lock()
+						s.Lock()
 						n := len(c.h.h.Get(model.Key{Number: int64(k)}).Version.Sums)
-						s.mu.Unlock()
+						s.Unlock()
 						if n != len(regions) {
 							t.Errorf("%d checksums of %d regions", n, len(regions))
 						}

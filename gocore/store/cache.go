@@ -11,49 +11,52 @@ import (
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/findings"
 	"velocpy/gocore/transfer/pending"
 )
 
 // Cache is what the tiers, the transfers and the operations of a store share: one lock, the engine behind it, the memories of the tiers, and the callers
 // that wait.
 type Cache struct {
-	set   config.Settings
+	Set   config.Settings
 	began time.Time
-	host  *host.Memory // nil without a host tier
+	Host  *host.Memory // nil without a host tier
 	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
-	deviceTiers []*devicememory.Memory
-	disk        *disk.Tier // nil without a disk tier
-	pool        *copier.Pool
-	tiers       []int // for each of the engine's tiers: its number in the C contract
+	Devices []*devicememory.Memory
+	Disk    *disk.Tier // nil without a disk tier
+	Copiers *copier.Pool
+	Tiers   []int // for each of the engine's tiers: its number in the C contract
 
 	mu       sync.Mutex
-	eng      *engine.Engine
-	layouts  checkpoint.Layouts
-	ops      map[caller]struct{}
-	roomless map[waitingCapture]struct{} // captures that wait for room
-	users    int                         // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
-	resizing int                         // resize operations that have not ended
-	closing  bool
+	Engine   *engine.Engine
+	Layouts  checkpoint.Layouts
+	Callers  map[Caller]struct{}
+	Roomless map[Blocked]struct{} // captures that wait for room
+	Users    int                  // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
+	Resizing int                  // resize operations that have not ended
+	Closing  bool
 	empty    bool // users has reached zero after the close, and the memory is being unmapped
-	line     figures.Timeline
-	counters figures.Counters
-	causes   figures.Causes // time that captures waited inside their calls, by cause
-	deferred deferredVerification
-	orphans  pending.Orphans
+	Line     figures.Timeline
+	Counters figures.Counters
+	Causes   figures.Causes // time that captures waited inside their calls, by cause
+	Findings findings.List
+	Orphans  pending.Orphans
 
 	// What the store does beside. All but unmapped are called with the lock held.
-	work     func()                 // wakes workers that may have something to do
-	counted  func(r *engine.Record) // a version counts for the rules of retention; it may drop checkpoints
-	emptied  func()                 // forgets everything, when a closed store has no user any more …
-	unmapped func()                 // … and then unmaps the memory
+	Work     func()                                // wakes workers that may have something to do
+	Counted  func(r *engine.Record)                // a version counts for the rules of retention; it may drop checkpoints
+	Rule     func(history string) *model.Retention // the present rule of retention of a history
+	Emptied  func()                                // forgets everything, when a closed store has no user any more …
+	Unmapped func()                                // … and then unmaps the memory
 }
 
 // caller is an operation whose caller waits for it.
-type caller interface {
+type Caller interface {
 	// Wake notifies the caller: the operation may go on.
 	Wake()
 	// Refuse ends the operation if it waits for the disk to take its bytes.
@@ -61,36 +64,43 @@ type caller interface {
 }
 
 // waitingCapture is a capture that waits for room.
-type waitingCapture interface {
+type Blocked interface {
 	// Blocked updates the cause for which it waits.
 	Blocked(now int64)
 }
 
-func newCache(set config.Settings) *Cache {
+// Lock takes the lock. Most callers take it by Enter, which also looks whether the store is usable, and give it back by Leave.
+func (c *Cache) Lock() { c.mu.Lock() }
+
+// Unlock releases the lock after a section that has not changed the engine.
+func (c *Cache) Unlock() { c.mu.Unlock() }
+
+// New returns the cache of a store whose tiers are not open yet.
+func New(set config.Settings) *Cache {
 	return &Cache{
-		set: set, began: time.Now(), layouts: checkpoint.NewLayouts(set.Describes), line: figures.Timeline{Limit: set.Timeline},
-		ops: map[caller]struct{}{}, roomless: map[waitingCapture]struct{}{},
+		Set: set, began: time.Now(), Layouts: checkpoint.NewLayouts(set.Describes), Line: figures.Timeline{Limit: set.Timeline},
+		Callers: map[Caller]struct{}{}, Roomless: map[Blocked]struct{}{},
 	}
 }
 
 // now is the time since the store was opened, ns. It is the engine's clock.
-func (c *Cache) now() int64 { return time.Since(c.began).Nanoseconds() }
+func (c *Cache) Now() int64 { return time.Since(c.began).Nanoseconds() }
 
 // clock returns the time of day, which may jump.
-func (c *Cache) clock() time.Time {
-	if c.set.Clock != nil {
-		return c.set.Clock()
+func (c *Cache) Clock() time.Time {
+	if c.Set.Clock != nil {
+		return c.Set.Clock()
 	}
 	return time.Now()
 }
 
 // enter takes the lock for a call from outside the package. It fails when the store is closed or the core has panicked.
-func (c *Cache) enter() error {
+func (c *Cache) Enter() error {
 	if text, bad := safego.Poisoned(); bad {
 		return status.New(status.Poisoned, "%s", text)
 	}
 	c.mu.Lock()
-	if c.closing {
+	if c.Closing {
 		c.mu.Unlock()
 		return status.New(status.Closed, "the store is closed")
 	}
@@ -98,104 +108,106 @@ func (c *Cache) enter() error {
 }
 
 // enterToWrite is enter for calls that change the contents of the store. It also fails when the store is open for reading only.
-func (c *Cache) enterToWrite() error {
-	if c.set.ReadOnly {
-		return status.New(status.ReadOnly, "the store in %q is open for reading only", c.set.Path)
+func (c *Cache) EnterToWrite() error {
+	if c.Set.ReadOnly {
+		return status.New(status.ReadOnly, "the store in %q is open for reading only", c.Set.Path)
 	}
-	return c.enter()
+	return c.Enter()
 }
 
 // leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
 // engine ends with a deferred leave, so that a panic does not leave the lock held.
-func (c *Cache) leave() {
+func (c *Cache) Leave() {
 	defer c.unlock()
-	c.notify()
+	c.Notify()
 }
 
-func (c *Cache) notify() {
-	for _, x := range c.eng.TakeWoken() {
-		x.(caller).Wake()
+func (c *Cache) Notify() {
+	for _, x := range c.Engine.TakeWoken() {
+		x.(Caller).Wake()
 	}
 	c.lookAtBlocked()
 	c.followSizes()
-	c.work()
+	if c.Work != nil {
+		c.Work()
+	}
 }
 
 // followSizes lets the memories of the tiers follow a change. A store that closes gives them back, without the lock.
 func (c *Cache) followSizes() {
-	if c.closing {
+	if c.Closing {
 		return
 	}
-	if c.host != nil {
-		c.host.Follow()
+	if c.Host != nil {
+		c.Host.Follow()
 	}
-	for _, a := range c.deviceTiers {
+	for _, a := range c.Devices {
 		a.Follow()
 	}
 }
 
 // usesDisk tells whether a transfer reads or writes the disk tier.
-func (c *Cache) usesDisk(x *engine.Transfer) bool { return c.disk != nil && c.disk.Uses(x) }
+func (c *Cache) UsesDisk(x *engine.Transfer) bool { return c.Disk != nil && c.Disk.Uses(x) }
 
 // isDurable tells whether checkpoints outlive the process.
-func (c *Cache) isDurable() bool { return c.disk != nil && c.disk.Durable() }
+func (c *Cache) IsDurable() bool { return c.Disk != nil && c.Disk.Durable() }
 
 // unlock releases the lock. The last user of a closed store also unmaps the memory.
 func (c *Cache) unlock() {
-	last := c.closing && c.users == 0 && !c.empty
+	last := c.Closing && c.Users == 0 && !c.empty
 	if last {
 		c.empty = true
-		c.emptied()
+		c.Emptied()
 	}
 	c.mu.Unlock()
 	if last {
-		c.unmapped()
+		c.Unmapped()
 	}
 }
 
 // notifyAll runs when the core has panicked. Each waiting caller then gets the panic from its next step.
-func (c *Cache) notifyAll() {
+func (c *Cache) WakeAllLocked() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wakeAll()
+	c.WakeAll()
 }
 
 // wakeAll wakes all callers that wait.
-func (c *Cache) wakeAll() {
-	for op := range c.ops {
+func (c *Cache) WakeAll() {
+	for op := range c.Callers {
 		op.Wake()
 	}
 }
 
-var errClosed = status.New(status.Closed, "the store was closed")
+var ErrClosed = status.New(status.Closed, "the store was closed")
 
 // retryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
-func (c *Cache) retryForCaller() {
-	if c.disk != nil {
-		c.disk.RetryForCaller()
+func (c *Cache) RetryForCaller() {
+	if c.Disk != nil {
+		c.Disk.RetryForCaller()
 	}
 }
 
 // notFound is the error of a key without a checkpoint.
-func notFound(h *engine.History, k model.Key) error {
+func NotFound(h *engine.History, k model.Key) error {
 	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.Name, k)
 }
 
 // lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
 func (c *Cache) lookAtBlocked() {
-	if len(c.roomless) == 0 {
+	if len(c.Roomless) == 0 {
 		return
 	}
-	now := c.now()
-	for op := range c.roomless {
+	now := c.Now()
+	for op := range c.Roomless {
 		op.Blocked(now)
 	}
 }
 
 // growFor grows the device tier by the memory that one checkpoint needs, if the budget and the application allow it. The tier grows before anything
 // is evicted.
-func (c *Cache) growFor(regions []model.Region, slot int64) error {
-	for len(c.set.Devices) > 0 {
+func (c *Cache) GrowFor(regions []model.Region, slot int64) error {
+	for len(c.Set.Devices) > 0 {
 		a, err := c.shortOf(regions, slot)
 		if a == nil || err != nil {
 			return err
@@ -209,11 +221,11 @@ func (c *Cache) growFor(regions []model.Region, slot int64) error {
 
 // shortOf returns the device tier that should have more memory for a checkpoint, or nil.
 func (c *Cache) shortOf(regions []model.Region, slot int64) (*devicememory.Memory, error) {
-	if err := c.enter(); err != nil {
+	if err := c.Enter(); err != nil {
 		return nil, err
 	}
 	defer c.mu.Unlock()
-	a, err := c.deviceOfRegions(regions)
+	a, err := c.DeviceOfRegions(regions)
 	if a == nil || err != nil || !a.IsShortOf(slot) {
 		return nil, err
 	}
@@ -221,18 +233,27 @@ func (c *Cache) shortOf(regions []model.Region, slot int64) (*devicememory.Memor
 }
 
 // diskError explains an error of the disk tier; nil stays nil.
-func (c *Cache) diskError(err error) error {
-	if c.disk == nil {
+func (c *Cache) DiskError(err error) error {
+	if c.Disk == nil {
 		return err
 	}
-	return c.disk.Error(err)
+	return c.Disk.Error(err)
 }
 
 // resized wakes the callers that wait for a resize. The lock is not held.
 func (c *Cache) resized() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.resizing > 0 {
-		c.wakeAll()
+	if c.Resizing > 0 {
+		c.WakeAll()
 	}
 }
+
+// ForTier returns what the memory of a tier sees of the cache.
+func (c *Cache) ForTier(t int) tier.Cache { return tierCache{c, t} }
+
+// ForHost returns what the memory of the host tier sees of the cache.
+func (c *Cache) ForHost() host.Cache { return hostCache{tierCache{c, c.HostTier()}} }
+
+// ForDisk returns what the disk tier sees of the cache.
+func (c *Cache) ForDisk() disk.Cache { return diskCache{c} }

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"unsafe"
-
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
@@ -12,7 +10,6 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
-	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/pending"
 )
 
@@ -75,17 +72,17 @@ func (op *capture) disown() {
 
 // account is part of operation.
 func (op *capture) account(c *figures.Counters) {
-	op.woke(op.s.now())
+	op.woke(op.s.Now())
 	c.CaptureWait += op.waited
 	c.CaptureCopy += op.copied
-	op.s.causes.Add(op.blocked)
+	op.s.Causes.Add(op.blocked)
 }
 
 // waits records that the caller is about to wait for room, and for which cause.
 func (op *capture) waits(now int64) (status.Code, error) {
 	if op.since == 0 {
-		op.blocker, op.blockedSince = op.s.eng.Blocker(op.capture), now
-		op.s.roomless[op] = struct{}{}
+		op.blocker, op.blockedSince = op.s.Engine.Blocker(op.capture), now
+		op.s.Roomless[op] = struct{}{}
 	}
 	return op.Op.waits(now)
 }
@@ -102,7 +99,7 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 	returned := false
 	defer op.disownUnless(&returned)
 	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
-		if err := h.s.growFor(a.Regions, a.Slot); err != nil {
+		if err := h.s.GrowFor(a.Regions, a.Slot); err != nil {
 			return &op.Op, status.CodeOf(err), err
 		}
 	}
@@ -117,10 +114,10 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 // openCapture begins a capture. It returns Again when the copy can begin.
 func (h *History) openCapture(op *capture, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := h.s
-	if err := s.enterToWrite(); err != nil {
+	if err := s.EnterToWrite(); err != nil {
 		return status.CodeOf(err), err
 	}
-	defer s.leave()
+	defer s.Leave()
 	if err := h.beginCapture(op, a); err != nil {
 		return status.CodeOf(err), err
 	}
@@ -135,44 +132,44 @@ func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
 	if err := checkMemory(a.Regions); err != nil {
 		return err
 	}
-	dev, err := s.deviceOfRegions(a.Regions)
+	dev, err := s.DeviceOfRegions(a.Regions)
 	if err != nil {
 		return err
 	}
 	if dev != nil && dev.Device.Lost() != nil {
 		return devicememory.Explain(dev.Device.Lost())
 	}
-	down, err := s.tierIndex(a.Tier)
+	down, err := s.TierIndex(a.Tier)
 	if err != nil {
 		return err
 	}
-	l, err := s.layouts.Take(a.Layout, a.Regions, a.Slot)
+	l, err := s.Layouts.Take(a.Layout, a.Regions, a.Slot)
 	if err != nil {
 		return err
 	}
 	key := a.Key
 	if a.AutoKey {
-		key = s.eng.AutoKey(h.h)
+		key = s.Engine.AutoKey(h.h)
 	}
 	size, align := checkpoint.Room(a.Slot)
-	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: s.clock().UnixNano()}
-	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.deviceTiers)}
+	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: s.Clock().UnixNano()}
+	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.Devices)}
 	if dev != nil {
 		o.Top = dev.Tier
 	}
-	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.now()
+	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.Now()
 	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {
-		s.layouts.Give(l)
+		s.Layouts.Give(l)
 		return err
 	}
-	s.retryForCaller()
-	c, err := s.eng.BeginCapture(s.now(), h.h, key, size, align, b, o)
+	s.RetryForCaller()
+	c, err := s.Engine.BeginCapture(s.Now(), h.h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
 		devicememory.DropAll(ready)
 	}
 	if err != nil {
-		return s.explain(err, nil)
+		return s.Explain(err, nil)
 	}
 	op.capture, op.regions = c, a.Regions
 	switch {
@@ -225,7 +222,7 @@ func (op *capture) copyIn(out *Outcome) (status.Code, error) {
 		}
 	}
 	if op.job == nil {
-		op.job = op.s.gather(op.slot, op.regions)
+		op.job = op.s.Gather(op.slot, op.regions)
 	}
 	if !op.copy() {
 		return status.Again, nil
@@ -235,8 +232,8 @@ func (op *capture) copyIn(out *Outcome) (status.Code, error) {
 }
 
 func (op *capture) lockedPoll(out *Outcome) (status.Code, error) {
-	op.s.mu.Lock()
-	defer op.s.leave()
+	op.s.Lock()
+	defer op.s.Leave()
 	return op.pollCapture(out)
 }
 
@@ -244,27 +241,27 @@ func (op *capture) lockedPoll(out *Outcome) (status.Code, error) {
 // while the capture waits for room. The lock is held.
 func (op *capture) pollCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
-	now := s.now()
+	now := s.Now()
 	switch {
 	case op.failed != nil:
-		return op.endCapture(out, s.explain(op.failed, nil))
+		return op.endCapture(out, s.Explain(op.failed, nil))
 	case c.Err != nil:
-		return op.endCapture(out, s.explain(c.Err, nil))
+		return op.endCapture(out, s.Explain(c.Err, nil))
 	case c.Phase == engine.Ended || c.Notify == nil:
 		return op.endCapture(out, nil)
-	case c.Phase == engine.Waiting && s.closing:
+	case c.Phase == engine.Waiting && s.Closing:
 		if op.cancelCapture() {
 			return op.endCapture(out, nil)
 		}
-		return op.endCapture(out, errClosed)
+		return op.endCapture(out, ErrClosed)
 	case c.Phase == engine.Waiting:
 		return op.waits(now)
 	}
 	op.woke(now)
-	if s.deviceTier(c.Tier) != nil {
-		op.at, op.placed = s.eng.Fragment(c.Rec, c.Tier).Offset, true
+	if s.DeviceTier(c.Tier) != nil {
+		op.at, op.placed = s.Engine.Fragment(c.Rec, c.Tier).Offset, true
 	} else {
-		op.slot = s.slot(c.Rec, c.Tier)
+		op.slot = s.Slot(c.Rec, c.Tier)
 	}
 	return status.Again, nil
 }
@@ -272,17 +269,17 @@ func (op *capture) pollCapture(out *Outcome) (status.Code, error) {
 // endCopyIn tells the engine that the bytes are in the slot.
 func (op *capture) endCopyIn(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
-	s.mu.Lock()
-	defer s.leave()
-	if s.set.Checksum {
+	s.Lock()
+	defer s.Leave()
+	if s.Set.Checksum {
 		c.Rec.Version.Keep(op.job.Sums())
 	}
-	if s.set.Verifies == config.VerifyMoved && !sampled(c.Rec.ID) {
-		s.eng.Fragment(c.Rec, c.Tier).Verified = true
+	if s.Set.Verifies == config.VerifyMoved && !sampled(c.Rec.ID) {
+		s.Engine.Fragment(c.Rec, c.Tier).Verified = true
 	}
-	s.line.Took = op.copied
-	s.eng.EndCapture(s.now(), c, true)
-	s.line.Took = 0
+	s.Line.Took = op.copied
+	s.Engine.EndCapture(s.Now(), c, true)
+	s.Line.Took = 0
 	return op.endCapture(out, nil)
 }
 
@@ -300,8 +297,8 @@ func sampled(id uint64) bool {
 func (op *capture) endCapture(out *Outcome, err *status.Error) (status.Code, error) {
 	rec := op.capture.Rec
 	op.end()
-	if !op.s.isDurable() {
-		op.s.counted(rec)
+	if !op.s.IsDurable() {
+		op.s.Counted(rec)
 	}
 	l := rec.Version.Layout
 	out.Ticket, out.Key, out.Waited, out.Layout, out.Slot = rec.ID, rec.Key, op.waited, l.ID, l.Slot
@@ -310,7 +307,7 @@ func (op *capture) endCapture(out *Outcome, err *status.Error) (status.Code, err
 		return err.Code, err
 	}
 	if op.device != nil {
-		op.s.host.Captured(op.asked, op.s.now(), rec.Size)
+		op.s.Host.Captured(op.asked, op.s.Now(), rec.Size)
 	}
 	return status.OK, nil
 }
@@ -323,34 +320,17 @@ func (op *capture) cancelCapture() (taken bool) {
 	case c.Phase == engine.Ended:
 		return c.Err == nil
 	case c.Rec.Version.Serial != 0:
-		s.disk.Show(c.Rec)
+		s.Disk.Show(c.Rec)
 		c.Notify, taken = nil, true
-	case !s.eng.CancelCapture(s.now(), c):
+	case !s.Engine.CancelCapture(s.Now(), c):
 		c.Notify = nil
 	}
 	return taken
 }
 
-// slot returns the memory of r's copy in the host tier.
-func (s *Cache) slot(r *engine.Record, t int) []byte {
-	f := s.eng.Fragment(r, t)
-	return s.host.Bytes(f.Offset, f.Size)
-}
-
-// gather returns the job that copies regions into a slot.
-func (s *Cache) gather(slot []byte, regions []model.Region) *copier.Job {
-	var few [16]copier.Piece
-	pieces := few[:0]
-	for i := range regions {
-		r := &regions[i]
-		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[r.Offset:])), Bytes: r.Bytes, Mem: r.Mem})
-	}
-	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
-}
-
 // refuse is part of operation. A capture whose bytes are written and being made durable succeeds: its ticket tells when they are durable.
 func (op *capture) refuse(why error) {
-	if op.over || op.failed != nil || !op.capture.Spill || op.s.eng.IsMemory(op.capture.Tier) {
+	if op.over || op.failed != nil || !op.capture.Spill || op.s.Engine.IsMemory(op.capture.Tier) {
 		return
 	}
 	if !op.cancelCapture() {
@@ -363,7 +343,7 @@ func (op *capture) refuse(why error) {
 // Blocked updates the cause for which the capture waits. The lock is held.
 func (op *capture) Blocked(now int64) {
 	if op.capture.Phase == engine.Waiting {
-		op.noteBlocked(now, op.s.eng.Blocker(op.capture))
+		op.noteBlocked(now, op.s.Engine.Blocker(op.capture))
 	}
 }
 
@@ -373,8 +353,8 @@ func (op *capture) noteBlocked(now int64, by engine.Blocker) {
 }
 
 func (op *capture) endBlocked(now int64) {
-	if _, waits := op.s.roomless[op]; waits {
+	if _, waits := op.s.Roomless[op]; waits {
 		op.noteBlocked(now, op.blocker)
-		delete(op.s.roomless, op)
+		delete(op.s.Roomless, op)
 	}
 }

@@ -30,7 +30,7 @@ func statsCauses(t testing.TB, s *Store) figures.WaitCauses {
 	if c.Capture.Sum() != w.CaptureWait || c.DeviceCapture.Sum() != w.DeviceCapture || c.DeviceRestore.Sum() != w.DeviceRestore {
 		t.Errorf("by cause: %+v; in all: %+v", c, w)
 	}
-	if on := st.Tiers["device"].Streams; len(s.deviceTiers) == 1 && (on.Capture != c.DeviceCapture || on.Restore != c.DeviceRestore) {
+	if on := st.Tiers["device"].Streams; len(s.Devices) == 1 && (on.Capture != c.DeviceCapture || on.Restore != c.DeviceRestore) {
 		t.Errorf("on the device: %+v; in all: %+v", on, c)
 	}
 	return c
@@ -174,8 +174,8 @@ func TestCausesInTheCall(t *testing.T) {
 			t.Fatal(code, err)
 		}
 		eventually(t, "the capture waits for its cause", func() bool {
-			c.s.mu.Lock()
-			defer c.s.mu.Unlock()
+			c.s.Lock()
+			defer c.s.Unlock()
 			return op.does.(*capture).blocker == by
 		})
 		watch.sleep()

@@ -113,25 +113,25 @@ func eventually(t testing.TB, what string, so func() bool) {
 // drained clears all histories and checks that the store holds none of their memory.
 func drained(t testing.TB, s *Store) {
 	t.Helper()
-	s.mu.Lock()
+	s.Lock()
 	var all []*History
 	for _, h := range s.histories {
 		all = append(all, h)
 	}
-	s.mu.Unlock()
+	s.Unlock()
 	for _, h := range all {
 		if err := h.Clear(); err != nil {
 			t.Error(err)
 		}
 	}
 	eventually(t, "an emptied store holds nothing", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Lock()
+		defer s.Unlock()
 		used := int64(0)
-		for i := range s.tiers {
-			used += s.eng.Use(i).Used
+		for i := range s.Tiers {
+			used += s.Engine.Use(i).Used
 		}
-		return used == 0 && s.layouts.Len() == 0 && len(s.ops) == 0
+		return used == 0 && s.Layouts.Len() == 0 && len(s.Callers) == 0
 	})
 }
 

@@ -11,46 +11,43 @@ type closing struct {
 // Close refuses further work at once. It returns an operation that ends when the transfers in flight have ended and the disk tier is closed. Waiting
 // operations end with Closed. Memory of leases stays mapped until the last of them is released. Closing twice is allowed.
 func (s *Store) Close(fd int32) *Op {
-	s.mu.Lock()
-	defer s.leave()
+	s.Lock()
+	defer s.Leave()
 	op := &closing{Op: begun(s.Cache, fd), s: s}
 	op.does = op
-	first := !s.closing
-	s.closing = true
+	first := !s.Closing
+	s.Closing = true
 	if first {
 		s.unhookPoison()
 		s.stopWatching()
-		s.wakeAll()
-		for _, c := range s.pools {
-			c.wake.Broadcast()
-		}
-		s.verifier.bell.Broadcast()
-		for _, a := range s.deviceTiers {
+		s.WakeAll()
+		s.workers.Stop()
+		for _, a := range s.Devices {
 			a.Stop()
 		}
-		if s.host != nil {
-			s.host.Stop()
+		if s.Host != nil {
+			s.Host.Stop()
 		}
-		if s.disk != nil {
-			s.disk.Stop()
+		if s.Disk != nil {
+			s.Disk.Stop()
 		}
 	}
-	s.ops[&op.Op] = struct{}{}
+	s.Callers[&op.Op] = struct{}{}
 	return &op.Op
 }
 
 // step is part of operation.
 func (op *closing) step(out *Outcome) (status.Code, error) {
 	s := op.s
-	s.mu.Lock()
-	defer s.leave()
+	s.Lock()
+	defer s.Leave()
 	if !s.freed {
-		return op.waits(s.now())
+		return op.waits(s.Now())
 	}
 	op.end()
 	out.Waited = op.waited
-	err := s.deferred.takeFinding(nil, false)
-	if s.deferred.found = nil; err == nil {
+	err := s.Findings.TakeAll()
+	if err == nil {
 		err, s.undone = s.undone, nil
 	}
 	if err != nil {

@@ -19,8 +19,8 @@ func TestFlushWithoutAMarkBehindItsChecksums(t *testing.T) {
 	c.mustPutOn(b, 1, random(size, 1))
 	b.check(c.wait(0, status.TierNone)) // no goroutine records an event to wait for
 	coming := func() *pending.Capture {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
+		c.s.Lock()
+		defer c.s.Unlock()
 		return pending.Of(c.h.h.Get(model.NumberKey(1)).Version)
 	}
 	before := coming()

@@ -41,13 +41,13 @@ const (
 
 // copy runs the job, for one slice of time when it is large.
 func (op *copying) copy() (done bool) {
-	began := op.s.now()
+	began := op.s.Now()
 	budget := slice
 	if op.job.Bytes() <= oneSlice {
 		budget = 0 // no limit
 	}
 	done = op.job.Run(budget)
-	op.copied += op.s.now() - began
+	op.copied += op.s.Now() - began
 	return done
 }
 

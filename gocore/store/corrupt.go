@@ -12,43 +12,43 @@ import (
 // tests of the handling of damaged bytes.
 func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	s := h.s
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.Leave()
 	rec := h.h.Get(k)
 	if rec == nil {
-		return notFound(h.h, k)
+		return NotFound(h.h, k)
 	}
 	if tier == status.TierNone {
 		region := rec.Version.Layout.At(offset)
-		s.deferred.lend(rec, []int32{int32(region)})
-		s.deferred.end(&engine.Transfer{Rec: rec, Early: true}, &moved{bad: []int32{int32(region)}, err: checkpoint.Damaged(region, status.TierHost)})
-		delete(s.deferred.suspects, rec)
+		s.Findings.Lend(rec, []int32{int32(region)})
+		s.Findings.End(&engine.Transfer{Rec: rec, Early: true}, []int32{int32(region)}, checkpoint.Damaged(region, status.TierHost))
+		s.Findings.Forget(rec)
 		return nil
 	}
-	t, err := s.tierIndex(tier)
+	t, err := s.TierIndex(tier)
 	if err != nil {
 		return err
 	}
-	if !s.eng.Complete(rec, t) || offset < 0 || offset >= rec.Size {
+	if !s.Engine.Complete(rec, t) || offset < 0 || offset >= rec.Size {
 		return status.New(status.Invalid, "the %s tier has no byte %d of this checkpoint", status.TierName(tier), offset)
 	}
-	f := s.eng.Fragment(rec, t)
-	if a := s.deviceTier(t); a != nil {
-		s.eng.MarkUnverified(rec, t)
+	f := s.Engine.Fragment(rec, t)
+	if a := s.DeviceTier(t); a != nil {
+		s.Engine.MarkUnverified(rec, t)
 		return a.Flip(f.Offset + offset)
 	}
-	if s.eng.IsMemory(t) {
-		s.host.Bytes(f.Offset, f.Size)[offset] ^= 1
-		s.eng.MarkUnverified(rec, t)
+	if s.Engine.IsMemory(t) {
+		s.Host.Bytes(f.Offset, f.Size)[offset] ^= 1
+		s.Engine.MarkUnverified(rec, t)
 		return nil
 	}
 	block := make([]byte, disk.Grain)
 	at := f.Offset + offset/disk.Grain*disk.Grain
-	if err := s.disk.Space.Read(at, block); err != nil {
-		return s.diskError(err)
+	if err := s.Disk.Space.Read(at, block); err != nil {
+		return s.DiskError(err)
 	}
 	block[offset%disk.Grain] ^= 1
-	return s.diskError(s.disk.Space.Write(at, block))
+	return s.DiskError(s.Disk.Space.Write(at, block))
 }

@@ -14,7 +14,7 @@ type deferredSources struct {
 }
 
 // deferSource sets a transfer aside if its source is not filled. The lock is held.
-func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
+func (s *Workers) deferSource(c *workerPool, x *engine.Transfer) bool {
 	if x.Kind != engine.Spill {
 		return false
 	}
@@ -26,22 +26,22 @@ func (s *Store) deferSource(c *workerPool, x *engine.Transfer) bool {
 	if m == nil {
 		if _, waited := c.deferred.waiting[x]; waited {
 			delete(c.deferred.waiting, x)
-			s.eng.TakeUp(s.now(), x)
+			s.Engine.TakeUp(s.Now(), x)
 		}
 		return false
 	}
-	s.eng.PutAside(x)
+	s.Engine.PutAside(x)
 	if c.deferred.waiting == nil {
 		c.deferred.waiting = map[*engine.Transfer]struct{}{}
 	}
 	c.deferred.waiting[x] = struct{}{}
-	s.users++
+	s.Users++
 	safego.Go("deferred source", func() {
 		_ = m.Wait() // the worker that carries it out gets the error
 		m.Drop()
-		s.mu.Lock()
-		defer s.leave()
-		s.users--
+		s.Lock()
+		defer s.Leave()
+		s.Users--
 		c.deferred.filled = append(c.deferred.filled, x)
 	})
 	return true

@@ -62,9 +62,9 @@ func TestDeferredSourcesDelayNoOtherTransfer(t *testing.T) {
 
 // putAside returns the transfers that both the store and the engine know as waiting for their sources.
 func putAside(s *Store) (all []*engine.Transfer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.pools {
+	s.Lock()
+	defer s.Unlock()
+	for _, c := range s.workers.pools {
 		for x := range c.deferred.waiting {
 			if x.Aside {
 				all = append(all, x)
@@ -98,8 +98,8 @@ func TestCloseWithDeferredSources(t *testing.T) {
 			fd := eventfd(t)
 			b.check(driveClose(t, s.Close(fd), fd))
 			eventually(t, "the store is empty", func() bool {
-				s.mu.Lock()
-				defer s.mu.Unlock()
+				s.Lock()
+				defer s.Unlock()
 				return s.empty
 			})
 		})

@@ -327,9 +327,9 @@ func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
 				b.driver.SetCapturing(cuda.Stream(b.stream), false)
 				shown := ""
 				eventually(t, "the lease is given back", func() bool {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					return s.eng.Fragment(rec, 0).Pins == 0
+					s.Lock()
+					defer s.Unlock()
+					return s.Engine.Fragment(rec, 0).Pins == 0
 				})
 				for _, r := range logring.Drain(10_000) {
 					shown += r.Message + "\n"

@@ -1,15 +1,11 @@
 package store
 
 import (
-	"unsafe"
-
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
-	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
-	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/pending"
 )
 
@@ -17,7 +13,7 @@ import (
 // caller calls it before the engine begins the capture: a stream that takes no event must not leave a capture behind.
 func (op *capture) fenceSources(size int64, stays bool) ([]device.Event, error) {
 	s, a := op.s, op.device
-	if a == nil || !stays && size+checkpoint.CacheLine <= s.eng.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
+	if a == nil || !stays && size+checkpoint.CacheLine <= s.Engine.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
 		return nil, nil
 	}
 	m, err := a.Fence(op.streams)
@@ -45,39 +41,39 @@ func (op *capture) stepDeviceCapture(out *Outcome) (status.Code, error) {
 // queued behind the copy.
 func (op *capture) queueCapture(out *Outcome) (status.Code, error) {
 	s, a, rec := op.s, op.device, op.capture.Rec
-	began := s.now()
+	began := s.Now()
 	b := rec.Version
 	var sums device.Sums
 	lane, err := a.Join(op.streams)
 	if err == nil {
 		var m device.Event
 		m, err = a.QueueWrite(lane, devicememory.Captures, op.at, rec.Size, func() (err error) {
-			sums, err = devicememory.Gather(lane, a.Address(op.at), b.Layout.Spans, op.regions, s.set.Checksum)
+			sums, err = devicememory.Gather(lane, a.Address(op.at), b.Layout.Spans, op.regions, s.Set.Checksum)
 			return err
 		})
 		if op.event = m; err == nil {
 			err = a.Rejoin(op.streams, m)
 		}
 	}
-	op.copied += s.now() - began
-	s.host.FirstCapture()
+	op.copied += s.Now() - began
+	s.Host.FirstCapture()
 	return op.endQueued(out, b, sums, err)
 }
 
 // endQueued tells the engine whether the copy was queued.
 func (op *capture) endQueued(out *Outcome, b *checkpoint.Version, sums device.Sums, err error) (status.Code, error) {
 	s := op.s
-	s.mu.Lock()
-	defer s.leave()
-	s.orphans.Sweep()
+	s.Lock()
+	defer s.Leave()
+	s.Orphans.Sweep()
 	if op.event != nil {
 		b.Pending, op.event = &pending.Capture{Device: op.device, Event: op.event, Sums: sums}, nil
 	}
-	s.line.Took = op.copied
-	s.eng.EndCapture(s.now(), op.capture, err == nil)
-	s.line.Took = 0
+	s.Line.Took = op.copied
+	s.Engine.EndCapture(s.Now(), op.capture, err == nil)
+	s.Line.Took = 0
 	if err != nil {
-		return op.endCapture(out, s.explain(devicememory.Explain(err), nil))
+		return op.endCapture(out, s.Explain(devicememory.Explain(err), nil))
 	}
 	return op.endCapture(out, nil)
 }
@@ -93,7 +89,7 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 				return op.endQueued(out, b, nil, err)
 			}
 			op.startAsync(a, ready, func(gate *borrow.Source) error {
-				return op.s.gatherToHost(a, a.RunSync, gate, slot, spans, b.Layout.All())
+				return op.s.GatherToHost(a, a.RunSync, gate, slot, spans, b.Layout.All())
 			})
 		}
 		if done, err := op.async.ended(); !done {
@@ -101,20 +97,11 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 		} else if err != nil {
 			return op.endQueued(out, b, nil, err)
 		}
-		op.job = op.s.inspection(op.slot, b.Layout.Spans)
+		op.job = op.s.Inspection(op.slot, b.Layout.Spans)
 	}
 	if !op.copy() {
 		return status.Again, nil
 	}
 	defer op.freeJob()
 	return op.endCopyIn(out)
-}
-
-// inspection returns the job that computes the checksums of a slot's regions.
-func (s *Cache) inspection(slot []byte, spans []model.Span) *copier.Job {
-	all := make([]copier.Piece, len(spans))
-	for i, span := range spans {
-		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
-	}
-	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: s.set.Checksum, Pool: s.pool})
 }

@@ -120,9 +120,9 @@ func TestDeviceMemoryRunsOut(t *testing.T) {
 			eventually(t, "a warning", warn)
 			eventually(t, "the cache grows when there is memory again", func() bool {
 				c.mustPutOn(b, 1, random(1000, 1))
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				return s.eng.Capacity(0) > int64(first)*(64<<20)
+				s.Lock()
+				defer s.Unlock()
+				return s.Engine.Capacity(0) > int64(first)*(64<<20)
 			})
 			if warn(); warned != 1 {
 				t.Errorf("%d warnings", warned)
@@ -162,7 +162,7 @@ func TestFlushFailsHalfWay(t *testing.T) {
 	cfg.Flush, cfg.PinPiece, cfg.Turns = "eager", 64<<10, filepath.Join(t.TempDir(), "turn")
 	s := open(t, cfg)
 	c := newClient(t, s, "h")
-	eventually(t, "the host tier is pinned", func() bool { return s.host.Watermark().End() == 4<<20 })
+	eventually(t, "the host tier is pinned", func() bool { return s.Host.Watermark().End() == 4<<20 })
 	for k := range int64(60) { // each flush consists of several copies, as it crosses seams between pinned pieces
 		b.driver.Fail("Copy", cuda.InvalidValue, 3+int(k%5), 1)
 		at, p := b.alloc(300_000), random(300_000, uint64(k))
@@ -215,9 +215,9 @@ func TestStreamBeingCaptured(t *testing.T) {
 			onTheDevice := lease.Place() > 0
 			b.check(lease.Release(b.stream))
 			c.drop(1)
-			s.mu.Lock()
-			used := s.eng.Use(0).Used
-			s.mu.Unlock()
+			s.Lock()
+			used := s.Engine.Use(0).Used
+			s.Unlock()
 			if onTheDevice && used == 0 {
 				t.Error("the room of a lease was given back while nobody knows when it has been read")
 			}
@@ -522,8 +522,8 @@ func TestTwoDevices(t *testing.T) {
 	cfg.Pinning = "direct"
 	warnings("")
 	s := open(t, cfg)
-	if n := warnings(""); n != 0 || s.host.Watermark().End() != 16<<20 {
-		t.Errorf("%d warnings; %d bytes are pinned", n, s.host.Watermark().End())
+	if n := warnings(""); n != 0 || s.Host.Watermark().End() != 16<<20 {
+		t.Errorf("%d warnings; %d bytes are pinned", n, s.Host.Watermark().End())
 	}
 	c := newClient(t, s, "h")
 	at := b.alloc(1000)
@@ -546,9 +546,9 @@ func TestTwoDevices(t *testing.T) {
 		c.mustPutOn(b, k, random(900_000, uint64(k)))
 	}
 	use := func(t int) int64 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.eng.Use(t).Used
+		s.Lock()
+		defer s.Unlock()
+		return s.Engine.Use(t).Used
 	}
 	if use(0) == 0 || use(0) > 2<<20 || use(1) != 0 {
 		t.Errorf("the devices hold %d and %d bytes", use(0), use(1))
@@ -670,8 +670,8 @@ func TestCancelledSpillIsForgotten(t *testing.T) {
 	open()
 	b.check(driveClose(t, closing, fd))
 	eventually(t, "the store is empty", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Lock()
+		defer s.Unlock()
 		return s.empty
 	})
 	b.check(b.dev.Close())

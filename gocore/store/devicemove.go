@@ -11,12 +11,12 @@ import (
 	"velocpy/gocore/transfer/pending"
 )
 
-func (s *Store) oneCut() int64 { return s.set.Cut }
+func (s *Workers) oneCut() int64 { return s.Set.Cut }
 
 // move carries out a transfer of any kind. It runs in a worker, without the lock: the engine holds source and destination for it.
 func (w *worker) move(x *engine.Transfer) *moved {
 	a := w.pool.device
-	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.deviceOf(x.Rec) != a {
+	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.DeviceOf(x.Rec) != a {
 		return w.moveByHost(x)
 	}
 	lane, err := w.laneOf(a)
@@ -55,18 +55,18 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 
 // flushFrom copies a checkpoint from a device to the host tier, behind the checksums that the device computed with the capture. The time waiting for
 // the capture does not count as the link's.
-func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) error {
+func (s *Workers) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) error {
 	end := b.Layout.End()
-	s.host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from beginCompletion on, restores may have to wait for this goroutine
-	t := pending.Begin(&s.mu, a, b)
+	s.Host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from beginCompletion on, restores may have to wait for this goroutine
+	t := pending.Begin(s, a, b)
 	if err := t.AwaitCopy(); err != nil {
 		return err
 	}
-	x.Begun(s.now())
+	x.Begun(s.Now())
 	if err := t.QueueChecksums(lane); err != nil { // in the flush's own lane: a separate one would make the link switch over and back
 		return err
 	}
-	slot := s.host.Bytes(x.ToOff, x.Rec.Size)
+	slot := s.Host.Bytes(x.ToOff, x.Rec.Size)
 	last, err := a.CopyInCuts(end, s.oneCut, func(from, n int64) (device.Event, error) {
 		if b.Gone.Load() {
 			return nil, engine.ErrStopped
@@ -75,7 +75,7 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 			if err := t.AwaitChecksums(); err != nil {
 				return nil, err
 			}
-			x.Rested(int64(s.host.Watermark().Await(x.ToOff + from + n)))
+			x.Rested(int64(s.Host.Watermark().Await(x.ToOff + from + n)))
 		}
 		return a.QueueRead(lane, devicememory.Flushes, x.FromOff+from, n, func() error { return lane.Copy(device.AddressOf(slot[from:]), a.Address(x.FromOff+from), n) })
 	})
@@ -84,15 +84,15 @@ func (s *Store) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Tr
 
 // loadTo copies a checkpoint from the host tier to a device, and the device verifies it. Restores may use the copy as soon as all of this is queued,
 // because their callers' streams then wait for it. A verification error that comes later is reported as a deferred one.
-func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
-	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
+func (s *Workers) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) *moved {
+	slot := s.Host.Bytes(x.FromOff, x.Rec.Size)
 	last, err := a.CopyInCuts(b.Layout.End(), func() int64 { return s.cutOf(x) }, func(from, n int64) (device.Event, error) {
 		return a.QueueWrite(lane, devicememory.Loads, x.ToOff+from, n, func() error { return lane.Copy(a.Address(x.ToOff+from), device.AddressOf(slot[from:]), n) })
 	})
 	if err != nil {
 		return &moved{err: a.Finish(last, err)}
 	}
-	if s.set.Verifies == config.VerifyOff || b.Sums == nil {
+	if s.Set.Verifies == config.VerifyOff || b.Sums == nil {
 		s.queued(x)
 		if err = a.Finish(last, nil); err != nil {
 			err = errors.Join(err, a.AwaitRange(x.ToOff, x.Rec.Size)) // the source of the copy must stay until the copy has ended
@@ -106,7 +106,7 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	if last != nil {
 		last.Drop() // the checksums follow it in the same lane
 	}
-	if s.set.Verifies != config.VerifyAlways { // with verifyAlways every restore verifies for itself, and waits
+	if s.Set.Verifies != config.VerifyAlways { // with verifyAlways every restore verifies for itself, and waits
 		s.queued(x)
 	}
 	there, err := a.AwaitChecksums(sums, m)
@@ -115,26 +115,26 @@ func (s *Store) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Trans
 	}
 	bad := checkpoint.Differing(there, b.Sums)
 	if len(bad) > 0 {
-		err = checkpoint.Damaged(int(bad[0]), s.tiers[x.From])
+		err = checkpoint.Damaged(int(bad[0]), s.Tiers[x.From])
 	}
 	return &moved{bad: bad, err: err}
 }
 
 // cutOf returns how many bytes of a load are queued next: all that are left once a restore waits for them.
-func (s *Store) cutOf(x *engine.Transfer) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if x.Urgent || s.eng.Awaited(x.Rec) {
+func (s *Workers) cutOf(x *engine.Transfer) int64 {
+	s.Lock()
+	defer s.Unlock()
+	if x.Urgent || s.Engine.Awaited(x.Rec) {
 		return max(x.Rec.Size, 1)
 	}
-	return s.set.Cut
+	return s.Set.Cut
 }
 
 // queued lets restores use a load whose copies are queued, unless the previous load of the record was wrong.
-func (s *Store) queued(x *engine.Transfer) {
-	s.mu.Lock()
-	defer s.leave()
-	if s.deferred.suspects[x.Rec] == nil {
-		s.eng.Queued(s.now(), x)
+func (s *Workers) queued(x *engine.Transfer) {
+	s.Lock()
+	defer s.Leave()
+	if s.Findings.Suspect(x.Rec) == nil {
+		s.Engine.Queued(s.Now(), x)
 	}
 }

@@ -20,12 +20,12 @@ import (
 // brought them and the device verifies it, before or afterwards. In debug mode, and with verifyAlways, the bytes are read first. The lock is held.
 func (op *restore) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if err := op.wrong(); err != nil {
-		return op.failRestore(op.s.explain(err, op.restore.Rec))
+		return op.failRestore(op.s.Explain(err, op.restore.Rec))
 	}
-	op.at, op.placed = op.s.eng.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
+	op.at, op.placed = op.s.Engine.Fragment(op.restore.Rec, op.restore.Tier).Offset, true
 	if op.lends && !op.readsBeforeLending() {
 		if err := op.lendOn(a); err != nil {
-			return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
+			return op.failRestore(op.s.Explain(devicememory.Explain(err), op.restore.Rec))
 		}
 		return op.giveFromDevice(out)
 	}
@@ -35,7 +35,7 @@ func (op *restore) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Co
 // readsBeforeLending tells whether bytes on a device are read before they are handed over: to verify them, or, in debug mode, to compare them when
 // the lease ends.
 func (op *restore) readsBeforeLending() bool {
-	return op.s.set.Verifies == config.VerifyAlways || op.s.set.Debug && op.lends
+	return op.s.Set.Verifies == config.VerifyAlways || op.s.Set.Debug && op.lends
 }
 
 // lendOn makes the caller's streams wait for the work that writes the slot. If the caller may write into the lease, the streams also wait for the
@@ -51,7 +51,7 @@ func (op *restore) lendOn(a *devicememory.Memory) error {
 // stepDeviceRestore restores bytes that lie on a device. Copies within the device are queued in the order of the caller's streams; other copies go
 // through host memory.
 func (op *restore) stepDeviceRestore(out *Outcome) (status.Code, error) {
-	a := op.s.deviceOf(op.restore.Rec)
+	a := op.s.DeviceOf(op.restore.Rec)
 	if op.readsBeforeLending() && !op.check {
 		if code, err := op.verifySlot(out, a); code != status.Again {
 			return code, err
@@ -70,10 +70,10 @@ func (op *restore) stepDeviceRestore(out *Outcome) (status.Code, error) {
 func (op *restore) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	s, rec := op.s, op.restore.Rec
 	b := rec.Version
-	if err := pending.Complete(&s.mu, a, b); err != nil {
+	if err := pending.Complete(s, a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
-	if b.Sums == nil && !s.set.Debug {
+	if b.Sums == nil && !s.Set.Debug {
 		op.check = true
 		return status.Again, nil
 	}
@@ -85,9 +85,9 @@ func (op *restore) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code
 	if err != nil {
 		return op.endOnDevice(out, err)
 	}
-	if b.Sums != nil && s.set.Verifies != config.VerifyOff {
+	if b.Sums != nil && s.Set.Verifies != config.VerifyOff {
 		if bad := checkpoint.Differing(sums, b.Sums); len(bad) > 0 {
-			return op.endOnDevice(out, s.corrupt(rec, int(bad[0]), op.restore.Tier))
+			return op.endOnDevice(out, s.Mismatch(rec, int(bad[0]), op.restore.Tier))
 		}
 	}
 	op.check, op.lent = true, sums
@@ -110,10 +110,10 @@ func (op *restore) scatter(a *devicememory.Memory) error {
 	if err != nil {
 		return err
 	}
-	began := op.s.now()
+	began := op.s.Now()
 	spans := op.restore.Rec.Version.Layout.Spans
 	m, err := a.QueueRead(lane, devicememory.Restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(devicememory.Pieces(a.Address(op.at), spans, op.want, op.regions)) })
-	op.copied += op.s.now() - began
+	op.copied += op.s.Now() - began
 	if m != nil {
 		defer m.Drop()
 	}
@@ -124,31 +124,31 @@ func (op *restore) scatter(a *devicememory.Memory) error {
 }
 
 func (op *restore) endOnDevice(out *Outcome, err error) (status.Code, error) {
-	op.s.mu.Lock()
-	defer op.s.leave()
+	op.s.Lock()
+	defer op.s.Leave()
 	if err != nil {
-		return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
+		return op.failRestore(op.s.Explain(devicememory.Explain(err), op.restore.Rec))
 	}
 	return op.endRestore(out)
 }
 
 // endWithSlot is endOnDevice for bytes that were lent or copied from their slot. It fails if a verification has found them wrong meanwhile.
 func (op *restore) endWithSlot(out *Outcome, err error) (status.Code, error) {
-	op.s.mu.Lock()
-	defer op.s.leave()
+	op.s.Lock()
+	defer op.s.Leave()
 	if err == nil {
 		err = op.wrong()
 	}
 	if err != nil {
-		return op.failRestore(op.s.explain(devicememory.Explain(err), op.restore.Rec))
+		return op.failRestore(op.s.Explain(devicememory.Explain(err), op.restore.Rec))
 	}
 	return op.giveFromDevice(out)
 }
 
 // giveFromDevice hands over bytes whose copy to the device, or whose verification there, may not have ended. The lock is held.
 func (op *restore) giveFromDevice(out *Outcome) (status.Code, error) {
-	if r := op.restore; !op.check && op.s.eng.Loading(r.Rec, r.Tier) {
-		op.s.deferred.lend(r.Rec, op.want)
+	if r := op.restore; !op.check && op.s.Engine.Loading(r.Rec, r.Tier) {
+		op.s.Findings.Lend(r.Rec, op.want)
 	}
 	return op.endRestore(out)
 }
@@ -166,7 +166,7 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 	bytes := op.private.Bytes(0, op.private.Size())
 	if op.async == nil {
 		at, want := op.at, op.want
-		op.startAsync(a, nil, func(gate *borrow.Source) error { return op.s.bring(a, gate, bytes, at, l, want) })
+		op.startAsync(a, nil, func(gate *borrow.Source) error { return op.s.Bring(a, gate, bytes, at, l, want) })
 	}
 	done, err := op.async.ended()
 	switch {
@@ -177,30 +177,16 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 	}
 	op.async = nil
 	b := op.restore.Rec.Version
-	if err := pending.Complete(&op.s.mu, a, b); err != nil {
+	if err := pending.Complete(op.s, a, b); err != nil {
 		return op.endOnDevice(out, err)
 	}
 	op.placed, op.slot = false, bytes
-	op.check = b.Sums != nil && op.s.set.Verifies != config.VerifyOff
+	op.check = b.Sums != nil && op.s.Set.Verifies != config.VerifyOff
 	return status.Again, nil
 }
 
 // sendsToDevice tells whether destinations lie on a device while the bytes do not.
 func (op *restore) sendsToDevice() bool { return op.device != nil && !op.placed && !op.lends }
-
-// bring copies regions of a slot to host memory.
-func (s *Cache) bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
-	for _, i := range want {
-		span := l.Spans[i]
-		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.set.Cut {
-			n := min(s.set.Cut, end-from)
-			if err := gate.During(func() error { return a.Read(to[from:from+n], at+from) }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // stepSent ends a restore whose bytes go from host memory to a device: in the order of the caller's streams if the device can access the bytes, and
 // otherwise through a bounce buffer.
@@ -229,10 +215,10 @@ func (op *restore) stepSent(out *Outcome) (status.Code, error) {
 // dispatch begins the copies to the destinations.
 func (op *restore) dispatch(a *devicememory.Memory) error {
 	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Version.Layout.Spans, op.want
-	if !s.reaches(slot) {
+	if !s.Reaches(slot) {
 		ready, err := a.Fence(op.streams)
 		if err == nil {
-			op.startAsync(a, ready, func(gate *borrow.Source) error { return s.scatterFromHost(a, gate, slot, spans, want) })
+			op.startAsync(a, ready, func(gate *borrow.Source) error { return s.ScatterFromHost(a, gate, slot, spans, want) })
 		}
 		return err
 	}
@@ -256,16 +242,16 @@ func (op *restore) dispatch(a *devicememory.Memory) error {
 func (op *restore) releaseLater() {
 	s, a, m, private := op.s, op.device, op.event, op.private
 	op.event, op.private = nil, nil
-	s.users++
+	s.Users++
 	safego.Go("lingering copy", func() {
 		_ = a.Wait(m) // no caller is left to receive an error
 		if private != nil {
 			_ = private.Unmap() // no other goroutine uses the mapping
 		}
-		s.mu.Lock()
-		defer s.leave()
-		s.eng.EndRestore(s.now(), op.restore)
-		s.users--
+		s.Lock()
+		defer s.Leave()
+		s.Engine.EndRestore(s.Now(), op.restore)
+		s.Users--
 	})
 }
 
@@ -279,7 +265,7 @@ func (op *restore) sendAll(lane device.Lane) error {
 		switch {
 		case r.Bytes == 0:
 		case r.Place == 0:
-			if err := op.s.copyHere(copier.Scatter, &borrow.Source{}, r, from); err != nil {
+			if err := op.s.CopyHere(copier.Scatter, &borrow.Source{}, r, from); err != nil {
 				return err
 			}
 		case r.Mem.Contiguous():
@@ -294,4 +280,16 @@ func (op *restore) sendAll(lane device.Lane) error {
 		return nil
 	}
 	return lane.Scatter(there)
+}
+
+// wrong returns the error of a load that a restore has waited for; nil when its bytes may be handed over.
+func (op *restore) wrong() error {
+	s, r := op.s, op.restore
+	if s.Engine.Complete(r.Rec, r.Tier) {
+		return nil
+	}
+	if why := s.Findings.Suspect(r.Rec); why != nil {
+		return s.Explain(why, r.Rec)
+	}
+	return s.Mismatch(r.Rec, status.RegionNone, r.Tier) // the copy went because the store was closed meanwhile
 }

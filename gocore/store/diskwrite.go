@@ -11,9 +11,9 @@ import (
 
 // writeToDisk writes a checkpoint of the host tier to the disk. For a disk tier that outlives the store, a second goroutine verifies the bytes
 // meanwhile. They must not become durable unless they are still the captured bytes.
-func (s *Store) writeToDisk(x *engine.Transfer, b *checkpoint.Version) (leaves []uint64, err error) {
-	slot := s.host.Bytes(x.FromOff, x.Rec.Size)
-	if !s.disk.Durable() || !b.HasLeaves() {
+func (s *Workers) writeToDisk(x *engine.Transfer, b *checkpoint.Version) (leaves []uint64, err error) {
+	slot := s.Host.Bytes(x.FromOff, x.Rec.Size)
+	if !s.Disk.Durable() || !b.HasLeaves() {
 		return nil, s.writeWanted(x.ToOff, slot, b)
 	}
 	var bad error
@@ -31,10 +31,10 @@ func (s *Store) writeToDisk(x *engine.Transfer, b *checkpoint.Version) (leaves [
 }
 
 // writeWanted writes a checkpoint to the disk, and stops when the version is gone.
-func (s *Store) writeWanted(at int64, slot []byte, b *checkpoint.Version) error {
-	err := s.disk.Space.WriteWhile(func() bool { return !b.Gone.Load() }, at, slot)
+func (s *Workers) writeWanted(at int64, slot []byte, b *checkpoint.Version) error {
+	err := s.Disk.Space.WriteWhile(func() bool { return !b.Gone.Load() }, at, slot)
 	if errors.Is(err, segment.ErrUnwanted) {
 		return engine.ErrStopped
 	}
-	return s.diskError(err)
+	return s.DiskError(err)
 }

@@ -329,9 +329,9 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	}
 	gate.Release()
 	eventually(t, "the transfer has ended", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.disk.Figures().Pending.Requests == 0
+		s.Lock()
+		defer s.Unlock()
+		return s.Disk.Figures().Pending.Requests == 0
 	})
 }
 
@@ -376,9 +376,9 @@ func TestLookupMakesNoRecord(t *testing.T) {
 	s = open(t, c)
 	h = newClient(t, s, "h")
 	notLoaded := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.disk.NotLoaded("h")
+		s.Lock()
+		defer s.Unlock()
+		return s.Disk.NotLoaded("h")
 	}
 	h.mustGet(0, random(1000, 0), RestoreArgs{})
 	for k := int64(1); k < 4; k++ {
@@ -389,9 +389,9 @@ func TestLookupMakesNoRecord(t *testing.T) {
 		if _, err := s.Layout(before.Layout); err != nil {
 			t.Error(err)
 		}
-		s.mu.Lock()
+		s.Lock()
 		h.h.h.Get(model.NumberKey(k))
-		s.mu.Unlock()
+		s.Unlock()
 		after, err := h.h.Lookup(model.NumberKey(k))
 		if err != nil || after.Ticket == 0 {
 			t.Fatalf("%d: %+v, %v", k, after, err)

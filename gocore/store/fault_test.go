@@ -218,10 +218,10 @@ func TestFlippedBitInTheHost(t *testing.T) {
 			h := newClient(t, s, "h")
 			h.mustPut(1, random(piece, 1))
 			release(t, h.mustLease(1, RestoreArgs{}))
-			s.mu.Lock() // not by Corrupt, which makes the store verify again
+			s.Lock() // not by Corrupt, which makes the store verify again
 			r := h.h.h.Get(model.Key{Number: 1})
-			s.slot(r, 0)[77] ^= 4
-			s.mu.Unlock()
+			s.Slot(r, 0)[77] ^= 4
+			s.Unlock()
 			l, _, err := h.lease(1, RestoreArgs{})
 			if verify == "always" {
 				if e := wants(t, err, status.Corrupt); e.Tier != status.TierHost || e.Region != 0 {

@@ -3,30 +3,27 @@ package store
 import (
 	"unsafe"
 
-	"velocpy/gocore/base/checksum"
-	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/numa"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
-	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 )
 
 // reaches tells whether the kernels of every device can access bytes of the host tier.
-func (s *Cache) reaches(slot []byte) bool {
-	return s.host != nil && s.host.Reaches(slot)
+func (s *Cache) Reaches(slot []byte) bool {
+	return s.Host != nil && s.Host.Reaches(slot)
 }
 
 // gatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
 // otherwise.
-func (s *Cache) gatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
-	if s.reaches(slot) && len(which) > 0 {
+func (s *Cache) GatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
+	if s.Reaches(slot) && len(which) > 0 {
 		return gate.During(func() error {
 			return now(func(lane device.Lane) error {
-				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, selected(gate.Regions, which)), false)
+				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, Selected(gate.Regions, which)), false)
 				return err
 			})
 		})
@@ -35,7 +32,7 @@ func (s *Cache) gatherToHost(a *devicememory.Memory, now devicememory.Runner, ga
 		r := &gate.Regions[i]
 		to := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		if r.Place == 0 {
-			if err := s.copyHere(copier.Gather, gate, r, to); err != nil {
+			if err := s.CopyHere(copier.Gather, gate, r, to); err != nil {
 				return err
 			}
 			continue
@@ -51,7 +48,7 @@ func (s *Cache) gatherToHost(a *devicememory.Memory, now devicememory.Runner, ga
 	return nil
 }
 
-func selected[T any](all []T, which []int32) []T {
+func Selected[T any](all []T, which []int32) []T {
 	some := make([]T, len(which))
 	for j, i := range which {
 		some[j] = all[i]
@@ -60,13 +57,13 @@ func selected[T any](all []T, which []int32) []T {
 }
 
 // scatterFromHost copies host memory to destinations, some of which lie on a device.
-func (s *Cache) scatterFromHost(a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
+func (s *Cache) ScatterFromHost(a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
 	for j, i := range want {
 		r := &gate.Regions[j]
 		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		var err error
 		if r.Place == 0 {
-			err = s.copyHere(copier.Scatter, gate, r, from)
+			err = s.CopyHere(copier.Scatter, gate, r, from)
 		} else {
 			err = a.Deliver(gate, r, from)
 		}
@@ -78,67 +75,49 @@ func (s *Cache) scatterFromHost(a *devicememory.Memory, gate *borrow.Source, slo
 }
 
 // copyHere copies between a region in host memory and a slot.
-func (s *Cache) copyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
+func (s *Cache) CopyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
 	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}
-	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: s.pool})
+	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: s.Copiers})
 	defer job.Free()
 	return gate.Run(job)
 }
 
-// spillFromDevice writes a checkpoint that no memory tier can hold from the caller's arrays on a device to the disk, window by window.
-func (s *Cache) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, src *borrow.Source) ([]uint64, error) {
-	buf, err := memory.Map("spill window", window+disk.Grain)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = buf.Unmap() }() // mapped here; no other goroutine uses it
-	numa.Place("a spill's window", buf.Bytes(0, buf.Size()), device.Nodes([]device.Device{a.Device})...)
-	w := spillWriter{s: s, src: src, at: x.ToOff, buf: buf.Bytes(0, window+disk.Grain)}
-	sums := make([]uint64, len(src.Regions))
-	for i := range src.Regions {
-		if sums[i], err = w.regionOn(a, &src.Regions[i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.flush(); err != nil || !s.set.Checksum {
-		return nil, err
-	}
-	return sums, nil
+// slot returns the memory of r's copy in the host tier.
+func (s *Cache) Slot(r *engine.Record, t int) []byte {
+	f := s.Engine.Fragment(r, t)
+	return s.Host.Bytes(f.Offset, f.Size)
 }
 
-// regionOn appends one region, which may lie on a device, and returns its checksum. A region that is not contiguous is first gathered as a whole
-// beside the cache, because its parts are not leaves of the checksum.
-func (w *spillWriter) regionOn(a *devicememory.Memory, r *model.Region) (uint64, error) {
-	if r.Place == 0 || r.Bytes == 0 {
-		return w.region(r)
+// gather returns the job that copies regions into a slot.
+func (s *Cache) Gather(slot []byte, regions []model.Region) *copier.Job {
+	var few [16]copier.Piece
+	pieces := few[:0]
+	for i := range regions {
+		r := &regions[i]
+		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[r.Offset:])), Bytes: r.Bytes, Mem: r.Mem})
 	}
-	if err := w.seek(r.Offset); err != nil {
-		return 0, err
+	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: s.Set.Checksum, Pool: s.Copiers})
+}
+
+// inspection returns the job that computes the checksums of a slot's regions.
+func (s *Cache) Inspection(slot []byte, spans []model.Span) *copier.Job {
+	all := make([]copier.Piece, len(spans))
+	for i, span := range spans {
+		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
 	}
-	at := func(piece func()) error {
-		piece()
-		return nil
+	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: s.Set.Checksum, Pool: s.Copiers})
+}
+
+// bring copies regions of a slot to host memory.
+func (s *Cache) Bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
+	for _, i := range want {
+		span := l.Spans[i]
+		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += s.Set.Cut {
+			n := min(s.Set.Cut, end-from)
+			if err := gate.During(func() error { return a.Read(to[from:from+n], at+from) }); err != nil {
+				return err
+			}
+		}
 	}
-	if r.Mem.Contiguous() {
-		var leaves []uint64
-		err := a.Fetch(w.src, r, func(part []byte) (err error) {
-			leaves, err = w.leaves(leaves, part, at)
-			return err
-		})
-		return checksum.Combine(leaves), err
-	}
-	m, err := memory.Map("spill gather", r.Bytes)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = m.Unmap() }() // mapped for this region; no other goroutine uses it
-	to := m.Bytes(0, r.Bytes)
-	err = a.Fetch(w.src, r, func(part []byte) error {
-		to = to[copy(to, part):]
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return w.bytes(m.Bytes(0, r.Bytes), at)
+	return nil
 }

@@ -45,9 +45,9 @@ func diskBudget(n int64) config.Budgets { return config.Budgets{Disk: &n} }
 // residentBytes returns how many bytes of the host tier's memory are resident.
 func residentBytes(t *testing.T, s *Store) (bytes int64) {
 	t.Helper()
-	p := s.host.Bytes(0, s.host.Size())
+	p := s.Host.Bytes(0, s.Host.Size())
 	seen := make([]byte, (len(p)+4095)/4096)
-	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(s.host.Base()), uintptr(len(p)), uintptr(unsafe.Pointer(&seen[0]))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(s.Host.Base()), uintptr(len(p)), uintptr(unsafe.Pointer(&seen[0]))); errno != 0 {
 		t.Fatal(errno)
 	}
 	for _, x := range seen {
@@ -239,7 +239,7 @@ func pinned(t *testing.T, b *board, n int64) *client {
 
 func allPinned(t *testing.T, s *Store) {
 	t.Helper()
-	eventually(t, "the host tier is pinned", func() bool { return s.host.Watermark().End() == s.host.Size() })
+	eventually(t, "the host tier is pinned", func() bool { return s.Host.Watermark().End() == s.Host.Size() })
 }
 
 func (c *client) mustGetBoth(b *board, n int64) {
@@ -304,7 +304,7 @@ func TestPinnedMemoryBeneathALease(t *testing.T) {
 		}
 		release(t, l)
 	}
-	eventually(t, "the memory of the leases is given back", func() bool { return residentBytes(t, c.s) <= 1<<20 && c.s.host.Watermark().End() <= 1<<20 })
+	eventually(t, "the memory of the leases is given back", func() bool { return residentBytes(t, c.s) <= 1<<20 && c.s.Host.Watermark().End() <= 1<<20 })
 	c.mustGetBoth(b, 20)
 }
 

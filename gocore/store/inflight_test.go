@@ -59,9 +59,9 @@ func (x *committing) afterCrash() *client {
 // committed waits until no commit is in flight, and returns the number of commits.
 func (x *committing) committed() (n int64) {
 	eventually(x.t, "all has landed", func() bool {
-		x.s.mu.Lock()
-		defer x.s.mu.Unlock()
-		f := x.s.disk.Figures()
+		x.s.Lock()
+		defer x.s.Unlock()
+		f := x.s.Disk.Figures()
 		n = f.Commits
 		return f.Pending.Commits+f.Pending.Queued == 0
 	})
@@ -79,9 +79,9 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	op := x.begin(1, second, CheckpointArgs{}, x.sync)
 	x.write.Release()
 	eventually(t, "the first one is held back", func() bool {
-		x.s.mu.Lock()
-		defer x.s.mu.Unlock()
-		return x.s.disk.Figures().Pending.Queued == 1
+		x.s.Lock()
+		defer x.s.Unlock()
+		return x.s.Disk.Figures().Pending.Queued == 1
 	})
 	x.sync.Release()
 	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
@@ -187,9 +187,9 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "both are on their way", func() bool {
-			x.s.mu.Lock()
-			defer x.s.mu.Unlock()
-			return x.s.disk.Figures().Pending.Commits == 2
+			x.s.Lock()
+			defer x.s.Unlock()
+			return x.s.Disk.Figures().Pending.Commits == 2
 		})
 		if later.Cancel() == nil {
 			t.Fatal("it was undone")
@@ -233,9 +233,9 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	fails.Enable()
 	x.sync.Release()
 	eventually(t, "the second one has failed", func() bool {
-		x.s.mu.Lock()
-		defer x.s.mu.Unlock()
-		return x.s.disk.Figures().Pending.Retries == 1
+		x.s.Lock()
+		defer x.s.Unlock()
+		return x.s.Disk.Figures().Pending.Retries == 1
 	})
 	fails.Disable()
 	x.write.Release()
@@ -245,9 +245,9 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	x.mustPut(2, random(100, 3)) // behind the retried clear
 	x.committed()
 	x.afterCrash().mustGet(1, random(5000, 2), RestoreArgs{})
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
-	if n := x.s.disk.Figures().Pending.Tombstones; n != 0 {
+	x.s.Lock()
+	defer x.s.Unlock()
+	if n := x.s.Disk.Figures().Pending.Tombstones; n != 0 {
 		t.Errorf("%d tombstones are left", n)
 	}
 }
@@ -315,9 +315,9 @@ func TestRuleThatFailedDoesNotComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it has failed", func() bool {
-		x.s.mu.Lock()
-		defer x.s.mu.Unlock()
-		return x.s.disk.Figures().Pending.Retries == 1
+		x.s.Lock()
+		defer x.s.Unlock()
+		return x.s.Disk.Figures().Pending.Retries == 1
 	})
 	fails.Disable()
 	if err := x.h.Retain(model.Retention{Last: 3}); err != nil {

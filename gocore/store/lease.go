@@ -56,25 +56,25 @@ func (l *Lease) Release(streams ...uint64) error {
 
 func (l *Lease) giveBack(damaged bool) {
 	s, r := l.s, l.restore
-	s.mu.Lock()
-	defer s.leave()
+	s.Lock()
+	defer s.Leave()
 	if l.untaken != nil {
-		s.eng.Return(s.now(), l.untaken)
+		s.Engine.Return(s.Now(), l.untaken)
 		l.untaken = nil
 	}
 	if r != nil {
 		if damaged {
-			s.eng.MarkUnverified(r.Rec, r.Tier) // the next lease of it must verify, and fail
+			s.Engine.MarkUnverified(r.Rec, r.Tier) // the next lease of it must verify, and fail
 		}
-		s.eng.EndRestore(s.now(), r)
+		s.Engine.EndRestore(s.Now(), r)
 	}
-	s.layouts.Give(l.layout)
-	s.users--
+	s.Layouts.Give(l.layout)
+	s.Users--
 }
 
 // noteChecksums computes, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
 func (l *Lease) noteChecksums() {
-	if l == nil || !l.s.set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
+	if l == nil || !l.s.Set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
 		return
 	}
 	slot := l.slot()
@@ -109,15 +109,15 @@ func (l *Lease) written(region, tier int) *status.Error {
 // returns it. Take has no effect on other leases, nor in a closed store.
 func (l *Lease) Take() error {
 	s := l.s
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		if status.CodeOf(err) == status.Closed {
 			return nil
 		}
 		return err
 	}
-	defer s.leave()
+	defer s.Leave()
 	if l.untaken != nil {
-		s.eng.Consume(s.now(), l.untaken)
+		s.Engine.Consume(s.Now(), l.untaken)
 		l.untaken = nil
 	}
 	return nil
@@ -126,9 +126,9 @@ func (l *Lease) Take() error {
 // give tells the engine that the caller was given a lease. The lock is held.
 func (op *restore) give(l *Lease) {
 	s := op.s
-	s.line.Took = op.copied
-	s.eng.Lend(s.now(), op.restore)
-	s.line.Took = 0
+	s.Line.Took = op.copied
+	s.Engine.Lend(s.Now(), op.restore)
+	s.Line.Took = 0
 	if op.restore.Last {
 		l.untaken, l.Last = op.restore, true
 	}
@@ -140,17 +140,17 @@ func (op *restore) lend() *Lease {
 	b := r.Rec.Version
 	l := &Lease{s: s, layout: b.Layout, meta: b.Meta, Writable: r.Last}
 	b.Layout.Share()
-	s.users++
+	s.Users++
 	if op.private != nil {
 		l.private, op.private = op.private, nil
 		l.Base = l.private.Base()
 		op.give(l)
-		s.eng.EndRestore(s.now(), r)
+		s.Engine.EndRestore(s.Now(), r)
 		return l
 	}
 	l.restore = r
-	l.Writable = r.Last && s.eng.Fragment(r.Rec, r.Tier).Pins == 1
-	if l.device = s.deviceTier(r.Tier); l.device != nil {
+	l.Writable = r.Last && s.Engine.Fragment(r.Rec, r.Tier).Pins == 1
+	if l.device = s.DeviceTier(r.Tier); l.device != nil {
 		l.offset = op.at
 		l.Base = devicememory.Pointer(l.device.Address(op.at))
 		if !l.Writable {
@@ -159,8 +159,8 @@ func (op *restore) lend() *Lease {
 		op.give(l)
 		return l
 	}
-	l.Base = unsafe.Pointer(unsafe.SliceData(s.slot(r.Rec, r.Tier)))
-	if s.set.Debug && !l.Writable {
+	l.Base = unsafe.Pointer(unsafe.SliceData(s.Slot(r.Rec, r.Tier)))
+	if s.Set.Debug && !l.Writable {
 		l.sums = b.Sums
 	}
 	op.give(l)

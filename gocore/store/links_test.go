@@ -32,12 +32,12 @@ func TestTheHostTierLiesNearItsDevice(t *testing.T) {
 		t.Run(fmt.Sprint("node ", node), func(t *testing.T) {
 			b := newBoard(t, double.Config{Attributes: map[cuda.Attribute]int{cuda.HostNUMANode: node}})
 			s := open(t, b.config(4<<20, 16<<20, 4<<20))
-			for _, off := range []int64{0, s.host.Size() - 1} {
-				if placed, err := numa.Preferring(unsafe.Pointer(&s.host.Bytes(off, 1)[0])); placed != want || err != nil {
+			for _, off := range []int64{0, s.Host.Size() - 1} {
+				if placed, err := numa.Preferring(unsafe.Pointer(&s.Host.Bytes(off, 1)[0])); placed != want || err != nil {
 					t.Errorf("byte %d is placed: %v, %v", off, placed, err)
 				}
 			}
-			a := s.deviceTiers[0]
+			a := s.Devices[0]
 			window, err := a.Bounce()
 			b.check(err)
 			for _, off := range []int64{0, int64(len(window)) - 1} {
@@ -59,7 +59,7 @@ func TestFirstRate(t *testing.T) {
 	b := newBoard(t, double.Config{})
 	s := open(t, b.config(4<<20, 16<<20, 4<<20))
 	stats, err := s.Stats()
-	if err != nil || stats.Tiers["device"].WriteRate != devicememory.LinkRate(s.deviceTiers[0].Device) {
+	if err != nil || stats.Tiers["device"].WriteRate != devicememory.LinkRate(s.Devices[0].Device) {
 		t.Errorf("a new store flushes with %g bytes/s, %v", stats.Tiers["device"].WriteRate, err)
 	}
 }
@@ -88,15 +88,15 @@ func TestLinkRatesComeFromTheManagementLibraryFirst(t *testing.T) {
 			if n := <-asked; n != 1 {
 				t.Errorf("asked for %d devices", n)
 			}
-			first := devicememory.LinkRate(s.deviceTiers[0].Device)
+			first := devicememory.LinkRate(s.Devices[0].Device)
 			want := c.want
 			if want == 0 {
 				want = first
 			}
 			rates := func() (down, up float64) {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				u := s.eng.Use(0)
+				s.Lock()
+				defer s.Unlock()
+				u := s.Engine.Use(0)
 				return u.WriteRate, u.ReadRate
 			}
 			if down, up := rates(); down != first || up != first {

@@ -110,7 +110,7 @@ func (w *walker) step() {
 func (w *walker) write(k int64) {
 	p := random(w.size(), w.r.Uint64())
 	a := CheckpointArgs{Tier: status.TierNone, SourceStays: w.r.IntN(4) == 0}
-	if w.s.disk != nil && w.r.IntN(3) == 0 {
+	if w.s.Disk != nil && w.r.IntN(3) == 0 {
 		a.Tier = status.TierDisk
 	}
 	out, err := w.putArgs(k, p, a)

@@ -125,9 +125,9 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 					h.drop(k)
 				}
 				eventually(t, "the drops are durable", func() bool {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					return s.disk.Figures().Pending.Releases == 0
+					s.Lock()
+					defer s.Unlock()
+					return s.Disk.Figures().Pending.Releases == 0
 				})
 				release := func() {}
 				if late {
@@ -193,9 +193,9 @@ func crashedAndFull(t *testing.T, rule model.Retention) (disk *vfs.Mem, c config
 	if err := h.wait(h.mustPut(6, random(100_000, 6)).Ticket, status.TierDisk); err != nil { // durable behind the drop
 		t.Fatal(err)
 	}
-	h.s.mu.Lock()
-	h.s.disk.SetRule("h", &rule) // the store does not know the rule, and drops nothing
-	h.s.mu.Unlock()
+	h.s.Lock()
+	h.s.Disk.SetRule("h", &rule) // the store does not know the rule, and drops nothing
+	h.s.Unlock()
 	if err := h.wait(h.mustPut(4, random(100_000, 4)).Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
@@ -215,9 +215,9 @@ func TestAFullDiskHasRoomToDrop(t *testing.T) {
 		h := newClient(t, s, "h")
 		h.drop(k)
 		eventually(t, "the drop is durable", func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			p := s.disk.Figures().Pending
+			s.Lock()
+			defer s.Unlock()
+			p := s.Disk.Figures().Pending
 			return p.Releases+p.Retries+p.Tombstones == 0
 		})
 		disk = disk.Crash(rand.New(rand.NewPCG(1, uint64(k))), 1)

@@ -65,12 +65,12 @@ func (op *Op) undo() *Outcome            { return nil }
 func (op *Op) release()                  {}
 func (op *Op) refuse(error)              {}
 func (op *Op) disown()                   {}
-func (op *Op) account(*figures.Counters) { op.woke(op.s.now(), nil) }
+func (op *Op) account(*figures.Counters) { op.woke(op.s.Now(), nil) }
 
 // live registers the operation, so that Close and panics notify its caller, and keeps the memory mapped until it ends. The lock is held.
 func (op *Op) live() {
-	op.s.ops[op] = struct{}{}
-	op.s.users++
+	op.s.Callers[op] = struct{}{}
+	op.s.Users++
 	op.holds = true
 }
 
@@ -81,10 +81,10 @@ func (op *Op) end() {
 	}
 	op.over = true
 	op.notifier.disable()
-	delete(op.s.ops, op)
-	op.does.account(&op.s.counters)
+	delete(op.s.Callers, op)
+	op.does.account(&op.s.Counters)
 	if op.holds {
-		op.s.users--
+		op.s.Users--
 	}
 }
 
@@ -100,7 +100,7 @@ func (op *Op) waits(now int64) (status.Code, error) {
 func (op *Op) woke(now int64, rec *engine.Record) {
 	if op.since != 0 {
 		op.waited += now - op.since
-		op.s.line.NoteWait(now, now-op.since, rec)
+		op.s.Line.NoteWait(now, now-op.since, rec)
 		op.since = 0
 	}
 }
@@ -142,8 +142,8 @@ func (op *Op) Cancel() (taken *Outcome) {
 }
 
 func (op *Op) giveUp() (taken *Outcome) {
-	op.s.mu.Lock()
-	defer op.s.leave()
+	op.s.Lock()
+	defer op.s.Leave()
 	if op.over {
 		return nil
 	}

@@ -55,9 +55,9 @@ func TestOrphanedCapturesAreDropped(t *testing.T) {
 		}
 	}
 	left := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.orphans.Len()
+		s.Lock()
+		defer s.Unlock()
+		return s.Orphans.Len()
 	}
 	write(0, 300, true)
 	if n := left(); n != 300 {

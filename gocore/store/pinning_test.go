@@ -25,8 +25,8 @@ func TestPinningStrategies(t *testing.T) {
 			cfg := b.config(5<<20+8192, 64<<20, 1<<20)
 			cfg.Pinning, cfg.PinPiece, cfg.Turns = strategy, 1<<20, filepath.Join(t.TempDir(), "turn")
 			s := open(t, cfg)
-			if strategy == "direct" && (s.host.Watermark().End() != s.host.Size() || b.driver.Calls("Register") != 1) {
-				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.host.Watermark().End(), b.driver.Calls("Register"))
+			if strategy == "direct" && (s.Host.Watermark().End() != s.Host.Size() || b.driver.Calls("Register") != 1) {
+				t.Errorf("%d bytes are pinned when the store is open, in %d pieces", s.Host.Watermark().End(), b.driver.Calls("Register"))
 			}
 			c := newClient(t, s, "h")
 			work := func() {
@@ -39,7 +39,7 @@ func TestPinningStrategies(t *testing.T) {
 				b.used = 0
 			}
 			work()
-			want := s.host.Size()
+			want := s.Host.Size()
 			if strategy == "off" {
 				want = 0
 			}
@@ -75,8 +75,8 @@ func refuse(t *testing.T, n int) {
 	for k := range int64(30) {
 		c.mustGetOn(b, k, random(350_001, uint64(k)))
 	}
-	if found += warnings("stays pageable"); found != 1 || s.host.Watermark().End() != int64(n)<<18 { // the first pieces are a quarter as large
-		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.host.Watermark().End())
+	if found += warnings("stays pageable"); found != 1 || s.Host.Watermark().End() != int64(n)<<18 { // the first pieces are a quarter as large
+		t.Errorf("refused after %d: %d warnings, %d bytes pinned", n, found, s.Host.Watermark().End())
 	}
 }
 
@@ -112,7 +112,7 @@ func TestPinningTakesTurns(t *testing.T) {
 		stores = append(stores, s)
 	}
 	for _, s := range stores {
-		eventually(t, "everything is pinned", func() bool { return s.host.Watermark().End() == 6<<20 })
+		eventually(t, "everything is pinned", func() bool { return s.Host.Watermark().End() == 6<<20 })
 	}
 	if most.Load() != 1 {
 		t.Errorf("%d registered at once", most.Load())
@@ -127,16 +127,16 @@ func TestPinningTakesTurns(t *testing.T) {
 		shut(t, s)
 	}
 	b.check(turn.End())
-	if waiting.host.Watermark().End() != 0 {
+	if waiting.Host.Watermark().End() != 0 {
 		t.Error("pinned out of turn")
 	}
 }
 
 // pinProgress returns the progress of pinning a store's host tier.
 func pinProgress(s *Store) host.Progress {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.host.Progress()
+	s.Lock()
+	defer s.Unlock()
+	return s.Host.Progress()
 }
 
 // A flush waits until its destination is pinned, but not for a process that keeps the turn and is stalled. Restores of the checkpoint do not wait
@@ -168,7 +168,7 @@ func TestFlushWaitsForPinning(t *testing.T) {
 				b.check(turn.End())
 			}
 			b.check(drive(t, op, code, c.fd, &out))
-			if got := c.s.host.Watermark().End() > 0; got != comes {
+			if got := c.s.Host.Watermark().End() > 0; got != comes {
 				t.Errorf("pinned meanwhile: %v", got)
 			}
 			c.mustGetOn(b, 1, p)

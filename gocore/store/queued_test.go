@@ -2,22 +2,17 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 	"unsafe"
 
 	"velocpy/gocore/base/status"
-	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
-	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/policy/plan"
 )
 
@@ -41,7 +36,7 @@ func lowered(t *testing.T, b *board, cfg config.Config, size int) *client {
 // pinned waits until the host tier is pinned. Copies from it then need not wait until the device has read the source.
 func (c *client) pinned() {
 	c.t.Helper()
-	eventually(c.t, "the host tier is pinned", func() bool { return c.s.host.Watermark().End() == c.s.host.Size() })
+	eventually(c.t, "the host tier is pinned", func() bool { return c.s.Host.Watermark().End() == c.s.Host.Size() })
 }
 
 // hold keeps loads from writing the only slot on the device: a stream that reads the checkpoint in it is stalled until the gate opens.
@@ -57,22 +52,22 @@ func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func())
 
 // doubts returns the number of checkpoints whose latest load is known to be damaged.
 func (c *client) doubts() int {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return len(c.s.deferred.suspects)
+	c.s.Lock()
+	defer c.s.Unlock()
+	return c.s.Findings.Suspects()
 }
 
 // loading tells whether a load of a checkpoint to the first tier is in progress.
 func (c *client) loading(number int64) bool {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return c.s.eng.Loading(c.h.h.Get(model.Key{Number: number}), 0)
+	c.s.Lock()
+	defer c.s.Unlock()
+	return c.s.Engine.Loading(c.h.h.Get(model.Key{Number: number}), 0)
 }
 
 func (c *client) found() bool {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return len(c.s.deferred.found) > 0
+	c.s.Lock()
+	defer c.s.Unlock()
+	return c.s.Findings.Found() > 0
 }
 
 func (c *client) lies(k int64, tier int) bool {
@@ -254,9 +249,9 @@ func TestDamageThatNoCallerHasIsNotReported(t *testing.T) {
 	_, err := c.h.Hint([]plan.Hint{{Op: plan.Restore, Key: model.NumberKey(0)}})
 	b.check(err)
 	eventually(t, "it was brought up and thrown away", func() bool {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
-		return c.s.eng.Use(0).Used == 0
+		c.s.Lock()
+		defer c.s.Unlock()
+		return c.s.Engine.Use(0).Used == 0
 	})
 	b.check(c.wait(0, status.TierHost))
 	c.mustGetOn(b, 1, random(size, 1))
@@ -604,86 +599,6 @@ func TestDamageFoundAndTheStoreClosed(t *testing.T) {
 	}
 }
 
-// The test covers deferredVerification itself: which calls return which findings about a lent load.
-func TestFindings(t *testing.T) {
-	h, other := &engine.History{Name: "h"}, &engine.History{Name: "other"}
-	record := func(h *engine.History) *engine.Record {
-		return &engine.Record{Hist: h, Version: &checkpoint.Version{Layout: &checkpoint.Layout{ID: 7}}}
-	}
-	corrupt := checkpoint.Damaged(1, status.TierHost)
-	for name, tc := range map[string]struct {
-		given []int32
-		ahead bool
-		ended moved
-		want  status.Code
-		text  string
-	}{
-		"well":                       {[]int32{0, 1}, true, moved{}, status.OK, ""},
-		"wrong":                      {[]int32{0, 1}, true, moved{bad: []int32{1}, err: corrupt}, status.Belated, `{"history":"h","key":0,"layout":7}`},
-		"wrong elsewhere":            {[]int32{0}, true, moved{bad: []int32{1}, err: corrupt}, status.OK, ""},
-		"wrong in several":           {[]int32{2}, true, moved{bad: []int32{1, 2}, err: corrupt}, status.Belated, ""},
-		"wrong, and given to nobody": {nil, true, moved{bad: []int32{1}, err: corrupt}, status.OK, ""},
-		"it cannot be told":          {[]int32{0}, true, moved{err: status.New(status.IO, "why")}, status.Belated, `"unverified":"why"`},
-		"an error of nobody's":       {[]int32{0}, true, moved{err: errors.New("why")}, status.Belated, `"unverified":`},
-		"the device is lost":         {[]int32{0}, true, moved{err: status.New(status.DeviceLost, "gone")}, status.DeviceLost, ""},
-		"failed before it was given": {nil, false, moved{err: status.New(status.IO, "why")}, status.OK, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var b deferredVerification
-			rec := record(h)
-			b.lend(rec, tc.given)
-			if b.pending(h, b.lentLoads) != (tc.given != nil) || b.pending(nil, b.lentLoads) != (tc.given != nil) || b.pending(other, b.lentLoads) {
-				t.Error("pending")
-			}
-			if b.end(&engine.Transfer{Rec: rec, Early: tc.ahead}, &tc.ended) != (tc.given != nil) || b.pending(nil, b.lentLoads) {
-				t.Error("still pending")
-			}
-			if doubted := b.suspects[rec] != nil; doubted != (tc.ahead && tc.ended.err != nil) {
-				t.Errorf("doubted: %v", doubted)
-			}
-			if err := b.takeFinding(other, true); err != nil {
-				t.Errorf("another history is told %v", err)
-			}
-			if err := b.takeFinding(h, false); tc.want != status.Belated && err != nil {
-				t.Errorf("a restore is told %v", err)
-			} else if tc.want == status.Belated {
-				if e := wants(t, err, status.Belated); !strings.Contains(e.Message(), tc.text) {
-					t.Errorf("told %q", e.Message())
-				}
-			}
-			if err := b.takeFinding(nil, true); tc.want == status.DeviceLost {
-				wants(t, err, status.DeviceLost)
-			} else if err != nil {
-				t.Errorf("told twice: %v", err)
-			}
-			b.forget(rec)
-			if len(b.suspects)+len(b.lent)+len(b.found) > 0 {
-				t.Errorf("left: %+v", b)
-			}
-		})
-	}
-	var b deferredVerification
-	first, second := record(h), record(h)
-	b.lend(first, []int32{0})
-	before := b.lentLoads
-	b.lend(second, []int32{0})
-	b.lend(first, []int32{1})
-	b.end(&engine.Transfer{Rec: first, Early: true}, &moved{})
-	if b.pending(h, before) || !b.pending(h, b.lentLoads) {
-		t.Error("a wait is for what was given before it began")
-	}
-	for range 2 * mostFound {
-		b.lend(first, []int32{1})
-		b.end(&engine.Transfer{Rec: first, Early: true}, &moved{bad: []int32{1}, err: corrupt})
-	}
-	last := record(other)
-	b.lend(last, []int32{1})
-	b.end(&engine.Transfer{Rec: last, Early: true}, &moved{bad: []int32{1}, err: corrupt})
-	if len(b.found) != mostFound+1 || b.takeFinding(other, false) == nil {
-		t.Errorf("%d findings kept, and none of the other history", len(b.found))
-	}
-}
-
 // If a load could not be verified, the callers that have its bytes get an error. The source of its copy stays until the copy has ended.
 func TestWhatCannotBeVerified(t *testing.T) {
 	const size = 1_300_000
@@ -710,29 +625,5 @@ func TestWhatCannotBeVerified(t *testing.T) {
 			b.check(c.wait(0, status.TierHost))
 			c.mustGetOn(b, 0, random(size, 0))
 		})
-	}
-}
-
-// Whatever the names of a history and a key, a finding's text is valid JSON that fits.
-func TestSubjectsFit(t *testing.T) {
-	names := []string{"h", "", strings.Repeat("<", 300), strings.Repeat("\x01", 300), strings.Repeat("ä", 490), strings.Repeat("k", 5000), "\xed\xa0\x80", "\xff"}
-	for _, history := range names {
-		for _, key := range names {
-			rec := &engine.Record{Hist: &engine.History{Name: history}, Key: model.Key{Text: key, IsText: true}, Version: &checkpoint.Version{Layout: &checkpoint.Layout{ID: 7}}}
-			text := subjectOf(rec, strings.Repeat("\x02", 200))
-			var got struct {
-				History, Key *string
-				Layout       uint64
-			}
-			if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > 1004 || got.Layout != 7 {
-				t.Fatalf("%q, %q: %d bytes, %v", history, key, len(text), err)
-			}
-			if got.History != nil && *got.History != history || got.Key != nil && *got.Key != key {
-				t.Errorf("%q, %q: told as %q, %q", history, key, *got.History, *got.Key)
-			}
-			if len(history) < 10 && utf8.ValidString(history) && got.History == nil || len(key) < 10 && utf8.ValidString(key) && got.Key == nil {
-				t.Errorf("%q, %q are not told", history, key)
-			}
-		}
 	}
 }

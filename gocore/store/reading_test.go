@@ -87,20 +87,20 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 				h.putDown(k, random(5000, uint64(k)))
 			}
 			h.putDown(9, random(5<<20, 9))
-			w := &worker{s: h.s, pool: h.s.pools[1]}
+			w := &worker{s: h.s.workers, pool: h.s.workers.pools[1]}
 			var all []*engine.Transfer
 			for _, k := range keys { // as if they were loaded, into unused memory
 				rec := h.h.h.Get(model.NumberKey(k))
-				all = append(all, &engine.Transfer{Kind: engine.Load, Rec: rec, From: 1, FromOff: h.s.eng.Fragment(rec, 1).Offset, ToOff: 8<<20 + k<<16})
+				all = append(all, &engine.Transfer{Kind: engine.Load, Rec: rec, From: 1, FromOff: h.s.Engine.Fragment(rec, 1).Offset, ToOff: 8<<20 + k<<16})
 			}
 			reading := func() int {
-				h.s.mu.Lock()
-				defer h.s.mu.Unlock()
+				h.s.Lock()
+				defer h.s.Unlock()
 				return w.pool.reading
 			}
-			h.s.mu.Lock()
+			h.s.Lock()
 			w.begin(len(all))
-			h.s.mu.Unlock()
+			h.s.Unlock()
 			last := all[len(all)-1]
 			gate.From, gate.To = last.FromOff, last.FromOff+disk.Grain
 			defer gate.Release()
@@ -180,9 +180,9 @@ func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	h.hint(keys...)
 	h.prefetch()
 	eventually(t, "a batch is being read", func() bool { return gate.Blocked() == 1 })
-	h.s.mu.Lock()
-	batch := h.s.disk.Figures().Pending.Requests
-	h.s.mu.Unlock()
+	h.s.Lock()
+	batch := h.s.Disk.Figures().Pending.Requests
+	h.s.Unlock()
 	if batch < 2 || batch > batchApart+1 {
 		t.Errorf("%d are read in one go", batch)
 	}
@@ -202,17 +202,17 @@ func TestSmallOnesDoNotWaitForALargeOneBehindThem(t *testing.T) {
 	defer gate.Release()
 	h.putDown(9, random(3<<20, 9))
 	h.evict(9, 4<<20)
-	h.s.mu.Lock()
-	gate.From = h.s.eng.Fragment(h.h.h.Get(model.NumberKey(9)), 1).Offset
-	h.s.mu.Unlock()
+	h.s.Lock()
+	gate.From = h.s.Engine.Fragment(h.h.h.Get(model.NumberKey(9)), 1).Offset
+	h.s.Unlock()
 	gate.Enable()
 	h.hint(0, 1, 2, 3, 9)
 	h.prefetch()
 	eventually(t, "the large one is being read", func() bool { return gate.Blocked() > 0 })
 	eventually(t, "the small ones are there", func() bool { return h.inHost(0) && h.inHost(3) })
-	h.s.mu.Lock()
-	reading := h.s.pools[1].reading
-	h.s.mu.Unlock()
+	h.s.Lock()
+	reading := h.s.workers.pools[1].reading
+	h.s.Unlock()
 	if h.inHost(9) || reading != 1 {
 		t.Errorf("the large one is being read, by one worker: not by %d", reading)
 	}

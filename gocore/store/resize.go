@@ -22,7 +22,7 @@ type resize struct {
 func (op *resize) account(c *figures.Counters) {
 	op.Op.account(c)
 	if op.counted {
-		op.s.resizing--
+		op.s.Resizing--
 	}
 }
 
@@ -49,27 +49,27 @@ func (s *Store) openResize(op *resize, b config.Budgets, out *Outcome) (status.C
 		err = s.checkBudgets(b)
 	}
 	if err == nil {
-		err = s.enter()
+		err = s.Enter()
 	}
 	if err != nil {
 		return status.CodeOf(err), err
 	}
-	defer s.leave()
+	defer s.Leave()
 	for i, a := range op.sized {
 		a.SetBudget(budgets[i])
 	}
 	if op.host = b.Host != nil; op.host {
-		s.host.SetBudget(*b.Host)
+		s.Host.SetBudget(*b.Host)
 	}
 	if op.disk = b.Disk != nil; op.disk {
-		s.disk.SetBudget(*b.Disk)
+		s.Disk.SetBudget(*b.Disk)
 	}
-	if b.Trim && s.host != nil {
-		op.trims = s.host.Trim()
-		_, op.given = s.host.Counts()
+	if b.Trim && s.Host != nil {
+		op.trims = s.Host.Trim()
+		_, op.given = s.Host.Counts()
 	}
-	s.ops[&op.Op] = struct{}{}
-	s.resizing++
+	s.Callers[&op.Op] = struct{}{}
+	s.Resizing++
 	op.counted = true
 	return op.checkResize(out)
 }
@@ -77,16 +77,16 @@ func (s *Store) openResize(op *resize, b config.Budgets, out *Outcome) (status.C
 // checkBudgets returns the error of budgets that host and disk cannot have.
 func (s *Store) checkBudgets(b config.Budgets) error {
 	if b.Host != nil {
-		if err := s.checkHost(*b.Host); err != nil {
+		if err := s.CheckHost(*b.Host); err != nil {
 			return err
 		}
 	}
 	switch {
 	case b.Disk == nil:
-	case s.disk == nil:
+	case s.Disk == nil:
 		return status.New(status.Unavailable, "the store has no disk tier: open it with disk=").AtTier(status.TierDisk)
-	case s.set.ReadOnly:
-		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.set.Path)
+	case s.Set.ReadOnly:
+		return status.New(status.ReadOnly, "the store in %q is open for reading only", s.Set.Path)
 	case *b.Disk < 0 || *b.Disk > config.MostBytes:
 		return status.New(status.Invalid, "the budget of disk is %s; it cannot be negative or above 2^60 bytes", quantity.Exact(*b.Disk)).AtTier(status.TierDisk)
 	}
@@ -122,11 +122,11 @@ func (s *Store) sizedOn(d config.Device) (*devicememory.Memory, error) {
 	if d.Bytes < 0 || d.Share < 0 || d.Share > 1 || d.Bytes > 0 && d.Share > 0 {
 		return nil, status.New(status.Invalid, "the budget of device %d is %s or a share of %g", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 	}
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.mu.Unlock()
-	a := s.deviceByOrdinal(d.Ordinal)
+	defer s.Unlock()
+	a := s.DeviceByOrdinal(d.Ordinal)
 	switch {
 	case a == nil:
 		return nil, status.New(status.Unavailable, "the store has no budget on device %d: open it with device={%d: ...}", d.Ordinal, d.Ordinal).AtTier(status.TierDevice)
@@ -138,17 +138,17 @@ func (s *Store) sizedOn(d config.Device) (*devicememory.Memory, error) {
 
 // step is part of operation.
 func (op *resize) step(out *Outcome) (status.Code, error) {
-	op.s.mu.Lock()
-	defer op.s.leave()
+	op.s.Lock()
+	defer op.s.Leave()
 	return op.checkResize(out)
 }
 
 // checkResize ends the operation when no tier has anything left to give back. The lock is held.
 func (op *resize) checkResize(out *Outcome) (status.Code, error) {
 	s := op.s
-	if s.closing {
+	if s.Closing {
 		op.end()
-		return status.Closed, errClosed
+		return status.Closed, ErrClosed
 	}
 	out.Slot = 0
 	for _, a := range op.sized {
@@ -157,21 +157,21 @@ func (op *resize) checkResize(out *Outcome) (status.Code, error) {
 			return status.CodeOf(devicememory.Explain(err)), devicememory.Explain(err)
 		}
 		if !a.Settled() {
-			return op.waits(s.now())
+			return op.waits(s.Now())
 		}
 		out.Slot += a.Mapped()
 	}
-	if op.host && !s.host.Settled() || op.disk && !s.disk.Settled() || op.trims > 0 && !s.host.Trimmed(op.trims) {
-		return op.waits(s.now())
+	if op.host && !s.Host.Settled() || op.disk && !s.Disk.Settled() || op.trims > 0 && !s.Host.Trimmed(op.trims) {
+		return op.waits(s.Now())
 	}
 	if op.host {
-		out.Slot += s.host.InUse()
+		out.Slot += s.Host.InUse()
 	}
 	if op.disk {
-		out.Slot += s.disk.InUse()
+		out.Slot += s.Disk.InUse()
 	}
 	if op.trims > 0 {
-		_, given := s.host.Counts()
+		_, given := s.Host.Counts()
 		out.Slot += given - op.given
 	}
 	op.end()
@@ -187,12 +187,12 @@ func (op *resize) stranded() error {
 	if !op.host {
 		return nil
 	}
-	s, t := op.s, op.s.hostTier()
-	n, bytes := s.eng.Stranded(t)
+	s, t := op.s, op.s.HostTier()
+	n, bytes := s.Engine.Stranded(t)
 	if n == 0 {
 		return nil
 	}
 	return status.New(status.TierFull, "host has a budget of %s now, and keeps %d checkpoints of %s beyond it: they exist nowhere else, and no tier below takes them. "+
 		"Nothing is lost, and new checkpoints keep to the budget. Their memory is given back when they are dropped or consumed, or when a tier below has room: "+
-		"drop some, or give disk a larger budget and resize host again", quantity.Exact(s.eng.Capacity(t)), n, quantity.Exact(bytes)).AtTier(status.TierHost)
+		"drop some, or give disk a larger budget and resize host again", quantity.Exact(s.Engine.Capacity(t)), n, quantity.Exact(bytes)).AtTier(status.TierHost)
 }

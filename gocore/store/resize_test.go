@@ -39,9 +39,9 @@ func (c *client) resize(bytes int64) int64 {
 
 // capacity returns how many bytes the tier of device 0 may use.
 func (c *client) capacity() int64 {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return c.s.eng.Capacity(0)
+	c.s.Lock()
+	defer c.s.Unlock()
+	return c.s.Engine.Capacity(0)
 }
 
 // inUse returns how many bytes of the device are allocated.
@@ -193,7 +193,7 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 		t.Fatalf("%v while a stream reads", code)
 	}
 	eventually(t, "memory is on its way back", func() bool {
-		return s.deviceTiers[0].IsGiving()
+		return s.Devices[0].IsGiving()
 	})
 	op.Cancel()
 	c.resize(4 << 20)
@@ -241,9 +241,9 @@ func TestResizeBesideALease(t *testing.T) {
 		b.check(l.Release(b.stream))
 	}
 	eventually(t, "the memory is given back when the leases end", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.deviceTiers[0].Mapped() <= 300<<10
+		s.Lock()
+		defer s.Unlock()
+		return s.Devices[0].Mapped() <= 300<<10
 	})
 	for k := range int64(n) {
 		c.mustGetOn(b, k, random(size, uint64(k)))
@@ -440,7 +440,7 @@ func TestReliefOfTheApplication(t *testing.T) {
 	warnings("")
 	before := b.inUse()
 	s := open(t, b.watched(b.config(64<<20, 0, 48<<20)))
-	tier := s.deviceTiers[0]
+	tier := s.Devices[0]
 	c := newClient(t, s, "h")
 	const n, size = 40, 1_000_001
 	src := b.alloc(size)

@@ -46,12 +46,24 @@ type restore struct {
 	shared  bool            // no memory could be mapped for a private copy
 }
 
+// Wants returns the indices of the regions that a fetch brings.
+func (op *restore) Wants() []int32 { return op.want }
+
+// Took takes over the memory that a fetch has filled, unless the operation has ended. The lock is held.
+func (op *restore) Took(m *memory.Mapping) bool {
+	if op.over {
+		return false
+	}
+	op.private = m
+	return true
+}
+
 // undo is part of operation.
 func (op *restore) undo() *Outcome {
 	if op.event != nil {
 		op.releaseLater()
 	} else {
-		op.s.eng.EndRestore(op.s.now(), op.restore)
+		op.s.Engine.EndRestore(op.s.Now(), op.restore)
 	}
 	return nil
 }
@@ -68,7 +80,7 @@ func (op *restore) disown() { op.halt() }
 
 // account is part of operation.
 func (op *restore) account(c *figures.Counters) {
-	op.woke(op.s.now(), op.restore.Rec)
+	op.woke(op.s.Now(), op.restore.Rec)
 	c.RestoreWait += op.waited
 	c.RestoreCopy += op.copied
 }
@@ -99,10 +111,10 @@ func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error
 // openRestore begins a restore. It returns Again when there are bytes to copy or to verify.
 func (h *History) openRestore(op *restore, a *RestoreArgs, out *Outcome) (status.Code, error) {
 	s := h.s
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return status.CodeOf(err), err
 	}
-	defer s.leave()
+	defer s.Leave()
 	if err := h.beginRestore(op, a); err != nil {
 		return status.CodeOf(err), err
 	}
@@ -111,15 +123,15 @@ func (h *History) openRestore(op *restore, a *RestoreArgs, out *Outcome) (status
 
 func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	s := h.s
-	if a.Last && s.set.ReadOnly {
-		return status.New(status.ReadOnly, "the store in %q is open for reading only: nothing can be restored for the last time", s.set.Path)
+	if a.Last && s.Set.ReadOnly {
+		return status.New(status.ReadOnly, "the store in %q is open for reading only: nothing can be restored for the last time", s.Set.Path)
 	}
-	if err := s.deferred.takeFinding(h.h, false); err != nil {
+	if err := s.Findings.TakeFinding(h.h, false); err != nil {
 		return err
 	}
 	rec := h.h.Get(a.Key)
 	if rec == nil || rec.Lent() {
-		return notFound(h.h, a.Key)
+		return NotFound(h.h, a.Key)
 	}
 	l := rec.Version.Layout
 	if err := l.Undescribed(); err != nil {
@@ -135,8 +147,8 @@ func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	if err := checkMemory(a.Into); err != nil {
 		return err
 	}
-	home := s.deviceOf(rec)
-	if op.device, err = s.deviceOfRegions(a.Into); err != nil {
+	home := s.DeviceOf(rec)
+	if op.device, err = s.DeviceOfRegions(a.Into); err != nil {
 		return err
 	}
 	op.streams = append([]uint64(nil), a.Streams...)
@@ -144,14 +156,14 @@ func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	if op.want, op.lends = want, a.Lease; !a.Lease {
 		op.regions = model.CloneRegions(a.Into)
 	}
-	r, err := s.eng.BeginRestore(s.now(), h.h, a.Key, engine.RestoreOptions{
+	r, err := s.Engine.BeginRestore(s.Now(), h.h, a.Key, engine.RestoreOptions{
 		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
 		Past: home != nil && home.Device.Lost() != nil,
 	})
 	if err != nil {
-		return s.explain(err, rec)
+		return s.Explain(err, rec)
 	}
-	r.Notify = &op.Op
+	r.Notify = op
 	op.restore = r
 	op.live()
 	return nil
@@ -225,8 +237,8 @@ func (op *restore) copyOut(out *Outcome) (status.Code, error) {
 }
 
 func (op *restore) lockedLookAtRestore(out *Outcome) (status.Code, error) {
-	op.s.mu.Lock()
-	defer op.s.leave()
+	op.s.Lock()
+	defer op.s.Leave()
 	return op.pollRestore(out)
 }
 
@@ -242,17 +254,17 @@ func (op *restore) afterRestore(code status.Code, err error) (status.Code, error
 // and Pending before. The lock is held.
 func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
-	now := s.now()
+	now := s.Now()
 	switch {
 	case r.Err != nil:
-		return op.failRestore(s.explain(r.Err, r.Rec))
-	case r.Phase == engine.Waiting && s.closing:
-		return op.failRestore(errClosed)
+		return op.failRestore(s.Explain(r.Err, r.Rec))
+	case r.Phase == engine.Waiting && s.Closing:
+		return op.failRestore(ErrClosed)
 	case r.Phase == engine.Waiting:
 		return op.waits(now)
 	}
 	op.woke(now, r.Rec)
-	if a := s.deviceTier(r.Tier); a != nil && !r.Direct {
+	if a := s.DeviceTier(r.Tier); a != nil && !r.Direct {
 		return op.pollOnDevice(out, a)
 	}
 	op.check, op.alone = op.needsVerification(), op.needsOwnBytes()
@@ -262,7 +274,7 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 	if r.Direct {
 		op.slot = op.private.Bytes(0, op.private.Size())
 	} else {
-		op.slot = s.slot(r.Rec, r.Tier)
+		op.slot = s.Slot(r.Rec, r.Tier)
 	}
 	return status.Again, nil
 }
@@ -272,19 +284,19 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 func (op *restore) needsVerification() bool {
 	r, b := op.restore, op.restore.Rec.Version
 	switch {
-	case op.s.set.Verifies == config.VerifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
+	case op.s.Set.Verifies == config.VerifyOff || b.Sums == nil || r.Direct: // a fetch has verified the bytes
 		return false
-	case !op.lends && !op.sendsToDevice() || op.s.set.Verifies == config.VerifyAlways:
+	case !op.lends && !op.sendsToDevice() || op.s.Set.Verifies == config.VerifyAlways:
 		return true
 	}
-	return !op.s.eng.Fragment(r.Rec, r.Tier).Verified
+	return !op.s.Engine.Fragment(r.Rec, r.Tier).Verified
 }
 
 // needsOwnBytes tells whether a lease needs a private copy. A lease for the last time is writable, so it needs one while another restore or lease
 // reads the bytes in the cache. The lock is held.
 func (op *restore) needsOwnBytes() bool {
 	r := op.restore
-	return op.lends && r.Last && op.private == nil && !op.shared && op.s.eng.Fragment(r.Rec, r.Tier).Pins > 1
+	return op.lends && r.Last && op.private == nil && !op.shared && op.s.Engine.Fragment(r.Rec, r.Tier).Pins > 1
 }
 
 // prepare creates the job that verifies and copies.
@@ -305,7 +317,7 @@ func (op *restore) prepare() {
 		}
 		pieces = append(pieces, p)
 	}
-	op.job = copier.NewJob(dir, pieces, copier.Options{Checksum: op.check, Pool: op.s.pool})
+	op.job = copier.NewJob(dir, pieces, copier.Options{Checksum: op.check, Pool: op.s.Copiers})
 }
 
 // ownBytes maps the private memory of a lease that needs it; nil for all others. If no memory can be mapped, the lease becomes a shared one.
@@ -327,21 +339,21 @@ func (op *restore) ownBytes() unsafe.Pointer {
 func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
 	s, r := op.s, op.restore
 	b := r.Rec.Version
-	s.mu.Lock()
-	defer s.leave()
+	s.Lock()
+	defer s.Leave()
 	if op.check {
 		for j, sum := range op.job.Sums() {
 			if sum == b.Sums[op.want[j]] {
 				continue
 			}
-			bad := s.corrupt(r.Rec, int(op.want[j]), r.Tier)
+			bad := s.Mismatch(r.Rec, int(op.want[j]), r.Tier)
 			if op.restoreFromBelow(bad) {
 				return status.Again, nil
 			}
 			return op.failRestore(bad)
 		}
 		if len(op.want) == len(b.Layout.Spans) {
-			s.eng.Fragment(r.Rec, r.Tier).Verified = true
+			s.Engine.Fragment(r.Rec, r.Tier).Verified = true
 		}
 		op.check = false
 	}
@@ -360,7 +372,7 @@ func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
 // is held.
 func (op *restore) restoreFromBelow(bad *status.Error) bool {
 	s, r := op.s, op.restore
-	if !s.eng.RestoreFromBelow(s.now(), r) {
+	if !s.Engine.RestoreFromBelow(s.Now(), r) {
 		return false
 	}
 	logring.Add(logring.Warning, bad.Error()+"; it is restored from the tier below")
@@ -377,7 +389,7 @@ func (op *restore) endRestore(out *Outcome) (status.Code, error) {
 		out.Lease = op.lend()
 	} else {
 		op.handOver()
-		s.eng.EndRestore(s.now(), r)
+		s.Engine.EndRestore(s.Now(), r)
 	}
 	out.Layout, out.Slot, out.Meta = b.Layout.ID, b.Layout.Slot, int64(len(b.Meta))
 	out.Ticket, out.Hit = r.Rec.ID, r.Hit
@@ -393,14 +405,14 @@ func (op *restore) endRestore(out *Outcome) (status.Code, error) {
 // handOver tells the engine that the caller has the bytes. The lock is held.
 func (op *restore) handOver() {
 	s := op.s
-	s.line.Took = op.copied
-	s.eng.HandOver(s.now(), op.restore)
-	s.line.Took = 0
+	s.Line.Took = op.copied
+	s.Engine.HandOver(s.Now(), op.restore)
+	s.Line.Took = 0
 }
 
 // failRestore ends the operation with an error. The lock is held.
 func (op *restore) failRestore(err *status.Error) (status.Code, error) {
-	op.s.eng.EndRestore(op.s.now(), op.restore)
+	op.s.Engine.EndRestore(op.s.Now(), op.restore)
 	op.end()
 	return err.Code, err
 }

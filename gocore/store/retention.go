@@ -15,12 +15,12 @@ import (
 // the catalog.
 func (h *History) Retain(r model.Retention) error {
 	s := h.s
-	if err := s.enterToWrite(); err != nil {
+	if err := s.EnterToWrite(); err != nil {
 		return err
 	}
-	defer s.leave()
-	if s.disk != nil {
-		s.disk.SetRule(h.h.Name, &r)
+	defer s.Leave()
+	if s.Disk != nil {
+		s.Disk.SetRule(h.h.Name, &r)
 	}
 	h.retain(&r)
 	return nil
@@ -48,6 +48,9 @@ func (h *History) rule() *model.Retention {
 	return h.retention.Rule
 }
 
+// rule returns the present rule of a history.
+func (s *Store) rule(history string) *model.Retention { return s.histories[history].rule() }
+
 // retained returns the checkpoints of a history that count, in the order of writing, as candidates of a retention.
 func (s *Store) retained(h *History, x *retention.Kept) []retention.Candidate {
 	var all []retention.Candidate
@@ -56,9 +59,9 @@ func (s *Store) retained(h *History, x *retention.Kept) []retention.Candidate {
 			all = append(all, candidateOfRecord(x.Rule, at, r))
 		}
 	})
-	if s.disk != nil {
-		s.disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) {
-			all = append(all, candidateOfRow(x.Rule, s.disk, h.h, retention.Written{At: int64(serial), Key: k}))
+	if s.Disk != nil {
+		s.Disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) {
+			all = append(all, candidateOfRow(x.Rule, s.Disk, h.h, retention.Written{At: int64(serial), Key: k}))
 		})
 	}
 	slices.SortFunc(all, func(a, b retention.Candidate) int { return cmp.Compare(a.At, b.At) })
@@ -67,11 +70,11 @@ func (s *Store) retained(h *History, x *retention.Kept) []retention.Candidate {
 
 // counts tells whether a checkpoint counts for retention, and its time of writing.
 func (s *Store) counts(r *engine.Record) (at int64, ok bool) {
-	if !s.isDurable() {
+	if !s.IsDurable() {
 		return r.Written(), r.Captured()
 	}
 	//mutation:undurable-counts-for-retention
-	return int64(r.Version.Serial), s.disk.Has(r)
+	return int64(r.Version.Serial), s.Disk.Has(r)
 }
 
 // countForRetention records that a version counts. The lock is held. The engine must not call it, since prune calls the engine.
@@ -94,7 +97,7 @@ func (s *Store) prune(h *History) {
 			continue
 		}
 		if at, ok := s.counts(r); ok && at == w.At { // otherwise the key was written again, and counts later
-			s.eng.Drop(s.now(), h.h, w.Key)
+			s.Engine.Drop(s.Now(), h.h, w.Key)
 		}
 	}
 }

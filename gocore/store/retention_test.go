@@ -128,9 +128,9 @@ func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 		eventually(t, "the older ones have gone", func() bool { return slices.Equal(x.numbers(), want) })
 		x.committed()
 		eventually(t, "the drops are durable", func() bool {
-			x.s.mu.Lock()
-			defer x.s.mu.Unlock()
-			return x.s.disk.Figures().Pending.Tombstones == 0
+			x.s.Lock()
+			defer x.s.Unlock()
+			return x.s.Disk.Figures().Pending.Tombstones == 0
 		})
 		if got := x.afterCrash().numbers(); !slices.Equal(got, want) {
 			t.Fatalf("after a crash %v are there, not %v", got, want)

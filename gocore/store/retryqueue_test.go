@@ -48,9 +48,9 @@ func failingFor(t *testing.T, pause time.Duration) (h *client, fails *vfs.Rule, 
 func (c *client) awaitOwed(n int) {
 	c.t.Helper()
 	eventually(c.t, "what failed is owed", func() bool {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
-		return c.s.disk.Figures().Pending.Retries == n
+		c.s.Lock()
+		defer c.s.Unlock()
+		return c.s.Disk.Figures().Pending.Retries == n
 	})
 }
 
@@ -65,9 +65,9 @@ func TestDropThatFailedIsTriedAgainInTime(t *testing.T) {
 	h, fails, _, c := failing(t)
 	fails.Disable()
 	eventually(t, "the drop is durable", func() bool {
-		h.s.mu.Lock()
-		defer h.s.mu.Unlock()
-		p := h.s.disk.Figures().Pending
+		h.s.Lock()
+		defer h.s.Unlock()
+		p := h.s.Disk.Figures().Pending
 		return p.Retries == 0 && p.Releases == 0 && p.Tombstones == 0
 	})
 	shut(t, h.s)
@@ -120,9 +120,9 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 		}
 	}
 	eventually(t, "all has failed", func() bool {
-		h.s.mu.Lock()
-		defer h.s.mu.Unlock()
-		p := h.s.disk.Figures().Pending
+		h.s.Lock()
+		defer h.s.Unlock()
+		p := h.s.Disk.Figures().Pending
 		return p.Failed == 101 && p.Retries == 2
 	})
 	fails.Disable()
@@ -130,9 +130,9 @@ func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "nothing is left", func() bool {
-		h.s.mu.Lock()
-		defer h.s.mu.Unlock()
-		p := h.s.disk.Figures().Pending
+		h.s.Lock()
+		defer h.s.Unlock()
+		p := h.s.Disk.Figures().Pending
 		return p.Retries+p.Tombstones+p.Releases == 0
 	})
 	shut(t, h.s)

@@ -190,7 +190,7 @@ func TestTenThousandRegions(t *testing.T) {
 		a := CheckpointArgs{Regions: regions, Layout: []byte("many"), Slot: slot, FD: h.fd, Tier: status.TierNone}
 		var out Outcome
 		op, code, err := h.h.Checkpoint(&a, &out)
-		if slot > 256<<10 && s.host != nil && s.disk != nil && code == status.Pending {
+		if slot > 256<<10 && s.Host != nil && s.Disk != nil && code == status.Pending {
 			t.Log("spilled")
 		}
 		if err == nil {

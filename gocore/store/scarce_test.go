@@ -50,9 +50,9 @@ func TestADiskSmallerThanItsBudget(t *testing.T) {
 	for k := n + 1; k < n+rounds; k++ { // each takes the space of a dropped one
 		h.drop(live[0])
 		eventually(t, "the drop is durable", func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			p := s.disk.Figures().Pending
+			s.Lock()
+			defer s.Unlock()
+			p := s.Disk.Figures().Pending
 			return p.Retries == 0 && p.Releases == 0
 		})
 		if err := kept(k); err != nil {

@@ -330,9 +330,9 @@ func (k *card) shrinkOrGrow() {
 		k.sch.driver.Occupy(k.ordinal, []int64{0, deviceMemory - cardMemory - k.r.Int64N(1<<20)}[k.r.IntN(2)])
 		return
 	case 1:
-		b.Devices = []config.Device{{Ordinal: k.ordinal, Bytes: some(k.s.deviceByOrdinal(k.ordinal).Reserved())}}
+		b.Devices = []config.Device{{Ordinal: k.ordinal, Bytes: some(k.s.DeviceByOrdinal(k.ordinal).Reserved())}}
 	default:
-		b = hostBudget(some(k.s.host.Size()))
+		b = hostBudget(some(k.s.Host.Size()))
 		b.Trim = k.r.IntN(2) == 0
 	}
 	var out Outcome
@@ -565,9 +565,9 @@ func (k *card) flushing(l *Lease) bool {
 	if l.restore == nil {
 		return false
 	}
-	k.s.mu.Lock()
-	defer k.s.mu.Unlock()
-	return k.s.eng.Fragment(l.restore.Rec, l.restore.Tier).Transfers > 0
+	k.s.Lock()
+	defer k.s.Unlock()
+	return k.s.Engine.Fragment(l.restore.Rec, l.restore.Tier).Transfers > 0
 }
 
 // look reads a lease on one of its streams, or from the host.
@@ -659,8 +659,8 @@ func (sch *schedule) end() {
 	}
 	letGo()
 	eventually(sch.t, "the store is empty", func() bool {
-		sch.store.mu.Lock()
-		defer sch.store.mu.Unlock()
+		sch.store.Lock()
+		defer sch.store.Unlock()
 		return sch.store.empty
 	})
 	for _, k := range sch.cards {

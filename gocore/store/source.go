@@ -19,10 +19,10 @@ const window = 8 << 20
 
 // spill copies a checkpoint from the caller's memory to tier x.To and returns its checksums. moveBorrowed handles copies from a device to the host
 // tier.
-func (s *Cache) spill(x *engine.Transfer) ([]uint64, error) {
+func (s *Workers) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Version
 	src := pending.Of(b).Source
-	if a := s.deviceOf(x.Rec); a != nil {
+	if a := s.DeviceOf(x.Rec); a != nil {
 		if ready := src.Filled(); ready != nil {
 			if err := a.Wait(ready); err != nil {
 				return nil, err
@@ -30,36 +30,36 @@ func (s *Cache) spill(x *engine.Transfer) ([]uint64, error) {
 		}
 		return s.spillFromDevice(a, x, src)
 	}
-	if s.eng.IsMemory(x.To) {
-		return s.spillToMemory(s.host.Bytes(x.ToOff, x.Rec.Size), src)
+	if s.Engine.IsMemory(x.To) {
+		return s.spillToMemory(s.Host.Bytes(x.ToOff, x.Rec.Size), src)
 	}
 	return s.spillToDisk(x.ToOff, src)
 }
 
-func (s *Cache) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
-	job := s.gather(slot, src.Regions)
+func (s *Workers) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
+	job := s.Gather(slot, src.Regions)
 	defer job.Free()
-	if err := src.Run(job); err != nil || !s.set.Checksum {
+	if err := src.Run(job); err != nil || !s.Set.Checksum {
 		return nil, err
 	}
 	return append([]uint64(nil), job.Sums()...), nil
 }
 
 // spillToDisk writes window by window. It reads a contiguous region in place, and first gathers any other region as a whole beside the cache.
-func (s *Cache) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
+func (s *Workers) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 	buf, err := memory.Map("spill window", window+disk.Grain)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = buf.Unmap() }() // mapped here; no other goroutine uses it
-	w := spillWriter{s: s, src: src, at: at, buf: buf.Bytes(0, window+disk.Grain)}
+	w := spillWriter{s: s.Cache, src: src, at: at, buf: buf.Bytes(0, window+disk.Grain)}
 	sums := make([]uint64, len(src.Regions))
 	for i := range src.Regions {
 		if sums[i], err = w.region(&src.Regions[i]); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.flush(); err != nil || !s.set.Checksum {
+	if err := w.flush(); err != nil || !s.Set.Checksum {
 		return nil, err
 	}
 	return sums, nil
@@ -104,7 +104,7 @@ func (w *spillWriter) gather(r *model.Region) (*memory.Mapping, error) {
 		return nil, err
 	}
 	piece := copier.Piece{Slot: m.Base(), Bytes: r.Bytes, Mem: r.Mem}
-	job := copier.NewJob(copier.Gather, []copier.Piece{piece}, copier.Options{Pool: w.s.pool})
+	job := copier.NewJob(copier.Gather, []copier.Piece{piece}, copier.Options{Pool: w.s.Copiers})
 	defer job.Free()
 	if err := w.src.Run(job); err != nil {
 		return nil, errors.Join(err, m.Unmap())
@@ -124,7 +124,7 @@ func (w *spillWriter) leaves(leaves []uint64, rest []byte, read func(piece func(
 	for len(rest) > 0 {
 		leaf := rest[:min(len(rest), checksum.LeafBytes)]
 		rest = rest[len(leaf):]
-		hash := w.s.set.Checksum
+		hash := w.s.Set.Checksum
 		for len(leaf) > 0 {
 			err := read(func() {
 				if hash {
@@ -166,7 +166,7 @@ func (w *spillWriter) flush() error {
 		return nil
 	}
 	blocks := (w.fill + disk.Grain - 1) / disk.Grain * disk.Grain
-	if err := w.s.disk.Space.Write(w.at+w.from, w.buf[:blocks]); err != nil {
+	if err := w.s.Disk.Space.Write(w.at+w.from, w.buf[:blocks]); err != nil {
 		return err
 	}
 	w.from += blocks

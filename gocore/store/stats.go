@@ -16,38 +16,38 @@ import (
 
 // Stats takes the snapshot. Cost: O(histories).
 func (s *Store) Stats() (figures.Stats, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return figures.Stats{}, err
 	}
-	all := slices.Clone(s.deviceTiers)
-	s.mu.Unlock()
+	all := slices.Clone(s.Devices)
+	s.Unlock()
 	onDevice := waited(all)
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return figures.Stats{}, err
 	}
-	defer s.mu.Unlock()
-	e := &s.eng.Stats
+	defer s.Unlock()
+	e := &s.Engine.Stats
 	st := figures.Stats{
-		Tiers: map[string]figures.TierStats{}, Histories: pytext.Map[figures.HistoryStats]{}, Waits: s.counters,
+		Tiers: map[string]figures.TierStats{}, Histories: pytext.Map[figures.HistoryStats]{}, Waits: s.Counters,
 		Bytes:    figures.ByteStats{Captured: e.Captured, Restored: e.Restored, CancelledFlush: e.CancelledFlush, AvoidedFlush: e.AvoidedFlush},
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
-		Mapped: memory.Total(), Leases: s.users - s.workers - s.hostGoroutines(), EventsLost: s.line.Lost,
+		Mapped: memory.Total(), Leases: s.Users - s.workers.Running() - s.hostGoroutines(), EventsLost: s.Line.Lost,
 	}
-	st.Causes.Capture = s.causes
+	st.Causes.Capture = s.Causes
 	for _, sums := range onDevice {
 		st.Causes.DeviceCapture.Join(causesOf(&sums, devicememory.Captures))
 		st.Causes.DeviceRestore.Join(causesOf(&sums, devicememory.Restores))
 	}
 	st.Waits.DeviceCapture, st.Waits.DeviceRestore = st.Causes.DeviceCapture.Sum(), st.Causes.DeviceRestore.Sum()
-	for t := range s.tiers {
+	for t := range s.Tiers {
 		tier := s.tierStats(t)
 		if t < len(onDevice) {
 			tier.Streams = figures.StreamWaits{Capture: causesOf(&onDevice[t], devicememory.Captures), Restore: causesOf(&onDevice[t], devicememory.Restores)}
 		}
-		st.Tiers[s.eng.Use(t).Name] = tier
+		st.Tiers[s.Engine.Use(t).Name] = tier
 	}
 	var distance int64
-	for _, h := range s.eng.Histories() {
+	for _, h := range s.Engine.Histories() {
 		r := restoreStats(h.Stats)
 		st.Histories[h.Name] = figures.HistoryStats{Checkpoints: s.len(h), Hints: h.Queued(), Restores: r}
 		st.Restores.Count += r.Count
@@ -69,18 +69,18 @@ func waited(all []*devicememory.Memory) []devicememory.Waits {
 }
 
 func (s *Store) tierStats(t int) figures.TierStats {
-	u, x := s.eng.Use(t), s.eng.Stats.Tiers[t]
+	u, x := s.Engine.Use(t), s.Engine.Stats.Tiers[t]
 	st := figures.TierStats{
 		Capacity: u.Capacity, Used: u.Used, HighWater: x.HighWater, Fragments: u.Fragments, Evictable: u.Free, Flushing: u.Flushing,
 		Dirty: u.Dirty, Promised: u.Promised, Held: u.Held, Evicted: x.Evicted, Written: x.Written, Read: x.Read,
 		WriteRate: u.WriteRate, ReadRate: u.ReadRate,
 	}
-	if s.tiers[t] == status.TierHost {
-		st.Pinned = s.host.Watermark().End()
-		st.Resident, st.GivenBack = s.host.Counts()
+	if s.Tiers[t] == status.TierHost {
+		st.Pinned = s.Host.Watermark().End()
+		st.Resident, st.GivenBack = s.Host.Counts()
 	}
-	if !s.eng.IsMemory(t) {
-		d := s.disk.Figures()
+	if !s.Engine.IsMemory(t) {
+		d := s.Disk.Figures()
 		st.Direct, st.Stalled, st.Commits, st.Pending = d.Direct, d.Stalled, d.Commits, d.Pending.Changes()
 	}
 	return st
@@ -104,14 +104,14 @@ func restoreStats(h engine.HistoryStats) figures.RestoreStats {
 
 // Timeline returns the events kept, oldest first.
 func (s *Store) Timeline() []figures.Moment {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.line.List(s.tiers)
+	s.Lock()
+	defer s.Unlock()
+	return s.Line.List(s.Tiers)
 }
 
 // ForgetTimeline drops the oldest n events, which a caller has read.
 func (s *Store) ForgetTimeline(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.line.Forget(n)
+	s.Lock()
+	defer s.Unlock()
+	s.Line.Forget(n)
 }

@@ -19,15 +19,13 @@ import (
 // Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
 type Store struct {
 	*Cache
-	pools     []*workerPool
+	workers   *Workers
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
-	workers   int      // running
 	freed     bool     // the last worker has ended and the disk tier is closed
 	ended     []func() // callbacks to run when freed is set
 	freeErr   error
 	undone    error // the error about drops and rules that did not become durable; Close returns it once
-	verifier  backgroundVerifier
 
 	unhook  func() // removes the poison callback
 	unwatch func() // ends WatchDevices
@@ -45,80 +43,63 @@ func Open(c config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Cache: newCache(set), histories: map[string]*History{}}
-	s.work, s.counted, s.emptied, s.unmapped = s.wakeWorkers, s.countForRetention, s.forgetAll, s.free
+	s := &Store{Cache: New(set), histories: map[string]*History{}}
+	s.Counted, s.Rule, s.Emptied, s.Unmapped = s.countForRetention, s.rule, s.forgetAll, s.free
 	if err := s.openTiers(); err != nil {
 		s.free()
 		return nil, err
 	}
-	s.pool = copier.NewPool(helpers(set.Copiers))
+	s.Copiers = copier.NewPool(helpers(set.Copiers))
 	s.start()
 	return s, nil
 }
 
 func (s *Store) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pools = s.newPools()
-	for _, c := range s.pools {
-		for range c.size {
-			s.users++
-			s.workers++
-			safego.Go("transfer worker", func() { s.run(c) })
-		}
-	}
-	if s.host != nil {
-		s.host.Start(hostCache{tierCache{s.Cache, s.hostTier()}})
+	s.Lock()
+	defer s.Unlock()
+	s.workers = Start(s.Cache, s.workersEnded)
+	s.Work = s.workers.Wake
+	if s.Host != nil {
+		s.Host.Start(s.ForHost())
 	}
 	s.startSizing()
 	s.askLinks()
 	s.startWatching()
-	if s.disk != nil {
-		s.disk.Start()
+	if s.Disk != nil {
+		s.Disk.Start()
 	}
-	s.startVerifier()
-	s.unhook = safego.OnPoison(s.notifyAll)
+	s.unhook = safego.OnPoison(s.WakeAllLocked)
 }
 
 func (s *Store) openTiers() error {
-	cfg := engine.Config{Workers: s.set.Workers, Flush: s.set.FlushMode, Policy: s.set.Eviction, Prefetch: s.set.Prefetch, Guess: s.set.Guess, Forget: s.forgetRecord, Catalog: catalogued{s}}
-	if s.verifiesAhead() {
-		cfg.VerifyFrom = verifyAheadFrom
+	cfg := engine.Config{Workers: s.Set.Workers, Flush: s.Set.FlushMode, Policy: s.Set.Eviction, Prefetch: s.Set.Prefetch, Guess: s.Set.Guess, Forget: s.forgetRecord, Catalog: catalogued{s}}
+	if VerifiesAhead(&s.Set) {
+		cfg.VerifyFrom = VerifyAheadFrom
 	}
-	if s.set.Timeline > 0 {
-		cfg.Trace = s.line.Note
+	if s.Set.Timeline > 0 {
+		cfg.Trace = s.Line.Note
 	}
 	if err := s.openDevices(&cfg); err != nil {
 		return err
 	}
-	if s.set.Host != nil {
+	if s.Set.Host != nil {
 		if err := s.openHost(); err != nil {
 			return err
 		}
 		cfg.Room = s.roomChanged
-		s.tiers = append(s.tiers, status.TierHost)
+		s.Tiers = append(s.Tiers, status.TierHost)
 		cfg.Tiers = append(cfg.Tiers, engine.TierConfig{
-			Name: "host", Capacity: *s.set.Host, Grain: checkpoint.CacheLine, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
+			Name: "host", Capacity: *s.Set.Host, Grain: checkpoint.CacheLine, WriteRate: assumedWriteRate, ReadRate: assumedReadRate,
 		})
 	}
 	if err := s.openDisk(&cfg); err != nil {
 		return err
 	}
-	s.eng = engine.New(cfg)
-	if s.disk != nil {
+	s.Engine = engine.New(cfg)
+	if s.Disk != nil {
 		s.recover()
 	}
 	return nil
-}
-
-// wakeWorkers wakes the workers that may have something to do. It is part of leave.
-func (s *Store) wakeWorkers() {
-	for _, c := range s.pools {
-		if c.resting > 0 && c.pending(s.eng) {
-			c.wake.Signal()
-		}
-	}
-	s.wakeVerifier()
 }
 
 // History is one of a store's histories. A store has one value for each name.
@@ -132,8 +113,8 @@ type History struct {
 
 // Number returns the handle of the history. The first call obtains it from name; later calls return the same handle.
 func (h *History) Number(name func(*History) uint64) uint64 {
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
+	h.s.Lock()
+	defer h.s.Unlock()
 	if h.number == 0 {
 		h.number = name(h)
 		h.s.numbers = append(h.s.numbers, h.number)
@@ -144,19 +125,19 @@ func (h *History) Number(name func(*History) uint64) uint64 {
 // Ended returns the handles of the histories. ok is true once the store is closed and its workers have ended. No call accepts these handles any more,
 // and the handle table would otherwise reference the store until the process exits. Leases do not need them.
 func (s *Store) Ended() (histories []uint64, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.numbers, s.closing && s.freed
+	s.Lock()
+	defer s.Unlock()
+	return s.numbers, s.Closing && s.freed
 }
 
 // WhenEnded calls f once Ended returns ok. It calls f directly if the store has ended already, otherwise from a separate goroutine later.
 func (s *Store) WhenEnded(f func()) {
-	s.mu.Lock()
-	ended := s.closing && s.freed
+	s.Lock()
+	ended := s.Closing && s.freed
 	if !ended {
 		s.ended = append(s.ended, f)
 	}
-	s.mu.Unlock()
+	s.Unlock()
 	if ended {
 		f()
 	}
@@ -167,17 +148,17 @@ func (h *History) Store() *Store { return h.s }
 
 // History returns the history of this name and creates it if it does not exist.
 func (s *Store) History(name string) (*History, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.Leave()
 	return s.named(name), nil
 }
 
 func (s *Store) named(name string) *History {
 	h := s.histories[name]
 	if h == nil {
-		h = &History{s: s, h: s.eng.History(name)}
+		h = &History{s: s, h: s.Engine.History(name)}
 		s.histories[name] = h
 	}
 	return h
@@ -197,21 +178,21 @@ type Info struct {
 // ask for the layout next.
 func (h *History) Lookup(k model.Key) (Info, error) {
 	s := h.s
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return Info{}, err
 	}
-	defer s.mu.Unlock()
+	defer s.Unlock()
 	if i, ok := h.lookupRow(k); ok {
 		return i, nil
 	}
 	r := h.h.Get(k)
 	if r == nil || r.Lent() {
-		return Info{}, notFound(h.h, k)
+		return Info{}, NotFound(h.h, k)
 	}
 	b := r.Version
 	i := Info{Ticket: r.ID, Layout: b.Layout.ID, Slot: b.Layout.Slot, Payload: b.Layout.Payload, Meta: int64(len(b.Meta)), Time: b.Time}
-	for t, number := range s.tiers {
-		if a := s.deviceTier(t); s.eng.Complete(r, t) && (a == nil || a.Device.Lost() == nil) {
+	for t, number := range s.Tiers {
+		if a := s.DeviceTier(t); s.Engine.Complete(r, t) && (a == nil || a.Device.Lost() == nil) {
 			i.Tiers |= 1 << number
 			i.Ready = i.Ready || t == r.Top()
 		}
@@ -222,38 +203,38 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 // lookupRow describes a checkpoint that only the catalog has; ok is false for any other, and for one whose layout nothing else uses.
 func (h *History) lookupRow(key model.Key) (i Info, ok bool) {
 	s := h.s
-	if s.disk == nil || h.h.Has(key) {
+	if s.Disk == nil || h.h.Has(key) {
 		return i, false
 	}
-	row, ok := s.disk.Row(h.h, key)
+	row, ok := s.Disk.Row(h.h, key)
 	if !ok {
 		return i, false
 	}
-	l := s.layouts.Find(&row.Layout.Layout)
+	l := s.Layouts.Find(&row.Layout.Layout)
 	if l == nil {
 		return i, false
 	}
 	return Info{
 		Layout: l.ID, Slot: l.Slot, Payload: l.Payload, Meta: int64(len(row.Meta)), Time: row.Time,
-		Tiers: 1 << status.TierDisk, Ready: s.host == nil && len(s.deviceTiers) == 0,
+		Tiers: 1 << status.TierDisk, Ready: s.Host == nil && len(s.Devices) == 0,
 	}, true
 }
 
 // Len returns the number of checkpoints.
 func (h *History) Len() (int64, error) {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return 0, err
 	}
-	defer h.s.mu.Unlock()
+	defer h.s.Unlock()
 	return int64(h.s.len(h.h)), nil
 }
 
 // len returns how many checkpoints of a history can be restored. The lock is held.
 func (s *Store) len(h *engine.History) int {
-	if s.disk == nil {
+	if s.Disk == nil {
 		return h.Len()
 	}
-	return h.Len() + s.disk.NotLoaded(h.Name)
+	return h.Len() + s.Disk.NotLoaded(h.Name)
 }
 
 // Keys returns the keys in the order of their latest write. The lock is not held during the sort.
@@ -266,103 +247,103 @@ func (h *History) Keys() ([]model.Key, error) {
 }
 
 func (h *History) written() ([]retention.Written, error) {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return nil, err
 	}
-	defer h.s.mu.Unlock()
+	defer h.s.Unlock()
 	all := make([]retention.Written, 0, h.h.Len())
 	h.h.Each(func(r *engine.Record) {
 		if !r.Lent() {
 			all = append(all, retention.Written{At: r.Written(), Key: r.Key})
 		}
 	})
-	if h.s.disk != nil {
-		h.s.disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, retention.Written{At: int64(serial), Key: k}) })
+	if h.s.Disk != nil {
+		h.s.Disk.EachNotLoaded(h.h, func(k model.Key, serial uint64) { all = append(all, retention.Written{At: int64(serial), Key: k}) })
 	}
 	return all, nil
 }
 
 // Drop removes a checkpoint and cancels its pending flushes. The bytes of existing leases stay exact.
 func (h *History) Drop(k model.Key) error {
-	if err := h.s.enterToWrite(); err != nil {
+	if err := h.s.EnterToWrite(); err != nil {
 		return err
 	}
-	defer h.s.leave()
+	defer h.s.Leave()
 	r := h.h.Get(k)
 	hidden := r != nil && r.Lent()
-	if !h.s.eng.Drop(h.s.now(), h.h, k) || hidden {
-		return notFound(h.h, k)
+	if !h.s.Engine.Drop(h.s.Now(), h.h, k) || hidden {
+		return NotFound(h.h, k)
 	}
 	return nil
 }
 
 // Clear removes every checkpoint and the plan.
 func (h *History) Clear() error {
-	if err := h.s.enterToWrite(); err != nil {
+	if err := h.s.EnterToWrite(); err != nil {
 		return err
 	}
-	defer h.s.leave()
+	defer h.s.Leave()
 	h.clear()
 	return nil
 }
 
 // Hint appends to the restore order. It returns how many hints ahead the order is known now, as Outcome.HintsLeft does.
 func (h *History) Hint(hints []plan.Hint) (int64, error) {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return 0, err
 	}
-	defer h.s.leave()
+	defer h.s.Leave()
 	if len(hints) > 0 {
-		h.s.eng.Hint(h.s.now(), h.h, hints)
+		h.s.Engine.Hint(h.s.Now(), h.h, hints)
 	}
 	return int64(h.h.HintsLeft()), nil
 }
 
 // NextDue takes the next restore of the plan for a loop over the plan. number identifies it for ReturnDue. ok is false when the plan has none.
 func (h *History) NextDue() (k model.Key, last bool, number int64, ok bool, err error) {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return k, false, 0, false, err
 	}
-	defer h.s.leave()
+	defer h.s.Leave()
 	k, last, number, ok = h.h.Due().Take()
 	return k, last, number, ok, nil
 }
 
 // ReturnDue makes a restore due again that NextDue returned and that the caller did not carry out.
 func (h *History) ReturnDue(number int64, k model.Key, last bool) error {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return err
 	}
-	defer h.s.leave()
+	defer h.s.Leave()
 	h.h.Due().Return(number, k, last)
 	return nil
 }
 
 // ClearHints withdraws the restore order.
 func (h *History) ClearHints() error {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return err
 	}
-	defer h.s.leave()
-	h.s.eng.ClearHints(h.s.now(), h.h)
+	defer h.s.Leave()
+	h.s.Engine.ClearHints(h.s.Now(), h.h)
 	return nil
 }
 
 // Prefetch starts prefetching before the first restore.
 func (h *History) Prefetch() error {
-	if err := h.s.enter(); err != nil {
+	if err := h.s.Enter(); err != nil {
 		return err
 	}
-	defer h.s.leave()
-	h.s.eng.StartPrefetch(h.s.now(), h.h)
+	defer h.s.Leave()
+	h.s.Engine.StartPrefetch(h.s.Now(), h.h)
 	return nil
 }
 
 // Layout returns the description that the caller gave with checkpoints of this layout.
 func (s *Store) Layout(id uint64) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.layouts.ByID(id); l != nil {
+	s.Lock()
+	defer s.Unlock()
+	if l := s.Layouts.ByID(id); l != nil {
 		return l.Text, l.Undescribed()
 	}
 	return "", status.New(status.NotFound, "no checkpoint or lease has layout %d any more", id)
@@ -371,20 +352,20 @@ func (s *Store) Layout(id uint64) (string, error) {
 // clear removes every checkpoint of the history, and those that only the catalog has. The lock is held.
 func (h *History) clear() {
 	s := h.s
-	inEngine := func() { s.eng.Clear(s.now(), h.h) }
-	if s.disk == nil {
+	inEngine := func() { s.Engine.Clear(s.Now(), h.h) }
+	if s.Disk == nil {
 		inEngine()
 		return
 	}
-	s.disk.Clear(h.h, inEngine)
-	if s.disk.Durable() && h.retention != nil {
+	s.Disk.Clear(h.h, inEngine)
+	if s.Disk.Durable() && h.retention != nil {
 		h.retention.Clear() // also of checkpoints that only the catalog had
 	}
 }
 
 func (s *Store) forgetRecord(r *engine.Record) {
 	b := r.Version
-	s.orphans.Release(r.ID, b)
-	s.deferred.forget(r)
-	s.layouts.Give(b.Layout)
+	s.Orphans.Release(r.ID, b)
+	s.Findings.Forget(r)
+	s.Layouts.Give(b.Layout)
 }

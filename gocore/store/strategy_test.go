@@ -77,7 +77,7 @@ func watchPins(t *testing.T, change func(*config.Config)) *pinWatch {
 	w.calls.mu.Lock()
 	w.calls.of = w.s
 	w.calls.mu.Unlock()
-	t.Cleanup(sync.OnceFunc(func() { w.s.host.Stop(); w.goOn() }))
+	t.Cleanup(sync.OnceFunc(func() { w.s.Host.Stop(); w.goOn() }))
 	w.c = newClient(t, w.s, "h")
 	return w
 }
@@ -107,12 +107,12 @@ func TestStrategiesDiffer(t *testing.T) {
 		w := watchPins(t, func(c *config.Config) { c.Pinning = "pipeline" })
 		for range 3 { // each piece is registered before the next one is prefaulted
 			off := <-w.piece
-			eventually(t, "what was touched is registered", func() bool { return w.s.host.Watermark().End() == off })
+			eventually(t, "what was touched is registered", func() bool { return w.s.Host.Watermark().End() == off })
 			w.leave <- struct{}{}
 		}
 		w.transfer()
 		w.goOn()
-		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
+		eventually(t, "everything is registered", func() bool { return w.s.Host.Watermark().End() == watchedHost })
 		for _, call := range w.calls.all() {
 			if call.bytes > 1<<20/4 {
 				t.Errorf("%d bytes are registered in one call", call.bytes)
@@ -123,7 +123,7 @@ func TestStrategiesDiffer(t *testing.T) {
 		w := watchPins(t, func(c *config.Config) { c.Pinning = "concurrent" })
 		w.transfer()
 		w.goOn() // while the transfer is in progress
-		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
+		eventually(t, "everything is registered", func() bool { return w.s.Host.Watermark().End() == watchedHost })
 		calls := w.calls.all()
 		if len(calls) != 1 || calls[0] != (registration{watchedHost, watchedHost, 1}) {
 			t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
@@ -141,7 +141,7 @@ func TestStrategiesDiffer(t *testing.T) {
 			t.Errorf("%d bytes are touched, %d had been when the transfer began; registered: %v", touched, second, w.calls.all())
 		}
 		end()
-		eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
+		eventually(t, "everything is registered", func() bool { return w.s.Host.Watermark().End() == watchedHost })
 		calls := w.calls.all()
 		if len(calls) != 1 || calls[0].bytes != watchedHost || calls[0].touched != watchedHost {
 			t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
@@ -193,22 +193,22 @@ func TestAutoChoosesAgain(t *testing.T) {
 				others = append(others, other)
 			}
 			const interval, checkpoint = int64(50e6), int64(128e6) * watchedHost / 32e9 // ns, bytes
-			w.s.mu.Lock()
+			w.s.Lock()
 			c.change(&rates)
-			w.s.host.Captured(0, 0, checkpoint)
-			w.s.host.Captured(interval, interval, checkpoint)
-			w.s.mu.Unlock()
+			w.s.Host.Captured(0, 0, checkpoint)
+			w.s.Host.Captured(interval, interval, checkpoint)
+			w.s.Unlock()
 			w.leave <- struct{}{}
 			third := <-w.piece
 			if pinProgress(w.s).Strategy != coldstart.Pipeline {
 				t.Errorf("%v after few captures", pinProgress(w.s).Strategy)
 			}
-			w.s.mu.Lock()
-			w.s.host.Captured(2*interval, 2*interval, checkpoint)
-			w.s.mu.Unlock()
+			w.s.Lock()
+			w.s.Host.Captured(2*interval, 2*interval, checkpoint)
+			w.s.Unlock()
 			w.leave <- struct{}{}
 			if c.want == coldstart.Direct {
-				eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
+				eventually(t, "everything is registered", func() bool { return w.s.Host.Watermark().End() == watchedHost })
 				if calls := w.calls.all(); calls[len(calls)-1].bytes < watchedHost/2 || pinProgress(w.s).Prefaulted > watchedHost/2 {
 					t.Errorf("registered (bytes, touched, transfers under way): %v", calls)
 				}
@@ -224,13 +224,13 @@ func TestAutoChoosesAgain(t *testing.T) {
 			if c.want != coldstart.Pipeline {
 				w.leave <- struct{}{} // a piece by the other strategy
 				<-w.piece             // and the choice without other processes
-				eventually(t, "everything before is registered", func() bool { return w.s.host.Watermark().End() >= third })
+				eventually(t, "everything before is registered", func() bool { return w.s.Host.Watermark().End() >= third })
 			}
 			if pinProgress(w.s).Strategy != coldstart.Pipeline {
 				t.Errorf("alone, it goes on with %v behind %d", pinProgress(w.s).Strategy, fourth)
 			}
 			w.goOn()
-			eventually(t, "everything is registered", func() bool { return w.s.host.Watermark().End() == watchedHost })
+			eventually(t, "everything is registered", func() bool { return w.s.Host.Watermark().End() == watchedHost })
 		})
 	}
 }

@@ -78,7 +78,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 	c := newClient(t, s, "h")
 	at := b.alloc(256 << 10)
 	other := b.foreign()
-	a := s.deviceTiers[0]
+	a := s.Devices[0]
 	capture := func(k int64) {
 		stream := []uint64{b.stream, other}[k/3%2]
 		_, err := c.write(&CheckpointArgs{

@@ -22,19 +22,19 @@ func (s *Store) Ticket(ticket uint64) (TicketState, error) {
 
 // ticket is Ticket. For a version that is gone it also returns the source that a transfer may still read.
 func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, err error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return st, nil, err
 	}
-	defer s.mu.Unlock()
-	r := s.eng.Record(ticket)
+	defer s.Unlock()
+	r := s.Engine.Record(ticket)
 	switch {
-	case r == nil && s.eng.Lost(ticket) != nil:
-		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, nil, nil
+	case r == nil && s.Engine.Lost(ticket) != nil:
+		return TicketState{Gone: true, Failed: 1 << s.Tiers[0]}, nil, nil
 	case r == nil:
-		unread := s.orphans.Has(ticket)
+		unread := s.Orphans.Has(ticket)
 		return TicketState{Gone: !unread, Captured: !unread}, nil, nil
-	case r.Gone() && s.eng.Lost(ticket) != nil: // its space is still being released
-		return TicketState{Gone: true, Failed: 1 << s.tiers[0]}, pending.OpenSource(r.Version), nil
+	case r.Gone() && s.Engine.Lost(ticket) != nil: // its space is still being released
+		return TicketState{Gone: true, Failed: 1 << s.Tiers[0]}, pending.OpenSource(r.Version), nil
 	case r.Gone():
 		b := r.Version
 		if pending.IsCopied(b) {
@@ -43,9 +43,9 @@ func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, er
 		return TicketState{}, nil, nil // no caller wants the version any more, but a device still reads its source
 	}
 	st.Captured = r.Captured() && pending.IsCopied(r.Version)
-	durable := s.eng.Durable(r)
-	for t, number := range s.tiers {
-		if a := s.deviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {
+	durable := s.Engine.Durable(r)
+	for t, number := range s.Tiers {
+		if a := s.DeviceTier(t); a != nil && t == r.Top() && a.Device.Lost() != nil {
 			st.Failed |= 1 << number
 		} else if durable&(1<<t) != 0 {
 			st.Durable |= 1 << number

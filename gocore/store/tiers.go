@@ -7,11 +7,11 @@ import (
 )
 
 // tierIndex converts a tier of the contract to the engine's index. TierNone becomes 0: captured.
-func (c *Cache) tierIndex(tier int) (int, error) {
+func (c *Cache) TierIndex(tier int) (int, error) {
 	if tier == status.TierNone {
 		return 0, nil
 	}
-	for t, number := range c.tiers {
+	for t, number := range c.Tiers {
 		if number == tier {
 			return t, nil
 		}
@@ -25,8 +25,8 @@ func (c *Cache) tierIndex(tier int) (int, error) {
 
 // tierNames lists the store's tiers, the fastest first.
 func (c *Cache) tierNames() string {
-	names := make([]string, len(c.tiers))
-	for t, number := range c.tiers {
+	names := make([]string, len(c.Tiers))
+	for t, number := range c.Tiers {
 		names[t] = status.TierName(number)
 	}
 	return strings.Join(names, " and ")

@@ -41,7 +41,7 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 	case engine.Spill:
 		m.sums, m.err = s.spill(x)
 		if !errors.Is(m.err, borrow.ErrAbandoned) {
-			m.err = s.diskError(m.err)
+			m.err = s.DiskError(m.err)
 		}
 	default:
 		m.fetched, m.err = w.fetch(x, b)
@@ -53,13 +53,13 @@ func (w *worker) moveByHost(x *engine.Transfer) *moved {
 func (w *worker) load(x *engine.Transfer, b *checkpoint.Version) error {
 	// Bytes behind the last region may never have been written.
 	all := model.Span{Bytes: b.Layout.End()}
-	return w.bring(x, checkpoint.NewVerification(w.s.host.Bytes(x.ToOff, x.Rec.Size), b, b.Layout.All()), all)
+	return w.bring(x, checkpoint.NewVerification(w.s.Host.Bytes(x.ToOff, x.Rec.Size), b, b.Layout.All()), all)
 }
 
 // fetch reads the wanted regions into memory beside the cache and verifies them.
 func (w *worker) fetch(x *engine.Transfer, b *checkpoint.Version) (*memory.Mapping, error) {
-	op := x.Restore.Notify.(*Op).does.(*restore)
-	spans := b.Layout.Runs(op.want)
+	want := x.Restore.Notify.(Fetcher).Wants()
+	spans := b.Layout.Runs(want)
 	if err := w.s.filesHold(x, spans); err != nil {
 		return nil, err
 	}
@@ -67,17 +67,17 @@ func (w *worker) fetch(x *engine.Transfer, b *checkpoint.Version) (*memory.Mappi
 	if err != nil {
 		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(b.Layout.Slot))
 	}
-	return m, w.bring(x, checkpoint.NewVerification(m.Bytes(0, m.Size()), b, op.want), spans...)
+	return m, w.bring(x, checkpoint.NewVerification(m.Bytes(0, m.Size()), b, want), spans...)
 }
 
 // filesHold returns an error if the disk lacks spans of a checkpoint. A catalog may list more than the files hold.
-func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
-	if !s.isDurable() || s.tiers[x.From] != status.TierDisk {
+func (s *Workers) filesHold(x *engine.Transfer, spans []model.Span) error {
+	if !s.IsDurable() || s.Tiers[x.From] != status.TierDisk {
 		return nil
 	}
 	for _, span := range spans {
-		if err := s.disk.Space.Holds(x.FromOff+span.Offset, span.Bytes); err != nil {
-			return s.disk.ReadError(err)
+		if err := s.Disk.Space.Holds(x.FromOff+span.Offset, span.Bytes); err != nil {
+			return s.Disk.ReadError(err)
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func (s *Store) filesHold(x *engine.Transfer, spans []model.Span) error {
 
 // bring reads spans of a checkpoint, and verifies the regions expected.
 func (w *worker) bring(x *engine.Transfer, a *checkpoint.Verification, spans ...model.Span) error {
-	verifies := w.s.set.Verifies != config.VerifyOff
+	verifies := w.s.Set.Verifies != config.VerifyOff
 	a.Expect(spans, verifies, func() { w.hasRead(1) })
 	for _, span := range spans {
 		if err := w.s.readFrom(x, span, a); err != nil {
@@ -95,26 +95,26 @@ func (w *worker) bring(x *engine.Transfer, a *checkpoint.Verification, spans ...
 	if !verifies {
 		return nil
 	}
-	return checkpoint.Damaged(a.Mismatch(), w.s.tiers[x.From])
+	return checkpoint.Damaged(a.Mismatch(), w.s.Tiers[x.From])
 }
 
 // readFrom reads a span from the source tier of a transfer.
-func (s *Store) readFrom(x *engine.Transfer, span model.Span, to *checkpoint.Verification) error {
+func (s *Workers) readFrom(x *engine.Transfer, span model.Span, to *checkpoint.Verification) error {
 	from, p := x.FromOff+span.Offset, to.Slot[span.Offset:span.Offset+span.Bytes]
-	switch a := s.deviceTier(x.From); {
+	switch a := s.DeviceTier(x.From); {
 	case a != nil:
 		if err := a.Read(p, from); err != nil {
 			return err
 		}
-	case s.tiers[x.From] == status.TierHost:
-		copy(p, s.host.Bytes(from, span.Bytes))
+	case s.Tiers[x.From] == status.TierHost:
+		copy(p, s.Host.Bytes(from, span.Bytes))
 	default:
-		err := s.disk.Space.ReadPieces(from, p, func(at, n int64) { to.Received(span.Offset+at, n) })
-		if proved := s.set.Verifies != config.VerifyOff && to.Version.Sums != nil; err == nil && !proved {
-			err = s.disk.Space.Proves(from, span.Bytes)
+		err := s.Disk.Space.ReadPieces(from, p, func(at, n int64) { to.Received(span.Offset+at, n) })
+		if proved := s.Set.Verifies != config.VerifyOff && to.Version.Sums != nil; err == nil && !proved {
+			err = s.Disk.Space.Proves(from, span.Bytes)
 		}
 		if err != nil {
-			return s.disk.ReadError(err)
+			return s.Disk.ReadError(err)
 		}
 	}
 	to.Received(span.Offset, span.Bytes)

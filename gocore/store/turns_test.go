@@ -130,7 +130,7 @@ func meet(t *testing.T, begin func(h *client, mem []byte, rule *vfs.Rule) (*Op, 
 		}
 		release(t, l)
 	}
-	if s.closing {
+	if s.Closing {
 		return
 	}
 	other := newClient(t, s, "h")

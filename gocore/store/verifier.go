@@ -18,20 +18,20 @@ type backgroundVerifier struct {
 	resting bool
 }
 
-// verifyAheadFrom is the size from which on this pays. Below it, the lease's own verification also brings the bytes into the CPU's cache for the
+// VerifyAheadFrom is the size from which on this pays. Below it, the lease's own verification also brings the bytes into the CPU's cache for the
 // application.
-const verifyAheadFrom = 1 << 20
+const VerifyAheadFrom = 1 << 20
 
 // verifySlice is how long a copy is read between two checks whether the result is still useful.
 const verifySlice = 2 * time.Millisecond
 
-func (s *Store) startVerifier() {
-	s.verifier.bell = sync.NewCond(&s.mu)
-	if !s.verifiesAhead() {
+func (s *Workers) startVerifier() {
+	s.verifier.bell = sync.NewCond(s.Cache)
+	if !VerifiesAhead(&s.Set) {
 		return
 	}
-	s.users++
-	s.workers++
+	s.Users++
+	s.running++
 	safego.Go("verification ahead", func() {
 		for {
 			x, some := s.takeVerification()
@@ -40,18 +40,18 @@ func (s *Store) startVerifier() {
 			}
 			s.endVerification(x, s.matchesCapture(x))
 		}
-		s.workerEnded()
+		s.ended()
 	})
 }
 
-// verifiesAhead tells whether leases are verified ahead. With verifyAlways each lease verifies for itself.
-func (s *Store) verifiesAhead() bool {
-	return s.set.Verifies <= config.VerifyFirst && s.set.Prefetch && s.set.Host != nil
+// VerifiesAhead tells whether leases are verified ahead. With verifyAlways each lease verifies for itself.
+func VerifiesAhead(set *config.Settings) bool {
+	return set.Verifies <= config.VerifyFirst && set.Prefetch && set.Host != nil
 }
 
 // wakeVerifier is part of notify.
-func (s *Store) wakeVerifier() {
-	if s.verifier.resting && s.eng.HasUnverified() {
+func (s *Workers) wakeVerifier() {
+	if s.verifier.resting && s.Engine.HasUnverified() {
 		s.verifier.bell.Signal()
 	}
 }
@@ -63,15 +63,15 @@ type aheadVerification struct {
 }
 
 // takeVerification waits for a copy to verify. some is false when the store closes.
-func (s *Store) takeVerification() (x aheadVerification, some bool) {
-	s.mu.Lock()
-	defer s.leave()
-	for !s.closing {
+func (s *Workers) takeVerification() (x aheadVerification, some bool) {
+	s.Lock()
+	defer s.Leave()
+	for !s.Closing {
 		if _, bad := safego.Poisoned(); bad {
 			return x, false
 		}
-		if p, some := s.eng.BeginVerification(s.now()); some {
-			return aheadVerification{p, s.slot(p.Rec, p.Tier)}, true
+		if p, some := s.Engine.BeginVerification(s.Now()); some {
+			return aheadVerification{p, s.Slot(p.Rec, p.Tier)}, true
 		}
 		s.verifier.resting = true
 		s.verifier.bell.Wait()
@@ -80,14 +80,14 @@ func (s *Store) takeVerification() (x aheadVerification, some bool) {
 	return x, false
 }
 
-func (s *Store) endVerification(x aheadVerification, right bool) {
-	s.mu.Lock()
-	defer s.leave()
-	s.eng.EndVerification(s.now(), x.Verification, right)
+func (s *Workers) endVerification(x aheadVerification, right bool) {
+	s.Lock()
+	defer s.Leave()
+	s.Engine.EndVerification(s.Now(), x.Verification, right)
 }
 
 // matchesCapture tells whether the bytes are those captured. It returns false if the result became useless.
-func (s *Store) matchesCapture(x aheadVerification) bool {
+func (s *Workers) matchesCapture(x aheadVerification) bool {
 	b := x.Rec.Version
 	if b.Sums == nil {
 		return false
@@ -107,8 +107,8 @@ func (s *Store) matchesCapture(x aheadVerification) bool {
 }
 
 // isObsolete tells whether the result of a verification is useless by now.
-func (s *Store) isObsolete(x aheadVerification) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing || s.eng.IsObsolete(x.Verification)
+func (s *Workers) isObsolete(x aheadVerification) bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.Closing || s.Engine.IsObsolete(x.Verification)
 }

@@ -14,19 +14,19 @@ import (
 
 // verified tells whether a lease of a key would be given without verifying its bytes.
 func (c *client) verified(k int64) bool {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
+	c.s.Lock()
+	defer c.s.Unlock()
 	rec := c.h.h.Get(model.NumberKey(k))
-	return rec != nil && c.s.eng.Complete(rec, 0) && c.s.eng.Fragment(rec, 0).Verified
+	return rec != nil && c.s.Engine.Complete(rec, 0) && c.s.Engine.Fragment(rec, 0).Verified
 }
 
 // verifierRests waits until the background verifier has verified every copy that it has to.
 func (c *client) verifierRests() {
 	c.t.Helper()
 	eventually(c.t, "the background verifier rests", func() bool {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
-		return c.s.verifier.resting && !c.s.eng.HasUnverified()
+		c.s.Lock()
+		defer c.s.Unlock()
+		return c.s.workers.verifier.resting && !c.s.Engine.HasUnverified()
 	})
 }
 

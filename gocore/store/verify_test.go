@@ -11,13 +11,13 @@ import (
 // damage flips a bit of a checkpoint in host memory, as a write by other code would: the store is not told.
 func (c *client) damage(k int64) {
 	c.t.Helper()
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
+	c.s.Lock()
+	defer c.s.Unlock()
 	rec := c.h.h.Get(model.NumberKey(k))
 	if rec == nil {
 		c.t.Fatalf("no checkpoint %d", k)
 	}
-	c.s.slot(rec, 0)[3] ^= 1
+	c.s.Slot(rec, 0)[3] ^= 1
 }
 
 // Leases of bytes in the memory where they were captured are verified for every checkpoint with "first". By default they are verified for one of 16, and

@@ -17,12 +17,12 @@ type wait struct {
 	recs       []*engine.Record // records whose source a device may still be reading
 	many       bool             // for all versions of a history or store, so versions dropped meanwhile are no error
 	history    *engine.History  // of many; nil: all histories
-	lentBefore int64            // value of deferredVerification.lentLoads when the wait began
+	lentBefore int64            // value of Findings.lentLoads when the wait began
 }
 
 // undo is part of operation.
 func (op *wait) undo() *Outcome {
-	op.s.eng.CancelWait(op.wait)
+	op.s.Engine.CancelWait(op.wait)
 	return nil
 }
 
@@ -48,40 +48,40 @@ func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status
 }
 
 func (s *Store) openWait(op *wait, h *History, ticket uint64, tier int) (status.Code, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return status.CodeOf(err), err
 	}
-	defer s.leave()
-	t, err := s.tierIndex(tier)
+	defer s.Leave()
+	t, err := s.TierIndex(tier)
 	if err != nil {
 		return status.CodeOf(err), err
 	}
 	if h != nil {
 		op.history = h.h
 	}
-	op.lentBefore = s.deferred.lentLoads
+	op.lentBefore = s.Findings.LentLoads
 	recs, err := s.versions(h, ticket, t)
 	if err != nil {
 		return status.CodeOf(err), err
 	}
-	if t == 0 && len(s.deviceTiers) > 0 {
+	if t == 0 && len(s.Devices) > 0 {
 		op.recs = recs
-		if c := s.orphans.Of(ticket); ticket != 0 && c != nil {
+		if c := s.Orphans.Of(ticket); ticket != 0 && c != nil {
 			op.watch(c.Device, c.Event.Keep())
 		}
 	}
-	s.retryForCaller()
-	op.wait = s.eng.Await(s.now(), recs, t)
+	s.RetryForCaller()
+	op.wait = s.Engine.Await(s.Now(), recs, t)
 	op.wait.Notify = &op.Op
-	s.ops[&op.Op] = struct{}{}
+	s.Callers[&op.Op] = struct{}{}
 	return op.checkWait(&Outcome{})
 }
 
 // step is part of operation.
 func (op *wait) step(out *Outcome) (status.Code, error) {
 	s := op.s
-	s.mu.Lock()
-	defer s.leave()
+	s.Lock()
+	defer s.Leave()
 	return op.checkWait(out)
 }
 
@@ -93,7 +93,7 @@ func (op *wait) checkWait(out *Outcome) (status.Code, error) {
 	}
 	switch {
 	case w.Phase == engine.Ended && op.isCopying():
-	case w.Phase == engine.Ended && op.many && s.deferred.pending(op.history, op.lentBefore):
+	case w.Phase == engine.Ended && op.many && s.Findings.Pending(op.history, op.lentBefore):
 	case w.Phase == engine.Ended:
 		op.end()
 		out.Waited = op.waited
@@ -103,17 +103,17 @@ func (op *wait) checkWait(out *Outcome) (status.Code, error) {
 		if w.Err == nil || op.many && errors.Is(w.Err, engine.ErrDropped) {
 			return status.OK, nil
 		}
-		err := s.explain(w.Err, nil)
+		err := s.Explain(w.Err, nil)
 		return err.Code, err
-	case s.closing:
+	case s.Closing:
 		op.giveUpWait()
-		return status.Closed, errClosed
+		return status.Closed, ErrClosed
 	}
-	return op.waits(s.now())
+	return op.waits(s.Now())
 }
 
 func (op *wait) giveUpWait() {
-	op.s.eng.CancelWait(op.wait)
+	op.s.Engine.CancelWait(op.wait)
 	op.dropEvent()
 	op.end()
 }
@@ -123,16 +123,16 @@ func (op *wait) deferredError() error {
 	if !op.many {
 		return nil
 	}
-	return op.s.deferred.takeFinding(op.history, true)
+	return op.s.Findings.TakeFinding(op.history, true)
 }
 
 // versions returns the records that a wait covers.
 func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, error) {
 	if ticket != 0 {
-		r := s.eng.Record(ticket)
+		r := s.Engine.Record(ticket)
 		if r == nil {
-			if err := s.eng.Lost(ticket); err != nil {
-				return nil, s.explain(err, nil)
+			if err := s.Engine.Lost(ticket); err != nil {
+				return nil, s.Explain(err, nil)
 			}
 			if t == 0 {
 				return nil, nil // the version was captured, or no transfer reads its source any more
@@ -147,7 +147,7 @@ func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, er
 		h.h.Each(add)
 		return recs, nil
 	}
-	for _, h := range s.eng.Histories() {
+	for _, h := range s.Engine.Histories() {
 		h.Each(add)
 	}
 	return recs, nil
@@ -165,12 +165,12 @@ func (op *wait) isCopying() bool {
 		op.dropEvent()
 	}
 	for len(op.recs) > 0 {
-		b, a := op.recs[0].Version, op.s.deviceOf(op.recs[0])
+		b, a := op.recs[0].Version, op.s.DeviceOf(op.recs[0])
 		if c := pending.Of(b); c != nil && c.Event != nil && a.Device.Lost() != nil {
 			op.failed = devicememory.Explain(a.Device.Lost())
 		}
 		if !pending.IsCopied(b) {
-			op.watch(op.s.deviceOf(op.recs[0]), pending.Of(b).Event.Keep())
+			op.watch(op.s.DeviceOf(op.recs[0]), pending.Of(b).Event.Keep())
 			return true
 		}
 		op.recs = op.recs[1:]

@@ -30,9 +30,9 @@ func (d stallingDisk) goOn() {
 }
 
 func (d stallingDisk) despairAfter(age time.Duration) {
-	d.s.mu.Lock()
-	defer d.s.mu.Unlock()
-	d.s.set.GiveUpAfter = age
+	d.s.Lock()
+	defer d.s.Unlock()
+	d.s.Set.GiveUpAfter = age
 }
 
 // stalling returns a store whose disk can stop answering.

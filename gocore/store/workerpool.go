@@ -71,22 +71,22 @@ func (c *workerPool) limitReads(atOnce int) {
 }
 
 // newPools creates the pools of all links.
-func (s *Store) newPools() []*workerPool {
+func (s *Workers) newPools() []*workerPool {
 	var pools []*workerPool
 	for _, d := range []engine.Direction{engine.Down, engine.Up} {
-		if len(s.deviceTiers) == 0 {
-			pools = append(pools, &workerPool{direction: d, link: engine.AnyLink, size: s.set.Workers})
+		if len(s.Devices) == 0 {
+			pools = append(pools, &workerPool{direction: d, link: engine.AnyLink, size: s.Set.Workers})
 			if d == engine.Up {
-				pools[len(pools)-1].limitReads(s.set.Workers)
+				pools[len(pools)-1].limitReads(s.Set.Workers)
 			}
 			continue
 		}
-		for t := range s.tiers[:len(s.tiers)-1] {
-			c := &workerPool{direction: d, link: t, device: s.deviceTier(t), size: s.set.Workers}
+		for t := range s.Tiers[:len(s.Tiers)-1] {
+			c := &workerPool{direction: d, link: t, device: s.DeviceTier(t), size: s.Set.Workers}
 			pools = append(pools, c)
 			if c.device == nil {
 				if d == engine.Up {
-					c.limitReads(s.set.Workers)
+					c.limitReads(s.Set.Workers)
 				}
 				continue
 			}
@@ -97,7 +97,7 @@ func (s *Store) newPools() []*workerPool {
 		}
 	}
 	for _, c := range pools {
-		c.wake = sync.NewCond(&s.mu)
+		c.wake = sync.NewCond(s.Cache)
 	}
 	return pools
 }

@@ -1,4 +1,5 @@
-package store
+// Package findings is about loads to a device whose bytes callers get before the device has verified them.
+package findings
 
 import (
 	"bytes"
@@ -12,11 +13,11 @@ import (
 	"velocpy/gocore/policy/engine"
 )
 
-// Restores to a device do not wait until the bytes loaded for them have been verified there. deferredVerification records which regions callers were
-// given before, and the errors that the device found afterwards. The store's lock guards it.
-type deferredVerification struct {
+// List records which regions callers were given before they were verified: restores to a device do not wait until the bytes loaded for them have been
+// verified there. It also has the errors that the device found afterwards. The caller serialises all calls.
+type List struct {
 	lent      map[*engine.Record]*lentLoad // regions that callers have of loads that have not ended
-	lentLoads int64                        // number of loads lent to callers before their checksums were verified
+	LentLoads int64                        // number of loads lent to callers before their checksums were verified
 	suspects  map[*engine.Record]error     // the error of such a load; the next load of the record is verified before a caller gets any of it
 	found     []finding
 }
@@ -37,15 +38,15 @@ type finding struct {
 // mostFound bounds the findings that are kept for histories with at least one finding: the first ones show where to look. All findings are logged.
 const mostFound = 64
 
-// lend records that a caller has regions of a load that has not ended.
-func (b *deferredVerification) lend(rec *engine.Record, regions []int32) {
+// Lend records that a caller has regions of a load that has not ended.
+func (b *List) Lend(rec *engine.Record, regions []int32) {
 	if len(regions) == 0 {
 		return
 	}
 	g := b.lent[rec]
 	if g == nil {
-		b.lentLoads++
-		g = &lentLoad{number: b.lentLoads}
+		b.LentLoads++
+		g = &lentLoad{number: b.LentLoads}
 		if b.lent == nil {
 			b.lent = map[*engine.Record]*lentLoad{}
 		}
@@ -58,39 +59,39 @@ func (b *deferredVerification) lend(rec *engine.Record, regions []int32) {
 	}
 }
 
-// end records the result of a load to a device. It returns whether callers had been lent regions of it, in which case waits may be over.
-func (b *deferredVerification) end(x *engine.Transfer, m *moved) (some bool) {
+// End records the result of a load to a device. It returns whether callers had been lent regions of it, in which case waits may be over.
+func (b *List) End(x *engine.Transfer, bad []int32, err error) (some bool) {
 	g := b.lent[x.Rec]
 	delete(b.lent, x.Rec)
 	switch {
-	case m.err == nil:
+	case err == nil:
 		delete(b.suspects, x.Rec)
 	case x.Early:
 		if b.suspects == nil {
 			b.suspects = map[*engine.Record]error{}
 		}
-		b.suspects[x.Rec] = m.err
+		b.suspects[x.Rec] = err
 		if g != nil {
-			b.record(x.Rec, g.regions, m)
+			b.record(x.Rec, g.regions, bad, err)
 		}
 	}
 	return g != nil
 }
 
 // record records the error of regions that callers have.
-func (b *deferredVerification) record(rec *engine.Record, regions []int32, m *moved) {
+func (b *List) record(rec *engine.Record, regions, bad []int32, failure error) {
 	var why *status.Error
-	if !errors.As(m.err, &why) {
-		why = status.Wrap(status.Internal, m.err, "unexpected")
+	if !errors.As(failure, &why) {
+		why = status.Wrap(status.Internal, failure, "unexpected")
 	}
 	region, unverified := status.RegionNone, ""
 	switch why.Code {
 	case status.Corrupt:
-		at := slices.IndexFunc(m.bad, func(i int32) bool { return slices.Contains(regions, i) })
+		at := slices.IndexFunc(bad, func(i int32) bool { return slices.Contains(regions, i) })
 		if at < 0 {
 			return
 		}
-		region = int(m.bad[at])
+		region = int(bad[at])
 	case status.DeviceLost:
 		b.keep(finding{rec.Hist, why})
 		return
@@ -102,7 +103,7 @@ func (b *deferredVerification) record(rec *engine.Record, regions []int32, m *mo
 	b.keep(finding{rec.Hist, err})
 }
 
-func (b *deferredVerification) keep(f finding) {
+func (b *List) keep(f finding) {
 	if len(b.found) < mostFound || !slices.ContainsFunc(b.found, func(k finding) bool { return k.history == f.history }) {
 		b.found = append(b.found, f)
 	}
@@ -157,8 +158,8 @@ func spoken(name string) any {
 	return name
 }
 
-// pending tells whether one of the loads that were lent first, up to a number of them, is still to be verified; h nil: of any history.
-func (b *deferredVerification) pending(h *engine.History, most int64) bool {
+// Pending tells whether one of the loads that were lent first, up to a number of them, is still to be verified; h nil: of any history.
+func (b *List) Pending(h *engine.History, most int64) bool {
 	for rec, g := range b.lent {
 		if g.number <= most && (h == nil || rec.Hist == h) {
 			return true
@@ -167,9 +168,9 @@ func (b *deferredVerification) pending(h *engine.History, most int64) bool {
 	return false
 }
 
-// takeFinding removes and returns the first finding of a history; h nil: of any. It returns nil when there is none. wait includes findings about lost
+// TakeFinding removes and returns the first finding of a history; h nil: of any. It returns nil when there is none. wait includes findings about lost
 // devices.
-func (b *deferredVerification) takeFinding(h *engine.History, wait bool) error {
+func (b *List) TakeFinding(h *engine.History, wait bool) error {
 	for i, f := range b.found {
 		if (h == nil || f.history == h) && (wait || f.err.Code != status.DeviceLost) {
 			b.found = slices.Delete(b.found, i, i+1)
@@ -179,20 +180,27 @@ func (b *deferredVerification) takeFinding(h *engine.History, wait bool) error {
 	return nil
 }
 
-// forget drops the entries of a record that is gone.
-func (b *deferredVerification) forget(rec *engine.Record) {
+// Forget drops the entries of a record that is gone.
+func (b *List) Forget(rec *engine.Record) {
 	delete(b.lent, rec)
 	delete(b.suspects, rec)
 }
 
-// wrong returns the error of a load that a restore has waited for; nil when its bytes may be handed over.
-func (op *restore) wrong() error {
-	s, r := op.s, op.restore
-	if s.eng.Complete(r.Rec, r.Tier) {
-		return nil
-	}
-	if why := s.deferred.suspects[r.Rec]; why != nil {
-		return s.explain(why, r.Rec)
-	}
-	return s.corrupt(r.Rec, status.RegionNone, r.Tier) // the copy went because the store was closed meanwhile
+// Suspect returns the error of the latest load of a record, if callers could have had its bytes before; nil for any other.
+func (b *List) Suspect(rec *engine.Record) error { return b.suspects[rec] }
+
+// Suspects is the number of records whose latest load was wrong, or could not be verified.
+func (b *List) Suspects() int { return len(b.suspects) }
+
+// Found is the number of findings that no caller has been told of.
+func (b *List) Found() int { return len(b.found) }
+
+// TakeAll removes all findings, and returns the first one.
+func (b *List) TakeAll() error {
+	err := b.TakeFinding(nil, false)
+	b.found = nil
+	return err
 }
+
+// Clear forgets all records.
+func (b *List) Clear() { b.lent, b.suspects = nil, nil }

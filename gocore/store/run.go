@@ -1,0 +1,116 @@
+package store
+
+import (
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/pending"
+)
+
+// run is the loop of one worker: it carries out transfers until the store closes.
+func (s *Workers) run(c *workerPool) {
+	w := worker{s: s, pool: c}
+	for {
+		all := s.take(&w)
+		if len(all) == 0 {
+			break
+		}
+		for n := joined(all); len(all) > 0; n = len(all) {
+			results := w.carry(all[:n])
+			s.done(&w, all[:n], results, n == len(all))
+			for _, m := range results {
+				m.unmap()
+			}
+			if all = all[n:]; len(all) > 0 {
+				all[0].Begun(s.Now())
+			}
+		}
+	}
+	w.free()
+	s.ended()
+}
+
+// take waits for transfers. It returns none when the store closes or the core has panicked. A core that has panicked may have lost track of which
+// goroutines read which memory, so workers move nothing any more.
+func (s *Workers) take(w *worker) []*engine.Transfer {
+	c := w.pool
+	s.Lock()
+	defer s.Leave()
+	for !s.Closing {
+		if _, bad := safego.Poisoned(); bad {
+			return nil
+		}
+		if x := c.next(s.Engine, s.Now()); x != nil {
+			if s.deferSource(c, x) {
+				continue
+			}
+			if c.device != nil {
+				s.Host.BeginTransfer()
+			}
+			all := s.batch(c, x)
+			for _, x := range all {
+				if s.UsesDisk(x) {
+					s.Disk.Began(x)
+				}
+			}
+			w.begin(len(all))
+			return all
+		}
+		s.Notify() // next may have found that a tier is full, and the waiting callers must learn it
+		c.resting++
+		c.wake.Wait()
+		c.resting--
+	}
+	return nil
+}
+
+// done reports transfers that were carried out together. last: the worker has no more of those that it took.
+func (s *Workers) done(w *worker, all []*engine.Transfer, results []*moved, last bool) {
+	c := w.pool
+	s.Lock()
+	defer s.Leave()
+	if last {
+		w.end()
+	}
+	if c.device != nil {
+		s.Host.EndTransfer()
+	}
+	now := s.Now()
+	engine.Together(now, all)
+	for i, x := range all {
+		s.takeResult(x, results[i])
+		if s.Disk != nil && s.Disk.Commits(x, results[i].err) {
+			s.Disk.Commit(x, results[i].leaves)
+			continue
+		}
+		given := x.Kind == engine.Load && c.device != nil && s.Findings.End(x, results[i].bad, results[i].err)
+		s.Engine.Done(now, x, results[i].err)
+		if s.UsesDisk(x) {
+			s.Disk.Ended(x, results[i].err)
+		}
+		if x.Kind == engine.Spill && !s.IsDurable() {
+			s.Counted(x.Rec)
+		}
+		if given {
+			s.WakeAll() // waits may be over
+		}
+	}
+}
+
+// takeResult takes over the results of a transfer. The bytes of a fetch go to the operation that requested them, unless it has ended. The lock is
+// held.
+func (s *Workers) takeResult(x *engine.Transfer, m *moved) {
+	switch x.Kind {
+	case engine.Spill:
+		b := x.Rec.Version
+		if m.err == nil && pending.Of(b).Source.Abandoned() { // it must not replace a version that was written after it was given up
+			m.err = borrow.ErrAbandoned
+		}
+		pending.Of(b).Source.Forget()
+		b.Pending, b.Sums = nil, m.sums
+	case engine.Fetch:
+		if m.err == nil && x.Restore.Notify.(Fetcher).Took(m.fetched) {
+			m.fetched = nil
+		}
+	}
+}

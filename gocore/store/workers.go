@@ -1,0 +1,90 @@
+package store
+
+import (
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/safego"
+	"velocpy/gocore/policy/engine"
+)
+
+// Workers carry out the transfers of a store's engine, and verify checkpoints before they are lent.
+type Workers struct {
+	*Cache
+	pools    []*workerPool
+	verifier backgroundVerifier
+	running  int
+	none     func() // called when the last worker has ended; the lock is not held
+}
+
+// Fetcher is the operation of a restore whose bytes a transfer brings to memory beside the cache.
+type Fetcher interface {
+	// Wants returns the indices of the regions that are wanted.
+	Wants() []int32
+	// Took tells whether the operation takes over the memory. The lock is held.
+	Took(m *memory.Mapping) bool
+}
+
+// Start starts the workers. none is called when the last of them has ended. The lock is held.
+func Start(c *Cache, none func()) *Workers {
+	s := &Workers{Cache: c, none: none}
+	s.pools = s.newPools()
+	for _, c := range s.pools {
+		for range c.size {
+			s.Users++
+			s.running++
+			safego.Go("transfer worker", func() { s.run(c) })
+		}
+	}
+	s.startVerifier()
+	return s
+}
+
+// Wake wakes the workers that may have something to do. The lock is held.
+func (s *Workers) Wake() {
+	for _, c := range s.pools {
+		if c.resting > 0 && c.pending(s.Engine) {
+			c.wake.Signal()
+		}
+	}
+	s.wakeVerifier()
+}
+
+// Stop lets the workers end what they have in hand, and end. The store is closing, and the lock is held.
+func (s *Workers) Stop() {
+	for _, c := range s.pools {
+		c.wake.Broadcast()
+	}
+	s.verifier.bell.Broadcast()
+}
+
+// Running returns how many workers have not ended. The lock is held.
+func (s *Workers) Running() int { return s.running }
+
+// ended counts a worker out.
+func (s *Workers) ended() {
+	s.Lock()
+	s.running--
+	last := s.running == 0
+	s.Unlock()
+	if last {
+		s.none()
+	}
+	s.Lock()
+	defer s.Leave()
+	s.Users--
+}
+
+// ForgetSources releases the sources of transfers that no worker has begun. The workers have ended, and the lock is held.
+func (s *Workers) ForgetSources() {
+	unbegun := func(x *engine.Transfer) { // also of versions that are gone
+		if x.Kind == engine.Spill {
+			s.Orphans.Release(x.Rec.ID, x.Rec.Version)
+		}
+	}
+	s.Engine.Unbegun(unbegun)
+	for _, c := range s.pools {
+		for x := range c.deferred.waiting {
+			unbegun(x)
+		}
+		c.deferred = deferredSources{}
+	}
+}
