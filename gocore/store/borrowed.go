@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
@@ -98,7 +99,7 @@ func (s *Workers) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []
 	if there != nil {
 		put(sums, by.there, there.Take())
 	}
-	job := s.Inspection(slot, Selected(spans, by.after))
+	job := s.Inspection(slot, cache.Selected(spans, by.after))
 	defer job.Free()
 	job.Run(0)
 	put(sums, by.after, job.Sums())

@@ -3,6 +3,7 @@ package store
 import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/figures"
@@ -41,7 +42,7 @@ type capture struct {
 	blocked      [engine.Blockers]int64 // ns of waited, by cause
 }
 
-func newCapture(s *Cache, fd int32) *capture {
+func newCapture(s *cache.Cache, fd int32) *capture {
 	op := &capture{copying: copying{watching: watching{Op: begun(s, fd)}}}
 	op.does = op
 	return op
@@ -253,7 +254,7 @@ func (op *capture) pollCapture(out *Outcome) (status.Code, error) {
 		if op.cancelCapture() {
 			return op.endCapture(out, nil)
 		}
-		return op.endCapture(out, ErrClosed)
+		return op.endCapture(out, cache.ErrClosed)
 	case c.Phase == engine.Waiting:
 		return op.waits(now)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -18,7 +19,7 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 	defer s.Leave()
 	rec := h.h.Get(k)
 	if rec == nil {
-		return NotFound(h.h, k)
+		return cache.NotFound(h.h, k)
 	}
 	if tier == status.TierNone {
 		region := rec.Version.Layout.At(offset)

@@ -100,7 +100,7 @@ func TestCloseWithDeferredSources(t *testing.T) {
 			eventually(t, "the store is empty", func() bool {
 				s.Lock()
 				defer s.Unlock()
-				return s.empty
+				return s.Empty
 			})
 		})
 	}

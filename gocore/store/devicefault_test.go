@@ -672,7 +672,7 @@ func TestCancelledSpillIsForgotten(t *testing.T) {
 	eventually(t, "the store is empty", func() bool {
 		s.Lock()
 		defer s.Unlock()
-		return s.empty
+		return s.Empty
 	})
 	b.check(b.dev.Close())
 	eventually(t, "all events are given back", func() bool {

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -13,7 +14,7 @@ import (
 
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
 type Lease struct {
-	s *Cache
+	s *cache.Cache
 	// untaken is the restore of a lease for the last time until Take; otherwise nil. The store's lock guards it.
 	untaken  *engine.Restore
 	restore  *engine.Restore      // nil: the bytes are private

@@ -5,6 +5,7 @@ import (
 
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
@@ -26,7 +27,7 @@ type Outcome struct {
 // Op is an operation that could not end within the call that began it. Its caller steps it until it ends, or cancels it. Steps and cancels from
 // several goroutines run one at a time. A call after the end returns Stale.
 type Op struct {
-	s        *Cache
+	s        *cache.Cache
 	does     operation
 	notifier notifier
 	turn     sync.Mutex // held by the call that steps or cancels; never locked while the store's lock is held
@@ -56,7 +57,7 @@ type operation interface {
 }
 
 // begun returns the operation that does something for a caller with an eventfd. It is a part of what it does.
-func begun(s *Cache, fd int32) Op { return Op{s: s, notifier: notifier{fd: fd}} }
+func begun(s *cache.Cache, fd int32) Op { return Op{s: s, notifier: notifier{fd: fd}} }
 
 // What an operation does that has no goroutines, memory or sums of its own.
 

@@ -3,6 +3,7 @@ package store
 import (
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/config"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/tier/devicememory"
@@ -148,7 +149,7 @@ func (op *resize) checkResize(out *Outcome) (status.Code, error) {
 	s := op.s
 	if s.Closing {
 		op.end()
-		return status.Closed, ErrClosed
+		return status.Closed, cache.ErrClosed
 	}
 	out.Slot = 0
 	for _, a := range op.sized {

@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/figures"
@@ -131,7 +132,7 @@ func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	}
 	rec := h.h.Get(a.Key)
 	if rec == nil || rec.Lent() {
-		return NotFound(h.h, a.Key)
+		return cache.NotFound(h.h, a.Key)
 	}
 	l := rec.Version.Layout
 	if err := l.Undescribed(); err != nil {
@@ -259,7 +260,7 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 	case r.Err != nil:
 		return op.failRestore(s.Explain(r.Err, r.Rec))
 	case r.Phase == engine.Waiting && s.Closing:
-		return op.failRestore(ErrClosed)
+		return op.failRestore(cache.ErrClosed)
 	case r.Phase == engine.Waiting:
 		return op.waits(now)
 	}

@@ -661,7 +661,7 @@ func (sch *schedule) end() {
 	eventually(sch.t, "the store is empty", func() bool {
 		sch.store.Lock()
 		defer sch.store.Unlock()
-		return sch.store.empty
+		return sch.store.Empty
 	})
 	for _, k := range sch.cards {
 		for _, x := range k.staying {

@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
@@ -67,7 +68,7 @@ func (s *Workers) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 
 // spillWriter writes regions in whole disk blocks, in the order of the slot.
 type spillWriter struct {
-	s    *Cache
+	s    *cache.Cache
 	src  *borrow.Source
 	at   int64 // offset on disk of the slot's byte 0
 	from int64 // slot offset of buf[0], a multiple of the grain

@@ -7,6 +7,7 @@ package store
 import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
@@ -18,7 +19,7 @@ import (
 
 // Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
 type Store struct {
-	*Cache
+	*cache.Cache
 	workers   *Workers
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
@@ -43,7 +44,7 @@ func Open(c config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Cache: New(set), histories: map[string]*History{}}
+	s := &Store{Cache: cache.New(set), histories: map[string]*History{}}
 	s.Counted, s.Rule, s.Emptied, s.Unmapped = s.countForRetention, s.rule, s.forgetAll, s.free
 	if err := s.openTiers(); err != nil {
 		s.free()
@@ -68,7 +69,7 @@ func (s *Store) start() {
 	if s.Disk != nil {
 		s.Disk.Start()
 	}
-	s.unhook = safego.OnPoison(s.WakeAllLocked)
+	s.unhook = safego.OnPoison(s.Panicked)
 }
 
 func (s *Store) openTiers() error {
@@ -187,7 +188,7 @@ func (h *History) Lookup(k model.Key) (Info, error) {
 	}
 	r := h.h.Get(k)
 	if r == nil || r.Lent() {
-		return Info{}, NotFound(h.h, k)
+		return Info{}, cache.NotFound(h.h, k)
 	}
 	b := r.Version
 	i := Info{Ticket: r.ID, Layout: b.Layout.ID, Slot: b.Layout.Slot, Payload: b.Layout.Payload, Meta: int64(len(b.Meta)), Time: b.Time}
@@ -272,7 +273,7 @@ func (h *History) Drop(k model.Key) error {
 	r := h.h.Get(k)
 	hidden := r != nil && r.Lent()
 	if !h.s.Engine.Drop(h.s.Now(), h.h, k) || hidden {
-		return NotFound(h.h, k)
+		return cache.NotFound(h.h, k)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -107,7 +108,7 @@ func (op *wait) checkWait(out *Outcome) (status.Code, error) {
 		return err.Code, err
 	case s.Closing:
 		op.giveUpWait()
-		return status.Closed, ErrClosed
+		return status.Closed, cache.ErrClosed
 	}
 	return op.waits(s.Now())
 }

@@ -3,12 +3,13 @@ package store
 import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
+	"velocpy/gocore/cache"
 	"velocpy/gocore/policy/engine"
 )
 
 // Workers carry out the transfers of a store's engine, and verify checkpoints before they are lent.
 type Workers struct {
-	*Cache
+	*cache.Cache
 	pools    []*workerPool
 	verifier backgroundVerifier
 	running  int
@@ -24,7 +25,7 @@ type Fetcher interface {
 }
 
 // Start starts the workers. none is called when the last of them has ended. The lock is held.
-func Start(c *Cache, none func()) *Workers {
+func Start(c *cache.Cache, none func()) *Workers {
 	s := &Workers{Cache: c, none: none}
 	s.pools = s.newPools()
 	for _, c := range s.pools {

@@ -1,4 +1,6 @@
-package store
+// Package cache is what the tiers, the transfers and the operations of a store share: one lock, the engine behind it, the memories of the tiers, and the
+// callers that wait.
+package cache
 
 import (
 	"sync"
@@ -40,7 +42,7 @@ type Cache struct {
 	Users    int                  // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
 	Resizing int                  // resize operations that have not ended
 	Closing  bool
-	empty    bool // users has reached zero after the close, and the memory is being unmapped
+	Empty    bool // users has reached zero after the close, and the memory is being unmapped
 	Line     figures.Timeline
 	Counters figures.Counters
 	Causes   figures.Causes // time that captures waited inside their calls, by cause
@@ -55,7 +57,7 @@ type Cache struct {
 	Unmapped func()                                // … and then unmaps the memory
 }
 
-// caller is an operation whose caller waits for it.
+// Caller is an operation whose caller waits for it.
 type Caller interface {
 	// Wake notifies the caller: the operation may go on.
 	Wake()
@@ -63,7 +65,7 @@ type Caller interface {
 	Refuse(why error)
 }
 
-// waitingCapture is a capture that waits for room.
+// Blocked is a capture that waits for room.
 type Blocked interface {
 	// Blocked updates the cause for which it waits.
 	Blocked(now int64)
@@ -83,10 +85,10 @@ func New(set config.Settings) *Cache {
 	}
 }
 
-// now is the time since the store was opened, ns. It is the engine's clock.
+// Now is the time since the store was opened, ns. It is the engine's clock.
 func (c *Cache) Now() int64 { return time.Since(c.began).Nanoseconds() }
 
-// clock returns the time of day, which may jump.
+// Clock returns the time of day, which may jump.
 func (c *Cache) Clock() time.Time {
 	if c.Set.Clock != nil {
 		return c.Set.Clock()
@@ -94,7 +96,7 @@ func (c *Cache) Clock() time.Time {
 	return time.Now()
 }
 
-// enter takes the lock for a call from outside the package. It fails when the store is closed or the core has panicked.
+// Enter takes the lock for a call from outside the package. It fails when the store is closed or the core has panicked.
 func (c *Cache) Enter() error {
 	if text, bad := safego.Poisoned(); bad {
 		return status.New(status.Poisoned, "%s", text)
@@ -107,7 +109,7 @@ func (c *Cache) Enter() error {
 	return nil
 }
 
-// enterToWrite is enter for calls that change the contents of the store. It also fails when the store is open for reading only.
+// EnterToWrite is enter for calls that change the contents of the store. It also fails when the store is open for reading only.
 func (c *Cache) EnterToWrite() error {
 	if c.Set.ReadOnly {
 		return status.New(status.ReadOnly, "the store in %q is open for reading only", c.Set.Path)
@@ -115,7 +117,7 @@ func (c *Cache) EnterToWrite() error {
 	return c.Enter()
 }
 
-// leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
+// Leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
 // engine ends with a deferred leave, so that a panic does not leave the lock held.
 func (c *Cache) Leave() {
 	defer c.unlock()
@@ -146,17 +148,17 @@ func (c *Cache) followSizes() {
 	}
 }
 
-// usesDisk tells whether a transfer reads or writes the disk tier.
+// UsesDisk tells whether a transfer reads or writes the disk tier.
 func (c *Cache) UsesDisk(x *engine.Transfer) bool { return c.Disk != nil && c.Disk.Uses(x) }
 
-// isDurable tells whether checkpoints outlive the process.
+// IsDurable tells whether checkpoints outlive the process.
 func (c *Cache) IsDurable() bool { return c.Disk != nil && c.Disk.Durable() }
 
 // unlock releases the lock. The last user of a closed store also unmaps the memory.
 func (c *Cache) unlock() {
-	last := c.Closing && c.Users == 0 && !c.empty
+	last := c.Closing && c.Users == 0 && !c.Empty
 	if last {
-		c.empty = true
+		c.Empty = true
 		c.Emptied()
 	}
 	c.mu.Unlock()
@@ -165,14 +167,14 @@ func (c *Cache) unlock() {
 	}
 }
 
-// notifyAll runs when the core has panicked. Each waiting caller then gets the panic from its next step.
-func (c *Cache) WakeAllLocked() {
+// Panicked wakes all callers when the core has panicked: each then gets the panic from its next step. The lock is not held.
+func (c *Cache) Panicked() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.WakeAll()
 }
 
-// wakeAll wakes all callers that wait.
+// WakeAll wakes all callers that wait.
 func (c *Cache) WakeAll() {
 	for op := range c.Callers {
 		op.Wake()
@@ -181,14 +183,14 @@ func (c *Cache) WakeAll() {
 
 var ErrClosed = status.New(status.Closed, "the store was closed")
 
-// retryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
+// RetryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
 func (c *Cache) RetryForCaller() {
 	if c.Disk != nil {
 		c.Disk.RetryForCaller()
 	}
 }
 
-// notFound is the error of a key without a checkpoint.
+// NotFound is the error of a key without a checkpoint.
 func NotFound(h *engine.History, k model.Key) error {
 	return status.New(status.NotFound, "history %q has no checkpoint %s: it was never written, or dropped, or consumed", h.Name, k)
 }
@@ -204,7 +206,7 @@ func (c *Cache) lookAtBlocked() {
 	}
 }
 
-// growFor grows the device tier by the memory that one checkpoint needs, if the budget and the application allow it. The tier grows before anything
+// GrowFor grows the device tier by the memory that one checkpoint needs, if the budget and the application allow it. The tier grows before anything
 // is evicted.
 func (c *Cache) GrowFor(regions []model.Region, slot int64) error {
 	for len(c.Set.Devices) > 0 {
@@ -232,7 +234,7 @@ func (c *Cache) shortOf(regions []model.Region, slot int64) (*devicememory.Memor
 	return a, nil
 }
 
-// diskError explains an error of the disk tier; nil stays nil.
+// DiskError explains an error of the disk tier; nil stays nil.
 func (c *Cache) DiskError(err error) error {
 	if c.Disk == nil {
 		return err

@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"velocpy/gocore/base/status"
@@ -30,10 +30,10 @@ func (c hostCache) LinkRate(measured bool) (rate float64) {
 	return rate
 }
 
-// hostTier returns the engine's index of the host tier.
+// HostTier returns the engine's index of the host tier.
 func (c *Cache) HostTier() int { return len(c.Devices) }
 
-// checkHost returns the error of a budget that the host tier cannot have.
+// CheckHost returns the error of a budget that the host tier cannot have.
 func (c *Cache) CheckHost(budget int64) error {
 	if c.Host == nil {
 		return status.New(status.Unavailable, "the store has no host tier: open it with host=").AtTier(status.TierHost)

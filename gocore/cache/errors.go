@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"velocpy/gocore/transfer/borrow"
 )
 
-// explain converts an error of the engine into one of the contract. rec, if not nil, is the checkpoint concerned.
+// Explain converts an error of the engine into one of the contract. rec, if not nil, is the checkpoint concerned.
 func (c *Cache) Explain(err error, rec *engine.Record) *status.Error {
 	var known *status.Error
 	var at *engine.TierError
@@ -39,7 +39,7 @@ func (c *Cache) Explain(err error, rec *engine.Record) *status.Error {
 	return status.Wrap(status.Internal, err, "unexpected")
 }
 
-// corrupt is the error of bytes in a memory tier that differ from the captured bytes.
+// Mismatch is the error of bytes in a memory tier that differ from the captured bytes.
 func (c *Cache) Mismatch(rec *engine.Record, region, t int) *status.Error {
 	return status.New(status.Corrupt, "history %q, checkpoint %s: the bytes are not those that were captured (checksum mismatch)", rec.Hist.Name, rec.Key).
 		AtTier(c.Tiers[t]).AtRegion(region)

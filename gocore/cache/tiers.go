@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/base/status"
 )
 
-// tierIndex converts a tier of the contract to the engine's index. TierNone becomes 0: captured.
+// TierIndex converts a tier of the contract to the engine's index. TierNone becomes 0: captured.
 func (c *Cache) TierIndex(tier int) (int, error) {
 	if tier == status.TierNone {
 		return 0, nil

@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"velocpy/gocore/base/status"
@@ -7,10 +7,10 @@ import (
 	"velocpy/gocore/tier/devicememory"
 )
 
-// deviceOf returns the device of a record; nil for a record of host memory.
+// DeviceOf returns the device of a record; nil for a record of host memory.
 func (c *Cache) DeviceOf(r *engine.Record) *devicememory.Memory { return c.DeviceTier(r.Top()) }
 
-// deviceTier returns the device of an engine's tier, or nil.
+// DeviceTier returns the device of an engine's tier, or nil.
 func (c *Cache) DeviceTier(t int) *devicememory.Memory {
 	if t >= 0 && t < len(c.Devices) {
 		return c.Devices[t]
@@ -18,7 +18,7 @@ func (c *Cache) DeviceTier(t int) *devicememory.Memory {
 	return nil
 }
 
-// deviceOfRegions returns the device on which regions lie; nil when all lie in host memory. The regions of one checkpoint must not lie on two
+// DeviceOfRegions returns the device on which regions lie; nil when all lie in host memory. The regions of one checkpoint must not lie on two
 // devices.
 func (c *Cache) DeviceOfRegions(regions []model.Region) (*devicememory.Memory, error) {
 	var found *devicememory.Memory
@@ -39,7 +39,7 @@ func (c *Cache) DeviceOfRegions(regions []model.Region) (*devicememory.Memory, e
 	return found, nil
 }
 
-// deviceByOrdinal returns the store's device of this number, or nil.
+// DeviceByOrdinal returns the store's device of this number, or nil.
 func (c *Cache) DeviceByOrdinal(ordinal int) *devicememory.Memory {
 	for _, a := range c.Devices {
 		if a.Device.Ordinal() == ordinal {

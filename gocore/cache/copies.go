@@ -1,0 +1,123 @@
+package cache
+
+import (
+	"unsafe"
+
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/copier"
+)
+
+// Reaches tells whether the kernels of every device can access bytes of the host tier.
+func (c *Cache) Reaches(slot []byte) bool {
+	return c.Host != nil && c.Host.Reaches(slot)
+}
+
+// GatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
+// otherwise.
+func (c *Cache) GatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
+	if c.Reaches(slot) && len(which) > 0 {
+		return gate.During(func() error {
+			return now(func(lane device.Lane) error {
+				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, Selected(gate.Regions, which)), false)
+				return err
+			})
+		})
+	}
+	for _, i := range which {
+		r := &gate.Regions[i]
+		to := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		if r.Place == 0 {
+			if err := c.CopyHere(copier.Gather, gate, r, to); err != nil {
+				return err
+			}
+			continue
+		}
+		err := a.Fetch(gate, r, func(part []byte) error {
+			to = to[copy(to, part):]
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func Selected[T any](all []T, which []int32) []T {
+	some := make([]T, len(which))
+	for j, i := range which {
+		some[j] = all[i]
+	}
+	return some
+}
+
+// ScatterFromHost copies host memory to destinations, some of which lie on a device.
+func (c *Cache) ScatterFromHost(a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
+	for j, i := range want {
+		r := &gate.Regions[j]
+		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		var err error
+		if r.Place == 0 {
+			err = c.CopyHere(copier.Scatter, gate, r, from)
+		} else {
+			err = a.Deliver(gate, r, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CopyHere copies between a region in host memory and a slot.
+func (c *Cache) CopyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
+	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}
+	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: c.Copiers})
+	defer job.Free()
+	return gate.Run(job)
+}
+
+// Slot returns the memory of r's copy in the host tier.
+func (c *Cache) Slot(r *engine.Record, t int) []byte {
+	f := c.Engine.Fragment(r, t)
+	return c.Host.Bytes(f.Offset, f.Size)
+}
+
+// Gather returns the job that copies regions into a slot.
+func (c *Cache) Gather(slot []byte, regions []model.Region) *copier.Job {
+	var few [16]copier.Piece
+	pieces := few[:0]
+	for i := range regions {
+		r := &regions[i]
+		pieces = append(pieces, copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[r.Offset:])), Bytes: r.Bytes, Mem: r.Mem})
+	}
+	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: c.Set.Checksum, Pool: c.Copiers})
+}
+
+// Inspection returns the job that computes the checksums of a slot's regions.
+func (c *Cache) Inspection(slot []byte, spans []model.Span) *copier.Job {
+	all := make([]copier.Piece, len(spans))
+	for i, span := range spans {
+		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
+	}
+	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: c.Set.Checksum, Pool: c.Copiers})
+}
+
+// Bring copies regions of a slot to host memory.
+func (c *Cache) Bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
+	for _, i := range want {
+		span := l.Spans[i]
+		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += c.Set.Cut {
+			n := min(c.Set.Cut, end-from)
+			if err := gate.During(func() error { return a.Read(to[from:from+n], at+from) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
