@@ -64,13 +64,11 @@ func TestDeferredSourcesDelayNoOtherTransfer(t *testing.T) {
 func putAside(s *Store) (all []*engine.Transfer) {
 	s.Lock()
 	defer s.Unlock()
-	for _, c := range s.workers.pools {
-		for x := range c.deferred.waiting {
-			if x.Aside {
-				all = append(all, x)
-			}
+	s.workers.EachDeferred(func(x *engine.Transfer) {
+		if x.Aside {
+			all = append(all, x)
 		}
-	}
+	})
 	return all
 }
 

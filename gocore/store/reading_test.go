@@ -8,8 +8,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
-	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/tier/disk"
+	"velocpy/gocore/transfer/workers"
 )
 
 // onDiskAlone returns a store with n checkpoints on disk only, and room for them in host memory.
@@ -77,54 +76,6 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	drained(t, h.s)
 }
 
-// Another worker may begin to read when the last transfer of a batch has been read, before the batch is reported, and not sooner.
-func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
-	for name, keys := range map[string][]int64{"neighbours": {0, 1, 2, 3}, "scattered": {0, 2, 3, 5}, "one": {4}, "large": {9}} {
-		t.Run(name, func(t *testing.T) {
-			fs, gate := blocked(vfs.OpRead, 64<<20)
-			h := newClient(t, open(t, cached(16<<20, 64<<20, fs)), "h")
-			for k := range int64(9) {
-				h.putDown(k, random(5000, uint64(k)))
-			}
-			h.putDown(9, random(5<<20, 9))
-			w := &worker{s: h.s.workers, pool: h.s.workers.pools[1]}
-			var all []*engine.Transfer
-			for _, k := range keys { // as if they were loaded, into unused memory
-				rec := h.h.h.Get(model.NumberKey(k))
-				all = append(all, &engine.Transfer{Kind: engine.Load, Rec: rec, From: 1, FromOff: h.s.Engine.Fragment(rec, 1).Offset, ToOff: 8<<20 + k<<16})
-			}
-			reading := func() int {
-				h.s.Lock()
-				defer h.s.Unlock()
-				return w.pool.reading
-			}
-			h.s.Lock()
-			w.begin(len(all))
-			h.s.Unlock()
-			last := all[len(all)-1]
-			gate.From, gate.To = last.FromOff, last.FromOff+disk.Grain
-			defer gate.Release()
-			gate.Enable()
-			ended := make(chan []*moved)
-			go func() { ended <- w.carry(all) }()
-			eventually(t, "the last one is being read", func() bool { return gate.Blocked() == 1 })
-			if reading() != 1 {
-				t.Error("others may read too early")
-			}
-			gate.Release()
-			for i, m := range <-ended {
-				if m.err != nil {
-					t.Errorf("%d: %v", keys[i], m.err)
-				}
-			}
-			if reading() != 0 {
-				t.Error("it still counts as reading")
-			}
-			w.free()
-		})
-	}
-}
-
 // Small checkpoints that are read ahead, and that are adjacent on disk in a few places, are read many at a time.
 func TestSmallLoadsAheadComeByManyAtATime(t *testing.T) {
 	const n, size = 320, 8192
@@ -183,7 +134,7 @@ func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	h.s.Lock()
 	batch := h.s.Disk.Figures().Pending.Requests
 	h.s.Unlock()
-	if batch < 2 || batch > batchApart+1 {
+	if batch < 2 || batch > workers.BatchApart+1 {
 		t.Errorf("%d are read in one go", batch)
 	}
 	gate.Release()
@@ -211,7 +162,7 @@ func TestSmallOnesDoNotWaitForALargeOneBehindThem(t *testing.T) {
 	eventually(t, "the large one is being read", func() bool { return gate.Blocked() > 0 })
 	eventually(t, "the small ones are there", func() bool { return h.inHost(0) && h.inHost(3) })
 	h.s.Lock()
-	reading := h.s.workers.pools[1].reading
+	reading := h.s.Disk.Figures().Pending.Requests
 	h.s.Unlock()
 	if h.inHost(9) || reading != 1 {
 		t.Errorf("the large one is being read, by one worker: not by %d", reading)

@@ -15,12 +15,13 @@ import (
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/policy/retention"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/workers"
 )
 
 // Store is one open instance: tiers, budgets, background work. All methods are safe for concurrent use.
 type Store struct {
 	*cache.Cache
-	workers   *Workers
+	workers   *workers.Workers
 	histories map[string]*History
 	numbers   []uint64 // handles of histories
 	freed     bool     // the last worker has ended and the disk tier is closed
@@ -58,7 +59,7 @@ func Open(c config.Config) (*Store, error) {
 func (s *Store) start() {
 	s.Lock()
 	defer s.Unlock()
-	s.workers = Start(s.Cache, s.workersEnded)
+	s.workers = workers.Start(s.Cache, s.workersEnded)
 	s.Work = s.workers.Wake
 	if s.Host != nil {
 		s.Host.Start(s.ForHost())
@@ -74,8 +75,8 @@ func (s *Store) start() {
 
 func (s *Store) openTiers() error {
 	cfg := engine.Config{Workers: s.Set.Workers, Flush: s.Set.FlushMode, Policy: s.Set.Eviction, Prefetch: s.Set.Prefetch, Guess: s.Set.Guess, Forget: s.forgetRecord, Catalog: catalogued{s}}
-	if VerifiesAhead(&s.Set) {
-		cfg.VerifyFrom = VerifyAheadFrom
+	if workers.VerifiesAhead(&s.Set) {
+		cfg.VerifyFrom = workers.VerifyAheadFrom
 	}
 	if s.Set.Timeline > 0 {
 		cfg.Trace = s.Line.Note

@@ -26,7 +26,7 @@ func (c *client) verifierRests() {
 	eventually(c.t, "the background verifier rests", func() bool {
 		c.s.Lock()
 		defer c.s.Unlock()
-		return c.s.workers.verifier.resting && !c.s.Engine.HasUnverified()
+		return c.s.workers.VerifierRests() && !c.s.Engine.HasUnverified()
 	})
 }
 

@@ -1,4 +1,5 @@
-package store
+// Package workers carries out the transfers of a store: it moves the bytes of checkpoints between the tiers, and verifies them on the way.
+package workers
 
 import (
 	"velocpy/gocore/base/memory"
@@ -74,6 +75,15 @@ func (s *Workers) ended() {
 	s.Users--
 }
 
+// EachDeferred calls f for the transfers whose sources on a device are not filled yet. The lock is held.
+func (s *Workers) EachDeferred(f func(x *engine.Transfer)) {
+	for _, c := range s.pools {
+		for x := range c.deferred.waiting {
+			f(x)
+		}
+	}
+}
+
 // ForgetSources releases the sources of transfers that no worker has begun. The workers have ended, and the lock is held.
 func (s *Workers) ForgetSources() {
 	unbegun := func(x *engine.Transfer) { // also of versions that are gone
@@ -82,10 +92,8 @@ func (s *Workers) ForgetSources() {
 		}
 	}
 	s.Engine.Unbegun(unbegun)
+	s.EachDeferred(unbegun)
 	for _, c := range s.pools {
-		for x := range c.deferred.waiting {
-			unbegun(x)
-		}
 		c.deferred = deferredSources{}
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ import (
 // as flushes are, cut by cut in the worker's own lane. The other regions take a kernel, as those of checkpoints do that are too large for the device
 // tier. The device computes the checksums from the source, so that they also verify the copy over the link.
 
-// ownCopyBytes is the smallest region that gets a copy command of its own. Smaller regions are gathered by one kernel.
-const ownCopyBytes = 256 << 10
+// OwnCopyBytes is the smallest region that gets a copy command of its own. Smaller regions are gathered by one kernel.
+const OwnCopyBytes = 256 << 10
 
 // borrowedParts divides the regions of such a checkpoint, by index.
 type borrowedParts struct {
@@ -32,7 +32,7 @@ func (s *Workers) splitBorrowed(slot []byte, regions []model.Region) (by borrowe
 	for i := range regions {
 		r, n := &regions[i], int32(i)
 		together := r.Place > 0 && r.Bytes > 0 && r.Mem.Contiguous()
-		if together && (r.Bytes >= ownCopyBytes || !reaches) {
+		if together && (r.Bytes >= OwnCopyBytes || !reaches) {
 			by.cuts = append(by.cuts, n)
 		} else {
 			by.rest = append(by.rest, n)

@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"slices"
@@ -51,10 +51,13 @@ func VerifiesAhead(set *config.Settings) bool {
 
 // wakeVerifier is part of notify.
 func (s *Workers) wakeVerifier() {
-	if s.verifier.resting && s.Engine.HasUnverified() {
+	if s.VerifierRests() && s.Engine.HasUnverified() {
 		s.verifier.bell.Signal()
 	}
 }
+
+// VerifierRests tells whether the verifier has nothing to do. The lock is held.
+func (s *Workers) VerifierRests() bool { return s.verifier.resting }
 
 // aheadVerification is a copy to verify, and its memory.
 type aheadVerification struct {

@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ const (
 	batchSmall = 64 << 10 // larger checkpoints are moved alone
 	batchBytes = 1 << 20  // of one batch of flushes
 	batchAhead = 4 << 20  // of one batch of loads ahead of any restore; with a quarter of it, loads of 64 KiB took twice as long
-	batchApart = 7        // a batch ends when it covers more disk ranges than this: they are read one after the other, and complete together
+	BatchApart = 7        // a batch ends when it covers more disk ranges than this: they are read one after the other, and complete together
 )
 
 // worker is one goroutine that carries out transfers.
@@ -38,7 +38,7 @@ func (s *Workers) batch(c *workerPool, first *engine.Transfer) []*engine.Transfe
 	if c.device != nil {
 		return all
 	}
-	most, apart, at := int64(batchBytes), batchApart, ranges{}
+	most, apart, at := int64(batchBytes), BatchApart, ranges{}
 	switch {
 	case first.Kind == engine.Load && first.Urgent:
 		apart = 1 // other workers can read the other awaited ranges at the same time
