@@ -14,6 +14,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/store"
 )
 
@@ -58,7 +59,7 @@ func streamsOf(p *C.veloc_const_uint64, n C.int32_t) ([]uint64, error) {
 
 //export veloc_checkpoint
 func veloc_checkpoint(history C.uint64_t, args *C.veloc_const_checkpoint_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
+	return begin(out, failure, func(o *operation.Outcome) (*operation.Op, status.Code, error) {
 		h, err := historyOf(history)
 		if err != nil {
 			return nil, 0, err
@@ -71,11 +72,11 @@ func veloc_checkpoint(history C.uint64_t, args *C.veloc_const_checkpoint_args, o
 	})
 }
 
-func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs, error) {
+func checkpointArgs(args *C.veloc_const_checkpoint_args) (*operation.CheckpointArgs, error) {
 	if err := need(unsafe.Pointer(args)); err != nil {
 		return nil, err
 	}
-	a := &store.CheckpointArgs{
+	a := &operation.CheckpointArgs{
 		Slot: int64(args.slot_bytes), Tier: int(args.tier), FD: int32(args.event_fd),
 		SourceStays: args.flags&C.VELOC_CP_SOURCE_STAYS != 0, Patient: args.flags&C.VELOC_CP_PATIENT != 0,
 	}
@@ -103,7 +104,7 @@ func checkpointArgs(args *C.veloc_const_checkpoint_args) (*store.CheckpointArgs,
 
 //export veloc_restore
 func veloc_restore(history C.uint64_t, args *C.veloc_const_restore_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
+	return begin(out, failure, func(o *operation.Outcome) (*operation.Op, status.Code, error) {
 		h, err := historyOf(history)
 		if err != nil {
 			return nil, 0, err
@@ -116,11 +117,11 @@ func veloc_restore(history C.uint64_t, args *C.veloc_const_restore_args, out *C.
 	})
 }
 
-func restoreArgs(args *C.veloc_const_restore_args) (*store.RestoreArgs, error) {
+func restoreArgs(args *C.veloc_const_restore_args) (*operation.RestoreArgs, error) {
 	if err := need(unsafe.Pointer(args)); err != nil {
 		return nil, err
 	}
-	a := &store.RestoreArgs{
+	a := &operation.RestoreArgs{
 		Expected: uint64(args.expected_layout), FD: int32(args.event_fd), Lease: args.into == nil,
 		Last: args.flags&C.VELOC_RS_LAST != 0, Peek: args.flags&C.VELOC_RS_PEEK != 0, Patient: args.flags&C.VELOC_RS_PATIENT != 0,
 		Looped: args.flags&C.VELOC_RS_LOOPED != 0,
@@ -208,7 +209,7 @@ func veloc_lease_read(lease C.uint64_t, offset, nbytes C.int64_t, to unsafe.Poin
 
 //export veloc_wait
 func veloc_wait(handle, history, ticket C.uint64_t, tier, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return begin(out, failure, func(*store.Outcome) (*store.Op, status.Code, error) {
+	return begin(out, failure, func(*operation.Outcome) (*operation.Op, status.Code, error) {
 		s, err := storeOf(handle)
 		if err != nil {
 			return nil, 0, err
@@ -233,7 +234,7 @@ func veloc_step(handle C.uint64_t, out *C.veloc_outcome, failure *C.veloc_error)
 		if !ok {
 			return 0, stale("operation")
 		}
-		var o store.Outcome
+		var o operation.Outcome
 		code, err := op.Step(&o)
 		if err == nil && (code == status.Pending || code == status.Again) {
 			return code, nil

@@ -28,6 +28,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/store"
 )
 
@@ -43,8 +44,8 @@ func main() {}
 var (
 	stores    handle.Table[*store.Store]
 	histories handle.Table[*store.History]
-	ops       handle.Table[*store.Op]
-	leases    handle.Table[*store.Lease]
+	ops       handle.Table[*operation.Op]
+	leases    handle.Table[*operation.Lease]
 )
 
 // guard runs the body of an export. It fails when the core is poisoned, recovers panics, and writes an error to the caller's struct.
@@ -156,12 +157,12 @@ func historyOf(h C.uint64_t) (*store.History, error) {
 }
 
 // begin runs a function that begins an operation. If the operation has not ended, it gets a handle. Otherwise its outcome goes to the caller.
-func begin(out *C.veloc_outcome, failure *C.veloc_error, start func(o *store.Outcome) (*store.Op, status.Code, error)) C.int32_t {
+func begin(out *C.veloc_outcome, failure *C.veloc_error, start func(o *operation.Outcome) (*operation.Op, status.Code, error)) C.int32_t {
 	return guard(failure, func() (status.Code, error) {
 		if err := need(unsafe.Pointer(out)); err != nil {
 			return 0, err
 		}
-		var o store.Outcome
+		var o operation.Outcome
 		op, code, err := start(&o)
 		switch {
 		case err != nil:
@@ -175,7 +176,7 @@ func begin(out *C.veloc_outcome, failure *C.veloc_error, start func(o *store.Out
 }
 
 // tell translates an outcome.
-func tell(out *C.veloc_outcome, o *store.Outcome) {
+func tell(out *C.veloc_outcome, o *operation.Outcome) {
 	out.op = 0
 	out.ticket = C.uint64_t(o.Ticket)
 	out.layout = C.uint64_t(o.Layout)

@@ -20,6 +20,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/store"
 	"velocpy/gocore/tier/disk/catalog"
@@ -52,7 +53,7 @@ func veloc_open(settings *C.veloc_const_char, length C.int64_t, handle *C.uint64
 
 //export veloc_close
 func veloc_close(handle C.uint64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
+	return begin(out, failure, func(o *operation.Outcome) (*operation.Op, status.Code, error) {
 		s, err := storeOf(handle)
 		if err != nil {
 			return nil, 0, err
@@ -86,7 +87,7 @@ func veloc_abandon(handle C.uint64_t, failure *C.veloc_error) C.int32_t {
 
 //export veloc_resize
 func veloc_resize(handle C.uint64_t, budgets *C.veloc_const_char, length C.int64_t, fd C.int32_t, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
-	return begin(out, failure, func(o *store.Outcome) (*store.Op, status.Code, error) {
+	return begin(out, failure, func(o *operation.Outcome) (*operation.Op, status.Code, error) {
 		s, err := storeOf(handle)
 		if err != nil {
 			return nil, 0, err

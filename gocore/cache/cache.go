@@ -69,6 +69,8 @@ type Caller interface {
 type Blocked interface {
 	// Blocked updates the cause for which it waits.
 	Blocked(now int64)
+	// By returns that cause.
+	By() engine.Blocker
 }
 
 // Lock takes the lock. Most callers take it by Enter, which also looks whether the store is usable, and give it back by Leave.

@@ -35,10 +35,11 @@ var layers = []struct {
 	{"tier/disk/", []string{"base/", "model"}},
 	{"transfer/workers", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "policy/engine", "device", "base/", "model"}},
 	{"cache", []string{"checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},
-	{"store", []string{"cache", "config", "figures", "checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},
+	{"operation", []string{"cache", "checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},
+	{"store", []string{"operation", "cache", "config", "figures", "checkpoint", "tier/", "transfer/", "policy/", "device", "device/hazard", "base/", "model"}},
 	{"inspect", []string{"tier/disk/", "base/", "model"}},
 	{"doctor", []string{"device/", "base/"}},
-	{"cabi", []string{"store", "config", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
+	{"cabi", []string{"store", "operation", "config", "inspect", "doctor", "tier/", "transfer/", "policy/", "device/", "base/", "model"}},
 	{"lint", nil},
 }
 

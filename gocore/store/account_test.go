@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // Every wait is accounted to its reason, and to no other, and appears in the timeline.
@@ -17,19 +18,19 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 	for name, x := range map[string]struct {
 		ops    vfs.Op
 		reason func(c figures.Counters) *int64
-		wait   func(h *client) (*Op, status.Code, error)
+		wait   func(h *client) (*operation.Op, status.Code, error)
 	}{
-		"capture": {vfs.OpWrite, func(c figures.Counters) *int64 { return &c.CaptureWait }, func(h *client) (*Op, status.Code, error) {
+		"capture": {vfs.OpWrite, func(c figures.Counters) *int64 { return &c.CaptureWait }, func(h *client) (*operation.Op, status.Code, error) {
 			for k := int64(10); ; k++ {
-				if op, code, err := h.pending(k, random(piece, 1), CheckpointArgs{}, &Outcome{}); err != nil || code == status.Pending {
+				if op, code, err := h.pending(k, random(piece, 1), operation.CheckpointArgs{}, &operation.Outcome{}); err != nil || code == status.Pending {
 					return op, code, err
 				}
 			}
 		}},
-		"restore": {vfs.OpRead, func(c figures.Counters) *int64 { return &c.RestoreWait }, func(h *client) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{region(make([]byte, piece), 0)}, FD: h.fd}, &Outcome{})
+		"restore": {vfs.OpRead, func(c figures.Counters) *int64 { return &c.RestoreWait }, func(h *client) (*operation.Op, status.Code, error) {
+			return h.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{region(make([]byte, piece), 0)}, FD: h.fd}, &operation.Outcome{})
 		}},
-		"durable": {vfs.OpWrite, func(c figures.Counters) *int64 { return &c.DurableWait }, func(h *client) (*Op, status.Code, error) {
+		"durable": {vfs.OpWrite, func(c figures.Counters) *int64 { return &c.DurableWait }, func(h *client) (*operation.Op, status.Code, error) {
 			return h.s.Wait(h.h, h.mustPut(9, random(piece, 9)).Ticket, status.TierDisk, h.fd)
 		}},
 	} {
@@ -53,7 +54,7 @@ func TestWaitsAreAccountedByReason(t *testing.T) {
 			}
 			time.Sleep(pause)
 			rule.Release()
-			var out Outcome
+			var out operation.Outcome
 			if err := drive(t, op, code, h.fd, &out); err != nil {
 				t.Fatal(err)
 			}
@@ -92,8 +93,8 @@ func TestTimeline(t *testing.T) {
 	for k := range int64(15) {
 		h.mustPut(k, random(piece, uint64(k)))
 	}
-	h.mustGet(0, random(piece, 0), RestoreArgs{})
-	h.mustGet(14, random(piece, 14), RestoreArgs{Last: true})
+	h.mustGet(0, random(piece, 0), operation.RestoreArgs{})
+	h.mustGet(14, random(piece, 14), operation.RestoreArgs{Last: true})
 	h.drop(13)
 	kinds := map[string]int{}
 	last := int64(0)
@@ -143,8 +144,8 @@ func TestClosedStoreForgetsWhatItKnew(t *testing.T) {
 	}
 	h := newClient(t, s, "h")
 	h.mustPut(1, random(piece, 1))
-	l := h.mustLease(1, RestoreArgs{})
-	if text, err := s.Layout(1); err != nil || text != l.layout.Text {
+	l := h.mustLease(1, operation.RestoreArgs{})
+	if text, err := s.Layout(1); err != nil || text != l.Layout.Text {
 		t.Fatal(text, err)
 	}
 	shut(t, s)
@@ -173,7 +174,7 @@ func TestCloseCanBeGivenUpAndAskedForAgain(t *testing.T) {
 	eventually(t, "it is being written", func() bool { return rule.Blocked() > 0 })
 	fd := eventfd(t)
 	op := s.Close(fd)
-	if code, err := op.Step(&Outcome{}); code != status.Pending || err != nil {
+	if code, err := op.Step(&operation.Outcome{}); code != status.Pending || err != nil {
 		t.Fatal(code, err)
 	}
 	op.Cancel()

@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 func TestSmallFlushesGoTogether(t *testing.T) {
@@ -35,7 +36,7 @@ func TestSmallFlushesGoTogether(t *testing.T) {
 		h.putDown(k, random(64<<10, uint64(k)))
 	}
 	for k := range int64(n) {
-		h.mustGet(k, random(int(k*37%9000), uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(int(k*37%9000), uint64(k)), operation.RestoreArgs{})
 	}
 	drained(t, s)
 }
@@ -70,7 +71,7 @@ func TestOneBadPlaceOnDiskSpoilsNoNeighbour(t *testing.T) {
 		t.Errorf("%d checkpoints failed for one bad block, met %d times", failed, bad.Fired())
 	}
 	for k := range int64(40) {
-		h.mustGet(k, random(4000, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(4000, uint64(k)), operation.RestoreArgs{})
 	}
 	drained(t, s)
 }
@@ -97,13 +98,13 @@ func TestSmallLoadsComeTogetherAndAnErrorStaysAlone(t *testing.T) {
 	before := fs.Calls(vfs.OpRead)
 	for k := int64(n - 1); k >= 0; k-- {
 		if k == bad {
-			_, _, err := h.get(k, 9000, RestoreArgs{})
+			_, _, err := h.get(k, 9000, operation.RestoreArgs{})
 			if e := wants(t, err, status.Corrupt); e.Tier != status.TierDisk || e.Region != 0 {
 				t.Fatalf("%+v", e)
 			}
 			continue
 		}
-		h.mustGet(k, random(9000, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(9000, uint64(k)), operation.RestoreArgs{})
 	}
 	t.Logf("%d reads for %d small checkpoints", fs.Calls(vfs.OpRead)-before, n)
 	if fs.Calls(vfs.OpRead)-before > n*3/4 {

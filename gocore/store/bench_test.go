@@ -6,12 +6,13 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/retention"
 	"velocpy/gocore/transfer/copier"
 )
 
 // manyRegions returns the arguments of a checkpoint with n regions of size bytes.
-func manyRegions(n, size int) (a CheckpointArgs) {
+func manyRegions(n, size int) (a operation.CheckpointArgs) {
 	for range n {
 		a.Regions = append(a.Regions, region(make([]byte, size), a.Slot))
 		a.Slot += int64(size)
@@ -20,9 +21,9 @@ func manyRegions(n, size int) (a CheckpointArgs) {
 	return a
 }
 
-func capturing(b *testing.B, h *History, a *CheckpointArgs, k int64) {
+func capturing(b *testing.B, h *History, a *operation.CheckpointArgs, k int64) {
 	a.Key.Number = k
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := h.Checkpoint(a, &out)
 	for code == status.Again {
 		code, err = op.Step(&out)
@@ -55,12 +56,12 @@ func BenchmarkLease(b *testing.B) {
 	a := manyRegions(10, 1024)
 	for k := range int64(1000) {
 		capturing(b, h.h, &a, k)
-		release(b, h.mustLease(k, RestoreArgs{}))
+		release(b, h.mustLease(k, operation.RestoreArgs{}))
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		var out Outcome
-		if _, code, err := h.h.Restore(&RestoreArgs{Key: model.Key{Number: int64(999 - i%1000)}, Lease: true, FD: -1}, &out); code != status.OK {
+		var out operation.Outcome
+		if _, code, err := h.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: int64(999 - i%1000)}, Lease: true, FD: -1}, &out); code != status.OK {
 			b.Fatal(code, err)
 		}
 		release(b, out.Lease)
@@ -157,7 +158,7 @@ func BenchmarkSmallLoads(b *testing.B) {
 		if k--; k < 0 {
 			k = n - 1
 		}
-		l, _, err := h.lease(k, RestoreArgs{})
+		l, _, err := h.lease(k, operation.RestoreArgs{})
 		if err != nil {
 			b.Fatal(err)
 		}

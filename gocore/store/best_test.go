@@ -10,14 +10,15 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/disk/durable"
 )
 
 func bestBy(count uint64, names ...string) model.Best { return model.Best{Count: count, By: names} }
 
 // lost returns the arguments of a checkpoint with a loss in its meta.
-func lost(loss any) CheckpointArgs {
-	return CheckpointArgs{Meta: fmt.Appendf(nil, `{"val": {"loss": %v}}`, loss)}
+func lost(loss any) operation.CheckpointArgs {
+	return operation.CheckpointArgs{Meta: fmt.Appendf(nil, `{"val": {"loss": %v}}`, loss)}
 }
 
 // putLost writes a checkpoint with a loss, and waits until it is on disk.
@@ -108,7 +109,7 @@ func TestTheBestWaitForDurability(t *testing.T) {
 		t.Fatalf("after a crash %v are there", got)
 	}
 	x.write.Release()
-	if err := drive(t, better, status.Pending, x.fd, new(Outcome)); err != nil {
+	if err := drive(t, better, status.Pending, x.fd, new(operation.Outcome)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the worse one has gone", func() bool { return slices.Equal(x.numbers(), []int64{2}) })

@@ -16,15 +16,16 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/workers"
 )
 
 // stays makes a checkpoint with a borrowed source. The call must not wait for the device.
-func (c *client) stays(b *board, k int64, regions ...model.Region) Outcome {
+func (c *client) stays(b *board, k int64, regions ...model.Region) operation.Outcome {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	_, code, err := c.tryStays(b, k, &out, regions...)
 	if err != nil || code != status.OK {
 		c.t.Fatalf("checkpoint %d waits or fails: %v %v", k, code, err)
@@ -32,8 +33,8 @@ func (c *client) stays(b *board, k int64, regions ...model.Region) Outcome {
 	return out
 }
 
-func (c *client) tryStays(b *board, k int64, out *Outcome, regions ...model.Region) (*Op, status.Code, error) {
-	a := &CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}, SourceStays: true}
+func (c *client) tryStays(b *board, k int64, out *operation.Outcome, regions ...model.Region) (*operation.Op, status.Code, error) {
+	a := &operation.CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}, SourceStays: true}
 	text := ""
 	for i := range regions {
 		text += fmt.Sprint(regions[i].Offset, " ", regions[i].Bytes, " ")
@@ -43,7 +44,7 @@ func (c *client) tryStays(b *board, k int64, out *Outcome, regions ...model.Regi
 	return c.h.Checkpoint(a, out)
 }
 
-func (c *client) state(out Outcome) TicketState {
+func (c *client) state(out operation.Outcome) operation.TicketState {
 	c.t.Helper()
 	st, err := c.s.Ticket(out.Ticket)
 	if err != nil {
@@ -52,7 +53,7 @@ func (c *client) state(out Outcome) TicketState {
 	return st
 }
 
-func (c *client) untilCaptured(out Outcome) {
+func (c *client) untilCaptured(out operation.Outcome) {
 	c.t.Helper()
 	eventually(c.t, "it is captured", func() bool { return c.state(out).Captured })
 }
@@ -86,9 +87,9 @@ func TestSourceStaysTakesNoRoomOnTheDevice(t *testing.T) {
 	if st := c.state(out); st.Captured || st.Gone {
 		t.Fatalf("captured before it is there: %+v", st)
 	}
-	var restored Outcome
+	var restored operation.Outcome
 	other := b.foreign()
-	op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{other}, FD: c.fd}, &restored)
+	op, code, err := c.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{other}, FD: c.fd}, &restored)
 	if err != nil || code != status.Pending {
 		t.Fatalf("restored before it is there: %v %v", code, err)
 	}
@@ -155,7 +156,7 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 							t.Errorf("%d checksums of %d regions", n, len(regions))
 						}
 					}
-					a := RestoreArgs{Streams: []uint64{b.stream}}
+					a := operation.RestoreArgs{Streams: []uint64{b.stream}}
 					back := make([][]byte, len(want))
 					for i := range want {
 						back[i] = make([]byte, len(want[i]))
@@ -190,7 +191,7 @@ func TestSourceOfWhatIsGoneIsGivenBack(t *testing.T) {
 			const size, n = 700_000, 5 // more than there are workers
 			at := b.alloc(size)
 			open := gate(b.stream)
-			var all []Outcome
+			var all []operation.Outcome
 			for k := range int64(n) {
 				all = append(all, c.stays(b, k, onDevice(at, size, 0)))
 			}
@@ -207,7 +208,7 @@ func TestSourceOfWhatIsGoneIsGivenBack(t *testing.T) {
 			open()
 			if name == "replaced" {
 				for k := range int64(n) {
-					c.mustGet(k, random(1000, uint64(k)), RestoreArgs{})
+					c.mustGet(k, random(1000, uint64(k)), operation.RestoreArgs{})
 				}
 			}
 			c.mustPutOn(b, 9, random(size, 9))
@@ -257,7 +258,7 @@ func TestCloseWithSourcesThatStay(t *testing.T) {
 	}
 	fd := eventfd(t)
 	closing := s.Close(fd)
-	if code, err := closing.Step(&Outcome{}); code != status.Pending || err != nil {
+	if code, err := closing.Step(&operation.Outcome{}); code != status.Pending || err != nil {
 		t.Fatalf("closed while a transfer waits for its source: %v %v", code, err)
 	}
 	open()
@@ -280,7 +281,7 @@ func TestSourceThatStaysIsLost(t *testing.T) {
 	before := c.stays(b, 1, onDevice(at, size, 0))
 	c.untilCaptured(before)
 	open := gate(b.stream)
-	var all []Outcome
+	var all []operation.Outcome
 	for k := range int64(4) {
 		all = append(all, c.stays(b, 10+k, onDevice(at, size, 0)))
 	}
@@ -290,18 +291,18 @@ func TestSourceThatStaysIsLost(t *testing.T) {
 	}
 	b.driver.Lose(0, 0)
 	open() // a real device ends the work in progress
-	_, _, err = c.tryStays(b, 20, &Outcome{}, onDevice(at, size, 0))
+	_, _, err = c.tryStays(b, 20, &operation.Outcome{}, onDevice(at, size, 0))
 	wants(t, err, status.DeviceLost)
-	wants(t, drive(t, waiting, code, c.fd, &Outcome{}), status.DeviceLost)
+	wants(t, drive(t, waiting, code, c.fd, &operation.Outcome{}), status.DeviceLost)
 	for k, out := range all {
 		wants(t, c.wait(out.Ticket, status.TierHost), status.DeviceLost)
 		if st := c.state(out); st.Captured || !st.Gone || st.Failed == 0 {
 			t.Errorf("%d: %+v", k, st)
 		}
-		_, _, err := c.get(10+int64(k), size, RestoreArgs{})
+		_, _, err := c.get(10+int64(k), size, operation.RestoreArgs{})
 		wants(t, err, status.NotFound)
 	}
-	if got, _, err := c.get(1, size, RestoreArgs{}); err != nil || !bytes.Equal(got, random(size, 1)) {
+	if got, _, err := c.get(1, size, operation.RestoreArgs{}); err != nil || !bytes.Equal(got, random(size, 1)) {
 		t.Fatalf("what had reached the host does not come back: %v", err)
 	}
 	fd := eventfd(t)
@@ -322,7 +323,7 @@ func TestTransferFromABorrowedSourceFails(t *testing.T) {
 				b.fill(at, random(size, 1))
 				b.fill(more, random(size, 2))
 				b.driver.Fail(call, cuda.InvalidValue, skip, 1)
-				var out Outcome
+				var out operation.Outcome
 				_, _, err := c.tryStays(b, 1, &out, onDevice(at, size, 0), onDevice(more, size, 600_064))
 				if err == nil {
 					err = c.wait(out.Ticket, status.TierNone)
@@ -362,14 +363,14 @@ func TestSourceStaysWhereTheHostIsFull(t *testing.T) {
 					b.check(c.wait(0, status.TierDisk))
 				}
 			}
-			var leases []*Lease
+			var leases []*operation.Lease
 			for k := range int64(4) {
 				c.mustPut(k, random(size, uint64(k)))
-				leases = append(leases, c.mustLease(k, RestoreArgs{}))
+				leases = append(leases, c.mustLease(k, operation.RestoreArgs{}))
 			}
 			at := b.alloc(size)
 			b.fill(at, random(size, 9))
-			var out Outcome
+			var out operation.Outcome
 			_, code, err := c.tryStays(b, 9, &out, onDevice(at, size, 0))
 			if err != nil || code != status.OK {
 				t.Fatalf("%v %v", code, err)
@@ -420,12 +421,12 @@ func TestSourceStaysAndTheHostFillsUp(t *testing.T) {
 				clear(here)
 				b.zero(at, size)
 				back := make([]byte, 900)
-				_, err := c.restoreTo(3, RestoreArgs{Select: []int32{1}, Into: []model.Region{region(back, 0)}})
+				_, err := c.restoreTo(3, operation.RestoreArgs{Select: []int32{1}, Into: []model.Region{region(back, 0)}})
 				b.check(err)
 				if !bytes.Equal(back, random(900, 2)) {
 					t.Error("what lay in host memory differs")
 				}
-				got, _, err := c.get(3, size, RestoreArgs{Select: []int32{0}})
+				got, _, err := c.get(3, size, operation.RestoreArgs{Select: []int32{0}})
 				b.check(err)
 				if !bytes.Equal(got, random(size, 1)) {
 					t.Error("what lay on the device differs")
@@ -436,11 +437,11 @@ func TestSourceStaysAndTheHostFillsUp(t *testing.T) {
 					t.Errorf("%+v", st)
 				}
 				b.zero(at, size)
-				_, _, err := c.get(3, size, RestoreArgs{})
+				_, _, err := c.get(3, size, operation.RestoreArgs{})
 				wants(t, err, status.NotFound)
 			}
-			c.mustGet(1, random(size, 1), RestoreArgs{})
-			c.mustGet(2, random(size, 1), RestoreArgs{})
+			c.mustGet(1, random(size, 1), operation.RestoreArgs{})
+			c.mustGet(2, random(size, 1), operation.RestoreArgs{})
 			drained(t, s)
 		})
 	}
@@ -454,7 +455,7 @@ func TestSourceStaysBehindARecordingStream(t *testing.T) {
 	c.mustPutOn(b, 1, random(1000, 1))
 	at := b.alloc(1000)
 	b.driver.Fail("StreamIsCapturing", cuda.Capturing, 0, 1)
-	_, _, err := c.tryStays(b, 1, &Outcome{}, onDevice(at, 1000, 0))
+	_, _, err := c.tryStays(b, 1, &operation.Outcome{}, onDevice(at, 1000, 0))
 	wants(t, err, status.Invalid)
 	c.mustGetOn(b, 1, random(1000, 1))
 	drained(t, s)
@@ -471,7 +472,7 @@ func TestSourcesOfTwoDevicesStay(t *testing.T) {
 	at := b.alloc(size)
 	open := gate(b.stream)
 	b.check(b.dev.Borrow(b.stream).Copy(at, b.upload(random(size, 1)), size))
-	var held []Outcome
+	var held []operation.Outcome
 	for k := range int64(5) {
 		held = append(held, c.stays(b, k, onDevice(at, size, 0)))
 	}
@@ -493,7 +494,7 @@ func TestSourcesOfTwoDevicesStay(t *testing.T) {
 		c.untilCaptured(out)
 		c.mustGetOn(b, int64(k), random(size, 1))
 	}
-	c.mustGet(10, random(size, 2), RestoreArgs{})
+	c.mustGet(10, random(size, 2), operation.RestoreArgs{})
 	drained(t, s)
 }
 
@@ -509,7 +510,7 @@ func TestSourceStaysUntilTheDiskMakesRoom(t *testing.T) {
 	at := b.alloc(size)
 	b.fill(at, random(size, 1))
 	rule.Enable()
-	var all []Outcome
+	var all []operation.Outcome
 	for k := range int64(5) {
 		all = append(all, c.stays(b, k, onDevice(at, size, 0)))
 	}
@@ -543,7 +544,7 @@ func TestSourceStaysOverADiskThatFails(t *testing.T) {
 	at := b.alloc(size)
 	b.fill(at, random(size, 9))
 	for k := int64(2); k < 5; k++ {
-		var out Outcome
+		var out operation.Outcome
 		op, code, err := c.tryStays(b, k, &out, onDevice(at, size, 0))
 		if err == nil {
 			err = drive(t, op, code, c.fd, &out)
@@ -559,7 +560,7 @@ func TestSourceStaysOverADiskThatFails(t *testing.T) {
 	}
 	b.zero(at, size)
 	for k := range int64(2) {
-		c.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+		c.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 	}
 	c.mustGetOn(b, 2, random(size, 9))
 	c.mustGetOn(b, 3, random(size, 9))

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/figures"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/engine"
 )
 
@@ -109,7 +110,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 		watch := newStopwatch()
 		c.mustPutOn(b, 1, random(size, 1))
 		eventually(t, "the flush is queued", func() bool { return behind.Load() > 1 }) // its checksums, and its bytes
-		lease, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+		lease, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 		b.check(err)
 		watch.sleep()
 		(<-opens)()
@@ -121,7 +122,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 		b, gate := gated(t, double.Config{})
 		c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 		watch, open := newStopwatch(), c.hold(b, gate, 2)
-		lease, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+		lease, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 		b.check(err)
 		watch.sleep()
 		open()
@@ -142,7 +143,7 @@ func TestCausesOnTheDevice(t *testing.T) {
 		c := newClient(t, open(t, b.config(8<<20, 0, 2<<20)), "h")
 		slow := b.foreign()
 		open := gate(slow)
-		_, err := c.write(&CheckpointArgs{
+		_, err := c.write(&operation.CheckpointArgs{
 			Key: model.Key{Number: 0}, Regions: []model.Region{onDevice(b.alloc(size), size, 0)}, Layout: []byte{1, 2}, Slot: size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{slow},
 		})
@@ -168,7 +169,7 @@ func captureBehind(b *board, c *client, size int, open func(), cause func(*figur
 func TestCausesInTheCall(t *testing.T) {
 	const size = 1_300_000
 	// waits lets a capture wait that has begun, and ends its wait. All of the wait must be counted under one cause.
-	waits := func(t *testing.T, watch *stopwatch, c *client, op *Op, code status.Code, err error, end func(), by engine.Blocker) {
+	waits := func(t *testing.T, watch *stopwatch, c *client, op *operation.Op, code status.Code, err error, end func(), by engine.Blocker) {
 		t.Helper()
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
@@ -176,11 +177,16 @@ func TestCausesInTheCall(t *testing.T) {
 		eventually(t, "the capture waits for its cause", func() bool {
 			c.s.Lock()
 			defer c.s.Unlock()
-			return op.does.(*capture).blocker == by
+			for x := range c.s.Roomless {
+				if x.By() == by {
+					return true
+				}
+			}
+			return false
 		})
 		watch.sleep()
 		end()
-		if err := drive(t, op, code, c.fd, &Outcome{}); err != nil {
+		if err := drive(t, op, code, c.fd, &operation.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 		watch.only(t, "the capture", statsCauses(t, c.s).Capture, inCalls[by])
@@ -192,10 +198,10 @@ func TestCausesInTheCall(t *testing.T) {
 		_, err := c.putOn(b, 0, b.alloc(size), size)
 		b.check(err)
 		watch := newStopwatch()
-		op, code, err := c.h.Checkpoint(&CheckpointArgs{
+		op, code, err := c.h.Checkpoint(&operation.CheckpointArgs{
 			Key: model.Key{Number: 1}, Regions: []model.Region{onDevice(b.alloc(size), size, 0)}, Layout: []byte{1, 2}, Slot: size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{b.stream},
-		}, &Outcome{})
+		}, &operation.Outcome{})
 		waits(t, watch, c, op, code, err, end, engine.ByFlush)
 	})
 	t.Run("flush to the disk", func(t *testing.T) {
@@ -205,15 +211,15 @@ func TestCausesInTheCall(t *testing.T) {
 		rule.Enable()
 		c.mustPut(0, random(size, 0))
 		watch := newStopwatch()
-		op, code, err := c.pending(1, random(size, 1), CheckpointArgs{}, &Outcome{})
+		op, code, err := c.pending(1, random(size, 1), operation.CheckpointArgs{}, &operation.Outcome{})
 		waits(t, watch, c, op, code, err, rule.Release, engine.ByFlush)
 	})
 	t.Run("lease", func(t *testing.T) {
 		c := newClient(t, open(t, cached(2<<20, 16<<20, vfs.NewMem(64<<20))), "h")
 		c.mustPut(0, random(size, 0))
-		lease := c.mustLease(0, RestoreArgs{})
+		lease := c.mustLease(0, operation.RestoreArgs{})
 		watch := newStopwatch()
-		op, code, err := c.pending(1, random(size, 1), CheckpointArgs{Patient: true}, &Outcome{})
+		op, code, err := c.pending(1, random(size, 1), operation.CheckpointArgs{Patient: true}, &operation.Outcome{})
 		waits(t, watch, c, op, code, err, func() { release(t, lease) }, engine.ByReader)
 	})
 	t.Run("the disk is full", func(t *testing.T) {
@@ -222,7 +228,7 @@ func TestCausesInTheCall(t *testing.T) {
 		for k := range int64(2) {
 			c.mustPut(k, random(size, uint64(k)))
 		}
-		op, code, err := c.pending(2, random(size, 2), CheckpointArgs{Patient: true}, &Outcome{})
+		op, code, err := c.pending(2, random(size, 2), operation.CheckpointArgs{Patient: true}, &operation.Outcome{})
 		waits(t, watch, c, op, code, err, func() { c.drop(0) }, engine.ByFull)
 	})
 }
@@ -235,9 +241,9 @@ func TestCausesOfOneWait(t *testing.T) {
 	c := newClient(t, open(t, cached(2<<20, 16<<20, fs)), "h")
 	c.mustPut(0, random(size, 0))
 	rule.Enable()
-	lease := c.mustLease(0, RestoreArgs{})
+	lease := c.mustLease(0, operation.RestoreArgs{})
 	watch := newStopwatch()
-	op, code, err := c.pending(1, random(size, 1), CheckpointArgs{Patient: true}, &Outcome{})
+	op, code, err := c.pending(1, random(size, 1), operation.CheckpointArgs{Patient: true}, &operation.Outcome{})
 	if err != nil || code != status.Pending {
 		t.Fatal(code, err)
 	}
@@ -245,7 +251,7 @@ func TestCausesOfOneWait(t *testing.T) {
 	release(t, lease) // now the checkpoint can be flushed, but the disk is stalled
 	watch.sleep()
 	rule.Release()
-	if err := drive(t, op, code, c.fd, &Outcome{}); err != nil {
+	if err := drive(t, op, code, c.fd, &operation.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	got, rest := statsCauses(t, c.s).Capture, int64(time.Since(watch.began)-watch.slept)

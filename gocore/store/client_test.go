@@ -18,6 +18,7 @@ import (
 	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // hang is the time after which a test reports that an operation hangs.
@@ -69,9 +70,9 @@ func shut(t testing.TB, s *Store) {
 	}
 }
 
-func driveClose(t testing.TB, op *Op, fd int32) error {
+func driveClose(t testing.TB, op *operation.Op, fd int32) error {
 	t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	code, err := op.Step(&out)
 	if err == nil {
 		err = drive(t, op, code, fd, &out)
@@ -170,7 +171,7 @@ func rung(fd int32, milliseconds int) bool {
 
 // drive steps an operation until it ends. No wait may take longer than hang. After each Pending it waits for the eventfd: without a notification, the
 // wake-up was lost.
-func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error {
+func drive(t testing.TB, op *operation.Op, code status.Code, fd int32, out *operation.Outcome) error {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(hang); code == status.Pending || code == status.Again; {
@@ -183,7 +184,7 @@ func drive(t testing.TB, op *Op, code status.Code, fd int32, out *Outcome) error
 			code, err = op.Step(out)
 		}
 		if time.Now().After(end) {
-			t.Fatalf("an operation hangs: %+v\n%+v", op, op.does)
+			t.Fatalf("an operation hangs: %+v", op)
 		}
 	}
 	return err
@@ -194,7 +195,7 @@ func region(p []byte, offset int64) model.Region {
 }
 
 // pending begins a checkpoint of one region and returns the operation.
-func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
+func (c *client) pending(k int64, p []byte, a operation.CheckpointArgs, out *operation.Outcome) (*operation.Op, status.Code, error) {
 	a.Key, a.Regions, a.Layout, a.Slot, a.FD = model.Key{Number: k}, []model.Region{region(p, 0)}, []byte(fmt.Sprint(len(p))), int64(len(p)), c.fd
 	if a.Tier == 0 {
 		a.Tier = status.TierNone
@@ -203,9 +204,9 @@ func (c *client) pending(k int64, p []byte, a CheckpointArgs, out *Outcome) (*Op
 }
 
 // write makes a checkpoint with any arguments.
-func (c *client) write(a *CheckpointArgs) (Outcome, error) {
+func (c *client) write(a *operation.CheckpointArgs) (operation.Outcome, error) {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := c.h.Checkpoint(a, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -213,11 +214,13 @@ func (c *client) write(a *CheckpointArgs) (Outcome, error) {
 	return out, err
 }
 
-func (c *client) put(k int64, p []byte) (Outcome, error) { return c.putArgs(k, p, CheckpointArgs{}) }
+func (c *client) put(k int64, p []byte) (operation.Outcome, error) {
+	return c.putArgs(k, p, operation.CheckpointArgs{})
+}
 
-func (c *client) putArgs(k int64, p []byte, a CheckpointArgs) (Outcome, error) {
+func (c *client) putArgs(k int64, p []byte, a operation.CheckpointArgs) (operation.Outcome, error) {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := c.pending(k, p, a, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -225,7 +228,7 @@ func (c *client) putArgs(k int64, p []byte, a CheckpointArgs) (Outcome, error) {
 	return out, err
 }
 
-func (c *client) mustPut(k int64, p []byte) Outcome {
+func (c *client) mustPut(k int64, p []byte) operation.Outcome {
 	c.t.Helper()
 	out, err := c.put(k, p)
 	if err != nil {
@@ -234,9 +237,9 @@ func (c *client) mustPut(k int64, p []byte) Outcome {
 	return out
 }
 
-func (c *client) get(k int64, n int, a RestoreArgs) ([]byte, Outcome, error) {
+func (c *client) get(k int64, n int, a operation.RestoreArgs) ([]byte, operation.Outcome, error) {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	p := make([]byte, n)
 	a.Key, a.FD, a.Into = model.Key{Number: k}, c.fd, []model.Region{region(p, 0)}
 	op, code, err := c.h.Restore(&a, &out)
@@ -247,7 +250,7 @@ func (c *client) get(k int64, n int, a RestoreArgs) ([]byte, Outcome, error) {
 }
 
 // mustGet restores a checkpoint and compares its bytes.
-func (c *client) mustGet(k int64, want []byte, a RestoreArgs) {
+func (c *client) mustGet(k int64, want []byte, a operation.RestoreArgs) {
 	c.t.Helper()
 	got, _, err := c.get(k, len(want), a)
 	if err != nil {
@@ -259,7 +262,7 @@ func (c *client) mustGet(k int64, want []byte, a RestoreArgs) {
 }
 
 // lease restores to a lease and takes it.
-func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
+func (c *client) lease(k int64, a operation.RestoreArgs) (*operation.Lease, operation.Outcome, error) {
 	c.t.Helper()
 	l, out, err := c.untaken(k, a)
 	if err == nil {
@@ -269,9 +272,9 @@ func (c *client) lease(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 }
 
 // untaken is lease without Take.
-func (c *client) untaken(k int64, a RestoreArgs) (*Lease, Outcome, error) {
+func (c *client) untaken(k int64, a operation.RestoreArgs) (*operation.Lease, operation.Outcome, error) {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	a.Key, a.FD, a.Lease = model.Key{Number: k}, c.fd, true
 	op, code, err := c.h.Restore(&a, &out)
 	if err == nil {
@@ -280,7 +283,7 @@ func (c *client) untaken(k int64, a RestoreArgs) (*Lease, Outcome, error) {
 	return out.Lease, out, err
 }
 
-func (c *client) mustLease(k int64, a RestoreArgs) *Lease {
+func (c *client) mustLease(k int64, a operation.RestoreArgs) *operation.Lease {
 	c.t.Helper()
 	l, _, err := c.lease(k, a)
 	if err != nil {
@@ -295,7 +298,7 @@ func (c *client) wait(ticket uint64, tier int) error {
 	if err != nil {
 		return err
 	}
-	return drive(c.t, op, code, c.fd, &Outcome{})
+	return drive(c.t, op, code, c.fd, &operation.Outcome{})
 }
 
 func (c *client) drop(k int64) {
@@ -306,9 +309,9 @@ func (c *client) drop(k int64) {
 }
 
 // view returns the first bytes of a lease.
-func view(l *Lease, n int) []byte { return unsafe.Slice((*byte)(l.Base), n) }
+func view(l *operation.Lease, n int) []byte { return unsafe.Slice((*byte)(l.Base), n) }
 
-func release(t testing.TB, l *Lease) {
+func release(t testing.TB, l *operation.Lease) {
 	t.Helper()
 	if err := l.Release(); err != nil {
 		t.Fatal(err)

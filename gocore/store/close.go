@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/logring"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/engine"
 )
 
@@ -62,4 +63,35 @@ func (s *Store) unhookPoison() {
 		s.unhook()
 		s.unhook = nil
 	}
+}
+
+// Close refuses further work at once. It returns an operation that ends when the transfers in flight have ended and the disk tier is closed. Waiting
+// operations end with Closed. Memory of leases stays mapped until the last of them is released. Closing twice is allowed.
+func (s *Store) Close(fd int32) *operation.Op {
+	s.Lock()
+	defer s.Leave()
+	first := !s.Closing
+	s.Closing = true
+	if first {
+		s.unhookPoison()
+		s.stopWatching()
+		s.WakeAll()
+		s.workers.Stop()
+		for _, a := range s.Devices {
+			a.Stop()
+		}
+		if s.Host != nil {
+			s.Host.Stop()
+		}
+		if s.Disk != nil {
+			s.Disk.Stop()
+		}
+	}
+	return operation.Close(s.Cache, fd, func() bool { return s.freed }, s.takeUndone)
+}
+
+// takeUndone returns the error about what did not become durable, once.
+func (s *Store) takeUndone() (err error) {
+	err, s.undone = s.undone, nil
+	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/operation"
 )
 
 const slotBytes = 1 << 20
@@ -20,7 +21,7 @@ func TestLeasePassesAHostThatCannotBeEmptied(t *testing.T) {
 		}
 	}
 	for k := range 8 {
-		l, _, err := c.lease(int64(k), RestoreArgs{})
+		l, _, err := c.lease(int64(k), operation.RestoreArgs{})
 		if err != nil {
 			t.Fatalf("lease of %d: %v", k, err)
 		}
@@ -47,12 +48,12 @@ func TestRewriteInAFullHost(t *testing.T) {
 		if _, err := c.put(int64(round%4), random(slotBytes, uint64(100+round))); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		got, _, err := c.get(int64(round%4), slotBytes, RestoreArgs{})
+		got, _, err := c.get(int64(round%4), slotBytes, operation.RestoreArgs{})
 		if err != nil || !bytes.Equal(got, random(slotBytes, uint64(100+round))) {
 			t.Fatalf("round %d: another version, or %v", round, err)
 		}
 	}
-	l, _, err := c.lease(0, RestoreArgs{})
+	l, _, err := c.lease(0, operation.RestoreArgs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestRewriteInAFullHost(t *testing.T) {
 	if _, err := c.put(0, random(slotBytes, 7)); status.CodeOf(err) != status.TierFull {
 		t.Fatalf("a slot that is lent was taken, or %v", err)
 	}
-	if got, _, err := c.get(0, slotBytes, RestoreArgs{}); err != nil || !bytes.Equal(got, before) || !bytes.Equal(view(l, slotBytes), before) {
+	if got, _, err := c.get(0, slotBytes, operation.RestoreArgs{}); err != nil || !bytes.Equal(got, before) || !bytes.Equal(view(l, slotBytes), before) {
 		t.Fatalf("the lent version changed, or %v", err)
 	}
 	if err := l.Release(); err != nil {

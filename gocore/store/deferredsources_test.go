@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/engine"
 )
 
@@ -22,7 +23,7 @@ func TestDeferredSourcesDelayNoOtherTransfer(t *testing.T) {
 			const size, late = 700_000, 5
 			at := b.alloc(size)
 			open := gate(b.stream)
-			var outs []Outcome
+			var outs []operation.Outcome
 			b.fill(at, random(size, 1))
 			for k := range int64(late) {
 				outs = append(outs, c.stays(b, 1000+k, onDevice(at, size, 0)))
@@ -48,7 +49,7 @@ func TestDeferredSourcesDelayNoOtherTransfer(t *testing.T) {
 			open()
 			for k, out := range outs[1:] {
 				b.check(c.wait(out.Ticket, -1))
-				c.mustGet(int64(1001+k), random(size, 1), RestoreArgs{})
+				c.mustGet(int64(1001+k), random(size, 1), operation.RestoreArgs{})
 			}
 			drained(t, s)
 			for _, x := range aside {

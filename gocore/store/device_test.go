@@ -19,6 +19,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/devicememory"
 )
 
@@ -134,17 +135,17 @@ func onDevice(at device.Address, n int, offset int64) model.Region {
 	return model.Region{Mem: model.Strided{Base: devicememory.Pointer(at)}, Offset: offset, Bytes: int64(n), Place: 1}
 }
 
-func (c *client) putOn(b *board, k int64, at device.Address, n int) (Outcome, error) {
+func (c *client) putOn(b *board, k int64, at device.Address, n int) (operation.Outcome, error) {
 	c.t.Helper()
-	return c.write(&CheckpointArgs{
+	return c.write(&operation.CheckpointArgs{
 		Key: model.Key{Number: k}, Regions: []model.Region{onDevice(at, n, 0)}, Layout: []byte{1, byte(n), byte(n >> 8), byte(n >> 16)}, Slot: int64(n), FD: c.fd,
 		Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 }
 
-func (c *client) restoreTo(k int64, a RestoreArgs) (Outcome, error) {
+func (c *client) restoreTo(k int64, a operation.RestoreArgs) (operation.Outcome, error) {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	a.Key, a.FD = model.Key{Number: k}, c.fd
 	op, code, err := c.h.Restore(&a, &out)
 	if err == nil {
@@ -170,7 +171,7 @@ func TestHistoryOnADeviceComesBackExactly(t *testing.T) {
 				}
 			}
 			for k := n - 1; k >= 0; k-- {
-				out, err := c.restoreTo(int64(k), RestoreArgs{Last: true, Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+				out, err := c.restoreTo(int64(k), operation.RestoreArgs{Last: true, Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 				if err != nil {
 					t.Fatal(k, err)
 				}
@@ -205,7 +206,7 @@ func TestLeaseOnADevice(t *testing.T) {
 	other, err := b.driver.CreateStream(context, 0)
 	b.check(err)
 	for k := range 2 {
-		l, _, err := c.lease(int64(k), RestoreArgs{Last: true, Streams: []uint64{b.stream, uint64(other)}})
+		l, _, err := c.lease(int64(k), operation.RestoreArgs{Last: true, Streams: []uint64{b.stream, uint64(other)}})
 		b.check(err)
 		if l.Place() != 1 {
 			t.Fatalf("a lease of what lies on device 0 has place %d", l.Place())
@@ -250,7 +251,7 @@ func debugged(t *testing.T, checksum bool, n int64, size int) (*board, *Store, *
 }
 
 // lent returns a lease on a device, for the board's stream.
-func (c *client) lent(b *board, k int64, a RestoreArgs) *Lease {
+func (c *client) lent(b *board, k int64, a operation.RestoreArgs) *operation.Lease {
 	b.t.Helper()
 	a.Streams = []uint64{b.stream}
 	l, _, err := c.lease(k, a)
@@ -263,19 +264,19 @@ func (c *client) lent(b *board, k int64, a RestoreArgs) *Lease {
 func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 	const size = 300_000
 	b, s, c := debugged(t, true, 3, size)
-	lent := func(k int64, a RestoreArgs) *Lease { return c.lent(b, k, a) }
-	b.check(lent(0, RestoreArgs{}).Release(b.stream)) // no write
-	l := lent(1, RestoreArgs{})
+	lent := func(k int64, a operation.RestoreArgs) *operation.Lease { return c.lent(b, k, a) }
+	b.check(lent(0, operation.RestoreArgs{}).Release(b.stream)) // no write
+	l := lent(1, operation.RestoreArgs{})
 	at := random(1, 9)[0]
 	b.fill(device.Address(l.Base)+device.Address(at), []byte{^random(size, 1)[at]})
 	e := wants(t, l.Release(b.stream), status.Corrupt)
 	if e.Tier != status.TierDevice || e.Region != 0 {
 		t.Fatalf("%+v", e)
 	}
-	own := lent(2, RestoreArgs{Last: true})
+	own := lent(2, operation.RestoreArgs{Last: true})
 	b.fill(device.Address(own.Base), []byte{^random(size, 2)[0]})
 	b.check(own.Release(b.stream))
-	late := lent(0, RestoreArgs{}) // like a lease in Python, which may outlive its store
+	late := lent(0, operation.RestoreArgs{}) // like a lease in Python, which may outlive its store
 	b.fill(device.Address(late.Base), []byte{^random(size, 0)[0]})
 	shut(t, s)
 	wants(t, late.Release(b.stream), status.Corrupt)
@@ -285,7 +286,7 @@ func TestDebugModeFindsWritersOnADevice(t *testing.T) {
 func TestDebugModeFindsWritersOnADeviceWithoutChecksums(t *testing.T) {
 	const size = 300_000
 	b, _, c := debugged(t, false, 1, size)
-	lent := func() *Lease { return c.lent(b, 0, RestoreArgs{}) }
+	lent := func() *operation.Lease { return c.lent(b, 0, operation.RestoreArgs{}) }
 	b.check(lent().Release(b.stream)) // no write
 	l := lent()
 	b.fill(device.Address(l.Base)+size-1, []byte{^random(size, 0)[size-1]})
@@ -299,10 +300,10 @@ func TestDebugModeFindsWritersOnADeviceWithoutChecksums(t *testing.T) {
 func TestDebugModeDoesNotLendWrittenBytesOfADevice(t *testing.T) {
 	const size = 300_000
 	b, _, c := debugged(t, true, 1, size)
-	l := c.lent(b, 0, RestoreArgs{})
+	l := c.lent(b, 0, operation.RestoreArgs{})
 	b.fill(device.Address(l.Base), []byte{^random(size, 0)[0]})
 	wants(t, l.Release(b.stream), status.Corrupt)
-	_, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	_, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	if e := wants(t, err, status.Corrupt); e.Tier != status.TierDevice || e.Region != 0 {
 		t.Fatalf("%+v", e)
 	}
@@ -317,11 +318,11 @@ func TestDebugModeFindsWritersBehindAGraphCapture(t *testing.T) {
 			b, s, c := debugged(t, checksum, 1, size)
 			logring.Drain(10_000)
 			for _, writes := range []bool{false, true} {
-				l := c.lent(b, 0, RestoreArgs{})
+				l := c.lent(b, 0, operation.RestoreArgs{})
 				if writes {
 					b.fill(device.Address(l.Base)+7, []byte{^random(size, 0)[7]})
 				}
-				rec := l.restore.Rec
+				rec := l.Reads.Rec
 				b.driver.SetCapturing(cuda.Stream(b.stream), true)
 				b.check(l.Release(b.stream)) // the comparison is not possible yet
 				b.driver.SetCapturing(cuda.Stream(b.stream), false)
@@ -352,7 +353,7 @@ func TestMixedRegions(t *testing.T) {
 	for k := range int64(20) {
 		here, there := random(size, uint64(k)), random(size, uint64(1000+k))
 		b.fill(at, there)
-		_, err := c.write(&CheckpointArgs{
+		_, err := c.write(&operation.CheckpointArgs{
 			Key: model.Key{Number: k}, Regions: []model.Region{region(here, 0), onDevice(at, size, 102_400)}, Layout: []byte("mixed"), Slot: 102_400 + size, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{b.stream},
 		})
@@ -361,7 +362,7 @@ func TestMixedRegions(t *testing.T) {
 	}
 	for k := int64(19); k >= 0; k-- {
 		back := make([]byte, size)
-		_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(to, size, 0), region(back, 0)}, Streams: []uint64{b.stream}}) // crosswise
+		_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(to, size, 0), region(back, 0)}, Streams: []uint64{b.stream}}) // crosswise
 		b.check(err)
 		if !bytes.Equal(b.look(to, size), random(size, uint64(k))) || !bytes.Equal(back, random(size, uint64(1000+k))) {
 			t.Fatalf("checkpoint %d differs", k)
@@ -378,7 +379,7 @@ func TestHostMemoryBesideADevice(t *testing.T) {
 		c.mustPut(k, random(100_000, uint64(k)))
 	}
 	for k := int64(39); k >= 0; k-- {
-		c.mustGet(k, random(100_000, uint64(k)), RestoreArgs{})
+		c.mustGet(k, random(100_000, uint64(k)), operation.RestoreArgs{})
 	}
 	st, err := s.Stats()
 	b.check(err)
@@ -399,7 +400,7 @@ func TestPastTheDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.fill(src, make([]byte, size))
-		_, err := c.restoreTo(int64(k), RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		_, err := c.restoreTo(int64(k), operation.RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 		b.check(err)
 		if !bytes.Equal(b.look(dst, size), random(size, uint64(k))) {
 			t.Fatalf("%d bytes differ", size)
@@ -459,10 +460,10 @@ func TestLostDevice(t *testing.T) {
 		var e *status.Error
 		return errors.As(err, &e) && e.Code == status.DeviceLost
 	})
-	if got, _, err := c.get(0, size, RestoreArgs{}); err != nil || !bytes.Equal(got, random(size, 0)) {
+	if got, _, err := c.get(0, size, operation.RestoreArgs{}); err != nil || !bytes.Equal(got, random(size, 0)) {
 		t.Fatalf("what had reached the host does not come back: %v", err)
 	}
-	if _, _, err := c.get(1, size, RestoreArgs{}); err == nil {
+	if _, _, err := c.get(1, size, operation.RestoreArgs{}); err == nil {
 		t.Fatal("bytes of a lost device were given back")
 	}
 	fd := eventfd(t)
@@ -489,7 +490,7 @@ func randomWork(t *testing.T, seed uint64) {
 	truth := map[int64]uint64{}
 	size := func(k int64) int { return 1000 + int(k)*67_001 }
 	src, dst := b.alloc(800_000), b.alloc(800_000)
-	var leases []*Lease
+	var leases []*operation.Lease
 	for i := range 150 {
 		k := r.Int64N(12)
 		switch op := r.IntN(10); {
@@ -501,7 +502,7 @@ func randomWork(t *testing.T, seed uint64) {
 			}
 			truth[k] = number
 		case op < 8:
-			_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(dst, size(k), 0)}, Streams: []uint64{b.stream}})
+			_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(dst, size(k), 0)}, Streams: []uint64{b.stream}})
 			number, ok := truth[k]
 			if !ok {
 				wants(t, err, status.NotFound)
@@ -519,7 +520,7 @@ func randomWork(t *testing.T, seed uint64) {
 				leases = nil
 				continue
 			}
-			l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+			l, _, err := c.lease(k, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
 			p := make([]byte, size(k))
 			b.check(l.Read(p, 0))

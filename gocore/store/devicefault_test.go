@@ -19,6 +19,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/device/cuda/kernel"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/devicememory"
 )
 
@@ -76,7 +77,7 @@ func gated(t testing.TB, cfg double.Config) (*board, func(stream uint64) (open f
 
 func (b *board) foreign() uint64 { return uint64(b.driver.Foreign(0, false)) }
 
-func (c *client) mustPutOn(b *board, k int64, p []byte) Outcome {
+func (c *client) mustPutOn(b *board, k int64, p []byte) operation.Outcome {
 	c.t.Helper()
 	at := b.alloc(len(p))
 	b.fill(at, p)
@@ -91,7 +92,7 @@ func (c *client) mustPutOn(b *board, k int64, p []byte) Outcome {
 func (c *client) mustGetOn(b *board, k int64, want []byte) {
 	c.t.Helper()
 	at := b.alloc(len(want))
-	_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(at, len(want), 0)}, Streams: []uint64{b.stream}})
+	_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(at, len(want), 0)}, Streams: []uint64{b.stream}})
 	if err != nil {
 		c.t.Fatalf("checkpoint %d: %v", k, err)
 	}
@@ -174,7 +175,7 @@ func TestFlushFailsHalfWay(t *testing.T) {
 	}
 	for k := range int64(60) {
 		var got []byte
-		c.again(func() (err error) { got, _, err = c.get(k, 300_000, RestoreArgs{}); return err })
+		c.again(func() (err error) { got, _, err = c.get(k, 300_000, operation.RestoreArgs{}); return err })
 		if !bytes.Equal(got, random(300_000, uint64(k))) {
 			t.Fatalf("checkpoint %d differs", k)
 		}
@@ -205,12 +206,12 @@ func TestStreamBeingCaptured(t *testing.T) {
 			b.fill(at, old)
 			_, err := c.putOn(b, 1, at, size)
 			b.check(err)
-			lease, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}})
+			lease, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
 			b.driver.SetCapturing(cuda.Stream(b.stream), true)
 			_, err = c.putOn(b, 1, at, size)
 			wants(t, err, status.Invalid)
-			_, err = c.restoreTo(1, RestoreArgs{Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
+			_, err = c.restoreTo(1, operation.RestoreArgs{Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}})
 			wants(t, err, status.Invalid)
 			onTheDevice := lease.Place() > 0
 			b.check(lease.Release(b.stream))
@@ -275,13 +276,13 @@ func loseSometime(t *testing.T, seed uint64) {
 			continue
 		}
 		if r.IntN(2) == 0 {
-			got, _, err := c.get(k, size, RestoreArgs{})
+			got, _, err := c.get(k, size, operation.RestoreArgs{})
 			if allowed2(t, err) && !bytes.Equal(got, random(size, uint64(k))) {
 				t.Fatalf("step %d: checkpoint %d differs", i, k)
 			}
 			continue
 		}
-		_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 		if !allowed2(t, err) {
 			continue
 		}
@@ -302,7 +303,7 @@ func loseSometime(t *testing.T, seed uint64) {
 	for k, ticket := range tickets {
 		st, err := s.Ticket(ticket)
 		b.check(err)
-		got, _, err := c.get(k, size, RestoreArgs{})
+		got, _, err := c.get(k, size, operation.RestoreArgs{})
 		switch below := st.Durable & (1<<status.TierHost | 1<<status.TierDisk); {
 		case err == nil && !bytes.Equal(got, random(size, uint64(k))):
 			t.Fatalf("checkpoint %d differs after the loss", k)
@@ -315,10 +316,10 @@ func loseSometime(t *testing.T, seed uint64) {
 			t.Fatal("what a lost device holds counts as durable there")
 		}
 	}
-	stays.mustGet(1, random(100_000, 7), RestoreArgs{})
+	stays.mustGet(1, random(100_000, 7), operation.RestoreArgs{})
 	out := stays.mustPut(2, random(200_000, 8))
 	b.check(stays.wait(out.Ticket, status.TierDisk))
-	stays.mustGet(2, random(200_000, 8), RestoreArgs{})
+	stays.mustGet(2, random(200_000, 8), operation.RestoreArgs{})
 }
 
 func allowed2(t *testing.T, err error) bool {
@@ -343,8 +344,8 @@ func TestCancelledCaptureTouchesNothing(t *testing.T) {
 	at, err := b.driver.Allocate(0, size)
 	b.check(err)
 	open := gate(b.stream)
-	var out Outcome
-	op, code, err := c.h.Checkpoint(&CheckpointArgs{
+	var out operation.Outcome
+	op, code, err := c.h.Checkpoint(&operation.CheckpointArgs{
 		Key: model.Key{Number: 1}, Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	}, &out)
 	if err != nil || code != status.Pending {
@@ -356,7 +357,7 @@ func TestCancelledCaptureTouchesNothing(t *testing.T) {
 	c.mustPut(2, full) // also over the room that the capture had
 	open()
 	b.driver.Settle()
-	c.mustGet(2, full, RestoreArgs{})
+	c.mustGet(2, full, operation.RestoreArgs{})
 	drained(t, s)
 }
 
@@ -373,8 +374,8 @@ func TestCancelledRestoreKeepsWhatIsRead(t *testing.T) {
 			c.mustPut(1, random(size, 1))
 			to := b.alloc(size)
 			open := gate(b.stream)
-			var out Outcome
-			op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}, FD: c.fd}, &out)
+			var out operation.Outcome
+			op, code, err := c.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, Into: []model.Region{onDevice(to, size, 0)}, Streams: []uint64{b.stream}, FD: c.fd}, &out)
 			if err != nil || code != status.Pending && code != status.Again {
 				t.Fatalf("a restore behind a stream that stands still: %v %v", code, err)
 			}
@@ -385,9 +386,9 @@ func TestCancelledRestoreKeepsWhatIsRead(t *testing.T) {
 			op.Cancel()
 			c.drop(1)
 			c.mustPut(2, random(2<<20, 2))
-			var third Outcome
+			var third operation.Outcome
 			more := random(2<<20, 3)
-			op, code, err = c.pending(3, more, CheckpointArgs{}, &third)
+			op, code, err = c.pending(3, more, operation.CheckpointArgs{}, &third)
 			if b.check(err); pinning == "direct" && code != status.Pending {
 				t.Error("there is room where the device will read")
 			}
@@ -413,8 +414,8 @@ func TestSourceStaysPastTheDevice(t *testing.T) {
 			at := b.alloc(size)
 			open := gate(b.stream)
 			b.check(b.dev.Borrow(b.stream).Copy(at, b.upload(random(size, 3)), int64(size)))
-			var out Outcome
-			_, code, err := c.h.Checkpoint(&CheckpointArgs{
+			var out operation.Outcome
+			_, code, err := c.h.Checkpoint(&operation.CheckpointArgs{
 				Key: model.Key{Number: 1}, Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: int64(size), FD: c.fd, Tier: status.TierNone,
 				Streams: []uint64{b.stream}, SourceStays: true,
 			}, &out)
@@ -453,12 +454,12 @@ func TestWritableLeaseWaitsForReaders(t *testing.T) {
 	c.mustPutOn(b, 1, random(size, 1))
 	slow := b.foreign()
 	seen := b.alloc(size)
-	first, _, err := c.lease(1, RestoreArgs{Streams: []uint64{slow}})
+	first, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{slow}})
 	b.check(err)
 	open := gate(slow)
 	b.check(b.dev.Borrow(slow).Copy(seen, device.Address(first.Base), size))
 	b.check(first.Release(slow))
-	last, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+	last, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 	b.check(err)
 	if !last.Writable {
 		t.Fatal("the last lease is not the caller's")
@@ -495,12 +496,12 @@ func TestRowsAndUnpinnedMemory(t *testing.T) {
 					r.Mem = model.Strided{Base: devicememory.Pointer(at), Shape: []int64{n, 3}, Strides: []int64{48, 8}, Item: 8}
 					return []model.Region{r}
 				}
-				_, err := c.write(&CheckpointArgs{
+				_, err := c.write(&operation.CheckpointArgs{
 					Key: model.Key{Number: int64(k)}, Regions: rows(at), Layout: []byte(fmt.Sprint(n)), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 				})
 				b.check(err)
 				b.check(c.wait(0, status.TierDisk))
-				_, err = c.restoreTo(int64(k), RestoreArgs{Into: rows(to), Streams: []uint64{b.stream}})
+				_, err = c.restoreTo(int64(k), operation.RestoreArgs{Into: rows(to), Streams: []uint64{b.stream}})
 				b.check(err)
 				got := b.look(to, len(wide))
 				for i := range n {
@@ -531,7 +532,7 @@ func TestTwoDevices(t *testing.T) {
 	b.check(err)
 	there := onDevice(other, 1000, 1024)
 	there.Place = 2
-	_, err = c.write(&CheckpointArgs{
+	_, err = c.write(&operation.CheckpointArgs{
 		Regions: []model.Region{onDevice(at, 1000, 0), there}, Layout: []byte("two"), Slot: 2048, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 	wants(t, err, status.Invalid)
@@ -539,7 +540,7 @@ func TestTwoDevices(t *testing.T) {
 		t.Errorf("not clear: %v", err)
 	}
 	there.Place, there.Offset = 3, 0
-	_, err = c.write(&CheckpointArgs{Regions: []model.Region{there}, Layout: []byte("one"), Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}})
+	_, err = c.write(&operation.CheckpointArgs{Regions: []model.Region{there}, Layout: []byte("one"), Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream}})
 	wants(t, err, status.Unavailable)
 
 	for k := range int64(10) { // five times the size of the tier
@@ -559,7 +560,7 @@ func TestTwoDevices(t *testing.T) {
 	stream := uint64(b.driver.Foreign(1, false))
 	there.Place, there.Bytes = 2, 900_000
 	for k := int64(9); k >= 0; k-- {
-		_, err = c.restoreTo(k, RestoreArgs{Into: []model.Region{there}, Streams: []uint64{stream}})
+		_, err = c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{there}, Streams: []uint64{stream}})
 		b.check(err)
 		m, err := dev.Borrow(stream).Event()
 		b.check(err)
@@ -613,10 +614,10 @@ func TestWaitForWhatIsLost(t *testing.T) {
 	_, err = c.putOn(b, 2, at, 1000)
 	wants(t, err, status.DeviceLost)
 	for end := time.Now().Add(hang); code == status.Pending && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		code, err = op.Step(&Outcome{})
+		code, err = op.Step(&operation.Outcome{})
 	}
 	wants(t, err, status.DeviceLost)
-	_, _, err = c.get(1, 1000, RestoreArgs{})
+	_, _, err = c.get(1, 1000, operation.RestoreArgs{})
 	wants(t, err, status.DeviceLost)
 	if st, err := s.Ticket(out.Ticket); err != nil || st.Durable != 0 {
 		t.Errorf("durable after the loss: %+v %v", st, err)
@@ -656,8 +657,8 @@ func TestCancelledSpillIsForgotten(t *testing.T) {
 	at := b.alloc(size)
 	open := gate(b.stream)
 	for range 6 { // more than there are workers
-		var out Outcome
-		op, code, err := c.h.Checkpoint(&CheckpointArgs{
+		var out operation.Outcome
+		op, code, err := c.h.Checkpoint(&operation.CheckpointArgs{
 			AutoKey: true, Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("x"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 		}, &out)
 		if err != nil || code != status.Pending {
@@ -693,7 +694,7 @@ func TestChecksumsAreFetchedAgain(t *testing.T) {
 	c := newClient(t, open(t, cfg), "h")
 	const size = 600_000
 	c.mustPutOn(b, 1, random(size, 1))
-	ask := RestoreArgs{Streams: []uint64{b.stream}}
+	ask := operation.RestoreArgs{Streams: []uint64{b.stream}}
 	for range 3 {
 		b.driver.Fail("Copy", cuda.InvalidValue, 0, 1)
 		if _, _, err := c.lease(1, ask); status.CodeOf(err) != status.IO {

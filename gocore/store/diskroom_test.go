@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // watched is a disk whose syncs fail while one rule is enabled, and that is full while another is. It records the most bytes that were in use.
@@ -129,13 +130,13 @@ func TestFailingSyncsKeepToTheBudget(t *testing.T) {
 				return err == nil && st.Tiers["disk"].Capacity == 256<<20
 			})
 			for k, p := range want {
-				h.mustGet(k, p, RestoreArgs{})
+				h.mustGet(k, p, operation.RestoreArgs{})
 			}
 			x := c
 			x.FS = w.disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
 			after := newClient(t, reopened(t, x), "h")
 			for k, p := range want {
-				after.mustGet(k, p, RestoreArgs{})
+				after.mustGet(k, p, operation.RestoreArgs{})
 			}
 			st, err := after.s.Stats()
 			if err != nil || st.Tiers["disk"].Capacity != 256<<20 {
@@ -187,12 +188,12 @@ func TestAFailingDiskAtRandom(t *testing.T) {
 			case status.CodeOf(err) != status.IO && status.CodeOf(err) != status.TierFull:
 				t.Fatalf("seed %d: %v", seed, err)
 			case c.Host != nil: // the new version is in memory; or it was refused, and the previous one is the checkpoint
-				if got, _, err := h.get(k, len(p), RestoreArgs{}); err == nil && bytes.Equal(got, p) {
+				if got, _, err := h.get(k, len(p), operation.RestoreArgs{}); err == nil && bytes.Equal(got, p) {
 					want[k] = p
 				}
 			}
 			for k, p := range want {
-				h.mustGet(k, p, RestoreArgs{})
+				h.mustGet(k, p, operation.RestoreArgs{})
 			}
 		}
 		w.fails.Disable()
@@ -204,7 +205,7 @@ func TestAFailingDiskAtRandom(t *testing.T) {
 		x.FS = w.disk.Crash(r, 0)
 		after := newClient(t, reopened(t, x), "h")
 		for k, p := range want {
-			after.mustGet(k, p, RestoreArgs{})
+			after.mustGet(k, p, operation.RestoreArgs{})
 		}
 		if most := w.most(); most > budget+beside/16 {
 			t.Errorf("seed %d: the disk had %d KiB", seed, most>>10)

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // stored returns a configuration of a durable store whose disk is in memory.
@@ -77,12 +78,12 @@ func TestDurableIsThereAfterACrash(t *testing.T) {
 				t.Fatalf("keys %v, %v", keys, err)
 			}
 			for k, p := range want {
-				got, _, err := b.get(k, len(p), RestoreArgs{})
+				got, _, err := b.get(k, len(p), operation.RestoreArgs{})
 				if err != nil || !bytes.Equal(got, p) {
 					t.Fatalf("checkpoint %d: %v", k, err)
 				}
 			}
-			if _, _, err := b.get(7, 1, RestoreArgs{}); err == nil {
+			if _, _, err := b.get(7, 1, operation.RestoreArgs{}); err == nil {
 				t.Fatal("the dropped one is there")
 			}
 			if _, err := Open(c2); err == nil {
@@ -95,7 +96,7 @@ func TestDurableIsThereAfterACrash(t *testing.T) {
 			s3 := reopened(t, r)
 			d := newClient(t, s3, "h")
 			for k, p := range want {
-				d.mustGet(k, p, RestoreArgs{})
+				d.mustGet(k, p, operation.RestoreArgs{})
 			}
 			wants(t, d.h.Drop(model.NumberKey(1)), status.ReadOnly)
 		})
@@ -124,28 +125,28 @@ func TestDamageInMemoryIsMadeUpForByTheDisk(t *testing.T) {
 				}
 			}
 			spoil(0)
-			h.mustGet(0, p, RestoreArgs{})
-			h.mustGet(0, p, RestoreArgs{})
+			h.mustGet(0, p, operation.RestoreArgs{})
+			h.mustGet(0, p, operation.RestoreArgs{})
 			spoil(1)
-			l := h.mustLease(1, RestoreArgs{})
+			l := h.mustLease(1, operation.RestoreArgs{})
 			if !bytes.Equal(view(l, len(p)), p) {
 				t.Fatal("a lease shows the wrong bytes")
 			}
-			before := h.mustLease(2, RestoreArgs{})
+			before := h.mustLease(2, operation.RestoreArgs{})
 			spoil(2) // under a lease that was given before
-			after := h.mustLease(2, RestoreArgs{Last: true})
+			after := h.mustLease(2, operation.RestoreArgs{Last: true})
 			if !bytes.Equal(view(after, len(p)), p) {
 				t.Fatal("a lease shows the wrong bytes")
 			}
-			for _, x := range []*Lease{l, before, after} {
+			for _, x := range []*operation.Lease{l, before, after} {
 				release(t, x)
 			}
 			if err := h.h.Corrupt(model.NumberKey(0), status.TierDisk, 99); err != nil {
 				t.Fatal(err)
 			}
-			h.mustGet(0, p, RestoreArgs{}) // it comes from the copy in memory, which was loaded before
+			h.mustGet(0, p, operation.RestoreArgs{}) // it comes from the copy in memory, which was loaded before
 			spoil(0)
-			_, _, err := h.get(0, len(p), RestoreArgs{})
+			_, _, err := h.get(0, len(p), operation.RestoreArgs{})
 			wants(t, err, status.Corrupt) // the copy on disk is damaged, too
 			drained(t, s)
 		})
@@ -173,11 +174,11 @@ func TestCommitsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.mustGet(0, random(1000, 0), RestoreArgs{})
+	a.mustGet(0, random(1000, 0), operation.RestoreArgs{})
 	if n := commits(); n != 3 {
 		t.Fatalf("%d commits of three checkpoints that were waited for", n)
 	}
-	var last Outcome
+	var last operation.Outcome
 	for k := range int64(10) {
 		last = a.mustPut(10+k, random(1000, uint64(k)))
 	}
@@ -208,13 +209,13 @@ func TestAReaderIsOutdatedNotDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := reader.get(0, 100_000, RestoreArgs{})
+	_, _, err := reader.get(0, 100_000, operation.RestoreArgs{})
 	wants(t, err, status.Dropped)
-	reader.mustGet(1, random(100_000, 1), RestoreArgs{})
+	reader.mustGet(1, random(100_000, 1), operation.RestoreArgs{})
 	if err := h.h.Corrupt(model.NumberKey(1), status.TierDisk, 5); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = reader.get(1, 100_000, RestoreArgs{})
+	_, _, err = reader.get(1, 100_000, operation.RestoreArgs{})
 	wants(t, err, status.Corrupt)
 }
 
@@ -255,12 +256,12 @@ func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 				clients[k] = newClient(t, s, "h")
 			}
 			for round := range uint64(50) {
-				var ops [keys]*Op
+				var ops [keys]*operation.Op
 				var codes [keys]status.Code
-				var outs [keys]Outcome
+				var outs [keys]operation.Outcome
 				for k, c := range clients { // all of them are in progress at once
 					var err error
-					if ops[k], codes[k], err = c.pending(int64(k), random(4000, 100*round+uint64(k)), CheckpointArgs{}, &outs[k]); err != nil {
+					if ops[k], codes[k], err = c.pending(int64(k), random(4000, 100*round+uint64(k)), operation.CheckpointArgs{}, &outs[k]); err != nil {
 						t.Fatalf("round %d, key %d: %v", round, k, err)
 					}
 				}
@@ -274,7 +275,7 @@ func TestRoomOfWhatIsReplacedIsWaitedFor(t *testing.T) {
 				}
 			}
 			for k := range int64(keys) {
-				h.mustGet(k, random(4000, 4900+uint64(k)), RestoreArgs{})
+				h.mustGet(k, random(4000, 4900+uint64(k)), operation.RestoreArgs{})
 			}
 		})
 	}
@@ -291,13 +292,13 @@ func TestACaptureThatWaitsKeepsWhatItReplaces(t *testing.T) {
 		h.mustPut(k, random(4000, uint64(k)))
 	}
 	gate.Enable()
-	var first, second Outcome
-	one, oneCode, err := h.pending(0, random(4000, 100), CheckpointArgs{}, &first)
+	var first, second operation.Outcome
+	one, oneCode, err := h.pending(0, random(4000, 100), operation.CheckpointArgs{}, &first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is being written", func() bool { return gate.Blocked() == 1 })
-	two, twoCode, err := other.pending(1, random(4000, 101), CheckpointArgs{}, &second)
+	two, twoCode, err := other.pending(1, random(4000, 101), operation.CheckpointArgs{}, &second)
 	if err != nil || twoCode != status.Pending {
 		t.Fatal(twoCode, err)
 	}
@@ -318,8 +319,8 @@ func TestWhatIsGivenUpIsNoStall(t *testing.T) {
 	s := reopened(t, c)
 	h := newClient(t, s, "h")
 	gate.Enable()
-	var out Outcome
-	op, code, err := h.pending(1, random(200_000, 1), CheckpointArgs{}, &out)
+	var out operation.Outcome
+	op, code, err := h.pending(1, random(200_000, 1), operation.CheckpointArgs{}, &out)
 	if code != status.Pending || err != nil {
 		t.Fatal(code, err)
 	}
@@ -350,12 +351,12 @@ func TestRewritesLeaveCheckpointsWithoutRecords(t *testing.T) {
 	for round := range int64(5) {
 		h.mustPut(1, random(4000, uint64(100+round)))
 	}
-	h.mustGet(1, random(4000, 104), RestoreArgs{})
+	h.mustGet(1, random(4000, 104), operation.RestoreArgs{})
 	if keys := h.numbers(); len(keys) != 3 {
 		t.Fatalf("%v are there", keys)
 	}
-	h.mustGet(0, random(4000, 0), RestoreArgs{})
-	h.mustGet(2, random(4000, 2), RestoreArgs{})
+	h.mustGet(0, random(4000, 0), operation.RestoreArgs{})
+	h.mustGet(2, random(4000, 2), operation.RestoreArgs{})
 }
 
 // Looking a checkpoint up makes no record of it, once a checkpoint with its layout is in use. It says the same as after a restore.
@@ -380,7 +381,7 @@ func TestLookupMakesNoRecord(t *testing.T) {
 		defer s.Unlock()
 		return s.Disk.NotLoaded("h")
 	}
-	h.mustGet(0, random(1000, 0), RestoreArgs{})
+	h.mustGet(0, random(1000, 0), operation.RestoreArgs{})
 	for k := int64(1); k < 4; k++ {
 		before, err := h.h.Lookup(model.NumberKey(k))
 		if err != nil || before.Ticket != 0 || notLoaded() != 4-int(k) {
@@ -399,7 +400,7 @@ func TestLookupMakesNoRecord(t *testing.T) {
 		if after.Ticket = 0; before != after {
 			t.Errorf("%d: %+v, then %+v", k, before, after)
 		}
-		h.mustGet(k, random(1000, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(1000, uint64(k)), operation.RestoreArgs{})
 	}
 	if _, err := h.h.Lookup(model.NumberKey(9)); status.CodeOf(err) != status.NotFound || notLoaded() != 0 {
 		t.Errorf("%v; %d are not loaded", err, notLoaded())

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 const piece = 100_000
@@ -52,13 +53,13 @@ func TestFailingDiskIsAnErrorWhereItMattersAndIsForgottenWhenItRecovers(t *testi
 					t.Fatalf("after %d: %+v", n, e)
 				}
 				for k := range n + 1 {
-					h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
+					h.mustGet(k, random(piece, uint64(k)), operation.RestoreArgs{})
 				}
-				_, err = h.putArgs(500, random(piece, 500), CheckpointArgs{Patient: patient})
+				_, err = h.putArgs(500, random(piece, 500), operation.CheckpointArgs{Patient: patient})
 				wants(t, err, status.IO)
 				rule.Disable()
 				for k := int64(500); k < 530; k++ {
-					if _, err := h.putArgs(k, random(piece, uint64(k)), CheckpointArgs{Patient: patient}); err != nil {
+					if _, err := h.putArgs(k, random(piece, uint64(k)), operation.CheckpointArgs{Patient: patient}); err != nil {
 						t.Fatalf("the disk has recovered, but: %v", err)
 					}
 				}
@@ -66,10 +67,10 @@ func TestFailingDiskIsAnErrorWhereItMattersAndIsForgottenWhenItRecovers(t *testi
 					t.Fatal(err)
 				}
 				for k := range n + 1 {
-					h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
+					h.mustGet(k, random(piece, uint64(k)), operation.RestoreArgs{})
 				}
 				for k := int64(500); k < 530; k++ {
-					h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
+					h.mustGet(k, random(piece, uint64(k)), operation.RestoreArgs{})
 				}
 				drained(t, s)
 			})
@@ -86,7 +87,7 @@ func TestDiskOnlyStoreOnAFailingDisk(t *testing.T) {
 	if e := wants(t, err, status.IO); e.Tier != status.TierDisk || e.Errno != int(syscall.EIO) {
 		t.Fatalf("%+v", e)
 	}
-	out, err := h.putArgs(2, p, CheckpointArgs{SourceStays: true})
+	out, err := h.putArgs(2, p, operation.CheckpointArgs{SourceStays: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestDiskOnlyStoreOnAFailingDisk(t *testing.T) {
 	}
 	rule.Disable()
 	h.mustPut(1, p)
-	h.mustGet(1, p, RestoreArgs{})
+	h.mustGet(1, p, operation.RestoreArgs{})
 	drained(t, s)
 }
 
@@ -124,19 +125,19 @@ func TestFailingReads(t *testing.T) {
 					code = status.Corrupt
 				}
 				for range 3 {
-					_, _, err := h.get(1, piece, RestoreArgs{})
+					_, _, err := h.get(1, piece, operation.RestoreArgs{})
 					if e := wants(t, err, code); e.Tier != status.TierDisk || rule.Err != nil && e.Errno != int(syscall.EIO) {
 						t.Fatalf("%+v", e)
 					}
-					_, _, err = h.lease(1, RestoreArgs{Last: true})
+					_, _, err = h.lease(1, operation.RestoreArgs{Last: true})
 					wants(t, err, code)
 				}
 				h.mustPut(2, random(piece, 2))
 				if host > 0 {
-					h.mustGet(2, random(piece, 2), RestoreArgs{})
+					h.mustGet(2, random(piece, 2), operation.RestoreArgs{})
 				}
 				rule.Disable()
-				h.mustGet(1, random(piece, 1), RestoreArgs{Last: true})
+				h.mustGet(1, random(piece, 1), operation.RestoreArgs{Last: true})
 				drained(t, s)
 			})
 		}
@@ -151,8 +152,8 @@ func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 			sizes := []int{1000, 0, 50_000, 7}
 			for k := range int64(3) {
 				regions, _, slot := wide(sizes, uint64(k))
-				a := CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone}
-				var out Outcome
+				a := operation.CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone}
+				var out operation.Outcome
 				op, code, err := h.h.Checkpoint(&a, &out)
 				if err == nil {
 					err = drive(t, op, code, h.fd, &out)
@@ -174,13 +175,13 @@ func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				_, _, err := h.lease(1, RestoreArgs{})
+				_, _, err := h.lease(1, operation.RestoreArgs{})
 				if e := wants(t, err, status.Corrupt); e.Tier != status.TierDisk || e.Region != 2 {
 					t.Fatalf("%+v", e)
 				}
 			}
 			// A region that is not damaged can still be restored.
-			l := h.mustLease(1, RestoreArgs{Select: []int32{0, 3}})
+			l := h.mustLease(1, operation.RestoreArgs{Select: []int32{0, 3}})
 			if !bytes.Equal(view(l, 1000), want[0]) {
 				t.Fatal("region 0 differs")
 			}
@@ -196,7 +197,7 @@ func TestFlippedBitsOnDiskAreFoundAndHarmNoOther(t *testing.T) {
 func checkWide3(t *testing.T, h *client, k int64, sizes []int) {
 	t.Helper()
 	regions, want, _ := wide(sizes, uint64(k))
-	l, out, err := h.lease(k, RestoreArgs{})
+	l, out, err := h.lease(k, operation.RestoreArgs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,12 +218,12 @@ func TestFlippedBitInTheHost(t *testing.T) {
 			s := open(t, c)
 			h := newClient(t, s, "h")
 			h.mustPut(1, random(piece, 1))
-			release(t, h.mustLease(1, RestoreArgs{}))
+			release(t, h.mustLease(1, operation.RestoreArgs{}))
 			s.Lock() // not by Corrupt, which makes the store verify again
 			r := h.h.h.Get(model.Key{Number: 1})
 			s.Slot(r, 0)[77] ^= 4
 			s.Unlock()
-			l, _, err := h.lease(1, RestoreArgs{})
+			l, _, err := h.lease(1, operation.RestoreArgs{})
 			if verify == "always" {
 				if e := wants(t, err, status.Corrupt); e.Tier != status.TierHost || e.Region != 0 {
 					t.Fatalf("%+v", e)
@@ -232,7 +233,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 			} else {
 				release(t, l)
 			}
-			_, _, err = h.get(1, piece, RestoreArgs{})
+			_, _, err = h.get(1, piece, operation.RestoreArgs{})
 			if verify == "off" {
 				if err != nil {
 					t.Fatal(err)
@@ -263,14 +264,14 @@ func TestBlockedDiskDelaysOnlyCallersThatNeedIt(t *testing.T) {
 	}
 	rule.Enable()
 	began := time.Now()
-	needs, code, err := w.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: true, FD: w.fd}, &Outcome{})
+	needs, code, err := w.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, Lease: true, FD: w.fd}, &operation.Outcome{})
 	if err != nil || code != status.Pending {
 		t.Fatal(code, err)
 	}
 	for k := int64(200); k < 205; k++ {
 		h.mustPut(k, random(piece, uint64(k)))
-		h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
-		release(t, h.mustLease(k, RestoreArgs{}))
+		h.mustGet(k, random(piece, uint64(k)), operation.RestoreArgs{})
+		release(t, h.mustLease(k, operation.RestoreArgs{}))
 		h.drop(k)
 	}
 	if _, err := s.Stats(); err != nil {
@@ -280,7 +281,7 @@ func TestBlockedDiskDelaysOnlyCallersThatNeedIt(t *testing.T) {
 		t.Error("it was held up")
 	}
 	rule.Release()
-	var out Outcome
+	var out operation.Outcome
 	if err := drive(t, needs, code, w.fd, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -299,35 +300,35 @@ func TestFullHostOnlyStore(t *testing.T) {
 		t.Fatalf("after %d: %+v", n, e)
 	}
 	for k := range n {
-		h.mustGet(k, random(piece, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(piece, uint64(k)), operation.RestoreArgs{})
 	}
 	// A rewrite takes the room of the old version, unless the new one is larger: then it does not evict the old one.
 	for i, stays := range []bool{false, true} {
 		p := random(piece, uint64(33+i))
-		if _, err = h.putArgs(3, p, CheckpointArgs{SourceStays: stays}); err != nil {
+		if _, err = h.putArgs(3, p, operation.CheckpointArgs{SourceStays: stays}); err != nil {
 			t.Fatal(err)
 		}
-		h.mustGet(3, p, RestoreArgs{})
-		_, err = h.putArgs(3, random(2*piece, 3), CheckpointArgs{SourceStays: stays})
+		h.mustGet(3, p, operation.RestoreArgs{})
+		_, err = h.putArgs(3, random(2*piece, 3), operation.CheckpointArgs{SourceStays: stays})
 		wants(t, err, status.TierFull)
-		h.mustGet(3, p, RestoreArgs{})
+		h.mustGet(3, p, operation.RestoreArgs{})
 	}
 	// A patient capture waits until another call makes room.
-	op, code, err := h.pending(99, random(piece, 99), CheckpointArgs{Patient: true}, &Outcome{})
+	op, code, err := h.pending(99, random(piece, 99), operation.CheckpointArgs{Patient: true}, &operation.Outcome{})
 	if err != nil || code != status.Pending {
 		t.Fatal(code, err)
 	}
 	other := newClient(t, s, "h")
-	l := other.mustLease(4, RestoreArgs{})
+	l := other.mustLease(4, operation.RestoreArgs{})
 	other.drop(4)
 	if rung(h.fd, 20) {
 		t.Fatal("woken though the lease still has the room")
 	}
 	release(t, l)
-	if err := drive(t, op, code, h.fd, &Outcome{}); err != nil {
+	if err := drive(t, op, code, h.fd, &operation.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	h.mustGet(99, random(piece, 99), RestoreArgs{})
+	h.mustGet(99, random(piece, 99), operation.RestoreArgs{})
 	st, err := s.Stats()
 	if err != nil || st.Waits.CaptureWait < 10e6 {
 		t.Fatalf("the wait for room is not accounted: %+v, %v", st.Waits, err)
@@ -351,8 +352,8 @@ func TestDropEndsTheWaitForOneTicketButNotForAll(t *testing.T) {
 		t.Fatal(codeAll, err)
 	}
 	h.drop(1)
-	wants(t, drive(t, op, code, w.fd, &Outcome{}), status.Dropped)
-	if err := drive(t, opAll, codeAll, all.fd, &Outcome{}); err != nil {
+	wants(t, drive(t, op, code, w.fd, &operation.Outcome{}), status.Dropped)
+	if err := drive(t, opAll, codeAll, all.fd, &operation.Outcome{}); err != nil {
 		t.Fatalf("what was dropped owes nothing, but: %v", err)
 	}
 	rule.Release()

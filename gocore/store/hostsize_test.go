@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/figures"
+	"velocpy/gocore/operation"
 )
 
 // smallChunk is the unit in which a small host tier gives memory back; chunkBytes is that of larger ones.
@@ -28,7 +29,7 @@ const (
 // sized changes budgets, waits until the resize has ended, and returns the bytes of the resized tiers.
 func (c *client) sized(b config.Budgets) int64 {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := c.s.Resize(b, c.fd, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -82,7 +83,7 @@ func TestResizeHost(t *testing.T) {
 			t.Fatalf("resized to %d: %d bytes are resident", to, in)
 		}
 		for k := range int64(n) {
-			c.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+			c.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 		}
 		c.mustPut(3, random(size, 3))
 	}
@@ -106,7 +107,7 @@ func TestResizeHostBeneathALease(t *testing.T) {
 	for k := range int64(7) {
 		c.mustPut(k, random(size, uint64(k)))
 	}
-	l := c.mustLease(6, RestoreArgs{})
+	l := c.mustLease(6, operation.RestoreArgs{})
 	if got := c.sized(hostBudget(1 << 20)); got != 2<<20 {
 		t.Fatalf("%d bytes stay", got)
 	}
@@ -118,7 +119,7 @@ func TestResizeHostBeneathALease(t *testing.T) {
 	}
 	release(t, l)
 	eventually(t, "the memory of the lease is given back", func() bool { return residentBytes(t, s) <= 1<<20 })
-	c.mustGet(6, random(size, 6), RestoreArgs{})
+	c.mustGet(6, random(size, 6), operation.RestoreArgs{})
 }
 
 // Without a tier below all checkpoints stay, and no new ones are added.
@@ -129,7 +130,7 @@ func TestResizeHostWithoutADisk(t *testing.T) {
 	for k := range int64(5) {
 		c.mustPut(k, random(size, uint64(k)))
 	}
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := s.Resize(hostBudget(2<<20), c.fd, &out)
 	if err == nil {
 		err = drive(t, op, code, c.fd, &out)
@@ -141,7 +142,7 @@ func TestResizeHostWithoutADisk(t *testing.T) {
 	_, err = c.put(9, random(size, 9))
 	wants(t, err, status.TierFull)
 	for k := range int64(5) {
-		c.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+		c.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 	}
 	for k := int64(1); k < 5; k++ {
 		c.drop(k)
@@ -165,7 +166,7 @@ func TestBudgetsThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, x.cfg)
 			for _, a := range x.asks {
-				_, _, err := s.Resize(a.b, eventfd(t), &Outcome{})
+				_, _, err := s.Resize(a.b, eventfd(t), &operation.Outcome{})
 				wants(t, err, a.code)
 			}
 		})
@@ -193,7 +194,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 			return residentBytes(t, s) <= most && tierStats(t, s, "host").Resident <= most
 		})
 		for k := range int64(4) {
-			c.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+			c.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 		}
 	}
 	if st := tierStats(t, s, "host"); st.GivenBack < 2*(40<<20-most) {
@@ -220,7 +221,7 @@ func TestTrim(t *testing.T) {
 	if in, st := residentBytes(t, s), tierStats(t, s, "host"); in != 1<<20 || st.Resident != 1<<20 || st.GivenBack < 6<<20 {
 		t.Errorf("%d bytes are resident: %+v", in, st)
 	}
-	c.mustGet(6, random(1<<20, 6), RestoreArgs{})
+	c.mustGet(6, random(1<<20, 6), operation.RestoreArgs{})
 }
 
 // pinned opens a store whose host tier is pinned in small pieces, and fills it.
@@ -246,7 +247,7 @@ func (c *client) mustGetBoth(b *board, n int64) {
 	c.t.Helper()
 	for k := range n {
 		c.mustGetOn(b, k, random(100_000, uint64(k)))
-		c.mustGet(100+k, random(100_000, uint64(100+k)), RestoreArgs{})
+		c.mustGet(100+k, random(100_000, uint64(100+k)), operation.RestoreArgs{})
 	}
 }
 
@@ -293,9 +294,9 @@ func TestPinnedMemoryStays(t *testing.T) {
 func TestPinnedMemoryBeneathALease(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 9})
 	c := pinned(t, b, 20)
-	var held []*Lease
+	var held []*operation.Lease
 	for k := int64(100); k < 120; k++ {
-		held = append(held, c.mustLease(k, RestoreArgs{}))
+		held = append(held, c.mustLease(k, operation.RestoreArgs{}))
 	}
 	c.sized(hostBudget(1 << 20))
 	for k, l := range held {
@@ -365,7 +366,7 @@ func TestResizeDisk(t *testing.T) {
 			}
 			for _, from := range []int64{16, 30, 60} {
 				for k := from; k < map[int64]int64{16: 20, 30: 34, 60: 90}[from]; k++ {
-					c.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+					c.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 				}
 			}
 		})
@@ -398,7 +399,7 @@ func TestResizeUnderWayOfAllTiers(t *testing.T) {
 						*b.Disk += 24 << 20
 					}
 					b.Trim = r.IntN(3) == 0
-					var out Outcome
+					var out operation.Outcome
 					op, code, err := s.Resize(b, c.fd, &out)
 					switch {
 					case err != nil:
@@ -440,13 +441,13 @@ func mixed(t *testing.T, s *Store, g uint64, r *rand.Rand) {
 			c.drop(k)
 			delete(have, k)
 		case r.IntN(2) == 0:
-			l := c.mustLease(k, RestoreArgs{})
+			l := c.mustLease(k, operation.RestoreArgs{})
 			if string(view(l, len(want))) != string(want) {
 				t.Errorf("the lease of %d shows something else", k)
 			}
 			release(t, l)
 		default:
-			c.mustGet(k, want, RestoreArgs{})
+			c.mustGet(k, want, operation.RestoreArgs{})
 		}
 	}
 }

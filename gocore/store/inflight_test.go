@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -37,10 +38,10 @@ func gate(ops vfs.Op) *vfs.Rule {
 }
 
 // begin begins a checkpoint and waits until the gate has stopped it.
-func (x *committing) begin(k int64, p []byte, a CheckpointArgs, at *vfs.Rule) *Op {
+func (x *committing) begin(k int64, p []byte, a operation.CheckpointArgs, at *vfs.Rule) *operation.Op {
 	x.t.Helper()
 	at.Enable()
-	op, _, err := x.pending(k, p, a, new(Outcome))
+	op, _, err := x.pending(k, p, a, new(operation.Outcome))
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -75,8 +76,8 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 	first, second := random(5000, 1), random(5000, 2)
 	x.mustPut(2, first) // this write creates the data file; other writes to the file wait for it
 	before := x.committed()
-	x.begin(1, first, CheckpointArgs{SourceStays: true}, x.write)
-	op := x.begin(1, second, CheckpointArgs{}, x.sync)
+	x.begin(1, first, operation.CheckpointArgs{SourceStays: true}, x.write)
+	op := x.begin(1, second, operation.CheckpointArgs{}, x.sync)
 	x.write.Release()
 	eventually(t, "the first one is held back", func() bool {
 		x.s.Lock()
@@ -84,14 +85,14 @@ func TestWhatIsReplacedIsNotCommittedBehindIt(t *testing.T) {
 		return x.s.Disk.Figures().Pending.Queued == 1
 	})
 	x.sync.Release()
-	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+	if err := drive(t, op, status.Pending, x.fd, new(operation.Outcome)); err != nil {
 		t.Fatal(err)
 	}
 	if n := x.committed() - before; n != 1 {
 		t.Fatalf("%d commits", n)
 	}
-	x.mustGet(1, second, RestoreArgs{})
-	x.afterCrash().mustGet(1, second, RestoreArgs{})
+	x.mustGet(1, second, operation.RestoreArgs{})
+	x.afterCrash().mustGet(1, second, operation.RestoreArgs{})
 }
 
 // A drop, or a clear, spares the version that is being committed meanwhile, because that version comes after it.
@@ -104,22 +105,22 @@ func TestDropSparesWhatIsBeingCommitted(t *testing.T) {
 			x := newCommitting(t)
 			x.mustPut(1, random(3000, 1))
 			x.mustPut(2, random(3000, 2))
-			op := x.begin(1, random(5000, 3), CheckpointArgs{}, x.sync)
+			op := x.begin(1, random(5000, 3), operation.CheckpointArgs{}, x.sync)
 			if err := drop(x); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := x.get(1, 3000, RestoreArgs{}); err == nil {
+			if _, _, err := x.get(1, 3000, operation.RestoreArgs{}); err == nil {
 				t.Fatal("what was dropped is there")
 			}
 			x.sync.Release()
-			if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+			if err := drive(t, op, status.Pending, x.fd, new(operation.Outcome)); err != nil {
 				t.Fatal(err)
 			}
 			x.mustPut(3, random(100, 4)) // durable behind the drop
 			x.committed()
 			for _, c := range []*client{x.client, x.afterCrash()} {
-				c.mustGet(1, random(5000, 3), RestoreArgs{})
-				if _, _, err := c.get(2, 3000, RestoreArgs{}); (err == nil) != (name == "drop") {
+				c.mustGet(1, random(5000, 3), operation.RestoreArgs{})
+				if _, _, err := c.get(2, 3000, operation.RestoreArgs{}); (err == nil) != (name == "drop") {
 					t.Fatalf("after %s: %v", name, err)
 				}
 			}
@@ -137,12 +138,12 @@ func TestClearDropsCheckpointsWithoutRecords(t *testing.T) {
 	disk := x.disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
 	c.FS, c.LazyRows = vfs.NewFaulty(disk, sync), true
 	y := &committing{client: newClient(t, reopened(t, c), "h"), disk: disk, config: c, sync: sync}
-	op := y.begin(3, random(5000, 3), CheckpointArgs{}, y.sync)
+	op := y.begin(3, random(5000, 3), operation.CheckpointArgs{}, y.sync)
 	if err := y.h.Clear(); err != nil {
 		t.Fatal(err)
 	}
 	y.sync.Release()
-	if err := drive(t, op, status.Pending, y.fd, new(Outcome)); err != nil {
+	if err := drive(t, op, status.Pending, y.fd, new(operation.Outcome)); err != nil {
 		t.Fatal(err)
 	}
 	y.mustPut(4, random(100, 4))
@@ -155,7 +156,7 @@ func TestClearDropsCheckpointsWithoutRecords(t *testing.T) {
 func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
 	x := newCommitting(t)
 	x.mustPut(1, random(3000, 1))
-	taken := x.begin(1, random(5000, 2), CheckpointArgs{}, x.sync).Cancel()
+	taken := x.begin(1, random(5000, 2), operation.CheckpointArgs{}, x.sync).Cancel()
 	if taken == nil || taken.Ticket == 0 || taken.Slot != 5000 {
 		t.Fatalf("%+v", taken)
 	}
@@ -163,16 +164,16 @@ func TestWhatIsBeingCommittedCannotBeGivenUp(t *testing.T) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	third := random(4000, 3)
-	if _, _, err := x.pending(1, third, CheckpointArgs{SourceStays: true}, new(Outcome)); err != nil {
+	if _, _, err := x.pending(1, third, operation.CheckpointArgs{SourceStays: true}, new(operation.Outcome)); err != nil {
 		t.Fatal(err)
 	}
 	x.sync.Release()
 	if err := x.wait(0, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
-	x.mustGet(1, third, RestoreArgs{})
+	x.mustGet(1, third, operation.RestoreArgs{})
 	x.committed()
-	x.afterCrash().mustGet(1, third, RestoreArgs{})
+	x.afterCrash().mustGet(1, third, operation.RestoreArgs{})
 }
 
 // A version that is cancelled while it is being committed replaces versions that were in flight before it, in memory as in the catalog. If it is
@@ -181,8 +182,8 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		x := newCommitting(t)
 		first, second := random(5000, 1), random(6000, 2)
-		op := x.begin(1, first, CheckpointArgs{}, x.sync)
-		later, _, err := x.pending(1, second, CheckpointArgs{}, new(Outcome))
+		op := x.begin(1, first, operation.CheckpointArgs{}, x.sync)
+		later, _, err := x.pending(1, second, operation.CheckpointArgs{}, new(operation.Outcome))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,14 +199,14 @@ func TestWhatIsGivenUpReplacesWhatWasUnderwayBefore(t *testing.T) {
 			x.drop(1)
 		}
 		x.sync.Release()
-		if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+		if err := drive(t, op, status.Pending, x.fd, new(operation.Outcome)); err != nil {
 			t.Fatal(err)
 		}
 		x.mustPut(2, random(100, 3))
 		x.committed()
 		for _, c := range []*client{x.client, x.afterCrash()} {
 			if !dropped {
-				c.mustGet(1, second, RestoreArgs{})
+				c.mustGet(1, second, operation.RestoreArgs{})
 			} else if keys := c.numbers(); len(keys) != 1 {
 				t.Fatalf("%v are there", keys)
 			}
@@ -222,7 +223,7 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	x.config = stored(0, 4<<20, vfs.NewFaulty(disk, fails, x.write, x.sync))
 	x.client = newClient(t, reopened(t, x.config), "h")
 	x.mustPut(1, random(100, 1))
-	op := x.begin(1, random(5000, 2), CheckpointArgs{}, x.write)
+	op := x.begin(1, random(5000, 2), operation.CheckpointArgs{}, x.write)
 	x.sync.Enable()
 	for range 2 {
 		if err := x.h.Clear(); err != nil {
@@ -239,12 +240,12 @@ func TestAClearThatFailedSparesWhatCameSince(t *testing.T) {
 	})
 	fails.Disable()
 	x.write.Release()
-	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+	if err := drive(t, op, status.Pending, x.fd, new(operation.Outcome)); err != nil {
 		t.Fatal(err)
 	}
 	x.mustPut(2, random(100, 3)) // behind the retried clear
 	x.committed()
-	x.afterCrash().mustGet(1, random(5000, 2), RestoreArgs{})
+	x.afterCrash().mustGet(1, random(5000, 2), operation.RestoreArgs{})
 	x.s.Lock()
 	defer x.s.Unlock()
 	if n := x.s.Disk.Figures().Pending.Tombstones; n != 0 {
@@ -262,17 +263,17 @@ func TestClearTakesWhatWasToBeReplaced(t *testing.T) {
 	x.client = newClient(t, reopened(t, x.config), "h")
 	x.mustPut(1, random(100, 1))
 	fails.Enable()
-	var out Outcome
-	if _, _, err := x.pending(1, random(5000, 2), CheckpointArgs{SourceStays: true}, &out); err != nil {
+	var out operation.Outcome
+	if _, _, err := x.pending(1, random(5000, 2), operation.CheckpointArgs{SourceStays: true}, &out); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, x.wait(out.Ticket, status.TierDisk), status.IO)
-	op := x.begin(2, random(5000, 3), CheckpointArgs{}, x.sync)
+	op := x.begin(2, random(5000, 3), operation.CheckpointArgs{}, x.sync)
 	if err := x.h.Clear(); err != nil {
 		t.Fatal(err)
 	}
 	x.sync.Release()
-	if err := drive(t, op, status.Pending, x.fd, new(Outcome)); err != nil {
+	if err := drive(t, op, status.Pending, x.fd, new(operation.Outcome)); err != nil {
 		t.Fatal(err)
 	}
 	x.mustPut(3, random(100, 4))

@@ -15,6 +15,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 func TestLeasesStayExactThroughDropRewriteAndClose(t *testing.T) {
@@ -25,9 +26,9 @@ func TestLeasesStayExactThroughDropRewriteAndClose(t *testing.T) {
 	}
 	h := newClient(t, s, "h")
 	const n, size = 12, 100_000
-	var leases []*Lease
+	var leases []*operation.Lease
 	var want [][]byte
-	lend := func(k int64, p []byte, a RestoreArgs) {
+	lend := func(k int64, p []byte, a operation.RestoreArgs) {
 		l, _, err := h.lease(k, a)
 		if err != nil {
 			if wants(t, err, status.TierFull); len(leases) < 4 {
@@ -44,17 +45,17 @@ func TestLeasesStayExactThroughDropRewriteAndClose(t *testing.T) {
 			}
 			continue
 		}
-		lend(k, random(size, uint64(k)), RestoreArgs{})
+		lend(k, random(size, uint64(k)), operation.RestoreArgs{})
 		switch k % 4 {
 		case 0:
 			h.drop(k)
 		case 1:
 			_, err := h.put(k, random(size, uint64(k+100)))
 			if err == nil {
-				lend(k, random(size, uint64(k+100)), RestoreArgs{})
+				lend(k, random(size, uint64(k+100)), operation.RestoreArgs{})
 			}
 		case 2:
-			lend(k, random(size, uint64(k)), RestoreArgs{Last: true})
+			lend(k, random(size, uint64(k)), operation.RestoreArgs{Last: true})
 		}
 	}
 	shut(t, s)
@@ -88,8 +89,8 @@ func TestLastLeaseIsTheCallersAlone(t *testing.T) {
 	h := newClient(t, s, "h")
 	p := random(1<<20, 1)
 	h.mustPut(1, p)
-	shared := h.mustLease(1, RestoreArgs{})
-	last := h.mustLease(1, RestoreArgs{Last: true})
+	shared := h.mustLease(1, operation.RestoreArgs{})
+	last := h.mustLease(1, operation.RestoreArgs{Last: true})
 	if shared.Writable || !last.Writable || shared.Base == last.Base {
 		t.Fatalf("shared %+v, last %+v", shared, last)
 	}
@@ -103,8 +104,8 @@ func TestLastLeaseIsTheCallersAlone(t *testing.T) {
 	release(t, last)
 	release(t, shared)
 	h.mustPut(2, p)
-	alone := h.mustLease(2, RestoreArgs{Last: true})
-	if !alone.Writable || alone.private != nil {
+	alone := h.mustLease(2, operation.RestoreArgs{Last: true})
+	if !alone.Writable || alone.Reads == nil {
 		t.Fatal("a lease for the last time that nobody shares needs no copy")
 	}
 	release(t, alone)
@@ -163,18 +164,18 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 	type situation struct {
 		stop  vfs.Op // the operation at which the disk is stalled
 		host  int64
-		begin func(h *client, mem []byte) (*Op, status.Code, error)
+		begin func(h *client, mem []byte) (*operation.Op, status.Code, error)
 	}
-	restore := func(lease bool, n int) func(h *client, mem []byte) (*Op, status.Code, error) {
-		return func(h *client, mem []byte) (*Op, status.Code, error) {
-			a := RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: lease}
+	restore := func(lease bool, n int) func(h *client, mem []byte) (*operation.Op, status.Code, error) {
+		return func(h *client, mem []byte) (*operation.Op, status.Code, error) {
+			a := operation.RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: lease}
 			if n > size {
 				a.Key.Number = 2
 			}
 			if !lease {
 				a.Into = []model.Region{region(mem[:n], 0)}
 			}
-			return h.h.Restore(&a, &Outcome{})
+			return h.h.Restore(&a, &operation.Outcome{})
 		}
 	}
 	situations := map[string]situation{
@@ -182,7 +183,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 		"waiting for a load into arrays": {vfs.OpRead, 1 << 20, restore(false, size)},
 		"direct fetch":                   {vfs.OpRead, 0, restore(true, 0)},
 		"direct fetch into arrays":       {vfs.OpRead, 0, restore(false, size)},
-		"fetches queued": {vfs.OpRead, 0, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"fetches queued": {vfs.OpRead, 0, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			for range 3 {
 				other := newClient(h.t, h.s, "h")
 				op, _, err := restore(true, 0)(other, nil)
@@ -193,23 +194,23 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 			}
 			return restore(true, 0)(h, mem)
 		}},
-		"waiting for room": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"waiting for room": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			for k := int64(10); ; k++ {
-				op, code, err := h.pending(k, mem[:size], CheckpointArgs{}, &Outcome{})
+				op, code, err := h.pending(k, mem[:size], operation.CheckpointArgs{}, &operation.Outcome{})
 				if err != nil || code == status.Pending {
 					return op, code, err
 				}
 			}
 		}},
-		"waiting for room with patience": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"waiting for room with patience": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			for k := int64(10); ; k++ {
-				op, code, err := h.pending(k, mem[:size], CheckpointArgs{Patient: true}, &Outcome{})
+				op, code, err := h.pending(k, mem[:size], operation.CheckpointArgs{Patient: true}, &operation.Outcome{})
 				if err != nil || code == status.Pending {
 					return op, code, err
 				}
 			}
 		}},
-		"rewriting while its flush runs": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"rewriting while its flush runs": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			for k := int64(10); k < 12; k++ {
 				h.mustPut(k, mem[:size])
 				op, _, err := h.s.Wait(h.h, 0, status.TierDisk, h.fd) // its flush runs, and is stalled
@@ -218,35 +219,35 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 				}
 				op.Cancel()
 			}
-			return h.pending(11, mem[:3*size], CheckpointArgs{Patient: true}, &Outcome{})
+			return h.pending(11, mem[:3*size], operation.CheckpointArgs{Patient: true}, &operation.Outcome{})
 		}},
-		"spill running": {vfs.OpWrite, 0, func(h *client, mem []byte) (*Op, status.Code, error) {
-			return h.pending(10, mem[:size], CheckpointArgs{}, &Outcome{})
+		"spill running": {vfs.OpWrite, 0, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
+			return h.pending(10, mem[:size], operation.CheckpointArgs{}, &operation.Outcome{})
 		}},
-		"spill queued": {vfs.OpWrite, 0, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"spill queued": {vfs.OpWrite, 0, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			for k := range int64(4) {
 				other := newClient(h.t, h.s, "h")
-				op, _, err := other.pending(20+k, mem[:size], CheckpointArgs{}, &Outcome{})
+				op, _, err := other.pending(20+k, mem[:size], operation.CheckpointArgs{}, &operation.Outcome{})
 				if err != nil {
 					return nil, 0, err
 				}
 				defer op.Cancel()
 			}
-			return h.pending(10, mem[:size], CheckpointArgs{}, &Outcome{})
+			return h.pending(10, mem[:size], operation.CheckpointArgs{}, &operation.Outcome{})
 		}},
-		"waiting for a ticket": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"waiting for a ticket": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			out := h.mustPut(10, mem[:size])
 			return h.s.Wait(h.h, out.Ticket, status.TierDisk, h.fd)
 		}},
-		"copying in slices": {vfs.OpPunch, 256 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
-			return h.pending(10, mem, CheckpointArgs{}, &Outcome{})
+		"copying in slices": {vfs.OpPunch, 256 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
+			return h.pending(10, mem, operation.CheckpointArgs{}, &operation.Outcome{})
 		}},
-		"copying out in slices": {vfs.OpPunch, 256 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
+		"copying out in slices": {vfs.OpPunch, 256 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
 			h.mustPut(2, mem)
 			return restore(false, len(mem))(h, mem)
 		}},
-		"a capture that nobody waits for": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*Op, status.Code, error) {
-			out, err := h.putArgs(10, mem[:size], CheckpointArgs{SourceStays: true})
+		"a capture that nobody waits for": {vfs.OpWrite, 1 << 20, func(h *client, mem []byte) (*operation.Op, status.Code, error) {
+			out, err := h.putArgs(10, mem[:size], operation.CheckpointArgs{SourceStays: true})
 			if err != nil {
 				return nil, 0, err
 			}
@@ -278,7 +279,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var closer *Op
+				var closer *operation.Op
 				cfd := eventfd(t)
 				if closing {
 					closer = s.Close(cfd)
@@ -288,7 +289,7 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 					if !rung(h.fd, 1000) {
 						t.Error("close does not wake who waits")
 					}
-					_, err := op.Step(&Outcome{})
+					_, err := op.Step(&operation.Outcome{})
 					wants(t, err, status.Closed)
 				case code == status.Pending || code == status.Again:
 					op.Cancel()
@@ -310,9 +311,9 @@ func TestEndingEarlyInEveryState(t *testing.T) {
 					}
 				} else {
 					other := newClient(t, s, "h")
-					other.mustGet(1, p, RestoreArgs{})
+					other.mustGet(1, p, operation.RestoreArgs{})
 					other.mustPut(99, p)
-					other.mustGet(99, p, RestoreArgs{})
+					other.mustGet(99, p, operation.RestoreArgs{})
 					drained(t, s)
 				}
 				if written() {
@@ -329,7 +330,7 @@ func TestCancelledRewriteKeepsTheOldVersion(t *testing.T) {
 	p := random(1000, 1)
 	h.mustPut(1, p)
 	big := make([]byte, 48<<20)
-	op, code, err := h.pending(1, big, CheckpointArgs{}, &Outcome{})
+	op, code, err := h.pending(1, big, operation.CheckpointArgs{}, &operation.Outcome{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +338,7 @@ func TestCancelledRewriteKeepsTheOldVersion(t *testing.T) {
 		t.Skip("this machine copies 48 MiB in one slice")
 	}
 	op.Cancel()
-	h.mustGet(1, p, RestoreArgs{})
+	h.mustGet(1, p, operation.RestoreArgs{})
 	drained(t, s)
 }
 
@@ -385,8 +386,8 @@ func (c *client) until(r *rand.Rand) {
 		case 0, 1:
 			_, err = c.put(k, make([]byte, n))
 		case 2:
-			var l *Lease
-			if l, _, err = c.lease(k, RestoreArgs{Last: r.IntN(2) == 0}); err == nil {
+			var l *operation.Lease
+			if l, _, err = c.lease(k, operation.RestoreArgs{Last: r.IntN(2) == 0}); err == nil {
 				defer func() { _ = l.Release() }() // after the close
 			}
 		default:
@@ -404,17 +405,17 @@ func TestDebugModeFindsWriters(t *testing.T) {
 	s := open(t, c)
 	h := newClient(t, s, "h")
 	h.mustPut(1, random(1000, 1))
-	l := h.mustLease(1, RestoreArgs{})
+	l := h.mustLease(1, operation.RestoreArgs{})
 	view(l, 1000)[500] ^= 1
 	e := wants(t, l.Release(), status.Corrupt)
 	if e.Tier != status.TierHost || e.Region != 0 {
 		t.Fatalf("%+v", e)
 	}
-	_, _, err := h.lease(1, RestoreArgs{})
+	_, _, err := h.lease(1, operation.RestoreArgs{})
 	wants(t, err, status.Corrupt)
 	h.mustPut(1, random(1000, 2))
-	release(t, h.mustLease(1, RestoreArgs{}))
-	own := h.mustLease(1, RestoreArgs{Last: true})
+	release(t, h.mustLease(1, operation.RestoreArgs{}))
+	own := h.mustLease(1, operation.RestoreArgs{Last: true})
 	view(own, 1000)[500] ^= 1
 	release(t, own)
 	drained(t, s)
@@ -427,14 +428,14 @@ func TestDebugModeFindsWritersWithoutChecksums(t *testing.T) {
 	s := open(t, c)
 	h := newClient(t, s, "h")
 	h.mustPut(1, random(1000, 1))
-	release(t, h.mustLease(1, RestoreArgs{}))
-	l := h.mustLease(1, RestoreArgs{})
+	release(t, h.mustLease(1, operation.RestoreArgs{}))
+	l := h.mustLease(1, operation.RestoreArgs{})
 	view(l, 1000)[500] ^= 1
 	e := wants(t, l.Release(), status.Corrupt)
 	if e.Tier != status.TierHost || e.Region != 0 {
 		t.Fatalf("%+v", e)
 	}
-	own := h.mustLease(1, RestoreArgs{Last: true})
+	own := h.mustLease(1, operation.RestoreArgs{Last: true})
 	view(own, 1000)[500] ^= 1
 	release(t, own)
 	drained(t, s)
@@ -444,19 +445,19 @@ func TestEmptyBaseIsNotNull(t *testing.T) {
 	inAllShapes(t, func(t *testing.T, s *Store) {
 		h := newClient(t, s, "h")
 		for _, stays := range []bool{false, true} {
-			out, err := h.putArgs(1, nil, CheckpointArgs{SourceStays: stays})
+			out, err := h.putArgs(1, nil, operation.CheckpointArgs{SourceStays: stays})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := h.wait(out.Ticket, status.TierNone); err != nil {
 				t.Fatal(err)
 			}
-			l := h.mustLease(1, RestoreArgs{})
+			l := h.mustLease(1, operation.RestoreArgs{})
 			if l.Base == unsafe.Pointer(nil) {
 				t.Fatal("null")
 			}
 			release(t, l)
-			h.mustGet(1, nil, RestoreArgs{Last: true})
+			h.mustGet(1, nil, operation.RestoreArgs{Last: true})
 		}
 		drained(t, s)
 	})

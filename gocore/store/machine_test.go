@@ -15,6 +15,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 )
 
@@ -30,7 +31,7 @@ type walker struct {
 }
 
 type lent struct {
-	lease  *Lease
+	lease  *operation.Lease
 	want   []byte
 	hidden int64 // key of a checkpoint that returns when the lease is released, if the model has no newer version; -1: none
 }
@@ -109,7 +110,7 @@ func (w *walker) step() {
 
 func (w *walker) write(k int64) {
 	p := random(w.size(), w.r.Uint64())
-	a := CheckpointArgs{Tier: status.TierNone, SourceStays: w.r.IntN(4) == 0}
+	a := operation.CheckpointArgs{Tier: status.TierNone, SourceStays: w.r.IntN(4) == 0}
 	if w.s.Disk != nil && w.r.IntN(3) == 0 {
 		a.Tier = status.TierDisk
 	}
@@ -173,7 +174,7 @@ func (w *walker) known(k int64, err error) bool {
 
 func (w *walker) restore(k int64) {
 	want := w.reference[k]
-	got, _, err := w.get(k, len(want), RestoreArgs{Last: w.r.IntN(5) == 0, Peek: w.r.IntN(5) == 0})
+	got, _, err := w.get(k, len(want), operation.RestoreArgs{Last: w.r.IntN(5) == 0, Peek: w.r.IntN(5) == 0})
 	w.after("restore", k, got, err)
 }
 
@@ -205,7 +206,7 @@ func (w *walker) sync(k int64) {
 
 func (w *walker) lend(k int64) {
 	want := w.reference[k]
-	l, _, err := w.untaken(k, RestoreArgs{Last: w.r.IntN(5) == 0})
+	l, _, err := w.untaken(k, operation.RestoreArgs{Last: w.r.IntN(5) == 0})
 	if !w.known(k, err) {
 		return
 	}
@@ -316,8 +317,8 @@ func (w *walker) hint() {
 
 // someRegions restores none of the regions, with and without arrays. There is nothing to compare, but nothing may leak.
 func (w *walker) someRegions(k int64) {
-	var out Outcome
-	op, code, err := w.h.Restore(&RestoreArgs{Key: model.Key{Number: k}, Select: []int32{}, FD: w.fd, Peek: true}, &out)
+	var out operation.Outcome
+	op, code, err := w.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: k}, Select: []int32{}, FD: w.fd, Peek: true}, &out)
 	if err == nil {
 		err = drive(w.t, op, code, w.fd, &out)
 	}
@@ -326,16 +327,16 @@ func (w *walker) someRegions(k int64) {
 
 // giveUp begins an operation and cancels it, perhaps after a step.
 func (w *walker) giveUp(k int64) {
-	var out Outcome
-	var op *Op
+	var out operation.Outcome
+	var op *operation.Op
 	var code status.Code
 	var err error
 	p := random(w.size(), w.r.Uint64())
 	capture, before := w.r.IntN(2) == 0, w.ticket(k)
 	if capture {
-		op, code, err = w.pending(k, p, CheckpointArgs{Patient: true}, &out)
+		op, code, err = w.pending(k, p, operation.CheckpointArgs{Patient: true}, &out)
 	} else {
-		op, code, err = w.h.Restore(&RestoreArgs{Key: model.Key{Number: k}, Lease: true, FD: w.fd, Peek: true}, &out)
+		op, code, err = w.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: k}, Lease: true, FD: w.fd, Peek: true}, &out)
 	}
 	if err == nil && code != status.OK && w.r.IntN(2) == 0 {
 		time.Sleep(time.Duration(w.r.IntN(200)) * time.Microsecond)

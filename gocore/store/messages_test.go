@@ -6,6 +6,7 @@ import (
 
 	"velocpy/gocore/config"
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/operation"
 )
 
 func says(t *testing.T, err error, want string) {
@@ -28,13 +29,13 @@ func TestSizesOfBudgetsInMessages(t *testing.T) {
 func TestSizesOfDestinationsInMessages(t *testing.T) {
 	h := newClient(t, open(t, cached(1<<20, 0, nil)), "h")
 	h.mustPut(0, random(2048, 1))
-	_, _, err := h.get(0, 2047, RestoreArgs{})
+	_, _, err := h.get(0, 2047, operation.RestoreArgs{})
 	says(t, err, "destination of 2.0 KiB (2047 bytes) for a region of 2.0 KiB (2048 bytes)")
 }
 
 func TestSizesOfDevicesInMessages(t *testing.T) {
 	b := newBoard(t, double.Config{Granularity: granule, Seed: 5})
 	s := open(t, b.config(8<<20, 0, 4<<20))
-	_, _, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 5 << 20}}}, newClient(t, s, "h").fd, &Outcome{})
+	_, _, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 5 << 20}}}, newClient(t, s, "h").fd, &operation.Outcome{})
 	says(t, err, "a budget of 5.0 MiB (5242880 bytes) for device 0: the store was opened with 4.0 MiB (4194304 bytes)")
 }

@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -171,7 +172,7 @@ func TestAFullDiskTakesNoRoomFromTheStore(t *testing.T) {
 				c.FS = disk.Crash(rand.New(rand.NewPCG(1, 1)), 0)
 				after := newClient(t, reopened(t, c), "h")
 				for _, k := range append(make([]int64, 0, 11), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200) {
-					after.mustGet(k, random(100_000, uint64(k)), RestoreArgs{})
+					after.mustGet(k, random(100_000, uint64(k)), operation.RestoreArgs{})
 				}
 			})
 		}

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/host"
 )
 
@@ -155,13 +156,13 @@ func TestFlushWaitsForPinning(t *testing.T) {
 			c := newClient(t, open(t, cfg), "h")
 			p := random(350_001, 1)
 			c.mustPutOn(b, 1, p)
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := c.s.Wait(c.h, 0, status.TierHost, c.fd)
 			b.check(err)
 			if comes {
 				eventually(t, "the flush waits", func() bool { return pinProgress(c.s).Waiting > 0 })
 				c.mustGetOn(b, 1, p)
-				c.mustGet(1, p, RestoreArgs{}) // through host memory
+				c.mustGet(1, p, operation.RestoreArgs{}) // through host memory
 				if stats, err := c.s.Stats(); err != nil || stats.Tiers["host"].Written > 0 {
 					t.Errorf("a flush to what is not pinned, %v", err)
 				}

@@ -11,6 +11,8 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
+	"velocpy/gocore/policy/engine"
 )
 
 // A panic lasts for the rest of the process, so each of these cases runs in a process of its own.
@@ -43,14 +45,14 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 	"in a call that holds the lock": func(s *Store, h *client, disk *vfs.Rule) {
 		guarded("checkpoint", func() {
 			broken := &client{t: h.t, s: s, h: &History{s: s}, fd: h.fd}
-			_, _ = broken.putArgs(1, nil, CheckpointArgs{AutoKey: true})
+			_, _ = broken.putArgs(1, nil, operation.CheckpointArgs{AutoKey: true})
 		})
 	},
 	"while callers are told": func(s *Store, h *client, disk *vfs.Rule) {
 		guarded("drop", func() {
 			s.Lock()
 			defer s.Leave()
-			s.Roomless[&capture{}] = struct{}{} // without a capture, notify panics on it
+			s.Roomless[puzzling{}] = struct{}{}
 		})
 		s.Lock()
 		defer s.Unlock()
@@ -60,7 +62,7 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 		guarded("restore", func() {
 			r := h.h.h.Get(model.Key{Number: 2})
 			r.Version.Layout.Spans = []model.Span{{Offset: 1 << 40, Bytes: 10}}
-			_, _, _ = h.get(2, 10, RestoreArgs{})
+			_, _, _ = h.get(2, 10, operation.RestoreArgs{})
 		})
 	},
 	"in a transfer": func(s *Store, h *client, disk *vfs.Rule) {
@@ -89,17 +91,17 @@ func TestPanicInThisProcess(t *testing.T) {
 	h.putDown(1, random(piece, 1))
 	h.evict(1, piece)
 	h.mustPut(2, random(10, 2))
-	lease := h.mustLease(2, RestoreArgs{})
+	lease := h.mustLease(2, operation.RestoreArgs{})
 	disk.Enable()
 
 	type waiting struct {
-		op *Op
+		op *operation.Op
 		fd int32
 	}
 	var all []waiting
 	for i := range 6 { // more loads than there are workers, so that some have not begun
 		c := newClient(t, s, "h")
-		op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, Lease: i%2 == 0, Into: []model.Region{region(make([]byte, piece), 0)}, FD: c.fd}, &Outcome{})
+		op, code, err := c.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, Lease: i%2 == 0, Into: []model.Region{region(make([]byte, piece), 0)}, FD: c.fd}, &operation.Outcome{})
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}
@@ -113,7 +115,7 @@ func TestPanicInThisProcess(t *testing.T) {
 			if !rung(w.fd, 5000) {
 				t.Fatal("nobody is told")
 			}
-			code, err = w.op.Step(&Outcome{})
+			code, err = w.op.Step(&operation.Outcome{})
 			if time.Since(began) > 5*time.Second {
 				t.Fatal("too late")
 			}
@@ -129,7 +131,7 @@ func TestPanicInThisProcess(t *testing.T) {
 	eventually(t, "the panic is known", func() bool { _, bad := safego.Poisoned(); return bad })
 	_, err = h.put(5, nil)
 	wants(t, err, status.Poisoned)
-	_, _, err = h.get(2, 10, RestoreArgs{})
+	_, _, err = h.get(2, 10, operation.RestoreArgs{})
 	wants(t, err, status.Poisoned)
 	wants(t, h.wait(0, status.TierDisk), status.Poisoned)
 	wants(t, h.h.Drop(model.Key{Number: 2}), status.Poisoned)
@@ -154,3 +156,9 @@ func TestPanicInThisProcess(t *testing.T) {
 	}
 	t.Log("as it should")
 }
+
+// puzzling is a capture whose cause for waiting cannot be told.
+type puzzling struct{}
+
+func (puzzling) Blocked(int64)      { panic("it is not known what the capture waits for") }
+func (puzzling) By() engine.Blocker { return engine.ByOther }

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 )
 
@@ -43,7 +44,7 @@ func (c *client) pinned() {
 func (c *client) hold(b *board, gate func(uint64) func(), k int64) (open func()) {
 	c.t.Helper()
 	slow := b.foreign()
-	reader, _, err := c.lease(k, RestoreArgs{Streams: []uint64{slow}})
+	reader, _, err := c.lease(k, operation.RestoreArgs{Streams: []uint64{slow}})
 	b.check(err)
 	open = gate(slow)
 	b.check(reader.Release(slow))
@@ -80,7 +81,7 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 	const size = 1_300_000
 	for name, give := range map[string]func(t *testing.T, b *board, c *client) (seen device.Address){
 		"lease": func(t *testing.T, b *board, c *client) device.Address {
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
 			seen := b.alloc(size)
 			b.check(b.dev.Borrow(b.stream).Copy(seen, device.Address(l.Base), size))
@@ -89,12 +90,12 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 		},
 		"into": func(t *testing.T, b *board, c *client) device.Address {
 			seen := b.alloc(size)
-			_, err := c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(seen, size, 0)}, Streams: []uint64{b.stream}})
+			_, err := c.restoreTo(0, operation.RestoreArgs{Into: []model.Region{onDevice(seen, size, 0)}, Streams: []uint64{b.stream}})
 			b.check(err)
 			return seen
 		},
 		"last": func(t *testing.T, b *board, c *client) device.Address {
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 			b.check(err)
 			seen, zero := b.alloc(size), b.upload(make([]byte, size))
 			lane := b.dev.Borrow(b.stream)
@@ -111,7 +112,7 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 			b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			slow := b.foreign()
-			reader, _, err := c.lease(2, RestoreArgs{Streams: []uint64{slow}})
+			reader, _, err := c.lease(2, operation.RestoreArgs{Streams: []uint64{slow}})
 			b.check(err)
 			open := gate(slow)
 			read := b.alloc(size)
@@ -137,12 +138,12 @@ func TestRestoreDoesNotWaitForItsLoad(t *testing.T) {
 const slotSize = 1_300_000
 
 // early returns a client with a lease of checkpoint 0 whose load is held up until the gate opens.
-func early(t *testing.T) (b *board, c *client, l *Lease, open func()) {
+func early(t *testing.T) (b *board, c *client, l *operation.Lease, open func()) {
 	t.Helper()
 	b, gate := gated(t, double.Config{})
 	c = lowered(t, b, b.config(8<<20, 0, 2<<20), slotSize)
 	open = c.hold(b, gate, 2)
-	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	return b, c, l, open
 }
@@ -164,7 +165,7 @@ func TestLeaseIsReadOnOneMoreStream(t *testing.T) {
 	if _, err := elsewhere.put(0, random(1000, 5)); err != nil {
 		t.Fatal(err)
 	}
-	host := elsewhere.mustLease(0, RestoreArgs{})
+	host := elsewhere.mustLease(0, operation.RestoreArgs{})
 	b.check(host.Use(other))
 	b.check(host.Release())
 }
@@ -175,12 +176,12 @@ func TestDamageIsFoundByDeferredVerification(t *testing.T) {
 	const size = slotSize
 	for name, next := range map[string]func(c *client) error{
 		"restore": func(c *client) error {
-			_, err := c.restoreTo(1, RestoreArgs{Into: []model.Region{{Mem: model.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
+			_, err := c.restoreTo(1, operation.RestoreArgs{Into: []model.Region{{Mem: model.Strided{Base: unsafe.Pointer(&make([]byte, slotSize)[0])}, Bytes: slotSize}}})
 			return err
 		},
 		"wait for the history": func(c *client) error { return c.wait(0, status.TierHost) },
 		"wait for the store": func(c *client) error {
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := c.s.Wait(nil, 0, status.TierNone, c.fd)
 			if err == nil {
 				err = drive(c.t, op, code, c.fd, &out)
@@ -188,7 +189,7 @@ func TestDamageIsFoundByDeferredVerification(t *testing.T) {
 			return err
 		},
 		"close": func(c *client) error {
-			var out Outcome
+			var out operation.Outcome
 			return drive(c.t, c.s.Close(c.fd), status.Pending, c.fd, &out)
 		},
 	} {
@@ -197,7 +198,7 @@ func TestDamageIsFoundByDeferredVerification(t *testing.T) {
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 			open := c.hold(b, gate, 2)
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
 			open()
 			eventually(t, "it is found", c.found)
@@ -215,14 +216,14 @@ func TestDamageIsFoundByDeferredVerification(t *testing.T) {
 				b.check(l.Release(b.stream))
 				return
 			}
-			_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // past the device, whose slot the lease still has
+			_, _, err = c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}}) // past the device, whose slot the lease still has
 			wants(t, err, status.Corrupt)
 			b.check(next(c))
 			b.check(l.Release(b.stream))
 			for range 3 { // known to be damaged: it is verified before any caller gets it
-				_, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+				_, _, err = c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 				wants(t, err, status.Corrupt)
-				_, err = c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
+				_, err = c.restoreTo(0, operation.RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
 				wants(t, err, status.Corrupt)
 			}
 			b.check(next(c))
@@ -265,7 +266,7 @@ func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 	cfg.Verify = "always"
 	c := lowered(t, b, cfg, size)
 	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
-	_, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	_, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	if e := wants(t, err, status.Corrupt); e.Tier != status.TierHost || e.Region != 0 {
 		t.Errorf("tells %+v", e)
 	}
@@ -294,8 +295,8 @@ func TestAwaitedLoadGoesInOnePiece(t *testing.T) {
 			b.check(err)
 			eventually(t, "two cuts are in the lane", func() bool { return b.driver.Calls("Copy") == before+2 })
 			at := b.alloc(size)
-			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
-			var out Outcome
+			a := operation.RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Into: []model.Region{onDevice(at, size, 0)}, Streams: []uint64{b.stream}}
+			var out operation.Outcome
 			if tc.waits {
 				op, code, err := c.h.Restore(&a, &out)
 				if code != status.Pending || err != nil {
@@ -324,7 +325,7 @@ func TestLoadFailsBeforeItIsQueued(t *testing.T) {
 			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			b.driver.Fail(call, cuda.InvalidValue, 0, 1)
-			_, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			_, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			wants(t, err, status.IO)
 			b.check(c.wait(0, status.TierHost))
 			c.mustGetOn(b, 0, random(size, 0))
@@ -340,11 +341,11 @@ func TestDamageFoundInTimeIsNotGiven(t *testing.T) {
 			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 			c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 			b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
-			a := RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: !into, Streams: []uint64{b.stream}, Last: true}
+			a := operation.RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: !into, Streams: []uint64{b.stream}, Last: true}
 			if into {
 				a.Into = []model.Region{onDevice(b.alloc(size), size, 0)}
 			}
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := c.h.Restore(&a, &out)
 			if code != status.Pending || err != nil {
 				t.Fatal(code, err)
@@ -368,7 +369,7 @@ func TestDamageIsFoundBesideOtherTransfers(t *testing.T) {
 	c := lowered(t, b, cfg, size)
 	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2))
 	open := c.hold(b, gate, 2)
-	l, out, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	l, out, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	b.check(c.wait(out.Ticket, status.TierDisk)) // of this one alone
 	open()
@@ -384,12 +385,12 @@ func TestDoubtsEnd(t *testing.T) {
 	flip := func() { b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, size/2)) }
 	flip()
 	open := c.hold(b, gate, 2)
-	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	open()
 	b.check(l.Release(b.stream))
 	wants(t, c.wait(0, status.TierNone), status.Belated)
-	_, err = c.restoreTo(0, RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
+	_, err = c.restoreTo(0, operation.RestoreArgs{Into: []model.Region{onDevice(b.alloc(size), size, 0)}, Streams: []uint64{b.stream}})
 	wants(t, err, status.Corrupt)
 	if c.doubts() != 1 {
 		t.Errorf("%d checkpoints are doubted", c.doubts())
@@ -402,7 +403,7 @@ func TestDoubtsEnd(t *testing.T) {
 	flip()
 	c.mustGetOn(b, 1, random(size, 1))
 	open = c.hold(b, gate, 1)
-	l, _, err = c.lease(0, RestoreArgs{Streams: []uint64{b.stream}}) // lent at once, because the previous load was verified
+	l, _, err = c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}}) // lent at once, because the previous load was verified
 	b.check(err)
 	open()
 	b.check(l.Release(b.stream))
@@ -418,15 +419,15 @@ func TestDoubtsEnd(t *testing.T) {
 func TestDamageIsReportedToCallersThatHaveIt(t *testing.T) {
 	const size, half = 1_300_032, 650_016
 	for name, tc := range map[string]struct {
-		ask  RestoreArgs
+		ask  operation.RestoreArgs
 		want status.Code
 	}{
-		"the other region":      {RestoreArgs{Lease: true, Select: []int32{0}}, status.OK},
-		"no region":             {RestoreArgs{Lease: true, Select: []int32{}, Peek: true}, status.OK},
-		"the region":            {RestoreArgs{Lease: true, Select: []int32{1}}, status.Belated},
-		"both":                  {RestoreArgs{Lease: true}, status.Belated},
-		"brought to the host":   {RestoreArgs{Into: []model.Region{{}}}, status.Corrupt},
-		"cancelled in the wait": {RestoreArgs{Lease: true, Last: true}, status.Timeout},
+		"the other region":      {operation.RestoreArgs{Lease: true, Select: []int32{0}}, status.OK},
+		"no region":             {operation.RestoreArgs{Lease: true, Select: []int32{}, Peek: true}, status.OK},
+		"the region":            {operation.RestoreArgs{Lease: true, Select: []int32{1}}, status.Belated},
+		"both":                  {operation.RestoreArgs{Lease: true}, status.Belated},
+		"brought to the host":   {operation.RestoreArgs{Into: []model.Region{{}}}, status.Corrupt},
+		"cancelled in the wait": {operation.RestoreArgs{Lease: true, Last: true}, status.Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, gate := gated(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
@@ -435,7 +436,7 @@ func TestDamageIsReportedToCallersThatHaveIt(t *testing.T) {
 			for k := range int64(2) {
 				at := b.alloc(size)
 				b.fill(at, random(size, uint64(k)))
-				_, err := c.write(&CheckpointArgs{
+				_, err := c.write(&operation.CheckpointArgs{
 					Key: model.Key{Number: k}, Layout: []byte{2}, Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 					Regions: []model.Region{onDevice(at, half, 0), onDevice(at+half, half, half)},
 				})
@@ -449,7 +450,7 @@ func TestDamageIsReportedToCallersThatHaveIt(t *testing.T) {
 				a.Into = []model.Region{{Mem: model.Strided{Base: unsafe.Pointer(&got[0])}, Bytes: half}, {Mem: model.Strided{Base: unsafe.Pointer(&got[half])}, Bytes: half}}
 			}
 			open := c.hold(b, gate, 1)
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := c.h.Restore(&a, &out)
 			switch {
 			case err == nil && tc.want == status.Timeout:
@@ -494,9 +495,9 @@ func TestWaitWaitsForTheVerification(t *testing.T) {
 				b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 			}
 			open := c.hold(b, gate, 2)
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := c.s.Wait(c.h, 0, status.TierNone, c.fd)
 			if code != status.Pending || err != nil {
 				t.Fatalf("a wait beside what is still to be verified: %v, %v", code, err)
@@ -525,7 +526,7 @@ func TestWaitForTheVerificationIsTriedAgain(t *testing.T) {
 			}
 			open := c.hold(b, gate, 2)
 			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, 1)
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 			b.check(err)
 			b.check(b.dev.Borrow(b.stream).Copy(device.Address(l.Base), b.upload(make([]byte, size)), size))
 			open()
@@ -548,7 +549,7 @@ func TestWaitBehindALostDevice(t *testing.T) {
 	open()
 	wants(t, c.wait(0, status.TierNone), status.DeviceLost)
 	_ = l.Release(b.stream) // it returns an error, too
-	got, _, err := c.get(1, size, RestoreArgs{})
+	got, _, err := c.get(1, size, operation.RestoreArgs{})
 	b.check(err)
 	if !bytes.Equal(got, random(size, 1)) {
 		t.Error("what lay in the host tier differs")
@@ -562,13 +563,13 @@ func TestRestorePastASpoiledCopy(t *testing.T) {
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 	open := c.hold(b, gate, 2)
-	bad, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	bad, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	open()
 	wants(t, c.wait(0, status.TierNone), status.Belated)
 	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
 	c.mustGetOn(b, 0, random(size, 0))
-	l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+	l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	read := make([]byte, size)
 	b.check(l.Read(read, 0))
@@ -587,8 +588,8 @@ func TestDamageFoundAndTheStoreClosed(t *testing.T) {
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})
 	c := lowered(t, b, b.config(8<<20, 0, 2<<20), size)
 	b.check(c.h.Corrupt(model.Key{Number: 0}, status.TierHost, 7))
-	var out Outcome
-	op, code, err := c.h.Restore(&RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: true, Streams: []uint64{b.stream}}, &out)
+	var out operation.Outcome
+	op, code, err := c.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 0}, FD: c.fd, Lease: true, Streams: []uint64{b.stream}}, &out)
 	if code != status.Pending || err != nil {
 		t.Fatal(code, err)
 	}
@@ -610,9 +611,9 @@ func TestWhatCannotBeVerified(t *testing.T) {
 			c := lowered(t, b, cfg, size)
 			open := c.hold(b, gate, 2)
 			b.driver.Fail("SynchronizeEvent", cuda.InvalidValue, 0, failures)
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{b.stream}})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{b.stream}})
 			b.check(err)
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := c.s.Wait(c.h, 0, status.TierNone, c.fd)
 			if code != status.Pending || err != nil {
 				t.Fatal(code, err)

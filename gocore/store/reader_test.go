@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
+	"velocpy/gocore/operation"
 )
 
 // A reader that verifies no checksums gets the bytes of the version that it knows, or the error that the writer has dropped or replaced it. It never
@@ -59,7 +60,7 @@ func TestAReaderWithoutChecksumsGetsNothingForeign(t *testing.T) {
 				for range 6 {
 					write(rng.Int64N(keys))
 					k := rng.Int64N(keys)
-					got, _, err := from.get(k, size, RestoreArgs{})
+					got, _, err := from.get(k, size, operation.RestoreArgs{})
 					var why *status.Error
 					switch {
 					case errors.As(err, &why) && why.Code == status.Dropped:

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/transfer/workers"
 )
 
@@ -56,8 +57,8 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 	stays(2)
 	var all []func() error
 	for i, k := range []int64{0, 5} { // one that is being read, and one that is not prefetched
-		fd, out := eventfd(t), &Outcome{}
-		op, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: []model.Region{region(make([]byte, size), 0)}, FD: fd}, out)
+		fd, out := eventfd(t), &operation.Outcome{}
+		op, code, err := h.h.Restore(&operation.RestoreArgs{Key: model.NumberKey(k), Into: []model.Region{region(make([]byte, size), 0)}, FD: fd}, out)
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}
@@ -71,7 +72,7 @@ func TestWhatIsWaitedForIsReadBesideWhatIsNot(t *testing.T) {
 		}
 	}
 	for k := range int64(6) {
-		h.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 	}
 	drained(t, h.s)
 }
@@ -107,7 +108,7 @@ func TestSmallLoadsAheadComeByManyAtATime(t *testing.T) {
 				t.Errorf("%d reads for %d", calls, n)
 			}
 			for k := range int64(n) {
-				h.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+				h.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 			}
 			drained(t, h.s)
 		})
@@ -139,7 +140,7 @@ func TestFewThatLieApartAreReadInOneGo(t *testing.T) {
 	}
 	gate.Release()
 	for _, k := range keys {
-		h.mustGet(k, random(size, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(size, uint64(k)), operation.RestoreArgs{})
 	}
 	drained(t, h.s)
 }
@@ -168,6 +169,6 @@ func TestSmallOnesDoNotWaitForALargeOneBehindThem(t *testing.T) {
 		t.Errorf("the large one is being read, by one worker: not by %d", reading)
 	}
 	gate.Release()
-	h.mustGet(9, random(3<<20, 9), RestoreArgs{})
+	h.mustGet(9, random(3<<20, 9), operation.RestoreArgs{})
 	drained(t, h.s)
 }

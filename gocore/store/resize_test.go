@@ -17,6 +17,7 @@ import (
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/device/hostdevice"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 )
 
@@ -26,7 +27,7 @@ const granule = 4 << 10
 // resize changes the budget of device 0, waits until the resize has ended, and returns the bytes mapped.
 func (c *client) resize(bytes int64) int64 {
 	c.t.Helper()
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := c.s.Resize(config.Budgets{Devices: []config.Device{{Bytes: bytes}}}, c.fd, &out)
 	if err == nil {
 		err = drive(c.t, op, code, c.fd, &out)
@@ -107,7 +108,7 @@ func TestResizeUnderWay(t *testing.T) {
 			_, err := c.h.Hint(hints)
 			b.check(err)
 			resize := func(k int) {
-				var out Outcome
+				var out operation.Outcome
 				op, code, err := c.s.Resize(config.Budgets{Devices: []config.Device{{Bytes: int64(k*7%23) << 17}}}, eventfd(t), &out)
 				if b.check(err); code == status.Pending {
 					op.Cancel()
@@ -140,13 +141,13 @@ func TestResizeWaitsForTheDevice(t *testing.T) {
 	c.mustPutOn(b, 1, random(size, 1))
 	b.check(c.wait(0, status.TierHost))
 	stream, at := b.foreign(), b.alloc(size)
-	l, _, err := c.lease(1, RestoreArgs{Streams: []uint64{stream}})
+	l, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{stream}})
 	b.check(err)
 	open := gate(stream)
 	lane := b.dev.Borrow(stream)
 	b.check(lane.Copy(at, device.Address(l.Base), size)) // behind the gate
 	b.check(l.Release(stream))
-	var out Outcome
+	var out operation.Outcome
 	fd := eventfd(t)
 	op, code, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 512 << 10}}}, fd, &out)
 	b.check(err)
@@ -183,11 +184,11 @@ func TestGrowthLeavesWhatIsGivenBack(t *testing.T) {
 	}
 	b.check(c.wait(0, status.TierHost))
 	stream := b.foreign()
-	l, _, err := c.lease(2, RestoreArgs{Streams: []uint64{stream}})
+	l, _, err := c.lease(2, operation.RestoreArgs{Streams: []uint64{stream}})
 	b.check(err)
 	open := gate(stream)
 	b.check(l.Release(stream)) // its event is behind the gate
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 512 << 10}}}, eventfd(t), &out)
 	if b.check(err); code != status.Pending {
 		t.Fatalf("%v while a stream reads", code)
@@ -216,12 +217,12 @@ func TestResizeBesideALease(t *testing.T) {
 	s := open(t, b.watched(b.config(32<<20, 0, 4<<20)))
 	c := newClient(t, s, "h")
 	const n, size = 15, 200_001
-	var leases []*Lease
+	var leases []*operation.Lease
 	for k := range int64(n) {
 		c.mustPutOn(b, k, random(size, uint64(k)))
 	}
 	for k := range int64(n) {
-		l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+		l, _, err := c.lease(k, operation.RestoreArgs{Streams: []uint64{b.stream}})
 		b.check(err)
 		leases = append(leases, l)
 	}
@@ -307,18 +308,18 @@ func resizesUnderAWaitingCapture(t *testing.T) (waited bool) {
 	s := open(t, b.watched(b.config(8<<20, 0, 2<<20)))
 	c := newClient(t, s, "h")
 	const size = 900_000
-	var leases []*Lease
+	var leases []*operation.Lease
 	for k := range int64(2) {
 		c.mustPutOn(b, k, random(size, uint64(k)))
-		l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+		l, _, err := c.lease(k, operation.RestoreArgs{Streams: []uint64{b.stream}})
 		b.check(err)
 		leases = append(leases, l)
 	}
 	at := b.alloc(size)
 	b.fill(at, random(size, 7))
-	var out Outcome
+	var out operation.Outcome
 	fd := eventfd(t)
-	op, code, err := c.h.Checkpoint(&CheckpointArgs{
+	op, code, err := c.h.Checkpoint(&operation.CheckpointArgs{
 		Key: model.NumberKey(7), Regions: []model.Region{onDevice(at, size, 0)}, Layout: []byte("one"), Slot: size, FD: fd, Tier: status.TierNone,
 		Streams: []uint64{b.stream}, Patient: true,
 	}, &out)
@@ -369,7 +370,7 @@ func TestResizeRefused(t *testing.T) {
 	b.check(err)
 	fd := eventfd(t)
 	ask := func(d ...config.Device) error {
-		_, _, err := s.Resize(config.Budgets{Devices: d}, fd, &Outcome{})
+		_, _, err := s.Resize(config.Budgets{Devices: d}, fd, &operation.Outcome{})
 		return err
 	}
 	wants(t, ask(config.Device{Bytes: 2<<20 + 1}), status.Invalid)
@@ -381,7 +382,7 @@ func TestResizeRefused(t *testing.T) {
 	b.check(ask(config.Device{Share: 1})) // of all free memory, but at most the memory reserved
 	c := newClient(t, s, "h")
 	c.mustPutOn(b, 1, random(1<<20, 1))
-	l, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}})
+	l, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{b.stream}})
 	b.check(err)
 	b.check(l.Release(b.stream))
 	b.driver.Lose(0, 0)
@@ -411,11 +412,11 @@ func TestResizeInterrupted(t *testing.T) {
 			c.mustPutOn(b, 0, random(1<<20, 0))
 			b.check(c.wait(0, status.TierHost))
 			stream := b.foreign()
-			l, _, err := c.lease(0, RestoreArgs{Streams: []uint64{stream}})
+			l, _, err := c.lease(0, operation.RestoreArgs{Streams: []uint64{stream}})
 			b.check(err)
 			open := gate(stream)
 			b.check(l.Release(stream))
-			var out Outcome
+			var out operation.Outcome
 			fd := eventfd(t)
 			op, code, err := s.Resize(config.Budgets{Devices: []config.Device{{Bytes: 0}}}, fd, &out)
 			if b.check(err); code != status.Pending {
@@ -481,7 +482,7 @@ func TestReliefOfTheApplication(t *testing.T) {
 	eventually(t, "the tier grows again", func() bool { put(0); return cache() >= grown })
 	dst := b.alloc(size)
 	for k := range int64(n) {
-		_, err := c.restoreTo(k, RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
+		_, err := c.restoreTo(k, operation.RestoreArgs{Into: []model.Region{onDevice(dst, size, 0)}, Streams: []uint64{b.stream}})
 		b.check(err)
 		if !bytes.Equal(b.look(dst, size), random(size, uint64(k))) {
 			t.Fatalf("checkpoint %d differs", k)
@@ -529,7 +530,7 @@ func TestResizeOnAHostDevice(t *testing.T) {
 			}
 			put := func(k int64) {
 				copy(src, random(size, uint64(k)))
-				out, err := c.write(&CheckpointArgs{Key: model.NumberKey(k), Regions: on(src), Layout: []byte("one"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{7}})
+				out, err := c.write(&operation.CheckpointArgs{Key: model.NumberKey(k), Regions: on(src), Layout: []byte("one"), Slot: size, FD: c.fd, Tier: status.TierNone, Streams: []uint64{7}})
 				if err == nil {
 					err = c.wait(out.Ticket, status.TierNone)
 				}
@@ -538,7 +539,7 @@ func TestResizeOnAHostDevice(t *testing.T) {
 				}
 			}
 			get := func(k int64) {
-				if _, err := c.restoreTo(k, RestoreArgs{Into: on(dst), Streams: []uint64{7}}); err != nil {
+				if _, err := c.restoreTo(k, operation.RestoreArgs{Into: on(dst), Streams: []uint64{7}}); err != nil {
 					t.Fatal(k, err)
 				}
 				mark, err := dev.Borrow(7).Event()
@@ -580,15 +581,15 @@ func TestResizeUnderAWaitingLease(t *testing.T) {
 		c.mustPutOn(b, k, random(size, uint64(k)))
 	}
 	b.check(c.wait(0, status.TierHost))
-	var leases []*Lease
+	var leases []*operation.Lease
 	for k := range int64(2) {
-		l, _, err := c.lease(k, RestoreArgs{Streams: []uint64{b.stream}})
+		l, _, err := c.lease(k, operation.RestoreArgs{Streams: []uint64{b.stream}})
 		b.check(err)
 		leases = append(leases, l)
 	}
-	var out Outcome
+	var out operation.Outcome
 	fd := eventfd(t)
-	op, code, err := c.h.Restore(&RestoreArgs{Key: model.NumberKey(2), Lease: true, Patient: true, FD: fd, Streams: []uint64{b.stream}}, &out)
+	op, code, err := c.h.Restore(&operation.RestoreArgs{Key: model.NumberKey(2), Lease: true, Patient: true, FD: fd, Streams: []uint64{b.stream}}, &out)
 	b.check(err)
 	if code != status.Pending {
 		t.Fatalf("a lease beside leases that fill the tier: %v", code)

@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -117,11 +118,11 @@ func TestRetentionOfCommitsOutOfOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.mustPut(0, random(2000, 0))
-		slow := x.begin(1, random(5000, 1), CheckpointArgs{}, x.write)
+		slow := x.begin(1, random(5000, 1), operation.CheckpointArgs{}, x.write)
 		x.mustPut(2, random(3000, 2))
 		x.mustPut(3, random(3000, 3))
 		x.write.Release()
-		if err := drive(t, slow, status.Pending, x.fd, new(Outcome)); err != nil && status.CodeOf(err) != status.Dropped {
+		if err := drive(t, slow, status.Pending, x.fd, new(operation.Outcome)); err != nil && status.CodeOf(err) != status.Dropped {
 			t.Fatal(err)
 		}
 		want := []int64{2, 3}[2-last:]

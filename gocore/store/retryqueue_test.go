@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // failing returns a durable store with two checkpoints, whose catalog cannot be written while the rule is enabled.
@@ -111,7 +112,7 @@ func TestDropThatIsNotMadeIsToldOf(t *testing.T) {
 func TestDropsOfOneKeyAreOwedOnce(t *testing.T) {
 	h, fails, _, c := failing(t)
 	for range 50 {
-		if _, err := h.putArgs(1, random(4000, 9), CheckpointArgs{Tier: status.TierHost}); err != nil {
+		if _, err := h.putArgs(1, random(4000, 9), operation.CheckpointArgs{Tier: status.TierHost}); err != nil {
 			t.Fatal(err)
 		}
 		h.drop(1)

@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/config"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
@@ -26,7 +27,7 @@ func TestHistoryLargerThanTheHostComesBackExactly(t *testing.T) {
 				h.mustPut(int64(k), random(size, uint64(k)))
 			}
 			for k := n - 1; k >= 0; k-- {
-				h.mustGet(int64(k), random(size, uint64(k)), RestoreArgs{Last: true})
+				h.mustGet(int64(k), random(size, uint64(k)), operation.RestoreArgs{Last: true})
 			}
 			st, err := s.Stats()
 			if err != nil {
@@ -76,8 +77,8 @@ func TestRegionsComeBackTogetherAndAlone(t *testing.T) {
 				h := newClient(t, s, "h")
 				for k := range int64(20) {
 					regions, _, slot := wide(sizes, uint64(k))
-					a := CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone, SourceStays: stays}
-					var out Outcome
+					a := operation.CheckpointArgs{Key: model.Key{Number: k}, Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone, SourceStays: stays}
+					var out operation.Outcome
 					op, code, err := h.h.Checkpoint(&a, &out)
 					if err == nil {
 						err = drive(t, op, code, h.fd, &out)
@@ -103,7 +104,7 @@ func checkWide(t *testing.T, h *client, k int64, sizes []int) {
 	t.Helper()
 	regions, want, _ := wide(sizes, uint64(k))
 	for _, pick := range [][]int32{{3}, {0, 1, 5}, {}, {7}, {0, 1, 2, 3, 4, 5, 6, 7}} {
-		l, out, err := h.lease(k, RestoreArgs{Select: pick})
+		l, out, err := h.lease(k, operation.RestoreArgs{Select: pick})
 		if err != nil {
 			t.Fatalf("checkpoint %d, regions %v: %v", k, pick, err)
 		}
@@ -118,7 +119,7 @@ func checkWide(t *testing.T, h *client, k int64, sizes []int) {
 			}
 		}
 		release(t, l)
-		a := RestoreArgs{Key: model.Key{Number: k}, Select: pick, Into: into, FD: h.fd}
+		a := operation.RestoreArgs{Key: model.Key{Number: k}, Select: pick, Into: into, FD: h.fd}
 		op, code, err := h.h.Restore(&a, &out)
 		if err == nil {
 			err = drive(t, op, code, h.fd, &out)
@@ -144,10 +145,10 @@ func TestStridedRegions(t *testing.T) {
 			last := unsafe.Add(unsafe.Pointer(&from[0]), (cols-1)*12)
 			mem := model.Strided{Base: last, Item: 4, Shape: []int64{int64(rows), int64(cols)}, Strides: []int64{int64(cols * 12), -12}}
 			n := int64(rows * cols * 4)
-			a := CheckpointArgs{
+			a := operation.CheckpointArgs{
 				Regions: []model.Region{{Mem: mem, Offset: 128, Bytes: n}}, Layout: []byte("strided"), Slot: n + 200, FD: h.fd, Tier: status.TierNone, SourceStays: stays,
 			}
-			var out Outcome
+			var out operation.Outcome
 			op, code, err := h.h.Checkpoint(&a, &out)
 			if err == nil {
 				err = drive(t, op, code, h.fd, &out)
@@ -161,7 +162,7 @@ func TestStridedRegions(t *testing.T) {
 			to := make([]byte, len(from))
 			back := mem
 			back.Base = unsafe.Add(unsafe.Pointer(&to[0]), (cols-1)*12)
-			r := RestoreArgs{Into: []model.Region{{Mem: back, Bytes: n}}, FD: h.fd}
+			r := operation.RestoreArgs{Into: []model.Region{{Mem: back, Bytes: n}}, FD: h.fd}
 			op, code, err = h.h.Restore(&r, &out)
 			if err == nil {
 				err = drive(t, op, code, h.fd, &out)
@@ -187,8 +188,8 @@ func TestTenThousandRegions(t *testing.T) {
 			sizes[i] = i % 7
 		}
 		regions, want, slot := wide(sizes, 5)
-		a := CheckpointArgs{Regions: regions, Layout: []byte("many"), Slot: slot, FD: h.fd, Tier: status.TierNone}
-		var out Outcome
+		a := operation.CheckpointArgs{Regions: regions, Layout: []byte("many"), Slot: slot, FD: h.fd, Tier: status.TierNone}
+		var out operation.Outcome
 		op, code, err := h.h.Checkpoint(&a, &out)
 		if slot > 256<<10 && s.Host != nil && s.Disk != nil && code == status.Pending {
 			t.Log("spilled")
@@ -199,7 +200,7 @@ func TestTenThousandRegions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, out, err := h.lease(0, RestoreArgs{})
+		l, out, err := h.lease(0, operation.RestoreArgs{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +221,7 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 		names := []string{"", "a/b", "nul\x00l", "nul\x00m", "\U0001F30A", "\xed\xa0\x80"}
 		for i, name := range names {
 			p := random(10+i, uint64(i))
-			a := CheckpointArgs{
+			a := operation.CheckpointArgs{
 				Key: model.Key{Text: name, IsText: true}, Regions: []model.Region{region(p, 0)}, Layout: []byte(fmt.Sprint(len(p))), Slot: int64(len(p)),
 				Meta: []byte("meta of " + name), FD: h.fd, Tier: status.TierNone,
 			}
@@ -242,8 +243,8 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 			if err != nil || text != fmt.Sprint(10+i) {
 				t.Fatalf("%q, %v", text, err)
 			}
-			var out Outcome
-			op, code, err := h.h.Restore(&RestoreArgs{Key: key, Lease: true, FD: h.fd, Last: true}, &out)
+			var out operation.Outcome
+			op, code, err := h.h.Restore(&operation.RestoreArgs{Key: key, Lease: true, FD: h.fd, Last: true}, &out)
 			if err == nil {
 				err = drive(t, op, code, h.fd, &out)
 			}
@@ -251,8 +252,8 @@ func TestMetaKeysAndLayouts(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := out.Lease
-			if l.Meta() != "meta of "+name || l.layout.Text != text || !bytes.Equal(view(l, 10+i), random(10+i, uint64(i))) {
-				t.Fatalf("lease of %q: %q %q", name, l.Meta(), l.layout.Text)
+			if l.Meta() != "meta of "+name || l.Layout.Text != text || !bytes.Equal(view(l, 10+i), random(10+i, uint64(i))) {
+				t.Fatalf("lease of %q: %q %q", name, l.Meta(), l.Layout.Text)
 			}
 			if !l.Writable {
 				t.Error("a lease for the last time is the caller's")
@@ -278,12 +279,12 @@ func TestAutoKeysAreUnused(t *testing.T) {
 	seen := map[int64]bool{3: true}
 	for i := range 10 {
 		p := random(8, uint64(i))
-		out, err := h.putArgs(-5, p, CheckpointArgs{AutoKey: true})
+		out, err := h.putArgs(-5, p, operation.CheckpointArgs{AutoKey: true})
 		if err != nil || seen[out.Key.Number] || out.Key.IsText {
 			t.Fatalf("key %v, %v", out.Key, err)
 		}
 		seen[out.Key.Number] = true
-		h.mustGet(out.Key.Number, p, RestoreArgs{})
+		h.mustGet(out.Key.Number, p, operation.RestoreArgs{})
 	}
 	if n, err := h.h.Len(); n != 11 || err != nil {
 		t.Fatal(n, err)
@@ -296,7 +297,7 @@ func TestWritingAgainReplaces(t *testing.T) {
 		for i := range 200 {
 			n := 1 + i*977%50_000
 			h.mustPut(int64(i%3), random(n, uint64(i)))
-			h.mustGet(int64(i%3), random(n, uint64(i)), RestoreArgs{})
+			h.mustGet(int64(i%3), random(n, uint64(i)), operation.RestoreArgs{})
 		}
 		if n, _ := h.h.Len(); n != 3 {
 			t.Fatal(n)
@@ -315,7 +316,7 @@ func goPast(t *testing.T, stays bool) {
 	s := open(t, cached(1<<20, 64<<20, vfs.NewMem(128<<20)))
 	h := newClient(t, s, "h")
 	p := random(20<<20+17, 3)
-	out, err := h.putArgs(1, p, CheckpointArgs{SourceStays: stays})
+	out, err := h.putArgs(1, p, operation.CheckpointArgs{SourceStays: stays})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,8 +327,8 @@ func goPast(t *testing.T, stays bool) {
 	if err != nil || info.Tiers != 1<<status.TierDisk || info.Ready {
 		t.Fatalf("%+v %v", info, err)
 	}
-	h.mustGet(1, p, RestoreArgs{})
-	l := h.mustLease(1, RestoreArgs{})
+	h.mustGet(1, p, operation.RestoreArgs{})
+	l := h.mustLease(1, operation.RestoreArgs{})
 	if !bytes.Equal(view(l, len(p)), p) {
 		t.Fatal("the lease differs")
 	}
@@ -344,14 +345,14 @@ func TestLargerThanEverythingIsRefusedAtOnce(t *testing.T) {
 		h := newClient(t, s, "h")
 		h.mustPut(1, random(1000, 1))
 		p := make([]byte, 20<<20)
-		for _, a := range []CheckpointArgs{{}, {Patient: true}, {SourceStays: true}, {SourceStays: true, Patient: true}} {
-			op, code, err := h.pending(1, p, a, &Outcome{})
+		for _, a := range []operation.CheckpointArgs{{}, {Patient: true}, {SourceStays: true}, {SourceStays: true, Patient: true}} {
+			op, code, err := h.pending(1, p, a, &operation.Outcome{})
 			if code != status.TierFull {
 				t.Fatalf("%v %v %v", op, code, err)
 			}
 			wants(t, err, status.TierFull)
 		}
-		h.mustGet(1, random(1000, 1), RestoreArgs{})
+		h.mustGet(1, random(1000, 1), operation.RestoreArgs{})
 		drained(t, s)
 	})
 }
@@ -360,14 +361,14 @@ func TestTierOfASchedule(t *testing.T) {
 	s := open(t, cached(1<<20, 16<<20, vfs.NewMem(32<<20)))
 	h := newClient(t, s, "h")
 	p := random(100_000, 1)
-	if _, err := h.putArgs(1, p, CheckpointArgs{Tier: status.TierDisk}); err != nil {
+	if _, err := h.putArgs(1, p, operation.CheckpointArgs{Tier: status.TierDisk}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it comes down by itself", func() bool {
 		i, err := h.h.Lookup(model.Key{Number: 1})
 		return err == nil && i.Tiers&(1<<status.TierDisk) != 0
 	})
-	h.mustGet(1, p, RestoreArgs{})
+	h.mustGet(1, p, operation.RestoreArgs{})
 }
 
 // A request for a tier that the store does not have is refused before anything changes. The error names the tiers that exist.
@@ -379,11 +380,11 @@ func TestTierThatIsNotThere(t *testing.T) {
 	for tier, code := range map[int]status.Code{
 		status.TierDisk: status.Unavailable, status.TierArchive: status.Unavailable, 17: status.Invalid, -2: status.Invalid,
 	} {
-		_, err := h.putArgs(1, random(1000, 2), CheckpointArgs{Tier: tier})
+		_, err := h.putArgs(1, random(1000, 2), operation.CheckpointArgs{Tier: tier})
 		if e := wants(t, err, code); !strings.Contains(e.Message(), "the store has host") && !strings.Contains(e.Message(), "it has host") {
 			t.Errorf("tier %d: %q does not name the tiers there are", tier, e.Message())
 		}
 	}
-	h.mustGet(1, p, RestoreArgs{})
+	h.mustGet(1, p, operation.RestoreArgs{})
 	drained(t, s)
 }

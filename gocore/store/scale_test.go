@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // BenchmarkScale measures each operation among a thousand and a million checkpoints of 64 bytes, in descending and in random order.
@@ -34,9 +35,9 @@ func BenchmarkScale(b *testing.B) {
 }
 
 // turns leases, restores, drops and rewrites the keys, and reports the median time of each.
-func turns(b *testing.B, h *client, a *CheckpointArgs, keys []int64) {
+func turns(b *testing.B, h *client, a *operation.CheckpointArgs, keys []int64) {
 	into := []model.Region{region(make([]byte, 64), 0)}
-	var out Outcome
+	var out operation.Outcome
 	check := func(code status.Code, err error) {
 		if code != status.OK {
 			b.Fatal(code, err)
@@ -45,12 +46,12 @@ func turns(b *testing.B, h *client, a *CheckpointArgs, keys []int64) {
 	kinds := []string{"lease", "into", "drop", "checkpoint"}
 	calls := []func(k int64){
 		func(k int64) {
-			_, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Lease: true, FD: -1}, &out)
+			_, code, err := h.h.Restore(&operation.RestoreArgs{Key: model.NumberKey(k), Lease: true, FD: -1}, &out)
 			check(code, err)
 			release(b, out.Lease)
 		},
 		func(k int64) {
-			_, code, err := h.h.Restore(&RestoreArgs{Key: model.NumberKey(k), Into: into, FD: -1}, &out)
+			_, code, err := h.h.Restore(&operation.RestoreArgs{Key: model.NumberKey(k), Into: into, FD: -1}, &out)
 			check(code, err)
 		},
 		func(k int64) {

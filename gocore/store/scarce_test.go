@@ -7,6 +7,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/disk/durable"
 )
 
@@ -68,7 +69,7 @@ func TestADiskSmallerThanItsBudget(t *testing.T) {
 		s = reopened(t, c)
 		h = newClient(t, s, "h")
 		for _, k := range live {
-			h.mustGet(k, p, RestoreArgs{})
+			h.mustGet(k, p, operation.RestoreArgs{})
 		}
 	}
 	again()

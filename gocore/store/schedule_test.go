@@ -19,6 +19,7 @@ import (
 	"velocpy/gocore/device/cuda"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/tier/devicememory"
 )
@@ -107,7 +108,7 @@ type content struct {
 }
 
 type onLoan struct {
-	lease   *Lease
+	lease   *operation.Lease
 	want    content
 	streams []uint64
 	flushed bool // a flush in progress when the checkpoint was consumed may still read the lease's slot
@@ -335,7 +336,7 @@ func (k *card) shrinkOrGrow() {
 		b = hostBudget(some(k.s.Host.Size()))
 		b.Trim = k.r.IntN(2) == 0
 	}
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := k.s.Resize(b, k.fd, &out)
 	if err == nil && code == status.Pending && k.r.IntN(2) == 0 {
 		op.Cancel()
@@ -376,12 +377,12 @@ func (k *card) write(key int64) {
 		regions = append(regions, g)
 		c.slot = (c.slot + int64(len(p)) + 63) &^ 63
 	}
-	a := &CheckpointArgs{Key: model.Key{Number: key}, Regions: regions, Layout: []byte(c.text), Slot: c.slot, FD: k.fd, Tier: status.TierNone, Streams: streams}
+	a := &operation.CheckpointArgs{Key: model.Key{Number: key}, Regions: regions, Layout: []byte(c.text), Slot: c.slot, FD: k.fd, Tier: status.TierNone, Streams: streams}
 	if k.r.IntN(6) == 0 {
 		a.Tier = []int{status.TierHost, status.TierDisk}[k.r.IntN(2)]
 	}
 	a.SourceStays = k.r.IntN(4) == 0
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := k.h.Checkpoint(a, &out)
 	if err == nil && code == status.OK && a.SourceStays {
 		k.truth[key] = c
@@ -464,7 +465,7 @@ func (k *card) rows(p []byte, offset int64, from uint64, after []func(uint64)) (
 func (k *card) restore(key int64, cancelled bool) {
 	want, ok := k.truth[key]
 	streams := k.some()
-	a := RestoreArgs{Key: model.Key{Number: key}, FD: k.fd, Streams: streams, Peek: k.r.IntN(4) == 0, Last: k.r.IntN(8) == 0}
+	a := operation.RestoreArgs{Key: model.Key{Number: key}, FD: k.fd, Streams: streams, Peek: k.r.IntN(4) == 0, Last: k.r.IntN(8) == 0}
 	chosen := make([]int32, 0, len(want.regions))
 	for i := range want.regions {
 		if len(want.regions) == 1 || k.r.IntN(4) > 0 {
@@ -500,7 +501,7 @@ func (k *card) restore(key int64, cancelled bool) {
 		k.fill(streams[k.r.IntN(len(streams))], at, make([]byte, n)) // the copy must come behind it
 		a.Into = append(a.Into, g)
 	}
-	var out Outcome
+	var out operation.Outcome
 	op, code, err := k.h.Restore(&a, &out)
 	if cancelled && err == nil && code == status.Pending {
 		op.Cancel()
@@ -542,7 +543,7 @@ func (k *card) gone(key model.Key) {
 func (k *card) lend(key int64) {
 	want, ok := k.truth[key]
 	streams := k.some()
-	l, _, err := k.lease(key, RestoreArgs{Streams: streams, Last: k.r.IntN(3) == 0, Peek: k.r.IntN(2) == 0})
+	l, _, err := k.lease(key, operation.RestoreArgs{Streams: streams, Last: k.r.IntN(3) == 0, Peek: k.r.IntN(2) == 0})
 	if !ok {
 		k.may(err, status.NotFound)
 		return
@@ -561,13 +562,13 @@ func (k *card) lend(key int64) {
 	}
 }
 
-func (k *card) flushing(l *Lease) bool {
-	if l.restore == nil {
+func (k *card) flushing(l *operation.Lease) bool {
+	if l.Reads == nil {
 		return false
 	}
 	k.s.Lock()
 	defer k.s.Unlock()
-	return k.s.Engine.Fragment(l.restore.Rec, l.restore.Tier).Transfers > 0
+	return k.s.Engine.Fragment(l.Reads.Rec, l.Reads.Tier).Transfers > 0
 }
 
 // look reads a lease on one of its streams, or from the host.

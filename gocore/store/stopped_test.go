@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/tier/disk/segment"
 )
 
@@ -21,7 +22,7 @@ func TestFlushOfWhatIsGoneStops(t *testing.T) {
 		"dropped":  func(c *client) { c.drop(1) },
 		"replaced": func(c *client) { c.mustPut(1, random(100, 2)) },
 		"consumed": func(c *client) {
-			got, _, err := c.get(1, size, RestoreArgs{Last: true})
+			got, _, err := c.get(1, size, operation.RestoreArgs{Last: true})
 			if err != nil || !bytes.Equal(got, random(size, 1)) {
 				c.t.Fatal("the checkpoint does not come back whole", err)
 			}
@@ -77,7 +78,7 @@ func TestFlushFromADeviceOfWhatIsGoneStops(t *testing.T) {
 	b.check(err)
 	eventually(t, "the flush has begun", func() bool { return b.driver.Calls("Copy") > before+4 })
 	c.drop(1)
-	_, err = c.write(&CheckpointArgs{
+	_, err = c.write(&operation.CheckpointArgs{
 		Key: model.Key{Number: 2}, Regions: []model.Region{onDevice(at, 1000, 0)}, Layout: []byte{1, 232, 3, 0}, Slot: 1000, FD: c.fd, Tier: status.TierNone, Streams: []uint64{b.stream},
 	})
 	b.check(err)

@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda/double"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // A caller's stream waits for a slot that another stream still reads, and for bytes that other work still writes. The statistics count these waits by
@@ -31,7 +32,7 @@ func TestWaitsOfStreamsAreCounted(t *testing.T) {
 			t.Errorf("before anybody waits the streams have waited %v and %v", capture, restore)
 		}
 		other := b.foreign()
-		first, _, err := c.lease(1, RestoreArgs{Streams: []uint64{other}})
+		first, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{other}})
 		b.check(err)
 		open = gate(other)
 		b.check(b.dev.Borrow(other).Copy(b.alloc(size), device.Address(first.Base), size))
@@ -57,7 +58,7 @@ func TestWaitsOfStreamsAreCounted(t *testing.T) {
 	})
 	t.Run("lease", func(t *testing.T) {
 		b, s, c, open := begin(t)
-		last, _, err := c.lease(1, RestoreArgs{Streams: []uint64{b.stream}, Last: true})
+		last, _, err := c.lease(1, operation.RestoreArgs{Streams: []uint64{b.stream}, Last: true})
 		b.check(err)
 		time.Sleep(slow)
 		open()
@@ -81,7 +82,7 @@ func TestStampsAreGivenBack(t *testing.T) {
 	a := s.Devices[0]
 	capture := func(k int64) {
 		stream := []uint64{b.stream, other}[k/3%2]
-		_, err := c.write(&CheckpointArgs{
+		_, err := c.write(&operation.CheckpointArgs{
 			Key: model.Key{Number: k % 3}, Regions: []model.Region{onDevice(at, 256<<10, 0)}, Layout: []byte{1, 0, 0, 4}, Slot: 256 << 10, FD: c.fd,
 			Tier: status.TierNone, Streams: []uint64{stream},
 		})

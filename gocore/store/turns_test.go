@@ -9,18 +9,19 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // meeting records the results of the goroutines that step and cancel one operation.
 type meeting struct {
 	mu     sync.Mutex
 	ends   int // goroutines that got the operation's end
-	leases []*Lease
+	leases []*operation.Lease
 	wrong  []string
 }
 
-func (m *meeting) step(op *Op) (ended bool) {
-	var out Outcome
+func (m *meeting) step(op *operation.Op) (ended bool) {
+	var out operation.Outcome
 	code, err := op.Step(&out)
 	if code == status.Pending || code == status.Again {
 		return false
@@ -43,25 +44,25 @@ func (m *meeting) step(op *Op) (ended bool) {
 // detector, too.
 func TestStepAndCancelMeet(t *testing.T) {
 	const size = 300_000
-	kinds := map[string]func(h *client, mem []byte, rule *vfs.Rule) (*Op, status.Code, error){
-		"lease": func(h *client, _ []byte, _ *vfs.Rule) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: true}, &Outcome{})
+	kinds := map[string]func(h *client, mem []byte, rule *vfs.Rule) (*operation.Op, status.Code, error){
+		"lease": func(h *client, _ []byte, _ *vfs.Rule) (*operation.Op, status.Code, error) {
+			return h.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Lease: true}, &operation.Outcome{})
 		},
-		"into": func(h *client, into []byte, _ *vfs.Rule) (*Op, status.Code, error) {
-			return h.h.Restore(&RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Into: []model.Region{region(into, 0)}}, &Outcome{})
+		"into": func(h *client, into []byte, _ *vfs.Rule) (*operation.Op, status.Code, error) {
+			return h.h.Restore(&operation.RestoreArgs{Key: model.Key{Number: 1}, FD: h.fd, Into: []model.Region{region(into, 0)}}, &operation.Outcome{})
 		},
-		"ticket": func(h *client, _ []byte, _ *vfs.Rule) (*Op, status.Code, error) {
+		"ticket": func(h *client, _ []byte, _ *vfs.Rule) (*operation.Op, status.Code, error) {
 			out := h.mustPut(10, random(size, 10))
 			return h.s.Wait(h.h, out.Ticket, status.TierDisk, h.fd)
 		},
-		"checkpoint": func(h *client, from []byte, _ *vfs.Rule) (*Op, status.Code, error) {
+		"checkpoint": func(h *client, from []byte, _ *vfs.Rule) (*operation.Op, status.Code, error) {
 			for k := int64(10); ; k++ {
-				if op, code, err := h.pending(k, from, CheckpointArgs{}, &Outcome{}); err != nil || code == status.Pending {
+				if op, code, err := h.pending(k, from, operation.CheckpointArgs{}, &operation.Outcome{}); err != nil || code == status.Pending {
 					return op, code, err
 				}
 			}
 		},
-		"close": func(h *client, _ []byte, rule *vfs.Rule) (*Op, status.Code, error) {
+		"close": func(h *client, _ []byte, rule *vfs.Rule) (*operation.Op, status.Code, error) {
 			h.mustPut(10, random(size, 10))
 			flushed, _, err := h.s.Wait(h.h, 0, status.TierDisk, h.fd)
 			if err != nil {
@@ -70,7 +71,7 @@ func TestStepAndCancelMeet(t *testing.T) {
 			flushed.Cancel()
 			eventually(h.t, "the flush runs", func() bool { return rule.Blocked() > 0 })
 			op := h.s.Close(h.fd)
-			code, err := op.Step(&Outcome{})
+			code, err := op.Step(&operation.Outcome{})
 			return op, code, err
 		},
 	}
@@ -82,7 +83,7 @@ func TestStepAndCancelMeet(t *testing.T) {
 }
 
 // meet begins an operation on a stalled disk. It lets the disk go on while goroutines step and, if cancels is set, cancel the operation.
-func meet(t *testing.T, begin func(h *client, mem []byte, rule *vfs.Rule) (*Op, status.Code, error), cancels bool) {
+func meet(t *testing.T, begin func(h *client, mem []byte, rule *vfs.Rule) (*operation.Op, status.Code, error), cancels bool) {
 	const size = 300_000
 	fs, rule := blocked(vfs.OpRead|vfs.OpWrite, 64<<20)
 	s := open(t, cached(1<<20, 32<<20, fs))
@@ -134,6 +135,6 @@ func meet(t *testing.T, begin func(h *client, mem []byte, rule *vfs.Rule) (*Op, 
 		return
 	}
 	other := newClient(t, s, "h")
-	other.mustGet(1, p, RestoreArgs{})
+	other.mustGet(1, p, operation.RestoreArgs{})
 	drained(t, s)
 }

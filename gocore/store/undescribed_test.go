@@ -8,6 +8,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // A checkpoint on disk whose description is invalid is not restored. Others are restored, and it can be dropped and rewritten.
@@ -41,14 +42,14 @@ func TestWhatIsNotDescribedIsNotGivenOut(t *testing.T) {
 			}
 			_, err = s.Layout(info.Layout)
 			wants(t, err, status.Corrupt)
-			_, _, err = h.get(1, 2000, RestoreArgs{})
+			_, _, err = h.get(1, 2000, operation.RestoreArgs{})
 			wants(t, err, status.Corrupt)
-			_, _, err = h.lease(1, RestoreArgs{})
+			_, _, err = h.lease(1, operation.RestoreArgs{})
 			wants(t, err, status.Corrupt)
-			h.mustGet(0, random(1000, 0), RestoreArgs{})
-			h.mustGet(2, random(3000, 2), RestoreArgs{})
+			h.mustGet(0, random(1000, 0), operation.RestoreArgs{})
+			h.mustGet(2, random(3000, 2), operation.RestoreArgs{})
 			h.mustPut(1, random(500, 9))
-			h.mustGet(1, random(500, 9), RestoreArgs{})
+			h.mustGet(1, random(500, 9), operation.RestoreArgs{})
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // A bit that flips on disk is found wherever it is in a checkpoint that is read in many pieces, in its region and in no other. The undamaged regions
@@ -26,7 +27,7 @@ func TestFlippedBitInALargeCheckpointOnDisk(t *testing.T) {
 				}
 				k := int64(bad)
 				regions, _, slot := wide(sizes, uint64(k))
-				out, err := h.write(&CheckpointArgs{Key: model.NumberKey(k), Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone})
+				out, err := h.write(&operation.CheckpointArgs{Key: model.NumberKey(k), Regions: regions, Layout: []byte("wide"), Slot: slot, FD: h.fd, Tier: status.TierNone})
 				if err == nil {
 					err = h.wait(out.Ticket, status.TierDisk)
 				}
@@ -43,12 +44,12 @@ func TestFlippedBitInALargeCheckpointOnDisk(t *testing.T) {
 				if err := h.h.Corrupt(model.NumberKey(k), status.TierDisk, regions[bad].Offset+rand.Int64N(int64(size))); err != nil {
 					t.Fatal(err)
 				}
-				_, _, err = h.lease(k, RestoreArgs{})
+				_, _, err = h.lease(k, operation.RestoreArgs{})
 				if e := wants(t, err, status.Corrupt); e.Tier != status.TierDisk || e.Region != bad {
 					t.Fatalf("region %d: %+v", bad, e)
 				}
 				others := slices.DeleteFunc([]int32{0, 1, 2, 3, 4, 5}, func(i int32) bool { return int(i) == bad })
-				release(t, h.mustLease(k, RestoreArgs{Select: others}))
+				release(t, h.mustLease(k, operation.RestoreArgs{Select: others}))
 				h.drop(k)
 			}
 			drained(t, s)

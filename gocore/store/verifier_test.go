@@ -9,6 +9,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 )
 
@@ -56,7 +57,7 @@ func TestLeasesAreComparedAhead(t *testing.T) {
 	}
 	corrupt(5)
 	h.hint(7, 6, 5, 4, 3, 2, 1, 0)
-	release(t, h.mustLease(7, RestoreArgs{}))
+	release(t, h.mustLease(7, operation.RestoreArgs{}))
 	for _, k := range []int64{6, 4, 3, 2, 1, 0} {
 		eventually(t, "what is hinted is compared", func() bool { return h.verified(k) })
 	}
@@ -66,7 +67,7 @@ func TestLeasesAreComparedAhead(t *testing.T) {
 	}
 	corrupt(3)
 	for _, k := range []int64{6, 5, 4, 3, 2, 1, 0} {
-		l, _, err := h.lease(k, RestoreArgs{})
+		l, _, err := h.lease(k, operation.RestoreArgs{})
 		if k == 5 || k == 3 {
 			wants(t, err, status.Corrupt)
 			continue
@@ -93,10 +94,10 @@ func TestAProofThatFailsLeavesTheRestoreToFindOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.hint(0, 1, 2)
-	release(t, h.mustLease(0, RestoreArgs{}))
+	release(t, h.mustLease(0, operation.RestoreArgs{}))
 	eventually(t, "what is hinted is compared", func() bool { return h.verified(2) })
 	h.verifierRests()
-	l := h.mustLease(1, RestoreArgs{})
+	l := h.mustLease(1, operation.RestoreArgs{})
 	if !bytes.Equal(view(l, len(p)), p) {
 		t.Fatal("a lease shows the wrong bytes")
 	}
@@ -129,7 +130,7 @@ func TestProofsBesideEverythingElse(t *testing.T) {
 						continue
 					}
 					last := r.IntN(3) == 0
-					l := h.mustLease(int64(k), RestoreArgs{Last: last})
+					l := h.mustLease(int64(k), operation.RestoreArgs{Last: last})
 					if !bytes.Equal(view(l, size), random(size, round<<8|uint64(k))) {
 						t.Errorf("round %d: checkpoint %d differs", round, k)
 					}
@@ -149,5 +150,5 @@ func TestProofsBesideEverythingElse(t *testing.T) {
 		order = append(order, k)
 	}
 	h.hint(order...)
-	release(t, h.mustLease(0, RestoreArgs{}))
+	release(t, h.mustLease(0, operation.RestoreArgs{}))
 }

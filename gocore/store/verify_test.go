@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
+	"velocpy/gocore/operation"
 )
 
 // damage flips a bit of a checkpoint in host memory, as a write by other code would: the store is not told.
@@ -33,11 +34,11 @@ func TestLeasesOfWhatHasNotMovedAreSampled(t *testing.T) {
 			for k := range int64(count) {
 				c.mustPut(k, random(size, uint64(k)))
 				c.damage(k)
-				l, _, err := c.lease(k, RestoreArgs{})
+				l, _, err := c.lease(k, operation.RestoreArgs{})
 				if leases += corrupt(t, err); err == nil {
 					release(t, l)
 				}
-				_, _, err = c.get(k, size, RestoreArgs{})
+				_, _, err = c.get(k, size, operation.RestoreArgs{})
 				copies += corrupt(t, err)
 			}
 			if leases < want[0] || leases > want[1] {

@@ -9,6 +9,7 @@ import (
 
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/operation"
 )
 
 // stallingDisk is a store's disk that can stop answering. The store's limits are short only while it does: on a slow machine everything else may take
@@ -81,12 +82,12 @@ func TestAStalledDisk(t *testing.T) {
 			if !s.stalled(t) {
 				t.Error("the store does not say that its disk stands still")
 			}
-			h.mustGet(0, random(100_000, 0), RestoreArgs{})
-			h.mustGet(1, random(100_000, 1), RestoreArgs{})
+			h.mustGet(0, random(100_000, 0), operation.RestoreArgs{})
+			h.mustGet(1, random(100_000, 1), operation.RestoreArgs{})
 			h.mustPut(2, random(100_000, 2))
 			disk.goOn()
 			for _, k := range []int64{0, 1, 2} {
-				h.mustGet(k, random(100_000, uint64(k)), RestoreArgs{})
+				h.mustGet(k, random(100_000, uint64(k)), operation.RestoreArgs{})
 			}
 			eventually(t, "the disk answers again", func() bool { return !s.stalled(t) })
 			if err := h.wait(0, status.TierDisk); err != nil {
@@ -114,7 +115,7 @@ func TestAStalledDiskMakesNoRoom(t *testing.T) {
 		return err == nil
 	})
 	for i := range k - 1 {
-		h.mustGet(i, random(60_000, uint64(i)), RestoreArgs{})
+		h.mustGet(i, random(60_000, uint64(i)), operation.RestoreArgs{})
 	}
 }
 
@@ -128,13 +129,13 @@ func TestAStalledDiskGivesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk.stop()
-	_, _, err := h.get(0, 60_000, RestoreArgs{})
+	_, _, err := h.get(0, 60_000, operation.RestoreArgs{})
 	if e := wants(t, err, status.IO); e.Errno != int(unix.ETIMEDOUT) {
 		t.Fatal(e)
 	}
 	disk.goOn()
 	eventually(t, "the bytes come", func() bool {
-		got, _, err := h.get(0, 60_000, RestoreArgs{})
+		got, _, err := h.get(0, 60_000, operation.RestoreArgs{})
 		return err == nil && string(got) == string(random(60_000, 0))
 	})
 }
@@ -158,8 +159,8 @@ func TestAFullDisk(t *testing.T) {
 		if e := wants(t, err, status.IO); !errors.Is(err, why) && e.Errno != int(why.(unix.Errno)) {
 			t.Fatal(err)
 		}
-		h.mustGet(0, random(50_000, 0), RestoreArgs{})
-		h.mustGet(1, random(90_000, 1), RestoreArgs{})
+		h.mustGet(0, random(50_000, 0), operation.RestoreArgs{})
+		h.mustGet(1, random(90_000, 1), operation.RestoreArgs{})
 		h.drop(0)
 		full.Disable()
 		if err := h.wait(out.Ticket, status.TierDisk); err != nil {
@@ -182,7 +183,7 @@ func TestAStalledDiskTakesNothing(t *testing.T) {
 	if err := h.wait(0, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
-	h.mustGet(1, random(50_000, 1), RestoreArgs{})
+	h.mustGet(1, random(50_000, 1), operation.RestoreArgs{})
 }
 
 // Bytes that the disk has taken, but does not make durable, count as captured.
@@ -201,7 +202,7 @@ func TestAStalledDiskMakesNothingDurable(t *testing.T) {
 	if err := h.wait(out.Ticket, status.TierDisk); err != nil {
 		t.Fatal(err)
 	}
-	h.mustGet(1, random(60_000, 2), RestoreArgs{})
+	h.mustGet(1, random(60_000, 2), operation.RestoreArgs{})
 }
 
 // A caller that waits for the room of a drop gets the error when the drop does not become durable.
@@ -221,7 +222,7 @@ func TestAStalledDiskGivesNoRoomBack(t *testing.T) {
 	}
 	disk.goOn()
 	h.mustPut(5, random(4<<20, 5))
-	h.mustGet(5, random(4<<20, 5), RestoreArgs{})
+	h.mustGet(5, random(4<<20, 5), operation.RestoreArgs{})
 }
 
 // Callers whose transfers have not begun get the error, too.
@@ -229,17 +230,17 @@ func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
 	s, h, disk := stalling(t, 0, vfs.OpWrite)
 	disk.stop()
 	var callers [12]*client
-	var ops [len(callers)]*Op
+	var ops [len(callers)]*operation.Op
 	for k := range callers {
 		callers[k] = newClient(t, s, "h")
-		op, code, err := callers[k].pending(int64(k), random(1<<20, uint64(k)), CheckpointArgs{}, new(Outcome))
+		op, code, err := callers[k].pending(int64(k), random(1<<20, uint64(k)), operation.CheckpointArgs{}, new(operation.Outcome))
 		if err != nil || code != status.Pending {
 			t.Fatal(code, err)
 		}
 		ops[k] = op
 	}
 	for k, op := range ops {
-		if e := wants(t, drive(t, op, status.Pending, callers[k].fd, new(Outcome)), status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		if e := wants(t, drive(t, op, status.Pending, callers[k].fd, new(operation.Outcome)), status.IO); e.Errno != int(unix.ETIMEDOUT) {
 			t.Errorf("%d: %v", k, e)
 		}
 	}
@@ -248,7 +249,7 @@ func TestAStalledDiskTakesNothingFromThoseBehind(t *testing.T) {
 		h.mustPut(k, random(1<<20, uint64(k)))
 	}
 	for k := range int64(10) {
-		h.mustGet(k, random(1<<20, uint64(k)), RestoreArgs{})
+		h.mustGet(k, random(1<<20, uint64(k)), operation.RestoreArgs{})
 	}
 }
 
@@ -259,7 +260,7 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	var err error
 	k := int64(0)
 	for ; k < 64 && err == nil; k++ {
-		var out Outcome
+		var out operation.Outcome
 		if out, err = h.put(k, random(1<<19, uint64(k))); err == nil {
 			tickets[k] = out.Ticket
 		}
@@ -281,7 +282,7 @@ func TestAStalledDiskMakesNoRoomByDrops(t *testing.T) {
 	h.drop(1)
 	h.drop(2)
 	h.mustPut(100, random(1<<19, 100))
-	h.mustGet(100, random(1<<19, 100), RestoreArgs{})
+	h.mustGet(100, random(1<<19, 100), operation.RestoreArgs{})
 }
 
 // A disk that is slow but progresses is waited for, however long a large transfer takes. The transfer takes several times as long as the store waits
@@ -304,7 +305,7 @@ func TestASlowDiskIsWaitedFor(t *testing.T) {
 			if took := time.Since(begun); took < 2*c.GiveUpAfter {
 				t.Errorf("the disk was not slow: %v", took)
 			}
-			h.mustGet(1, p, RestoreArgs{})
+			h.mustGet(1, p, operation.RestoreArgs{})
 		})
 	}
 }
@@ -315,10 +316,10 @@ func TestReadsHideNoStalledWrites(t *testing.T) {
 	h.mustPut(0, random(50_000, 0))
 	disk.stop()
 	var callers [6]*client
-	var ops [len(callers)]*Op
+	var ops [len(callers)]*operation.Op
 	for k := range callers {
 		callers[k] = newClient(t, s, "h")
-		op, _, err := callers[k].pending(int64(1+k), random(60_000, uint64(k)), CheckpointArgs{}, new(Outcome))
+		op, _, err := callers[k].pending(int64(1+k), random(60_000, uint64(k)), operation.CheckpointArgs{}, new(operation.Outcome))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,14 +334,14 @@ func TestReadsHideNoStalledWrites(t *testing.T) {
 				reads <- n
 				return
 			default:
-				if got, _, err := reader.get(0, 50_000, RestoreArgs{}); err != nil || string(got) != string(random(50_000, 0)) {
+				if got, _, err := reader.get(0, 50_000, operation.RestoreArgs{}); err != nil || string(got) != string(random(50_000, 0)) {
 					t.Errorf("read %d: %v", n, err)
 				}
 			}
 		}
 	}()
 	for k, op := range ops {
-		if e := wants(t, drive(t, op, status.Pending, callers[k].fd, new(Outcome)), status.IO); e.Errno != int(unix.ETIMEDOUT) {
+		if e := wants(t, drive(t, op, status.Pending, callers[k].fd, new(operation.Outcome)), status.IO); e.Errno != int(unix.ETIMEDOUT) {
 			t.Errorf("%d: %v", k, e)
 		}
 	}
@@ -360,7 +361,7 @@ func TestAStalledDiskGivesNothingToThoseBehind(t *testing.T) {
 	done := make(chan error)
 	for k := range int64(8) {
 		go func() {
-			_, _, err := newClient(t, s, "h").get(k, 60_000, RestoreArgs{})
+			_, _, err := newClient(t, s, "h").get(k, 60_000, operation.RestoreArgs{})
 			done <- err
 		}()
 	}
@@ -372,7 +373,7 @@ func TestAStalledDiskGivesNothingToThoseBehind(t *testing.T) {
 	disk.goOn()
 	for k := range int64(8) {
 		eventually(t, "the bytes come", func() bool {
-			got, _, err := h.get(k, 60_000, RestoreArgs{})
+			got, _, err := h.get(k, 60_000, operation.RestoreArgs{})
 			return err == nil && string(got) == string(random(60_000, uint64(k)))
 		})
 	}

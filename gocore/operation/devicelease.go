@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func (l *Lease) verifyOnDevice(streams []uint64) error {
 	a := l.device
 	var sums []uint64
 	err := a.InOwnLaneBehind(streams, func(lane device.Lane) (err error) {
-		sums, err = a.Checksums(lane, l.offset, &l.layout.Layout)
+		sums, err = a.Checksums(lane, l.offset, &l.Layout.Layout)
 		return err
 	})
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *Lease) releaseWhenRecorded(streams, recording []uint64) {
 	safego.Go("lease release", func() {
 		for len(recording) > 0 {
 			time.Sleep(lookAgain)
-			recording, _ = l.device.NoteReads(recording, l.offset, l.layout.Slot) // when the device is lost, there is nothing to wait for
+			recording, _ = l.device.NoteReads(recording, l.offset, l.Layout.Slot) // when the device is lost, there is nothing to wait for
 		}
 		err := l.verifyOnDevice(streams)
 		for errors.Is(err, device.ErrRecording) {
@@ -70,16 +70,16 @@ func (l *Lease) Use(stream uint64) error {
 	if l.device == nil {
 		return nil
 	}
-	return devicememory.Explain(l.device.Lend([]uint64{stream}, l.offset, l.layout.Slot, l.restore.Last))
+	return devicememory.Explain(l.device.Lend([]uint64{stream}, l.offset, l.Layout.Slot, l.Reads.Last))
 }
 
 // Read copies bytes of the slot to host memory and waits for them.
 func (l *Lease) Read(to []byte, offset int64) error {
-	if offset < 0 || offset > l.layout.Slot-int64(len(to)) {
-		return status.New(status.Invalid, "%d bytes at %d of a slot of %d", len(to), offset, l.layout.Slot)
+	if offset < 0 || offset > l.Layout.Slot-int64(len(to)) {
+		return status.New(status.Invalid, "%d bytes at %d of a slot of %d", len(to), offset, l.Layout.Slot)
 	}
 	if l.device == nil {
-		copy(to, unsafe.Slice((*byte)(l.Base), l.layout.Slot)[offset:])
+		copy(to, unsafe.Slice((*byte)(l.Base), l.Layout.Slot)[offset:])
 		return nil
 	}
 	return l.device.Read(to, l.offset+offset)

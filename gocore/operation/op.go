@@ -1,4 +1,6 @@
-package store
+// Package operation carries out the calls of a store that may have to wait: captures, restores, waits, resizes and the close. Each returns an Op that its caller
+// steps, since no call waits inside the core.
+package operation
 
 import (
 	"sync"

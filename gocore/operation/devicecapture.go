@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"velocpy/gocore/base/status"

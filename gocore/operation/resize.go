@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"velocpy/gocore/base/quantity"
@@ -34,20 +34,21 @@ func (op *resize) account(c *figures.Counters) {
 // Leases keep their memory, and so do checkpoints that no lower tier has room for; it is given back once they are released. If such checkpoints keep
 // the host tier too large, the operation ends with an error, and none of them is lost. The disk tier keeps its checkpoints. It does not reuse space
 // that becomes free until less than its budget is in use.
-func (s *Store) Resize(b config.Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
-	op := &resize{Op: begun(s.Cache, fd)}
+func Resize(s *cache.Cache, b config.Budgets, fd int32, out *Outcome) (*Op, status.Code, error) {
+	op := &resize{Op: begun(s, fd)}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
-	code, err := s.openResize(op, b, out)
+	code, err := op.open(b, out)
 	returned = true
 	return &op.Op, code, err
 }
 
-func (s *Store) openResize(op *resize, b config.Budgets, out *Outcome) (status.Code, error) {
-	budgets, err := s.budgets(op, b.Devices)
+func (op *resize) open(b config.Budgets, out *Outcome) (status.Code, error) {
+	s := op.s
+	budgets, err := op.budgets(b.Devices)
 	if err == nil {
-		err = s.checkBudgets(b)
+		err = checkBudgets(s, b)
 	}
 	if err == nil {
 		err = s.Enter()
@@ -76,7 +77,7 @@ func (s *Store) openResize(op *resize, b config.Budgets, out *Outcome) (status.C
 }
 
 // checkBudgets returns the error of budgets that host and disk cannot have.
-func (s *Store) checkBudgets(b config.Budgets) error {
+func checkBudgets(s *cache.Cache, b config.Budgets) error {
 	if b.Host != nil {
 		if err := s.CheckHost(*b.Host); err != nil {
 			return err
@@ -95,10 +96,10 @@ func (s *Store) checkBudgets(b config.Budgets) error {
 }
 
 // budgets returns the bytes that devices are to have.
-func (s *Store) budgets(op *resize, devices []config.Device) ([]int64, error) {
+func (op *resize) budgets(devices []config.Device) ([]int64, error) {
 	all := make([]int64, len(devices))
 	for i, d := range devices {
-		a, err := s.sizedOn(d)
+		a, err := sizedOn(op.s, d)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func (s *Store) budgets(op *resize, devices []config.Device) ([]int64, error) {
 }
 
 // sizedOn returns the device that a budget is for.
-func (s *Store) sizedOn(d config.Device) (*devicememory.Memory, error) {
+func sizedOn(s *cache.Cache, d config.Device) (*devicememory.Memory, error) {
 	if d.Bytes < 0 || d.Share < 0 || d.Share > 1 || d.Bytes > 0 && d.Share > 0 {
 		return nil, status.New(status.Invalid, "the budget of device %d is %s or a share of %g", d.Ordinal, quantity.Exact(d.Bytes), d.Share)
 	}

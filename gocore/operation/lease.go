@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"unsafe"
@@ -17,11 +17,11 @@ type Lease struct {
 	s *cache.Cache
 	// untaken is the restore of a lease for the last time until Take; otherwise nil. The store's lock guards it.
 	untaken  *engine.Restore
-	restore  *engine.Restore      // nil: the bytes are private
+	Reads    *engine.Restore      // nil: the bytes are private
 	device   *devicememory.Memory // where Base lies; nil for host memory
 	offset   int64                // … in the device's tier
 	private  *memory.Mapping
-	layout   *checkpoint.Layout
+	Layout   *checkpoint.Layout
 	meta     string
 	sums     []uint64 // debug mode: checksums that the bytes must still have at the release
 	Base     unsafe.Pointer
@@ -39,7 +39,7 @@ func (l *Lease) Release(streams ...uint64) error {
 	if l.device == nil {
 		err = l.verify()
 	} else {
-		recording, failed := l.device.NoteReads(streams, l.offset, l.layout.Slot)
+		recording, failed := l.device.NoteReads(streams, l.offset, l.Layout.Slot)
 		if len(recording) > 0 {
 			l.releaseWhenRecorded(streams, recording)
 			return failed
@@ -56,7 +56,7 @@ func (l *Lease) Release(streams ...uint64) error {
 }
 
 func (l *Lease) giveBack(damaged bool) {
-	s, r := l.s, l.restore
+	s, r := l.s, l.Reads
 	s.Lock()
 	defer s.Leave()
 	if l.untaken != nil {
@@ -69,31 +69,31 @@ func (l *Lease) giveBack(damaged bool) {
 		}
 		s.Engine.EndRestore(s.Now(), r)
 	}
-	s.Layouts.Give(l.layout)
+	s.Layouts.Give(l.Layout)
 	s.Users--
 }
 
 // noteChecksums computes, in debug mode, the checksums of a lease in host memory whose capture took none. The lock is not held. l may be nil.
 func (l *Lease) noteChecksums() {
-	if l == nil || !l.s.Set.Debug || l.sums != nil || l.restore == nil || l.device != nil || l.Writable {
+	if l == nil || !l.s.Set.Debug || l.sums != nil || l.Reads == nil || l.device != nil || l.Writable {
 		return
 	}
 	slot := l.slot()
-	for _, span := range l.layout.Spans {
+	for _, span := range l.Layout.Spans {
 		l.sums = append(l.sums, checksum.Sum(slot[span.Offset:span.Offset+span.Bytes]))
 	}
 }
 
 // slot returns the memory of a lease in host memory.
-func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.layout.Slot) }
+func (l *Lease) slot() []byte { return unsafe.Slice((*byte)(l.Base), l.Layout.Slot) }
 
 // verify compares, in debug mode, the bytes of a lease in host memory with those that were lent.
 func (l *Lease) verify() error {
 	if l.sums == nil {
 		return nil
 	}
-	b := checkpoint.Version{Layout: l.layout, Sums: l.sums}
-	if bad := b.Mismatch(l.slot(), l.layout.All()); bad >= 0 {
+	b := checkpoint.Version{Layout: l.Layout, Sums: l.sums}
+	if bad := b.Mismatch(l.slot(), l.Layout.All()); bad >= 0 {
 		return l.written(bad, status.TierHost)
 	}
 	return nil
@@ -101,7 +101,7 @@ func (l *Lease) verify() error {
 
 // written is the error of a lease whose holder wrote into it.
 func (l *Lease) written(region, tier int) *status.Error {
-	rec := l.restore.Rec
+	rec := l.Reads.Rec
 	return status.New(status.Corrupt, "history %q, checkpoint %s: a caller wrote into a lease that others may share, and the checkpoint is damaged in this tier",
 		rec.Hist.Name, rec.Key).AtTier(tier).AtRegion(region)
 }
@@ -139,7 +139,7 @@ func (op *restore) give(l *Lease) {
 func (op *restore) lend() *Lease {
 	s, r := op.s, op.restore
 	b := r.Rec.Version
-	l := &Lease{s: s, layout: b.Layout, meta: b.Meta, Writable: r.Last}
+	l := &Lease{s: s, Layout: b.Layout, meta: b.Meta, Writable: r.Last}
 	b.Layout.Share()
 	s.Users++
 	if op.private != nil {
@@ -149,7 +149,7 @@ func (op *restore) lend() *Lease {
 		s.Engine.EndRestore(s.Now(), r)
 		return l
 	}
-	l.restore = r
+	l.Reads = r
 	l.Writable = r.Last && s.Engine.Fragment(r.Rec, r.Tier).Pins == 1
 	if l.device = s.DeviceTier(r.Tier); l.device != nil {
 		l.offset = op.at

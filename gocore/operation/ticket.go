@@ -1,6 +1,7 @@
-package store
+package operation
 
 import (
+	"velocpy/gocore/cache"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/pending"
 )
@@ -12,16 +13,16 @@ type TicketState struct {
 }
 
 // Ticket returns the progress of a version. Once it reports Captured or Gone, no transfer reads the version's source.
-func (s *Store) Ticket(ticket uint64) (TicketState, error) {
-	st, unread, err := s.ticket(ticket)
+func Ticket(s *cache.Cache, ticket uint64) (TicketState, error) {
+	st, unread, err := stateOf(s, ticket)
 	if unread != nil {
 		unread.Abandon()
 	}
 	return st, err
 }
 
-// ticket is Ticket. For a version that is gone it also returns the source that a transfer may still read.
-func (s *Store) ticket(ticket uint64) (st TicketState, unread *borrow.Source, err error) {
+// stateOf is Ticket. For a version that is gone it also returns the source that a transfer may still read.
+func stateOf(s *cache.Cache, ticket uint64) (st TicketState, unread *borrow.Source, err error) {
 	if err := s.Enter(); err != nil {
 		return st, nil, err
 	}

@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"errors"
@@ -38,17 +38,18 @@ func (op *wait) account(c *figures.Counters) {
 
 // Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier. It covers one ticket, all of a history,
 // or, with h nil and ticket zero, all of the store.
-func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
-	op := &wait{watching: watching{Op: begun(s.Cache, fd)}, many: ticket == 0}
+func Wait(s *cache.Cache, h *engine.History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
+	op := &wait{watching: watching{Op: begun(s, fd)}, many: ticket == 0}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
-	code, err := s.openWait(op, h, ticket, tier)
+	code, err := op.open(h, ticket, tier)
 	returned = true
 	return &op.Op, code, err
 }
 
-func (s *Store) openWait(op *wait, h *History, ticket uint64, tier int) (status.Code, error) {
+func (op *wait) open(h *engine.History, ticket uint64, tier int) (status.Code, error) {
+	s := op.s
 	if err := s.Enter(); err != nil {
 		return status.CodeOf(err), err
 	}
@@ -57,11 +58,9 @@ func (s *Store) openWait(op *wait, h *History, ticket uint64, tier int) (status.
 	if err != nil {
 		return status.CodeOf(err), err
 	}
-	if h != nil {
-		op.history = h.h
-	}
+	op.history = h
 	op.lentBefore = s.Findings.LentLoads
-	recs, err := s.versions(h, ticket, t)
+	recs, err := versions(s, h, ticket, t)
 	if err != nil {
 		return status.CodeOf(err), err
 	}
@@ -128,7 +127,7 @@ func (op *wait) deferredError() error {
 }
 
 // versions returns the records that a wait covers.
-func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, error) {
+func versions(s *cache.Cache, h *engine.History, ticket uint64, t int) ([]*engine.Record, error) {
 	if ticket != 0 {
 		r := s.Engine.Record(ticket)
 		if r == nil {
@@ -145,7 +144,7 @@ func (s *Store) versions(h *History, ticket uint64, t int) ([]*engine.Record, er
 	var recs []*engine.Record
 	add := func(r *engine.Record) { recs = append(recs, r) }
 	if h != nil {
-		h.h.Each(add)
+		h.Each(add)
 		return recs, nil
 	}
 	for _, h := range s.Engine.Histories() {

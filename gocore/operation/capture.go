@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"velocpy/gocore/base/quantity"
@@ -95,16 +95,16 @@ func (op *capture) woke(now int64) {
 }
 
 // Checkpoint begins a checkpoint. A small one that finds room ends within the call.
-func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
-	op := newCapture(h.s.Cache, a.FD)
+func Checkpoint(s *cache.Cache, h *engine.History, a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
+	op := newCapture(s, a.FD)
 	returned := false
 	defer op.disownUnless(&returned)
 	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
-		if err := h.s.GrowFor(a.Regions, a.Slot); err != nil {
+		if err := s.GrowFor(a.Regions, a.Slot); err != nil {
 			return &op.Op, status.CodeOf(err), err
 		}
 	}
-	code, err := h.openCapture(op, a, out)
+	code, err := op.open(h, a, out)
 	if code == status.Again {
 		code, err = op.copyIn(out)
 	}
@@ -112,21 +112,21 @@ func (h *History) Checkpoint(a *CheckpointArgs, out *Outcome) (*Op, status.Code,
 	return &op.Op, code, err
 }
 
-// openCapture begins a capture. It returns Again when the copy can begin.
-func (h *History) openCapture(op *capture, a *CheckpointArgs, out *Outcome) (status.Code, error) {
-	s := h.s
+// open begins a capture. It returns Again when the copy can begin.
+func (op *capture) open(h *engine.History, a *CheckpointArgs, out *Outcome) (status.Code, error) {
+	s := op.s
 	if err := s.EnterToWrite(); err != nil {
 		return status.CodeOf(err), err
 	}
 	defer s.Leave()
-	if err := h.beginCapture(op, a); err != nil {
+	if err := op.begin(h, a); err != nil {
 		return status.CodeOf(err), err
 	}
 	return op.pollCapture(out)
 }
 
-func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
-	s := h.s
+func (op *capture) begin(h *engine.History, a *CheckpointArgs) error {
+	s := op.s
 	if a.Slot < 0 || a.Slot > config.MostBytes {
 		return status.New(status.Invalid, "a slot of %s", quantity.Exact(a.Slot))
 	}
@@ -150,7 +150,7 @@ func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
 	}
 	key := a.Key
 	if a.AutoKey {
-		key = s.Engine.AutoKey(h.h)
+		key = s.Engine.AutoKey(h)
 	}
 	size, align := checkpoint.Room(a.Slot)
 	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: s.Clock().UnixNano()}
@@ -165,7 +165,7 @@ func (h *History) beginCapture(op *capture, a *CheckpointArgs) error {
 		return err
 	}
 	s.RetryForCaller()
-	c, err := s.Engine.BeginCapture(s.Now(), h.h, key, size, align, b, o)
+	c, err := s.Engine.BeginCapture(s.Now(), h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
 		devicememory.DropAll(ready)
 	}
@@ -347,6 +347,9 @@ func (op *capture) Blocked(now int64) {
 		op.noteBlocked(now, op.s.Engine.Blocker(op.capture))
 	}
 }
+
+// By returns the cause for which the capture waits.
+func (op *capture) By() engine.Blocker { return op.blocker }
 
 func (op *capture) noteBlocked(now int64, by engine.Blocker) {
 	op.blocked[op.blocker] += now - op.blockedSince

@@ -1,4 +1,4 @@
-package store
+package operation
 
 import (
 	"unsafe"
@@ -95,12 +95,12 @@ func (op *restore) unmap() {
 }
 
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
-func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
-	op := &restore{copying: copying{watching: watching{Op: begun(h.s.Cache, a.FD)}}}
+func Restore(s *cache.Cache, h *engine.History, a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
+	op := &restore{copying: copying{watching: watching{Op: begun(s, a.FD)}}}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
-	code, err := h.openRestore(op, a, out)
+	code, err := op.open(h, a, out)
 	if code == status.Again {
 		code, err = op.copyOut(out)
 	}
@@ -109,30 +109,30 @@ func (h *History) Restore(a *RestoreArgs, out *Outcome) (*Op, status.Code, error
 	return &op.Op, code, err
 }
 
-// openRestore begins a restore. It returns Again when there are bytes to copy or to verify.
-func (h *History) openRestore(op *restore, a *RestoreArgs, out *Outcome) (status.Code, error) {
-	s := h.s
+// open begins a restore. It returns Again when there are bytes to copy or to verify.
+func (op *restore) open(h *engine.History, a *RestoreArgs, out *Outcome) (status.Code, error) {
+	s := op.s
 	if err := s.Enter(); err != nil {
 		return status.CodeOf(err), err
 	}
 	defer s.Leave()
-	if err := h.beginRestore(op, a); err != nil {
+	if err := op.begin(h, a); err != nil {
 		return status.CodeOf(err), err
 	}
 	return op.pollRestore(out)
 }
 
-func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
-	s := h.s
+func (op *restore) begin(h *engine.History, a *RestoreArgs) error {
+	s := op.s
 	if a.Last && s.Set.ReadOnly {
 		return status.New(status.ReadOnly, "the store in %q is open for reading only: nothing can be restored for the last time", s.Set.Path)
 	}
-	if err := s.Findings.TakeFinding(h.h, false); err != nil {
+	if err := s.Findings.TakeFinding(h, false); err != nil {
 		return err
 	}
-	rec := h.h.Get(a.Key)
+	rec := h.Get(a.Key)
 	if rec == nil || rec.Lent() {
-		return cache.NotFound(h.h, a.Key)
+		return cache.NotFound(h, a.Key)
 	}
 	l := rec.Version.Layout
 	if err := l.Undescribed(); err != nil {
@@ -157,7 +157,7 @@ func (h *History) beginRestore(op *restore, a *RestoreArgs) error {
 	if op.want, op.lends = want, a.Lease; !a.Lease {
 		op.regions = model.CloneRegions(a.Into)
 	}
-	r, err := s.Engine.BeginRestore(s.Now(), h.h, a.Key, engine.RestoreOptions{
+	r, err := s.Engine.BeginRestore(s.Now(), h, a.Key, engine.RestoreOptions{
 		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
 		Past: home != nil && home.Device.Lost() != nil,
 	})
