@@ -12,6 +12,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // CheckpointArgs describes a checkpoint. The core reads Layout and the shapes in Regions during the call only. It reads the regions' bytes until the
@@ -223,7 +224,7 @@ func (op *capture) copyIn(out *Outcome) (status.Code, error) {
 		}
 	}
 	if op.job == nil {
-		op.job = op.s.Gather(op.slot, op.regions)
+		op.job = slots.Gather(op.s, op.slot, op.regions)
 	}
 	if !op.copy() {
 		return status.Again, nil
@@ -262,7 +263,7 @@ func (op *capture) pollCapture(out *Outcome) (status.Code, error) {
 	if s.DeviceTier(c.Tier) != nil {
 		op.at, op.placed = s.Engine.Fragment(c.Rec, c.Tier).Offset, true
 	} else {
-		op.slot = s.Slot(c.Rec, c.Tier)
+		op.slot = slots.Slot(s, c.Rec, c.Tier)
 	}
 	return status.Again, nil
 }

@@ -123,3 +123,6 @@ func (op *copying) halt() {
 		op.async.gate.Abandon()
 	}
 }
+
+// disown is part of operation.
+func (op *copying) disown() { op.halt() }

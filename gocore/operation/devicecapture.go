@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // fenceSources returns the event behind which a transfer may read a checkpoint from arrays on a device, if the capture may need a transfer. Its
@@ -89,7 +90,7 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 				return op.endQueued(out, b, nil, err)
 			}
 			op.startAsync(a, ready, func(gate *borrow.Source) error {
-				return op.s.GatherToHost(a, a.RunSync, gate, slot, spans, b.Layout.All())
+				return slots.GatherToHost(op.s, a, a.RunSync, gate, slot, spans, b.Layout.All())
 			})
 		}
 		if done, err := op.async.ended(); !done {
@@ -97,7 +98,7 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 		} else if err != nil {
 			return op.endQueued(out, b, nil, err)
 		}
-		op.job = op.s.Inspection(op.slot, b.Layout.Spans)
+		op.job = slots.Inspection(op.s, op.slot, b.Layout.Spans)
 	}
 	if !op.copy() {
 		return status.Again, nil

@@ -10,10 +10,12 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
+	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // pollOnDevice continues a restore whose bytes lie on a device. It gives a lease without reading the bytes: they were captured there, or a load
@@ -60,7 +62,7 @@ func (op *restore) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	if op.lends {
 		return op.endWithSlot(out, op.lendOn(a))
 	}
-	if op.device == a && op.allOnDevice() {
+	if op.device == a && allOnDevice(op.regions) {
 		return op.endWithSlot(out, op.scatter(a))
 	}
 	return op.stageToHost(out, a)
@@ -95,9 +97,9 @@ func (op *restore) verifySlot(out *Outcome, a *devicememory.Memory) (status.Code
 }
 
 // allOnDevice tells whether all destinations lie on the device.
-func (op *restore) allOnDevice() bool {
-	for i := range op.regions {
-		if op.regions[i].Place == 0 && op.regions[i].Bytes > 0 {
+func allOnDevice(regions []model.Region) bool {
+	for i := range regions {
+		if regions[i].Place == 0 && regions[i].Bytes > 0 {
 			return false
 		}
 	}
@@ -166,7 +168,7 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 	bytes := op.private.Bytes(0, op.private.Size())
 	if op.async == nil {
 		at, want := op.at, op.want
-		op.startAsync(a, nil, func(gate *borrow.Source) error { return op.s.Bring(a, gate, bytes, at, l, want) })
+		op.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(op.s, a, gate, bytes, at, l, want) })
 	}
 	done, err := op.async.ended()
 	switch {
@@ -215,10 +217,10 @@ func (op *restore) stepSent(out *Outcome) (status.Code, error) {
 // dispatch begins the copies to the destinations.
 func (op *restore) dispatch(a *devicememory.Memory) error {
 	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Version.Layout.Spans, op.want
-	if !s.Reaches(slot) {
+	if !slots.Reaches(s, slot) {
 		ready, err := a.Fence(op.streams)
 		if err == nil {
-			op.startAsync(a, ready, func(gate *borrow.Source) error { return s.ScatterFromHost(a, gate, slot, spans, want) })
+			op.startAsync(a, ready, func(gate *borrow.Source) error { return slots.ScatterFromHost(s, a, gate, slot, spans, want) })
 		}
 		return err
 	}
@@ -265,7 +267,7 @@ func (op *restore) sendAll(lane device.Lane) error {
 		switch {
 		case r.Bytes == 0:
 		case r.Place == 0:
-			if err := op.s.CopyHere(copier.Scatter, &borrow.Source{}, r, from); err != nil {
+			if err := slots.CopyHere(op.s, copier.Scatter, &borrow.Source{}, r, from); err != nil {
 				return err
 			}
 		case r.Mem.Contiguous():

@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/slots"
 )
 
 // Lease is a checkpoint's bytes lent to the caller. It may be released in any goroutine, once, also after the store was closed.
@@ -160,7 +161,7 @@ func (op *restore) lend() *Lease {
 		op.give(l)
 		return l
 	}
-	l.Base = unsafe.Pointer(unsafe.SliceData(s.Slot(r.Rec, r.Tier)))
+	l.Base = unsafe.Pointer(unsafe.SliceData(slots.Slot(s, r.Rec, r.Tier)))
 	if s.Set.Debug && !l.Writable {
 		l.sums = b.Sums
 	}

@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/slots"
 )
 
 // RestoreArgs describes a restore. The core reads Into during the call only. It writes the memory that Into names until the operation has ended.
@@ -75,9 +76,6 @@ func (op *restore) release() {
 	op.unmap()
 	op.dropEvent()
 }
-
-// disown is part of operation.
-func (op *restore) disown() { op.halt() }
 
 // account is part of operation.
 func (op *restore) account(c *figures.Counters) {
@@ -275,7 +273,7 @@ func (op *restore) pollRestore(out *Outcome) (status.Code, error) {
 	if r.Direct {
 		op.slot = op.private.Bytes(0, op.private.Size())
 	} else {
-		op.slot = s.Slot(r.Rec, r.Tier)
+		op.slot = slots.Slot(s, r.Rec, r.Tier)
 	}
 	return status.Again, nil
 }

@@ -12,7 +12,10 @@ import (
 
 // workersEnded closes the disk tier when the last worker has ended, and Close can end. The lock is not held.
 func (s *Store) workersEnded() {
-	err, undone := s.closeDisk()
+	var err, undone error
+	if s.Disk != nil {
+		err, undone = s.Disk.Close() // after the commits in flight have landed
+	}
 	s.Lock()
 	defer s.Leave()
 	s.freed, s.freeErr, s.undone = true, err, undone
@@ -24,14 +27,6 @@ func (s *Store) workersEnded() {
 		safego.Go("the end of a store", f)
 	}
 	s.ended = nil
-}
-
-// closeDisk closes the disk tier after the commits in flight have landed. The lock is not held.
-func (s *Store) closeDisk() (err, undone error) {
-	if s.Disk == nil {
-		return nil, nil
-	}
-	return s.Disk.Close()
 }
 
 // forgetAll drops the references to all that the store knew, so that the garbage collector can free it: handles of the store may live until the
@@ -58,13 +53,6 @@ func (s *Store) free() {
 	}
 }
 
-func (s *Store) unhookPoison() {
-	if s.unhook != nil {
-		s.unhook()
-		s.unhook = nil
-	}
-}
-
 // Close refuses further work at once. It returns an operation that ends when the transfers in flight have ended and the disk tier is closed. Waiting
 // operations end with Closed. Memory of leases stays mapped until the last of them is released. Closing twice is allowed.
 func (s *Store) Close(fd int32) *operation.Op {
@@ -73,7 +61,7 @@ func (s *Store) Close(fd int32) *operation.Op {
 	first := !s.Closing
 	s.Closing = true
 	if first {
-		s.unhookPoison()
+		s.unhook()
 		s.stopWatching()
 		s.WakeAll()
 		s.workers.Stop()

@@ -11,6 +11,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
+	"velocpy/gocore/transfer/slots"
 )
 
 const piece = 100_000
@@ -221,7 +222,7 @@ func TestFlippedBitInTheHost(t *testing.T) {
 			release(t, h.mustLease(1, operation.RestoreArgs{}))
 			s.Lock() // not by Corrupt, which makes the store verify again
 			r := h.h.h.Get(model.Key{Number: 1})
-			s.Slot(r, 0)[77] ^= 4
+			slots.Slot(s.Cache, r, 0)[77] ^= 4
 			s.Unlock()
 			l, _, err := h.lease(1, operation.RestoreArgs{})
 			if verify == "always" {

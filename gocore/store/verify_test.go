@@ -7,6 +7,7 @@ import (
 	"velocpy/gocore/base/vfs"
 	"velocpy/gocore/model"
 	"velocpy/gocore/operation"
+	"velocpy/gocore/transfer/slots"
 )
 
 // damage flips a bit of a checkpoint in host memory, as a write by other code would: the store is not told.
@@ -18,7 +19,7 @@ func (c *client) damage(k int64) {
 	if rec == nil {
 		c.t.Fatalf("no checkpoint %d", k)
 	}
-	c.s.Slot(rec, 0)[3] ^= 1
+	slots.Slot(c.s.Cache, rec, 0)[3] ^= 1
 }
 
 // Leases of bytes in the memory where they were captured are verified for every checkpoint with "first". By default they are verified for one of 16, and

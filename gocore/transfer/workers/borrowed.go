@@ -3,7 +3,6 @@ package workers
 import (
 	"errors"
 
-	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
@@ -12,6 +11,7 @@ import (
 	"velocpy/gocore/tier/host"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // A checkpoint with a borrowed source (copy=False) goes from the caller's arrays on a device directly to the host tier. Contiguous regions are copied
@@ -28,7 +28,7 @@ type borrowedParts struct {
 }
 
 func (s *Workers) splitBorrowed(slot []byte, regions []model.Region) (by borrowedParts) {
-	reaches := s.Reaches(slot)
+	reaches := slots.Reaches(s.Cache, slot)
 	for i := range regions {
 		r, n := &regions[i], int32(i)
 		together := r.Place > 0 && r.Bytes > 0 && r.Mem.Contiguous()
@@ -89,7 +89,7 @@ func (s *Workers) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []
 	if err != nil {
 		return nil, err
 	}
-	if err := s.GatherToHost(a, a.OnLane(lane), src, slot, spans, by.rest); err != nil || !s.Set.Checksum {
+	if err := slots.GatherToHost(s.Cache, a, a.OnLane(lane), src, slot, spans, by.rest); err != nil || !s.Set.Checksum {
 		if there != nil {
 			there.Discard()
 		}
@@ -99,7 +99,7 @@ func (s *Workers) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []
 	if there != nil {
 		put(sums, by.there, there.Take())
 	}
-	job := s.Inspection(slot, cache.Selected(spans, by.after))
+	job := slots.Inspection(s.Cache, slot, slots.Selected(spans, by.after))
 	defer job.Free()
 	job.Run(0)
 	put(sums, by.after, job.Sums())

@@ -13,6 +13,7 @@ import (
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // window is how many bytes of a checkpoint a spill holds in memory at once.
@@ -38,7 +39,7 @@ func (s *Workers) spill(x *engine.Transfer) ([]uint64, error) {
 }
 
 func (s *Workers) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
-	job := s.Gather(slot, src.Regions)
+	job := slots.Gather(s.Cache, slot, src.Regions)
 	defer job.Free()
 	if err := src.Run(job); err != nil || !s.Set.Checksum {
 		return nil, err

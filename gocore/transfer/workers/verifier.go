@@ -10,6 +10,7 @@ import (
 	"velocpy/gocore/config"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/slots"
 )
 
 // backgroundVerifier verifies in a goroutine of its own the checkpoints that will be lent next, so that they can be lent without delay.
@@ -74,7 +75,7 @@ func (s *Workers) takeVerification() (x aheadVerification, some bool) {
 			return x, false
 		}
 		if p, some := s.Engine.BeginVerification(s.Now()); some {
-			return aheadVerification{p, s.Slot(p.Rec, p.Tier)}, true
+			return aheadVerification{p, slots.Slot(s.Cache, p.Rec, p.Tier)}, true
 		}
 		s.verifier.resting = true
 		s.verifier.bell.Wait()

@@ -1,8 +1,10 @@
-package cache
+// Package slots copies between the slots of checkpoints in host memory and the regions of callers, in host memory or on a device.
+package slots
 
 import (
 	"unsafe"
 
+	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
@@ -13,14 +15,14 @@ import (
 )
 
 // Reaches tells whether the kernels of every device can access bytes of the host tier.
-func (c *Cache) Reaches(slot []byte) bool {
+func Reaches(c *cache.Cache, slot []byte) bool {
 	return c.Host != nil && c.Host.Reaches(slot)
 }
 
 // GatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
 // otherwise.
-func (c *Cache) GatherToHost(a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
-	if c.Reaches(slot) && len(which) > 0 {
+func GatherToHost(c *cache.Cache, a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
+	if Reaches(c, slot) && len(which) > 0 {
 		return gate.During(func() error {
 			return now(func(lane device.Lane) error {
 				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, Selected(gate.Regions, which)), false)
@@ -32,7 +34,7 @@ func (c *Cache) GatherToHost(a *devicememory.Memory, now devicememory.Runner, ga
 		r := &gate.Regions[i]
 		to := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		if r.Place == 0 {
-			if err := c.CopyHere(copier.Gather, gate, r, to); err != nil {
+			if err := CopyHere(c, copier.Gather, gate, r, to); err != nil {
 				return err
 			}
 			continue
@@ -57,13 +59,13 @@ func Selected[T any](all []T, which []int32) []T {
 }
 
 // ScatterFromHost copies host memory to destinations, some of which lie on a device.
-func (c *Cache) ScatterFromHost(a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
+func ScatterFromHost(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
 	for j, i := range want {
 		r := &gate.Regions[j]
 		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
 		var err error
 		if r.Place == 0 {
-			err = c.CopyHere(copier.Scatter, gate, r, from)
+			err = CopyHere(c, copier.Scatter, gate, r, from)
 		} else {
 			err = a.Deliver(gate, r, from)
 		}
@@ -75,7 +77,7 @@ func (c *Cache) ScatterFromHost(a *devicememory.Memory, gate *borrow.Source, slo
 }
 
 // CopyHere copies between a region in host memory and a slot.
-func (c *Cache) CopyHere(direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
+func CopyHere(c *cache.Cache, direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
 	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}
 	job := copier.NewJob(direction, []copier.Piece{piece}, copier.Options{Pool: c.Copiers})
 	defer job.Free()
@@ -83,13 +85,13 @@ func (c *Cache) CopyHere(direction copier.Direction, gate *borrow.Source, r *mod
 }
 
 // Slot returns the memory of r's copy in the host tier.
-func (c *Cache) Slot(r *engine.Record, t int) []byte {
+func Slot(c *cache.Cache, r *engine.Record, t int) []byte {
 	f := c.Engine.Fragment(r, t)
 	return c.Host.Bytes(f.Offset, f.Size)
 }
 
 // Gather returns the job that copies regions into a slot.
-func (c *Cache) Gather(slot []byte, regions []model.Region) *copier.Job {
+func Gather(c *cache.Cache, slot []byte, regions []model.Region) *copier.Job {
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for i := range regions {
@@ -100,7 +102,7 @@ func (c *Cache) Gather(slot []byte, regions []model.Region) *copier.Job {
 }
 
 // Inspection returns the job that computes the checksums of a slot's regions.
-func (c *Cache) Inspection(slot []byte, spans []model.Span) *copier.Job {
+func Inspection(c *cache.Cache, slot []byte, spans []model.Span) *copier.Job {
 	all := make([]copier.Piece, len(spans))
 	for i, span := range spans {
 		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}
@@ -109,7 +111,7 @@ func (c *Cache) Inspection(slot []byte, spans []model.Span) *copier.Job {
 }
 
 // Bring copies regions of a slot to host memory.
-func (c *Cache) Bring(a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
+func Bring(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
 	for _, i := range want {
 		span := l.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += c.Set.Cut {
