@@ -66,13 +66,13 @@ QUICK: dict[str, dict[str, object]] = {
     "coldstart": {"cells": "tiny"},
 }
 
-# Seconds each, and repetitions enough for medians: for comparing cores, not for figures to show. See `benchmarks.compare`.
+# Seconds each, and repetitions enough for medians: for `benchmarks.compare`, not for figures to show.
 BRIEF: dict[str, dict[str, object]] = {
     "small": {"rounds": 9},
     "capture": {"sizes": (1 << 20, 16 << 20, 64 << 20), "rounds": 5},
     "lease": {"rounds": 9},
-    "sweep": {"count": 64, "size": 4 << 20, "rounds": 5, "interval": 4e-3},
-    "disk": {"total": 256 << 20, "size": 8 << 20, "rounds": 5},
+    "sweep": {"count": 64, "size": 4 << 20, "rounds": 3, "interval": 4e-3},
+    "disk": {"total": 256 << 20, "size": 8 << 20, "rounds": 3},
     "durable": {
         "streams": (durable.Stream(4 << 20, 128 << 20), durable.Stream(64 << 10, 16 << 20)),
         "rounds": 5,
