@@ -21,6 +21,7 @@ from .rounds import CORES, measured, play
 from .timings import FORMS, Timing, timings
 
 BAR = 1.03
+LOUD = 0.10  # a bar with more noise says little
 EXAMPLES = (
     "python -m benchmarks compare --before old.so --after new.so --before-commit 12ab --after-commit 34cd",
     "python -m benchmarks compare disk durable --before old.so --after new.so --rounds 9",
@@ -59,11 +60,12 @@ def report_of(reports: Iterable[tuple[str, str, dict[str, Any]]], settings: dict
         report.never(f"{core}: faults that the benchmarks counted, such as bytes that differ", count)
     report.notes += [
         "Each benchmark runs in a fresh process, by one core and then by the other; every round reverses the order. "
-        "The Python package is the same for both. A ratio above 1 is a core that is slower than the one before: of times "
-        "after by before, of rates before by after. Spread: the interquartile range of the rounds by their median.",
+        "The Python package is the same for both. A ratio above 1 is a core that is slower than the one before: of "
+        "times after by before, of rates before by after. Spread: the interquartile range of the rounds by their median.",
         f"Noise, from the same rounds, a core against itself: {DRAWS} times two sets of as many rounds are drawn with "
         f"replacement from those of one core; {SHARE:.0%} of the ratios of their medians exceed 1 by no more. The "
         "larger one of the two cores counts. The bar holds where the ratio is at most 1.03 + noise.",
+        _hidden(report.rows),
         "Tails, first calls, and baselines that use no core are shown, and not held to the bar.",
         *(f"Missing in a round: {text}." for text in missing),
     ]
@@ -94,6 +96,13 @@ def _add_rows(report: Report, found: dict[tuple[str, str], Series]) -> list[str]
             }
         )
     return missing
+
+
+def _hidden(rows: list[dict[str, Any]]) -> str:
+    """How many timings are so noisy that their bar says little."""
+    held = [row["noise"] for row in rows if row["bar"] in ("holds", "misses")]
+    loud = sum(noise > LOUD for noise in held)
+    return f"{loud} of {len(held)} timings have more noise than {LOUD:.0%}, which hides as much."
 
 
 def _verdict(timing: Timing, ratio: float, noise: float) -> str:

@@ -7,7 +7,7 @@ import dataclasses
 import gc
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,29 +55,38 @@ def _play(group: list[Cell], folder: Path, card: Any, pace: Pace, deadline: floa
     rates = card.rates(first.largest)
     # Before any contender is opened: an open store pins memory beside the loop.
     baselines = _baselines(group, card, source, pace)
-    played: list[Played] = []
+    names = _names(group)
+    played: dict[str, list[Played]] = {name: [] for name in names}
     for number in range(rounds):
-        for name in turns(group, number):
+        for name in turns(names, number):
             if time.monotonic() > deadline:
-                played.append(_absent(name, _no_time(name, number)))
+                played[name].append(_absent(name, _no_time(name, number)))
                 continue
             engine, reason = _opened(name, card, first, folder)
             if not pace.agree(engine is not None) or engine is None:
-                played.append(_absent(name, reason))
+                played[name].append(_absent(name, reason))
                 if engine is not None:
                     engine.close()
                 continue
             with contextlib.closing(engine):
-                played += _shots(group, name, engine, card, source, baselines, pace, deadline, number)
+                played[name] += _shots(group, name, engine, card, source, baselines, pace, deadline, number)
             del engine
             gc.collect()
             card.room()  # takes memory that the last one used out of the allocator's caches
-    return Contest(card.name, rates, merged(played))
+    return Contest(card.name, rates, merged(each for name in names for each in played[name]))
 
 
-def turns(group: list[Cell], number: int) -> list[str]:
-    """The contenders in the order of a round: velocpy begins the first round, the next contender the next round."""
-    names = list(dict.fromkeys(name for cell in group for name in cell.contenders))
+def _names(group: list[Cell]) -> list[str]:
+    """The contenders of all cells, in the order of the results."""
+    return list(dict.fromkeys(name for cell in group for name in cell.contenders))
+
+
+def turns(names: list[str], number: int) -> list[str]:
+    """The contenders in the order of a round: velocpy begins the first round, the next contender the next round.
+
+    >>> turns(["keep", "ring", "velocpy"], 0), turns(["keep", "ring", "velocpy"], 1)
+    (['velocpy', 'keep', 'ring'], ['keep', 'ring', 'velocpy'])
+    """
     ours = names.index("velocpy") if "velocpy" in names else 0
     shift = (ours + number) % len(names)
     return names[shift:] + names[:shift]
@@ -112,7 +121,7 @@ def _shots(
     return played
 
 
-def merged(played: list[Played]) -> list[Played]:
+def merged(played: Iterable[Played]) -> list[Played]:
     """The same with the outcomes of all rounds together, in the order of the first ones; absences stay as they are."""
     together: dict[tuple[int, str], Played] = {}
     absent: list[Played] = []

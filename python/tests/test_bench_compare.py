@@ -112,6 +112,7 @@ def test_noise_widens_the_bar_but_hides_no_large_loss():
     noisy = [8.0, 9.0, 10.0, 11.0, 12.0]
     assert compared(noisy, [value * 1.06 for value in noisy]).bars[0].holds
     assert not compared(noisy, [value * 2 for value in noisy]).bars[0].holds
+    assert "1 of 1 timings have more noise than 10%, which hides as much." in compared(noisy, noisy).notes
 
 
 def test_a_timing_that_a_round_lacks_and_wrong_bytes_miss_bars():
@@ -157,5 +158,5 @@ def test_the_command_writes_a_result_that_the_pages_show(tmp_path, monkeypatch):
 
 
 def test_a_benchmark_that_fails_ends_the_comparison(tmp_path):
-    with pytest.raises(rounds.click.ClickException, match="none.so failed"):
+    with pytest.raises(rounds.click.ClickException, match=r"none\.so failed"):
         rounds.measured("small", tmp_path / "none.so", tmp_path)
