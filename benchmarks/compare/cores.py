@@ -61,7 +61,8 @@ def report_of(reports: Iterable[tuple[str, str, dict[str, Any]]], settings: dict
     report.notes += [
         "Each benchmark runs in a fresh process, by one core and then by the other; every round reverses the order. "
         "The Python package is the same for both. A ratio above 1 is a core that is slower than the one before: of "
-        "times after by before, of rates before by after. Spread: the interquartile range of the rounds by their median.",
+        "times after by before, of rates before by after. Spread: the interquartile range of the "
+        "rounds by their median.",
         f"Noise, from the same rounds, a core against itself: {DRAWS} times two sets of as many rounds are drawn with "
         f"replacement from those of one core; {SHARE:.0%} of the ratios of their medians exceed 1 by no more. The "
         "larger one of the two cores counts. The bar holds where the ratio is at most 1.03 + noise.",
