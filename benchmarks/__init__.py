@@ -12,6 +12,7 @@ adjoint    the storages of pyrevolve under one adjoint
 device     device memory: captures, transfers, leases, kernels
 paper      the evaluations of Maurya et al., HPDC'23 (`shot`) and HiPC'22 (`coldstart`)
 engines    the engines that the evaluations compare, and the device that they work on
+compare    two cores by the same benchmarks, in one run: ``python -m benchmarks compare``
 report     claims, tables and plots of the committed results
 data       the trace of checkpoint sizes
 ========== =================================================================================

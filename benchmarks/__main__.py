@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from benchmarks.adjoint import storages
+from benchmarks.compare import cores
 from benchmarks.device import device
 from benchmarks.disk import commits, disk, durable, opening, verification
 from benchmarks.engines.contenders import has_gpu
@@ -65,11 +66,29 @@ QUICK: dict[str, dict[str, object]] = {
     "coldstart": {"cells": "tiny"},
 }
 
+# Seconds each, and repetitions enough for medians: for `benchmarks.compare`, not for figures to show.
+BRIEF: dict[str, dict[str, object]] = {
+    "small": {"rounds": 9},
+    "capture": {"sizes": (1 << 20, 16 << 20, 64 << 20), "rounds": 5},
+    "lease": {"rounds": 9},
+    "sweep": {"count": 64, "size": 4 << 20, "rounds": 3, "interval": 4e-3},
+    "disk": {"total": 256 << 20, "size": 8 << 20, "rounds": 3},
+    "durable": {
+        "streams": (durable.Stream(4 << 20, 128 << 20), durable.Stream(64 << 10, 16 << 20)),
+        "rounds": 5,
+        "beside": False,
+    },
+    "scale": {"counts": (1_000, 20_000), "rounds": 9},
+}
+
+# Commands that are no benchmarks.
+COMMANDS: dict[str, click.Command] = {"compare": cores.main}
 
 EXAMPLES = (
     "python -m benchmarks --quick",
     "python -m benchmarks disk --folder /scratch/run --json",
     "python -m benchmarks --out benchmarks/results",
+    "python -m benchmarks compare --help",
 )
 
 
@@ -102,6 +121,7 @@ def _or_refused(read: Callable[[], T]) -> T:
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write one JSON file for each benchmark here."
 )
 @click.option("--quick", is_flag=True, help="Tiny sizes, one round: tells whether it runs, not how fast.")
+@click.option("--brief", is_flag=True, help="Small sizes, a few rounds: what compare runs by each core.")
 @click.option(
     "--cells", help="Which cells of shot and coldstart, with commas between; a wrong name lists the right ones."
 )
@@ -117,14 +137,22 @@ def _or_refused(read: Callable[[], T]) -> T:
 @click.option("--limit", type=float, help="Seconds after which shot and coldstart begin nothing new; 500 by default.")
 @json_option
 def main(
-    names: tuple[str, ...], folder: Path | None, out: Path | None, quick: bool, as_json: bool, **options: Any
+    names: tuple[str, ...],
+    folder: Path | None,
+    out: Path | None,
+    quick: bool,
+    brief: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Run the benchmarks NAMES (when none is named all that this machine can) and say which bars hold."""
+    if quick and brief:
+        raise click.UsageError("--quick and --brief exclude each other")
     asked = {name: value for name, value in options.items() if value is not None}
     with tempfile.TemporaryDirectory() as scratch:
         for name in names or [name for name in BENCHMARKS if name not in ON_GPU or has_gpu()]:
             run = BENCHMARKS[name][0]
-            settings = QUICK[name] if quick else {}
+            settings = QUICK[name] if quick else BRIEF.get(name, {}) if brief else {}
             known = inspect.signature(run).parameters
             settings = settings | {option: value for option, value in asked.items() if option in known}
             if "folder" in known:
@@ -142,4 +170,6 @@ def main(
 
 
 if __name__ == "__main__":
+    if (command := COMMANDS.get("".join(sys.argv[1:2]))) is not None:
+        command(sys.argv[2:], prog_name=f"python -m benchmarks {sys.argv[1]}", color=colour())
     main(prog_name="python -m benchmarks", color=colour())

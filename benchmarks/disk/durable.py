@@ -97,9 +97,12 @@ class Way:
         return [self.stream.count * self.stream.size / took for took in seconds]
 
 
-def run(folder: Path, streams: tuple[Stream, ...] = STREAMS, rounds: int = 3) -> Report:
-    """Seconds from the first checkpoint to the last acknowledgement; everybody's bytes are read back and compared."""
-    others, absent = savers.available()
+def run(folder: Path, streams: tuple[Stream, ...] = STREAMS, rounds: int = 3, beside: bool = True) -> Report:
+    """Seconds from the first checkpoint to the last acknowledgement; everybody's bytes are read back and compared.
+
+    Beside: whether other libraries save the streams too.
+    """
+    others, absent = savers.available() if beside else ({}, [])
     ceiling = "fio" if synced.has_fio() else "raw"
     report = Report("durable", {"rounds": rounds, "streams": ", ".join(map(str, streams)), "ceiling": ceiling})
     for stream in streams:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,18 @@ def has_gpu() -> bool:
     except ImportError:
         return False
     return torch.cuda.is_available()
+
+
+@contextlib.contextmanager
+def fitting(name: str) -> Iterator[None]:
+    """Leaves a contender out whose memory does not fit on the card."""
+    try:
+        yield
+    except RuntimeError as reason:
+        # torch is there if it has raised this.
+        if not isinstance(reason, getattr(sys.modules.get("torch"), "OutOfMemoryError", ())):
+            raise
+        raise LeftOut(f"{name}: does not fit: {str(reason).splitlines()[0]}") from reason
 
 
 def card_for(largest: int, index: int = 0) -> Any:

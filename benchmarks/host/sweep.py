@@ -23,15 +23,17 @@ HINTS: tuple[Hints, ...] = ("all", "none")
 SLACK = 1.5  # the compute interval, in units of the time in which the disk takes one checkpoint
 
 
-def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3) -> Report:
+def run(folder: Path, count: int = 256, size: int = 16 << 20, rounds: int = 3, interval: float = 0.0) -> Report:
     """Reverse sweeps with and without hints; what was found, and how long the calls blocked, beside the lower bound.
+
+    Interval: seconds of computation; 0: in proportion to the time that the disk takes, as measured in this run.
 
     The bound's copies are as fast as the fastest way to copy that was seen in the same rhythm, the sweep's own
     included, without a disk at work beside it: a policy could let transfers rest while it copies.
     """
     host = count * size // HISTORY_BY_HOST
     rates = ceiling.sweep(folder, min(count * size // 4, ceiling.POINT)).rates()
-    interval = SLACK * size / min(rates["disk write"], rates["disk read"])
+    interval = interval or SLACK * size / min(rates["disk write"], rates["disk read"])
     report = Report(
         "sweep",
         {

@@ -17,7 +17,7 @@ import numpy as np
 
 import velocpy
 from benchmarks.engines.card import HostCard
-from benchmarks.engines.contenders import LeftOut, card_for
+from benchmarks.engines.contenders import LeftOut, card_for, fitting
 from benchmarks.engines.engine import Engine
 from benchmarks.engines.keep import Keep
 from benchmarks.engines.managed import Managed
@@ -143,6 +143,14 @@ def measure(start: Start, name: str, folder: Path, rank: int, fence: Callable[[]
     card.stamp(source[: work.sizes[0]], 0)
     card.join()
     fence()
+    with fitting(name):
+        return _measured(name, card, work, folder, source, without, fence)
+
+
+def _measured(
+    name: str, card: Any, work: Workload, folder: Path, source: Any, without: float, fence: Callable[[], None]
+) -> Cold:
+    """Without: seconds of one iteration of the loop that has no engine."""
     began = time.perf_counter()
     try:
         engine = engine_for(name, card, work, folder)

@@ -1,4 +1,4 @@
-"""Plays cells: every contender of a group of cells with the same caches is opened once, and plays them one by one."""
+"""Plays cells: every contender of a group of cells with the same caches is opened once a round, and plays them all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import gc
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,48 +39,102 @@ class Contest:
     played: list[Played]
 
 
-def play_group(group: list[Cell], folder: Path, rank: int, pace: Pace, deadline: float) -> Contest:
-    """Plays the cells, which agree in sizes and caches, until the deadline (as of `time.monotonic`)."""
+def play_group(group: list[Cell], folder: Path, rank: int, pace: Pace, deadline: float, rounds: int = 1) -> Contest:
+    """Plays the cells, which agree in sizes and caches, until the deadline (as of `time.monotonic`).
+
+    In each round every contender is opened anew, beginning with another one.
+    """
     card = card_for(group[0].workload.largest, rank)
     with contextlib.closing(card):
-        return _play(group, folder, card, pace, deadline)
+        return _play(group, folder, card, pace, deadline, rounds)
 
 
-def _play(group: list[Cell], folder: Path, card: Any, pace: Pace, deadline: float) -> Contest:
+def _play(group: list[Cell], folder: Path, card: Any, pace: Pace, deadline: float, rounds: int) -> Contest:
     first = group[0].workload
     source = card.device(first.largest)
     rates = card.rates(first.largest)
+    # Before any contender is opened: an open store pins memory beside the loop.
+    baselines = _baselines(group, card, source, pace)
+    names = _names(group)
+    played: dict[str, list[Played]] = {name: [] for name in names}
+    for number in range(rounds):
+        for name in turns(names, number):
+            if time.monotonic() > deadline:
+                played[name].append(_absent(name, _no_time(name, number)))
+                continue
+            engine, reason = _opened(name, card, first, folder)
+            if not pace.agree(engine is not None) or engine is None:
+                played[name].append(_absent(name, reason))
+                if engine is not None:
+                    engine.close()
+                continue
+            with contextlib.closing(engine):
+                played[name] += _shots(group, name, engine, card, source, baselines, pace, deadline, number)
+            del engine
+            gc.collect()
+            card.room()  # takes memory that the last one used out of the allocator's caches
+    return Contest(card.name, rates, merged(each for name in names for each in played[name]))
+
+
+def _names(group: list[Cell]) -> list[str]:
+    """The contenders of all cells, in the order of the results."""
+    return list(dict.fromkeys(name for cell in group for name in cell.contenders))
+
+
+def turns(names: list[str], number: int) -> list[str]:
+    """The contenders in the order of a round: velocpy begins the first round, the next contender the next round.
+
+    >>> turns(["keep", "ring", "velocpy"], 0), turns(["keep", "ring", "velocpy"], 1)
+    (['velocpy', 'keep', 'ring'], ['keep', 'ring', 'velocpy'])
+    """
+    ours = names.index("velocpy") if "velocpy" in names else 0
+    shift = (ours + number) % len(names)
+    return names[shift:] + names[:shift]
+
+
+def _shots(
+    group: list[Cell],
+    name: str,
+    engine: Engine,
+    card: Any,
+    source: Any,
+    baselines: list[Walls],
+    pace: Pace,
+    deadline: float,
+    number: int,
+) -> list[Played]:
+    """The shots of a contender that has just been opened, in all of its cells."""
     played: list[Played] = []
-    walls: dict[tuple[float, int], Walls] = {}
-    for name in dict.fromkeys(name for cell in group for name in cell.contenders):
+    new = True
+    for place, (cell, without) in enumerate(zip(group, baselines, strict=True)):
+        if name not in cell.contenders:
+            continue
         if time.monotonic() > deadline:
-            played.append(_absent(name, "no time was left"))
+            played.append(_absent(name, _no_time(name, number), place))
             continue
-        engine, reason = _opened(name, card, first, folder)
-        if not pace.agree(engine is not None) or engine is None:
-            played.append(_absent(name, reason))
-            if engine is not None:
-                engine.close()
+        warm = new and name not in LISTED_TWICE
+        shots = cell.rounds + (1 if new else 0)
+        new = False
+        outcomes = [shot(card, cell.workload, engine, source, without, pace, cell.trace) for _ in range(shots)]
+        for label, some in _listed(name, outcomes[1:] if warm else outcomes):
+            played.append(Played(place, label, some, without))
+    return played
+
+
+def merged(played: Iterable[Played]) -> list[Played]:
+    """The same with the outcomes of all rounds together, in the order of the first ones; absences stay as they are."""
+    together: dict[tuple[int, str], Played] = {}
+    absent: list[Played] = []
+    for each in played:
+        if each.left_out:
+            absent.append(each)
             continue
-        with contextlib.closing(engine):
-            new = True
-            for number, cell in enumerate(group):
-                if name not in cell.contenders:
-                    continue
-                if time.monotonic() > deadline:
-                    played.append(_absent(name, "no time was left", number))
-                    continue
-                without = _without(walls, card, cell.workload, source, pace)
-                warm = new and name not in LISTED_TWICE
-                rounds = cell.rounds + (1 if new else 0)
-                new = False
-                outcomes = [shot(card, cell.workload, engine, source, without, pace, cell.trace) for _ in range(rounds)]
-                for label, some in _listed(name, outcomes[1:] if warm else outcomes):
-                    played.append(Played(number, label, some, without))
-        del engine
-        gc.collect()
-        card.room()  # takes memory that the last one used out of the allocator's caches
-    return Contest(card.name, rates, played)
+        key = (each.cell, each.contender)
+        if key in together:
+            together[key].outcomes += each.outcomes
+        else:
+            together[key] = dataclasses.replace(each, outcomes=list(each.outcomes))
+    return [*together.values(), *absent]
 
 
 def _opened(name: str, card: Any, workload: Workload, folder: Path) -> tuple[Engine | None, str]:
@@ -95,6 +149,10 @@ def _absent(name: str, why: str, cell: int = 0) -> Played:
     return Played(cell, name, [], Walls(0, 0), why)
 
 
+def _no_time(name: str, number: int) -> str:
+    return f"{name}: no time was left{f' in round {number + 1}' if number else ''}"
+
+
 def _listed(name: str, outcomes: list[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
     if name in LISTED_TWICE and len(outcomes) > 1:
         yield f"{name}, first run", outcomes[:1]
@@ -105,13 +163,19 @@ def _listed(name: str, outcomes: list[Outcome]) -> Iterator[tuple[str, list[Outc
         yield name, outcomes
 
 
-def _without(walls: dict[tuple[float, int], Walls], card: Any, workload: Workload, source: Any, pace: Pace) -> Walls:
-    """The loop without an engine; measured once for all cells with the same computation, and behind a warm-up."""
-    key = (workload.interval, len(workload.keys))
-    if key not in walls:
-        if not walls:
-            few = dataclasses.replace(workload, sizes=workload.sizes[:8])
-            compute_only(card, few, source, pace)
-        runs = [compute_only(card, workload, source, pace) for _ in range(2)]
-        walls[key] = Walls(statistics.mean(run.writing for run in runs), statistics.mean(run.reading for run in runs))
-    return walls[key]
+def _baselines(group: list[Cell], card: Any, source: Any, pace: Pace) -> list[Walls]:
+    """The loop without an engine, for each cell; measured once for all that compute the same, and behind a warm-up."""
+    first = group[0].workload
+    compute_only(card, dataclasses.replace(first, sizes=first.sizes[:8]), source, pace)
+    walls: dict[tuple[float, int], Walls] = {}
+    for cell in group:
+        key = _computation(cell.workload)
+        if key not in walls:
+            runs = [compute_only(card, cell.workload, source, pace) for _ in range(2)]
+            writing, reading = (run.writing for run in runs), (run.reading for run in runs)
+            walls[key] = Walls(statistics.mean(writing), statistics.mean(reading))
+    return [walls[_computation(cell.workload)] for cell in group]
+
+
+def _computation(workload: Workload) -> tuple[float, int]:
+    return workload.interval, len(workload.keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Iterable, Mapping
@@ -25,22 +26,30 @@ SHOWN = ("down GB", "up GB", "disk written GB", "disk read GB", "for room s", "f
 LEAST = 1e-3  # seconds: below this a throughput says nothing
 
 
-def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
-    """Plays the cells chosen; groups that limit seconds do not suffice for are left out, and said so."""
+def run(folder: Path, cells: str | None = None, limit: float = 500, rounds: int | None = None) -> Report:
+    """Plays the cells chosen; groups that limit seconds do not suffice for are left out, and said so.
+
+    In each of the rounds every contender is opened anew and plays each of its cells once. Without rounds it is opened
+    once, and plays a cell as often as the cell says.
+    """
     cells = cells or ("quick" if has_gpu() else "tiny")
     try:
         groups = together(chosen(cells))
     except ValueError as error:
         raise click.ClickException(str(error)) from error
+    if rounds is not None:
+        groups = [[dataclasses.replace(cell, rounds=1) for cell in group] for group in groups]
     deadline = time.monotonic() + limit
     report = Report("shot-" + cells.replace(",", "-").replace(":", "-"), {"cells": cells})
+    if rounds is not None:
+        report.settings["rounds"] = rounds
     rates = _disk_rates(folder, groups)
     for group in groups:
         if time.monotonic() > deadline:
             report.remark(*(f"Not played, no time was left: {cell.figure}: {cell.name}." for cell in group))
             continue
         try:
-            contests = ranks.play(group, folder, deadline)
+            contests = ranks.play(group, folder, deadline, rounds or 1)
         except team.MemberFailed as failure:
             report.remark(*(f"Failed: {cell.figure}: {cell.name}: {failure}" for cell in group))
             continue
@@ -55,7 +64,8 @@ def run(folder: Path, cells: str | None = None, limit: float = 500) -> Report:
     figures = dict.fromkeys(row["figure"] for row in report.rows)
     report.notes += dict.fromkeys(ABOUT[name] for f in figures if (name := f if f in ABOUT else f.split()[0]) in ABOUT)
     report.notes.append(
-        "Contenders play one after another in the same process, each opened once, after a run that does not count "
+        "Contenders play one after another in the same process, each opened once a round and velocpy first in the "
+        "first round, the next one in the next, after a run that does not count "
         "(Unified Memory's first run is listed). Blocked: wall time less that of the same loop without an engine, both "
         "with every restored byte compared on "
         "the device. The bound is the simulator's, at the rates measured in this run; a lease copies nothing."

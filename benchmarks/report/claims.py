@@ -33,6 +33,8 @@ class Run(NamedTuple):
 
 
 CLAIMS = (
+    Claim(r"compare: .*(lacks|faults)", "comparing cores: timings that are missing, bytes that differ"),
+    Claim(r"compare: ", "a core's medians by those of the core before, less the noise", peer="the core before"),
     Claim(r"capture: ", "captures into host memory, by rate", ceiling="the best memcpy of the run, by any threads"),
     Claim(r"device: .*device time of a capture by", "captures on a device, by device time", ceiling="a plain copy"),
     Claim(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
 import random
@@ -34,7 +35,7 @@ from benchmarks.engines.workload import (
     uniform,
     variable,
 )
-from benchmarks.paper import cells, cold, coldstart, play, ranks, shot, team
+from benchmarks.paper import cells, cold, coldstart, contest, play, ranks, shot, team
 from benchmarks.paper.bound import lower_bound
 from benchmarks.paper.contest import Contest, Played
 from benchmarks.paper.play import Outcome, Walls
@@ -486,9 +487,9 @@ def test_two_coupled_processes(tmp_path):
     cell = cells.Cell("x", workload, ("keep", "ring", "velocpy"), processes=2, coupled=True)
     contests = ranks.play([cell], tmp_path, deadline=time.monotonic() + 60)
     assert len(contests) == 2
-    for contest in contests:
-        assert [p.contender for p in contest.played] == ["keep", "ring", "velocpy"]
-        assert all(o.differences == 0 for p in contest.played for o in p.outcomes)
+    for each in contests:
+        assert [p.contender for p in each.played] == ["keep", "ring", "velocpy"]
+        assert all(o.differences == 0 for p in each.played for o in p.outcomes)
 
 
 def test_a_process_that_fails_fails_the_run(tmp_path):
@@ -581,3 +582,99 @@ def test_a_wrong_name_lists_the_right_ones():
         assert shown.exit_code == 1
         assert "quick" in shown.output
         assert "bars" in shown.output
+
+
+# --- the order of things in a contest ---
+
+
+def contest_of(monkeypatch, tmp_path, group, rounds, deadline=None):
+    """Plays a group with engines that do nothing, and returns what happened and the contest."""
+    happened = []
+
+    class Fake:
+        def close(self):
+            happened.append("close")
+
+    def compute_only(card, workload, source, pace):
+        happened.append("baseline")
+        return Walls(1, 1)
+
+    def engine_for(name, card, workload, folder):
+        happened.append(name)
+        return Fake()
+
+    monkeypatch.setattr(contest, "compute_only", compute_only)
+    monkeypatch.setattr(contest, "engine_for", engine_for)
+    monkeypatch.setattr(contest, "shot", lambda *_: outcome(1.0, 1.0))
+    card = HostCard(group[0].workload.largest)
+    return happened, contest._play(group, tmp_path, card, play.Pace(), deadline or time.monotonic() + 60, rounds)
+
+
+def test_baselines_of_all_cells_are_measured_before_anything_is_opened(monkeypatch, tmp_path):
+    group = [cells.Cell("x", dataclasses.replace(small(), interval=i), ("keep", "velocpy")) for i in (1.0, 2.0, 1.0)]
+    happened, played = contest_of(monkeypatch, tmp_path, group, 1)
+    assert happened == ["baseline"] * 5 + ["velocpy", "close", "keep", "close"], "a warm-up, and two for each interval"
+    assert {p.cell for p in played.played} == {0, 1, 2}
+
+
+def test_each_round_begins_with_another_contender_and_velocpy_is_the_first(monkeypatch, tmp_path):
+    group = [cells.Cell("x", small(), ("keep", "ring", "velocpy", "velocpy lru"))]
+    happened, played = contest_of(monkeypatch, tmp_path, group, 2)
+    opened = [name for name in happened if name not in ("baseline", "close")]
+    assert opened == ["velocpy", "velocpy lru", "keep", "ring", "velocpy lru", "keep", "ring", "velocpy"]
+    assert {p.contender: len(p.outcomes) for p in played.played} == dict.fromkeys(group[0].contenders, 2)
+    assert contest.turns(["keep", "ring"], 1) == ["ring", "keep"]
+
+
+def test_rounds_for_which_no_time_is_left_are_said(monkeypatch, tmp_path):
+    clock = iter([0.0, 0.0, 0.0, 0.0, *[2.0] * 9])
+    monkeypatch.setattr(contest.time, "monotonic", lambda: next(clock))
+    group = [cells.Cell("x", small(), ("keep", "velocpy"))]
+    _, played = contest_of(monkeypatch, tmp_path, group, 2, deadline=1.0)
+    assert [p.contender for p in played.played if p.outcomes] == ["keep", "velocpy"]
+    absences = [p.left_out for p in played.played if p.left_out]
+    assert absences == ["keep: no time was left in round 2", "velocpy: no time was left in round 2"]
+
+
+def test_rounds_of_unified_memory_keep_first_and_second_runs_apart(monkeypatch, tmp_path):
+    _, played = contest_of(monkeypatch, tmp_path, [cells.Cell("x", small(), ("unified memory", "velocpy"))], 3)
+    runs = {p.contender: len(p.outcomes) for p in played.played}
+    assert runs == {"velocpy": 3, "unified memory, first run": 3, "unified memory, second run": 3}
+
+
+def test_shots_have_rounds(monkeypatch, tmp_path):
+    asked = []
+
+    def played(group, folder, deadline, rounds):
+        asked.append((rounds, {cell.rounds for cell in group}))
+        return [Contest("card", RATES, [])]
+
+    monkeypatch.setattr(shot.ranks, "play", played)
+    monkeypatch.setattr(shot, "_disk_rates", lambda folder, groups: {})
+    assert shot.run(tmp_path, "disk-alone", rounds=4).settings["rounds"] == 4
+    assert asked
+    assert all(each == (4, {1}) for each in asked)
+    asked.clear()
+    assert "rounds" not in shot.run(tmp_path, "disk-alone").settings
+    assert all(each == (1, {3}) for each in asked)
+
+
+# --- who does not fit ---
+
+
+@pytest.mark.parametrize("when", ["open", "write"])
+def test_a_cold_start_that_does_not_fit_is_left_out(monkeypatch, tmp_path, when):
+    torch = pytest.importorskip("torch")
+
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 128 MiB.\nGPU 0 has too little.")
+
+    monkeypatch.setattr(cold, "engine_for" if when == "open" else "write", full)
+    start = cold.Start("x", "uniform", 1e-4, count=4, size=8 * KIB, host=MIB, device=MIB)
+    with pytest.raises(contenders.LeftOut, match=r"^keep: does not fit: CUDA out of memory[^\n]*$"):
+        cold.measure(start, "keep", tmp_path, 0, lambda: None)
+
+
+def test_another_error_of_a_contender_is_no_matter_of_room():
+    with pytest.raises(RuntimeError, match="broken"), contenders.fitting("keep"):
+        raise RuntimeError("broken")

@@ -1,0 +1,1 @@
+"""Two cores by the same benchmarks, in one run."""
