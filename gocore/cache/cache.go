@@ -38,9 +38,9 @@ type Cache struct {
 	Engine   *engine.Engine
 	Layouts  checkpoint.Layouts
 	Callers  map[Caller]struct{}
-	Roomless map[Blocked]struct{} // captures that wait for room
-	Users    int                  // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
-	Resizing int                  // resize operations that have not ended
+	Blocked  map[WaitingCapture]struct{} // captures that wait for room
+	Users    int                         // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
+	Resizing int                         // resize operations that have not ended
 	Closing  bool
 	Empty    bool // users has reached zero after the close, and the memory is being unmapped
 	Line     figures.Timeline
@@ -65,8 +65,8 @@ type Caller interface {
 	Refuse(why error)
 }
 
-// Blocked is a capture that waits for room.
-type Blocked interface {
+// WaitingCapture is a capture that waits for room.
+type WaitingCapture interface {
 	// Blocked updates the cause for which it waits.
 	Blocked(now int64)
 	// By returns that cause.
@@ -83,7 +83,7 @@ func (c *Cache) Unlock() { c.mu.Unlock() }
 func New(set config.Settings) *Cache {
 	return &Cache{
 		Set: set, began: time.Now(), Layouts: checkpoint.NewLayouts(set.Describes), Line: figures.Timeline{Limit: set.Timeline},
-		Callers: map[Caller]struct{}{}, Roomless: map[Blocked]struct{}{},
+		Callers: map[Caller]struct{}{}, Blocked: map[WaitingCapture]struct{}{},
 	}
 }
 
@@ -199,11 +199,11 @@ func NotFound(h *engine.History, k model.Key) error {
 
 // lookAtBlocked updates the causes for which captures wait. Every section that may have changed them ends with it.
 func (c *Cache) lookAtBlocked() {
-	if len(c.Roomless) == 0 {
+	if len(c.Blocked) == 0 {
 		return
 	}
 	now := c.Now()
-	for op := range c.Roomless {
+	for op := range c.Blocked {
 		op.Blocked(now)
 	}
 }

@@ -84,7 +84,7 @@ func (op *capture) account(c *figures.Counters) {
 func (op *capture) waits(now int64) (status.Code, error) {
 	if op.since == 0 {
 		op.blocker, op.blockedSince = op.s.Engine.Blocker(op.capture), now
-		op.s.Roomless[op] = struct{}{}
+		op.s.Blocked[op] = struct{}{}
 	}
 	return op.Op.waits(now)
 }
@@ -358,8 +358,8 @@ func (op *capture) noteBlocked(now int64, by engine.Blocker) {
 }
 
 func (op *capture) endBlocked(now int64) {
-	if _, waits := op.s.Roomless[op]; waits {
+	if _, waits := op.s.Blocked[op]; waits {
 		op.noteBlocked(now, op.blocker)
-		delete(op.s.Roomless, op)
+		delete(op.s.Blocked, op)
 	}
 }

@@ -177,7 +177,7 @@ func TestCausesInTheCall(t *testing.T) {
 		eventually(t, "the capture waits for its cause", func() bool {
 			c.s.Lock()
 			defer c.s.Unlock()
-			for x := range c.s.Roomless {
+			for x := range c.s.Blocked {
 				if x.By() == by {
 					return true
 				}

@@ -52,11 +52,11 @@ var panics = map[string]func(s *Store, h *client, disk *vfs.Rule){
 		guarded("drop", func() {
 			s.Lock()
 			defer s.Leave()
-			s.Roomless[puzzling{}] = struct{}{}
+			s.Blocked[puzzling{}] = struct{}{}
 		})
 		s.Lock()
 		defer s.Unlock()
-		clear(s.Roomless)
+		clear(s.Blocked)
 	},
 	"in the copy of a call": func(s *Store, h *client, disk *vfs.Rule) {
 		guarded("restore", func() {

@@ -1,7 +1,7 @@
-// Package store drives the engine with real memory, real disks and real time. It copies the bytes, runs the transfers, and returns to every caller an
-// operation (Op) that never waits inside the core.
+// Package store opens and closes stores, and answers what a caller asks of their histories. The calls that may have to wait are those of package operation.
 //
-// One mutex guards the engine. It is held for microseconds and never during a copy or I/O. Memory that holds checkpoints is mapped, never Go heap.
+// One mutex guards the engine, that of package cache. It is held for microseconds and never during a copy or I/O. Memory that holds checkpoints is mapped,
+// never Go heap.
 package store
 
 import (

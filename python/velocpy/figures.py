@@ -90,6 +90,8 @@ class TierStats(TypedDict):
     streams_waited_ns: StreamWaits
     #: Of a durable store's disk: groups of checkpoints and drops that shared their syncs.
     commits: int
+    #: Of a durable store's disk: commits, drops and clears that are not durable yet.
+    pending_changes: int
 
 
 class Waits(TypedDict):

@@ -507,7 +507,8 @@ class Store:
         ``tiers``              by name: ``capacity``, ``used`` and ``high_water`` in bytes; ``dirty``, ``evictable`` and
                                ``held`` (leased) bytes; what was written and read; the bandwidths of the link below;
                                of the host tier how much is pinned for devices by now, ``pinned_bytes``; of a durable
-                               store's disk how many groups of checkpoints and drops shared their syncs, ``commits``
+                               store's disk how many groups of checkpoints and drops shared their syncs, ``commits``,
+                               and how many changes are not durable yet, ``pending_changes``
         ``histories``          by name: ``checkpoints``, ``hints_queued``, ``restores``
         ``restores``           ``count``, ``hits`` (found in the fastest tier), how far ahead prefetches were done
         ``waits_ns``           nanoseconds that calls spent copying, or waiting for room, for bytes, for durability; and
