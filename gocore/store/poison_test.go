@@ -146,8 +146,8 @@ func TestPanicInThisProcess(t *testing.T) {
 	free := make(chan struct{})
 	go func() {
 		s.Lock()
-		s.Unlock() //nolint:staticcheck // it only tells whether the lock is free
 		close(free)
+		s.Unlock()
 	}()
 	select {
 	case <-free:
