@@ -19,7 +19,7 @@ import (
 )
 
 // pollOnDevice continues a restore whose bytes lie on a device. It gives a lease without reading the bytes: they were captured there, or a load
-// brought them and the device verifies it, before or afterwards. In debug mode, and with verifyAlways, the bytes are read first. The lock is held.
+// brought them and the device verifies it, before or afterwards. In debug mode, and with VerifyAlways, the bytes are read first. The lock is held.
 func (op *restore) pollOnDevice(out *Outcome, a *devicememory.Memory) (status.Code, error) {
 	if err := op.wrong(); err != nil {
 		return op.failRestore(op.s.Explain(err, op.restore.Rec))

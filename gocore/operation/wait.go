@@ -18,7 +18,7 @@ type wait struct {
 	recs       []*engine.Record // records whose source a device may still be reading
 	many       bool             // for all versions of a history or store, so versions dropped meanwhile are no error
 	history    *engine.History  // of many; nil: all histories
-	lentBefore int64            // value of Findings.lentLoads when the wait began
+	lentBefore int64            // value of Findings.LentLoads when the wait began
 }
 
 // undo is part of operation.

@@ -258,7 +258,7 @@ func TestDamageThatNoCallerHasIsNotReported(t *testing.T) {
 	c.mustGetOn(b, 1, random(size, 1))
 }
 
-// With verifyAlways a restore waits for the verification.
+// With VerifyAlways a restore waits for the verification.
 func TestVerifyAlwaysWaitsForTheVerification(t *testing.T) {
 	const size = 1_300_000
 	b := newBoard(t, double.Config{Delay: 20 * time.Microsecond, Seed: 5})

@@ -26,7 +26,7 @@ func (e *Engine) Retire(t int, from, end int64) (bytes int64) {
 
 // retires tells whether a fragment lies in a retired range, at least in part. Evicting its copy would make no room.
 func (tr *tier) retires(f *fragment.Fragment[*Record]) bool {
-	return slices.ContainsFunc(tr.retired, func(s span) bool { return s.from < f.Offset+f.Size && f.Offset < s.end })
+	return len(tr.retired) > 0 && slices.ContainsFunc(tr.retired, func(s span) bool { return s.from < f.Offset+f.Size && f.Offset < s.end })
 }
 
 // reclassify updates the copies in a range of tier t that has been retired or reinstated.

@@ -57,7 +57,7 @@ func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 // the capture does not count as the link's.
 func (s *Workers) flushFrom(a *devicememory.Memory, lane device.Lane, x *engine.Transfer, b *checkpoint.Version) error {
 	end := b.Layout.End()
-	s.Host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from beginCompletion on, restores may have to wait for this goroutine
+	s.Host.Watermark().Await(x.ToOff + min(s.oneCut(), end)) // first: from pending.Begin on, restores may have to wait for this goroutine
 	t := pending.Begin(s, a, b)
 	if err := t.AwaitCopy(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Workers) loadTo(a *devicememory.Memory, lane device.Lane, x *engine.Tra
 	if last != nil {
 		last.Drop() // the checksums follow it in the same lane
 	}
-	if s.Set.Verifies != config.VerifyAlways { // with verifyAlways every restore verifies for itself, and waits
+	if s.Set.Verifies != config.VerifyAlways { // with VerifyAlways every restore verifies for itself, and waits
 		s.queued(x)
 	}
 	there, err := a.AwaitChecksums(sums, m)

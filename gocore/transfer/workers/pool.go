@@ -81,7 +81,10 @@ func (s *Workers) newPools() []*workerPool {
 			}
 			continue
 		}
-		for t := range s.Tiers[:len(s.Tiers)-1] {
+		for t := range s.Tiers {
+			if s.Engine.Below(t) < 0 {
+				continue // no link leads down from it
+			}
 			c := &workerPool{direction: d, link: t, device: s.DeviceTier(t), size: s.Set.Workers}
 			pools = append(pools, c)
 			if c.device == nil {

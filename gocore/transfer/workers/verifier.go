@@ -45,7 +45,7 @@ func (s *Workers) startVerifier() {
 	})
 }
 
-// VerifiesAhead tells whether leases are verified ahead. With verifyAlways each lease verifies for itself.
+// VerifiesAhead tells whether leases are verified ahead. With VerifyAlways each lease verifies for itself.
 func VerifiesAhead(set *config.Settings) bool {
 	return set.Verifies <= config.VerifyFirst && set.Prefetch && set.Host != nil
 }
