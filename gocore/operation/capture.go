@@ -96,7 +96,7 @@ func (op *capture) woke(now int64) {
 }
 
 // Checkpoint begins a checkpoint. A small one that finds room ends within the call.
-func Checkpoint(s *cache.Cache, h *engine.History, a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
+func Checkpoint(s *cache.Cache, h History, a *CheckpointArgs, out *Outcome) (*Op, status.Code, error) {
 	op := newCapture(s, a.FD)
 	returned := false
 	defer op.disownUnless(&returned)
@@ -114,13 +114,13 @@ func Checkpoint(s *cache.Cache, h *engine.History, a *CheckpointArgs, out *Outco
 }
 
 // open begins a capture. It returns Again when the copy can begin.
-func (op *capture) open(h *engine.History, a *CheckpointArgs, out *Outcome) (status.Code, error) {
+func (op *capture) open(h History, a *CheckpointArgs, out *Outcome) (status.Code, error) {
 	s := op.s
 	if err := s.EnterToWrite(); err != nil {
 		return status.CodeOf(err), err
 	}
 	defer s.Leave()
-	if err := op.begin(h, a); err != nil {
+	if err := op.begin(h.Engine(), a); err != nil {
 		return status.CodeOf(err), err
 	}
 	return op.pollCapture(out)

@@ -26,6 +26,9 @@ type Outcome struct {
 	Hit       bool
 }
 
+// History is a history of a store. Engine is called with the lock held, since a closed store forgets its histories.
+type History interface{ Engine() *engine.History }
+
 // Op is an operation that could not end within the call that began it. Its caller steps it until it ends, or cancels it. Steps and cancels from
 // several goroutines run one at a time. A call after the end returns Stale.
 type Op struct {

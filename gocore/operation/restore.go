@@ -93,7 +93,7 @@ func (op *restore) unmap() {
 }
 
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
-func Restore(s *cache.Cache, h *engine.History, a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
+func Restore(s *cache.Cache, h History, a *RestoreArgs, out *Outcome) (*Op, status.Code, error) {
 	op := &restore{copying: copying{watching: watching{Op: begun(s, a.FD)}}}
 	op.does = op
 	returned := false
@@ -108,13 +108,13 @@ func Restore(s *cache.Cache, h *engine.History, a *RestoreArgs, out *Outcome) (*
 }
 
 // open begins a restore. It returns Again when there are bytes to copy or to verify.
-func (op *restore) open(h *engine.History, a *RestoreArgs, out *Outcome) (status.Code, error) {
+func (op *restore) open(h History, a *RestoreArgs, out *Outcome) (status.Code, error) {
 	s := op.s
 	if err := s.Enter(); err != nil {
 		return status.CodeOf(err), err
 	}
 	defer s.Leave()
-	if err := op.begin(h, a); err != nil {
+	if err := op.begin(h.Engine(), a); err != nil {
 		return status.CodeOf(err), err
 	}
 	return op.pollRestore(out)

@@ -37,18 +37,18 @@ func (op *wait) account(c *figures.Counters) {
 }
 
 // Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier. It covers one ticket, all of a history,
-// or, with h nil and ticket zero, all of the store.
-func Wait(s *cache.Cache, h *engine.History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
+// or, without a history and with ticket zero, all of the store.
+func Wait(s *cache.Cache, of History, ticket uint64, tier int, fd int32) (*Op, status.Code, error) {
 	op := &wait{watching: watching{Op: begun(s, fd)}, many: ticket == 0}
 	op.does = op
 	returned := false
 	defer op.disownUnless(&returned)
-	code, err := op.open(h, ticket, tier)
+	code, err := op.open(of, ticket, tier)
 	returned = true
 	return &op.Op, code, err
 }
 
-func (op *wait) open(h *engine.History, ticket uint64, tier int) (status.Code, error) {
+func (op *wait) open(of History, ticket uint64, tier int) (status.Code, error) {
 	s := op.s
 	if err := s.Enter(); err != nil {
 		return status.CodeOf(err), err
@@ -57,6 +57,10 @@ func (op *wait) open(h *engine.History, ticket uint64, tier int) (status.Code, e
 	t, err := s.TierIndex(tier)
 	if err != nil {
 		return status.CodeOf(err), err
+	}
+	var h *engine.History
+	if of != nil {
+		h = of.Engine()
 	}
 	op.history = h
 	op.lentBefore = s.Findings.LentLoads

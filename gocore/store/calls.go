@@ -8,12 +8,12 @@ import (
 
 // Checkpoint begins a checkpoint. A small one that finds room ends within the call.
 func (h *History) Checkpoint(a *operation.CheckpointArgs, out *operation.Outcome) (*operation.Op, status.Code, error) {
-	return operation.Checkpoint(h.s.Cache, h.h, a, out)
+	return operation.Checkpoint(h.s.Cache, h, a, out)
 }
 
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
 func (h *History) Restore(a *operation.RestoreArgs, out *operation.Outcome) (*operation.Op, status.Code, error) {
-	return operation.Restore(h.s.Cache, h.h, a, out)
+	return operation.Restore(h.s.Cache, h, a, out)
 }
 
 // Wait returns an operation that ends when the versions are captured (tier TierNone) or durable in the tier. It covers one ticket, all of a history,
@@ -22,7 +22,7 @@ func (s *Store) Wait(h *History, ticket uint64, tier int, fd int32) (*operation.
 	if h == nil {
 		return operation.Wait(s.Cache, nil, ticket, tier, fd)
 	}
-	return operation.Wait(s.Cache, h.h, ticket, tier, fd)
+	return operation.Wait(s.Cache, h, ticket, tier, fd)
 }
 
 // Resize changes the budgets of tiers. The returned operation ends when the memory beyond the budgets has been given back.

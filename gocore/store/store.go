@@ -113,6 +113,9 @@ type History struct {
 	retention *retention.Kept // nil: the history has no rule, and no checkpoint is pruned
 }
 
+// Engine returns the history as the engine knows it; nil once the store has forgotten it. The lock is held.
+func (h *History) Engine() *engine.History { return h.h }
+
 // Number returns the handle of the history. The first call obtains it from name; later calls return the same handle.
 func (h *History) Number(name func(*History) uint64) uint64 {
 	h.s.Lock()
