@@ -1,5 +1,6 @@
-// Package cache is what the tiers, the transfers and the operations of a store share: one lock, the engine behind it, the memories of the tiers, and the
-// callers that wait.
+// Package cache holds what the tiers, the transfers and the operations of a store share: one lock, the engine behind it, the memories of the tiers, and the
+// callers that wait. It is a package of its own, so that these can share it without importing each other. Tiers see it through the interfaces tier.Cache,
+// host.Cache and disk.Cache alone.
 package cache
 
 import (
@@ -22,10 +23,9 @@ import (
 	"velocpy/gocore/transfer/pending"
 )
 
-// Cache is what the tiers, the transfers and the operations of a store share: one lock, the engine behind it, the memories of the tiers, and the callers
-// that wait.
+// Cache is the shared part of one store.
 type Cache struct {
-	Set   config.Settings
+	Set   config.Settings // checked when the store was opened
 	began time.Time
 	Host  *host.Memory // nil without a host tier
 	// Memories of the device tiers. The index is the engine's number of the tier: device tiers precede host and disk.
@@ -37,19 +37,19 @@ type Cache struct {
 	mu       sync.Mutex
 	Engine   *engine.Engine
 	Layouts  checkpoint.Layouts
-	Callers  map[Caller]struct{}
+	Callers  map[Caller]struct{}         // operations that have not ended
 	Blocked  map[WaitingCapture]struct{} // captures that wait for room
 	Users    int                         // workers, operations that access memory, leases, other goroutines; while above zero, the memory stays mapped
 	Resizing int                         // resize operations that have not ended
 	Closing  bool
-	Empty    bool // users has reached zero after the close, and the memory is being unmapped
+	Empty    bool // Users has reached zero after the close, and the memory is being unmapped
 	Line     figures.Timeline
 	Counters figures.Counters
 	Causes   figures.Causes // time that captures waited inside their calls, by cause
 	Findings findings.List
 	Orphans  pending.Orphans
 
-	// What the store does beside. All but unmapped are called with the lock held.
+	// What package store adds when it opens a store. All but Unmapped are called with the lock held.
 	Work     func()                                // wakes workers that may have something to do
 	Counted  func(r *engine.Record)                // a version counts for the rules of retention; it may drop checkpoints
 	Rule     func(history string) *model.Retention // the present rule of retention of a history
@@ -67,10 +67,10 @@ type Caller interface {
 
 // WaitingCapture is a capture that waits for room.
 type WaitingCapture interface {
-	// Blocked updates the cause for which it waits.
-	Blocked(now int64)
-	// By returns that cause.
-	By() engine.Blocker
+	// UpdateCause updates the cause for which it waits.
+	UpdateCause(now int64)
+	// Cause returns that cause.
+	Cause() engine.Blocker
 }
 
 // Lock takes the lock. Most callers take it by Enter, which also looks whether the store is usable, and give it back by Leave.
@@ -98,7 +98,7 @@ func (c *Cache) Clock() time.Time {
 	return time.Now()
 }
 
-// Enter takes the lock for a call from outside the package. It fails when the store is closed or the core has panicked.
+// Enter takes the lock for a call of a user of the store. It fails when the store is closed or the core has panicked.
 func (c *Cache) Enter() error {
 	if text, bad := safego.Poisoned(); bad {
 		return status.New(status.Poisoned, "%s", text)
@@ -111,7 +111,7 @@ func (c *Cache) Enter() error {
 	return nil
 }
 
-// EnterToWrite is enter for calls that change the contents of the store. It also fails when the store is open for reading only.
+// EnterToWrite is Enter for calls that change the contents of the store. It also fails when the store is open for reading only.
 func (c *Cache) EnterToWrite() error {
 	if c.Set.ReadOnly {
 		return status.New(status.ReadOnly, "the store in %q is open for reading only", c.Set.Path)
@@ -120,12 +120,13 @@ func (c *Cache) EnterToWrite() error {
 }
 
 // Leave wakes the callers whose operations have progressed, wakes workers for new transfers, and releases the lock. Every section that changes the
-// engine ends with a deferred leave, so that a panic does not leave the lock held.
+// engine ends with a deferred Leave, so that a panic does not leave the lock held.
 func (c *Cache) Leave() {
 	defer c.unlock()
 	c.Notify()
 }
 
+// Notify is Leave without the unlock, for a worker that is about to wait.
 func (c *Cache) Notify() {
 	for _, x := range c.Engine.TakeWoken() {
 		x.(Caller).Wake()
@@ -183,6 +184,7 @@ func (c *Cache) WakeAll() {
 	}
 }
 
+// ErrClosed is the error of an operation that waited when the store was closed.
 var ErrClosed = status.New(status.Closed, "the store was closed")
 
 // RetryForCaller lets the disk tier retry what failed, for a caller that needs the disk.
@@ -204,7 +206,7 @@ func (c *Cache) lookAtBlocked() {
 	}
 	now := c.Now()
 	for op := range c.Blocked {
-		op.Blocked(now)
+		op.UpdateCause(now)
 	}
 }
 

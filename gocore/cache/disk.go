@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/tier/disk"
 )
 
-// diskCache gives the disk tier access to the store.
+// diskCache shows the cache to the disk tier.
 type diskCache struct{ s *Cache }
 
 var _ disk.Cache = diskCache{}

@@ -6,7 +6,7 @@ import (
 	"velocpy/gocore/tier/host"
 )
 
-// hostCache gives the memory of the host tier access to the store.
+// hostCache shows the cache to the memory of the host tier.
 type hostCache struct{ tierCache }
 
 var _ host.Cache = hostCache{}

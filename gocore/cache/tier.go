@@ -4,7 +4,7 @@ import (
 	"velocpy/gocore/tier"
 )
 
-// tierCache gives the memory of one tier access to the store and its engine.
+// tierCache shows the cache to the memory of one tier.
 type tierCache struct {
 	s *Cache
 	t int // the engine's index of the tier

@@ -4,7 +4,7 @@ package checkpoint
 // slots.
 const (
 	CacheLine  = 64
-	Page       = 4096
+	page       = 4096
 	wholePages = 64 << 10 // the smallest slot that occupies whole pages
 )
 
@@ -13,5 +13,5 @@ func Room(slot int64) (size, align int64) {
 	if slot < wholePages {
 		return slot, CacheLine
 	}
-	return (slot + Page - 1) / Page * Page, Page
+	return (slot + page - 1) / page * page, page
 }

@@ -17,7 +17,7 @@ type Version struct {
 	only    [1]uint64
 	Meta    string
 	Time    int64 // time of capture, ns since 1970 (UTC); 0: the catalog does not tell
-	Pending any   // how the bytes are taken; nil once they have been. What moves the bytes knows the type
+	Pending any   // how the bytes are taken; nil once they have been. A *pending.Capture, of a package that imports this one
 
 	Serial uint64      // of this version in the catalog; 0: not yet assigned
 	Redone uint8       // how often its bytes were rewritten because a sync had failed

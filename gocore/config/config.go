@@ -16,7 +16,7 @@ import (
 	"velocpy/gocore/policy/evict"
 )
 
-// Config describes a store. All sizes are hard budgets in bytes; nil means that the tier is not used.
+// Config describes a store. All sizes are hard budgets in bytes; nil means that the tier is not used, except the disk of a durable store that is open for reading only.
 type Config struct {
 	Devices  []Device `json:"devices"`
 	Kernels  string   `json:"kernels"` // path of the file with the device kernels
@@ -36,7 +36,7 @@ type Config struct {
 	Workers  int      `json:"workers"`  // transfers that a pool reads or writes at once, per direction, besides those that restores wait for; 0: 2
 	Copiers  int      `json:"copiers"`  // goroutines that help large copies; 0: with the caller one per processor, at most 8
 	Direct   bool     `json:"direct"`   // O_DIRECT where the file system allows it
-	Timeline int      `json:"timeline"` // number of events kept for the timeline
+	Timeline int      `json:"timeline"` // number of events kept for the timeline, the first ones
 	Idle     float64  `json:"idle"`     // seconds after which free memory of the host tier is given back; 0: never
 
 	FS           vfs.FS        `json:"-"` // nil: the operating system's
@@ -245,7 +245,7 @@ const (
 	giveUpAfter = 20 * time.Second
 )
 
-// MostBytes bounds a slot, so that sums of sizes cannot overflow.
+// MostBytes bounds slots and budgets, so that sums of sizes cannot overflow.
 const MostBytes = 1 << 60
 
 // cut is the number of bytes of a transfer that are queued in a lane at once. Half as much costs a few percent of the rate in both directions.

@@ -79,6 +79,6 @@ type Stats struct {
 	BrokenPromises int64                    `json:"broken_promises"`
 	Decisions      int64                    `json:"eviction_decisions"`
 	Mapped         int64                    `json:"mapped_bytes"`
-	Leases         int                      `json:"users"`
+	Users          int                      `json:"users"`
 	EventsLost     int64                    `json:"timeline_lost"`
 }

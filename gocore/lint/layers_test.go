@@ -14,8 +14,8 @@ var layers = []struct {
 }{
 	{"model", nil},
 	{"base/", []string{"base/", "model"}},
-	// Policy is pure: time, sizes and rates are its inputs.
 	{"checkpoint", []string{"base/checksum", "base/status", "model"}},
+	// Policy is pure: time, sizes and rates are its inputs.
 	{"policy/", []string{"policy/", "checkpoint", "model", "base/quantity"}},
 	{"transfer/copier", []string{"base/", "model"}},
 	{"transfer/findings", []string{"policy/engine", "base/"}},

@@ -1,6 +1,6 @@
 package model
 
-// Retention selects the checkpoints of a history that stay; the zero value is no policy.
+// Retention selects the checkpoints of a history that stay; the zero value is no rule.
 type Retention struct {
 	Named       bool   // those with a text key
 	Last, Every uint64 // 0: no such rule

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// ErrShape marks a layout that cannot be: negative lengths, too many bytes, or not the bytes promised.
+// ErrShape marks a shape that cannot be: negative lengths, too many bytes, or not the bytes promised.
 var ErrShape = errors.New("impossible shape")
 
 // Strided is an array in raw memory that the caller owns. Strides are in bytes and may be negative
@@ -19,7 +19,7 @@ type Strided struct {
 }
 
 // Check tells whether the array has exactly the given number of bytes. Everything that comes from
-// outside has to pass it before it becomes a Piece.
+// outside has to pass it before it is copied.
 func (s *Strided) Check(bytes int64) error {
 	if bytes < 0 {
 		return fmt.Errorf("%d bytes: %w", bytes, ErrShape)

@@ -100,7 +100,7 @@ func Checkpoint(s *cache.Cache, h History, a *CheckpointArgs, out *Outcome) (*Op
 	op := newCapture(s, a.FD)
 	returned := false
 	defer op.disownUnless(&returned)
-	if !a.SourceStays { // otherwise the checkpoint needs no room in the device tier
+	if !a.SourceStays { // otherwise the device tier is only the last resort
 		if err := s.GrowFor(a.Regions, a.Slot); err != nil {
 			return &op.Op, status.CodeOf(err), err
 		}
@@ -224,7 +224,7 @@ func (op *capture) copyIn(out *Outcome) (status.Code, error) {
 		}
 	}
 	if op.job == nil {
-		op.job = slots.Gather(op.s, op.slot, op.regions)
+		op.job = slots.GatherJob(op.s, op.slot, op.regions)
 	}
 	if !op.copy() {
 		return status.Again, nil
@@ -342,15 +342,15 @@ func (op *capture) refuse(why error) {
 	op.notifier.notify()
 }
 
-// Blocked updates the cause for which the capture waits. The lock is held.
-func (op *capture) Blocked(now int64) {
+// UpdateCause updates the cause for which the capture waits. The lock is held.
+func (op *capture) UpdateCause(now int64) {
 	if op.capture.Phase == engine.Waiting {
 		op.noteBlocked(now, op.s.Engine.Blocker(op.capture))
 	}
 }
 
-// By returns the cause for which the capture waits.
-func (op *capture) By() engine.Blocker { return op.blocker }
+// Cause returns the cause for which the capture waits.
+func (op *capture) Cause() engine.Blocker { return op.blocker }
 
 func (op *capture) noteBlocked(now int64, by engine.Blocker) {
 	op.blocked[op.blocker] += now - op.blockedSince

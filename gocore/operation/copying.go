@@ -11,14 +11,6 @@ import (
 	"velocpy/gocore/transfer/copier"
 )
 
-// watching is an operation that may wait for work of a device.
-type watching struct {
-	Op
-	event device.Event // event of device work that the operation waits for
-	// capture: why the disk does not take the bytes; restore: why copies could not be queued; wait: the loss of a device that was copying the bytes
-	failed error
-}
-
 // copying is an operation that copies between its caller's regions and a checkpoint.
 type copying struct {
 	watching
@@ -55,24 +47,6 @@ func (op *copying) freeJob() {
 	if op.job != nil {
 		op.job.Free()
 		op.job = nil
-	}
-}
-
-// watch makes the operation wait for an event. It notifies the caller when the event has passed.
-func (op *watching) watch(a *devicememory.Memory, m device.Event) {
-	op.event = m
-	kept := m.Keep()
-	a.Go("device watch", func() {
-		defer kept.Drop()
-		_ = kept.Wait() // the caller's next step returns the error
-		op.notifier.notify()
-	})
-}
-
-func (op *watching) dropEvent() {
-	if op.event != nil {
-		op.event.Drop()
-		op.event = nil
 	}
 }
 

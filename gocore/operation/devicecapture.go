@@ -14,7 +14,7 @@ import (
 // caller calls it before the engine begins the capture: a stream that takes no event must not leave a capture behind.
 func (op *capture) fenceSources(size int64, stays bool) ([]device.Event, error) {
 	s, a := op.s, op.device
-	if a == nil || !stays && size+checkpoint.CacheLine <= s.Engine.Capacity(a.Tier) { // the grain is a margin for the tier's rounding
+	if a == nil || !stays && size+checkpoint.CacheLine <= s.Engine.Capacity(a.Tier) { // a cache line is the grain of device tiers, and a margin for their rounding
 		return nil, nil
 	}
 	m, err := a.Fence(op.streams)
@@ -98,7 +98,7 @@ func (op *capture) captureToHost(out *Outcome) (status.Code, error) {
 		} else if err != nil {
 			return op.endQueued(out, b, nil, err)
 		}
-		op.job = slots.Inspection(op.s, op.slot, b.Layout.Spans)
+		op.job = slots.VerifyJob(op.s, op.slot, b.Layout.Spans)
 	}
 	if !op.copy() {
 		return status.Again, nil

@@ -39,7 +39,7 @@ type Op struct {
 
 	since, waited int64
 	copied        int64 // ns spent copying
-	holds         bool  // counted in Store.users
+	holds         bool  // counted in Cache.Users
 	over          bool
 }
 

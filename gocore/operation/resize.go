@@ -16,7 +16,7 @@ type resize struct {
 	host, disk bool                   // … and whether host and disk get one; out.Slot sums the bytes of all of these
 	trims      int64                  // number of the trim request that it waits for; 0: none
 	given      int64                  // bytes that the host tier had given back before
-	counted    bool                   // in Store.resizing
+	counted    bool                   // in Cache.Resizing
 }
 
 // account is part of operation.

@@ -178,7 +178,7 @@ func TestCausesInTheCall(t *testing.T) {
 			c.s.Lock()
 			defer c.s.Unlock()
 			for x := range c.s.Blocked {
-				if x.By() == by {
+				if x.Cause() == by {
 					return true
 				}
 			}

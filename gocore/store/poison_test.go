@@ -160,5 +160,5 @@ func TestPanicInThisProcess(t *testing.T) {
 // puzzling is a capture whose cause for waiting cannot be told.
 type puzzling struct{}
 
-func (puzzling) Blocked(int64)      { panic("it is not known what the capture waits for") }
-func (puzzling) By() engine.Blocker { return engine.ByOther }
+func (puzzling) UpdateCause(int64)     { panic("it is not known what the capture waits for") }
+func (puzzling) Cause() engine.Blocker { return engine.ByOther }

@@ -33,7 +33,7 @@ func (h *History) retain(r *model.Retention) {
 		return
 	}
 	x := retention.New(r)
-	for _, c := range h.s.retained(h, x) {
+	for _, c := range h.s.candidates(h, x) {
 		x.Add(c)
 	}
 	h.retention = x
@@ -51,8 +51,8 @@ func (h *History) rule() *model.Retention {
 // rule returns the present rule of a history.
 func (s *Store) rule(history string) *model.Retention { return s.histories[history].rule() }
 
-// retained returns the checkpoints of a history that count, in the order of writing, as candidates of a retention.
-func (s *Store) retained(h *History, x *retention.Kept) []retention.Candidate {
+// candidates returns the checkpoints of a history that count, in the order of writing, as candidates of a retention.
+func (s *Store) candidates(h *History, x *retention.Kept) []retention.Candidate {
 	var all []retention.Candidate
 	h.h.Each(func(r *engine.Record) {
 		if at, ok := s.counts(r); ok {

@@ -31,7 +31,7 @@ func (s *Store) Stats() (figures.Stats, error) {
 		Tiers: map[string]figures.TierStats{}, Histories: pytext.Map[figures.HistoryStats]{}, Waits: s.Counters,
 		Bytes:    figures.ByteStats{Captured: e.Captured, Restored: e.Restored, CancelledFlush: e.CancelledFlush, AvoidedFlush: e.AvoidedFlush},
 		Captures: e.Captures, Consumed: e.Consumed, BrokenPromises: e.BrokenPromises, Decisions: e.Decisions,
-		Mapped: memory.Total(), Leases: s.Users - s.workers.Running() - s.hostGoroutines(), EventsLost: s.Line.Lost,
+		Mapped: memory.Total(), Users: s.Users - s.workers.Running() - s.hostGoroutines(), EventsLost: s.Line.Lost,
 	}
 	st.Causes.Capture = s.Causes
 	for _, sums := range onDevice {

@@ -1,7 +1,7 @@
 // Package tier holds what the memories of the tiers have in common: what they need of the store whose checkpoints lie in them.
 package tier
 
-// Cache is a tier as its memory sees it: the store's lock, and the policy that places checkpoints. All methods but Lock and Resized are called with the lock held.
+// Cache is what the memory of a tier sees of the store's cache: the lock, and the engine's account of this tier. All methods but Lock and Resized are called with the lock held.
 type Cache interface {
 	Lock()
 	Unlock()

@@ -1,4 +1,5 @@
-// Package retention applies the rule that says which checkpoints of a history stay.
+// Package retention applies the rule that says which checkpoints of a history stay. File retain.go of package durable applies the same rule to a store on
+// disk without an engine: a change concerns both.
 package retention
 
 import (

@@ -11,8 +11,8 @@ import (
 	"velocpy/gocore/tier/disk/segment"
 )
 
-// A transfer to a disk tier that outlives the store goes through three steps. A worker writes the bytes. The catalog commits the transfer together
-// with others. When the group has landed, the store tells the engine that the transfer has ended.
+// A transfer to a disk tier that outlives the store goes through three steps. A worker writes the bytes. The directory commits the transfer together
+// with others. When the group has landed, the tier tells the engine that the transfer has ended.
 
 // inFlightCommit is a transfer whose bytes are on disk and whose catalog row has not landed.
 type inFlightCommit struct {

@@ -11,7 +11,7 @@ import (
 	"velocpy/gocore/tier/disk/durable"
 )
 
-// retryQueue holds catalog changes that failed: drops and rules of retention. The store commits them again after the next change that succeeds, at
+// retryQueue holds catalog changes that failed: drops and rules of retention. The queue commits them again after the next change that succeeds, at
 // intervals, and when it closes. Changes with the same key are merged into one.
 type retryQueue struct {
 	versions *versions

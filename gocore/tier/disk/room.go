@@ -13,7 +13,7 @@ import (
 )
 
 // A segment of which a sync has failed gets no further writes: it is unknown which bytes of its file are on the medium. Live checkpoints in it stay.
-// The rest of its space is retired and returned to the file system. Only then the store gives out as much space elsewhere, so that the data files
+// The rest of its space is retired and returned to the file system. Only then the tier gives out as much space elsewhere, so that the data files
 // never exceed the budget. When the segment has no live checkpoint left, its file is removed, and the segment may begin another file.
 
 // room tracks how much of the disk tier is available for checkpoints. The store's lock guards it, except for turn.

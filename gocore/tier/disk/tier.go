@@ -20,7 +20,7 @@ import (
 // Grain is the unit of space on disk. O_DIRECT requires this alignment on every device in use.
 const Grain = 4096
 
-// Cache is the store as its disk tier sees it. All methods but Lock and Resized are called with the lock held.
+// Cache is what the disk tier sees of the store's cache. All methods but Lock and Resized are called with the lock held.
 type Cache interface {
 	Lock()
 	Unlock()

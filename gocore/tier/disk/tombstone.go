@@ -114,7 +114,7 @@ func (v *versions) commitForRoom(c *durable.Change) {
 }
 
 // forRoom is the tag of changes for whose space captures or flushes may wait. A change that is committed again has a retryTag instead.
-const forRoom = "owes"
+const forRoom = "for room"
 
 // Clear drops all that the catalog has of a history. f clears the engine's part meanwhile.
 func (d *Tier) Clear(h *engine.History, f func()) {

@@ -61,12 +61,12 @@ func (w *watchdog) lookForStalls() {
 	if v := w.tier.versions; v != nil {
 		v.retries.whenDue(now)
 	}
-	var dead [2]error // by direction
+	var failed [2]error // by direction
 	for x, since := range w.since {
 		d, age := directionOf(x), now-since
 		silent := w.unanswered(min(age, now-w.lastAnswer[d]))
 		if silent != nil {
-			dead[d] = silent
+			failed[d] = silent
 		}
 		if w.unanswered(age-x.Rec.Size*int64(time.Second)/slowest) != nil || silent != nil {
 			w.giveUpOn(now, x, w.unanswered(age))
@@ -74,10 +74,10 @@ func (w *watchdog) lookForStalls() {
 	}
 	for _, since := range w.drops { // while one of these is in flight, no other change lands
 		if why := w.unanswered(now - since); why != nil {
-			dead[engine.Down] = why
+			failed[engine.Down] = why
 		}
 	}
-	for d, why := range dead {
+	for d, why := range failed {
 		if why != nil {
 			w.giveUpOnDisk(now, engine.Direction(d), why)
 		}

@@ -1,4 +1,4 @@
-// Package findings is about loads to a device whose bytes callers get before the device has verified them.
+// Package findings records which unverified bytes of loads to a device callers have, and the errors that the device finds in them later.
 package findings
 
 import (
@@ -195,7 +195,7 @@ func (b *List) Suspects() int { return len(b.suspects) }
 // Found is the number of findings that no caller has been told of.
 func (b *List) Found() int { return len(b.found) }
 
-// TakeAll removes all findings, and returns the first one.
+// TakeAll removes all findings, and returns the first that is not the loss of a device.
 func (b *List) TakeAll() error {
 	err := b.TakeFinding(nil, false)
 	b.found = nil

@@ -21,10 +21,10 @@ func Reaches(c *cache.Cache, slot []byte) bool {
 
 // GatherToHost copies the given regions to a slot of the host tier. It uses one kernel if the device can access the slot, and bounce buffers
 // otherwise.
-func GatherToHost(c *cache.Cache, a *devicememory.Memory, now devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
+func GatherToHost(c *cache.Cache, a *devicememory.Memory, run devicememory.Runner, gate *borrow.Source, slot []byte, spans []model.Span, which []int32) error {
 	if Reaches(c, slot) && len(which) > 0 {
 		return gate.During(func() error {
-			return now(func(lane device.Lane) error {
+			return run(func(lane device.Lane) error {
 				_, err := lane.Gather(devicememory.Pieces(device.AddressOf(slot), spans, which, Selected(gate.Regions, which)), false)
 				return err
 			})
@@ -50,6 +50,7 @@ func GatherToHost(c *cache.Cache, a *devicememory.Memory, now devicememory.Runne
 	return nil
 }
 
+// Selected returns some of a list, by their indices.
 func Selected[T any](all []T, which []int32) []T {
 	some := make([]T, len(which))
 	for j, i := range which {
@@ -90,8 +91,8 @@ func Slot(c *cache.Cache, r *engine.Record, t int) []byte {
 	return c.Host.Bytes(f.Offset, f.Size)
 }
 
-// Gather returns the job that copies regions into a slot.
-func Gather(c *cache.Cache, slot []byte, regions []model.Region) *copier.Job {
+// GatherJob returns the job that copies regions into a slot.
+func GatherJob(c *cache.Cache, slot []byte, regions []model.Region) *copier.Job {
 	var few [16]copier.Piece
 	pieces := few[:0]
 	for i := range regions {
@@ -101,8 +102,8 @@ func Gather(c *cache.Cache, slot []byte, regions []model.Region) *copier.Job {
 	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: c.Set.Checksum, Pool: c.Copiers})
 }
 
-// Inspection returns the job that computes the checksums of a slot's regions.
-func Inspection(c *cache.Cache, slot []byte, spans []model.Span) *copier.Job {
+// VerifyJob returns the job that computes the checksums of a slot's regions.
+func VerifyJob(c *cache.Cache, slot []byte, spans []model.Span) *copier.Job {
 	all := make([]copier.Piece, len(spans))
 	for i, span := range spans {
 		all[i] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot[span.Offset:])), Bytes: span.Bytes}

@@ -14,7 +14,7 @@ import (
 	"velocpy/gocore/transfer/slots"
 )
 
-// A checkpoint with a borrowed source (copy=False) goes from the caller's arrays on a device directly to the host tier. Contiguous regions are copied
+// A checkpoint with a borrowed source (copy=False) goes from the caller's arrays on a device directly to the host tier, or to the device tier when no other has room. Contiguous regions are copied
 // as flushes are, cut by cut in the worker's own lane. The other regions take a kernel, as those of checkpoints do that are too large for the device
 // tier. The device computes the checksums from the source, so that they also verify the copy over the link.
 
@@ -99,7 +99,7 @@ func (s *Workers) borrowToHost(a *devicememory.Memory, lane device.Lane, slot []
 	if there != nil {
 		put(sums, by.there, there.Take())
 	}
-	job := slots.Inspection(s.Cache, slot, slots.Selected(spans, by.after))
+	job := slots.VerifyJob(s.Cache, slot, slots.Selected(spans, by.after))
 	defer job.Free()
 	job.Run(0)
 	put(sums, by.after, job.Sums())

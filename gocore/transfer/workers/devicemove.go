@@ -13,26 +13,6 @@ import (
 
 func (s *Workers) oneCut() int64 { return s.Set.Cut }
 
-// move carries out a transfer of any kind. It runs in a worker, without the lock: the engine holds source and destination for it.
-func (w *worker) move(x *engine.Transfer) *moved {
-	a := w.pool.device
-	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.DeviceOf(x.Rec) != a {
-		return w.moveByHost(x)
-	}
-	lane, err := w.laneOf(a)
-	if err != nil {
-		return &moved{err: err}
-	}
-	switch b := x.Rec.Version; x.Kind {
-	case engine.Spill:
-		return w.s.moveBorrowed(a, lane, x, b)
-	case engine.Flush:
-		return &moved{err: w.s.flushFrom(a, lane, x, b)}
-	default:
-		return w.s.loadTo(a, lane, x, b)
-	}
-}
-
 // laneOf returns the worker's own lane.
 func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
 	if w.lane != nil {

@@ -19,8 +19,8 @@ import (
 // window is how many bytes of a checkpoint a spill holds in memory at once.
 const window = 8 << 20
 
-// spill copies a checkpoint from the caller's memory to tier x.To and returns its checksums. moveBorrowed handles copies from a device to the host
-// tier.
+// spill copies a checkpoint from the caller's memory to tier x.To and returns its checksums. moveBorrowed handles copies from a device to
+// a memory tier.
 func (s *Workers) spill(x *engine.Transfer) ([]uint64, error) {
 	b := x.Rec.Version
 	src := pending.Of(b).Source
@@ -39,7 +39,7 @@ func (s *Workers) spill(x *engine.Transfer) ([]uint64, error) {
 }
 
 func (s *Workers) spillToMemory(slot []byte, src *borrow.Source) ([]uint64, error) {
-	job := slots.Gather(s.Cache, slot, src.Regions)
+	job := slots.GatherJob(s.Cache, slot, src.Regions)
 	defer job.Free()
 	if err := src.Run(job); err != nil || !s.Set.Checksum {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Workers) spillToDisk(at int64, src *borrow.Source) ([]uint64, error) {
 			return nil, err
 		}
 	}
-	if err := w.flush(); err != nil || !s.Set.Checksum {
+	if err := w.writeOut(); err != nil || !s.Set.Checksum {
 		return nil, err
 	}
 	return sums, nil
@@ -139,7 +139,7 @@ func (w *spillWriter) leaves(leaves []uint64, rest []byte, read func(piece func(
 				return nil, err
 			}
 			if w.fill == window {
-				if err := w.flush(); err != nil {
+				if err := w.writeOut(); err != nil {
 					return nil, err
 				}
 			}
@@ -154,7 +154,7 @@ func (w *spillWriter) seek(offset int64) error {
 		w.fill += gap
 		return nil
 	}
-	if err := w.flush(); err != nil {
+	if err := w.writeOut(); err != nil {
 		return err
 	}
 	w.from = offset / disk.Grain * disk.Grain
@@ -162,8 +162,8 @@ func (w *spillWriter) seek(offset int64) error {
 	return nil
 }
 
-// flush writes the window in whole blocks. Only the end of a slot, or a jump, leaves a block partly filled, and no later bytes go into that block.
-func (w *spillWriter) flush() error {
+// writeOut writes the window in whole blocks. Only the end of a slot, or a jump, leaves a block partly filled, and no later bytes go into that block.
+func (w *spillWriter) writeOut() error {
 	if w.fill == 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (s *Workers) spillFromDevice(a *devicememory.Memory, x *engine.Transfer, sr
 			return nil, err
 		}
 	}
-	if err := w.flush(); err != nil || !s.Set.Checksum {
+	if err := w.writeOut(); err != nil || !s.Set.Checksum {
 		return nil, err
 	}
 	return sums, nil

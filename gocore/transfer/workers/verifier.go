@@ -15,7 +15,7 @@ import (
 
 // backgroundVerifier verifies in a goroutine of its own the checkpoints that will be lent next, so that they can be lent without delay.
 type backgroundVerifier struct {
-	bell    *sync.Cond
+	wake    *sync.Cond
 	resting bool
 }
 
@@ -27,7 +27,7 @@ const VerifyAheadFrom = 1 << 20
 const verifySlice = 2 * time.Millisecond
 
 func (s *Workers) startVerifier() {
-	s.verifier.bell = sync.NewCond(s.Cache)
+	s.verifier.wake = sync.NewCond(s.Cache)
 	if !VerifiesAhead(&s.Set) {
 		return
 	}
@@ -50,10 +50,10 @@ func VerifiesAhead(set *config.Settings) bool {
 	return set.Verifies <= config.VerifyFirst && set.Prefetch && set.Host != nil
 }
 
-// wakeVerifier is part of notify.
+// wakeVerifier is part of Wake.
 func (s *Workers) wakeVerifier() {
 	if s.VerifierRests() && s.Engine.HasUnverified() {
-		s.verifier.bell.Signal()
+		s.verifier.wake.Signal()
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *Workers) takeVerification() (x aheadVerification, some bool) {
 			return aheadVerification{p, slots.Slot(s.Cache, p.Rec, p.Tier)}, true
 		}
 		s.verifier.resting = true
-		s.verifier.bell.Wait()
+		s.verifier.wake.Wait()
 		s.verifier.resting = false
 	}
 	return x, false

@@ -1,4 +1,5 @@
 // Package workers carries out the transfers of a store: it moves the bytes of checkpoints between the tiers, and verifies them on the way.
+// File run.go has the loop, move and moveByHost choose by kind, and batch.go joins small transfers.
 package workers
 
 import (
@@ -55,7 +56,7 @@ func (s *Workers) Stop() {
 	for _, c := range s.pools {
 		c.wake.Broadcast()
 	}
-	s.verifier.bell.Broadcast()
+	s.verifier.wake.Broadcast()
 }
 
 // Running returns how many workers have not ended. The lock is held.
