@@ -8,7 +8,7 @@ type keyed interface {
 }
 
 // table finds a 32-bit reference by key. The keys themselves stay with their owner, so that an entry costs 8 bytes at a load of at most 3/4: 11 to 21
-// bytes per key. It uses open addressing with linear probing. Removal moves entries back instead of leaving tombstones, so that a table through which
+// bytes per key. It uses open addressing with linear probing. Removal moves entries back instead of leaving marks, so that a table through which
 // millions of keys pass does not degrade.
 type table struct {
 	slots []entry
