@@ -125,4 +125,9 @@ func TestLinkRatesCanBeLate(t *testing.T) {
 	shut(t, s)
 	close(answer)
 	<-answered
+	eventually(t, "no goroutine of the store touches the lock file of its turn any more", func() bool {
+		s.Lock()
+		defer s.Unlock()
+		return s.Empty
+	})
 }
