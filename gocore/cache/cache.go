@@ -256,10 +256,10 @@ func (c *Cache) resized() {
 }
 
 // ForTier returns what the memory of a tier sees of the cache.
-func (c *Cache) ForTier(t int) tier.Cache { return tierCache{c, t} }
+func (c *Cache) ForTier(t int) tier.Cache { return tierCache{shared{c}, t} }
 
 // ForHost returns what the memory of the host tier sees of the cache.
-func (c *Cache) ForHost() host.Cache { return hostCache{tierCache{c, c.HostTier()}} }
+func (c *Cache) ForHost() host.Cache { return hostCache{tierCache{shared{c}, c.HostTier()}} }
 
 // ForDisk returns what the disk tier sees of the cache.
-func (c *Cache) ForDisk() disk.Cache { return diskCache{c} }
+func (c *Cache) ForDisk() disk.Cache { return diskCache{shared{c}} }

@@ -7,18 +7,11 @@ import (
 )
 
 // diskCache shows the cache to the disk tier.
-type diskCache struct{ s *Cache }
+type diskCache struct{ shared }
 
 var _ disk.Cache = diskCache{}
 
-func (c diskCache) Lock()                  { c.s.Lock() }
-func (c diskCache) Unlock()                { c.s.Unlock() }
-func (c diskCache) Leave()                 { c.s.Leave() }
-func (c diskCache) Closing() bool          { return c.s.Closing }
-func (c diskCache) Hold()                  { c.s.Users++ }
-func (c diskCache) Release()               { c.s.Users-- }
 func (c diskCache) Engine() *engine.Engine { return c.s.Engine }
-func (c diskCache) Resized()               { c.s.resized() }
 
 func (c diskCache) Landed(r *engine.Record) { c.s.Counted(r) }
 

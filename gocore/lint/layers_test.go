@@ -30,7 +30,7 @@ var layers = []struct {
 	{"tier", nil},
 	{"tier/host", []string{"tier", "policy/coldstart", "device", "base/"}},
 	{"tier/devicememory", []string{"tier", "transfer/borrow", "device", "device/hazard", "base/", "model"}},
-	{"tier/disk", []string{"tier/disk/", "policy/engine", "checkpoint", "base/", "model"}},
+	{"tier/disk", []string{"tier", "tier/disk/", "policy/engine", "checkpoint", "base/", "model"}},
 	{"tier/disk/durable", []string{"tier/disk/", "base/", "model"}},
 	{"tier/disk/", []string{"base/", "model"}},
 	{"transfer/slots", []string{"cache", "checkpoint", "tier/", "transfer/", "policy/engine", "device", "base/", "model"}},

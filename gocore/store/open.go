@@ -57,7 +57,7 @@ func (s *Store) openDisk(cfg *engine.Config) (err error) {
 	o := disk.Options{
 		FS: s.Set.FS, Path: s.Set.Path, Direct: s.Set.Direct, Durable: s.Set.Durable, ReadOnly: s.Set.ReadOnly, SegmentBytes: s.Set.SegmentBytes,
 		CatalogSlack: s.Set.CatalogSlack, LazyRows: s.Set.LazyRows, StallAfter: s.Set.StallAfter, GiveUpAfter: func() time.Duration { return s.Set.GiveUpAfter }, RetryAfter: s.Set.RetryAfter,
-		Verified: s.Set.Verifies != config.VerifyOff, Top: len(s.Devices), Now: s.Now, Layouts: &s.Layouts, Cache: s.ForDisk(), Guard: s.Cache,
+		Verified: s.Set.Verifies != config.VerifyOff, Top: len(s.Devices), Now: s.Now, Layouts: &s.Layouts, Cache: s.ForDisk(),
 	}
 	if s.Set.Disk != nil {
 		o.Capacity = *s.Set.Disk / disk.Grain * disk.Grain

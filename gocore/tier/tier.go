@@ -1,17 +1,24 @@
 // Package tier holds what the memories of the tiers have in common: what they need of the store whose checkpoints lie in them.
 package tier
 
-// Cache is what the memory of a tier sees of the store's cache: the lock, and the engine's account of this tier. All methods but Lock and Resized are called with the lock held.
-type Cache interface {
+// Shared is what every tier sees of the store's cache. All methods but Lock and Resized are called with the lock held.
+type Shared interface {
 	Lock()
 	Unlock()
-	// Leave is Unlock after a change of the tier: it also notifies the callers and workers that the change concerns.
+	// Leave is Unlock after a change of the engine's state: it also notifies the callers and workers that the change concerns.
 	Leave()
 	// Closing tells whether the store has been closed.
 	Closing() bool
-	// Hold keeps the memory until as many calls of Release.
+	// Hold keeps the store's memory until as many calls of Release.
 	Hold()
 	Release()
+	// Resized wakes the callers that wait for a resize.
+	Resized()
+}
+
+// Cache is what the memory of a tier sees of the store's cache: the lock, and the engine's account of this tier.
+type Cache interface {
+	Shared
 
 	// Capacity is the tier's, in bytes. Used is how many bytes are in use, HighWater the most that have been at once. Behind is how many bytes behind the capacity
 	// are still in use, Reach the offset at which the last byte in use ends.
@@ -28,9 +35,8 @@ type Cache interface {
 	Draining() bool
 	Settled() bool
 
-	// Resizing tells whether a resize waits for memory to be given back. Resized wakes those that do.
+	// Resizing tells whether a resize waits for memory to be given back.
 	Resizing() bool
-	Resized()
 }
 
 // DrainSteps bounds how long the cache's lock is held by one call of Drain.

@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"velocpy/gocore/base/status"
@@ -13,6 +12,7 @@ import (
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier"
 	"velocpy/gocore/tier/disk/durable"
 	"velocpy/gocore/tier/disk/segment"
 )
@@ -20,17 +20,9 @@ import (
 // Grain is the unit of space on disk. O_DIRECT requires this alignment on every device in use.
 const Grain = 4096
 
-// Cache is what the disk tier sees of the store's cache. All methods but Lock and Resized are called with the lock held.
+// Cache is what the disk tier sees of the store's cache.
 type Cache interface {
-	Lock()
-	Unlock()
-	// Leave is Unlock after a change of the engine's state: it also notifies the callers and workers that the change concerns.
-	Leave()
-	// Closing tells whether the store has been closed.
-	Closing() bool
-	// Hold keeps the store's memory until as many calls of Release.
-	Hold()
-	Release()
+	tier.Shared
 	Engine() *engine.Engine
 
 	// Landed is called when a version is durable. It may drop checkpoints.
@@ -41,8 +33,6 @@ type Cache interface {
 	Refuse(c *engine.Capture, why error)
 	// RefuseAll ends the captures whose bytes would go straight to the disk.
 	RefuseAll(why error)
-	// Resized wakes the callers that wait for a resize.
-	Resized()
 }
 
 // Options configure the tier.
@@ -66,8 +56,6 @@ type Options struct {
 	Now      func() int64 // the engine's clock, ns
 	Layouts  *checkpoint.Layouts
 	Cache    Cache
-	// Guard is the lock of Cache.
-	Guard sync.Locker
 }
 
 // Tier is the disk tier of one store. The store's lock guards it, except where a method says otherwise.

@@ -59,7 +59,7 @@ func (d *Tier) openDurable() error {
 	}
 	o := durable.Options{
 		FS: d.o.FS, Dir: d.o.Path, Capacity: d.o.Capacity, SegmentBytes: d.o.SegmentBytes, Direct: d.o.Direct, Slack: d.o.CatalogSlack,
-		Land: v.commitsEnded, Landed: d.room.trim, Guard: d.o.Guard,
+		Land: v.commitsEnded, Landed: d.room.trim, Guard: d.cache,
 	}
 	if d.o.ReadOnly {
 		view, err := durable.Read(o)

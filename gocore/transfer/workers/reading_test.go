@@ -32,7 +32,7 @@ func twoTiers(t *testing.T, fs vfs.FS) *Workers {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Host.Unmap() }) // nothing is left to tell
-	o := disk.Options{FS: fs, Path: set.Path, Capacity: bytes, Verified: true, Now: c.Now, Layouts: &c.Layouts, Cache: c.ForDisk(), Guard: c}
+	o := disk.Options{FS: fs, Path: set.Path, Capacity: bytes, Verified: true, Now: c.Now, Layouts: &c.Layouts, Cache: c.ForDisk()}
 	o.StallAfter, o.GiveUpAfter = time.Minute, func() time.Duration { return time.Minute }
 	if c.Disk, err = disk.Open(1, o); err != nil {
 		t.Fatal(err)
