@@ -4,9 +4,9 @@ from __future__ import annotations
 
 REASONS = {
     r"compare: ": (
-        "One timing of 16 of scale misses it: a checkpoint among 1000 that are dropped in random order, by 11.5 % with a "
-        "noise of 7 %. Among 20000 it is as fast as before. In eleven more rounds of scale alone it was 9 % slower, with "
-        "a noise of 20 %. The cause is not known."
+        "One timing of 16 of scale misses it: a checkpoint among 1000 that are dropped in random order, by 11.5 % with "
+        "a noise of 7 %. Among 20000 it is as fast as before. In eleven more rounds of scale alone it was 9 % slower, "
+        "with a noise of 20 %. The cause is not known."
     ),
     r"device: host time of checkpoint|device: checkpoint\(\) in that loop": (
         "The slow calls follow a pause in which the host computes or waits. They find neither their code nor their "
