@@ -34,6 +34,7 @@ var layers = []struct {
 	{"tier/disk/durable", []string{"tier/disk/", "base/", "model"}},
 	{"tier/disk/", []string{"base/", "model"}},
 	{"transfer/slots", []string{"cache", "checkpoint", "tier/", "transfer/", "policy/engine", "device", "base/", "model"}},
+	{"transfer/path", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "tier", "policy/engine", "device", "base/", "model"}},
 	{"transfer/workers", []string{"cache", "checkpoint", "config", "transfer/", "tier/", "policy/engine", "device", "base/", "model"}},
 	{"cache", []string{"checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},
 	{"operation", []string{"cache", "checkpoint", "config", "figures", "tier/", "transfer/", "policy/", "device", "base/", "model"}},

@@ -13,7 +13,6 @@ import (
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
 	"velocpy/gocore/transfer/borrow"
-	"velocpy/gocore/transfer/copier"
 	"velocpy/gocore/transfer/pending"
 	"velocpy/gocore/transfer/slots"
 )
@@ -228,7 +227,7 @@ func (op *restore) dispatch(a *devicememory.Memory) error {
 	if err != nil {
 		return err
 	}
-	op.failed = op.sendAll(lane)
+	op.failed = slots.SendFromHost(s, lane, slot, spans, want, op.regions)
 	m, err := lane.Event()
 	if err != nil {
 		return errors.Join(op.failed, err)
@@ -255,33 +254,6 @@ func (op *restore) releaseLater() {
 		s.Engine.EndRestore(s.Now(), op.restore)
 		s.Users--
 	})
-}
-
-// sendAll queues the copies from host memory to destinations on a device, and carries out those to host memory.
-func (op *restore) sendAll(lane device.Lane) error {
-	var there []device.Piece
-	spans := op.restore.Rec.Version.Layout.Spans
-	for j, i := range op.want {
-		r := &op.regions[j]
-		from := op.slot[spans[i].Offset : spans[i].Offset+r.Bytes]
-		switch {
-		case r.Bytes == 0:
-		case r.Place == 0:
-			if err := slots.CopyHere(op.s, copier.Scatter, &borrow.Source{}, r, from); err != nil {
-				return err
-			}
-		case r.Mem.Contiguous():
-			if err := lane.Copy(device.Address(r.Mem.Base), device.AddressOf(from), r.Bytes); err != nil {
-				return err
-			}
-		default:
-			there = append(there, device.Piece{Slot: device.AddressOf(from), Bytes: r.Bytes, Mem: r.Mem})
-		}
-	}
-	if len(there) == 0 {
-		return nil
-	}
-	return lane.Scatter(there)
 }
 
 // wrong returns the error of a load that a restore has waited for; nil when its bytes may be handed over.

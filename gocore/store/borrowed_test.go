@@ -19,7 +19,7 @@ import (
 	"velocpy/gocore/operation"
 	"velocpy/gocore/policy/plan"
 	"velocpy/gocore/tier/devicememory"
-	"velocpy/gocore/transfer/workers"
+	"velocpy/gocore/transfer/path"
 )
 
 // stays makes a checkpoint with a borrowed source. The call must not wait for the device.
@@ -123,7 +123,7 @@ func TestSourcesOfAllKindsStay(t *testing.T) {
 				cfg.Pinning, cfg.Checksum, cfg.Verify = pinning, checksum, "always"
 				s := open(t, cfg)
 				c := newClient(t, s, "h")
-				for k, sizes := range [][]int{{0}, {1}, {3000, 0, 77}, {workers.OwnCopyBytes, 100, workers.OwnCopyBytes - 1}, {0, 700_001, 16 * 3000, 2_000_000}} {
+				for k, sizes := range [][]int{{0}, {1}, {3000, 0, 77}, {path.OwnCopyBytes, 100, path.OwnCopyBytes - 1}, {0, 700_001, 16 * 3000, 2_000_000}} {
 					var regions []model.Region
 					var want [][]byte
 					offset := int64(64 * k)

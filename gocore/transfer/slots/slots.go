@@ -77,6 +77,32 @@ func ScatterFromHost(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source
 	return nil
 }
 
+// SendFromHost queues the copies from host memory that the device can access to destinations on the device, and carries out those to host memory.
+func SendFromHost(c *cache.Cache, lane device.Lane, slot []byte, spans []model.Span, want []int32, regions []model.Region) error {
+	var there []device.Piece
+	for j, i := range want {
+		r := &regions[j]
+		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		var err error
+		switch {
+		case r.Bytes == 0:
+		case r.Place == 0:
+			err = CopyHere(c, copier.Scatter, &borrow.Source{}, r, from)
+		case r.Mem.Contiguous():
+			err = lane.Copy(device.Address(r.Mem.Base), device.AddressOf(from), r.Bytes)
+		default:
+			there = append(there, device.Piece{Slot: device.AddressOf(from), Bytes: r.Bytes, Mem: r.Mem})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return lane.Scatter(there)
+}
+
 // CopyHere copies between a region in host memory and a slot.
 func CopyHere(c *cache.Cache, direction copier.Direction, gate *borrow.Source, r *model.Region, slot []byte) error {
 	piece := copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(slot)), Bytes: r.Bytes, Mem: r.Mem}

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/status"
-	"velocpy/gocore/checkpoint"
-	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
+	"velocpy/gocore/transfer/path"
 )
 
 // Small checkpoints are flushed and loaded in batches: a disk moves a few hundred KiB in hardly more time than one block.
@@ -104,8 +101,8 @@ func onDiskBytes(x *engine.Transfer) int64 {
 }
 
 // carry carries out one transfer, or several as a batch.
-func (w *worker) carry(all []*engine.Transfer) []*moved {
-	results := make([]*moved, len(all))
+func (w *worker) carry(all []*engine.Transfer) []*path.Result {
+	results := make([]*path.Result, len(all))
 	if len(all) > 1 {
 		slices.SortFunc(all, func(a, b *engine.Transfer) int {
 			from, _ := onDisk(a)
@@ -126,7 +123,7 @@ func (w *worker) carry(all []*engine.Transfer) []*moved {
 			results[i] = w.move(x)
 		}
 		if w.s.Disk != nil {
-			results[i].err = w.s.Disk.Reconsider(x, results[i].err)
+			results[i].Err = w.s.Disk.Reconsider(x, results[i].Err)
 		}
 	}
 	return results
@@ -140,7 +137,7 @@ func areAdjacent(a, b *engine.Transfer) bool {
 
 // moveAdjacent moves transfers that are adjacent on disk with one request. If it fails, carry tries each of them alone, so that an error affects as
 // few as possible.
-func (w *worker) moveAdjacent(run []*engine.Transfer, results []*moved) {
+func (w *worker) moveAdjacent(run []*engine.Transfer, results []*path.Result) {
 	if len(run) == 1 || !w.ready() {
 		return
 	}
@@ -154,41 +151,26 @@ func (w *worker) moveAdjacent(run []*engine.Transfer, results []*moved) {
 	}
 }
 
-func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
+func (w *worker) write(at int64, buffer []byte, run []*engine.Transfer, results []*path.Result) {
 	for _, x := range run {
-		copy(buffer[x.ToOff-at:], w.s.Host.Bytes(x.FromOff, x.Rec.Size))
+		path.Move(w.s.Cache, x, wanted(x), path.Options{To: buffer[x.ToOff-at:]})
 	}
 	if w.s.Disk.Space.Write(at, buffer) != nil {
 		return
 	}
 	for i := range results {
-		results[i] = &moved{}
+		results[i] = &path.Result{}
 	}
 }
 
-func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*moved) {
+func (w *worker) read(at int64, buffer []byte, run []*engine.Transfer, results []*path.Result) {
 	if w.s.Disk.Space.Read(at, buffer) != nil || w.s.Disk.Space.Proves(at, int64(len(buffer))) != nil {
 		return
 	}
 	w.hasRead(len(run))
 	for i, x := range run {
-		results[i] = &moved{err: w.s.copyIn(w.s.Host.Bytes(x.ToOff, x.Rec.Size), buffer[x.FromOff-at:], x.Rec.Version)}
+		results[i] = path.Move(w.s.Cache, x, wanted(x), path.Options{From: buffer[x.FromOff-at:]})
 	}
-}
-
-// copyIn copies a small checkpoint from the batch buffer into its slot, and verifies it in the same pass.
-func (s *Workers) copyIn(slot, from []byte, b *checkpoint.Version) error {
-	if s.Set.Verifies == config.VerifyOff || b.Sums == nil {
-		copy(slot, from)
-		return nil
-	}
-	for i, span := range b.Layout.Spans {
-		to := slot[span.Offset : span.Offset+span.Bytes]
-		if checksum.CopyLeaf(to, from[span.Offset:span.Offset+span.Bytes], false) != b.Sums[i] {
-			return checkpoint.Damaged(i, status.TierDisk)
-		}
-	}
-	return nil
 }
 
 // begin and end count a worker among those of its pool that read. The lock is held.

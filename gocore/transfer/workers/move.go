@@ -1,65 +1,54 @@
 package workers
 
 import (
-	"errors"
-
-	"velocpy/gocore/base/memory"
+	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
-	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/path"
 )
 
-// moved is the result of a transfer.
-type moved struct {
-	err     error
-	fetched *memory.Mapping // Fetch: the bytes, beside the cache
-	sums    []uint64        // Spill: checksums of the bytes that were read
-	bad     []int32         // Load to a device: regions whose bytes are not those captured
-	leaves  []uint64        // Flush to a disk tier that outlives the store: hashes of leaves
-}
-
-// unmap unmaps the bytes of a fetch that no operation has taken over.
-func (m *moved) unmap() {
-	if m.fetched != nil {
-		_ = m.fetched.Unmap() // mapped for this transfer; no other goroutine uses it
+// move carries out a transfer. It runs in a worker, without the lock: the engine holds source and destination for it.
+func (w *worker) move(x *engine.Transfer) *path.Result {
+	lane, err := w.laneFor(x)
+	if err != nil {
+		return &path.Result{Err: err}
 	}
+	return path.Move(w.s.Cache, x, wanted(x), path.Options{Lane: lane, Read: func() { w.hasRead(1) }})
 }
 
-// moveByHost carries out a transfer without help of a device. It runs in a worker, without the lock: the engine holds source and destination for it.
-func (w *worker) moveByHost(x *engine.Transfer) *moved {
-	s, b := w.s, x.Rec.Version
-	var m moved
-	switch x.Kind {
-	case engine.Flush:
-		m.leaves, m.err = s.writeToDisk(x, b)
-	case engine.Load:
-		m.err = w.load(x, b)
-	case engine.Spill:
-		m.sums, m.err = s.spill(x)
-		if !errors.Is(m.err, borrow.ErrAbandoned) {
-			m.err = s.DiskError(m.err)
-		}
-	default:
-		m.fetched, m.err = w.fetch(x, b)
+// wanted returns the indices of the regions that a transfer moves.
+func wanted(x *engine.Transfer) []int32 {
+	if x.Kind == engine.Fetch {
+		return x.Restore.Notify.(Fetcher).Wants()
 	}
-	return &m
+	return x.Rec.Version.Layout.All()
 }
 
-// move carries out a transfer of any kind. It runs in a worker, without the lock: the engine holds source and destination for it.
-func (w *worker) move(x *engine.Transfer) *moved {
+// laneFor returns the worker's own lane for a transfer over the link of its device, and nil for other transfers.
+func (w *worker) laneFor(x *engine.Transfer) (device.Lane, error) {
 	a := w.pool.device
 	if a == nil || x.Kind == engine.Fetch || x.Kind == engine.Spill && w.s.DeviceOf(x.Rec) != a {
-		return w.moveByHost(x)
+		return nil, nil
 	}
-	lane, err := w.laneOf(a)
+	return w.laneOf(a)
+}
+
+// laneOf returns the worker's own lane, and creates it on first use.
+func (w *worker) laneOf(a *devicememory.Memory) (device.Lane, error) {
+	if w.lane != nil {
+		return w.lane, nil
+	}
+	priority := device.Behind
+	switch {
+	case w.pool.demanded:
+		priority = device.Waited
+	case w.pool.direction == engine.Up:
+		priority = device.Ahead
+	}
+	lane, err := a.Device.Lane(priority)
 	if err != nil {
-		return &moved{err: err}
+		return nil, devicememory.Explain(err)
 	}
-	switch b := x.Rec.Version; x.Kind {
-	case engine.Spill:
-		return w.s.moveBorrowed(a, lane, x, b)
-	case engine.Flush:
-		return &moved{err: w.s.flushFrom(a, lane, x, b)}
-	default:
-		return w.s.loadTo(a, lane, x, b)
-	}
+	w.lane = lane
+	return lane, nil
 }

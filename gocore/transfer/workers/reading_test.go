@@ -16,6 +16,7 @@ import (
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/disk"
 	"velocpy/gocore/tier/host"
+	"velocpy/gocore/transfer/path"
 )
 
 // twoTiers returns workers without goroutines of their own, whose store has a host tier and a disk tier on a file system.
@@ -94,7 +95,7 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 			gate.From, gate.To = last.FromOff, last.FromOff+disk.Grain
 			defer gate.Release()
 			gate.Enable()
-			ended := make(chan []*moved)
+			ended := make(chan []*path.Result)
 			go func() { ended <- w.carry(all) }()
 			for end := time.Now().Add(8 * time.Second); gate.Blocked() != 1; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
@@ -106,8 +107,8 @@ func TestOthersMayReadWhenAllHasBeenRead(t *testing.T) {
 			}
 			gate.Release()
 			for i, m := range <-ended {
-				if m.err != nil {
-					t.Errorf("%d: %v", keys[i], m.err)
+				if m.Err != nil {
+					t.Errorf("%d: %v", keys[i], m.Err)
 				}
 			}
 			if reading() != 0 {

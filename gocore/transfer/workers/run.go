@@ -4,6 +4,7 @@ import (
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/path"
 	"velocpy/gocore/transfer/pending"
 )
 
@@ -19,7 +20,7 @@ func (s *Workers) run(c *workerPool) {
 			results := w.carry(all[:n])
 			s.done(&w, all[:n], results, n == len(all))
 			for _, m := range results {
-				m.unmap()
+				m.Unmap()
 			}
 			if all = all[n:]; len(all) > 0 {
 				all[0].Begun(s.Now())
@@ -65,7 +66,7 @@ func (s *Workers) take(w *worker) []*engine.Transfer {
 }
 
 // done reports transfers that were carried out together. last: the worker has no more of those that it took.
-func (s *Workers) done(w *worker, all []*engine.Transfer, results []*moved, last bool) {
+func (s *Workers) done(w *worker, all []*engine.Transfer, results []*path.Result, last bool) {
 	c := w.pool
 	s.Lock()
 	defer s.Leave()
@@ -79,14 +80,14 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*moved, last
 	engine.Together(now, all)
 	for i, x := range all {
 		s.takeResult(x, results[i])
-		if s.Disk != nil && s.Disk.Commits(x, results[i].err) {
-			s.Disk.Commit(x, results[i].leaves)
+		if s.Disk != nil && s.Disk.Commits(x, results[i].Err) {
+			s.Disk.Commit(x, results[i].Leaves)
 			continue
 		}
-		given := x.Kind == engine.Load && c.device != nil && s.Findings.End(x, results[i].bad, results[i].err)
-		s.Engine.Done(now, x, results[i].err)
+		given := x.Kind == engine.Load && c.device != nil && s.Findings.End(x, results[i].Bad, results[i].Err)
+		s.Engine.Done(now, x, results[i].Err)
 		if s.UsesDisk(x) {
-			s.Disk.Ended(x, results[i].err)
+			s.Disk.Ended(x, results[i].Err)
 		}
 		if x.Kind == engine.Spill && !s.IsDurable() {
 			s.Counted(x.Rec)
@@ -99,18 +100,18 @@ func (s *Workers) done(w *worker, all []*engine.Transfer, results []*moved, last
 
 // takeResult takes over the results of a transfer. The bytes of a fetch go to the operation that requested them, unless it has ended. The lock is
 // held.
-func (s *Workers) takeResult(x *engine.Transfer, m *moved) {
+func (s *Workers) takeResult(x *engine.Transfer, m *path.Result) {
 	switch x.Kind {
 	case engine.Spill:
 		b := x.Rec.Version
-		if m.err == nil && pending.Of(b).Source.Abandoned() { // it must not replace a version that was written after it was given up
-			m.err = borrow.ErrAbandoned
+		if m.Err == nil && pending.Of(b).Source.Abandoned() { // it must not replace a version that was written after it was given up
+			m.Err = borrow.ErrAbandoned
 		}
 		pending.Of(b).Source.Forget()
-		b.Pending, b.Sums = nil, m.sums
+		b.Pending, b.Sums = nil, m.Sums
 	case engine.Fetch:
-		if m.err == nil && x.Restore.Notify.(Fetcher).Took(m.fetched) {
-			m.fetched = nil
+		if m.Err == nil && x.Restore.Notify.(Fetcher).Took(m.Fetched) {
+			m.Fetched = nil
 		}
 	}
 }

@@ -1,0 +1,230 @@
+// Package path moves the bytes of one transfer: from a source, past stages that look at them, to a sink. How the bytes move depends on what source and
+// sink can do, never on the name of their tier.
+//
+// A path takes the first of these ways that source and sink allow:
+//   - The sink gathers the bytes from the caller's regions by itself: a device fills a slot of its memory by one kernel.
+//   - The host can address the sink: the source brings the bytes to their place.
+//   - The host can address the source: the sink takes the bytes from their place.
+//   - Otherwise the bytes pass through a window, memory beside the cache, part by part.
+//
+// Stages verify. An encoder or a decoder is a stage that replaces the bytes: it belongs between a source and a sink of different sizes, in the window.
+package path
+
+import (
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/cache"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/device"
+	"velocpy/gocore/model"
+	"velocpy/gocore/policy/engine"
+	"velocpy/gocore/tier"
+	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/pending"
+)
+
+// source gives the bytes of a checkpoint at their offsets in its slot.
+type source interface {
+	tier.Source
+	// prepare waits until the bytes can be read, and close gives back what the source holds.
+	prepare() error
+	close()
+}
+
+// sink takes the bytes of a checkpoint.
+type sink interface {
+	// Bytes returns the memory that the bytes are written to; nil if the host cannot address it.
+	Bytes() []byte
+	// Write takes bytes at an offset of the slot. Offsets ascend.
+	Write(at int64, p []byte) error
+}
+
+// reporter is a source, stage or sink that adds to the result of the transfer.
+type reporter interface{ report(r *Result) }
+
+// gatherer is a sink that copies from the caller's regions by itself.
+type gatherer interface {
+	Gather(src *borrow.Source, spans []model.Span) error
+}
+
+// Options say what the worker contributes.
+type Options struct {
+	// Lane is the worker's own lane of the device between whose memory and the host the bytes move; nil for a worker of no device.
+	Lane device.Lane
+	// From and To are memory that stands for the source or the sink: the worker reads or writes it together with that of other transfers. nil: none.
+	From, To []byte
+	// Read is called when all bytes have been read, before the last of them are verified; nil: no function is.
+	Read func()
+}
+
+// Path is the way of one transfer. The engine holds source and sink for it; the lock of the cache is not held.
+type Path struct {
+	c       *cache.Cache
+	x       *engine.Transfer
+	version *checkpoint.Version
+	o       Options
+	source  source
+	sink    sink
+	spans   []model.Span // the parts of the slot that are moved
+	stages  []stage
+}
+
+// Result is what a transfer came to.
+type Result struct {
+	Err     error
+	Fetched *memory.Mapping // the bytes of a fetch, beside the cache
+	Sums    []uint64        // checksums of the bytes that were taken from the caller
+	Bad     []int32         // regions whose bytes on a device are not those captured
+	Leaves  []uint64        // hashes of leaves, for a tier that outlives the store
+}
+
+// Unmap unmaps the bytes of a fetch that no operation has taken over.
+func (r *Result) Unmap() {
+	if r.Fetched != nil {
+		_ = r.Fetched.Unmap() // mapped for this transfer; no other goroutine uses it
+	}
+}
+
+// Move carries out a transfer. want lists the regions that are moved.
+func Move(c *cache.Cache, x *engine.Transfer, want []int32, o Options) *Result {
+	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
+	r := &Result{}
+	if r.Err = p.open(r, want); r.Err != nil {
+		return r
+	}
+	r.Err = p.run()
+	p.source.close()
+	for _, s := range p.stages {
+		s.report(r)
+	}
+	for _, end := range []any{p.source, p.sink} {
+		if end, ok := end.(reporter); ok {
+			end.report(r)
+		}
+	}
+	return r
+}
+
+// open chooses source, sink and stages.
+func (p *Path) open(r *Result, want []int32) error {
+	l := p.version.Layout
+	p.spans = []model.Span{{Bytes: l.End()}} // bytes behind the last region may never have been written
+	if len(want) < len(l.Spans) {
+		p.spans = l.Runs(want)
+	}
+	p.source = p.sourceOf(p.x.From)
+	if p.x.To >= 0 {
+		p.sink = p.sinkOf(p.x.To)
+	} else if err := p.openPrivate(r); err != nil {
+		return err
+	}
+	p.stages = p.stagesFor(want)
+	return nil
+}
+
+func (p *Path) sourceOf(t int) source {
+	x, c := p.x, p.c
+	switch a := c.DeviceTier(t); {
+	case p.o.From != nil:
+		return hostMemory{p.o.From}
+	case t < 0:
+		src := pending.Of(p.version).Source
+		regions := hostRegions{c: c, src: src, end: p.version.Layout.End()}
+		if a := c.DeviceOf(x.Rec); a != nil {
+			return &deviceRegions{hostRegions: regions, a: a, lane: p.o.Lane, spans: p.version.Layout.Spans, await: p.awaitPinned}
+		}
+		return &regions
+	case a != nil:
+		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}
+	case c.Tiers[t] == status.TierHost:
+		return hostMemory{c.Host.Bytes(x.FromOff, x.Rec.Size)}
+	default:
+		return diskSource{p, x.FromOff}
+	}
+}
+
+func (p *Path) sinkOf(t int) sink {
+	x, c := p.x, p.c
+	switch a := c.DeviceTier(t); {
+	case p.o.To != nil:
+		return hostMemory{p.o.To}
+	case a != nil:
+		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.ToOff}
+	case c.Tiers[t] == status.TierHost:
+		return hostMemory{c.Host.Bytes(x.ToOff, x.Rec.Size)}
+	case x.From < 0: // its caller learns of the drop by itself, and takes the memory back
+		return diskSink{c.Disk, x.ToOff, nil}
+	default:
+		return diskSink{c.Disk, x.ToOff, func() bool { return !p.version.Gone.Load() }}
+	}
+}
+
+// openPrivate maps memory beside the cache for the bytes of a fetch, when the source is known to have them.
+func (p *Path) openPrivate(r *Result) (err error) {
+	if d, ok := p.source.(diskSource); ok {
+		if err := d.holds(p.spans); err != nil {
+			return err
+		}
+	}
+	bytes := p.version.Layout.Slot
+	if r.Fetched, err = memory.Map("private restore", max(bytes, 1)); err != nil {
+		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(bytes))
+	}
+	p.sink = hostMemory{r.Fetched.Bytes(0, r.Fetched.Size())}
+	return nil
+}
+
+// awaitPinned waits until the host tier's memory is pinned up to an offset of the sink, or until that is not worth waiting for. It returns how long that
+// took, in ns.
+func (p *Path) awaitPinned(end int64) int64 {
+	return int64(p.c.Host.Watermark().Await(p.x.ToOff + end))
+}
+
+// run moves the bytes, with the stages around them.
+func (p *Path) run() error {
+	if err := p.source.prepare(); err != nil {
+		return err
+	}
+	for _, s := range p.stages {
+		s.begin(p)
+	}
+	err := p.move()
+	for _, s := range p.stages {
+		err = s.end(err)
+	}
+	return err
+}
+
+func (p *Path) move() error {
+	if regions, ok := p.source.(*deviceRegions); ok {
+		if g, ok := p.sink.(gatherer); ok {
+			return g.Gather(regions.src, p.version.Layout.Spans)
+		}
+	}
+	if to := p.sink.Bytes(); to != nil {
+		return p.fill(to)
+	}
+	if from := p.source.Bytes(); from != nil {
+		return p.sink.Write(0, from)
+	}
+	return p.throughWindow()
+}
+
+// fill lets the source bring the bytes to their place.
+func (p *Path) fill(to []byte) error {
+	for _, span := range p.spans {
+		arrived := func(at, n int64) { p.arrived(span.Offset+at, n) }
+		if err := p.source.Read(span.Offset, to[span.Offset:span.Offset+span.Bytes], arrived); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrived tells the stages of bytes that have come to their place in the sink. Several goroutines may call it at once.
+func (p *Path) arrived(at, n int64) {
+	for _, s := range p.stages {
+		s.arrived(at, n)
+	}
+}

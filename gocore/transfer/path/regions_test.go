@@ -1,0 +1,159 @@
+package path
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/cache"
+	"velocpy/gocore/config"
+	"velocpy/gocore/device/hostdevice"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/borrow"
+)
+
+// drawn are regions of a caller, and the bytes that a slot of them holds.
+type drawn struct {
+	regions []model.Region
+	spans   []model.Span
+	slot    []byte
+	memory  [][]byte // keeps the caller's arrays
+}
+
+func (d *drawn) end() int64 {
+	last := d.spans[len(d.spans)-1]
+	return last.Offset + last.Bytes
+}
+
+// draw makes regions of all kinds: empty ones, runs of bytes around the length of a leaf, and rows with gaps between them.
+func draw(t *rapid.T, place int32) *drawn {
+	d := &drawn{}
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	at := int64(0)
+	for range rapid.IntRange(1, 5).Draw(t, "regions") {
+		at += int64(rapid.SampledFrom([]int{0, 64, 4096, 300_000}).Draw(t, "gap"))
+		region := model.Region{Offset: at, Place: place * rapid.Int32Range(0, 1).Draw(t, "place")}
+		rows, row, gap := int64(1), int64(rapid.SampledFrom([]int{0, 1, 77, checksum.LeafBytes - 1, checksum.LeafBytes, 3*checksum.LeafBytes + 5}).Draw(t, "bytes")), int64(0)
+		if row < checksum.LeafBytes && rapid.Bool().Draw(t, "strided") {
+			rows, gap = rapid.Int64Range(1, 4).Draw(t, "rows"), rapid.Int64Range(0, 9).Draw(t, "row gap")
+		}
+		memory := make([]byte, rows*(row+gap)+1)
+		for i := range memory {
+			memory[i] = byte(r.Uint32())
+		}
+		region.Bytes = rows * row
+		region.Mem.Base = unsafe.Pointer(unsafe.SliceData(memory))
+		if rows > 1 || gap > 0 {
+			region.Mem.Shape, region.Mem.Strides, region.Mem.Item = []int64{rows, row}, []int64{row + gap, 1}, 1
+		}
+		d.slot = append(d.slot, make([]byte, at+region.Bytes-int64(len(d.slot)))...)
+		for i := range rows {
+			copy(d.slot[at+i*row:], memory[i*(row+gap):][:row])
+		}
+		d.memory, d.regions = append(d.memory, memory), append(d.regions, region)
+		d.spans = append(d.spans, model.Span{Offset: at, Bytes: region.Bytes})
+		at = (at + region.Bytes + 63) / 64 * 64
+	}
+	return d
+}
+
+// compare compares bytes that came from a source, and their checksums, with those of the caller.
+func (d *drawn) compare(t *rapid.T, got []byte, sums []uint64) {
+	t.Helper()
+	for i, span := range d.spans {
+		want := d.slot[span.Offset : span.Offset+span.Bytes]
+		if !slices.Equal(got[span.Offset:span.Offset+span.Bytes], want) {
+			t.Fatalf("region %d differs", i)
+		}
+		if sums[i] != checksum.Sum(want) {
+			t.Fatalf("region %d of %d bytes: its checksum is %x, not %x", i, span.Bytes, sums[i], checksum.Sum(want))
+		}
+	}
+}
+
+// readParts reads a slot part by part, in parts of a drawn length.
+func readParts(t *rapid.T, s source, end int64) []byte {
+	got, length := make([]byte, end), rapid.Int64Range(1, max(end, 1)).Draw(t, "length of a part")
+	if rapid.Bool().Draw(t, "leaves") {
+		length = checksum.LeafBytes
+	}
+	told := int64(0)
+	for at := int64(0); at == 0 || at < end; at += length {
+		if err := s.Read(at, got[at:min(at+length, end)], func(_, n int64) { told += n }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told > end {
+		t.Fatalf("told of %d bytes of %d", told, end)
+	}
+	return got
+}
+
+func checked() *cache.Cache {
+	return cache.New(config.Settings{Config: config.Config{Checksum: true, Cut: 300 << 10}})
+}
+
+func TestHostRegions(t *testing.T) {
+	c := checked()
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, 0)
+		whole, parts := &hostRegions{c: c, src: borrow.New(d.regions), end: d.end()}, &hostRegions{c: c, src: borrow.New(d.regions), end: d.end()}
+		got := make([]byte, d.end())
+		if err := whole.Read(0, got, func(int64, int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		d.compare(t, got, whole.sums)
+		d.compare(t, readParts(t, parts, d.end()), parts.sums)
+		parts.close()
+	})
+}
+
+func TestRegionsOnADevice(t *testing.T) {
+	a, err := devicememory.Open(hostdevice.New(hostdevice.Options{}), 0, 1<<20, devicememory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() }) // the bounce buffer is pinned until the device is closed, which this device reports
+	lane, err := a.Device.Lane(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lane.Close() }) // nothing is queued any more
+	c := checked()
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, 1)
+		open := func() *deviceRegions {
+			regions := hostRegions{c: c, src: borrow.New(d.regions), end: d.end()}
+			return &deviceRegions{hostRegions: regions, a: a, spans: d.spans, await: func(int64) int64 { return 0 }}
+		}
+		whole, parts := open(), open()
+		whole.lane = lane
+		got := make([]byte, d.end())
+		if err := whole.Read(0, got, func(int64, int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		d.compare(t, got, whole.sums)
+		d.compare(t, readParts(t, parts, d.end()), parts.sums)
+		parts.close()
+	})
+}
+
+// A caller that takes its memory back ends the read with the next piece.
+func TestRegionsThatAreTakenBack(t *testing.T) {
+	c := checked()
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, 0)
+		s := &hostRegions{c: c, src: borrow.New(d.regions), end: d.end()}
+		s.src.Abandon()
+		err := s.Read(0, make([]byte, d.end()/2), func(int64, int64) {})
+		if reaches := d.spans[0].Bytes > 0 && d.spans[0].Offset < d.end()/2; reaches && !errors.Is(err, borrow.ErrAbandoned) {
+			t.Fatalf("memory was read that the caller has back: %v", err)
+		}
+	})
+}
