@@ -25,3 +25,6 @@ from pathlib import Path
 
 #: The root of the checkout, where ``python -m benchmarks`` finds this package.
 ROOT = Path(__file__).resolve().parents[1]
+
+#: Benchmarks of a card. Without one they run on host memory when they are asked for by name: that shows that they run.
+ON_GPU = ("shot", "device", "coldstart")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from benchmarks import ON_GPU
 from benchmarks.adjoint import storages
 from benchmarks.compare import cores
 from benchmarks.device import device
@@ -44,9 +45,6 @@ BENCHMARKS: dict[str, tuple[Callable[..., Report], str]] = {
     "coldstart": (coldstart.run, "Maurya et al., HiPC'22: the first checkpoints of a process"),
 }
 
-# Without a GPU they run on host memory when they are asked for by name, which shows nothing but that they run.
-ON_GPU = ("shot", "device", "coldstart")
-
 # Small enough for a test: that they run and check their bytes, not what they measure.
 QUICK: dict[str, dict[str, object]] = {
     "capture": {"sizes": (1 << 20,), "rounds": 1},
@@ -79,6 +77,9 @@ BRIEF: dict[str, dict[str, object]] = {
         "beside": False,
     },
     "scale": {"counts": (1_000, 20_000), "rounds": 9},
+    "device": {"rounds": 4},
+    "shot": {"cells": "cores"},
+    "coldstart": {"cells": "cores", "rounds": 2, "touch": False},
 }
 
 # Commands that are no benchmarks.

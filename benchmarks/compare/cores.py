@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from benchmarks import ON_GPU
+from benchmarks.engines.contenders import has_gpu
 from velocpy.bench import machine
 from velocpy.bench.report import Report
 from velocpy.cli.output import examples, json_option, message
@@ -22,6 +24,7 @@ from .timings import FORMS, Timing, timings
 
 BAR = 1.03
 LOUD = 0.10  # a bar with more noise says little
+_COLD = "coldstart: the comparison does not touch the machine's memory before; a system gives out fresh pages first."
 EXAMPLES = (
     "python -m benchmarks compare --before old.so --after new.so --before-commit 12ab --after-commit 34cd",
     "python -m benchmarks compare disk durable --before old.so --after new.so --rounds 9",
@@ -68,6 +71,7 @@ def report_of(reports: Iterable[tuple[str, str, dict[str, Any]]], settings: dict
         "larger one of the two cores counts. The bar holds where the ratio is at most 1.03 + noise.",
         _hidden(report.rows),
         "Tails, first calls, and baselines that use no core are shown, and not held to the bar.",
+        *(_COLD for name in {name for name, _ in found} if name == "coldstart"),
         *(f"Missing in a round: {text}." for text in missing),
     ]
     return report
@@ -149,7 +153,7 @@ def main(
     as_json: bool,
 ) -> None:
     """Run the benchmarks NAMES (when none is named all that can be compared) by two cores, in turns."""
-    names = tuple(dict.fromkeys(names or FORMS))
+    names = tuple(dict.fromkeys(names or (name for name in FORMS if name not in ON_GPU or has_gpu())))
     facts = machine.describe(" ".join(["python -m benchmarks", *sys.argv[1:]]))
     settings: dict[str, Any] = {"rounds": rounds, "benchmarks": " ".join(names)}
     settings |= {"before": before_commit, "after": after_commit}

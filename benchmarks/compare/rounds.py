@@ -53,5 +53,6 @@ def measured(name: str, core: Path, folder: Path) -> dict[str, Any]:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise click.ClickException(f"{name} with {core} failed: {(done.stderr or done.stdout)[-2000:]}")
-        result: dict[str, Any] = json.loads(Path(out, f"{name}.json").read_text(encoding="utf-8"))
+        (written,) = Path(out).glob(f"{name}*.json")  # shot and coldstart add the names of their cells
+        result: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
     return result

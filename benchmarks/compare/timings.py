@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 #: The tail of single calls, and calls that a run makes once, say too little to be held to a bar.
-SHOWN_ONLY = re.compile(r"p99|^first ")
+SHOWN_ONLY = re.compile(r"p99|^first\b")
 
 
 class Form(NamedTuple):
@@ -41,6 +41,13 @@ FORMS: dict[str, Form] = {
     "disk": Form((), r"(velocpy|disk) (write|read) GB/s", r"disk (write|read)"),
     "durable": Form(("stream", "who"), r"GB/s", r"who (?!velocpy)"),
     "scale": Form(("checkpoints", "order"), r"(checkpoint|lease|into|drop) µs", r"a dict of copies"),
+    "device": Form(
+        ("what",),
+        r"(first, )?host median µs|host p99 µs|device µs|GB/s",
+        r"what (copy\(\)|copies of|ring: |training-like sequence, (alone|plain))",
+    ),
+    "shot": Form(("shot",), r"blocked s|(checkpoint|restore)( p99)? µs"),
+    "coldstart": Form(("start",), r"blocked s|open ms|first captured ms"),
 }
 
 

@@ -176,9 +176,20 @@ def _quick() -> list[Cell]:
     ]
 
 
+def _cores() -> list[Cell]:
+    """What two cores are compared by: velocpy alone, over the link and with a disk."""
+    link = [("reverse", "all"), ("irregular", "one"), ("sequential", "none")]
+    disk = Workload(uniform(96), order="reverse", interval=10e-3, host=7 * GIB, disk=24 * GIB)
+    return [
+        *(Cell("cores", Workload(uniform(192), order=o, hints=h), ("velocpy",), rounds=3) for o, h in link),
+        Cell("cores", disk, ("velocpy",), rounds=2),
+    ]
+
+
 GROUPS: dict[str, Callable[[], list[Cell]]] = {
     "tiny": _tiny,
     "quick": _quick,
+    "cores": _cores,
     "link": lambda: _link(("all", "one", "none")),
     "link-everybody": lambda: _link(("all",), EVERYBODY, rounds=1),
     "disk-uniform": lambda: _disk("uniform"),
@@ -209,6 +220,7 @@ GROUPS: dict[str, Callable[[], list[Cell]]] = {
 
 # What a figure is, for readers of the papers.
 ABOUT = {
+    "cores": "velocpy alone: the host holds everything, or a third of the bytes has to go to the disk.",
     "link": "The host holds everything; the interval asks for the whole link, as 10 ms did of the paper's shared one. "
     "Unchecked: without checksums, as the ring, which takes none.",
     "disk": "A third of the bytes has to go to the disk and come back.",
@@ -226,7 +238,7 @@ ABOUT = {
 # What stands for several.
 SETS: dict[str, tuple[str, ...]] = {
     "bars": ("link", "disk-uniform", "disk-variable", "paper-uniform", "paper-variable"),
-    "all": tuple(name for name in GROUPS if name not in ("tiny", "quick")),
+    "all": tuple(name for name in GROUPS if name not in ("tiny", "quick", "cores")),
 }
 
 

@@ -35,6 +35,7 @@ GROUPS: dict[str, Callable[[], list[Start]]] = {
         for processes in (1, 2)
     ],
     "quick": lambda: [Start("quick", "uniform", 10e-3)],
+    "cores": lambda: [Start("cores", "uniform", 10e-3, 128, host=17 * GIB, contenders=("velocpy",))],
     "bars": lambda: [
         Start("bar", "uniform", 10e-3, contenders=("velocpy", "direct pinning", "keep"), processes=processes)
         for processes in (1, 4)
@@ -58,7 +59,10 @@ def chosen(names: str) -> list[Start]:
     for name in names.split(","):
         if name == "all":
             starts += [
-                start for group in GROUPS if group not in ("tiny", "quick", "fresh") for start in GROUPS[group]()
+                start
+                for group in GROUPS
+                if group not in ("tiny", "quick", "cores", "fresh")
+                for start in GROUPS[group]()
             ]
         elif name in GROUPS:
             starts += GROUPS[name]()
@@ -67,8 +71,11 @@ def chosen(names: str) -> list[Start]:
     return starts
 
 
-def run(folder: Path, cells: str | None = None, limit: float = 500, rounds: int = 3) -> Report:
-    """Begins cold with every contender of the cells chosen, in rounds; after limit seconds nothing new begins."""
+def run(folder: Path, cells: str | None = None, limit: float = 500, rounds: int = 3, *, touch: bool = True) -> Report:
+    """Begins cold with every contender of the cells chosen, in rounds; after limit seconds nothing new begins.
+
+    Without touch, the machine's memory is not touched before, and pinning is not measured alone.
+    """
     cells = cells or ("quick" if has_gpu() else "tiny")
     try:
         starts = chosen(cells)
@@ -82,7 +89,7 @@ def run(folder: Path, cells: str | None = None, limit: float = 500, rounds: int 
         _on_fresh_memory(report, [start for start in starts if start.fresh], folder, deadline)
     used = [start for start in starts if not start.fresh]
     if used:
-        _on_used_memory(report, used, folder, deadline, rounds)
+        _on_used_memory(report, used, folder, deadline, rounds, touch=touch)
     if report.settings.get("card") != HostCard.name:
         add_bars(report)
     report.notes.append(
@@ -93,9 +100,11 @@ def run(folder: Path, cells: str | None = None, limit: float = 500, rounds: int 
     return report
 
 
-def _on_used_memory(report: Report, starts: list[Start], folder: Path, deadline: float, rounds: int) -> None:
+def _on_used_memory(
+    report: Report, starts: list[Start], folder: Path, deadline: float, rounds: int, *, touch: bool
+) -> None:
     """Nearly all of the machine's memory is touched before: a system gives out pages that it has never used first."""
-    if has_gpu():
+    if touch and has_gpu():
         for when, amount in (("before", available_memory() - SPARE), ("again", PROBE)):
             with Touched(amount) as touched:
                 again = round(touched.rate / 1e9, 2)

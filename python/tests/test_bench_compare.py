@@ -54,6 +54,14 @@ def test_every_form_finds_the_timings_of_its_benchmark():
         "lease": [
             {"bytes": 4096, "first lease, verified, µs": 9.0, "median µs": 1.0, "with its array, median µs": 2.0}
         ],
+        "device": [
+            {"what": "copy()", "host median µs": 9.0, "first, host median µs": 50.0, "device µs": 90.0},
+            {"what": "checkpoint(), checksum on", "host median µs": 9.0, "host p99 µs": 99.0, "of a plain copy": 1.1},
+            {"what": "transfers, up", "GB/s": 50.0},
+            {"what": "ring: write, the device waited for before", "host median µs": 9.0},
+        ],
+        "shot": [{"shot": "192 uniform", "who": "velocpy", "blocked s": 1.0, "bound s": 1.0, "restore p99 µs": 9.0}],
+        "coldstart": [{"start": "128 uniform", "blocked s": 1.0, "open ms": 9.0, "each": [[]]}],
     }
     held = {
         name: [what for what, timing in timings.timings({"benchmark": name, "rows": some}).items() if timing.held]
@@ -66,6 +74,9 @@ def test_every_form_finds_the_timings_of_its_benchmark():
         "durable": ["stream 2 × 4 MiB, who velocpy, GB/s", "stream 2 × 4 MiB, who velocpy, one at a time, GB/s"],
         "scale": ["checkpoints 9, order random, lease µs"],
         "lease": ["bytes 4096, median µs", "bytes 4096, with its array, median µs"],
+        "device": ["what checkpoint(), checksum on, host median µs", "what transfers, up, GB/s"],
+        "shot": ["shot 192 uniform, blocked s"],
+        "coldstart": ["start 128 uniform, blocked s", "start 128 uniform, open ms"],
     }
     assert timings.timings({"benchmark": "disk", "rows": rows["disk"]})["velocpy write GB/s"].rate
     assert not timings.timings({"benchmark": "scale", "rows": rows["scale"][:1]}).popitem()[1].rate
