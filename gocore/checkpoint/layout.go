@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"slices"
 
+	"go.uber.org/atomic"
+
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/model"
 )
@@ -15,6 +17,7 @@ type Layout struct {
 	Payload int64 // bytes of all regions
 	users   int64 // checkpoints and leases that refer to it
 	fault   error // why the text, which came from disk, does not describe the layout; nil: it does
+	all     atomic.Pointer[[]int32]
 }
 
 // Layouts interns layouts. The store's lock guards it.
@@ -163,11 +166,15 @@ func (ls *Layouts) Give(l *Layout) {
 	}
 }
 
-// All returns the indices of all regions.
+// All returns the indices of all regions. The caller does not change the list.
 func (l *Layout) All() []int32 {
-	idx := make([]int32, len(l.Spans))
-	for i := range idx {
-		idx[i] = int32(i)
+	if all := l.all.Load(); all != nil {
+		return *all
 	}
-	return idx
+	all := make([]int32, len(l.Spans))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	l.all.Store(&all)
+	return all
 }

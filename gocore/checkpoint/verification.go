@@ -15,7 +15,7 @@ import (
 type Verification struct {
 	Slot    []byte
 	Version *Version
-	regions []int32
+	Regions []int32 // indices of the regions that are verified
 
 	unread atomic.Int64
 	read   func()        // called when all bytes have arrived, before the last of them are hashed
@@ -30,11 +30,6 @@ type pendingLeaf struct {
 
 // incrementalFrom is the size from which on the bookkeeping pays. Smaller reads arrive in one piece.
 const incrementalFrom = 1 << 20
-
-// NewVerification returns the verification of regions of a version whose bytes arrive in slot.
-func NewVerification(slot []byte, b *Version, regions []int32) *Verification {
-	return &Verification{Slot: slot, Version: b, regions: regions}
-}
 
 // Expect prepares for bytes that arrive in these spans.
 func (a *Verification) Expect(spans []model.Span, verifies bool, read func()) {
@@ -51,12 +46,12 @@ func (a *Verification) Expect(spans []model.Span, verifies bool, read func()) {
 
 func (a *Verification) expectLeaves() {
 	n := 0
-	for _, i := range a.regions {
+	for _, i := range a.Regions {
 		n += checksum.Leaves(a.Version.Layout.Spans[i].Bytes)
 	}
 	a.leaves, a.sums = make([]pendingLeaf, n), make([]uint64, n)
 	next := a.leaves
-	for _, i := range a.regions {
+	for _, i := range a.Regions {
 		span := a.Version.Layout.Spans[i]
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += checksum.LeafBytes {
 			leaf := &next[0]
@@ -85,10 +80,10 @@ func (a *Verification) Received(from, n int64) {
 // Mismatch returns the first region whose bytes are not those captured, or -1. All bytes have arrived.
 func (a *Verification) Mismatch() int {
 	if a.leaves == nil {
-		return a.Version.Mismatch(a.Slot, a.regions)
+		return a.Version.Mismatch(a.Slot, a.Regions)
 	}
 	rest := a.sums
-	for _, i := range a.regions {
+	for _, i := range a.Regions {
 		n := checksum.Leaves(a.Version.Layout.Spans[i].Bytes)
 		if checksum.Combine(rest[:n]) != a.Version.Sums[i] {
 			return int(i)

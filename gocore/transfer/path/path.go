@@ -68,6 +68,13 @@ type Path struct {
 	sink    sink
 	spans   []model.Span // the parts of the slot that are moved
 	stages  []stage
+	result  Result
+
+	// Room for what most paths need, so that a path is one allocation.
+	from, to hostMemory
+	arrivals arrivals
+	oneSpan  [1]model.Span
+	oneStage [1]stage
 }
 
 // Result is what a transfer came to.
@@ -89,7 +96,7 @@ func (r *Result) Unmap() {
 // Move carries out a transfer. want lists the regions that are moved.
 func Move(c *cache.Cache, x *engine.Transfer, want []int32, o Options) *Result {
 	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
-	r := &Result{}
+	r := &p.result
 	if r.Err = p.open(r, want); r.Err != nil {
 		return r
 	}
@@ -98,10 +105,11 @@ func Move(c *cache.Cache, x *engine.Transfer, want []int32, o Options) *Result {
 	for _, s := range p.stages {
 		s.report(r)
 	}
-	for _, end := range []any{p.source, p.sink} {
-		if end, ok := end.(reporter); ok {
-			end.report(r)
-		}
+	if end, ok := p.source.(reporter); ok {
+		end.report(r)
+	}
+	if end, ok := p.sink.(reporter); ok {
+		end.report(r)
 	}
 	return r
 }
@@ -109,7 +117,8 @@ func Move(c *cache.Cache, x *engine.Transfer, want []int32, o Options) *Result {
 // open chooses source, sink and stages.
 func (p *Path) open(r *Result, want []int32) error {
 	l := p.version.Layout
-	p.spans = []model.Span{{Bytes: l.End()}} // bytes behind the last region may never have been written
+	p.oneSpan[0].Bytes = l.End() // bytes behind the last region may never have been written
+	p.spans = p.oneSpan[:]
 	if len(want) < len(l.Spans) {
 		p.spans = l.Runs(want)
 	}
@@ -127,7 +136,7 @@ func (p *Path) sourceOf(t int) source {
 	x, c := p.x, p.c
 	switch a := c.DeviceTier(t); {
 	case p.o.From != nil:
-		return hostMemory{p.o.From}
+		return p.from.at(p.o.From)
 	case t < 0:
 		src := pending.Of(p.version).Source
 		regions := hostRegions{c: c, src: src, end: p.version.Layout.End()}
@@ -138,7 +147,7 @@ func (p *Path) sourceOf(t int) source {
 	case a != nil:
 		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}
 	case c.Tiers[t] == status.TierHost:
-		return hostMemory{c.Host.Bytes(x.FromOff, x.Rec.Size)}
+		return p.from.at(c.Host.Bytes(x.FromOff, x.Rec.Size))
 	default:
 		return diskSource{p, x.FromOff}
 	}
@@ -148,11 +157,11 @@ func (p *Path) sinkOf(t int) sink {
 	x, c := p.x, p.c
 	switch a := c.DeviceTier(t); {
 	case p.o.To != nil:
-		return hostMemory{p.o.To}
+		return p.to.at(p.o.To)
 	case a != nil:
 		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.ToOff}
 	case c.Tiers[t] == status.TierHost:
-		return hostMemory{c.Host.Bytes(x.ToOff, x.Rec.Size)}
+		return p.to.at(c.Host.Bytes(x.ToOff, x.Rec.Size))
 	case x.From < 0: // its caller learns of the drop by itself, and takes the memory back
 		return diskSink{c.Disk, x.ToOff, nil}
 	default:
@@ -171,7 +180,7 @@ func (p *Path) openPrivate(r *Result) (err error) {
 	if r.Fetched, err = memory.Map("private restore", max(bytes, 1)); err != nil {
 		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(bytes))
 	}
-	p.sink = hostMemory{r.Fetched.Bytes(0, r.Fetched.Size())}
+	p.sink = p.to.at(r.Fetched.Bytes(0, r.Fetched.Size()))
 	return nil
 }
 
@@ -214,7 +223,10 @@ func (p *Path) move() error {
 // fill lets the source bring the bytes to their place.
 func (p *Path) fill(to []byte) error {
 	for _, span := range p.spans {
-		arrived := func(at, n int64) { p.arrived(span.Offset+at, n) }
+		arrived := func(int64, int64) {}
+		if len(p.stages) > 0 {
+			arrived = func(at, n int64) { p.arrived(span.Offset+at, n) }
+		}
 		if err := p.source.Read(span.Offset, to[span.Offset:span.Offset+span.Bytes], arrived); err != nil {
 			return err
 		}

@@ -22,16 +22,19 @@ func (p *Path) stagesFor(want []int32) []stage {
 	up := p.x.Kind == engine.Load || p.x.Kind == engine.Fetch
 	switch to := p.sink.Bytes(); {
 	case up && to != nil:
-		return []stage{&arrivals{Verification: checkpoint.NewVerification(to, p.version, want)}}
+		p.arrivals.Verification = checkpoint.Verification{Slot: to, Version: p.version, Regions: want}
+		p.oneStage[0] = &p.arrivals
 	case p.x.From >= 0 && p.o.From == nil && p.source.Bytes() != nil && p.c.UsesDisk(p.x) && p.c.IsDurable() && p.version.HasLeaves():
-		return []stage{&leaves{ended: make(chan struct{})}}
+		p.oneStage[0] = &leaves{ended: make(chan struct{})}
+	default:
+		return nil
 	}
-	return nil
+	return p.oneStage[:]
 }
 
 // arrivals verifies bytes while they arrive in the sink.
 type arrivals struct {
-	*checkpoint.Verification
+	checkpoint.Verification
 	p        *Path
 	verifies bool
 }
