@@ -78,7 +78,7 @@ BRIEF: dict[str, dict[str, object]] = {
     },
     "scale": {"counts": (1_000, 20_000), "rounds": 9},
     "device": {"rounds": 4},
-    "shot": {"cells": "cores"},
+    "shot": {"cells": "cores", "sweep": False},
     "coldstart": {"cells": "cores", "rounds": 2, "touch": False},
 }
 
