@@ -43,6 +43,7 @@ type Memory struct {
 	mapping *memory.Mapping
 	cache   Cache
 	chunks  *chunks
+	objects Objects
 
 	prefaulter prefaulter
 	pinner     pinner
@@ -62,7 +63,9 @@ func Open(o Options) (*Memory, error) {
 		return nil, status.Wrap(status.IO, err, "cannot map the budget of %s", quantity.Exact(o.Bytes)).AtTier(status.TierHost)
 	}
 	numa.Place("the host tier", mapping.Bytes(0, o.Bytes), device.Nodes(o.Devices)...)
-	return &Memory{o: o, mapping: mapping, chunks: newChunks(o.Bytes)}, nil
+	m := &Memory{o: o, mapping: mapping, chunks: newChunks(o.Bytes)}
+	m.objects.memory = m
+	return m, nil
 }
 
 // Start begins to prefault, to pin and to give back. Direct pinning ends before it returns. The cache's lock is held.
