@@ -513,3 +513,12 @@ func BenchmarkCheck(b *testing.B) {
 		_ = Check(l)
 	}
 }
+
+func TestBytesAreDescribed(t *testing.T) {
+	for _, n := range []int64{0, 1, 4097, 1 << 40} {
+		l := Bytes(n)
+		if err := Check(&l); err != nil {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}

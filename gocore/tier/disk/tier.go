@@ -66,6 +66,7 @@ type Tier struct {
 	index    int // the engine's number of the tier
 	room     room
 	watch    watchdog
+	objects  Objects
 	versions *versions // nil: the tier's files vanish when the store closes
 }
 
@@ -75,13 +76,16 @@ func Open(index int, o Options) (*Tier, error) {
 	d.room = room{tier: d, segments: map[int64]*segmentUse{}}
 	d.watch = newWatchdog(d)
 	if o.Durable {
-		return d, d.openDurable()
+		err := d.openDurable()
+		d.openObjects()
+		return d, err
 	}
 	space, err := segment.Open(segment.Options{FS: o.FS, Dir: o.Path, Capacity: o.Capacity, Direct: o.Direct})
 	if err != nil {
 		return nil, d.Error(err)
 	}
 	d.Space, d.room.budget = space, space.Capacity()
+	d.openObjects()
 	return d, nil
 }
 

@@ -27,7 +27,7 @@ type Change struct {
 	Clear     bool
 	Retention *model.Retention
 	Clarify   bool // no change: a batch that resolves the uncertainty about earlier changes
-	Tag       any  // for the caller's use
+	Tag       any  // for the caller's use; a Watcher is told when the change has landed
 
 	// Err is why the change is not durable. Uncertain: the change may or may not be durable. It turns out not to be as soon as a later change is durable.
 	// Until then the caller must keep the written bytes in place.
@@ -36,6 +36,9 @@ type Change struct {
 	record    *catalog.Record
 }
 
+// Watcher is the tag of a change that tells it when the change has landed, after Land or Apply. No lock is held.
+type Watcher interface{ Landed(c *Change) }
+
 // Commit hands changes over, in this order, without waiting; Land is called with their outcome. Changes that arrive together share their syncs.
 func (d *Dir) Commit(changes ...*Change) {
 	d.mu.Lock()
@@ -43,6 +46,33 @@ func (d *Dir) Commit(changes ...*Change) {
 	d.queue = append(d.queue, changes...)
 	d.work.Signal()
 }
+
+// Sync waits until all changes that were handed over before have landed.
+func (d *Dir) Sync() error { return d.await(&Change{Clarify: true}) }
+
+// await hands a change over, and waits until it has landed.
+func (d *Dir) await(c *Change) error {
+	landed := make(landing)
+	c.Tag = landed
+	d.Commit(c)
+	select {
+	case <-landed:
+		return c.Err
+	case <-d.ended:
+	}
+	select {
+	case <-landed: // with the last changes before the end
+		return c.Err
+	default:
+		return ErrClosed
+	}
+}
+
+// landing is closed when a change has landed.
+type landing chan struct{}
+
+// Landed implements Watcher.
+func (l landing) Landed(*Change) { close(l) }
 
 // Nudge causes a call of Landed soon, whether there are changes or not.
 func (d *Dir) Nudge() {
@@ -181,8 +211,17 @@ func (d *Dir) clarify(group []*Change) []*Change {
 func (d *Dir) land(group []*Change, suspect []int64) {
 	if d.o.Land != nil {
 		d.o.Land(group, suspect)
-		return
+	} else {
+		d.applyAll(group)
 	}
+	for _, c := range group {
+		if w, ok := c.Tag.(Watcher); ok {
+			w.Landed(c)
+		}
+	}
+}
+
+func (d *Dir) applyAll(group []*Change) {
 	d.o.Guard.Lock()
 	defer d.o.Guard.Unlock()
 	for _, c := range group {
