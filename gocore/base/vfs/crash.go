@@ -1,6 +1,10 @@
 package vfs
 
-import "math/rand/v2"
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
 
 // sector is the unit that a disk writes atomically.
 const sector = 512
@@ -40,8 +44,8 @@ func (c *crash) dir(from *memDir) *memDir {
 		}
 	}
 	to := newMemDir()
-	for name, at := range names {
-		switch at := at.(type) {
+	for _, name := range slices.Sorted(maps.Keys(names)) { // the same seed is the same crash
+		switch at := names[name].(type) {
 		case *memDir:
 			to.live[name] = c.dir(at)
 		case *memNode:
@@ -66,7 +70,7 @@ func (c *crash) node(from *memNode) *memNode {
 	for b := range from.astray {
 		blocks[b] = struct{}{}
 	}
-	for b := range blocks {
+	for _, b := range slices.Sorted(maps.Keys(blocks)) {
 		if at := b * memBlock; at < size {
 			block := c.block(from, b)
 			_, _ = to.write(block[:min(memBlock, size-at)], at) // it fits, as it did on the original

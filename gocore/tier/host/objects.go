@@ -40,7 +40,7 @@ func (o *Objects) bytes(x tier.Object) ([]byte, error) {
 	if p == nil {
 		return nil, fmt.Errorf("an object at %#x, of %#x, in memory of %#x: %w", x.Offset, x.Bytes, o.memory.Size(), tier.ErrRange)
 	}
-	return p[:len(p):len(p)], nil
+	return p, nil
 }
 
 // Delete implements tier.Objects: the engine has taken the range back.

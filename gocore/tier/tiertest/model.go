@@ -15,22 +15,25 @@ import (
 func againstModel(t *testing.T, open func(t TB, seed uint64) *Tier) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{
-			t: t, bench: newBench(t, open(t, rapid.Uint64().Draw(t, "seed"))), written: map[uint64]*held{}, kept: map[uint64]*held{}, gone: map[uint64]tier.Object{},
+			bench: newBench(t, open(t, rapid.Uint64().Draw(t, "seed"))), written: map[uint64]*held{}, kept: map[uint64]*held{}, gone: map[uint64]tier.Object{},
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"create": m.create,
-			"write":  m.write,
-			"commit": m.commit,
-			"abort":  m.abort,
-			"read":   m.read,
-			"delete": m.delete,
-			"sync":   m.sync,
-			"list":   m.list,
-			"absent": m.absent,
-			"crash":  m.crash,
-			"other":  m.other,
-			"fail":   m.fail,
-			"":       func(t *rapid.T) { m.t, m.TB = t, t },
+			"create":     m.create,
+			"put":        m.putWhole,
+			"put more":   m.putWhole,
+			"write":      m.write,
+			"write more": m.write,
+			"commit":     m.commit,
+			"abort":      seldom(m.abort),
+			"read":       m.read,
+			"delete":     seldom(m.delete),
+			"sync":       m.sync,
+			"list":       m.list,
+			"absent":     m.absent,
+			"crash":      seldom(m.crash),
+			"other":      m.other,
+			"fail":       seldom(m.fail),
+			"":           func(t *rapid.T) { m.TB = t },
 		})
 		m.TB = t
 		for _, o := range sorted(m.kept) {
@@ -40,9 +43,17 @@ func againstModel(t *testing.T, open func(t TB, seed uint64) *Tier) {
 	})
 }
 
+// seldom lets an action that takes objects away happen less often than those that add some.
+func seldom(act func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) {
+		if rapid.IntRange(0, 3).Draw(t, "instead of nothing") == 0 {
+			act(t)
+		}
+	}
+}
+
 // model is what a tier has to have.
 type model struct {
-	t *rapid.T
 	*bench
 	written map[uint64]*held       // that have a sink
 	kept    map[uint64]*held       // that are committed
@@ -93,7 +104,9 @@ func draw(t *rapid.T, all map[uint64]*held) *held {
 	return all[rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(t, "object")]
 }
 
-func (m *model) create(t *rapid.T) {
+func (m *model) create(t *rapid.T) { m.created(t) }
+
+func (m *model) created(t *rapid.T) *held {
 	unit := max(m.can.Grain, 512)
 	bytes := rapid.OneOf(
 		rapid.SampledFrom([]int64{0, 1, unit - 1, unit, unit + 1, 2 * unit, m.Most}),
@@ -104,15 +117,30 @@ func (m *model) create(t *rapid.T) {
 	if !ok {
 		t.Skip("there is no room")
 	}
-	m.written[o.ID] = &held{Object: o, sink: m.begin(o)}
+	x := &held{Object: o, sink: m.begin(o)}
+	m.written[o.ID] = x
+	return x
+}
+
+// putWhole creates an object, writes some of it, and commits it.
+func (m *model) putWhole(t *rapid.T) {
+	o := m.created(t)
+	if o.Bytes > 0 {
+		m.writeTo(t, o)
+	}
+	m.commitIt(o)
 }
 
 func (m *model) write(t *rapid.T) {
 	o := draw(t, m.written)
-	from, left := o.end, o.Bytes-o.end
-	if left == 0 {
+	if o.end == o.Bytes {
 		t.Skip("the object is full")
 	}
+	m.writeTo(t, o)
+}
+
+func (m *model) writeTo(t *rapid.T, o *held) {
+	from, left := o.end, o.Bytes-o.end
 	at := from + rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, min(100, left-1)), rapid.Int64Range(0, left-1)).Draw(t, "gap")
 	n := rapid.OneOf(rapid.Just(o.Bytes-at), rapid.Int64Range(0, o.Bytes-at)).Draw(t, "bytes")
 	if p := o.sink.Bytes(); p != nil && rapid.Bool().Draw(t, "in place") {
@@ -130,7 +158,10 @@ func (m *model) write(t *rapid.T) {
 }
 
 func (m *model) commit(t *rapid.T) {
-	o := draw(t, m.written)
+	m.commitIt(draw(t, m.written))
+}
+
+func (m *model) commitIt(o *held) {
 	m.check(o.sink.Commit(), "commit %+v", o.Object)
 	delete(m.written, o.ID)
 	m.kept[o.ID] = o
@@ -236,6 +267,9 @@ func (m *model) absent(t *rapid.T) {
 func (m *model) crash(t *rapid.T) {
 	if m.Crash == nil {
 		t.Skip("nothing simulates a crash")
+	}
+	if rapid.Bool().Draw(t, "after a sync") {
+		m.sync(t)
 	}
 	next, err := m.Crash()
 	m.check(err, "crash")

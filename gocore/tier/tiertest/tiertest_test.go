@@ -202,3 +202,72 @@ func (r *record) Errorf(string, ...any) { r.errors++ }
 func (r *record) Fatalf(format string, args ...any) {
 	panic(format)
 }
+
+func put(t *testing.T, in tier.Objects, o tier.Object) {
+	t.Helper()
+	s, err := in.Create(o, nil)
+	if err == nil {
+		err = errors.Join(s.Write(0, make([]byte, o.Bytes)), s.Commit())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// syncing is a tier to which something happens during a Sync.
+type syncing struct {
+	Map
+	meanwhile func()
+}
+
+func (s syncing) Sync() error {
+	s.meanwhile()
+	return nil
+}
+
+// A crash loses what was not committed, not synced, or committed during the last Sync, and ends all calls.
+func TestCrashLosesWhatIsNotSynced(t *testing.T) {
+	m := syncing{Map: NewMap(), meanwhile: func() {}}
+	f := NewFaulty(&m, 1)
+	synced, during, after, begun := tier.Object{ID: 1, Bytes: 3}, tier.Object{ID: 2, Bytes: 3}, tier.Object{ID: 3, Bytes: 3}, tier.Object{ID: 4, Bytes: 3}
+	put(t, f, synced)
+	m.meanwhile = func() { put(t, f, during) }
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, f, after)
+	sink, err := f.Create(begun, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := f.Crash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.Open(synced); err != nil {
+		t.Errorf("what was synced: %v", err)
+	}
+	for _, o := range []tier.Object{during, after, begun} {
+		for name, in := range map[string]tier.Objects{"double": next, "tier": m.Map} {
+			if _, err := in.Open(o); !errors.Is(err, tier.ErrAbsent) {
+				t.Errorf("%+v in the %s: %v", o, name, err)
+			}
+		}
+	}
+	_, opened := f.Open(synced)
+	_, created := f.Create(tier.Object{ID: 5}, nil)
+	for name, err := range map[string]error{
+		"open": opened, "create": created, "delete": f.Delete(synced), "sync": f.Sync(), "list": f.List(nil), "write": sink.Write(0, nil), "commit": sink.Commit(),
+	} {
+		if !errors.Is(err, ErrCrashed) {
+			t.Errorf("%s after the crash: %v", name, err)
+		}
+	}
+	again, err := next.Crash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Open(synced); err != nil {
+		t.Errorf("what was synced, after another crash: %v", err)
+	}
+}

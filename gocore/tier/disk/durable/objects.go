@@ -103,7 +103,8 @@ func (o *Objects) Create(x tier.Object, wanted func() bool) (tier.Sink, error) {
 	}
 	added := &object{Object: x, of: o, done: make(chan struct{})}
 	o.all[x.ID] = added
-	return &objectSink{inner, added}, nil
+	next, _ := o.bytes.Space.Segments(x.Offset, x.Bytes)
+	return &objectSink{Sink: inner, object: added, next: next}, nil
 }
 
 // Open implements tier.Objects.
@@ -238,12 +239,49 @@ func (s objectSource) Proves(at, n int64) error { return s.Source.(tier.Prover).
 type objectSink struct {
 	tier.Sink
 	object *object
+	next   int64 // the first segment that nothing of the object has been written to
+	err    error // why a segment that was passed over has no file
+}
+
+// Write implements tier.Sink.
+func (s *objectSink) Write(at int64, p []byte) error {
+	if s.err != nil {
+		return s.err
+	}
+	err := s.Sink.Write(at, p)
+	if err != nil || len(p) == 0 {
+		return err
+	}
+	first, end := s.object.of.bytes.Space.Segments(s.object.Offset+at, int64(len(p)))
+	err = s.occupy(first)
+	s.next = end
+	return err
+}
+
+// occupy writes a block into each segment before another one that has nothing of the object: its row refers only to files that are there, with their heads.
+func (s *objectSink) occupy(before int64) error {
+	space := s.object.of.bytes.Space
+	for ; s.next < before; s.next++ {
+		from, _ := space.Range(s.next)
+		if s.err = space.Write(max(from, s.object.Offset), make([]byte, segment.Block)); s.err != nil {
+			return s.err
+		}
+	}
+	return nil
 }
 
 // Commit implements tier.Sink: it hands the row over.
 func (s *objectSink) Commit() error {
 	x := s.object
-	if err := s.Sink.Commit(); err != nil {
+	_, end := x.of.bytes.Space.Segments(x.Offset, x.Bytes)
+	err := s.Sink.Commit()
+	if err == nil {
+		err = s.err
+	}
+	if err == nil {
+		err = s.occupy(end)
+	}
+	if err != nil {
 		s.forget()
 		return err
 	}

@@ -165,16 +165,19 @@ func TestADropThatFails(t *testing.T) {
 func TestObjectsOfAClosedDirectory(t *testing.T) {
 	d := mustOpen(t, small(vfs.NewMem(64<<20)))
 	o := mustObjects(t, d)
-	x, late := tier.Object{ID: 1, Bytes: 5000}, tier.Object{ID: 2, Offset: 64 << 10}
+	x, late := tier.Object{ID: 1, Bytes: 5000}, tier.Object{ID: 2, Offset: 64 << 10, Bytes: 1}
 	putObject(t, o, x)
+	s, err := o.Create(late, nil)
+	if err := errors.Join(err, s.Write(0, []byte{1})); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.Sync(); err != nil {
 		t.Errorf("what was handed over has landed before the end: %v", err)
 	}
-	s, err := o.Create(late, nil)
-	if err := errors.Join(err, s.Commit()); err != nil {
+	if err := s.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{"sync": o.Sync(), "delete": o.Delete(x), "sync of the directory": d.Sync()} {
@@ -242,6 +245,46 @@ func TestAHistoryWithoutObjects(t *testing.T) {
 		}
 	}
 	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An object takes a file, with its head, in every segment that its row refers to, also where nothing was written.
+func TestRowsReferToFiles(t *testing.T) {
+	disk := vfs.NewMem(64 << 20)
+	d := mustOpen(t, small(disk))
+	o := mustObjects(t, d)
+	for i, write := range []int64{-1, 0, 70_000, 199_999} {
+		x := tier.Object{ID: uint64(i) + 1, Offset: int64(i)*4*64<<10 + 3*segment.Block, Bytes: 200_000}
+		s, err := o.Create(x, nil)
+		if err == nil && write >= 0 {
+			err = s.Write(write, []byte{1})
+		}
+		if err := errors.Join(err, s.Commit()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Read(small(disk.Crash(rand.New(rand.NewPCG(1, 3)), 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := v.Check(Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, c)
+	if sum := c.Summary(); len(sum.Faults) > 0 {
+		t.Errorf("%+v", sum.Faults)
+	}
+	for number := range int64(16) {
+		if err := v.Space().Proves(number*64<<10, 1); err != nil {
+			t.Errorf("data file %d: %v", number, err)
+		}
+	}
+	if err := errors.Join(v.Close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

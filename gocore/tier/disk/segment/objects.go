@@ -110,11 +110,11 @@ func (s *sink) Bytes() []byte { return nil }
 
 // Write implements tier.Sink: see Space.WriteWhile.
 func (s *sink) Write(at int64, p []byte) error {
-	if err := s.Next(at, int64(len(p)), Block); err != nil {
-		return s.explained(err)
+	err := s.Next(at, int64(len(p)), Block)
+	if err == nil {
+		err = s.o.Space.WriteWhile(s.Wanted, s.Object.Offset+at, p)
 	}
-	err := s.o.Space.WriteWhile(s.Wanted, s.Object.Offset+at, p)
-	return s.explained(s.Failed(err))
+	return s.Failed(s.explained(err))
 }
 
 // explained returns the errors of package tier as they are, and explains those of the space.
