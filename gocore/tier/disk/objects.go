@@ -30,8 +30,8 @@ func (o *Objects) Capabilities() tier.Capabilities {
 	return c
 }
 
-// Sync implements tier.Objects: it waits until the catalog has answered the rows that were handed over. Why one of them did not become durable is told where
-// its transfer ends.
+// Sync implements tier.Objects: it waits until the catalog has answered the rows that were handed over. An object whose row it has refused is not committed:
+// the end of its transfer says why.
 func (o *Objects) Sync() error {
 	if o.versions == nil || o.versions.dir == nil {
 		return nil

@@ -17,6 +17,26 @@ func TestObjects(t *testing.T) {
 	})
 }
 
+// The double injects its faults into memory too.
+func TestFaultyObjects(t *testing.T) {
+	tiertest.Test(t, func(t tiertest.TB, seed uint64) *tiertest.Tier {
+		m, err := Open(Options{Bytes: 1 << 20})
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		broken := &tiertest.Rule{Calls: tiertest.Write, Part: 100}
+		broken.Disable()
+		f := tiertest.NewFaulty(m.Objects(), seed, broken, &tiertest.Rule{Calls: tiertest.Read, Mix: true})
+		return &tiertest.Tier{Objects: f, Room: m.Size(), Most: 150_000, Close: m.Unmap, Fail: func(on bool) {
+			if on {
+				broken.Enable()
+			} else {
+				broken.Disable()
+			}
+		}}
+	})
+}
+
 // An object lies in the memory itself, at its offset, and ends where it ends.
 func TestObjectsLieInTheMemory(t *testing.T) {
 	m, err := Open(Options{Bytes: 1 << 20})

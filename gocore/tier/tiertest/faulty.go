@@ -56,8 +56,11 @@ type Rule struct {
 	off         atomic.Bool
 }
 
-// Disable lets all further calls pass.
+// Disable lets all further calls pass; Enable undoes it.
 func (r *Rule) Disable() { r.off.Store(true) }
+
+// Enable is the counterpart of Disable. A rule starts enabled.
+func (r *Rule) Enable() { r.off.Store(false) }
 
 // Fired is how many calls the rule has changed.
 func (r *Rule) Fired() int64 { return r.fired.Load() }

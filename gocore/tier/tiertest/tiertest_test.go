@@ -42,9 +42,11 @@ func ofFaulty(open func(rules ...*Rule) *Faulty) *Tier {
 			return ofFaulty(func(rules ...*Rule) *Faulty { next.rules = rules; return next }), err
 		},
 		Other: func() (tier.Objects, error) { return f.inner, nil },
-		Fail:  func(on bool) { broken.off.Store(!on) },
+		Fail:  broken.set,
 	}
 }
+
+func (r *Rule) set(on bool) { r.off.Store(!on) }
 
 var errHere = errors.New("here")
 
@@ -123,6 +125,10 @@ func TestWhichCallsARuleChanges(t *testing.T) {
 	off.Disable()
 	if err := f.Delete(tier.Object{ID: 7}); err != nil {
 		t.Errorf("a rule that is off: %v", err)
+	}
+	off.Enable()
+	if err := f.Delete(tier.Object{ID: 7}); !errors.Is(err, errHere) {
+		t.Errorf("a rule that is on again: %v", err)
 	}
 }
 
