@@ -275,6 +275,7 @@ func (op *capture) endCopyIn(out *Outcome) (status.Code, error) {
 	defer s.Leave()
 	if s.Set.Checksum {
 		c.Rec.Version.Keep(op.job.Sums())
+		slots.KeepLeaves(c.Rec.Version, op.job)
 	}
 	if s.Set.Verifies == config.VerifyMoved && !sampled(c.Rec.ID) {
 		s.Engine.Fragment(c.Rec, c.Tier).Verified = true

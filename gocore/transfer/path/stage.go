@@ -22,6 +22,9 @@ func (p *Path) stagesFor(want []int32) []stage {
 	up := p.x.Kind == engine.Load || p.x.Kind == engine.Fetch
 	switch to := p.sink.Bytes(); {
 	case up && to != nil:
+		if p.reading != nil {
+			return []stage{&arrivals{Verification: p.reading.Verification(to)}}
+		}
 		return []stage{&arrivals{Verification: checkpoint.NewVerification(to, p.version, want)}}
 	case p.x.From >= 0 && p.o.From == nil && p.source.Bytes() != nil && p.c.UsesDisk(p.x) && p.c.IsDurable() && p.version.HasLeaves():
 		return []stage{&leaves{ended: make(chan struct{})}}
@@ -59,12 +62,14 @@ func (s *arrivals) report(*Result) {}
 // leaves hashes the bytes of the source, in a goroutine of its own, while they go to a tier that outlives the store. They must not become durable unless
 // they are still the captured bytes.
 type leaves struct {
-	hashes []uint64
-	bad    error
-	ended  chan struct{}
+	version *checkpoint.Version
+	hashes  []uint64
+	bad     error
+	ended   chan struct{}
 }
 
 func (s *leaves) begin(p *Path) {
+	s.version = p.version
 	safego.Go("leaves", func() {
 		defer close(s.ended)
 		s.hashes, s.bad = p.version.Leaves(p.source.Bytes())
@@ -78,6 +83,7 @@ func (s *leaves) end(err error) error {
 	if s.bad != nil {
 		return s.bad
 	}
+	s.version.KeepLeaves(s.hashes)
 	return err
 }
 
