@@ -46,6 +46,9 @@ struct KeyHead {
 struct History::Choice {
   std::vector<int32_t> select;  // ascending
   std::vector<py::object> into;
+  std::vector<py::object> parts;  // what of each region is wanted, null for all of it; empty: whole regions
+
+  void choose_parts(const Layout& layout, py::handle given);
 };
 
 History::History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead)
@@ -193,6 +196,26 @@ void History::choose(const Layout& layout, py::handle regions, py::handle given,
   }
 }
 
+void History::Choice::choose_parts(const Layout& layout, py::handle given) {
+  if (given.is_none()) return;
+  std::vector<py::object> found(select.size());
+  if (PyTuple_Check(given.ptr())) {
+    if (select.size() != 1) {
+      raise_invalid("parts= has the indices of one region, and into= " + std::to_string(select.size()) +
+                    " arrays; give a mapping of names to indices.");
+    }
+    found[0] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(given.ptr(), 0));
+  } else {
+    for (auto item : py::reinterpret_borrow<py::dict>(given)) {
+      const auto at = std::lower_bound(select.begin(), select.end(), layout.find(item.first));
+      if (at == select.end() || *at != layout.find(item.first))
+        raise_invalid("parts= names region " + py::repr(item.first).cast<std::string>() + ", into= has no array for it.");
+      found[static_cast<size_t>(at - select.begin())] = py::reinterpret_borrow<py::object>(item.second);
+    }
+  }
+  if (std::any_of(found.begin(), found.end(), [](const py::object& part) { return bool(part); })) parts = std::move(found);
+}
+
 py::object History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout,
                             const std::vector<uint64_t>& streams, py::handle observe) {
   const int32_t flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0);
@@ -262,11 +285,11 @@ std::unique_ptr<LeaseMemory> History::restored(py::handle key, py::handle region
   return memory;
 }
 
-void History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
-                           py::handle written, py::handle observe) {
+void History::restore_into(py::handle key, py::handle regions, py::handle into, py::handle parts, bool last, py::handle timeout,
+                           py::handle stream, py::handle written, py::handle observe) {
   bool begun = false;
   try {
-    copied(key, regions, into, (last ? VELOC_RS_LAST : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0), timeout, stream, &begun);
+    copied(key, regions, into, parts, (last ? VELOC_RS_LAST : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0), timeout, stream, &begun);
   } catch (py::error_already_set&) {
     if (begun) written(into);
     throw;
@@ -275,8 +298,8 @@ void History::restore_into(py::handle key, py::handle regions, py::handle into, 
   if (!observe.is_none()) observe(key);
 }
 
-void History::copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream,
-                     bool* begun) {
+void History::copied(py::handle key, py::handle regions, py::handle into, py::handle parts, int32_t flags, py::handle timeout,
+                     py::handle stream, bool* begun) {
   const Core& table = core();
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
@@ -289,13 +312,15 @@ void History::copied(py::handle key, py::handle regions, py::handle into, int32_
     if (!layout) continue;
     Choice choice;
     choose(*layout, regions, into, &choice);
-    RegionList list = destinations(*layout, choice.select, choice.into, stream);
+    choice.choose_parts(*layout, parts);
+    RegionList list = destinations(*layout, choice.select, choice.into, stream, choice.parts);
     static const veloc_region nowhere{};
     args.key = *named.get();
     args.select = choice.select.empty() ? &kNothing : choice.select.data();
     args.n_select = static_cast<int64_t>(choice.select.size());
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
+    args.parts = list.seal_parts();
     const Streams streams = list.streams(stream);
     args.streams = streams.data();
     args.n_streams = streams.size();

@@ -29,8 +29,9 @@ class History {
                      py::handle observe);
   // into: a dict of labels to arrays, or a tuple of arrays for the named regions, or for all. In the dict, ... marks an entry that is
   // not an array, and whose label no region may have. written: called with into if its bytes may have changed, also when the restore
-  // fails.
-  void restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
+  // fails. parts: None for whole regions; or what of them is wanted, tuples as Part takes them: a dict by label, or a tuple with that of
+  // the only region.
+  void restore_into(py::handle key, py::handle regions, py::handle into, py::handle parts, bool last, py::handle timeout, py::handle stream,
                     py::handle written, py::handle observe);
 
   // False if there was no such checkpoint.
@@ -71,7 +72,8 @@ class History {
   py::object lease_of(std::unique_ptr<LeaseMemory> memory, py::handle key) const;
   std::unique_ptr<LeaseMemory> restored(py::handle key, py::handle regions, int32_t flags, py::handle timeout,
                                         const std::vector<uint64_t>& streams);
-  void copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream, bool* begun);
+  void copied(py::handle key, py::handle regions, py::handle into, py::handle parts, int32_t flags, py::handle timeout, py::handle stream,
+              bool* begun);
   // Withdraws the plan by a call of the core; does nothing if the core or the store cannot be reached.
   void withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*));
 

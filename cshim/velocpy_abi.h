@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 9
+#define VELOC_ABI_VERSION 10
 
 /* Status codes; errors are negative. Go (gocore/base/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -129,6 +129,19 @@ enum {
   VELOC_RS_LOOPED = 8   /* does not consume the next restore of veloc_plan_next: a running loop over the plan restores that itself */
 };
 
+/* What of a region goes to its destination. Elements of itemsize bytes: that with all indices zero lies offset bytes behind the region's
+ * first, and along each axis they are strides[] bytes apart, the last axis fastest. Each stride is at least what the axes behind it span,
+ * so the bytes ascend. ndim == 0: itemsize contiguous bytes. Their number is the destination's nbytes, whose elements they become in the
+ * same order; the two may have other axes and elements. A part without bytes is allowed. */
+typedef struct veloc_part {
+  int64_t offset;
+  int64_t itemsize;
+  const int64_t* shape;
+  const int64_t* strides;
+  int32_t ndim;
+  int32_t reserved;
+} veloc_part;
+
 typedef struct veloc_restore_args {
   veloc_key key;
   const int32_t* select; /* indices of the regions wanted, ascending; NULL with n_select 0: all */
@@ -141,6 +154,8 @@ typedef struct veloc_restore_args {
   const uint64_t* streams; /* as for a checkpoint: destinations on a device are written, and leases there are readable, in their order */
   int32_t n_streams;
   int32_t reserved;
+  const veloc_part* parts; /* one per destination; NULL: whole regions. From a disk only the leaves of the checksum that the parts touch are
+                              read, and verified; where their hashes are not known, the whole region is. Not for a lease */
 } veloc_restore_args;
 
 enum {

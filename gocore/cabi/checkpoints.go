@@ -140,9 +140,35 @@ func restoreArgs(args *C.veloc_const_restore_args) (*operation.RestoreArgs, erro
 		return nil, err
 	}
 	if !a.Lease {
-		a.Into, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.into)), args.n_into)
+		if a.Into, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.into)), args.n_into); err != nil {
+			return nil, err
+		}
+	}
+	if args.parts != nil {
+		a.Parts, err = partsOf((*C.veloc_part)(unsafe.Pointer(args.parts)), args.n_into)
 	}
 	return a, err
+}
+
+// partsOf views the parts of a restore. Shapes and strides stay in the caller's memory.
+func partsOf(p *C.veloc_part, n C.int64_t) ([]model.Part, error) {
+	if n < 0 || n > maxRegions {
+		return nil, status.New(status.Invalid, "%d parts", int64(n))
+	}
+	parts := make([]model.Part, int(n))
+	for i, r := range unsafe.Slice(p, int(n)) {
+		axes := int(r.ndim)
+		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) {
+			return nil, status.New(status.Invalid, "a part with %d axes", axes).AtRegion(i)
+		}
+		to := &parts[i]
+		to.Offset, to.Item = int64(r.offset), int64(r.itemsize)
+		if axes > 0 {
+			to.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
+			to.Strides = unsafe.Slice((*int64)(unsafe.Pointer(r.strides)), axes)
+		}
+	}
+	return parts, nil
 }
 
 //export veloc_lease_meta

@@ -15,7 +15,7 @@ import numpy as np
 from . import _core, arguments, arrays, html, records, tree
 from .choices import BestOrder, TierName
 from .errors import TIERS, InvalidArgument, InvalidType, VelocError, not_found
-from .interfaces import HistoryOwner, Key
+from .interfaces import HistoryOwner, Key, Parts
 from .lease import Lease
 from .plan import Advance, Drop, Last, LearnedPlan, Plan, Restore, Source, plain_key, source_of
 from .quantity import exact
@@ -288,6 +288,7 @@ class Checkpoints:
         regions: str | int | Iterable[str | int] | None = None,
         *,
         into: None = None,
+        parts: None = None,
         last: bool = False,
         timeout: float | None = None,
         stream: Any = None,
@@ -299,6 +300,7 @@ class Checkpoints:
         regions: str | int | Iterable[str | int] | None = None,
         *,
         into: T,
+        parts: Parts | None = None,
         last: bool = False,
         timeout: float | None = None,
         stream: Any = None,
@@ -309,11 +311,12 @@ class Checkpoints:
         regions: str | int | Iterable[str | int] | None = None,
         *,
         into: Any = None,
+        parts: Parts | None = None,
         last: bool = False,
         timeout: float | None = None,
         stream: Any = None,
     ) -> Any:
-        """Brings a checkpoint back: as a lease without a copy, or into arrays that exist.
+        """Brings a checkpoint back: as a lease without a copy, or into arrays that exist, also parts of regions.
 
         Parameters
         ----------
@@ -325,6 +328,15 @@ class Checkpoints:
             Returned. For autograd a torch tensor was changed in place: a graph that needs its old values raises.
             Or a tree, as `checkpoint` takes it, or a part of one: each array is filled with the region of its path. Its
             values are neither read nor written: ``restore(key, ()).tree`` has those of the checkpoint.
+        parts
+            What of the regions goes into the arrays of ``into``, as NumPy's basic indexing says it: an int or a slice,
+            also backwards, for each axis, and an ellipsis: ``numpy.s_[10:20, ::2]``. A mapping from the names of
+            regions to such indices; other regions are restored whole. Or the indices alone, where there is one array.
+            An array has the shape of the region under its indices (an int takes its axis away), and the dtype of the
+            region. Raw memory takes the bytes in the order in which they lie in the checkpoint.
+            From disk only those leaves of the checksum (256 KiB) are read, and verified, that the parts touch. Where
+            the hashes of leaves are not known, the whole region is, once; docs/engine.md says when. With
+            ``verify="off"``, or without checksums, the blocks of the disk that the parts touch are read.
         last
             The checkpoint is consumed: the lease belongs to the caller, and the key is gone. A lease that is
             dropped before its first use, as when Ctrl-C comes first, gives the checkpoint back; see `Lease`.
@@ -341,40 +353,70 @@ class Checkpoints:
         BelatedCorruption
             Of an earlier restore to a device; see there. This one was not begun.
         InvalidArgument
-            Before any byte was written.
+            Before any byte was written. Also where an array has another shape or dtype than its region, or than the
+            part of it (the text has the name and both shapes), where an int of ``parts`` is out of range, and where
+            ``parts`` names a region that ``into`` has no array for.
+        InvalidType
+            Likewise, where an index is something else.
+
+        Examples
+        --------
+        Rows 2 and 3 of a matrix, every other column backwards, and a whole vector:
+
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     _ = run.checkpoint(7, u=numpy.arange(20).reshape(5, 4), v=numpy.ones(3))
+        ...     shard = {"u": numpy.zeros((2, 2), int), "v": numpy.zeros(3)}
+        ...     run.restore(7, into=shard, parts={"u": numpy.s_[2:4, ::-2]})["u"].tolist()
+        [[11, 9], [15, 13]]
+
+        One row, into one array:
+
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     _ = run.checkpoint(7, u=numpy.arange(20).reshape(5, 4))
+        ...     run.restore(7, "u", into=numpy.zeros(4, int), parts=3).tolist()
+        [12, 13, 14, 15]
         """
         if last is not True and last is not False:
             last = _flag("last", last)
         key = self._begun(key)
         wanted = _labels_of(regions)
+        chosen = _parts_of(parts, into)
         observe = self._observed if self._watchers else None
         if into is None:  # no name for the lease: an interruption would keep it in the traceback
             return self._core.restore(key, wanted, last, False, timeout, self._store._streams(stream), observe)
         try:
-            self._core.restore_into(key, wanted, _destinations_of(into), last, timeout, stream, _written, observe)
+            self._core.restore_into(
+                key, wanted, _destinations_of(into), chosen, last, timeout, stream, _written, observe
+            )
             return into
         except InvalidArgument:  # as in `checkpoint`; nothing was begun
             if not _is_nested(into):
                 raise
-        self._core.restore_into(key, wanted, tree.destinations(into), last, timeout, stream, _written, observe)
+        self._core.restore_into(key, wanted, tree.destinations(into), chosen, last, timeout, stream, _written, observe)
         return into
 
     @overload
     def restore_iter(
-        self, last: bool = False, timeout: float | None = None, into: None = None
+        self, last: bool = False, timeout: float | None = None, into: None = None, *, parts: None = None
     ) -> Iterator[tuple[Key, Lease]]: ...
     @overload
-    def restore_iter(self, last: bool = False, timeout: float | None = None, *, into: T) -> Iterator[tuple[Key, T]]: ...
     def restore_iter(
-        self, last: bool = False, timeout: float | None = None, into: Any = None
+        self, last: bool = False, timeout: float | None = None, *, into: T, parts: Parts | None = None
+    ) -> Iterator[tuple[Key, T]]: ...
+    def restore_iter(
+        self, last: bool = False, timeout: float | None = None, into: Any = None, *, parts: Parts | None = None
     ) -> Iterator[tuple[Key, Any]]:
         """Yields (key, lease) for each restore of the plan, in its order, until the plan is used up.
 
         A lease is given back when the loop moves on and nothing refers to it or to one of its arrays any more. With
-        ``into`` the second item is ``into``. With ``last`` every restore consumes its checkpoint, when the loop moves
-        on at the latest; those hinted as `Last` do anyway. ``timeout`` holds for each restore. What a restore raises,
-        `CheckpointNotFound` for a key that is not there among it, ends the loop, and the next one begins with the same
-        key; `hint_clear` gives it up. So does the next one when Ctrl-C comes before the loop has its item.
+        ``into`` the second item is ``into``, and ``parts`` says what of the regions goes there, as for `restore`. With
+        ``last`` every restore consumes its checkpoint, when the loop moves on at the latest; those hinted as `Last` do
+        anyway. ``timeout`` holds for each restore. What a restore raises, `CheckpointNotFound` for a key that is not
+        there among it, ends the loop, and the next one begins with the same key; `hint_clear` gives it up. So does the
+        next one when Ctrl-C comes before the loop has its item.
 
         Raises
         ------
@@ -388,6 +430,7 @@ class Checkpoints:
             _flag("last", last),
             timeout,
             None if into is None else tree.destinations(into) if _is_nested(into) else _destinations_of(into),
+            _parts_of(parts, into),
             into,
             self._store._streams if self._store._places else None,
             _written,
@@ -659,6 +702,24 @@ def _destinations_of(into: Any) -> dict[Any, Any] | tuple[Any, ...]:
     if isinstance(into, list) or (isinstance(into, tuple) and not _is_raw(into)):
         return tuple(into)
     return (into,)
+
+
+def _parts_of(parts: Parts | None, into: Any) -> dict[str | int, tuple[Any, ...]] | tuple[tuple[Any, ...]] | None:
+    """The indices by region, or those of the only one, each as a tuple."""
+    if parts is None:
+        return None
+    if into is None:
+        raise InvalidArgument(
+            "parts= says what of a region goes into an array of into=, which is not given; index the arrays of a lease "
+            "instead."
+        )
+    if isinstance(parts, Mapping):
+        return {label: _indices(index) for label, index in parts.items()}
+    return (_indices(parts),)
+
+
+def _indices(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
 
 
 def _written(into: dict[Any, Any] | tuple[Any, ...]) -> None:
