@@ -38,6 +38,7 @@ from abi import (
     Info,
     Key,
     Outcome,
+    Part,
     PlanRestore,
     Pointer,
     Region,
@@ -344,6 +345,48 @@ def destinations_that_do_not_match(core: Core) -> None:
         status, out = x.restore(select=where(nothing), n_select=0, into=where(into), n_into=0)
         assert (status, out.lease) == (OK, 0)
         assert x.restore(expected_layout=x.out.layout + 1)[0] == -9
+
+
+def parts_that_cannot_be(core: Core) -> None:
+    with opened(core) as x:
+        to = c.create_string_buffer(200)
+        into = (Region * 2)(Region(where(to), 0, 12, None, None, 0, 0), Region(where(to) + 60, 0, 40, None, None, 0, 0))
+        shape, strides = (c.c_int64 * 2)(3, 2), (c.c_int64 * 2)(20, 5)
+        good = Part(1, 2, where(shape), where(strides), 2, 0)
+
+        def restored(part: Part, n: int = 2, **changes: Any) -> int:
+            parts = (Part * 2)(part, Part(0, 40, None, None, 0, 0))
+            return x.restore(**{"into": where(into), "n_into": n, "parts": where(parts), **changes})[0]
+
+        def refused(part: Part) -> None:
+            assert restored(part) == INVALID
+            assert core.error.region == 0
+            assert to.raw == before
+
+        assert restored(good) == OK, core.text()
+        rows = [bytes([at, at + 1]) for row in range(3) for at in (1 + 20 * row, 6 + 20 * row)]
+        assert to.raw[:12] == b"".join(rows)
+        assert to.raw[60:100] == bytes(range(60, 100))
+        before = to.raw
+        assert restored(good, into=None, n_into=0) == INVALID  # a lease
+        for n in (0, 1, -1, 2**62):
+            assert restored(good, n=n) == INVALID
+        for n in (-1, 61, 2**31, 2**63 - 1, -(2**63)):
+            refused(Part(n, 2, where(shape), where(strides), 2, 0))
+            refused(Part(1, n, where(shape), where(strides), 2, 0))
+            refused(Part(1, 2, where((c.c_int64 * 2)(n, 2)), where(strides), 2, 0))
+            refused(Part(1, 2, where(shape), where((c.c_int64 * 2)(n, 5)), 2, 0))
+        for axes in (-1, 65, 2**31 - 1, -(2**31)):
+            refused(Part(1, 2, where(shape), where(strides), axes, 0))
+        refused(Part(1, 2, None, where(strides), 2, 0))
+        refused(Part(1, 2, where(shape), None, 2, 0))
+        refused(Part(1, 2, where(shape), where((c.c_int64 * 2)(20, 1)), 2, 0))
+        refused(Part(1, 2, where(shape), where((c.c_int64 * 2)(4, 10)), 2, 0))
+        refused(Part(0, 11, None, None, 0, 0))
+        refused(Part(49, 12, None, None, 0, 0))
+        into[0].nbytes = 0
+        assert restored(Part(60, 0, None, None, 0, 0)) == OK
+        refused(Part(61, 0, None, None, 0, 0))
 
 
 def keys(core: Core) -> None:
@@ -680,6 +723,7 @@ TESTS: dict[str, Callable[[Core], None]] = {
         counts_and_sizes,
         regions_that_cannot_be,
         destinations_that_do_not_match,
+        parts_that_cannot_be,
         keys,
         hints,
         loops_over_a_plan,
