@@ -14,6 +14,7 @@ import (
 	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/base/vfs"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/device/cuda/double"
@@ -364,6 +365,59 @@ func TestPartsFromBelow(t *testing.T) {
 	}
 	if n := c.readFromDisk(); n != 2*checksum.LeafBytes {
 		t.Errorf("%d bytes were read", n)
+	}
+}
+
+// Of a capture on a device, borrowed or not, only the leaves that a part touches are read from disk. If their hashes are not known, the region is read whole,
+// once.
+func TestPartsOfADeviceReadOnlyWhatTheyNeed(t *testing.T) {
+	for name, tc := range map[string]struct{ stays, forgotten bool }{"captured": {}, "borrowed": {stays: true}, "not known": {forgotten: true}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBoard(t, double.Config{Delay: 20 * time.Microsecond})
+			c := newClient(t, open(t, b.config(4<<20, 64<<20, 4<<20)), "h")
+			m := &matrix{rows: 8, row: checksum.LeafBytes, bytes: random(8*checksum.LeafBytes, 5)}
+			src := b.alloc(4 << 20)
+			b.fill(src, m.bytes)
+			out, err := c.write(&operation.CheckpointArgs{
+				Key: model.NumberKey(1), Regions: []model.Region{onDevice(src, len(m.bytes), 0)}, Layout: []byte("m"), Slot: int64(len(m.bytes)), FD: c.fd,
+				Tier: status.TierNone, Streams: []uint64{b.stream}, SourceStays: tc.stays,
+			})
+			b.check(err)
+			b.check(c.wait(out.Ticket, status.TierDisk))
+			for k := range int64(16) {
+				_, err := c.putOn(b, 2+k, src, 1<<20)
+				b.check(err)
+				b.check(c.wait(0, status.TierHost))
+			}
+			c.s.Lock()
+			for tier := range 2 {
+				if c.s.Engine.Complete(c.h.h.Get(model.NumberKey(1)), tier) {
+					t.Errorf("tier %d still has it", tier)
+				}
+			}
+			if tc.forgotten {
+				rec := c.h.h.Get(model.NumberKey(1))
+				rec.Version = &checkpoint.Version{Layout: rec.Version.Layout, Sums: rec.Version.Sums}
+			}
+			c.s.Unlock()
+			w := window{first: 3, step: 2, rows: 2, from: 7, n: 1000}
+			to := make([]byte, w.rows*w.n)
+			want := int64(2 * checksum.LeafBytes)
+			if tc.forgotten {
+				want = int64(len(m.bytes))
+			}
+			for range 2 {
+				read := c.readFromDisk()
+				_, err = c.restoreTo(1, operation.RestoreArgs{Into: []model.Region{region(to, 0)}, Parts: []model.Part{m.part(w)}})
+				if err != nil || !bytes.Equal(to, m.bytesIn(w)) {
+					t.Fatalf("%v, equal %v", err, bytes.Equal(to, m.bytesIn(w)))
+				}
+				if n := c.readFromDisk() - read; n != want {
+					t.Errorf("%d bytes were read, %d are needed", n, want)
+				}
+				want = 2 * checksum.LeafBytes
+			}
+		})
 	}
 }
 
