@@ -23,6 +23,10 @@ class History {
   py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream,
                        py::handle structure);
 
+  // Captures several checkpoints in their order. items: tuples (key, regions, meta, structure), as for checkpoint. captured: a list that
+  // gets (ticket, key or None) of each as it is captured, also if a later one fails. Nothing is captured if an item cannot be read.
+  void checkpoint_many(py::list items, bool copy, int32_t tier, py::handle timeout, py::handle stream, py::list captured);
+
   // regions: None or a tuple of labels. Returns a Lease: except observe, no Python code runs between the restore and the return.
   // streams: handles of those that will read the lease, if it is on a device. observe: None, or called with the key afterwards.
   py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams,
@@ -79,6 +83,9 @@ class History {
 
   Where where(py::handle key = {}) const { return {name_, key, nullptr}; }
   struct Choice;
+  struct Given;
+  // (ticket, key or None) of a checkpoint that was captured. Keeps the arrays that are still read.
+  py::tuple captured(Given* given, bool copy, const veloc_outcome& out);
   // The layout of a key and its id; null if the checkpoint went meanwhile. Raises if there is none.
   std::shared_ptr<const Layout> look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const;
   // Raises CheckpointNotFound, with the existing keys.

@@ -188,6 +188,8 @@ void bind_history(py::module_& m) {
   py::class_<History>(m, "History")
       .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"),
            py::arg("timeout"), py::arg("stream") = py::none(), py::arg("structure") = py::none())
+      .def("checkpoint_many", &History::checkpoint_many, py::arg("items"), py::arg("copy"), py::arg("tier"), py::arg("timeout"),
+           py::arg("stream"), py::arg("captured"))
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
            py::arg("streams") = std::vector<uint64_t>(), py::arg("observe") = py::none())
       .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("parts"), py::arg("last"),

@@ -303,6 +303,13 @@ int32_t veloc_lookup(uint64_t history, const veloc_key* key, veloc_info* info, v
 
 /* Checkpoints. */
 int32_t veloc_checkpoint(uint64_t history, const veloc_checkpoint_args* args, veloc_outcome* out, veloc_error* err);
+/* Captures n checkpoints in their order, as n calls of veloc_checkpoint would, until one of them needs its caller, or a slice of time is
+ * over. *done is how many were captured; out[0] to out[*done - 1] are their outcomes. VELOC_OK with *done < n: call again for the rest.
+ * VELOC_PENDING, VELOC_AGAIN: args[*done] has begun, and out[*done].op is its operation, which the caller drives to its end before it calls
+ * again for those behind it. An error is that of args[*done]; those before stand, those behind it were not begun. If an argument of any of
+ * them cannot be read, *done is 0, and nothing was begun. One event_fd may serve all of them. */
+int32_t veloc_checkpoint_many(uint64_t history, const veloc_checkpoint_args* args, int64_t n, veloc_outcome* out, int64_t* done,
+                              veloc_error* err);
 int32_t veloc_restore(uint64_t history, const veloc_restore_args* args, veloc_outcome* out, veloc_error* err);
 int32_t veloc_drop(uint64_t history, const veloc_key* key, veloc_error* err);
 int32_t veloc_layout(uint64_t store, uint64_t layout, char* buf, int64_t cap, int64_t* len, veloc_error* err);

@@ -187,6 +187,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "keys": (U64, Pointer, I64, Pointer),
     "lookup": (U64, Pointer, Pointer),
     "checkpoint": (U64, Pointer, Pointer),
+    "checkpoint_many": (U64, Pointer, I64, Pointer, Pointer),
     "restore": (U64, Pointer, Pointer),
     "drop": (U64, Pointer),
     "layout": (U64, U64, Pointer, I64, Pointer),

@@ -325,6 +325,42 @@ def regions_that_cannot_be(core: Core) -> None:
         assert status == INVALID
 
 
+def many_at_once(core: Core) -> None:
+    with opened(core) as x:
+        done = c.c_int64()
+
+        def captured(*keys: int, n: int | None = None, **changes: Any) -> tuple[int, int]:
+            """Of changes, those of the third checkpoint."""
+            args = (CheckpointArgs * max(len(keys), 1))()
+            outs = (Outcome * max(len(keys), 1))()
+            for i, key in enumerate(keys):
+                args[i] = x.checkpoint_args(**{"key": Key(key, None, 0, 0, 0), **(changes if i == 2 else {})})
+            done.value = -1
+            status = core.call(
+                "checkpoint_many", x.history, where(args), len(keys) if n is None else n, where(outs), where(done)
+            )
+            assert all((out.ticket != 0) == (i < done.value) for i, out in enumerate(outs))
+            return status, done.value
+
+        def there() -> int:
+            count = c.c_int64()
+            assert core.call("history_len", x.history, where(count)) == OK
+            return count.value
+
+        assert captured() == (OK, 0)
+        assert captured(1, 2, 3, 2, 1) == (OK, 5)
+        assert there() == 3
+        for n in (-1, 2**20 + 1, 2**62, -(2**63)):
+            assert captured(1, n=n) == (INVALID, 0)
+        for wrong in ({"n_regions": -1}, {"layout_len": -1}, {"regions": None}, {"key": Key(1, None, 0, 9, 0)}):
+            assert captured(10, 11, 12, 13, **wrong) == (INVALID, 0), wrong  # nothing is begun
+            assert there() == 3
+        assert captured(10, 11, 12, 13, tier=0) == (UNAVAILABLE, 2)  # those before it stand
+        assert there() == 5
+        assert captured(20, 21, 22, slot_bytes=10) == (INVALID, 2)
+        assert there() == 7
+
+
 def destinations_that_do_not_match(core: Core) -> None:
     with opened(core) as x:
         to = c.create_string_buffer(200)
@@ -724,6 +760,7 @@ TESTS: dict[str, Callable[[Core], None]] = {
         regions_that_cannot_be,
         destinations_that_do_not_match,
         parts_that_cannot_be,
+        many_at_once,
         keys,
         hints,
         loops_over_a_plan,

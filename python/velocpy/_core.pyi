@@ -30,6 +30,15 @@ class History:
         stream: Any = None,
         structure: bytes | None = None,
     ) -> tuple[int, Any]: ...
+    def checkpoint_many(
+        self,
+        items: list[tuple[int | str | None, dict[str, Any] | tuple[Any, ...], bytes | None, bytes | None]],
+        copy: bool,
+        tier: int,
+        timeout: float | None,
+        stream: Any,
+        captured: list[tuple[int, Any]],
+    ) -> None: ...
     def restore(
         self,
         key: int | str,

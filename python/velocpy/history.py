@@ -178,6 +178,82 @@ class Checkpoints:
             raise
         return Ticket(self, chosen if key is None else key, identity)
 
+    def checkpoint_many(
+        self,
+        checkpoints: Mapping[Any, Any] | Iterable[tuple[Any, ...]],
+        /,
+        *,
+        copy: bool = True,
+        tier: TierName | None = None,
+        timeout: float | None = None,
+        stream: Any = None,
+    ) -> list[Ticket]:
+        """Captures several checkpoints, as that many calls of `checkpoint` do one after the other, and costs less.
+
+        Made for many small ones: a thousand of 1 KiB take a fraction of the time of a loop. Large ones gain nothing.
+        They are captured in the order given; a key that comes twice ends with the later one. The call waits for room
+        like `checkpoint`, and Ctrl-C interrupts it.
+
+        Parameters
+        ----------
+        checkpoints
+            Keys with their regions, as `checkpoint` takes them: a mapping, or an iterable of tuples (key, regions) or
+            (key, regions, meta). The key may be None in a tuple. The iterable is read to its end first.
+        copy, tier, stream
+            As for `checkpoint`, for all of them.
+        timeout
+            Seconds to wait for room, in all.
+
+        Returns
+        -------
+        list of Ticket
+            One for each, in their order.
+
+        Raises
+        ------
+        InvalidArgument, InvalidType
+            One of them cannot be a checkpoint: nothing has changed, none was captured.
+        TierUnavailable, TierFull, TierIOError, WaitTimeout, StoreClosed
+            Capturing one of them failed, or would have waited too long. Those before it stand, ``error.captured`` of
+            them; `wait` waits for them. That one and those behind it were not captured, and the previous checkpoints of
+            their keys are what they were. So it is after Ctrl-C.
+
+        Examples
+        --------
+        >>> import numpy, velocpy
+        >>> with velocpy.open(host="16MiB") as store:
+        ...     run = store.history("run")
+        ...     tickets = run.checkpoint_many({i: {"u": numpy.full(4, i)} for i in range(1000)})
+        ...     print(len(tickets), tickets[7].key, run.restore(7)["u"])
+        1000 7 [7 7 7 7]
+        """
+        copy = _flag("copy", copy)
+        level = NO_TIER if tier is None else tier_number(tier)
+        pairs = _pairs_of(checkpoints)
+        items = [_item(*pair) for pair in pairs]
+        if items:
+            self._begun(items[0][0])
+        captured: list[tuple[int, Any]] = []
+        try:
+            try:
+                self._core.checkpoint_many(items, copy, level, timeout, stream, captured)
+            except InvalidArgument:  # as in `checkpoint`; nothing was captured
+                nested = [_is_tree(pair[1], item[1]) for pair, item in zip(pairs, items, strict=True)]
+                if captured or not any(nested):
+                    raise
+                items = [
+                    _tree_item(pair[1], item) if is_tree else item
+                    for pair, item, is_tree in zip(pairs, items, nested, strict=True)
+                ]
+                self._core.checkpoint_many(items, copy, level, timeout, stream, captured)
+        except VelocError as error:
+            error.captured = len(captured)
+            raise
+        return [
+            Ticket(self, chosen if item[0] is None else item[0], identity)
+            for item, (identity, chosen) in zip(items, captured, strict=True)
+        ]
+
     def drop(self, key: Key, missing_ok: bool = True) -> None:
         """Forgets a checkpoint; leases of it stay exact.
 
@@ -641,6 +717,39 @@ def _regions_of(regions: Any, named: Mapping[str, Any]) -> dict[str, Any] | tupl
         f"regions are a mapping of names to arrays or a list of arrays, not {type(regions).__name__}; for one array "
         "write checkpoint(key, u=array) or checkpoint(key, [array])."
     )
+
+
+#: Key, regions, meta and structure of a checkpoint, as the core takes them.
+_Item = tuple[int | str | None, dict[str, Any] | tuple[Any, ...], bytes | None, bytes | None]
+
+
+def _pairs_of(checkpoints: Any) -> list[tuple[Any, ...]]:
+    """Tuples of a key and regions, and at times a meta."""
+    if isinstance(checkpoints, Mapping):
+        return list(checkpoints.items())
+    if not isinstance(checkpoints, Iterable):
+        raise InvalidType(
+            "checkpoints are a mapping of keys to regions or an iterable of tuples (key, regions), not "
+            f"{type(checkpoints).__name__}."
+        )
+    pairs = list(checkpoints)
+    for number, pair in enumerate(pairs):
+        if type(pair) is not tuple or len(pair) not in (2, 3):
+            said = f"a tuple of {len(pair)}" if type(pair) is tuple else type(pair).__name__
+            raise InvalidType(f"checkpoint {number} is {said}; it is a tuple (key, regions) or (key, regions, meta).")
+    return pairs
+
+
+def _item(key: Any, regions: Any, meta: Any = None) -> _Item:
+    if type(key) is not int and key is not None:
+        key = plain_key(key)
+    return key, _regions_of(regions, {}), None if meta is None else _meta_bytes(meta), None
+
+
+def _tree_item(regions: Any, item: _Item) -> _Item:
+    """The same for regions that are a tree."""
+    flat = _flat(regions, item[1])
+    return item[0], flat.regions, _beside(flat, item[2]), flat.structure
 
 
 def _is_tree(regions: Any, source: dict[str, Any] | tuple[Any, ...]) -> bool:
