@@ -20,6 +20,9 @@ constexpr int kLookups = 100;
 // Listing more keys takes longer than a restore, and callers may try keys until one exists.
 constexpr int64_t kKeysTold = 1000;
 
+// Checkpoints of one call into the core, which reads the arguments of all of them first.
+constexpr size_t kManyAtOnce = 1024;
+
 const int32_t kNothing = 0;  // target of an empty selection: a null pointer would select all
 
 // The error of a restore that lost that race every time.
@@ -46,6 +49,43 @@ struct KeyHead {
 struct History::Choice {
   std::vector<int32_t> select;  // ascending
   std::vector<py::object> into;
+  std::vector<py::object> parts;  // what of each region is wanted, null for all of it; empty: whole regions
+
+  void choose_parts(const Layout& layout, py::handle given);
+};
+
+// What the caller gave for one checkpoint, and what its arguments point to.
+struct History::Given {
+  Given(py::handle key, py::handle regions, py::handle meta, py::handle structure, py::handle stream)
+      : named(key, true), sources(regions, structure, stream), streams(sources.list.streams(stream)) {
+    if (meta.is_none()) return;
+    char* bytes;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(meta.ptr(), &bytes, &length) != 0) throw py::error_already_set();
+    note = {bytes, static_cast<size_t>(length)};
+  }
+
+  veloc_checkpoint_args args(bool copy, int32_t tier, bool patient) {
+    veloc_checkpoint_args args{};
+    args.key = *named.get();
+    args.regions = sources.list.seal();
+    args.n_regions = static_cast<int64_t>(sources.list.size());
+    args.layout = sources.layout.bytes().data();
+    args.layout_len = static_cast<int64_t>(sources.layout.bytes().size());
+    args.slot_bytes = sources.layout.slot_bytes();
+    args.streams = streams.data();
+    args.n_streams = streams.size();
+    args.meta = note.data();
+    args.meta_len = static_cast<int64_t>(note.size());
+    args.flags = (copy ? 0 : VELOC_CP_SOURCE_STAYS) | (patient ? VELOC_CP_PATIENT : 0);
+    args.tier = tier;
+    return args;
+  }
+
+  const Key named;
+  Sources sources;
+  const Streams streams;
+  std::string_view note;
 };
 
 History::History(std::shared_ptr<Store> store, py::str name, py::object lease_type, bool debug, int64_t lookahead)
@@ -67,29 +107,8 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
   const Core& table = core();
   if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle());
   const Deadline deadline = Deadline::from(timeout);
-  const Key named(key, true);
-  Sources sources(regions, structure, stream);
-
-  veloc_checkpoint_args args{};
-  args.key = *named.get();
-  args.regions = sources.list.seal();
-  args.n_regions = static_cast<int64_t>(sources.list.size());
-  args.layout = sources.layout.bytes().data();
-  args.layout_len = static_cast<int64_t>(sources.layout.bytes().size());
-  args.slot_bytes = sources.layout.slot_bytes();
-  const Streams streams = sources.list.streams(stream);
-  args.streams = streams.data();
-  args.n_streams = streams.size();
-  if (!meta.is_none()) {
-    char* bytes;
-    Py_ssize_t length;
-    if (PyBytes_AsStringAndSize(meta.ptr(), &bytes, &length) != 0) throw py::error_already_set();
-    args.meta = bytes;
-    args.meta_len = length;
-  }
-  args.flags = (copy ? 0 : VELOC_CP_SOURCE_STAYS) | (timeout.is_none() ? 0 : VELOC_CP_PATIENT);
-  args.tier = tier;
-
+  Given given(key, regions, meta, structure, stream);
+  veloc_checkpoint_args args = given.args(copy, tier, !timeout.is_none());
   veloc_outcome out{};
   veloc_error error;
   int32_t status;
@@ -98,10 +117,50 @@ py::tuple History::checkpoint(py::handle key, py::handle regions, bool copy, py:
     return table.checkpoint(handle_, &args, o, e);
   });
   if (status < 0) raise(error, where(key));
+  return captured(&given, copy, out);
+}
+
+py::tuple History::captured(Given* given, bool copy, const veloc_outcome& out) {
   // device memory is read later, ordered after the work in its stream
-  if (!copy || streams.size() > 0) store_->sources().keep(out.ticket, std::move(sources.list.owners()));
+  if (!copy || given->streams.size() > 0) store_->sources().keep(out.ticket, std::move(given->sources.list.owners()));
   reader_.noted(out.hints_left);
-  return py::make_tuple(out.ticket, named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
+  return py::make_tuple(out.ticket, given->named.chosen_by_store() ? py::object(py::int_(out.key_number)) : py::object(py::none()));
+}
+
+void History::checkpoint_many(py::list items, bool copy, int32_t tier, py::handle timeout, py::handle stream, py::list captured) {
+  const Core& table = core();
+  if (store_->sources().size() > 0) store_->sources().drain(table, store_->handle());
+  const Deadline deadline = Deadline::from(timeout);
+  std::deque<Given> given;  // keeps them in place
+  std::vector<veloc_checkpoint_args> args;
+  EventFd fd;
+  for (py::handle item : items) {
+    const auto parts = py::reinterpret_borrow<py::tuple>(item);
+    given.emplace_back(parts[0], parts[1], parts[2], parts[3], stream);
+    args.push_back(given.back().args(copy, tier, !timeout.is_none()));
+    args.back().event_fd = fd.get();
+  }
+  std::vector<veloc_outcome> outs(args.size());
+  size_t done = 0;
+  const auto take = [&](int64_t count) {
+    for (; count > 0; --count, ++done) captured.append(this->captured(&given[done], copy, outs[done]));
+  };
+  while (done < args.size()) {
+    veloc_error error;
+    int64_t count = 0;
+    Nogil nogil;
+    const size_t most = std::min(args.size() - done, kManyAtOnce);
+    int32_t status = table.checkpoint_many(handle_, &args[done], static_cast<int64_t>(most), &outs[done], &count, &error);
+    nogil.end();
+    take(count);
+    const py::object key = done < args.size() ? py::object(py::reinterpret_borrow<py::tuple>(items[done])[0]) : py::none();
+    if (status > 0) {
+      status = finish(table, where(key).waiting_for("room"), deadline, fd, status, &outs[done], &error);
+      if (status == VELOC_OK) take(1);
+    }
+    if (status < 0) raise(error, where(key));
+    if (done < args.size() && PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
 }
 
 namespace {
@@ -193,6 +252,26 @@ void History::choose(const Layout& layout, py::handle regions, py::handle given,
   }
 }
 
+void History::Choice::choose_parts(const Layout& layout, py::handle given) {
+  if (given.is_none()) return;
+  std::vector<py::object> found(select.size());
+  if (PyTuple_Check(given.ptr())) {
+    if (select.size() != 1) {
+      raise_invalid("parts= has the indices of one region, and into= " + std::to_string(select.size()) +
+                    " arrays; give a mapping of names to indices.");
+    }
+    found[0] = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(given.ptr(), 0));
+  } else {
+    for (auto item : py::reinterpret_borrow<py::dict>(given)) {
+      const auto at = std::lower_bound(select.begin(), select.end(), layout.find(item.first));
+      if (at == select.end() || *at != layout.find(item.first))
+        raise_invalid("parts= names region " + py::repr(item.first).cast<std::string>() + ", into= has no array for it.");
+      found[static_cast<size_t>(at - select.begin())] = py::reinterpret_borrow<py::object>(item.second);
+    }
+  }
+  if (std::any_of(found.begin(), found.end(), [](const py::object& part) { return bool(part); })) parts = std::move(found);
+}
+
 py::object History::restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout,
                             const std::vector<uint64_t>& streams, py::handle observe) {
   const int32_t flags = (last ? VELOC_RS_LAST : 0) | (peek ? VELOC_RS_PEEK : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0);
@@ -262,11 +341,11 @@ std::unique_ptr<LeaseMemory> History::restored(py::handle key, py::handle region
   return memory;
 }
 
-void History::restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
-                           py::handle written, py::handle observe) {
+void History::restore_into(py::handle key, py::handle regions, py::handle into, py::handle parts, bool last, py::handle timeout,
+                           py::handle stream, py::handle written, py::handle observe) {
   bool begun = false;
   try {
-    copied(key, regions, into, (last ? VELOC_RS_LAST : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0), timeout, stream, &begun);
+    copied(key, regions, into, parts, (last ? VELOC_RS_LAST : 0) | (loops_ > 0 ? VELOC_RS_LOOPED : 0), timeout, stream, &begun);
   } catch (py::error_already_set&) {
     if (begun) written(into);
     throw;
@@ -275,8 +354,8 @@ void History::restore_into(py::handle key, py::handle regions, py::handle into, 
   if (!observe.is_none()) observe(key);
 }
 
-void History::copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream,
-                     bool* begun) {
+void History::copied(py::handle key, py::handle regions, py::handle into, py::handle parts, int32_t flags, py::handle timeout,
+                     py::handle stream, bool* begun) {
   const Core& table = core();
   const Deadline deadline = Deadline::from(timeout);
   const Key named(key);
@@ -289,13 +368,15 @@ void History::copied(py::handle key, py::handle regions, py::handle into, int32_
     if (!layout) continue;
     Choice choice;
     choose(*layout, regions, into, &choice);
-    RegionList list = destinations(*layout, choice.select, choice.into, stream);
+    choice.choose_parts(*layout, parts);
+    RegionList list = destinations(*layout, choice.select, choice.into, stream, choice.parts);
     static const veloc_region nowhere{};
     args.key = *named.get();
     args.select = choice.select.empty() ? &kNothing : choice.select.data();
     args.n_select = static_cast<int64_t>(choice.select.size());
     args.into = list.size() == 0 ? &nowhere : list.seal();
     args.n_into = static_cast<int64_t>(list.size());
+    args.parts = list.seal_parts();
     const Streams streams = list.streams(stream);
     args.streams = streams.data();
     args.n_streams = streams.size();

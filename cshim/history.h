@@ -23,14 +23,19 @@ class History {
   py::tuple checkpoint(py::handle key, py::handle regions, bool copy, py::handle meta, int32_t tier, py::handle timeout, py::handle stream,
                        py::handle structure);
 
+  // Captures several checkpoints in their order. items: tuples (key, regions, meta, structure), as for checkpoint. captured: a list that
+  // gets (ticket, key or None) of each as it is captured, also if a later one fails. Nothing is captured if an item cannot be read.
+  void checkpoint_many(py::list items, bool copy, int32_t tier, py::handle timeout, py::handle stream, py::list captured);
+
   // regions: None or a tuple of labels. Returns a Lease: except observe, no Python code runs between the restore and the return.
   // streams: handles of those that will read the lease, if it is on a device. observe: None, or called with the key afterwards.
   py::object restore(py::handle key, py::handle regions, bool last, bool peek, py::handle timeout, const std::vector<uint64_t>& streams,
                      py::handle observe);
   // into: a dict of labels to arrays, or a tuple of arrays for the named regions, or for all. In the dict, ... marks an entry that is
   // not an array, and whose label no region may have. written: called with into if its bytes may have changed, also when the restore
-  // fails.
-  void restore_into(py::handle key, py::handle regions, py::handle into, bool last, py::handle timeout, py::handle stream,
+  // fails. parts: None for whole regions; or what of them is wanted, tuples as Part takes them: a dict by label, or a tuple with that of
+  // the only region.
+  void restore_into(py::handle key, py::handle regions, py::handle into, py::handle parts, bool last, py::handle timeout, py::handle stream,
                     py::handle written, py::handle observe);
 
   // False if there was no such checkpoint.
@@ -71,12 +76,16 @@ class History {
   py::object lease_of(std::unique_ptr<LeaseMemory> memory, py::handle key) const;
   std::unique_ptr<LeaseMemory> restored(py::handle key, py::handle regions, int32_t flags, py::handle timeout,
                                         const std::vector<uint64_t>& streams);
-  void copied(py::handle key, py::handle regions, py::handle into, int32_t flags, py::handle timeout, py::handle stream, bool* begun);
+  void copied(py::handle key, py::handle regions, py::handle into, py::handle parts, int32_t flags, py::handle timeout, py::handle stream,
+              bool* begun);
   // Withdraws the plan by a call of the core; does nothing if the core or the store cannot be reached.
   void withdraw(const py::object& sources, int32_t (*Core::*call)(uint64_t, veloc_error*));
 
   Where where(py::handle key = {}) const { return {name_, key, nullptr}; }
   struct Choice;
+  struct Given;
+  // (ticket, key or None) of a checkpoint that was captured. Keeps the arrays that are still read.
+  py::tuple captured(Given* given, bool copy, const veloc_outcome& out);
   // The layout of a key and its id; null if the checkpoint went meanwhile. Raises if there is none.
   std::shared_ptr<const Layout> look_up(const Core& table, const Key& named, py::handle key, uint64_t* id) const;
   // Raises CheckpointNotFound, with the existing keys.

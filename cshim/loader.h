@@ -32,6 +32,7 @@ namespace velocpy {
   X(keys)                  \
   X(lookup)                \
   X(checkpoint)            \
+  X(checkpoint_many)       \
   X(restore)               \
   X(drop)                  \
   X(layout)                \

@@ -30,13 +30,14 @@ class Taken {
 
 }  // namespace
 
-Loop::Loop(py::object history, py::object sources, bool last, py::object timeout, py::object into, py::object given, py::object streams,
-           py::object written, py::object observe, py::object watchers)
+Loop::Loop(py::object history, py::object sources, bool last, py::object timeout, py::object into, py::object parts, py::object given,
+           py::object streams, py::object written, py::object observe, py::object watchers)
     : owner_(std::move(history)),
       history_(owner_.cast<History*>()),
       sources_(std::move(sources)),
       timeout_(std::move(timeout)),
       into_(std::move(into)),
+      parts_(std::move(parts)),
       given_(std::move(given)),
       streams_(std::move(streams)),
       written_(std::move(written)),
@@ -83,7 +84,7 @@ py::tuple Loop::next() {
     } else {
       bool begun = false;
       try {
-        history_->copied(key, py::none(), into_, flags, timeout_, py::none(), &begun);
+        history_->copied(key, py::none(), into_, parts_, flags, timeout_, py::none(), &begun);
       } catch (py::error_already_set&) {
         if (begun) written_(into_);
         throw;

@@ -9,11 +9,11 @@ namespace velocpy {
 
 class Loop {
  public:
-  // history: the History, which the loop keeps alive. sources: see Reader. into: None, or a dict or tuple for restore_into; given:
-  // the object that it was made from. streams: None, or Store._streams. written, observe: see History. watchers: observe is called
-  // while it is not empty.
-  Loop(py::object history, py::object sources, bool last, py::object timeout, py::object into, py::object given, py::object streams,
-       py::object written, py::object observe, py::object watchers);
+  // history: the History, which the loop keeps alive. sources: see Reader. into: None, or a dict or tuple for restore_into, as
+  // parts; given: the object that into was made from. streams: None, or Store._streams. written, observe: see History. watchers: observe is
+  // called while it is not empty.
+  Loop(py::object history, py::object sources, bool last, py::object timeout, py::object into, py::object parts, py::object given,
+       py::object streams, py::object written, py::object observe, py::object watchers);
   ~Loop() { close(); }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -28,7 +28,7 @@ class Loop {
  private:
   py::object owner_;
   History* history_;
-  py::object sources_, timeout_, into_, given_, streams_, written_, observe_, watchers_;
+  py::object sources_, timeout_, into_, parts_, given_, streams_, written_, observe_, watchers_;
   py::object latest_;  // the latest lease, if it is of a last restore
   bool last_;
   bool open_ = true;

@@ -188,10 +188,12 @@ void bind_history(py::module_& m) {
   py::class_<History>(m, "History")
       .def("checkpoint", &History::checkpoint, py::arg("key"), py::arg("regions"), py::arg("copy"), py::arg("meta"), py::arg("tier"),
            py::arg("timeout"), py::arg("stream") = py::none(), py::arg("structure") = py::none())
+      .def("checkpoint_many", &History::checkpoint_many, py::arg("items"), py::arg("copy"), py::arg("tier"), py::arg("timeout"),
+           py::arg("stream"), py::arg("captured"))
       .def("restore", &History::restore, py::arg("key"), py::arg("regions"), py::arg("last"), py::arg("peek"), py::arg("timeout"),
            py::arg("streams") = std::vector<uint64_t>(), py::arg("observe") = py::none())
-      .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("last"), py::arg("timeout"),
-           py::arg("stream"), py::arg("written"), py::arg("observe"))
+      .def("restore_into", &History::restore_into, py::arg("key"), py::arg("regions"), py::arg("into"), py::arg("parts"), py::arg("last"),
+           py::arg("timeout"), py::arg("stream"), py::arg("written"), py::arg("observe"))
       .def("drop", &History::drop, py::arg("key"))
       .def("clear", &History::clear, py::arg("sources"))
       .def("retain", &History::retain, py::arg("last"), py::arg("every"), py::arg("named"), py::arg("keys"), py::arg("best"), py::arg("by"),
@@ -244,8 +246,9 @@ void bind_lease(py::module_& m) {
 
 void bind_loop(py::module_& m) {
   py::class_<Loop>(m, "Loop")
-      .def(py::init<py::object, py::object, bool, py::object, py::object, py::object, py::object, py::object, py::object, py::object>(),
-           py::arg("history"), py::arg("sources"), py::arg("last"), py::arg("timeout"), py::arg("into"), py::arg("given"),
+      .def(py::init<py::object, py::object, bool, py::object, py::object, py::object, py::object, py::object, py::object, py::object,
+                    py::object>(),
+           py::arg("history"), py::arg("sources"), py::arg("last"), py::arg("timeout"), py::arg("into"), py::arg("parts"), py::arg("given"),
            py::arg("streams"), py::arg("written"), py::arg("observe"), py::arg("watchers"))
       .def("__iter__",
            [](py::object self) {

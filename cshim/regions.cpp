@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 
 #include "dtype.h"
 #include "failure.h"
 #include "key.h"
 #include "overlap.h"
+#include "part.h"
 #include "probe.h"
 
 namespace velocpy {
@@ -74,23 +76,25 @@ void require_writable(const View& view, const Label& label) {
   }
 }
 
-void require_match(const View& view, const RegionLayout& region, const Label& label) {
+// part: what of the region is wanted; null: all of it.
+void require_match(const View& view, const RegionLayout& region, const Part* part, const Label& label) {
   require_writable(view, label);
+  const std::string wanted = part == nullptr ? ", the region " : ", the part of the region that is wanted ";
   if (view.library == Library::raw) {
-    if (view.nbytes != region.nbytes) {
-      raise_invalid("the destination of region " + label.spelled() + " has " + std::to_string(view.nbytes) + " bytes, the region has " +
-                    std::to_string(region.nbytes) + ".");
+    const int64_t bytes = part == nullptr ? region.nbytes : part->nbytes();
+    if (view.nbytes != bytes) {
+      raise_invalid("the destination of region " + label.spelled() + " has " + std::to_string(view.nbytes) + " bytes" + wanted + "has " +
+                    std::to_string(bytes) + ".");
     }
     if (view.place == VELOC_PLACE_HOST && !writable(reinterpret_cast<uint64_t>(view.data), view.nbytes)) {
       raise_invalid("the destination of region " + label.spelled() + " is memory that may not be written.");
     }
     return;
   }
-  const bool same_shape =
-      view.ndim == static_cast<int>(region.shape.size()) && std::equal(region.shape.begin(), region.shape.end(), view.shape);
-  if (!same_shape) {
-    raise_invalid("the destination of region " + label.spelled() + " has the shape " + shape_text(view.ndim, view.shape) + ", the region " +
-                  shape_text(static_cast<int>(region.shape.size()), region.shape.data()) + ".");
+  const std::vector<int64_t>& shape = part == nullptr ? region.shape : part->shape();
+  if (view.ndim != static_cast<int>(shape.size()) || !std::equal(shape.begin(), shape.end(), view.shape)) {
+    raise_invalid("the destination of region " + label.spelled() + " has the shape " + shape_text(view.ndim, view.shape) + wanted +
+                  shape_text(static_cast<int>(shape.size()), shape.data()) + ".");
   }
   if (!same_dtype(view, region)) {
     raise_invalid("the destination of region " + label.spelled() + " has the dtype " + std::string(view.dtype_text) + ", the region " +
@@ -150,6 +154,23 @@ const veloc_region* RegionList::seal() {
     at += 2 * region.ndim;
   }
   return regions_.data();
+}
+
+void RegionList::add_part(veloc_part part, const std::vector<int64_t>& numbers) {
+  parts_.push_back(part);
+  part_numbers_.insert(part_numbers_.end(), numbers.begin(), numbers.end());
+}
+
+const veloc_part* RegionList::seal_parts() {
+  if (parts_.empty()) return nullptr;
+  const int64_t* at = part_numbers_.data();
+  for (veloc_part& part : parts_) {
+    if (part.ndim == 0) continue;
+    part.shape = at;
+    part.strides = at + part.ndim;
+    at += 2 * part.ndim;
+  }
+  return parts_.data();
 }
 
 namespace {
@@ -215,7 +236,8 @@ Sources::Sources(py::handle regions, py::handle structure, py::handle stream)
   if (!structure.is_none()) layout.finish(bytes_of(structure));
 }
 
-RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into, py::handle stream) {
+RegionList destinations(const Layout& layout, const std::vector<int32_t>& select, const std::vector<py::object>& into, py::handle stream,
+                        const std::vector<py::object>& parts) {
   trim_dtypes();
   RegionList list(select.size());
   Spans spans;
@@ -223,10 +245,22 @@ RegionList destinations(const Layout& layout, const std::vector<int32_t>& select
     const auto number = static_cast<size_t>(select[i]);
     const RegionLayout& region = layout.regions[number];
     const Label label = layout.label(number);
+    std::optional<Part> part;
+    if (!parts.empty() && parts[i]) part.emplace(py::reinterpret_borrow<py::tuple>(parts[i]), region, label);
     View view;
     view.fill(into[i], label, stream);
-    require_match(view, region, label);
+    require_match(view, region, part ? &*part : nullptr, label);
     spans.add(view, number);
+    std::vector<int64_t> shape;
+    std::vector<int64_t> strides;
+    if (part) {
+      std::vector<int64_t> numbers;
+      const veloc_part raw = part->raw(&numbers);
+      list.add_part(raw, numbers);
+      if (view.library != Library::raw) part->align(&view, &shape, &strides);
+    } else if (!parts.empty()) {
+      list.add_part({0, region.nbytes, nullptr, nullptr, 0, 0}, {});
+    }
     if (view.library == Library::raw || view.ndim == 0) {
       list.add(&view, nullptr, 0);
       continue;

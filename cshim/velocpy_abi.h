@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define VELOC_ABI_VERSION 9
+#define VELOC_ABI_VERSION 10
 
 /* Status codes; errors are negative. Go (gocore/base/status) and Python (velocpy/errors.py) share the numbers; a test compares them. */
 enum {
@@ -129,6 +129,19 @@ enum {
   VELOC_RS_LOOPED = 8   /* does not consume the next restore of veloc_plan_next: a running loop over the plan restores that itself */
 };
 
+/* What of a region goes to its destination. Elements of itemsize bytes: that with all indices zero lies offset bytes behind the region's
+ * first, and along each axis they are strides[] bytes apart, the last axis fastest. Each stride is at least what the axes behind it span,
+ * so the bytes ascend. ndim == 0: itemsize contiguous bytes. Their number is the destination's nbytes, whose elements they become in the
+ * same order; the two may have other axes and elements. A part without bytes is allowed. */
+typedef struct veloc_part {
+  int64_t offset;
+  int64_t itemsize;
+  const int64_t* shape;
+  const int64_t* strides;
+  int32_t ndim;
+  int32_t reserved;
+} veloc_part;
+
 typedef struct veloc_restore_args {
   veloc_key key;
   const int32_t* select; /* indices of the regions wanted, ascending; NULL with n_select 0: all */
@@ -141,6 +154,8 @@ typedef struct veloc_restore_args {
   const uint64_t* streams; /* as for a checkpoint: destinations on a device are written, and leases there are readable, in their order */
   int32_t n_streams;
   int32_t reserved;
+  const veloc_part* parts; /* one per destination; NULL: whole regions. From a disk only the leaves of the checksum that the parts touch are
+                              read, and verified; where their hashes are not known, the whole region is. Not for a lease */
 } veloc_restore_args;
 
 enum {
@@ -288,6 +303,13 @@ int32_t veloc_lookup(uint64_t history, const veloc_key* key, veloc_info* info, v
 
 /* Checkpoints. */
 int32_t veloc_checkpoint(uint64_t history, const veloc_checkpoint_args* args, veloc_outcome* out, veloc_error* err);
+/* Captures n checkpoints in their order, as n calls of veloc_checkpoint would, until one of them needs its caller, or a slice of time is
+ * over. *done is how many were captured; out[0] to out[*done - 1] are their outcomes. VELOC_OK with *done < n: call again for the rest.
+ * VELOC_PENDING, VELOC_AGAIN: args[*done] has begun, and out[*done].op is its operation, which the caller drives to its end before it calls
+ * again for those behind it. An error is that of args[*done]; those before stand, those behind it were not begun. If an argument of any of
+ * them cannot be read, *done is 0, and nothing was begun. One event_fd may serve all of them. */
+int32_t veloc_checkpoint_many(uint64_t history, const veloc_checkpoint_args* args, int64_t n, veloc_outcome* out, int64_t* done,
+                              veloc_error* err);
 int32_t veloc_restore(uint64_t history, const veloc_restore_args* args, veloc_outcome* out, veloc_error* err);
 int32_t veloc_drop(uint64_t history, const veloc_key* key, veloc_error* err);
 int32_t veloc_layout(uint64_t store, uint64_t layout, char* buf, int64_t cap, int64_t* len, veloc_error* err);

@@ -1,4 +1,4 @@
-"""What one call costs: tiny checkpoints, leases that copy nothing."""
+"""What one call costs: tiny checkpoints, one by one and many in one call, leases that copy nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from velocpy.bench.report import Report
 from velocpy.bench.timing import median
 
 CALLS = 2000
+MANY = 1000
 
 
 def small(rounds: int = 15) -> Report:
-    """checkpoint() of ten arrays of 1 KiB, beside ten numpy copies into a dictionary."""
+    """checkpoint() of ten arrays of 1 KiB, beside ten numpy copies into a dictionary; a thousand of 1 KiB at once."""
     report = Report("small", {"rounds": rounds, "calls_per_round": CALLS})
     arrays = {f"field{i}": np.random.default_rng(i).random(128) for i in range(10)}
     with velocpy.open(host="512MiB") as store:
@@ -31,8 +32,42 @@ def small(rounds: int = 15) -> Report:
             report.rows.append({"what": name} | _quantiles(way, rounds))
         history.restore(7, into=(back := {name: np.zeros_like(a) for name, a in arrays.items()}))
         assert all(np.array_equal(back[name], a) for name, a in arrays.items())
+    report.rows += _many(rounds)
     report.bar("checkpoint() of ten 1-KiB regions, median, µs", report.rows[0]["median µs"], 30, at_least=False)
     return report
+
+
+def _many(rounds: int) -> list[dict[str, object]]:
+    """A thousand checkpoints of one array of 1 KiB, in a loop and in one call, round by round in turns."""
+    arrays = np.random.default_rng(1).random((MANY, 128))
+    took: dict[str, list[float]] = {"in a loop": [], "in one call": []}
+    with velocpy.open(host="64MiB") as store:
+        loop, many = store.history("loop"), store.history("many")
+
+        def one_by_one() -> None:
+            for key, array in enumerate(arrays):
+                loop.checkpoint(key, u=array)
+
+        def at_once() -> None:
+            many.checkpoint_many((key, {"u": array}) for key, array in enumerate(arrays))
+
+        for number in range(rounds + 1):
+            loop.clear()
+            many.clear()
+            for name, way in (("in a loop", one_by_one), ("in one call", at_once)):
+                began = time.perf_counter()
+                way()
+                if number > 0:
+                    took[name].append((time.perf_counter() - began) / MANY)
+        for history in (loop, many):
+            for key, array in enumerate(arrays):
+                with history.restore(key) as state:
+                    assert np.array_equal(state["u"], array)
+    plain = median(took["in a loop"])
+    return [
+        {"what": f"{MANY} of 1 KiB, {name}", "median µs": median(times) * 1e6, "of a loop": median(times) / plain}
+        for name, times in took.items()
+    ]
 
 
 def lease(sizes: tuple[int, ...] = (4 << 10, 1 << 20, 64 << 20), rounds: int = 15) -> Report:

@@ -102,6 +102,47 @@ func checkpointArgs(args *C.veloc_const_checkpoint_args) (*operation.CheckpointA
 	return a, err
 }
 
+// maxMany bounds the checkpoints of one call.
+const maxMany = 1 << 20
+
+//export veloc_checkpoint_many
+func veloc_checkpoint_many(history C.uint64_t, args *C.veloc_const_checkpoint_args, n C.int64_t, outs *C.veloc_outcome, done *C.int64_t,
+	failure *C.veloc_error) C.int32_t {
+	return guard(failure, func() (status.Code, error) {
+		if err := need(unsafe.Pointer(args), unsafe.Pointer(outs), unsafe.Pointer(done)); err != nil {
+			return 0, err
+		}
+		*done = 0
+		if n < 0 || n > maxMany {
+			return 0, status.New(status.Invalid, "%d checkpoints", int64(n))
+		}
+		h, err := historyOf(history)
+		if err != nil {
+			return 0, err
+		}
+		all := make([]operation.CheckpointArgs, int(n))
+		given := unsafe.Slice((*C.veloc_checkpoint_args)(unsafe.Pointer(args)), int(n))
+		for i := range all {
+			a, err := checkpointArgs(&given[i])
+			if err != nil {
+				return 0, err
+			}
+			all[i] = *a
+		}
+		answers := make([]operation.Outcome, len(all))
+		captured, op, code, err := h.CheckpointMany(all, answers)
+		places := unsafe.Slice(outs, len(all))
+		for i := range captured {
+			tell(&places[i], &answers[i])
+		}
+		*done = C.int64_t(captured)
+		if err == nil && op != nil {
+			places[captured].op = C.uint64_t(ops.Put(op))
+		}
+		return code, err
+	})
+}
+
 //export veloc_restore
 func veloc_restore(history C.uint64_t, args *C.veloc_const_restore_args, out *C.veloc_outcome, failure *C.veloc_error) C.int32_t {
 	return begin(out, failure, func(o *operation.Outcome) (*operation.Op, status.Code, error) {
@@ -140,9 +181,35 @@ func restoreArgs(args *C.veloc_const_restore_args) (*operation.RestoreArgs, erro
 		return nil, err
 	}
 	if !a.Lease {
-		a.Into, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.into)), args.n_into)
+		if a.Into, err = regionsOf((*C.veloc_region)(unsafe.Pointer(args.into)), args.n_into); err != nil {
+			return nil, err
+		}
+	}
+	if args.parts != nil {
+		a.Parts, err = partsOf((*C.veloc_part)(unsafe.Pointer(args.parts)), args.n_into)
 	}
 	return a, err
+}
+
+// partsOf views the parts of a restore. Shapes and strides stay in the caller's memory.
+func partsOf(p *C.veloc_part, n C.int64_t) ([]model.Part, error) {
+	if n < 0 || n > maxRegions {
+		return nil, status.New(status.Invalid, "%d parts", int64(n))
+	}
+	parts := make([]model.Part, int(n))
+	for i, r := range unsafe.Slice(p, int(n)) {
+		axes := int(r.ndim)
+		if axes < 0 || axes > maxAxes || (axes > 0 && (r.shape == nil || r.strides == nil)) {
+			return nil, status.New(status.Invalid, "a part with %d axes", axes).AtRegion(i)
+		}
+		to := &parts[i]
+		to.Offset, to.Item = int64(r.offset), int64(r.itemsize)
+		if axes > 0 {
+			to.Shape = unsafe.Slice((*int64)(unsafe.Pointer(r.shape)), axes)
+			to.Strides = unsafe.Slice((*int64)(unsafe.Pointer(r.strides)), axes)
+		}
+	}
+	return parts, nil
 }
 
 //export veloc_lease_meta

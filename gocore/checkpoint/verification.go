@@ -16,6 +16,8 @@ type Verification struct {
 	Slot    []byte
 	Version *Version
 	Regions []int32 // indices of the regions that are verified
+	parts   bool    // parts of regions are wanted: checks tells what is verified
+	checks  []Check // in the order of their bytes
 
 	unread atomic.Int64
 	read   func()        // called when all bytes have arrived, before the last of them are hashed
@@ -39,20 +41,26 @@ func (a *Verification) Expect(spans []model.Span, verifies bool, read func()) {
 	}
 	a.unread.Store(bytes)
 	a.read = read
-	if verifies && bytes >= incrementalFrom && a.Version.Sums != nil {
+	if verifies && a.Version.Sums != nil && (a.parts || bytes >= incrementalFrom) {
 		a.expectLeaves()
 	}
 }
 
 func (a *Verification) expectLeaves() {
+	if !a.parts {
+		a.checks = make([]Check, len(a.Regions))
+		for j, i := range a.Regions {
+			a.checks[j] = Check{Span: a.Version.Layout.Spans[i], Region: i, Sum: a.Version.Sums[i]}
+		}
+	}
 	n := 0
-	for _, i := range a.Regions {
-		n += checksum.Leaves(a.Version.Layout.Spans[i].Bytes)
+	for j := range a.checks {
+		n += checksum.Leaves(a.checks[j].Bytes)
 	}
 	a.leaves, a.sums = make([]pendingLeaf, n), make([]uint64, n)
 	next := a.leaves
-	for _, i := range a.Regions {
-		span := a.Version.Layout.Spans[i]
+	for j := range a.checks {
+		span := a.checks[j].Span
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += checksum.LeafBytes {
 			leaf := &next[0]
 			leaf.from, leaf.end = from, min(from+checksum.LeafBytes, end)
@@ -83,10 +91,14 @@ func (a *Verification) Mismatch() int {
 		return a.Version.Mismatch(a.Slot, a.Regions)
 	}
 	rest := a.sums
-	for _, i := range a.Regions {
-		n := checksum.Leaves(a.Version.Layout.Spans[i].Bytes)
-		if checksum.Combine(rest[:n]) != a.Version.Sums[i] {
-			return int(i)
+	for j := range a.checks {
+		c := &a.checks[j]
+		n := checksum.Leaves(c.Bytes)
+		if checksum.Combine(rest[:n]) != c.Sum {
+			return int(c.Region)
+		}
+		if a.parts {
+			a.Version.note(c, rest[:n])
 		}
 		rest = rest[n:]
 	}

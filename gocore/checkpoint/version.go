@@ -22,6 +22,8 @@ type Version struct {
 	Serial uint64      // of this version in the catalog; 0: not yet assigned
 	Redone uint8       // how often its bytes were rewritten because a sync had failed
 	Gone   atomic.Bool // the version was dropped, replaced or consumed: transfers that copy it may stop
+
+	leaves atomic.Pointer[leafHashes] // nil: not known
 }
 
 // Keep copies the checksums into the version.

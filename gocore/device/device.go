@@ -133,10 +133,11 @@ type Stamp interface {
 }
 
 // Sums are checksums computed by the device (as package checksum defines them). Those of a Hash may be taken once a later event has passed. Those of a
-// Gather stay on the device until they are fetched. Take frees their memory, and so does Discard. Both may be called only after an event has passed
+// Gather stay on the device until they are fetched. Take frees their memory, and so does Discard. All may be called only after an event has passed
 // that is behind all work queued for them.
 type Sums interface {
 	Fetch(Lane) error // queues the copy to the host in a lane that is behind the Gather
+	Leaves() []uint64 // hashes of the leaves of all pieces with more than one, in order, before Take; nil: none, or not known
 	Take() []uint64   // by piece
 	Discard()
 }

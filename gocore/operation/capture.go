@@ -37,6 +37,7 @@ type capture struct {
 	capture *engine.Capture
 	asked   int64          // time of the call, ns
 	source  *borrow.Source // the caller's memory that a transfer reads, when the operation itself copies nothing
+	time    moment         // of the group that the capture is made with; zero: the clocks tell
 
 	blocker      engine.Blocker         // cause of the present wait for room …
 	blockedSince int64                  // … and since when; the time before that is in blocked
@@ -74,7 +75,7 @@ func (op *capture) disown() {
 
 // account is part of operation.
 func (op *capture) account(c *figures.Counters) {
-	op.woke(op.s.Now())
+	op.woke(op.now())
 	c.CaptureWait += op.waited
 	c.CaptureCopy += op.copied
 	op.s.Causes.Add(op.blocked)
@@ -154,19 +155,19 @@ func (op *capture) begin(h *engine.History, a *CheckpointArgs) error {
 		key = s.Engine.AutoKey(h)
 	}
 	size, align := checkpoint.Room(a.Slot)
-	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: s.Clock().UnixNano()}
+	b := &checkpoint.Version{Layout: l, Meta: string(a.Meta), Time: op.wall()}
 	o := engine.CaptureOptions{SourceStays: a.SourceStays, Patient: a.Patient, Down: down, Top: len(s.Devices)}
 	if dev != nil {
 		o.Top = dev.Tier
 	}
-	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), s.Now()
+	op.device, op.streams, op.asked = dev, append([]uint64(nil), a.Streams...), op.now()
 	ready, err := op.fenceSources(size, a.SourceStays)
 	if err != nil {
 		s.Layouts.Give(l)
 		return err
 	}
 	s.RetryForCaller()
-	c, err := s.Engine.BeginCapture(s.Now(), h, key, size, align, b, o)
+	c, err := s.Engine.BeginCapture(op.now(), h, key, size, align, b, o)
 	if err != nil || !c.Spill || c.Err != nil {
 		devicememory.DropAll(ready)
 	}
@@ -243,7 +244,7 @@ func (op *capture) lockedPoll(out *Outcome) (status.Code, error) {
 // while the capture waits for room. The lock is held.
 func (op *capture) pollCapture(out *Outcome) (status.Code, error) {
 	s, c := op.s, op.capture
-	now := s.Now()
+	now := op.now()
 	switch {
 	case op.failed != nil:
 		return op.endCapture(out, s.Explain(op.failed, nil))
@@ -275,12 +276,19 @@ func (op *capture) endCopyIn(out *Outcome) (status.Code, error) {
 	defer s.Leave()
 	if s.Set.Checksum {
 		c.Rec.Version.Keep(op.job.Sums())
+		slots.KeepLeaves(c.Rec.Version, op.job)
 	}
+	return op.endWithBytes(out)
+}
+
+// endWithBytes tells the engine that the bytes are in the slot. The version has their checksums, and the lock is held.
+func (op *capture) endWithBytes(out *Outcome) (status.Code, error) {
+	s, c := op.s, op.capture
 	if s.Set.Verifies == config.VerifyMoved && !sampled(c.Rec.ID) {
 		s.Engine.Fragment(c.Rec, c.Tier).Verified = true
 	}
 	s.Line.Took = op.copied
-	s.Engine.EndCapture(s.Now(), c, true)
+	s.Engine.EndCapture(op.now(), c, true)
 	s.Line.Took = 0
 	return op.endCapture(out, nil)
 }

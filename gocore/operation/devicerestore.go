@@ -61,7 +61,7 @@ func (op *restore) stepDeviceRestore(out *Outcome) (status.Code, error) {
 	if op.lends {
 		return op.endWithSlot(out, op.lendOn(a))
 	}
-	if op.device == a && allOnDevice(op.regions) {
+	if op.device == a && allOnDevice(op.regions) && op.extracted(a) {
 		return op.endWithSlot(out, op.scatter(a))
 	}
 	return op.stageToHost(out, a)
@@ -113,7 +113,12 @@ func (op *restore) scatter(a *devicememory.Memory) error {
 	}
 	began := op.s.Now()
 	spans := op.restore.Rec.Version.Layout.Spans
-	m, err := a.QueueRead(lane, devicememory.Restores, op.at, op.restore.Rec.Size, func() error { return lane.Scatter(devicememory.Pieces(a.Address(op.at), spans, op.want, op.regions)) })
+	m, err := a.QueueRead(lane, devicememory.Restores, op.at, op.restore.Rec.Size, func() error {
+		if op.parts != nil {
+			return op.extract(a, lane)
+		}
+		return lane.Scatter(devicememory.Pieces(a.Address(op.at), spans, op.want, op.regions))
+	})
 	op.copied += op.s.Now() - began
 	if m != nil {
 		defer m.Drop()
@@ -156,6 +161,12 @@ func (op *restore) giveFromDevice(out *Outcome) (status.Code, error) {
 
 // stageToHost copies the bytes to a private mapping in host memory. The restore continues from there.
 func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+	if op.parts != nil {
+		if code, err := op.stageParts(out, a); code != status.Again {
+			return code, err
+		}
+		return op.staged()
+	}
 	l := op.restore.Rec.Version.Layout
 	if op.private == nil {
 		m, err := memory.Map("private restore", max(l.Slot, 1))
@@ -166,8 +177,8 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 	}
 	bytes := op.private.Bytes(0, op.private.Size())
 	if op.async == nil {
-		at, want := op.at, op.want
-		op.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(op.s, a, gate, bytes, at, l, want) })
+		at, spans := op.at, slots.Selected(l.Spans, op.want)
+		op.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(op.s, a, gate, bytes, at, spans) })
 	}
 	done, err := op.async.ended()
 	switch {
@@ -177,12 +188,16 @@ func (op *restore) stageToHost(out *Outcome, a *devicememory.Memory) (status.Cod
 		return op.endOnDevice(out, err)
 	}
 	op.async = nil
-	b := op.restore.Rec.Version
-	if err := pending.Complete(op.s, a, b); err != nil {
+	if err := pending.Complete(op.s, a, op.restore.Rec.Version); err != nil {
 		return op.endOnDevice(out, err)
 	}
-	op.placed, op.slot = false, bytes
-	op.check = b.Sums != nil && op.s.Set.Verifies != config.VerifyOff
+	return op.staged()
+}
+
+// staged continues with the bytes in the private mapping.
+func (op *restore) staged() (status.Code, error) {
+	op.placed, op.slot = false, op.private.Bytes(0, op.private.Size())
+	op.check = op.restore.Rec.Version.Sums != nil && op.s.Set.Verifies != config.VerifyOff
 	return status.Again, nil
 }
 
@@ -215,11 +230,11 @@ func (op *restore) stepSent(out *Outcome) (status.Code, error) {
 
 // dispatch begins the copies to the destinations.
 func (op *restore) dispatch(a *devicememory.Memory) error {
-	s, slot, spans, want := op.s, op.slot, op.restore.Rec.Version.Layout.Spans, op.want
+	s, slot, spans := op.s, op.slot, op.sources()
 	if !slots.Reaches(s, slot) {
 		ready, err := a.Fence(op.streams)
 		if err == nil {
-			op.startAsync(a, ready, func(gate *borrow.Source) error { return slots.ScatterFromHost(s, a, gate, slot, spans, want) })
+			op.startAsync(a, ready, func(gate *borrow.Source) error { return slots.ScatterFromHost(s, a, gate, slot, spans) })
 		}
 		return err
 	}
@@ -227,7 +242,7 @@ func (op *restore) dispatch(a *devicememory.Memory) error {
 	if err != nil {
 		return err
 	}
-	op.failed = slots.SendFromHost(s, lane, slot, spans, want, op.regions)
+	op.failed = slots.SendFromHost(s, lane, slot, spans, op.regions)
 	m, err := lane.Event()
 	if err != nil {
 		return errors.Join(op.failed, err)
@@ -254,6 +269,14 @@ func (op *restore) releaseLater() {
 		s.Engine.EndRestore(s.Now(), op.restore)
 		s.Users--
 	})
+}
+
+// sources returns the spans in host memory of what goes to the destinations, in their order.
+func (op *restore) sources() []model.Span {
+	if op.parts != nil {
+		return op.packs
+	}
+	return slots.Selected(op.restore.Rec.Version.Layout.Spans, op.want)
 }
 
 // wrong returns the error of a load that a restore has waited for; nil when its bytes may be handed over.

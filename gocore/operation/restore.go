@@ -22,6 +22,7 @@ type RestoreArgs struct {
 	Key      model.Key
 	Select   []int32        // indices of the regions wanted, ascending; nil: all
 	Into     []model.Region // destinations, one per region wanted; nil: a lease
+	Parts    []model.Part   // what of each region wanted goes to its destination; nil: all of it
 	Streams  []uint64       // the caller's streams; destinations on a device are written, and leases there are read, in stream order behind their work
 	Lease    bool
 	Expected uint64 // layout ID that the caller expects, or 0
@@ -35,6 +36,7 @@ type RestoreArgs struct {
 // restore is the operation of a restore: it ends with a copy to regions, or with a lease.
 type restore struct {
 	copying
+	partial
 	restore *engine.Restore
 	looped  bool    // leaves the due restores of a loop over the plan unchanged
 	want    []int32 // indices of the regions wanted
@@ -48,8 +50,8 @@ type restore struct {
 	shared  bool            // no memory could be mapped for a private copy
 }
 
-// Wants returns the indices of the regions that a fetch brings.
-func (op *restore) Wants() []int32 { return op.want }
+// Wants returns what a fetch brings.
+func (op *restore) Wants() checkpoint.Selection { return op.selected() }
 
 // Took takes over the memory that a fetch has filled, unless the operation has ended. The lock is held.
 func (op *restore) Took(m *memory.Mapping) bool {
@@ -86,9 +88,11 @@ func (op *restore) account(c *figures.Counters) {
 
 // unmap unmaps the operation's private mapping, if it still has one. The operation has ended, and the lock is not held.
 func (op *restore) unmap() {
-	if op.private != nil {
-		_ = op.private.Unmap() // only this operation used the mapping, and no caller is left to receive an error
-		op.private = nil
+	for _, m := range []**memory.Mapping{&op.private, &op.packed} {
+		if *m != nil {
+			_ = (*m).Unmap() // only this operation used the mapping, and no caller is left to receive an error
+			*m = nil
+		}
 	}
 }
 
@@ -153,10 +157,13 @@ func (op *restore) begin(h *engine.History, a *RestoreArgs) error {
 	op.streams = append([]uint64(nil), a.Streams...)
 	op.looped = a.Looped || a.Peek
 	if op.want, op.lends = want, a.Lease; !a.Lease {
-		op.regions = model.CloneRegions(a.Into)
+		op.regions, op.parts = model.CloneRegions(a.Into), model.CloneParts(a.Parts)
+	}
+	if op.parts != nil && s.Disk != nil {
+		s.Disk.AdoptLeaves(rec)
 	}
 	r, err := s.Engine.BeginRestore(s.Now(), h, a.Key, engine.RestoreOptions{
-		Last: a.Last, Peek: a.Peek, Partial: len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
+		Last: a.Last, Peek: a.Peek, Partial: op.parts != nil || len(want) < len(l.Spans) && home == nil, Into: !a.Lease, Patient: a.Patient,
 		Past: home != nil && home.Device.Lost() != nil,
 	})
 	if err != nil {
@@ -184,10 +191,16 @@ func selection(l *checkpoint.Layout, a *RestoreArgs) ([]int32, error) {
 		before = i
 	}
 	if a.Lease {
+		if a.Parts != nil {
+			return nil, status.New(status.Invalid, "a lease has whole regions, not parts of them")
+		}
 		return want, nil
 	}
 	if len(a.Into) != len(want) {
 		return nil, status.New(status.Invalid, "%d destinations for %d regions", len(a.Into), len(want))
+	}
+	if a.Parts != nil {
+		return want, checkParts(l, want, a)
 	}
 	for j, i := range want {
 		if a.Into[j].Bytes != l.Spans[i].Bytes {
@@ -219,7 +232,9 @@ func (op *restore) copyOut(out *Outcome) (status.Code, error) {
 			return op.afterRestore(op.stepSent(out))
 		}
 		if op.job == nil {
-			op.prepare()
+			if err := op.prepare(); err != nil {
+				return op.afterRestore(op.refuseRestore(err))
+			}
 		}
 		if !op.copy() {
 			return status.Again, nil
@@ -299,7 +314,10 @@ func (op *restore) needsOwnBytes() bool {
 }
 
 // prepare creates the job that verifies and copies.
-func (op *restore) prepare() {
+func (op *restore) prepare() error {
+	if op.parts != nil {
+		return op.prepareParts()
+	}
 	base, dir := op.ownBytes(), copier.Scatter
 	if op.lends && base == nil || op.sendsToDevice() {
 		dir = copier.Verify
@@ -317,6 +335,7 @@ func (op *restore) prepare() {
 		pieces = append(pieces, p)
 	}
 	op.job = copier.NewJob(dir, pieces, copier.Options{Checksum: op.check, Pool: op.s.Copiers})
+	return nil
 }
 
 // ownBytes maps the private memory of a lease that needs it; nil for all others. If no memory can be mapped, the lease becomes a shared one.
@@ -340,16 +359,14 @@ func (op *restore) endCopyOut(out *Outcome) (status.Code, error) {
 	b := r.Rec.Version
 	s.Lock()
 	defer s.Leave()
+	if op.parts != nil {
+		return op.endParts(out)
+	}
 	if op.check {
 		for j, sum := range op.job.Sums() {
-			if sum == b.Sums[op.want[j]] {
-				continue
+			if sum != b.Sums[op.want[j]] {
+				return op.damaged(int(op.want[j]))
 			}
-			bad := s.Mismatch(r.Rec, int(op.want[j]), r.Tier)
-			if op.restoreFromBelow(bad) {
-				return status.Again, nil
-			}
-			return op.failRestore(bad)
 		}
 		if len(op.want) == len(b.Layout.Spans) {
 			s.Engine.Fragment(r.Rec, r.Tier).Verified = true
@@ -376,7 +393,7 @@ func (op *restore) restoreFromBelow(bad *status.Error) bool {
 	}
 	logring.Add(logring.Warning, bad.Error()+"; it is restored from the tier below")
 	op.unmap()
-	op.slot, op.check, op.alone = nil, false, false
+	op.slot, op.check, op.alone, op.reading = nil, false, false, nil
 	return true
 }
 
@@ -407,6 +424,13 @@ func (op *restore) handOver() {
 	s.Line.Took = op.copied
 	s.Engine.HandOver(s.Now(), op.restore)
 	s.Line.Took = 0
+}
+
+// refuseRestore ends the operation because memory beside the cache is missing.
+func (op *restore) refuseRestore(err error) (status.Code, error) {
+	op.s.Lock()
+	defer op.s.Leave()
+	return op.failRestore(op.s.Explain(err, op.restore.Rec))
 }
 
 // failRestore ends the operation with an error. The lock is held.

@@ -11,6 +11,12 @@ func (h *History) Checkpoint(a *operation.CheckpointArgs, out *operation.Outcome
 	return operation.Checkpoint(h.s.Cache, h, a, out)
 }
 
+// CheckpointMany captures checkpoints in their order, until one of them needs its caller, or a slice of time is over. It returns how many were captured, and
+// the operation of the next one, if that has begun.
+func (h *History) CheckpointMany(all []operation.CheckpointArgs, outs []operation.Outcome) (done int, op *operation.Op, code status.Code, err error) {
+	return operation.CheckpointMany(h.s.Cache, h, all, outs)
+}
+
 // Restore begins a restore. A small checkpoint in the fastest tier is restored within the call.
 func (h *History) Restore(a *operation.RestoreArgs, out *operation.Outcome) (*operation.Op, status.Code, error) {
 	return operation.Restore(h.s.Cache, h, a, out)

@@ -64,6 +64,17 @@ class CheckpointArgs(c.Structure):
     )
 
 
+class Part(c.Structure):
+    _fields_ = (
+        ("offset", c.c_int64),
+        ("itemsize", c.c_int64),
+        ("shape", Pointer),
+        ("strides", Pointer),
+        ("ndim", c.c_int32),
+        ("reserved", c.c_int32),
+    )
+
+
 class RestoreArgs(c.Structure):
     _fields_ = (
         ("key", Key),
@@ -77,6 +88,7 @@ class RestoreArgs(c.Structure):
         ("streams", Pointer),
         ("n_streams", c.c_int32),
         ("reserved", c.c_int32),
+        ("parts", Pointer),
     )
 
 
@@ -142,6 +154,7 @@ STRUCTS: dict[str, type[c.Structure]] = {
     "veloc_key": Key,
     "veloc_region": Region,
     "veloc_checkpoint_args": CheckpointArgs,
+    "veloc_part": Part,
     "veloc_restore_args": RestoreArgs,
     "veloc_outcome": Outcome,
     "veloc_info": Info,
@@ -174,6 +187,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "keys": (U64, Pointer, I64, Pointer),
     "lookup": (U64, Pointer, Pointer),
     "checkpoint": (U64, Pointer, Pointer),
+    "checkpoint_many": (U64, Pointer, I64, Pointer, Pointer),
     "restore": (U64, Pointer, Pointer),
     "drop": (U64, Pointer),
     "layout": (U64, U64, Pointer, I64, Pointer),

@@ -38,6 +38,7 @@ from abi import (
     Info,
     Key,
     Outcome,
+    Part,
     PlanRestore,
     Pointer,
     Region,
@@ -324,6 +325,42 @@ def regions_that_cannot_be(core: Core) -> None:
         assert status == INVALID
 
 
+def many_at_once(core: Core) -> None:
+    with opened(core) as x:
+        done = c.c_int64()
+
+        def captured(*keys: int, n: int | None = None, **changes: Any) -> tuple[int, int]:
+            """Of changes, those of the third checkpoint."""
+            args = (CheckpointArgs * max(len(keys), 1))()
+            outs = (Outcome * max(len(keys), 1))()
+            for i, key in enumerate(keys):
+                args[i] = x.checkpoint_args(**{"key": Key(key, None, 0, 0, 0), **(changes if i == 2 else {})})
+            done.value = -1
+            status = core.call(
+                "checkpoint_many", x.history, where(args), len(keys) if n is None else n, where(outs), where(done)
+            )
+            assert all((out.ticket != 0) == (i < done.value) for i, out in enumerate(outs))
+            return status, done.value
+
+        def there() -> int:
+            count = c.c_int64()
+            assert core.call("history_len", x.history, where(count)) == OK
+            return count.value
+
+        assert captured() == (OK, 0)
+        assert captured(1, 2, 3, 2, 1) == (OK, 5)
+        assert there() == 3
+        for n in (-1, 2**20 + 1, 2**62, -(2**63)):
+            assert captured(1, n=n) == (INVALID, 0)
+        for wrong in ({"n_regions": -1}, {"layout_len": -1}, {"regions": None}, {"key": Key(1, None, 0, 9, 0)}):
+            assert captured(10, 11, 12, 13, **wrong) == (INVALID, 0), wrong  # nothing is begun
+            assert there() == 3
+        assert captured(10, 11, 12, 13, tier=0) == (UNAVAILABLE, 2)  # those before it stand
+        assert there() == 5
+        assert captured(20, 21, 22, slot_bytes=10) == (INVALID, 2)
+        assert there() == 7
+
+
 def destinations_that_do_not_match(core: Core) -> None:
     with opened(core) as x:
         to = c.create_string_buffer(200)
@@ -344,6 +381,48 @@ def destinations_that_do_not_match(core: Core) -> None:
         status, out = x.restore(select=where(nothing), n_select=0, into=where(into), n_into=0)
         assert (status, out.lease) == (OK, 0)
         assert x.restore(expected_layout=x.out.layout + 1)[0] == -9
+
+
+def parts_that_cannot_be(core: Core) -> None:
+    with opened(core) as x:
+        to = c.create_string_buffer(200)
+        into = (Region * 2)(Region(where(to), 0, 12, None, None, 0, 0), Region(where(to) + 60, 0, 40, None, None, 0, 0))
+        shape, strides = (c.c_int64 * 2)(3, 2), (c.c_int64 * 2)(20, 5)
+        good = Part(1, 2, where(shape), where(strides), 2, 0)
+
+        def restored(part: Part, n: int = 2, **changes: Any) -> int:
+            parts = (Part * 2)(part, Part(0, 40, None, None, 0, 0))
+            return x.restore(**{"into": where(into), "n_into": n, "parts": where(parts), **changes})[0]
+
+        def refused(part: Part) -> None:
+            assert restored(part) == INVALID
+            assert core.error.region == 0
+            assert to.raw == before
+
+        assert restored(good) == OK, core.text()
+        rows = [bytes([at, at + 1]) for row in range(3) for at in (1 + 20 * row, 6 + 20 * row)]
+        assert to.raw[:12] == b"".join(rows)
+        assert to.raw[60:100] == bytes(range(60, 100))
+        before = to.raw
+        assert restored(good, into=None, n_into=0) == INVALID  # a lease
+        for n in (0, 1, -1, 2**62):
+            assert restored(good, n=n) == INVALID
+        for n in (-1, 61, 2**31, 2**63 - 1, -(2**63)):
+            refused(Part(n, 2, where(shape), where(strides), 2, 0))
+            refused(Part(1, n, where(shape), where(strides), 2, 0))
+            refused(Part(1, 2, where((c.c_int64 * 2)(n, 2)), where(strides), 2, 0))
+            refused(Part(1, 2, where(shape), where((c.c_int64 * 2)(n, 5)), 2, 0))
+        for axes in (-1, 65, 2**31 - 1, -(2**31)):
+            refused(Part(1, 2, where(shape), where(strides), axes, 0))
+        refused(Part(1, 2, None, where(strides), 2, 0))
+        refused(Part(1, 2, where(shape), None, 2, 0))
+        refused(Part(1, 2, where(shape), where((c.c_int64 * 2)(20, 1)), 2, 0))
+        refused(Part(1, 2, where(shape), where((c.c_int64 * 2)(4, 10)), 2, 0))
+        refused(Part(0, 11, None, None, 0, 0))
+        refused(Part(49, 12, None, None, 0, 0))
+        into[0].nbytes = 0
+        assert restored(Part(60, 0, None, None, 0, 0)) == OK
+        refused(Part(61, 0, None, None, 0, 0))
 
 
 def keys(core: Core) -> None:
@@ -680,6 +759,8 @@ TESTS: dict[str, Callable[[Core], None]] = {
         counts_and_sizes,
         regions_that_cannot_be,
         destinations_that_do_not_match,
+        parts_that_cannot_be,
+        many_at_once,
         keys,
         hints,
         loops_over_a_plan,

@@ -175,6 +175,11 @@ def call_restore_into_last(s: State) -> None:
     s.history.restore(0, into={"u": s.into}, last=True)
 
 
+@case(check=lambda s, done: None if (s.into[::2] == 77).all() else "written beside the destination")
+def call_restore_part(s: State) -> None:
+    s.history.restore(1, into={"u": s.into[1::2]}, parts={"u": np.s_[:25]})
+
+
 @case()
 def call_restore_used(s: State) -> None:
     with s.history.restore(0, last=True) as lease:

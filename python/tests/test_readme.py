@@ -19,15 +19,17 @@ import velocpy
 def test_example_runs(root: Path, run_python: Callable[..., CompletedProcess[str]]) -> None:
     pages = ((root / name).read_text() for name in ("README.md", "docs/guide.md"))
     examples = [code for page in pages for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
-    assert len(examples) == 3
+    assert len(examples) == 5
     done = run_python("".join(examples) + "\nassert store.closed and u[0] != 0")
     assert done.returncode == 0, done.stderr
-    *lines, reopened, names, values = done.stdout.splitlines()
+    *lines, reopened, names, values, part, many = done.stdout.splitlines()
     assert [int(line.split()[0]) for line in lines] == list(reversed(range(24)))
     assert len({line.split()[1] for line in lines}) > 20, "states that differ"
     assert reopened == lines[0].split()[1], "the last state, from the store on disk"
     assert names == "['model.layer.weight', 'optim.state.0.exp_avg']"
     assert values == "[{'lr': 0.1, 'betas': (0.9, 0.999)}] 3"
+    assert part == "512 KiB of 2048 were read"
+    assert many == "1000 captured, the last of 999"
 
 
 def test_links_lead_somewhere(root: Path) -> None:

@@ -30,6 +30,15 @@ class History:
         stream: Any = None,
         structure: bytes | None = None,
     ) -> tuple[int, Any]: ...
+    def checkpoint_many(
+        self,
+        items: list[tuple[int | str | None, dict[str, Any] | tuple[Any, ...], bytes | None, bytes | None]],
+        copy: bool,
+        tier: int,
+        timeout: float | None,
+        stream: Any,
+        captured: list[tuple[int, Any]],
+    ) -> None: ...
     def restore(
         self,
         key: int | str,
@@ -45,6 +54,7 @@ class History:
         key: int | str,
         regions: tuple[Any, ...] | None,
         into: dict[Any, Any] | tuple[Any, ...],
+        parts: dict[Any, tuple[Any, ...]] | tuple[tuple[Any, ...]] | None,
         last: bool,
         timeout: float | None,
         stream: Any,
@@ -83,6 +93,7 @@ class Loop:
         last: bool,
         timeout: float | None,
         into: dict[Any, Any] | tuple[Any, ...] | None,
+        parts: dict[Any, tuple[Any, ...]] | tuple[tuple[Any, ...]] | None,
         given: Any,
         streams: Callable[[Any], tuple[int, ...]] | None,
         written: Callable[[Any], None],

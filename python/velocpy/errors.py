@@ -105,6 +105,8 @@ class VelocError(RuntimeError):
     region: str | int | None
     #: Name of the tier concerned, or None.
     tier: TierName | None
+    #: How many checkpoints `History.checkpoint_many` had captured before, or None: another call failed.
+    captured: int | None = None
 
     def __init__(
         self,

@@ -6,15 +6,25 @@ of these, so that it imports no module that imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from types import EllipsisType
+from typing import Any, Protocol, SupportsIndex
 
 from . import _core as shim
 from .errors import InvalidType
 from .figures import Stats
 
 Key = int | str
+
+#: An index of one axis.
+AxisIndex = SupportsIndex | slice | EllipsisType
+
+#: Indices of a region, as NumPy's basic indexing takes them: for one axis, or for several in a tuple.
+Index = AxisIndex | tuple[AxisIndex, ...]
+
+#: What of regions is restored: indices by their names, or those of the only one.
+Parts = Mapping[Any, Index] | Index
 
 
 class StoreState(Protocol):

@@ -44,12 +44,21 @@ var empty [64]byte
 // Map reserves bytes of zeroed memory and accounts them to purpose. Pages become resident when they
 // are first touched. Zero bytes are allowed. The error wraps the errno (ENOMEM).
 func Map(purpose string, bytes int64) (*Mapping, error) {
+	return mapped(purpose, bytes, (*Mapping).reserve)
+}
+
+// MapSparse is Map for memory of which few pages will be touched, more of it perhaps than the machine has. It uses no huge pages.
+func MapSparse(purpose string, bytes int64) (*Mapping, error) {
+	return mapped(purpose, bytes, (*Mapping).reserveSparse)
+}
+
+func mapped(purpose string, bytes int64, reserve func(*Mapping) error) (*Mapping, error) {
 	if bytes < 0 || bytes > math.MaxInt-2*hugePage {
 		return nil, fmt.Errorf("map %s for %s: %w", quantity.Exact(bytes), purpose, ErrRange)
 	}
 	m := &Mapping{purpose: purpose, bytes: bytes, base: unsafe.Pointer(&empty)}
 	if bytes > 0 {
-		if err := m.reserve(); err != nil {
+		if err := reserve(m); err != nil {
 			return nil, fmt.Errorf("map %s for %s: %w", quantity.Exact(bytes), purpose, err)
 		}
 	}
@@ -75,6 +84,15 @@ func (m *Mapping) reserve() error {
 		_ = unix.Madvise(unsafe.Slice((*byte)(m.base), m.bytes), unix.MADV_HUGEPAGE)
 	}
 	return nil
+}
+
+// reserveSparse asks for memory that the kernel does not count before it is touched.
+func (m *Mapping) reserveSparse() (err error) {
+	m.whole, err = unix.Mmap(-1, 0, int(m.bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err == nil {
+		m.base = unsafe.Pointer(unsafe.SliceData(m.whole))
+	}
+	return err
 }
 
 // Base returns the address of byte 0; never nil.

@@ -56,6 +56,25 @@ func TestMapIsZeroedAlignedAndAccounted(t *testing.T) {
 	}
 }
 
+func TestMapSparse(t *testing.T) {
+	const n = 1 << 42 // more than any machine has
+	m, err := MapSparse(t.Name(), n)
+	if err != nil {
+		t.Skipf("the kernel counts memory before it is touched: %v", err)
+	}
+	p := m.Bytes(n-4096, 4096)
+	p[0] = 7
+	if at := resident(t, m, n-8192, 8192); at != 1 || m.Size() != n || InUse(t.Name()) != n {
+		t.Errorf("%d pages resident, size %d, in use %d", at, m.Size(), InUse(t.Name()))
+	}
+	if err := m.Unmap(); err != nil || InUse(t.Name()) != 0 {
+		t.Errorf("unmapped: %v, %d in use", err, InUse(t.Name()))
+	}
+	if m, err := MapSparse(t.Name(), 0); err != nil || m.Unmap() != nil {
+		t.Error("no bytes")
+	}
+}
+
 func TestDoubleUnmapIsAnError(t *testing.T) {
 	for _, n := range []int64{0, 100} {
 		m := mustMap(t, n)

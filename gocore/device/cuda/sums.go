@@ -64,6 +64,21 @@ func (s *sums) Fetch(l device.Lane) error {
 	return l.Copy(s.here.at, s.there.at, int64(s.leaves())*8)
 }
 
+// Leaves implements device.Sums.
+func (s *sums) Leaves() (all []uint64) {
+	if s.here.none() {
+		return nil
+	}
+	leaves := s.here.onHost()
+	for _, n := range s.counts {
+		if n > 1 {
+			all = append(all, leaves[:n]...)
+		}
+		leaves = leaves[n:]
+	}
+	return all
+}
+
 // Take returns nil if no sums were fetched, or if the words were freed before.
 func (s *sums) Take() []uint64 {
 	if s.here.none() {

@@ -210,6 +210,9 @@ func (s *sums) Fetch(l device.Lane) error {
 	return to.put(nil, to.dev.unlessLost(func() { s.here.Store(s.there.Load()) }))
 }
 
+// Leaves implements device.Sums. This device does not keep them.
+func (s *sums) Leaves() []uint64 { return nil }
+
 // Take implements device.Sums. It is nil if the work has not run, or the sums were not fetched.
 func (s *sums) Take() []uint64 {
 	s.there.Store(nil)

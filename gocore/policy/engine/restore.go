@@ -113,7 +113,7 @@ func (e *Engine) fetch(now int64, r *Restore) {
 	r.copies = true
 	e.copying++
 	e.updateCopy(now, r.Rec, t)
-	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r})
+	e.pass(Up, &Transfer{Kind: Fetch, Rec: r.Rec, From: t, To: -1, FromOff: f.Offset, Restore: r, Fetched: r.Rec.Size})
 }
 
 // isLoadable tells whether tier t, and those that the bytes pass through, are large enough for rec.

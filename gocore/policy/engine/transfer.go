@@ -27,6 +27,7 @@ type Transfer struct {
 	Urgent         bool     // Load: a restore waits for it
 	Capture        *Capture // Spill
 	Restore        *Restore // Fetch
+	Fetched        int64    // Fetch: bytes that were read, which may be fewer than the checkpoint's
 	Early          bool     // Load: restores may have had its bytes before it ended
 	Aside          bool     // no worker carries it (PutAside)
 	// began is when its bytes began to move; the engine learns the link's rate from it. The worker that carries the transfer out sets it without the
@@ -366,7 +367,7 @@ func (e *Engine) fetched(now int64, x *Transfer, err error) {
 	if err != nil {
 		r.Err = &TierError{Tier: x.From, Err: err}
 	} else {
-		e.Stats.Tiers[x.From].Read += r.Rec.Size
+		e.Stats.Tiers[x.From].Read += x.Fetched
 	}
 	r.Phase = Ready
 	if r.over { // cancelled meanwhile: no other call ends it

@@ -230,6 +230,21 @@ func (d *Tier) Find(h *engine.History, key model.Key) *engine.Record {
 	})
 }
 
+// AdoptLeaves takes over the hashes of the leaves of a version that the catalog has, unless they are known. The lock is held.
+func (d *Tier) AdoptLeaves(r *engine.Record) {
+	v, b := d.versions, r.Version
+	if v == nil || b.Sums == nil || b.AllLeaves() != nil || !b.HasLeaves() {
+		return
+	}
+	id, ok := v.state.History(r.Hist.Name)
+	if !ok {
+		return
+	}
+	if row, ok := v.state.Find(id, r.Key); ok && row.Serial == b.Serial {
+		b.AdoptLeaves(row.Leaves)
+	}
+}
+
 // Keeps tells whether the disk space that a record releases at an offset must stay reserved, because the catalog references it or may do so.
 func (d *Tier) Keeps(r *engine.Record, off int64) bool {
 	v := d.versions

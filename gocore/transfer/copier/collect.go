@@ -37,6 +37,22 @@ func (j *Job) collect(p *part, from int64, slot []byte, unit int64) {
 	fence()
 }
 
+// extract copies bytes [from, to) of a part of a region to its destination. If both are strided, they go through a tray.
+func (p *part) extract(from, to int64) {
+	if len(p.axes) == 0 {
+		walk(p.slot, p.from, p.grain, from, to, unsafe.Add(p.base, from), false)
+		return
+	}
+	tray := trays.Get().(*[trayBytes]byte)
+	defer trays.Put(tray)
+	for from < to {
+		end := min(from+trayBytes, to)
+		walk(p.slot, p.from, p.grain, from, end, unsafe.Pointer(tray), false)
+		walk(p.base, p.axes, p.item, from, end, unsafe.Pointer(tray), true)
+		from = end
+	}
+}
+
 // near is the approximate address of a byte by its number in dense order: for a prefetch, not for a read.
 func (p *part) near(dense int64) uintptr {
 	return uintptr(at(p.base, p.axes, min(dense, p.bytes-1)/p.item))

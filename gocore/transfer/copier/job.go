@@ -26,12 +26,13 @@ const (
 	Verify                   // the checksum of Slot; Mem is not used
 )
 
-// Piece is one region: Bytes dense bytes at Slot, and the same bytes at Mem. Ranges that a job writes must not overlap with any other range of it.
-// Mem must have passed Check.
+// Piece is one region, or a part of one: Bytes dense bytes at Slot, and the same bytes at Mem. Ranges that a job writes must not overlap with any other
+// range of it. Mem must have passed Check, and so must Part.
 type Piece struct {
 	Slot  unsafe.Pointer
 	Bytes int64
 	Mem   model.Strided
+	Part  *model.Part // Scatter without checksums: the bytes lie as this part does in the region at Slot; nil: densely
 }
 
 // Options of a job.
@@ -94,7 +95,9 @@ type part struct {
 	base  unsafe.Pointer
 	axes  []model.Axis // none: contiguous
 	item  int64
-	first int64 // number of its first unit
+	from  []model.Axis // of a part of a region: its axes in the slot; none: contiguous
+	grain int64        // … and its element
+	first int64        // number of its first unit
 }
 
 // closed is added to gate; it exceeds any number of helpers.
@@ -138,9 +141,22 @@ func (j *Job) add(p *Piece) {
 		n.axes = j.axes[start:len(j.axes):len(j.axes)]
 		j.fine = j.fine || len(n.axes) > 0 && n.item < rowItem
 	}
+	if p.Part != nil && n.bytes > 0 {
+		j.addFrom(&n, p.Part)
+	}
 	j.units += int64(checksum.Leaves(n.bytes))
 	j.bytes += n.bytes
 	j.parts = append(j.parts, n)
+}
+
+// addFrom prepares a part of a region.
+func (j *Job) addFrom(n *part, p *model.Part) {
+	start := len(j.axes)
+	in := model.Strided{Shape: p.Shape, Strides: p.Strides, Item: p.Item}
+	j.axes, n.grain = in.Collapse(j.axes)
+	n.from = j.axes[start:len(j.axes):len(j.axes)]
+	n.slot = unsafe.Add(n.slot, p.Offset)
+	j.fine = j.fine || len(n.from) > 0 && n.grain < rowItem
 }
 
 // Free returns the job for reuse. It may be called at any time outside Run, whether the job is done or not. The job and its Sums must not be used
@@ -254,6 +270,10 @@ func (j *Job) work(until time.Time, helper bool) {
 func (j *Job) unit(p *part, unit int64) int64 {
 	from := (unit - p.first) * unitBytes
 	to := min(from+unitBytes, p.bytes)
+	if len(p.from) > 0 {
+		p.extract(from, to)
+		return to - from
+	}
 	slot := unsafe.Slice((*byte)(unsafe.Add(p.slot, from)), to-from)
 	switch {
 	case j.dir == Verify:
@@ -291,12 +311,24 @@ func (j *Job) copy(dst, src []byte, unit int64) {
 // finish combines the leaves' hashes.
 func (j *Job) finish() {
 	for i := range j.parts {
-		end := j.units
-		if i+1 < len(j.parts) {
-			end = j.parts[i+1].first
-		}
-		j.sums[i] = checksum.Combine(j.leaves[j.parts[i].first:end])
+		j.sums[i] = checksum.Combine(j.leavesOf(i))
 	}
+}
+
+// Leaves returns the hashes of the leaves of a piece, under the conditions of Sums.
+func (j *Job) Leaves(piece int) []uint64 {
+	if !j.done || !j.check {
+		return nil
+	}
+	return j.leavesOf(piece)
+}
+
+func (j *Job) leavesOf(piece int) []uint64 {
+	end := j.units
+	if piece+1 < len(j.parts) {
+		end = j.parts[piece+1].first
+	}
+	return j.leaves[j.parts[piece].first:end]
 }
 
 // Sums returns the regions' checksums, in the order of the pieces; nil before the job is done, and without checksums. The slice belongs to the job.

@@ -3,6 +3,7 @@ package path
 import (
 	"errors"
 
+	"velocpy/gocore/base/checksum"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/tier/devicememory"
@@ -90,9 +91,21 @@ func (d *deviceRegions) hashThere() error {
 		})
 	})
 	if err == nil {
-		put(d.sums, there, sums.Take())
+		d.take(there, sums)
 	}
 	return err
+}
+
+// take takes over the checksums of regions that the device has computed, and the hashes of their leaves.
+func (d *deviceRegions) take(there []int32, sums device.Sums) {
+	leaves := sums.Leaves()
+	put(d.sums, there, sums.Take())
+	for _, i := range there {
+		if n := checksum.Leaves(d.src.Regions[i].Bytes); n > 1 && n <= len(leaves) {
+			d.keepLeaves(int(i), leaves[:n])
+			leaves = leaves[n:]
+		}
+	}
 }
 
 func (d *deviceRegions) numbers(which func(*model.Region) bool) (some []int32) {
@@ -152,7 +165,7 @@ func (d *deviceRegions) readAll(slot []byte) error {
 	}
 	d.sums = make([]uint64, len(d.spans))
 	if sums != nil {
-		put(d.sums, there, sums.Take())
+		d.take(there, sums)
 	}
 	d.hashHere(slot)
 	return nil
@@ -165,6 +178,9 @@ func (d *deviceRegions) hashHere(slot []byte) {
 	defer job.Free()
 	job.Run(0)
 	put(d.sums, here, job.Sums())
+	for j, i := range here {
+		d.keepLeaves(int(i), job.Leaves(j))
+	}
 }
 
 // copyCuts queues the copies of regions in the worker's lane, cut by cut, and returns the event behind the last copy. After an error none of the copies is

@@ -20,6 +20,7 @@ type deviceSlot struct {
 	lane device.Lane // nil: the memory's own lane is used
 	at   int64       // offset of the slot
 	sums []uint64    // checksums of the regions that were gathered
+	all  []uint64    // hashes of their leaves
 	bad  []int32     // regions whose bytes are not those captured
 }
 
@@ -29,7 +30,7 @@ func (s *deviceSlot) close()         {}
 func (s *deviceSlot) report(r *Result) {
 	r.Bad = s.bad
 	if s.sums != nil {
-		r.Sums = s.sums
+		r.Sums, r.Leaves = s.sums, s.all
 	}
 }
 
@@ -166,6 +167,7 @@ func (s *deviceSlot) Gather(src *borrow.Source, spans []model.Span) error {
 		switch {
 		case sums == nil || m == nil || waited != nil: // otherwise the copy of the checksums has ended
 		case err == nil:
+			s.all = sums.Leaves()
 			s.sums = sums.Take()
 		default:
 			sums.Discard()

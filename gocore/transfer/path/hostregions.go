@@ -21,6 +21,7 @@ type hostRegions struct {
 	src  *borrow.Source
 	end  int64 // offset at which the last region ends in the slot
 	sums []uint64
+	kept [][]uint64 // hashes of the leaves of regions with more than one
 
 	// Of reads part by part:
 	next     int             // the first region that may reach behind the part read last
@@ -35,8 +36,33 @@ func (h *hostRegions) Bytes() []byte { return nil }
 
 func (h *hostRegions) report(r *Result) {
 	if r.Err == nil && h.sums != nil {
-		r.Sums = h.sums
+		r.Sums, r.Leaves = h.sums, h.allLeaves()
 	}
+}
+
+// keepLeaves keeps the hashes of the leaves of a region, if it has more than one.
+func (h *hostRegions) keepLeaves(i int, hashes []uint64) {
+	if len(hashes) < 2 {
+		return
+	}
+	if h.kept == nil {
+		h.kept = make([][]uint64, len(h.src.Regions))
+	}
+	h.kept[i] = append([]uint64(nil), hashes...)
+}
+
+// allLeaves returns the hashes of the leaves of all regions with more than one, in order; nil if not all are known.
+func (h *hostRegions) allLeaves() (all []uint64) {
+	for i := range h.src.Regions {
+		if h.src.Regions[i].Bytes <= checksum.LeafBytes {
+			continue
+		}
+		if h.kept == nil || h.kept[i] == nil {
+			return nil
+		}
+		all = append(all, h.kept[i]...)
+	}
+	return all
 }
 
 // Read copies the whole slot by one job, which hashes in the same pass. Parts of a slot are read in ascending order.
@@ -51,6 +77,9 @@ func (h *hostRegions) Read(at int64, to []byte, arrived func(at, n int64)) error
 	}
 	if h.c.Set.Checksum {
 		h.sums = append([]uint64(nil), job.Sums()...)
+		for i := range h.src.Regions {
+			h.keepLeaves(i, job.Leaves(i))
+		}
 	}
 	arrived(0, int64(len(to)))
 	return nil
@@ -76,6 +105,7 @@ func (h *hostRegions) readPart(at int64, to []byte, arrived func(at, n int64), c
 		}
 		if len(h.hashes) > 0 {
 			h.sums[h.next] = checksum.Combine(h.hashes)
+			h.keepLeaves(h.next, h.hashes)
 			h.hashes = h.hashes[:0]
 		}
 	}

@@ -12,16 +12,17 @@ package path
 
 import (
 	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/quantity"
 	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
 	"velocpy/gocore/device"
 	"velocpy/gocore/model"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier"
 	"velocpy/gocore/transfer/borrow"
 	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
 )
 
 // source gives the bytes of a checkpoint at their offsets in its slot.
@@ -66,15 +67,17 @@ type Path struct {
 	o       Options
 	source  source
 	sink    sink
-	spans   []model.Span // the parts of the slot that are moved
+	spans   []model.Span        // the parts of the slot that are moved
+	reading *checkpoint.Reading // of a fetch of some regions, or of parts of them; nil: the whole slot is moved
 	stages  []stage
 	result  Result
 
 	// Room for what most paths need, so that a path is one allocation.
-	from, to hostMemory
-	arrivals arrivals
-	oneSpan  [1]model.Span
-	oneStage [1]stage
+	from, to     hostMemory
+	arrivals     arrivals
+	verification checkpoint.Verification
+	oneSpan      [1]model.Span
+	oneStage     [1]stage
 }
 
 // Result is what a transfer came to.
@@ -83,7 +86,7 @@ type Result struct {
 	Fetched *memory.Mapping // the bytes of a fetch, beside the cache
 	Sums    []uint64        // checksums of the bytes that were taken from the caller
 	Bad     []int32         // regions whose bytes on a device are not those captured
-	Leaves  []uint64        // hashes of leaves, for a tier that outlives the store
+	Leaves  []uint64        // hashes of the leaves of all regions with more than one: of the bytes that were taken, or that go to a tier that outlives the store
 }
 
 // Unmap unmaps the bytes of a fetch that no operation has taken over.
@@ -93,8 +96,8 @@ func (r *Result) Unmap() {
 	}
 }
 
-// Move carries out a transfer. want lists the regions that are moved.
-func Move(c *cache.Cache, x *engine.Transfer, want []int32, o Options) *Result {
+// Move carries out a transfer of what is wanted: of all regions, or, of a fetch, also of some, or of parts of them.
+func Move(c *cache.Cache, x *engine.Transfer, want checkpoint.Selection, o Options) *Result {
 	p := &Path{c: c, x: x, version: x.Rec.Version, o: o}
 	r := &p.result
 	if r.Err = p.open(r, want); r.Err != nil {
@@ -115,12 +118,13 @@ func Move(c *cache.Cache, x *engine.Transfer, want []int32, o Options) *Result {
 }
 
 // open chooses source, sink and stages.
-func (p *Path) open(r *Result, want []int32) error {
+func (p *Path) open(r *Result, want checkpoint.Selection) error {
 	l := p.version.Layout
 	p.oneSpan[0].Bytes = l.End() // bytes behind the last region may never have been written
 	p.spans = p.oneSpan[:]
-	if len(want) < len(l.Spans) {
-		p.spans = l.Runs(want)
+	if want.Parts != nil || len(want.Regions) < len(l.Spans) {
+		p.reading = p.version.Reading(want, p.c.Set.Verifies != config.VerifyOff)
+		p.spans, p.x.Fetched = p.reading.Spans, p.reading.Bytes()
 	}
 	p.source = p.sourceOf(p.x.From)
 	if p.x.To >= 0 {
@@ -128,7 +132,7 @@ func (p *Path) open(r *Result, want []int32) error {
 	} else if err := p.openPrivate(r); err != nil {
 		return err
 	}
-	p.stages = p.stagesFor(want)
+	p.stages = p.stagesFor(want.Regions)
 	return nil
 }
 
@@ -176,9 +180,8 @@ func (p *Path) openPrivate(r *Result) (err error) {
 			return err
 		}
 	}
-	bytes := p.version.Layout.Slot
-	if r.Fetched, err = memory.Map("private restore", max(bytes, 1)); err != nil {
-		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(bytes))
+	if r.Fetched, err = slots.Beside(p.version.Layout, p.reading != nil && p.reading.Wanted.Parts != nil); err != nil {
+		return err
 	}
 	p.sink = p.to.at(r.Fetched.Bytes(0, r.Fetched.Size()))
 	return nil

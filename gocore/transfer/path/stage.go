@@ -22,7 +22,11 @@ func (p *Path) stagesFor(want []int32) []stage {
 	up := p.x.Kind == engine.Load || p.x.Kind == engine.Fetch
 	switch to := p.sink.Bytes(); {
 	case up && to != nil:
-		p.arrivals.Verification = checkpoint.Verification{Slot: to, Version: p.version, Regions: want}
+		p.verification = checkpoint.Verification{Slot: to, Version: p.version, Regions: want}
+		p.arrivals.Verification = &p.verification
+		if p.reading != nil {
+			p.arrivals.Verification = p.reading.Verification(to)
+		}
 		p.oneStage[0] = &p.arrivals
 	case p.x.From >= 0 && p.o.From == nil && p.source.Bytes() != nil && p.c.UsesDisk(p.x) && p.c.IsDurable() && p.version.HasLeaves():
 		p.oneStage[0] = &leaves{ended: make(chan struct{})}
@@ -34,7 +38,7 @@ func (p *Path) stagesFor(want []int32) []stage {
 
 // arrivals verifies bytes while they arrive in the sink.
 type arrivals struct {
-	checkpoint.Verification
+	*checkpoint.Verification
 	p        *Path
 	verifies bool
 }
@@ -62,12 +66,14 @@ func (s *arrivals) report(*Result) {}
 // leaves hashes the bytes of the source, in a goroutine of its own, while they go to a tier that outlives the store. They must not become durable unless
 // they are still the captured bytes.
 type leaves struct {
-	hashes []uint64
-	bad    error
-	ended  chan struct{}
+	version *checkpoint.Version
+	hashes  []uint64
+	bad     error
+	ended   chan struct{}
 }
 
 func (s *leaves) begin(p *Path) {
+	s.version = p.version
 	safego.Go("leaves", func() {
 		defer close(s.ended)
 		s.hashes, s.bad = p.version.Leaves(p.source.Bytes())
@@ -81,6 +87,7 @@ func (s *leaves) end(err error) error {
 	if s.bad != nil {
 		return s.bad
 	}
+	s.version.KeepLeaves(s.hashes)
 	return err
 }
 

@@ -94,6 +94,7 @@ func (t *Completion) AwaitChecksums() error {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	if t.c.Sums != nil {
+		t.b.KeepLeaves(t.c.Sums.Leaves())
 		t.b.Keep(t.c.Sums.Take())
 	}
 	t.c.Event.Drop()

@@ -12,6 +12,7 @@ import (
 type counted struct{ fetched, taken, discarded, dropped int }
 
 func (c *counted) Fetch(device.Lane) error { c.fetched++; return nil }
+func (c *counted) Leaves() []uint64        { return nil }
 func (c *counted) Take() []uint64          { c.taken++; return nil }
 func (c *counted) Discard()                { c.discarded++ }
 func (c *counted) Passed() (bool, error)   { return true, nil }

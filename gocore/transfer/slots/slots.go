@@ -4,6 +4,10 @@ package slots
 import (
 	"unsafe"
 
+	"velocpy/gocore/base/checksum"
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
@@ -59,11 +63,11 @@ func Selected[T any](all []T, which []int32) []T {
 	return some
 }
 
-// ScatterFromHost copies host memory to destinations, some of which lie on a device.
-func ScatterFromHost(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span, want []int32) error {
-	for j, i := range want {
+// ScatterFromHost copies host memory to destinations, some of which lie on a device. spans are those of the destinations' bytes, in their order.
+func ScatterFromHost(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source, slot []byte, spans []model.Span) error {
+	for j := range spans {
 		r := &gate.Regions[j]
-		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		from := slot[spans[j].Offset : spans[j].Offset+r.Bytes]
 		var err error
 		if r.Place == 0 {
 			err = CopyHere(c, copier.Scatter, gate, r, from)
@@ -77,12 +81,13 @@ func ScatterFromHost(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source
 	return nil
 }
 
-// SendFromHost queues the copies from host memory that the device can access to destinations on the device, and carries out those to host memory.
-func SendFromHost(c *cache.Cache, lane device.Lane, slot []byte, spans []model.Span, want []int32, regions []model.Region) error {
+// SendFromHost queues the copies from host memory that the device can access to destinations on the device, and carries out those to host memory. spans are
+// those of the destinations' bytes, in their order.
+func SendFromHost(c *cache.Cache, lane device.Lane, slot []byte, spans []model.Span, regions []model.Region) error {
 	var there []device.Piece
-	for j, i := range want {
+	for j := range spans {
 		r := &regions[j]
-		from := slot[spans[i].Offset : spans[i].Offset+r.Bytes]
+		from := slot[spans[j].Offset : spans[j].Offset+r.Bytes]
 		var err error
 		switch {
 		case r.Bytes == 0:
@@ -111,6 +116,19 @@ func CopyHere(c *cache.Cache, direction copier.Direction, gate *borrow.Source, r
 	return gate.Run(job)
 }
 
+// Beside maps memory beside the cache for a slot. If only parts of regions are read, only the pages that are read become resident.
+func Beside(l *checkpoint.Layout, parts bool) (*memory.Mapping, error) {
+	bytes, maps := l.Slot, memory.Map
+	if parts {
+		maps = memory.MapSparse
+	}
+	m, err := maps("private restore", max(bytes, 1))
+	if err != nil {
+		return nil, status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(bytes))
+	}
+	return m, nil
+}
+
 // Slot returns the memory of r's copy in the host tier.
 func Slot(c *cache.Cache, r *engine.Record, t int) []byte {
 	f := c.Engine.Fragment(r, t)
@@ -128,6 +146,17 @@ func GatherJob(c *cache.Cache, slot []byte, regions []model.Region) *copier.Job 
 	return copier.NewJob(copier.Gather, pieces, copier.Options{Checksum: c.Set.Checksum, Pool: c.Copiers})
 }
 
+// KeepLeaves gives a version the hashes of its regions' leaves, which a job has computed: restores of parts of regions verify by them.
+func KeepLeaves(b *checkpoint.Version, job *copier.Job) {
+	var all []uint64
+	for i, span := range b.Layout.Spans {
+		if span.Bytes > checksum.LeafBytes {
+			all = append(all, job.Leaves(i)...)
+		}
+	}
+	b.KeepLeaves(all)
+}
+
 // VerifyJob returns the job that computes the checksums of a slot's regions.
 func VerifyJob(c *cache.Cache, slot []byte, spans []model.Span) *copier.Job {
 	all := make([]copier.Piece, len(spans))
@@ -137,10 +166,9 @@ func VerifyJob(c *cache.Cache, slot []byte, spans []model.Span) *copier.Job {
 	return copier.NewJob(copier.Verify, all, copier.Options{Checksum: c.Set.Checksum, Pool: c.Copiers})
 }
 
-// Bring copies regions of a slot to host memory.
-func Bring(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, l *checkpoint.Layout, want []int32) error {
-	for _, i := range want {
-		span := l.Spans[i]
+// Bring copies spans of a slot to host memory.
+func Bring(c *cache.Cache, a *devicememory.Memory, gate *borrow.Source, to []byte, at int64, spans []model.Span) error {
+	for _, span := range spans {
 		for from, end := span.Offset, span.Offset+span.Bytes; from < end; from += c.Set.Cut {
 			n := min(c.Set.Cut, end-from)
 			if err := gate.During(func() error { return a.Read(to[from:from+n], at+from) }); err != nil {

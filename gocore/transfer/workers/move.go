@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/device"
 	"velocpy/gocore/policy/engine"
 	"velocpy/gocore/tier/devicememory"
@@ -16,12 +17,12 @@ func (w *worker) move(x *engine.Transfer) *path.Result {
 	return path.Move(w.s.Cache, x, wanted(x), path.Options{Lane: lane, Read: func() { w.hasRead(1) }})
 }
 
-// wanted returns the indices of the regions that a transfer moves.
-func wanted(x *engine.Transfer) []int32 {
+// wanted returns what a transfer moves.
+func wanted(x *engine.Transfer) checkpoint.Selection {
 	if x.Kind == engine.Fetch {
 		return x.Restore.Notify.(Fetcher).Wants()
 	}
-	return x.Rec.Version.Layout.All()
+	return checkpoint.Selection{Regions: x.Rec.Version.Layout.All()}
 }
 
 // laneFor returns the worker's own lane for a transfer over the link of its device, and nil for other transfers.

@@ -109,6 +109,7 @@ func (s *Workers) takeResult(x *engine.Transfer, m *path.Result) {
 		}
 		pending.Of(b).Source.Forget()
 		b.Pending, b.Sums = nil, m.Sums
+		b.KeepLeaves(m.Leaves)
 	case engine.Fetch:
 		if m.Err == nil && x.Restore.Notify.(Fetcher).Took(m.Fetched) {
 			m.Fetched = nil

@@ -6,6 +6,7 @@ import (
 	"velocpy/gocore/base/memory"
 	"velocpy/gocore/base/safego"
 	"velocpy/gocore/cache"
+	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/policy/engine"
 )
 
@@ -20,8 +21,8 @@ type Workers struct {
 
 // Fetcher is the operation of a restore whose bytes a transfer brings to memory beside the cache.
 type Fetcher interface {
-	// Wants returns the indices of the regions that are wanted.
-	Wants() []int32
+	// Wants returns the regions, or the parts of regions, that are wanted.
+	Wants() checkpoint.Selection
 	// Took tells whether the operation takes over the memory. The lock is held.
 	Took(m *memory.Mapping) bool
 }

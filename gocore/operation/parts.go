@@ -1,0 +1,229 @@
+package operation
+
+import (
+	"unsafe"
+
+	"velocpy/gocore/base/memory"
+	"velocpy/gocore/base/quantity"
+	"velocpy/gocore/base/status"
+	"velocpy/gocore/checkpoint"
+	"velocpy/gocore/config"
+	"velocpy/gocore/device"
+	"velocpy/gocore/model"
+	"velocpy/gocore/tier/devicememory"
+	"velocpy/gocore/transfer/borrow"
+	"velocpy/gocore/transfer/copier"
+	"velocpy/gocore/transfer/pending"
+	"velocpy/gocore/transfer/slots"
+)
+
+// A restore of parts of regions verifies first and copies then, because the ranges that are verified, leaves, are not those that are copied. Parts for a
+// device are packed into memory beside the cache, from where they go on like whole regions.
+
+// partial is what a restore of parts of regions has beside that of whole ones.
+type partial struct {
+	parts   []model.Part        // parallel to want; nil: whole regions
+	reading *checkpoint.Reading // what is verified, once it is known
+	packed  *memory.Mapping     // parts on their way to a device
+	packs   []model.Span        // where they lie there
+}
+
+// checkParts checks that each part lies in its region, and has the bytes of its destination.
+func checkParts(l *checkpoint.Layout, want []int32, a *RestoreArgs) error {
+	if len(a.Parts) != len(want) {
+		return status.New(status.Invalid, "%d parts for %d regions", len(a.Parts), len(want))
+	}
+	for j, i := range want {
+		n, err := a.Parts[j].Check(l.Spans[i].Bytes)
+		switch {
+		case err != nil:
+			return status.Wrap(status.Invalid, err, "no part of a region of %s", quantity.Exact(l.Spans[i].Bytes)).AtRegion(int(i))
+		case n != a.Into[j].Bytes:
+			return status.New(status.Invalid, "destination of %s for a part of %s", quantity.Exact(a.Into[j].Bytes), quantity.Exact(n)).AtRegion(int(i))
+		}
+	}
+	return nil
+}
+
+// selected returns the regions and the parts that the restore wants.
+func (op *restore) selected() checkpoint.Selection {
+	return checkpoint.Selection{Regions: op.want, Parts: op.parts}
+}
+
+// prepareParts creates the job that verifies what is read for parts, or, after it, the one that copies them.
+func (op *restore) prepareParts() error {
+	if !op.check {
+		return op.prepareExtraction()
+	}
+	if op.reading == nil {
+		op.reading = op.restore.Rec.Version.Reading(op.selected(), true)
+	}
+	pieces := make([]copier.Piece, len(op.reading.Checks))
+	for j := range pieces {
+		span := op.reading.Checks[j].Span
+		pieces[j] = copier.Piece{Slot: unsafe.Pointer(unsafe.SliceData(op.slot[span.Offset:])), Bytes: span.Bytes}
+	}
+	op.job = copier.NewJob(copier.Verify, pieces, copier.Options{Pool: op.s.Copiers})
+	return nil
+}
+
+// prepareExtraction creates the job that copies the parts: to their destinations, or, if some of these lie on a device, to packed memory.
+func (op *restore) prepareExtraction() error {
+	spans := op.restore.Rec.Version.Layout.Spans
+	pieces := make([]copier.Piece, len(op.want))
+	for j, i := range op.want {
+		pieces[j] = copier.Piece{
+			Slot: unsafe.Pointer(unsafe.SliceData(op.slot[spans[i].Offset:])), Bytes: op.regions[j].Bytes, Mem: op.regions[j].Mem, Part: &op.parts[j],
+		}
+	}
+	if op.sendsToDevice() {
+		if err := op.pack(); err != nil {
+			return err
+		}
+		for j := range pieces {
+			pieces[j].Mem = model.Strided{Base: unsafe.Add(op.packed.Base(), op.packs[j].Offset)}
+		}
+	}
+	op.job = copier.NewJob(copier.Scatter, pieces, copier.Options{Pool: op.s.Copiers})
+	return nil
+}
+
+// pack maps memory for the parts, one after the other.
+func (op *restore) pack() (err error) {
+	end := int64(0)
+	op.packs = make([]model.Span, len(op.regions))
+	for j := range op.regions {
+		op.packs[j] = model.Span{Offset: end, Bytes: op.regions[j].Bytes}
+		end += (op.regions[j].Bytes + checkpoint.CacheLine - 1) / checkpoint.CacheLine * checkpoint.CacheLine
+	}
+	if op.packed, err = memory.Map("private restore", max(end, 1)); err != nil {
+		return status.Wrap(status.IO, err, "cannot map %s beside the cache", quantity.Sized(end))
+	}
+	return nil
+}
+
+// usePacked makes the packed parts the bytes that go to the device. Memory that a fetch has filled stays until the operation ends: the lock is held.
+func (op *restore) usePacked() {
+	op.private, op.packed = op.packed, op.private
+	op.slot = op.private.Bytes(0, op.private.Size())
+}
+
+// endParts continues after a job of parts: it compares what was verified, or hands over. The lock is held.
+func (op *restore) endParts(out *Outcome) (status.Code, error) {
+	if op.check {
+		sums := op.job.Sums()
+		for j := range op.reading.Checks {
+			c := &op.reading.Checks[j]
+			if sums[j] != c.Sum {
+				return op.damaged(int(c.Region))
+			}
+			op.reading.NoteLeaves(j, op.job.Leaves(j))
+		}
+		op.check = false
+		return status.Again, nil
+	}
+	if op.sendsToDevice() {
+		op.usePacked()
+		op.sent = true
+		return status.Again, nil
+	}
+	return op.endRestore(out)
+}
+
+// damaged continues a restore whose bytes have a wrong checksum from a lower tier, or ends it. The lock is held.
+func (op *restore) damaged(region int) (status.Code, error) {
+	bad := op.s.Mismatch(op.restore.Rec, region, op.restore.Tier)
+	if op.restoreFromBelow(bad) {
+		return status.Again, nil
+	}
+	return op.failRestore(bad)
+}
+
+// extracted tells whether a device can copy all parts from its slot to their destinations by itself. The destination of a strided part must be contiguous and
+// begin at a cache line, as a slot does.
+func (op *restore) extracted(a *devicememory.Memory) bool {
+	for j := range op.parts {
+		r, i := &op.regions[j], op.want[j]
+		from := int64(a.Address(op.at)) + op.restore.Rec.Version.Layout.Spans[i].Offset + op.parts[j].Offset
+		switch {
+		case r.Bytes == 0:
+		case len(op.parts[j].Shape) > 0:
+			if !r.Mem.Contiguous() || uintptr(r.Mem.Base)%checkpoint.CacheLine != 0 {
+				return false
+			}
+		case !r.Mem.Contiguous() && from%checkpoint.CacheLine != 0:
+			return false
+		}
+	}
+	return true
+}
+
+// extract queues the copies of parts from a slot on a device to their destinations there.
+func (op *restore) extract(a *devicememory.Memory, lane device.Lane) error {
+	var gathered, scattered []device.Piece
+	for j, i := range op.want {
+		r, part := &op.regions[j], &op.parts[j]
+		from := a.Address(op.at) + device.Address(op.restore.Rec.Version.Layout.Spans[i].Offset+part.Offset)
+		switch {
+		case r.Bytes == 0:
+		case len(part.Shape) > 0:
+			in := model.Strided{Base: devicememory.Pointer(from), Shape: part.Shape, Strides: part.Strides, Item: part.Item}
+			gathered = append(gathered, device.Piece{Slot: device.Address(r.Mem.Base), Bytes: r.Bytes, Mem: in})
+		case r.Mem.Contiguous():
+			if err := lane.Copy(device.Address(r.Mem.Base), from, r.Bytes); err != nil {
+				return err
+			}
+		default:
+			scattered = append(scattered, device.Piece{Slot: from, Bytes: r.Bytes, Mem: r.Mem})
+		}
+	}
+	if len(gathered) > 0 {
+		if _, err := lane.Gather(gathered, false); err != nil {
+			return err
+		}
+	}
+	if len(scattered) > 0 {
+		return lane.Scatter(scattered)
+	}
+	return nil
+}
+
+// stageParts copies what is read of a slot on a device to memory beside the cache. The checksums of the capture come first, since they tell what is read. It
+// returns Again when all of it is there.
+func (op *restore) stageParts(out *Outcome, a *devicememory.Memory) (status.Code, error) {
+	if op.async == nil {
+		op.startAsync(a, op.captureEvent(), func(*borrow.Source) error { return nil })
+	}
+	done, err := op.async.ended()
+	switch {
+	case !done:
+		return status.Pending, nil
+	case err != nil:
+		return op.endOnDevice(out, err)
+	case op.reading != nil:
+		op.async = nil
+		return status.Again, nil
+	}
+	b := op.restore.Rec.Version
+	if err := pending.Complete(op.s, a, b); err != nil {
+		return op.endOnDevice(out, err)
+	}
+	r := b.Reading(op.selected(), op.s.Set.Verifies != config.VerifyOff)
+	if op.private, err = slots.Beside(b.Layout, true); err != nil {
+		return op.endOnDevice(out, err)
+	}
+	op.reading = r
+	at, to := op.at, op.private.Bytes(0, op.private.Size())
+	op.startAsync(a, nil, func(gate *borrow.Source) error { return slots.Bring(op.s, a, gate, to, at, r.Spans) })
+	return status.Pending, nil
+}
+
+// captureEvent returns the event behind which the device has copied the bytes of a capture, kept for the caller; nil if it has.
+func (op *restore) captureEvent() device.Event {
+	op.s.Lock()
+	defer op.s.Unlock()
+	if c := pending.Of(op.restore.Rec.Version); c != nil && c.Event != nil {
+		return c.Event.Keep()
+	}
+	return nil
+}
