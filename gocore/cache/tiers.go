@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"velocpy/gocore/base/status"
+	"velocpy/gocore/tier"
 )
 
 // TierIndex converts a tier of the contract to the engine's index. TierNone becomes 0: captured.
@@ -30,4 +31,16 @@ func (c *Cache) tierNames() string {
 		names[t] = status.TierName(number)
 	}
 	return strings.Join(names, " and ")
+}
+
+// Objects returns a tier of the engine as a tier of objects; nil for the memory of a device, whose slots are reached by lanes.
+func (c *Cache) Objects(t int) tier.Objects {
+	switch {
+	case c.DeviceTier(t) != nil:
+		return nil
+	case t == c.HostTier() && c.Host != nil:
+		return c.Host.Objects()
+	default:
+		return c.Disk.Objects()
+	}
 }

@@ -40,7 +40,7 @@ func (h *History) Corrupt(k model.Key, tier int, offset int64) error {
 		s.Engine.MarkUnverified(rec, t)
 		return a.Flip(f.Offset + offset)
 	}
-	if s.Engine.IsMemory(t) {
+	if tier == status.TierHost {
 		s.Host.Bytes(f.Offset, f.Size)[offset] ^= 1
 		s.Engine.MarkUnverified(rec, t)
 		return nil

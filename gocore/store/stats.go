@@ -79,7 +79,7 @@ func (s *Store) tierStats(t int) figures.TierStats {
 		st.Pinned = s.Host.Watermark().End()
 		st.Resident, st.GivenBack = s.Host.Counts()
 	}
-	if !s.Engine.IsMemory(t) {
+	if s.Tiers[t] == status.TierDisk {
 		d := s.Disk.Figures()
 		st.Direct, st.Stalled, st.Commits, st.Pending = d.Direct, d.Stalled, d.Commits, d.Pending.Changes()
 	}

@@ -11,8 +11,9 @@
 package path
 
 import (
+	"errors"
+
 	"velocpy/gocore/base/memory"
-	"velocpy/gocore/base/status"
 	"velocpy/gocore/cache"
 	"velocpy/gocore/checkpoint"
 	"velocpy/gocore/config"
@@ -70,6 +71,7 @@ type Path struct {
 	spans   []model.Span        // the parts of the slot that are moved
 	reading *checkpoint.Reading // of a fetch of some regions, or of parts of them; nil: the whole slot is moved
 	stages  []stage
+	created tier.Sink // the object that the sink writes; nil: none
 	result  Result
 
 	// Room for what most paths need, so that a path is one allocation.
@@ -126,57 +128,74 @@ func (p *Path) open(r *Result, want checkpoint.Selection) error {
 		p.reading = p.version.Reading(want, p.c.Set.Verifies != config.VerifyOff)
 		p.spans, p.x.Fetched = p.reading.Spans, p.reading.Bytes()
 	}
-	p.source = p.sourceOf(p.x.From)
-	if p.x.To >= 0 {
-		p.sink = p.sinkOf(p.x.To)
-	} else if err := p.openPrivate(r); err != nil {
+	var err error
+	if p.source, err = p.sourceOf(p.x.From); err != nil {
 		return err
 	}
-	p.stages = p.stagesFor(want.Regions)
-	return nil
+	if p.x.To < 0 {
+		err = p.openPrivate(r)
+	} else {
+		p.sink, err = p.sinkOf(p.x.To)
+	}
+	if err == nil {
+		p.stages = p.stagesFor(want.Regions)
+	}
+	return err
 }
 
-func (p *Path) sourceOf(t int) source {
+func (p *Path) sourceOf(t int) (source, error) {
 	x, c := p.x, p.c
-	switch a := c.DeviceTier(t); {
+	a := c.DeviceTier(t)
+	switch {
 	case p.o.From != nil:
-		return p.from.at(p.o.From)
+		return p.from.at(p.o.From), nil
 	case t < 0:
 		src := pending.Of(p.version).Source
 		regions := hostRegions{c: c, src: src, end: p.version.Layout.End()}
 		if a := c.DeviceOf(x.Rec); a != nil {
-			return &deviceRegions{hostRegions: regions, a: a, lane: p.o.Lane, spans: p.version.Layout.Spans, await: p.awaitPinned}
+			return &deviceRegions{hostRegions: regions, a: a, lane: p.o.Lane, spans: p.version.Layout.Spans, await: p.awaitPinned}, nil
 		}
-		return &regions
+		return &regions, nil
 	case a != nil:
-		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}
-	case c.Tiers[t] == status.TierHost:
-		return p.from.at(c.Host.Bytes(x.FromOff, x.Rec.Size))
-	default:
-		return diskSource{p, x.FromOff}
+		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.FromOff}, nil
 	}
+	object, err := c.Objects(t).Open(tier.Object{Offset: x.FromOff, Bytes: x.Rec.Size})
+	if err != nil {
+		return nil, err
+	}
+	if bytes := object.Bytes(); bytes != nil {
+		return p.from.at(bytes), nil
+	}
+	return &objectSource{object, p}, nil
 }
 
-func (p *Path) sinkOf(t int) sink {
+func (p *Path) sinkOf(t int) (sink, error) {
 	x, c := p.x, p.c
-	switch a := c.DeviceTier(t); {
-	case p.o.To != nil:
-		return p.to.at(p.o.To)
-	case a != nil:
-		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.ToOff}
-	case c.Tiers[t] == status.TierHost:
-		return p.to.at(c.Host.Bytes(x.ToOff, x.Rec.Size))
-	case x.From < 0: // its caller learns of the drop by itself, and takes the memory back
-		return diskSink{c.Disk, x.ToOff, nil}
-	default:
-		return diskSink{c.Disk, x.ToOff, func() bool { return !p.version.Gone.Load() }}
+	if p.o.To != nil {
+		return p.to.at(p.o.To), nil
 	}
+	if a := c.DeviceTier(t); a != nil {
+		return &deviceSlot{p: p, a: a, lane: p.o.Lane, at: x.ToOff}, nil
+	}
+	wanted := func() bool { return !p.version.Gone.Load() }
+	if x.From < 0 { // its caller learns of the drop by itself, and takes the memory back
+		wanted = nil
+	}
+	object, err := c.Objects(t).Create(tier.Object{Offset: x.ToOff, Bytes: x.Rec.Size}, wanted)
+	if err != nil {
+		return nil, err
+	}
+	p.created = object
+	if bytes := object.Bytes(); bytes != nil {
+		return p.to.at(bytes), nil
+	}
+	return &objectSink{object}, nil
 }
 
 // openPrivate maps memory beside the cache for the bytes of a fetch, when the source is known to have them.
 func (p *Path) openPrivate(r *Result) (err error) {
-	if d, ok := p.source.(diskSource); ok {
-		if err := d.holds(p.spans); err != nil {
+	if s, ok := p.source.(*objectSource); ok {
+		if err := s.holds(p.spans); err != nil {
 			return err
 		}
 	}
@@ -196,7 +215,7 @@ func (p *Path) awaitPinned(end int64) int64 {
 // run moves the bytes, with the stages around them.
 func (p *Path) run() error {
 	if err := p.source.prepare(); err != nil {
-		return err
+		return p.end(err)
 	}
 	for _, s := range p.stages {
 		s.begin(p)
@@ -204,6 +223,20 @@ func (p *Path) run() error {
 	err := p.move()
 	for _, s := range p.stages {
 		err = s.end(err)
+	}
+	return p.end(err)
+}
+
+// end commits the object that the sink writes, or gives it up after an error.
+func (p *Path) end(err error) error {
+	switch {
+	case p.created == nil:
+		return err
+	case err == nil:
+		return p.created.Commit()
+	}
+	if failed := p.created.Abort(); failed != nil {
+		return errors.Join(err, failed)
 	}
 	return err
 }
