@@ -41,7 +41,7 @@ func (a *Verification) Expect(spans []model.Span, verifies bool, read func()) {
 	}
 	a.unread.Store(bytes)
 	a.read = read
-	if verifies && a.Version.Sums != nil && (a.parts || bytes >= incrementalFrom) {
+	if verifies && (a.parts || bytes >= incrementalFrom) && a.Version.Sums != nil {
 		a.expectLeaves()
 	}
 }

@@ -34,7 +34,7 @@ func (d *drawn) end() int64 {
 // draw makes regions of all kinds: empty ones, runs of bytes around the length of a leaf, and rows with gaps between them.
 func draw(t *rapid.T, place int32) *drawn {
 	d := &drawn{}
-	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	r := rand.NewChaCha8([32]byte{rapid.Byte().Draw(t, "seed")})
 	at := int64(0)
 	for range rapid.IntRange(1, 5).Draw(t, "regions") {
 		at += int64(rapid.SampledFrom([]int{0, 64, 4096, 300_000}).Draw(t, "gap"))
@@ -44,9 +44,7 @@ func draw(t *rapid.T, place int32) *drawn {
 			rows, gap = rapid.Int64Range(1, 4).Draw(t, "rows"), rapid.Int64Range(0, 9).Draw(t, "row gap")
 		}
 		memory := make([]byte, rows*(row+gap)+1)
-		for i := range memory {
-			memory[i] = byte(r.Uint32())
-		}
+		_, _ = r.Read(memory)
 		region.Bytes = rows * row
 		region.Mem.Base = unsafe.Pointer(unsafe.SliceData(memory))
 		if rows > 1 || gap > 0 {
