@@ -36,10 +36,10 @@ func draw(t *rapid.T, place int32) *drawn {
 	d := &drawn{}
 	r := rand.NewChaCha8([32]byte{rapid.Byte().Draw(t, "seed")})
 	at := int64(0)
-	for range rapid.IntRange(1, 5).Draw(t, "regions") {
-		at += int64(rapid.SampledFrom([]int{0, 64, 4096, 300_000}).Draw(t, "gap"))
+	for range rapid.IntRange(1, 4).Draw(t, "regions") {
+		at += int64(rapid.SampledFrom([]int{0, 64, 4096, 70_000}).Draw(t, "gap"))
 		region := model.Region{Offset: at, Place: place * rapid.Int32Range(0, 1).Draw(t, "place")}
-		rows, row, gap := int64(1), int64(rapid.SampledFrom([]int{0, 1, 77, checksum.LeafBytes - 1, checksum.LeafBytes, 3*checksum.LeafBytes + 5}).Draw(t, "bytes")), int64(0)
+		rows, row, gap := int64(1), int64(rapid.SampledFrom([]int{0, 1, 77, checksum.LeafBytes - 1, checksum.LeafBytes + 5}).Draw(t, "bytes")), int64(0)
 		if row < checksum.LeafBytes && rapid.Bool().Draw(t, "strided") {
 			rows, gap = rapid.Int64Range(1, 4).Draw(t, "rows"), rapid.Int64Range(0, 9).Draw(t, "row gap")
 		}
