@@ -28,6 +28,7 @@ func (v *Version) AdoptLeaves(all []uint64) {
 		if n == 0 {
 			continue
 		}
+		//mutation:wrong-leaves-adopted
 		if i >= len(v.Sums) || n > len(rest) || checksum.Combine(rest[:n]) != v.Sums[i] {
 			return
 		}

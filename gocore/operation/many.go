@@ -124,6 +124,7 @@ func (g *group) capture(s *cache.Cache, h History, all []CheckpointArgs, outs []
 			return done, nil, code, err
 		}
 		if code != status.OK {
+			//mutation:time-of-a-group-kept
 			c.time = moment{}
 			return done, &c.Op, code, nil
 		}

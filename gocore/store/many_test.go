@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 	"unsafe"
 
 	"pgregory.net/rapid"
@@ -238,6 +239,41 @@ func TestManyCancelled(t *testing.T) {
 	c.mustGet(1, random(8<<10, 1), operation.RestoreArgs{})
 	release(t, lease)
 	drained(t, c.s)
+}
+
+// The time that one of them waits for room is counted, as that of a checkpoint alone.
+func TestManyWait(t *testing.T) {
+	c := newClient(t, open(t, cached(100<<10, 0, vfs.NewMem(1<<20))), "h")
+	c.mustPut(100, random(80<<10, 1))
+	lease := c.mustLease(100, operation.RestoreArgs{Last: true})
+	var all []operation.CheckpointArgs
+	for k := range int64(5) {
+		all = append(all, operation.CheckpointArgs{
+			Key: model.NumberKey(k), Regions: []model.Region{region(random(8<<10, uint64(k)), 0)}, Layout: []byte("p"), Slot: 8 << 10, FD: c.fd,
+			Tier: status.TierNone, Patient: true,
+		})
+	}
+	outs := make([]operation.Outcome, len(all))
+	done, op, code, err := c.h.CheckpointMany(all, outs)
+	if err != nil || done != 2 || code != status.Pending {
+		t.Fatalf("%d, %v, %v", done, code, err)
+	}
+	const wait = 20 * time.Millisecond
+	time.Sleep(wait)
+	release(t, lease)
+	if err := drive(t, op, code, c.fd, &outs[2]); err != nil {
+		t.Fatal(err)
+	}
+	if _, done, _, err := c.many(all[3:]); err != nil || done != 2 {
+		t.Fatalf("%d, %v", done, err)
+	}
+	st, err := c.s.Stats()
+	if err != nil || outs[2].Waited < wait.Nanoseconds() || st.Waits.CaptureWait != outs[2].Waited {
+		t.Errorf("%v, waited %d ns, in all %+v", err, outs[2].Waited, st.Waits)
+	}
+	for k := range int64(5) {
+		c.mustGet(k, random(8<<10, uint64(k)), operation.RestoreArgs{})
+	}
 }
 
 // Checkpoints of arrays on a device go to the device's tier, beside those of host memory.

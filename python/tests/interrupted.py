@@ -144,6 +144,18 @@ def call_checkpoint_again(s: State) -> None:
     s.ticket = s.history.checkpoint(0, u=ZEROS, v=ZEROS, copy=False)
 
 
+def first_ones(state: State, completed: bool) -> str | None:
+    """Of checkpoints captured in one call, those that are there are the first ones."""
+    there = [key in state.history for key in range(10, 15)]
+    wrong = there != sorted(there, reverse=True) or (completed and not all(there))
+    return f"of five these are there: {there}" if wrong and not state.called_back else None
+
+
+@case(check=first_ones)
+def call_checkpoint_many(s: State) -> None:
+    s.history.checkpoint_many((key, {"u": ZEROS}) for key in range(10, 15))
+
+
 @case()
 def call_checkpoint_of_any_key(s: State) -> None:
     s.ticket = s.history.checkpoint(None, [ZEROS])

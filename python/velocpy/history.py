@@ -190,9 +190,8 @@ class Checkpoints:
     ) -> list[Ticket]:
         """Captures several checkpoints, as that many calls of `checkpoint` do one after the other, and costs less.
 
-        Made for many small ones: a thousand of 1 KiB take a fraction of the time of a loop. Large ones gain nothing.
-        They are captured in the order given; a key that comes twice ends with the later one. The call waits for room
-        like `checkpoint`, and Ctrl-C interrupts it.
+        Made for many small ones; large ones gain nothing. They are captured in the order given; a key that comes twice
+        ends with the later one. The call waits for room like `checkpoint`, and Ctrl-C interrupts it.
 
         Parameters
         ----------
